@@ -63,7 +63,7 @@ LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-s
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
 	@$(GO) run ./hack/suites $(SUITES)
 
-ci: ## what .ci/run runs: test, with nothing compiled before, lint, dead, and what is cheap beside it; compiles for macOS meanwhile
+ci: ## what .ci/run runs: test, with nothing compiled before, lint, dead, and what is cheap beside it; compiles for macOS at the same time
 	@$(GO) run ./hack/suites -first build -beside cross-darwin $(CI_SUITES)
 
 # Docker is not installed for it: KINDARGS=-install does.
@@ -87,8 +87,10 @@ race: ## unit tests with the race detector, of every package that does not link 
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $$($(GO) list ./... | grep -vE '$(HEAVY)')
 	@$(MAKE) --no-print-directory unraced
 
-unraced: ## the tests that do not bear the race detector: where vcsim itself races (see internal/race), and where memory is measured
-	$(GO) test -vet=off -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory|TestModelTogether|TestAfterBoot|TestFuzzSees|TestFuzz$$' ./internal/trim ./pkg/sim/truth ./pkg/sim/cns ./test/soak ./pkg/provider/inventory ./pkg/vcenter/front
+unraced: ## without the race detector: the tests that skip or spare something under it (internal/race has the reasons)
+	@files=$$(grep -rl --include=*_test.go '/internal/race"' cmd internal pkg test) && \
+		tests=$$(awk '/^func /{t = $$2; sub(/\(.*/, "", t)} /race\.(SkipSlow|Enabled)/ && t ~ /^Test/{print t}' $$files | sort -u | paste -sd'|') && \
+		$(GO) test -vet=off -p 3 -timeout 20m -run "^($$tests|TestModelTogether)$$" $$(dirname $$files | sort -u | sed 's|^|./|')
 
 # Tests of clusters wait more than they compute, so several run at once. -short leaves out what only "test-long" runs.
 core: build ccm ## the core of the tests that start clusters: acceptance, end-to-end, the provider as deployed and as reported, safety, migration, two tutorials
@@ -171,7 +173,7 @@ bench-tui: ## measure the terminal UI: frames of 1,000 nodes, event to screen, a
 	@$(GO) test -run '^$$' -bench 'Frame|EventToScreen' -benchmem -benchtime 100x ./pkg/tui
 	@$(GO) test -run '^$$' -bench 'Attach|Idle' -benchtime 3x ./pkg/tui
 
-test-kind: build ## sandboxes on kind, with a Docker and a node image of their own; needs root, and installs Docker from Debian where there is none (KINDARGS=-install=false does not)
+test-kind: build ## sandboxes on kind, with their own Docker and node image; needs root, and installs Docker from Debian where it is missing (KINDARGS=-install=false does not)
 	$(GO) test -count=1 -v -timeout 120m ./test/kind -install $(KINDARGS)
 
 FUZZ    ?= 50000
@@ -179,7 +181,7 @@ MINUTES ?= 10
 fuzz-guard: ## send mutated requests through the front of a real vCenter, FUZZ=50000 at least, for MINUTES=10: nothing may change behind it
 	$(GO) test -count=1 -v -timeout 120m -run '^TestFuzz' ./pkg/vcenter/front -requests $(FUZZ) -minutes $(MINUTES) $(ARGS)
 
-test-real: build ## vCenters that are not ours: against stock vcsim and "vcenter up", each a process of its own
+test-real: build ## vCenters that are not ours: stock vcsim and "vcenter up", each as a process
 	$(GO) test -count=1 -v -timeout 30m ./test/real $(ARGS)
 
 secrets: build ## the scanner: no secret leaves a sandbox in bundles, recordings, artifacts, reports, logs, processes or ConfigMaps, after every fault about credentials and after a crash
@@ -193,7 +195,7 @@ CALLS ?= 500000
 soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall, no growth
 	$(GO) test -count=1 -v -timeout 120m ./test/soak -calls $(CALLS) -least 60s
 
-# The tools of the gates, pinned in a module of their own and built once for each change of its go.mod.
+# The tools of the gates, pinned in their own module and built once for each change of its go.mod.
 TOOLS := bin/tools
 $(TOOLS)/golangci-lint: TOOL := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(TOOLS)/deadcode: TOOL := golang.org/x/tools/cmd/deadcode
@@ -205,7 +207,7 @@ $(TOOLS)/golangci-lint $(TOOLS)/deadcode: hack/tools/go.mod
 LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/$(TOOLS)/cache $(CURDIR)/$(TOOLS)/golangci-lint
 # Nested modules that have code of ours, but for hack/kind-node/programs, whose five main functions link all of Kubernetes.
 NESTED := hack/image hack/kind-node hack/release test/manifests
-lint: $(TOOLS)/golangci-lint ## golangci-lint over the whole tree, tests and nested modules included; what it says is to be mended (LINTARGS=--fix does some)
+lint: $(TOOLS)/golangci-lint ## golangci-lint over the whole tree, tests and nested modules included; and the words that this project does not use (LINTARGS=--fix mends some)
 	@$(LINT) run $(LINTARGS) ./...
 	@for m in $(NESTED); do (cd $$m && $(LINT) run $(LINTARGS) ./...) || exit 1; done
 

@@ -13,8 +13,7 @@ import (
 // Frames are printed by the command that stands above them, of a recording of a sandbox.
 func TestFrames(t *testing.T) {
 	for _, f := range []struct{ page, part, args string }{
-		{"../README.md", "frame overview", "--at 19s --size 118x24"},
-		{"../README.md", "frame chain", "--at 66s --size 118x24 --keys '2 i enter'"},
+		{"../README.md", "frame overview", "--at 26s --size 100x24"},
 		{"tui.md", "frame small", "--at 33s --size 80x24"},
 		{"tui.md", "frame timeline", "--at 33s --size 110x24 --keys '2'"},
 		{"tui.md", "frame chain", "--at 66s --size 110x24 --keys '2 i enter'"},

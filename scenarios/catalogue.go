@@ -55,7 +55,7 @@ func Find(name string) (Entry, error) {
 	return Entry{}, fmt.Errorf("scenario %q: %w in the catalogue", name, fs.ErrNotExist)
 }
 
-// Holds tells whether a file is, byte for byte, a scenario of the catalogue.
+// Holds reports whether a file is, byte for byte, a scenario of the catalogue.
 func Holds(file []byte) bool {
 	return slices.ContainsFunc(Catalogue(), func(e Entry) bool {
 		info, err := fs.Stat(files, e.Path)

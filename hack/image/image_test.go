@@ -243,7 +243,7 @@ func TestDockerArchive(t *testing.T) {
 	}
 }
 
-// What is asked for wrongly is told before anything is compiled, and a folder that is something else is left alone.
+// Wrong arguments are reported before anything is compiled, and an existing folder with other contents is not changed.
 func TestMistakes(t *testing.T) {
 	root := module(t)
 	if err := os.MkdirAll(filepath.Join(root, "busy", "tiny"), 0o755); err != nil {

@@ -100,9 +100,9 @@ func binaryLayer(p program, binary string) (v1.Layer, error) {
 	return layer([]file{{name: p.name, data: data, exec: true}})
 }
 
-// roots are the certificate authorities that browsers trust, as a file of PEM: Mozilla's list, of the module that the Go
-// project keeps. Those that Mozilla trusts for some certificates only are left out, since a file cannot say so. A vCenter
-// with an authority of its own has it in its configuration.
+// roots returns the certificate authorities that browsers trust as PEM: Mozilla's list, from the Go project's module. It
+// omits those that Mozilla trusts for some certificates only, since PEM cannot express that. The authority of a vCenter
+// with a private one is in the user's configuration.
 func roots() []byte {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {
@@ -120,7 +120,7 @@ type stamp struct {
 	source string
 	// version and revision are git's; "unknown" outside of a repository.
 	version, revision string
-	// kubernetes is the release that is linked in, "v1.36.4"; "" when there is none.
+	// kubernetes is the linked release, "v1.36.4", or "".
 	kubernetes string
 	// created is SOURCE_DATE_EPOCH or else the commit's time; 1970 outside of a repository.
 	created time.Time

@@ -120,8 +120,8 @@ func programs() []program {
 	}
 }
 
-// compile makes the static binary of a program for a platform, and nothing of this machine gets into it: no path, no
-// repository state, no setting of whoever runs this.
+// compile builds the static binary of a program for a platform, independent of this host: without paths, repository state
+// or the user's Go settings.
 func compile(ctx context.Context, o *options, p program, platform v1.Platform, file string) error {
 	_, err := command(ctx, o, platform, "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", o.ldflags+o.stamp.ldflags(), "-o", file, "./cmd/"+p.name)

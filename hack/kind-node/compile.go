@@ -33,8 +33,8 @@ func (b *build) small(ctx context.Context) error {
 	return b.compile(ctx, "pause", "", "", ".")
 }
 
-// compile builds packages in the module programs/NAME into programs/ of the working folder. They are static, and get
-// nothing from the settings of whoever runs this.
+// compile builds packages in the module programs/NAME into programs/ of the working folder: static, and independent of
+// the user's Go settings.
 func (b *build) compile(ctx context.Context, name, tags, ldflags string, packages ...string) error {
 	dir := filepath.Join(b.source, "programs", name)
 	args := append([]string{

@@ -60,7 +60,7 @@ func (b *build) contents(ctx context.Context) (err error) {
 		"--no-unpack", "--all-platforms", "--label=io.cri-containerd.pinned=pinned", layout)
 }
 
-// listening waits until somebody listens on a socket, or until whoever should has ended.
+// listening waits until a server listens on a socket, or until it has exited.
 func listening(ctx context.Context, address string, ended <-chan struct{}) error {
 	var d net.Dialer
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -12,7 +12,7 @@ import (
 type podImage struct {
 	// files are the folder with its files, below images/ of the working folder.
 	files string
-	// names are all that it goes by: kubeadm asks for a name of its own for each part of Kubernetes.
+	// names are all its names: kubeadm uses a separate name for each part of Kubernetes.
 	names []string
 	// entrypoint is the program, none where the pod names it.
 	entrypoint []string

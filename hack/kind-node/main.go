@@ -22,7 +22,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if ctx.Err() != nil {
-		err = errors.New("interrupted: what was being made begins anew next time")
+		err = errors.New("interrupted: the next run starts the incomplete step again")
 	}
 	stop()
 	if err != nil {
@@ -73,8 +73,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// kept is how many archives stay in the cache: that of the image that was made last, and the one before it, which somebody
-// may be comparing with.
+// kept is the number of archives in the cache: that of the newest image, and the one before it for comparisons.
 const kept = 2
 
 // retire removes all archives from the cache but the youngest, what a build that was cut off has left of one, and Debian's
@@ -151,7 +150,7 @@ func inputs(source string) (string, error) {
 	return fmt.Sprintf("%x", all.Sum(nil))[:12], nil
 }
 
-// input tells whether a file, by its path with slashes, has an effect on the image.
+// input reports whether a file, given its slash-separated path, affects the image.
 func input(name string) bool {
 	switch {
 	case strings.HasPrefix(name, "programs/"), strings.HasPrefix(name, "rootfs/"):
@@ -166,7 +165,7 @@ func input(name string) bool {
 // roomy is what an image, what it is made of and what Go keeps take, in bytes.
 const roomy = 8 << 30
 
-// missing tells everything that stands in the way of making an image, at once and before anything is made.
+// missing returns an error with everything that prevents building an image, before anything is built.
 func missing(o *options) error {
 	var all []error
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {

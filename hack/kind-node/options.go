@@ -27,7 +27,7 @@ func parse(args []string) (*options, error) {
 	fs.StringVar(&o.mirror, "mirror", "http://deb.debian.org/debian", "Debian's `address`")
 	fs.BoolVar(&o.load, "load", false, "give the image to docker, unless it has it")
 	fs.BoolVar(&o.nameOnly, "name", false, "print the image's name and the archive's path, make nothing")
-	fs.BoolVar(&o.debianAgain, "debian-again", false, "fetch Debian's packages anew")
+	fs.BoolVar(&o.debianAgain, "debian-again", false, "download Debian's packages again")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}

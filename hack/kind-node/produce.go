@@ -47,7 +47,7 @@ func produce(ctx context.Context, o *options, archive string, w io.Writer) error
 // build is an image in the making.
 type build struct {
 	*options
-	// work is for what nobody needs afterwards.
+	// work is a folder for intermediate files.
 	work string
 }
 
@@ -66,7 +66,7 @@ func (b *build) archive(ctx context.Context, file string) error {
 		return err
 	}
 	c := newConfig(diffID)
-	// What tells systemd that it is in a container, and to end when it is asked to.
+	// systemd detects the container by this variable, and then exits on its stop signal.
 	c.Config.Env = append(c.Config.Env, "container=docker")
 	c.Config.StopSignal = "SIGRTMIN+3"
 	c.Config.Entrypoint = []string{"/usr/local/bin/entrypoint", "/sbin/init"}

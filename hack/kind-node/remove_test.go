@@ -17,7 +17,7 @@ func TestMountedIn(t *testing.T) {
 	}
 }
 
-// A cache may be behind a link, and what is to be removed may not be there.
+// A cache may be a link, and a file to remove may be missing.
 func TestRemove(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"cache/work/a/b": "x"})

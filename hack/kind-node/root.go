@@ -48,7 +48,7 @@ func (b *build) root(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(root, "kind/version"), []byte(kubernetesVersion), 0o644)
 }
 
-// own copies the files below rootfs. Nobody's umask gets into the image.
+// own copies the files below rootfs, independent of the umask.
 func (b *build) own(root string) error {
 	from := filepath.Join(b.source, "rootfs")
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// beat is how often a step that goes on says so.
+// beat is the interval of a running step's progress.
 const beat = 4 * time.Second
 
-// step does something under a name, and w hears of it at its beginning, while it goes on, and at its end.
+// step runs do and writes to w at its beginning, at every beat, and at its end.
 func step(w io.Writer, name string, do func() error) error {
 	fmt.Fprintf(w, "%s\n", name)
 	start := time.Now()

@@ -44,7 +44,7 @@ func TestLists(t *testing.T) {
 		}
 		seen[path] = true
 	}
-	// This package runs a command and waits for it; it has no goroutine of its own, unlike the runner of suites.
+	// This package runs a command and waits for it; it has no goroutines, unlike the runner of suites.
 	if !strings.Contains(others.String(), "hack/racing\n") || !strings.Contains(meet.String(), "hack/suites\n") {
 		t.Errorf("meet:\n%s\nothers:\n%s", meet.String(), others.String())
 	}

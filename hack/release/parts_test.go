@@ -187,7 +187,7 @@ func TestPullable(t *testing.T) {
 	}
 }
 
-// The formula of four archives is what a tap takes; without one of them there is none, unless it is tried out.
+// Four archives give a formula for a tap; a missing archive is an error, except in a snapshot.
 func TestFormula(t *testing.T) {
 	dist := t.TempDir()
 	var sums strings.Builder

@@ -119,7 +119,7 @@ func readConfig(file string) (*config, error) {
 	case len(c.Archives[0].Formats) != 1 || c.Archives[0].Formats[0] != "tar.gz":
 		err = fmt.Errorf("archives in %v: tar.gz alone is understood", c.Archives[0].Formats)
 	case c.Archives[0].WrapInDirectory != "true":
-		err = fmt.Errorf("archives without a folder of their own are not understood")
+		err = fmt.Errorf("archives without wrap_in_directory are not supported")
 	case c.SBOMs[0].Artifacts != "binary" || len(c.SBOMs[0].Documents) != 1:
 		err = fmt.Errorf("sboms of %s: one document of each binary is understood", c.SBOMs[0].Artifacts)
 	}
@@ -132,8 +132,8 @@ func readConfig(file string) (*config, error) {
 // registry is where the images of a release are pushed, step 5 of docs/releasing.md. Their tag is the chart's appVersion.
 const registry = "ghcr.io/vsphere-sandbox"
 
-// pullable puts the registry into a values.yaml, whose images are else those that `make image` has made on this machine:
-// nobody else can pull them. The text stays as it is otherwise, for its comments are what people read of it.
+// pullable sets the registry in a values.yaml, whose images otherwise are those of `make image` on this host and cannot
+// be pulled. It edits the text, to keep the comments that users read.
 func pullable(text []byte, registry string) ([]byte, error) {
 	local := regexp.MustCompile(`(?m)^( +repository: )localhost/([a-z0-9-]+)$`)
 	if !local.Match(text) {

@@ -1,12 +1,12 @@
-// Command stocksim stands in for a vCenter that is not ours: govmomi's simulator as it is, served with TLS by an authority
-// of its own, with one user whose password is checked. What is set in its inventory is set over its own API, as an
-// administrator would do: tags that make zones, the names and addresses that guests report, settings of VMs.
+// Command stocksim replaces a vCenter of a user in tests: govmomi's unmodified simulator, served with TLS by its own
+// authority, with one user whose password is checked. It sets up the inventory over the simulator's API, as an
+// administrator would: tags for zones, the names and addresses that guests report, settings of VMs.
 //
 //	go run ./hack/stocksim -address 127.0.0.7:0 -clusters 2 -vms 3 -version 8.0.3 -nodes west -zones west -disk-uuid
 //
-// Once it is ready it prints one line of JSON on standard output: where it is, whom to be there, and the files that say so
-// to others. It ends with TERM, with Ctrl-C, and when its standard input does, which is when its parent dies, and leaves
-// nothing behind. Several vCenters are several processes.
+// When it is ready it prints one line of JSON to standard output: its address, its user, and the files with them. It
+// exits on TERM, Ctrl-C and the end of its standard input, which is when its parent dies, and leaves no files. Run one
+// process per vCenter.
 package main
 
 import (
@@ -122,7 +122,7 @@ type trust struct {
 	temporary   bool
 }
 
-// newTrust makes one for the host of an address, and writes the authority's certificate to the file, or to one of its own.
+// newTrust creates one for the host of an address, and writes the authority's certificate to file, or to a temporary file.
 func newTrust(address, file string) (*trust, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -162,7 +162,7 @@ func (t *trust) remove() {
 	}
 }
 
-// password is one that nobody guesses.
+// password returns a random password.
 func password() string { return rand.Text() }
 
 // furnishing is what an administrator sets over the API.
@@ -188,7 +188,7 @@ func (f furnishing) furnish(ctx context.Context, u *url.URL, trusted *x509.CertP
 	if err := c.Login(ctx, u.User); err != nil {
 		return err
 	}
-	defer func() { _ = c.Logout(ctx) }() // the session would end by itself
+	defer func() { _ = c.Logout(ctx) }() // the session also expires
 	finder := find.NewFinder(vim)
 	if f.region != "" {
 		if err := f.zones(ctx, finder, rest.NewClient(vim), u.User); err != nil {

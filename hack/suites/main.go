@@ -47,7 +47,7 @@ type runner struct {
 	quiet time.Duration // after so long without output, a line says that the suite still runs
 }
 
-// suite is one that has been run, or was to be.
+// suite is a test suite that ran, or was skipped.
 type suite struct {
 	name   string
 	result string
@@ -157,7 +157,7 @@ func (r *runner) command(ctx context.Context, name string, out io.Writer, argv .
 }
 
 const (
-	// worth is how long a package takes at least to get a line of its own in the table, and most how many of a suite do.
+	// worth is the minimum time for a package to get its own line in the table, most the maximum of such lines of a suite.
 	worth = 15 * time.Second
 	most  = 8
 	// named is how many failures of a suite are named.

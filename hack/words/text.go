@@ -79,7 +79,8 @@ func goText(name string, data []byte) ([]line, error) {
 func pageText(_ string, data []byte) ([]line, error) {
 	var lines []line
 	code := false
-	inline := regexp.MustCompile("`[^`]*`")
+	// Code, links to a file that is named after an identifier, and targets of links have no words of their author.
+	inline := regexp.MustCompile("`[^`]*`|\\[[*]*[a-z0-9]+(-[a-z0-9]+)+[*]*\\]\\([^)]*\\)|\\]\\([^)]*\\)")
 	scan(data, func(number int, text string) {
 		if strings.HasPrefix(strings.TrimSpace(text), "```") {
 			code = !code

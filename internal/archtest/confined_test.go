@@ -64,7 +64,7 @@ func confinements() []confinement {
 		},
 		{
 			imports: []string{"testing", "testing/...", "net/http/httptest", "github.com/google/go-cmp/..."},
-			in:      []string{"internal/cli/clitest", "pkg/tui/tuitest", "test/program"},
+			in:      []string{"internal/cli/clitest", "internal/race", "pkg/tui/tuitest", "test/program"},
 			tests:   true,
 			why:     "what only tests need is not linked into the program",
 		},

@@ -47,6 +47,8 @@ func sideways() []edge {
 		{"internal/preflight", "internal/loopback", "what listens later is tried before anything boots"},
 		{"internal/csidriver", "internal/upstream", "a CSI driver is programs and files of a Go module"},
 		{"pkg/sandbox", "pkg/ground/...", "a sandbox stands on a ground"},
+		{"pkg/sandbox/boot", "pkg/ground", "a boot runs the steps that the ground puts in order"},
+		{"pkg/sandbox/nodes", "pkg/ground", "the ground makes the guests of nodes"},
 		{"pkg/ground/...", "pkg/sandbox/api", "a ground refuses in the words of the API"},
 		{"pkg/ground/...", "pkg/sandbox/world", "a ground sees VMs as they are watched"},
 		{"pkg/csi/...", "pkg/provider/...", "one configuration and one way to a vCenter for both"},

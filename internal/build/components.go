@@ -2,7 +2,7 @@ package build
 
 import "runtime/debug"
 
-// Component is something of somebody else's that a program contains.
+// Component is third-party software that a program contains.
 type Component struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`

@@ -18,8 +18,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
-// What an image may be made of, beside the size of its layers, which [Options.Most] bounds. Whatever is read as a whole is
-// bounded before it is: a few megabytes unpack to as many gigabytes.
+// Limits of an image, besides the size of its layers, which [Options.Most] bounds. All that is read as a whole is checked
+// first: a few megabytes unpack to as many gigabytes.
 const (
 	mostDescription = 4 << 20   // bytes of a manifest, a configuration or an index
 	mostFiles       = 10_000    // files of an archive: layers, and what describes them

@@ -119,7 +119,7 @@ func fromCache(dir string) (Program, bool) {
 // beat is how often something is said while one thing takes its time.
 const beat = 4 * time.Second
 
-// voice tells what is being done, and says it again as long as it takes.
+// voice reports what is being done, and repeats it periodically.
 type voice struct {
 	say func(string)
 
@@ -180,10 +180,10 @@ func (v *voice) repeat() {
 // Settle is how long a file that is being written has to have been left alone to count as written.
 const Settle = 300 * time.Millisecond
 
-// Watch calls rebuilt with the program at path each time that it has become another: once its file has been left alone
-// for [Settle], can be run here, and holds something else than before. It follows the folder, so that the file may be
-// deleted and made anew, as compilers do; the folder has to stay. It returns nil when ctx ends, and an error when the
-// folder cannot be watched. Calls of rebuilt come one at a time; what is built during one is told by a later one.
+// Watch calls rebuilt whenever the program at path has changed: when its file has not been written for [Settle], can run
+// here, and has new contents. It watches the folder, so that compilers may delete and create the file; the folder must
+// stay. It returns nil when ctx ends, and an error if the folder cannot be watched. Calls of rebuilt come one at a time;
+// a build during one is reported by a later call.
 func Watch(ctx context.Context, path string, rebuilt func(Program)) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -199,7 +199,7 @@ func Watch(ctx context.Context, path string, rebuilt func(Program)) error {
 	}
 	source := Source{File, path}
 	known, _ := source.Resolve(ctx, Options{}) // it may be to come
-	// What was built before the folder was watched is told, too: known is what there was then.
+	// A build before the folder was watched is reported, too: known is the program of that time.
 	settled := time.NewTimer(Settle)
 	defer settled.Stop()
 	for {

@@ -54,7 +54,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// This very program is one for this machine, whatever that is.
+// The test's own program runs on this host.
 func TestSelf(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

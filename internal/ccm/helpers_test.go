@@ -45,7 +45,7 @@ func program(t *testing.T, goos, arch string) []byte {
 // native is a program for the platform that the tests ask for.
 func native(t *testing.T) []byte { return program(t, "linux", "amd64") }
 
-// options are those of a test: a cache of its own, and one platform wherever it runs.
+// options returns options with a new cache, and the same platform on all hosts.
 func options(t *testing.T) Options {
 	return Options{Cache: t.TempDir(), OS: "linux", Arch: "amd64"}
 }

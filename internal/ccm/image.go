@@ -120,7 +120,7 @@ func refused(text string, ref name.Reference, err error) error {
 		}
 		return coded.New("ccm-image-refused", "", nil, "CCM image:%s: %s answers %d %s", text, registry, status.StatusCode, http.StatusText(status.StatusCode))
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return coded.New("ccm-image-refused", "", nil, "CCM image:%s: nobody listens at %s", text, registry)
+		return coded.New("ccm-image-refused", "", nil, "CCM image:%s: connection refused by %s", text, registry)
 	case errors.As(err, &dns):
 		return coded.New("ccm-image-refused", "", nil, "CCM image:%s: registry %s: there is no such host, or no network", text, registry)
 	}

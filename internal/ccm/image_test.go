@@ -24,7 +24,7 @@ import (
 
 // host serves a registry and returns its address, and how many requests it got.
 func host(t *testing.T) (string, *atomic.Int64) {
-	t.Setenv("DOCKER_CONFIG", t.TempDir()) // no credentials of whoever runs this
+	t.Setenv("DOCKER_CONFIG", t.TempDir()) // no credentials of the user
 	var calls atomic.Int64
 	r := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -199,7 +199,7 @@ func TestRegistryThatRefuses(t *testing.T) {
 	}
 	for _, tc := range []struct{ ref, words string }{
 		{at + "/ccm:none", "has no image of that name and tag"},
-		{nobody + "/ccm:v1", "nobody listens at " + nobody},
+		{nobody + "/ccm:v1", "connection refused by " + nobody},
 		{answering(401) + "/ccm:v1", "does not let us read it (401)"},
 		{answering(403) + "/ccm:v1", "does not let us read it (403)"},
 		{answering(500) + "/ccm:v1", "answers 500 Internal Server Error"},

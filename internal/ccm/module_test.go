@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
-// fakeGo is a toolchain that does what a test tells it: a shell script that is given go's arguments.
+// fakeGo returns a toolchain that runs a shell script with go's arguments.
 func fakeGo(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")

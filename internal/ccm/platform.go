@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
-// inspect refuses what this machine cannot run; name is what the file is called in words. It tells whether the file is a
+// inspect refuses what this machine cannot run; name is what the file is called in words. It reports whether the file is a
 // script, whose interpreter is not looked for.
 func (o Options) inspect(path, name string) (script bool, err error) {
 	f, err := os.Open(path)

@@ -16,8 +16,8 @@ type Program struct {
 	// Version is what the source says of it: a module's version, an image's label or tag, the version that a Go program
 	// was built as; "" when nothing does.
 	Version string `json:"version,omitempty"`
-	// Digest tells it from others: of an image that of its manifest (of an archive that of its configuration, which
-	// Docker calls the image's ID), else that of the file; "sha256:…". "" for the built-in one.
+	// Digest identifies it: that of an image's manifest (of an archive's configuration, which Docker calls the image's
+	// ID), else that of the file; "sha256:…". "" for the built-in one.
 	Digest string `json:"digest,omitempty"`
 	// Own: it is this project's, which knows flags that others do not, and needs fewer rights.
 	Own bool `json:"own,omitempty"`
@@ -27,7 +27,7 @@ type Program struct {
 type Options struct {
 	// Cache is the folder in which things are kept. Default: vsphere-sandbox in the user's cache folder.
 	Cache string
-	// Progress is told what is being done, at least every five seconds. It must not block. Optional.
+	// Progress is called with what is being done, at least every five seconds. It must not block. Optional.
 	Progress func(string)
 	// Go is the Go toolchain's command. Default: "go", looked for in $PATH.
 	Go string

@@ -30,7 +30,7 @@ type Source struct {
 const Syntax = "builtin, PATH, image:REF, archive:FILE or module:VERSION"
 
 // Parse reads a source: "builtin" (or nothing), "image:REF", "archive:FILE", "module:VERSION", or the path of a program.
-// It looks at the text alone. A file whose name has a colon in it is told by a slash: ./image:x.
+// It does not look at files. A file with a colon in its name needs a slash: ./image:x.
 func Parse(text string) (Source, error) {
 	kind, ref, colon := strings.Cut(text, ":")
 	switch {
@@ -62,7 +62,7 @@ func Parse(text string) (Source, error) {
 	return s, nil
 }
 
-// Kind tells what kind of place it is.
+// Kind returns the kind of the source.
 func (s Source) Kind() Kind {
 	if s.kind == "" {
 		return Builtin

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A program that is rebuilt is told once it is whole: not its beginning, not the same again, not what cannot be run.
+// A rebuilt program is reported once it is complete: not a part of it, not an identical one, not one that cannot run.
 func TestWatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ccm")
 	write := func(text string, mode os.FileMode) {

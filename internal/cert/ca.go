@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// lifetime of every certificate: a sandbox that lives longer can be brought up anew.
+// lifetime of every certificate: a sandbox that lives longer can be booted again.
 const lifetime = 365 * 24 * time.Hour
 
 // CA signs certificates. Make one with [NewCA]; it may be used from any goroutine.
@@ -88,7 +88,7 @@ type Wish struct {
 	Expired bool
 	// Name is the only name that it is for; empty: those of the other one.
 	Name string
-	// Foreign has it signed by an authority that nobody knows.
+	// Foreign signs it by an authority that no client trusts.
 	Foreign bool
 }
 
@@ -102,7 +102,7 @@ func (ca *CA) Replace(l Leaf, w Wish) (tls.Certificate, error) {
 	}
 	if w.Foreign {
 		var err error
-		if ca, err = NewCA("somebody else's vCenters"); err != nil {
+		if ca, err = NewCA("unknown vCenters"); err != nil {
 			return tls.Certificate{}, err
 		}
 	}

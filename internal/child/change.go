@@ -8,12 +8,11 @@ type State string
 
 // The states of a child.
 const (
-	// Starting: Start was called and nothing has been started yet. It is never
-	// told as a Change.
+	// Starting: Start was called and nothing has been started yet. It never comes as a Change.
 	Starting State = "starting"
 	// Started: the process is running, or suspended.
 	Started State = "started"
-	// Exited: the process ended by itself, or could not be started.
+	// Exited: the process ended on its own, or could not be started.
 	Exited State = "exited"
 	// Restarting: a new process will be started after Change.Backoff.
 	Restarting State = "restarting"
@@ -21,7 +20,7 @@ const (
 	Stopped State = "stopped"
 )
 
-// Change tells that a child has entered a state.
+// Change reports that a child has entered a state.
 type Change struct {
 	// Name is the Spec's.
 	Name string
@@ -35,8 +34,7 @@ type Change struct {
 	// started. Stopped: that the process had to be killed because TERM did not
 	// end it, or could not be ended.
 	Err error
-	// Tail is the end of what the process that exited by itself wrote to its
-	// log, at most 20 lines and 4 kB.
+	// Tail is the end of the log of a process that exited on its own, at most 20 lines and 4 kB.
 	Tail []string
 	// Backoff is the pause before the start that Restarting announces.
 	Backoff time.Duration

@@ -23,7 +23,7 @@ type Child struct {
 
 	asks     chan *restartRequest // Restart, Renew → supervisor
 	stopping chan struct{}        // closed by the first Stop or Kill
-	killing  chan struct{}        // closed when there is to be no (more) grace
+	killing  chan struct{}        // closed to end the grace period
 	done     chan struct{}        // closed when the supervisor has ended
 	stopOnce sync.Once
 	killOnce sync.Once
@@ -62,7 +62,7 @@ func Start(spec Spec, notify func(Change)) *Child {
 // Name returns the name of the child's Spec.
 func (c *Child) Name() string { return c.spec.Name }
 
-// PID returns the id of the running process, 0 when there is none.
+// PID returns the id of the running process, or 0.
 func (c *Child) PID() int {
 	c.mu.Lock()
 	p := c.process
@@ -96,11 +96,11 @@ func (c *Child) Restarts() int {
 	return c.restarts
 }
 
-// Done returns a channel that is closed when the child is stopped, after its
-// last Change has been told: after Stop or Kill, or when a Once child ended.
+// Done returns a channel that is closed when the child is stopped and its last Change was reported: after Stop or Kill,
+// or when a Once child ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// emit enters the state of change and tells it.
+// emit enters the state of change and reports it.
 func (c *Child) emit(change Change) {
 	change.Name = c.spec.Name
 	c.mu.Lock()

@@ -26,7 +26,7 @@ func ExitText(ch Change, log string) string {
 	return text
 }
 
-// signaled tells whether a process was killed rather than that it ended.
+// signaled reports whether a process was killed rather than that it ended.
 func signaled(err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

@@ -40,8 +40,8 @@ func openLog(path string, limit int64) (*os.File, int64, error) {
 	return log, info.Size(), nil
 }
 
-// readTail returns the last lines of a log, of what was written after from. It
-// is there to explain an exit, so whatever goes wrong yields no lines.
+// readTail returns the last lines of a log that were written after from. It only explains an exit, so an error yields no
+// lines.
 func readTail(path string, from int64) []string {
 	log, err := os.Open(path)
 	if err != nil {

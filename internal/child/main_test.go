@@ -73,7 +73,7 @@ func play(role string) {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Fprintln(report, os.Getpid())
 		block()
-	case "fork": // has a child of its own, in the same process group, which never ends
+	case "fork": // has a child in the same process group, which never ends
 		grandchild := exec.Command(os.Args[0])
 		grandchild.Env = append(os.Environ(), roleEnv+"=ignore-term")
 		grandchild.ExtraFiles = []*os.File{report}
@@ -103,7 +103,7 @@ func play(role string) {
 		block()
 	case "parent": // supervises a child that plays arg, and hands it its own report pipe
 		c := startGrandchild(arg, report)
-		_, _ = io.Copy(io.Discard, os.Stdin) // killed while waiting here, or told to suspend
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or its parent requests a suspend
 		_ = c.Suspend()
 		fmt.Println("suspended")
 		block()

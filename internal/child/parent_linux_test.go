@@ -29,8 +29,7 @@ func TestKernelEndsTheSuspendedChildOfAKilledParent(t *testing.T) {
 	r.requireGone(t)
 }
 
-// A rebuild replaces the program under a running sandbox, whose children must
-// go on being the program it is.
+// A rebuild replaces the program of a running sandbox; its children must still run the old one.
 func TestProgramOutlivesItsFile(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	if out, err := exec.CommandContext(t.Context(), "cp", os.Args[0], program).CombinedOutput(); err != nil {

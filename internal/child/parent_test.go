@@ -11,9 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 )
 
-// startParent runs a process that supervises a child playing role, and waits
-// until that child has said that it is up. Closing the returned pipe tells the
-// parent to suspend it.
+// startParent runs a process that supervises a child playing role, and waits until that child is up. Closing the returned
+// pipe makes the parent suspend it.
 func startParent(t *testing.T, role string, r *reports) (parent *exec.Cmd, stdin io.Closer, stdout *bufio.Reader) {
 	t.Helper()
 	parent = exec.CommandContext(t.Context(), os.Args[0])

@@ -43,8 +43,8 @@ func (p *process) watch() {
 	_ = p.lifeline.Close()
 }
 
-// signalGroup sends sig to the whole group; to a process that has ended it
-// does nothing. The lock keeps the pid from being reaped, and reused, meanwhile.
+// signalGroup sends sig to the whole group; for a process that has ended it does nothing. The lock prevents that the pid
+// is reaped, and reused, in between.
 func (p *process) signalGroup(sig unix.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,11 +85,10 @@ func (p *process) tail() []string {
 	return readTail(p.logPath, p.logStart)
 }
 
-// Stop ends the child: TERM, and KILL to its process group when it has not
-// ended after the Spec's StopGrace or when ctx is done, whichever is first. A
-// suspended child is resumed to receive TERM. Stop returns when the process has
-// been reaped and the last Change told. It may be called again, and by several
-// at once. The error is not nil only when the process could not be ended.
+// Stop ends the child: TERM, and KILL to its process group when it has not ended after the Spec's StopGrace or when ctx
+// is done, whichever is first. A suspended child is resumed to receive TERM. Stop returns when the process has been
+// reaped and the last Change was reported. It may be called repeatedly and concurrently. It only fails if the process
+// could not be ended.
 func (c *Child) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() { close(c.stopping) })
 	select {
@@ -100,9 +99,8 @@ func (c *Child) Stop(ctx context.Context) error {
 	return c.stopErr
 }
 
-// Kill ends the child as pulling the power cord would: KILL to its process
-// group at once, also during the grace of a Stop, and no restart. It returns
-// when the process has been reaped and the last Change told.
+// Kill ends the child as a loss of power would: KILL to its process group at once, also during the grace of a Stop, and
+// no restart. It returns when the process has been reaped and the last Change was reported.
 func (c *Child) Kill() error {
 	c.killOnce.Do(func() { close(c.killing) })
 	c.stopOnce.Do(func() { close(c.stopping) })
@@ -110,10 +108,9 @@ func (c *Child) Kill() error {
 	return c.stopErr
 }
 
-// Crash kills the running process as a fault of its own would: KILL to its
-// process group, and the child goes on as after any other exit, with Exited,
-// back-off and a new process. It returns when the process has been reaped,
-// before the Changes are told. The error says that there was none to kill.
+// Crash kills the running process as a crash would: KILL to its process group, and then as after any other exit: Exited,
+// back-off and a new process. It returns when the process has been reaped, before the Changes are reported. It fails if
+// no process runs.
 func (c *Child) Crash() error {
 	c.mu.Lock()
 	state, p := c.state, c.process

@@ -51,7 +51,7 @@ type Spec struct {
 	// Backoff spaces the restarts.
 	Backoff Backoff
 
-	// Once says that the child is not started again when it ends by itself.
+	// Once disables restarts.
 	Once bool
 }
 

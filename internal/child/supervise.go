@@ -28,8 +28,7 @@ type turn struct {
 	restart *restartRequest // start again at once and answer this
 }
 
-// supervise is the child's goroutine: it runs one process after another until
-// it is told to stop.
+// supervise is the child's goroutine: it runs one process after another until the child is stopped.
 func (c *Child) supervise() {
 	defer close(c.done)
 	var delay time.Duration
@@ -231,10 +230,8 @@ func (c *Child) adopt(p *process, awake bool) {
 	}
 }
 
-// LifelineEnv is the environment variable that gives a child the number of the
-// file descriptor of its lifeline: the reading end of a pipe to which nothing
-// is written, and whose other end is closed by the parent's death, whatever
-// the parent died of.
+// LifelineEnv is the environment variable with the file descriptor of a child's lifeline: the reading end of a pipe to
+// which nothing is written. Its other end is closed by the parent's death, of any cause.
 const LifelineEnv = "VSPHERE_SANDBOX_LIFELINE"
 
 // Lifeline ties this process to the parent that started it as a [Child]: when
@@ -284,11 +281,9 @@ type restartRequest struct {
 	gentle bool // TERM first
 }
 
-// Restart kills the process if there is one and starts a new one at once, not
-// suspended and with the back-off as after a healthy run. It returns when the
-// new process has been started, or with the reason why it was not; the child
-// goes on trying then. When ctx is done first, the restart happens without
-// being waited for, or not at all.
+// Restart kills the process if there is one and starts a new one at once, not suspended and with the back-off as after a
+// healthy run. It returns when the new process has been started, or with the reason why it was not; the child then
+// retries. If ctx is done first, the restart may still happen.
 func (c *Child) Restart(ctx context.Context) error { return c.restart(ctx, false) }
 
 // Renew is Restart with a process that is ended as [Child.Stop] ends it: TERM,

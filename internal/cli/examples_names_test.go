@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// inventory are the names of what "up" boots when it is told nothing more, by what is called so.
+// inventory returns the names in the default sandbox of "up", by kind.
 func inventory() (map[string]map[string]bool, error) {
 	t, err := topology.LoadFS(scenarios.FS(), scenarios.Default+".yaml")
 	if err != nil {
@@ -34,7 +34,7 @@ func inventory() (map[string]map[string]bool, error) {
 	return names, nil
 }
 
-// booted tells of a name in an example that is not in what "up" boots: the first one that a newcomer types has to work.
+// booted reports a name in an example that the default sandbox does not have: the first commands of a new user must work.
 func booted(cmd *cobra.Command, args []string) error {
 	all, err := inventory()
 	if err != nil {

@@ -91,8 +91,7 @@ func try(t *testing.T, args []string) error {
 	return names
 }
 
-// known tells of a name of what is built in that there is not. What has a dot, a slash to a folder or a variable is a file
-// of the reader's.
+// known reports a name of a built-in that does not exist. A name with a dot, a slash or a variable is a file of the user.
 func known(cmd *cobra.Command, args []string) error {
 	path := strings.TrimPrefix(cmd.CommandPath(), "vsphere-sandbox ")
 	switch path {

@@ -1,9 +1,9 @@
-// Package console serves an HTTP API on connections inside the process, over TLS: to whoever runs a vCenter, or the front of
-// one, past the gate that its clients go through.
+// Package console serves an HTTP API on connections inside the process, over TLS: for the operator of a vCenter or its
+// proxy, past the gate that its clients go through.
 //
 //	c := console.Open(handler, config, logger)
 //	defer c.Close()
-//	conn, err := c.Dial(ctx) // TLS is to be spoken on it
+//	conn, err := c.Dial(ctx) // expects a TLS client
 //
 // Floor 0: it imports nothing of this module.
 package console
@@ -45,7 +45,7 @@ func Open(handler http.Handler, config *tls.Config, logger *slog.Logger) *Consol
 	return c
 }
 
-// Dial returns the client's end of a new connection, on which TLS is to be spoken.
+// Dial returns the client's end of a new connection, which expects a TLS handshake.
 func (c *Console) Dial(ctx context.Context) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {

@@ -58,7 +58,7 @@ func Parse(text string) (Source, error) {
 // version is a release: it becomes a part of paths.
 const version = `v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?`
 
-// Kind tells what kind of place it is.
+// Kind returns the kind of the source.
 func (s Source) Kind() Kind { return s.kind }
 
 // Ref is the image's name, or the module's version.
@@ -161,7 +161,7 @@ func Manifest(ctx context.Context, version string, o Options) ([]byte, error) {
 type Options struct {
 	// Cache is the folder in which programs are kept. Default: vsphere-sandbox in the user's cache folder.
 	Cache string
-	// Say is told what is begun. It must not block. Optional.
+	// Say is called with each step. It must not block. Optional.
 	Say func(format string, args ...any)
 	// Go is the Go toolchain's command. Default: "go", looked for in $PATH.
 	Go string

@@ -50,7 +50,7 @@ remove: <nil>
 	requireEmpty(t, root)
 }
 
-// A state root that somebody set to a directory with other things in it.
+// A state root that the user set to a directory with other contents.
 func TestForeignDirectoriesAreLeftAlone(t *testing.T) {
 	root := t.TempDir()
 	precious := filepath.Join(root, "documents", "precious")
@@ -140,7 +140,7 @@ func TestOpenAndList(t *testing.T) {
 		t.Errorf("list of a missing root: %v, %v", entries, err)
 	}
 	_, err := instance.Open(root, "x")
-	if err == nil || err.Error() != `sandbox "x" does not exist; there is none` {
+	if err == nil || err.Error() != `sandbox "x" does not exist; no sandbox does` {
 		t.Errorf("open: %v", err)
 	}
 	dead := create(t, root, "dead")

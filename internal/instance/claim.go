@@ -142,7 +142,7 @@ func claimed(root string) map[string]claim {
 	for _, dir := range slices.Backward(claimDirs()) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // there are none
+			continue // the directory is missing
 		}
 		for _, e := range entries {
 			if name, ok := strings.CutPrefix(e.Name(), prefix); ok && ValidateName(name) == nil {

@@ -239,7 +239,7 @@ func TestReadersAndReapersDoNotDisturb(t *testing.T) {
 	requireEmpty(t, root)
 }
 
-// Whoever just looks whether a sandbox runs keeps nobody from booting one, even when there is ever another one who looks.
+// Any number of checks whether a sandbox runs do not prevent its boot.
 func TestLookersAreNoSandbox(t *testing.T) {
 	root := t.TempDir()
 	d, err := instance.Create(root, "demo")

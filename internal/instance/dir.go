@@ -46,8 +46,8 @@ func (d *Dir) Path(elem ...string) string {
 	return filepath.Join(append([]string{d.path}, elem...)...)
 }
 
-// Log returns the path of a component's log: logs/node/worker-1.log for
-// "node/worker-1". It is in the logs directory whatever the component's name.
+// Log returns the path of a component's log: logs/node/worker-1.log for "node/worker-1". It is in the logs directory for
+// any name.
 func (d *Dir) Log(component string) string {
 	return filepath.Join(d.path, "logs", filepath.Clean("/"+component)+".log")
 }

@@ -64,9 +64,8 @@ type observed struct {
 	text      string //nolint:unused // command line and environment, where they come with the list: not on Linux
 }
 
-// mentions tells whether text has path in it as a path: not as the beginning of
-// a longer name (/state/a in /state/ab) nor as the end of a longer path
-// (/state/a in /backup/state/a).
+// mentions reports whether text has path in it as a path: not as the beginning of a longer name (/state/a in /state/ab)
+// nor as the end of a longer path (/state/a in /backup/state/a).
 func mentions(text, path string) bool {
 	for rest, before := text, byte(0); ; {
 		i := strings.Index(rest, path)
@@ -87,7 +86,7 @@ func mentions(text, path string) bool {
 	}
 }
 
-// inName tells whether c would continue the name of a file.
+// inName reports whether c would continue the name of a file.
 func inName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c >= 0x80
 }

@@ -17,14 +17,12 @@ type Process struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
 
-	// Start tells the process from a later one with the same pid, in whatever
-	// way the system has; empty where it has none.
+	// Start distinguishes the process from a later one with the same pid, in a form of the system; empty if it has none.
 	Start string `json:"start,omitempty"`
 }
 
-// Journal is the list of the processes that a sandbox has started, kept on disk
-// so that whoever comes after a sandbox that was killed can end them. It may be
-// used from any goroutine.
+// Journal is the list of the processes that a sandbox has started, kept on disk so that a later command can end them
+// after the sandbox was killed. It may be used from any goroutine.
 type Journal struct {
 	path  string
 	owned func() error
@@ -38,9 +36,8 @@ type entry struct {
 	Exited bool `json:"exited,omitempty"`
 }
 
-// Started notes that a process has been started: at once, for what is not noted
-// is not cleaned up. It must be the leader of its own process group, all of
-// which is cleaned up.
+// Started records a new process: at once, since an unrecorded one is not cleaned up. It must lead a
+// process group, which is cleaned up as a whole.
 func (j *Journal) Started(name string, pid int) error {
 	return j.append(entry{Process: Process{Name: name, PID: pid, Start: startOf(pid)}})
 }

@@ -21,8 +21,7 @@ const (
 	toClean purpose = "clean" // what a dead sandbox left
 )
 
-// A lock that is held may be held by a reader that just looks whether it is
-// (microseconds), by somebody who cleans up (seconds at worst), or by a running
+// A lock may be held by a reader that checks for it (microseconds), by a cleanup (seconds at worst), or by a running
 // sandbox. The first two are waited for.
 const (
 	probePatience = 250 * time.Millisecond
@@ -38,10 +37,9 @@ const (
 	lockLength = len("vsphere-sandbox run   1234567890\n")
 )
 
-// acquire takes the lock of the instance directory at path, for name.
-// With toRun it makes the directory when there is none; with toClean it returns
-// fs.ErrNotExist or ErrForeign then. The lock is free again when the file is closed, by the
-// kernel at the latest; it does not pass to child processes.
+// acquire takes the lock of the instance directory at path, for name. With toRun it creates a missing directory; with
+// toClean it then returns fs.ErrNotExist or ErrForeign. The lock is released when the file is closed, by the kernel at
+// the latest; child processes do not inherit it.
 func acquire(path, name string, why purpose) (*os.File, error) {
 	begin := time.Now()
 	for {
@@ -68,8 +66,8 @@ func acquire(path, name string, why purpose) (*os.File, error) {
 	}
 }
 
-// tryAcquire returns nil, and no error, when it is worth another try; looked tells that it was those who just look who had it:
-// of these there may be ever another one.
+// tryAcquire returns nil, and no error, if the caller should retry; looked reports that only readers held the lock, of
+// which there may always be another.
 func tryAcquire(path string, why purpose) (lock *os.File, looked bool, err error) {
 	if why == toRun {
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -88,7 +86,7 @@ func tryAcquire(path string, why purpose) (lock *os.File, looked bool, err error
 	}
 	lock, err = private.Open(filepath.Join(path, lockName), flags)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil // likewise
+		return nil, false, nil // the same
 	}
 	if err != nil {
 		return nil, false, err
@@ -137,8 +135,8 @@ func holder(path string) (pid int, why purpose) {
 	return pid, why
 }
 
-// probe tells whether a live sandbox has the lock. To see that, it has to take
-// the lock itself if it can, shared with other probes, for a moment.
+// probe reports whether a live sandbox has the lock. To see that, it has to take the lock itself if it can, shared with
+// other probes, for a moment.
 func probe(path string) (pid int, running bool) {
 	lock, err := private.Open(filepath.Join(path, lockName), os.O_RDONLY)
 	if err != nil {

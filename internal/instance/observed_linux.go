@@ -54,8 +54,7 @@ func startOf(pid int) string {
 	return p.start
 }
 
-// names tells whether the process names path. What cannot be read, since it is
-// another user's or gone, does not.
+// names reports whether the process names path. What cannot be read, since it is another user's or gone, does not.
 func (p observed) names(_ context.Context, path string) bool {
 	for _, file := range []string{"cmdline", "environ"} {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.pid, file))

@@ -12,9 +12,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
-// Open returns the directory of a sandbox, running or dead, for reading; that of
-// a running one also when it has been removed. The error is an ErrNotFound when
-// there is none of that name.
+// Open returns the directory of a sandbox, running or dead, for reading; that of a running one also after its removal.
+// The error is an ErrNotFound if no sandbox has that name.
 func Open(root, name string) (*Dir, error) {
 	path, err := resolve(root, name)
 	if err != nil {
@@ -138,7 +137,7 @@ type ErrNotFound struct {
 
 func (e ErrNotFound) Error() string {
 	if len(e.Have) == 0 {
-		return fmt.Sprintf("sandbox %q does not exist; there is none", e.Name)
+		return fmt.Sprintf("sandbox %q does not exist; no sandbox does", e.Name)
 	}
 	return fmt.Sprintf("sandbox %q does not exist; there is %s", e.Name, strings.Join(e.Have, ", "))
 }
@@ -201,7 +200,7 @@ func (d *Dir) Remove() error {
 	return nil
 }
 
-// empty removes all but the lock file, and tells whether there was anything.
+// empty removes all but the lock file, and reports whether there was anything.
 func empty(path string) (removed bool, err error) {
 	if err := private.Dir(path); err != nil {
 		return false, err

@@ -25,12 +25,12 @@ type Report struct {
 	// that could not be proven to be the sandbox's.
 	Spared []Process
 
-	// Removed tells that there were files, which have been removed.
+	// Removed is set if there were files, which were removed.
 	Removed bool
 }
 
-// dead returns the directory of a sandbox that does not run, with its lock. The error is an ErrRunning when the sandbox lives,
-// and an ErrNotFound when there is none of that name.
+// dead returns the directory of a sandbox that does not run, with its lock. The error is an ErrRunning if the sandbox
+// lives, and an ErrNotFound if no sandbox has that name.
 func dead(root, name string) (*Dir, error) {
 	path, err := resolve(root, name)
 	if err != nil {
@@ -68,12 +68,10 @@ func Settle(ctx context.Context, root, name string) (Report, error) {
 	return report, nil
 }
 
-// Reap cleans up after a dead sandbox: every process of its journal that is
-// alive, and that names the instance directory in its command line or
-// environment, is killed with its process group, then the directory is removed.
-// The error is an ErrRunning when the sandbox lives, and an ErrNotFound when
-// there is none of that name. Any number of processes may do this at once, and
-// Create the sandbox anew.
+// Reap cleans up after a dead sandbox: it kills every live process of its journal that names the instance directory in
+// its command line or environment, with its process group, and then removes the directory. The error is an ErrRunning if
+// the sandbox lives, and an ErrNotFound if no sandbox has that name. Any number of processes may call it, and Create the
+// sandbox again, at once.
 func Reap(ctx context.Context, root, name string) (Report, error) {
 	d, err := dead(root, name)
 	if err != nil {

@@ -29,7 +29,7 @@ type Record struct {
 	// Left says that the sandbox has ended in order, and could not take back all that it had elsewhere.
 	Left bool `json:"left,omitempty"`
 
-	// Extra is whatever else the sandbox wants to be known.
+	// Extra is additional data of the sandbox.
 	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
@@ -50,8 +50,7 @@ func (d *Dir) WriteRecord(r Record) error {
 	return nil
 }
 
-// ReadRecord returns the record written last; the error is an fs.ErrNotExist
-// when there is none yet.
+// ReadRecord returns the record written last; the error is an fs.ErrNotExist before the first.
 func (d *Dir) ReadRecord() (Record, error) { return readRecord(d.path) }
 
 func readRecord(path string) (Record, error) {

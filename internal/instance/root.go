@@ -66,7 +66,7 @@ func firstFile(path string) string {
 	}
 }
 
-// makeRoot makes the state root where there is none.
+// makeRoot creates a missing state root.
 func makeRoot(root string) error {
 	if err := Check(root); err != nil {
 		return err
@@ -103,7 +103,7 @@ func resolve(root, name string) (string, error) {
 	return filepath.Join(real, name), nil
 }
 
-// resolveRoot returns the state root without links, after a [Check]; as it is while there is none.
+// resolveRoot returns the state root without links, after a [Check]; a missing one unchanged.
 func resolveRoot(root string) (string, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -122,10 +122,9 @@ func resolveRoot(root string) (string, error) {
 	return real, nil
 }
 
-// ShortPath returns a path for a directory below the instance directory in which somebody else makes unix sockets: that
-// of the directory itself, or where the socket's path (suffix is what comes after the directory) would be too long for
-// one, a short link to it beside the control socket. The directory need not exist. Owner only; the link goes with
-// [Dir.Remove].
+// ShortPath returns a path for a directory below the instance directory in which another program creates unix sockets:
+// that of the directory itself or, if the socket's path (suffix is what comes after the directory) would be too long, a
+// short link to it beside the control socket. The directory need not exist. Owner only; [Dir.Remove] removes the link.
 func (d *Dir) ShortPath(suffix string, elem ...string) (string, error) {
 	path := d.Path(elem...)
 	if len(path)+len(suffix) <= maxSocketPath {

@@ -76,7 +76,7 @@ func TestShortPathLeavesTheControlSocket(t *testing.T) {
 	}
 }
 
-// Whatever TMPDIR is, and macOS has a long one, there is room for the sockets of a kubelet.
+// With any TMPDIR, and macOS has a long one, there is room for the sockets of a kubelet.
 func TestShortPathHasRoom(t *testing.T) {
 	root, temp := longRoot(t)
 	const suffix = "/plugins_registry/csi.vsphere.vmware.com-reg.sock"

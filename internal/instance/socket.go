@@ -47,7 +47,7 @@ func makeShortDir(path string) (dir string, err error) {
 	if err := trusted(dir); err != nil {
 		return "", err
 	}
-	// Of an instance directory that somebody removed by hand.
+	// Of an instance directory that the user removed by hand.
 	if err := emptyShortDir(dir); err != nil {
 		return "", fmt.Errorf("control socket: %w", err)
 	}
@@ -106,7 +106,7 @@ func findSocket(path string) (string, error) {
 	return filepath.Join(dir, socketName), nil
 }
 
-// socketDir returns the noted short directory, or "" when there is none.
+// socketDir returns the recorded short directory, or "".
 func socketDir(path string) (string, error) {
 	text, err := private.ReadFile(filepath.Join(path, socketDirName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,8 +133,8 @@ func removeSocketDir(path string) error {
 	return os.Remove(dir)
 }
 
-// trusted returns an error unless dir is a directory in which nobody else can
-// have put a socket: the temporary directory is everybody's.
+// trusted returns an error unless no other user can have put a socket into dir: all users can write to the temporary
+// directory.
 func trusted(dir string) error {
 	if err := private.Dir(dir); err != nil {
 		return fmt.Errorf("control socket: %w", err)

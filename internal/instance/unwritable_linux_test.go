@@ -21,8 +21,7 @@ func TestUnwritableRoot(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		if os.Geteuid() == 0 {
-			// Nothing is unwritable for root: be nobody, on a thread that
-			// ends with this goroutine.
+			// Nothing is unwritable for root: become an unprivileged user, on a thread that ends with this goroutine.
 			runtime.LockOSThread()
 			if err := unix.Setfsuid(65534); err != nil {
 				done <- err

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Confirm asks question, to be answered by y or yes; everything else, the end of the input too, means no. It returns
-// early, with ctx's error, when ctx ends; a read that was under way then goes on until the next line, which is lost.
+// Confirm asks question; y or yes confirm, everything else, the end of the input too, declines. It returns early, with
+// ctx's error, when ctx ends; a read in progress then continues until the next line, which is lost.
 func (s *Streams) Confirm(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(s.Err, "%s [y/N] ", question)
 	type answer struct {

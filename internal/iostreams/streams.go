@@ -35,16 +35,16 @@ func Test() (s *Streams, in, out, err *bytes.Buffer) {
 // SetTTY overrides which streams count as terminals.
 func (s *Streams) SetTTY(in, out, err bool) { s.inTTY, s.outTTY, s.errTTY = in, out, err }
 
-// OutTTY tells whether a person reads Out.
+// OutTTY reports whether a person reads Out.
 func (s *Streams) OutTTY() bool { return s.outTTY }
 
-// InTTY tells whether a person types into In.
+// InTTY reports whether a person types into In.
 func (s *Streams) InTTY() bool { return s.inTTY }
 
-// ErrTTY tells whether a person reads Err.
+// ErrTTY reports whether a person reads Err.
 func (s *Streams) ErrTTY() bool { return s.errTTY }
 
-// Interactive tells whether a person can be asked: someone reads Err and types into In.
+// Interactive reports whether a person can be asked: someone reads Err and types into In.
 func (s *Streams) Interactive() bool { return s.inTTY && s.errTTY }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

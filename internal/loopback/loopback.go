@@ -34,11 +34,10 @@ func (e *PortError) Error() string {
 
 func (e *PortError) Unwrap() error { return syscall.EADDRINUSE }
 
-// Listen opens a TCP listener for each of n vCenters, in order: at the addresses, "IP:port" each, or, when there are none,
-// on a port of a loopback address of its own for each. These are the first free ones of 127.0.x.11, 127.0.x.12 …, so that
-// several sandboxes share a port number. A system that has 127.0.0.1 alone, as macOS, gets free ports there, and a note that
-// says so. port 0 means [DefaultPort]. When there is an error, no listener is left open. Callers may be on several
-// goroutines.
+// Listen opens a TCP listener for each of n vCenters, in order: at the addresses, "IP:port" each, or without addresses on
+// a port of a separate loopback address for each. These are the first free ones of 127.0.x.11, 127.0.x.12 …, so that
+// several sandboxes share a port number. A system with only 127.0.0.1, as macOS, gets free ports there, and a note about
+// that. port 0 means [DefaultPort]. On an error no listener is left open. It may be called from several goroutines.
 func Listen(ctx context.Context, addresses []string, n, port int) (_ []*net.TCPListener, note string, _ error) {
 	if len(addresses) > 0 {
 		if len(addresses) != n {

@@ -12,18 +12,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// inTreeProvisioner is what the StorageClasses of the in-tree provider name.
+// inTreeProvisioner is the provisioner of the in-tree provider's StorageClasses.
 const inTreeProvisioner = "kubernetes.io/vsphere-volume"
 
 // class is a StorageClass of the CSI driver.
 type class struct {
 	name             string
 	node, parameters *yaml.Node
-	// wants is whether the in-tree provider made its volumes in the default datastore, and has whether they are now.
+	// wants reports whether the in-tree provider made its volumes in the default datastore, and has whether they are made there now.
 	wants, has bool
 }
 
-// planClasses converts the StorageClasses, and makes one for the default datastore when there is none of them.
+// planClasses converts the StorageClasses, and makes one for the default datastore if the manifests have no class.
 func (c *conversion) planClasses() error {
 	u := &urls{given: c.opts.DatastoreURLs, used: map[string]bool{}}
 	var problems []config.Problem
@@ -51,7 +51,7 @@ func (c *conversion) planClasses() error {
 		}
 	}
 	if len(c.classes) > 0 {
-		c.attend("make the classes anew with kubectl replace --force -f storageclasses.yaml: a class cannot be changed in place, and no volume is touched by it")
+		c.attend("recreate the classes with kubectl replace --force -f storageclasses.yaml: a class is immutable, and recreating it does not affect volumes")
 	}
 	c.useDefault(u)
 	problems = append(problems, u.unused()...)
@@ -115,7 +115,7 @@ func (c *conversion) newClass() class {
 	return k
 }
 
-// defaultDatastore is the one that a class without any had, and the section that says it.
+// defaultDatastore returns the datastore of a class without any, and the section that names it.
 func (c *conversion) defaultDatastore() (name, section string) {
 	section, key := "Global", "datastore"
 	for _, s := range c.sections {
@@ -129,7 +129,7 @@ func (c *conversion) defaultDatastore() (name, section string) {
 	return strings.TrimSpace(c.value(section, key)), section
 }
 
-// datastoreUsers are the classes that have the default datastore now.
+// datastoreUsers returns the classes that have the default datastore now.
 func (c *conversion) datastoreUsers() []string {
 	var users []string
 	for _, k := range c.classes {
@@ -158,7 +158,7 @@ func (c *conversion) classManifests() ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
-// parameters converts what the in-tree provisioner was told. It read the keys in any case.
+// parameters converts the parameters of the in-tree provisioner, which read keys in any case.
 func (w *classWriter) parameters(p pair) {
 	into := mapping()
 	w.made.node.Content = append(w.made.node.Content, p.key, into)
@@ -217,7 +217,7 @@ func (w *classWriter) datastore(q pair, path string) {
 	url := w.urls.of(q.value.Value)
 	if url == "" {
 		w.c.attendURL(w.made.name, q.value.Value)
-		w.tell(q, path, judgment{verdict: Dropped, why: "a class names a datastore by its URL, and that of " + q.value.Value + " was not told"})
+		w.tell(q, path, judgment{verdict: Dropped, why: "a class names a datastore by its URL, and that of " + q.value.Value + " is not known"})
 		return
 	}
 	put(w.made.parameters, names.ParameterDatastore, scalar(url))

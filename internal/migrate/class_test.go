@@ -21,7 +21,7 @@ func classOf(lines string) string {
 	return "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: c}\nprovisioner: kubernetes.io/vsphere-volume\n" + lines
 }
 
-// file is the text of a new file; empty when there is none.
+// file returns the text of a new file, or "".
 func file(m *Migration, name string) string {
 	if i := slices.IndexFunc(m.Files, func(f File) bool { return f.Name == name }); i >= 0 {
 		return string(m.Files[i].Data)
@@ -100,7 +100,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// A Secret helps the vCenters that name it, by name alone where it has no namespace, and says why when it does not.
+// TestSecretManifests: a Secret fills in the vCenters that name it, by name alone if it has no namespace; otherwise the report
+// has the reason.
 func TestSecretManifests(t *testing.T) {
 	const old = "[Global]\nsecret-name = s\nsecret-namespace = n\n[VirtualCenter \"vc\"]\ndatacenters = dc\n"
 	const data = "stringData: {vc.username: u@d, vc.password: hunter2}\n"
@@ -109,8 +110,8 @@ func TestSecretManifests(t *testing.T) {
 		helps    bool
 		why      string
 	}{
-		"the one":           {"kind: Secret\nmetadata: {name: s, namespace: n}\n" + data, true, "stays as it is; the CSI driver has the credentials in a file of its own"},
-		"no namespace":      {"kind: Secret\nmetadata: {name: s}\n" + data, true, "stays as it is; the CSI driver has the credentials in a file of its own"},
+		"the one":           {"kind: Secret\nmetadata: {name: s, namespace: n}\n" + data, true, "stays as it is; the CSI driver has the credentials in its own file"},
+		"no namespace":      {"kind: Secret\nmetadata: {name: s}\n" + data, true, "stays as it is; the CSI driver has the credentials in its own file"},
 		"another namespace": {"kind: Secret\nmetadata: {name: s, namespace: m}\n" + data, false, "is left alone: the file names no such Secret"},
 		"another server":    {"kind: Secret\nmetadata: {name: s}\nstringData: {vd.username: u@d, vd.password: hunter2}\n", false, "stays as it is; it has no credentials of vc"},
 		"no data":           {"kind: Secret\nmetadata: {name: s}\ndata: {vc.username: '!', vc.password: 7}\n", false, "stays as it is; it has no credentials of vc"},
@@ -129,13 +130,13 @@ func TestSecretManifests(t *testing.T) {
 				t.Errorf("%+v", last)
 			}
 			if strings.Contains(m.Report.Text(), "hunter2") {
-				t.Error("the report tells a password")
+				t.Error("the report has a password")
 			}
 		})
 	}
 }
 
-// A name that a Secret has already is not taken again, and a tenant's name may be anything.
+// TestSecretNames: no Secret's name is used twice, and a tenant may have any name.
 func TestSecretNames(t *testing.T) {
 	old := "[Global]\nuser = u@d\npassword = hunter2\n" +
 		"[VirtualCenter \"a b\"]\nserver = vc1\n[VirtualCenter \"A_B\"]\nserver = vc2\n[VirtualCenter \"--\"]\nserver = vc3\n" +

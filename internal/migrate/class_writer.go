@@ -27,7 +27,7 @@ func (w *classWriter) tell(p pair, path string, j judgment) {
 	w.c.tell(w.o.file, p.key.Line, w.o.title()+" "+path, j)
 }
 
-// refuse notes what cannot be carried over, or drops it when that is forced.
+// refuse notes what cannot be carried over, or drops it with Force.
 func (w *classWriter) refuse(p pair, path, message, hint string) {
 	if w.c.opts.Force {
 		if hint != "" {
@@ -41,13 +41,13 @@ func (w *classWriter) refuse(p pair, path, message, hint string) {
 	})
 }
 
-// keep takes an entry over as it is.
+// keep copies an entry unchanged.
 func (w *classWriter) keep(into *yaml.Node, p pair, path string) {
 	into.Content = append(into.Content, p.key, p.value)
 	w.tell(p, path, judgment{verdict: Kept, to: []string{path}})
 }
 
-// single notes keys that stand twice in a mapping: of two values one would be lost.
+// single refuses duplicate keys of a mapping: one of the values would be lost.
 func (w *classWriter) single(n *yaml.Node) {
 	seen := map[string]int{}
 	for _, p := range pairs(n) {
@@ -88,7 +88,7 @@ func (w *classWriter) write() {
 	}
 }
 
-// near is the hint for a name that is unknown.
+// near returns the hint for an unknown name.
 func near(name string, all ...string) string {
 	if best := nearest.Of(name, all); best != "" {
 		return "did you mean " + best + "?"
@@ -131,11 +131,11 @@ func (w *classWriter) metadata(p pair) {
 	}
 }
 
-// isDefault is the annotation of a class that volumes get which name none.
+// isDefault is the annotation of the class for claims that name no class.
 const isDefault = "storageclass.kubernetes.io/is-default-class"
 
-// defaultClass gives the beta annotation the name that it has now; now is the value of that one, nil where there is none.
-// Either makes a class the default one.
+// defaultClass renames the beta annotation; now is the value of the current one, or nil. Either of them makes a class the
+// default.
 func (w *classWriter) defaultClass(into *yaml.Node, a pair, now *yaml.Node, path string) {
 	switch {
 	case now == nil:

@@ -254,7 +254,7 @@ func TestDriverReads(t *testing.T) {
 			}
 			o := m.Old.VCenters[i]
 			o.Tenant, o.IPFamilies, o.SOAPRoundtripCount, vc.Tenant, vc.SOAPRoundtripCount = "", nil, 0, "", 0
-			if o.Secret != (config.SecretRef{}) { // a manifest told them
+			if o.Secret != (config.SecretRef{}) { // a manifest had them
 				o.Secret, vc.User, vc.Password = config.SecretRef{}, "", ""
 			}
 			if d := cmp.Diff(o, vc); d != "" {
@@ -264,7 +264,7 @@ func TestDriverReads(t *testing.T) {
 	})
 }
 
-// A Secret that was given tells its credentials to csi-vsphere.conf, in either form of its data.
+// TestGivenSecret: csi-vsphere.conf gets the credentials of a given Secret, in either form of its data.
 func TestGivenSecret(t *testing.T) {
 	corpus(t, func(t *testing.T, path string, _ []byte, m *Migration) {
 		if filepath.Base(path) != "in-tree-secret-given.conf" {

@@ -9,9 +9,9 @@
 //	fmt.Print(m.Report.Text())
 //	err = folder.Write("new", m.Files, false)
 //
-// Nothing is lost in silence. The report says of every line what became of it and why; what nobody knows is refused with
-// its line and the nearest known name, or, when forced, dropped and said to be. Before it returns, Convert reads its own
-// files with the readers of the provider and of the driver and compares what they mean with what the old file meant.
+// Nothing is lost silently. The report has the result for every line of the old file, and the reason. Convert refuses an unknown
+// line, with its number and the nearest known name; Force drops it and reports that. Before it returns, Convert reads the new
+// files with the readers of the provider and of the driver, and compares their meaning with that of the old file.
 //
 // Passwords are in the files alone, of which each has a masked text too; no report and no error has one.
 //

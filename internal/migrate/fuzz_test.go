@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// Whatever a file is, it is converted into what the provider reads, or refused in an error of a kind that is known: what
-// Convert finds wrong with its own work is neither.
+// FuzzConvert: any file is converted into what the provider reads, or refused with a known kind of error, which excludes those on
+// Convert's own output.
 func FuzzConvert(f *testing.F) {
 	for _, glob := range []string{"testdata/in-tree-q*.conf", "testdata/in-tree-con*.conf", "testdata/out-of-tree-doc*.conf", "testdata/refused/*.conf"} {
 		paths, err := filepath.Glob(glob)

@@ -93,7 +93,7 @@ func (c *conversion) csiPlace(users []*plan, key string) string {
 }
 
 func judgeGlobal(*conversion, *plan) judgment {
-	return judgment{verdict: Changed, to: []string{toCloud + "vcenter"}, why: "what is global is written with every vCenter that has nothing of its own"}
+	return judgment{verdict: Changed, to: []string{toCloud + "vcenter"}, why: "global values are written with every vCenter that does not set them"}
 }
 
 func judgeVCenter(_ *conversion, p *plan) judgment {
@@ -149,11 +149,11 @@ func judgeServer(c *conversion, at located) judgment {
 			continue
 		}
 		if c.hasSection(p) {
-			return judgment{verdict: Dropped, why: "the vCenter has a section of its own, which says it too"}
+			return judgment{verdict: Dropped, why: "the vCenter's own section sets it too"}
 		}
 		return judgment{
 			verdict: Changed, to: []string{toCloud + "vcenter." + p.was.Tenant, fmt.Sprintf("%s[VirtualCenter %q]", toCSI, p.was.Server)},
-			why: "every vCenter has an entry of its own, one alone too",
+			why: "every vCenter has its own entry, even a single one",
 		}
 	}
 	return judgment{}
@@ -272,7 +272,7 @@ func judgeInsecure(c *conversion, at located) judgment {
 	j := carried("insecureFlag", "insecure-flag")(c, at)
 	for _, p := range c.users(at, func(p *plan) bool { return !p.own["insecure-flag"] }) {
 		if j.verdict == Kept && p.was.InsecureFlag {
-			j.why = "nobody verifies the vCenter's certificate, as before; a thumbprint or a ca-file would"
+			j.why = "the vCenter's certificate is not verified, as before; set a thumbprint or a ca-file"
 		}
 	}
 	return j
@@ -365,7 +365,7 @@ func judgeDatastore(c *conversion, at located) judgment {
 	case len(users) > 0:
 		return judgment{verdict: Moved, to: []string{toClasses + shorten.List(users, 3)}, why: "there is no default datastore: a class names one, by its URL"}
 	case len(c.classes) > 0 && !c.wantsDefault():
-		return judgment{verdict: Dropped, why: "no class needs it: each names a datastore or a storage policy of its own"}
+		return judgment{verdict: Dropped, why: "no class needs it: each names its own datastore or storage policy"}
 	}
-	return judgment{verdict: Dropped, why: fmt.Sprintf("a class names a datastore by its URL, and that of %s was not told", name)}
+	return judgment{verdict: Dropped, why: fmt.Sprintf("a class names a datastore by its URL, and that of %s is not known", name)}
 }

@@ -85,7 +85,7 @@ func (c *conversion) addObject(file string, n *yaml.Node) error {
 		return nil
 	}
 	for i := 0; i < len(n.Content); i += 2 {
-		c.tell(file, n.Content[i].Line, kind+" "+n.Content[i].Value, judgment{verdict: Dropped, why: "the manifests stand by themselves"})
+		c.tell(file, n.Content[i].Line, kind+" "+n.Content[i].Value, judgment{verdict: Dropped, why: "the manifests need no list around them"})
 	}
 	for _, item := range items.Content {
 		if err := c.addObject(file, item); err != nil {
@@ -121,7 +121,7 @@ func (c *conversion) readSecret(o object) {
 		case err == nil:
 			c.credentials[credentialKey(vc.Secret, vc.Server)] = found
 			j.to = append(j.to, fmt.Sprintf("%s[VirtualCenter %q] user, password", toCSI, vc.Server))
-			j.why = "stays as it is; the CSI driver has the credentials in a file of its own"
+			j.why = "stays as it is; the CSI driver has the credentials in its own file"
 		}
 	}
 	c.tell(o.file, o.node.Line, o.title(), j)
@@ -134,7 +134,7 @@ func (c *conversion) tell(file string, line int, what string, j judgment) {
 	c.lines = append(c.lines, l)
 }
 
-// accountManifests has every line of the manifests belong to what begins before it, and orders what is told of them.
+// accountManifests assigns every line of the manifests to the entry that begins before it, and sorts the reports.
 func (c *conversion) accountManifests() {
 	var all []Line
 	for _, s := range c.opts.Manifests {
@@ -154,7 +154,7 @@ func (c *conversion) accountManifests() {
 			if len(line) == 0 || line[0] == '#' || line[0] == '%' || bytes.HasPrefix(line, []byte("---")) || string(line) == "..." {
 				continue
 			}
-			if next == 0 { // an anchor or a tag on a line of its own
+			if next == 0 { // an anchor or a tag alone on a line
 				own[0].Line, next = i+1, 1
 			}
 			own[next-1].Last = max(own[next-1].Last, i+1)

@@ -18,18 +18,18 @@ const (
 	csiSecret      = "vsphere-config-secret"
 )
 
-// plan is one vCenter on its way.
+// plan is one vCenter during the conversion.
 type plan struct {
 	was config.VCenter
-	// own are the keys that its own section sets.
+	// own are the keys that the vCenter's own section sets.
 	own map[string]bool
-	// secret is the Secret that is made for credentials that were in the file; nil when they were not.
+	// secret is the new Secret for credentials in the old file; nil if the file has none.
 	secret *config.SecretRef
-	// csi are the credentials for csi-vsphere.conf; zero when they are not known.
+	// csi are the credentials for csi-vsphere.conf; zero if unknown.
 	csi config.Credentials
 }
 
-// plan decides what vsphere.conf is to mean: what the old file meant, with Secrets in place of passwords.
+// plan decides the contents of vsphere.conf: the meaning of the old file, with Secrets in place of passwords.
 func (c *conversion) plan() {
 	cfg := *c.old
 	cfg.Format, cfg.Warnings = config.YAML, nil
@@ -55,7 +55,7 @@ func (c *conversion) plan() {
 	c.cfg = &cfg
 }
 
-// own are the keys that say something in the section of a vCenter.
+// own returns the keys that have a value in the section of a vCenter.
 func (c *conversion) own(tenant string) map[string]bool {
 	keys := map[string]bool{}
 	for _, s := range c.sections {
@@ -73,7 +73,7 @@ func (c *conversion) own(tenant string) map[string]bool {
 
 var unnamable = regexp.MustCompile(`[^a-z0-9]+`)
 
-// newSecret names the Secret for a vCenter's credentials, and takes the name.
+// newSecret chooses a free name for a vCenter's Secret and adds it to taken.
 func newSecret(tenant string, of int, taken map[config.SecretRef]bool) config.SecretRef {
 	const longest = 200
 	name := cloudSecret
@@ -88,13 +88,13 @@ func newSecret(tenant string, of int, taken map[config.SecretRef]bool) config.Se
 	return ref
 }
 
-// credentialKey is how the credentials that manifests tell of are found.
+// credentialKey returns the key of conversion.credentials for a Secret and a server.
 func credentialKey(ref config.SecretRef, server string) string {
 	return ref.Namespace + "/" + ref.Name + "/" + strings.ToLower(server)
 }
 
-// planNetwork has addresses chosen as the in-tree provider did, from the one network that it was given. In a file of
-// cloud-provider-vsphere the section was not looked at.
+// planNetwork chooses node addresses as the in-tree provider did, from its one network. cloud-provider-vsphere ignores the
+// section.
 func (c *conversion) planNetwork(cfg *config.Config) {
 	if name := c.publicNetwork(); name != "" && c.dialect != OutOfTree {
 		cfg.Nodes.InternalVMNetwork, cfg.Nodes.ExternalVMNetwork = name, name
@@ -105,7 +105,7 @@ func (c *conversion) publicNetwork() string {
 	return strings.TrimSpace(c.value("Network", "public-network"))
 }
 
-// value is that of a key of a section without a second name; empty when there is none.
+// value returns the value of a key in a section without a second name, or "".
 func (c *conversion) value(section, key string) string {
 	for _, s := range c.sections {
 		if !strings.EqualFold(s.Name, section) || s.HasSub {

@@ -17,9 +17,8 @@ const mostProblems = 1000
 // mostVCenters are more than a cluster spans. The new files say for each what the old one said once for all.
 const mostVCenters = 500
 
-// read takes the file apart and has the provider's reader say what it means. That reader is shown the file without the
-// lines that it does not know and this package does, without those that its dialect went past, and, when forced, without
-// those that nobody knows.
+// read splits the file and parses it with the provider's reader. That reader does not get the lines that only this package knows,
+// those that the file's dialect ignores, and, with Force, unknown ones.
 func (c *conversion) read() error {
 	var scanning []config.Problem
 	c.sections, scanning = config.ReadINI(c.name, c.text)
@@ -116,7 +115,7 @@ func (c *conversion) check() (problems []config.Problem) {
 	return append(problems, c.twice()...)
 }
 
-// called is what a key is called that nobody knows. A word that stands alone may be the rest of a password.
+// called returns the name of an unknown key for messages. A word alone on a line may be the rest of a password.
 func called(e config.INIEntry) string {
 	if e.Bare {
 		return "(a word that stands alone)"
@@ -172,7 +171,7 @@ func (c *conversion) shown() []byte {
 	return bytes.Join(lines, []byte("\n"))
 }
 
-// lastOf is the last line of what begins in a line: a value goes on after a backslash at the end.
+// lastOf returns the last line of the value that begins in a line: a backslash at the end continues it.
 func (c *conversion) lastOf(line int) int {
 	if c.starts == nil {
 		c.starts = map[int]bool{}

@@ -143,7 +143,7 @@ func (c *conversion) account(lines []Line) (comments int, err error) {
 	for i, text := range bytes.Split(c.text, []byte("\n")) {
 		switch {
 		case told[i+1] > 1, told[i+1] == 0 && !isSilent(text):
-			err = errors.Join(err, fmt.Errorf("migrate: line %d of %s is told of %d times: this is a mistake of ours", i+1, c.name, told[i+1]))
+			err = errors.Join(err, fmt.Errorf("migrate: line %d of %s is reported %d times: this is a bug", i+1, c.name, told[i+1]))
 		case isComment(text):
 			comments++
 		}
@@ -172,16 +172,16 @@ type Line struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Last int    `json:"last"`
-	// What is what stands there: a section, a key. It has no value in it.
+	// What is the section or key of the line, without a value.
 	What    string  `json:"what"`
 	Verdict Verdict `json:"verdict"`
-	// To are the places where it is said now, "FILE: KEY" each.
+	// To are the places in the new files, "FILE: KEY" each.
 	To []string `json:"to,omitempty"`
-	// Why is empty where a line is kept and there is nothing to say about it.
+	// Why is the reason; it may be empty for a kept line.
 	Why string `json:"why,omitempty"`
 }
 
-// judgment is the part of a line that has to be thought about.
+// judgment is the part of a Line that depends on its key.
 type judgment struct {
 	verdict Verdict
 	to      []string
@@ -190,10 +190,10 @@ type judgment struct {
 
 // File is one new file.
 type File struct {
-	// Name has no folder in it.
+	// Name has no directory.
 	Name string
 	Data []byte
-	// Secret files hold credentials: nobody but their owner is to read them.
+	// Secret files hold credentials: only their owner may read them.
 	Secret bool
 	// Manifest files are YAML documents for kubectl apply.
 	Manifest bool
@@ -201,7 +201,7 @@ type File struct {
 	masked []byte
 }
 
-// Masked is the text with a note in the place of everything secret.
+// Masked returns the text with Withheld in place of every secret.
 func (f File) Masked() []byte {
 	if f.Secret {
 		return f.masked
@@ -209,10 +209,10 @@ func (f File) Masked() []byte {
 	return f.Data
 }
 
-// Withheld stands in a masked text for what is secret.
+// Withheld replaces secrets in a masked text.
 const Withheld = "(not shown: it is in the files that are written to a folder)"
 
-// files makes all of them but the report.
+// files returns all files except the report.
 func (c *conversion) files() ([]File, error) {
 	conf, err := c.cloudConfig()
 	if err != nil {
@@ -238,7 +238,7 @@ func (c *conversion) files() ([]File, error) {
 	return append(all, File{Name: "storageclasses.yaml", Data: classes, Manifest: true}), err
 }
 
-// head is the comment at the beginning of a file.
+// head returns the comment at the beginning of a file.
 func (c *conversion) head(what string) string {
 	return fmt.Sprintf("# %s\n# Written by vsphere-sandbox migrate config.\n", what)
 }
@@ -253,7 +253,7 @@ const (
 	everyOwn     = "every vCenter has its own"
 )
 
-// lineHint points at another line.
+// lineHint refers to another line.
 func lineHint(line int) string { return fmt.Sprintf("in line %d", line) }
 
 // joined are networks as a file has them.

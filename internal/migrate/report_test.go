@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The report is compared with the bytes of the file: a line that is left out, told twice or not judged is a mistake.
+// TestAccount: a line that the report leaves out, has twice or does not judge is a bug.
 func TestAccount(t *testing.T) {
 	const text = "[Global]\n# a comment\nuser = a\n\nport = 1\n"
 	line := func(n int) Line { return Line{Line: n, Last: n, What: "x", Verdict: Kept} }
@@ -14,9 +14,9 @@ func TestAccount(t *testing.T) {
 		want  string
 	}{
 		"all":        {lines: []Line{line(1), line(3), line(5)}},
-		"left out":   {[]Line{line(1), line(5)}, "line 3 of f is told of 0 times"},
-		"twice":      {[]Line{line(1), line(3), line(3), line(5)}, "line 3 of f is told of 2 times"},
-		"overlapped": {[]Line{line(1), {Line: 3, Last: 5, What: "x", Verdict: Kept}, line(5)}, "line 5 of f is told of 2 times"},
+		"left out":   {[]Line{line(1), line(5)}, "line 3 of f is reported 0 times"},
+		"twice":      {[]Line{line(1), line(3), line(3), line(5)}, "line 3 of f is reported 2 times"},
+		"overlapped": {[]Line{line(1), {Line: 3, Last: 5, What: "x", Verdict: Kept}, line(5)}, "line 5 of f is reported 2 times"},
 		"not judged": {[]Line{line(1), line(3), {Line: 5, Last: 5, What: "[Global] port"}}, "nothing is known of line 5, [Global] port"},
 	} {
 		c := &conversion{name: "f", text: []byte(text)}
@@ -30,7 +30,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// A comment is counted wherever it stands, and what only looks like one in quotes is none.
+// TestComments: comments are counted anywhere, but not in quotes.
 func TestComments(t *testing.T) {
 	corpus(t, func(t *testing.T, path string, _ []byte, m *Migration) {
 		if !strings.HasSuffix(path, "in-tree-line-comments.conf") {
@@ -42,7 +42,7 @@ func TestComments(t *testing.T) {
 	})
 }
 
-// What has addresses chosen from one network is to be looked at, where it does.
+// TestNetworkIsAttended: the report asks the user to check addresses that come from one network.
 func TestNetworkIsAttended(t *testing.T) {
 	corpus(t, func(t *testing.T, _ string, _ []byte, m *Migration) {
 		name := m.Config.Nodes.InternalVMNetwork

@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// keysOf are the keys of a Secret for a server: SERVER.username as a rule, and numbered ones where a key cannot hold the
-// server's name, as the colons of an IPv6 address.
+// keysOf returns the keys of a Secret for a server: SERVER.username, or numbered keys if a key cannot hold the server's name,
+// such as the colons of an IPv6 address.
 type keysOf struct{ server string }
 
 func secretKeys(server string) keysOf { return keysOf{server} }
@@ -20,7 +20,7 @@ var keyable = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
 
 func (k keysOf) plain() bool { return keyable.MatchString(k.server) }
 
-// key is the one that ends in part: username or password.
+// key returns the key that ends in part: username or password.
 func (k keysOf) key(part string) string {
 	if k.plain() {
 		return k.server + "." + part
@@ -28,7 +28,7 @@ func (k keysOf) key(part string) string {
 	return part + "_1"
 }
 
-// secret is the manifest of the Secret for one vCenter.
+// secret returns the manifest of the Secret for one vCenter.
 func (c *conversion) secret(p *plan, user, password string) []byte {
 	var b strings.Builder
 	b.WriteString(c.head("The credentials of vCenter " + oneLine(p.was.Tenant) + " for the cloud controller manager."))
@@ -44,16 +44,16 @@ func (c *conversion) secret(p *plan, user, password string) []byte {
 	return []byte(b.String())
 }
 
-// quoted is text as a scalar of YAML that nothing but text can be read from.
+// quoted returns text as a YAML scalar that can only be read as a string.
 func quoted(text string) string {
 	b, err := yaml.Marshal(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text})
 	if err != nil {
-		panic("migrate: a scalar cannot be written: " + err.Error()) // it is UTF-8 text: open has looked
+		panic("migrate: a scalar cannot be written: " + err.Error()) // open has checked that it is UTF-8
 	}
 	return strings.TrimSuffix(string(b), "\n")
 }
 
-// oneLine is a name fit for a comment.
+// oneLine returns a name that fits in a comment.
 func oneLine(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
@@ -66,7 +66,7 @@ func oneLine(name string) string {
 // pair is an entry of a mapping.
 type pair struct{ key, value *yaml.Node }
 
-// pairs are the entries of a mapping in their order; none of what is no mapping.
+// pairs returns the entries of a mapping in their order, or nil if n is no mapping.
 func pairs(n *yaml.Node) []pair {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -78,7 +78,7 @@ func pairs(n *yaml.Node) []pair {
 	return all
 }
 
-// field is a value of a mapping; nil when there is none.
+// field returns a value of a mapping, or nil.
 func field(n *yaml.Node, key string) *yaml.Node {
 	for _, p := range pairs(n) {
 		if p.key.Value == key {
@@ -88,7 +88,7 @@ func field(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// text is a scalar's; empty for everything else.
+// text returns the value of a scalar, or "".
 func text(n *yaml.Node) string {
 	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		return ""
@@ -109,8 +109,7 @@ func scalar(text string) *yaml.Node {
 
 func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"} }
 
-// plain is a copy with every alias replaced by what it stands for. It gives up when the budget of nodes is used up, which
-// then is less than zero.
+// plain returns a copy with every alias resolved. It gives up when the budget of nodes is used up; the budget is negative then.
 func plain(n *yaml.Node, budget *int) *yaml.Node {
 	if *budget--; *budget < 0 {
 		return n
@@ -128,7 +127,7 @@ func plain(n *yaml.Node, budget *int) *yaml.Node {
 	return &c
 }
 
-// repeated is how many keys stand in their mapping again.
+// repeated counts duplicate keys.
 func repeated(n *yaml.Node) (count int) {
 	seen := map[string]bool{}
 	for _, p := range pairs(n) {
@@ -143,7 +142,7 @@ func repeated(n *yaml.Node) (count int) {
 	return count
 }
 
-// filling says what stands for the credentials of a vCenter in csi-vsphere.conf.
+// filling returns the credentials of a vCenter in csi-vsphere.conf.
 type filling func(*plan) (user, password string)
 
 func given(p *plan) (user, password string) { return p.csi.User, p.csi.Password }
@@ -154,7 +153,7 @@ func withheld(p *plan) (user, password string) {
 	return Withheld, Withheld
 }
 
-// csiConfig is csi-vsphere.conf.
+// csiConfig returns csi-vsphere.conf.
 func (c *conversion) csiConfig(fill filling) string {
 	var b strings.Builder
 	b.WriteString(c.head("The configuration of the CSI driver."))
@@ -179,7 +178,7 @@ func (c *conversion) csiConfig(fill filling) string {
 	return b.String()
 }
 
-// clusterID is the one that was asked for, or the file's.
+// clusterID returns the requested ID, or that of the file.
 func (c *conversion) clusterID() string {
 	if c.opts.ClusterID != "" {
 		return c.opts.ClusterID
@@ -187,7 +186,7 @@ func (c *conversion) clusterID() string {
 	return c.value("Global", "cluster-id")
 }
 
-// credentialsIn says where a vCenter's credentials are.
+// credentialsIn describes where a vCenter's credentials are.
 func credentialsIn(vc config.VCenter) string {
 	if vc.SecretsDirectory != "" {
 		return "the directory " + oneLine(vc.SecretsDirectory)
@@ -195,7 +194,7 @@ func credentialsIn(vc config.VCenter) string {
 	return "the Secret " + oneLine(vc.Secret.Namespace+"/"+vc.Secret.Name)
 }
 
-// entry is a line of an INI file; none for a value that is empty.
+// entry returns a line of an INI file, or "" for an empty value.
 func entry(key, value string) string {
 	if value == "" {
 		return ""
@@ -207,7 +206,7 @@ func quotedINI(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }
 
-// csiSecret is the manifest of the Secret that holds csi-vsphere.conf.
+// csiSecret returns the manifest of the Secret with csi-vsphere.conf.
 func (c *conversion) csiSecret(conf string) []byte {
 	var b strings.Builder
 	b.WriteString(c.head("What the CSI driver mounts as /etc/cloud."))
@@ -218,7 +217,7 @@ func (c *conversion) csiSecret(conf string) []byte {
 	return []byte(b.String())
 }
 
-// cloudConfig is vsphere.conf.
+// cloudConfig returns vsphere.conf.
 func (c *conversion) cloudConfig() ([]byte, error) {
 	text, err := c.cfg.YAML()
 	if err != nil {
@@ -227,7 +226,7 @@ func (c *conversion) cloudConfig() ([]byte, error) {
 	return append([]byte(c.head("The configuration of the cloud controller manager.")), text...), nil
 }
 
-// configMap is the manifest of the ConfigMap that holds vsphere.conf.
+// configMap returns the manifest of the ConfigMap with vsphere.conf.
 func (c *conversion) configMap(conf []byte) []byte {
 	var b strings.Builder
 	b.WriteString(c.head("What the cloud controller manager mounts as /etc/cloud."))
@@ -238,7 +237,7 @@ func (c *conversion) configMap(conf []byte) []byte {
 	return []byte(b.String())
 }
 
-// indented is text as it stands in a block of YAML.
+// indented returns text for a YAML block.
 func indented(text, by string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

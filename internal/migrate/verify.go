@@ -12,8 +12,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// verify reads what has been made with the readers that it is made for, from the manifests as a cluster would have it, and
-// compares it with what was meant. What it finds to warn of is left to be done.
+// verify reads the new manifests with their own readers, and compares their meaning with the intended one. Warnings become work
+// for the user.
 func (c *conversion) verify(files []File) error {
 	data, err := c.dataOf(files, "configmap.yaml", "data")
 	if err == nil {
@@ -37,7 +37,7 @@ func (c *conversion) verify(files []File) error {
 	return c.verifyCSI(files)
 }
 
-// dataOf are the values of a ConfigMap or a Secret that has been made.
+// dataOf returns the values of a new ConfigMap or Secret.
 func (c *conversion) dataOf(files []File, name, key string) (map[string][]byte, error) {
 	i := slices.IndexFunc(files, func(f File) bool { return f.Name == name })
 	var m map[string]any
@@ -70,7 +70,7 @@ func (c *conversion) verifyCSI(files []File) error {
 	if err != nil {
 		return err
 	}
-	// What is lacking is put in its place, for the rest to be read.
+	// Placeholders stand for missing credentials, so that the rest can be read.
 	whole := c.csiConfig(func(p *plan) (string, string) {
 		if p.csi.User == "" {
 			return "user@domain", Withheld
@@ -117,7 +117,7 @@ func (c *conversion) verifyCSI(files []File) error {
 	return nil
 }
 
-// sameForDriver compares what csi-vsphere.conf can say of a vCenter.
+// sameForDriver compares what csi-vsphere.conf can express of a vCenter.
 func sameForDriver(vc csi.VCenter, p *plan) bool {
 	w := p.was
 	return vc.Server == w.Server && vc.Port == w.Port && vc.InsecureFlag == w.InsecureFlag && vc.CAFile == w.CAFile &&
@@ -125,43 +125,43 @@ func sameForDriver(vc csi.VCenter, p *plan) bool {
 		(p.csi.User == "" || vc.User == p.csi.User && vc.Password == p.csi.Password)
 }
 
-// inexpressible is the error for what a new file cannot say. It quotes no value.
+// inexpressible returns the error for what a new file cannot hold. It quotes no value.
 func (c *conversion) inexpressible(what, why string) error {
 	return problem(c.name, what+" cannot be carried over: "+why, "")
 }
 
-// Source is a text with the name that it goes by in reports and errors.
+// Source is a text with its name for reports and errors.
 type Source struct {
 	Name string
 	Data []byte
 }
 
-// Options add to an old file what it does not say. The zero value adds nothing.
+// Options add what an old file does not have. The zero value adds nothing.
 type Options struct {
 	// Manifests are YAML documents of the cluster: StorageClasses, which are converted, and the Secrets that the file
 	// names, whose credentials csi-vsphere.conf needs.
 	Manifests []Source
-	// ClusterID is the CSI driver's name for the cluster, where the file has none.
+	// ClusterID is the CSI driver's name for the cluster, if the file has none.
 	ClusterID string
-	// DatastoreURLs are the URLs of datastores by what they are called in the file and in StorageClasses.
+	// DatastoreURLs are the URLs of datastores, by their names in the file and in StorageClasses.
 	DatastoreURLs map[string]string
-	// Force drops what is not known, and what cannot be carried over, in place of refusing it.
+	// Force drops what is unknown or cannot be carried over; without it, Convert refuses the file.
 	Force bool
 }
 
-// Migration is what came of a file.
+// Migration is the result of a conversion.
 type Migration struct {
-	// Old is what the old file meant, with the credentials that are in it.
+	// Old is the meaning of the old file, with its credentials.
 	Old *config.Config
-	// Config is what vsphere.conf means. It has no credentials.
+	// Config is the meaning of vsphere.conf. It has no credentials.
 	Config *config.Config
-	// Files are in the order in which they are of use, the report last. Their names are distinct.
+	// Files are in the order of their use, the report last. Their names are distinct.
 	Files  []File
 	Report Report
 }
 
-// Convert converts an old file. The error is a [*Refusal] when the file is not one to convert, and a [*config.Error] with
-// everything that is wrong with it otherwise.
+// Convert converts an old file. The error is a [*Refusal] if the file has another format, and otherwise a [*config.Error] with
+// all problems.
 func Convert(old Source, o Options) (*Migration, error) {
 	text, err := open(old)
 	if err != nil {
@@ -192,8 +192,8 @@ func Convert(old Source, o Options) (*Migration, error) {
 	return m, nil
 }
 
-// Read returns what an old file means, with the credentials that are in it, and converts nothing: a section that cannot be
-// carried over is none of its problems. force goes past what is not known. The error is as that of [Convert].
+// Read returns the meaning of an old file, with its credentials, without converting it: it accepts sections that Convert cannot
+// carry over. force ignores unknown lines. The error is as that of [Convert].
 func Read(old Source, force bool) (*config.Config, error) {
 	text, err := open(old)
 	if err != nil {
@@ -206,13 +206,13 @@ func Read(old Source, force bool) (*config.Config, error) {
 	return c.old, nil
 }
 
-// conversion is a file on its way.
+// conversion is the state of Convert.
 type conversion struct {
 	name string
 	text []byte
 	opts Options
 
-	onlyRead bool // nothing is to be carried over
+	onlyRead bool // not for conversion
 	known    known
 	sections []config.INISection
 	starts   map[int]bool   // lines in which something of the sections begins
@@ -221,7 +221,7 @@ type conversion struct {
 	idle     map[int]string // by line, why the in-tree provider went past it
 	listed   map[int]bool   // the lines of a datacenter that is a list of them
 	dialect  Dialect
-	old, cfg *config.Config // what the file means, and what vsphere.conf is to mean
+	old, cfg *config.Config // the meaning of the file, and that of vsphere.conf
 	plans    []*plan        // in the order of the vCenters
 
 	objects     []object
@@ -231,7 +231,7 @@ type conversion struct {
 	todo        []string
 }
 
-// attend notes something that is left to be done, once.
+// attend notes work for the user, once.
 func (c *conversion) attend(what string) {
 	if slices.Contains(c.todo, what) {
 		return

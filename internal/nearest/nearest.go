@@ -12,7 +12,7 @@ import (
 // characters, or the only one that it begins. A slip is a character that is missing, too many or another, or two that are
 // swapped. Case, hyphens and underscores count for nothing; of equals the first wins; "" means that none is close.
 func Of(name string, candidates []string) string {
-	const longest = 64 // nobody misspells more by accident
+	const longest = 64 // a longer name is no typing error
 	if len(name) > longest {
 		return ""
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every package below internal/cli is given this flag to rewrite golden files. There are none here.
+// The packages below internal/cli are all run with this flag to rewrite golden files. This one has none.
 var _ = flag.Bool("update", false, "rewrite golden files")
 
 func TestOf(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package notify tells goroutines that something has happened.
+// Package notify wakes goroutines.
 //
 // Floor 0.
 package notify

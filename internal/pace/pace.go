@@ -14,7 +14,7 @@ const Max Speed = 100
 // Speed is how many times faster than upstream's defaults a cluster lives. The zero value is not valid.
 type Speed float64
 
-// Validate tells why s is no usable speed.
+// Validate returns an error if s is no usable speed.
 func (s Speed) Validate() error {
 	if !(s >= 1 && s <= Max) { // also refuses NaN
 		return fmt.Errorf("speed %v: want a number from 1 (upstream's defaults) to %v", float64(s), float64(Max))

@@ -32,7 +32,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A node whose lease is renewed on time must never be called unknown, whatever the speed.
+// A node that renews its lease on time must never become unknown, at any speed.
 func TestLeaseIsRenewedWithinTheGracePeriod(t *testing.T) {
 	for s := Speed(1); s <= Max; s++ {
 		if renew := s.Of(NodeLease) / 4; 2*renew >= s.Of(NodeMonitorGracePeriod) {

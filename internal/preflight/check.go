@@ -80,7 +80,7 @@ func checkLoopback(ctx context.Context, m Machine, _ Need) []Finding {
 	}
 	if err := m.Listen(ctx, []string{"127.0.0.2:0"}, 1, 0); err != nil {
 		return one(Finding{
-			Check: Loopback, Verdict: Warn, Message: "127.0.0.2 cannot be listened on: vCenters share 127.0.0.1, each with a port of its own",
+			Check: Loopback, Verdict: Warn, Message: "127.0.0.2 cannot be listened on: vCenters share 127.0.0.1, each with a separate port",
 		})
 	}
 	return one(Finding{Check: Loopback, Verdict: Pass, Message: "127.0.0.2 and up can be listened on: every vCenter gets its own address"})

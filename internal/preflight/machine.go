@@ -29,7 +29,7 @@ type Machine struct {
 	Disk func(dir string) (free, inodes uint64, err error)
 	// Listen opens the listeners of vCenters, as [loopback.Listen] does, and closes them.
 	Listen func(ctx context.Context, addresses []string, n, port int) error
-	// Dial connects to a listener of its own at 127.0.0.1.
+	// Dial connects to a temporary listener at 127.0.0.1.
 	Dial func(ctx context.Context) error
 }
 

@@ -101,7 +101,7 @@ func (m Machine) cgroups(controller string) (dirs []string, version int) {
 	return nil, 0
 }
 
-// holds tells whether one of the folders has the controller's files.
+// holds reports whether one of the folders has the controller's files.
 func (m Machine) holds(dirs []string, controller string) bool {
 	for _, dir := range dirs {
 		if _, err := fs.Stat(m.FS, path.Join(dir, controller+".max")); err == nil {
@@ -127,7 +127,7 @@ func mounted(mounts, controller string, version int) (root, at string, ok bool) 
 	return "", "", false
 }
 
-// has tells whether a list of words with commas between them has one.
+// has reports whether a list of words with commas between them has one.
 func has(list, word string) bool {
 	for one := range strings.SplitSeq(list, ",") {
 		if one == word {
@@ -228,7 +228,7 @@ func checkMemory(_ context.Context, m Machine, need Need) []Finding {
 		f.Verdict, f.Try = Warn, try
 		f.Message += fmt.Sprintf(", and the sandbox takes about %s: %s short", bytes(need.Memory), bytes(need.Memory-free))
 	}
-	if free < need.Memory/2 { // whatever the estimate is worth
+	if free < need.Memory/2 { // the estimate is rough
 		f.Verdict = Fail
 	}
 	return one(f)

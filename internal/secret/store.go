@@ -42,8 +42,8 @@ type Store struct {
 	values []string // in the order in which they became known
 }
 
-// Open opens the store in the instance directory dir, and makes one where there is none. What an earlier process of the
-// instance has written down is known, and what it has sealed can be opened. One process at a time may have it open.
+// Open opens the store in the instance directory dir, and creates a missing one. Secrets of an earlier process of the
+// instance are known, and its sealed values can be opened. One process at a time may have it open.
 func Open(dir string) (*Store, error) {
 	key, err := readKey(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -195,7 +195,7 @@ func (s *Store) Values() []string {
 	return slices.Clone(s.values)
 }
 
-// Close closes the file. [Store.Know] fails from then on; sealing and opening go on. A second Close does nothing.
+// Close closes the file. [Store.Know] then fails; sealing and opening still work. A second Close does nothing.
 func (s *Store) Close() error {
 	if s == nil {
 		return nil

@@ -25,7 +25,7 @@ type NoRoomError struct {
 	Err error
 }
 
-// Error tells the reasons.
+// Error returns the reasons.
 func (e *NoRoomError) Error() string {
 	return fmt.Sprintf("%s: nowhere to unpack it: %v", Program, e.Err)
 }
@@ -54,9 +54,9 @@ func (e *NotFoundError) Try() string {
 	return fmt.Sprintf("run `make build`, which leaves it beside vsphere-sandbox, take a release, which carries it, or set %s to where it is", Env)
 }
 
-// Find returns the absolute path of the program: what Env names, else what this program carries, else what lies beside this
-// program's file. Unpacking takes about half a second, the first time alone; ctx ends it. Where there is none it returns a
-// [NotFoundError], where what is carried cannot be unpacked a [NoRoomError]. Several processes may call it at once.
+// Find returns the absolute path of the program: that of Env, else the embedded one, else the one beside this program's
+// file. Unpacking takes about half a second, only the first time; ctx ends it. A missing program is a [NotFoundError], an
+// embedded one that cannot be unpacked a [NoRoomError]. Several processes may call it at once.
 func Find(ctx context.Context) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

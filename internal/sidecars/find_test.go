@@ -127,7 +127,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What was unpacked is taken again as long as it is whole, and nobody else can touch it.
+// An unpacked program is used again as long as it is complete, and no other user can change it.
 func TestUnpack(t *testing.T) {
 	cache, archive := filepath.Join(t.TempDir(), "cache"), packed(t, "program")
 	file, err := unpack(t.Context(), archive, cache)

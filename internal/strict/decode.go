@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Decode fills into, a pointer, from the node at a path. It goes on after an error, leaving the field at zero.
+// Decode fills into, a pointer, from the node at a path. After an error it continues, leaving the field at zero.
 func (r *Reader) Decode(node *yaml.Node, into any, path string) {
 	r.value(node, reflect.ValueOf(into).Elem(), "", path)
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
-// Parse returns the node of the one document that the text is, or nil, with the reason reported, where there is nothing to
-// go on with.
+// Parse returns the node of the only document in the text, or nil, with the reason reported, if the text cannot be decoded.
 func (r *Reader) Parse(data []byte) *yaml.Node {
 	if len(data) > r.lang.Size {
 		r.TooLong()
@@ -135,7 +134,7 @@ func tabbed(data []byte, line int) (column int, found bool) {
 	return tab + 1, tab >= 0
 }
 
-// lineOf returns a line of the text, empty where there is none.
+// lineOf returns a line of the text, or nothing.
 func lineOf(data []byte, line int) []byte {
 	lines := bytes.SplitN(data, []byte("\n"), line+1)
 	if line < 1 || line > len(lines) {

@@ -32,7 +32,7 @@ type Decoder interface {
 
 // Reader collects what is wrong with a file. Make one with [NewReader]. It is for one goroutine.
 type Reader struct {
-	// Base is added to the lines of what is parsed next, so that several files can be told apart by line.
+	// Base is added to the lines of what is parsed next, so that the lines of several files differ.
 	Base int
 
 	lang     Language

@@ -63,7 +63,7 @@ func TestAfterBoot(t *testing.T) {
 	}
 }
 
-// Pages that the dynamic linker has relocated belong to the process, whatever the mapping's mode says.
+// Pages that the dynamic linker has relocated belong to the process, independent of the mapping's mode.
 func TestClean(t *testing.T) {
 	const smaps = `00400000-00500000 r-xp 00000000 fe:00 1    /bin/x
 Anonymous:             0 kB

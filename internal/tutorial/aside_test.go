@@ -69,7 +69,7 @@ func TestAside(t *testing.T) {
 	}
 }
 
-// What a machine lacks is not run, and told.
+// TestNeeds: a block that needs something the machine lacks is skipped, with the reason.
 func TestNeeds(t *testing.T) {
 	l := newLab(t)
 	asked := 0
@@ -80,15 +80,15 @@ func TestNeeds(t *testing.T) {
 		}
 		return nil
 	}
-	var told []string
-	l.Skipped = func(line int, why string) { told = append(told, fmt.Sprintf("%d: %s", line, why)) }
+	var finished []string
+	l.Skipped = func(line int, why string) { finished = append(finished, fmt.Sprintf("%d: %s", line, why)) }
 	err := l.Run(t.Context(), page(t, "<!-- needs: go -->\n"+open+"$ say a\na\n"+end+"<!-- needs: docker -->\n"+open+"$ broken\n"+end+
 		"<!-- not run: dangerous -->\n"+open+"$ broken\n"+end+"<!-- needs: docker -->\n## B\n<!-- needs: go -->\n"+open+"$ broken\n"+end))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"7: needs docker: no docker here", "11: dangerous", "17: needs docker: no docker here"}
-	if diff := cmp.Diff(want, told); diff != "" || asked != 2 {
+	if diff := cmp.Diff(want, finished); diff != "" || asked != 2 {
 		t.Errorf("asked %d times, want 2; %s", asked, diff)
 	}
 	l.clean(t)
@@ -110,7 +110,7 @@ func TestMachine(t *testing.T) {
 		t.Errorf("the toolchain that runs this test: %v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	for need, want := range map[string]string{"go": "no go here", "docker": "no docker here; no podman here", "x": `nobody knows what "x" is`} {
+	for need, want := range map[string]string{"go": "no go here", "docker": "no docker here; no podman here", "x": `unknown requirement "x"`} {
 		if err := h.machine(t.Context(), need); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", need, err, want)
 		}

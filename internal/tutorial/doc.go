@@ -30,7 +30,7 @@
 //
 //	<!-- wait 30s -->           run each command again and again until it prints what is expected, for at most so long
 //	<!-- terminal 2 -->         in another terminal; the first is 1
-//	<!-- background -->         the last command goes on running; it has to have begun with what is expected
+//	<!-- background -->         the last command keeps running; its output must begin with what is expected
 //	<!-- exit 1 -->             the last command ends with this status; all others with 0
 //	<!-- not run: why not -->   a reader runs it, a test does not
 //	<!-- needs: docker -->      not run, and that is said with the reason, on a machine that lacks it: docker, go or root
@@ -48,7 +48,7 @@
 // guide asks about; on the page nothing is seen of it, and a test takes it up. All of its commands end with status 0:
 //
 //	<!-- offer: vsphere-sandbox vcenter hang us -->
-//	<!-- about: Nobody answers for the vCenter us. Does that make its nodes NotReady? -->
+//	<!-- about: The vCenter us stops answering. Does that make its nodes NotReady? -->
 //	<!-- look: vsphere-sandbox kubectl get nodes -->
 //	<!-- why: It does not: kubelets report to the API server, and no vCenter is asked. -->
 //	<!-- undo: vsphere-sandbox vcenter up us -->

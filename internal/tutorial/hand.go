@@ -53,7 +53,7 @@ func (s *Session) try(ctx context.Context, b *Block, c *Command, exit int, backg
 	return ran, m, err
 }
 
-// Fresh says whether a terminal has been used, so that what the page has set there is set.
+// Fresh reports whether a terminal has been used, so that what the page has set there is set.
 func (s *Session) Fresh(terminal int) bool { return s.terminals[terminal] == nil }
 
 // Running returns what runs in a terminal; nil is nothing.
@@ -90,8 +90,8 @@ func WorldAt(dir string) World {
 	return World{Dir: h.clone, Bin: filepath.Join(h.clone, "bin"), State: h.state}
 }
 
-// Remove ends all that lives in the home in that directory, and removes it. It says what there was to end: sandboxes, files
-// of the reader's, processes. Programs that the reader runs there are told and not ended. Binary is the program.
+// Remove ends everything in the home in that directory, and removes it. It returns what it ended: sandboxes, the reader's files,
+// processes. It reports programs that the reader runs there, and leaves them running. Binary is the program.
 func Remove(ctx context.Context, dir, binary string) (left []string, err error) {
 	h := at(dir)
 	h.shared = true
@@ -110,7 +110,7 @@ const beside = 0
 // patience of a check whose block is not waited for: what a command started may take a moment to be so.
 const checking = 30 * time.Second
 
-// check asks whether the world is as it is to be after a block, again and again.
+// check repeats the check of a block until it succeeds.
 func (s *Session) check(ctx context.Context, b *Block) error {
 	if b.Check == "" {
 		return nil
@@ -140,7 +140,7 @@ func (s *Session) offer(ctx context.Context, o *Offer) error {
 	return nil
 }
 
-// aside runs a command in the terminal that nobody sees until it ends with 0, for at most so long; 0 is once.
+// aside runs a command in the hidden terminal until it exits with 0, for at most so long; 0 is once.
 func (s *Session) aside(ctx context.Context, line int, what, command string, long time.Duration) (Ran, error) {
 	t, err := s.terminal(beside)
 	if err != nil {
@@ -178,7 +178,7 @@ type Offer struct {
 	About   string // what the reader is asked, such as "Does a node notice that its vCenter is silent?"
 	Look    string // a command to look at it with; empty for none
 	Undo    string // puts it right
-	Why     string // what the reader has seen, told before it is put right; empty for none
+	Why     string // what the reader has seen, shown before the repair; may be empty
 }
 
 // offers are the directives of offers; the first begins one.

@@ -22,16 +22,16 @@ const (
 	tutorials = "tutorials"    // the folder of a clone that readers use files of
 )
 
-// Yours begins what [Remove] tells of programs of the reader's, which live on.
+// Yours is the prefix of the reader's programs in the result of [Remove]; they keep running.
 const Yours = "your "
 
-// home is where a reader sits: a clone, and directories of their own. One run has it for itself.
+// home is the environment of a reader: a clone, and separate directories. One run uses it exclusively.
 type home struct {
 	dir, clone, state string
 	binary            string
 	as                *syscall.Credential
 	golang            []string // variables for Go; see goVars
-	// shared says that the reader has terminals of their own here, whose programs are not ours to kill.
+	// shared reports whether the reader has terminals here, whose programs must not be killed.
 	shared bool
 }
 
@@ -138,8 +138,8 @@ func (h *home) hide(output string) string {
 	return output
 }
 
-// left lists what is left in this home: sandboxes, files in the clone, and processes where the system tells of them (Linux
-// does). Caches in HOME and TMPDIR are as it may be.
+// left lists what is left in this home: sandboxes, files in the clone, and processes on systems that list them (Linux does).
+// Caches in HOME and TMPDIR do not count.
 func (h *home) left() []string {
 	var found []string
 	for dir, what := range map[string]string{h.state: "sandbox", h.clone: "file"} {
@@ -213,14 +213,14 @@ func (h *home) remove(ctx context.Context) (left []string, err error) {
 	return left, errors.Join(append(errs, os.RemoveAll(h.dir))...)
 }
 
-// ours says whether a process is one of the program; if that cannot be told, it is.
+// ours reports whether a process is one of the program; if unknown, it is.
 func (h *home) ours(pid int) bool {
 	exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
 	if err != nil {
 		return true
 	}
 	binary, err := filepath.EvalSymlinks(h.binary)
-	exe = strings.TrimSuffix(exe, " (deleted)") // a program that was updated meanwhile
+	exe = strings.TrimSuffix(exe, " (deleted)") // the program was updated since
 	return err != nil || exe == binary || filepath.Base(exe) == sidecars
 }
 

@@ -16,7 +16,7 @@ type Mismatch struct {
 	Line     int    // the first line of the page that does not hold
 	Command  string // as it is written
 	Want     string // that line; empty if nothing more was expected
-	Got      string // the line of output that stands there; empty if there is none
+	Got      string // the line of output in its place; may be empty
 	Output   string // all of it, as it was at the last try
 	Exit     int
 	WantExit int
@@ -76,7 +76,7 @@ func judge(p *Page, c *Command, r Ran, wantExit int, running bool) *Mismatch {
 	return m
 }
 
-// matches says whether a line of output is what a line of a page says.
+// matches reports whether a line of output is what a line of a page says.
 func matches(want, got string) bool {
 	pieces := strings.Split(squeeze(want), anything)
 	got = squeeze(got)
@@ -116,7 +116,7 @@ func squeeze(line string) string {
 	return b.String()
 }
 
-// gap says whether a line of a page stands for any number of lines.
+// gap reports whether a line of a page stands for any number of lines.
 func gap(line string) bool { return strings.TrimSpace(line) == anything }
 
 // split makes lines of an output, without the empty ones at its end.
@@ -128,9 +128,9 @@ func split(output string) []string {
 	return strings.Split(output, "\n")
 }
 
-// compare looks for the way of reading want that gets furthest. With begins, output may go on after what is wanted. It
-// returns -1, -1 when all is as wanted; else the first line of want that nothing fits, which may be one after the last,
-// and the line of output that stands there, which may be one after the last, too.
+// compare matches the output with want as far as possible. With begins, output may continue after want. It returns -1, -1 for a
+// match, and otherwise the first line of want without a match and the line of output in its place; either may be one after the
+// last.
 func compare(want []Line, got []string, begins bool) (wanted, there int) {
 	// reach[i] says from which lines of got on want[i:] may be looked for.
 	reach := make([][]bool, len(want)+1)

@@ -66,7 +66,7 @@ func (h *home) machine(ctx context.Context, need string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("nobody knows what %q is", need)
+	return fmt.Errorf("unknown requirement %q", need)
 }
 
 // answers runs a program of the machine as the reader would, and is nil if it ends well, soon.
@@ -95,7 +95,7 @@ func (h *home) answers(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// needs says whether anything of the page needs that.
+// needs reports whether anything of the page needs that.
 func (p *Page) needs(need string) bool {
 	for _, s := range p.Steps {
 		if slices.Contains(s.Needs, need) || slices.ContainsFunc(s.Blocks, func(b Block) bool { return slices.Contains(b.Needs, need) }) {

@@ -184,8 +184,7 @@ func (p *parser) offered() {
 	whole()
 }
 
-// unused makes offers of the comments, and complains of directives that are above no block; other comments are nobody's
-// business.
+// unused turns comments into offers, and reports directives without a block; it ignores other comments.
 func (p *parser) unused() {
 	p.offered()
 	for _, s := range p.pending {
@@ -230,7 +229,7 @@ func (p *parser) block(open string) {
 	case len(b.Commands) == 0:
 		p.fail(b.Line, "no command in the block: a command begins with \"$ \"")
 	case b.Wait > 0 && b.Background:
-		p.fail(b.Line, "what goes on in the background is waited for anyway; leave the wait out")
+		p.fail(b.Line, "a background command is waited for anyway: remove the wait")
 	case b.Background && b.Commands[len(b.Commands)-1].Interrupt:
 		p.fail(b.Line, "^C leaves nothing in the background")
 	}
@@ -392,11 +391,11 @@ type Block struct {
 	Line       int           // of the fence
 	Terminal   int           // 1 is the first
 	Wait       time.Duration // for how long commands are repeated; 0 is once
-	Background bool          // the last command goes on running
+	Background bool          // the last command keeps running
 	Exit       int           // the status that the last command ends with
 	NotRun     string        // why a test does not run it; empty if it does
 	Needs      []string      // what it needs of a machine, that of its step left out; see Needs
-	Check      string        // a command that ends with 0 when the world is as it is to be afterwards; empty for none
+	Check      string        // a command that exits with 0 if the block succeeded; may be empty
 	Commands   []Command
 }
 

@@ -110,7 +110,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Each mistake is told with its line.
+// TestParseErrors: each mistake is reported with its line.
 func TestParseErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"no end":                 {"~~~console\n$ a\n", "x:1: the block has no end"},
@@ -126,7 +126,7 @@ func TestParseErrors(t *testing.T) {
 		"above another":          {"<!-- exit 1 -->\n~~~sh\na\n~~~\n", `x:1: "exit 1" is not above a block of commands`},
 		"at the end":             {"words\n<!-- background -->\n", `x:2: "background" is not above a block of commands`},
 		"background too":         {"<!-- background now -->\n~~~console\n$ a\n~~~\n", `x:1: "background now": "now" is too much`},
-		"wait, background":       {"<!-- wait 5s -->\n<!-- background -->\n~~~console\n$ a\n~~~\n", "x:3: what goes on in the background is waited for anyway"},
+		"wait, background":       {"<!-- wait 5s -->\n<!-- background -->\n~~~console\n$ a\n~~~\n", "x:3: a background command is waited for anyway"},
 		"interrupt, go on":       {"<!-- background -->\n~~~console\n^C\n~~~\n", "x:2: ^C leaves nothing in the background"},
 		"misspelled, with colon": {"<!-- offr: a -->\nwords\n", `x:1: "offr: a" is no directive; did you mean "offer"?`},
 		"no check":               {"<!-- check: -->\n~~~console\n$ a\n~~~\n", `x:1: "check:": a command is missing`},

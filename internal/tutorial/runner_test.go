@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fake is a terminal whose commands are: say WORDS…, fail STATUS, count (says how many times it has been run), serve (goes
-// on until it is interrupted), hang (goes on whatever happens), broken (the shell ends), leave NAME (in the state directory).
+// fake is a terminal with the commands say WORDS…, fail STATUS, count (prints its number of runs), serve (runs until it is
+// interrupted), hang (never ends), broken (ends the shell), leave NAME (writes to the state directory).
 type fake struct {
 	name   string
 	state  func() string
@@ -152,7 +152,7 @@ func TestRun(t *testing.T) {
 			"<!-- terminal 3 -->\n<!-- background -->\n" + open + "$ serve\n…\n" + end + open + "$ name\nfake-2\n" + end +
 				"<!-- terminal 3 -->\n<!-- exit 130 -->\n" + open + "^C\nstopped\n" + end, "",
 		},
-		"background, says otherwise": {"<!-- background -->\n" + open + "$ say a\nb\n" + end, "ended with status 0, and was to go on"},
+		"background, says otherwise": {"<!-- background -->\n" + open + "$ say a\nb\n" + end, "ended with status 0 instead of running"},
 		"background, left":           {"<!-- background -->\n" + open + "$ serve\nserving\n" + end, "x:3: still runs in terminal 1 at the end of the page: $ serve"},
 		"taken": {
 			"<!-- background -->\n" + open + "$ serve\nserving\n" + end + open + "$ say a\na\n" + end,

@@ -24,7 +24,7 @@ type Session struct {
 	lenient   bool // other outputs than expected are no errors
 }
 
-// Open makes a home. Whoever opens a session closes it.
+// Open makes a home. The caller must close the session.
 func (r Runner) Open(page *Page) (*Session, error) {
 	if r.Patience == 0 {
 		r.Patience = 2 * time.Minute
@@ -109,19 +109,19 @@ func (s *Session) Leave() error {
 	return errors.Join(errs...)
 }
 
-// interrupt does what ^C does wherever something runs, and waits for it to end: a sandbox takes itself down then, and one
-// that is killed would leave its files, as if it lived.
+// interrupt sends ^C to every running command, and waits for it to end: an interrupted sandbox removes its files, a killed one
+// leaves them.
 func (s *Session) interrupt() {
 	const orderly = 10 * time.Second
 	bound := time.NewTimer(min(orderly, s.runner.Patience))
 	defer bound.Stop()
-	var told []*terminal
+	var signaled []*terminal
 	for _, t := range s.terminals {
 		if t.busy != nil && !t.over() && t.interrupt() == nil {
-			told = append(told, t)
+			signaled = append(signaled, t)
 		}
 	}
-	for _, t := range told {
+	for _, t := range signaled {
 		select {
 		case <-t.joined:
 		case <-bound.C:
@@ -174,7 +174,7 @@ func (s *Session) block(ctx context.Context, b *Block) error {
 	return s.check(ctx, b)
 }
 
-// command runs one command as its block says, again and again if it is to be waited for.
+// command runs one command as its block specifies, repeatedly if the block has a wait.
 func (s *Session) command(ctx context.Context, t *terminal, b *Block, c *Command, exit int, background bool) error {
 	if err := t.fits(b, c); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (s *Session) once(ctx context.Context, t *terminal, c *Command, exit int, b
 			}
 			ran.Exit = done.exit
 			if background {
-				return ran, nil, fmt.Errorf("ended with status %d, and was to go on in the background\n%s", ran.Exit, ran.Output)
+				return ran, nil, fmt.Errorf("ended with status %d instead of running in the background\n%s", ran.Exit, ran.Output)
 			}
 			return ran, judge(s.page, c, ran, exit, false), nil
 		case background:
@@ -266,7 +266,7 @@ func (s *Session) once(ctx context.Context, t *terminal, c *Command, exit int, b
 	}
 }
 
-// begun says whether a command in the background has printed anything, if it was to; … alone stands for something, too.
+// begun reports whether a command in the background has printed anything, if it was to; … alone stands for something, too.
 func begun(c *Command, output string) bool { return len(c.Want) == 0 || len(split(output)) > 0 }
 
 func (s *Session) broken(err error, ran Ran) error {
@@ -292,9 +292,9 @@ type Runner struct {
 	Patience time.Duration
 	// Again is the time between two tries of a command that is waited for; 300 ms if 0.
 	Again time.Duration
-	// Ran is told of every command with its last output, as soon as it has been judged; nil for nobody.
+	// Ran, when not nil, is called with every command and its last output, after it was judged.
 	Ran func(*Command, Ran)
-	// Skipped is told of every block, by its line, that is not run, and why; nil for nobody.
+	// Skipped, when not nil, is called with the line of every block that is not run, and the reason.
 	Skipped func(line int, why string)
 	// Offers says that what a page offers to break is broken and put right.
 	Offers bool

@@ -15,8 +15,8 @@ import (
 
 // Shell is a terminal: it runs one command after the other and keeps directory, variables and aliases between them.
 type Shell interface {
-	// Run runs a command to its end, and writes what it prints to out meanwhile. An error says that the shell itself is
-	// gone or, when ctx ends, has been ended.
+	// Run runs a command to its end, and copies its output to out as it comes. An error means that the shell has ended, either alone
+	// or because ctx ended.
 	Run(ctx context.Context, command string, out io.Writer) (exit int, err error)
 	// Interrupt does what ^C does to the program that runs. It may be called during Run.
 	Interrupt() error
@@ -154,9 +154,9 @@ type terminal struct {
 
 	mu      sync.Mutex
 	output  strings.Builder
-	live    io.Writer // gets all that is printed, as it comes; nil for nobody
+	live    io.Writer // gets all output as it comes; may be nil
 	done    *ended
-	changed chan struct{} // closed, and made anew, at every change
+	changed chan struct{} // closed and replaced at every change
 }
 
 // ended is how a command ended.
@@ -177,7 +177,7 @@ func (t *terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// show has live get what is printed from now on; nil for nobody.
+// show copies output from now on to live, which may be nil.
 func (t *terminal) show(live io.Writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,7 +189,7 @@ func (t *terminal) notify() {
 	t.changed = make(chan struct{})
 }
 
-// start runs a command, for longer than ctx if it takes that; look tells how it goes.
+// start runs a command, beyond ctx if it takes that long; look reports its state.
 func (t *terminal) start(ctx context.Context, c *Command) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	t.busy, t.cancel, t.joined = c, cancel, make(chan struct{})
@@ -223,7 +223,7 @@ func (t *terminal) interrupt() error {
 	return t.shell.Interrupt()
 }
 
-// over says whether what was started has ended.
+// over reports whether what was started has ended.
 func (t *terminal) over() bool {
 	select {
 	case <-t.joined:

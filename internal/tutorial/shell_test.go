@@ -98,7 +98,7 @@ func TestShellInterrupt(t *testing.T) {
 	}
 }
 
-// signal tells of the first write.
+// signal reports the first write.
 type signal chan struct{}
 
 func (s signal) Write(p []byte) (int, error) {
@@ -126,7 +126,7 @@ func TestShellEnds(t *testing.T) {
 	})
 }
 
-// What a page leaves running is found, told and ended, though it has left the shell's group.
+// TestLeftProcess: a program that a page leaves running is found, reported and ended, even outside of the shell's process group.
 func TestLeftProcess(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("this system does not tell of processes")

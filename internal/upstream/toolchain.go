@@ -22,7 +22,7 @@ type Toolchain struct {
 	Go string
 	// OS and Arch are what programs are built for. Default: this machine's.
 	OS, Arch string
-	// Say is told what is begun. It must not block. Optional.
+	// Say is called with each step. It must not block. Optional.
 	Say func(format string, args ...any)
 }
 

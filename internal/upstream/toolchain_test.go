@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
 
-// fakeGo is a toolchain that does what a test tells it: a shell script that is given go's arguments.
+// fakeGo returns a toolchain that runs a shell script with go's arguments.
 func fakeGo(t *testing.T, script string) upstream.Toolchain {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")

@@ -1,9 +1,7 @@
-// Package wire forwards TCP connections to one address, over a way that can be cut and made long. It is what a cable is
-// to whoever is at its end: unplugged it resets what was connected, dropped into a black hole it swallows bytes and says
-// nothing, and a long one takes its time.
+// Package wire forwards TCP connections to one address, and can cut or delay them, as a cable would: cut, it resets
+// connections; silent, it drops all bytes; slow, it delays them.
 //
-// A wire does not know what goes over it: TLS is between the two ends, and a name or an address in a certificate has to
-// suit [Wire.Addr].
+// It does not parse the data: TLS is between the two ends, and a name or an address in a certificate must match [Wire.Addr].
 //
 // Floor 0: it imports nothing else of this module.
 package wire

@@ -34,8 +34,8 @@ type Wire struct {
 	conns map[*conn]struct{}
 }
 
-// Listen returns a wire from a port of the loopback interface that the kernel chooses to target, host:port. Nothing is
-// connected to target before somebody connects to the wire.
+// Listen returns a wire from a free port of the loopback interface to target, host:port. It connects to target when a
+// client connects.
 func Listen(target string) (*Wire, error) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -49,9 +49,9 @@ func Listen(target string) (*Wire, error) {
 // Addr is the near end, host:port: what a client connects to.
 func (w *Wire) Addr() string { return w.listener.Addr().String() }
 
-// Cut takes the way away, until [Wire.Mend]. Not silent: what is connected is reset, and so is whatever connects. Silent:
-// bytes vanish in both directions as if packets were dropped, whoever connects gets no answer, and neither end is told.
-// A wire that is cut may be cut the other way.
+// Cut interrupts the wire until [Wire.Mend]. If not quiet, connections are reset, present and new ones. If quiet, bytes
+// are dropped in both directions, new connections get no answer, and neither end notices. A cut wire may be cut the other
+// way.
 func (w *Wire) Cut(quiet bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *Wire) Mend() {
 	}
 }
 
-// IsCut tells whether the way is cut.
+// IsCut reports whether the way is cut.
 func (w *Wire) IsCut() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,7 +205,7 @@ func (c *conn) each(f func(*net.TCPConn)) {
 // run lives as long as the connection.
 func (c *conn) run() {
 	defer c.cancel()
-	if c.muted.Load() { // from its beginning: there is nobody at the far end
+	if c.muted.Load() { // it was silent when the connection began: there is no far end
 		pump(c, c.client, nil)
 		_ = c.client.Close()
 		return
@@ -247,7 +247,7 @@ func (c *conn) connect() bool {
 	c.mu.Lock()
 	c.server = server
 	c.mu.Unlock()
-	// What fell upon it meanwhile did not see the new socket.
+	// A cut in between did not see the new socket.
 	if c.muted.Load() {
 		_ = c.server.SetWriteDeadline(time.Unix(1, 0))
 	}

@@ -153,7 +153,7 @@ func TestOtherCut(t *testing.T) {
 	r.requireConns(1)
 }
 
-// A peer that does not read keeps nobody from cutting, mending and closing.
+// A peer that does not read does not block cutting, mending and closing.
 func TestCutOfWhatIsStuck(t *testing.T) {
 	r := newRig(t)
 	near, far := r.pair()

@@ -1,6 +1,6 @@
-// Package cluster is what a sandbox needs to know of a Kubernetes cluster, whatever it runs on: packages below it are the
-// grounds. Package embedded is a control plane in a process of the sandbox, kind one in containers, existing one that was
-// there before; deploy runs a cloud controller manager and a CSI driver as pods of any.
+// Package cluster defines the interface to a Kubernetes cluster that all grounds share. Package embedded is a control
+// plane in a process of the sandbox, kind one in containers, existing one of the user; deploy runs a cloud controller
+// manager and a CSI driver as pods of any of them.
 //
 // Floor 2: it imports nothing of this module.
 package cluster
@@ -19,25 +19,24 @@ import (
 // NoVM labels a node of the cluster that is no VM of a vCenter: a CSI driver has nothing to do there.
 const NoVM = "sandbox.vsphere/no-vm"
 
-// Cluster is a cluster with an administrator's rights. Its methods may be called from any goroutine once there is an API
-// server.
+// Cluster is a cluster with an administrator's permissions. Its methods may be called from any goroutine once the API
+// server runs.
 type Cluster interface {
-	// Client speaks as the administrator, REST is how: a copy.
+	// Client is a client of the administrator, REST a copy of its configuration.
 	Client() kubernetes.Interface
 	REST() *rest.Config
-	// Server is the API server's URL as this machine reaches it, Addr its host:port.
+	// Server is the API server's URL as this host reaches it, Addr its host:port.
 	Server() string
 	Addr() string
 	// Kubeconfig is the path of the administrator's kubeconfig, a file for its owner only; Context the context in it.
 	Kubeconfig() string
 	Context() string
-	// Token writes a kubeconfig to path, with the one context "default", whose client reaches the API server at addr, from
-	// where connections are forwarded to it, and reads its bearer token from tokenFile at each use, as a pod does with its
-	// ServiceAccount's.
+	// Token writes a kubeconfig to path, with the context "default". Its client connects to the API server at addr, which
+	// forwards connections there, and reads its bearer token from tokenFile at each use, as a pod does.
 	Token(path, addr, tokenFile string) error
 }
 
-// WriteToken is [Cluster.Token] for an API server that is reached as c says.
+// WriteToken is [Cluster.Token] for an API server with the connection c.
 func WriteToken(c *rest.Config, path, addr, tokenFile string) error {
 	server, err := url.Parse(c.Host)
 	if err != nil {
@@ -50,7 +49,7 @@ func WriteToken(c *rest.Config, path, addr, tokenFile string) error {
 	if len(to.CertificateAuthorityData) == 0 {
 		to.CertificateAuthority = c.CAFile
 	}
-	if c.Insecure { // as whoever wrote the kubeconfig wants it; then there is no authority
+	if c.Insecure { // as in the user's kubeconfig; then there is no authority
 		to.InsecureSkipTLSVerify, to.TLSServerName = true, ""
 	}
 	out := clientcmdapi.NewConfig()

@@ -1,20 +1,20 @@
-// Package csi is the vSphere CSI driver: csi.vsphere.vmware.com, which keeps upstream's names, ids and parameters, so that
-// volumes, StorageClasses and configuration files of one are those of the other.
+// Package csi is the vSphere CSI driver, csi.vsphere.vmware.com. It keeps the names, ids and parameters of upstream's driver,
+// so that volumes, StorageClasses and configuration files work with both.
 //
-// [Run] is the whole program, in one of two modes: controller, beside the stock sidecars, for all vCenters of the
-// configuration; and node, on each node. The parts are packages of their own:
+// [Run] is the whole program, in one of two modes: the controller runs beside the stock sidecars and serves all configured
+// vCenters, and the node service runs on each node. These are the parts:
 //
-//	config         csi-vsphere.conf or vsphere.conf, credentials, connections: followed while it runs
-//	nodes          which VM a node is, where it is, which datastores it reaches
-//	nodetopology   CSINodeTopology objects, by which nodes learn their topology
-//	store          CNS of all vCenters
-//	controller     CSI's Controller service over those
-//	node           CSI's Node service
-//	identity, rpc  what both modes have
-//	volume, names  the words between them
+//	config         csi-vsphere.conf or vsphere.conf, credentials and connections, with reload
+//	nodes          the VM of a node, its topology, and the datastores that it reaches
+//	nodetopology   CSINodeTopology objects, which give nodes their topology
+//	store          volumes in the CNS of all vCenters
+//	controller     the CSI Controller service
+//	node           the CSI Node service
+//	identity, rpc  the CSI Identity service and the gRPC server of both modes
+//	volume, names  the types and names that the others share
 //
-// It runs in production, where there is no sandbox. One vCenter that is down, one node that is not to be found, one wrong
-// password never keeps it from serving the others, and never ends the process.
+// The driver runs in production without the sandbox. A vCenter that is down, a node without a VM or a wrong password does not
+// affect the other vCenters and nodes, and does not end the process.
 //
-// Floor 1: of this module it imports its own packages, and those of pkg/provider that know vCenters.
+// Floor 1: of this module it imports its own packages, and those of pkg/provider that connect to vCenters.
 package csi

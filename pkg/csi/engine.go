@@ -32,16 +32,16 @@ import (
 type Options struct {
 	Config     config.Options
 	Kubernetes *Kubernetes
-	// TagRefresh is that of [nodes.Config].
+	// TagRefresh is [nodes.Config.TagRefresh].
 	TagRefresh time.Duration
-	// Metrics counts; none when nil.
+	// Metrics are the driver's metrics; no metrics when nil.
 	Metrics *metrics.Metrics
-	// Logger receives changes of state; none when nil.
+	// Logger receives changes of state; discarded when nil.
 	Logger *slog.Logger
 }
 
-// Engine is the controller with everything below it: connections, nodes, volumes, answers to nodes. Make one with
-// [NewEngine] and end it with [Engine.Close]; all other methods may be called from any goroutine.
+// Engine is the controller with everything that it needs: connections, nodes, volumes, and node topology. Create it with
+// [NewEngine] and stop it with [Engine.Close]; all other methods are safe for concurrent use.
 type Engine struct {
 	opts     Options
 	log      *slog.Logger
@@ -49,18 +49,18 @@ type Engine struct {
 	informer *nodes.Informer
 	nodes    *nodes.Nodes
 
-	// Controller is the service. It may be called at once; what is not known yet is Unavailable.
+	// Controller is the service. It accepts calls at once, and returns Unavailable for what is not known yet.
 	Controller *controller.Controller
 
-	ends []func() // of what runs, the last to end first; the store ends before the connections
+	ends []func() // stop functions, called in reverse order; the store ends before the connections
 
 	store *store.Store
 
 	mu     sync.Mutex
-	closed bool // the store is
+	closed bool // store is closed
 }
 
-// NewEngine reads the configuration and begins to work: everything that it starts ends with Close, not with ctx.
+// NewEngine loads the configuration and starts. Everything that it starts ends with Close, not with ctx.
 func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.Config.Secrets, o.Config.Logger = o.Kubernetes.Client, o.Logger
@@ -98,7 +98,7 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// run begins everything, what others need first.
+// run starts all parts, dependencies first.
 func (e *Engine) run(ctx context.Context) {
 	begin := func(what string, f func(context.Context) error) {
 		e.ends = append(e.ends, background(ctx, e.log, what, f))
@@ -115,8 +115,7 @@ func (e *Engine) run(ctx context.Context) {
 	}).Run)
 }
 
-// Close ends what is under way here, logs out, and waits for all of it. It is called once, when nobody calls the
-// controller any more.
+// Close stops all parts, logs out, and waits. It must be called once, after the last call of the Controller.
 func (e *Engine) Close() {
 	for _, end := range slices.Backward(e.ends) {
 		end()
@@ -130,7 +129,7 @@ func (e *Engine) closeStore() {
 	e.store.Close()
 }
 
-// changed puts another configuration in force.
+// changed puts a new configuration in force.
 func (e *Engine) changed(cfg *config.Config, clients []*vcenter.Client) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -138,13 +137,13 @@ func (e *Engine) changed(cfg *config.Config, clients []*vcenter.Client) {
 		return
 	}
 	if err := e.nodes.Set(vcentersOf(cfg, clients), categoriesOf(cfg)); err != nil {
-		e.log.Error("driver config not in force for nodes", "err", err)
+		e.log.Error("driver config cannot be applied to nodes", "err", err)
 	}
 	e.store.Set(clients)
 	e.store.SetSnapshotLimit(cfg.SnapshotLimit)
 }
 
-// vcentersOf joins what is configured with its connections, which are in the same order.
+// vcentersOf combines the configured vCenters with their connections, which are in the same order.
 func vcentersOf(cfg *config.Config, clients []*vcenter.Client) []nodes.VCenter {
 	all := make([]nodes.VCenter, len(clients))
 	for i, c := range clients {
@@ -161,14 +160,14 @@ func categoriesOf(cfg *config.Config) []nodes.Category {
 	return all
 }
 
-// Status returns how every vCenter fares, from memory: connected, and in sync when it is known which VMs, hosts and
-// datastores it has.
+// Status returns the state of every vCenter from memory: whether it is connected, and in sync, which means that its VMs,
+// hosts and datastores are known.
 func (e *Engine) Status(ctx context.Context) []health.Status {
 	clients := e.source.Clients()
 	all := make([]health.Status, len(clients))
 	for i, c := range clients {
 		s := health.Status{Tenant: c.Name(), Connected: c.State().Connected, Err: c.State().Err}
-		// In sync it is known that there is no such datastore.
+		// If in sync, the index knows that this datastore does not exist.
 		_, err := e.nodes.SegmentsOf(ctx, c.Name(), "")
 		if s.Synced = err == nil || errors.Is(err, volume.ErrNotFound); !s.Synced {
 			s.Err = err
@@ -178,7 +177,7 @@ func (e *Engine) Status(ctx context.Context) []health.Status {
 	return all
 }
 
-// Ready returns why nothing can be done at all; nil when one vCenter is in sync.
+// Ready returns nil if at least one vCenter is in sync, otherwise the reasons.
 func (e *Engine) Ready(ctx context.Context) error {
 	if _, known := e.informer.Nodes(); !known {
 		return errors.New("the cluster's nodes are not known yet")
@@ -193,10 +192,10 @@ func (e *Engine) Ready(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// WaitReady waits until everything is known of every vCenter, or returns what is not when ctx ends.
+// WaitReady waits until every vCenter is in sync. If ctx ends before, it returns which are not.
 func (e *Engine) WaitReady(ctx context.Context) error { return e.nodes.WaitSynced(ctx) }
 
-// measures is what metrics tell of the vCenters.
+// measures converts the state of the vCenters for the metrics.
 func measures(all []health.Status) []metrics.VCenter {
 	var list []metrics.VCenter
 	for _, s := range all {
@@ -205,7 +204,7 @@ func measures(all []health.Status) []metrics.VCenter {
 	return list
 }
 
-// newRecorder returns a recorder of Kubernetes events, until stop is called.
+// newRecorder returns a recorder of Kubernetes Events, which works until stop is called.
 func newRecorder(ctx context.Context, client kubernetes.Interface) (_ record.EventRecorder, stop func()) {
 	b := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
 	watch := b.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})

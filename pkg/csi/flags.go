@@ -21,10 +21,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
 )
 
-// commandName is what the program is called in its own words.
 const commandName = "vsphere-csi"
 
-// The modes.
 const (
 	modeController = "controller"
 	modeNode       = "node"
@@ -44,14 +42,13 @@ type command struct {
 	help, version bool
 }
 
-// controllerFlags are those of the controller mode.
 type controllerFlags struct {
 	config, clusterID        string
 	callTimeout, maxWait     time.Duration
 	tagRefresh, configPeriod time.Duration
 }
 
-// parse reads the command line. environ has defaults for what is not on it.
+// parse reads the command line; environ has defaults for missing flags.
 func parse(args, environ []string) (*command, error) {
 	cmd := newCommand(environ)
 	fs := pflag.NewFlagSet(commandName, pflag.ContinueOnError)
@@ -83,7 +80,7 @@ func newCommand(environ []string) *command {
 	driver.StringVar(&cmd.endpoint, "endpoint", env["CSI_ENDPOINT"], "unix:///path of the socket to serve CSI on.")
 	driver.StringVar(&cmd.kubeconfig, "kubeconfig", env["KUBECONFIG"], "Kubeconfig of the cluster; empty in a pod.")
 	driver.StringVar(&cmd.metricsAddress, "metrics-address", "", "Loopback address and port on which to serve /healthz, /readyz and /metrics over plain HTTP; empty for none.")
-	driver.DurationVar(&cmd.timeout, "timeout", 0, "How long a call may take whose client sets no limit; 0 for 5m in controller mode and 2m in node mode.")
+	driver.DurationVar(&cmd.timeout, "timeout", 0, "Timeout for calls whose client sets none; 0 for 5m in controller mode and 2m in node mode.")
 	cmd.controller.add(cmd.sections.FlagSet(modeController), env)
 	cmd.node.add(cmd.sections.FlagSet(modeNode), env)
 	global := cmd.sections.FlagSet("global")
@@ -98,21 +95,21 @@ func (c *controllerFlags) add(fs *pflag.FlagSet, env map[string]string) {
 	if file == "" {
 		file = "/etc/cloud/csi-vsphere.conf" // upstream's
 	}
-	fs.StringVar(&c.config, "config", file, "csi-vsphere.conf, or the vsphere.conf of the cloud controller manager: which one, its content says. A changed file is taken up without a restart.")
-	fs.StringVar(&c.clusterID, "cluster-id", "", "What tells this cluster's volumes from others' where the file has no cluster-id; empty for the UID of the namespace kube-system. It must never change.")
+	fs.StringVar(&c.config, "config", file, "csi-vsphere.conf, or the vsphere.conf of the cloud controller manager; the content decides which. A changed file is applied without a restart.")
+	fs.StringVar(&c.clusterID, "cluster-id", "", "Identifier of this cluster's volumes if the file has no cluster-id; empty for the UID of the namespace kube-system. It must never change.")
 	fs.DurationVar(&c.callTimeout, "vcenter-call-timeout", 20*time.Second, "How long one call to a vCenter may take.")
 	fs.DurationVar(&c.maxWait, "vcenter-max-wait", time.Minute, "How long a vCenter may hold a long poll without news; a hung vCenter is noticed after this and one call's timeout.")
-	fs.DurationVar(&c.tagRefresh, "tag-refresh-period", 0, "How often the tags of topology are read; 0 means 5m where the vCenter's events tell of tags, else 1m.")
-	fs.DurationVar(&c.configPeriod, "config-poll-period", 2*time.Second, "How often the configuration, certificate authorities and secrets directories are looked at for a change.")
+	fs.DurationVar(&c.tagRefresh, "tag-refresh-period", 0, "How often the tags of topology are read; 0 means 5m if the vCenter's events report tags, else 1m.")
+	fs.DurationVar(&c.configPeriod, "config-poll-period", 2*time.Second, "How often the configuration, certificate authorities and secrets directories are checked for changes.")
 }
 
-// check returns what is wrong with the values.
+// check validates the values.
 func (c *command) check() error {
 	switch {
 	case !slices.Contains([]string{modeController, modeNode}, c.mode):
-		return fmt.Errorf("--mode is %q: controller or node", c.mode)
+		return fmt.Errorf("--mode is %q; use controller or node", c.mode)
 	case c.endpoint == "":
-		return fmt.Errorf("--endpoint is missing: unix:///path of the socket to serve CSI on")
+		return fmt.Errorf("--endpoint is missing; use unix:///PATH of the socket to serve CSI on")
 	case c.timeout < 0:
 		return fmt.Errorf("--timeout is %s", c.timeout)
 	case c.mode == modeNode:
@@ -134,7 +131,7 @@ func (c *command) check() error {
 	return nil
 }
 
-// environment is "NAME=VALUE" by name.
+// environment returns "NAME=VALUE" by name.
 func environment(environ []string) map[string]string {
 	env := map[string]string{}
 	for _, v := range environ {
@@ -144,14 +141,12 @@ func environment(environ []string) map[string]string {
 	return env
 }
 
-// The back-ends.
 const (
 	backendDevice = "device"
 	backendDir    = "dir"
 	backendHollow = "hollow"
 )
 
-// nodeFlags are those of the node mode.
 type nodeFlags struct {
 	name, id, serialFile       string
 	backend                    string
@@ -166,26 +161,26 @@ func (n *nodeFlags) add(fs *pflag.FlagSet, env map[string]string) {
 	fs.StringVar(&n.name, "node-name", env["NODE_NAME"], "Name of the Node object; needed for topology.")
 	fs.StringVar(&n.id, "node-id", "", "BIOS UUID of the VM; empty to read it from the file with the VM's serial number.")
 	fs.StringVar(&n.serialFile, "serial-file", device.SerialFile, "File with the VM's serial number.")
-	fs.StringVar(&n.backend, "backend", backendDevice, "What a volume is on this node: device (a block device), dir (a directory below --volumes-dir) or hollow (a directory that a link in --by-id-dir leads to).")
-	fs.StringVar(&n.byIDDir, "by-id-dir", byid.Folder, "Directory with the links to disks.")
+	fs.StringVar(&n.backend, "backend", backendDevice, "Kind of volumes on this node: device (a block device), dir (a directory below --volumes-dir) or hollow (a directory that a symlink in --by-id-dir points to).")
+	fs.StringVar(&n.byIDDir, "by-id-dir", byid.Folder, "Directory with the symlinks to disks.")
 	fs.StringVar(&n.root, "volumes-dir", "", "Directory of volumes, with the dir backend.")
-	fs.StringVar(&n.stateDir, "state-dir", "", "Directory in which the dir and hollow backends remember what is mounted where.")
-	fs.BoolVar(&n.bind, "bind", false, "With the hollow backend, show volumes by bind mounts, as containers need it, instead of links; there are no raw block volumes then.")
-	fs.StringVar(&n.registration, "registration-socket", "", "Socket on which to announce the driver to the kubelet, in its plugins_registry; empty when a node-driver-registrar does it.")
-	fs.StringVar(&n.announced, "announced-endpoint", "", "Path at which the kubelet finds the CSI socket, where that is another than in --endpoint.")
-	fs.Int64Var(&n.maxVolumes, "max-volumes", names.MaxVolumes, "How many volumes the node takes.")
-	fs.BoolVar(&n.topology, "topology", true, "Ask the controller for the node's topology, with a CSINodeTopology object.")
-	fs.DurationVar(&n.deviceTimeout, "device-timeout", 20*time.Second, "How long a disk that is attached, or its new size, is waited for.")
-	fs.DurationVar(&n.askTopology, "topology-timeout", time.Minute, "How long the node's topology is waited for before the kubelet is told to ask again.")
+	fs.StringVar(&n.stateDir, "state-dir", "", "Directory in which the dir and hollow backends record mounts.")
+	fs.BoolVar(&n.bind, "bind", false, "With the hollow backend, publish volumes with bind mounts, as containers need, instead of symlinks. Raw block volumes are not supported then.")
+	fs.StringVar(&n.registration, "registration-socket", "", "Socket on which to register the driver with the kubelet, in its plugins_registry; empty if a node-driver-registrar does that.")
+	fs.StringVar(&n.announced, "announced-endpoint", "", "Path of the CSI socket for the kubelet, if it differs from --endpoint.")
+	fs.Int64Var(&n.maxVolumes, "max-volumes", names.MaxVolumes, "Maximum number of volumes on the node.")
+	fs.BoolVar(&n.topology, "topology", true, "Request the node's topology from the controller, with a CSINodeTopology object.")
+	fs.DurationVar(&n.deviceTimeout, "device-timeout", 20*time.Second, "How long to wait for an attached disk, or for its new size, to appear.")
+	fs.DurationVar(&n.askTopology, "topology-timeout", time.Minute, "How long to wait for the node's topology before the kubelet gets an error and retries.")
 }
 
 func (n *nodeFlags) check() error {
 	all := []string{backendDevice, backendDir, backendHollow}
 	switch {
 	case !slices.Contains(all, n.backend):
-		return fmt.Errorf("--backend is %q: %s", n.backend, strings.Join(all, ", "))
+		return fmt.Errorf("--backend is %q; use one of %s", n.backend, strings.Join(all, ", "))
 	case n.topology && n.name == "":
-		return errors.New("--node-name is missing, by which the node asks for its topology; --topology=false does without")
+		return errors.New("--node-name is missing, which the request for the node's topology needs; or use --topology=false")
 	case n.backend != backendDevice && n.stateDir == "":
 		return fmt.Errorf("--state-dir is missing with --backend=%s", n.backend)
 	case n.backend == backendDir && n.root == "":
@@ -193,23 +188,23 @@ func (n *nodeFlags) check() error {
 	case n.bind && n.backend != backendHollow:
 		return fmt.Errorf("--bind is for --backend=%s, not %s", backendHollow, n.backend)
 	case n.bind && !folder.CanBind():
-		return errors.New("--bind takes root on Linux")
-	case n.backend == backendHollow && !n.bind && n.byIDDir == byid.Folder: // it is a node's own where links of its own lead to
+		return errors.New("--bind needs root on Linux")
+	case n.backend == backendHollow && !n.bind && n.byIDDir == byid.Folder: // the host's own directory
 		return errors.New("--by-id-dir is missing with --backend=hollow")
 	case n.maxVolumes < 1 || n.maxVolumes > 255:
-		return fmt.Errorf("--max-volumes is %d: a VM takes 1 to 255", n.maxVolumes)
+		return fmt.Errorf("--max-volumes is %d; use 1 to 255", n.maxVolumes)
 	case n.deviceTimeout <= 0 || n.askTopology <= 0:
-		return errors.New("--device-timeout and --topology-timeout have to be longer than nothing")
+		return errors.New("--device-timeout and --topology-timeout must be positive")
 	}
 	return nil
 }
 
-// printHelp writes every flag, by sections, as wide as the terminal that w may be.
+// printHelp writes every flag by section, as wide as the terminal w.
 func (c *command) printHelp(w io.Writer) {
-	fmt.Fprintf(w, `The vSphere CSI driver gives the pods of a Kubernetes cluster whose nodes are virtual machines volumes that are disks on
-the datastores of their vCenters: created, attached, expanded, snapshotted.
+	fmt.Fprintf(w, `The vSphere CSI driver provides volumes to the pods of a Kubernetes cluster whose nodes are virtual machines: disks on
+the datastores of their vCenters. It creates, attaches, expands and snapshots them.
 
-One controller serves the sidecars (external-provisioner, attacher, resizer, snapshotter); on every node there is one that
+One controller serves the sidecars (external-provisioner, attacher, resizer, snapshotter). On every node, a node service
 serves the kubelet.
 
 Usage:

@@ -12,22 +12,22 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Kubernetes is clients of one cluster.
+// Kubernetes contains the clients of one cluster.
 type Kubernetes struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 }
 
-// connect makes clients for a kubeconfig, or for the pod that this is. It makes no call.
+// connect creates clients from a kubeconfig, or in a pod. It makes no calls.
 func connect(kubeconfig string) (*Kubernetes, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	switch {
 	case kubeconfig == "" && errors.Is(err, rest.ErrNotInCluster), clientcmd.IsEmptyConfig(err):
-		return nil, errors.New("no API server: this is no pod, and --kubeconfig is missing")
+		return nil, errors.New("no API server: not in a pod, and --kubeconfig is missing")
 	case err != nil:
 		return nil, err
 	}
-	// The API server has a fairness of its own; a thousand nodes that ask for their topology need not wait for this.
+	// The API server protects itself with priority and fairness; a thousand nodes must not wait for this limit.
 	cfg.QPS, cfg.Burst = 200, 400
 	cfg.UserAgent = commandName + "/" + version()
 	var k Kubernetes
@@ -40,11 +40,11 @@ func connect(kubeconfig string) (*Kubernetes, error) {
 	return &k, nil
 }
 
-// clusterUID is what tells a cluster from others for as long as it lives.
+// clusterUID returns the UID of kube-system, which identifies a cluster for its lifetime.
 func (k *Kubernetes) clusterUID(ctx context.Context) (string, error) {
 	ns, err := k.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("--cluster-id is missing, and so is the right to see the UID of namespace %s: %w", metav1.NamespaceSystem, err)
+		return "", fmt.Errorf("--cluster-id is missing, and the UID of namespace %s is not readable: %w", metav1.NamespaceSystem, err)
 	}
 	return string(ns.UID), nil
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// withAttrs puts what a logger was given by With into each record: klog's handler forgets it (klogger.Handle in its
-// klogr_slog.go), and with it which vCenter a line is about. Groups are not for it.
+// withAttrs adds the attributes of Logger.With to each record, because klog's handler drops them (klogger.Handle in its
+// klogr_slog.go), and with them the vCenter of a line. It does not support groups.
 type withAttrs struct {
 	slog.Handler
 	attrs []slog.Attr

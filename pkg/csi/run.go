@@ -32,13 +32,13 @@ import (
 	providermetrics "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
-// Run is the driver: it takes its command line (args without the program's name) and returns when ctx has ended, calls
-// under way are answered and every session is logged out, or with the error that kept it from starting. It logs to stderr
-// through klog; --help and --version are answered on stdout. At most one Run in a process: metrics and log flags are the
-// process's.
+// Run is the driver. It takes its command line (args without the program's name). It returns when ctx has ended, calls in
+// progress are answered and every session is logged out, or with the error that prevented the start. It logs to stderr
+// through klog, and prints --help and --version to stdout. A process can call Run once at a time, because metrics and log
+// flags are process-wide.
 //
-// In its environment it looks for upstream's X_CSI_MODE, CSI_ENDPOINT, VSPHERE_CSI_CONFIG and NODE_NAME, where the flags
-// are not given, and for the VSPHERE_… variables of a vsphere.conf (see pkg/provider/config).
+// From the environment it reads upstream's X_CSI_MODE, CSI_ENDPOINT, VSPHERE_CSI_CONFIG and NODE_NAME as defaults of flags,
+// and the VSPHERE_… variables of a vsphere.conf (see pkg/provider/config).
 func Run(ctx context.Context, args []string) error {
 	cmd, err := parse(args, os.Environ())
 	switch {
@@ -64,8 +64,8 @@ func Run(ctx context.Context, args []string) error {
 	return cmd.runController(ctx, log)
 }
 
-// background runs f until end is called, which waits for it. It does not end with ctx: the parts of the driver end in an
-// order.
+// background runs f until end is called, which waits for it. f does not end with ctx, because the parts of the driver end in
+// a certain order.
 func background(ctx context.Context, log *slog.Logger, what string, f func(context.Context) error) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -83,7 +83,6 @@ func background(ctx context.Context, log *slog.Logger, what string, f func(conte
 	}
 }
 
-// runController is the controller mode.
 func (c *command) runController(ctx context.Context, log *slog.Logger) error {
 	k, err := connect(c.kubeconfig)
 	if err != nil {
@@ -93,7 +92,7 @@ func (c *command) runController(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("csi: %w", err)
 	}
-	var engine atomic.Pointer[Engine] // that metrics ask, from the moment there is one
+	var engine atomic.Pointer[Engine] // for the metrics; nil until created
 	status := func() []health.Status {
 		if e := engine.Load(); e != nil {
 			return e.Status(ctx)
@@ -136,11 +135,11 @@ func (c *command) runController(ctx context.Context, log *slog.Logger) error {
 	return s.Run(ctx)
 }
 
-// UserAgent is what the controller says it is at vCenters.
+// UserAgent identifies the controller to vCenters.
 const UserAgent = "vsphere-csi-controller"
 
-// reading is how the configuration file is read. Where neither the file nor the command line says which cluster this is,
-// the cluster is asked.
+// reading returns how to read the configuration file. If neither the file nor the command line has a cluster id, it reads
+// the cluster's UID.
 func (f *controllerFlags) reading(ctx context.Context, k *Kubernetes, environ []string) (config.Reading, error) {
 	r := config.Reading{ClusterID: f.clusterID, Environment: environ, DefaultSecrets: providerconfig.DefaultSecretsDirectory}
 	if _, err := config.LoadFile(f.config, r); err == nil || r.ClusterID != "" {
@@ -149,14 +148,14 @@ func (f *controllerFlags) reading(ctx context.Context, k *Kubernetes, environ []
 	probe := r
 	probe.ClusterID = "any"
 	if _, err := config.LoadFile(f.config, probe); err != nil {
-		return r, err // a cluster id is not all that it lacks
+		return r, err // more than the cluster id is missing
 	}
 	var err error
 	r.ClusterID, err = k.clusterUID(ctx)
 	return r, err
 }
 
-// serveHealth serves the probes and the metrics at their address, if there is one, until stop is called.
+// serveHealth serves the probes and the metrics, if they have an address, until stop is called.
 func serveHealth(ctx context.Context, address string, status func() []health.Status, log *slog.Logger) (stop func(), err error) {
 	if address == "" {
 		return func() {}, nil
@@ -168,7 +167,6 @@ func serveHealth(ctx context.Context, address string, status func() []health.Sta
 	return background(ctx, log, "health server", s.Run), nil
 }
 
-// runNode is the node mode.
 func (c *command) runNode(ctx context.Context, log *slog.Logger) error {
 	n := &c.node
 	id := n.id
@@ -217,16 +215,16 @@ func (n *nodeFlags) newBackend(log *slog.Logger) (node.Backend, error) {
 	return device.New(device.Options{ByIDDir: n.byIDDir, Timeout: n.deviceTimeout, Logger: log})
 }
 
-// hollow are the options of that backend. With bind mounts a pod sees a directory, and nothing there could be its device.
+// hollow returns that backend's options. With bind mounts, a pod gets a directory, so there are no raw block volumes.
 func (n *nodeFlags) hollow(log *slog.Logger) hollow.Options {
 	o := hollow.Options{ByIDDir: n.byIDDir, StateDir: n.stateDir, Timeout: n.deviceTimeout, Bind: n.bind, Logger: log}
 	if n.bind {
-		o.NoBlock = "volumes are directories on this node, which are no block devices"
+		o.NoBlock = "volumes on this node are directories, not block devices"
 	}
 	return o
 }
 
-// topology asks the controller where the node is.
+// topology requests the node's topology from the controller.
 func (k *Kubernetes) topology(ctx context.Context, name, uuid string) (map[string]string, error) {
 	n, err := k.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

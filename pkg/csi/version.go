@@ -7,15 +7,14 @@ import (
 	baseversion "k8s.io/component-base/version"
 )
 
-// version is what was stamped, by hack/image for one; without a stamp, what the Go command has recorded of the repository.
+// version returns the stamped version (hack/image stamps one), else what the Go command recorded about the repository.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
 	return versionOf(baseversion.Get().GitVersion, info)
 }
 
-// versionOf takes a nil info, too.
 func versionOf(stamped string, info *debug.BuildInfo) string {
-	if stamped != "" && !strings.Contains(stamped, "$Format") { // what git export-subst has not replaced
+	if stamped != "" && !strings.Contains(stamped, "$Format") { // git export-subst has not replaced it
 		return stamped
 	}
 	v := "v0.0.0-dev"
@@ -23,7 +22,7 @@ func versionOf(stamped string, info *debug.BuildInfo) string {
 		return v
 	}
 	if m := info.Main.Version; m != "" && m != "(devel)" {
-		return m // where the Go command has made it of the repository, it holds the revision
+		return m // includes the revision if the Go command made it from the repository
 	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" && s.Value != "" {

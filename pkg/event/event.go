@@ -12,7 +12,7 @@ const (
 	PlaneKubernetes Plane = "kubernetes" // what the API server's objects did
 )
 
-// Level tells how loud an event is.
+// Level reports how loud an event is.
 type Level string
 
 // The levels, from quiet to loud.

@@ -125,6 +125,7 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 
 // A million events, as large as they are, leave memory and disk below 200 MB.
 func TestMillionEvents(t *testing.T) {
+	race.SkipSlow(t)
 	n := 1_000_000
 	if race.Enabled { // which has a memory of its own
 		n = 100_000

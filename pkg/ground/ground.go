@@ -1,16 +1,20 @@
 // Package ground is what the Kubernetes cluster of a sandbox stands on. Each package below it is one ground: embedded, kind,
-// incluster and existing; package real has real vCenters in place of simulated ones.
+// incluster and existing. Every ground takes simulated or real vCenters.
 //
-// Floor 3: a ground imports what a sandbox is made of, and never package sandbox, which is a Host to it.
+// What only some grounds can do is an optional interface: the sandbox finds it by a type assertion, and never asks which ground
+// it has.
+//
+// Floor 3: a ground imports the parts of a sandbox, and never package sandbox, which is its Host.
 package ground
 
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -24,34 +28,43 @@ import (
 
 // Ground is what the Kubernetes cluster of a sandbox stands on.
 type Ground interface {
-	// Facts are the same from the beginning to the end.
+	// Facts are constant.
 	Facts() Facts
-	// Steps puts the boot steps of a sandbox in order, with those of the ground among them.
+	// Steps returns the boot steps of a sandbox in order, including those of the ground.
 	Steps(Steps) []Step
 	// Light reports whether the Node of a VM is a light one.
 	Light(*topology.VM) bool
-	// Guest returns what stands for the guest of a VM that is a Node. The caller holds the lock of the nodes.
+	// Nodes returns the kind of Nodes that a topology has: one of the api.Nodes values.
+	Nodes(*topology.Topology) string
+	// Guest returns the guest of a VM that is a Node. The caller holds the lock of the nodes.
 	Guest(Node) node.Guest
 }
 
-// Facts are what a sandbox does differently on a ground. The zero value is a cluster of its own in processes.
+// Facts are values in which grounds differ.
 type Facts struct {
-	// Cluster is one of the api.Cluster values, Nodes one of the api.Nodes values: the kind of those that are not light.
-	Cluster, Nodes string
-	// Pods: the cloud controller manager and the CSI driver run as pods.
-	Pods bool
-	// ReadOnly: the sandbox makes nothing in the cluster.
-	ReadOnly bool
+	// Cluster is one of the api.Cluster values, for the status.
+	Cluster string
 	// Namespace has what the cloud controller manager needs, and its roles have that name; "" for kube-system and their usual
-	// names. Labels are those of all that is made for it.
+	// names. Labels are those of all that is created for it.
 	Namespace string
 	Labels    map[string]string
-	// Shared: the cluster was there before. Its Secrets are not read.
-	Shared bool
-	// LightInPods: light nodes run in pods that the ground has.
-	LightInPods bool
-	// Speed is the one at which the cluster runs; 0 for that of the sandbox.
+	// Speed is that of the cluster; 0 for that of the sandbox.
 	Speed pace.Speed
+}
+
+// KindOfNodes implements [Ground].Nodes for a ground that has light Nodes, as light reports, and others.
+func KindOfNodes(t *topology.Topology, light func(*topology.VM) bool, others string) (kind string) {
+	for _, r := range t.Nodes() {
+		is := others
+		if light(r.VM) {
+			is = api.NodesLight
+		}
+		if kind != "" && kind != is {
+			return api.NodesMixed
+		}
+		kind = is
+	}
+	return kind
 }
 
 // Step is one line of the boot. Start returns when what it brings up can be used; its context ends with the sandbox's stop and
@@ -71,7 +84,7 @@ type Steps struct {
 	Initialized, Healthy, Volumes Step
 }
 
-// None is the ground of a sandbox that has vCenters and no cluster.
+// None is the ground of a sandbox that has vCenters and no cluster. It implements [NodeSource] and [Guarded].
 type None struct{}
 
 // Facts implements [Ground].
@@ -83,46 +96,117 @@ func (None) Steps(s Steps) []Step { return []Step{s.VCenters, s.Inventory, s.Fau
 // Light implements [Ground].
 func (None) Light(*topology.VM) bool { return false }
 
+// Nodes implements [Ground].
+func (None) Nodes(*topology.Topology) string { return "" }
+
 // Guest implements [Ground]. No VM is a Node.
 func (None) Guest(Node) node.Guest { return nil }
 
+// SetNode implements [NodeSource].
+func (None) SetNode(*corev1.Node) []string { return nil }
+
+// DeleteNode implements [NodeSource].
+func (None) DeleteNode(string) []string { return nil }
+
+// NodeOf implements [NodeSource].
+func (None) NodeOf(string) (string, topology.Role, bool) { return "", "", false }
+
+// Refuse implements [NodeSource].
+func (None) Refuse(what string) error {
+	return api.Conflict("%s only where there are nodes: this sandbox has vCenters alone", what)
+}
+
+// Lacks implements [NodeSource].
+func (None) Lacks(k *fault.Kind) string {
+	for _, n := range k.Needs {
+		if n == fault.Kubelets || n == fault.Children || n == fault.Clustered {
+			return "takes " + n.String() + ", which there is not here"
+		}
+	}
+	return ""
+}
+
+// Guard implements [Guarded].
+func (None) Guard() error {
+	return api.Conflict("this sandbox has vCenters alone, and no cloud controller manager")
+}
+
 // Node is a VM that is a Node, for [Ground.Guest].
 type Node interface {
-	// VM is as it was when Guest was called; Current is as it is now, for any goroutine that does not hold the lock.
+	// VM is the VM when Guest was called; Current is its present state, for a goroutine that does not hold the lock.
 	VM() world.VM
 	Current() world.VM
-	// IsLight reports whether the topology or the ground has it be a light node.
+	// IsLight reports whether the Node is a light one.
 	IsLight() bool
-	// Claim gives the VM the name of a Node, unless another VM has that, and returns the name of the component. It is for Guest
-	// alone.
+	// Claim gives the VM the name of a Node, unless another VM has that, and returns the name of the component. It is for
+	// Guest. Boot does the same at a boot of the guest, and returns the role: the caller must not hold the lock.
 	Claim(name string) (component string)
-	// Kubelet is a kubelet in a process, LightGuest an entry of the fleet of light nodes; first, which may be nil, is called
-	// before each of its boots.
-	Kubelet() node.Guest
-	LightGuest(first func() error) node.Guest
-	// Notify records what became of the guest's process.
+	Boot(name string) (component string, role topology.Role)
+	// Dir is the directory of the guest, Proxy the name of its proxy to the API server. Both last as long as the VM.
+	Dir() string
+	Proxy() string
+	// LightGuest returns a guest of the fleet of light nodes.
+	LightGuest(LightOptions) node.Guest
+	// Notify records a change of the guest's process.
 	Notify(child.Change)
 }
 
-// NodeSource is a ground whose cluster decides which VMs are Nodes. They are not the sandbox's: it does nothing to them.
+// LightOptions say how a light node runs. The zero value is one of the program that the sandbox starts.
+type LightOptions struct {
+	// First is called before each boot; an error prevents it. It may be nil.
+	First func() error
+	// Args are further arguments of the program.
+	Args []string
+	// InPods: the ground runs the program in pods.
+	InPods bool
+}
+
+// NodeName returns the name of the Node of a VM at a boot: its hostname.
+func NodeName(vm string, m node.Machine) (string, error) {
+	name := strings.ToLower(m.Hostname)
+	if bad := validation.IsDNS1123Subdomain(name); len(bad) > 0 {
+		return "", fmt.Errorf("hostname %q of vm %q: no name for a node: %s", m.Hostname, vm, bad[0])
+	}
+	return name, nil
+}
+
+// NodeSource is a ground whose cluster decides which VMs are Nodes. The Nodes belong to others: the sandbox only watches them.
 type NodeSource interface {
 	// SetNode and DeleteNode follow the Nodes of the cluster, and return the UUIDs of VMs that may have another Node now.
 	SetNode(*corev1.Node) (uuids []string)
 	DeleteNode(name string) (uuids []string)
-	// NodeOf is the Node of the VM with that UUID; false when there is none.
+	// NodeOf returns the Node of the VM with that UUID; false when there is none.
 	NodeOf(uuid string) (name string, role topology.Role, ok bool)
-	// Refuse is the error for what would be done to a Node or its kubelet.
+	// Refuse returns the error for a change of a Node or its kubelet.
 	Refuse(what string) error
 	// Lacks returns why a kind of fault cannot be injected, "" when it can.
 	Lacks(*fault.Kind) string
 }
 
-// Shared is a ground whose cluster has Nodes besides those of the sandbox.
+// Guarded is a ground that may forbid the sandbox to change the cluster.
+type Guarded interface {
+	// Guard returns the error of a request that starts a cloud controller manager or changes objects; nil when both are allowed.
+	Guard() error
+}
+
+// Deployer is a ground where the CSI driver runs as pods.
+type Deployer interface {
+	// DeploysCCM reports whether the cloud controller manager runs as pods, too: a program may have no image.
+	DeploysCCM() bool
+}
+
+// Shared is a ground whose cluster existed before: its Secrets are not read.
 type Shared interface {
-	// Foreign reports whether a Node is not the sandbox's.
+	// Foreign reports whether the sandbox ignores a Node.
 	Foreign(*corev1.Node) bool
-	// NamesFree returns an error when a VM of the topology would be a Node whose name is taken.
+	// NamesFree returns an error when a VM of the topology would be a Node with a name that is taken.
 	NamesFree(context.Context, *topology.Topology) error
+}
+
+// ControlPlane is a ground whose control plane is a process of the sandbox, as are all other components.
+type ControlPlane interface {
+	// SlowEtcd delays every request of the API server to etcd; 0 ends that.
+	SlowEtcd(time.Duration) error
 }
 
 // Names is a ground whose clients reach a vCenter by further names and addresses.
@@ -145,9 +229,6 @@ type PodVolumes struct{ Backend, Dir, Serial string }
 
 // Images returns what the image of a program is called in the cluster.
 type Images interface{ Name(of string) string }
-
-// SimDir is the directory of the simulated vCenters in a sandbox's directory.
-func SimDir(dir string) string { return filepath.Join(dir, "sim") }
 
 // Within bounds a call by a time limit.
 func Within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {

@@ -12,7 +12,7 @@ type boot struct {
 	node    *Node
 	time    time.Time // the VM's boot time that the process belongs to
 	process *child.Child
-	state   Process // what the process is to be: Running, or stopped (SIGSTOP) as Paused or Hung
+	state   Process // the wanted state: Running, or stopped (SIGSTOP) as Paused or Hung
 	failure string  // why it could not be prepared, the last time
 }
 

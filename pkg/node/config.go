@@ -5,7 +5,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 )
 
-// Config is what the parent tells the kubelet of one VM. It travels as a file; it holds paths and no secrets.
+// Config is the configuration of the kubelet of one VM. It is passed as a file; it has paths and no secrets.
 type Config struct {
 	// Name is the node's: the guest's hostname, in lower case as Kubernetes wants it.
 	Name string `json:"name"`
@@ -23,8 +23,7 @@ type Config struct {
 	Speed   pace.Speed `json:"speed"`
 	// ControlPlane gives the node the taint that kubeadm gives its control-plane nodes.
 	ControlPlane bool `json:"controlPlane,omitempty"`
-	// CSI is what the CSI node service beside the kubelet needs; nil: there is none, and the node takes no volumes of the
-	// driver.
+	// CSI configures the CSI node service beside the kubelet; nil if the node takes no volumes of the driver.
 	CSI *CSIConfig `json:"csi,omitempty"`
 }
 

@@ -4,7 +4,7 @@ package node
 type CSIConfig struct {
 	// ByIDDir is the VM's own by-id folder, kept by [Links].
 	ByIDDir string `json:"byIDDir"`
-	// Kubeconfig is that of the account by which the service asks for the node's topology; empty: it tells none.
+	// Kubeconfig is that of the account that reads the node's topology; empty: the service reports no topology.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Boot names this boot of the VM, such as its boot time: mounts do not outlive one. Empty: they do.
 	Boot string `json:"boot,omitempty"`

@@ -9,7 +9,7 @@ type Life struct {
 	VM Machine
 	// hung says that the guest stands still although its VM runs.
 	hung bool
-	// died says that the guest of the VM's present boot lost its power, whatever the vCenter shows.
+	// died is set if the guest lost its power in the VM's present boot, independent of what the vCenter shows.
 	died bool
 }
 

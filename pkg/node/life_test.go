@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// The life of a guest, for whatever stands for it: what happens to its VM and to itself, and what it has to do next.
+// The life cycle of any guest: events of its VM and of itself, and the next action.
 func TestLife(t *testing.T) {
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	second := first.Add(time.Hour)

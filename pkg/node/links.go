@@ -15,13 +15,16 @@ import (
 type Links struct {
 	// Dir is the folder; it is made, and holds nothing else.
 	Dir string
-	// Disk returns the directory that stands for a volume's disk; empty: there is none, and it gets no link. It is called
-	// from the node's goroutine.
+	// Disk returns the directory of a volume's disk, or "" if it has none and gets no link. It is called from the node's
+	// goroutine.
 	Disk func(volumeID string) string
-	// Failed is told why the links could not be brought in line, which is tried again; the same reason once. It is called
-	// from the node's goroutine and must not call the Node. Nil: nobody is told.
+	// Failed is called once for each reason why the links could not be updated; that is retried. It is called from the node's
+	// goroutine and must not call the Node. Optional.
 	Failed func(error)
 }
+
+// ByID returns the folder in a node's directory that stands for the guest's /dev/disk/by-id.
+func ByID(dir string) string { return filepath.Join(dir, "by-id") }
 
 // prefix is that of every link: see names.DeviceLink.
 const prefix = "wwn-0x"

@@ -144,7 +144,7 @@ func TestLinksLeft(t *testing.T) {
 	l.require(map[string]string{other: "/elsewhere", names.DeviceLink(disk1): "/datastore/v1"})
 }
 
-// A folder that cannot be written to is told of once and tried again; the process follows its VM all the same.
+// A read-only folder is reported once and retried; the process still follows its VM.
 func TestLinksFail(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "by-id")

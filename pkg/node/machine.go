@@ -19,7 +19,7 @@ type Machine struct {
 	Power  Power
 	// BootTime changes at each power-on and reset.
 	BootTime time.Time
-	// GuestUp tells whether the guest has booted: its tools run and have told its hostname.
+	// GuestUp is set if the guest has booted: its tools run and have reported its hostname.
 	GuestUp  bool
 	Hostname string
 	// UUID is the BIOS UUID.

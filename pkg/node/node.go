@@ -30,8 +30,8 @@ type Options struct {
 	// Spec prepares the kubelet for one boot of the VM: writes its configuration and says how to start it. It is called
 	// from the node's goroutine before each start after a power-on or reset, not after a crash.
 	Spec func(Machine) (child.Spec, error)
-	// Notify is told of every change of the process, and of a Spec that failed (as a Change with Err). It is called from
-	// one goroutine at a time and must not call the Node.
+	// Notify is called for every change of the process, and for a Spec that failed (as a Change with Err). It is called
+	// from one goroutine at a time and must not call the Node.
 	Notify func(child.Change)
 	// Links keep the VM's disks visible to its guest; nil: no volumes.
 	Links *Links
@@ -68,7 +68,7 @@ func New(opts Options) *Node {
 	return n
 }
 
-// Observe tells the node what its VM is like now. It returns at once; the process follows.
+// Observe sets the state of the VM. It returns at once; the process follows.
 func (n *Node) Observe(m Machine) { n.change(func() { n.life.Observe(m) }) }
 
 // Hang stops the guest where it stands, until [Node.Unhang], or until the VM is reset or powered off. It has no effect on
@@ -81,12 +81,12 @@ func (n *Node) Hang() (ok bool) {
 // Unhang lets a hung guest run on. Any other is left alone.
 func (n *Node) Unhang() { n.change(n.life.Unhang) }
 
-// Die ends the guest as the loss of its host's power does: the process is killed at once, whatever the vCenter shows, and none
-// is started until the VM has booted again or was seen powered off.
+// Die kills the process as the loss of its host's power does, independent of what the vCenter shows. It starts again
+// after the VM has booted again or was seen powered off.
 func (n *Node) Die() { n.change(n.life.Die) }
 
-// State tells how the process is, its PID (0 when there is none) and how often it was restarted after a crash since the
-// VM booted.
+// State returns the state of the process, its PID (0 if it does not run), and the number of restarts after crashes since
+// the VM booted.
 func (n *Node) State() (p Process, pid, restarts int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -187,8 +187,8 @@ func (n *Node) Crash(ctx context.Context) error {
 	})
 }
 
-// Restart ends the kubelet properly and starts another, as its init system does when told to. It returns when the new
-// one has been started.
+// Restart ends the kubelet properly and starts it again, as its init system does. It returns when the new process has
+// started.
 func (n *Node) Restart(ctx context.Context) error {
 	return n.ask(ctx, func(b *boot) error {
 		if b.process == nil || b.state != Running {
@@ -198,14 +198,13 @@ func (n *Node) Restart(ctx context.Context) error {
 	})
 }
 
-// Guest is what runs in a VM that is a Kubernetes node, whatever it is made of. [Node] is one, a kubelet in a process of its
-// own; a container of kind is another, and so is one of the many nodes of a light fleet. Its methods may be called from any
-// goroutine, and follow the VM that [Guest.Observe] tells of.
+// Guest runs as the guest of a VM that is a Kubernetes node: a [Node] is a kubelet in a separate process; others are a
+// container of kind, and a node of a light fleet. Its methods may be called from any goroutine.
 type Guest interface {
-	// Observe tells what the VM is like now. It returns at once; the guest follows.
+	// Observe sets the state of the VM. It returns at once; the guest follows.
 	Observe(Machine)
-	// State tells how what stands for the guest is, its PID (0 when it has none) and how often it was restarted after a
-	// crash since the VM booted.
+	// State returns the state of the guest, its PID (0 if it has none), and the number of restarts after crashes since the VM
+	// booted.
 	State() (p Process, pid, restarts int)
 	// Stop ends it for good. It returns when nothing of it is left, or with ctx's error.
 	Stop(ctx context.Context) error

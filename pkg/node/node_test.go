@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// What ends a boot kills the kubelet, whatever state it is in, and nothing is started until the VM is up again.
+// The end of a boot kills the kubelet in any state; it starts again only when the VM is up.
 func TestEndOfABoot(t *testing.T) {
 	for name, end := range map[string]func(*node.Machine){
 		"off": off, "off, as told first": func(m *node.Machine) { m.Power = node.Off }, "destroyed": destroyed,

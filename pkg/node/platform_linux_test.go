@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// isStopped tells whether a process is stopped by a signal.
+// isStopped reports whether a process is stopped by a signal.
 func isStopped(pid int) bool {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(stat), ") ")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// isStopped tells whether a process is stopped by a signal.
+// isStopped reports whether a process is stopped by a signal.
 func isStopped(pid int) bool {
 	state, _ := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output()
 	return strings.HasPrefix(string(state), "T")

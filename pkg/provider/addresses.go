@@ -16,13 +16,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// addresses returns what the configuration selects of the addresses that the VM's guest reports.
+// addresses returns the addresses that the configuration selects from those that the VM's guest reports.
 func (i instances) addresses(vm *inventory.VM, node *corev1.Node) ([]corev1.NodeAddress, error) {
 	list, _, err := i.selected(vm, node)
 	return list, err
 }
 
-// selected is addresses, with a warning that is worth telling and no reason to refuse the answer.
+// selected is addresses with a warning, which is worth reporting but does not prevent the answer.
 func (i instances) selected(vm *inventory.VM, node *corev1.Node) (list []corev1.NodeAddress, warning, err error) {
 	n := slices.IndexFunc(i.cfg.VCenters, func(vc config.VCenter) bool { return vc.Tenant == vm.VCenter })
 	if n < 0 {
@@ -36,13 +36,13 @@ func (i instances) selected(vm *inventory.VM, node *corev1.Node) (list []corev1.
 	})
 }
 
-// addresses returns a node's addresses: the guest's hostname, as it is reported, and what rules select. Every error and
-// warning that is about them is an [address.Problem].
+// addresses returns a node's addresses: the guest's hostname as reported, and those that rules select. Every error and
+// warning about them is an [address.Problem].
 func addresses(vm *inventory.VM, rules address.Rules) (list []corev1.NodeAddress, warning, err error) {
 	if vm.HostName == "" {
-		// A node may not become one before its guest is up: kubernetes/cloud-provider-vsphere#383.
+		// A node must not be initialized before its guest is up: kubernetes/cloud-provider-vsphere#383.
 		return nil, nil, unaddressed(vm, &address.Problem{
-			Reason: address.GuestNotReporting, Message: "guest reports no hostname: VMware Tools (open-vm-tools) do not run in it, or not yet",
+			Reason: address.GuestNotReporting, Message: "guest reports no hostname: VMware Tools (open-vm-tools) does not run in it, or has not started yet",
 		})
 	}
 	s, err := address.Select(address.Guest{Adapters: vm.Adapters, Static: vm.Static, StaticErr: vm.StaticErr}, rules)
@@ -55,7 +55,7 @@ func addresses(vm *inventory.VM, rules address.Rules) (list []corev1.NodeAddress
 		list = append(list, corev1.NodeAddress{Type: corev1.NodeAddressType(a.Kind), Address: a.IP.String()})
 	}
 	for _, w := range s.Warnings {
-		// Whoever configures internal addresses alone means it.
+		// A configuration with internal addresses alone is deliberate.
 		if w.Reason != address.NoExternalAddress {
 			warning = joined(warning, w)
 		}
@@ -63,8 +63,8 @@ func addresses(vm *inventory.VM, rules address.Rules) (list []corev1.NodeAddress
 	return list, wrap(warning, "vm "+vm.String()), nil
 }
 
-// providedNodeIPs returns the addresses that the kubelet was given (--node-ip). What is none is left to the node
-// controller, which refuses it.
+// providedNodeIPs returns the addresses of the kubelet's --node-ip flag. It skips invalid ones: the node controller
+// refuses those.
 func providedNodeIPs(node *corev1.Node) []netip.Addr {
 	text, ok := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]
 	if !ok {
@@ -79,10 +79,10 @@ func providedNodeIPs(node *corev1.Node) []netip.Addr {
 	return ips
 }
 
-// errOff says that a guest reports nothing because its VM does not run.
+// errOff reports that a guest reports nothing because its VM does not run.
 var errOff = errors.New("does not run")
 
-// unaddressed says why a VM has no addresses; of a guest that cannot report any, that.
+// unaddressed wraps err with the VM. If the VM is off or suspended, it gives that as the reason.
 func unaddressed(vm *inventory.VM, err error) error {
 	var p *address.Problem
 	if errors.As(err, &p) && p.Reason == address.GuestNotReporting {

@@ -11,9 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// The stock node controller initializes a node only when its --node-ip is among the addresses that it is told. With a
-// virtual IP in front (kube-vip's, say) upstream's are others, and the node never comes up:
-// kubernetes/cloud-provider-vsphere#614, #1455, #1826.
+// The stock node controller initializes a node only if its --node-ip is among the addresses. With a virtual IP in front (such as
+// kube-vip's), upstream selects others, and the node is never initialized: kubernetes/cloud-provider-vsphere#614, #1455, #1826.
 func TestNodeIPSuitsNodeController(t *testing.T) {
 	vm := addressed("10.0.0.100 10.0.0.1 2001:db8::100 2001:db8::1", "203.0.113.9")
 	dual := []config.IPFamily{config.IPv4, config.IPv6}

@@ -9,8 +9,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// A VM that does not run reports no addresses: nothing is said of a node in service, whose taint tells it, and of one
-// that waits to be initialized that it is off. There is no answer either way, so that a node keeps its addresses.
+// A VM that does not run reports no addresses. For an initialized node no event is written, because its taint shows that; for an
+// uninitialized one, an event reports that the VM is off. Both get an error, so that a node keeps its addresses.
 func TestOffIsNoTrouble(t *testing.T) {
 	power := func(s types.VirtualMachinePowerState) func(*inventory.VM) {
 		return func(vm *inventory.VM) { vm.Power = s }
@@ -20,8 +20,8 @@ func TestOffIsNoTrouble(t *testing.T) {
 		name     string
 		power    types.VirtualMachinePowerState
 		host, ip string
-		served   []string // what is said of a node in service
-		fresh    string   // of one that is not
+		served   []string // events on an initialized node
+		fresh    string   // event on an uninitialized one
 	}{
 		{"off, no hostname", types.VirtualMachinePowerStatePoweredOff, "", "192.0.2.1", nil, "it is off; power it on"},
 		{"off, no adapters", types.VirtualMachinePowerStatePoweredOff, "n1", "", nil, "it is off; power it on"},

@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// addressed is a VM that runs, with adapters on networks "lan" and "wan".
+// addressed returns a running VM with adapters on networks "lan" and "wan".
 func addressed(lan, wan string) *inventory.VM {
 	vm := &inventory.VM{VCenter: "vc", Name: "vm-1", HostName: "Node-1", Power: types.VirtualMachinePowerStatePoweredOn}
 	vm.Ref.Value = "vm-42"
@@ -29,7 +29,7 @@ func addressed(lan, wan string) *inventory.VM {
 	return vm
 }
 
-// hosting returns what answers for a vCenter of these rules.
+// hosting returns instances for a vCenter with these rules.
 func hosting(nodes config.Nodes, parity Parity, families ...config.IPFamily) instances {
 	return instances{choices: choicesOf(parity), cfg: &config.Config{
 		Nodes: nodes, VCenters: []config.VCenter{{Tenant: "other"}, {Tenant: "vc", IPFamilies: families}},
@@ -138,7 +138,7 @@ func TestAddressesProblems(t *testing.T) {
 	}
 }
 
-// A warning about addresses is told of a node that is served all the same.
+// A warning about addresses is reported although the node is initialized.
 func TestMetadataWithAddressWarning(t *testing.T) {
 	vm := addressed("10.0.0.1", "")
 	vm.UUID, _ = match.ParseUUID(u1)

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// Credentials from a directory are those of the moment of the login.
+// A login uses the current credentials of the directory.
 func TestSecretsDirectory(t *testing.T) {
 	dir := t.TempDir()
 	put := func(key, value string) {

@@ -1,22 +1,21 @@
-// Package provider is the vSphere cloud provider: what a cloud controller manager needs to know about nodes that are
-// virtual machines of one or more vCenters. It implements InstancesV2 of k8s.io/cloud-provider, the older Instances and
-// Zones too, and runs under that module's stock controllers.
+// Package provider implements the vSphere cloud provider: it describes the Nodes of a cluster whose VMs run in one or more
+// vCenters to a cloud controller manager. It implements InstancesV2 of k8s.io/cloud-provider, and the older Instances and
+// Zones, and runs under that module's stock controllers.
 //
-// A node becomes a VM by its providerID, else by its system UUID in either byte order, else by hostname, else by
-// address: package match decides that. Everything is answered from an index that a watch keeps current (package inventory), except one thing: that
-// a VM is gone, which is only ever said after every configured vCenter has confirmed it directly. Any doubt is an
-// error, and on an error the controllers delete nothing. What keeps a node from being served, or from being deleted, is
-// told by Events on the Node. Where upstream's provider decides otherwise on purpose, it decides in one of the choices
-// that [ParityUpstream] turns.
+// Package match finds the VM of a Node: by providerID, else by system UUID in either byte order, else by hostname, else by
+// address. Package inventory keeps an index of the VMs current with a watch, and all answers come from it, with one
+// exception: before the provider reports that a VM is gone, every configured vCenter confirms it directly. Any doubt is an
+// error, and on an error the controllers delete no Node. Events on a Node report why it cannot be initialized or deleted.
+// [ParityUpstream] selects upstream's behavior where this provider differs from it on purpose.
 //
-// The configuration is followed while the provider runs, and so are the places of credentials. A change makes a new
-// generation of all that depends on it, which takes over connections and indexes whose settings are the same, waits until
-// no vCenter is worse off with it, and then takes the place of the one before. What would have nodes called gone, a
-// vCenter or a datacenter that is no longer named, waits for the next start.
+// The provider reloads the configuration and the credentials when they change. Each configuration makes a new generation,
+// which reuses the connections and indexes whose settings are unchanged, waits until no vCenter is worse off, and then
+// replaces the generation before it. A change after which Nodes could be reported gone, such as a removed vCenter or
+// datacenter, waits for the next start.
 //
 //	err := provider.Run(ctx, []string{"--cloud-config=/etc/cloud/vsphere.conf", "--kubeconfig=…"})
 //
-// It offers no load balancers, routes or clusters, and knows nothing of the sandbox. It has been tested against
+// The package has no load balancers, routes or clusters, and does not depend on the sandbox. It has been tested against
 // simulated vCenters only; docs/provider.md lists where it differs from upstream's provider.
 //
 // Floor 1: of this module it imports only the packages below it.

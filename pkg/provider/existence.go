@@ -14,17 +14,18 @@ import (
 )
 
 var (
-	// ErrDeletionSkipped says that no vCenter has a node's VM, and that SKIP_NODE_DELETION keeps the node.
+	// ErrDeletionSkipped reports that no vCenter has a node's VM, and that SKIP_NODE_DELETION keeps the node.
 	ErrDeletionSkipped = errors.New("SKIP_NODE_DELETION keeps the node")
-	// ErrDeletionHeldBack says that no search finds a node's VM, and that it cannot be said to be gone.
+	// ErrDeletionHeldBack reports that no search finds a node's VM, and that it is not confirmed gone either.
 	ErrDeletionHeldBack = errors.New("deletion held back")
 
-	errOutdated = errors.New("vm is gone, and meanwhile")
+	errOutdated = errors.New("vm is gone, but")
 )
 
-// InstanceExists implements [cloudprovider.InstancesV2]. False has the node deleted, so it is said only of a node with
-// a vSphere providerID whose absence every vCenter has just confirmed; a node without one is never called gone, and
-// neither is one whose system UUID is that of a VM which is there, nor one that has changed while the vCenters were asked.
+// InstanceExists implements [cloudprovider.InstancesV2]. The caller deletes a node for which it returns false. It returns
+// false only for a node with a vSphere providerID, when every vCenter has just confirmed that the VM is absent. It never
+// does for a node without a providerID, for one whose system UUID belongs to an existing VM, and for one that changed
+// while the vCenters were asked.
 func (p *Provider) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	exists, err := p.exists(ctx, node)
 	if ctx.Err() == nil && !errors.Is(err, errOutdated) {
@@ -42,14 +43,14 @@ func (p *Provider) InstanceExists(ctx context.Context, node *corev1.Node) (bool,
 	return false, err
 }
 
-// confirmation says who confirmed that the VM of a node is gone.
+// confirmation returns the text of the Event that the VM of a node is gone: which vCenters confirmed it.
 func (p *Provider) confirmation(node *corev1.Node) string {
 	g := p.now()
 	var asked []string
 	for _, vc := range g.cfg.VCenters {
 		asked = append(asked, vc.Tenant)
 	}
-	text := fmt.Sprintf("every vcenter that is configured was asked (%s) and has no vm of providerID %s",
+	text := fmt.Sprintf("every configured vcenter (%s) confirms that it has no vm with providerID %s",
 		strings.Join(asked, ", "), node.Spec.ProviderID)
 	if choicesOf(g.opts.Parity).nothingRemembered {
 		return text
@@ -58,10 +59,10 @@ func (p *Provider) confirmation(node *corev1.Node) string {
 	if err != nil {
 		return text + "; which vcenter the node was initialized from is not known"
 	}
-	return text + fmt.Sprintf("; its vcenter has no %q any more", r.VM)
+	return text + fmt.Sprintf("; its vcenter no longer has %q", r.VM)
 }
 
-// reportAnnotation reports an annotation that would have counted if it could be read.
+// reportAnnotation reports an annotation that would have counted if it were readable.
 func (p *Provider) reportAnnotation(node *corev1.Node, exists bool) {
 	if exists || node.Spec.ProviderID == "" || choicesOf(p.opts.Parity).nothingRemembered {
 		return
@@ -71,10 +72,10 @@ func (p *Provider) reportAnnotation(node *corev1.Node, exists bool) {
 	}
 }
 
-// exists is [instances.exists], and says of a node or a configuration that is no longer what it was nothing but that.
+// exists is [instances.exists], but returns errOutdated if the node or the configuration changed in between.
 func (p *Provider) exists(ctx context.Context, node *corev1.Node) (bool, error) {
 	g := p.now()
-	if node.Name == "" { // a question about a VM, by providerID alone
+	if node.Name == "" { // a query for a VM, by providerID alone
 		node = p.nodes.annotated(node)
 	}
 	exists, err := g.instances().exists(ctx, node)
@@ -87,7 +88,7 @@ func (p *Provider) exists(ctx context.Context, node *corev1.Node) (bool, error) 
 	return false, nil
 }
 
-// outdated says what has changed while g was answering; nothing when the answer counts.
+// outdated returns what has changed while g was answering, or "" if the answer counts.
 func (p *Provider) outdated(g *generation, node *corev1.Node) string {
 	if p.now() != g {
 		return "the configuration has changed"
@@ -95,14 +96,14 @@ func (p *Provider) outdated(g *generation, node *corev1.Node) string {
 	return p.nodes.changed(node)
 }
 
-// exists may return true together with an error, which is worth telling and changes nothing.
+// exists may return true together with an error, which is worth reporting and changes nothing.
 func (i instances) exists(ctx context.Context, node *corev1.Node) (bool, error) {
 	i.inv = counting(i.inv, i.metrics, node)
-	exists, err := i.there(ctx, node)
+	exists, err := i.vmExists(ctx, node)
 	return exists, wrap(err, fmt.Sprintf("node %q", node.Name))
 }
 
-func (i instances) there(ctx context.Context, node *corev1.Node) (bool, error) {
+func (i instances) vmExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	vm, err := i.match(node)
 	if err == nil {
 		if i.choices.guestFirst {
@@ -113,7 +114,7 @@ func (i instances) there(ctx context.Context, node *corev1.Node) (bool, error) {
 	var stale *match.StaleError
 	switch {
 	case node.Spec.ProviderID != "" && errors.Is(err, match.ErrAmbiguous):
-		return true, err // whichever it is, it is there
+		return true, err // one of them is the node's
 	case node.Spec.ProviderID == "" || !errors.Is(err, match.ErrNotFound):
 		return false, err
 	case i.cfg.SkipNodeDeletion:
@@ -126,7 +127,7 @@ func (i instances) there(ctx context.Context, node *corev1.Node) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// The reference first: a VM that is registered again in between has another one, and the searches find it.
+	// The reference first: a VM that is registered again in between gets a new one, and the searches find it.
 	err = i.rememberedGone(ctx, node, uuids[0])
 	for _, u := range uuids {
 		if err != nil {
@@ -147,8 +148,8 @@ func (i instances) there(ctx context.Context, node *corev1.Node) (bool, error) {
 	return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, err)
 }
 
-// identities returns the UUIDs of which there may be no VM for the node to be gone: that of its providerID and, where it
-// is of another VM, that of the machine which its kubelet runs on.
+// identities returns the UUIDs that no VM may have if the node is gone: that of its providerID and, if different, that of
+// the VM that its kubelet runs on.
 func (i instances) identities(node *corev1.Node) ([]match.UUID, error) {
 	facts := kubenode.Facts(node)
 	u, err := match.BoundTo(facts, i.choices.Choices)

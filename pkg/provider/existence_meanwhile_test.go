@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/informers"
 )
 
-// The stock controller deletes by name, so "gone" is not said of a node that has meanwhile been replaced by another, runs
+// The stock controller deletes by name, so InstanceExists does not return false for a node that has been replaced in between, runs
 // on another VM, or is ready again (kubernetes/cloud-provider-vsphere#397, #501).
 func TestExistsNodeChangedMeanwhile(t *testing.T) {
 	w := start(t, nil)
@@ -69,7 +69,7 @@ func TestExistsNodeChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// Neither is it said by a configuration that is no longer in force: the new one may know of the vCenter that has the VM.
+// A configuration that is no longer in force must not report a VM gone: the new one may have its vCenter.
 func TestExistsConfigChangedMeanwhile(t *testing.T) {
 	w := start(t, nil)
 	n := node("gone", "vsphere://"+unknown, unknown)

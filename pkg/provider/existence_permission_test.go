@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// An account that loses its permission on a datacenter is told "no such VM" by every search, and sees the VMs leave. No
-// node is deleted for that (kubernetes-sigs/vsphere-csi-driver#2475, kubernetes/cloud-provider-vsphere#665).
+// An account that loses its permission on a datacenter gets empty search results, and its watch reports that the VMs left. No node
+// is deleted because of that (kubernetes-sigs/vsphere-csi-driver#2475, kubernetes/cloud-provider-vsphere#665).
 func TestPermissionLost(t *testing.T) {
 	const ccm = "ccm@vsphere.local"
 	allowed := strings.NewReplacer(

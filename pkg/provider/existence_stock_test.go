@@ -21,7 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// newOnly fails every test in which one of the old interfaces is used.
+// newOnly fails the test if one of the old interfaces is used.
 type newOnly struct{ *Provider }
 
 func (newOnly) Instances() (cloudprovider.Instances, bool) {
@@ -29,7 +29,7 @@ func (newOnly) Instances() (cloudprovider.Instances, bool) {
 }
 func (newOnly) Zones() (cloudprovider.Zones, bool) { return struct{ cloudprovider.Zones }{}, true }
 
-// runStock runs the stock node controllers at a pace for tests.
+// runStock runs the stock node controllers with short periods.
 func (w *world) runStock(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -68,7 +68,7 @@ func (w *world) create(t *testing.T, nodes ...*corev1.Node) {
 	}
 }
 
-// until waits for a node to be as wanted; nil when it is not there.
+// until waits until a node is as wanted; nil if it must not exist.
 func (w *world) until(t *testing.T, name, what string, cond func(*corev1.Node) bool) {
 	t.Helper()
 	eventually(t, name+" "+what, func() error {
@@ -83,8 +83,8 @@ func (w *world) until(t *testing.T, name, what string, cond func(*corev1.Node) b
 	})
 }
 
-// What the stock controllers make of the answers: nodes whose VM is gone are deleted, all others stay, and those whose
-// VM is off are tainted.
+// The stock controllers with the provider: nodes whose VM is gone are deleted, all others stay, and those whose VM is off are
+// tainted.
 func TestStockControllers(t *testing.T) {
 	w := start(t, nil)
 	m, err := w.InstanceMetadata(t.Context(), namedNode("w2", ""))
@@ -139,7 +139,7 @@ func namedNode(name, providerID string) *corev1.Node {
 	return n
 }
 
-// A node that registers anew, its taint back and its VM the same, is initialized again as it was
+// A node that registers again, with its taint and the same VM, is initialized again with the same result
 // (kubernetes/cloud-provider-vsphere#218).
 func TestTaintedAgain(t *testing.T) {
 	w := start(t, nil)

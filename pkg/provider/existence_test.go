@@ -13,16 +13,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// verdict is what becomes of a node that is not ready.
+// verdict is the result for a node that is not ready.
 type verdict string
 
 const (
-	stays   verdict = "stays"   // its VM is there
-	deleted verdict = "deleted" // it is gone
-	kept    verdict = "kept"    // an error: nothing is concluded
+	stays   verdict = "stays"   // its VM exists
+	deleted verdict = "deleted" // its VM is gone
+	kept    verdict = "kept"    // an error
 )
 
-// What becomes of a node: by ours and by upstream's rules.
+// The results by our rules and by upstream's.
 func TestExists(t *testing.T) {
 	one := []*inventory.VM{vmOf(t, "one", u1, "n1", "192.0.2.1")}
 	inDoubt := errors.New("search failed")
@@ -90,7 +90,7 @@ func TestExists(t *testing.T) {
 	}
 }
 
-// A node is not gone while the UUID that its kubelet reports is in doubt, whatever its providerID says.
+// A node is not deleted while the VM with its system UUID may exist, whatever its providerID is.
 func TestExistsAsksForBothUUIDs(t *testing.T) {
 	x := &listIndex{}
 	if got, err := verdictOf(t, x.over(""), node("n1", "vsphere://"+u1, u1Swapped)); got != deleted || len(x.confirmed) != 1 {
@@ -103,7 +103,7 @@ func TestExistsAsksForBothUUIDs(t *testing.T) {
 	x = &listIndex{}
 	x.meanwhile = func() {
 		if len(x.confirmed) == 2 {
-			x.confirm = inventory.ErrStillThere // in no search of the index: outside the configured datacenters
+			x.confirm = inventory.ErrStillThere // outside the configured datacenters, so that lookups do not find it
 		}
 	}
 	if got, err := verdictOf(t, x.over(""), node("n1", "vsphere://"+u1, u2)); got != stays || !errors.Is(err, inventory.ErrStillThere) {
@@ -123,7 +123,7 @@ func verdictOf(t *testing.T, i instances, n *corev1.Node) (verdict, error) {
 	return kept, err
 }
 
-// The power state alone decides, and only where it is that of the VM which the node runs on.
+// Only the power state of the VM that the node runs on counts.
 func TestShutdown(t *testing.T) {
 	power := func(s types.VirtualMachinePowerState) func(*inventory.VM) {
 		return func(vm *inventory.VM) { vm.Power = s }
@@ -169,8 +169,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// While a vCenter is out, a VM that is off may not be the node's: that of its system UUID, or a copy of it that runs, may
-// be there.
+// While a vCenter is unreachable, a VM that is off may not be the node's: the VM with its system UUID, or a running copy, may be
+// there.
 func TestShutdownInDoubt(t *testing.T) {
 	x := &listIndex{vms: []*inventory.VM{vmOf(t, "one", u1, "n1", "", off)}, doubt: vcenter.ErrNotConnected}
 	expectShutdown(t, x.over(""), node("n1", "vsphere://"+u1, u1), true)

@@ -24,10 +24,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/controllers"
 )
 
-// commandName is what the program is called in its own words.
 const commandName = "vsphere-cloud-controller-manager"
 
-// ownSection is what --help calls the flags that are not those of every cloud controller manager.
+// ownSection is the --help section of the flags that other cloud controller managers do not have.
 const ownSection = "provider"
 
 // command is a parsed command line.
@@ -75,8 +74,8 @@ func newCommand() (*command, error) {
 		return nil, err
 	}
 	ccm.KubeCloudShared.CloudProvider.Name = Name
-	// A node takes some three requests to be initialized: with the 20 per second that cloud controller managers allow
-	// themselves a thousand nodes wait for two minutes, and not for any vCenter. The API server has a fairness of its own.
+	// A node takes some three requests to be initialized. At the default of 20 per second, a thousand nodes would wait for
+	// two minutes for the API server alone, which protects itself with priority and fairness.
 	ccm.Generic.ClientConnection.QPS, ccm.Generic.ClientConnection.Burst = 200, 400
 	cmd := &command{ccm: ccm, logs: logs.NewOptions()}
 	sets := ccm.Flags(controllers.Names(), app.ControllersDisabledByDefault.List(),
@@ -86,29 +85,29 @@ func newCommand() (*command, error) {
 	globalflag.AddGlobalFlags(global, commandName, logs.SkipLoggingConfigurationFlags())
 	global.BoolVar(&cmd.version, "version", false, "Print the version and exit.")
 	cmd.addOwn(sets.FlagSet(ownSection))
-	// Our own first: the others are in the documentation of Kubernetes.
+	// Our own flags first: the others are in the documentation of Kubernetes.
 	sets.Order = slices.Insert(slices.DeleteFunc(sets.Order, func(s string) bool { return s == ownSection }), 0, ownSection)
 	cmd.sections = sets
 	return cmd, nil
 }
 
-// addOwn adds the flags that are not those of every cloud controller manager.
+// addOwn adds the flags that other cloud controller managers do not have.
 func (c *command) addOwn(fs *pflag.FlagSet) {
 	o := &c.provider
-	fs.StringToStringVar(&o.NodeLabels, "node-labels", nil, "Labels, as key=value,..., that every node is given when it is initialized. One that the node has is left as it is.")
-	fs.BoolVar(&c.relabelZones, "relabel-zones", false, "Keep the region and zone labels of nodes true when their VMs move. Kubernetes expects them never to change: a volume bound to a zone does not move with the node.")
-	fs.StringVar((*string)(&o.Parity), "parity", "", `"upstream" decides as kubernetes/cloud-provider-vsphere does where this provider differs from it on purpose, also about deleting nodes; empty for this provider's own choices, which are the safer ones.`)
+	fs.StringToStringVar(&o.NodeLabels, "node-labels", nil, "Labels, as key=value,..., that every node gets when it is initialized. A label that the node already has stays unchanged.")
+	fs.BoolVar(&c.relabelZones, "relabel-zones", false, "Update the region and zone labels of nodes when their VMs move. Kubernetes expects them never to change: a volume bound to a zone does not move with the node.")
+	fs.StringVar((*string)(&o.Parity), "parity", "", `"upstream" selects the behavior of kubernetes/cloud-provider-vsphere where this provider differs from it on purpose, also for deleting nodes; empty selects this provider's own behavior, which is safer.`)
 	fs.DurationVar(&o.CallTimeout, "vcenter-call-timeout", 10*time.Second, "How long one call to a vCenter may take.")
 	fs.DurationVar(&o.MaxWait, "vcenter-max-wait", time.Minute, "How long a vCenter may hold a long poll without news; a hung vCenter is noticed after this and one call's timeout.")
-	fs.DurationVar(&o.TagRefresh, "tag-refresh-period", 0, "How often the tags of zones and regions are read; 0 means 5m where the vCenter's events tell of tags, else 1m.")
-	fs.DurationVar(&o.ConfigPeriod, "config-poll-period", 2*time.Second, "How often the cloud config, certificate authorities and secrets directories are looked at for a change.")
+	fs.DurationVar(&o.TagRefresh, "tag-refresh-period", 0, "How often the tags of zones and regions are read; 0 means 5m if the vCenter's events report tags, else 1m.")
+	fs.DurationVar(&o.ConfigPeriod, "config-poll-period", 2*time.Second, "How often the cloud config, certificate authorities and secrets directories are checked for changes.")
 	fs.StringVar(&c.healthAddress, "health-address", "", "Loopback address and port on which to serve /healthz, /readyz and /metrics over plain HTTP; empty for none.")
 }
 
-// check returns what is wrong with the values.
+// check validates the values.
 func (c *command) check() error {
 	if name := c.ccm.KubeCloudShared.CloudProvider.Name; name != Name {
-		return fmt.Errorf("--cloud-provider is %q, only %q is known", name, Name)
+		return fmt.Errorf("--cloud-provider is %q; the only value is %q", name, Name)
 	}
 	for _, f := range []struct {
 		name string
@@ -125,27 +124,27 @@ func (c *command) check() error {
 		}
 	}
 	if p := c.provider.Parity; p != "" && p != ParityUpstream {
-		return fmt.Errorf("--parity is %q, only %q is known", p, ParityUpstream)
+		return fmt.Errorf("--parity is %q; use %q or leave it empty", p, ParityUpstream)
 	}
 	if err := checkNodeLabels(c.provider.NodeLabels); err != nil {
 		return fmt.Errorf("--node-labels: %w", err)
 	}
 	if c.healthAddress != "" {
 		if _, port, err := net.SplitHostPort(c.healthAddress); err != nil || port == "" {
-			return fmt.Errorf("--health-address is %q: a loopback address with a port is needed, like 127.0.0.1:10267", c.healthAddress)
+			return fmt.Errorf("--health-address is %q; use a loopback address with a port, like 127.0.0.1:10267", c.healthAddress)
 		}
 	}
 	return nil
 }
 
-// printHelp writes every flag, by sections, as wide as the terminal that w may be.
+// printHelp writes every flag by section, as wide as the terminal w.
 func (c *command) printHelp(w io.Writer) {
 	fmt.Fprintf(w, `The vSphere cloud controller manager initializes the nodes of a Kubernetes cluster that are virtual machines of one or
 more vCenters: providerID, addresses, instance type, region and zone. It taints those whose VM is off, and deletes
-those whose VM is gone for certain.
+those whose VM is confirmed gone.
 
-Where the vCenters are is in the cloud config, upstream's vsphere.conf; without --cloud-config it is in environment
-variables (VSPHERE_VCENTER and so on). A changed file is taken up without a restart where that is safe.
+The cloud config (upstream's vsphere.conf) lists the vCenters; without --cloud-config they come from environment
+variables (VSPHERE_VCENTER and so on). A changed file is applied without a restart where that is safe.
 
 Usage:
   %s --cloud-config=FILE [FLAGS]
@@ -154,16 +153,15 @@ Usage:
 	cliflag.PrintSections(w, c.sections, columns)
 }
 
-// printVersion writes one line.
 func printVersion(w io.Writer) {
 	info, _ := debug.ReadBuildInfo()
 	fmt.Fprintf(w, "%s %s\n", commandName, versionOf(version.Get().GitVersion, info))
 }
 
-// versionOf is what was stamped, by hack/image for one; without a stamp, what the Go command has recorded of the module
-// and of the repository that it was built from. info may be nil.
+// versionOf returns the stamped version (hack/image stamps one). Without a stamp it returns what the Go command recorded
+// about the module and its repository. info may be nil.
 func versionOf(stamped string, info *debug.BuildInfo) string {
-	if stamped != "" && !strings.Contains(stamped, "$Format") { // what git export-subst has not replaced
+	if stamped != "" && !strings.Contains(stamped, "$Format") { // git export-subst has not replaced it
 		return stamped
 	}
 	v := "v0.0.0-dev"
@@ -173,7 +171,7 @@ func versionOf(stamped string, info *debug.BuildInfo) string {
 	here := reflect.TypeFor[Provider]().PkgPath()
 	for _, m := range slices.Concat(info.Deps, []*debug.Module{&info.Main}) {
 		if strings.HasPrefix(here, m.Path+"/") && m.Version != "" && m.Version != "(devel)" {
-			return m.Version // where the Go command has made it of the repository, it holds the revision
+			return m.Version // includes the revision if the Go command made it from the repository
 		}
 	}
 	settings := map[string]string{}

@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Without a flag everything is as upstream has it, or as it is right for production.
+// The defaults are upstream's, or right for production.
 func TestParseDefaults(t *testing.T) {
 	cmd, err := parse(nil)
 	if err != nil {
@@ -61,18 +61,18 @@ func TestParseRefuses(t *testing.T) {
 		want string
 	}{
 		{"extra", `unexpected argument "extra"`},
-		{"--cloud-provider=aws", `--cloud-provider is "aws", only "vsphere" is known`},
+		{"--cloud-provider=aws", `--cloud-provider is "aws"; the only value is "vsphere"`},
 		{"--no-such-flag", "unknown flag: --no-such-flag; --help lists all flags"},
 		{"--tag-refresh-period=often", `invalid argument "often" for "--tag-refresh-period"`},
 		{"--tag-refresh-period=10ms", "--tag-refresh-period is 10ms, less than 100ms"},
 		{"--vcenter-call-timeout=-1s", "--vcenter-call-timeout is -1s, less than 100ms"},
 		{"--vcenter-max-wait=900ms", "--vcenter-max-wait is 900ms, less than 1s"},
 		{"--config-poll-period=1ms", "--config-poll-period is 1ms, less than 10ms"},
-		{"--parity=in-tree", `--parity is "in-tree", only "upstream" is known`},
+		{"--parity=in-tree", `--parity is "in-tree"; use "upstream" or leave it empty`},
 		{"--node-labels=nothing", `invalid argument "nothing" for "--node-labels"`},
 		{"--node-labels=a=b,-x=c", `--node-labels: node label "-x"`},
 		{"--node-labels=a=b!", `--node-labels: node label "a": value "b!"`},
-		{"--health-address=10267", `--health-address is "10267": a loopback address with a port is needed`},
+		{"--health-address=10267", `--health-address is "10267": use a loopback address with a port`},
 		{"--health-address=127.0.0.1:", `--health-address is "127.0.0.1:"`},
 		{"--relabel-zones=perhaps", `invalid argument "perhaps" for "--relabel-zones"`},
 	} {

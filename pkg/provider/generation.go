@@ -9,9 +9,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
-// generation is everything that depends on the configuration. It is never changed once it is made: another
-// configuration is another generation, which may share connections with the one before. One call uses one generation
-// from its beginning to its end.
+// generation is everything that depends on the configuration. It is immutable: a new configuration makes a new generation,
+// which may share connections with the one before. One call uses one generation throughout.
 type generation struct {
 	cfg     *config.Config
 	opts    Options
@@ -21,14 +20,14 @@ type generation struct {
 	clients map[string]*connection // by tenant
 
 	stop  context.CancelFunc // set by run
-	ended chan struct{}      // closed when what run began has ended, sessions logged out
+	ended chan struct{}      // closed when what run started has ended, with sessions logged out
 }
 
 // now returns the generation in force.
 func (p *Provider) now() *generation { return p.current.Load() }
 
-// generation makes a generation of cfg that has begun nothing yet. Of before, which may be nil, it takes over what the
-// two have in common.
+// generation returns a generation for cfg that has not started yet. It reuses connections and inventories of before, which
+// may be nil.
 func (p *Provider) generation(cfg *config.Config, before *generation) (*generation, error) {
 	if err := p.opts.check(cfg); err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func (p *Provider) generation(cfg *config.Config, before *generation) (*generati
 	return g, err
 }
 
-// connection returns that of a tenant, nil when there is none.
+// connection returns the connection of a tenant, or nil.
 func (g *generation) connection(tenant string) *connection {
 	if g == nil {
 		return nil
@@ -74,7 +73,7 @@ func (g *generation) connection(tenant string) *connection {
 }
 
 // run keeps the generation's inventory current until ctx ends or end is called. It returns when what the generation
-// shares with another no longer depends on that one.
+// shares with another no longer depends on that other one.
 func (g *generation) run(ctx context.Context) {
 	ctx, g.stop = context.WithCancel(ctx)
 	go func() {
@@ -89,7 +88,7 @@ func (g *generation) run(ctx context.Context) {
 	}
 }
 
-// end stops what nobody else uses, and waits for it.
+// end stops what no other generation uses, and waits for it.
 func (g *generation) end() {
 	g.stop()
 	<-g.ended

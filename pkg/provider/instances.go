@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
-// vmIndex is what is asked of an inventory. Implemented by [inventory.Inventory].
+// vmIndex is the part of [inventory.Inventory] that instances uses.
 type vmIndex interface {
 	ByUUID(match.UUID) inventory.Result
 	ByHostName(name string) inventory.Result
@@ -31,8 +31,8 @@ type vmIndex interface {
 	ConfirmRemoved(context.Context, inventory.Location, match.UUID) error
 }
 
-// instances answers questions about nodes, each out of one generation from its beginning to its end. It tells nobody
-// but the caller: events are the business of [Provider]'s methods.
+// instances answers queries about nodes, each from one generation throughout. It writes no Events: [Provider]'s methods
+// do.
 type instances struct {
 	inv     vmIndex
 	cfg     *config.Config
@@ -47,10 +47,10 @@ func (g *generation) instances() instances {
 
 var _ cloudprovider.InstancesV2 = (*Provider)(nil)
 
-// InstanceMetadata implements [cloudprovider.InstancesV2]. It answers from the index, without a call to a vCenter;
-// whatever is not known yet is an error, and is asked for again. Of a node that is not initialized it has the annotation
-// [VMAnnotation] written before it answers. A node that has been initialized keeps the region and zone of its
-// labels while no tags tell them: it is asked about for its addresses.
+// InstanceMetadata implements [cloudprovider.InstancesV2]. It answers from the index, without a call to a vCenter.
+// Anything still unknown is an error, and the caller retries. For a node that is not initialized it first writes the
+// annotation [VMAnnotation]. An initialized node keeps the region and zone of its labels while tags are missing, so that
+// its addresses can be updated.
 func (p *Provider) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	m, err := p.now().instances().metadata(node)
 	p.nodes.events.metadata(node, m, err)
@@ -65,15 +65,15 @@ func (p *Provider) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cl
 	return m, nil
 }
 
-// InstanceShutdown implements [cloudprovider.InstancesV2]. It looks at the power state alone: a guest that no longer
-// reports anything is exactly what a VM that is off looks like. Suspended counts as shut down.
+// InstanceShutdown implements [cloudprovider.InstancesV2]. It uses the power state alone, because the guest of a VM that is
+// off reports nothing. Suspended counts as shut down.
 func (p *Provider) InstanceShutdown(_ context.Context, node *corev1.Node) (bool, error) {
 	off, err := p.now().instances().shutdown(node)
 	p.nodes.events.shutdown(node, err)
 	return off, err
 }
 
-// metadata returns both metadata and an error when the error is worth telling and no reason to refuse the answer.
+// metadata returns both metadata and an error if the error is worth reporting but does not prevent the answer.
 func (i instances) metadata(node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	vm, err := i.find(node)
 	if err != nil {
@@ -103,8 +103,7 @@ func (i instances) metadata(node *corev1.Node) (*cloudprovider.InstanceMetadata,
 	}, wrap(joined(zoneErr, warning), fmt.Sprintf("node %q", node.Name))
 }
 
-// find returns the VM that a node runs on, from the index. An error that wraps [match.ErrNotFound] says no more than that the
-// index has none.
+// find returns the VM of a node from the index. An error that wraps [match.ErrNotFound] means only that the index has none.
 func (i instances) find(node *corev1.Node) (*inventory.VM, error) {
 	i.inv = counting(i.inv, i.metrics, node)
 	vm, err := i.match(node)
@@ -122,19 +121,18 @@ func (i instances) match(node *corev1.Node) (*inventory.VM, error) {
 	return a.VM, a.Err
 }
 
-// elsewhere is [match.Elsewhere].
 func (i instances) elsewhere(node *corev1.Node, bound match.UUID) (other *inventory.VM, ok bool, doubt error) {
 	return match.Elsewhere(kubenode.Facts(node), bound, i.inv, i.choices.Choices)
 }
 
-// initialized tells whether the node has lost the taint that it is registered with.
+// initialized reports whether the node has lost the taint that it registers with.
 func initialized(node *corev1.Node) bool {
 	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == cloudproviderapi.TaintExternalCloudProvider
 	})
 }
 
-// joined is [errors.Join] on one line, for there are logs and events to be read.
+// joined is [errors.Join] on one line, for logs and Events.
 func joined(a, b error) error {
 	if a == nil || b == nil {
 		return errors.Join(a, b)

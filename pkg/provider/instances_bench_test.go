@@ -6,7 +6,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// What a node costs beside the lookup of its VM.
+// The cost of a node beside the lookup of its VM.
 func BenchmarkMetadata(b *testing.B) {
 	x := &listIndex{vms: []*inventory.VM{vmOf(b, "one", u1, "n1", "192.0.2.1")}, zone: inventory.Zone{Region: "r", Zone: "z"}}
 	i, n := x.over(""), node("n1", "vsphere://"+u1, u1)

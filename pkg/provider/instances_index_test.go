@@ -17,16 +17,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// listIndex is a vmIndex of a few VMs, searched from end to end.
+// listIndex is a vmIndex of a few VMs without an index.
 type listIndex struct {
 	vms       []*inventory.VM
 	doubt     error
 	zone      inventory.Zone
 	zoneErr   error
-	confirm   error  // what ConfirmAbsent says
-	meanwhile func() // what happens while it asks
+	confirm   error  // the result of ConfirmAbsent
+	meanwhile func() // called during ConfirmAbsent
 	confirmed []match.UUID
-	removed   error // what ConfirmRemoved says
+	removed   error // the result of ConfirmRemoved
 	asked     []inventory.Location
 }
 
@@ -91,7 +91,7 @@ func (x *listIndex) ConfirmRemoved(_ context.Context, at inventory.Location, _ m
 	return x.removed
 }
 
-// over returns what answers from x.
+// over returns instances with x.
 func (x *listIndex) over(parity Parity) instances {
 	return instances{inv: x, choices: choicesOf(parity), cfg: &config.Config{
 		VCenters: []config.VCenter{
@@ -102,7 +102,7 @@ func (x *listIndex) over(parity Parity) instances {
 	}}
 }
 
-// uuids of VMs in tests: 1 and its swapped form are u1 and u1Swapped.
+// The UUIDs of VMs in tests: 1 and its swapped form are u1 and u1Swapped.
 const (
 	u1        = "01020304-0506-0708-8090-a0b0c0d0e0f0"
 	u1Swapped = "04030201-0605-0807-8090-a0b0c0d0e0f0"
@@ -110,7 +110,7 @@ const (
 	uNobody   = "ffffffff-0000-0000-0000-000000000001"
 )
 
-// vmOf returns a VM that runs, in datacenter dc of vCenter a, with changes.
+// vmOf returns a running VM, in datacenter dc of vCenter a, with changes.
 func vmOf(t testing.TB, name, uuid, host, ip string, changes ...func(*inventory.VM)) *inventory.VM {
 	t.Helper()
 	vm := &inventory.VM{
@@ -145,14 +145,14 @@ func inState(s types.VirtualMachineConnectionState) func(*inventory.VM) {
 	return func(vm *inventory.VM) { vm.Connection = s }
 }
 
-// off is what a VM that is off looks like: its guest reports nothing.
+// off makes a VM off: its guest reports nothing.
 func off(vm *inventory.VM) {
 	vm.Power, vm.HostName, vm.Adapters = types.VirtualMachinePowerStatePoweredOff, "", nil
 }
 
 func offAndNamed(vm *inventory.VM) { vm.Power = types.VirtualMachinePowerStatePoweredOff }
 
-// uninitialized is node with the taint that it registers with.
+// uninitialized returns node with the taint that it registers with.
 func uninitialized(n *corev1.Node) *corev1.Node {
 	n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}}
 	return n

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// checkNodeLabels returns what keeps a node from being given these labels. Upstream checks the keys, and leaves a value
-// that the API server refuses to fail for ever at every node (cmd/vsphere-cloud-controller-manager/main.go).
+// checkNodeLabels validates labels for nodes. Upstream checks only the keys: a value that the API server refuses fails at
+// every node forever (cmd/vsphere-cloud-controller-manager/main.go).
 func checkNodeLabels(labels map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
@@ -24,7 +24,7 @@ func checkNodeLabels(labels map[string]string) error {
 	return nil
 }
 
-// warnNodeLabels tells of labels that no node will get: the node controller of k8s.io/cloud-provider drops those of
+// warnNodeLabels logs labels that no node will get: the node controller of k8s.io/cloud-provider drops those in
 // Kubernetes' own domains.
 func warnNodeLabels(log *slog.Logger, labels map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

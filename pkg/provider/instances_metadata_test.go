@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// What a node is told about its VM, and what it is not told before it has been initialized.
+// The metadata of a node before and after its initialization.
 func TestMetadata(t *testing.T) {
 	vm := vmOf(t, "one", u1, "n1", "192.0.2.1")
 	zone := inventory.Zone{Region: "eu", Zone: "eu-1"}
@@ -82,7 +82,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// The labels that a node is given are nobody else's to change.
+// Callers cannot change the labels of the next node.
 func TestMetadataLabelsAreACopy(t *testing.T) {
 	i := (&listIndex{vms: []*inventory.VM{vmOf(t, "one", u1, "n1", "192.0.2.1")}}).over("")
 	i.labels = map[string]string{"a": "1"}

@@ -13,8 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 )
 
-// shutdown reports whether the node's VM is off. Where the providerID's VM is off and the system UUID is, or may be, that
-// of another VM which is not, the node runs on that one, and nothing is said: a taint would keep pods off a node that runs.
+// shutdown reports whether the node's VM is off. The system UUID may belong, or possibly belong, to another VM that is not
+// off. Then the node runs there, and shutdown returns an error: a taint would keep pods off a running node.
 func (i instances) shutdown(node *corev1.Node) (bool, error) {
 	vm, err := i.find(node)
 	if errors.Is(err, match.ErrAmbiguous) {
@@ -39,8 +39,8 @@ func (i instances) shutdown(node *corev1.Node) (bool, error) {
 	return false, fmt.Errorf("node %q: vm %s: power state %q is unknown", node.Name, vm, vm.Power)
 }
 
-// allOff returns one of the VMs with the UUID of a node's providerID when all of them are off: guests that are off tell no
-// hostname to choose by, and whichever is the node's, it is off. Otherwise it returns ambiguous.
+// allOff returns one of the VMs with the UUID of a node's providerID if all of them are off: guests that are off report no
+// hostname to choose by, and the node's VM is off in any case. Otherwise it returns ambiguous.
 func (i instances) allOff(node *corev1.Node, ambiguous error) (*inventory.VM, error) {
 	if node.Spec.ProviderID == "" {
 		return nil, ambiguous

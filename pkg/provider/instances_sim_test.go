@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// eventsOf returns the reasons of the events about a node so far.
+// eventsOf returns the reasons of the events on a node so far.
 func (w *world) eventsOf(t *testing.T, name string) []corev1.Event {
 	t.Helper()
 	return slices.DeleteFunc(w.events(t, ""), func(e corev1.Event) bool {
@@ -26,13 +26,13 @@ func (w *world) eventsOf(t *testing.T, name string) []corev1.Event {
 	})
 }
 
-// toldOf waits for an event of a reason about a node, whose message holds all of parts.
+// toldOf waits for an event on a node with the reason, whose message contains all parts.
 func (w *world) toldOf(t *testing.T, name, reason string, parts ...string) {
 	t.Helper()
 	eventually(t, name+": "+reason, func() error { return w.told(t, name, reason, parts...) })
 }
 
-// told is nil when there is such an event, and else says which there are.
+// told returns nil if there is such an event, and otherwise an error with the existing ones.
 func (w *world) told(t *testing.T, name, reason string, parts ...string) error {
 	t.Helper()
 	var told []string
@@ -45,7 +45,7 @@ func (w *world) told(t *testing.T, name, reason string, parts ...string) error {
 	return fmt.Errorf("told %q", told)
 }
 
-// Nodes of every vCenter have their zones (kubernetes/cloud-provider-vsphere#294).
+// Nodes of every vCenter have zones (kubernetes/cloud-provider-vsphere#294).
 func TestZonesOfEveryVCenter(t *testing.T) {
 	w := start(t, nil)
 	for name, want := range map[string]inventory.Zone{"w1": {Region: "us", Zone: "us-west"}, "eu1": {Region: "eu", Zone: "eu-all"}} {
@@ -56,7 +56,7 @@ func TestZonesOfEveryVCenter(t *testing.T) {
 	}
 }
 
-// The nearest tag counts, for region and for zone each.
+// The nearest tag counts, separately for region and zone.
 func TestZoneNested(t *testing.T) {
 	w := start(t, nil)
 	m, err := w.InstanceMetadata(t.Context(), uninitialized(node("nested", "", "")))
@@ -65,7 +65,7 @@ func TestZoneNested(t *testing.T) {
 	}
 }
 
-// A guest that reports late or stops reporting is waited for, is told of, and deletes nothing
+// A guest that reports late or stops reporting causes events and retries, and no deletion
 // (kubernetes/cloud-provider-vsphere#381, #383, #398, #772).
 func TestGuestReportsLate(t *testing.T) {
 	w := start(t, nil)
@@ -89,7 +89,7 @@ func TestGuestReportsLate(t *testing.T) {
 	w.toldOf(t, "w1", ReasonNodeWell, ReasonGuestNotReporting)
 }
 
-// A VM outside the configured datacenters is not gone; to upstream it is.
+// A VM outside the configured datacenters is not gone; upstream reports it gone.
 func TestOutsideDatacenters(t *testing.T) {
 	for parity, gone := range map[Parity]bool{"": false, ParityUpstream: true} {
 		w := startWith(t, setup{
@@ -114,7 +114,7 @@ func TestOutsideDatacenters(t *testing.T) {
 	}
 }
 
-// A configured datacenter that is not there may have been renamed: nobody is gone meanwhile, and the event names it.
+// A configured datacenter that is missing may have been renamed: no node is deleted, and the event contains its name.
 func TestDatacenterMissing(t *testing.T) {
 	for _, parity := range []Parity{"", ParityUpstream} {
 		w := startWith(t, setup{
@@ -128,7 +128,7 @@ func TestDatacenterMissing(t *testing.T) {
 	}
 }
 
-// A node's events name what was looked for and where, and who refused.
+// The events on a node contain what was searched, and which vCenter refused.
 func TestNodeEventsName(t *testing.T) {
 	w := start(t, func(s *corev1.Secret) { s.Data["127.0.0.2.PASSWORD"] = []byte("hunter2-wrong") })
 	ctx := t.Context()
@@ -166,8 +166,8 @@ func TestNodeEventsName(t *testing.T) {
 	}
 }
 
-// Credentials that are rotated to wrong ones delete nothing, whatever becomes of the session, and the node's events say
-// why (kubernetes/cloud-provider-vsphere#479).
+// Wrong new credentials cause no deletion, with or without a session, and the node's events give the reason
+// (kubernetes/cloud-provider-vsphere#479).
 func TestCredentialsRotatedToWrong(t *testing.T) {
 	w := start(t, nil)
 	eu, _ := w.sim.VCenter("eu")
@@ -206,7 +206,7 @@ func TestCredentialsRotatedToWrong(t *testing.T) {
 		}
 		return nil
 	})
-	// Of which of the ways in which it failed depends on how soon it was asked: another is told a minute later.
+	// The first failure depends on timing; an event about another one comes a minute later.
 	w.toldOf(t, "gone", ReasonVCenterUnavailable, `vcenter "eu"`)
 	w.update(t, w.secret())
 	eventually(t, "right again", func() error {
@@ -218,7 +218,7 @@ func TestCredentialsRotatedToWrong(t *testing.T) {
 	})
 }
 
-// There is no login with an empty user or a wrong one at a start from a Secret, and one session in each vCenter's API
+// When starting with a Secret there is no login with an empty or wrong user, and one session for each vCenter's API
 // (kubernetes/cloud-provider-vsphere#774; CAPV #1818).
 func TestLoginsAtStart(t *testing.T) {
 	w := start(t, nil)
@@ -231,11 +231,11 @@ func TestLoginsAtStart(t *testing.T) {
 	}
 }
 
-// SKIP_NODE_DELETION keeps a node, whatever its value is (kubernetes/cloud-provider-vsphere#393, #476).
+// SKIP_NODE_DELETION keeps a node, with any value (kubernetes/cloud-provider-vsphere#393, #476).
 func TestSkipNodeDeletion(t *testing.T) {
 	w := startWith(t, setup{env: []string{"SKIP_NODE_DELETION=false"}})
 	n := node("gone", "vsphere://"+unknown, "")
-	// As long as a vCenter is not in sync that is what is told.
+	// While a vCenter is not in sync, that is reported instead.
 	eventually(t, "the reason that is told", func() error {
 		if exists, err := w.InstanceExists(t.Context(), n); exists || !errors.Is(err, ErrDeletionSkipped) {
 			t.Fatalf("exists %v, %v", exists, err)
@@ -244,8 +244,8 @@ func TestSkipNodeDeletion(t *testing.T) {
 	})
 }
 
-// Thirty-two workers ask everything there is to ask while VMs start and stop and a vCenter fails: no race, and
-// no node that is there is ever called gone.
+// Thirty-two workers make all calls while VMs start and stop and a vCenter fails: no race, and no existing node is ever reported
+// gone.
 func TestChurn(t *testing.T) {
 	w := start(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())

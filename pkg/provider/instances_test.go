@@ -83,7 +83,7 @@ func TestInstanceMetadata(t *testing.T) {
 	}
 }
 
-// What must never have a node deleted is an error, whatever the node looks like.
+// Errors where a node must not be deleted, for any node.
 func TestInstanceExists(t *testing.T) {
 	w := start(t, nil)
 	for _, tc := range []struct {
@@ -152,7 +152,7 @@ func TestShutdownAndDestroy(t *testing.T) {
 	}
 }
 
-// While one vCenter is out, nodes of the other are served, and nobody's absence is told.
+// While one vCenter is unreachable, nodes of the other work, and no absence is reported.
 func TestOutage(t *testing.T) {
 	w := start(t, nil)
 	for _, state := range []gate.State{gate.Down, gate.Hung} {
@@ -167,7 +167,7 @@ func TestOutage(t *testing.T) {
 		if _, err := w.InstanceMetadata(t.Context(), node("w1", "", w1UUID)); err != nil {
 			t.Error(err)
 		}
-		// The name is that of a VM on the vCenter that answers, the UUID may be one on the other.
+		// The name matches a VM on the reachable vCenter; the UUID may be on the other.
 		if _, err := w.InstanceMetadata(t.Context(), node("w2", "", unknown)); err == nil {
 			t.Error("bound by name although the VM of its UUID may be on the vCenter that is out")
 		}
@@ -190,7 +190,7 @@ func TestOutage(t *testing.T) {
 		if d := time.Since(began); d > 2500*time.Millisecond {
 			t.Errorf("%s: answers took %s", state, d)
 		}
-		// An outage too short for the check that follows the first error is not worth an event.
+		// An outage that ends before the next check is not worth an event.
 		eventually(t, "event", func() error {
 			if len(w.events(t, ReasonUnreachable)) == 0 {
 				return errors.New("none about the outage")
@@ -205,7 +205,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A wrong password in the Secret is told by an event without the password, deletes nothing, and is mended live.
+// A wrong password in the Secret causes an event without the password and no deletion, and can be fixed while running.
 func TestWrongPassword(t *testing.T) {
 	w := start(t, func(s *corev1.Secret) { s.Data["127.0.0.2.PASSWORD"] = []byte("hunter2-wrong") })
 	n := node("eu1", "vsphere://"+eu1UUID, "")
@@ -247,7 +247,7 @@ func TestWrongPassword(t *testing.T) {
 	})
 }
 
-// A Secret that comes later, without or with the keys, is taken up by its watch.
+// A Secret that is created later, with or without the keys, is used when its watch delivers it.
 func TestSecretLate(t *testing.T) {
 	w := start(t, func(s *corev1.Secret) { s.Data = map[string][]byte{"unrelated": nil} })
 	n := node("w1", "", "")
@@ -284,7 +284,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// The end of the stop channel leaves no session behind.
+// After the stop channel closes, no session is left.
 func TestLogout(t *testing.T) {
 	w := start(t, nil)
 	w.stop()

@@ -7,22 +7,22 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// instanceType describes a VM's size and guest the way upstream does, memory in whole GB rounded down:
+// instanceType describes a VM's size and guest as upstream does, with memory in whole GB rounded down:
 // "vsphere-vm.cpu-4.mem-8gb.os-ubuntu".
 func instanceType(vm *inventory.VM) string {
 	return fmt.Sprintf("vsphere-vm.cpu-%d.mem-%dgb.os-%s", vm.NumCPU, vm.MemoryMB/1024, guestOS(vm.GuestID))
 }
 
-// guestOS returns upstream's short name of a guest identifier (VirtualMachineGuestOsIdentifier): that of
-// pkg/cloudprovider/vsphere/types.go, GuestOSLookup, which has rhel8, rhel9 and rhel10 since v1.36. What upstream does not
-// know is "unknown" here too, for the name becomes part of a label that nodes are selected by.
+// guestOS returns upstream's short name of a guest identifier (VirtualMachineGuestOsIdentifier), as in
+// pkg/cloudprovider/vsphere/types.go, GuestOSLookup, which has rhel8, rhel9 and rhel10 since v1.36. An identifier that
+// upstream does not know is "unknown" here too, because the name becomes part of a label that selects nodes.
 func guestOS(id string) string {
 	family := guestFamily(id)
 	switch family {
 	case "":
 		return unknownGuest
 	case "centos", "sles":
-		// These two keep the width of their words.
+		// Upstream keeps the word width of these two.
 		if strings.HasSuffix(id, "64Guest") {
 			return family + "64"
 		}
@@ -56,8 +56,8 @@ func guestOS(id string) string {
 
 const unknownGuest = "unknown"
 
-// guestFamily strips an identifier of what all have and of the width of its words: "rhel8" for "rhel8_64Guest", "ubuntu"
-// for "ubuntu64Guest", "other" for "otherGuest64". Empty for what is no identifier.
+// guestFamily returns an identifier without the common suffix and the word width: "rhel8" for "rhel8_64Guest", "ubuntu"
+// for "ubuntu64Guest", "other" for "otherGuest64". It returns "" if id is not an identifier.
 func guestFamily(id string) string {
 	family, ok := strings.CutSuffix(strings.TrimSuffix(id, "64"), "Guest")
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// guestNames are upstream's short names with the identifiers of each, "NAME: ID ID…"; a line that begins with a space
-// goes on with the one before.
+// guestNames are upstream's short names with the identifiers of each, "NAME: ID ID…"; a line that begins with a space continues the
+// previous one.
 //
 //go:embed testdata/guestos.txt
 var guestNames string
@@ -24,7 +24,7 @@ func TestGuestOS(t *testing.T) {
 			want[id] = name
 		}
 	}
-	// Every identifier of the API has its name in the file.
+	// Every identifier of the API has a name in the file.
 	for _, id := range types.VirtualMachineGuestOsIdentifier("").Strings() {
 		if want[id] == "" {
 			t.Errorf("%s is new", id)

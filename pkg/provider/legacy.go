@@ -12,10 +12,10 @@ import (
 )
 
 // legacy implements [cloudprovider.Instances] and [cloudprovider.Zones], for callers that ask by name or by providerID
-// alone; the stock controllers prefer [cloudprovider.InstancesV2]. Everything is found as there.
+// alone; the stock controllers prefer [cloudprovider.InstancesV2]. Lookups work as there.
 //
-// [cloudprovider.InstanceNotFound], at which callers delete nodes, is returned of a providerID alone, and when every
-// vCenter has confirmed its absence; whatever else goes wrong is another error.
+// Callers delete a node on [cloudprovider.InstanceNotFound]. It is returned only for a providerID, and only after every
+// vCenter has confirmed the absence; every other failure is a different error.
 type legacy struct{ p *Provider }
 
 var (
@@ -27,7 +27,7 @@ func withID(providerID string) *corev1.Node {
 	return &corev1.Node{Spec: corev1.NodeSpec{ProviderID: providerID}}
 }
 
-// vm finds a node's VM. Where there is none it asks every vCenter before it says so.
+// vm finds a node's VM. Before it returns InstanceNotFound, it asks every vCenter.
 func (l legacy) vm(ctx context.Context, node *corev1.Node) (instances, *inventory.VM, error) {
 	i := l.p.now().instances()
 	vm, err := i.find(node)

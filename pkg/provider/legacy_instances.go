@@ -29,7 +29,7 @@ func (l legacy) NodeAddressesByProviderID(ctx context.Context, providerID string
 	return l.addresses(ctx, withID(providerID))
 }
 
-// InstanceID implements [cloudprovider.Instances]: the BIOS UUID, which is the providerID but for its prefix.
+// InstanceID implements [cloudprovider.Instances]. It returns the BIOS UUID, which is the providerID without its prefix.
 func (l legacy) InstanceID(ctx context.Context, name types.NodeName) (string, error) {
 	_, vm, err := l.vm(ctx, l.p.nodes.named(name))
 	switch {
@@ -59,12 +59,12 @@ func (l legacy) instanceType(ctx context.Context, node *corev1.Node) (string, er
 	return instanceType(vm), nil
 }
 
-// AddSSHKeyToAllInstances implements [cloudprovider.Instances]: it cannot, as upstream cannot.
+// AddSSHKeyToAllInstances implements [cloudprovider.Instances]: it is not supported, as upstream.
 func (legacy) AddSSHKeyToAllInstances(context.Context, string, []byte) error {
 	return cloudprovider.NotImplemented
 }
 
-// CurrentNodeName implements [cloudprovider.Instances]: a node is called as its host.
+// CurrentNodeName implements [cloudprovider.Instances]: a node's name is its hostname.
 func (legacy) CurrentNodeName(_ context.Context, hostname string) (types.NodeName, error) {
 	return types.NodeName(hostname), nil
 }

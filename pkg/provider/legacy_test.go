@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// Callers of the old interfaces get what callers of the new one get.
+// The old interfaces return the same as the new one.
 func TestLegacy(t *testing.T) {
 	w := start(t, nil)
 	ctx := t.Context()
@@ -64,7 +64,7 @@ func TestLegacy(t *testing.T) {
 	}
 }
 
-// InstanceNotFound has a node deleted, so it is said of a VM that is confirmed to be gone and of no other.
+// Callers delete a node on InstanceNotFound, so it is returned only for a VM that is confirmed gone.
 func TestLegacyNotFound(t *testing.T) {
 	w := start(t, nil)
 	ctx := t.Context()
@@ -78,7 +78,7 @@ func TestLegacyNotFound(t *testing.T) {
 	expect := func(what, id string, gone bool) {
 		t.Helper()
 		for question, f := range ask {
-			// Callers compare, and do not unwrap.
+			// Callers compare without unwrapping.
 			if err := f(id); err == nil || (err == cloudprovider.InstanceNotFound) != gone {
 				t.Errorf("%s: %s: %v", what, question, err)
 			}
@@ -103,7 +103,7 @@ func TestLegacyNotFound(t *testing.T) {
 	expect("a vcenter is out", "vsphere://"+unknown, false)
 }
 
-// Where the cluster's nodes are known, a name means all that the node is known by; a node that is deleted is forgotten.
+// If the cluster's nodes are known, all data of a node with the name are used; a deleted node is forgotten.
 func TestLegacyKnownNodes(t *testing.T) {
 	w := start(t, nil)
 	n := node("some-alias", "vsphere://"+w1UUID, "")

@@ -9,7 +9,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// GetZone implements [cloudprovider.Zones]: where this process runs, by the hostname of its machine.
+// GetZone implements [cloudprovider.Zones]. It returns the zone of the node that this process runs on, by hostname.
 func (l legacy) GetZone(ctx context.Context) (cloudprovider.Zone, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -28,7 +28,7 @@ func (l legacy) GetZoneByNodeName(ctx context.Context, name types.NodeName) (clo
 	return l.zone(ctx, l.p.nodes.named(name))
 }
 
-// zone is empty, and no VM is looked for, when there are no categories to find it by.
+// zone returns an empty zone without looking for a VM if no tag categories are configured.
 func (l legacy) zone(ctx context.Context, node *corev1.Node) (cloudprovider.Zone, error) {
 	if labels := l.p.now().cfg.Labels; labels.Region == "" || labels.Zone == "" {
 		return cloudprovider.Zone{}, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// The provider decides which VM a Node is; others follow the same table.
+// The provider and its other users match the same table.
 func TestTable(t *testing.T) {
 	rows, err := matchtest.Rows()
 	if err != nil {

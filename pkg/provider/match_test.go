@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// Which VM is a node's: by ours and by upstream's rules, each the name of a VM or the error.
+// The VM of a node by our rules and by upstream's: the name of the VM or the error.
 func TestFind(t *testing.T) {
 	plain := []*inventory.VM{vmOf(t, "one", u1, "n1", "192.0.2.1"), vmOf(t, "two", u2, "n2.example.org", "192.0.2.2")}
 	out := vcenter.ErrNotConnected
@@ -35,7 +35,7 @@ func TestFind(t *testing.T) {
 		node           *corev1.Node
 		ours, upstream any
 	}{
-		// A providerID decides alone.
+		// The providerID alone decides.
 		{"providerID", plain, nil, node("n2", "vsphere://"+u1, u2), "one", "one"},
 		{"providerID, other byte order", plain, nil, node("n1", "vsphere://"+u1Swapped, ""), "one", "one"},
 		{"providerID, upper case and blanks", plain, nil, node("n1", " VSPHERE://01020304-0506-0708-8090-A0B0C0D0E0F0 ", ""), "one", "one"},
@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 		{"providerID while a vcenter is out", plain, out, node("n1", "vsphere://"+u1, ""), "one", "one"},
 		{"providerID unknown while a vcenter is out", plain, out, node("n1", "vsphere://"+uNobody, ""), out, out},
 
-		// Without one: the system UUID.
+		// Without a providerID: the system UUID.
 		{"system uuid", plain, nil, node("n1", "", u1), "one", "one"},
 		{"system uuid, other byte order", plain, nil, node("n1", "", u1Swapped), "one", "one"},
 		{"system uuid, node's name is another", plain, nil, node("alias", "", u1), "one", notFound},
@@ -58,7 +58,7 @@ func TestFind(t *testing.T) {
 		{"system uuid unknown while a vcenter is out", plain, out, node("n1", "", uNobody), out, "one"},
 		{"system uuid that is none", plain, nil, node("n1", "", "not a uuid"), "one", "one"},
 
-		// Then the name.
+		// Next the name.
 		{"name", plain, nil, node("n1", "", uNobody), "one", "one"},
 		{"name, other case", []*inventory.VM{vmOf(t, "win", u1, "WIN-1", "192.0.2.1")}, nil, node("win-1", "", ""), "win", notFound},
 		{"name short, guest full", plain, nil, node("n2", "", ""), "two", notFound},
@@ -69,14 +69,14 @@ func TestFind(t *testing.T) {
 		{"nobody", plain, nil, node("n9", "", uNobody), notFound, notFound},
 		{"guest without a hostname", []*inventory.VM{vmOf(t, "mute", u1, "", "")}, nil, node("mute", "", ""), notFound, notFound},
 
-		// Then addresses.
+		// Next addresses.
 		{"name that is an address", plain, nil, node("192.0.2.2", "", ""), "two", "two"},
 		{"address that the kubelet reports", plain, nil, withIP, "two", notFound},
 		{"address while a vcenter is out", plain, out, withIP, out, out},
 		{"address of a machine that is no VM of theirs", plain, nil, withOwnUUID, notFound, notFound},
 		{"name that is an address, with a uuid that nobody has", plain, nil, node("192.0.2.2", "", uNobody), "two", "two"},
 
-		// Several.
+		// Several VMs.
 		{"two of one name in one datacenter", []*inventory.VM{
 			vmOf(t, "one", u1, "n", ""), vmOf(t, "two", u2, "n", ""),
 		}, nil, node("n", "", ""), ambiguous, ambiguous},
@@ -121,7 +121,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			x := &listIndex{vms: slices.Clone(tc.vms), doubt: tc.doubt}
-			for range 2 { // and again the other way round: nothing depends on an order
+			for range 2 { // and in reverse: the result does not depend on the order
 				expectVM(t, "ours", x.over(""), tc.node, tc.ours)
 				expectVM(t, "upstream", x.over(ParityUpstream), tc.node, tc.upstream)
 				slices.Reverse(x.vms)
@@ -145,8 +145,8 @@ func expectVM(t *testing.T, whose string, i instances, n *corev1.Node, want any)
 	}
 }
 
-// A VM that was made anew under the same name is the node's as soon as the Node is: nothing is remembered of the one
-// before (kubernetes/cloud-provider-vsphere#397, #501, #759).
+// A VM that was created again under the same name is used for the new Node: nothing of the old one is remembered
+// (kubernetes/cloud-provider-vsphere#397, #501, #759).
 func TestFindRecreated(t *testing.T) {
 	x := &listIndex{vms: []*inventory.VM{vmOf(t, "old", u1, "n", "")}}
 	i := x.over("")
@@ -155,7 +155,7 @@ func TestFindRecreated(t *testing.T) {
 	expectVM(t, "a new Node", i, node("n", "", u2), "new")
 	expectVM(t, "a new Node that has told no uuid", i, node("n", "", ""), "new")
 	expectVM(t, "the old Node", i, node("n", "vsphere://"+u1, u1), match.ErrNotFound)
-	// A kubelet on a VM that is still there beside the one of its providerID.
+	// A kubelet on another VM than that of the providerID, which still exists.
 	x.vms = append(x.vms, vmOf(t, "old", u1, "n", "192.0.2.1"))
 	if m, err := i.metadata(node("n", "vsphere://"+u1, u2)); m == nil || reasonOf(err) != ReasonStaleProviderID {
 		t.Errorf("got %v, %v", m, err)

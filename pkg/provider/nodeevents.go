@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// maxTroubled bounds the nodes whose trouble is remembered. One that is forgotten is told again.
+	// maxTroubled bounds the nodes that are remembered. After that, a forgotten node's event is sent again.
 	maxTroubled = 5000
-	// retellAfter is the least time between two events of the same reason about one node: a vCenter that fails may fail
-	// another way at every attempt.
+	// retellAfter is the least time between two events with the same reason about one node, because a failing vCenter may
+	// fail differently at every attempt.
 	retellAfter = time.Minute
 )
 
-// concern is one of the questions about a node. Each is in order or in trouble of its own.
+// concern is one of the questions that the controllers ask about a node. Each has a separate state.
 type concern int
 
 const (
-	metadataConcern   concern = iota // who and where it is
-	existenceConcern                 // whether its VM is there, asked while it is not ready
-	shutdownConcern                  // whether its VM is off, asked then too
-	annotationConcern                // whether its annotation can be read
+	metadataConcern   concern = iota // identity, addresses and zone
+	existenceConcern                 // whether the VM exists; asked while the node is not ready
+	shutdownConcern                  // whether the VM is off; asked while the node is not ready
+	annotationConcern                // whether the VM annotation is readable
 	concerns
 )
 
-// nodeEvents tells operators by Events on Nodes what keeps a node from being served, each once, until it changes or is
-// over. It never blocks and remembers only nodes in trouble.
+// nodeEvents writes Events on Nodes about what prevents their initialization or deletion: once each, until that changes or
+// ends. It never blocks, and remembers only nodes with a problem.
 type nodeEvents struct {
 	log *slog.Logger
 
@@ -45,41 +45,41 @@ type nodeEvents struct {
 	troubled map[types.UID]*troubles
 }
 
-// troubles is what was told about a node.
+// troubles is what was reported about a node.
 type troubles struct {
 	told  [concerns]*tale
-	asked time.Time // when anything about it was last asked
+	asked time.Time // time of the last question about it
 }
 
 // tale is an event about a node.
 type tale struct {
 	kind, reason, message string
 	at                    time.Time
-	other                 bool // another concern has told it
+	other                 bool // already sent for another concern
 }
 
 func newNodeEvents(log *slog.Logger) *nodeEvents {
 	return &nodeEvents{log: log, troubled: map[types.UID]*troubles{}}
 }
 
-// attach sets where events go; nil for nowhere.
+// attach sets the recorder that events go to; nil discards them.
 func (e *nodeEvents) attach(r record.EventRecorder) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.recorder = r
 }
 
-// forget ends the memory of a node that is no longer there.
+// forget drops the state of a deleted node.
 func (e *nodeEvents) forget(node *corev1.Node) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.troubled, nodeKey(node))
 }
 
-// tell tells what is the matter with a node, unless it was the last thing told about this concern or is told by another.
+// tell sends an event about a node, unless it repeats the last one of this concern, or another concern has sent it.
 func (e *nodeEvents) tell(node *corev1.Node, c concern, t tale) {
 	if node.Name == "" {
-		return // a question about a VM
+		return // a query for a VM
 	}
 	t.message = note(t.message)
 	e.mu.Lock()
@@ -99,7 +99,7 @@ func (e *nodeEvents) tell(node *corev1.Node, c concern, t tale) {
 	}
 }
 
-// well notes that a concern is in order, and says so once where it was not.
+// well records that concerns have no problem, and sends an event if one of them had.
 func (e *nodeEvents) well(node *corev1.Node, message string, of ...concern) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -122,10 +122,9 @@ func (e *nodeEvents) well(node *corev1.Node, message string, of ...concern) {
 	}
 }
 
-// same tells whether two tales say the same.
 func (t tale) same(other tale) bool { return t.reason == other.reason && t.message == other.message }
 
-// entry returns the memory of a node and makes room for it; in place of whichever was asked about longest ago.
+// entry returns the state of a node. When the map is full, it replaces the node that was asked about longest ago.
 func (e *nodeEvents) entry(key types.UID, now time.Time) *troubles {
 	ts := e.troubled[key]
 	if ts == nil {
@@ -147,14 +146,14 @@ func (e *nodeEvents) entry(key types.UID, now time.Time) *troubles {
 
 func (e *nodeEvents) send(node *corev1.Node, t tale) {
 	if t.kind == corev1.EventTypeWarning {
-		e.log.Warn("node in trouble", "node", node.Name, "reason", t.reason, "message", t.message)
+		e.log.Warn("node event", "node", node.Name, "reason", t.reason, "message", t.message)
 	} else {
-		e.log.Info("node told", "node", node.Name, "reason", t.reason, "message", t.message)
+		e.log.Info("node event", "node", node.Name, "reason", t.reason, "message", t.message)
 	}
 	e.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, t.kind, t.reason, t.message)
 }
 
-// nodeKey tells a node from one that had its name before.
+// nodeKey distinguishes a node from an earlier one with the same name.
 func nodeKey(node *corev1.Node) types.UID {
 	if node.UID == "" {
 		return types.UID(node.Name)
@@ -162,12 +161,11 @@ func nodeKey(node *corev1.Node) types.UID {
 	return node.UID
 }
 
-// rootFolder is what zones call the folder above all datacenters: it is part of no view, so it has a reference and no
-// name. A vCenter has one, and its reference is the same in all.
+// rootFolder is how errors of package inventory name the folder above all datacenters. No view contains it, so that its
+// name is unknown; each vCenter has one, with the same reference.
 const rootFolder = `Folder "group-d1"`
 
-// message is what err says on one line, without the node's name and what the event's reason says already, and what to do
-// about it where that follows.
+// message returns err on one line with a hint, without the node's name and without what the event's reason already gives.
 func message(node *corev1.Node, err error) string {
 	text := strings.TrimPrefix(err.Error(), fmt.Sprintf("node %q: ", node.Name))
 	text = strings.TrimPrefix(text, ErrDeletionHeldBack.Error()+": ")
@@ -175,21 +173,21 @@ func message(node *corev1.Node, err error) string {
 	return sentence(wording(text), hint(node, err))
 }
 
-// hint says what to do where the error itself does not.
+// hint returns what to do about err, where the error does not contain it.
 func hint(node *corev1.Node, err error) string {
 	switch reasonOf(err) {
 	case ReasonInvalidProviderID:
-		return "it cannot be changed: delete the node, and it registers anew when its kubelet is restarted"
+		return "a providerID cannot be changed: delete the node and restart its kubelet, which registers it again"
 	case ReasonForeignProviderID:
-		return "if the node is to be this provider's, have its kubelet start without --provider-id, and delete the node"
+		return "to move the node to this provider, start its kubelet without --provider-id and delete the node"
 	case ReasonVMAmbiguous:
-		return "give each of them a UUID and a hostname of its own"
+		return "give each VM its own UUID and hostname"
 	case ReasonZoneTagMissing:
-		return "attach a tag of each category to one of these, or set no labels in the configuration"
+		return "attach a tag of each category to one of these objects, or remove the labels from the configuration"
 	case ReasonVMNotFound:
-		return "it has to be in a configured vCenter and datacenter, where the account may read it, and its guest has to report its hostname"
+		return "check that the vm is in a configured vCenter and datacenter, that the account may read it, and that its guest reports its hostname"
 	case ReasonVCenterUnavailable:
-		waits := "the node stays as it is meanwhile"
+		waits := "the node stays as it is until then"
 		if !initialized(node) {
 			waits = "the node waits for it"
 		}
@@ -198,10 +196,10 @@ func hint(node *corev1.Node, err error) string {
 		return fmt.Sprintf("the node stays; configure this vcenter again, or, if you know that the vm is gone: "+
 			"kubectl delete node %s, or kubectl annotate node %[1]s %s-", node.Name, VMAnnotation)
 	case ReasonVMUUIDChanged:
-		return "the node stays; give the vm its bios uuid back, or delete the node, and it registers again when its kubelet is restarted"
+		return "the node stays; restore the vm's bios uuid, or delete the node and restart its kubelet, which registers it again"
 	case ReasonDeletionHeldBack:
 		if _, ok := errors.AsType[*match.StaleError](err); ok {
-			return "" // it says so itself
+			return "" // the error contains it
 		}
 		return sentence(remedy(err), "the node stays; delete it if you know that its vm is gone")
 	}

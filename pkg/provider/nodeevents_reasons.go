@@ -15,12 +15,12 @@ import (
 
 // The reasons of events about Nodes.
 const (
-	// ReasonVMNotFound: no vCenter has a VM for the node. The message says what was looked for.
+	// ReasonVMNotFound: no vCenter has a VM for the node. The message lists what was searched for.
 	ReasonVMNotFound = "VMNotFound"
-	// ReasonVMAmbiguous: several VMs answer to the node's UUID, name or address.
+	// ReasonVMAmbiguous: several VMs have the node's UUID, name or address.
 	ReasonVMAmbiguous = "VMAmbiguous"
-	// ReasonVCenterUnavailable: a node waits to be initialized for a vCenter that cannot be asked, or is not ready, and may
-	// have its VM there.
+	// ReasonVCenterUnavailable: a node cannot be initialized until a vCenter is reachable and in sync, because that vCenter
+	// may have its VM.
 	ReasonVCenterUnavailable = "VCenterUnavailable"
 	// ReasonForeignProviderID: the node's providerID is another provider's.
 	ReasonForeignProviderID = "ForeignProviderID"
@@ -28,37 +28,36 @@ const (
 	ReasonInvalidProviderID = "InvalidProviderID"
 	// ReasonStaleProviderID: the node runs on another VM than that of its providerID.
 	ReasonStaleProviderID = "StaleProviderID"
-	// ReasonZoneTagMissing: no tag of a category on any object above the VM.
+	// ReasonZoneTagMissing: no object above the VM has a tag of a category.
 	ReasonZoneTagMissing = "ZoneTagMissing"
-	// ReasonZoneTagsUnknown: tags are missed, and could not be read.
+	// ReasonZoneTagsUnknown: a tag is missing, and the tags could not be read.
 	ReasonZoneTagsUnknown = "ZoneTagsUnknown"
-	// ReasonZoneTagInvalid: a tag's name cannot be a label.
+	// ReasonZoneTagInvalid: a tag's name is not a valid label value.
 	ReasonZoneTagInvalid = "ZoneTagInvalid"
-	// ReasonGuestNotReporting: the guest does not tell hostname or adapters. That a node waits for a VM which is off is told
-	// so too; that the VM of a node in service is off is not.
+	// ReasonGuestNotReporting: the guest reports no hostname or adapters. It also covers a node that waits for a VM which is
+	// off, but not an initialized node whose VM is off.
 	ReasonGuestNotReporting = "GuestNotReporting"
-	// ReasonNodeUnserved: anything else.
+	// ReasonNodeUnserved: any other error.
 	ReasonNodeUnserved = "NodeUnserved"
-	// ReasonDeletionHeldBack: no search finds the VM, and the node stays because it cannot be said to be gone.
+	// ReasonDeletionHeldBack: no search finds the VM, but it is not confirmed gone, so the node stays.
 	ReasonDeletionHeldBack = "DeletionHeldBack"
-	// ReasonDeletionSkipped: the node stays by SKIP_NODE_DELETION, though its VM is not found.
+	// ReasonDeletionSkipped: no search finds the VM, and SKIP_NODE_DELETION keeps the node.
 	ReasonDeletionSkipped = "DeletionSkipped"
 	// ReasonVMInaccessible: no search finds the VM, and its vCenter still has it.
 	ReasonVMInaccessible = "VMInaccessible"
-	// ReasonVCenterNotConfigured: the node was initialized from a vCenter that the configuration does not name any more, and
-	// its VM may be there.
+	// ReasonVCenterNotConfigured: the node was initialized from a vCenter that is no longer configured, and its VM may be
+	// there.
 	ReasonVCenterNotConfigured = "VCenterNotConfigured"
-	// ReasonVMUUIDChanged: the VM that the node was initialized from is there, with another BIOS UUID.
+	// ReasonVMUUIDChanged: the VM that the node was initialized from exists, with another BIOS UUID.
 	ReasonVMUUIDChanged = "VMUUIDChanged"
-	// ReasonVMAnnotationIgnored: the node's annotation [VMAnnotation] cannot be read, or is another node's.
+	// ReasonVMAnnotationIgnored: the node's annotation [VMAnnotation] is not readable, or belongs to another node.
 	ReasonVMAnnotationIgnored = "VMAnnotationIgnored"
-	// ReasonVMGone: every vCenter that is configured confirms that the VM is gone.
+	// ReasonVMGone: every configured vCenter confirms that the VM is gone.
 	ReasonVMGone = "VMGone"
-	// ReasonNodeWell: a node that was warned about is in order again.
+	// ReasonNodeWell: the problem of an earlier warning is over.
 	ReasonNodeWell = "NodeWell"
 )
 
-// reasonOf returns the reason of an event that tells err.
 func reasonOf(err error) string {
 	var (
 		missing *inventory.MissingTagError
@@ -67,7 +66,7 @@ func reasonOf(err error) string {
 	)
 	switch {
 	case errors.Is(err, match.ErrNotFound) && unavailable(err) && !errors.As(err, &stale):
-		return ReasonVCenterUnavailable // where it may be
+		return ReasonVCenterUnavailable // the VM may be there
 	case errors.Is(err, ErrDeletionSkipped):
 		return ReasonDeletionSkipped
 	case errors.Is(err, inventory.ErrNotConfigured):
@@ -97,24 +96,23 @@ func reasonOf(err error) string {
 	case errors.Is(err, match.ErrNotFound):
 		return ReasonVMNotFound
 	case errors.As(err, &problem):
-		return string(problem.Reason) // the selection's own
+		return string(problem.Reason)
 	}
 	return ReasonNodeUnserved
 }
 
-// unavailable reports whether err is that a vCenter cannot be asked.
+// unavailable reports whether err means that a vCenter cannot be queried.
 func unavailable(err error) bool {
 	return errors.Is(err, vcenter.ErrNotConnected) || errors.Is(err, inventory.ErrNotSynced)
 }
 
-// metadata tells what InstanceMetadata found. A node in service is no worse off while a vCenter is out: that is told of
-// the vCenter, not a thousand times of its nodes. Nor is it news that a VM which is off reports nothing: the node's taint
-// says so.
+// metadata reports the outcome of InstanceMetadata. For initialized nodes it omits an unavailable vCenter, which has its
+// own events instead of one per node, and a VM that is off, which the node's taint shows.
 func (e *nodeEvents) metadata(node *corev1.Node, m *cloudprovider.InstanceMetadata, err error) {
 	if err == nil {
 		of := []concern{metadataConcern, existenceConcern}
 		if slices.ContainsFunc(node.Status.Conditions, isReady) {
-			of = append(of, shutdownConcern) // which nobody asks about any more
+			of = append(of, shutdownConcern) // the controllers no longer ask
 		}
 		e.well(node, "vm, addresses, region and zone are known", of...)
 		return
@@ -129,12 +127,12 @@ func (e *nodeEvents) metadata(node *corev1.Node, m *cloudprovider.InstanceMetada
 	e.tell(node, metadataConcern, tale{kind: corev1.EventTypeWarning, reason: reason, message: message(node, err)})
 }
 
-// existence tells what InstanceExists found. confirmed says who confirmed that the VM is gone, when it is.
+// existence reports the outcome of InstanceExists. confirmed is the message of the event that the VM is gone.
 func (e *nodeEvents) existence(node *corev1.Node, exists bool, confirmed string, err error) {
 	switch {
 	case exists && err == nil:
 		e.well(node, "vm is found", existenceConcern)
-	case initialized(node) && errors.Is(err, errOff): // by upstream's choice, as metadata
+	case initialized(node) && errors.Is(err, errOff): // with upstream's guestFirst; as in metadata
 	case err == nil:
 		e.tell(node, existenceConcern, tale{
 			kind: corev1.EventTypeNormal, reason: ReasonVMGone,
@@ -145,7 +143,7 @@ func (e *nodeEvents) existence(node *corev1.Node, exists bool, confirmed string,
 	}
 }
 
-// shutdown tells why InstanceShutdown would not say that a VM is off. That it is not found, the others tell.
+// shutdown reports why InstanceShutdown failed. The other concerns report a VM that is not found.
 func (e *nodeEvents) shutdown(node *corev1.Node, err error) {
 	switch {
 	case err == nil:
@@ -156,7 +154,7 @@ func (e *nodeEvents) shutdown(node *corev1.Node, err error) {
 	}
 }
 
-// annotation reports that the node's annotation does not count, once, and that it is written again, when err is nil.
+// annotation reports that the node's annotation is ignored, or with a nil err that it is written again.
 func (e *nodeEvents) annotation(node *corev1.Node, err error) {
 	if err == nil {
 		e.well(node, "annotation "+VMAnnotation+" is written", annotationConcern)
@@ -164,6 +162,6 @@ func (e *nodeEvents) annotation(node *corev1.Node, err error) {
 	}
 	e.tell(node, annotationConcern, tale{
 		kind: corev1.EventTypeWarning, reason: ReasonVMAnnotationIgnored,
-		message: "annotation " + VMAnnotation + " is ignored: " + err.Error() + "; it is written again when the vm is known",
+		message: "annotation " + VMAnnotation + " is ignored: " + err.Error() + "; it will be written again when the vm is known",
 	})
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// recorded is node events with what they said.
+// recorded is nodeEvents with a recorder.
 type recorded struct {
 	*nodeEvents
 	*record.FakeRecorder
@@ -33,7 +33,7 @@ func newRecorded() recorded {
 	return r
 }
 
-// said returns the type and reason of each event since the last time.
+// said returns the type and reason of each event since the last call.
 func (r recorded) said() []string {
 	var all []string
 	for {
@@ -105,7 +105,7 @@ func TestNodeEventsOfDeletion(t *testing.T) {
 	r.expect(t, "another node of that name", "Warning DeletionHeldBack")
 }
 
-// A node that runs on another VM than the one that is off is told of once, beside what else there is to tell.
+// A node that runs on another VM than the one that is off gets one event about that, besides others.
 func TestNodeEventsOfShutdown(t *testing.T) {
 	r := newRecorded()
 	n := node("n1", "vsphere://"+u1, u2)
@@ -133,7 +133,7 @@ func TestNodeEventsOfShutdown(t *testing.T) {
 	r.expect(t, "not found, which others tell")
 }
 
-// A tag that is missing is told of a node that is served without.
+// A missing tag is reported although the node is initialized.
 func TestNodeEventsOfServedNode(t *testing.T) {
 	r := newRecorded()
 	n := node("n1", "vsphere://"+u1, "")
@@ -165,7 +165,7 @@ func TestNodeEventsAreBounded(t *testing.T) {
 	})
 }
 
-// Before there is a recorder, and after, nothing is told, and nothing is taken for told.
+// Without a recorder nothing is sent, and nothing counts as sent.
 func TestNodeEventsDetached(t *testing.T) {
 	r := newRecorded()
 	r.attach(nil)
@@ -179,12 +179,11 @@ func TestNodeEventsDetached(t *testing.T) {
 	r.expect(t, "a question about a VM alone")
 }
 
-// nothing is a recorder of nothing.
 type nothing struct{ record.EventRecorder }
 
 func (nothing) Event(_ runtime.Object, _, _, _ string) {}
 
-// A node in trouble is a line in the log when it begins and when it ends, not one for each time that it is looked at.
+// A problem of a node is logged when it begins and when it ends, not at each call.
 func TestNodeEventsLogOnce(t *testing.T) {
 	var out strings.Builder
 	e := newNodeEvents(slog.New(slog.NewTextHandler(&out, nil)))

@@ -13,7 +13,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// nodes are the cluster's nodes, which are known once there are informers, and what is told about them.
+// nodes reads the cluster's Nodes, which are available once informers are set, and writes Events about them.
 type nodes struct {
 	lister atomic.Pointer[corelisters.NodeLister]
 	events *nodeEvents
@@ -21,12 +21,12 @@ type nodes struct {
 
 var _ cloudprovider.InformerUser = (*Provider)(nil)
 
-// SetInformers implements [cloudprovider.InformerUser]: nodes are known by name from then on, and forgotten in time.
+// SetInformers implements [cloudprovider.InformerUser].
 func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	known := factory.Core().V1().Nodes()
 	lister := known.Lister()
 	p.nodes.lister.Store(&lister)
-	// It cannot fail before the informer has been stopped.
+	// AddEventHandler can fail only after the informer has stopped.
 	_, _ = known.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
 			if node, ok := o.(*corev1.Node); ok {
@@ -53,7 +53,7 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	})
 }
 
-// known returns the node of that name; nil when there is none, or the cluster's nodes are not known.
+// known returns the Node with this name, or nil if it does not exist or informers are not set.
 func (k *nodes) known(name string) *corev1.Node {
 	lister := k.lister.Load()
 	if lister == nil {
@@ -66,29 +66,29 @@ func (k *nodes) known(name string) *corev1.Node {
 	return node
 }
 
-// annotated returns a question about a VM with what the cluster's node of that providerID remembers of it. Of several
-// nodes it is one that remembers something.
-func (k *nodes) annotated(question *corev1.Node) *corev1.Node {
+// annotated returns query, which identifies a VM by providerID, with the VM annotation of the cluster's Node that has this
+// providerID. If several Nodes have it, it takes one that is annotated.
+func (k *nodes) annotated(query *corev1.Node) *corev1.Node {
 	lister := k.lister.Load()
 	if lister == nil {
-		return question
+		return query
 	}
 	all, err := (*lister).List(labels.Everything())
 	if err != nil {
-		return question
+		return query
 	}
 	for _, node := range all {
-		if text, ok := node.Annotations[VMAnnotation]; ok && node.Spec.ProviderID == question.Spec.ProviderID {
-			question = question.DeepCopy()
-			question.Annotations = map[string]string{VMAnnotation: text}
+		if text, ok := node.Annotations[VMAnnotation]; ok && node.Spec.ProviderID == query.Spec.ProviderID {
+			query = query.DeepCopy()
+			query.Annotations = map[string]string{VMAnnotation: text}
 			break
 		}
 	}
-	return question
+	return query
 }
 
-// named returns the node of that name, with all that identifies its VM; where the cluster's nodes are not known, one
-// that has nothing but the name.
+// named returns the Node with this name, with everything that identifies its VM. Without informers it returns a Node that
+// has only the name.
 func (k *nodes) named(name types.NodeName) *corev1.Node {
 	if node := k.known(string(name)); node != nil {
 		return node
@@ -98,14 +98,14 @@ func (k *nodes) named(name types.NodeName) *corev1.Node {
 	return node
 }
 
-// changed says how the cluster's node of that name is no longer the one that was asked about: replaced, deleted, of another
-// VM, or ready. The stock lifecycle controller deletes by name alone, and a slow vCenter takes seconds to answer: the node
-// of a VM that was made anew under the same name would be deleted for the one before
+// changed returns how the cluster's Node differs from the one that a caller asked about: replaced, deleted, on another VM,
+// or ready; "" if it does not differ. The stock lifecycle controller deletes by name alone, and a slow vCenter takes seconds
+// to answer. Without this check, a new Node with the same name would be deleted in place of the old one
 // (kubernetes/cloud-provider-vsphere#397).
 func (k *nodes) changed(node *corev1.Node) string {
 	lister := k.lister.Load()
 	if lister == nil || node.Name == "" {
-		return "" // nodes are not known, or the question is about a VM
+		return "" // no informers, or the query is about a VM
 	}
 	now, err := (*lister).Get(node.Name)
 	switch {

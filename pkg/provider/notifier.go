@@ -17,17 +17,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// notifier writes events about the connections and the configuration. What it is told before it runs waits.
+// notifier writes Events about the connections and the configuration. Before run it queues them.
 type notifier struct {
 	pod Pod
 
 	mu       sync.Mutex
 	recorder record.EventRecorder
 	waiting  []func()
-	others   []func(record.EventRecorder) // told where events go, nil for nowhere, as attach is
-	last     map[string]string            // reason last told, by what it is about
+	others   []func(record.EventRecorder) // called with each new recorder, as attach is
+	last     map[string]string            // last reason by key
 
-	rotations map[string]int // of credentials, that have been told, by tenant
+	rotations map[string]int // reported credential rotations, by tenant
 }
 
 func newNotifier(pod Pod) *notifier {
@@ -44,10 +44,10 @@ func (n *notifier) run(ctx context.Context, client kubernetes.Interface) {
 	n.attach(nil)
 }
 
-// correlation is what client-go may hold back. Everything is told once per change here, and all that there is to say of
-// vCenters and the configuration may be said of one Secret: with 25 events for it, and one each 5 minutes from then on, a
-// vCenter that comes and goes would be all that is heard. So each reason counts by itself, and goes on once a second. Nor
-// are messages that differ made one, "(combined from similar events)": they may be about different vCenters.
+// correlation configures what client-go may hold back. The default allows 25 events per object and then one every 5
+// minutes. Here every event is a change, and one Secret may carry all events about vCenters and the configuration, so a
+// vCenter that comes and goes would hide the others. So each reason has a separate limit of one per second. Different
+// messages are not aggregated to "(combined from similar events)", because they may be about different vCenters.
 func correlation() record.CorrelatorOptions {
 	return record.CorrelatorOptions{
 		BurstSize: 100,
@@ -60,7 +60,7 @@ func correlation() record.CorrelatorOptions {
 	}
 }
 
-// attach sets where events go, and sends what has been waiting.
+// attach sets the recorder and sends the queued events.
 func (n *notifier) attach(r record.EventRecorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -77,7 +77,7 @@ func (n *notifier) attach(r record.EventRecorder) {
 	n.waiting = nil
 }
 
-// do calls tell, which may use the recorder, now or as soon as there is one.
+// do calls tell, which may use the recorder, now or as soon as a recorder is set.
 func (n *notifier) do(tell func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,18 +88,18 @@ func (n *notifier) do(tell func()) {
 	tell()
 }
 
-// maxNote is how many bytes an API server takes for the note of an event.
+// maxNote is the API server's limit for the message of an event, in bytes.
 const maxNote = 1024
 
-// note is a message cut to what an event may say.
+// note cuts a message to maxNote.
 func note(message string) string {
 	if len(message) <= maxNote {
 		return message
 	}
-	return strings.ToValidUTF8(message[:maxNote-3], "") + "..." // no half of a character
+	return strings.ToValidUTF8(message[:maxNote-3], "") + "..." // not in the middle of a character
 }
 
-// ownPod refers to the Pod that the provider runs in, nil when it does not know of one.
+// ownPod refers to the Pod that the provider runs in; nil if unknown.
 func (n *notifier) ownPod() *corev1.ObjectReference {
 	if n.pod.Name == "" || n.pod.Namespace == "" {
 		return nil
@@ -109,7 +109,7 @@ func (n *notifier) ownPod() *corev1.ObjectReference {
 	}
 }
 
-// secretObject refers to the Secret with a vCenter's credentials, nil when there is none.
+// secretObject refers to the Secret with a vCenter's credentials; nil if they are not in a Secret.
 func secretObject(vc config.VCenter) *corev1.ObjectReference {
 	ref := originOf(vc).secret
 	if ref == (config.SecretRef{}) {
@@ -118,19 +118,19 @@ func secretObject(vc config.VCenter) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// The reasons of the events about a changed configuration.
+// The reasons of the Events about a changed configuration.
 const (
 	// ReasonConfigReloaded: a change is in force.
 	ReasonConfigReloaded = "ConfigReloaded"
-	// ReasonConfigRejected: the configuration cannot be used as it is now. The last good one stays in force.
+	// ReasonConfigRejected: the changed configuration is invalid. The last good one stays in force.
 	ReasonConfigRejected = "ConfigRejected"
 	// ReasonConfigNeedsRestart: a part of a change takes effect at the next start.
 	ReasonConfigNeedsRestart = "ConfigNeedsRestart"
-	// ReasonConfigDelayed: a vCenter that is in sync would not be with the change, which waits until it is.
+	// ReasonConfigDelayed: a vCenter that is in sync would not be with the change, which waits for it.
 	ReasonConfigDelayed = "ConfigDelayed"
 )
 
-// config tells what became of a change: on the Pod, else on every Secret with credentials, else nowhere.
+// config reports the outcome of a change on the Pod, else on every Secret with credentials, else not at all.
 func (n *notifier) config(cfg *config.Config, kind, reason, message string) {
 	message = note(message)
 	n.do(func() {
@@ -150,54 +150,54 @@ func (n *notifier) config(cfg *config.Config, kind, reason, message string) {
 	})
 }
 
-// The reasons of the events that say how a vCenter's connection fares.
+// The reasons of the Events about a vCenter's connection.
 const (
 	ReasonConnected   = "VCenterConnected"
 	ReasonLoginFailed = "VCenterLoginFailed"
 	ReasonUnreachable = "VCenterUnreachable"
-	// ReasonCredentialsMissing: the credentials are no longer where they were. The session made with them stays in use.
+	// ReasonCredentialsMissing: the credentials have disappeared. The session made with them stays in use.
 	ReasonCredentialsMissing = "VCenterCredentialsMissing"
 	ReasonCredentialsFound   = "VCenterCredentialsFound"
-	// ReasonCredentialsRotated: a session was made with changed credentials.
+	// ReasonCredentialsRotated: the client logged in with changed credentials.
 	ReasonCredentialsRotated = "VCenterCredentialsRotated"
 )
 
-// state is told every outcome of an attempt to connect. It becomes an event once per change of reason, about the Secret
-// with the credentials, or about the Pod when these are elsewhere; without either it is in the log alone.
+// state takes the outcome of every attempt to connect, and writes an Event when the reason changes: on the Secret with the
+// credentials, or on the Pod if they are not in a Secret. Without either, it is only logged.
 func (n *notifier) state(vc config.VCenter, s vcenter.State) {
 	n.do(func() {
 		kind, reason, message := describe(vc, s)
 		n.about(vc, vc.Tenant, kind, reason, message)
 		if s.Rotations > n.rotations[vc.Tenant] {
-			n.send(vc, corev1.EventTypeNormal, ReasonCredentialsRotated, subject(vc)+"logged in with new credentials, which are in use now")
+			n.send(vc, corev1.EventTypeNormal, ReasonCredentialsRotated, subject(vc)+"logged in with new credentials")
 		}
 		n.rotations[vc.Tenant] = s.Rotations
 	})
 }
 
-// credentials is told when the place of a vCenter's credentials has changed: err is what they lack now. Of a vCenter that
-// is not connected, its client tells that itself.
+// credentials is called when a vCenter's credentials have changed; err is why they cannot be used. For a vCenter that is
+// not connected, its client reports that.
 func (n *notifier) credentials(vc config.VCenter, connected bool, err error) {
 	n.do(func() {
 		key := "credentials of " + vc.Tenant
 		switch {
 		case err != nil && connected:
-			n.about(vc, key, corev1.EventTypeWarning, ReasonCredentialsMissing, subject(vc)+err.Error()+"; the session made with the credentials before stays in use")
+			n.about(vc, key, corev1.EventTypeWarning, ReasonCredentialsMissing, subject(vc)+err.Error()+"; the session made with the previous credentials stays in use")
 		case err == nil && n.last[key] == ReasonCredentialsMissing:
-			n.about(vc, key, corev1.EventTypeNormal, ReasonCredentialsFound, subject(vc)+"there are credentials again")
+			n.about(vc, key, corev1.EventTypeNormal, ReasonCredentialsFound, subject(vc)+"credentials are available again")
 		}
 	})
 }
 
-// about tells something of a vCenter. The same reason is told once, until another of that key is.
+// about writes an Event about a vCenter unless the last Event with this key has the same reason.
 func (n *notifier) about(vc config.VCenter, key, kind, reason, message string) {
 	if n.last[key] != reason && n.send(vc, kind, reason, message) {
 		n.last[key] = reason
 	}
 }
 
-// send writes an event on the Secret with a vCenter's credentials, or on the Pod when these are elsewhere. It returns
-// false when there is neither.
+// send writes an Event on the Secret with a vCenter's credentials, or on the Pod if they are not in a Secret. It returns
+// false if neither exists.
 func (n *notifier) send(vc config.VCenter, kind, reason, message string) bool {
 	object := secretObject(vc)
 	if object == nil {
@@ -212,7 +212,7 @@ func (n *notifier) send(vc config.VCenter, kind, reason, message string) bool {
 
 func subject(vc config.VCenter) string { return "vCenter " + vc.Tenant + " (" + vc.Server + "): " }
 
-// describe words an event. Errors of package vcenter name the user, never the password.
+// describe returns the Event for a state. Errors of package vcenter contain the user, never the password.
 func describe(vc config.VCenter, s vcenter.State) (kind, reason, message string) {
 	switch {
 	case s.Err == nil:
@@ -220,7 +220,7 @@ func describe(vc config.VCenter, s vcenter.State) (kind, reason, message string)
 	case errors.Is(s.Err, vcenter.ErrInvalidLogin), errors.Is(s.Err, vcenter.ErrNoCredentials):
 		stays := ""
 		if s.Connected {
-			stays = "the session made with the credentials before stays in use"
+			stays = "the session made with the previous credentials stays in use"
 		}
 		return corev1.EventTypeWarning, ReasonLoginFailed, subject(vc) + sentence(wording(s.Err.Error()), stays, remedy(s.Err))
 	}

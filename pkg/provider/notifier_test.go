@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// A vCenter that comes and goes drowns nothing that is said of the configuration on the same Secret, and each event says
-// what it said.
+// A vCenter that comes and goes does not suppress events about the configuration on the same Secret, and events are not
+// aggregated.
 func TestEventsAreNotHeldBack(t *testing.T) {
 	c := record.NewEventCorrelatorWithOptions(correlation())
 	send := func(reason, message string) {

@@ -14,39 +14,38 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// choices are the decisions in which this package and upstream's provider (kubernetes/cloud-provider-vsphere v1.36,
-// whose paths are given) differ on purpose, one field each; false is ours. Where upstream's answer depends on the order
-// of a map or on what a process happens to have cached, this one is always the same. Zones have a choice of their own:
-// see inventory.Config.
+// choices are the behaviors in which this package and upstream's provider (kubernetes/cloud-provider-vsphere v1.36; the
+// paths are its own) differ on purpose, one field each; false selects ours. Where upstream's answer depends on map order or
+// on the state of a cache, the answer here is always the same. Zones have a separate choice: see inventory.Config.
 type choices struct {
-	// nameDecides: a node without a providerID is bound by name alone, to the VM whose guest has exactly that hostname,
-	// else the address that the name is, even while a vCenter is out. The system UUID only decides between several.
-	// pkg/cloudprovider/vsphere/instances.go, InstanceID; nodemanager.go, RegisterNode.
+	// nameDecides: a node without a providerID is bound by name alone: to the VM with exactly that guest hostname, else to
+	// the VM with the address that the name is, even while a vCenter is unreachable. The system UUID only selects one of
+	// several. pkg/cloudprovider/vsphere/instances.go, InstanceID; nodemanager.go, RegisterNode.
 	nameDecides bool
-	// FirstOfSeveral: one of several VMs with the same UUID or address, or of the same hostname in different datacenters, is as
-	// good as another. pkg/common/connectionmanager/search.go.
-	// ForeignIsUnknown: a providerID of another provider is a UUID that nobody has, so that the node is deleted.
+	// FirstOfSeveral: of several VMs with the same UUID or address, or with the same hostname in different datacenters, any
+	// one is returned. pkg/common/connectionmanager/search.go.
+	// ForeignIsUnknown: a providerID of another provider is a UUID that no VM has, so that the node is deleted.
 	// pkg/cloudprovider/vsphere/util.go, GetUUIDFromProviderID.
-	// ProviderIDAlone: what becomes of a node follows from its providerID, whatever VM its system UUID is of.
+	// ProviderIDAlone: only the providerID decides whether a node exists, not its system UUID.
 	// pkg/cloudprovider/vsphere/instances.go, InstanceExistsByProviderID.
 	match.Choices
-	// searchSuffices: a VM outside the configured datacenters, or hidden behind one that cannot be identified, is gone.
-	// The same place.
+	// searchSuffices: a VM is gone if it is outside the configured datacenters, or hidden behind a VM that cannot be
+	// identified. Same file.
 	searchSuffices bool
-	// guestFirst: whether a VM exists is an error while its guest reports no hostname, adapters or addresses, so that a
-	// VM that is off may never be called that. nodemanager.go, DiscoverNode.
+	// guestFirst: InstanceExists returns an error while the guest reports no hostname, adapters or addresses, so that a VM
+	// that is off may never be reported as off. nodemanager.go, DiscoverNode.
 	guestFirst bool
-	// nothingRemembered: Nodes get no annotation of their VM, and one that they have does not count. Upstream has none.
+	// nothingRemembered: Nodes get no VM annotation, and an existing one is ignored. Upstream has none.
 	nothingRemembered bool
-	// zoneHoldsAddresses: while a tag is missing, a node that has been initialized gets no new addresses either.
+	// zoneHoldsAddresses: while a tag is missing, the addresses of an initialized node are not updated either.
 	// instances_v2.go, InstanceMetadata.
 	zoneHoldsAddresses bool
-	// addressRulesAlone: addresses are selected without regard to the kubelet's --node-ip, and not at all while
-	// guestinfo.metadata cannot be read. nodemanager.go, discoverIPs and sortStaticallyConfiguredAddressesFirst.
+	// addressRulesAlone: addresses are selected without the kubelet's --node-ip, and not at all while guestinfo.metadata
+	// cannot be read. nodemanager.go, discoverIPs and sortStaticallyConfiguredAddressesFirst.
 	addressRulesAlone bool
-	// anyTagName: tags whose names cannot be label values are tried nevertheless. The same place.
+	// anyTagName: tags are used even if their names are not valid label values. Same file.
 	anyTagName bool
-	// dualStackGated: two address families are an error without ENABLE_ALPHA_DUAL_STACK in the environment. cloud.go.
+	// dualStackGated: two address families are an error unless the environment sets ENABLE_ALPHA_DUAL_STACK. cloud.go.
 	dualStackGated bool
 }
 
@@ -67,10 +66,10 @@ func choicesOf(p Parity) choices {
 	}
 }
 
-// check returns what is wrong with o for cfg.
+// check validates o for cfg.
 func (o Options) check(cfg *config.Config) error {
 	if o.Parity != "" && o.Parity != ParityUpstream {
-		return fmt.Errorf("parity %q: unknown, only %q is known", o.Parity, ParityUpstream)
+		return fmt.Errorf("parity %q: unknown; use %q or leave it empty", o.Parity, ParityUpstream)
 	}
 	if err := checkNodeLabels(o.NodeLabels); err != nil {
 		return err
@@ -80,15 +79,15 @@ func (o Options) check(cfg *config.Config) error {
 	}
 	for _, vc := range cfg.VCenters {
 		if len(vc.IPFamilies) > 1 {
-			return fmt.Errorf("vcenter %q: ip families %v: with parity %q two need %s in the environment",
+			return fmt.Errorf("vcenter %q: ip families %v: with parity %q two families need %s in the environment",
 				vc.Tenant, vc.IPFamilies, o.Parity, "ENABLE_ALPHA_DUAL_STACK")
 		}
 	}
 	return nil
 }
 
-// byExactName is upstream's way to the VM of a node without a providerID. Upstream remembers the VM of a node's system
-// UUID under the hostname of its guest, so that the name has to be the same.
+// byExactName finds the VM of a node without a providerID as upstream does. Upstream caches the VM of a node's system UUID
+// under the hostname of its guest, so the name must match exactly.
 func (i instances) byExactName(node *corev1.Node) (*inventory.VM, error) {
 	if u, err := match.ParseUUID(node.Status.NodeInfo.SystemUUID); err == nil {
 		// The swapped order first, as RegisterNode does.
@@ -114,7 +113,7 @@ func (i instances) byExactName(node *corev1.Node) (*inventory.VM, error) {
 	return vm, wrap(err, "hostname or address "+node.Name)
 }
 
-// sameDatacenter is an error when two of the VMs lie in one datacenter: upstream refuses those alone.
+// sameDatacenter returns an error if two of the VMs are in one datacenter. Upstream refuses only that case.
 func (i instances) sameDatacenter(vms []*inventory.VM) error {
 	seen := map[[2]string]bool{}
 	for _, vm := range vms {

@@ -19,7 +19,7 @@ func TestNewRefuses(t *testing.T) {
 		name string
 		opts Options
 		env  []string
-		want string // "" when it is accepted
+		want string // "" if accepted
 	}{
 		{"dual stack", Options{}, nil, ""},
 		{"dual stack, as upstream", Options{Parity: ParityUpstream}, nil, "ENABLE_ALPHA_DUAL_STACK"},
@@ -44,7 +44,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// With upstream's choice every difference is in force, with ours none: a new field is not forgotten.
+// With upstream's parity every choice is set, with ours none: no new field is forgotten.
 func TestChoices(t *testing.T) {
 	if got := choicesOf(""); got != (choices{}) {
 		t.Errorf("ours: %+v", got)
@@ -73,7 +73,7 @@ func TestWarnNodeLabels(t *testing.T) {
 	}
 }
 
-// Upstream deletes the node of another provider; here even that waits for every vCenter's answer.
+// Upstream deletes the node of another provider; here even that waits for a confirmation from every vCenter.
 func TestParityForeign(t *testing.T) {
 	w := startWith(t, setup{options: func(o *Options) { o.Parity = ParityUpstream }})
 	n := node("kind", "kind://docker/kind/kind", w1UUID)

@@ -21,74 +21,74 @@ import (
 const (
 	// Name is the value of --cloud-provider, and with "://" the prefix of every providerID.
 	Name = "vsphere"
-	// UserAgent is how the provider introduces itself to vCenters and to the API server.
+	// UserAgent identifies the provider to vCenters and to the API server.
 	UserAgent = "vsphere-cloud-provider"
 )
 
-// Options tune a [Provider]. The zero value is right for production.
+// Options configure a [Provider]. The zero value is right for production.
 type Options struct {
 	// CallTimeout bounds every call to a vCenter; 10 s when zero.
 	CallTimeout time.Duration
-	// MaxWait is how long a vCenter may hold the watch's long poll; 60 s when zero.
+	// MaxWait is how long a vCenter may hold one long poll of the watch; 60 s when zero.
 	MaxWait time.Duration
-	// TagRefresh is how often tags are read; when zero, 5 min where a vCenter's events tell of tags and 60 s where not.
+	// TagRefresh is how often tags are read. When zero: 5 min if the vCenter's events report tags, else 60 s.
 	TagRefresh time.Duration
 	// StartWait is the longest that Initialize waits for the inventories to be in sync, so that the controllers' first
-	// round finds something; 5 s when zero. A vCenter whose first attempt fails is not waited for: it comes in the
-	// background.
+	// round finds VMs; 5 s when zero. Initialize does not wait for a vCenter whose first attempt fails.
 	StartWait time.Duration
-	// Parity is whose choice counts where upstream's provider decides otherwise on purpose; ours when empty.
+	// Parity selects this provider's behavior or upstream's where the two differ on purpose; this provider's when empty.
 	Parity Parity
-	// NodeLabels are given to every node when it is initialized.
+	// NodeLabels are added to every Node when it is initialized.
 	NodeLabels map[string]string
-	// Nudge, when set, is told which nodes the controllers should look at without waiting for their period.
+	// Nudge, if set, is notified of nodes that the controllers should sync before their next period.
 	Nudge Nudge
-	// ConfigFile is where the configuration given to New was read from, with ConfigOptions. It is followed, and what
-	// changes in it is taken up where that is safe. Empty when it was read from no file.
+	// ConfigFile is the file that New's configuration was loaded from with ConfigOptions; empty for none. The provider
+	// watches it and applies changes where that is safe.
 	ConfigFile    string
 	ConfigOptions []config.Option
-	// ConfigPeriod is how often files are looked at: that one, certificate authorities, secrets directories; 2 s when zero.
+	// ConfigPeriod is how often files are checked for changes: ConfigFile, certificate authorities and secrets
+	// directories; 2 s when zero.
 	ConfigPeriod time.Duration
 	// ReloadWait is how long a changed configuration waits for its vCenters to be in sync before it takes effect; 30 s
 	// when zero.
 	ReloadWait time.Duration
-	// Pod is the one that the provider runs in: events about the configuration are about it. Without one they are about
+	// Pod is the Pod that the provider runs in. Events about the configuration refer to it; without one they refer to
 	// the Secrets with the credentials.
 	Pod Pod
-	// Registry is where the provider's metrics are registered; it has none when nil.
+	// Registry is where the provider registers its metrics; no metrics when nil.
 	Registry metrics.Registry
-	// Logger receives what the provider has to say; none when nil.
+	// Logger receives the provider's log; discarded when nil.
 	Logger *slog.Logger
 }
 
-// Pod names a Pod; the zero value names none.
+// Pod identifies a Pod; the zero value is no Pod.
 type Pod struct {
 	Namespace, Name, UID string
 }
 
-// Parity is a choice between this provider and upstream's, where the two differ on purpose (docs/provider.md).
+// Parity selects the behavior of this provider or of upstream's where the two differ on purpose (docs/provider.md).
 type Parity string
 
-// ParityUpstream is upstream's choice.
+// ParityUpstream selects upstream's behavior.
 const ParityUpstream Parity = "upstream"
 
-// Nudge is told that something changed at the vCenters. Its methods may be called from any goroutine and do not block.
+// Nudge is notified of changes at the vCenters. Its methods are safe for concurrent use and do not block.
 type Nudge interface {
-	// Changed names a VM, by providerID, of which something changed, or which is new or gone.
+	// Changed reports that a VM, given by providerID, has appeared, changed or disappeared.
 	Changed(providerID string)
-	// Everything says that any node may be concerned.
+	// Everything reports that any node may be affected.
 	Everything()
 }
 
-// Provider implements [cloudprovider.Interface]. Make one with [New]; it begins to work at Initialize. All methods may
-// be called from any goroutine.
+// Provider implements [cloudprovider.Interface]. Create it with [New]; it starts work at Initialize. All methods are safe
+// for concurrent use.
 type Provider struct {
 	opts    Options
 	log     *slog.Logger
 	current atomic.Pointer[generation]
-	next    atomic.Pointer[generation] // one that is to take current's place; nil for none
+	next    atomic.Pointer[generation] // the generation that will replace current; nil for none
 
-	file        *config.File // nil when the configuration is in no file
+	file        *config.File // nil if the configuration was not loaded from a file
 	edits       chan edit
 	secrets     *secrets
 	dirs        *directories
@@ -106,7 +106,7 @@ type Provider struct {
 
 var _ cloudprovider.Interface = (*Provider)(nil)
 
-// New returns a provider for cfg. It makes no call.
+// New returns a provider for cfg. It makes no calls.
 func New(cfg *config.Config, opts Options) (*Provider, error) {
 	opts.CallTimeout = cmp.Or(opts.CallTimeout, 10*time.Second)
 	opts.StartWait = cmp.Or(opts.StartWait, 5*time.Second)
@@ -138,9 +138,9 @@ func New(cfg *config.Config, opts Options) (*Provider, error) {
 	return p, nil
 }
 
-// Initialize implements [cloudprovider.Interface]: it begins to follow the vCenters, the configuration and the Secrets
-// until stop closes or Close is called, and returns when the inventory of every vCenter that can be reached is in sync, or
-// StartWait has passed. Leader migration calls it twice: the second call does nothing.
+// Initialize implements [cloudprovider.Interface]: it starts watching the vCenters, the configuration and the Secrets until
+// stop closes or Close is called. It returns when the inventory of every reachable vCenter is in sync, or after StartWait.
+// Leader migration calls it twice: the second call does nothing.
 func (p *Provider) Initialize(builder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	p.start(wait.ContextForChannel(stop), builder.ClientOrDie(UserAgent))
 }
@@ -169,25 +169,23 @@ func (p *Provider) startIn(ctx context.Context, client kubernetes.Interface) {
 	waitCtx, cancel := context.WithTimeout(ctx, p.opts.StartWait)
 	defer cancel()
 	if err := g.inv.WaitTried(waitCtx); err != nil && ctx.Err() == nil {
-		p.log.Warn("start without every inventory in sync", "err", err)
+		p.log.Warn("starting without every inventory in sync", "err", err)
 	}
 }
 
-// Close ends everything that Initialize started, as if its stop channel had closed, and returns at once.
+// Close stops everything that Initialize started, as if its stop channel had closed. It does not wait.
 func (p *Provider) Close() { p.close() }
 
-// Wait returns when everything that Initialize started has ended after its stop channel closed or after Close, sessions
-// logged out.
+// Wait returns when everything that Initialize started has ended and the sessions are logged out. It returns only after
+// Initialize's stop channel has closed or Close was called.
 func (p *Provider) Wait() { p.running.Wait() }
 
-// warn tells the operator what in the configuration has no effect.
 func (p *Provider) warn(cfg *config.Config) {
 	for _, w := range cfg.Warnings {
 		p.log.Warn("cloud config", "warning", w)
 	}
 }
 
-// inventoryChanged is told what changed at a vCenter.
 func (p *Provider) inventoryChanged(c inventory.Change) {
 	nudge := p.opts.Nudge
 	if nudge == nil {
@@ -209,23 +207,23 @@ func (p *Provider) inventoryChanged(c inventory.Change) {
 // ProviderName implements [cloudprovider.Interface].
 func (p *Provider) ProviderName() string { return Name }
 
-// HasClusterID implements [cloudprovider.Interface]. Nothing here is tagged with a cluster.
+// HasClusterID implements [cloudprovider.Interface]. It returns true, because no vSphere object is tagged with a cluster.
 func (p *Provider) HasClusterID() bool { return true }
 
 // InstancesV2 implements [cloudprovider.Interface].
 func (p *Provider) InstancesV2() (cloudprovider.InstancesV2, bool) { return p, true }
 
-// Instances implements [cloudprovider.Interface], for callers that do not know InstancesV2.
+// Instances implements [cloudprovider.Interface] for callers without InstancesV2 support.
 func (p *Provider) Instances() (cloudprovider.Instances, bool) { return legacy{p}, true }
 
-// Zones implements [cloudprovider.Interface], for callers that do not know InstancesV2, which tells zones too.
+// Zones implements [cloudprovider.Interface] for callers without InstancesV2 support.
 func (p *Provider) Zones() (cloudprovider.Zones, bool) { return legacy{p}, true }
 
-// LoadBalancer implements [cloudprovider.Interface]: there are none.
+// LoadBalancer implements [cloudprovider.Interface]: the provider has no load balancers.
 func (p *Provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
 
-// Routes implements [cloudprovider.Interface]: there are none.
+// Routes implements [cloudprovider.Interface]: the provider has no routes.
 func (p *Provider) Routes() (cloudprovider.Routes, bool) { return nil, false }
 
-// Clusters implements [cloudprovider.Interface]: there are none.
+// Clusters implements [cloudprovider.Interface]: the provider has no clusters.
 func (p *Provider) Clusters() (cloudprovider.Clusters, bool) { return nil, false }

@@ -11,17 +11,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// connection is the client of one vCenter, which may outlive a generation.
+// connection is the client of one vCenter. It may outlive a generation.
 type connection struct {
 	*vcenter.Client
 	made settings
-	// vc is the configuration in force. It differs from the one that the client was made of only in what the client
-	// does not depend on, and in where its credentials are.
+	// vc is the configuration in force. It differs from the one that the client was created with only in what the client
+	// does not depend on, and in the source of the credentials.
 	vc atomic.Pointer[config.VCenter]
 }
 
-// settings are what a client is made of: another value needs another client. The content of caFile is not part of it: a
-// client reads it for every connection that it makes.
+// settings are what a client is created with: if they change, a new client is needed. The content of caFile is not part
+// of them, because a client reads that file for every connection.
 type settings struct {
 	tenant, server     string
 	port               int
@@ -37,7 +37,7 @@ func settingsOf(vc config.VCenter) settings {
 	}
 }
 
-// connection makes a client that has made no call yet.
+// connection returns a client that has made no call yet.
 func (p *Provider) connection(vc config.VCenter, made settings) (*connection, error) {
 	c := &connection{made: made}
 	c.vc.Store(&vc)
@@ -64,19 +64,19 @@ func (p *Provider) connection(vc config.VCenter, made settings) (*connection, er
 	return c, nil
 }
 
-// stateChanged is told how a connection fares. What has yet to take the place of another speaks for nobody.
+// stateChanged reports the state of a connection, if the connection is in force.
 func (p *Provider) stateChanged(c *connection, s vcenter.State) {
 	if p.now().connection(c.Name()) == c {
 		p.events.state(*c.vc.Load(), s)
 	}
 }
 
-// adopt brings a connection that may have been in use before under the configuration that is now in force.
+// adopt switches a connection, which may have been in use before, to the configuration that is now in force.
 func (p *Provider) adopt(c *connection, vc config.VCenter) {
 	before := c.vc.Swap(&vc)
 	if originOf(*before) != originOf(vc) {
 		c.CredentialsChanged()
-		if err := p.lacking(vc); !errors.Is(err, errNotRead) { // else it is told when it has been read
+		if err := p.lacking(vc); !errors.Is(err, errNotRead) { // else reported once it has been read
 			p.events.credentials(vc, c.State().Connected, err)
 		}
 	}
@@ -85,7 +85,7 @@ func (p *Provider) adopt(c *connection, vc config.VCenter) {
 	}
 }
 
-// measures is what metrics tell of the vCenters; nothing before Initialize.
+// measures returns the vCenters' state for the metrics; nil before Initialize.
 func (p *Provider) measures() []metrics.VCenter {
 	if !p.begun.Load() {
 		return nil
@@ -102,7 +102,7 @@ func (p *Provider) measures() []metrics.VCenter {
 	return all
 }
 
-// health is what the probes tell of the vCenters; nothing before Initialize, as for a replica that does not lead.
+// health returns the vCenters' state for the probes; nil before Initialize, as for a replica that does not lead.
 func (p *Provider) health() []health.Status {
 	if !p.begun.Load() {
 		return nil

@@ -7,8 +7,8 @@ import (
 	k8smetrics "k8s.io/component-base/metrics"
 )
 
-// Lookups, confirmations, calls, reloads and the states of the vCenters are counted, under the names of the
-// configuration; probes tell the same states.
+// Lookups, confirmations, calls, reloads and the states of the vCenters are counted under their configured names; the probes report
+// the same states.
 func TestMetrics(t *testing.T) {
 	registry := k8smetrics.NewKubeRegistry()
 	w := follow(t, nil, func(o *Options) { o.Registry = registry })

@@ -17,23 +17,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
-// edit is what a changed file comes to: a configuration, or why it is none.
+// edit is the outcome of reading a changed file.
 type edit struct {
 	cfg *config.Config
 	err error
 }
 
-// edited hands the newest edit to reload.
+// edited passes the newest edit to reload.
 func (p *Provider) edited(cfg *config.Config, err error) {
 	select {
-	case <-p.edits: // an older one that nobody has looked at
+	case <-p.edits: // drop an older one that reload has not read
 	default:
 	}
 	p.edits <- edit{cfg, err}
 }
 
-// refresh reads the file again before anything has begun: a replica that was not the leader may have waited for days.
-// Nothing is in force yet, so anything may differ. A file that cannot be used is told by reload.
+// refresh reads the file again before anything has started, because a replica that was not the leader may have waited for
+// days. Nothing is in force yet, so any setting may differ. reload reports a file that cannot be used.
 func (p *Provider) refresh() {
 	if p.file == nil {
 		return
@@ -48,7 +48,7 @@ func (p *Provider) refresh() {
 	}
 }
 
-// reload follows the configuration until ctx ends, and puts what may change in force.
+// reload applies changes of the configuration until ctx ends.
 func (p *Provider) reload(ctx context.Context) {
 	if p.file != nil {
 		p.running.Go(func() { p.file.Run(ctx) })
@@ -72,25 +72,24 @@ func (p *Provider) reload(ctx context.Context) {
 	}
 }
 
-// reloader takes up changes of the configuration: one at a time, the newest. It belongs to the goroutine of reload.
+// reloader applies changes of the configuration, always the newest. Only reload's goroutine uses it.
 type reloader struct {
 	*Provider
 	ctx    context.Context
-	wanted *config.Config // what the file said when it was last good
+	wanted *config.Config // the file's last valid content
 
 	authorities authorities
 
-	proposal *proposal // the generation that is to take the place of the one in force; nil for none
-	held     bool      // a part of what is wanted waits for the next start
-	told     string    // the last thing that was told and is still so: why not everything wanted is in force
+	proposal *proposal // the generation that will replace the one in force; nil for none
+	held     bool      // a part of wanted waits for the next start
+	told     string    // the current warning: why a part of wanted is not in force
 }
 
-// edit takes note of a changed file.
 func (r *reloader) edit(e edit) {
 	if e.err != nil {
 		r.log.Warn("cloud config rejected", "err", e.err)
 		r.metrics.Reload(metrics.Refused)
-		r.tell(ReasonConfigRejected, "what was read last stays in force: "+e.err.Error())
+		r.tell(ReasonConfigRejected, "the last valid configuration stays in force: "+e.err.Error())
 		return
 	}
 	r.warn(e.cfg)
@@ -98,7 +97,7 @@ func (r *reloader) edit(e edit) {
 	r.propose()
 }
 
-// look notices files of certificate authorities that have changed, and a proposal that is late and need not be any more.
+// look checks the files of certificate authorities for changes, and whether a late proposal can be put in force.
 func (r *reloader) look() {
 	if names := r.authorities.look(r.now().cfg); len(names) > 0 {
 		r.log.Info("certificate authorities changed", "changed", names)
@@ -109,12 +108,12 @@ func (r *reloader) look() {
 	}
 }
 
-// authorities are the files of certificate authorities as they were last seen. Clients read them for every connection
-// they make; this only notices, so that it can be told.
+// authorities are the last seen contents of the files of certificate authorities. Clients read the files for every
+// connection; this only detects changes, so that they can be reported.
 type authorities map[string][sha256.Size]byte
 
-// look returns which vCenters' files have another content than the last time. One that cannot be read counts for
-// nothing: it may be about to be replaced.
+// look returns which vCenters' files have changed since the last call. It skips unreadable files, which may be about to be
+// replaced.
 func (a authorities) look(cfg *config.Config) (changed []string) {
 	now := authorities{}
 	for _, vc := range cfg.VCenters {
@@ -135,9 +134,8 @@ func (a authorities) look(cfg *config.Config) (changed []string) {
 	return changed
 }
 
-// merged is what of wanted may take the place of inForce while nodes are watched. A vCenter that is no longer there, or
-// that is somewhere else, or of which fewer datacenters are looked at, stays entirely as it is: nodes whose VMs nobody
-// looks at any more would be called gone.
+// merged returns what of wanted may take effect while nodes are watched. A vCenter stays entirely as it is if wanted removes
+// or moves it, or reads fewer of its datacenters: otherwise nodes whose VMs are no longer watched would be reported gone.
 func merged(inForce, wanted *config.Config) *config.Config {
 	m := *wanted
 	m.VCenters = nil
@@ -159,8 +157,8 @@ func merged(inForce, wanted *config.Config) *config.Config {
 	return &m
 }
 
-// successor returns what a vCenter has become. Its server and port say which it is, not the name that the file gives it:
-// that one may change, unless another vCenter has it.
+// successor returns the wanted configuration of a vCenter. Server and port identify the vCenter. Its name in the file may
+// change, unless another vCenter has the new one.
 func successor(vc config.VCenter, wanted *config.Config) (config.VCenter, bool) {
 	i := slices.IndexFunc(wanted.VCenters, func(o config.VCenter) bool { return sameServer(o, vc) })
 	if i < 0 {
@@ -177,7 +175,7 @@ func sameServer(a, b config.VCenter) bool {
 	return strings.EqualFold(a.Server, b.Server) && a.Port == b.Port
 }
 
-// narrower reports whether a datacenter that is looked at would no longer be. None means all.
+// narrower reports whether to omits a datacenter of from. An empty list means all datacenters.
 func narrower(from, to []string) bool {
 	if len(to) == 0 {
 		return false
@@ -185,16 +183,16 @@ func narrower(from, to []string) bool {
 	return len(from) == 0 || slices.ContainsFunc(from, func(dc string) bool { return !slices.Contains(to, dc) })
 }
 
-// proposal is a generation that has begun, and is not in force.
+// proposal is a generation that runs but is not in force.
 type proposal struct {
 	*generation
-	changed []string   // the names of what it changes
+	changed []string   // names of the changed settings
 	ready   chan error // receives the outcome of the wait for its inventories
 	stop    context.CancelFunc
 	late    bool // ReloadWait has passed
 }
 
-// synced delivers when the proposal's vCenters are in sync, or ReloadWait has passed.
+// synced returns a channel that delivers when the proposal's vCenters are in sync, or ReloadWait has passed.
 func (r *reloader) synced() <-chan error {
 	if r.proposal == nil {
 		return nil
@@ -202,7 +200,7 @@ func (r *reloader) synced() <-chan error {
 	return r.proposal.ready
 }
 
-// propose makes a proposal of what is wanted, as far as that may change, in place of the one there may be.
+// propose replaces the proposal by one for what is wanted, as far as that may take effect without a restart.
 func (r *reloader) propose() {
 	r.drop()
 	inForce := r.now()
@@ -236,7 +234,7 @@ func (r *reloader) propose() {
 	r.running.Go(func() { c.ready <- g.inv.WaitSynced(ctx) })
 }
 
-// drop ends the proposal.
+// drop stops the proposal.
 func (r *reloader) drop() {
 	if r.proposal == nil {
 		return
@@ -248,7 +246,7 @@ func (r *reloader) drop() {
 	r.proposal = nil
 }
 
-// put puts the proposal in force, unless a vCenter that can be asked now could not be asked then.
+// put puts the proposal in force, unless a vCenter that can be queried now could not be queried after that.
 func (r *reloader) put() {
 	c, before := r.proposal, r.now()
 	if err := worse(before, c.generation); err != nil {
@@ -256,7 +254,7 @@ func (r *reloader) put() {
 			c.late = true
 			r.log.Warn("cloud config delayed", "changed", c.changed, "err", err)
 			r.tell(ReasonConfigDelayed, fmt.Sprintf(
-				"changed: %s: taken up as soon as the vCenter can be used that way; what was in force stays until then: %v", strings.Join(c.changed, ", "), err))
+				"changed: %s: takes effect as soon as the vCenter can be used with it; the previous configuration stays in force until then: %v", strings.Join(c.changed, ", "), err))
 		}
 		return
 	}
@@ -280,7 +278,7 @@ func (r *reloader) put() {
 	}
 }
 
-// worse says which vCenter would be lost for lookups by a change from one generation to the other, nil for none.
+// worse returns an error about the vCenters that from can query and to cannot.
 func worse(from, to *generation) error {
 	var err error
 	for _, vc := range to.cfg.VCenters {
@@ -296,34 +294,34 @@ func worse(from, to *generation) error {
 	return err
 }
 
-// needsRestart tells what has to wait for the next start.
+// needsRestart reports settings that take effect at the next start.
 func (r *reloader) needsRestart(names []string) {
 	r.metrics.Reload(metrics.NeedsRestart)
 	r.log.Warn("cloud config needs a restart", "changed", names)
 	r.tell(ReasonConfigNeedsRestart,
-		"takes effect at the next start, since nodes whose VMs are no longer looked at would be called gone: "+strings.Join(names, ", "))
+		"takes effect at the next start, because nodes whose VMs are no longer watched would be reported gone: "+strings.Join(names, ", "))
 }
 
 func (r *reloader) reject(err error) {
 	r.keep(r.now())
 	r.metrics.Reload(metrics.Refused)
 	r.log.Warn("cloud config rejected", "err", err)
-	r.tell(ReasonConfigRejected, "what was in force stays: "+err.Error())
+	r.tell(ReasonConfigRejected, "the previous configuration stays in force: "+err.Error())
 }
 
-// settled ends what was told: everything wanted may be in force. When it is so already nothing else will say it.
+// settled clears the warning, since everything wanted may take effect. If it is in force already, settled reports that.
 func (r *reloader) settled(already bool) {
 	if r.told == "" {
 		return
 	}
 	r.told = ""
 	if already {
-		r.log.Info("cloud config is in force as it is")
-		r.events.config(r.now().cfg, corev1.EventTypeNormal, ReasonConfigReloaded, "the configuration is in force as it is")
+		r.log.Info("cloud config is in force unchanged")
+		r.events.config(r.now().cfg, corev1.EventTypeNormal, ReasonConfigReloaded, "the configuration is in force unchanged")
 	}
 }
 
-// tell writes a warning about what is wanted, once as long as nothing else is told.
+// tell writes a warning unless it repeats the current one.
 func (r *reloader) tell(reason, message string) {
 	if text := reason + ": " + message; text != r.told {
 		r.told = text

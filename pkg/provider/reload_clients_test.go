@@ -14,8 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// A setting that needs another connection takes effect when that works. One that does not work leaves the old session in
-// use and is told; it takes effect by itself when it works after all.
+// A setting that needs another connection takes effect when that works. Otherwise the old session stays in use and an event reports
+// it; the setting takes effect automatically when the connection works.
 func TestReloadConnection(t *testing.T) {
 	w := follow(t, nil, nil)
 	other, err := cert.NewCA("another")
@@ -47,14 +47,14 @@ func TestReloadConnection(t *testing.T) {
 	}
 }
 
-// A change that has yet to work gives way to the next one.
+// A change that does not work yet is replaced by the next one.
 func TestReloadConnectionTakenBack(t *testing.T) {
 	w := follow(t, nil, nil)
 	before := w.one("us")
 	w.edit(func(c conf) { c.section("vcenter", "us")["caFile"] = filepath.Join(t.TempDir(), "missing") })
 	w.told(ReasonConfigDelayed, "vcenter.us.caFile", "no such file")
 	w.edit(nil)
-	w.told(ReasonConfigReloaded, "in force as it is")
+	w.told(ReasonConfigReloaded, "in force unchanged")
 	w.served(idNode("w1", w1UUID))
 	if w.one("us") != before {
 		t.Error("another session")
@@ -87,7 +87,7 @@ func TestReloadAuthorities(t *testing.T) {
 	w.one("us")
 }
 
-// A vCenter whose name in the file changes is the same one: no node is called gone.
+// A vCenter that is renamed in the file is the same one: no node is reported gone.
 func TestReloadTenantRenamed(t *testing.T) {
 	w := follow(t, nil, nil)
 	w.edit(func(c conf) {
@@ -102,7 +102,7 @@ func TestReloadTenantRenamed(t *testing.T) {
 	w.one("eu")
 }
 
-// Each setting that a connection is made of needs a new one; for a moment there are two, then one.
+// Each setting of a connection needs a new one; for a short time there are two, then one.
 func TestReloadConnectionSettings(t *testing.T) {
 	for name, edit := range map[string]func(c conf, v *sim.VCenter){
 		"insecureFlag":       func(c conf, _ *sim.VCenter) { c["insecureFlag"] = true },

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// vcs reads "tenant=server:datacenter,datacenter" for each vCenter.
+// vcs parses "tenant=server:datacenter,datacenter" for each vCenter.
 func vcs(text string) *config.Config {
 	cfg := &config.Config{}
 	for field := range strings.FieldsSeq(text) {

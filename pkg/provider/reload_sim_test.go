@@ -22,7 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// live is a provider that follows a file, between simulated vCenters and a fake API server.
+// live is a provider that watches a file, with simulated vCenters and a fake API server.
 type live struct {
 	*Provider
 	t      *testing.T
@@ -33,7 +33,6 @@ type live struct {
 	end    func()
 }
 
-// nudgeCount is a [Nudge].
 type nudgeCount struct{ everything atomic.Int64 }
 
 func (n *nudgeCount) Changed(string) {}
@@ -54,7 +53,7 @@ func (c conf) section(names ...string) conf {
 	return c
 }
 
-// follow runs a provider on the file that edit makes of one that names both vCenters and the labels.
+// follow runs a provider with the file that edit makes from one with both vCenters and the labels.
 func follow(t *testing.T, edit func(conf), tune func(*Options)) *live {
 	t.Helper()
 	w := &live{t: t, lab: sim.Start(t, zones), nudges: &nudgeCount{}}
@@ -90,7 +89,7 @@ func follow(t *testing.T, edit func(conf), tune func(*Options)) *live {
 	return w
 }
 
-// conf is the usual configuration, edited.
+// conf returns the usual configuration, edited.
 func (w *live) conf(edit func(conf)) string {
 	w.t.Helper()
 	c := conf{
@@ -115,7 +114,7 @@ func (w *live) edit(edit func(conf)) { w.t.Helper(); w.write(w.conf(edit)) }
 
 func (w *live) write(text string) { w.t.Helper(); replaceFile(w.t, w.file, text) }
 
-// replaceFile is never seen half done.
+// replaceFile replaces a file atomically.
 func replaceFile(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(name+".new", []byte(text), 0o600); err != nil {
@@ -126,7 +125,7 @@ func replaceFile(t *testing.T, name, text string) {
 	}
 }
 
-// told waits for an event of a reason that holds all texts, and returns it.
+// told waits for an event with the reason and all texts, and returns it.
 func (w *live) told(reason string, texts ...string) corev1.Event {
 	w.t.Helper()
 	var found corev1.Event
@@ -153,7 +152,7 @@ func (w *live) allEvents() []corev1.Event {
 	return list.Items
 }
 
-// sessions are the keys of the SOAP sessions at a vCenter.
+// sessions returns the keys of the SOAP sessions at a vCenter.
 func (w *live) sessions(name string) []string {
 	w.t.Helper()
 	v, ok := w.lab.VCenter(name)
@@ -197,7 +196,7 @@ func (w *live) served(n *corev1.Node) string {
 	return zone
 }
 
-// stays fails when a node is called gone.
+// stays fails if a node is reported gone.
 func (w *live) stays(n *corev1.Node) {
 	w.t.Helper()
 	if exists, err := w.InstanceExists(w.t.Context(), n); !exists && err == nil {
@@ -217,7 +216,7 @@ func (w *live) zone(n *corev1.Node, want string) {
 
 func idNode(name, uuid string) *corev1.Node { return node(name, "vsphere://"+uuid, "") }
 
-// hold puts a vCenter's gate into a mode.
+// hold sets the mode of a vCenter's gate.
 func hold(t *testing.T, v *sim.VCenter, m gate.Mode) {
 	t.Helper()
 	if err := v.Gate().Set(t.Context(), m); err != nil {

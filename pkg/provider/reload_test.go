@@ -11,8 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// Labels that are enabled late count from then on (kubernetes/cloud-provider-vsphere#435), on the sessions that are
-// there.
+// Labels that are configured later are used from then on (kubernetes/cloud-provider-vsphere#435), with the existing sessions.
 func TestReloadLabels(t *testing.T) {
 	w := follow(t, func(c conf) { delete(c, "labels") }, nil)
 	n := idNode("w1", w1UUID)
@@ -40,7 +39,7 @@ func TestReloadLabels(t *testing.T) {
 	}
 }
 
-// A vCenter that is added serves its nodes without a restart; the other keeps its session.
+// A vCenter that is added is used without a restart; the other keeps its session.
 func TestReloadAddsVCenter(t *testing.T) {
 	w := follow(t, func(c conf) { delete(c.section("vcenter"), "eu") }, nil)
 	if n := w.sessions("eu"); len(n) != 0 {
@@ -62,8 +61,8 @@ func TestReloadAddsVCenter(t *testing.T) {
 	}
 }
 
-// A vCenter that is added and cannot be reached takes effect in the end. Until it is there nobody is called gone, and
-// the nodes of the other are served.
+// A vCenter that is added and unreachable takes effect eventually. Until then no node is reported gone, and the nodes of the other
+// vCenter work.
 func TestReloadAddsDeadVCenter(t *testing.T) {
 	w := follow(t, func(c conf) { delete(c.section("vcenter"), "eu") }, nil)
 	v, _ := w.lab.VCenter("eu")
@@ -78,7 +77,7 @@ func TestReloadAddsDeadVCenter(t *testing.T) {
 	}
 }
 
-// A datacenter that is added is looked at at once, on the same session.
+// A datacenter that is added is read at once, on the same session.
 func TestReloadAddsDatacenter(t *testing.T) {
 	only := func(names ...string) func(conf) {
 		return func(c conf) {
@@ -101,7 +100,7 @@ func TestReloadAddsDatacenter(t *testing.T) {
 	w.told(ReasonConfigReloaded, "in force: vcenter.us.datacenters")
 }
 
-// What would have nodes called gone waits for a restart, and says so; the rest of the change is in force.
+// A change that would report nodes gone waits for a restart, with an event; the rest of the change is in force.
 func TestReloadRefusesRemoval(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -149,17 +148,17 @@ func TestReloadRefusesRemoval(t *testing.T) {
 				t.Errorf("sessions %v, then %v", before, after)
 			}
 			w.edit(func(c conf) { tc.before(c); c.section("nodes")["internalVmNetworkName"] = "none" })
-			w.told(ReasonConfigReloaded, "in force as it is")
+			w.told(ReasonConfigReloaded, "in force unchanged")
 		})
 	}
 }
 
-// A broken file changes nothing and is told with its line; the next good one counts.
+// A broken file changes nothing and is reported with its line; the next valid one counts.
 func TestReloadBrokenFile(t *testing.T) {
 	w := follow(t, nil, nil)
 	good := w.conf(nil)
 	w.write(strings.Replace(good, "labels:\n", "labels:\n  zoone: secret-value\n", 1))
-	e := w.told(ReasonConfigRejected, "vsphere.conf:6: labels.zoone: ", "what was read last stays in force")
+	e := w.told(ReasonConfigRejected, "vsphere.conf:6: labels.zoone: ", "the last valid configuration stays in force")
 	if strings.Contains(e.Message, "secret-value") {
 		t.Errorf("message %q", e.Message)
 	}
@@ -172,7 +171,7 @@ func TestReloadBrokenFile(t *testing.T) {
 	w.told(ReasonConfigReloaded, "in force: labels.zone")
 }
 
-// Calls made while the configuration changes are answered by what was in force before or is after, never by less.
+// Calls during a change of the configuration use either the old or the new one, never less.
 func TestReloadUnderLoad(t *testing.T) {
 	w := follow(t, nil, nil)
 	stop := make(chan struct{})
@@ -223,7 +222,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
-// A replica that has waited for the lead begins with the file as it is then, whatever it was.
+// A replica that has waited for the lead starts with the current file, whatever was in it before.
 func TestRefresh(t *testing.T) {
 	w := follow(t, nil, nil)
 	w.end()

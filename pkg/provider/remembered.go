@@ -12,31 +12,31 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// VMAnnotation is the annotation of a Node that names the VM which the Node was initialized from: the vCenter's instance
-// UUID and the VM's reference, as JSON. A process that has just started reads there what the one before it knew.
+// VMAnnotation is the annotation on a Node that records the VM from which the Node was initialized: the vCenter's instance
+// UUID and the VM's managed object reference, as JSON. After a restart, the provider reads it from there.
 //
-// It never identifies a VM and never confirms that one is gone. It only holds a deletion back: see
+// It never identifies a VM and never confirms that one is gone. It can only hold a deletion back: see
 // [instances.rememberedGone].
 const VMAnnotation = "sandbox.vsphere/vm"
 
-// maxRemembered bounds what is read from the annotation, in bytes.
+// maxRemembered is the longest annotation that is read, in bytes.
 const maxRemembered = 1024
 
-// remembered is the content of the annotation. Fields that it does not know are ignored.
+// remembered is the content of the annotation. Unknown fields are ignored.
 type remembered struct {
-	// UUID is the BIOS UUID in the Node's providerID. The annotation of another Node has another one, and does not count.
+	// UUID is the BIOS UUID in the Node's providerID. If it differs, the annotation was copied from another Node and is ignored.
 	UUID string `json:"uuid"`
 	// VCenter is the instance UUID of the vCenter, and VM the value of the VM's reference there.
 	VCenter string `json:"vcenter"`
 	VM      string `json:"vm"`
-	// Server is the vCenter's address in vsphere.conf when this was written. It is for people, and decides nothing.
+	// Server is the vCenter's address in vsphere.conf at the time of writing. It is informational.
 	Server string `json:"server,omitempty"`
 }
 
 var errNotRemembered = errors.New("the node has no such annotation")
 
-// rememberedBy returns what a Node's annotation says. The error is [errNotRemembered] when it has none; any other error
-// says why the annotation does not count.
+// rememberedBy returns a Node's annotation. The error is [errNotRemembered] if the Node has none; any other error explains
+// why the annotation is ignored.
 func rememberedBy(node *corev1.Node) (remembered, error) {
 	r, err := parseRemembered(node)
 	if err != nil {
@@ -52,7 +52,7 @@ func rememberedBy(node *corev1.Node) (remembered, error) {
 	return r, nil
 }
 
-// parseRemembered is rememberedBy for whatever VM the annotation is of.
+// parseRemembered is rememberedBy without the check of the UUID.
 func parseRemembered(node *corev1.Node) (remembered, error) {
 	text, ok := node.Annotations[VMAnnotation]
 	if !ok {
@@ -80,7 +80,6 @@ func (r remembered) location() inventory.Location {
 	return inventory.Location{VCenter: r.VCenter, VM: r.VM}
 }
 
-// String names the VM in messages.
 func (r remembered) String() string {
 	if r.Server == "" {
 		return fmt.Sprintf("%q in the vcenter of instance uuid %q", r.VM, r.VCenter)
@@ -88,22 +87,21 @@ func (r remembered) String() string {
 	return fmt.Sprintf("%q in vcenter %q, instance uuid %q", r.VM, r.Server, r.VCenter)
 }
 
-// rememberedGone returns nil when what the Node's annotation remembers does not speak against the deletion of the Node:
-// the vCenter that it names is configured and answers that it no longer has the VM of that reference, or the annotation
-// names nothing.
+// rememberedGone checks the VM in the Node's annotation before the Node is deleted. It returns nil if the annotation's
+// vCenter is configured and confirms that it no longer has that reference, or if there is no usable annotation.
 func (i instances) rememberedGone(ctx context.Context, node *corev1.Node, u match.UUID) error {
 	if i.choices.nothingRemembered {
 		return nil
 	}
 	r, err := rememberedBy(node)
 	if err != nil {
-		return nil // what cannot be read says nothing; Provider reports it
+		return nil // Provider reports an unreadable annotation
 	}
 	return wrap(i.inv.ConfirmRemoved(ctx, r.location(), u), "the node was initialized from vm "+r.String())
 }
 
-// due returns the content that the Node's annotation must have and does not have yet, with the VM that it is of; false
-// when there is nothing to write: the VM is not known at the moment, or the annotation says the same.
+// due returns the content that the Node's annotation must get, with its VM. It returns false if there is nothing to write:
+// the VM is unknown at the moment, or the annotation is up to date.
 func (i instances) due(node *corev1.Node) (string, *inventory.VM, bool) {
 	if i.choices.nothingRemembered {
 		return "", nil, false
@@ -127,7 +125,7 @@ func (i instances) due(node *corev1.Node) (string, *inventory.VM, bool) {
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
-		return "", nil, false // it holds strings alone
+		return "", nil, false // impossible: only strings
 	}
 	return string(text), vm, true
 }

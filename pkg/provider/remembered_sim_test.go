@@ -25,10 +25,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// readOnly is the account of the provider where permissions count.
+// readOnly is the provider's account where permissions matter.
 const readOnly = "ccm@vsphere.local"
 
-// withAccount is a topology whose first vCenter has that account, and setup logs in with it.
+// withAccount is a topology whose first vCenter has that account, and setup uses it.
 func withAccount() setup {
 	return setup{
 		topology: strings.Replace(zones, "    - name: us\n", "    - name: us\n      users: [{name: "+readOnly+", password: s3cret}]\n"+
@@ -39,8 +39,8 @@ func withAccount() setup {
 	}
 }
 
-// successor is another process's provider, which knows nothing of the one before: with its own sessions and index, and
-// with the configuration as edit leaves it.
+// successor is the provider of another process without any memory: it has separate sessions and a separate index, and the
+// configuration from edit.
 func (w *world) successor(t *testing.T, s setup, edit func(*config.Config)) *world {
 	t.Helper()
 	cfg := w.config(t, s)
@@ -67,7 +67,7 @@ func (w *world) successor(t *testing.T, s setup, edit func(*config.Config)) *wor
 	return next
 }
 
-// informed gives the provider the cluster's nodes.
+// informed sets the provider's informers.
 func (w *world) informed(t *testing.T) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(w.k8s, 0)
@@ -77,7 +77,7 @@ func (w *world) informed(t *testing.T) {
 	t.Cleanup(factory.Shutdown)
 }
 
-// node returns the cluster's node of that name.
+// node returns the cluster's node with that name.
 func (w *world) node(t *testing.T, name string) *corev1.Node {
 	t.Helper()
 	n, err := w.k8s.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
@@ -87,7 +87,7 @@ func (w *world) node(t *testing.T, name string) *corev1.Node {
 	return n
 }
 
-// remembers waits until a node remembers the VM that it is bound to.
+// remembers waits until a node's annotation has the VM that it is bound to.
 func (w *world) remembers(t *testing.T, name string) remembered {
 	t.Helper()
 	var r remembered
@@ -112,15 +112,15 @@ func (w *world) admin(t *testing.T) (*find.Finder, *object.AuthorizationManager)
 	return find.NewFinder(client), object.NewAuthorizationManager(client)
 }
 
-// vmUUID gives a VM of the first vCenter another BIOS UUID.
+// vmUUID changes the BIOS UUID of a VM of the first vCenter.
 func vmUUID(u string) func(*object.VirtualMachine, context.Context) (*object.Task, error) {
 	return func(vm *object.VirtualMachine, ctx context.Context) (*object.Task, error) {
 		return vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{Uuid: u})
 	}
 }
 
-// What a node was initialized from survives the process: its vCenter that is not configured any more, its VM that is
-// hidden and its VM of another UUID do not have it deleted by the next one. Its VM that is gone does.
+// The annotation survives the process: the next one does not delete the node if its vCenter is no longer configured, its VM is hidden,
+// or its VM has another UUID. It does if the VM is gone.
 func TestRememberedByTheNext(t *testing.T) {
 	const noAccess = -5
 	hide := func(paths ...string) func(*testing.T, *world) {
@@ -147,7 +147,7 @@ func TestRememberedByTheNext(t *testing.T) {
 		name   string
 		strike func(*testing.T, *world)
 		edit   func(*config.Config)
-		reason string // of the event; none when the node is gone
+		reason string // of the event; empty if the node is gone
 	}{
 		{"vcenter not configured", nil, without, ReasonVCenterNotConfigured},
 		{"vm hidden", hide("/west/vm/w1"), nil, ReasonDeletionHeldBack},
@@ -185,19 +185,19 @@ func TestRememberedByTheNext(t *testing.T) {
 				if exists || err != nil {
 					t.Fatalf("exists %v, %v", exists, err)
 				}
-				next.toldOf(t, "w1", ReasonVMGone, "(eu, us)", "any more")
+				next.toldOf(t, "w1", ReasonVMGone, "(eu, us)", "no longer has")
 				return
 			}
 			if !exists && err == nil {
 				t.Fatal("gone")
 			}
 			next.toldOf(t, "w1", tc.reason)
-			// Callers of the old interface, who know a providerID alone, get the same.
+			// The old interface, with a providerID alone, returns the same.
 			next.informed(t)
 			if exists, err := (legacy{next.Provider}).InstanceExistsByProviderID(t.Context(), "vsphere://"+w1UUID); !exists && err == nil {
 				t.Error("gone, by providerID")
 			}
-			// Without the annotation nothing is remembered: the way to let such a node go.
+			// Without the annotation nothing is held back: this is how to release such a node.
 			n := w.node(t, "w1")
 			delete(n.Annotations, VMAnnotation)
 			if exists, err := next.InstanceExists(t.Context(), n); tc.edit != nil && (exists || err != nil) {
@@ -207,7 +207,7 @@ func TestRememberedByTheNext(t *testing.T) {
 	}
 }
 
-// The annotation is written once, in a patch of nothing else, to nodes of every origin; it heals, and it follows the VM.
+// The annotation is written once, in a patch without other changes, to any node; it is repaired, and it follows the VM.
 func TestAnnotationIsWritten(t *testing.T) {
 	w := start(t, nil)
 	w.create(t, uninitialized(namedNode("w1", "")), namedNode("old", "vsphere://"+eu1UUID), namedNode("kind", "kind://docker/kind/x"), namedNode("gone", "vsphere://"+unknown))
@@ -235,7 +235,7 @@ func TestAnnotationIsWritten(t *testing.T) {
 	if n := w.node(t, "w1"); n.Annotations["other"] != "stays" {
 		t.Errorf("annotations %v", n.Annotations)
 	}
-	// Registered again: the same UUID under another reference.
+	// Registered again: the same UUID with another reference.
 	again := func(vm *object.VirtualMachine, ctx context.Context) (*object.Task, error) {
 		finder, _ := w.admin(t)
 		dc, err := finder.Datacenter(ctx, "/west")
@@ -292,7 +292,7 @@ func TestAnnotationIsWritten(t *testing.T) {
 	}
 }
 
-// A patch that the API server refuses is tried again; a node of another UID is left alone.
+// A patch that the API server refuses is tried again; a node with another UID is left alone.
 func TestAnnotationIsTriedAgain(t *testing.T) {
 	w := start(t, nil)
 	refusals := 3
@@ -310,8 +310,8 @@ func TestAnnotationIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A Node never has a providerID and no annotation, whenever the process is killed; and one that may not be patched is
-// initialized nevertheless.
+// A Node never has a providerID without an annotation, whenever the process is killed; a Node that may not be patched is initialized
+// nevertheless.
 func TestAnnotationComesFirst(t *testing.T) {
 	for _, forbidden := range []bool{false, true} {
 		w := start(t, nil)
@@ -341,7 +341,7 @@ func TestAnnotationComesFirst(t *testing.T) {
 	}
 }
 
-// Upstream's provider writes nothing of it.
+// With upstream's parity nothing is written.
 func TestAnnotationIsNotUpstreams(t *testing.T) {
 	w := startWith(t, setup{options: func(o *Options) { o.Parity = ParityUpstream }})
 	eventually(t, "every vcenter is in sync", w.synced)

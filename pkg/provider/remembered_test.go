@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// remembering is a node with an annotation.
+// remembering returns a node with an annotation.
 func remembering(n *corev1.Node, text string) *corev1.Node {
 	n.Annotations = map[string]string{VMAnnotation: text}
 	return n
@@ -21,7 +21,7 @@ func remembering(n *corev1.Node, text string) *corev1.Node {
 
 const whole = `{"uuid":"` + uNobody + `","vcenter":"instance-a","vm":"vm-42","server":"vc.example.org"}`
 
-// Whatever stands in the annotation, it counts only when it is whole and of this node.
+// The annotation counts only if it is complete and belongs to this node.
 func TestRememberedBy(t *testing.T) {
 	for _, tc := range []struct {
 		name, text, problem string
@@ -59,7 +59,7 @@ func TestRememberedBy(t *testing.T) {
 	}
 }
 
-// Nothing in the annotation makes a question fail or has a node deleted that would not be deleted without it.
+// No content of the annotation causes an error, or a deletion that would not happen without it.
 func FuzzRemembered(f *testing.F) {
 	f.Add(whole)
 	f.Add(`{"uuid":"` + uNobody + `","vcenter":"","vm":"vm-42"}`)
@@ -82,7 +82,7 @@ func FuzzRemembered(f *testing.F) {
 	})
 }
 
-// What becomes of a node that no search finds, by what its vCenter says of the reference that it remembers.
+// The result for a node that no search finds, by the vCenter's answer about the recorded reference.
 func TestExistsRemembered(t *testing.T) {
 	gone := func(text string) *corev1.Node { return remembering(node("n9", "vsphere://"+uNobody, uNobody), text) }
 	hidden := errors.New("read vm-42: NoPermission")
@@ -128,7 +128,7 @@ func TestExistsRemembered(t *testing.T) {
 	}
 }
 
-// The events say what the node waits for and how it can be let go.
+// The events explain what keeps the node and how to release it.
 func TestRememberedMessages(t *testing.T) {
 	for _, tc := range []struct {
 		removed error
@@ -149,7 +149,7 @@ func TestRememberedMessages(t *testing.T) {
 	}
 }
 
-// What is written, and when.
+// The content and the time of writing.
 func TestDue(t *testing.T) {
 	vm := vmOf(t, "one", u1, "n1", "192.0.2.1")
 	at := func(r remembered) string {

@@ -23,31 +23,31 @@ import (
 )
 
 const (
-	// The pauses before a patch is tried again that the API server has refused.
+	// The pauses before a refused patch is tried again.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 5 * time.Minute
-	// How long the informer is given to show a patch, and how often it is looked at.
+	// How long the informer has to show a patch, and the polling interval.
 	listed     = time.Second
 	listedPoll = 2 * time.Millisecond
 	shown      = time.Minute
 )
 
-// annotations are the Nodes whose annotation may have to be written.
+// annotations writes the VM annotations of Nodes.
 type annotations struct {
 	queue  atomic.Pointer[workqueue.TypedRateLimitingInterface[string]] // nil before the provider has started
 	client kubernetes.Interface                                         // set before queue
-	// written is the last [writing] to the Node of a name that the informer has not shown yet.
+	// written holds by Node name the last [writing] that the informer has not shown yet.
 	written sync.Map
 }
 
-// writing is one patch. It counts for as long as an informer may take to show it.
+// writing is one patch. It counts until shown has passed.
 type writing struct {
 	uid  types.UID
 	text string
 	at   time.Time
 }
 
-// pending reports whether the Node has been given the text, and the informer has yet to show it.
+// pending reports whether the Node has been patched with the text and the informer has not shown it yet.
 func (a *annotations) pending(node *corev1.Node, text string) bool {
 	w, ok := a.written.Load(node.Name)
 	if !ok {
@@ -57,12 +57,12 @@ func (a *annotations) pending(node *corev1.Node, text string) bool {
 	return ok && last.uid == node.UID && last.text == text && time.Since(last.at) < shown
 }
 
-// changed forgets what was written to a Node: its annotation has changed since, or it has been deleted.
+// changed forgets what was written to a Node, since its annotation has changed or it has been deleted.
 func (a *annotations) changed(node *corev1.Node) { a.written.Delete(node.Name) }
 
-// rememberFirst writes the annotation of a Node that is about to be initialized as m says, before it has a providerID:
-// a process that is killed in between leaves no Node that is bound and remembers nothing. An account that may not patch
-// Nodes initializes them all the same.
+// rememberFirst writes the annotation of a Node that is about to be initialized with m, before it has a providerID. So a
+// process that is killed in between leaves no bound Node without an annotation. If the account may not patch Nodes,
+// rememberFirst logs that and returns nil.
 func (p *Provider) rememberFirst(ctx context.Context, node *corev1.Node, m *cloudprovider.InstanceMetadata) error {
 	if p.annotations.queue.Load() == nil || node.Name == "" || initialized(node) {
 		return nil
@@ -74,17 +74,17 @@ func (p *Provider) rememberFirst(ctx context.Context, node *corev1.Node, m *clou
 	switch err := p.patchAnnotation(ctx, node, text, vm); {
 	case err == nil:
 		p.nodes.awaitAnnotation(ctx, node.Name, text)
-	case apierrors.IsNotFound(err): // nothing is initialized
+	case apierrors.IsNotFound(err): // no Node to initialize
 	case apierrors.IsForbidden(err):
-		p.log.Warn("node annotation", "node", node.Name, "err", err)
+		p.log.Warn("cannot write node annotation", "node", node.Name, "err", err)
 	default:
 		return fmt.Errorf("node %q: annotation %s: %w", node.Name, VMAnnotation, err)
 	}
 	return nil
 }
 
-// awaitAnnotation waits until the informer shows the annotation, for at most listed. The stock controller updates the Node
-// that its lister has: one of before the patch would be a conflict, and a pause before the next attempt.
+// awaitAnnotation waits until the informer shows the annotation, at most for listed. The stock controller updates the Node
+// from its lister: an older one would cause a conflict, and a pause before the next attempt.
 func (k *nodes) awaitAnnotation(ctx context.Context, name, text string) {
 	if k.lister.Load() == nil {
 		return
@@ -95,8 +95,8 @@ func (k *nodes) awaitAnnotation(ctx context.Context, name, text string) {
 	})
 }
 
-// remember has the annotation of a Node with a providerID written when it is not what it must be. It looks at the index,
-// makes no call to a vCenter, and does not wait. Without informers it does nothing.
+// remember queues the Node if it has a providerID and its annotation is out of date. It reads the index, makes no call to a
+// vCenter and does not block. Without informers it does nothing.
 func (p *Provider) remember(node *corev1.Node) {
 	queue := p.annotations.queue.Load()
 	if queue == nil || node.Name == "" || node.Spec.ProviderID == "" {
@@ -107,7 +107,7 @@ func (p *Provider) remember(node *corev1.Node) {
 	}
 }
 
-// annotate writes the annotations of Nodes until ctx ends, one after the other.
+// annotate writes the annotations of queued Nodes until ctx ends, one at a time.
 func (p *Provider) annotate(ctx context.Context, client kubernetes.Interface) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry))
 	p.annotations.client = client
@@ -124,7 +124,7 @@ func (p *Provider) annotate(ctx context.Context, client kubernetes.Interface) {
 			case err == nil:
 				queue.Forget(name)
 			case ctx.Err() == nil:
-				p.log.Warn("node annotation", "node", name, "err", err)
+				p.log.Warn("cannot write node annotation", "node", name, "err", err)
 				queue.AddRateLimited(name)
 			}
 			queue.Done(name)
@@ -132,7 +132,7 @@ func (p *Provider) annotate(ctx context.Context, client kubernetes.Interface) {
 	})
 }
 
-// writeAnnotation makes the annotation of the Node of that name what it must be.
+// writeAnnotation brings the annotation of the Node with this name up to date.
 func (p *Provider) writeAnnotation(ctx context.Context, name string) error {
 	node := p.nodes.known(name)
 	if node == nil || node.Spec.ProviderID == "" {
@@ -155,7 +155,7 @@ func (p *Provider) writeAnnotation(ctx context.Context, name string) error {
 	return err
 }
 
-// patchAnnotation writes the annotation in one patch, which applies to the Node of this UID alone and changes nothing else.
+// patchAnnotation writes the annotation in one patch, which applies only to the Node with this UID.
 func (p *Provider) patchAnnotation(ctx context.Context, node *corev1.Node, text string, vm *inventory.VM) error {
 	metadata := map[string]any{"annotations": map[string]string{VMAnnotation: text}}
 	if node.UID != "" {
@@ -165,11 +165,11 @@ func (p *Provider) patchAnnotation(ctx context.Context, node *corev1.Node, text 
 	if err != nil {
 		return err
 	}
-	// A conflict says that another Node has the name by now.
+	// A conflict means that another Node has the name now.
 	if _, err := p.annotations.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return err
 	}
 	p.annotations.written.Store(node.Name, writing{node.UID, text, time.Now()})
-	p.log.Info("node remembers its vm", "node", node.Name, "vm", vm.String())
+	p.log.Info("node annotated with its vm", "node", node.Name, "vm", vm.String())
 	return nil
 }

@@ -24,15 +24,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
-// Run is the cloud controller manager with this provider: it takes the command line of any cloud controller manager
-// (args without the program's name) and returns when ctx has ended and every session is logged out, or with the error
-// that kept it from starting. It logs to stderr through klog; --help and --version are answered on stdout. At most one
-// Run in a process: the controllers keep process-wide registries. When it loses the lead that it had, the process ends,
-// as that of every cloud controller manager does.
+// Run is the cloud controller manager with this provider. It takes the command line of any cloud controller manager (args
+// without the program's name). It returns when ctx has ended and every session is logged out, or with the error that
+// prevented the start. It logs to stderr through klog, and prints --help and --version to stdout. A process can call Run
+// once at a time, because the controllers keep process-wide registries. When Run loses the leader election, the process
+// exits, as every cloud controller manager does.
 //
-// Its own flags, beyond the standard ones, are in the first section of --help. In its environment it looks for
-// upstream's VSPHERE_… variables (see package config) and for POD_NAME, POD_NAMESPACE and POD_UID: the Pod that events
-// about the configuration are about.
+// Its own flags are in the first section of --help. From the environment it reads upstream's VSPHERE_… variables (see
+// package config), and POD_NAME, POD_NAMESPACE and POD_UID: the Pod that events about the configuration refer to.
 func Run(ctx context.Context, args []string) error {
 	cmd, err := parse(args)
 	switch {
@@ -58,7 +57,7 @@ func Run(ctx context.Context, args []string) error {
 		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
 	switch {
 	case clientcmd.IsEmptyConfig(err):
-		return errors.New("ccm: no API server: this is no pod, and --kubeconfig is missing")
+		return errors.New("ccm: no API server: not in a pod, and --kubeconfig is missing")
 	case err != nil:
 		return fmt.Errorf("ccm: %w", err)
 	}
@@ -77,7 +76,7 @@ func Run(ctx context.Context, args []string) error {
 	complete := c.Complete()
 	initializers := controllers.Initializers(complete, cloud, nudges, controllers.Options{RelabelZones: cmd.relabelZones, Logger: log})
 	err = app.Run(complete, cloud, initializers, map[string]app.WebhookHandler{}, ctx.Done())
-	// With leader election the context that Initialize was given outlives ctx.
+	// With leader election, the context given to Initialize outlives ctx.
 	cloud.Close()
 	cloud.Wait()
 	if err != nil {
@@ -86,7 +85,7 @@ func Run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// serveHealth serves the probes and the metrics at their address, if there is one, until stop is called.
+// serveHealth serves the probes and the metrics, if they have an address, until stop is called.
 func (c *command) serveHealth(ctx context.Context, cloud *Provider, log *slog.Logger) (stop func(), err error) {
 	if c.healthAddress == "" {
 		return func() {}, nil
@@ -97,7 +96,7 @@ func (c *command) serveHealth(ctx context.Context, cloud *Provider, log *slog.Lo
 	if err != nil {
 		return nil, fmt.Errorf("ccm: --health-address: %w", err)
 	}
-	// Probes are answered to the end of the last session.
+	// The probes are served until the last session has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
@@ -112,8 +111,7 @@ func (c *command) serveHealth(ctx context.Context, cloud *Provider, log *slog.Lo
 	}, nil
 }
 
-// cloudConfig reads the configuration from the file, or without one from the environment, and notes what of either the
-// provider has to know.
+// cloudConfig reads the configuration from the file, else from the environment, and sets the provider's options for it.
 func (c *command) cloudConfig(environ []string) (*config.Config, error) {
 	o := &c.provider
 	o.Pod = podOf(environ)
@@ -130,7 +128,6 @@ func (c *command) cloudConfig(environ []string) (*config.Config, error) {
 	return nil, errors.New("ccm: no vCenter: --cloud-config is missing, and neither VSPHERE_VCENTER nor VSPHERE_VCENTER_<id> is set")
 }
 
-// podOf returns the Pod that the environment names.
 func podOf(environ []string) Pod {
 	var p Pod
 	for _, v := range environ {

@@ -21,8 +21,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// processArgs, in the environment, has the test binary be a cloud controller manager: there is one in a process, and it
-// ends the process when it loses the lead.
+// processArgs, in the environment, makes the test binary a cloud controller manager: a process can have one, and it exits when it
+// loses the lead.
 const processArgs = "PROVIDER_TEST_RUN"
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fewObjects is an API server that holds Leases and no other object.
+// fewObjects is an API server with Leases and no other object.
 func fewObjects(t *testing.T) *httptest.Server {
 	var mu sync.Mutex
 	leases := map[string][]byte{}
@@ -87,8 +87,8 @@ func listKind(resource string) string {
 	return "NodeList"
 }
 
-// SIGTERM ends the process in order, with or without leader election: every session is logged out, and the exit code is
-// 0. Until then the probes and the metrics are served.
+// SIGTERM ends the process gracefully, with or without leader election: every session is logged out, and the exit code is 0. Until
+// then the probes and the metrics are served.
 func TestProcess(t *testing.T) {
 	for _, elect := range []bool{false, true} {
 		t.Run(fmt.Sprintf("leader-elect=%v", elect), func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// Without a file the environment says it all, with the names of upstream.
+// Without a file the environment is the configuration, with upstream's names.
 func TestCloudConfigFromEnvironment(t *testing.T) {
 	cmd, err := parse(nil)
 	if err != nil {

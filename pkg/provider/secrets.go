@@ -19,12 +19,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// secretWait is how long a login waits for the first reading of its Secret.
+// secretWait is how long a login waits until its Secret has been read for the first time.
 const secretWait = 5 * time.Second
 
 var errNotRead = errors.New("not read yet")
 
-// secrets follows the Secrets that hold credentials.
+// secrets watches the Secrets with credentials.
 type secrets struct {
 	log     *slog.Logger
 	changed func(config.SecretRef)
@@ -37,16 +37,16 @@ type secrets struct {
 // heldSecret is the last state of one Secret.
 type heldSecret struct {
 	data map[string][]byte  // nil when it does not exist
-	read chan struct{}      // closed when it has been read for the first time
-	err  error              // why it cannot be read at the moment
-	stop context.CancelFunc // nil until it is followed
+	read chan struct{}      // closed after the first read
+	err  error              // why it cannot be read now
+	stop context.CancelFunc // nil until it is watched
 }
 
 func newSecrets(log *slog.Logger, changed func(config.SecretRef)) *secrets {
 	return &secrets{log: log, changed: changed, held: map[config.SecretRef]*heldSecret{}}
 }
 
-// want has a Secret followed from now on, or from follow on.
+// want adds a Secret to watch. The watch starts now, or with follow.
 func (s *secrets) want(ref config.SecretRef) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *secrets) want(ref config.SecretRef) {
 	}
 }
 
-// follow begins to watch the wanted Secrets, until ctx ends; running counts what it starts.
+// follow starts watching the wanted Secrets until ctx ends; running counts its goroutines.
 func (s *secrets) follow(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *secrets) follow(ctx context.Context, client kubernetes.Interface, runni
 	}
 }
 
-// keep ends the watches of all but these.
+// keep stops watching all Secrets but these.
 func (s *secrets) keep(refs map[config.SecretRef]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,10 +89,10 @@ func (s *secrets) keep(refs map[config.SecretRef]bool) {
 	}
 }
 
-// set takes over what the watch says of a Secret.
+// set stores the Secret that the watch delivers.
 func (s *secrets) set(ref config.SecretRef, h *heldSecret, o any, deleted bool) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err != nil || key != ref.Namespace+"/"+ref.Name {
-		return // the field selector asked for no other, but that is for the server to honor
+		return // another Secret: not every server implements the field selector
 	}
 	secret, ok := o.(*corev1.Secret)
 	deleted = deleted || !ok
@@ -108,7 +108,7 @@ func (s *secrets) set(ref config.SecretRef, h *heldSecret, o any, deleted bool) 
 	s.changed(ref)
 }
 
-// failed notes why a Secret cannot be read, and tells it where there is no older reading.
+// failed stores why a Secret cannot be read. It calls changed if there is no older content.
 func (s *secrets) failed(ref config.SecretRef, h *heldSecret, err error) {
 	s.mu.Lock()
 	first := h.err == nil && h.data == nil
@@ -119,7 +119,7 @@ func (s *secrets) failed(ref config.SecretRef, h *heldSecret, err error) {
 	}
 }
 
-// listed notes that the Secret has been read for the first time, and tells it when there is none.
+// listed records that the Secret has been read for the first time. It calls changed if the Secret does not exist.
 func (s *secrets) listed(ref config.SecretRef, h *heldSecret) {
 	s.mu.Lock()
 	exists := h.data != nil
@@ -131,8 +131,7 @@ func (s *secrets) listed(ref config.SecretRef, h *heldSecret) {
 	}
 }
 
-// credentials returns what the Secret holds for a server. At the very start it waits a little for the Secret to be
-// read.
+// credentials returns the Secret's credentials for a server. It waits up to secretWait for the first read.
 func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, server string) (vcenter.Credentials, error) {
 	s.mu.Lock()
 	h := s.held[ref]
@@ -150,7 +149,7 @@ func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, server 
 	return s.now(ref, server)
 }
 
-// now returns what the Secret holds for a server as far as it has been read.
+// now returns the Secret's credentials for a server as last read.
 func (s *secrets) now(ref config.SecretRef, server string) (vcenter.Credentials, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +179,7 @@ func (h *heldSecret) credentials(server string) (vcenter.Credentials, error) {
 	return plain(config.ParseSecret("secret", h.data).For(server))
 }
 
-// directories follows the directories that hold credentials.
+// directories watches the directories with credentials.
 type directories struct {
 	log     *slog.Logger
 	period  time.Duration
@@ -193,14 +192,14 @@ type directories struct {
 
 type heldDirectory struct {
 	*config.Directory
-	stop context.CancelFunc // nil until it is followed
+	stop context.CancelFunc // nil until it is watched
 }
 
 func newDirectories(log *slog.Logger, period time.Duration, changed func(string)) *directories {
 	return &directories{log: log, period: period, changed: changed, held: map[string]*heldDirectory{}}
 }
 
-// want has a directory followed from now on, or from follow on.
+// want adds a directory to watch. The watch starts now, or with follow.
 func (d *directories) want(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -217,7 +216,7 @@ func (d *directories) want(path string) {
 	}
 }
 
-// follow begins; running counts what it starts.
+// follow starts watching; running counts its goroutines.
 func (d *directories) follow(ctx context.Context, running *sync.WaitGroup) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -231,7 +230,7 @@ func (d *directories) follow(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// keep ends all but these.
+// keep stops watching all directories but these.
 func (d *directories) keep(paths map[string]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -246,7 +245,6 @@ func (d *directories) keep(paths map[string]bool) {
 	}
 }
 
-// credentials returns what the directory holds for a server.
 func (d *directories) credentials(path, server string) (config.Credentials, error) {
 	d.mu.Lock()
 	h := d.held[path]
@@ -257,7 +255,7 @@ func (d *directories) credentials(path, server string) (config.Credentials, erro
 	return h.Credentials(server)
 }
 
-// origin is where a vCenter's credentials come from: a Secret, a directory, or the configuration itself.
+// origin is the source of a vCenter's credentials: a Secret, a directory, or the configuration itself.
 type origin struct {
 	secret         config.SecretRef
 	directory      string
@@ -274,7 +272,7 @@ func originOf(vc config.VCenter) origin {
 	return origin{user: vc.User, password: vc.Password}
 }
 
-// credentials returns what to log in with at this moment.
+// credentials returns the credentials to log in with now.
 func (p *Provider) credentials(ctx context.Context, vc config.VCenter) (vcenter.Credentials, error) {
 	o := originOf(vc)
 	switch {
@@ -286,7 +284,7 @@ func (p *Provider) credentials(ctx context.Context, vc config.VCenter) (vcenter.
 	return vcenter.Credentials{User: o.user, Password: o.password}, nil
 }
 
-// want has the place of a vCenter's credentials followed.
+// want starts watching the source of a vCenter's credentials.
 func (p *Provider) want(vc config.VCenter) {
 	switch o := originOf(vc); {
 	case o.directory != "":
@@ -296,7 +294,7 @@ func (p *Provider) want(vc config.VCenter) {
 	}
 }
 
-// keep ends the following of places that no generation has credentials in any more.
+// keep stops watching sources that none of the generations uses.
 func (p *Provider) keep(generations ...*generation) {
 	secrets, dirs := map[config.SecretRef]bool{}, map[string]bool{}
 	for _, g := range generations {
@@ -309,7 +307,7 @@ func (p *Provider) keep(generations ...*generation) {
 	p.dirs.keep(dirs)
 }
 
-// originChanged wakes the connections whose credentials are there, also those that are not in force yet.
+// originChanged notifies the connections that use the credentials, in force or proposed.
 func (p *Provider) originChanged(o origin) {
 	inForce, seen := p.now(), map[*connection]bool{}
 	for _, g := range []*generation{inForce, p.next.Load()} {
@@ -323,7 +321,7 @@ func (p *Provider) originChanged(o origin) {
 			}
 			seen[c] = true
 			c.CredentialsChanged()
-			// A client that is connected keeps its session, and has nothing to say about credentials that are not there.
+			// A connected client keeps its session and does not report missing credentials.
 			if g == inForce {
 				p.events.credentials(vc, c.State().Connected, p.lacking(vc))
 			}
@@ -331,7 +329,7 @@ func (p *Provider) originChanged(o origin) {
 	}
 }
 
-// lacking says why there are no credentials at this moment, without waiting for any.
+// lacking returns why there are no credentials now. It does not wait.
 func (p *Provider) lacking(vc config.VCenter) error {
 	var err error
 	switch o := originOf(vc); {
@@ -343,7 +341,6 @@ func (p *Provider) lacking(vc config.VCenter) error {
 	return err
 }
 
-// plain are credentials for a login, or for a session manager that has one to share.
 func plain(c config.Credentials, err error) (vcenter.Credentials, error) {
 	if err != nil {
 		return vcenter.Credentials{}, err
@@ -351,8 +348,8 @@ func plain(c config.Credentials, err error) (vcenter.Credentials, error) {
 	return vcenter.Credentials(c), nil
 }
 
-// watch follows one Secret until ctx ends, by a watch of that one name: a Role that grants list and watch on it is
-// all that is needed.
+// watch follows one Secret until ctx ends. It watches that name alone, so a Role that grants list and watch on it is
+// enough.
 func (s *secrets) watch(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup, ref config.SecretRef, h *heldSecret) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithNamespace(ref.Namespace),
@@ -360,7 +357,7 @@ func (s *secrets) watch(ctx context.Context, client kubernetes.Interface, runnin
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
 		}))
 	informer := factory.Core().V1().Secrets().Informer()
-	// Neither call can fail before the informer has been started.
+	// Neither call can fail before the informer has started.
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		s.failed(ref, h, err)
 		cache.DefaultWatchErrorHandler(ctx, r, err)

@@ -19,10 +19,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// rotated is how credentials are put where the provider finds them.
+// rotated is a place for credentials.
 type rotation struct {
 	name    string
-	prepare func(*live) func(conf) // what the configuration says of them
+	prepare func(*live) func(conf) // the configuration for it
 	put     func(w *live, v *sim.VCenter, password string)
 }
 
@@ -54,7 +54,7 @@ func rotations(t *testing.T) []rotation {
 	}
 }
 
-// inline has the credentials in the configuration itself; those of one vCenter with another password.
+// inline has the credentials in the configuration; one vCenter gets another password.
 func (w *live) inline(name, password string) func(conf) {
 	return func(c conf) {
 		delete(c.section("global"), "secretName")
@@ -82,7 +82,6 @@ func (w *live) changeSecret(change func(*corev1.Secret)) {
 	}
 }
 
-// lines is a log.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -94,7 +93,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// with returns the first line that holds the text, empty when none does.
+// with returns the first line that contains the text, or "".
 func (l *lines) with(text string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,8 +105,8 @@ func (l *lines) with(text string) string {
 	return ""
 }
 
-// Credentials that are rotated are in use in time, wherever they are. With wrong ones the old session stays in use,
-// nobody is called gone, and the reason is told; right ones mend it. No password is in the log or in an event.
+// Rotated credentials are soon used, from any source. With wrong ones the old session stays in use, no node is reported gone, and an
+// event gives the reason; correct ones fix it. No log line or event contains a password.
 func TestRotation(t *testing.T) {
 	for _, r := range rotations(t) {
 		t.Run(r.name, func(t *testing.T) {
@@ -140,7 +139,7 @@ func TestRotation(t *testing.T) {
 				}
 				return nil
 			})
-			w.told(ReasonLoginFailed, "vCenter us (", "the session made with the credentials before stays in use")
+			w.told(ReasonLoginFailed, "vCenter us (", "the session made with the previous credentials stays in use")
 			if exists, err := w.InstanceExists(t.Context(), n); !exists || err != nil {
 				t.Errorf("exists %v, %v", exists, err)
 			}
@@ -159,13 +158,13 @@ func TestRotation(t *testing.T) {
 				}
 				return state().Err
 			})
-			w.told(ReasonCredentialsRotated, "vCenter us (", "logged in with new credentials, which are in use now")
+			w.told(ReasonCredentialsRotated, "vCenter us (", "logged in with new credentials")
 			t.Logf("in use after %s", time.Since(began).Round(time.Millisecond))
 			w.served(n)
 			if w.one("eu") != eu {
 				t.Error("another session at the vCenter whose credentials did not change")
 			}
-			w.end() // all that there is to say is said
+			w.end() // so that all events are written
 			for _, e := range w.allEvents() {
 				_, _ = log.Write([]byte(e.Reason + ": " + e.Message + "\n"))
 			}
@@ -178,7 +177,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A Secret that is deleted ends nothing: the session stays in use, and an event says that there are no credentials.
+// Deleting a Secret ends nothing: the session stays in use, and an event reports missing credentials.
 func TestSecretDeleted(t *testing.T) {
 	w := follow(t, nil, nil)
 	first := w.one("us")
@@ -207,7 +206,7 @@ func TestSecretDeleted(t *testing.T) {
 	}
 }
 
-// Another Secret is followed from the change on, and the one that nobody names any more is not.
+// After a change, the new Secret is watched, and the old one no longer is.
 func TestSecretMoved(t *testing.T) {
 	w := follow(t, nil, func(o *Options) { o.Pod = Pod{} })
 	s, err := w.k8s.CoreV1().Secrets("kube-system").Get(t.Context(), "creds", metav1.GetOptions{})
@@ -237,7 +236,7 @@ func TestSecretMoved(t *testing.T) {
 	}
 }
 
-// Credentials that are moved to where there are none end nothing, and are told.
+// Credentials that are moved to a missing Secret end nothing, and an event reports it.
 func TestCredentialsMovedNowhere(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit func(conf)

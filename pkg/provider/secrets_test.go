@@ -27,8 +27,7 @@ func secretNamed(name string, pairs ...string) *corev1.Secret {
 	return s
 }
 
-// A Secret is followed from absent over incomplete to complete, changed and deleted; every change is told, and no other
-// Secret is looked at.
+// A Secret is missing, incomplete, complete, changed and deleted; every change is reported, and no other Secret is read.
 func TestSecrets(t *testing.T) {
 	ref := config.SecretRef{Namespace: "ns", Name: "creds"}
 	changes := make(chan config.SecretRef, 16)
@@ -77,7 +76,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// A Secret that may not be read is told with the reason, once; what was read before stays.
+// An unreadable Secret is reported with the reason, once; the last content stays in use.
 func TestSecretForbidden(t *testing.T) {
 	ref := config.SecretRef{Namespace: "ns", Name: "creds"}
 	changes := make(chan config.SecretRef, 16)

@@ -60,7 +60,7 @@ spec:
           vms: [{name: eu1, uuid: ` + eu1UUID + `}]
 `
 
-// world is simulated vCenters, a fake API server with the credentials, and a provider between them.
+// world is simulated vCenters, a fake API server with the credentials, and a provider that uses them.
 type world struct {
 	*Provider
 	sim  *sim.Lab
@@ -68,18 +68,18 @@ type world struct {
 	stop func()
 }
 
-// setup is what a world may have of its own.
+// setup configures a world.
 type setup struct {
-	topology string               // in place of zones, with as many vCenters
+	topology string               // instead of zones, with as many vCenters
 	secret   func(*corev1.Secret) // changes the Secret before the provider reads it
 	options  func(*Options)
-	conf     string            // more of vsphere.conf
-	tenants  map[string]string // more of a vCenter's part of it
+	conf     string            // added to vsphere.conf
+	tenants  map[string]string // added to a vCenter's section
 	env      []string          // the environment
-	gates    func(*world)      // is called before the provider starts
+	gates    func(*world)      // called before the provider starts
 }
 
-// start runs all three for the time of the test; edit may change the Secret before the provider reads it.
+// start runs all three until the test ends; edit may change the Secret before the provider reads it.
 func start(t *testing.T, edit func(*corev1.Secret)) *world {
 	t.Helper()
 	return startWith(t, setup{secret: edit})
@@ -91,7 +91,7 @@ func startWith(t *testing.T, s setup) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two addresses, since credentials are found by host.
+	// Two addresses, because credentials are found by host.
 	w := &world{sim: sim.StartWith(t, sim.Options{Topology: top, Addresses: []string{"127.0.0.1:0", "127.0.0.2:0"}})}
 	secret := w.secret()
 	if s.secret != nil {
@@ -122,7 +122,7 @@ func startWith(t *testing.T, s setup) *world {
 	return w
 }
 
-// synced is nil when every inventory is, and else says of which vCenter it is not.
+// synced returns nil if every inventory is in sync, and otherwise an error with the vCenter.
 func (w *world) synced() error {
 	for _, s := range w.health() {
 		if !s.Synced {
@@ -188,7 +188,7 @@ func (w *world) do(t *testing.T, path string, steps ...func(*object.VirtualMachi
 	}
 }
 
-// events returns the events of a reason so far, of any when it is empty.
+// events returns the events with a reason so far, all if it is empty.
 func (w *world) events(t *testing.T, reason string) []corev1.Event {
 	t.Helper()
 	list, err := w.k8s.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
@@ -204,7 +204,7 @@ func (w *world) events(t *testing.T, reason string) []corev1.Event {
 	return found
 }
 
-// patience is for machines that have much else to do.
+// patience is long enough for busy machines.
 const patience = 30 * time.Second
 
 func eventually(t *testing.T, what string, cond func() error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// A vCenter whose first attempt fails is not waited for at the start, and the nodes of the others are served by then, tags
-// and all; one that does not answer at all is waited for as long as StartWait says.
+// The start does not wait for a vCenter whose first attempt fails; then the nodes of the others work, with tags. It waits for a
+// vCenter that does not answer at all up to StartWait.
 func TestStartWaitsForNoDeadVCenter(t *testing.T) {
 	for _, tc := range []struct {
 		name      string

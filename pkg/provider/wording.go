@@ -12,20 +12,20 @@ import (
 )
 
 var (
-	// httpCall is what Go's HTTP client puts before the reason of a call that failed. The vCenter has been named.
+	// httpCall is what Go's HTTP client puts before the reason of a failed call. Messages name the vCenter already.
 	httpCall = regexp.MustCompile(`\b(?:Get|Post|Delete|Put|Patch) "https?://[^"]*": `)
-	// ownPort is that of our end of a connection, another one each time.
+	// ownPort is the port of our end of a connection, which differs each time.
 	ownPort = regexp.MustCompile(`:\d+->`)
-	// plainer drops what libraries add to a reason, a fault's full stop too.
+	// plainer drops what libraries add to a reason, and the period at the end of a vSphere fault.
 	plainer = strings.NewReplacer(
 		" (Client.Timeout exceeded while awaiting headers)", "",
-		context.DeadlineExceeded.Error(), "no answer in time",
+		context.DeadlineExceeded.Error(), "no answer before the timeout",
 		"ServerFaultCode: ", "",
 		".; ", "; ",
 	)
 )
 
-// wording is text on one line, without what tells an operator nothing, for an event.
+// wording returns text on one line for an Event, without details that do not help an operator.
 func wording(text string) string {
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " ")
 	text = httpCall.ReplaceAllString(text, "")
@@ -33,7 +33,7 @@ func wording(text string) string {
 	return plainer.Replace(text)
 }
 
-// remedy says what to do about a vCenter that cannot be used, for as far as that is known.
+// remedy returns what to do about a vCenter that cannot be used, or "" if that is not known.
 func remedy(err error) string {
 	var (
 		urlErr *url.Error
@@ -41,24 +41,24 @@ func remedy(err error) string {
 	)
 	switch {
 	case errors.Is(err, vcenter.ErrNoCredentials):
-		return "put user and password where the configuration says that they are"
+		return "put user and password in the Secret, directory or file that the configuration names"
 	case errors.Is(err, vcenter.ErrInvalidLogin):
 		return "correct user and password, or unlock the account"
 	case errors.Is(err, vcenter.ErrCertificate):
 		return "configure the certificate's authority, or its thumbprint"
 	case errors.As(err, &urlErr), errors.As(err, &netErr):
-		return "see that the vcenter is up, and can be reached from here"
+		return "check that the vcenter is up and reachable from here"
 	}
 	return ""
 }
 
-// sentence joins what there is to say.
+// sentence joins the parts that are not empty.
 func sentence(parts ...string) string {
-	var said []string
+	var kept []string
 	for _, p := range parts {
 		if p = strings.TrimSuffix(p, "."); p != "" {
-			said = append(said, p)
+			kept = append(kept, p)
 		}
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(kept, "; ")
 }

@@ -18,7 +18,7 @@ func errPost(why string) error {
 	return &url.Error{Op: "Post", URL: "https://127.0.0.12:8989/sdk", Err: errors.New(why)}
 }
 
-// Messages say what, why and what to do in one line, each once.
+// Messages contain the problem, the reason and what to do on one line, once each.
 func TestMessages(t *testing.T) {
 	refused := fmt.Errorf("check session: %w", errPost("dial tcp 127.0.0.12:8989: connect: connection refused"))
 	out := fmt.Errorf("vcenter %q: %w: %w", "eu", vcenter.ErrNotConnected, refused)
@@ -41,35 +41,35 @@ func TestMessages(t *testing.T) {
 		{
 			"off or gone, while its vcenter is out", false, held(search), ReasonVCenterUnavailable,
 			"providerID vsphere://" + u1 + `: vm not found, but not every vcenter could be asked: vcenter "eu": not connected: check session: ` +
-				"dial tcp 127.0.0.12:8989: connect: connection refused; see that the vcenter is up, and can be reached from here; the node stays as it is meanwhile",
+				"dial tcp 127.0.0.12:8989: connect: connection refused; check that the vcenter is up and reachable from here; the node stays as it is until then",
 		},
 		{
 			"kept by configuration, while its vcenter is out", false, fmt.Errorf("%w: %w", ErrDeletionSkipped, search), ReasonVCenterUnavailable,
 			"SKIP_NODE_DELETION keeps the node: providerID vsphere://" + u1 + `: vm not found, but not every vcenter could be asked: vcenter "eu": not connected: check session: ` +
-				"dial tcp 127.0.0.12:8989: connect: connection refused; see that the vcenter is up, and can be reached from here; the node stays as it is meanwhile",
+				"dial tcp 127.0.0.12:8989: connect: connection refused; check that the vcenter is up and reachable from here; the node stays as it is until then",
 		},
 		{
 			"waits", true, fmt.Errorf("node %q: %w", "n1", errors.Join(out, fmt.Errorf("vcenter %q: %w: %w", "us", vcenter.ErrNotConnected, vcenter.ErrNoCredentials))),
 			ReasonVCenterUnavailable,
 			`vcenter "eu": not connected: check session: dial tcp 127.0.0.12:8989: connect: connection refused; vcenter "us": not connected: no credentials; ` +
-				"put user and password where the configuration says that they are; the node waits for it",
+				"put user and password in the Secret, directory or file that the configuration names; the node waits for it",
 		},
 		{
 			"a question is not answered", false, held(fmt.Errorf("%w%w", confirm, fmt.Errorf("vcenter %q: search: %w", "eu", errPost("context deadline exceeded")))),
 			ReasonDeletionHeldBack,
-			"cannot confirm that vm " + u1 + ` is gone: vcenter "eu": search: no answer in time; ` +
-				"see that the vcenter is up, and can be reached from here; the node stays; delete it if you know that its vm is gone",
+			"cannot confirm that vm " + u1 + ` is gone: vcenter "eu": search: no answer before the timeout; ` +
+				"check that the vcenter is up and reachable from here; the node stays; delete it if you know that its vm is gone",
 		},
 		{
 			"another port of our own each time", false, held(fmt.Errorf("%w%w", confirm, errPost("read tcp 10.0.0.1:40000->10.0.0.2:443: connection reset by peer"))),
 			ReasonDeletionHeldBack,
 			"cannot confirm that vm " + u1 + " is gone: read tcp 10.0.0.1->10.0.0.2:443: connection reset by peer; " +
-				"see that the vcenter is up, and can be reached from here; the node stays; delete it if you know that its vm is gone",
+				"check that the vcenter is up and reachable from here; the node stays; delete it if you know that its vm is gone",
 		},
 		{
 			"the root folder", true, fmt.Errorf("node %q: %w", "n1", missing), ReasonZoneTagMissing,
 			`vm ` + missing.VM.String() + `: no tag of category "k8s-zone" on any of HostSystem "h1", Datacenter "west", the root folder; ` +
-				`found "us" (k8s-region) on the root folder; attach a tag of each category to one of these, or set no labels in the configuration`,
+				`found "us" (k8s-region) on the root folder; attach a tag of each category to one of these objects, or remove the labels from the configuration`,
 		},
 	} {
 		n := served
@@ -85,7 +85,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// A vCenter is named once in what is told of it, at the beginning.
+// An event about a vCenter contains its name once, at the beginning.
 func TestVCenterMessages(t *testing.T) {
 	vc := config.VCenter{Tenant: "eu", Server: "127.0.0.12"}
 	const begin = "vCenter eu (127.0.0.12): "
@@ -97,7 +97,7 @@ func TestVCenterMessages(t *testing.T) {
 		{
 			vcenter.State{Err: fmt.Errorf("check session: %w", errPost("dial tcp 127.0.0.12:8989: connect: connection refused"))},
 			ReasonUnreachable,
-			"check session: dial tcp 127.0.0.12:8989: connect: connection refused; see that the vcenter is up, and can be reached from here",
+			"check session: dial tcp 127.0.0.12:8989: connect: connection refused; check that the vcenter is up and reachable from here",
 		},
 		{
 			vcenter.State{Err: &url.Error{Op: "Post", URL: "https://x/sdk", Err: fmt.Errorf("%w: issued by %q", vcenter.ErrCertificate, "me")}},
@@ -107,7 +107,7 @@ func TestVCenterMessages(t *testing.T) {
 		{
 			vcenter.State{Connected: true, Err: fmt.Errorf("log in: user %q: %w", "ccm", vcenter.ErrInvalidLogin)},
 			ReasonLoginFailed,
-			`log in: user "ccm": login refused: wrong user name or password; the session made with the credentials before stays in use; correct user and password, or unlock the account`,
+			`log in: user "ccm": login refused: wrong user name or password; the session made with the previous credentials stays in use; correct user and password, or unlock the account`,
 		},
 		{vcenter.State{Err: errors.New("ServerFaultCode: The server.\nis tired.")}, ReasonUnreachable, "The server; is tired"},
 	} {
@@ -117,14 +117,14 @@ func TestVCenterMessages(t *testing.T) {
 	}
 }
 
-// The vCenter as it is: what it tells of an outage is told once.
+// A real outage is reported once.
 func TestOutageIsToldInOneSentence(t *testing.T) {
 	w := startWith(t, setup{gates: func(w *world) { w.gate(t, "eu", gate.Down) }})
 	n := node("eu1", "vsphere://"+eu1UUID, eu1UUID)
 	if exists, err := w.InstanceExists(t.Context(), n); exists || err == nil {
 		t.Fatalf("exists %v, %v", exists, err)
 	}
-	w.toldOf(t, "eu1", ReasonVCenterUnavailable, `vcenter "eu": not connected: `, "connection refused; see that", "the node stays")
+	w.toldOf(t, "eu1", ReasonVCenterUnavailable, `vcenter "eu": not connected: `, "connection refused; check that", "the node stays")
 	eventually(t, "an event about the vcenter", func() error {
 		if len(w.events(t, ReasonUnreachable)) == 0 {
 			return errors.New("none")

@@ -10,11 +10,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// ErrTagName says that the name of a region's or zone's tag cannot be the value of a label.
+// ErrTagName reports that the name of a region or zone tag is not a valid label value.
 var ErrTagName = errors.New("cannot be a label")
 
-// zone returns where vm runs, and refuses tag names that cannot be label values: the API server would refuse the node
-// as a whole, without end and without saying which tag it is.
+// zone returns the region and zone of vm. It refuses tag names that are not valid label values: the API server would
+// reject the node as a whole, forever, without naming the tag.
 func (i instances) zone(vm *inventory.VM) (inventory.Zone, error) {
 	z, err := i.inv.Zone(vm)
 	if err != nil || i.choices.anyTagName {

@@ -21,8 +21,8 @@ func applied(t *testing.T) (*Sandbox, *api.Client, string) {
 	s := withVCenters(t, "single")
 	s.opts.VCentersOnly = true
 	s.standOn(s.newGround())
-	s.setPhase(api.Ready)
-	text, err := topology.Marshal(s.topology())
+	s.boot.SetPhase(api.Ready)
+	text, err := topology.Marshal(s.desired.Topology())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +103,27 @@ func TestApplyRefused(t *testing.T) {
 		_, err := lines(t.Context(), c, api.ApplyRequest{Topology: tc.topology})
 		requireCode(t, name, err, tc.code)
 	}
-	s.applying.Lock()
+	begun, release, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	free := s.desired.NamesFree
+	s.desired.NamesFree = func(context.Context, *topology.Topology) error {
+		close(begun)
+		<-release
+		return api.Conflict("released")
+	}
+	go func() {
+		defer close(done)
+		_, err := lines(t.Context(), c, api.ApplyRequest{Topology: text})
+		requireCode(t, "the first", err, "conflict")
+	}()
+	<-begun
 	_, err := lines(t.Context(), c, api.ApplyRequest{Topology: text})
-	s.applying.Unlock()
-	requireCode(t, "while another is applied", err, "conflict")
-	s.setPhase(api.Stopping)
+	if err == nil || !strings.Contains(err.Error(), "is being applied already") {
+		t.Errorf("while another is applied: %v", err)
+	}
+	close(release)
+	<-done
+	s.desired.NamesFree = free
+	s.boot.SetPhase(api.Stopping)
 	_, err = lines(t.Context(), c, api.ApplyRequest{Topology: text})
 	requireCode(t, "while it stops", err, "unavailable")
 	if got := s.world.VMs(); len(got) != 2 {
@@ -115,9 +131,9 @@ func TestApplyRefused(t *testing.T) {
 	}
 }
 
-// A client that leaves ends it between two steps; what was begun stays known.
+// A client that leaves ends the apply between two steps. What is done can be changed back.
 func TestApplyAbandoned(t *testing.T) {
-	s, c, text := applied(t)
+	_, c, text := applied(t)
 	next := strings.ReplaceAll(text, "cpus: 2", "cpus: 4")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -130,10 +146,16 @@ func TestApplyAbandoned(t *testing.T) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	s.applying.Lock() // until it is over
-	defer s.applying.Unlock()
-	if n := len(s.attempted); n > 1 {
-		t.Errorf("%d topologies attempted", n)
+	var back []api.ApplyLine
+	for { // until it is over
+		if back, err = lines(t.Context(), c, api.ApplyRequest{Topology: text, DryRun: true}); err == nil {
+			break
+		}
+		requireCode(t, "while it runs", err, "conflict")
+		time.Sleep(time.Millisecond)
+	}
+	if len(back[0].Changes) == 0 {
+		t.Errorf("nothing to change back: %+v", back)
 	}
 }
 

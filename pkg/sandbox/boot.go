@@ -5,120 +5,87 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
 // step is one line of the boot.
 type step = ground.Step
 
-// steps is the order of things: what every sandbox begins with, and then the ground's.
+// steps lists the boot steps: those of every sandbox, then those of the ground.
 func (s *Sandbox) steps() []step {
 	all := []step{
-		{Name: "event log", Start: s.openEventFile, Stop: s.closeEventFile},
+		{Name: "event log", Start: s.openFiles, Stop: func(ctx context.Context) error { return errors.Join(s.files.Close(ctx), s.secrets.Close()) }},
 		{Name: "control API", Start: s.serveAPI, Stop: s.closeAPI},
 	}
 	stock := ground.Steps{
-		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.stopVCenters},
+		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.source.Stop},
 		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.unwatchInventory},
-		Faults:      step{Name: "faults", Start: s.startFaults, Stop: s.faults.Close},
+		Faults:      step{Name: "faults", Start: func(context.Context) error { return s.startFaults(catalogue.Kinds()) }, Stop: s.faults.Close},
 		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},
 		CloudConfig: step{Name: "cloud config", Start: s.config.Write, Stop: s.config.Stop},
 		CCM:         step{Name: "cloud controller manager", Start: s.ccm.Start, Stop: s.ccm.Stop},
-		Nodes:       step{Name: "nodes", Start: s.startNodes, Stop: s.stopNodes},
-		Initialized: step{Name: "initialization", Start: s.waitInitialized, Patient: true},
+		Nodes:       step{Name: "nodes", Start: s.nodes.Start, Stop: s.nodes.Stop},
+		Initialized: step{Name: "initialization", Start: s.awaitCluster, Patient: true},
 		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, Patient: true},
 	}
 	if s.opts.CCM.None {
 		stock.CCM.Name = "no cloud controller manager"
-		stock.Initialized.Name = "nodes ready" // which is all where nothing initializes them
+		stock.Initialized.Name = "nodes ready" // nothing initializes them
 	}
 	if s.opts.CSI.Enabled {
 		stock.CSI = step{Name: "storage", Start: s.csi.Start, Stop: s.csi.Stop}
-		stock.Volumes = step{Name: "volumes", Start: s.waitCSI, Patient: s.opts.CSI.Foreign != nil}
-		if s.facts.Pods {
-			stock.CSI.Start, stock.Volumes.Start = s.deployCSI, s.waitCSIPods
+		stock.Volumes = step{Name: "volumes", Start: s.csi.Await, Patient: s.opts.CSI.Foreign != nil}
+		if s.csiDeployed() {
+			stock.CSI.Start, stock.Volumes.Start = s.csi.Deploy, s.csi.AwaitPods
 		}
 	}
 	all = append(all, s.ground.Steps(stock)...)
 	return slices.DeleteFunc(all, func(st step) bool { return st.Start == nil })
 }
 
-// boot starts the steps in order. It returns how many were begun, for [Sandbox.shutdown].
-func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error) {
-	ctx, abort := context.WithCancelCause(ctx)
-	defer abort(nil)
-	s.mu.Lock()
-	s.abort = abort
-	s.mu.Unlock()
-	for n, st := range steps {
-		begin := time.Now()
-		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.Name})
-		err := startStep(ctx, st, s.stepTime())
-		if err != nil {
-			if crashed := (*crashError)(nil); errors.As(context.Cause(ctx), &crashed) {
-				err = crashed
-			}
-			if ctx.Err() == nil {
-				s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: "boot.failed", Message: st.Name + ": " + err.Error()})
-			}
-			s.opts.Logger.Error("boot", "step", st.Name, "err", err)
-			return n + 1, fmt.Errorf("%s: %w", st.Name, err)
-		}
-		took := time.Since(begin)
-		s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "boot.step", Message: fmt.Sprintf("%s: up in %s", st.Name, took.Round(time.Millisecond))})
-		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.Name, Done: true, Took: took})
-	}
-	return len(steps), nil
+// csiDeployed reports whether a CSI driver runs as pods.
+func (s *Sandbox) csiDeployed() bool {
+	_, ok := s.ground.(ground.Deployer)
+	return ok && s.opts.CSI.Enabled
 }
 
-// startStep starts a step within that time, unless it is patient.
-func startStep(ctx context.Context, st step, within time.Duration) error {
-	if st.Patient {
-		return st.Start(ctx)
+// awaitCluster waits until all nodes are initialized and the cloud controller manager is healthy.
+func (s *Sandbox) awaitCluster(ctx context.Context) error {
+	if err := s.await.Each(ctx, await.Initialized(s.currentWorld, !s.opts.CCM.None)); err != nil {
+		return err
 	}
-	return ground.Within(ctx, within, st.Start)
+	return s.ccm.Wait(ctx)
 }
 
-// crashError says that a child cannot be kept alive.
-type crashError struct{ text string }
-
-func (e *crashError) Error() string { return e.text }
-
-// bootCrashes is how often a child may crash in a boot: once is bad luck, and a boot that waits for a child that will
-// never live only hides the reason.
-const bootCrashes = 3
-
-// crashed ends a boot in which a child has crashed too often. Later a child may crash as often as it likes.
-func (s *Sandbox) crashed(times int, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.phase == api.Booting && times >= bootCrashes && s.abort != nil {
-		s.abort(&crashError{text})
+// openFiles opens the store of secrets before the files that must not have any.
+func (s *Sandbox) openFiles(ctx context.Context) error {
+	if err := s.openSecrets(); err != nil {
+		return err
 	}
+	return s.files.Open(ctx)
 }
 
-// shutdown stops the first begun steps in reverse. Nothing that fails keeps the rest from being stopped.
+// startFaults starts the fault engine with these kinds.
+func (s *Sandbox) startFaults(kinds []*fault.Kind) error {
+	if err := s.openSecrets(); err != nil {
+		return err
+	}
+	return s.faults.Start(s.opts.Dir.Path("leases.jsonl"), fault.Options{
+		Ground: s.faultGround(), Kinds: kinds, Sealer: s.secrets, Logger: s.opts.Logger, OnChange: s.rows.LeaseChanged,
+	})
+}
+
+// shutdown heals the faults, stops the first begun steps in reverse order, and closes the proxies.
 func (s *Sandbox) shutdown(steps []step, begun int) error {
-	s.setPhase(api.Stopping)
-	var errs []error
-	if err := s.faults.End(context.Background()); err != nil {
-		errs = append(errs, fmt.Errorf("heal: %w", err))
+	s.boot.SetPhase(api.Stopping)
+	err := s.faults.End(context.Background())
+	if err != nil {
+		err = fmt.Errorf("heal: %w", err)
 	}
-	for n := begun - 1; n >= 0; n-- {
-		st := steps[n]
-		if st.Stop == nil {
-			continue
-		}
-		s.progress(Progress{Step: begun - n, Steps: begun, Name: st.Name})
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		if err := st.Stop(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("stop %s: %w", st.Name, err))
-		}
-		cancel()
-	}
-	return errors.Join(append(errs, s.proxies.Close())...)
+	return errors.Join(err, s.boot.Stop(steps, begun), s.proxies.Close())
 }

@@ -2,147 +2,107 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
 // CCM chooses the cloud controller manager of a sandbox.
 type CCM = ccm.Options
 
-// callTimeout returns the argument that gives programs of this project the sandbox's own time-out for calls to real vCenters.
-func (o *Options) callTimeout() []string {
-	if o.Real == nil {
-		return nil
-	}
-	return []string{"--vcenter-call-timeout=" + vcenter.Patience.String()}
-}
-
-// setCCM makes the cloud controller manager and its configuration, which options and ground choose.
-func (s *Sandbox) setCCM() {
-	place := ccm.Place{Namespace: s.ccmNamespace(), Roles: s.facts.Namespace, Labels: s.facts.Labels}
+// assembleCCM makes the cloud controller manager and its configuration, which the options and the ground of s choose.
+func assembleCCM(s *Sandbox) {
+	place := s.ccmPlace()
 	c := &cloudconfig.Config{
 		Log: s.log, Logger: s.opts.Logger, Causes: s.causes, Background: &s.background,
-		Client:   func() kubernetes.Interface { return s.cluster.Client() },
-		VCenters: func() vcenters.List { return s.vcenters },
-		Render: func(c sim.CloudConfig) ([]byte, error) {
-			if s.real != nil {
-				return cloudconfig.RenderReal(c, s.topology(), s.vcenters)
-			}
-			return s.sim.CloudConfig(c)
-		},
+		Client:    func() kubernetes.Interface { return s.cluster.Client() },
+		VCenters:  func() vcenters.List { return s.vcenters },
+		Render:    func(c sim.CloudConfig) ([]byte, error) { return s.source.CloudConfig(c) },
 		Namespace: place.Namespace, Labels: place.Labels,
 		Provided: s.opts.CCM.None || s.opts.VCentersOnly,
 	}
 	if s.opts.Dir != nil { // nil in tests
 		c.File, c.CAFile = s.opts.Dir.Path("ccm", cloudconfig.Key), s.vcenterCA()
 	}
-	if s.facts.Pods && s.opts.CSI.Enabled {
-		c.Driver = &cloudconfig.Driver{Deploy: s.deployCSI, Host: func(vcenter string) string { return s.runningPods().Host(vcenter) }}
+	if s.csiDeployed() {
+		c.Driver = &cloudconfig.Driver{Deploy: s.csi.Deploy, Host: s.pods.Host}
 		if s.opts.CSI.Foreign != nil {
-			c.Driver.Configure = s.configureForeignCSI
-		}
-	}
-	replicas := func(r *ccm.Replicas) {
-		r.Options, r.Log, r.Logger, r.Dir, r.Components, r.Ready = s.opts.CCM, s.log, s.opts.Logger, s.opts.Dir, s.components, s.ccmReady
-		if s.opts.Real != nil { // some log in before they are healthy
-			r.StartTime = s.stepTime()
+			c.Driver.Configure = s.csi.ConfigureForeign
 		}
 	}
 	s.config = c
-	if s.facts.Pods && s.opts.CCM.WithDefaults().HasImage() {
-		p := &ccm.Pods{
-			Deployment: func() ccm.Deployment { return s.runningPods() }, Args: s.opts.callTimeout(),
-			Deployed: c.WatchCredentials, Detail: s.detail,
+	replicas := func(r *ccm.Replicas) {
+		r.Options, r.Log, r.Logger, r.Dir, r.Components = s.opts.CCM, s.log, s.opts.Logger, s.opts.Dir, s.components
+		r.StartTime = s.source.StepTime() // some log in before they are healthy
+		r.Ready = func() error {
+			if err := s.guarded(); err != nil {
+				return err
+			}
+			if phase := s.boot.Phase(); phase != api.Ready {
+				return &api.Error{Code: "unavailable", Message: "the sandbox is " + string(phase), Try: "vsphere-sandbox wait --for=ready"}
+			}
+			return nil
 		}
+	}
+	if g, ok := s.ground.(ground.Deployer); ok && g.DeploysCCM() {
+		p := &ccm.Pods{Deployment: s.pods, Args: s.source.Args(), Deployed: c.WatchCredentials, Detail: s.boot.Detail}
 		replicas(&p.Replicas)
-		c.Pods = func() cloudconfig.Pods { return s.runningPods() }
-		s.ccm = p
+		c.Pods, s.pods.CCMChanged, s.ccm = s.pods, p.Changed, p
 		return
 	}
 	p := &ccm.Processes{
 		Speed: s.opts.Speed, Causes: s.causes, Ongoing: &s.ongoing, Background: &s.background, Proxies: &s.proxies, Tokens: &s.tokens,
-		Cluster: func() ccm.Cluster { return s.cluster }, Place: place, ConfigFile: c.File, Args: s.opts.callTimeout(),
-		Unhealthy: func(text string) { s.crashed(bootCrashes, text) },
+		Cluster: func() ccm.Cluster { return s.cluster }, Place: place, ConfigFile: c.File, Args: s.source.Args(),
+		Unhealthy: func(text string) { s.boot.Crashed(boot.MaxCrashes, text) },
 	}
 	replicas(&p.Replicas)
-	if s.facts.ReadOnly {
-		p.Refused = &api.Error{
-			Code: "unsupported", Message: "this sandbox only watches the cluster: it starts no cloud controller manager there",
-			Try: "vsphere-sandbox down, then up with --ccm",
+	c.Changed, s.ccm = p.ConfigChanged, p
+}
+
+// ccmPlace is where the objects of the cloud controller manager are in the cluster.
+func (s *Sandbox) ccmPlace() ccm.Place {
+	place := ccm.Place{Namespace: s.facts.Namespace, Roles: s.facts.Namespace, Labels: s.facts.Labels}
+	if place.Namespace == "" {
+		place.Namespace = cloudconfig.Namespace
+	}
+	return place
+}
+
+// registerCCM adds the handlers of the cloud controller manager, and those of the metrics of all components.
+func (s *Sandbox) registerCCM(mux *http.ServeMux) {
+	mux.Handle("POST /v1/ccm", control.Request(func(ctx context.Context, r api.CCMRequest) (api.Done, error) { return s.ccm.Swap(ctx, r) }))
+	mux.Handle("POST /v1/ccm/restart", control.Request(func(ctx context.Context, _ struct{}) (api.Done, error) { return s.ccm.Restart(ctx) }))
+	mux.HandleFunc("GET /v1/metrics/{component}", func(w http.ResponseWriter, r *http.Request) {
+		body, err := s.metrics(r.Context(), r.PathValue("component"))
+		if err != nil {
+			control.Reply(w, nil, err)
+			return
 		}
-	}
-	c.Changed = p.ConfigChanged
-	s.ccm = p
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = w.Write(body) // the only error is that the client has left
+	})
 }
 
-// ccmReady returns an error if there is no cloud controller manager to change.
-func (s *Sandbox) ccmReady() error {
-	s.mu.Lock()
-	phase := s.phase
-	s.mu.Unlock()
-	switch {
-	case s.opts.VCentersOnly:
-		return api.Conflict("this sandbox has vCenters alone, and no cloud controller manager")
-	case phase != api.Ready:
-		return &api.Error{Code: "unavailable", Message: "the sandbox is " + string(phase), Try: "vsphere-sandbox wait --for=ready"}
-	}
-	return nil
-}
-
-// ccmPods implements [ccm.Deployment] and [cloudconfig.Pods].
-type ccmPods struct{ *pods }
-
-// runningPods returns the pods of the sandbox, which are nil as long as the ground has set none.
-func (s *Sandbox) runningPods() ccmPods {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return ccmPods{s.pods}
-}
-
-// Image returns the name that the image of the built-in program has on the nodes.
-func (p ccmPods) Image() string { return p.images.Name(image.CCM) }
-
-// Host returns the host by which pods reach a vCenter, "" before that is known.
-func (p ccmPods) Host(vcenter string) string {
-	if p.pods == nil {
-		return ""
-	}
-	host, _ := p.where(vcenter)
-	return host
-}
-
-// serveMetrics responds with the metrics of a component: a cloud controller manager, a pod, or the API server.
-func (s *Sandbox) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	body, err := s.metrics(r.Context(), r.PathValue("component"))
-	if err != nil {
-		control.Reply(w, nil, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(body) // the only error is that the client has left
-}
-
+// metrics returns the metrics of a cloud controller manager, a pod, or the API server.
 func (s *Sandbox) metrics(ctx context.Context, component string) ([]byte, error) {
 	if component == "control-plane" {
-		s.mu.Lock()
-		cluster := s.cluster
-		s.mu.Unlock()
-		if cluster == nil {
+		client := s.client()
+		if client == nil {
 			return nil, &api.Error{Code: "unavailable", Message: "there is no API server yet"}
 		}
-		return cluster.Client().CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+		return client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	}
-	if _, ok := s.podOf(component); ok {
+	if _, ok := s.pods.Find(component); ok {
 		body, err := s.pods.Metrics(ctx, component)
 		if err != nil {
 			return nil, &api.Error{Code: "unavailable", Message: component + ": " + err.Error(), Try: "vsphere-sandbox logs " + component}
@@ -152,5 +112,5 @@ func (s *Sandbox) metrics(ctx context.Context, component string) ([]byte, error)
 	if p, ok := s.ccm.(*ccm.Processes); ok && p.Has(component) {
 		return p.Metrics(ctx, component)
 	}
-	return nil, &api.Error{Code: "not-found", Message: "metrics: there is no component \"" + component + "\" that has any", Try: "vsphere-sandbox ccm status"}
+	return nil, &api.Error{Code: "not-found", Message: fmt.Sprintf("metrics: there is no component %q that has any", component), Try: "vsphere-sandbox ccm status"}
 }

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 )
 
 // A cloud controller manager runs as pods if the ground has pods and there is an image of it. Otherwise it is a process.
@@ -60,30 +60,14 @@ func TestMetricsOfNothing(t *testing.T) {
 	requireCode(t, "no API server yet", err, "unavailable")
 }
 
-// The real program waits for real vCenters as long as the sandbox does.
-func TestCallTimeout(t *testing.T) {
+// This project's programs wait for real vCenters as long as the sandbox does.
+func TestArgsOfSource(t *testing.T) {
 	o := idle(t).opts
 	if s := New(o); s.ccm.(*ccm.Processes).Args != nil || s.csi.Args != nil {
 		t.Error("simulated vCenters")
 	}
-	o.Real = &Real{}
-	if s := New(o); len(s.ccm.(*ccm.Processes).Args) != 1 || len(s.csi.Args) != 1 || s.ccm.(*ccm.Processes).StartTime != bootTimeout {
-		t.Errorf("%q", s.csi.Args)
-	}
-}
-
-// The host of a vCenter is the one that pods reach, as soon as the ground has pods.
-func TestHostOfPods(t *testing.T) {
-	s := withVCenters(t, "single")
-	s.opts.CSI.Enabled = true
-	s.standOn(kind.New(kind.Config{}))
-	name, listens := s.vcenters[0].Name(), s.vcenters[0].Host()
-	if got := s.config.Host(name); got != listens {
-		t.Errorf("before there are pods: %s, want %s", got, listens)
-	}
-	s.pods = newPods(s, nil, nil)
-	s.pods.reach([]deploy.Reached{{Name: name, Host: "10.96.0.40", Port: 443}})
-	if got := s.config.Host(name); got != "10.96.0.40" || s.config.Driver.Host(name) != got {
-		t.Errorf("of pods: %s", got)
+	s := newOn(o, real.New(&real.Options{}))
+	if p := s.ccm.(*ccm.Processes); len(p.Args) != 1 || len(s.csi.Args) != 1 || p.StartTime != s.source.StepTime() {
+		t.Errorf("%q, %q, %s", p.Args, s.csi.Args, p.StartTime)
 	}
 }

@@ -1,10 +1,10 @@
-// Package sandbox is one running sandbox: it boots simulated vCenters and a Kubernetes cluster whose nodes are their
-// VMs, keeps the event log, answers the control API, and takes everything down again in reverse order. [Run] is its
-// whole life; boot.go is the order of things. Its parts are the packages below it: each has its own state, and knows of the
-// sandbox what its fields say.
+// Package sandbox is one running sandbox: vCenters, a Kubernetes cluster whose Nodes are their VMs, an event log and a control
+// API. [New] makes it, [Sandbox.Run] boots it and stops it in reverse order.
 //
-// Everything that is more than building a topology speaks to the vCenters as any client does, so that a later ground
-// with a real vCenter is the same code.
+// Its parts are the packages below it. Each has its own state and lock, and fields for what it needs of other parts; parts.go
+// connects them. boot.go has the order of the boot.
+//
+// A part connects to a vCenter as any client does, so that it works with real vCenters, too.
 //
 // Floor 3.
 package sandbox

@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
@@ -20,16 +21,7 @@ import (
 // existingOf is a sandbox beside an existing cluster, whose VMs are those of a scenario.
 func existingOf(t *testing.T, scenario string) *Sandbox {
 	t.Helper()
-	s := withVCenters(t, scenario)
-	s.opts.Cluster.Existing = &existing.Options{}
-	s.standOn(s.newGround())
-	s.nodes.roles.Lock()
-	s.nodes.byUUID, s.nodes.byPath = nil, nil // as it would have begun
-	s.nodes.roles.Unlock()
-	s.nodes.mu.Lock()
-	s.nodes.vms = map[vmKey]*machine{}
-	s.nodes.mu.Unlock()
-	return s
+	return withVCenters(t, scenario, func(o *Options) { o.Cluster.Existing = &existing.Options{} })
 }
 
 func nodeWith(name, providerID, systemUUID string, labels ...string) *corev1.Node {
@@ -72,7 +64,7 @@ func TestExistingNodes(t *testing.T) {
 			t.Errorf("%s: role %q, process %q", vm, v.Role, v.Process)
 		}
 	}
-	if b := s.nodes.behind("front.example.net"); b.vm != "worker-1" || b.role != "control-plane" {
+	if b := s.nodes.Behind("front.example.net"); b.VM != "worker-1" || b.Role != "control-plane" {
 		t.Errorf("behind front.example.net: %+v", b)
 	}
 	named := map[string]string{}
@@ -92,12 +84,12 @@ func TestExistingNodes(t *testing.T) {
 	// A Node that is made anew under another name takes over when the first is gone.
 	s.nodeChanged(&corev1.Node{}, nodeWith("front-2", "", one.UUID))
 	s.nodeDeleted(nodeWith("front.example.net", "", otherOrder(one.UUID)))
-	if v := vmNamed(t, s, "worker-1"); v.Role != "worker" || s.nodes.named(v) != "front-2" || s.nodes.behind("front-2").vm != "worker-1" {
-		t.Errorf("a Node made anew: role %q, called %s", v.Role, s.nodes.named(v))
+	if v := vmNamed(t, s, "worker-1"); v.Role != "worker" || s.nodes.Name(v) != "front-2" || s.nodes.Behind("front-2").VM != "worker-1" {
+		t.Errorf("a Node made anew: role %q, called %s", v.Role, s.nodes.Name(v))
 	}
 	s.nodeDeleted(nodeWith("back", "vsphere://"+two.UUID, ""))
-	if v := vmNamed(t, s, "worker-2"); v.Role != "" || s.nodes.behind("back").vm != "worker-2" {
-		t.Errorf("a Node that is gone: role %q, behind %+v", v.Role, s.nodes.behind("back"))
+	if v := vmNamed(t, s, "worker-2"); v.Role != "" || s.nodes.Behind("back").VM != "worker-2" {
+		t.Errorf("a Node that is gone: role %q, behind %+v", v.Role, s.nodes.Behind("back"))
 	}
 }
 
@@ -128,11 +120,11 @@ func TestExistingRights(t *testing.T) {
 // What would break something of others is refused, by name, before anything is done.
 func TestExistingFaults(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.opts.Real, s.opts.Cluster.Existing = &Real{}, &existing.Options{}
+	s.source, s.opts.Cluster.Existing = real.New(&real.Options{}), &existing.Options{}
 	s.standOn(s.newGround())
 	lacking := func() (all []string) {
 		for _, k := range catalogue.Kinds() {
-			if s.lacks(k) != "" {
+			if s.faults.Lacks(k) != "" {
 				all = append(all, k.Name)
 			}
 		}
@@ -157,7 +149,7 @@ func TestExistingFaults(t *testing.T) {
 // It only watches: no step makes anything, and none is swapped in.
 func TestExistingWatched(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.opts.Real, s.opts.Cluster.Existing, s.opts.CCM = &Real{}, &existing.Options{}, ccm.NoCCM()
+	s.source, s.opts.Cluster.Existing, s.opts.CCM = real.New(&real.Options{}), &existing.Options{}, ccm.NoCCM()
 	s.standOn(s.newGround())
 	for _, st := range s.steps() {
 		if st.Name == "API server" {
@@ -171,7 +163,7 @@ func TestExistingWatched(t *testing.T) {
 			}
 		}
 	}
-	s.setPhase(api.Ready)
+	s.boot.SetPhase(api.Ready)
 	_, err := s.ccm.Swap(t.Context(), api.CCMRequest{})
 	requireCode(t, "swap", err, "unsupported")
 	want := api.Ground{Cluster: api.ClusterExisting, Nodes: api.NodesReal, Inventory: api.InventoryReal}

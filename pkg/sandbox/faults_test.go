@@ -59,7 +59,7 @@ func withFaults(t testing.TB) (*Sandbox, *api.Client) {
 	s := withVCenters(t, "zones-us-eu")
 	s.opts.VCentersOnly = true
 	s.standOn(s.newGround())
-	if err := s.startEngine([]*fault.Kind{offKind()}); err != nil {
+	if err := s.startFaults([]*fault.Kind{offKind()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -133,7 +133,7 @@ func TestStopHealsFirst(t *testing.T) {
 	s.opts.VCentersOnly, s.opts.Addresses = true, []string{"127.0.0.1:0"}
 	s.standOn(s.newGround())
 	steps := s.steps()
-	begun, err := s.boot(t.Context(), steps)
+	begun, err := s.boot.Start(t.Context(), steps)
 	if err != nil {
 		t.Fatal(errors.Join(err, s.shutdown(steps, begun)))
 	}
@@ -142,7 +142,7 @@ func TestStopHealsFirst(t *testing.T) {
 	if err != nil || lease.State != "active" {
 		t.Errorf("%+v, %v", lease, err)
 	}
-	if rows := s.vcenterRows(); rows[0].Gate != "down" {
+	if rows := s.listing.Rows(); rows[0].Gate != "down" {
 		t.Errorf("the vCenter is %s", rows[0].Gate)
 	}
 	if err := s.shutdown(steps, begun); err != nil {
@@ -164,7 +164,7 @@ func TestGround(t *testing.T) {
 	s, _ := withFaults(t)
 	s.opts.VCentersOnly = false
 	s.standOn(s.newGround())
-	s.nodes.assign(s.opts.Topology, nil)
+	s.nodes.Assign(s.opts.Topology, nil)
 	g := s.faultGround()
 	for kind, want := range map[fault.Object][]string{
 		fault.VM:         {"us/worker-east-1", "us/worker-east-2", "us/cp-1", "us/worker-west-1", "eu/worker-eu-1", "eu/worker-eu-2"},

@@ -5,28 +5,26 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vmware/govmomi/vim25/types"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
 // faultGround is what faults happen to: the vCenters, the cluster and the processes of this sandbox.
 func (s *Sandbox) faultGround() *fault.Ground {
 	g := &fault.Ground{
-		Items: s.items, Categories: s.topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
+		Items: s.items, Categories: s.desired.Topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
 	}
 	for _, vc := range s.vcenters {
-		endpoint := fault.Reach(vc.Client, vc.Sim)
+		endpoint := fault.Reach(vc.Client, vc.Simulator())
 		endpoint.Front = vc.Endpoint
 		g.VCenters = append(g.VCenters, endpoint)
 	}
-	if !s.opts.VCentersOnly {
-		g.Processes, g.Host = s.processes(), s.config.Host
-		if !s.facts.ReadOnly {
-			g.Cluster = kubernetesGround{s}
-		}
+	if s.guarded() == nil {
+		g.Processes, g.Host, g.Cluster = s.processes(), s.config.Host, kubernetesGround{s}
 	}
 	return g
 }
@@ -76,24 +74,10 @@ func (s *Sandbox) vmItems() []fault.Item {
 			Datacenter: v.Datacenter, Cluster: v.Cluster, Host: v.Host, Region: v.Region, Zone: v.Zone, Role: v.Role,
 		}
 		if v.Role != "" {
-			items[i].Node = s.nodes.named(v)
+			items[i].Node = s.nodes.Name(v)
 		}
 	}
 	return items
-}
-
-// named is what the node of a VM is called: as its kubelet said at its last boot, whatever the guest says since.
-func (n *nodes) named(v world.VM) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if m := n.vms[vmKey{v.VCenter, v.Ref}]; m != nil && m.component != "" {
-		name, _, _ := strings.Cut(strings.TrimPrefix(m.component, "node/"), "@")
-		return name
-	}
-	if v.Hostname != "" {
-		return strings.ToLower(v.Hostname)
-	}
-	return strings.ToLower(v.Name)
 }
 
 // nodeItems lists the nodes, each where its VM is.
@@ -110,7 +94,7 @@ func (s *Sandbox) nodeItems() []fault.Item {
 		if !ok {
 			item = fault.Item{VCenter: n.VCenter, Datacenter: n.Datacenter, Region: n.Region, Zone: n.Zone}
 		}
-		item.Kind, item.Name, item.Node, item.Path, item.Ref = fault.Node, n.Name, n.Name, "", ref{}
+		item.Kind, item.Name, item.Node, item.Path, item.Ref = fault.Node, n.Name, n.Name, "", types.ManagedObjectReference{}
 		items = append(items, item)
 	}
 	return items
@@ -141,7 +125,7 @@ func (s *Sandbox) componentItems() []fault.Item {
 // account implements [fault.Kubernetes.Account].
 func (s *Sandbox) account(component string) (namespace, name string, err error) {
 	if component == ccm.Component {
-		return s.ccmNamespace(), ccm.ServiceAccount, nil
+		return s.ccmPlace().Namespace, ccm.ServiceAccount, nil
 	}
 	if name := csi.AccountOf(component); name != "" {
 		return objects.DefaultNamespace, name, nil

@@ -15,12 +15,12 @@ func (k kubernetesGround) Client() kubernetes.Interface { return k.s.cluster.Cli
 
 // Credentials implements [fault.Kubernetes].
 func (k kubernetesGround) Credentials() (namespace, name string) {
-	return k.s.ccmNamespace(), cloudconfig.Secret
+	return k.s.ccmPlace().Namespace, cloudconfig.Secret
 }
 
 // Config implements [fault.Kubernetes].
 func (k kubernetesGround) Config() (namespace, name string) {
-	return k.s.ccmNamespace(), cloudconfig.ConfigMap
+	return k.s.ccmPlace().Namespace, cloudconfig.ConfigMap
 }
 
 // Account implements [fault.Kubernetes].

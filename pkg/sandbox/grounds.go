@@ -4,9 +4,9 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 
+	"github.com/vmware/govmomi/vim25/types"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,15 +15,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	cp "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
@@ -50,7 +53,10 @@ func (s *Sandbox) newGround() ground.Ground {
 			Options: *c.Existing, Name: o.Name, Dir: dir, Topology: o.Topology, ReadOnly: o.CCM.None, Log: s.log, Host: h,
 		})
 	}
-	return embedded.New(cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit}, h)
+	return embedded.New(embedded.Config{
+		Options:  cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit},
+		Instance: o.Dir, CSI: o.CSI.Enabled, Logger: o.Logger, Host: h,
+	})
 }
 
 // kind is what kind makes the cluster of in that directory.
@@ -71,13 +77,35 @@ func KindPlan(ctx context.Context, o Options, dir string) (config []byte, steps 
 // standOn sets the ground, and what depends on it.
 func (s *Sandbox) standOn(g ground.Ground) {
 	s.ground, s.facts = g, g.Facts()
-	s.setCCM()
+	assembleCCM(s)
+}
+
+// sourced returns the ground when its cluster decides which VMs are Nodes.
+func (s *Sandbox) sourced() (ground.NodeSource, bool) {
+	g, ok := s.ground.(ground.NodeSource)
+	return g, ok
+}
+
+// guarded returns why the sandbox must not change the cluster; nil when it may.
+func (s *Sandbox) guarded() error {
+	if g, ok := s.ground.(ground.Guarded); ok {
+		return g.Guard()
+	}
+	return nil
+}
+
+// source provides the vCenters that the options choose.
+func (o *Options) source() vcenters.Source {
+	if o.Real != nil {
+		return real.New(o.Real)
+	}
+	return simulated.New(simulated.Options{Saved: o.Saved, Login: o.Login})
 }
 
 // host is the sandbox as its ground uses it.
 type host struct{ s *Sandbox }
 
-func (h host) Detail(text string) { h.s.detail(text) }
+func (h host) Detail(text string) { h.s.boot.Detail(text) }
 
 func (h host) SetCluster(c cluster.Cluster) {
 	h.s.mu.Lock()
@@ -94,31 +122,22 @@ func (h host) StartControlPlane(spec child.Spec) *child.Child {
 }
 
 func (h host) CCMObjects() []runtime.Object {
-	c, meta := h.s.opts.CCM.WithDefaults(), func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: h.s.ccmNamespace(), Name: name}
-	}
-	place := ccm.Place{Namespace: h.s.ccmNamespace(), Roles: h.s.facts.Namespace, Labels: h.s.facts.Labels}
+	c, place := h.s.opts.CCM.WithDefaults(), h.s.ccmPlace()
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: place.Namespace, Name: name} }
 	return append(place.Rights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudconfig.ConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudconfig.Secret)})
 }
 
 func (h host) ListenOn(addresses []string) { h.s.opts.Addresses = addresses }
 
 func (h host) SetPods(d *deploy.Deployment, images ground.Images, reached []deploy.Reached) {
-	p := newPods(h.s, d, images)
-	p.reach(reached)
-	h.s.mu.Lock()
-	h.s.pods = p
-	h.s.mu.Unlock()
-	h.s.watchPods()
+	h.s.pods.Start(d, images.Name, reached)
 }
 
-func (h host) StopPods(ctx context.Context) error { return h.s.stopPods(ctx) }
+func (h host) StopPods(ctx context.Context) error { return h.s.pods.Stop(ctx) }
 
-func (h host) Feed() http.Handler { return h.s.light }
+func (h host) Feed() http.Handler { return h.s.nodes.Feed() }
 
-func (h host) LightStarted() {
-	h.s.light.fleet.Program(child.Change{Name: lightComponent, State: child.Started, PID: os.Getpid()})
-}
+func (h host) LightStarted() { h.s.nodes.LightStarted() }
 
 func (h host) Go(group string, f func(context.Context)) { h.s.background.Run(group, f) }
 
@@ -138,7 +157,7 @@ func (h host) VCenters() []kind.VCenter {
 
 func (h host) Simulated(vcenter string) *sim.VCenter {
 	if vc := h.s.vcenters.Find(vcenter); vc != nil {
-		return vc.Sim
+		return vc.Simulator()
 	}
 	return nil
 }
@@ -151,59 +170,18 @@ func (h host) VolumeDir(vcenter, id string) (string, bool) {
 	return vc.VolumeDir(id), true
 }
 
-func (h host) Guest(vcenter string, vm ref) node.Guest {
-	n := h.s.nodes
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if m := n.vms[vmKey{vcenter, vm}]; m != nil {
-		return m.node
-	}
-	return nil
+func (h host) Guest(vcenter string, vm types.ManagedObjectReference) node.Guest {
+	return h.s.nodes.Guest(world.VMKey{VCenter: vcenter, Ref: vm})
 }
 
-func (h host) Exists(vcenter string, vm ref) bool {
-	h.s.nodes.mu.Lock()
-	defer h.s.nodes.mu.Unlock()
-	return h.s.nodes.vms[vmKey{vcenter, vm}] != nil
+func (h host) Exists(vcenter string, vm types.ManagedObjectReference) bool {
+	return h.s.nodes.Has(world.VMKey{VCenter: vcenter, Ref: vm})
 }
 
-func (h host) BootFailed() bool {
-	h.s.mu.Lock()
-	defer h.s.mu.Unlock()
-	return h.s.phase == api.Stopping && h.s.readyAt.IsZero()
-}
+func (h host) Child(spec child.Spec) child.Spec { return h.s.components.Spec(spec) }
 
-// vmNode is a VM that is a node, as a ground uses it. It implements [ground.Node].
-type vmNode struct {
-	n *nodes
-	m *machine
-}
+func (h host) Proxy(name string) (addr string, err error) { return h.s.proxies.Addr(name) }
 
-func (v vmNode) VM() world.VM { return v.m.vm }
+func (h host) DriverToken() string { return h.s.csi.Account(objects.Node).File }
 
-func (v vmNode) Current() world.VM {
-	v.n.mu.Lock()
-	defer v.n.mu.Unlock()
-	return v.m.vm
-}
-
-func (v vmNode) IsLight() bool { return v.n.s.light.has(v.m.vm) }
-
-func (v vmNode) Claim(name string) string {
-	component, _ := v.n.claimed(v.m, name)
-	return component
-}
-
-func (v vmNode) Kubelet() node.Guest { return v.n.hollow(v.m) }
-
-func (v vmNode) LightGuest(first func() error) node.Guest { return v.n.s.light.guest(v.m, first) }
-
-func (v vmNode) Notify(c child.Change) { v.n.notify(v.m, c) }
-
-// ccmNamespace is where the cloud controller manager's account, configuration, credentials and Lease are.
-func (s *Sandbox) ccmNamespace() string {
-	if s.facts.Namespace != "" {
-		return s.facts.Namespace
-	}
-	return cloudconfig.Namespace
-}
+func (h host) BootFailed() bool { return h.s.boot.Failed() }

@@ -5,25 +5,33 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// newSandbox returns a sandbox that has not begun, with a directory of its own.
-func newSandbox(t testing.TB, scenario string) *Sandbox {
+type ref = types.ManagedObjectReference
+
+// newSandbox returns a sandbox that has not started, with its own directory.
+func newSandbox(t testing.TB, scenario string, changes ...func(*Options)) *Sandbox {
+	t.Helper()
+	return New(newOptions(t, scenario, changes...))
+}
+
+func newOptions(t testing.TB, scenario string, changes ...func(*Options)) Options {
 	t.Helper()
 	topology, err := scenarios.Load(scenario)
 	if err != nil {
@@ -38,42 +46,54 @@ func newSandbox(t testing.TB, scenario string) *Sandbox {
 			t.Error(err)
 		}
 	})
-	return New(Options{Name: "test", Topology: topology, Speed: 10, Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+	o := Options{Name: "test", Topology: topology, Speed: 10, Dir: dir, Logger: slog.New(slog.DiscardHandler)}
+	for _, change := range changes {
+		change(&o)
+	}
+	return o
+}
+
+// guestGround is the embedded ground with another guest.
+type guestGround struct {
+	*embedded.Ground
+	guest func(ground.Node) node.Guest
+}
+
+func (g guestGround) Guest(n ground.Node) node.Guest { return g.guest(n) }
+
+// noGuest is a guest that does nothing.
+type noGuest struct{ node.Guest }
+
+func (noGuest) Observe(node.Machine) {}
+
+// addWorker makes a VM the Node worker-1 of scenario single.
+func addWorker(t testing.TB, s *Sandbox, vm world.VM, guest func(ground.Node) node.Guest) {
+	t.Helper()
+	for _, r := range s.opts.Topology.Nodes() {
+		if r.VM.Name == "worker-1" {
+			vm.UUID = r.VM.UUID
+		}
+	}
+	vm.Exists = true
+	s.ground = guestGround{s.ground.(*embedded.Ground), func(n ground.Node) node.Guest {
+		n.Claim("worker-1")
+		return guest(n)
+	}}
+	if err := s.nodes.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.nodes.Observe([]world.VM{vm})
 }
 
 // withVCenters returns a sandbox that has come as far as the inventory watch: with vCenters, without Kubernetes.
-func withVCenters(t testing.TB, scenario string) *Sandbox {
+func withVCenters(t testing.TB, scenario string, changes ...func(*Options)) *Sandbox {
 	t.Helper()
-	s := newSandbox(t, scenario)
-	ca, err := cert.NewCA("test")
-	if err != nil {
+	s := newOn(newOptions(t, scenario, changes...), simulated.New(simulated.Options{BootDelay: time.Millisecond}))
+	for i := range s.opts.Topology.Spec.VCenters {
+		s.opts.Addresses = append(s.opts.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1)) // a cloud config tells vCenters apart by host
+	}
+	if err := s.startVCenters(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-	if err := os.MkdirAll(s.opts.Dir.Path("sim"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	addresses := make([]string, len(s.opts.Topology.Spec.VCenters))
-	for i := range addresses {
-		addresses[i] = fmt.Sprintf("127.0.0.%d:0", i+1) // a cloud config tells vCenters apart by host
-	}
-	s.sim, err = sim.New(t.Context(), sim.Options{
-		Topology: s.opts.Topology, CA: ca, Dir: s.opts.Dir.Path("sim"), Addresses: addresses, Events: s.log, BootDelay: time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, vc := range s.sim.VCenters() {
-		client, err := vcenter.New(vcenter.Config{
-			Name: vc.Name(), Server: vc.Host(), Port: vc.Port(), CAData: ca.Cert, UserAgent: "test",
-			Credentials: func(context.Context) (vcenter.Credentials, error) {
-				return vcenter.Credentials{User: vc.User(), Password: vc.Password()}, nil
-			},
-			Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return vc.DialConsole(ctx) },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.vcenters = append(s.vcenters, s.watch(vc, client))
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -81,7 +101,7 @@ func withVCenters(t testing.TB, scenario string) *Sandbox {
 		if err := s.unwatchInventory(ctx); err != nil {
 			t.Error(err)
 		}
-		if err := s.stopVCenters(ctx); err != nil {
+		if err := s.source.Stop(ctx); err != nil {
 			t.Error(err)
 		}
 	})

@@ -113,7 +113,7 @@ func providerInventory(t *testing.T, vc *vcenters.VCenter) *inventory.Inventory 
 // placeOf is what an explanation of a VM says of its region and zone.
 func placeOf(t *testing.T, s *Sandbox, name string) string {
 	t.Helper()
-	src := s.inspector().Sources(name)
+	src := s.inspector.Sources(name)
 	src.Around.Config.Is = &config.Config{Labels: config.Labels{Region: "k8s-region", Zone: "k8s-zone"}}
 	for _, q := range explain.GatherVM(t.Context(), src, "us", name).Explain().Questions {
 		if strings.HasPrefix(q.Ask, "Which region") {

@@ -15,7 +15,7 @@ import (
 func TestMachines(t *testing.T) {
 	s := withVCenters(t, "zones-us-eu")
 	vc := s.vcenters.Find("us")
-	a := s.inspector().Sources("").Inventories[0]
+	a := s.inspector.Sources("").Inventories[0]
 	v := vc.Inventory.VMs()[0]
 	for name, w := range map[string]explain.Wanted{
 		"name": {Names: []string{v.Name}}, "uuid": {UUIDs: []string{v.UUID}}, "swapped uuid": {UUIDs: []string{swapped(t, v.UUID)}},

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
@@ -72,7 +72,9 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	if s.foreign(n) {
 		return
 	}
-	s.adopt(n)
+	if g, ok := s.sourced(); ok {
+		s.rebind(g.SetNode(n))
+	}
 	s.world.SetNode(n)
 	s.watchCache.SetNode(world.NodeRow(n), world.UUIDs(n))
 	s.storage.NodeChanged(n.Name)
@@ -88,9 +90,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 		noteFor(s.causes.OfNode(n.Name, kind), kind, level, format, args...)
 	}
 	if old.Name == "" {
-		if s.facts.Nodes != api.NodesReal {
-			s.markControlPlane(n)
-		}
+		s.markControlPlane(n)
 		note("node.registered", event.Info, "%s", strings.Join(append([]string{"registered"}, taintKeys(n)...), ", "))
 	}
 	if was, is := world.Ready(old), world.Ready(n); was != is {
@@ -124,10 +124,31 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	}
 }
 
+// foreign reports whether the sandbox ignores a Node.
+func (s *Sandbox) foreign(n *corev1.Node) bool {
+	g, ok := s.ground.(ground.Shared)
+	return ok && g.Foreign(n)
+}
+
+// rebind binds the VMs with these UUIDs to the Nodes that they have now.
+func (s *Sandbox) rebind(uuids []string) {
+	for _, key := range s.watchCache.VMs(uuids) {
+		vc := s.vcenters.Find(key.VCenter)
+		if vc == nil {
+			continue
+		}
+		if v, ok := vc.Inventory.VM(key.Ref); ok {
+			s.nodes.Bind(v)
+			s.rows.VMChanged(v)
+		}
+	}
+}
+
 // markControlPlane gives a control-plane node the label of its role, which a node may not give itself: what kubeadm
 // does after the kubelet has registered.
 func (s *Sandbox) markControlPlane(n *corev1.Node) {
-	if _, marked := n.Labels[controlPlaneLabel]; marked || s.nodes.behind(n.Name).role != topology.RoleControlPlane {
+	_, marked := n.Labels[controlPlaneLabel]
+	if _, others := s.sourced(); others || marked || s.nodes.Behind(n.Name).Role != topology.RoleControlPlane {
 		return
 	}
 	s.background.Run("node watch", func(ctx context.Context) {
@@ -135,7 +156,7 @@ func (s *Sandbox) markControlPlane(n *corev1.Node) {
 		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 			_, err := s.cluster.Client().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 			if apierrors.IsNotFound(err) {
-				return false, err // it will be registered anew, or not
+				return false, err // it may be registered again
 			}
 			return err == nil, nil // the API server may be restarting
 		})
@@ -149,7 +170,9 @@ func (s *Sandbox) nodeDeleted(n *corev1.Node) {
 	if s.foreign(n) {
 		return
 	}
-	s.abandon(n.Name)
+	if g, ok := s.sourced(); ok {
+		s.rebind(g.DeleteNode(n.Name))
+	}
 	s.world.DeleteNode(n.Name)
 	s.watchCache.DeleteNode(n.Name)
 	s.log.Append(event.Event{
@@ -201,7 +224,7 @@ func (s *Sandbox) clusterEvent(e *corev1.Event) {
 
 // subject returns the vCenter that a message begins with, "" when it does not: "vCenter eu (127.0.0.12): connected".
 func (s *Sandbox) subject(message string) string {
-	for _, vc := range s.topology().Spec.VCenters {
+	for _, vc := range s.desired.Topology().Spec.VCenters {
 		if strings.HasPrefix(message, "vCenter "+vc.Name+" (") {
 			return vc.Name
 		}

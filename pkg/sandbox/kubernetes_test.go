@@ -8,6 +8,9 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
@@ -16,7 +19,7 @@ func joined(t *testing.T) *Sandbox {
 	t.Helper()
 	s := idle(t)
 	s.world = world.New(s.nodes)
-	s.nodes.bound["worker-1"] = bound{vcenter: "us", vm: "w1"}
+	addWorker(t, s, world.VM{VM: api.VM{VCenter: "us", Name: "w1"}}, func(ground.Node) node.Guest { return noGuest{} })
 	return s
 }
 

@@ -9,6 +9,9 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -18,9 +21,8 @@ import (
 type Options struct {
 	Name     string
 	Topology *topology.Topology
-	// Real are vCenters that are not ours, in place of simulated ones; Topology is then what [Real.Read] made of them.
-	// Optional.
-	Real  *Real
+	// Real are real vCenters in place of simulated ones; Topology is then what [real.Options.Read] returned. Optional.
+	Real  *real.Options
 	Speed pace.Speed
 	// Dir is the instance's directory, whose lock this process holds.
 	Dir *instance.Dir
@@ -55,24 +57,8 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// Progress is what the boot or the stop is at.
-type Progress struct {
-	// Step is the number of the step, from 1, of Steps.
-	Step, Steps int
-	// Name is what the step brings up.
-	Name string
-	// Detail is what it waits for, if it does.
-	Detail string
-	// Done says that the step is done, after Took.
-	Done bool
-	Took time.Duration
-}
-
-// bootTimeout bounds one boot step: a step that takes longer will not come to an end, even on a busy machine.
-const bootTimeout = 2 * time.Minute
-
-// slowTime is that for each real vCenter: one may take half a minute for an answer, and a step may ask it a dozen things.
-const slowTime = 10 * time.Minute
+// Progress is the step that a boot or a stop has reached.
+type Progress = boot.Progress
 
 // check refuses options that do not go together, whoever has put them so.
 func (o *Options) check() error {
@@ -95,18 +81,20 @@ func (o *Options) check() error {
 }
 
 // stepTime is how long a boot step may take, and how long nodes may make no progress.
-func (s *Sandbox) stepTime() time.Duration {
-	if r := s.opts.Real; r != nil && r.Config != nil {
-		return slowTime * time.Duration(max(1, len(r.Config.VCenters)))
-	}
-	return bootTimeout
-}
-
-// stopTimeout bounds one stop step.
-const stopTimeout = 5 * time.Second
+func (s *Sandbox) stepTime() time.Duration { return max(boot.StepTimeout, s.source.StepTime()) }
 
 // grace is how long the cluster goes without hearing of a node before it takes the node for lost. A cluster that others
 // use keeps its own speed.
 func (s *Sandbox) grace() time.Duration {
 	return cmp.Or(s.facts.Speed, s.opts.Speed).Of(pace.NodeMonitorGracePeriod)
+}
+
+// CSI chooses the CSI driver of the sandbox. The zero value is none.
+type CSI struct {
+	// Enabled: a CSI driver runs with the stock sidecars, and every Node serves its volumes.
+	Enabled bool
+	// Sidecars is the program of the sidecars, cmd/csi-sidecars.
+	Sidecars string
+	// Foreign replaces the built-in driver; nil for the built-in one. It takes a ground whose components run as pods.
+	Foreign *kind.ForeignCSI
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 )
 
 // runsInPods returns a sandbox whose components are pods, of which nothing is kept in files.
 func runsInPods(t *testing.T) *Sandbox {
 	t.Helper()
 	s := newSandbox(t, "single")
-	s.standOn(kind.New(kind.Config{}))
-	s.pods = newPods(s, nil, nil)
-	if err := s.background.End(t.Context(), podWatch); err != nil { // nobody follows what they say
+	s.standOn(kind.New(kind.Config{CCM: kind.CCM{Pods: true}}))
+	if err := s.background.End(t.Context(), pods.Group); err != nil { // nobody follows what they say
 		t.Fatal(err)
 	}
-	s.background.Run(podWatch, func(context.Context) {})
-	if err := s.background.End(t.Context(), podWatch); err != nil {
+	s.background.Run(pods.Group, func(context.Context) {})
+	if err := s.background.End(t.Context(), pods.Group); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -93,7 +93,7 @@ func TestPodChanged(t *testing.T) {
 		},
 	} {
 		before := s.log.Last()
-		s.podChanged(tc.is)
+		s.pods.Changed(tc.is)
 		var want []api.Component
 		if tc.row != nil {
 			want = []api.Component{*tc.row}
@@ -109,10 +109,10 @@ func TestPodChanged(t *testing.T) {
 		if s.ccm.Has("ccm") != (tc.row != nil) {
 			t.Fatalf("%s: %d cloud controller managers", tc.name, s.ccm.Count())
 		}
-		if list := s.componentRows(); len(list) == 1 && (list[0].Health == "healthy") != tc.health {
+		if list := s.components.Rows(); len(list) == 1 && (list[0].Health == "healthy") != tc.health {
 			t.Errorf("%s: health %q", tc.name, list[0].Health)
 		}
-		if _, ok := s.podOf("ccm"); ok != (tc.row != nil) {
+		if _, ok := s.pods.Find("ccm"); ok != (tc.row != nil) {
 			t.Errorf("%s: found as a pod: %t", tc.name, ok)
 		}
 	}
@@ -121,7 +121,7 @@ func TestPodChanged(t *testing.T) {
 // What is no cloud controller manager is a component, and not among them.
 func TestPodOfTheDriver(t *testing.T) {
 	s := runsInPods(t)
-	s.podChanged(deploy.Change{Component: "csi-provisioner", State: deploy.Running, Ready: true, Started: time.Now()})
+	s.pods.Changed(deploy.Change{Component: "csi-provisioner", State: deploy.Running, Ready: true, Started: time.Now()})
 	if rows := s.components.All(); len(rows) != 1 || rows[0].State != "running" || s.ccm.Count() > 0 {
 		t.Errorf("%+v, %d cloud controller managers", rows, s.ccm.Count())
 	}

@@ -9,17 +9,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 )
 
-// podOf is a component that is a container of a pod; false when there is none of that name.
-func (s *Sandbox) podOf(component string) (deploy.Change, bool) {
-	s.mu.Lock()
-	p := s.pods
-	s.mu.Unlock()
-	if p == nil {
-		return deploy.Change{}, false
-	}
-	return p.find(component)
-}
-
 // supervisedPod is what can be done to a container of a pod.
 func (s *Sandbox) supervisedPod(is deploy.Change) *supervised {
 	name := is.Component
@@ -27,12 +16,12 @@ func (s *Sandbox) supervisedPod(is deploy.Change) *supervised {
 	return &supervised{
 		name: name, component: name, wire: name, object: event.Object{Kind: "Component", Name: name},
 		runs: func() error {
-			if c, ok := s.podOf(name); !ok || c.State != deploy.Running {
+			if c, ok := s.pods.Find(name); !ok || c.State != deploy.Running {
 				return fmt.Errorf("%s: no process is running: %s", name, components.PodText(c))
 			}
 			return nil
 		},
-		alive: func() bool { _, ok := s.podOf(name); return ok },
+		alive: func() bool { _, ok := s.pods.Find(name); return ok },
 		crash: func() error { return s.pods.Kill(ctx, name) },
 		pause: func() (bool, error) {
 			if err := s.pods.Pause(ctx, name); err != nil {

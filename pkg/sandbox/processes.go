@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
@@ -24,13 +24,13 @@ type ownProcesses struct{ tokenProcesses }
 
 // processes returns what faults may do to processes; it may be used as soon as the sandbox is ready.
 func (s *Sandbox) processes() fault.Processes {
-	switch {
-	case s.facts.Pods:
+	switch s.ground.(type) {
+	case ground.Deployer:
 		return processes{s}
-	case s.facts.Nodes == api.NodesReal:
-		return tokenProcesses{processes{s}}
+	case ground.ControlPlane:
+		return ownProcesses{tokenProcesses{processes{s}}}
 	}
-	return ownProcesses{tokenProcesses{processes{s}}}
+	return tokenProcesses{processes{s}}
 }
 
 // Running implements [fault.Processes].

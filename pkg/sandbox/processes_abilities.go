@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
@@ -21,7 +21,7 @@ func (p processes) Causing(component string, seq uint64) (release func()) {
 
 // SlowEtcd has every request of the API server to etcd take so much longer, a moment after it returns; 0 ends that.
 func (p ownProcesses) SlowEtcd(d time.Duration) error {
-	return p.s.cluster.(*embedded.Cluster).Tune(embedded.Tuning{EtcdDelay: d})
+	return p.s.ground.(ground.ControlPlane).SlowEtcd(d)
 }
 
 // RenewToken hands the component a new token of its ServiceAccount, as a kubelet does.

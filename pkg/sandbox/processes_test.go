@@ -15,11 +15,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
+
+// worker is the VM of worker-1.
+var worker = world.VMKey{VCenter: "vc", Ref: ref{Value: "vm-1"}}
 
 // sleepingCCM is one cloud controller manager.
 type sleepingCCM struct {
@@ -53,33 +57,25 @@ func running(t *testing.T) *Sandbox {
 		t.Fatal(err)
 	}
 	s.cluster = cluster
+	one := &sleepingCCM{Manager: s.ccm}
+	s.ccm = one // before any child notifies the components, which ask s.ccm
+	one.child = child.Start(sleep(ccm.Component), s.components.Notify)
 	s.mu.Lock()
 	s.controlPlane = child.Start(sleep(embedded.Component), s.components.Notify)
 	s.mu.Unlock()
-	one := &sleepingCCM{Manager: s.ccm}
-	s.ccm = one // before the child notifies the components, which ask s.ccm
-	one.child = child.Start(sleep(ccm.Component), s.components.Notify)
 
-	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1"}}
-	v.Ref.Value = "vm-1"
-	key := vmKey{v.VCenter, v.Ref}
-	m := &machine{vm: v, component: "node/worker-1"}
-	m.node = node.New(node.Options{
-		Spec:   func(node.Machine) (child.Spec, error) { return sleep(m.component), nil },
-		Notify: func(c child.Change) { s.nodes.notify(m, c) },
+	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1", Power: string(node.On), Tools: true, Hostname: "worker-1"}, BootTime: time.Now(), Ref: worker.Ref}
+	addWorker(t, s, v, func(n ground.Node) node.Guest {
+		return node.New(node.Options{Spec: func(node.Machine) (child.Spec, error) { return sleep("node/worker-1"), nil }, Notify: n.Notify})
 	})
-	s.nodes.mu.Lock()
-	s.nodes.vms[key], s.nodes.bound["worker-1"] = m, bound{key: key, vcenter: "vc", vm: "worker-1"}
-	s.nodes.mu.Unlock()
-	m.node.Observe(node.Machine{Exists: true, Power: node.On, BootTime: time.Now(), GuestUp: true, Hostname: "worker-1"})
-	for _, component := range []string{ccm.Component, s.nodes.wire(m)} {
+	for _, component := range []string{ccm.Component, "node/vc.vm-1"} {
 		if _, err := s.proxies.Addr(component); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		for _, stop := range []func(context.Context) error{s.stopNodes, s.ccm.Stop, s.controlPlane.Stop} {
+		for _, stop := range []func(context.Context) error{s.nodes.Stop, s.ccm.Stop, s.controlPlane.Stop} {
 			if err := stop(ctx); err != nil {
 				t.Error(err)
 			}
@@ -301,7 +297,7 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 			t.Errorf("%s: %v", component, err)
 		}
 	}
-	s.nodes.vms[s.nodes.bound["worker-1"].key].node.Observe(node.Machine{Exists: true, Power: node.Off})
+	s.nodes.Guest(worker).Observe(node.Machine{Exists: true, Power: node.Off})
 	s.requireRow(t, "node/worker-1", "stopped")
 	if err := p.Running("node/worker-1"); err == nil || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("a kubelet of a VM that is off runs: %v", err)
@@ -332,10 +328,8 @@ func TestCauseOfWhatAFaultDoes(t *testing.T) {
 // The kubelet of a VM that dies with its host dies at once, for that reason.
 func TestDeath(t *testing.T) {
 	s := running(t)
-	key := s.nodes.bound["worker-1"].key
 	after := s.log.Append(event.Event{Plane: event.PlaneVSphere, Kind: "vm.died", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}})
-	s.nodes.died(vmKey{"vc", ref{Value: "vm-2"}}) // of which nobody knows
-	s.nodes.died(key)
+	s.nodes.Guest(worker).Die()
 	if diff := cmp.Diff([]string{"child.stopped <- vm.died"}, told(t, s, after, "worker-1", "child.stopped")); diff != "" {
 		t.Error(diff)
 	}

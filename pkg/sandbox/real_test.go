@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +19,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
@@ -29,7 +31,7 @@ import (
 )
 
 // far is a vCenter that is not ours: govmomi's simulator, stock.
-func far(t *testing.T) *Real {
+func far(t *testing.T) *real.Options {
 	t.Helper()
 	server, err := stocksim.Serve(stocksim.Options{User: "admin", Password: "s3cret & more", VMs: 3})
 	if err != nil {
@@ -44,7 +46,7 @@ func far(t *testing.T) *Real {
 	}
 	config.VCenters[0].Name = "Far.Example"
 	guests(t, config.VCenters[0])
-	return &Real{Config: config, Nodes: []string{"*VM0", "*VM1"}, ControlPlane: []string{"*VM0"}}
+	return &real.Options{Config: config, Nodes: []string{"*VM0", "*VM1"}, ControlPlane: []string{"*VM0"}}
 }
 
 // guests gives every VM a hostname, as its tools would.
@@ -83,7 +85,7 @@ func there(t *testing.T, v vcenter.VCenter, f func(context.Context, *vim25.Clien
 }
 
 // inDir makes a sandbox in an instance directory, and takes it as far as the inventory watch; end is the end of it.
-func inDir(t *testing.T, r *Real, dir *instance.Dir) (s *Sandbox, end func() error) {
+func inDir(t *testing.T, r *real.Options, dir *instance.Dir) (s *Sandbox, end func() error) {
 	t.Helper()
 	recording, err := r.Read(t.Context(), "mine")
 	if err != nil {
@@ -96,7 +98,7 @@ func inDir(t *testing.T, r *Real, dir *instance.Dir) (s *Sandbox, end func() err
 	for i := range recording.Topology.Spec.VCenters {
 		s.opts.Addresses = append(s.opts.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1))
 	}
-	for _, start := range []func(context.Context) error{s.startVCenters, s.watchInventory, s.startFaults} {
+	for _, start := range []func(context.Context) error{s.startVCenters, s.watchInventory, func(context.Context) error { return s.startFaults(catalogue.Kinds()) }} {
 		if err := start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +116,7 @@ func inDir(t *testing.T, r *Real, dir *instance.Dir) (s *Sandbox, end func() err
 				return err
 			}
 		}
-		return s.stopVCenters(ctx)
+		return s.source.Stop(ctx)
 	}
 	t.Cleanup(func() {
 		if err := end(); err != nil {
@@ -159,7 +161,7 @@ func TestRealVCenter(t *testing.T) {
 	if len(roles) != 3 || vm.Name == "" || strings.Contains(vm.VCenter, ".") {
 		t.Errorf("%v, %+v", roles, vm)
 	}
-	rows := s.vcenterRows()
+	rows := s.listing.Rows()
 	if len(rows) != 1 || rows[0].User != "admin" || rows[0].Version == "" || rows[0].InstanceUUID == "" || rows[0].VMs != 3 || !rows[0].Watched {
 		t.Errorf("rows %+v", rows)
 	}
@@ -173,11 +175,11 @@ func TestRealVCenter(t *testing.T) {
 	}
 	before := powersOf(s)
 	for _, action := range []api.VMAction{api.PowerOff, api.Suspend, api.Reset} {
-		_, err := s.act(t.Context(), api.VMRequest{Action: action, VM: vm.Name, Confirmed: true})
+		_, err := s.actions.VM(t.Context(), api.VMRequest{Action: action, VM: vm.Name, Confirmed: true})
 		requireCode(t, string(action), err, "refused")
 	}
 	for _, action := range []api.VMAction{api.Destroy, api.Move} {
-		_, err := s.act(t.Context(), api.VMRequest{Action: action, VM: vm.Name, Host: "h", Confirmed: true})
+		_, err := s.actions.VM(t.Context(), api.VMRequest{Action: action, VM: vm.Name, Host: "h", Confirmed: true})
 		requireCode(t, string(action), err, "unsupported")
 	}
 	inject := func(kind string, on api.Selector) error {
@@ -196,7 +198,8 @@ func TestRealVCenter(t *testing.T) {
 	if err != nil || len(files) > 0 {
 		t.Errorf("files %v, %v", files, err)
 	}
-	if _, _, err := s.plan(t.Context(), api.ApplyRequest{}); err == nil || !strings.Contains(err.Error(), "only a simulated vCenter") {
+	err = serve(t, s).Apply(t.Context(), api.ApplyRequest{}, func(api.ApplyLine) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "only a simulated vCenter") {
 		t.Errorf("apply: %v", err)
 	}
 }
@@ -276,10 +279,10 @@ func TestRealFaults(t *testing.T) {
 			t.Errorf("%s: heal: %v", kind, err)
 		}
 	}
-	if _, err := s.setGate(t.Context(), api.GateRequest{VCenter: vc.Name(), Mode: "down"}); err != nil {
+	if _, err := s.actions.Gate(t.Context(), api.GateRequest{VCenter: vc.Name(), Mode: "down"}); err != nil {
 		t.Fatal(err)
 	}
-	if row := s.vcenterRows()[0]; row.Gate != string(gate.Down) || !row.Watched {
+	if row := s.listing.Rows()[0]; row.Gate != string(gate.Down) || !row.Watched {
 		t.Errorf("row %+v", row)
 	}
 	requireKind(t, s, "gate.down")
@@ -308,11 +311,11 @@ func TestRealWrites(t *testing.T) {
 	before := powersOf(s)
 	vms := s.world.VMs()
 	first, second := vms[0], vms[1]
-	_, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: first.Name})
+	_, err := s.actions.VM(t.Context(), api.VMRequest{Action: api.PowerOff, VM: first.Name})
 	requireCode(t, "without a confirmation", err, "unconfirmed")
 	_, err = s.faults.Inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Names: []string{second.Name}}})
 	requireCode(t, "fault without a confirmation", err, "unconfirmed")
-	if _, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: first.Name, Confirmed: true}); err != nil {
+	if _, err := s.actions.VM(t.Context(), api.VMRequest{Action: api.PowerOff, VM: first.Name, Confirmed: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.faults.Inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Names: []string{second.Name}}, Confirmed: true}); err != nil {
@@ -321,75 +324,16 @@ func TestRealWrites(t *testing.T) {
 	requireVM(t, s, first.VCenter+first.Path, powerIs("off"))
 	requireVM(t, s, second.VCenter+second.Path, powerIs("off"))
 	requireKind(t, s, "vcenter.written")
-	if _, err := LeftWrites(dir.Path()); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := real.LeftWrites(dir.Path()); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("read while it runs: %v", err)
 	}
 	if err := end(); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := LeftWrites(dir.Path()); err != nil || left != nil {
+	if left, err := real.LeftWrites(dir.Path()); err != nil || left != nil {
 		t.Errorf("left %+v, %v", left, err)
 	}
 	again, _ := inDir(t, r, dir)
-	if diff := cmp.Diff(before, powersOf(again)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// TestRealWritesOfTheDead takes back what a sandbox has left that died, by hand and by the next one.
-func TestRealWritesOfTheDead(t *testing.T) {
-	r := far(t)
-	r.Scope = scope.Scope{AllowWrites: true, Folders: []string{"/DC0/vm"}}
-	dir := instanceDir(t)
-	var before map[string]string
-	die := func() {
-		s, end := inDir(t, r, dir)
-		before = powersOf(s)
-		if _, err := s.act(t.Context(), api.VMRequest{Action: api.Suspend, VM: s.world.VMs()[0].Name, Confirmed: true}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.real.journal.Close(); err != nil { // as the end of a process does
-			t.Fatal(err)
-		}
-		s.real.journal = nil
-		if err := end(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	die()
-	left, err := LeftWrites(dir.Path())
-	if err != nil || left == nil || len(left.Pending) != 1 || !strings.HasSuffix(left.Words(left.Pending[0]), ": powered on") || left.Scope.Folders[0] != "/DC0/vm" {
-		t.Fatalf("left %+v, %v", left, err)
-	}
-	for _, name := range []string{journalFile(dir.Path()), settingsFile(dir.Path())} {
-		text, err := os.ReadFile(name)
-		if err != nil || strings.Contains(string(text), "s3cret") {
-			t.Errorf("%s: %s, %v", name, text, err)
-		}
-		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", name, info, err)
-		}
-	}
-	if all, err := Unreverted(filepath.Dir(dir.Path())); err != nil || all["test"] != 1 {
-		t.Errorf("unreverted %v, %v", all, err)
-	}
-	interrupted, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := left.Revert(interrupted, r.Config); err == nil || len(left.Pending) != 1 {
-		t.Errorf("interrupted: %v, %+v", err, left)
-	}
-	readOnly := *r
-	readOnly.Scope = scope.Scope{}
-	s := New(Options{Name: "test", Topology: idle(t).opts.Topology, Real: &readOnly, Dir: dir, Logger: slog.New(slog.DiscardHandler), Addresses: []string{"127.0.0.1:0"}})
-	if err := s.startVCenters(t.Context()); err == nil || !strings.Contains(err.Error(), "vsphere-sandbox down --name test") {
-		t.Errorf("read-only over what was left: %v", err)
-	}
-	if err := left.Revert(t.Context(), r.Config); err != nil || len(left.Pending) != 0 {
-		t.Fatalf("%v, %+v", err, left)
-	}
-	die()
-	again, _ := inDir(t, r, dir)
-	requireKind(t, again, "vcenter.reverted")
 	if diff := cmp.Diff(before, powersOf(again)); diff != "" {
 		t.Error(diff)
 	}
@@ -402,29 +346,8 @@ func TestRealIsSlow(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	simulated := idle(t)
-	if got := simulated.stepTime(); got != bootTimeout {
+	if got := simulated.stepTime(); got != boot.StepTimeout {
 		t.Errorf("simulated: %s", got)
-	}
-}
-
-// TestRealRefusedAtRead says at once what is wrong.
-func TestRealRefusedAtRead(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		change func(*Real)
-		want   string
-	}{
-		{"unknown authority", func(r *Real) { r.Config.VCenters[0].Insecure = false }, "SHA-256"},
-		{"nothing there", func(r *Real) { r.Selection = inventory.Selection{Folders: []string{"k8s"}} }, "there is none"},
-		{"writes nowhere", func(r *Real) { r.Scope.AllowWrites = true }, "name a folder or a tag"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := far(t)
-			tc.change(r)
-			if _, err := r.Read(t.Context(), "mine"); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v", err)
-			}
-		})
 	}
 }
 
@@ -435,7 +358,7 @@ func TestRealWithZones(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Real{Config: config, Selection: inventory.Selection{Names: []string{"worker-*"}}}
+	r := &real.Options{Config: config, Selection: inventory.Selection{Names: []string{"worker-*"}}}
 	recording, err := r.Read(t.Context(), "mine")
 	if err != nil {
 		t.Fatal(err)

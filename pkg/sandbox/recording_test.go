@@ -61,7 +61,7 @@ func TestRecordingOfASandbox(t *testing.T) {
 // A recording is there to be handed on: nobody can log in with it.
 func TestRecordingHoldsNoPasswords(t *testing.T) {
 	s, c := withFaults(t)
-	if err := s.openEventFile(t.Context()); err != nil {
+	if err := s.openFiles(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Zone: "us-east"}, Mode: "all"}); err != nil {
@@ -71,7 +71,7 @@ func TestRecordingHoldsNoPasswords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.closeEventFile(t.Context()); err != nil {
+	if err := s.files.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(s.opts.Dir.Path("recording.jsonl"))
@@ -92,11 +92,11 @@ func TestRecordingHoldsNoPasswords(t *testing.T) {
 func withRecording(t *testing.T) (*Sandbox, *api.Client) {
 	t.Helper()
 	s := newSandbox(t, "single")
-	if err := s.openEventFile(t.Context()); err != nil {
+	if err := s.openFiles(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.closeEventFile(context.Background()); err != nil {
+		if err := s.files.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -7,137 +7,96 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/actions"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/desired"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Sandbox is a sandbox that runs. Make it with [New], give it its life with [Sandbox.Run].
+// Sandbox is one running sandbox. Make it with [New] and run it with [Sandbox.Run].
 type Sandbox struct {
 	opts  Options
 	log   *event.Log
 	start time.Time
+	asked chan struct{} // closed when a client of the API requests a stop
 
-	mu      sync.Mutex
-	phase   api.Phase
-	at      Progress
-	readyAt time.Time
-	abort   context.CancelCauseFunc // ends the boot
-	current *topology.Topology      // what was applied last
-
-	applying  sync.Mutex           // held while a topology is applied; guards what follows
-	attempted []*topology.Topology // begun after current, and not finished
-
-	asked chan struct{} // a stop was asked for through the API
-
-	// What the boot steps bring up, each set by its step and read by later ones.
+	// Set by boot steps. The steps and what they start read them without the lock. Requests of the API take the lock or call
+	// built first.
+	mu           sync.Mutex
 	secrets      *secret.Store
-	sessions     atomic.Int32 // that were known
-	eventFile    *event.File
-	ground       ground.Ground
-	facts        ground.Facts // the ground's
-	recorder     *recording.Recorder
+	sessions     atomic.Int32 // that the store has
 	server       *control.Server
 	cluster      cluster.Cluster
-	pods         *pods // nil where nothing runs as pods; guarded by mu until the boot is done
 	controlPlane *child.Child
-	sim          *sim.Simulation // nil where the vCenters are real
-	real         *reality        // nil where they are simulated
 	vcenters     vcenters.List
 	world        *world.World
-	nodes        *nodes
-	light        *lightNodes
-	ccm          ccm.Manager
-	config       *cloudconfig.Config
-	csi          *csi.Driver
-	components   *components.Registry
-	proxies      components.Proxies
-	tokens       accounts.Tokens
-	ongoing      causality.Ongoing
-	causes       *causality.Finder
-	faults       *faults.Faults
-	background   background.Groups // goroutines of steps
 
+	// The parts, made by New.
+	ground     ground.Ground
+	facts      ground.Facts // the ground's
+	source     vcenters.Source
+	boot       boot.Boot
+	await      await.Waiter
+	files      recording.Files
+	desired    *desired.State
+	nodes      *nodes.Nodes
+	ccm        ccm.Manager
+	config     *cloudconfig.Config
+	pods       *pods.Pods // empty where nothing runs as pods
+	csi        *csi.Driver
+	components *components.Registry
+	proxies    components.Proxies
+	tokens     accounts.Tokens
+	ongoing    causality.Ongoing
+	causes     *causality.Finder
+	faults     *faults.Faults
+	actions    actions.Actions
+	background background.Groups // goroutines of steps
 	watchCache watchcache.Cache
+	rows       rows.Rows
 	storage    *storage.Watcher
+	volumes    storage.Server
 	tags       *vcenters.Tags
+	listing    vcenters.Listing
+	inspector  *inspect.Inspector
 }
 
 // New returns a sandbox that has not begun.
-func New(opts Options) *Sandbox {
-	s := &Sandbox{
-		opts:    opts,
-		log:     event.NewLog(0),
-		start:   time.Now(),
-		current: opts.Topology,
-		phase:   api.Booting,
-		asked:   make(chan struct{}),
-	}
-	g := s.newGround()
-	s.facts = g.Facts()
-	s.faults = &faults.Faults{Lacks: s.lacks, Allow: s.mayInject, Seeded: opts.Real != nil}
-	s.causes = &causality.Finder{
-		Log: s.log, Grace: s.grace(), Topology: s.topology,
-		VM: func(node string) (vcenter, vm string) {
-			b := s.nodes.behind(node)
-			return b.vcenter, b.vm
-		},
-		Lease: s.faults.Lease,
-	}
-	s.tags = &vcenters.Tags{
-		VCenters: func() vcenters.List { return s.vcenters }, Log: s.log, Changed: s.tagsChanged, Logger: opts.Logger,
-		Categories: func() topology.Categories { return s.topology().Spec.Categories },
-	}
-	s.storage = &storage.Watcher{
-		Log: s.log, Causes: s.causes, Cache: &s.watchCache, ForceDetach: opts.Speed.Of(pace.AttachDetachMaxWaitForUnmount), Allow: s.mayActOnVolume,
-		VCenters: func() vcenters.List { return s.vcenters }, Nodes: func() []api.Node { return s.world.Nodes() },
-	}
-	s.components = &components.Registry{
-		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Describe: s.describe, Crashed: s.crashed,
-	}
-	client := func() kubernetes.Interface { return s.cluster.Client() }
-	s.proxies.Server = func() string { return s.cluster.Addr() }
-	s.tokens = accounts.Tokens{Client: client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
-	s.standOn(g)
-	s.csi = &csi.Driver{
-		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars,
-		Env:         ccm.Environ,
-		CloudConfig: s.config.File, Args: opts.callTimeout(), SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
-		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
-		World: func() *world.World { return s.world },
-		Light: func(v world.VM) bool { return s.light.has(v) },
-		Kubelet: func(node string) string {
-			if t, err := s.nodes.supervised(node); err == nil {
-				return t.component
-			}
-			return ""
-		},
-	}
-	s.light = newLightNodes(s)
-	s.nodes = newNodes(s)
+func New(opts Options) *Sandbox { return newOn(opts, opts.source()) }
+
+// newOn returns a sandbox whose vCenters come from a source.
+func newOn(opts Options, source vcenters.Source) *Sandbox {
+	s := &Sandbox{opts: opts, log: event.NewLog(0), start: time.Now(), asked: make(chan struct{}), source: source}
+	s.ground = s.newGround()
+	s.facts = s.ground.Facts()
+	assemble(s)
+	assembleCCM(s)
+	s.csi.CloudConfig = s.config.File
 	return s
 }
 
@@ -162,9 +121,9 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	steps := s.steps()
-	begun, err := s.boot(ctx, steps)
+	begun, err := s.boot.Start(ctx, steps)
 	if err == nil {
-		s.setPhase(api.Ready)
+		s.boot.SetPhase(api.Ready)
 		s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "sandbox.ready", Message: "ready in " + time.Since(s.start).Round(time.Millisecond).String()})
 		if ready != nil {
 			ready()
@@ -172,45 +131,11 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 		trim.AfterBoot()
 		<-ctx.Done()
 	} else if cause := context.Cause(ctx); cause != nil {
-		err = cause // it failed because it was told to end
+		err = cause // the boot was canceled
 	}
 	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "sandbox.stopping", Message: "stopping"})
 	return errors.Join(err, s.shutdown(steps, begun))
 }
-
-func (s *Sandbox) setPhase(p api.Phase) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.phase = p
-	if p == api.Ready {
-		s.at, s.readyAt = Progress{}, time.Now()
-	}
-}
-
-// progress publishes what is being done.
-func (s *Sandbox) progress(p Progress) {
-	s.mu.Lock()
-	s.at = p
-	s.mu.Unlock()
-	if s.opts.Progress != nil {
-		s.opts.Progress(p)
-	}
-}
-
-// detail says what the present step waits for.
-func (s *Sandbox) detail(text string) {
-	s.mu.Lock()
-	p := s.at
-	s.mu.Unlock()
-	p.Detail = text
-	s.progress(p)
-}
-
-// Nodes lists what became of the nodes.
-func (s *Sandbox) Nodes() []api.Node { return s.watchCache.CountPods(s.world.Nodes()) }
-
-// Datacenters are those of all vCenters.
-func (s *Sandbox) Datacenters() []api.Datacenter { return s.world.Datacenters() }
 
 // Log is the sandbox's event log.
 func (s *Sandbox) Log() *event.Log { return s.log }

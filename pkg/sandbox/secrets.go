@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -10,9 +8,8 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
-	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
 // openSecrets opens the store of the instance's secrets, unless it is open.
@@ -30,9 +27,7 @@ func (s *Sandbox) Secrets() []string {
 		return all
 	}
 	for _, vc := range s.vcenters {
-		if vc.Sim != nil {
-			all = append(all, vc.Sim.Secrets()...)
-		}
+		all = append(all, vc.Secrets()...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -41,7 +36,7 @@ func (s *Sandbox) Secrets() []string {
 // watchSecrets follows what the Secrets of the cluster hold, if the cluster was made for the sandbox: where it was not,
 // Secrets are none of its business, but for the one that it writes itself.
 func (s *Sandbox) watchSecrets(factory informers.SharedInformerFactory) error {
-	if s.facts.Shared {
+	if _, shared := s.ground.(ground.Shared); shared {
 		return nil
 	}
 	return storage.Follow(factory.Core().V1().Secrets().Informer(), func(_, o *corev1.Secret, gone bool) {
@@ -68,19 +63,5 @@ func (s *Sandbox) knowSession(session string) {
 	}
 	if err := s.secrets.Know(session); err != nil {
 		s.opts.Logger.Error("secrets", "err", err)
-	}
-}
-
-// loginOf returns the credentials of a real vCenter, which are known before they are used: they are read again each time.
-func (s *Sandbox) loginOf(v vcenter.VCenter) func(context.Context) (client.Credentials, error) {
-	return func(ctx context.Context) (client.Credentials, error) {
-		c, err := v.Login(ctx)
-		if err != nil {
-			return c, err
-		}
-		if err := s.secrets.Know(c.Password); err != nil {
-			return client.Credentials{}, fmt.Errorf("vcenter %q: %w", v.Name, err)
-		}
-		return c, nil
 	}
 }

@@ -21,14 +21,14 @@ func TestSecretsAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.stopVCenters(context.Background()); err != nil {
+		if err := s.source.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 		if err := s.secrets.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	vc := s.sim.VCenters()[0]
+	vc := s.vcenters[0].Simulator()
 	first := vc.Password()
 	if err := vc.SetPassword("the second one"); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 )
 
 // serve opens the control API of s, which ends with the test, and returns a client.
@@ -65,8 +66,8 @@ func TestAPIWhileBooting(t *testing.T) {
 	s := newSandbox(t, "single")
 	c := serve(t, s)
 	ctx := t.Context()
-	s.progress(Progress{Step: 3, Steps: 11, Name: "API server"})
-	s.detail("etcd")
+	s.boot.SetProgress(Progress{Step: 3, Steps: 11, Name: "API server"})
+	s.boot.Detail("etcd")
 	st, err := c.Status(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +96,7 @@ func TestAPIWhileBooting(t *testing.T) {
 		requireCode(t, what, call(), "unavailable")
 	}
 
-	s.setPhase(api.Ready)
+	s.boot.SetPhase(api.Ready)
 	if st, err := c.Status(ctx); err != nil || st.Phase != api.Ready || st.Step != "" || st.ReadyAt == nil {
 		t.Errorf("ready: %+v, %v", st, err)
 	}
@@ -249,7 +250,7 @@ func TestStalledReadersAreCutOff(t *testing.T) {
 	if err := s.closeAPI(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(begin); took >= stopTimeout {
+	if took := time.Since(begin); took >= boot.StopTimeout {
 		t.Errorf("it took %s", took)
 	}
 }

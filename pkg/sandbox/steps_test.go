@@ -8,6 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 )
 
 // What the order of the steps promises to those that read what others have set.
@@ -87,13 +88,13 @@ func TestCheck(t *testing.T) {
 		want string
 	}{
 		"embedded":                    {Options{CSI: CSI{Enabled: true}}, ""},
-		"kind, real":                  {Options{Cluster: Cluster{Kind: &kind.Options{}}, Real: &Real{}}, ""},
-		"existing":                    {Options{Cluster: Cluster{Existing: &existing.Options{}}, Real: &Real{}}, ""},
+		"kind, real":                  {Options{Cluster: Cluster{Kind: &kind.Options{}}, Real: &real.Options{}}, ""},
+		"existing":                    {Options{Cluster: Cluster{Existing: &existing.Options{}}, Real: &real.Options{}}, ""},
 		"existing, simulated":         {Options{Cluster: Cluster{Existing: &existing.Options{}}}, "none are configured"},
-		"existing, volumes":           {Options{Cluster: Cluster{Existing: &existing.Options{}}, Real: &Real{}, CSI: CSI{Enabled: true}}, "no CSI driver"},
+		"existing, volumes":           {Options{Cluster: Cluster{Existing: &existing.Options{}}, Real: &real.Options{}, CSI: CSI{Enabled: true}}, "no CSI driver"},
 		"in a cluster":                {Options{Cluster: Cluster{InCluster: &incluster.Options{}}}, ""},
 		"in a cluster, volumes":       {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, CSI: CSI{Enabled: true}}, "no CSI driver"},
-		"in a cluster, real":          {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, Real: &Real{}}, "no sandbox in a cluster"},
+		"in a cluster, real":          {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, Real: &real.Options{}}, "no sandbox in a cluster"},
 		"in a cluster, watched":       {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, CCM: CCM{Watch: "bin/ccm"}}, "built-in"},
 		"in a cluster, another's CCM": {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, CCM: CCM{Program: ccm.Program{Path: "/x"}}}, "built-in"},
 	} {

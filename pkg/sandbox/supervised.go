@@ -8,8 +8,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
 )
 
 // supervised is a process of the sandbox that things can be done to. What is done to one that does not exist any more
@@ -35,9 +35,9 @@ type supervised struct {
 // supervised finds a component: ccm, ccm-2, control-plane, or node/NAME by the name of the node.
 func (s *Sandbox) supervised(name string) (*supervised, error) {
 	if host, ok := strings.CutPrefix(name, "node/"); ok {
-		return s.nodes.supervised(host)
+		return s.supervisedNode(host)
 	}
-	if is, ok := s.podOf(name); ok {
+	if is, ok := s.pods.Find(name); ok {
 		return s.supervisedPod(is), nil
 	}
 	c := s.childOf(name)
@@ -65,8 +65,8 @@ func (s *Sandbox) supervised(name string) (*supervised, error) {
 
 // childOf returns a component that is a child of its own, nil when there is none of that name.
 func (s *Sandbox) childOf(name string) *child.Child {
-	if name == lightComponent {
-		return s.light.child()
+	if name == nodes.LightComponent {
+		return s.nodes.LightProgram()
 	}
 	if name != embedded.Component {
 		if c := s.csi.Find(name); c != nil {
@@ -79,26 +79,19 @@ func (s *Sandbox) childOf(name string) *child.Child {
 	return s.controlPlane
 }
 
-// supervised finds the kubelet that is the node of that name.
-func (n *nodes) supervised(host string) (*supervised, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	b := n.bound[host]
-	m := n.vms[b.key]
-	if g, ok := n.s.ground.(ground.NodeSource); ok {
-		return nil, g.Refuse(fmt.Sprintf("node %q: something is done to a kubelet", host))
+// supervisedNode finds the kubelet of the Node with that name.
+func (s *Sandbox) supervisedNode(host string) (*supervised, error) {
+	k, err := s.nodes.Kubelet(host)
+	if err != nil {
+		return nil, err
 	}
-	if m == nil || m.node == nil {
-		return nil, fmt.Errorf("node %q: no VM of this sandbox has a kubelet of that name", host)
-	}
-	k := m.node
 	state := func() node.Process { p, _, _ := k.State(); return p }
-	network, _ := k.(node.Network)
+	network, _ := k.Guest.(node.Network)
 	return &supervised{
 		network: network,
-		name:    "node/" + host, component: m.component, wire: n.wire(m),
-		object: event.Object{Kind: "Node", VCenter: b.vcenter, Name: host},
-		vm:     event.Object{Kind: "VM", VCenter: b.vcenter, Name: b.vm},
+		name:    "node/" + host, component: k.Component, wire: k.Proxy,
+		object: event.Object{Kind: "Node", VCenter: k.Key.VCenter, Name: host},
+		vm:     event.Object{Kind: "VM", VCenter: k.Key.VCenter, Name: k.VM},
 		runs: func() error {
 			if p, pid, _ := k.State(); pid == 0 || p == node.Paused {
 				return fmt.Errorf("node %q: its kubelet is %s", host, p)
@@ -122,7 +115,7 @@ func (n *nodes) supervised(host string) (*supervised, error) {
 			return hung, nil
 		},
 		restart: k.Restart,
-		guest:   &guest{node: k, dir: n.dir(m)},
+		guest:   &guest{node: k.Guest, dir: k.Dir},
 	}, nil
 }
 

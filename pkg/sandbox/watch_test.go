@@ -57,7 +57,8 @@ func (w *watcher) next(what string, match func(api.Update) bool) api.Update {
 
 func TestWatch(t *testing.T) {
 	s, c := withFaults(t)
-	s.nodes.assign(s.opts.Topology, nil)
+	s.opts.VCentersOnly = false
+	s.standOn(s.newGround())
 	s.log.Append(event.Event{Kind: "once.upon-a-time"})
 	w := watch(t, c, 0)
 	var vms, hosts, vcenters, events int

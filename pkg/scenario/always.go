@@ -6,7 +6,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 )
 
-// always is a tracker for whoever wants to know of every change, and nothing else.
+// always is a tracker that only reports every change.
 type always struct{}
 
 func (always) Concerns(world.Kind) bool           { return true }

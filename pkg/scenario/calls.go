@@ -7,10 +7,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// callsTime bounds the question for calls that are only kept.
+// callsTime bounds a request for calls that are only recorded.
 const callsTime = 5 * time.Second
 
-// callsNow are the calls so far; nil when they are not told.
+// callsNow returns the calls so far, or nil if they are not known.
 func (s *session) callsNow(ctx context.Context) []api.Calls {
 	ctx, cancel := context.WithTimeout(ctx, callsTime)
 	defer cancel()
@@ -21,7 +21,7 @@ func (s *session) callsNow(ctx context.Context) []api.Calls {
 	return calls
 }
 
-// callsSince are the calls that were made between two answers, without what was not called.
+// callsSince returns the calls between two readings, without methods that were not called.
 func callsSince(now, before []api.Calls) []api.Calls {
 	type key struct{ vcenter, client, method string }
 	was := map[key]api.Calls{}
@@ -30,11 +30,11 @@ func callsSince(now, before []api.Calls) []api.Calls {
 	}
 	var made []api.Calls
 	for _, c := range now {
-		if b := was[key{c.VCenter, c.Client, c.Method}]; b.Calls <= c.Calls && b.Errors <= c.Errors { // else it counts anew
+		if b := was[key{c.VCenter, c.Client, c.Method}]; b.Calls <= c.Calls && b.Errors <= c.Errors { // else the counter restarted
 			c.Calls, c.Errors, c.Hits, c.Latency = c.Calls-b.Calls, c.Errors-b.Errors, c.Hits-min(b.Hits, c.Hits), c.Latency-min(b.Latency, c.Latency)
 		}
 		if c.Errors == 0 {
-			c.LastError = "" // it was before
+			c.LastError = "" // it is older
 		}
 		if c.Calls > 0 {
 			made = append(made, c)

@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// Every scenario of the catalogue loads, and has the header that tells people what it is about.
+// TestCatalogue: every scenario of the catalogue loads, and has a header for its readers.
 func TestCatalogue(t *testing.T) {
 	seen := map[string]string{}
 	for _, entry := range scenarios.Catalogue() {

@@ -17,10 +17,10 @@ var (
 	stepName     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 )
 
-// MaxSteps is how many steps a scenario may have.
+// MaxSteps is the maximum number of steps of a scenario.
 const MaxSteps = 1000
 
-// check reports what makes no sense in a scenario that could be read.
+// check reports contradictions in a scenario that was decoded.
 func check(r *strict.Reader, s *Scenario) {
 	at := func(key string) *yaml.Node { _, node := strict.Find(s.root, key); return node }
 	if _, named := strict.Find(at("metadata"), "name"); !scenarioName.MatchString(s.Metadata.Name) {
@@ -74,15 +74,15 @@ func checkComponents(r *strict.Reader, s *Scenario, node *yaml.Node) {
 
 func checkTopologyUse(r *strict.Reader, s *Scenario) {
 	if t := s.Topology.Resolved; t != nil && len(t.Nodes()) == 0 {
-		r.Errorf(s.Topology.file.node, "topology", "has no node: no VM of it has a role")
+		r.Errorf(s.Topology.file.node, "topology", "has no node: none of its VMs has a role")
 	}
 }
 
-// checker goes through the steps in their order.
+// checker checks the steps in their order.
 type checker struct {
 	*strict.Reader
 	scenario *Scenario
-	// marks are the steps so far that have a name.
+	// marks are the named steps so far.
 	marks  map[string]*Step
 	places *places
 	at     Duration
@@ -117,7 +117,7 @@ func (c *checker) step(s *Step, number int) {
 	}
 	switch first, taken := c.marks[s.As]; {
 	case !stepName.MatchString(s.As) || slices.Contains(reservedNames(), s.As):
-		c.key(s, "as", "must be a word for the step, and none of %s, not %q", strings.Join(reservedNames(), ", "), s.As)
+		c.key(s, "as", "must be a name for the step other than %s, not %q", strings.Join(reservedNames(), ", "), s.As)
 	case taken:
 		c.key(s, "as", "%q is already there, on line %d", s.As, first.Line)
 	default:
@@ -126,10 +126,10 @@ func (c *checker) step(s *Step, number int) {
 	c.places.mention(s)
 }
 
-// reservedNames are those that mean something where the name of a step can stand.
+// reservedNames are those with a meaning in places where a step is named.
 func reservedNames() []string { return []string{"start", "step", "end", "all"} }
 
-// key reports an error of one key of a step.
+// key reports an error in a key of a step.
 func (c *checker) key(s *Step, key, format string, args ...any) {
 	_, node := strict.Find(s.node, key)
 	if node == nil {
@@ -138,7 +138,7 @@ func (c *checker) key(s *Step, key, format string, args ...any) {
 	c.Errorf(node, strict.Below(s.path, key), format, args...)
 }
 
-// action finds what a step does: exactly one thing, and a note on it.
+// action finds the action of a step, which must be exactly one, and a note.
 func (c *checker) action(s *Step) Action {
 	var found Action
 	for _, a := range actions() {
@@ -162,17 +162,17 @@ func (c *checker) action(s *Step) Action {
 	return found
 }
 
-// keys reports those that mean nothing for the action.
+// keys reports keys that the action does not have.
 func (c *checker) keys(s *Step) {
 	allowed := append([]string{"note", "as", "after", "at", string(s.Action)}, actionKeys(s.Action)...)
 	for i := 0; i+1 < len(s.node.Content); i += 2 {
 		if key := s.node.Content[i]; !slices.Contains(allowed, key.Value) {
-			c.Errorf(key, strict.Below(s.path, key.Value), "means nothing for %s", s.Action)
+			c.Errorf(key, strict.Below(s.path, key.Value), "is no key of %s", s.Action)
 		}
 	}
 }
 
-// actionKeys are the keys that an action has beside those that all have.
+// actionKeys are the keys of an action, in addition to those of all actions.
 func actionKeys(a Action) []string {
 	switch a {
 	case ActionInject:
@@ -227,14 +227,14 @@ func (c *checker) set(s *Step) {
 	}
 }
 
-// maxWithin is longer than anything worth waiting for.
+// maxWithin is longer than any useful wait.
 const maxWithin = time.Hour
 
-// times reports durations that make no sense.
+// times reports contradictory durations.
 func (c *checker) times(s *Step) {
 	has := func(key string) bool { k, _ := strict.Find(s.node, key); return k != nil }
 	if has("at") && has("after") {
-		c.key(s, "at", "says when the step begins, and so does after")
+		c.key(s, "at", "and after both set when the step begins: remove one")
 	}
 	if has("at") {
 		if s.At.Scaled == c.at.Scaled && s.At.D < c.at.D {
@@ -243,7 +243,7 @@ func (c *checker) times(s *Step) {
 		c.at = s.At
 	}
 	if has("for") && s.For.IsZero() {
-		c.key(s, "for", "must be longer than nothing")
+		c.key(s, "for", "must be longer than 0s")
 	}
 	if s.Within != nil && s.Within.D > maxWithin {
 		c.key(s, "within", "must not be more than an hour, as %s is", *s.Within)
@@ -253,7 +253,7 @@ func (c *checker) times(s *Step) {
 	}
 	switch {
 	case has("for") && has("until"):
-		c.key(s, "until", "says how long, and so does for")
+		c.key(s, "until", "and for both set how long: remove one")
 	case !has("for") && !has("until"):
 		c.key(s, "never", "needs for: or until: how long it must not happen")
 	case has("until") && s.Until != "end":
@@ -261,7 +261,7 @@ func (c *checker) times(s *Step) {
 	}
 }
 
-// until looks for the step, which comes later.
+// until finds the step, which comes later.
 func (c *checker) until(s *Step) {
 	var later []string
 	after := false

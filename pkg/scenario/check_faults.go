@@ -31,7 +31,7 @@ func (c *checker) inject(s *Step) {
 		c.key(s, "mode", "must be one, all, a number or a percentage such as 25%%, not %q", s.Mode)
 	}
 	if !s.For.IsZero() && s.fault.Momentary {
-		c.key(s, "for", "means nothing for %s, which is over when it has happened", s.Inject)
+		c.key(s, "for", "has no effect on %s, which is over at once", s.Inject)
 	}
 	c.params(s)
 	c.targets(s)
@@ -64,7 +64,7 @@ func (c *checker) params(s *Step) {
 	}
 }
 
-// paramValue says what is wrong with a value of a fault's parameter.
+// paramValue checks the value of a fault's parameter.
 func paramValue(p fault.Param, value string) error {
 	if len(p.Choices) > 0 {
 		if !slices.Contains(p.Choices, value) && value != p.Default {
@@ -104,16 +104,16 @@ func paramValue(p fault.Param, value string) error {
 	return nil
 }
 
-// targets checks names against the topology, as far as it tells them.
+// targets checks names against the topology, as far as it knows them.
 func (c *checker) targets(s *Step) {
 	if s.fault.Object == fault.Sandbox {
 		if s.On != nil {
-			c.key(s, "on", "means nothing for %s, which happens to the sandbox as a whole", s.Inject)
+			c.key(s, "on", "has no effect on %s, which affects the whole sandbox", s.Inject)
 		}
 		return
 	}
 	if s.On == nil {
-		c.key(s, "on", "is missing: what %s happens to: on: {%s: NAME}", s.Inject, strings.ToLower(string(s.fault.Object)))
+		c.key(s, "on", "is missing: the target of %s: on: {%s: NAME}", s.Inject, strings.ToLower(string(s.fault.Object)))
 		return
 	}
 	for _, e := range s.On.entries {
@@ -146,7 +146,7 @@ func (c *checker) heal(s *Step) {
 		case step.Action != ActionInject:
 			c.key(s, "heal", "%q is a step that injects nothing, on line %d", name, step.Line)
 		case step.fault != nil && step.fault.Momentary:
-			c.key(s, "heal", "%s, on line %d, is over when it has happened: there is nothing to heal", step.Inject, step.Line)
+			c.key(s, "heal", "%s, on line %d, is over at once: there is nothing to heal", step.Inject, step.Line)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 )
 
-// statement checks what an expectation names: steps before it, and things of the topology.
+// statement checks the names in an expectation: earlier steps, and objects of the topology.
 func (c *checker) statement(s *Step, _ int) {
 	x := s.Statement()
 	if x == nil {
@@ -42,8 +42,7 @@ func (c *checker) statement(s *Step, _ int) {
 	})
 }
 
-// rows checks names. That something does not exist may be said of anything; but who says it of a name that never was
-// expects nothing.
+// rows checks names. Any name may be expected not to exist, but an expectation of a name that never existed has no use.
 func (c *checker) rows(_ *Step, rows *expect.Rows, path string) {
 	for name, node := range rows.NameNodes() {
 		c.places.check(c, rows.Kind, name, node, strict.Below(path, string(rows.Kind)))
@@ -65,7 +64,7 @@ func (c *checker) event(e *expect.Event, node *yaml.Node, path string) {
 	}
 }
 
-// isEventKind tells whether a text can be the kind of an event: it has a dot, or is a pattern.
+// isEventKind reports whether a text can be the kind of an event: it has a dot, or is a pattern.
 func isEventKind(text string) bool {
 	for _, r := range text {
 		if r == '.' || r == '*' {

@@ -10,18 +10,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// Duration is a time as scenarios write it: 10s is by the clock on the wall; 40s/speed is what is forty seconds on a
-// cluster with upstream's defaults, and so shorter on a faster one.
+// Duration is a time in a scenario: 10s is real time; 40s/speed is forty seconds on a cluster with upstream's defaults, and
+// shorter on a faster one.
 type Duration struct {
 	D time.Duration
 	// Scaled durations are divided by the sandbox's speed.
 	Scaled bool
 }
 
-// maxDuration is more than any scenario has a use for.
+// maxDuration is longer than any scenario needs.
 const maxDuration = 24 * time.Hour
 
-// ParseDuration reads one.
+// ParseDuration parses a duration.
 func ParseDuration(text string) (Duration, error) {
 	number, scaled := strings.CutSuffix(strings.ReplaceAll(text, " ", ""), "/speed")
 	d, err := time.ParseDuration(number)
@@ -36,14 +36,14 @@ func ParseDuration(text string) (Duration, error) {
 	return Duration{D: d, Scaled: scaled}, nil
 }
 
-// DecodeYAML reads one.
+// DecodeYAML parses a duration.
 func (d *Duration) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 	if node.Kind != yaml.ScalarNode || strict.IsNull(node) {
 		r.Errorf(node, path, "must be a duration such as 10s, not %s", strict.Describe(node))
 		return
 	}
 	if strict.IsLate(node.Value) {
-		r.Errorf(node, path, "must be known before the scenario runs, which ${…} of a set step is not")
+		r.Errorf(node, path, "must be known before the scenario runs, unlike ${…} of a set step")
 		return
 	}
 	parsed, err := ParseDuration(node.Value)
@@ -57,10 +57,10 @@ func (d *Duration) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 // MarshalYAML writes what DecodeYAML reads.
 func (d Duration) MarshalYAML() (any, error) { return d.String(), nil }
 
-// IsZero tells whether there is none.
+// IsZero reports whether the duration is zero.
 func (d Duration) IsZero() bool { return d.D == 0 }
 
-// At is how long it is at a speed.
+// At returns the duration at a speed.
 func (d Duration) At(speed float64) time.Duration {
 	if d.Scaled && speed > 0 {
 		return time.Duration(float64(d.D) / speed)
@@ -68,7 +68,7 @@ func (d Duration) At(speed float64) time.Duration {
 	return d.D
 }
 
-// String is how people write it.
+// String returns the short form.
 func (d Duration) String() string {
 	text := d.D.String()
 	for _, zero := range []string{"m0s", "h0m"} { // 1m0s

@@ -48,7 +48,7 @@ func node(name, ready string, taints ...string) api.Update {
 	return api.Update{Node: &api.Node{Name: name, Registered: true, Ready: ready, Initialized: true, Taints: taints, VCenter: "vc", ProviderID: "vsphere://" + name, Addresses: []string{"198.18.0.1"}}}
 }
 
-// put tells an update to all readers, and remembers it for later ones.
+// put sends an update to all readers, and keeps it for later ones.
 func (f *fake) put(u api.Update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,20 +15,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// folder is where a scenario's topology is looked for when it is a file.
+// folder resolves file names of topologies.
 type folder struct {
-	files fs.FS // nil: of the machine
+	files fs.FS // nil: the host's files
 	dir   string
 	there bool
 }
 
-// topologyFile is what stands after topology: in its own way of reading.
+// topologyFile is the value of topology: before it is resolved.
 type topologyFile struct {
 	node *yaml.Node
 	path string
 }
 
-// DecodeYAML keeps the node: it is resolved when all of the file is known.
+// DecodeYAML keeps the node: it is resolved when the whole file is known.
 func (t *Topology) DecodeYAML(_ *strict.Reader, node *yaml.Node, path string) {
 	t.file = topologyFile{node, path}
 }
@@ -65,7 +65,7 @@ func (t *Topology) resolve(r *strict.Reader, from folder) {
 	}
 }
 
-// isFile tells whether a text is a file's name and not one of the catalogue.
+// isFile reports whether a text names a file rather than an entry of the catalogue.
 func isFile(use string) bool {
 	return strings.ContainsAny(use, `/\`) || strings.HasSuffix(use, ".yaml") || strings.HasSuffix(use, ".yml")
 }
@@ -80,12 +80,12 @@ func (t *Topology) load(r *strict.Reader, node *yaml.Node, from folder) {
 		}
 		t.Resolved, err = scenarios.Load(t.Use, t.Settings...)
 	case !from.there:
-		r.Errorf(node, "topology", "has no folder to be read from: this scenario was not read from a file")
+		r.Errorf(node, "topology", "cannot be a file: this scenario was not read from a file")
 		return
 	case from.files != nil:
 		var below fs.FS
 		if below, err = fs.Sub(from.files, from.dir); err == nil {
-			t.Resolved, err = topology.LoadFS(below, t.Use, t.Settings...) // which takes no name that leads out of it
+			t.Resolved, err = topology.LoadFS(below, t.Use, t.Settings...) // refuses names outside of the folder
 		}
 	default:
 		t.Resolved, err = topology.LoadBelow(from.dir, t.Use, t.Settings...)
@@ -96,7 +96,7 @@ func (t *Topology) load(r *strict.Reader, node *yaml.Node, from folder) {
 	}
 }
 
-// inline loads a topology that stands in the scenario. Its errors are told where it stands.
+// inline loads a topology that is part of the scenario. Its errors have the lines of the scenario.
 func (t *Topology) inline(r *strict.Reader, node *yaml.Node) {
 	whole := *node
 	add := func(key string, value *yaml.Node) {

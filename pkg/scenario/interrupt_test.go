@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// slow is a sandbox that takes its time for faults. What it is asked for it does, also when nobody waits any more.
+// slow is a sandbox with slow faults. It completes a request even if the caller has gone.
 type slow struct {
 	*fake
 	inject, heal time.Duration
@@ -89,8 +89,8 @@ func TestInterruptedEndsSoon(t *testing.T) {
 				if diff := cmp.Diff(tc.left, out.Left); diff != "" {
 					t.Errorf("left (-want +got):\n%s", diff)
 				}
-				if healed := strings.Contains(strings.Join(s.told(), "\n"), "heal [f1]"); healed != tc.healed {
-					t.Errorf("asked for %q", s.told())
+				if healed := strings.Contains(strings.Join(s.requested(), "\n"), "heal [f1]"); healed != tc.healed {
+					t.Errorf("asked for %q", s.requested())
 				}
 				time.Sleep(2 * time.Hour) // what was begun ends
 			})
@@ -98,8 +98,8 @@ func TestInterruptedEndsSoon(t *testing.T) {
 	}
 }
 
-// told is what the fake was asked for.
-func (f *fake) told() []string {
+// requested returns the requests that the fake got.
+func (f *fake) requested() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]string(nil), f.asked...)
@@ -115,7 +115,7 @@ func TestRunAllInterrupted(t *testing.T) {
 			boot := func(context.Context, scenario.Requirements) (*scenario.Running, error) {
 				r := &scenario.Running{Sandbox: f, Name: "s", Stop: func(ctx context.Context) error {
 					if stopped++; ctx.Err() == nil {
-						t.Error("who stops it is not told that somebody waits")
+						t.Error("the stopper does not learn that a caller waits")
 					}
 					return nil
 				}}
@@ -134,8 +134,8 @@ func TestRunAllInterrupted(t *testing.T) {
 				got = append(got, s.Verdict)
 			}
 			want := []any{7 * time.Second, []result.Verdict{result.Errored, result.Skipped}, !stays, stays}
-			if diff := cmp.Diff(want, []any{time.Since(began), got, stopped == 1, len(f.told()) == 2}); diff != "" {
-				t.Errorf("stays %v: (-want +got):\n%s\nasked for %q", stays, diff, f.told())
+			if diff := cmp.Diff(want, []any{time.Since(began), got, stopped == 1, len(f.requested()) == 2}); diff != "" {
+				t.Errorf("stays %v: (-want +got):\n%s\nasked for %q", stays, diff, f.requested())
 			}
 		})
 	}

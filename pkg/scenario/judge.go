@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// worst is the verdict on the steps so far.
+// worst returns the verdict on the steps so far.
 func (r *run) worst() result.Verdict {
 	all := make([]result.Verdict, len(r.result.Steps))
 	for i, s := range r.result.Steps {
@@ -23,7 +23,7 @@ func (r *run) worst() result.Verdict {
 // judge gives the verdict.
 func (r *run) judge(ctx context.Context) {
 	if !r.stopped(ctx) {
-		r.catchUp(ctx) // with what happened in the last moment
+		r.catchUp(ctx) // with the last changes
 	}
 	r.endNevers(func(g *guard) bool {
 		g.cut = r.stopped(ctx)
@@ -31,7 +31,7 @@ func (r *run) judge(ctx context.Context) {
 	})
 	r.result.Verdict = r.worst()
 	if r.lacks != "" && r.result.Verdict == result.Passed {
-		r.result.Verdict = result.Skipped // what it is about has not been tried
+		r.result.Verdict = result.Skipped // its subject was not tested
 	}
 	for _, s := range r.result.Steps {
 		if s.Verdict == r.result.Verdict && s.Verdict != result.Passed {
@@ -50,7 +50,7 @@ func (r *run) judge(ctx context.Context) {
 	}
 }
 
-// keep takes down how everything is when the verdict is given.
+// keep records the state at the verdict.
 func (r *run) keep(ctx context.Context) {
 	r.result.Calls = callsSince(r.session.callsNow(context.WithoutCancel(ctx)), r.callsBefore)
 	r.session.with(func(v *expect.View) {

@@ -15,22 +15,21 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Load reads and checks a scenario. The name stands for the data in messages; settings are values of its parameters. The
-// topology it runs on is of the catalogue or stands in it: there is no folder for files. The error, if any, is a
-// [topology.Errors] with everything that is wrong.
+// Load reads and checks a scenario. name stands for the data in messages; settings are values of its parameters. Its topology
+// must be from the catalogue or inline, as there is no folder for files. An error is a [topology.Errors] with all problems.
 func Load(name string, data []byte, settings ...topology.Setting) (*Scenario, error) {
 	return load(name, data, folder{}, settings)
 }
 
-// maxSize is how many bytes a file may have.
+// maxSize is the maximum size of a file in bytes.
 const maxSize = 1 << 20
 
 func newReader(name string) *strict.Reader {
 	return strict.NewReader(name, strict.Language{Noun: "scenario", APIVersion: APIVersion, Kind: Kind, Size: maxSize})
 }
 
-// LoadFile loads the file at a path. The topology may be a file, relative to its folder. Errors are those of [Load], and
-// those of reading the file.
+// LoadFile loads a scenario from a file. The topology may be a file, relative to its folder. Errors are those of [Load] and of
+// reading.
 func LoadFile(name string, settings ...topology.Setting) (*Scenario, error) {
 	data, err := input.File(name, maxSize)
 	if err != nil {
@@ -85,7 +84,7 @@ func load(name string, data []byte, from folder, settings []topology.Setting) (*
 	return s, nil
 }
 
-// header looks at apiVersion and kind, without which nothing else that could be said would make sense.
+// header checks apiVersion and kind first: without them other errors make no sense.
 func header(r *strict.Reader, root *yaml.Node) bool {
 	if root.Kind != yaml.MappingNode {
 		r.Errorf(root, "", "must be a mapping (key: value), not %s", strict.Describe(root))
@@ -104,7 +103,7 @@ func header(r *strict.Reader, root *yaml.Node) bool {
 	return !r.Failed()
 }
 
-// replaceParameters puts values in the place of ${name}. What a set step names is left to the steps after it.
+// replaceParameters replaces ${name} by values. It leaves names of set steps to the later steps.
 func replaceParameters(r *strict.Reader, root *yaml.Node, values map[string]string) *yaml.Node {
 	made := *root
 	made.Content = slices.Clone(root.Content)
@@ -132,7 +131,7 @@ func replaceParameters(r *strict.Reader, root *yaml.Node, values map[string]stri
 	return &made
 }
 
-// written are values as if they had been written where they are used.
+// written returns values as if they were written where they are used.
 func written(values map[string]string) map[string]strict.Value {
 	known := make(map[string]strict.Value, len(values))
 	for name, text := range values {
@@ -141,7 +140,7 @@ func written(values map[string]string) map[string]strict.Value {
 	return known
 }
 
-// attach tells the steps where they stand.
+// attach gives the steps their paths.
 func (s *Scenario) attach() {
 	_, list := strict.Find(s.root, "steps")
 	for i, step := range s.Steps {

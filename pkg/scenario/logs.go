@@ -16,22 +16,22 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 )
 
-// logs follows the logs of components. Only the goroutine of [logs.follow], and whoever calls [logs.read] before or after
-// it, touches its files; the lines are the session's.
+// logs follows the logs of components. Only the goroutine of [logs.follow], and callers of [logs.read] before or after it, use
+// its files; the lines belong to the session.
 type logs struct {
 	session *session
 	files   map[string]*logFile // by component
 	asked   chan chan struct{}
 }
 
-// logFile is where the reading of a log stands.
+// logFile is the state of reading a log.
 type logFile struct {
 	path   string
 	offset int64
-	rest   []byte // a line that has not ended yet
+	rest   []byte // an incomplete line
 }
 
-// maxRead bounds what is read of a log at a time, maxLines what is kept of it.
+// maxRead bounds one read of a log, maxLines the lines that are kept.
 const (
 	maxRead  = 8 << 20
 	maxLines = 200_000
@@ -46,7 +46,7 @@ func newLogs(s *session, components []string) *logs {
 	return l
 }
 
-// find learns where logs are. What a log has at the beginning is no line of the scenario.
+// find finds the logs. Lines that exist at the beginning do not count.
 func (l *logs) find(beginning bool) {
 	l.session.with(func(v *expect.View) {
 		for _, c := range world.Values[api.Component](v.World, world.Component) {
@@ -62,14 +62,13 @@ func (l *logs) find(beginning bool) {
 	})
 }
 
-// follow reads what is written until ctx ends. Where the machine has no watch left (there are few for a user, and other
-// programs take them), it looks again and again.
+// follow reads new lines until ctx ends. If the system has no watch left (users have few, and share them), it polls.
 func (l *logs) follow(ctx context.Context) error {
 	again := time.NewTicker(pollEvery)
 	defer again.Stop()
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
-		notify = &fsnotify.Watcher{} // which tells nothing
+		notify = &fsnotify.Watcher{} // never sends
 	} else {
 		again.Stop()
 		defer notify.Close()
@@ -106,7 +105,7 @@ func (l *logs) follow(ctx context.Context) error {
 	}
 }
 
-// catchUp returns when all that was written before has been read.
+// catchUp returns after it has read all earlier output.
 func (l *logs) catchUp(ctx context.Context) {
 	done := make(chan struct{})
 	select {
@@ -116,7 +115,7 @@ func (l *logs) catchUp(ctx context.Context) {
 	}
 }
 
-// read takes in what was written since the last time.
+// read reads the output since the last call.
 func (l *logs) read() {
 	fresh := map[string][]string{}
 	for name, f := range l.files {
@@ -136,7 +135,7 @@ func (l *logs) read() {
 	}
 }
 
-// lines are those that were written since the last time. A file that cannot be read has none.
+// lines returns the output since the last call. A file that cannot be read has none.
 func (f *logFile) lines() []string {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -144,7 +143,7 @@ func (f *logFile) lines() []string {
 	}
 	defer file.Close() // only read from: closing cannot lose anything
 	if info, err := file.Stat(); err == nil && info.Size() < f.offset {
-		f.offset, f.rest = 0, nil // it was begun anew
+		f.offset, f.rest = 0, nil // it was truncated
 	}
 	data, err := io.ReadAll(io.NewSectionReader(file, f.offset, maxRead))
 	if err != nil {

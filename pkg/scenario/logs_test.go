@@ -28,7 +28,7 @@ func TestLogs(t *testing.T) {
 	f.put(api.Update{Component: &api.Component{Name: "ccm", State: "running", Log: log}})
 	f.onInject = func(_ *fake, r api.InjectRequest, _ uint64) {
 		if r.Fault == "vcenter.restart" {
-			write(os.O_TRUNC, "login failed: 2\n") // begun anew
+			write(os.O_TRUNC, "login failed: 2\n") // truncated
 			return
 		}
 		write(os.O_APPEND, "one half ")

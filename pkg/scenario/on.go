@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// On chooses what a fault happens to. The key that is the kind of thing it happens to names it; the others say where it is.
+// On chooses the targets of a fault. The key with the fault's kind of target names them; the others restrict where they are.
 type On struct {
 	entries []onEntry
 }
@@ -24,7 +24,7 @@ type onEntry struct {
 	path  string
 }
 
-// onKeys lists the keys, with those that are always names first.
+// onKeys lists the keys, beginning with those that are always names.
 func onKeys() []string {
 	return []string{
 		"names", "vm", "node", "component", "volume", "datastore", "vcenter", "datacenter", "cluster", "host", "region", "zone", "role", "labels",
@@ -52,7 +52,7 @@ func (o *On) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 	})
 }
 
-// labelSelector makes one of a mapping.
+// labelSelector returns a mapping as a label selector.
 func labelSelector(r *strict.Reader, node *yaml.Node, path string) string {
 	var labels map[string]string
 	r.Decode(node, &labels, path)
@@ -64,7 +64,7 @@ func labelSelector(r *strict.Reader, node *yaml.Node, path string) string {
 	return strings.Join(parts, ",")
 }
 
-// namesOf tells whether a key names targets of a kind, and does not say where they are.
+// namesOf reports whether a key names targets of a kind, without their place.
 func namesOf(key string, kind fault.Object) bool {
 	switch key {
 	case "names", "component", "volume", "datastore":
@@ -75,7 +75,7 @@ func namesOf(key string, kind fault.Object) bool {
 	return strings.EqualFold(key, string(kind))
 }
 
-// Selector is what the sandbox is asked for.
+// Selector returns the request for the sandbox.
 func (o *On) Selector(kind fault.Object) api.Selector {
 	var s api.Selector
 	if o == nil {
@@ -109,7 +109,7 @@ func (o *On) Selector(kind fault.Object) api.Selector {
 	return s
 }
 
-// String says it in a few words.
+// String returns a short description.
 func (o *On) String() string {
 	if o == nil {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// Sandbox is one that is up: an [api.Client].
+// Sandbox is a running sandbox: an [api.Client].
 type Sandbox interface {
 	Status(ctx context.Context) (api.Status, error)
 	Watch(ctx context.Context, after uint64, f func(api.Update) error) error
@@ -28,25 +28,25 @@ type Sandbox interface {
 	Metrics(ctx context.Context, component string) ([]byte, error)
 }
 
-// Options say how a scenario is run. The zero value will do for scenarios that run no commands.
+// Options configure a run. The zero value suffices for scenarios without commands.
 type Options struct {
-	// Observe is told every change, from one goroutine at a time. It must not take long.
+	// Observe gets every change, from one goroutine at a time. It must return quickly.
 	Observe func(result.Update)
-	// Command runs a command of a scenario, kubectl, govc or vsphere-sandbox, with the environment of the sandbox. Its error
-	// says that it could not be run; what it does with its exit status is the scenario's to judge.
+	// Command runs a command of a scenario, kubectl, govc or vsphere-sandbox, with the environment of the sandbox. Its error means
+	// that the command could not run; the scenario judges the exit status.
 	Command func(context.Context, Command) (Output, error)
-	// Seed draws targets. Default: 1, so that a run is like the one before.
+	// Seed chooses targets. Default: 1, so that runs are alike.
 	Seed uint64
-	// Patience is what every within: is multiplied with, for slow machines. Default: 1.
+	// Patience multiplies every within:, for slow machines. Default: 1.
 	Patience float64
-	// FailFast skips what comes after the first step that does not pass. Without it only a wait that fails, and what could
-	// not be done, end a scenario early.
+	// FailFast skips the rest after the first step that does not pass. Without it, only a failed wait or an action that failed ends
+	// a scenario early.
 	FailFast bool
-	// Disposable tells that the sandbox is thrown away afterwards: a run that is interrupted puts nothing back in it.
+	// Disposable means that the sandbox is deleted afterwards: an interrupted run restores nothing in it.
 	Disposable bool
-	// Number is which scenario of Of this one is, for Observe.
+	// Number is the position of this scenario among Of, for Observe.
 	Number, Of int
-	// Name, CCM and CCMVersion are told in the result: those of the sandbox.
+	// Name, CCM and CCMVersion are those of the sandbox, for the result.
 	Name, CCM, CCMVersion string
 }
 
@@ -55,37 +55,36 @@ type Command struct {
 	// Argv is kubectl, govc or vsphere-sandbox, with its arguments.
 	Argv  []string
 	Stdin string
-	// Dir is the folder in which it runs, to which its paths are relative: that of the scenario's file. "" for the
-	// working directory.
+	// Dir is the working directory of the command: that of the scenario's file, or "" for the current one.
 	Dir string
 }
 
-// Output is what a command did.
+// Output is the result of a command.
 type Output struct {
 	Stdout, Stderr string
 	Exit           int
 }
 
-// Outcome is what came of a scenario.
+// Outcome is the result of a scenario.
 type Outcome struct {
 	result.Scenario
-	// Left says what of the sandbox is not as it was at the beginning: no other scenario is to be run on it.
+	// Left describes what the scenario has not restored in the sandbox: do not run another scenario on it.
 	Left []string
-	// Timeline is what happened without times and numbers, the same for every run of a seed: see [Timeline].
+	// Timeline is the course of the run without times and numbers, the same for every run of a seed: see [Timeline].
 	Timeline string
 }
 
-// The times that a run has for what is no step.
+// Time limits of a run outside of its steps.
 const (
 	syncTime   = 30 * time.Second
 	healTime   = 2 * time.Minute
 	settleTime = time.Minute
 	wellTime   = 5 * time.Second
-	// GraceTime is how long it is tried to heal faults in a sandbox that stays, once the run was interrupted.
+	// GraceTime is the time limit for healing faults after an interrupt, in a sandbox that stays.
 	GraceTime = 15 * time.Second
-	// DefaultWithin is how long an expectation may take that does not say it. Failing takes it all, passing what it takes.
+	// DefaultWithin is the default time limit of an expectation. Only a failing one takes all of it.
 	DefaultWithin = time.Minute
-	// pollEvery is how often calls and metrics are asked for, which nobody tells.
+	// pollEvery is the interval for calls and metrics, which no event reports.
 	pollEvery = 250 * time.Millisecond
 )
 
@@ -112,41 +111,40 @@ func (s *Step) within() Duration {
 	return Duration{D: DefaultWithin}
 }
 
-// Requirements are what a sandbox has to be for a scenario.
+// Requirements are what a scenario needs of its sandbox.
 type Requirements struct {
 	Topology   *topology.Topology
 	Components Components
 }
 
-// Requirements are what the scenario needs.
+// Requirements returns what the scenario needs.
 func (s *Scenario) Requirements() Requirements {
 	return Requirements{Topology: s.Topology.Resolved, Components: s.Components}
 }
 
-// Key is the same for the same requirements only.
+// Key returns equal texts for equal requirements.
 func (r Requirements) Key() string {
 	if r.Components.CCM.Replicas == 1 {
-		r.Components.CCM.Replicas = 0 // as if left out
+		r.Components.CCM.Replicas = 0 // the default
 	}
 	if r.Components.CSI == "off" {
-		r.Components.CSI = "" // the same
+		r.Components.CSI = "" // the default
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
-		return "" // plain data always can be
+		return "" // plain data never fails
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
 }
 
-// Group are scenarios that can run on one sandbox, one after the other.
+// Group is scenarios that can run on one sandbox, one after the other.
 type Group struct {
 	Requirements
 	Scenarios []*Scenario
 }
 
-// GroupBy puts scenarios that can share a sandbox together: the groups in the order of their first scenarios, the
-// scenarios of a group in theirs.
+// GroupBy groups scenarios that can share a sandbox, and keeps their order.
 func GroupBy(list []*Scenario) []Group {
 	var groups []Group
 	at := map[string]int{}
@@ -160,7 +158,7 @@ func GroupBy(list []*Scenario) []Group {
 		}
 		groups[i].Scenarios = append(groups[i].Scenarios, s)
 	}
-	// Plain ones first: what most people look at comes early.
+	// Plain ones first: they interest most readers.
 	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(a.weight(), b.weight()) })
 	return groups
 }
@@ -173,8 +171,8 @@ func (g Group) weight() int {
 	return 1
 }
 
-// LoadCatalogue loads a scenario of the catalogue: by name, or by theme/name. For a name that there is not, the error
-// wraps [fs.ErrNotExist] and tells what was probably meant.
+// LoadCatalogue loads a scenario of the catalogue, by name or by theme/name. For an unknown name, the error wraps
+// [fs.ErrNotExist] and has the nearest name.
 func LoadCatalogue(name string, settings ...topology.Setting) (*Scenario, error) {
 	entry, err := scenarios.Find(name)
 	if err != nil {
@@ -199,8 +197,8 @@ func loadEntry(entry scenarios.Entry, settings []topology.Setting) (*Scenario, e
 	return s, nil
 }
 
-// Catalogue loads all scenarios that come with the program, by theme and name. Those that cannot be loaded are left out,
-// and told in the error.
+// Catalogue loads all scenarios that come with the program, sorted by theme and name. It leaves out those that fail to load, and
+// returns their errors.
 func Catalogue() ([]*Scenario, error) {
 	var all []*Scenario
 	var errs []error

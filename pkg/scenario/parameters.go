@@ -13,7 +13,7 @@ import (
 
 var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 
-// parameters reads the parameters of a scenario, and returns each with its value.
+// parameters reads the parameters of a scenario, and returns their values.
 func parameters(r *strict.Reader, root *yaml.Node, settings []topology.Setting) map[string]string {
 	_, node := strict.Find(root, "parameters")
 	var list []topology.Parameter

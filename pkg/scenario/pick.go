@@ -13,14 +13,14 @@ import (
 type Pick struct {
 	Kind world.Kind
 	Name string
-	// Field is one of the kind's; of a map, Key is which of its values, of a list the number from 0.
+	// Field is a field of the kind. For a map, Key is its key; for a list, the index from 0.
 	Field string
 	Key   string
 
 	node *yaml.Node
 }
 
-// DecodeYAML reads one.
+// DecodeYAML parses a pick.
 func (p *Pick) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 	p.node = node
 	var kinds []string
@@ -37,7 +37,7 @@ func (p *Pick) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 			p.Field = value.Value
 		case world.Kind(key.Value).Fields() != nil:
 			if p.Kind != "" {
-				r.Errorf(key, below, "is a second thing: there is %s already", p.Kind)
+				r.Errorf(key, below, "is a second object: %s is there already", p.Kind)
 				return
 			}
 			p.Kind, p.Name = world.Kind(key.Value), value.Value
@@ -49,7 +49,7 @@ func (p *Pick) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 		return
 	}
 	if p.Kind == "" || p.Name == "" || p.Field == "" {
-		r.Errorf(node, path, "must say whose field: {node: NAME, field: FIELD}")
+		r.Errorf(node, path, "must name the object: {node: NAME, field: FIELD}")
 		return
 	}
 	name, key, _ := strings.Cut(p.Field, ".")
@@ -64,6 +64,6 @@ func (p *Pick) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 		return
 	}
 	if p.Field, p.Key = name, key; key == "" && f.Map {
-		r.Errorf(node, path, "must say which of its %s: field: %s.NAME", name, name)
+		r.Errorf(node, path, "must choose one of its %s: field: %s.NAME", name, name)
 	}
 }

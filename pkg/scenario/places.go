@@ -14,17 +14,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// places are the names that a topology makes, by the word for what has them. Names that steps mention may come to be: a
-// clone, a Secret, a volume.
+// places are the names in a topology, by kind. Steps may create more: a clone, a Secret, a volume.
 type places struct {
 	names map[string][]string
-	// made are texts of steps that may make something.
+	// made are texts of steps that may create objects.
 	made []string
 }
 
 func placesOf(t *topology.Topology, csiComponents ...string) *places {
 	if t == nil {
-		return nil // its errors are told, and nothing can be said of names
+		return nil // its errors are reported; names cannot be checked
 	}
 	p := &places{names: map[string][]string{}}
 	add := func(word string, names ...string) {
@@ -75,7 +74,7 @@ func placesOf(t *topology.Topology, csiComponents ...string) *places {
 	return p
 }
 
-// mention remembers what a step may make.
+// mention records what a step may create.
 func (p *places) mention(s *Step) {
 	if p == nil {
 		return
@@ -87,7 +86,7 @@ func (p *places) mention(s *Step) {
 	p.made = append(p.made, s.Stdin)
 }
 
-// check reports a name that nothing of that kind has, will have, or is likely to have had.
+// check reports a name that no object of the kind has, gets, or is likely to have had.
 func (p *places) check(c *checker, kind world.Kind, name string, node *yaml.Node, path string) {
 	if p == nil || name == "" || name == "all" || expect.IsPattern(name) || strict.IsLate(name) {
 		return
@@ -96,7 +95,7 @@ func (p *places) check(c *checker, kind world.Kind, name string, node *yaml.Node
 	known, listed := p.names[word]
 	switch {
 	case !listed && kind != world.Node && kind != world.VM && word != "zone" && word != "region":
-		return // volumes, leases: made by what happens
+		return // volumes, leases: created during the run
 	case slices.Contains(known, name), slices.Contains(p.made, name), p.written(name):
 		return
 	case kind == world.VM && slices.Contains(p.names["node"], strings.ToLower(name)):
@@ -121,12 +120,12 @@ func plainNames(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.Contains(name, "/") })
 }
 
-// written tells whether a step before says the name somewhere in a text.
+// written reports whether an earlier step has the name somewhere in a text.
 func (p *places) written(name string) bool {
 	return slices.ContainsFunc(p.made, func(text string) bool { return strings.Contains(text, name) })
 }
 
-// target reports a name that nothing has of what a fault happens to.
+// target reports a name that no target of a fault has.
 func (p *places) target(c *checker, kind fault.Object, name string, node *yaml.Node, path string) {
 	word := strings.ToLower(string(kind))
 	if kind == fault.VM && p != nil && slices.Contains(p.names["node"], name) {
@@ -138,7 +137,7 @@ func (p *places) target(c *checker, kind fault.Object, name string, node *yaml.N
 	p.check(c, world.Kind(word), name, node, path)
 }
 
-// object reports what an event can hardly be about. Only names that look like one of a node or VM can be judged.
+// object reports an unlikely object of an event. Only names that look like those of nodes or VMs can be checked.
 func (p *places) object(c *checker, name string, node *yaml.Node, path string) {
 	if p == nil || name == "" || expect.IsPattern(name) || strict.IsLate(name) || strings.Contains(name, "/") {
 		return

@@ -11,36 +11,36 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// Publisher is a [Sandbox] that tells all who watch it how the scenario goes that runs on it. One that is none runs
-// scenarios just the same.
+// Publisher is a [Sandbox] that reports the progress of the scenario on it to all its watchers. Other sandboxes run scenarios
+// too.
 type Publisher interface {
 	Publish(ctx context.Context, r api.Run) error
 }
 
 const (
-	// publishEvery is how often it is told at most what is being waited for.
+	// publishEvery is the minimum time between two reports of what a step waits for.
 	publishEvery = 250 * time.Millisecond
-	// publishTime bounds one telling, lastTime the last one, for which a scenario's end waits.
+	// publishTime bounds one request, lastTime the last one, which the end of a scenario waits for.
 	publishTime = 5 * time.Second
 	lastTime    = time.Second
 )
 
-// publisher tells a sandbox how a scenario goes, from a goroutine of its own and only what is newest: nothing waits for
-// it but the end, and that not for long; whether it succeeds changes nothing. A nil one tells nothing. Make it with
-// [publish], end it with [publisher.close].
+// publisher reports the progress of a scenario to a sandbox. Its goroutine sends only the newest state. Only the end waits for
+// it, for a bounded time, and its errors change nothing. A nil publisher reports nothing. Make it with [publish], end it with
+// [publisher.close].
 type publisher struct {
 	sandbox Publisher
 	cancel  context.CancelFunc
 	ended   chan struct{}
-	wake    chan struct{} // has an element when there may be something to be told
+	wake    chan struct{} // has an element when next may be set
 
 	mu     sync.Mutex
-	next   *api.Run // what is to be told
-	urgent bool     // at once: it is not only what is being waited for
-	last   bool     // nothing comes after it
+	next   *api.Run // the state to send
+	urgent bool     // send at once: more than the current wait has changed
+	last   bool     // the final state
 }
 
-// publish begins; nil when the sandbox cannot be told.
+// publish starts a publisher; nil if the sandbox is not a Publisher.
 func publish(ctx context.Context, sandbox Sandbox) *publisher {
 	if started, ok := sandbox.(*Running); ok {
 		sandbox = started.Sandbox
@@ -55,7 +55,7 @@ func publish(ctx context.Context, sandbox Sandbox) *publisher {
 	return p
 }
 
-// put has something told, in the place of what is not told yet.
+// put replaces the state to send.
 func (p *publisher) put(r api.Run, urgent bool) {
 	if p == nil {
 		return
@@ -66,7 +66,7 @@ func (p *publisher) put(r api.Run, urgent bool) {
 	notify.Wake(p.wake)
 }
 
-// close tells what is left, if that does not take long, and ends it.
+// close sends the last state, if that is quick, and ends the publisher.
 func (p *publisher) close() {
 	if p == nil {
 		return
@@ -82,11 +82,11 @@ func (p *publisher) close() {
 }
 
 func (p *publisher) run(ctx context.Context) {
-	var soon <-chan time.Time // when what is not urgent may be told
-	var told time.Time
+	var soon <-chan time.Time // when a state that is not urgent may be sent
+	var sent time.Time
 	for {
 		p.mu.Lock()
-		next, wait, last := p.next, publishEvery-time.Since(told), p.last
+		next, wait, last := p.next, publishEvery-time.Since(sent), p.last
 		if next != nil && (p.urgent || last || wait <= 0) {
 			p.next, p.urgent, wait = nil, false, 0
 		}
@@ -100,7 +100,7 @@ func (p *publisher) run(ctx context.Context) {
 			soon = time.After(wait)
 		default:
 			p.tell(ctx, *next)
-			told = time.Now()
+			sent = time.Now()
 			if ctx.Err() != nil {
 				return
 			}
@@ -115,14 +115,14 @@ func (p *publisher) run(ctx context.Context) {
 	}
 }
 
-// tell tells it once. What cannot be told is told with the next.
+// tell sends a state once. After an error, the next state replaces it.
 func (p *publisher) tell(ctx context.Context, r api.Run) {
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
 	_ = p.sandbox.Publish(ctx, r)
 }
 
-// publish tells the sandbox how the run goes.
+// publish reports the progress of the run to the sandbox.
 func (r *run) publish(u result.Update) {
 	if r.publisher == nil {
 		return
@@ -157,13 +157,13 @@ func runStep(s result.Step) api.RunStep {
 	if s.Verdict != result.Running {
 		step.Took = api.Duration(s.Took)
 	}
-	if s.Verdict != result.Skipped || s.Took > 0 { // else it never began
+	if s.Verdict != result.Skipped || s.Took > 0 { // otherwise it never began
 		step.Began = &s.Began
 	}
 	return step
 }
 
-// runState is a verdict as package api has it.
+// runState returns a verdict as a state of package api.
 func runState(v result.Verdict) string {
 	switch v {
 	case result.Running:

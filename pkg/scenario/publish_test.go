@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// publishing is a sandbox that can be told how scenarios go.
+// publishing is a sandbox that accepts the progress of scenarios.
 type publishing struct {
 	*fake
 	mu   sync.Mutex
@@ -73,19 +73,19 @@ func TestPublish(t *testing.T) {
 			t.Errorf("first %+v, want every step", first)
 		}
 		if !slices.Contains(got, "running: running passed running pending") {
-			t.Errorf("never told that it waits:\n%s", strings.Join(got, "\n"))
+			t.Errorf("never reported that it waits:\n%s", strings.Join(got, "\n"))
 		}
 		if last := "failed: passed passed failed passed"; got[len(got)-1] != last {
 			t.Errorf("last %q, want %q", got[len(got)-1], last)
 		}
 		last := p.runs[len(p.runs)-1]
 		if last.Ended == nil || !last.Ended.Equal(out.Began.Add(out.Took)) || last.Message != out.Message || last.Number != 2 || last.Of != 3 || last.Name != "test" {
-			t.Errorf("told at last %+v", last)
+			t.Errorf("reported at last %+v", last)
 		}
 		var texts []string
 		for i, s := range last.Steps {
 			if texts = append(texts, s.Text); s.Took != api.Duration(out.Steps[i].Took) || s.Event != out.Steps[i].Event || !s.Began.Equal(out.Steps[i].Began) {
-				t.Errorf("step %d is told as %+v, was %+v", i+1, s, out.Steps[i])
+				t.Errorf("step %d is reported as %+v, was %+v", i+1, s, out.Steps[i])
 			}
 		}
 		want := []string{"never event node.deleted until end", "inject vcenter.down on vcenter vc", "expect node worker-1: ready Unknown within 4s", "note goes on"}
@@ -104,7 +104,7 @@ func TestPublish(t *testing.T) {
 	})
 }
 
-// What is being waited for is told a few times a second, however often it changes.
+// TestPublishIsBounded: what a step waits for is sent a few times a second, however often it changes.
 func TestPublishIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &publishing{fake: newFake()}
@@ -125,7 +125,7 @@ func TestPublishIsBounded(t *testing.T) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if n := len(p.runs); out.Verdict != result.Failed || n < 30 || n > 50 {
-			t.Errorf("%s, told %d times in 10 s", out.Verdict, n)
+			t.Errorf("%s, reported %d times in 10 s", out.Verdict, n)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func TestPublishToTheDeaf(t *testing.T) {
 				began = time.Now()
 				out := scenario.Run(t.Context(), steps, p, scenario.Options{})
 				if took := time.Since(began) - usual; out.Verdict != result.Passed || took > time.Second || len(p.runs) == 0 {
-					t.Errorf("%s, %s later, told %d times", out.Verdict, took, len(p.runs))
+					t.Errorf("%s, %s later, reported %d times", out.Verdict, took, len(p.runs))
 				}
 			})
 		})

@@ -16,25 +16,25 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// Reach is one thing by which a scenario starts a program, or reaches beyond faults in its own sandbox and reading it.
+// Reach is one way in which a scenario starts a program, or does more than inject faults into its own sandbox and read it.
 type Reach struct {
-	// Line is where it stands, Path the field.
+	// Line is its line, Path its field.
 	Line int    `json:"line"`
 	Path string `json:"path"`
-	// Does says what it does: "runs kubectl apply, which is not known to only read".
+	// Does describes it: "runs kubectl apply, which is not known to only read".
 	Does string `json:"does"`
 }
 
-// String is the reach without its file: "7: steps[2].run: runs …".
+// String returns the reach without its file: "7: steps[2].run: runs …".
 func (r Reach) String() string { return fmt.Sprintf("%d: %s: %s", r.Line, r.Path, r.Does) }
 
-// OfComponents reports whether it is about how parts of a sandbox are started, which a sandbox that is up is not concerned with.
+// OfComponents reports whether it is about starting parts of a sandbox, which does not concern a running sandbox.
 func (r Reach) OfComponents() bool { return strings.HasPrefix(r.Path, "components.") }
 
-// Reaches are what the scenario needs trust for, in the order of the file; none for a scenario of the catalogue, from
-// wherever it was read: what counts is its content. It is what validate, show and run go by.
+// Reaches returns what the scenario needs trust for, in the order of the file. A scenario with the content of one of the
+// catalogue, read from anywhere, needs none. validate, show and run use it.
 //
-// Whatever is not known to be harmless is one: programs as cloud controller managers, flags and environment for them, and
+// Everything that is not known to be harmless counts: programs as cloud controller managers, flags and environment for them, and
 // commands that package verbs does not list.
 func (s *Scenario) Reaches() []Reach {
 	if scenarios.Holds(s.source) {
@@ -75,14 +75,14 @@ func (s *Scenario) Reaches() []Reach {
 	return all
 }
 
-// harmlessArg are flags of cloud controller managers that say how often and how much, and name no file and no address.
+// harmlessArg matches flags of cloud controller managers for intervals and amounts, without files and addresses.
 func harmlessArg() *regexp.Regexp {
 	return regexp.MustCompile(`^--?(v|concurrent-node-syncs|concurrent-service-syncs|kube-api-burst|kube-api-qps|min-resync-period|` +
 		`node-monitor-period|node-status-update-frequency|route-reconciliation-period|` +
 		`leader-elect-(lease-duration|renew-deadline|retry-period))=[0-9.a-z]+$`)
 }
 
-// harmlessEnv are variables that say which addresses nodes get.
+// harmlessEnv are variables that choose addresses of nodes.
 func harmlessEnv() *regexp.Regexp { return regexp.MustCompile(`^VSPHERE_NODES_[A-Z0-9_]+$`) }
 
 func item(list *yaml.Node, i int) *yaml.Node {
@@ -92,14 +92,14 @@ func item(list *yaml.Node, i int) *yaml.Node {
 	return list.Content[i]
 }
 
-// placed makes the paths that stand in the scenario relative to its own file, and not to where the program runs.
+// placed makes paths in the scenario relative to its file rather than to the working directory.
 func (s *Scenario) placed(from folder) {
 	if !from.there || from.files != nil {
 		return
 	}
 	dir, err := filepath.Abs(from.dir)
 	if err != nil {
-		return // as it stands, then: the working directory is gone
+		return // unchanged: the working directory was removed
 	}
 	s.Folder = dir
 	if source, err := ccm.Parse(s.Components.CCM.Source); err == nil && source.Kind() != ccm.Builtin {

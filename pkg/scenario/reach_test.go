@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
@@ -83,6 +84,7 @@ func TestSourcesAreReaches(t *testing.T) {
 
 // The scenarios of the catalogue need no trust, by their content: not by a name, and not with a byte more.
 func TestCatalogueIsTrusted(t *testing.T) {
+	race.SkipSlow(t)
 	reaching := 0
 	for _, e := range scenarios.Catalogue() {
 		data, err := fs.ReadFile(scenarios.FS(), e.Path)
@@ -129,7 +131,7 @@ func TestValuesDoNotReach(t *testing.T) {
 	}
 	for value, message := range map[string]string{
 		"nodes":                  "",
-		"--kubeconfig=evil.yaml": "with the values that were set, it runs kubectl get with a kubeconfig that the scenario names",
+		"--kubeconfig=evil.yaml": "with the values of set steps, it runs kubectl get with a kubeconfig that the scenario names",
 	} {
 		ran := 0
 		f, labeled := newFake(), node("worker-1", "True")
@@ -179,7 +181,7 @@ func TestTopologyStaysInItsFolder(t *testing.T) {
 		} {
 			err := load()
 			if how == "one of a file system" && (strings.Contains(use, "link") || strings.Contains(use, "absolute") || use == "folder/secret.yaml" || want == "must be relative to this file" || want == refused) {
-				// Its links are its own business, and it has words of its own for names that are none.
+				// It checks links, and reports invalid names, in its own way.
 				if want == refused && err == nil {
 					t.Errorf("%s, %s: was read", use, how)
 				}

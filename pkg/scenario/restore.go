@@ -11,13 +11,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 )
 
-// restore heals every fault that the scenario has left, also one whose injection was interrupted or that a command has
-// injected, and waits for the world to be as it was at the beginning. It returns what is not. Who has interrupted it waits
-// for the healing only, and in a sandbox that is disposable not for that either.
+// restore heals every fault that the scenario has left, including interrupted injections and those of its commands, and waits
+// until the world is as it was at the beginning. It returns what is not. After an interrupt it only waits for the healing, and in
+// a disposable sandbox for nothing.
 func (r *run) restore(ctx context.Context) []string {
 	select {
 	case <-r.session.gone:
-		return []string{"the sandbox cannot be asked"}
+		return []string{"the sandbox does not answer"}
 	default:
 	}
 	left := r.healAll(ctx)
@@ -26,7 +26,7 @@ func (r *run) restore(ctx context.Context) []string {
 	return append(left, r.settle(ctx)...)
 }
 
-// healAll heals what lasts, and returns what could not be healed.
+// healAll heals all lasting faults, and returns those that it could not heal.
 func (r *run) healAll(ctx context.Context) (left []string) {
 	ids := r.injected()
 	if len(ids) == 0 {
@@ -46,14 +46,14 @@ func (r *run) healAll(ctx context.Context) (left []string) {
 	}
 	for _, lease := range leases {
 		if lease.State == "failed" {
-			left = append(left, "fault is not healed: "+told(lease))
+			left = append(left, "fault is not healed: "+leaseText(lease))
 		}
 	}
 	return left
 }
 
-// outlast returns a context for what must not be left half done: it goes on for [GraceTime] after the end of ctx. In a
-// sandbox that is disposable it ends with ctx.
+// outlast returns a context for work that must be completed: it ends [GraceTime] after ctx. In a disposable sandbox it ends with
+// ctx.
 func (r *run) outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.options.Disposable {
 		return context.WithCancel(ctx)
@@ -63,7 +63,7 @@ func (r *run) outlast(ctx context.Context) (context.Context, context.CancelFunc)
 	return on, func() { stop(); cancel() }
 }
 
-// injected are the leases since the beginning that last.
+// injected returns the lasting leases since the beginning.
 func (r *run) injected() []string {
 	ids := slices.Clone(r.leases)
 	over := map[string]bool{}
@@ -79,10 +79,10 @@ func (r *run) injected() []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return over[id] })
 }
 
-// settledFor is how long the world has to stay as it was: consequences of the last step may still be on their way.
+// settledFor is how long the world must stay unchanged: consequences of the last step may still arrive.
 const settledFor = 500 * time.Millisecond
 
-// settle waits until the world is as it was at the beginning, and returns what is not when the time is over, or ctx.
+// settle waits until the world is as it was at the beginning. At the end of the time or of ctx it returns what is not.
 func (r *run) settle(ctx context.Context) []string {
 	changed, done := r.session.listen()
 	defer done()
@@ -109,7 +109,7 @@ func (r *run) settle(ctx context.Context) []string {
 		case <-ctx.Done():
 			return left
 		case <-r.session.gone:
-			return append(left, "the sandbox cannot be asked")
+			return append(left, "the sandbox does not answer")
 		}
 	}
 }

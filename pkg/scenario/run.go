@@ -14,42 +14,42 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// run is one scenario being carried out.
+// run is the state of running one scenario.
 type run struct {
 	scenario *Scenario
 	options  Options
 	session  *session
 	needs    needs
 	logs     *logs
-	// publisher is nil when the sandbox cannot be told how it goes.
+	// publisher is nil if the sandbox is not a Publisher.
 	publisher *publisher
 	speed     float64
 	baseline  world.Snapshot
 
 	result result.Scenario
-	// values are what set steps have named.
+	// values are the results of set steps.
 	values map[string]string
-	// marks are the steps so far that have a name, began the beginning of it all.
+	// marks are the named steps so far; began is the beginning of the run.
 	marks map[string]*expect.Mark
 	began *expect.Mark
-	// leases are the faults injected so far, named those of steps with a name.
+	// leases are the faults injected so far, named those of named steps.
 	leases []string
 	named  map[string]string
-	// nevers are those that go on while later steps run.
+	// nevers are those that still run during later steps.
 	nevers []*guard
-	// lacks is what the ground of the sandbox does not have that a step takes: the rest is not carried out.
+	// lacks is what a step needs and the ground of the sandbox does not support: the rest is skipped.
 	lacks string
-	// acted is when something was last done to the sandbox, and by which event.
+	// acted is the time of the last action on the sandbox, and its event.
 	acted   time.Time
 	actedBy uint64
-	// before are the leases that were there at the beginning, callsBefore the calls that had been made.
+	// before are the leases at the beginning, callsBefore the calls until then.
 	before      map[string]bool
 	callsBefore []api.Calls
 }
 
-// Run carries a scenario out on a sandbox, puts back what it broke, and returns what came of it. When ctx ends it skips
-// what is left, still heals what it has injected, for which it takes [GraceTime] at most, and does not wait for what comes
-// of that; a disposable sandbox it leaves as it is. It is for one scenario on a sandbox at a time.
+// Run runs a scenario on a sandbox, restores what it broke, and returns the result. After the end of ctx it skips the remaining
+// steps and heals its faults within [GraceTime], without waiting for the effects; it leaves a disposable sandbox as it is. Run
+// one scenario at a time on a sandbox.
 func Run(ctx context.Context, s *Scenario, sandbox Sandbox, options Options) Outcome {
 	options = options.withDefaults()
 	r := &run{
@@ -77,7 +77,7 @@ func Run(ctx context.Context, s *Scenario, sandbox Sandbox, options Options) Out
 	return out
 }
 
-// open begins to follow the sandbox.
+// open starts to follow the sandbox.
 func (r *run) open(ctx context.Context, sandbox Sandbox) error {
 	status, err := sandbox.Status(ctx)
 	if err != nil {
@@ -94,13 +94,13 @@ func (r *run) open(ctx context.Context, sandbox Sandbox) error {
 	return err
 }
 
-// carryOut goes through the steps, and puts things back. It returns what could not be.
+// carryOut runs the steps and restores the sandbox. It returns what it could not restore.
 func (r *run) carryOut(ctx context.Context) (left []string) {
 	defer r.session.close()
 	r.wellFirst(ctx)
 	if busy := r.takeStock(); busy != "" {
 		r.skipRest(0)
-		r.result.Verdict, r.result.Message = result.Errored, "faults are in the sandbox that are not of this scenario: "+busy
+		r.result.Verdict, r.result.Message = result.Errored, "the sandbox has faults of another client: "+busy
 		return []string{busy}
 	}
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -112,7 +112,7 @@ func (r *run) carryOut(ctx context.Context) (left []string) {
 		background.Go(func() {
 			if err := r.logs.follow(asking); err != nil {
 				r.session.fail(fmt.Errorf("logs cannot be followed: %w", err))
-				for { // whoever waits for lines is told of the end otherwise
+				for { // a waiter for lines notices the end elsewhere
 					select {
 					case done := <-r.logs.asked:
 						close(done)
@@ -140,8 +140,7 @@ func (r *run) carryOut(ctx context.Context) (left []string) {
 	return left
 }
 
-// wellFirst waits a little for a sandbox that has only just come up to be as it will be. One that is not well for another
-// reason is taken as it is.
+// wellFirst waits a short time for a new sandbox to become ready. A sandbox that is unready for another reason is used as it is.
 func (r *run) wellFirst(ctx context.Context) {
 	changed, done := r.session.listen()
 	defer done()
@@ -165,7 +164,7 @@ func (r *run) wellFirst(ctx context.Context) {
 	}
 }
 
-// takeStock remembers how everything is, and returns the faults that somebody else has injected.
+// takeStock remembers the state before the scenario, and returns the faults that another client has injected.
 func (r *run) takeStock() (busy string) {
 	r.session.with(func(v *expect.View) {
 		r.baseline = v.World.Snapshot()
@@ -182,7 +181,7 @@ func (r *run) takeStock() (busy string) {
 	return busy[2:]
 }
 
-// steps carries them out, in their order.
+// steps runs the steps in their order.
 func (r *run) steps(ctx context.Context) {
 	for i, s := range r.scenario.Steps {
 		if r.stopped(ctx) {
@@ -212,7 +211,7 @@ func (r *run) stopped(ctx context.Context) bool {
 	}
 }
 
-// skipRest tells of the steps that are not carried out.
+// skipRest reports the steps that are not run.
 func (r *run) skipRest(from int) {
 	for i := from; i < len(r.scenario.Steps); i++ {
 		s := r.scenario.Steps[i]
@@ -223,7 +222,7 @@ func (r *run) skipRest(from int) {
 	}
 }
 
-// tell tells a change.
+// tell reports a change.
 func (r *run) tell(u result.Update) {
 	u.Scenario, u.Number, u.Of, u.Steps = r.result, r.options.Number, r.options.Of, len(r.scenario.Steps)
 	if u.Change != result.ScenarioEnded {

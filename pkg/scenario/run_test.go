@@ -95,7 +95,7 @@ func TestRun(t *testing.T) {
 - {note: still well, as: over, after: 4s}
 - {note: not now, after: 4s}
 `},
-		{name: "never for a time", want: "passed passed failed", verdict: result.Failed, message: `never event node.tainted of worker-1 for 4s: it was so: there were 1, the last one #4 node.tainted worker-1: taint shutdown`, steps: `
+		{name: "never for a time", want: "passed passed failed", verdict: result.Failed, message: `never event node.tainted of worker-1 for 4s: it was true: there were 1, the last one #4 node.tainted worker-1: taint shutdown`, steps: `
 - {inject: vcenter.down, on: {vcenter: vc}}
 - never: {event: {kind: node.tainted, object: worker-1}}
   for: 4s
@@ -258,7 +258,7 @@ func TestSandboxGoesAway(t *testing.T) {
 	})
 }
 
-// What a scenario leaves other than it was is told, so that no other one is run on it.
+// TestLeft: what a scenario does not restore is reported, so that no other scenario runs on the sandbox.
 func TestLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -8,42 +8,41 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// What every scenario begins with.
+// The header of every scenario.
 const (
 	APIVersion = topology.APIVersion
 	Kind       = "Scenario"
 )
 
-// Scenario is a scenario that was loaded. It is not changed by being run.
+// Scenario is a loaded scenario. Running does not change it.
 type Scenario struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
 	Metadata   Metadata `json:"metadata"`
-	// Reported are the places where people met what it is about: "cloud-provider-vsphere#642".
+	// Reported are the reports of the problem: "cloud-provider-vsphere#642".
 	Reported []string `json:"reported,omitempty"`
-	// Expected says what must happen, for people.
+	// Expected describes what must happen, for people.
 	Expected string `json:"expected,omitempty"`
 	// Fails are cloud controller managers that are known to fail it.
 	Fails []KnownFailure `json:"fails,omitempty"`
-	// Parameters are values that are chosen when the scenario is loaded, used as ${name} in any value.
+	// Parameters have values that are chosen at load time, used as ${name} in any value.
 	Parameters []topology.Parameter `json:"parameters,omitempty"`
 	// Topology is what it runs on.
 	Topology Topology `json:"topology"`
-	// Components says how the sandbox's parts are to be started.
+	// Components configures how the sandbox's parts start.
 	Components Components `json:"components,omitzero"`
 	Steps      []*Step    `json:"steps"`
 
-	// File is where it was read from, Theme the folder of the catalogue that it is in; "" for others.
+	// File is the path of its file, Theme its folder in the catalogue; "" for others.
 	File  string `json:"-"`
 	Theme string `json:"-"`
-	// Folder is the absolute path of the folder that it was read from, in which its commands run; "" for one that was not
-	// read from a file of this machine.
+	// Folder is the absolute path of its folder, in which its commands run; "" if it was not read from a file of the host.
 	Folder string `json:"-"`
-	// Values are the parameters with the values they have.
+	// Values are the parameters with their values.
 	Values map[string]string `json:"-"`
 
-	source []byte     // as it was read
-	root   *yaml.Node // parameters replaced, but for what only steps will know
+	source []byte     // the original text
+	root   *yaml.Node // with parameters replaced, except those of set steps
 }
 
 // Metadata names a scenario.
@@ -52,7 +51,7 @@ type Metadata struct {
 	Name string `json:"name"`
 	// Description is one line.
 	Description string `json:"description,omitempty"`
-	// Labels are for choosing: suite: core.
+	// Labels select scenarios: suite: core.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
@@ -62,28 +61,28 @@ type KnownFailure struct {
 	Why string `json:"why"`
 }
 
-// Topology is what a scenario runs on.
+// Topology is the topology of a scenario.
 type Topology struct {
-	// Use is the name of one of the catalogue, or a file: relative to the scenario's own.
+	// Use is a name in the catalogue, or a file relative to the scenario's own.
 	Use string
 	// Settings are values of its parameters.
 	Settings []topology.Setting
-	// Resolved is the topology itself.
+	// Resolved is the loaded topology.
 	Resolved *topology.Topology
 
 	file topologyFile
 }
 
-// Components says how the parts of a sandbox are to be started.
+// Components configures how the parts of a sandbox start.
 type Components struct {
-	// Speed is the factor by which the cluster lives faster than upstream's defaults. Default: the runner's.
+	// Speed is the factor by which the cluster is faster than upstream's defaults. Default: the runner's.
 	Speed float64 `json:"speed,omitempty"`
 	CCM   CCM     `json:"ccm,omitzero"`
-	// CSI is the CSI driver that runs: builtin, or off. Default: off, so that what is about nodes boots without one.
+	// CSI is the CSI driver: builtin, or off. Default: off, so that scenarios about nodes boot without one.
 	CSI string `json:"csi,omitempty"`
 }
 
-// csi are the components that a CSI driver is made of.
+// csi are the components of a CSI driver.
 func (c Components) csi() []string {
 	if c.CSI != "builtin" {
 		return nil
@@ -91,19 +90,19 @@ func (c Components) csi() []string {
 	return []string{"csi-controller", "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter", "snapshot-controller"}
 }
 
-// CCM says how the cloud controller manager is to be started.
+// CCM configures how the cloud controller manager starts.
 type CCM struct {
-	// Source is where it comes from, as --ccm has it: builtin, module:v1.36.0. Default: the runner's. A path is relative to
-	// the scenario's file, and absolute once that is loaded.
+	// Source is the origin of the program, as in --ccm: builtin, module:v1.36.0. Default: the runner's. A path is relative to the
+	// scenario's file, and absolute after loading.
 	Source string `json:"source,omitempty"`
-	// Replicas is how many run; more than one elect a leader. Default: 1.
+	// Replicas is the number of instances; several elect a leader. Default: 1.
 	Replicas int `json:"replicas,omitempty"`
 	// Args are added to its flags, Env to its environment.
 	Args []string          `json:"args,omitempty"`
 	Env  map[string]string `json:"env,omitempty"`
 }
 
-// Action is what a step does.
+// Action is the action of a step.
 type Action string
 
 // The actions.
@@ -118,7 +117,7 @@ const (
 	ActionNote   Action = "note"
 )
 
-// actions in the order in which a step's keys are looked for. A note may stand beside any other.
+// actions are in the order in which a step's keys are checked. Any other action may have a note.
 func actions() []Action {
 	return []Action{ActionInject, ActionHeal, ActionWait, ActionExpect, ActionNever, ActionRun, ActionSet, ActionNote}
 }
@@ -127,13 +126,13 @@ func actions() []Action {
 type Step struct {
 	Note string `json:"note,omitempty"`
 
-	// Inject is the name of a fault, On what it happens to, With its parameters.
+	// Inject is the name of a fault, On its targets, With its parameters.
 	Inject string            `json:"inject,omitempty"`
 	On     *On               `json:"on,omitempty"`
 	With   map[string]string `json:"with,omitempty"`
-	// Mode is how many of what On chooses: one, all, a number, a percentage.
+	// Mode is how many of the targets: one, all, a number, a percentage.
 	Mode string `json:"mode,omitempty"`
-	// Seed draws the targets. Default: one that follows from the scenario's seed and the step.
+	// Seed chooses the targets. Default: derived from the scenario's seed and the step.
 	Seed *uint64 `json:"seed,omitempty"`
 
 	// Heal names steps that injected faults, or is all.
@@ -143,31 +142,30 @@ type Step struct {
 	Expect *expect.Expectation `json:"expect,omitempty"`
 	Never  *expect.Expectation `json:"never,omitempty"`
 
-	// Run is a command: kubectl, govc or vsphere-sandbox with arguments. Stdin is what it reads.
+	// Run is a command: kubectl, govc or vsphere-sandbox with arguments. Stdin is its input.
 	Run   []string `json:"run,omitempty"`
 	Stdin string   `json:"stdin,omitempty"`
-	// Exit is the exit status that it has to have. Stdout and Stderr are regular expressions that are found in what it
-	// writes.
+	// Exit is the required exit status. Stdout and Stderr are regular expressions that must match its output.
 	Exit   int    `json:"exit,omitempty"`
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
 
-	// Set gives names to values of the world, for ${name} in later steps.
+	// Set names values of the world, for ${name} in later steps.
 	Set map[string]Pick `json:"set,omitempty"`
 
 	// As names the step, for heal, since, until and cause.
 	As string `json:"as,omitempty"`
-	// After is a pause before the step, At the time from the beginning of the scenario before which it does not begin.
+	// After is a pause before the step; At is the earliest time of the step, from the beginning of the scenario.
 	After Duration `json:"after,omitzero"`
 	At    Duration `json:"at,omitzero"`
-	// Within is how long an expectation may take to become true.
+	// Within is the time limit of an expectation.
 	Within *Duration `json:"within,omitempty"`
-	// For is how long a fault lasts, an expectation has to stay true, or something must not happen.
+	// For is how long a fault lasts, an expectation must stay true, or something must not happen.
 	For Duration `json:"for,omitzero"`
-	// Until is a later step by its name, or end: something must not happen until that step has begun.
+	// Until is a later step, or end: something must not happen before that step begins.
 	Until string `json:"until,omitempty"`
 
-	// Action is which of the above it is, Line where it stands.
+	// Action is the key above that is set, Line the line of the step.
 	Action Action `json:"-"`
 	Line   int    `json:"-"`
 
@@ -176,7 +174,7 @@ type Step struct {
 	fault *fault.Kind
 }
 
-// Statement is what a wait, expect or never says; nil for other steps.
+// Statement returns the statement of a wait, expect or never; nil for other steps.
 func (s *Step) Statement() *expect.Expectation {
 	switch s.Action {
 	case ActionWait:

@@ -9,8 +9,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
-// Schema is the JSON schema (draft 7) of scenario files, for editors: every key with what it means, the faults that there
-// are, and the fields of things. It takes any file that [Load] takes; names that refer to nothing are [Load]'s to find.
+// Schema returns the JSON schema (draft 7) of scenario files, for editors: every key with its description, the known faults, and
+// the fields of objects. It accepts every file that [Load] accepts; [Load] also checks names.
 func Schema() []byte {
 	steps := map[string]any{}
 	for _, a := range actions() {
@@ -27,32 +27,32 @@ func Schema() []byte {
 			"metadata": closed("", object{
 				"name":        object{"type": "string", "pattern": scenarioName.String(), "description": "Lower-case letters, digits and hyphens."},
 				"description": described("One line.", text()),
-				"labels":      described("To choose by: suite: core.", mapOf(scalar())),
+				"labels":      described("For selection: suite: core.", mapOf(scalar())),
 			}, "name"),
-			"reported":   described("Issues in which people met it: cloud-provider-vsphere#642.", listOf(text())),
+			"reported":   described("Issues that report the problem: cloud-provider-vsphere#642.", listOf(text())),
 			"expected":   described("What must happen, for people.", text()),
 			"fails":      described("Cloud controller managers that are known to fail it.", listOf(closed("", object{"ccm": text(), "why": text()}, "ccm", "why"))),
-			"parameters": described("Values that are chosen when it is run, used as ${name} in any value.", listOf(parameterSchema())),
+			"parameters": described("Values that are chosen for a run, used as ${name} in any value.", listOf(parameterSchema())),
 			"topology": object{
-				"description": "What it runs on: a name of the catalogue, a file, or a topology written out.",
+				"description": "The topology: a name in the catalogue, a file, or inline.",
 				"anyOf": []any{
 					text(), closed("", object{"use": text(), "parameters": mapOf(scalar())}, "use"),
 					object{"type": "object", "required": []string{"spec"}},
 				},
 			},
-			"components": closed("How parts of the sandbox are started.", object{
-				"speed": described("How much faster than upstream's defaults the cluster lives.", scalar()),
+			"components": closed("How the parts of the sandbox start.", object{
+				"speed": described("The factor by which the cluster is faster than upstream's defaults.", scalar()),
 				"ccm": closed("", object{
-					"source":   described("Where it comes from: builtin, module:v1.36.0.", text()),
-					"replicas": described("How many run; more than one elect a leader.", scalar()),
+					"source":   described("The origin of the program: builtin, module:v1.36.0.", text()),
+					"replicas": described("The number of instances; several elect a leader.", scalar()),
 					"args":     described("Further flags.", listOf(text())), "env": described("Further environment.", mapOf(scalar())),
 				}),
 			}),
 			"steps": object{"type": "array", "minItems": 1, "maxItems": MaxSteps, "items": object{"$ref": "#/definitions/step"}},
 		},
 		"definitions": object{
-			"step":      closed("One thing that is done.", steps),
-			"duration":  object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|μs|ms|s|m|h))+( ?/ ?speed)?$|\$\{`, "description": "10s on the wall, or 40s/speed: forty seconds of a cluster with upstream's defaults."},
+			"step":      closed("One action.", steps),
+			"duration":  object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|μs|ms|s|m|h))+( ?/ ?speed)?$|\$\{`, "description": "10s of real time, or 40s/speed: forty seconds of a cluster with upstream's defaults."},
 			"statement": statementSchema(),
 			"one":       object{"anyOf": statementSchemas()},
 			"value":     valueSchema(),
@@ -64,7 +64,7 @@ func Schema() []byte {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(whole); err != nil {
-		return nil // plain data always can be
+		return nil // plain data never fails
 	}
 	return b.Bytes()
 }
@@ -84,14 +84,14 @@ func ref(name string) object { return object{"$ref": "#/definitions/" + name} }
 func oneOrMore() object { return object{"anyOf": []any{scalar(), listOf(scalar())}} }
 
 func described(what string, schema object) object {
-	if _, refers := schema["$ref"]; refers { // nothing beside it counts
+	if _, refers := schema["$ref"]; refers { // other keys beside it are ignored
 		schema = object{"allOf": []any{schema}}
 	}
 	schema["description"] = what
 	return schema
 }
 
-// closed is a mapping with these keys and no others.
+// closed returns a mapping with these keys and no others.
 func closed(what string, properties object, required ...string) object {
 	made := object{"type": "object", "additionalProperties": false, "properties": properties}
 	if what != "" {
@@ -110,11 +110,11 @@ func parameterSchema() object {
 	}, "name")
 }
 
-// stepKeys are the keys of a step for an action, with those that all have.
+// stepKeys returns the keys of a step for an action, including those of all actions.
 func stepKeys(a Action) object {
 	keys := object{
 		"note": described("What the step is about.", text()), "as": described("A name for the step: for heal, since, until and cause.", text()),
-		"after": described("A pause before the step.", ref("duration")), "at": described("Not before this time from the beginning of the scenario.", ref("duration")),
+		"after": described("A pause before the step.", ref("duration")), "at": described("The earliest time, from the beginning of the scenario.", ref("duration")),
 	}
 	switch a {
 	case ActionInject:
@@ -124,33 +124,33 @@ func stepKeys(a Action) object {
 			on[key] = oneOrMore()
 		}
 		on["labels"] = object{"anyOf": []any{text(), mapOf(scalar())}}
-		keys["on"] = object{"description": "What it happens to.", "anyOf": []any{closed("", on), oneOrMore()}}
+		keys["on"] = object{"description": "The targets.", "anyOf": []any{closed("", on), oneOrMore()}}
 		keys["with"] = described("Parameters of the fault.", mapOf(scalar()))
-		keys["mode"] = described("How many: one, all, a number, a percentage.", scalar())
-		keys["seed"] = described("What targets are drawn with.", scalar())
-		keys["for"] = described("How long a fault lasts, a statement has to stay true, or must not become true.", ref("duration"))
+		keys["mode"] = described("How many targets: one, all, a number, a percentage.", scalar())
+		keys["seed"] = described("The seed that chooses targets.", scalar())
+		keys["for"] = described("How long a fault lasts, a statement must stay true, or must not become true.", ref("duration"))
 	case ActionHeal:
-		keys["heal"] = described("Puts back what steps broke: their names, or all.", oneOrMore())
+		keys["heal"] = described("Heals the faults of steps: their names, or all.", oneOrMore())
 	case ActionWait:
-		keys["wait"] = described("Waits until it is true; the scenario ends there when it does not become so.", ref("statement"))
-		keys["within"] = described("How long it may take; 60s.", ref("duration"))
+		keys["wait"] = described("Waits until it is true; on a timeout the scenario ends.", ref("statement"))
+		keys["within"] = described("The time limit; default 60s.", ref("duration"))
 	case ActionExpect:
-		keys["expect"] = described("Waits until it is true; the scenario fails, and goes on, when it does not become so.", ref("statement"))
+		keys["expect"] = described("Waits until it is true; on a timeout the scenario fails, and continues.", ref("statement"))
 	case ActionNever:
-		keys["never"] = described("Fails when it is true, be it for a moment.", ref("statement"))
+		keys["never"] = described("Fails if it is ever true.", ref("statement"))
 		keys["until"] = described("A later step, or end: it must not become true before that.", text())
 	case ActionRun:
 		keys["run"] = described("A command: kubectl, govc or vsphere-sandbox with arguments.", listOf(scalar()))
-		keys["stdin"] = described("What it reads.", text())
-		keys["exit"] = described("The exit status that it has to have; 0.", scalar())
-		keys["stdout"] = described("A regular expression found in what it writes.", text())
-		keys["stderr"] = described("A regular expression found in its errors.", text())
+		keys["stdin"] = described("The input of the command.", text())
+		keys["exit"] = described("The required exit status; default 0.", scalar())
+		keys["stdout"] = described("A regular expression that matches its output.", text())
+		keys["stderr"] = described("A regular expression that matches its errors.", text())
 	case ActionSet:
-		pick := object{"field": described("A field of it; labels.KEY and addresses.0, too.", text())}
+		pick := object{"field": described("A field of the object; also labels.KEY and addresses.0.", text())}
 		for _, kind := range world.Kinds() {
 			pick[string(kind)] = scalar()
 		}
-		keys["set"] = described("Gives names to values of the world, for ${name} in later steps.", mapOf(closed("", pick, "field")))
+		keys["set"] = described("Names values of the world, for ${name} in later steps.", mapOf(closed("", pick, "field")))
 	}
 	return keys
 }

@@ -8,14 +8,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// The schema is looked at when it changes; -update writes it anew. The list of faults is their catalogue's to keep.
+// TestSchema: review the schema when it changes; -update rewrites it. The catalogue of faults checks its own list.
 func TestSchema(t *testing.T) {
+	race.SkipSlow(t)
 	got := scenario.Schema()
 	for _, name := range catalogue.Names() {
 		got = regexp.MustCompile(`(?m)^ *"`+regexp.QuoteMeta(name)+`",?\n`).ReplaceAll(got, nil)
@@ -31,6 +33,6 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("go test ./pkg/scenario -run Schema -update writes it anew (-want +got):\n%s", diff)
+		t.Errorf("go test ./pkg/scenario -run Schema -update rewrites it (-want +got):\n%s", diff)
 	}
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 )
 
-// session follows one sandbox: a goroutine reads its stream, and has every watcher look at each change, so that nothing
-// that was so for a moment only is missed. Make one with [follow].
+// session follows one sandbox. A goroutine reads its stream, and evaluates every watcher at each change, so that no short state
+// is missed. Make one with [follow].
 type session struct {
 	sandbox Sandbox
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	asking sync.Mutex // one question at a time: no answer is taken in after a later one
+	asking sync.Mutex // one request at a time, so that answers stay in order
 
 	mu       sync.Mutex
-	cuts     uint64 // how often the stream was taken up again
+	cuts     uint64 // how often the stream was reopened
 	view     expect.View
 	watchers map[*watcher]bool
 	synced   chan struct{}
-	// gone is closed when the stream has ended for good, with the reason in err.
+	// gone is closed when the stream has ended, with the reason in err.
 	gone   chan struct{}
 	err    error
 	broken error
 }
 
-// follow begins, and returns when all that there is has been told. Events are those after a Seq.
+// follow starts a session, and returns when it has read all updates so far. Events are those after a Seq.
 func follow(ctx context.Context, sandbox Sandbox, after uint64) (*session, error) {
 	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &session{
@@ -51,33 +51,33 @@ func follow(ctx context.Context, sandbox Sandbox, after uint64) (*session, error
 		return nil, s.err
 	case <-timeout.C:
 		s.close()
-		return nil, fmt.Errorf("the sandbox did not tell all that there is within %s", syncTime)
+		return nil, fmt.Errorf("the sandbox did not send its state within %s", syncTime)
 	case <-ctx.Done():
 		s.close()
 		return nil, ctx.Err()
 	}
 }
 
-// close ends it, and waits for its goroutines.
+// close ends the session, and waits for its goroutines.
 func (s *session) close() {
 	s.cancel()
 	s.running.Wait()
 }
 
-// maxCuts is how often the stream may be cut off, with nothing told in between.
+// maxCuts is how often the stream may be cut without an update in between.
 const maxCuts = 3
 
-// read reads the stream, and takes it up again when it was cut off for being slow.
+// read reads the stream, and reopens it after the sandbox has cut it for being slow.
 func (s *session) read(ctx context.Context, after uint64) {
 	defer close(s.gone)
 	for cuts := 0; ; cuts++ {
-		told := false
+		updated := false
 		err := s.sandbox.Watch(ctx, after, func(u api.Update) error {
-			told = true
+			updated = true
 			s.apply(u)
 			return nil
 		})
-		if told {
+		if updated {
 			cuts = 0
 		}
 		switch {
@@ -119,21 +119,21 @@ func (s *session) apply(u api.Update) {
 	}
 }
 
-// missed counts what was not seen: events that were lost, and gaps in the stream. Between two equal answers nothing was.
+// missed counts gaps: lost events, and cuts of the stream. Equal results mean that nothing was missed in between.
 func (s *session) missed() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cuts + s.view.World.Lost()
 }
 
-// with calls f with the world as it is. f must not keep it.
+// with calls f with the current world. f must not keep it.
 func (s *session) with(f func(v *expect.View)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.view)
 }
 
-// refresh has all watchers look, after something changed that no update tells.
+// refresh wakes all watchers after a change that no update reports.
 func (s *session) refresh(change func(v *expect.View)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *session) refresh(change func(v *expect.View)) {
 	}
 }
 
-// watch begins to look for an expectation.
+// watch starts to evaluate an expectation.
 func (s *session) watch(x *expect.Expectation, m expect.Marks) *watcher {
 	w := &watcher{tracker: x.Track(m), changed: make(chan struct{}, 1)}
 	s.mu.Lock()
@@ -153,7 +153,7 @@ func (s *session) watch(x *expect.Expectation, m expect.Marks) *watcher {
 	return w
 }
 
-// listen tells of every change, until done is called.
+// listen signals every change, until done is called.
 func (s *session) listen() (changed <-chan struct{}, done func()) {
 	w := &watcher{tracker: always{}, changed: make(chan struct{}, 1)}
 	s.mu.Lock()
@@ -169,21 +169,21 @@ func (s *session) unwatch(w *watcher) {
 	delete(s.watchers, w)
 }
 
-// state is what a watcher has found up to now.
+// state returns the current finding of a watcher.
 func (s *session) state(w *watcher) sighting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return w.sighting
 }
 
-// was says what there is instead of what a watcher looks for.
+// was describes what there is instead of what a watcher expects.
 func (s *session) was(w *watcher) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return w.tracker.Was(&s.view)
 }
 
-// fail ends the session for a reason of its own.
+// fail ends the session with an error.
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

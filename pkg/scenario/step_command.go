@@ -16,10 +16,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// tryEvery is how long a command that did not do as it should is left alone before it is run again.
+// tryEvery is the pause between two runs of a command that failed its expectations.
 const tryEvery = 500 * time.Millisecond
 
-// command runs one, again and again until its time is over if it was given time.
+// command runs a command, repeatedly until its time is over if it has a time limit.
 func (r *run) command(ctx context.Context, s *Step, res *result.Step) error {
 	if r.options.Command == nil {
 		return errors.New("commands cannot be run here")
@@ -51,7 +51,7 @@ func (r *run) command(ctx context.Context, s *Step, res *result.Step) error {
 	}
 }
 
-// judge says what a command did not do as it should.
+// judge describes how a command failed its expectations.
 func (s *Step) judge(out Output) string {
 	if out.Exit != s.Exit {
 		text := fmt.Sprintf("exit status %d, not %d", out.Exit, s.Exit)
@@ -66,7 +66,7 @@ func (s *Step) judge(out Output) string {
 			return fmt.Sprintf("%s: %v", one.name, err)
 		}
 		if !re.MatchString(one.got) {
-			return fmt.Sprintf("%s does not have /%s/: %s", one.name, one.want, firstLine(one.got))
+			return fmt.Sprintf("%s does not match /%s/: %s", one.name, one.want, firstLine(one.got))
 		}
 	}
 	return ""
@@ -83,7 +83,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// set gives names to values of the world, as soon as they are there.
+// set names values of the world, as soon as they exist.
 func (r *run) set(ctx context.Context, s *Step, res *result.Step) error {
 	deadline := time.NewTimer(time.Duration(float64(s.within().At(r.speed)) * r.options.Patience))
 	defer deadline.Stop()
@@ -123,7 +123,7 @@ func (r *run) set(ctx context.Context, s *Step, res *result.Step) error {
 	}
 }
 
-// value is the value now, if there is one.
+// value returns the current value, if there is one.
 func (p Pick) value(w *world.World) (string, bool) {
 	f, ok := p.Kind.Field(p.Field)
 	if !ok {

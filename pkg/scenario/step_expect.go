@@ -11,10 +11,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// tellEvery bounds how often it is told what is being waited for.
-const tellEvery = 200 * time.Millisecond
+// reportEvery is the minimum time between two reports of what a step waits for.
+const reportEvery = 200 * time.Millisecond
 
-// expect waits until the statement is true, and stays so for as long as it has to.
+// expect waits until the statement is true, and has stayed true for the required time.
 func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result.Step) error {
 	w := r.session.watch(s.Statement(), r.marksFor(s, own))
 	defer r.session.unwatch(w)
@@ -33,7 +33,7 @@ func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result
 		}
 		if now.Met {
 			stayed.Reset(stay - time.Since(now.Since))
-		} else if was := strings.Join(r.session.was(w), "; "); was != text && time.Since(last) >= tellEvery {
+		} else if was := strings.Join(r.session.was(w), "; "); was != text && time.Since(last) >= reportEvery {
 			text, last = was, time.Now()
 			r.tell(result.Update{Change: result.Waiting, Step: *res, Text: text})
 		}
@@ -42,7 +42,7 @@ func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result
 		case <-stayed.C:
 		case <-deadline.C:
 			if now := r.session.state(w); now.Met && time.Since(now.Since) >= stay {
-				r.met(w, now, res) // in the last moment
+				r.met(w, now, res) // with the last changes
 				return nil
 			}
 			r.unmet(w, s, res)
@@ -55,7 +55,7 @@ func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result
 	}
 }
 
-// met tells that and when the statement became true.
+// met records that and when the statement became true.
 func (r *run) met(w *watcher, now sighting, res *result.Step) {
 	r.session.with(func(v *expect.View) {
 		since := r.since(v)
@@ -74,10 +74,10 @@ func (r *run) met(w *watcher, now sighting, res *result.Step) {
 	res.Verdict = result.Passed
 }
 
-// nearby is how far apart a row and the event that tells of the same thing may come.
+// nearby is how far apart a row and the event about the same change may arrive.
 const nearby = 250 * time.Millisecond
 
-// about finds the event that tells of what a row has become: the last one that was not later.
+// about returns the event that explains a row: the last one that was not later.
 func about(events []event.Event, since, at time.Time) (seq uint64) {
 	for _, e := range events {
 		if !e.Time.Before(since) && e.Time.Before(at.Add(nearby)) {
@@ -87,21 +87,21 @@ func about(events []event.Event, since, at time.Time) (seq uint64) {
 	return seq
 }
 
-// unmet says what was expected and what there was.
+// unmet describes what was expected and what there was.
 func (r *run) unmet(w *watcher, s *Step, res *result.Step) {
 	was := r.session.was(w)
 	now := r.session.state(w)
 	res.Verdict, res.Message = result.Failed, strings.Join(was, "; ")
 	switch {
 	case now.Met:
-		res.Message = fmt.Sprintf("it became so, but did not stay so for %s", s.For)
+		res.Message = fmt.Sprintf("it became true, but did not stay true for %s", s.For)
 	case now.Ever && s.For.IsZero():
-		res.Message += " (it was so for a moment)"
+		res.Message += " (it was true for a moment)"
 	}
 	r.session.with(func(v *expect.View) { res.Detail = detail(s.Statement().String(), was, w.tracker.Related(v)) })
 }
 
-// detail is the whole story of what was not so.
+// detail describes a failed expectation in full.
 func detail(expected string, was []string, related []event.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "expected: %s\n", expected)

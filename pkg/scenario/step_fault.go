@@ -17,7 +17,7 @@ import (
 
 // inject injects a fault.
 func (r *run) inject(ctx context.Context, s *Step, own *expect.Mark, res *result.Step) error {
-	// A sandbox carries out what it was asked for, also when nobody waits any more: what was injected has to be known.
+	// The sandbox completes an injection even if the caller has gone, so the run must learn its result.
 	injecting, cancel := r.outlast(ctx)
 	defer cancel()
 	lease, err := r.session.sandbox.Inject(injecting, api.InjectRequest{
@@ -34,26 +34,26 @@ func (r *run) inject(ctx context.Context, s *Step, own *expect.Mark, res *result
 	}
 	own.Event, res.Event = lease.Seq, lease.Seq
 	r.did(lease.Seq)
-	res.Verdict, res.Message = result.Passed, told(lease)
+	res.Verdict, res.Message = result.Passed, leaseText(lease)
 	if lease.State == "failed" {
 		res.Verdict = result.Errored
 	}
 	return nil
 }
 
-// seed is what a step draws with: another one for each step, the same for each run.
+// seed returns the seed of a step: different for each step, the same for each run.
 func (r *run) seed(s *Step, index int) uint64 {
 	if s.Seed != nil {
 		return *s.Seed
 	}
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%s/%d/", r.scenario.Metadata.Name, index) // a hash takes everything
+	_, _ = fmt.Fprintf(h, "%s/%d/", r.scenario.Metadata.Name, index) // a hash never fails
 	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, r.options.Seed))
 	return max(h.Sum64(), 1)
 }
 
-// told says what a lease does: f1: worker-1: power off (is on).
-func told(lease api.Lease) string {
+// leaseText describes a lease: f1: worker-1: power off (is on).
+func leaseText(lease api.Lease) string {
 	var parts []string
 	for _, t := range lease.Targets {
 		text := t.Name
@@ -71,10 +71,10 @@ func told(lease api.Lease) string {
 	return strings.TrimSuffix(lease.ID+": "+strings.Join(parts, "; "), ": ")
 }
 
-// did takes down that something was done to the sandbox: what latencies are counted from.
+// did records an action on the sandbox: latencies are counted from it.
 func (r *run) did(seq uint64) { r.acted, r.actedBy = time.Now(), seq }
 
-// since is the moment that latencies are counted from: of the event, if it was told.
+// since returns the time that latencies are counted from: that of the event, if it arrived.
 func (r *run) since(v *expect.View) time.Time {
 	if e, ok := v.World.Event(r.actedBy); ok {
 		return e.Time
@@ -82,7 +82,7 @@ func (r *run) since(v *expect.View) time.Time {
 	return r.acted
 }
 
-// heal heals what earlier steps have injected.
+// heal heals faults of earlier steps.
 func (r *run) heal(ctx context.Context, s *Step, own *expect.Mark, res *result.Step) error {
 	var ids []string
 	for _, name := range s.Heal {
@@ -112,7 +112,7 @@ func (r *run) heal(ctx context.Context, s *Step, own *expect.Mark, res *result.S
 			text += " " + lease.Note
 		}
 		if lease.State == "failed" {
-			res.Verdict, text = result.Errored, "could not be healed: "+told(lease)
+			res.Verdict, text = result.Errored, "could not be healed: "+leaseText(lease)
 		}
 		parts = append(parts, text)
 	}
@@ -123,14 +123,14 @@ func (r *run) heal(ctx context.Context, s *Step, own *expect.Mark, res *result.S
 	return nil
 }
 
-// toldTime is how long what has happened may take to be told.
-const toldTime = time.Second
+// eventDelay is how long the event of a change may take to arrive.
+const eventDelay = time.Second
 
-// awaitHealing is the event of a healing, as soon as it is told; 0 when it is not.
+// awaitHealing waits for the event of a healing; 0 if it does not arrive.
 func (r *run) awaitHealing(ctx context.Context, leases []api.Lease) uint64 {
 	changed, done := r.session.listen()
 	defer done()
-	over := time.NewTimer(toldTime)
+	over := time.NewTimer(eventDelay)
 	defer over.Stop()
 	for {
 		if seq := r.healing(leases); seq != 0 {
@@ -148,7 +148,7 @@ func (r *run) awaitHealing(ctx context.Context, leases []api.Lease) uint64 {
 	}
 }
 
-// healing is the event of a healing, if it was told.
+// healing returns the event of a healing, if it arrived.
 func (r *run) healing(leases []api.Lease) (seq uint64) {
 	r.session.with(func(v *expect.View) {
 		for _, e := range v.World.After(r.began.Seq) {

@@ -10,19 +10,19 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// guard is a never that goes on while later steps run.
+// guard is a never that still runs during later steps.
 type guard struct {
 	step    *Step
 	watcher *watcher
 	index   int
 	result  result.Step
-	// cut: the run has ended before it was over.
+	// cut means that the run ended before its time was over.
 	cut bool
-	// missed is what had been missed when it began.
+	// missed is the count of gaps at its beginning.
 	missed uint64
 }
 
-// never makes sure that something does not happen: for a time, or while later steps run.
+// never checks that something does not happen: for a time, or during later steps.
 func (r *run) never(ctx context.Context, s *Step, own *expect.Mark, res *result.Step) error {
 	before := r.session.missed()
 	w := r.session.watch(s.Never, r.marksFor(s, own))
@@ -41,7 +41,7 @@ func (r *run) never(ctx context.Context, s *Step, own *expect.Mark, res *result.
 		select {
 		case <-w.changed:
 		case <-over.C:
-			r.catchUp(ctx) // with what happened in the last moment
+			r.catchUp(ctx) // with the last changes
 			if now := r.session.state(w); now.Ever {
 				r.happened(w, s, now, res)
 				return nil
@@ -56,9 +56,9 @@ func (r *run) never(ctx context.Context, s *Step, own *expect.Mark, res *result.
 	}
 }
 
-// happened says what there was that should not have been.
+// happened describes what must not have happened.
 func (r *run) happened(w *watcher, s *Step, now sighting, res *result.Step) {
-	res.Verdict, res.Message, res.Event = result.Failed, "it was so: "+strings.Join(now.Then, "; "), now.FirstEvent
+	res.Verdict, res.Message, res.Event = result.Failed, "it was true: "+strings.Join(now.Then, "; "), now.FirstEvent
 	r.session.with(func(v *expect.View) {
 		if since := r.since(v); now.First.After(since) {
 			res.Latency = now.First.Sub(since)
@@ -67,14 +67,14 @@ func (r *run) happened(w *watcher, s *Step, now sighting, res *result.Step) {
 	})
 }
 
-// passed says that something has not happened, if all that happened was seen.
+// passed returns that something has not happened, if nothing was missed.
 func (r *run) passed(missedBefore uint64, res *result.Step) {
 	if res.Verdict = result.Passed; r.session.missed() != missedBefore {
-		res.Verdict, res.Message = result.Errored, "it cannot be said: the sandbox was faster than it could be followed, and something was missed"
+		res.Verdict, res.Message = result.Errored, "unknown: the sandbox sent changes faster than they were read, and some were missed"
 	}
 }
 
-// settleNevers gives the verdict on those that were broken.
+// settleNevers sets the verdict of those that were violated.
 func (r *run) settleNevers() {
 	r.nevers = slices.DeleteFunc(r.nevers, func(g *guard) bool {
 		now := r.session.state(g.watcher)
@@ -87,7 +87,7 @@ func (r *run) settleNevers() {
 	})
 }
 
-// endNevers gives the verdict on those that are over, and on those that were broken.
+// endNevers sets the verdict of those that are over, and of those that were violated.
 func (r *run) endNevers(over func(*guard) bool) {
 	r.settleNevers()
 	r.nevers = slices.DeleteFunc(r.nevers, func(g *guard) bool {

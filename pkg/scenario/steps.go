@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// step carries one out. A never that goes on while later ones run has no verdict yet when it returns.
+// step runs a step. A never that continues during later steps has no verdict yet when it returns.
 func (r *run) step(ctx context.Context, s *Step, index int) result.Step {
 	res := result.Step{Index: index + 1, Line: s.Line, Action: string(s.Action), Text: s.textWith(r.options.Patience), Began: time.Now()}
 	r.result.Steps = append(r.result.Steps, res)
@@ -41,13 +41,13 @@ func (r *run) step(ctx context.Context, s *Step, index int) result.Step {
 	return r.ended(index, res)
 }
 
-// lacking tells whether an error is that the sandbox stands on a ground that does not have what is asked for.
+// lacking reports whether an error means that the ground does not support the request.
 func lacking(err error) bool {
 	var e *api.Error
 	return errors.As(err, &e) && e.Code == "unsupported"
 }
 
-// ended takes a step's result down and tells it, unless it goes on.
+// ended records a step's result and reports it, unless the step continues.
 func (r *run) ended(index int, res result.Step) result.Step {
 	res.Took = time.Since(res.Began)
 	r.result.Steps[index] = res
@@ -102,7 +102,7 @@ func (r *run) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// bind puts the values that set steps have found into the step.
+// bind puts the values of set steps into the step.
 func (r *run) bind(s *Step) (*Step, error) {
 	reader := newReader(r.scenario.File)
 	node := reader.Substitute(s.node, s.path, strict.Values{Known: written(r.values)})
@@ -112,10 +112,10 @@ func (r *run) bind(s *Step) (*Step, error) {
 		made.Never.ForNever()
 	}
 	if err := reader.Err(); err != nil {
-		return s, fmt.Errorf("with the values that were set: %w", err)
+		return s, fmt.Errorf("with the values of set steps: %w", err)
 	}
 	if does := verbs.Beyond(made.Run); does != "" && verbs.Beyond(s.Run) == "" {
-		return s, fmt.Errorf("with the values that were set, it %s", does)
+		return s, fmt.Errorf("with the values of set steps, it %s", does)
 	}
 	made.Action, made.Line, made.node, made.path, made.fault = s.Action, s.Line, s.node, s.path, s.fault
 	return made, nil

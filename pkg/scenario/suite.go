@@ -10,22 +10,21 @@ import (
 // Running is a sandbox that was started for scenarios.
 type Running struct {
 	Sandbox
-	// Name is its name; CCM and CCMVersion are told in results.
+	// Name, CCM and CCMVersion are for the results.
 	Name, CCM, CCMVersion string
 	// Command is that of [Options].
 	Command func(context.Context, Command) (Output, error)
-	// Stop ends it, and returns when that is done, also when ctx has ended: that says only that somebody waits for it. Nil
-	// for one that stays; one that has it is disposable, as in [Options].
+	// Stop ends the sandbox and waits for that, even after the end of ctx, which only means that a caller waits for it. Nil for a
+	// sandbox that stays; one with a Stop is disposable, as in [Options].
 	Stop func(ctx context.Context) error
 }
 
 // Boot starts a sandbox, and returns when it is ready.
 type Boot func(ctx context.Context, r Requirements) (*Running, error)
 
-// RunAll runs scenarios in the order of [GroupBy], each group on one sandbox. A sandbox that a scenario leaves other than
-// it was, or on which one did not pass, is not used for the next one: a program that got something wrong may still have it
-// in mind, and the next one would be blamed. Name, version and CCM of the suite are the caller's to fill in. Done, if not
-// nil, is told each outcome while its sandbox is there.
+// RunAll runs scenarios in the order of [GroupBy], each group on one sandbox. It does not reuse a sandbox that a scenario left
+// changed or on which one did not pass: a wrong program may keep a wrong state, and the next scenario would get the blame. The
+// caller fills in name, version and CCM of the suite. Done, if not nil, is called with each outcome while its sandbox runs.
 func RunAll(ctx context.Context, list []*Scenario, boot Boot, options Options, done func(*Scenario, Outcome)) result.Suite {
 	suite := result.Suite{Began: time.Now(), Seed: options.withDefaults().Seed}
 	b := &boots{boot: boot, suite: &suite}
@@ -40,7 +39,7 @@ func RunAll(ctx context.Context, list []*Scenario, boot Boot, options Options, d
 			outcome := b.run(ctx, s, group.Requirements, options)
 			suite.Scenarios = append(suite.Scenarios, outcome.Scenario)
 			suite.Speed = max(suite.Speed, outcome.Speed)
-			done(s, outcome) // before the sandbox is gone
+			done(s, outcome) // while the sandbox still runs
 			if b.spoilt {
 				b.stop(ctx)
 			}
@@ -55,7 +54,7 @@ type boots struct {
 	boot    Boot
 	suite   *result.Suite
 	running *Running
-	// spoilt: no other scenario is to run on it.
+	// spoilt means that no other scenario may run on it.
 	spoilt bool
 }
 
@@ -66,14 +65,14 @@ func (b *boots) run(ctx context.Context, s *Scenario, need Requirements, options
 	if b.running == nil {
 		began := time.Now()
 		running, err := b.boot(ctx, need)
-		told := result.Boot{Topology: need.Topology.Metadata.Name, Began: began, Took: time.Since(began)}
+		record := result.Boot{Topology: need.Topology.Metadata.Name, Began: began, Took: time.Since(began)}
 		if err != nil {
-			told.Error = err.Error()
-			b.suite.Boots = append(b.suite.Boots, told)
+			record.Error = err.Error()
+			b.suite.Boots = append(b.suite.Boots, record)
 			return notRun(s, options, result.Errored, "the sandbox did not come up: "+err.Error())
 		}
-		told.Name = running.Name
-		b.suite.Boots = append(b.suite.Boots, told)
+		record.Name = running.Name
+		b.suite.Boots = append(b.suite.Boots, record)
 		b.running = running
 	}
 	options.Command, options.Name = b.running.Command, b.running.Name
@@ -84,7 +83,7 @@ func (b *boots) run(ctx context.Context, s *Scenario, need Requirements, options
 	return outcome
 }
 
-// stop ends the sandbox that runs. How that goes is no part of any result.
+// stop ends the running sandbox. Its errors are no part of a result.
 func (b *boots) stop(ctx context.Context) {
 	if b.running == nil {
 		return

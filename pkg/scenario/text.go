@@ -15,7 +15,7 @@ import (
 // Text says in one line what a step does, without the name of its action.
 func (s *Step) Text() string { return s.textWith(1) }
 
-// textWith is Text for a run that multiplies time limits with patience: the one that counts is told.
+// textWith is Text for a run that multiplies time limits with patience: it has the effective limit.
 func (s *Step) textWith(patience float64) string {
 	text := s.text(patience)
 	if s.As != "" {

@@ -15,10 +15,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// Timeline is what happened in a scenario without anything that differs from run to run: its steps with their verdicts,
-// and under each that did something the events that it caused, indented by cause. What the same event caused is told
-// object by object, in the order in which it happened to each; what happened again is told once. No times, numbers and
-// messages.
+// Timeline describes a scenario without anything that differs between runs: its steps with their verdicts and, under each, the
+// events that it caused, indented by cause. Effects of the same event are grouped by object, each in its own order; repeated ones
+// appear once. It has no times, numbers and messages.
 func Timeline(s *result.Scenario) string {
 	t := &timeline{byCause: map[uint64][]event.Event{}}
 	for _, e := range s.Events {
@@ -38,17 +37,17 @@ type timeline struct {
 	byCause map[uint64][]event.Event
 }
 
-// caused tells what an event caused.
+// caused writes what an event caused.
 func (t *timeline) caused(seq uint64, depth int) {
 	events := slices.Clone(t.byCause[seq])
 	slices.SortStableFunc(events, func(a, b event.Event) int { return cmp.Compare(subject(a), subject(b)) })
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, e := range events {
 		line := strings.TrimSpace(e.Kind + " " + subject(e))
-		if e.Seq <= seq || told[line] || depth > 50 {
+		if e.Seq <= seq || seen[line] || depth > 50 {
 			continue
 		}
-		told[line] = true
+		seen[line] = true
 		t.b.WriteString(strings.Repeat("  ", depth) + line + "\n")
 		t.caused(e.Seq, depth+1)
 	}
@@ -62,7 +61,7 @@ func subject(e event.Event) string {
 	return objectName(e.Object)
 }
 
-// catchUp asks for what nobody tells, and returns when all that was counted, measured and logged up to now is known.
+// catchUp polls what no event reports, and returns when all that was counted, measured and logged up to now is known.
 func (r *run) catchUp(ctx context.Context) {
 	if r.needs.polled() {
 		r.session.ask(ctx, r.needs)
@@ -135,7 +134,7 @@ func needsOf(s *Scenario) needs {
 	return n
 }
 
-// polled tells whether there is anything that nobody tells and that has to be asked for.
+// polled reports whether an expectation needs polling.
 func (n needs) polled() bool { return n.calls || len(n.metrics) > 0 }
 
 // ask asks once. What does not answer stays as it was: a component that is down has no metrics to tell.
@@ -182,12 +181,12 @@ type watcher struct {
 
 // sighting is what a watcher has found.
 type sighting struct {
-	// Met tells whether it is so now, Since when it became so, or ceased to be.
+	// Met reports whether it is met now, Since is when that changed.
 	Met   bool
 	Since time.Time
 	// Event is the one that decided it.
 	Event uint64
-	// Ever tells whether it has been so at any time, First when it was for the first time, Then what there was.
+	// Ever reports whether it has ever been met, First when that was for the first time, Then what it found.
 	Ever       bool
 	First      time.Time
 	FirstEvent uint64

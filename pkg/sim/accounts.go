@@ -42,7 +42,7 @@ func (v *VCenter) SetPasswordOf(user, password string) error {
 // Sessions are the open sessions of SOAP and REST.
 func (v *VCenter) Sessions() []Session { return v.service.access.Sessions() }
 
-// EndSessions ends the sessions of a user, or with "" all, and tells how many there were. Calls that wait end with
+// EndSessions ends the sessions of a user, or with "" all, and reports how many there were. Calls that wait end with
 // NotAuthenticated; clients may log in again.
 func (v *VCenter) EndSessions(user string) int {
 	if user == "" {

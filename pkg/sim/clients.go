@@ -14,7 +14,7 @@ import (
 // among [VCenter.Users].
 func (v *VCenter) Console() *url.Userinfo { return v.service.access.Console() }
 
-// EndSessionsWhere ends the sessions that match, and tells how many there were. Calls that wait end with
+// EndSessionsWhere ends the sessions that match, and reports how many there were. Calls that wait end with
 // NotAuthenticated; clients may log in again.
 func (v *VCenter) EndSessionsWhere(match func(Session) bool) int {
 	return v.service.access.EndWhere(match)

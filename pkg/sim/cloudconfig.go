@@ -53,7 +53,7 @@ func (s *Simulation) CloudConfig(c CloudConfig) ([]byte, error) {
 	return yaml.Marshal(conf)
 }
 
-// zoned tells whether a node of the topology has region and zone, or any VM where none is a node.
+// zoned reports whether a node of the topology has region and zone, or any VM where none is a node.
 func zoned(top *topology.Topology) bool {
 	anyNode := top.Count().Nodes > 0
 	for r := range top.AllVMs() {

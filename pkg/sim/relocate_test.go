@@ -10,6 +10,8 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 )
 
 // places is where a VM is, seen from every side.
@@ -56,6 +58,7 @@ func whereIs(t *testing.T, c *govmomi.Client, vm types.ManagedObjectReference) p
 }
 
 func TestRelocate(t *testing.T) {
+	race.SkipSlow(t)
 	s := start(t, zones, nil)
 	c := s.login(t, s.vcenter(t, "vc-us"))
 	cp := vm(t, c, "/americas/dcwest/vm/k8s/masters/cp-1")
@@ -124,7 +127,7 @@ func TestRelocate(t *testing.T) {
 			t.Errorf("disk %s on %v", b.FileName, b.Datastore)
 		}
 	}
-	// Everything is consistent enough to go on living, and to die.
+	// Everything is consistent enough to continue living, and to die.
 	must(t)(cp.PowerOff(t.Context()))
 	must(t)(cp.PowerOn(t.Context()))
 	must(t)(cp.PowerOff(t.Context()))
@@ -132,6 +135,7 @@ func TestRelocate(t *testing.T) {
 }
 
 func TestRelocateRefuses(t *testing.T) {
+	race.SkipSlow(t)
 	s := start(t, zones, nil)
 	c := s.login(t, s.vcenter(t, "vc-us"))
 	worker := vm(t, c, "/americas/dcwest/vm/k8s/worker-1")

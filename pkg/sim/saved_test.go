@@ -9,11 +9,13 @@ import (
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/vapi/tags"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/store"
 )
 
 func TestLoadSaved(t *testing.T) {
+	race.SkipSlow(t)
 	lab := sim.Start(t, zones)
 	var saved []*sim.Saved
 	for _, name := range []string{"vc-us", "vc-eu"} {

@@ -59,7 +59,7 @@ type parts struct {
 	onChange    func()
 	onPassword  func(string) error
 	onSession   func(string)
-	// seed and contents are those of volumes; cause tells what causes what happens to a VM.
+	// seed and contents are those of volumes; cause reports what causes what happens to a VM.
 	seed, contents string
 	cause          func(vm types.ManagedObjectReference) uint64
 	guests         cns.Guests

@@ -33,7 +33,7 @@ func (v *VCenter) Policies() []Policy {
 	return all
 }
 
-// Compatible tells whether a datastore meets the storage policy of that identifier: every one meets the empty one, none
+// Compatible reports whether a datastore meets the storage policy of that identifier: every one meets the empty one, none
 // one that there is not. It locks the datastore.
 func (v *VCenter) Compatible(profile string, datastore types.ManagedObjectReference) bool {
 	return v.service.policies.Compatible(profile, datastore)

@@ -41,6 +41,9 @@ func (v *VCenter) withNames(is cns.Volume) Volume {
 	return Volume{Volume: is, DatastoreName: v.nameOf(is.Datastore), VMName: v.nameOf(is.VM)}
 }
 
+// StateDir returns the directory of the simulated vCenters in a sandbox's directory.
+func StateDir(dir string) string { return filepath.Join(dir, "sim") }
+
 // VolumesDir is the directory in which all [VCenter.VolumeDir] of a simulation are that has the given Options.Dir.
 func VolumesDir(dir string) string { return filepath.Join(dir, "volumes") }
 

@@ -58,7 +58,7 @@ func parseSubnet(s string) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-// isSubnetOrBroadcast tells whether the IPv4 address is the first or last of its subnet, if that is one (RFC 3021).
+// isSubnetOrBroadcast reports whether the IPv4 address is the first or last of its subnet, if that is one (RFC 3021).
 func isSubnetOrBroadcast(p netip.Prefix) bool {
 	if !p.Addr().Is4() || p.Bits() > 30 {
 		return false

@@ -62,7 +62,7 @@ func taggable() []string {
 	}
 }
 
-// isFor tells whether the category's tags may be attached to objects of that type.
+// isFor reports whether the category's tags may be attached to objects of that type.
 func (c *TagCategory) isFor(kind string) bool {
 	return len(c.Types) == 0 || slices.Contains(c.Types, kind) ||
 		kind == typeSwitch && slices.Contains(c.Types, typeAnySwitch)

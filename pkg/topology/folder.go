@@ -378,7 +378,7 @@ const (
 	aPool
 )
 
-// lacks tells what the host does not have that the VM needs.
+// lacks reports what the host does not have that the VM needs.
 func (g *placing) lacks(vm *VM, host sitedHost) need {
 	switch {
 	case !g.stores.broken && !g.stored(vm, host):
@@ -391,7 +391,7 @@ func (g *placing) lacks(vm *VM, host sitedHost) need {
 	return nothing
 }
 
-// stored tells whether the host mounts the VM's datastore, or any if it names none.
+// stored reports whether the host mounts the VM's datastore, or any if it names none.
 func (g *placing) stored(vm *VM, host sitedHost) bool {
 	if vm.Datastore != "" {
 		return g.mounts[vm.Datastore].has(host)

@@ -27,7 +27,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { checkLoad(t, data) })
 }
 
-// checkLoad loads the file and checks that it ends well either way. It tells whether it was a topology.
+// checkLoad loads the file and checks that it ends well either way. It reports whether it was a topology.
 func checkLoad(t *testing.T, data []byte) bool {
 	t.Helper()
 	resolved, err := topology.Load("fuzz.yaml", data)

@@ -139,7 +139,7 @@ func (s *includes) fragment(data []byte, this inclusion) *yaml.Node {
 	return s.whole(root)
 }
 
-// around tells how the file at hand came to be included, for its messages; nothing where it is the topology itself.
+// around reports how the file at hand came to be included, for its messages; nothing where it is the topology itself.
 func (s *includes) around() string {
 	var steps []string
 	for i := len(s.chain) - 1; i > 0; i-- {

@@ -20,7 +20,7 @@ type Preamble struct {
 
 // Parameter is a value that is chosen when the topology is loaded.
 type Parameter struct {
-	// Name begins with a letter, and goes on with letters, digits, hyphens and underscores.
+	// Name begins with a letter, and continues with letters, digits, hyphens and underscores.
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	// Type is what the value must be. Default: int or bool where the default is one, else string.

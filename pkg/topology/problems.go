@@ -28,7 +28,7 @@ func newProblems(file string) *problems {
 	return p
 }
 
-// parse turns the text of the latest of the sources into the node of its one document, nil where there is nothing to go on
+// parse turns the text of the latest of the sources into the node of its one document, nil where there is nothing to continue
 // with.
 func (p *problems) parse(data []byte) *yaml.Node {
 	p.Base = p.sources[len(p.sources)-1].base
@@ -62,7 +62,7 @@ func (p *problems) field(field *path, hint, format string, args ...any) {
 	p.mark(node, field, hint, format, args...)
 }
 
-// has tells whether the field has been reported already, or something around it, without which it means nothing.
+// has reports whether the field has been reported already, or something around it, without which it means nothing.
 func (p *problems) has(field *path) bool {
 	if !p.Failed() {
 		return false

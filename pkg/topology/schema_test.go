@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// The schema that is built in is the one that the types make. -update writes it anew.
+// The schema that is built in is the one that the types make. -update writes it again.
 func TestSchemaIsCurrent(t *testing.T) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -81,7 +81,7 @@ const (
 	DuplicateMAC          Duplicate = "mac"
 )
 
-// Allows tells whether that may be there twice.
+// Allows reports whether that may be there twice.
 func (s *Spec) Allows(d Duplicate) bool { return slices.Contains(s.AllowDuplicate, d) }
 
 func (Duplicate) choices() []string {

@@ -87,10 +87,10 @@ type Snapshot struct {
 	Description string `json:"description,omitempty"`
 }
 
-// IsNode tells whether the VM is to be a Kubernetes node.
+// IsNode reports whether the VM is to be a Kubernetes node.
 func (v VM) IsNode() bool { return v.Role != "" }
 
-// IsLight tells whether it is to be a light node.
+// IsLight reports whether it is to be a light node.
 func (v VM) IsLight() bool { return v.IsNode() && v.Nodes == NodesLight }
 
 // NIC is a network card of a VM.
@@ -262,13 +262,13 @@ func (n *Network) Gateway() netip.Addr {
 	return gatewayOf(prefix)
 }
 
-// MountedBy tells whether a host mounts the datastore, given the names of both it and its compute cluster (empty for a
+// MountedBy reports whether a host mounts the datastore, given the names of both it and its compute cluster (empty for a
 // standalone host); all are of one datacenter.
 func (d *Datastore) MountedBy(cluster, host string) bool {
 	return isMember(d.Hosts, d.Clusters, cluster, host)
 }
 
-// Has tells whether a host is on the switch, given as to [Datastore.MountedBy].
+// Has reports whether a host is on the switch, given as to [Datastore.MountedBy].
 func (s *Switch) Has(cluster, host string) bool { return isMember(s.Hosts, s.Clusters, cluster, host) }
 
 func isMember(hosts, clusters []string, cluster, host string) bool {

@@ -57,7 +57,7 @@ func (m *Model) askAgain() tea.Cmd {
 	return m.pose(a)
 }
 
-// repeated asks again what is on top, if it is about the subject, and a panel of the type that is told by is.
+// repeated repeats the request of the top panel, if is accepts it and it is about the subject.
 func (m *Model) repeated(s api.Subject, is func(panel.Panel) bool) (tea.Cmd, bool) {
 	n := len(m.over)
 	if n == 0 || !is(m.top()) || m.over[n-1].asked == nil || m.over[n-1].asked.subject != s {

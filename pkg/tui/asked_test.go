@@ -39,18 +39,18 @@ func (d *driver) answered() {
 // any more.
 func TestDetailsAge(t *testing.T) {
 	now := tuitest.Story()[0].Time.Add(calm)
-	var told atomic.Pointer[time.Time] // the clock is read beside the test
+	var shared atomic.Pointer[time.Time] // the clock is read beside the test
 	began := now
-	told.Store(&began)
+	shared.Store(&began)
 	a := &answering{fake: &fake{upTo: calm, more: make(chan api.Update)}}
 	d := drive(t, a.fake, func(o *Options) {
 		o.Sandbox = a
-		o.Now = func() time.Time { return *told.Load() }
+		o.Now = func() time.Time { return *shared.Load() }
 	})
 	pass := func() {
 		later := now.Add(askEvery)
 		now = later
-		told.Store(&later)
+		shared.Store(&later)
 		_, cmd := d.Update(clock(now))
 		d.run(cmd)
 		d.answered()
@@ -63,7 +63,7 @@ func TestDetailsAge(t *testing.T) {
 	d.shows("answer: 1")
 	d.shows("as of " + now.Format("15:04:05"))
 
-	for range 5 { // marks of changes go meanwhile
+	for range 5 { // marks of changes fade
 		pass()
 	}
 	still := a.asked()

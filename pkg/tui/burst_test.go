@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 )
 
-// burst returns what tells a frame's worth of n events a second and as many nodes that change, each time anew.
+// burst returns a func whose result is a frame's worth of n events a second and as many changed nodes, different at each call.
 func burst(s *fold.State, perSecond int) func() []api.Update {
 	seq := s.World().LastEvent()
 	nodes := world.Values[api.Node](s.World(), world.Node)

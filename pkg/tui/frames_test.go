@@ -52,7 +52,7 @@ func TestThemes(t *testing.T) {
 	}
 }
 
-// Whatever the size, a frame is exactly as large as the terminal, on every screen and with everything on top.
+// TestFramesFit: a frame is exactly as large as the terminal, at any size, on every screen and with every popup.
 func TestFramesFit(t *testing.T) {
 	m := NewModel(t.Context(), Options{Player: recording(t), Theme: "dark"})
 	m.play.seek(40 * time.Second)
@@ -109,8 +109,8 @@ func TestReplayTwice(t *testing.T) {
 	}
 }
 
-// BenchmarkFrame is a frame of 1,000 nodes in a large terminal, 30 times a second while 100 events and as many changed
-// nodes come in each: to take them in, and to draw. In cpu-ms/op it is what it costs, whatever else the machine does.
+// BenchmarkFrame folds and draws a frame of 1,000 nodes in a large terminal, 30 times a second with 100 events and as many
+// changed nodes in each. cpu-ms/op is its cost, independent of other load.
 func BenchmarkFrame(b *testing.B) {
 	m := NewModel(b.Context(), Options{Sandbox: &fake{}, Theme: "dark"})
 	m.state = tuitest.Big(1000)

@@ -24,7 +24,7 @@ func (m *Model) header() string {
 	if g := ground(a.Ground); g != "" {
 		style := t.Dim
 		if a.Ground.Real() == api.RealWritable {
-			style = t.Warn // what is done here is done to somebody's VMs
+			style = t.Warn // actions change real VMs
 		}
 		left = append(left, style.Render(text.Clean(g)))
 	}
@@ -81,8 +81,8 @@ func (m *Model) phase() (string, theme.Style) {
 		return theme.GlyphBad + " ended", m.theme.Bad
 	} else if cut != nil {
 		phase := theme.GlyphUnknown + " not connected"
-		if !m.toldAt.IsZero() {
-			phase += ", " + text.Ago(m.state.Now().Sub(m.toldAt)) + " old"
+		if !m.updatedAt.IsZero() {
+			phase += ", " + text.Ago(m.state.Now().Sub(m.updatedAt)) + " old"
 		}
 		return phase, m.theme.Bad
 	}
@@ -102,7 +102,7 @@ func (m *Model) phase() (string, theme.Style) {
 	return theme.GlyphGood + " ready", m.theme.Good
 }
 
-// phaseAt is the newest event that tells of the life of the sandbox.
+// phaseAt is the newest event about the life of the sandbox.
 type phaseAt struct {
 	of         *world.World
 	seen       uint64 // the Seq of the last event that was looked at

@@ -45,7 +45,7 @@ func TestNarrowHeader(t *testing.T) {
 	d.shows("booting, faults up")
 
 	// What is cut off says how old it is.
-	d.toldAt = d.state.Now()
+	d.updatedAt = d.state.Now()
 	d.state.Cut(errFake)
 	now = d.state.Now().Add(42 * time.Second)
 	d.pass(now)

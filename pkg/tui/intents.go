@@ -69,7 +69,7 @@ func (m *Model) ask(a intent.Action) tea.Cmd {
 	switch {
 	case m.play != nil:
 		m.say("this is a recording: nothing can be changed", true)
-	case dry.DryRun: // tells what would be done, and does nothing
+	case dry.DryRun: // a plan changes nothing
 		return m.act(a)
 	case m.readOnly && m.opts.Locked:
 		m.say("read-only: nothing is changed", true)
@@ -83,7 +83,7 @@ func (m *Model) ask(a intent.Action) tea.Cmd {
 	return nil
 }
 
-// confirmed tells whether what is on top is the question whether to do it.
+// confirmed reports whether what is on top is the question whether to do it.
 func (m *Model) confirmed() bool {
 	_, ok := m.top().(*confirm.Question)
 	return ok
@@ -129,8 +129,8 @@ func (m *Model) act(a intent.Action) tea.Cmd {
 	})
 }
 
-// unconfirmed asks about what was not done, as it would change VMs of real vCenters; said is what was done. A person who has
-// gone on to something else meanwhile is not asked: keys that were meant for that would be the answer.
+// unconfirmed asks about actions that were not done because they would change VMs of real vCenters; said describes the completed
+// ones. It does not ask a user who has opened something else since: the next key would become the answer.
 func (m *Model) unconfirmed(u *intent.Unconfirmed, said string, there bool) {
 	if !there || m.typing || m.leaving {
 		m.say("not done: "+u.Error()+" Ask for it again to confirm it", true)
@@ -199,7 +199,7 @@ func (m *Model) toggleReadOnly() {
 		}
 		m.say("read-only: nothing is changed until ctrl+r", false)
 	}
-	if m.helps() { // it tells of other keys now
+	if m.helps() { // the keys have changed
 		m.pop()
 		m.push(m.helpPane(), false, nil)
 	}
@@ -293,7 +293,7 @@ func (m *Model) breakIt(s api.Subject) {
 	m.push(menu, true, nil)
 }
 
-// fill asks for what a fault has to be told.
+// fill asks for the parameters of a fault.
 func (m *Model) fill(i intent.Fill) {
 	for _, k := range m.kinds {
 		if k.Name == i.Kind {

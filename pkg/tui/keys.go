@@ -75,7 +75,7 @@ func (k keymap) playing() []key.Binding {
 	return []key.Binding{k.pause, k.rewind, k.forward, k.slower, k.faster}
 }
 
-// typesText tells whether letters are for what is on top.
+// typesText reports whether letters are for what is on top.
 func (m *Model) typesText() bool {
 	w, ok := m.top().(panel.Typist)
 	return ok && w.Typing()
@@ -125,7 +125,7 @@ func (m *Model) helpPane() panel.Panel {
 	return pane.NewHelp(sections)
 }
 
-// helps tells whether the help is open.
+// helps reports whether the help is open.
 func (m *Model) helps() bool {
 	_, ok := m.top().(*pane.Help)
 	return ok
@@ -140,7 +140,7 @@ func (m *Model) help() {
 	m.push(m.helpPane(), false, nil)
 }
 
-// foot is the last line: what is being typed, else what is to be said, else what can be pressed.
+// foot returns the last line: the prompt, or a message, or the keys.
 func (m *Model) foot() string {
 	switch {
 	case m.leaving:

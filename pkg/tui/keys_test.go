@@ -20,8 +20,8 @@ import (
 // the test.
 func TestEveryKey(t *testing.T) {
 	f := &fake{upTo: calm, more: make(chan api.Update)}
-	logs := func(ctx context.Context, component string, told func([]string)) error {
-		told([]string{"a line of " + component})
+	logs := func(ctx context.Context, component string, send func([]string)) error {
+		send([]string{"a line of " + component})
 		<-ctx.Done()
 		return nil
 	}

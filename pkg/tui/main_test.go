@@ -18,16 +18,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/tuitest"
 )
 
-// fake is a sandbox that tells the story up to a time, and remembers what it is asked to do.
+// fake is a sandbox that sends the story up to a time, and records requests.
 type fake struct {
 	upTo time.Duration
-	more chan api.Update // told after it
+	more chan api.Update // sent after the story
 
 	mu    sync.Mutex
 	did   []string
 	fails error // what everything that is done ends with
 	cuts  []error
-	held  chan struct{} // if not nil, nothing is told before it is closed, after a cut
+	held  chan struct{} // if not nil, it blocks updates after a cut until it is closed
 }
 
 func (f *fake) note(what string, r any) {
@@ -48,7 +48,7 @@ func (f *fake) Status(context.Context) (api.Status, error) {
 	return api.Status{Name: "default", Scenario: "zones-us-eu", Speed: 10}, nil
 }
 
-func (f *fake) Watch(ctx context.Context, _ uint64, told func(api.Update) error) error {
+func (f *fake) Watch(ctx context.Context, _ uint64, send func(api.Update) error) error {
 	f.mu.Lock()
 	if len(f.cuts) > 0 {
 		err := f.cuts[0]
@@ -65,7 +65,7 @@ func (f *fake) Watch(ctx context.Context, _ uint64, told func(api.Update) error)
 		if r.Time.Sub(story[0].Time) > f.upTo {
 			break
 		}
-		if err := told(r.Update); err != nil {
+		if err := send(r.Update); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (f *fake) Watch(ctx context.Context, _ uint64, told func(api.Update) error)
 			if !ok {
 				return nil
 			}
-			if err := told(u); err != nil {
+			if err := send(u); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -181,7 +181,7 @@ func (d *driver) until(holds func() bool) {
 	}
 }
 
-// drive attaches a model of 100×30 to a sandbox that told the story up to a time.
+// drive attaches a model of 100×30 to a sandbox that sent the story up to a time.
 func drive(t *testing.T, f *fake, change func(*Options)) *driver {
 	t.Helper()
 	now := tuitest.Story()[0].Time.Add(f.upTo)
@@ -202,7 +202,7 @@ func drive(t *testing.T, f *fake, change func(*Options)) *driver {
 	return d
 }
 
-// run runs a command and what comes of it. The stream is read until the story is told; the clock stands still.
+// run runs a command and its results. It reads the whole story from the stream; the clock stands still.
 func (d *driver) run(cmd tea.Cmd) {
 	if cmd == nil {
 		return
@@ -212,7 +212,7 @@ func (d *driver) run(cmd tea.Cmd) {
 	var msg tea.Msg
 	select {
 	case msg = <-got:
-	case <-time.After(100 * time.Millisecond): // it waits for what nobody tells, or not yet
+	case <-time.After(100 * time.Millisecond): // it waits for an update that does not come
 		d.waiting = append(d.waiting, got)
 		return
 	}

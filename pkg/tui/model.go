@@ -20,10 +20,10 @@ import (
 // Model is the whole UI: the only model that bubbletea knows of. Make it with [NewModel].
 type Model struct {
 	opts Options
-	// ctx ends with the UI; whatever was asked of the sandbox ends with it.
+	// ctx ends with the UI, and with it all requests.
 	ctx    context.Context
-	stream <-chan told // of a sandbox
-	play   *play       // of a recording
+	stream <-chan message // of a sandbox
+	play   *play          // of a recording
 
 	state *fold.State
 	theme *theme.Theme
@@ -39,16 +39,16 @@ type Model struct {
 	line    *prompt.Model
 	typing  bool // at the foot of the screen
 
-	kinds    []api.FaultKind
-	readOnly bool
-	flash    flash
-	under    int             // actions under way
-	doing    map[string]bool // these, by their command lines
-	leaving  bool
-	outcome  Outcome
-	phaseAt  phaseAt
-	toldAt   time.Time // when the sandbox told something last
-	counted  counted
+	kinds     []api.FaultKind
+	readOnly  bool
+	flash     flash
+	under     int             // actions under way
+	doing     map[string]bool // these, by their command lines
+	leaving   bool
+	outcome   Outcome
+	phaseAt   phaseAt
+	updatedAt time.Time // when the last update arrived
+	counted   counted
 }
 
 // faults is the screen that shows what can be broken.
@@ -121,7 +121,7 @@ func (m *Model) top() panel.Panel {
 	return m.screens[m.at]
 }
 
-// tell tells the panels that are seen that the state has changed, or that time has passed.
+// tell passes the state to the visible panels.
 func (m *Model) tell() {
 	m.screens[m.at].SetState(m.state)
 	for _, o := range m.over {
@@ -155,7 +155,7 @@ func (m *Model) place(o overlay) {
 	o.panel.SetSize(w, h)
 }
 
-// boxSize is how large a box is to be, if there is room for it.
+// boxSize returns the size of a popup, as far as there is room.
 func boxSize(p panel.Panel, width, height int) (int, int) {
 	w, h := min(72, width), min(18, height)
 	if b, ok := p.(panel.Box); ok {
@@ -176,7 +176,7 @@ func (m *Model) push(p panel.Panel, box bool, end context.CancelFunc) {
 	m.bind()
 }
 
-// pop takes the panel on top away, and tells whether there was one.
+// pop takes the panel on top away, and reports whether there was one.
 func (m *Model) pop() bool {
 	n := len(m.over)
 	if n == 0 {

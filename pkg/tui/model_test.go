@@ -170,7 +170,7 @@ func TestFilter(t *testing.T) {
 	d.shows("worker-west-1")
 }
 
-// A stream that is cut off is taken up again; when the sandbox ends, what was told last stays.
+// TestCut: a cut stream is reopened; when the sandbox ends, the last state stays.
 func TestCut(t *testing.T) {
 	f := &fake{upTo: calm, cuts: []error{errFake}, held: make(chan struct{})}
 	d := drive(t, f, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/tuitest"
 )
 
-// hollow are rows in which nothing is said, or what nobody would say.
+// hollow returns rows with empty or unlikely values.
 func hollow(name string) []api.Update {
 	at := tuitest.Began.Add(-time.Hour) // before anything
 	return []api.Update{
@@ -39,7 +39,7 @@ func hollow(name string) []api.Update {
 	}
 }
 
-// No key crashes the UI or spoils its frame, on any screen, whatever is known: nothing, hollow rows, names that are odd.
+// TestAnyKeyAnywhere: no key crashes the UI or spoils its frame, on any screen, with an empty state, empty rows, or odd names.
 func TestAnyKeyAnywhere(t *testing.T) {
 	var keys []tea.KeyPressMsg
 	for r := '!'; r <= '~'; r++ {
@@ -52,7 +52,7 @@ func TestAnyKeyAnywhere(t *testing.T) {
 		}
 		keys = append(keys, k)
 	}
-	for what, told := range map[string][]api.Update{
+	for what, updates := range map[string][]api.Update{
 		"nothing": nil, "hollow": hollow(""), "odd": hollow("a'b\"\n\x1b[2J\u202e宽\xff"),
 		"gone": append(hollow("x"), api.Update{VM: &api.VM{Name: "x"}, Deleted: true}, api.Update{Node: &api.Node{Name: "x2"}, Deleted: true}),
 	} {
@@ -62,7 +62,7 @@ func TestAnyKeyAnywhere(t *testing.T) {
 			m.faults().SetKinds(m.kinds)
 			m.line.SetKinds(m.kinds)
 			m.resize(80, 24)
-			for _, u := range told {
+			for _, u := range updates {
 				m.take(batch{at: tuitest.Began, updates: []api.Update{u}})
 			}
 			for screen := '1'; screen <= '6'; screen++ {

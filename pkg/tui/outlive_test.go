@@ -12,7 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// When the UI has been left nothing of it goes on: neither the stream nor a log that was open.
+// TestNothingOutlives: after the UI ends, neither the stream nor an open log continues.
 func TestNothingOutlives(t *testing.T) {
 	opened := make(chan struct{}, 1000)
 	in, keys := io.Pipe()

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// reborn is a sandbox that breaks off after an event with a large number, and is started anew.
+// reborn is a sandbox that ends after an event with a large number, and restarts.
 type reborn struct {
 	fake
 	again atomic.Bool
@@ -25,13 +25,13 @@ func (r *reborn) Status(ctx context.Context) (api.Status, error) {
 	return s, err
 }
 
-func (r *reborn) Watch(ctx context.Context, after uint64, told func(api.Update) error) error {
+func (r *reborn) Watch(ctx context.Context, after uint64, send func(api.Update) error) error {
 	if r.again.Load() {
 		r.after.Store(after)
-		return r.fake.Watch(ctx, after, told)
+		return r.fake.Watch(ctx, after, send)
 	}
 	for _, u := range []api.Update{{Event: &event.Event{Seq: 9000, Kind: "sandbox.ready"}}, {Synced: true}} {
-		if err := told(u); err != nil {
+		if err := send(u); err != nil {
 			return err
 		}
 	}
@@ -39,7 +39,7 @@ func (r *reborn) Watch(ctx context.Context, after uint64, told func(api.Update) 
 	return errFake
 }
 
-// A sandbox that was started anew counts its events from the beginning: none of them is taken for one that is known.
+// TestAnotherSandbox: a restarted sandbox numbers its events from the beginning: none of them counts as known.
 func TestAnotherSandbox(t *testing.T) {
 	r := &reborn{fake: fake{upTo: calm}}
 	d := drive(t, &fake{}, func(o *Options) { o.Sandbox = r })

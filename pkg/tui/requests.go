@@ -25,7 +25,7 @@ const (
 	actTime = 2 * time.Minute
 )
 
-// answer is what is to be done with what the sandbox answered.
+// answer is how to handle an answer of the sandbox.
 type answer struct{ show func(*Model) }
 
 // request asks the sandbox something, beside the UI. What f returns is done when it has answered.
@@ -121,7 +121,7 @@ func (m *Model) why(s api.Subject) tea.Cmd {
 	})
 }
 
-// refuseAsking tells why nothing can be asked about a subject, if so.
+// refuseAsking shows why no request about a subject is possible, if so.
 func (m *Model) refuseAsking(s api.Subject) bool {
 	switch {
 	case m.play != nil:
@@ -152,10 +152,10 @@ func (m *Model) plan(i intent.Plan) tea.Cmd {
 
 // reason is an error in words, with what to try.
 func reason(err error) string {
-	var told *api.Error
+	var refusal *api.Error
 	switch {
-	case errors.As(err, &told) && told.Try != "":
-		return fmt.Sprintf("%v (try: %s)", err, told.Try)
+	case errors.As(err, &refusal) && refusal.Try != "":
+		return fmt.Sprintf("%v (try: %s)", err, refusal.Try)
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the sandbox did not answer in time"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
@@ -168,7 +168,7 @@ func reason(err error) string {
 
 // inWords is an error that says its [reason], for panels that know what to make of what to try.
 func inWords(err error) error {
-	if told := (*api.Error)(nil); err == nil || errors.As(err, &told) {
+	if refusal := (*api.Error)(nil); err == nil || errors.As(err, &refusal) {
 		return err
 	}
 	return errors.New(reason(err))

@@ -29,16 +29,16 @@ func newCrowd() *crowd {
 	return &crowd{fake: fake{more: make(chan api.Update)}, state: tuitest.Big(1000)}
 }
 
-func (c *crowd) Watch(ctx context.Context, _ uint64, told func(api.Update) error) error {
-	for _, u := range toldOf(c.state) {
-		if err := told(u); err != nil {
+func (c *crowd) Watch(ctx context.Context, _ uint64, send func(api.Update) error) error {
+	for _, u := range updatesOf(c.state) {
+		if err := send(u); err != nil {
 			return err
 		}
 	}
 	for {
 		select {
 		case u := <-c.more:
-			if err := told(u); err != nil {
+			if err := send(u); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -47,8 +47,8 @@ func (c *crowd) Watch(ctx context.Context, _ uint64, told func(api.Update) error
 	}
 }
 
-// toldOf is what a stream tells of a state: all rows, that these are all, and the events.
-func toldOf(s *fold.State) (all []api.Update) {
+// updatesOf returns the stream of a state: all rows, the sync, and the events.
+func updatesOf(s *fold.State) (all []api.Update) {
 	for _, kind := range world.Kinds() {
 		for _, row := range s.World().Rows(kind) {
 			var u api.Update
@@ -78,7 +78,7 @@ func toldOf(s *fold.State) (all []api.Update) {
 	return all
 }
 
-// screen is the other end of the terminal: it tells when something has come that it waits for.
+// screen is the other end of the terminal: it reports when the output that it waits for has arrived.
 type screen struct {
 	mu      sync.Mutex
 	got     []byte
@@ -137,8 +137,8 @@ func open(b *testing.B, c *crowd, s *screen) *tea.Program {
 	return p
 }
 
-// BenchmarkEventToScreen is how long it takes from what a sandbox tells to the bytes that show it, among 100 events and 100
-// changed nodes a second, of 1,000.
+// BenchmarkEventToScreen measures the time from an update of a sandbox to the bytes that show it, with 100 events and 100 changed
+// nodes a second, of 1,000.
 func BenchmarkEventToScreen(b *testing.B) {
 	c, s := newCrowd(), &screen{seen: make(chan time.Time, 1)}
 	s.expect("worker-")
@@ -196,18 +196,18 @@ func BenchmarkAttach(b *testing.B) {
 		all += time.Since(began)
 	}
 	b.ReportMetric(first.Seconds()*1000/float64(b.N), "first-row-ms")
-	b.ReportMetric(all.Seconds()*1000/float64(b.N), "all-told-ms")
+	b.ReportMetric(all.Seconds()*1000/float64(b.N), "all-sent-ms")
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkIdle is what the UI takes of a processor while nothing is told, of 1,000 nodes: each op is five seconds.
+// BenchmarkIdle measures the processor time of the UI without updates, with 1,000 nodes: each op is five seconds.
 func BenchmarkIdle(b *testing.B) {
 	c, s := newCrowd(), &screen{seen: make(chan time.Time, 1)}
 	s.expect("worker-")
 	open(b, c, s)
 	s.wait(b)
 	c.more <- api.Update{Synced: true}
-	time.Sleep(2 * time.Second) // what was told is drawn, and what it left is collected
+	time.Sleep(2 * time.Second) // time to draw the updates, and to collect garbage
 	cpu, start := spent(b), time.Now()
 	for b.Loop() {
 		time.Sleep(5 * time.Second)

@@ -42,7 +42,7 @@ func waitFor(t *testing.T, tm *teatest.TestModel, text string) {
 	teatest.WaitFor(t, tm.Output(), func(b []byte) bool { return bytes.Contains(b, []byte(text)) }, teatest.WithDuration(20*time.Second))
 }
 
-// A panel that crashes, whatever it is at, gives the terminal back, with an error.
+// TestCrash: a panic in a panel restores the terminal and returns an error.
 func TestCrash(t *testing.T) {
 	for _, at := range []string{"view", "key", "state", "question", "stream", "log"} {
 		t.Run(at, func(t *testing.T) {
@@ -113,11 +113,11 @@ func (b *booming) FaultKinds(ctx context.Context) ([]api.FaultKind, error) {
 	return b.fake.FaultKinds(ctx)
 }
 
-func (b *booming) Watch(ctx context.Context, after uint64, told func(api.Update) error) error {
+func (b *booming) Watch(ctx context.Context, after uint64, send func(api.Update) error) error {
 	if b.at == "stream" {
 		panic("boom at the stream")
 	}
-	return b.fake.Watch(ctx, after, told)
+	return b.fake.Watch(ctx, after, send)
 }
 
 // When its context ends the UI does, which is no error.

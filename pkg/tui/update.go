@@ -79,7 +79,7 @@ func (m *Model) pass(now time.Time) {
 	m.bind()
 }
 
-// take takes in what the sandbox told.
+// take takes in what the sandbox message.
 func (m *Model) take(b batch) tea.Cmd {
 	raise(b.cut)
 	if len(b.updates) > 0 {
@@ -87,15 +87,15 @@ func (m *Model) take(b batch) tea.Cmd {
 			m.state.Cut(nil)
 		}
 		m.state.Apply(b.at, b.updates...)
-		m.toldAt = b.at
+		m.updatedAt = b.at
 	}
 	if b.cut == errAnother { //nolint:errorlint // it is never wrapped
-		m.say("this is another sandbox of that name, or it was started anew: what was seen of the one before is gone", true)
+		m.say("this is another sandbox of that name, or it was restarted: the old state is gone", true)
 		return tea.Batch(m.attach(), m.askKinds())
 	}
 	if b.cut != nil {
 		if m.state.IsCut() == nil && b.cut != errEnded { //nolint:errorlint // it is never wrapped
-			m.say("cut off from the sandbox, and trying again: "+reason(b.cut)+"; what is shown is what was told last", true)
+			m.say("cut off from the sandbox, and trying again: "+reason(b.cut)+"; the screen shows the last known state", true)
 		}
 		m.state.Cut(b.cut)
 	}
@@ -275,7 +275,7 @@ func (m *Model) placeOf() rect {
 }
 
 const (
-	// frame is how often a recording that plays is shown anew.
+	// frame is the interval between frames of a playing recording.
 	frame = 50 * time.Millisecond
 	// jump is how far one key goes.
 	jump = 10 * time.Second
@@ -302,7 +302,7 @@ func newPlay(p *replay.Player, speed float64) *play {
 
 func (p *play) running() bool { return !p.paused && !p.ended }
 
-// pass goes on as far as time has passed.
+// pass plays the recording up to now.
 func (p *play) pass(now time.Time) {
 	since := now.Sub(p.last)
 	first := p.last.IsZero()
@@ -340,7 +340,7 @@ func minutes(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// playKey gives a key to the recording, and tells whether it is one of its.
+// playKey gives a key to the recording, and reports whether it is one of its.
 func (m *Model) playKey(k tea.KeyPressMsg) bool {
 	p := m.play
 	if p == nil {
@@ -387,8 +387,8 @@ var errEnded = errors.New("the sandbox has ended")
 // errAnother is why the stream ended when another sandbox answers than the one it was of.
 var errAnother = errors.New("another sandbox answers")
 
-// told is something of the stream.
-type told struct {
+// message is something of the stream.
+type message struct {
 	update api.Update
 	cut    error // the stream has ended; it is taken up again unless it is errEnded or errAnother
 }
@@ -400,12 +400,11 @@ type batch struct {
 	cut     error
 }
 
-// feed reads the stream of a sandbox until ctx ends. A reader that is slow makes the sandbox wait, and then be cut off,
-// which costs nothing but time: what there is, is told anew. began is when the sandbox was started: one that was started
-// later counts its events from the beginning.
-func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan told {
-	stream := make(chan told, most)
-	send := func(t told) error {
+// feed reads the stream of a sandbox until ctx ends. A sandbox waits for a slow reader, and then cuts it off, which only costs
+// time: all rows are sent again. began is the start of the sandbox: one that started later numbers its events from the beginning.
+func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan message {
+	stream := make(chan message, most)
+	send := func(t message) error {
 		select {
 		case stream <- t:
 			return nil
@@ -415,13 +414,13 @@ func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan 
 	}
 	go func() {
 		defer close(stream)
-		defer guard(func(err error) { _ = send(told{cut: err}) })
+		defer guard(func(err error) { _ = send(message{cut: err}) })
 		watch := func() error {
 			return s.Watch(ctx, after, func(u api.Update) error {
 				if u.Event != nil {
 					after = u.Event.Seq
 				}
-				return send(told{update: u})
+				return send(message{update: u})
 			})
 		}
 		for {
@@ -430,11 +429,11 @@ func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan 
 				return
 			}
 			if err == nil {
-				_ = send(told{cut: errEnded})
+				_ = send(message{cut: errEnded})
 				return
 			}
 			for err != nil { // until one answers
-				if send(told{cut: err}) != nil {
+				if send(message{cut: err}) != nil {
 					return
 				}
 				if backoff.Sleep(ctx, again) != nil {
@@ -442,7 +441,7 @@ func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan 
 				}
 				var now time.Time
 				if now, err = start(ctx, s); err == nil && !now.Equal(began) {
-					_ = send(told{cut: errAnother})
+					_ = send(message{cut: errAnother})
 					return
 				}
 			}
@@ -460,7 +459,7 @@ func start(ctx context.Context, s Sandbox) (time.Time, error) {
 }
 
 // listen waits for updates, and gathers those that come at once.
-func listen(stream <-chan told, now func() time.Time) tea.Cmd {
+func listen(stream <-chan message, now func() time.Time) tea.Cmd {
 	return func() tea.Msg {
 		first, ok := <-stream
 		if !ok {
@@ -489,7 +488,7 @@ func listen(stream <-chan told, now func() time.Time) tea.Cmd {
 	}
 }
 
-func (b *batch) add(t told) {
+func (b *batch) add(t message) {
 	if t.cut != nil {
 		b.cut = t.cut
 		return

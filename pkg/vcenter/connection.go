@@ -35,7 +35,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Connection is a session at a vCenter, which is made anew where it expires. It may be used from any goroutine until it is
+// Connection is a session at a vCenter, which is made again where it expires. It may be used from any goroutine until it is
 // closed.
 type Connection struct {
 	// VCenter is the one that it leads to.
@@ -83,7 +83,7 @@ func (v VCenter) Connect(ctx context.Context, o Options) (*Connection, error) {
 	return nil, fmt.Errorf("%v: %w", v, err)
 }
 
-// credentials are read anew at every login where they are in a directory.
+// credentials are read again at every login where they are in a directory.
 func (v VCenter) credentials(context.Context) (client.Credentials, error) {
 	if v.password != "" {
 		return client.Credentials{User: v.User, Password: v.password}, nil
@@ -117,7 +117,7 @@ func (c *Connection) DoREST(ctx context.Context, f func(context.Context, *rest.C
 }
 
 // Login is whom the vCenter is to take us for, for those who log in by other means than [VCenter.Connect]. Credentials in a
-// directory are read anew. What it returns is a secret: it belongs in no log, argument or error.
+// directory are read again. What it returns is a secret: it belongs in no log, argument or error.
 func (v VCenter) Login(ctx context.Context) (client.Credentials, error) { return v.credentials(ctx) }
 
 // Shortcoming is what a release of vCenter cannot do, and what can be done about it.

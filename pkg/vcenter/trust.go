@@ -135,7 +135,7 @@ func (v *VCenter) setKnownHosts(list string) error {
 	return nil
 }
 
-// is tells whether an address, whose port may be left out, is the vCenter's.
+// is reports whether an address, whose port may be left out, is the vCenter's.
 func (v *VCenter) is(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -144,7 +144,7 @@ func (v *VCenter) is(address string) bool {
 	return strings.EqualFold(net.JoinHostPort(host, port), v.Address())
 }
 
-// isThumbprint tells whether the text is 20 or 32 bytes in hexadecimal, with colons or without.
+// isThumbprint reports whether the text is 20 or 32 bytes in hexadecimal, with colons or without.
 func isThumbprint(text string) bool {
 	b, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
 	return err == nil && (len(b) == 20 || len(b) == 32)

@@ -37,7 +37,7 @@ type lab struct {
 	sandbox    *api.Client // of the one that is up
 }
 
-// newLab returns a lab with a state directory of its own.
+// newLab returns a lab with a new state directory.
 func newLab(b *testing.B) *lab {
 	bin, err := filepath.Abs(*binary)
 	if err != nil {
@@ -50,7 +50,7 @@ func newLab(b *testing.B) *lab {
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(state) })
 	l := &lab{bin: bin, state: state}
-	if err := l.run(b.Context(), "version"); err != nil { // the page cache is to be warm
+	if err := l.run(b.Context(), "version"); err != nil { // warms the page cache
 		b.Fatal(err)
 	}
 	return l
@@ -69,7 +69,7 @@ func (l *lab) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// up boots a sandbox and returns its events so far. Whatever becomes of it, down ends it.
+// up boots a sandbox and returns its events so far. down ends it in any case.
 func (l *lab) up(ctx context.Context, args ...string) (events []event.Event, err error) {
 	if err := l.run(ctx, append([]string{"up", "--detach"}, args...)...); err != nil {
 		return nil, err

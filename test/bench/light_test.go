@@ -29,7 +29,7 @@ func BenchmarkLight(b *testing.B) {
 	}
 	for b.Loop() {
 		err := l.light(b.Context(), file)
-		// Whatever becomes of "up": what it has detached by then goes on without it.
+		// "up" may have failed after it detached a sandbox.
 		if down := l.down(b.Context()); err == nil {
 			err = down
 		}

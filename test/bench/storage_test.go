@@ -300,7 +300,7 @@ func (l *storage) pod(ctx context.Context, id string) error {
 	return err
 }
 
-// running waits until so many pods run; each, if any, is told of each further one.
+// running waits until so many pods run, and calls each, if not nil, with every new count.
 func (l *storage) running(ctx context.Context, want int, each func(n int)) error {
 	w, stop, err := l.watch(ctx, func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 		return l.cluster.CoreV1().Pods(namespace).Watch(ctx, o)

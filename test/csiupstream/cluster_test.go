@@ -9,8 +9,9 @@ import (
 	cnstypes "github.com/vmware/govmomi/cns/types"
 )
 
-// TestCluster: the same life by way of Kubernetes' objects and the stock sidecars, with a full sync every minute. What
-// the driver lists agrees with what is attached, so that the attacher does nothing again; CNS is told of PV and PVC.
+// TestCluster: the same life cycle through Kubernetes' objects and the stock sidecars, with a full sync every minute.
+// What the driver lists agrees with what is attached, so that the attacher does nothing again; the driver reports PV and
+// PVC to CNS.
 func TestCluster(t *testing.T) {
 	w := start(t, oneVCenter, "FULL_SYNC_INTERVAL_MINUTES=1")
 	w.sidecars()
@@ -42,7 +43,7 @@ func TestCluster(t *testing.T) {
 		return known(w.volume("vc", restored.Spec.CSI.VolumeHandle), restored.Name, "copy")
 	})
 
-	// The syncer tells CNS again of what it saw change, five seconds later.
+	// Five seconds later the syncer reports to CNS again what it saw change.
 	w.settle("CnsUpdateVolumeMetadata")
 	w.quiet()
 	if err := known(w.volume("vc", id), pv.Name, "data"); err != nil {
@@ -68,7 +69,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// known tells what CNS does not know of the objects that use a volume.
+// known returns an error for the first object that uses a volume and is missing in CNS.
 func known(v *cnstypes.CnsVolume, pv, pvc string) error {
 	if v == nil {
 		return fmt.Errorf("there is no such volume")

@@ -30,8 +30,8 @@ spec:
             - {name: "worker-b-{n}", replicas: 2, cluster: b, role: worker}
 `
 
-// TestLife: volumes are made in their zone, attached, expanded, snapshotted, restored, detached, moved and deleted, with
-// what is refused on vSphere refused; and then there is nothing that the driver goes on trying.
+// TestLife: volumes are created in their zone, attached, expanded, snapshotted, restored, detached, moved and deleted;
+// what vSphere rejects is rejected; at the end the driver retries nothing.
 func TestLife(t *testing.T) {
 	w := start(t, oneVCenter)
 	a1, a2, b1 := w.Machine("worker-a-1"), w.Machine("worker-a-2"), w.Machine("worker-b-1")
@@ -147,7 +147,7 @@ func TestLife(t *testing.T) {
 		t.Error("a volume was made that no datastore suits")
 	}
 
-	// What is in use goes on being so while nothing happens.
+	// A volume in use stays in use while nothing happens.
 	w.quiet()
 	if diff := cmp.Diff(map[string][]string{other.VolumeId: {a1.UUID}, far.VolumeId: {b1.UUID}}, w.listed()); diff != "" {
 		t.Errorf("volumes and their nodes (-want +got):\n%s", diff)

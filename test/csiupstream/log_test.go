@@ -39,8 +39,8 @@ func (p *part) lines() ([]line, error) {
 	return all, scan.Err()
 }
 
-// ofLibrary is a line in the form of Kubernetes' libraries ("E1122 00:14:43.815004 32169 reflector.go:204] …"), or of nobody
-// (a panic), which is an error.
+// ofLibrary parses a line of Kubernetes' libraries ("E1122 00:14:43.815004 32169 reflector.go:204] …"). A line without a
+// prefix, as of a panic, is an error.
 func ofLibrary(text string) line {
 	l := line{Level: "error", Text: text}
 	if len(text) < 21 || text[0] == ' ' || text[0] == '\t' {

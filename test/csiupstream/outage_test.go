@@ -15,8 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// TestOutage: the driver comes back by itself when its vCenter was away and when its sessions were ended, and what it was
-// asked for again and again is there once.
+// TestOutage: the driver recovers after its vCenter was down and after its sessions were terminated, and what was requested
+// repeatedly exists once.
 func TestOutage(t *testing.T) {
 	w := start(t, oneVCenter)
 	m := w.Machine("worker-a-1")
@@ -36,7 +36,7 @@ func TestOutage(t *testing.T) {
 	}
 	w.recovers("pvc-2")
 
-	// Somebody ends the driver's sessions.
+	// An administrator terminates the driver's sessions.
 	manager := session.NewManager(w.clients["vc"])
 	var sessions mo.SessionManager
 	pc := property.DefaultCollector(w.clients["vc"])

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// quiet lets time pass, asks for volumes as the attacher does, and fails for everything that the driver complains of or
-// does to volumes meanwhile.
+// quiet lets time pass, lists volumes as the attacher does, and fails for everything that the driver logs as an error or
+// does to volumes in that time.
 func (w *world) quiet() {
 	w.t.Helper()
 	since, before := time.Now(), w.calls()
@@ -69,8 +69,8 @@ func (w *world) calls() map[string]int64 {
 	return all
 }
 
-// habits are what upstream complains of in a healthy vCenter, too: a tag category that nobody has to have, the CRD that
-// the syncer itself makes a moment later, and node ids, which it takes for names first.
+// habits are the errors that upstream logs with a healthy vCenter, too: an optional tag category, the CRD that the syncer
+// creates shortly after, and node ids, which it first looks up as names.
 func habits() []string {
 	return []string{
 		"cns.vmware.topology-preferred-datastores", "csinodetopologies: the server could not find the requested resource",

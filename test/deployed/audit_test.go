@@ -20,7 +20,7 @@ type request struct {
 	Annotations      map[string]string
 }
 
-// refused tells whether the account was not allowed to.
+// refused reports whether the account was not permitted to.
 func (r request) refused() bool { return r.ResponseStatus.Code == http.StatusForbidden }
 
 // resource is that of rules: with the subresource.

@@ -74,8 +74,7 @@ func (w *world) powerOffAndDestroy() {
 	})
 }
 
-// initializeAgain has an operator taint a node anew. It is initialized a second time, which the API server is told as one
-// more of the same event.
+// initializeAgain taints a node again, as an operator may. The second initialization increments the count of the same Event.
 func (w *world) initializeAgain() {
 	w.t.Helper()
 	nodes := w.Client.CoreV1().Nodes()
@@ -113,7 +112,7 @@ func (w *world) changeConfig(p *pod) {
 	}
 	broken := w.conf + "oops: true\n"
 	change(broken, provider.ReasonConfigRejected, "oops", 1)
-	change(w.conf, provider.ReasonConfigReloaded, "in force as it is", 1)
+	change(w.conf, provider.ReasonConfigReloaded, "in force unchanged", 1)
 	change(broken, provider.ReasonConfigRejected, "oops", 2)
 	change(w.conf+"nodes:\n  excludeInternalNetworkSubnetCidr: 192.0.2.0/24\n",
 		provider.ReasonConfigReloaded, "nodes.excludeInternalNetworkSubnetCidr", 1)

@@ -101,7 +101,7 @@ func (p *pod) ask(probe *corev1.Probe) (string, error) {
 // await asks until the answer is want.
 func (p *pod) await(probe *corev1.Probe, want string, atMost time.Duration) {
 	p.w.t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond) // an HTTP endpoint tells nothing by itself
+	tick := time.NewTicker(50 * time.Millisecond) // an HTTP endpoint must be polled
 	defer tick.Stop()
 	for late := time.After(atMost); ; {
 		got, err := p.ask(probe)
@@ -118,7 +118,7 @@ func (p *pod) await(probe *corev1.Probe, want string, atMost time.Duration) {
 	}
 }
 
-// report tells the API server that the pod is ready, as the kubelet does when the probe has said so.
+// report sets the pod's Ready condition, as the kubelet does when the probe succeeds.
 func (p *pod) report() {
 	p.w.t.Helper()
 	now := p.Pod.DeepCopy()

@@ -31,7 +31,7 @@ func (r right) String() string {
 	return s
 }
 
-// covers tells whether it is what the request needs.
+// covers reports whether it is the permission that the request needs.
 func (r right) covers(q request) bool {
 	o := q.ObjectRef
 	return o != nil && r.verb == q.Verb && r.group == o.APIGroup && r.resource == q.resource() &&
@@ -139,7 +139,7 @@ func (w *world) checkRights() {
 	}
 }
 
-// everybodys tells whether every authenticated account may ask that: roles system:discovery and system:public-info-viewer.
+// everybodys reports whether every authenticated account may do that: roles system:discovery and system:public-info-viewer.
 func everybodys(q request) bool {
 	return q.Verb == "get" && slices.ContainsFunc([]string{"/api", "/apis", "/version", "/healthz"}, func(path string) bool {
 		return q.RequestURI == path || strings.HasPrefix(q.RequestURI, path+"/") || strings.HasPrefix(q.RequestURI, path+"?")

@@ -41,7 +41,7 @@ spec:
       vms: [{name: "eu-{n}", replicas: 3, role: worker}]
 `
 
-// configKey is the file of the ConfigMap that the program is told to read; mountedCA is the authority beside it.
+// configKey is the file of the ConfigMap that the program reads; mountedCA is the authority beside it.
 const (
 	configKey = "vsphere.conf"
 	mountedCA = "/etc/cloud/ca.crt"

@@ -63,14 +63,14 @@ func secretsStayPrivate(s *sandbox) {
 	dir := s.Status().Dir
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && d.Type()&fs.ModeSymlink != 0 {
-			return nil // gone meanwhile, or leading elsewhere
+			return nil // removed since, or a link to something else
 		}
 		if err != nil {
 			return err
 		}
 		info, err := d.Info()
 		if err != nil {
-			return nil // gone meanwhile
+			return nil // removed since
 		}
 		rel, _ := filepath.Rel(dir, path)
 		if filepath.Dir(rel) == "." && info.Mode().Perm()&0o077 != 0 {

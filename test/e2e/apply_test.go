@@ -66,7 +66,7 @@ func TestTopologyApply(t *testing.T) {
 		return n.Wanted == 2 && n.Ready == 2 && strings.Count(nodes(), "\n") == 2
 	})
 
-	// A datacenter of its own, which the cloud config must name before its nodes are found.
+	// A separate datacenter, which the cloud config must name before its nodes are found.
 	wider := h.File("wider.yaml", strings.NewReplacer("${workers}", "2", "${cpus}", "4").Replace(livePair)+`        - name: dc2
           hosts: [{name: esx-9, cpus: 4, memory: 32Gi}]
           datastores: [{name: far, capacity: 200Gi}]

@@ -121,7 +121,7 @@ func TestCCMReplicas(t *testing.T) {
 	}
 }
 
-// A program that is built anew is run anew; one that is no good does not run for long.
+// A program that is rebuilt is restarted; one that fails does not run for long.
 func TestWatchCCM(t *testing.T) {
 	t.Parallel()
 	long(t)
@@ -152,7 +152,7 @@ func TestWatchCCM(t *testing.T) {
 	})
 }
 
-// Whatever is named as a cloud controller manager and is none: clear words, the right exit status, nothing left.
+// Anything that is named as a cloud controller manager and is none: a clear message, the right exit status, nothing left.
 func TestBadCCMs(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -168,7 +168,7 @@ func TestBadCCMs(t *testing.T) {
 		{"--ccm " + filepath.Join(h.Tmp, "none"), 2, "there is no such file"},
 		{"--ccm oci:x", 2, `there is no source "oci:"`},
 		{"--ccm archive:" + plain, 2, "is no tar of an image"},
-		{"--ccm image:127.0.0.1:1/some/ccm:v1", 4, "nobody listens at 127.0.0.1:1"},
+		{"--ccm image:127.0.0.1:1/some/ccm:v1", 4, "connection refused by 127.0.0.1:1"},
 		{"--ccm module:latest", 2, "is no version"},
 		{"--ccm-replicas 0", 2, "want a number from 1 to 9"},
 		{"--ccm-arg v=4", 2, "take flags alone"},

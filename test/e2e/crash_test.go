@@ -76,7 +76,7 @@ func TestKillWhileBooting(t *testing.T) {
 	h.up("boot", "single")
 }
 
-// Any child may be killed during the boot: the boot goes on.
+// Any child may be killed during the boot: the boot continues.
 func TestKillChildrenWhileBooting(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -160,7 +160,7 @@ func TestInterruptAtEveryStep(t *testing.T) {
 	}
 }
 
-// watcher is a writer that tells when a text has been written.
+// watcher is a writer that notifies when a text has been written.
 type watcher struct {
 	for_ string
 	seen chan struct{}
@@ -191,7 +191,7 @@ func TestInterruptWhenReady(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	c := h.Cmd("up", "single")
-	w := &watcher{for_: "Ctrl-C ends it", seen: make(chan struct{})}
+	w := &watcher{for_: "Ctrl-C stops it", seen: make(chan struct{})}
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, w
 	if err := c.Start(); err != nil {

@@ -89,7 +89,7 @@ func TestCredentialsRotated(t *testing.T) {
 	}
 }
 
-// sessionOf returns the key of the cloud provider's session with an account, "" when there is none.
+// sessionOf returns the key of the cloud provider's session with an account, or "".
 func (s *sandbox) sessionOf(user string) string {
 	s.T.Helper()
 	var list struct {

@@ -1,5 +1,5 @@
-// Package e2e tests the sandbox as a person meets it: through the built binary, from outside its process, as an ordinary
-// user (when the tests themselves run as root, everything they start runs as nobody).
+// Package e2e tests the sandbox as a user runs it: through the built binary, from outside its process, as an ordinary
+// user (if the tests run as root, everything that they start runs as an unprivileged user).
 //
 // Tests that leave a sandbox as it was share one, see TestZones. -short leaves out what others stand for, or takes minutes.
 //

@@ -46,7 +46,7 @@ func (h *home) vcenters(name string) int {
 	return 0
 }
 
-// Whatever command comes first after a crash, about this sandbox or another, says what ended it and keeps what it left.
+// After a crash the first command, for this sandbox or another, reports what ended it and keeps what it left.
 func TestCrashKeepsTheEvidence(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)

@@ -71,7 +71,7 @@ func faults(s *sandbox) {
 	}
 
 	id := strings.TrimPrefix(strings.TrimSpace(s.Run("fault", "inject", "vm.power-off", "worker-1", "-o", "name")), "lease/")
-	// The fault is in force; the sandbox is told of that by the vCenter, as any client is.
+	// The fault is in force; the sandbox observes that at the vCenter, as any client does.
 	s.Await("the VM is off", 10*time.Second, func() bool { return s.power("worker-1") == "off" })
 	for _, other := range []string{"vm.power-off", "vm.suspend"} { // it is off, and has a lease on its power
 		if r := h.Try("--name", s.Name, "fault", "inject", other, "worker-1"); r.Code != 1 || !strings.Contains(r.Err, id) {

@@ -14,7 +14,7 @@ import (
 // Set up by TestMain and only read afterwards.
 var (
 	binary string              // the program, where the user of the tests can run it
-	as     *syscall.Credential // whom to run it as; nil for whoever we are
+	as     *syscall.Credential // the user to run it as; nil for the current one
 )
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if as, err = program.Nobody(); err != nil {
+	if as, err = program.Unprivileged(); err != nil {
 		return 0, err
 	}
 	copied, remove, err := program.CopyForAll(built)

@@ -27,8 +27,8 @@ func (s *sandbox) unwell(names []string) string {
 	return ""
 }
 
-// A vCenter that is down for a minute deletes no node and taints none of another vCenter's, although a VM of it dies
-// meanwhile; when it is back, that VM is known to be off.
+// A vCenter that is down for a minute deletes no node and taints none of another vCenter, although one of its VMs fails
+// in that time; when it is back, that VM is known to be off.
 func vCenterOutage(s *sandbox) {
 	t := s.T
 	long(t)
@@ -86,8 +86,8 @@ func vCenterDownWhenCCMStarts(s *sandbox) {
 	s.Await("caught up", time.Minute, func() bool { return tainted(s.Node("worker-eu-1"), taintShutdown) })
 }
 
-// A wrong password is told in an Event that names the vCenter and not the password, deletes nothing, and is over when
-// the Secret is mended.
+// A wrong password gives an Event that names the vCenter and not the password, deletes nothing, and is over when the
+// Secret is corrected.
 func wrongPassword(s *sandbox) {
 	t := s.T
 	access, err := s.Client.Access(t.Context())

@@ -72,7 +72,7 @@ func tainted(n api.Node, key string) bool {
 	return false
 }
 
-// well tells whether a node is as it should be: ready, initialized and without a taint that says otherwise.
+// well reports whether a node is healthy: ready, initialized and without the shutdown taint.
 func well(n api.Node) bool {
 	return n.Registered && n.Initialized && n.Ready == "True" && !tainted(n, taintShutdown) && !tainted(n, "node.kubernetes.io/unreachable")
 }

@@ -11,7 +11,7 @@ import (
 
 const scenarioHeader = "apiVersion: sandbox.vsphere/v1alpha1\nkind: Scenario\nmetadata: {name: mine}\ntopology: single\nsteps:\n"
 
-// suite is what scenario run -o json tells, as far as these tests ask.
+// suite is the part of scenario run -o json that these tests read.
 type suite struct {
 	Verdict   string
 	Scenarios []struct {
@@ -27,8 +27,8 @@ func (h *home) artifacts(name string) string {
 	return dir
 }
 
-// Scenarios run on a sandbox of their own, which is gone afterwards; results are data, and a directory with everything. One
-// that fails says so by the exit status, and leaves nothing broken either.
+// Scenarios run on a separate sandbox, which is removed afterwards; they write results as data, and a directory with
+// everything. A failed scenario sets the exit status, and also leaves nothing broken.
 func TestScenarioRun(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)

@@ -156,7 +156,7 @@ func TestPowerOffWithVolume(t *testing.T) {
 	s.put(file, "written on "+first)
 
 	s.vm("power-off", v.VM)
-	// NotReady after 5 s, eviction after 30 s more; then it is stuck, until somebody says that the node is dead.
+	// NotReady after 5 s, eviction after 30 s more; then the volume is blocked until a user confirms that the node is dead.
 	v = s.awaitVolume("data", api.VolumeBlocked, 2*time.Minute)
 	if v.Node != first || v.VM == "" || !strings.Contains(v.Try, "taint out-of-service "+first) {
 		t.Errorf("%+v", v)
@@ -203,7 +203,7 @@ func (s *sandbox) path(claim string) string {
 	return strings.TrimSpace(s.Run("volume", "path", claim))
 }
 
-// put writes into a volume, whoever runs the tests.
+// put writes into a volume, with the permissions of any user.
 func (s *sandbox) put(path, text string) {
 	s.T.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Whatever has a part in volumes may die while they come and go: they come, and they go. The long way is test/storage.
+// Any process that handles volumes may be killed while they come and go: they still come and go. test/storage is the long
+// version.
 func TestKillWithVolumes(t *testing.T) {
 	t.Parallel()
 	long(t)
@@ -20,7 +21,7 @@ func TestKillWithVolumes(t *testing.T) {
 	kill := func(victims ...string) {
 		for _, victim := range victims {
 			time.Sleep(time.Duration(rand.Int64N(int64(500 * time.Millisecond)))) // a random moment is the point
-			// A sidecar that lost its driver ends by itself, and may be about to be started again.
+			// A sidecar that lost its driver exits, and may be about to be restarted.
 			var pid int
 			s.Await(victim+" runs", reaction, func() bool { pid = s.Component(victim).PID; return pid != 0 })
 			_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -61,7 +61,7 @@ func (term *terminal) press(keys ...string) {
 // typed types a text as it is.
 func (term *terminal) typed(text string) { term.T.Helper(); term.press("-l", text) }
 
-// screen is what is to be seen.
+// screen returns the visible text.
 func (term *terminal) screen() string {
 	var out bytes.Buffer
 	c := term.tmux("capture-pane", "-p")
@@ -85,11 +85,11 @@ func (term *terminal) await(what string, within time.Duration, holds func(screen
 		if time.Since(begin) > within {
 			term.T.Fatalf("waited %s for: %s; the screen is\n%s", within, what, s)
 		}
-		time.Sleep(50 * time.Millisecond) // a screen tells nobody that it has changed
+		time.Sleep(50 * time.Millisecond) // a screen must be polled
 	}
 }
 
-// shows tells whether all texts are on one line of the screen.
+// shows reports whether all texts are on one line of the screen.
 func shows(texts ...string) func(string) bool {
 	return func(screen string) bool {
 		for line := range strings.Lines(screen) {

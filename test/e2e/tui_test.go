@@ -54,7 +54,7 @@ func TestUpTUI(t *testing.T) {
 	term.typed("q")
 	term.await("the question", 10*time.Second, shows("stops the sandbox"))
 	term.typed("l")
-	term.await("it goes on, without the UI", 10*time.Second, shows("Ctrl-C ends it."))
+	term.await("it goes on, without the UI", 10*time.Second, shows("Ctrl-C stops it."))
 	if nodes := h.attach("owned").Status().Nodes; nodes.Ready == 0 {
 		t.Errorf("nodes: %+v", nodes)
 	}

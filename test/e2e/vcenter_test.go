@@ -127,7 +127,7 @@ func TestVCentersAloneBadFlags(t *testing.T) {
 	h.nothingLeft()
 }
 
-// A pipe that nobody reads keeps nobody from ending it.
+// An unread pipe does not prevent its end.
 func TestVCentersAlonePipe(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -163,7 +163,7 @@ func TestVCentersAlonePipe(t *testing.T) {
 	}
 }
 
-// awaitReady waits for a sandbox that another process boots. As long as there is none, there is nothing to wait at.
+// awaitReady waits for a sandbox that another process boots. Until it exists, it must be polled.
 func (h *home) awaitReady() {
 	h.T.Helper()
 	deadline := time.Now().Add(20 * time.Second)

@@ -64,7 +64,7 @@ func TestSession(t *testing.T) {
 	t.Logf("%d commands, %d different: %s", len(steps), len(commands), strings.Join(slices.Sorted(maps.Keys(commands)), " "))
 }
 
-// run runs one command. One that fails does not end the session: what follows tells how much depends on it.
+// run runs one command. A failure does not end the session: the commands after it show how much depends on it.
 func run(t *testing.T, self string, env []string, s step, variables map[string]string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

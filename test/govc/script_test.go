@@ -18,7 +18,7 @@ type step struct {
 	wants   []want
 }
 
-// want is one thing that the output of a command is to be, or to do.
+// want is one expectation of a command's output, or an action on it.
 type want struct {
 	line  int
 	kind  byte // ' ' a line matches, '-' none does, '<' a variable is taken from one, '#' so many lines there are

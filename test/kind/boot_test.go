@@ -53,8 +53,8 @@ func within(t *testing.T, s *sandbox) *sandbox {
 	return own
 }
 
-// checkNodes compares nodes with their VMs: zone by nearest tag, providerID and system UUID the VM's, addresses as the
-// guest tells them.
+// checkNodes compares nodes with their VMs: zone by nearest tag, providerID and system UUID of the VM, addresses as the
+// guest reports them.
 func (s *sandbox) checkNodes(scenario string) {
 	s.T.Helper()
 	top, err := scenarios.Load(scenario)
@@ -217,8 +217,8 @@ func (s *sandbox) checkPower() {
 	s.await("all nodes are well again", 2*time.Minute, s.unwell)
 }
 
-// checkRemoved removes a node's container behind the sandbox's back: that is noticed and told, the others go on, and the
-// sandbox still ends without a trace.
+// checkRemoved removes a node's container without the sandbox: that is noticed and reported, the others continue, and the
+// sandbox still ends without leaving anything.
 func (s *sandbox) checkRemoved() {
 	s.T.Helper()
 	const node = "worker-eu-2"

@@ -28,11 +28,12 @@ spec:
           vms: [{name: "worker-{n}", replicas: 2, role: worker}]
 `
 
-// somebody is a user of a container: that of many databases.
-const somebody = 999
+// containerUID is the user of many database images.
+const containerUID = 999
 
-// Where there are no loop devices, as for a user who may use Docker and is not root, volumes are directories: a pod's data
-// follows it to another node all the same, is copied by snapshots, and goes with the sandbox whoever has written it.
+// Without loop devices, as for a user who may use Docker and is not root, volumes are directories: a pod's data still
+// follows it to another node, is copied by snapshots, and is removed with the sandbox, independent of the user that has
+// written it.
 func TestDirectories(t *testing.T) {
 	h := newHome(t)
 	var more []string
@@ -79,7 +80,7 @@ func TestDirectories(t *testing.T) {
 	s.Run("taint", "out-of-service", first.Node)
 	second := s.elsewhere(first, 3*time.Minute, "written on "+first.Node)
 	took(t, "from the loss of power to the data elsewhere", begin)
-	if info, err := os.Stat(filepath.Join(content, "shelf", "file")); err != nil || info.Sys().(*syscall.Stat_t).Uid != somebody {
+	if info, err := os.Stat(filepath.Join(content, "shelf", "file")); err != nil || info.Sys().(*syscall.Stat_t).Uid != containerUID {
 		t.Errorf("%v %v", info, err)
 	}
 	for node, want := range map[string]bool{first.Node: false, second.Node: true} {
@@ -92,10 +93,10 @@ func TestDirectories(t *testing.T) {
 	h.nothingLeft()
 }
 
-// asUser has the program be run by a user who may use Docker and is not root; false where there is none.
+// asUser runs the program as a user who may use Docker and is not root; it returns false if there is no such user.
 func (h *home) asUser() bool {
 	h.T.Helper()
-	nobody, err := program.Nobody()
+	nobody, err := program.Unprivileged()
 	if err != nil {
 		h.T.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (d *daemon) start() (err error) {
 			return fmt.Errorf("dockerd ended:\n%s", d.words())
 		case <-deadline:
 			return fmt.Errorf("dockerd does not answer: %w\n%s", err, d.words())
-		case <-time.After(100 * time.Millisecond): // nobody tells when it listens
+		case <-time.After(100 * time.Millisecond): // the socket must be polled
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (d *daemon) remove() error {
 		err = errors.Join(err, d.log.Close())
 	}
 	if err != nil {
-		return err // its folder is in use, or tells why
+		return err // its folder is in use, or the error has the reason
 	}
 	return os.RemoveAll(d.dir)
 }

@@ -74,7 +74,7 @@ func TestExisting(t *testing.T) {
 			break
 		}
 		select {
-		case <-time.After(time.Second): // a cluster tells of no end
+		case <-time.After(time.Second): // the end of a cluster must be polled
 		case <-deadline:
 			t.Fatalf("the cluster is not as it was (-before +after):\n%s", diff)
 		}

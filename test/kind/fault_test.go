@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
-// up's arguments for a boot that is to be refused.
+// up's arguments for a boot that must be refused.
 func refusedBoot(name string, more ...string) []string {
 	return append([]string{"--name", name, "up", "--detach", "single", "--cluster", "kind"}, more...)
 }
@@ -38,7 +38,7 @@ func TestNoDocker(t *testing.T) {
 	})
 	t.Run("denied", func(t *testing.T) {
 		h := newHome(t)
-		nobody, err := program.Nobody()
+		nobody, err := program.Unprivileged()
 		if err != nil {
 			t.Skip(err)
 		}
@@ -61,7 +61,7 @@ func TestNoDocker(t *testing.T) {
 		}
 		h.As = nobody
 		h.Env = append(h.Env, "DOCKER_HOST=unix://"+socket, "KIND_EXPERIMENTAL_PROVIDER=docker", "XDG_CACHE_HOME="+h.Tmp)
-		// A checkout may be in a folder that nobody else may enter.
+		// A checkout may be in a folder that other users cannot enter.
 		if h.Binary, err = program.Copy(h.Dir, binary); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func empty(t *testing.T) *os.File {
 	return f
 }
 
-// A cluster of that name that is somebody else's is left alone.
+// An existing cluster of that name with another owner is not touched.
 func TestNameTaken(t *testing.T) {
 	h := newHome(t)
 	const container = "vsphere-sandbox-taken-control-plane"
@@ -188,7 +188,7 @@ func TestKilled(t *testing.T) {
 	h.nothingLeft()
 }
 
-// Docker restarts under a running sandbox: it is told, and down takes everything away.
+// Docker restarts under a running sandbox: it is reported, and down removes everything.
 func TestDockerRestarts(t *testing.T) {
 	able(t)
 	if !engine.own() {
@@ -218,7 +218,7 @@ func TestDockerRestarts(t *testing.T) {
 	h.nothingLeft()
 }
 
-// silentSince tells whose kubelet has not renewed its lease since then, "" when all have.
+// silentSince returns the kubelet that has not renewed its lease since then, "" if all have.
 func (s *sandbox) silentSince(then time.Time) string {
 	r := s.Within(30*time.Second, "--name", s.Name, "kubectl", "get", "leases", "-n", "kube-node-lease", "-o", "json")
 	if r.Code != 0 {

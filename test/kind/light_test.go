@@ -17,7 +17,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Light nodes beside containers: they are initialized, follow their VMs, and whatever has to run for real runs in containers.
+// Light nodes beside containers: they are initialized, follow their VMs, and pods that need a real kubelet run in
+// containers.
 func TestLight(t *testing.T) {
 	h := newHome(t)
 	file, err := filepath.Abs("testdata/light.yaml")
@@ -95,7 +96,7 @@ func TestLight(t *testing.T) {
 	h.nothingLeft()
 }
 
-// inNetwork tells whether an address is one of the containers' network.
+// inNetwork reports whether an address is one of the containers' network.
 func inNetwork(t *testing.T, address string) bool {
 	t.Helper()
 	out, err := docker("network", "inspect", "kind", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
@@ -106,7 +107,8 @@ func inNetwork(t *testing.T, address string) bool {
 	return slices.ContainsFunc(strings.Fields(out), func(s string) bool { return netip.MustParsePrefix(s).Contains(a) })
 }
 
-// checkPodsRun looks for pods on light nodes that somebody relies on: those of DaemonSets alone may be there, of the cluster's own.
+// checkPodsRun checks that light nodes have no pods that a user needs: only those of the cluster's own DaemonSets may be
+// there.
 func (s *sandbox) checkPodsRun() {
 	s.T.Helper()
 	var pods corev1.PodList

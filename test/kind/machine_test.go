@@ -100,7 +100,7 @@ func filter() (string, error) {
 	return b.String(), nil
 }
 
-// unchanged tells what is other in the packet filter than it was. Beside another Docker nothing can be said.
+// unchanged returns an error for a difference in the packet filter. With another Docker on the host it checks nothing.
 func unchanged(before string) error {
 	if strings.Contains(before, "-N DOCKER") {
 		fmt.Fprintln(os.Stderr, "test/kind: another Docker runs, or ran: the packet filter is not looked at")

@@ -61,7 +61,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	engine = &daemon{dir: dir, address: *dockerFlag}
 	defer func() {
-		// Whatever happened, the daemon ends and its folder goes.
+		// In any case the daemon ends and its folder is removed.
 		err = errors.Join(err, engine.remove())
 		if err == nil && engine.own() {
 			err = unchanged(before)

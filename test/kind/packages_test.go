@@ -12,8 +12,8 @@ import (
 // realTime is how long the tests of packages may take that make containers and clusters.
 const realTime = 20 * time.Minute
 
-// What packages try on real containers, one piece at a time: a boot that is canceled, failed and reaped, beside containers
-// that are somebody else's; the serial number; disks; the cut of a network.
+// Unit tests of packages with real containers, one by one: a boot that is canceled, failed and reaped, beside containers
+// of another owner; the serial number; disks; the cut of a network.
 func TestPackages(t *testing.T) {
 	h := newHome(t)
 	ctx, cancel := context.WithTimeout(t.Context(), realTime)

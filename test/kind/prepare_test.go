@@ -21,7 +21,7 @@ func needed() map[string]string {
 	}
 }
 
-// prepare tells why nothing can be tried on this machine, "" when it can; what is missing is installed if that was asked for.
+// prepare returns why no test can run on this host, or ""; it first installs what is missing, if that was requested.
 func prepare() (why string, err error) {
 	if runtime.GOOS != "linux" {
 		return "containers that are nodes need linux", nil

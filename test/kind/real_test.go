@@ -15,8 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Containers are the nodes of real VMs, for which another process stands in: they are called by the addresses of these, pods on one
-// reach pods on the other, and somebody who powers a VM off ends its container.
+// Containers are the nodes of VMs in a real vCenter, for which another process stands in: they have the addresses of the
+// VMs, pods on one reach pods on the other, and powering a VM off outside of the sandbox ends its container.
 func TestReal(t *testing.T) {
 	far, h := newHome(t), newHome(t)
 	topology, err := filepath.Abs(filepath.Join("testdata", "real.yaml"))

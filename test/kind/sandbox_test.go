@@ -89,7 +89,7 @@ func (s *sandbox) container(node string) string {
 	return ""
 }
 
-// well tells why not all nodes are as they should be, "" when they are.
+// well returns why a node is not healthy, or "".
 func (s *sandbox) unwell() string {
 	s.T.Helper()
 	nodes, err := s.Client.Nodes(s.T.Context())

@@ -64,7 +64,7 @@ func TestUpstreamCSI(t *testing.T) {
 	h.nothingLeft()
 }
 
-// An image that neither Docker nor the manifest has is told of, with what to do, and nothing is left.
+// An image that neither Docker nor the manifest has is reported, with what to do, and nothing is left.
 func TestUpstreamCSIWithoutImage(t *testing.T) {
 	h := newHome(t)
 	const image = "localhost:5000/nobody/driver:v3.7.0"

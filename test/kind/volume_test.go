@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
-// scribe is the image of the program that writes to a volume. Its name is for no registry, so nobody pulls it.
+// scribe is the image of the program that writes to a volume. Its name is no registry's, so it is never pulled.
 const scribe = "localhost/vsphere-sandbox-test/scribe:v1"
 
 // writer is a claim of 100 MiB, made as source says, and a Deployment of one pod that writes to its volume, held to us-east,
@@ -65,9 +65,9 @@ spec: {source: {persistentVolumeClaimName: book}}
 // fromPicture is the source of a claim that is made of it.
 const fromPicture = "  dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: picture}"
 
-// checkVolume has a pod write to a volume, which is grown and copied, turns its VM off, and reads what was written where the
-// pod comes back: once because somebody says that the node is out of service, and once because it has been long enough since
-// the pod was removed by force.
+// checkVolume runs a pod that writes to a volume, which is expanded and copied, powers its VM off, and reads the data
+// where the pod is started again: once after the node was marked out of service, and once after the time-out for the pod
+// that was removed by force.
 func (s *sandbox) checkVolume() {
 	s.T.Helper()
 	s.give(scribe)
@@ -106,7 +106,7 @@ func (s *sandbox) checkVolume() {
 		}
 		return ""
 	})
-	// As long as the pod is there nobody takes its volume away: that it has ended is for its node to say, or for a person.
+	// While the pod exists its volume is not detached: its node, or a user, must report its end.
 	s.Run("kubectl", "delete", "pod", "--selector=app=book", "--field-selector=spec.nodeName="+second.Node, "--force", "--grace-period=0")
 	s.elsewhere(second, patience, "written on "+first.Node, "written on "+second.Node)
 	took(s.T, "from the loss of power to the data elsewhere, by force", begin)
@@ -174,7 +174,7 @@ func (s *sandbox) checkGrown(v api.Volume) {
 	}
 }
 
-// mayGrow tells whether a node's programs have the capability that Linux asks for before it grows a mounted ext4 file system.
+// mayGrow reports whether a node's programs have the capability that Linux requires to grow a mounted ext4 file system.
 func (s *sandbox) mayGrow(node string) bool {
 	s.T.Helper()
 	const resource = 24 // CAP_SYS_RESOURCE
@@ -219,7 +219,7 @@ func (s *sandbox) checkCopied(v api.Volume) {
 	})
 }
 
-// inUse tells why a claim's volume is not in use on another node than not, "" when it is.
+// inUse returns why a claim's volume is not in use on another node than not, or "".
 func (s *sandbox) inUse(claim, not string) string {
 	v := s.volume(claim)
 	if v.State != api.VolumeInUse || v.Node == not {
@@ -238,8 +238,8 @@ func (s *sandbox) disk(v api.Volume) string {
 	return ""
 }
 
-// read tells why a Deployment's pod on a node has not said all of these lines, in this order: it is looked for where the node keeps what
-// pods say, for which nobody has to reach the kubelet.
+// read returns why a Deployment's pod on a node has not logged all of these lines, in this order, or "". It reads the log
+// files on the node, without the kubelet.
 func (s *sandbox) read(name, node string, lines ...string) string {
 	out, err := docker("exec", s.container(node), "sh", "-c", "cat /var/log/pods/default_"+name+"-*/scribe/*.log")
 	if err != nil {

@@ -21,7 +21,7 @@ func (l *Lab) Await(what string, atMost time.Duration, complaint func(NodeSet) s
 	return time.Since(began)
 }
 
-// Await is [Lab.Await] for whoever goes on after a failure.
+// Await is [Lab.Await] for callers that continue after a failure.
 func (n *Nodes) Await(ctx context.Context, atMost time.Duration, complaint func(NodeSet) string) error {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
@@ -81,7 +81,7 @@ func (s NodeSet) Has(name, taint string) string {
 	return ""
 }
 
-// HasTaint tells whether a Node has a taint of that key.
+// HasTaint reports whether a Node has a taint of that key.
 func HasTaint(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }

@@ -29,7 +29,7 @@ type Call struct {
 // Mark begins to count.
 func (l *Lab) Mark() Mark { return Mark{l: l, stats: l.stats()} }
 
-// By picks the calls of clients whose User-Agent has this text in it, whatever its case; for [Mark.Calls].
+// By selects the calls of clients with this text in their User-Agent, case-insensitive; for [Mark.Calls].
 func By(client string) func(Call) bool {
 	return func(c Call) bool { return strings.Contains(strings.ToLower(c.Client), strings.ToLower(client)) }
 }

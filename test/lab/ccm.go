@@ -37,10 +37,10 @@ type CCMOptions struct {
 	StopGrace time.Duration
 }
 
-// CCM is a cloud controller manager as a child process. It is started again when it ends by itself, with a back-off, as
-// a DaemonSet's pod is. Its methods may be called from any goroutine, one at a time.
+// CCM is a cloud controller manager as a child process. It is restarted with a back-off when it exits, as a DaemonSet's
+// pod is. Its methods may be called from any goroutine, one at a time.
 type CCM struct {
-	// ConfigFile is its vsphere.conf, which may be written anew, and LogFile what it logs.
+	// ConfigFile is its vsphere.conf, which may be rewritten, and LogFile what it logs.
 	ConfigFile, LogFile string
 
 	spec child.Spec
@@ -110,7 +110,7 @@ func (l *Lab) ccmArgs(conf, kubeconfig string, ours bool) []string {
 		"--kubeconfig=" + kubeconfig,
 		"--leader-elect=false",
 		"--bind-address=127.0.0.1",
-		"--secure-port=0", // nobody asks it anything; without a port it needs no right to review tokens
+		"--secure-port=0", // it has no clients; without a port it needs no permission to create TokenReviews
 		"--node-monitor-period=" + l.speed.Of(pace.CCMNodeMonitor).String(),
 		"--node-status-update-frequency=" + l.speed.Of(pace.CCMNodeStatusUpdate).String(),
 		"--concurrent-node-syncs=4",
@@ -129,7 +129,7 @@ func withoutProviderVariables(environ []string) []string {
 	})
 }
 
-// Start runs it, after Stop or Kill. One that runs goes on.
+// Start starts it after Stop or Kill. It does nothing if the process runs.
 func (c *CCM) Start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,7 +181,7 @@ func (c *CCM) Restart() error {
 	return err
 }
 
-// PID is that of the process, 0 when there is none.
+// PID returns the process ID, or 0.
 func (c *CCM) PID() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,7 +191,7 @@ func (c *CCM) PID() int {
 	return c.process.PID()
 }
 
-// Exits tells how the processes ended that ended by themselves, each with the end of its log.
+// Exits returns how the processes exited that were not stopped, each with the end of its log.
 func (c *CCM) Exits() []string { return c.exits.all() }
 
 // Log is everything that it has logged so far, over all starts.

@@ -42,7 +42,7 @@ func (l *Lab) startControlPlane(o Options) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	config.QPS = -1 // many kubelets, each with a limit of its own, if they were real
+	config.QPS = -1 // many kubelets, each with a separate limit if they were real
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.UserAgent = userAgent
 	if l.Client, err = kubernetes.NewForConfig(config); err != nil {

@@ -1,5 +1,5 @@
-// Package lab is a world for tests of cloud controller managers: simulated vCenters, a real control plane, kubelets that
-// are Node objects and heartbeats, and a CCM as a child process, ours or anybody else's.
+// Package lab is an environment for tests of cloud controller managers: simulated vCenters, a real control plane,
+// kubelets that are Node objects and heartbeats, and a CCM as a child process, ours or another project's.
 //
 //	l := lab.Start(t, lab.Options{Topology: "testdata/zones.yaml"})
 //	l.Kubelets.Register(l.Machines()...)
@@ -18,13 +18,13 @@
 //	for _, c := range mark.Calls(lab.By("vsphere-cloud-provider")) { … }
 //	for _, s := range l.Nodes.Now().Snapshots() { … }
 //
-// An upstream release takes its place by path, with the same cloud config:
+// An upstream release is used by path, with the same cloud config:
 //
 //	l.StartCCM(lab.CCMOptions{Path: release, Admin: true, Inline: true})
 //
-// Everything ends with the test. The lab itself acts on vCenters past their gates, as an account of its own: its calls
-// are not counted, outages do not concern it, and it stays logged in when the sessions of others are ended. It has room
-// for thousands of nodes.
+// Everything ends with the test. The lab itself bypasses the vCenters' gates with a separate account: its calls are not
+// counted, outages do not affect it, and it stays logged in when other sessions are terminated. It works with thousands
+// of nodes.
 //
 // The control plane is that of the built program: $VSPHERE_SANDBOX_BIN, or bin/vsphere-sandbox ("make build").
 //

@@ -38,7 +38,7 @@ func (l *Lab) AwaitEvent(ctx context.Context, atMost time.Duration, kind, name s
 			return nil, fmt.Errorf("events about %s %s: %w; seen: %q", kind, name, context.Cause(ctx), seen)
 		}
 		select {
-		case <-changes.ResultChan(): // then they are listed anew
+		case <-changes.ResultChan(): // then they are listed again
 		case <-ctx.Done():
 		}
 		changes.Stop()

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// exits are the ends of a process that nobody asked for. They have a lock of their own: they are told while CCM.Start
-// waits.
+// exits are the unexpected exits of a process. They have a separate lock: they are recorded while CCM.Start waits.
 type exits struct {
 	mu   sync.Mutex
 	list []string

@@ -24,7 +24,7 @@ func ready(s corev1.ConditionStatus) []corev1.NodeCondition {
 	}}
 }
 
-// writeStatus sets the Ready condition, whatever else happens to the Node meanwhile.
+// writeStatus sets the Ready condition, also if the Node changes at the same time.
 func (k *Kubelets) writeStatus(ctx context.Context, name string, s corev1.ConditionStatus) error {
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": ready(s)}})
 	if err != nil {
@@ -79,8 +79,8 @@ func (k *Kubelets) alive() []*kubelet {
 	return alive
 }
 
-// renew writes the lease over as it was last seen; somebody else's write in between costs one round trip more. Only beat
-// calls it, one at a time for each node.
+// renew updates the lease from its last known version; a conflict costs one more round trip. Only beat calls it, one call
+// at a time for each node.
 func (k *Kubelets) renew(ctx context.Context, n *kubelet) {
 	leases := k.l.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	lease := n.lease.DeepCopy()

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Join is [Kubelets.RegisterAs] for whoever is not on the test's goroutine, or goes on after a failure. edit may be nil. A
-// name that was registered before is that of another machine from then on.
+// Join is [Kubelets.RegisterAs] for callers on other goroutines, or that continue after a failure. edit may be nil. A
+// name that was registered before then belongs to the new machine.
 func (k *Kubelets) Join(ctx context.Context, edit func(*corev1.Node), machines ...*Machine) error {
 	if edit == nil {
 		edit = func(*corev1.Node) {}

@@ -25,7 +25,7 @@ type Kubelets struct {
 
 	mu    sync.Mutex
 	nodes map[string]*kubelet
-	on    map[string]bool // power by BIOS UUID, as the vCenters told it last
+	on    map[string]bool // power by BIOS UUID, as the vCenters reported it last
 }
 
 // kubelet is one node's.
@@ -98,7 +98,7 @@ func (k *Kubelets) register(ctx context.Context, m *Machine, edit func(*corev1.N
 	return nil
 }
 
-// Registered are the names of all nodes that were registered, sorted, whatever has become of them.
+// Registered returns the names of all nodes that were ever registered, sorted.
 func (k *Kubelets) Registered() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

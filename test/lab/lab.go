@@ -22,8 +22,8 @@ type Options struct {
 	Topology string
 	// Settings are values of the topology's parameters.
 	Settings []topology.Setting
-	// Speed is that of the control plane, and of a CCM's periods where its options leave them open. Default 1:
-	// upstream's own. Whoever does not want to wait for the node monitor has [Kubelets.Fail].
+	// Speed is that of the control plane, and of a CCM's periods unless its options set them. Default 1, upstream's own.
+	// To skip the node monitor's grace period use [Kubelets.Fail].
 	Speed pace.Speed
 	// BootDelay is the time from a VM's power-on to a guest that reports.
 	BootDelay time.Duration
@@ -38,13 +38,13 @@ type Lab struct {
 	*sim.Lab
 	// Cluster is the control plane.
 	Cluster *embedded.Cluster
-	// Client speaks as its admin, without a limit of its own on requests.
+	// Client is the admin's client, without a rate limit.
 	Client kubernetes.Interface
 	// Kubelets registers nodes and sends their heartbeats.
 	Kubelets *Kubelets
 	// Nodes follows all Nodes from the start on.
 	Nodes *Nodes
-	// CA signs the vCenters' certificates; CCMs are told to trust it.
+	// CA signs the vCenters' certificates; CCMs trust it.
 	CA *cert.CA
 	// Dir is where files of this lab are, logs among them.
 	Dir string

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Machine is a VM that is to be a node. Its methods may be called from any goroutine.
+// Machine is a VM that can become a node. Its methods may be called from any goroutine.
 type Machine struct {
 	// VMRef is the VM in the topology.
 	topology.VMRef
@@ -44,7 +44,7 @@ func (l *Lab) findMachines() {
 	}
 }
 
-// Object is the VM to call methods on, as the lab's operator. It is looked up anew each time.
+// Object looks up the VM, for method calls as the lab's operator.
 func (m *Machine) Object(ctx context.Context) (*object.VirtualMachine, error) {
 	client := m.l.operators[m.VCenter.Name].client.Client
 	ref, err := object.NewSearchIndex(client).FindByInventoryPath(ctx, m.InventoryPath())
@@ -58,7 +58,7 @@ func (m *Machine) Object(ctx context.Context) (*object.VirtualMachine, error) {
 	return vm, nil
 }
 
-// PowerOff pulls the plug. The kubelet notices by itself.
+// PowerOff powers the VM off hard. The kubelet notices that automatically.
 func (m *Machine) PowerOff(ctx context.Context) error {
 	return m.task(ctx, "power off", (*object.VirtualMachine).PowerOff)
 }

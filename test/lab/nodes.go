@@ -115,15 +115,15 @@ func (n *Nodes) First(name string, after time.Time, is func(NodeChange) bool) (t
 	return time.Time{}, false
 }
 
-// Deleted tells that the change is the end of a Node; for [Nodes.First].
+// Deleted reports whether the change is the end of a Node; for [Nodes.First].
 func Deleted(c NodeChange) bool { return c.Type == watch.Deleted }
 
-// Tainted tells that the change left the Node with that taint; for [Nodes.First].
+// Tainted reports whether the change left the Node with that taint; for [Nodes.First].
 func Tainted(key string) func(NodeChange) bool {
 	return func(c NodeChange) bool { return c.Type != watch.Deleted && HasTaint(c.Node, key) }
 }
 
-// NotReady tells that the change left the Node without a heartbeat, by its Ready condition; for [Nodes.First].
+// NotReady reports whether the change left the Node without a heartbeat, by its Ready condition; for [Nodes.First].
 func NotReady(c NodeChange) bool {
 	i := slices.IndexFunc(c.Node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	return c.Type != watch.Deleted && (i < 0 || c.Node.Status.Conditions[i].Status != corev1.ConditionTrue)

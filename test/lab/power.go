@@ -36,7 +36,7 @@ func (k *Kubelets) followPower(ctx context.Context, client *govmomi.Client, hear
 	})
 }
 
-// update takes over what is told of one VM.
+// update applies a property update of one VM.
 func (k *Kubelets) update(ctx context.Context, uuids map[types.ManagedObjectReference]string, u types.ObjectUpdate, first bool) {
 	if u.Kind == types.ObjectUpdateKindLeave {
 		k.power(ctx, uuids[u.Obj], false, first)

@@ -12,7 +12,7 @@ import (
 // meaning, and without what other components write.
 type Snapshot struct {
 	Name, ProviderID, Type string
-	// Labels are those of the well-known kinds and those that the CCM was told to give.
+	// Labels are the well-known ones and those that the CCM was configured to set.
 	Labels map[string]string
 	// Addresses are "InternalIP 10.0.0.1", in the order of the Node: it has a meaning.
 	Addresses []string

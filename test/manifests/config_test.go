@@ -137,7 +137,7 @@ func checkCredentials(t *testing.T, secret *corev1.Secret, server, user, passwor
 	}
 }
 
-// Credentials that exist are nobody's to create or overwrite.
+// Existing credentials are neither created nor overwritten.
 func TestNoSecretIsCreated(t *testing.T) {
 	for _, values := range []string{
 		`{credentials: {create: false, secretName: mine}, vcenters: [{name: a, server: a.test}]}`,

@@ -239,7 +239,7 @@ func TestCSIEveryValueHasAnEffect(t *testing.T) {
 	}
 }
 
-// A mistake in the values is told before anything is installed.
+// A mistake in the values is reported before anything is installed.
 func TestCSIMistakes(t *testing.T) {
 	for want, values := range map[string]string{
 		`additional properties 'vcenters' not allowed`:               `vcenters: []`,

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A mistake in the values is told before anything is installed, with its place and in words.
+// A mistake in the values is reported before anything is installed, with its place and an explanation.
 func TestMistakes(t *testing.T) {
 	for _, test := range []struct{ name, values, want string }{
 		{

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
 )
 
-// Whatever is set, the rights are those that the provider itself says, to the letter.
+// With any values, the permissions are exactly those of the provider.
 func TestRightsAreTheProviders(t *testing.T) {
 	const account = "cloud-controller-manager"
 	for _, test := range []struct {
@@ -79,7 +79,7 @@ func TestRightsAreTheProviders(t *testing.T) {
 	}
 }
 
-// Who brings an account or roles of their own gets none.
+// With the user's own account or roles none are created.
 func TestNoRightsAreCreated(t *testing.T) {
 	for _, o := range rights(helmed(t, "kube-system", `{rbac: {create: false}, serviceAccount: {create: false}}`)) {
 		t.Errorf("%T is there", o)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Whatever the pod names is there by that name: upstream's chart mounted a ConfigMap that nothing creates.
+// All that the pod references exists: upstream's chart mounted a ConfigMap that nothing creates.
 func TestEveryReferenceResolves(t *testing.T) {
 	for name, all := range map[string]objects{
 		"base":   kustomized(t),

@@ -63,7 +63,7 @@ func lacking(rules []rbacv1.PolicyRule, r rbacv1.PolicyRule) (all []string) {
 	return all
 }
 
-// The sandbox can make the roles of the cloud controller manager: nobody can grant what he has not.
+// The sandbox can create the roles of the cloud controller manager: RBAC lets accounts grant only what they have.
 func TestSandboxMayGrantWhatItGrants(t *testing.T) {
 	rights := held(t, "sandbox")
 	roles := rbac.Objects(rbac.Config{

@@ -108,7 +108,7 @@ func sandboxChanged() map[string]string {
 	}
 }
 
-// The program renders the chart without Helm: to the letter as Helm does, whatever is set.
+// The program renders the chart without Helm exactly as Helm does, with any values.
 func TestSandboxIsRenderedAsHelmDoes(t *testing.T) {
 	tried := maps.Clone(sandboxChanged())
 	tried["nothing"] = ""
@@ -160,7 +160,7 @@ func TestSandboxEveryValueHasAnEffect(t *testing.T) {
 	}
 }
 
-// A mistake in the values is told before anything is installed.
+// A mistake in the values is reported before anything is installed.
 func TestSandboxMistakes(t *testing.T) {
 	for want, values := range map[string]string{
 		`additional properties 'topologie' not allowed`:         `topologie: x`,

@@ -33,7 +33,7 @@ func (m Mutant) Build(ctx context.Context, root, dir string) (string, error) {
 	return out, nil
 }
 
-// overlay writes the changed file, and what tells the Go tool of it.
+// overlay writes the changed file, and the overlay file for the Go tool.
 func (m Mutant) overlay(root, dir string) (string, error) {
 	original := filepath.Join(root, filepath.FromSlash(m.File))
 	source, err := os.ReadFile(original)

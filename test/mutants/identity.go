@@ -41,7 +41,7 @@ func identity() []Mutant {
 		},
 		{
 			Name:   "clone-as-good-as-any",
-			Breaks: "of several VMs with the UUID of a node nobody looks which of them has its name",
+			Breaks: "of several VMs with the UUID of a node the name does not decide",
 			File:   match,
 			Old:    "\tvms = preferred(vms, func(vm VM) bool { return strings.EqualFold(vm.HostName, node) })\n",
 			New:    "\t_ = strings.EqualFold\n",
@@ -68,7 +68,7 @@ const metadataRest = `		InstanceType:     instanceType(vm),
 }
 `
 
-// rememberedSource is a cache as upstream's: by name, and nobody purges it.
+// rememberedSource is a cache as upstream's: by name, and never purged.
 const rememberedSource = `
 var uuids = func() chan map[string]match.UUID {
 	c := make(chan map[string]match.UUID, 1)

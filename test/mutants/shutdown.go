@@ -6,7 +6,7 @@ func shutdown() []Mutant {
 	return []Mutant{
 		{
 			Name:   "shutdown-needs-guest",
-			Breaks: "the power state is believed only while the guest tells a hostname, which one that is off does not",
+			Breaks: "the power state is used only while the guest reports a hostname, which one that is off does not",
 			File:   file,
 			Old:    "\tswitch vm.Power {\n",
 			New: "\tif vm.HostName == \"\" {\n\t\treturn false, fmt.Errorf(\"node %q: vm %s: its guest reports nothing\", node.Name, vm)\n\t}\n" +

@@ -41,7 +41,7 @@ func zones() []Mutant {
 		},
 		{
 			Name:   "labels-follow-the-vm",
-			Breaks: "the labels of a node move with its VM, though nobody asked for that",
+			Breaks: "the labels of a node move with its VM, without a request for that",
 			File:   "pkg/provider/run.go",
 			Old:    "RelabelZones: cmd.relabelZones",
 			New:    "RelabelZones: true",

@@ -15,7 +15,7 @@ func (d difference) String() string {
 	return fmt.Sprintf("%s: %s: %s here, %s there", d.node, d.field, d.ours, d.theirs)
 }
 
-// compare tells what differs, in the order of the nodes' names.
+// compare returns the differences, sorted by the nodes' names.
 func compare(ours, theirs []lab.Snapshot) []difference {
 	var all []difference
 	byName := map[string]lab.Snapshot{}

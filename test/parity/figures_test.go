@@ -28,7 +28,7 @@ type figures struct {
 	// initialize is from the start of the process until no node is uninitialized.
 	initialize time.Duration
 	initCalls  calls
-	// steady is how long nothing happened, and steadyCalls what was asked meanwhile.
+	// steady is the time without changes, and steadyCalls the calls in that time.
 	steady      time.Duration
 	steadyCalls calls
 	// shutdown is from power-off, and deleted from Destroy_Task, until the node shows it. The kubelet is known to be silent.

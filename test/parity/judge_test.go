@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// judge holds what the releases made of the nodes against ours, and fails for what nothing explains; told to choose as
-// upstream does, ours has nothing to explain.
+// judge compares the nodes of the releases with ours, and fails for unexplained differences; in upstream's mode ours has
+// none to explain.
 func (r *result) judge(t *testing.T) {
 	t.Helper()
 	var strict *figures

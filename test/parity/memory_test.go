@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// memory is what a process takes by itself, without the pages of its binary, in MiB, as /proc tells it.
+// memory returns the private memory of a process, without the pages of its binary, in MiB, from /proc.
 func memory(pid int) (float64, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 	reaction = 30 * time.Second
 )
 
-// run has one side work on a world of its own. Nodes in the result are by name.
+// run runs one side in a separate lab. Nodes in the result are by name.
 func run(t *testing.T, sc scenario, s side) *figures {
 	l := lab.Start(t, lab.Options{Topology: sc.topology, Settings: sc.settings})
 	machines := l.Machines()

@@ -14,7 +14,7 @@ type side struct {
 	name string
 	path string // of its binary; ours when empty
 	args []string
-	// strict says that no difference from upstream is explained: it was told to choose as upstream does.
+	// strict means that no difference from upstream is explained: it runs in upstream's mode.
 	strict bool
 }
 

@@ -21,7 +21,7 @@ func (r *result) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\n|---%s|\n", strings.Repeat("|---", len(r.sides)))
 	r.row(w, "start → all nodes initialized, s", "%.2f", func(f *figures) float64 { return f.initialize.Seconds() })
-	r.row(w, "vCenter calls meanwhile", "%.0f", func(f *figures) float64 { return float64(f.initCalls.total()) })
+	r.row(w, "vCenter calls during that", "%.0f", func(f *figures) float64 { return float64(f.initCalls.total()) })
 	if r.scenario.steady > 0 {
 		r.row(w, "vCenter calls per node-hour after", "%.2f", (*figures).perNodeHour)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/privilege"
 )
 
-// do does everything that provider and driver do, each started anew with the accounts as they are now.
+// do runs all operations of provider and driver, each restarted with the present permissions of the accounts.
 func (w *world) do(m made) map[privilege.Operation]error {
 	w.t.Helper()
 	failed := w.driver().operations(w.t.Context(), m)

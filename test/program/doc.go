@@ -1,5 +1,5 @@
-// Package program runs vsphere-sandbox as a person does, for tests of the whole: in a home of its own, command by command,
-// and looks at its sandboxes through their API.
+// Package program runs vsphere-sandbox as a user does, for end-to-end tests: in a separate home, command by command, and
+// inspects its sandboxes through their API.
 //
 //	h := program.NewHome(t, program.Options{Binary: binary})
 //	t.Cleanup(func() { h.End(h.State, h.Tmp) })

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// Binary is the program's path.
 	Binary string
-	// As is whom to run it as; nil for whoever we are.
+	// As is the user to run it as; nil for the current one.
 	As *syscall.Credential
 	// Patience is how long a command may take; zero for two minutes.
 	Patience time.Duration
@@ -102,8 +102,8 @@ func (h *Home) Must(args ...string) string {
 	return r.Out
 }
 
-// File writes a file for the program to read, for the eyes of whoever runs it only, and returns its path. It goes with the
-// home.
+// File writes a file for the program, readable only by the user that runs it, and returns its path. It is removed with
+// the home.
 func (h *Home) File(name, text string) string {
 	h.T.Helper()
 	path := filepath.Join(h.Dir, name)

@@ -23,7 +23,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// The copy runs, lies beside the sidecars, and goes when it is told to.
+// The copy runs, is beside the sidecars, and is removed on request.
 func TestCopyForAll(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"vsphere-sandbox": "#!/bin/sh\necho ran\n", sidecars.Program: "sidecars"} {
@@ -75,7 +75,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Files are for whoever runs the program; a process that was started with the home's environment is found, and told of.
+// Files belong to the user that runs the program; a process with the home's environment is found and reported.
 func TestHome(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nif [ \"$1\" = rest ]; then exec sleep 60; fi\necho \"$MINE $HOME\"\n"), 0o700); err != nil {

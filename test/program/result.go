@@ -34,8 +34,8 @@ func (r Result) Wants(t *testing.T, code int, says ...string) {
 	}
 }
 
-// Finish runs a program to its end. One that takes longer is an error of the test, and is told to end; a while later it is
-// killed.
+// Finish runs a program to its end. A program that takes longer than most fails the test and gets SIGTERM, and SIGKILL a
+// while later.
 func Finish(t *testing.T, c *exec.Cmd, most time.Duration) Result {
 	t.Helper()
 	const parting = 30 * time.Second

@@ -86,7 +86,7 @@ func TestDoctorWell(t *testing.T) {
 	})
 }
 
-// A stand-in that nobody has prepared: an old release, no tags, no settings, silent guests.
+// An unprepared stand-in: an old release, no tags, no settings, silent guests.
 func TestDoctorBare(t *testing.T) {
 	t.Parallel()
 	s, h := stock(t), newHome(t)
@@ -102,7 +102,7 @@ func TestDoctorBare(t *testing.T) {
 	}
 }
 
-// What one VM lacks is told of that VM; a name pattern that nothing is called is told, too.
+// What one VM lacks is reported for that VM; a name pattern without matches is reported, too.
 func TestDoctorOne(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *standIn) {
 		h := newHome(t)
@@ -136,7 +136,7 @@ func TestDoctorClock(t *testing.T) {
 	})
 }
 
-// A certificate that nobody vouches for is shown with its fingerprint and with how to trust it; to do so helps.
+// An untrusted certificate is shown with its fingerprint and with how to trust it; that then works.
 func TestDoctorUntrusted(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *standIn) {
 		h := newHome(t)

@@ -41,7 +41,7 @@ func TestFollowLight(t *testing.T) {
 	h.nothingLeft()
 }
 
-// follows boots a sandbox, and has somebody power a VM off and on.
+// follows boots a sandbox, and powers a VM off and on from outside.
 func follows(t *testing.T, s *standIn, config func(*home, ...string) string) {
 	t.Helper()
 	h := newHome(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 )
 
-// proxy stands before a stand-in, with a certificate of its own. What it does may be changed at any time.
+// proxy forwards to a stand-in, with a separate certificate. Its behavior may be changed at any time.
 type proxy struct {
 	*standIn
 

@@ -140,7 +140,7 @@ func TestRecordAnonymous(t *testing.T) {
 	})
 }
 
-// What is there is kept, unless it is to be replaced.
+// An existing file is kept, unless replacing it was requested.
 func TestRecordFile(t *testing.T) {
 	t.Parallel()
 	s, h := stock(t), newHome(t)

@@ -38,7 +38,7 @@ func commands(conf string) [][]string {
 func TestRefused(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *standIn) {
 		h := newHome(t)
-		nobody := stock(t).at("127.0.0.1:1", s.ca) // where nobody listens
+		nobody := stock(t).at("127.0.0.1:1", s.ca) // without a listener
 		for _, tc := range []struct {
 			name string
 			conf string
@@ -110,7 +110,7 @@ func TestBadFlags(t *testing.T) {
 	})
 }
 
-// An account without any permission sees nothing, and is told so.
+// An account without any permission sees nothing, and gets that message.
 func TestNoPermission(t *testing.T) {
 	t.Parallel()
 	s, h := permitted(t), newHome(t)

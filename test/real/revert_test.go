@@ -34,7 +34,7 @@ func (h *home) secretFree(s *standIn) {
 	}
 }
 
-// Ctrl-C in the middle of taking something back: it ends, says what is left and how to go on, and that works.
+// Ctrl-C during a revert: it ends, reports what is left and how to continue, and that works.
 func TestRevertInterrupted(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *standIn) {
 		h, p := newHome(t), newProxy(t, s)
@@ -69,7 +69,7 @@ func TestRevertInterrupted(t *testing.T) {
 	})
 }
 
-// After kill -9 the journal is there, and the next command that is about this sandbox takes back what it tells of.
+// After kill -9 the journal is there, and the next command for this sandbox reverts what is in it.
 func TestKilled(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *standIn) {
 		h := newHome(t)
@@ -78,7 +78,7 @@ func TestKilled(t *testing.T) {
 		args := []string{"--vcenter-config", conf, "--folder", "k8s", "--allow-writes", "--write-folder", folder}
 		box := h.foreground("killed", args...)
 		box.run("vm", "power-off", name(inside), "--yes").Wants(t, 0)
-		// What others do meanwhile is theirs.
+		// Concurrent changes of other users stay.
 		s.govc("vm.power", "-off", outside)
 		box.process.end(t, syscall.SIGKILL, 10*time.Second)
 		if !eventually(10*time.Second, func() bool { return len(h.Processes()) == 0 }) {
@@ -88,7 +88,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal("nobody knows what is left")
 		}
 		h.secretFree(s)
-		// A sandbox of that name that may not write does not begin over it, and says how to go on.
+		// A read-only sandbox of that name does not start over it, and prints how to continue.
 		h.Try("--name", "killed", "up", "--csi", "off", "--vcenter-config", conf, "--folder", "k8s").Wants(t, 1, "error: ", "down")
 		if got := s.power(inside); got != "poweredOff" {
 			t.Errorf("%s is %s", inside, got)

@@ -119,10 +119,10 @@ func (p *process) end(t *testing.T, signal os.Signal, within time.Duration) int 
 
 const shutdown = "node.cloudprovider.kubernetes.io/shutdown"
 
-// well tells whether a node is ready, initialized and not said to be shut down.
+// well reports whether a node is ready, initialized and without the shutdown taint.
 func well(n api.Node) bool { return n.Initialized && n.Ready == "True" && !tainted(n) }
 
-// tainted tells whether a node is said to be shut down.
+// tainted reports whether a node has the shutdown taint.
 func tainted(n api.Node) bool {
 	for _, t := range n.Taints {
 		if strings.HasPrefix(t, shutdown) {

@@ -87,7 +87,7 @@ func stock(t *testing.T, args ...string) *standIn {
 	return &standIn{t: t, kind: "stock", address: ready.Address, ca: ready.CA, account: account{ready.User, ready.Password}}
 }
 
-// permitted is "vsphere-sandbox vcenter up", in a home of its own, with a user who may only read.
+// permitted is "vsphere-sandbox vcenter up" in a separate home, with a user who may only read.
 func permitted(t *testing.T) *standIn {
 	t.Helper()
 	topology, err := filepath.Abs(filepath.Join("testdata", "own.yaml"))
@@ -157,7 +157,7 @@ func (s *standIn) config(h *home, more ...string) string {
 	return f.Name()
 }
 
-// govc runs govc there, with a session of its own.
+// govc runs govc there, with a separate session.
 func (s *standIn) govc(args ...string) string {
 	s.t.Helper()
 	r := s.tryGovc(args...)

@@ -15,8 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
-// somebodys is the real cluster of somebody, with nodes that are VMs of a vCenter that is not the sandbox's: another sandbox, in
-// the same home, of which nothing is used but its kubeconfig, and its vCenter with a user and a password.
+// somebodys is a cluster of another user, with nodes that are VMs of a vCenter that is not the sandbox's: another sandbox
+// in the same home, of which only its kubeconfig and its vCenter with a user and a password are used.
 type somebodys struct {
 	*sandbox
 	standIn    *standIn
@@ -89,7 +89,7 @@ func TestTheirsWatched(t *testing.T) {
 	c.Run("vm", "power-on", "far-1")
 	box.Await("far-1 is well again", 2*time.Minute, func() bool { return well(box.Node("far-1")) })
 
-	// What is somebody's is not broken; what is allowed is.
+	// What belongs to the user is not changed; what is allowed is.
 	for _, refused := range [][]string{
 		{"fault", "inject", "node.tainted", "far-2"},
 		{"fault", "inject", "vm.hang", "far-2"},

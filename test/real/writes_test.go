@@ -46,8 +46,8 @@ func TestWrites(t *testing.T) {
 		h := newHome(t)
 		box := h.up("open", "--vcenter-config", s.config(h), "--nodes", "*", "--allow-writes", "--write-folder", folder)
 		inside, outside := s.paths()
-		host := s.hostname(inside)                                    // a guest that is off tells none
-		box.run("vm", "power-off", name(inside)).Wants(t, 2, "--yes") // it was asked wrongly: nobody is there to confirm it
+		host := s.hostname(inside)                                    // a guest that is off reports none
+		box.run("vm", "power-off", name(inside)).Wants(t, 2, "--yes") // without a terminal it cannot be confirmed
 		if got := s.power(inside); got != "poweredOn" {
 			t.Errorf("unconfirmed: %s is %s", inside, got)
 		}
@@ -107,7 +107,7 @@ func TestWritesByTag(t *testing.T) {
 	})
 }
 
-// What is to be kept is kept, and known until it is taken back.
+// With --keep-writes changes are kept, and known until they are reverted.
 func TestKeepWrites(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *standIn) {
 		h := newHome(t)
@@ -127,7 +127,7 @@ func TestKeepWrites(t *testing.T) {
 	})
 }
 
-// The vCenter has the last word: the user who may only read writes nothing, whatever the flags allow.
+// The vCenter decides: a user who may only read changes nothing, with any flags.
 func TestReaderWrites(t *testing.T) {
 	t.Parallel()
 	s, h := permitted(t), newHome(t)

@@ -93,7 +93,7 @@ func TestNoHome(t *testing.T) {
 	}
 }
 
-// On a disk that is read-only it says so and what to do, writes nothing, and boots where it is told that it may write.
+// On a read-only disk it reports that and what to do, writes nothing, and boots in a writable state directory.
 func TestReadOnlyDisk(t *testing.T) {
 	j := newJail(t)
 	j.do(order{ReadOnly: true})

@@ -145,7 +145,7 @@ func TestBillOfMaterials(t *testing.T) {
 	}
 }
 
-// Charts are packages of their own: gzip, tar, a folder.
+// Charts are separate packages: gzip, tar, a folder.
 func TestCharts(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(dist, "..", "extras", "charts", "*.tgz"))
 	if err != nil || len(found) != 3 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// jail is a machine with nothing on it but the archive, unpacked by nobody into its home.
+// jail is a root file system with only the archive, unpacked by an unprivileged user into its home.
 type jail struct {
 	t    *testing.T
 	in   *json.Encoder
@@ -33,7 +33,7 @@ func newJail(t *testing.T) *jail {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.MkdirTemp("", "jail-") // t.TempDir() is below a folder that nobody may enter
+	root, err := os.MkdirTemp("", "jail-") // t.TempDir() is below a folder that other users cannot enter
 	if err == nil {
 		err = os.Chmod(root, 0o755)
 	}

@@ -41,7 +41,7 @@ func each(archive string, f func(name string, h *tar.Header, r io.Reader) error)
 	}
 }
 
-// unpack puts the archive into a folder, as tar does for whoever calls it.
+// unpack extracts the archive into a folder, as tar does.
 func unpack(archive, dir string) error {
 	return each(archive, func(name string, h *tar.Header, r io.Reader) error {
 		if h.Typeflag != tar.TypeReg {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is the user in a jail.
-const nobody = 65534
+// unprivileged is the UID of the programs in a jail.
+const unprivileged = 65534
 
 // The places in a jail.
 const (
@@ -41,9 +41,9 @@ type outcome struct {
 	Failed   string   `json:"failed,omitempty"` // that it could not be done at all
 }
 
-// warden is the first process of a jail: of new namespaces for processes, mounts and networks. It furnishes the jail and does
-// what it is told, one order after the other, until there are no more; with it ends everything in the jail. It stays outside
-// of the jail's root itself.
+// warden is the first process of a jail, in new namespaces for processes, mounts and networks. It sets up the jail and
+// executes orders one by one until its input ends; then everything in the jail ends. It stays outside of the jail's root
+// itself.
 func warden(root string) error {
 	if err := furnish(root); err != nil {
 		return err
@@ -100,7 +100,7 @@ func furnish(root string) error {
 		return fmt.Errorf("loopback: %w", err)
 	}
 	home := filepath.Join(root, homeDir)
-	if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, nobody, nobody)); err != nil {
+	if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, unprivileged, unprivileged)); err != nil {
 		return err
 	}
 	return asNobody(func() error {
@@ -128,7 +128,7 @@ func asNobody(f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // the thread ends with this goroutine
-		if err := errors.Join(unix.Setfsgid(nobody), unix.Setfsuid(nobody)); err != nil {
+		if err := errors.Join(unix.Setfsgid(unprivileged), unix.Setfsuid(unprivileged)); err != nil {
 			done <- err
 			return
 		}
@@ -161,8 +161,8 @@ func list(dir string) ([]string, error) {
 	return files, err
 }
 
-// execute runs a program in the jail to its end, three minutes at most. What it writes goes to files outside, so that one
-// that stays in the background keeps nobody waiting.
+// execute runs a program in the jail to its end, at most three minutes. Its output goes to files outside, so that a
+// background process does not block.
 func execute(root string, o order) (result outcome, err error) {
 	var written [2]*os.File
 	for i := range written {
@@ -181,7 +181,7 @@ func execute(root string, o order) (result outcome, err error) {
 	defer null.Close()
 	p, err := os.StartProcess(o.Args[0], o.Args, &os.ProcAttr{
 		Dir: "/", Env: append([]string{}, o.Env...), Files: []*os.File{null, written[0], written[1]},
-		Sys: &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, Setsid: true},
+		Sys: &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}, Setsid: true},
 	})
 	if err != nil {
 		return outcome{}, err

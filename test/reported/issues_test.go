@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestReportsAreDistinct: each report has a name and machines of its own, and says whose it is.
+// TestReportsAreDistinct: each report has a unique name and unique machines, and links its issue.
 func TestReportsAreDistinct(t *testing.T) {
 	saw, vms := map[string]bool{}, map[string]bool{}
 	for _, r := range reportsOf(phases()) {
@@ -39,23 +39,23 @@ func TestIssuesAreInTheDocs(t *testing.T) {
 			tried[issue] = true
 		}
 	}
-	told := told(string(page))
+	listed := listedIssues(string(page))
 	named := false
-	for issue, here := range told {
+	for issue, here := range listed {
 		named = named || here
 		if here && !tried[issue] {
 			t.Errorf("docs/provider.md names TestReported for %s, which is not tried", issue)
 		}
 	}
 	for issue := range tried {
-		if here, ok := told[issue]; named && (!ok || !here) {
+		if here, ok := listed[issue]; named && (!ok || !here) {
 			t.Errorf("docs/provider.md does not name TestReported for %s", issue)
 		}
 	}
 }
 
-// told are the issues in the page's table, each with whether its row names TestReported.
-func told(page string) map[string]bool {
+// listedIssues returns the issues in the page's table, each with whether its row names TestReported.
+func listedIssues(page string) map[string]bool {
 	_, section, _ := strings.Cut(page, "## What people reported")
 	section, _, _ = strings.Cut(section, "\n## ")
 	issues := map[string]bool{}

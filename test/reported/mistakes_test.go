@@ -39,14 +39,14 @@ func mistakeReports() []report {
 	var all []report
 	for i, m := range mistakes {
 		all = append(all, report{saw: m.saw, issues: m.issues, run: func(ctx context.Context, w *ground) error {
-			return m.told(ctx, w, fmt.Sprintf("mistake-%d.conf", i+1))
+			return m.check(ctx, w, fmt.Sprintf("mistake-%d.conf", i+1))
 		}})
 	}
 	return all
 }
 
-// told runs a CCM with the mistake. It has to end soon, and to say why in one of its last lines.
-func (m mistake) told(ctx context.Context, w *ground, name string) error {
+// check runs a CCM with the mistake. It must exit soon, with the reason in one of its last lines.
+func (m mistake) check(ctx context.Context, w *ground, name string) error {
 	const most = 20 * time.Second
 	file := filepath.Join(w.Dir, name)
 	if err := os.WriteFile(file, []byte(m.text), 0o600); err != nil {

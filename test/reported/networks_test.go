@@ -10,7 +10,7 @@ import (
 
 // startNetworks selects addresses by network.
 func startNetworks(w *ground) {
-	// Upstream starts with two families only if told to in its environment.
+	// Upstream starts with two families only if its environment enables that.
 	w.start(lab.CCMOptions{Name: "networks", Config: w.byNetwork("ipv4"), Env: []string{"ENABLE_ALPHA_DUAL_STACK=true"}})
 }
 

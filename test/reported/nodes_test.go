@@ -185,5 +185,5 @@ func steps(all ...func() error) error {
 	return nil
 }
 
-// finally runs an end whatever comes of what is before it.
+// finally runs end after an error, too.
 func finally(err error, end func() error) error { return errors.Join(err, end()) }

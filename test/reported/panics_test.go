@@ -70,7 +70,7 @@ func nilGuest(ctx context.Context, w *ground) error {
 	)
 }
 
-// ranThrough complains when the CCM has ended by itself more often than that.
+// ranThrough returns an error if the CCM has exited more often than that.
 func (w *ground) ranThrough(ends int) error {
 	if len(w.ccm.Exits()) <= ends {
 		return nil

@@ -8,7 +8,7 @@ type report struct {
 	saw string
 	// issues are upstream's ("#359"), or those of the project named ("rancher #50089").
 	issues []string
-	// vms are its own: nobody else touches them.
+	// vms are used by this report only.
 	vms []vm
 	// nodes are others that it makes Nodes of.
 	nodes []string

@@ -89,7 +89,7 @@ spec:
       vms: [{name: behind, role: worker, uuid: 42010a3b-1c2d-4e5f-8071-92a3b4c5d6e7}]
 `
 
-// startDoor is about a vCenter of its own that is known by its name, which the Secret has in another case.
+// startDoor is about a separate vCenter that is known by its name, which the Secret has in another case.
 func startDoor(w *ground) {
 	w.t.Helper()
 	top, err := topology.Load("door", []byte(doorTopology))

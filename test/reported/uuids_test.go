@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
 )
 
-// uuidReports are about UUIDs that are told in other ways, or not at all.
+// uuidReports are about UUIDs that are reported in another form, or not at all.
 func uuidReports() []report {
 	return []report{
 		{
@@ -59,7 +59,8 @@ func blankUUID(ctx context.Context, w *ground) error {
 	)
 }
 
-// swapped is a UUID with the bytes of its first three groups turned around, as firmware of some hardware versions tells it.
+// swapped returns a UUID with the bytes of its first three groups reversed, as firmware of some hardware versions reports
+// it.
 func swapped(text string) string {
 	u := uuid.MustParse(text)
 	u[0], u[1], u[2], u[3] = u[3], u[2], u[1], u[0]

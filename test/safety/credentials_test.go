@@ -27,7 +27,7 @@ func TestRotation(t *testing.T) {
 	}
 	t.Logf("in use after %s", time.Since(rotated).Round(time.Millisecond))
 
-	w.at(broken).EndSessions(w.Account(broken).Name) // whatever is left of the old ones
+	w.at(broken).EndSessions(w.Account(broken).Name) // the remaining old ones
 	w.afflict(t, 0)
 	w.Await("everything happens that should", deadline, func(nodes lab.NodeSet) string {
 		if name := w.node(broken, gone, 0).Name; nodes[name] != nil {
@@ -41,7 +41,7 @@ func TestRotation(t *testing.T) {
 	w.after(t, 1)
 }
 
-// loggedInSince tells whether the vCenter has a SOAP session of the CCM's user that is younger than that.
+// loggedInSince reports whether the vCenter has a SOAP session of the CCM's user that is younger than that.
 func (w *world) loggedInSince(when time.Time) bool {
 	user := w.Account(broken).Name
 	for _, s := range w.at(broken).Sessions() {

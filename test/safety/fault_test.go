@@ -62,7 +62,7 @@ func (f fault) in(core mode) fault {
 
 func faults() []fault {
 	staleSecret := newFault("Secret changed to a wrong password", no, wrongSecret)
-	// The session that was made with the right one goes on.
+	// The session that was made with the right one continues.
 	staleSecret.answers.running, staleSecret.zones.running = maybe, maybe
 	tagsDown := newFault("tags REST only down", yes, func(t *testing.T, w *world) func() {
 		return rule(t, w, gate.Rule{Match: gate.Match{Transport: gate.REST}, Action: gate.HTTPStatus{Code: 503}})

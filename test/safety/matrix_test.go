@@ -18,8 +18,8 @@ var (
 	ccmFlag  = flag.String("ccm", "", "try this CCM, as the cluster's admin, in the place of ours")
 )
 
-// TestMatrix: whatever happens to a vCenter, no Node that should stay is lost, every Node that should go goes when it is
-// over, and the Nodes at the other vCenter are served meanwhile.
+// TestMatrix: with any fault of a vCenter, no Node that should stay is lost, every Node that should go goes when the
+// fault is over, and the Nodes at the other vCenter are managed all the time.
 func TestMatrix(t *testing.T) {
 	began := time.Now()
 	rows := pick(t)
@@ -57,8 +57,8 @@ func pick(t *testing.T) []row {
 	return picked
 }
 
-// after is what has to hold when all is over: nothing was lost in somebody else's row, the CCM never ended by itself, and
-// it has asked for nothing that its manifest does not allow.
+// after checks what must hold at the end: no Node of another row was lost, the CCM never exited, and it has only made
+// requests that its manifest permits.
 func (w *world) after(t *testing.T, rows int) {
 	t.Helper()
 	rest(t.Context(), 4*period)

@@ -11,7 +11,7 @@ type when struct{ struck, healed time.Time }
 // expectation is what a row has to do with one Node.
 type expectation struct {
 	state state
-	// broken tells that it is at the broken vCenter, from which answers come, or not; and tags.
+	// broken means that it is at the broken vCenter; then come its responses, and tags.
 	broken        bool
 	answer, zones answer
 }
@@ -22,7 +22,7 @@ type verdict struct {
 	ok   bool
 	// detail is for those who have to find out.
 	detail string
-	// pending tells that it may become good with time.
+	// pending means that it may become good with time.
 	pending bool
 }
 
@@ -62,7 +62,7 @@ func judge(e expectation, f fate, w when) verdict {
 	return good("kept")
 }
 
-// late tells whether what has to happen to the Node may wait until the fault is over.
+// late reports whether what must happen to the Node may wait until the fault is over.
 func (e expectation) late() bool {
 	switch e.state {
 	case off:

@@ -33,7 +33,7 @@ func states() []state { return []state{healthy, notReady, off, gone, joining} }
 // key is the state in names of VMs.
 func (s state) key() string { return strings.NewReplacer(" ", "", "VM", "vm").Replace(string(s)) }
 
-// world is one lab for all rows, with nodes of its own for each.
+// world is one lab for all rows, with separate nodes for each.
 type world struct {
 	*lab.Lab
 	ccm *lab.CCM

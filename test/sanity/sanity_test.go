@@ -54,7 +54,7 @@ func TestSanity(t *testing.T) {
 		config.TestNodeVolumeAttachLimit = d.name == "hollow" || d.name == "simulation" // 59 loop devices are too many to ask for
 		config.IDGen = ids{}
 		ginkgo.Describe(d.name, func() {
-			// With an address the suite would connect by itself, and now and then miss the moment when it is.
+			// With an address the suite would connect itself, and sometimes miss the moment when that is possible.
 			sanity.GinkgoTest(&config).Conn = conn
 		})
 	}

@@ -343,7 +343,7 @@ func (r *rig) inject(k kind) []string {
 	return args
 }
 
-// No secret leaves a sandbox, whatever fault about credentials there is or was, nor after a crash.
+// No secret leaves a sandbox, with or after any fault of credentials, and after a crash.
 func TestNothingLeaves(t *testing.T) {
 	r := boot(t)
 	r.inPlace("booted")

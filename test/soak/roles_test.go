@@ -154,7 +154,7 @@ func hosts(ctx context.Context, k *worker) error {
 	return nil
 }
 
-// kill ends the session of somebody else now and then.
+// kill ends another worker's session now and then.
 func kill(ctx context.Context, k *worker) error {
 	for !k.done() {
 		if err := k.pause(ctx, 60*time.Millisecond); err != nil {

@@ -120,13 +120,13 @@ func (k *worker) await(ended <-chan types.ManagedObjectReference, failed chan er
 				return nil
 			}
 		case err := <-failed:
-			failed <- err // for whoever waits for the follower
+			failed <- err // for the reader of the follower
 			return err
 		}
 	}
 }
 
-// followTasks tells of tasks that have ended, until it fails.
+// followTasks sends tasks that have ended, until it fails.
 func followTasks(ctx context.Context, pc *property.Collector, ended chan<- types.ManagedObjectReference) error {
 	version := ""
 	for {

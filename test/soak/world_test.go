@@ -36,7 +36,7 @@ type world struct {
 
 func newWorld(t *testing.T, lab *sim.Lab, m *meter) *world { return &world{t: t, lab: lab, m: m} }
 
-// worker is one session, which is opened again when it was ended by somebody.
+// worker is one session, which is opened again if another worker ended it.
 type worker struct {
 	*world
 	name   string
@@ -108,7 +108,8 @@ func (k *worker) close(ctx context.Context) {
 
 func (k *worker) vm() *object.VirtualMachine { return k.vms[k.random.IntN(len(k.vms))] }
 
-// task times an operation from its call to the end of its task, and says whether to go on: not when the session is over.
+// task times an operation from its call to the end of its task, and returns whether to continue: false when the session
+// is over.
 func (k *worker) task(ctx context.Context, name string, start func(context.Context) (*object.Task, error)) error {
 	end := k.m.begin("op."+name, 0)
 	defer end()
@@ -169,7 +170,7 @@ func quiesce(t *testing.T, base int) uint64 {
 			t.Errorf("%d goroutines are left, %d before:\n%s", runtime.NumGoroutine(), base, goroutines())
 			break
 		}
-		time.Sleep(20 * time.Millisecond) // nobody tells of the end of a goroutine
+		time.Sleep(20 * time.Millisecond) // the end of a goroutine must be polled
 	}
 	runtime.GC()
 	runtime.GC() // what finalizers let go of
@@ -186,7 +187,7 @@ func checkGrowth(t *testing.T, heaps []uint64) {
 	}
 	middle, last := heaps[len(heaps)/2], heaps[len(heaps)-1]
 	if last > middle+middle/10+2<<20 {
-		file := filepath.Join(os.TempDir(), fmt.Sprintf("soak-%d.pprof", os.Getpid())) // stays: it is what is to be read
+		file := filepath.Join(os.TempDir(), fmt.Sprintf("soak-%d.pprof", os.Getpid())) // kept, to be read
 		writeHeap(t, file)
 		t.Errorf("the heap grows: %v bytes after the rounds; go tool pprof -top %s", heaps, file)
 	}

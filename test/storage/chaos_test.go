@@ -24,8 +24,8 @@ type harm struct {
 
 func (w *world) chaos(random *rand.Rand) *chaos { return &chaos{world: w, random: random} }
 
-// during does the harms in a random order, each at a random moment, while f runs, which is told when the last is done.
-// Everything stands again, or is being started again, when it returns.
+// during runs the harms in a random order at random times while f runs, and closes over after the last. When it returns
+// everything runs, or is being restarted.
 func (c *chaos) during(harms []harm, f func(over <-chan struct{})) {
 	c.random.Shuffle(len(harms), func(i, j int) { harms[i], harms[j] = harms[j], harms[i] })
 	over := make(chan struct{})

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Whatever dies while volumes are made, attached, expanded, copied, restored, detached and deleted: in the end everything
-// is as if nothing had died, and when all is deleted nothing is left.
+// Any process dies while volumes are created, attached, expanded, copied, restored, detached and deleted: in the end
+// everything is as if none had died, and after the deletion nothing is left.
 func TestCrashes(t *testing.T) {
 	t.Logf("-seed %d", *seed)
 	w := up(t, "zones-us-eu")

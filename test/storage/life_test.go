@@ -15,8 +15,8 @@ import (
 
 const namespace = metav1.NamespaceDefault
 
-// life is what one round makes: a StatefulSet with a claim for each pod, a snapshot of one claim, and what is restored
-// from it with a pod of its own.
+// life is what one round creates: a StatefulSet with a claim for each pod, a snapshot of one claim, and a restored claim
+// with a separate pod.
 type life struct {
 	*world
 	id      string

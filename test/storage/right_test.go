@@ -28,7 +28,7 @@ func (l *life) wrong(ctx context.Context) string {
 	return ""
 }
 
-// all are the claims that there are to be.
+// all returns the claims that must exist.
 func (l *life) all() []string {
 	var all []string
 	for n := range l.claims {

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/mutants"
 )
 
-// A change of behavior breaks the page that tells of it, where it does: with a provider that gives a VM that is off no
+// A change of behavior breaks the page about it, at the right place: with a provider that gives a VM that is off no
 // shutdown taint, the first page fails at that taint, and not before.
 func TestBehaviour(t *testing.T) {
 	root := sources(t)
@@ -45,7 +45,7 @@ func TestBehaviour(t *testing.T) {
 	}
 }
 
-// openDir is a directory that whoever runs the pages may read.
+// openDir is a directory that the user of the pages may read.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir := shortDir(t)

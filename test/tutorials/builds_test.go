@@ -14,8 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/mutants"
 )
 
-// Reading 08-developing-the-cpi, who has the sources and a Go toolchain does with builds of the provider what the page
-// itself does with a script: break it, see a scenario fail, build it anew under the sandbox, and see that pass.
+// Reading 08-developing-the-cpi, a user with the sources and a Go toolchain does with builds of the provider what the
+// page does with a script: break it, see a scenario fail, rebuild it under the sandbox, and see that pass.
 func TestRealBuilds(t *testing.T) {
 	root := sources(t)
 	broken := pagesChange(t, root)
@@ -89,7 +89,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// sandbox runs commands with a state of its own, as ourselves: nobody else may read what Go has downloaded.
+// sandbox runs commands with a separate state, as the current user: other users cannot read Go's module cache.
 type sandbox struct {
 	t     *testing.T
 	state string
@@ -117,7 +117,7 @@ func (s sandbox) try(ctx context.Context, args ...string) (said string, exit int
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// await returns when the sandbox has told of an event of this kind.
+// await returns when the sandbox has published an event of this kind.
 func (s sandbox) await(kind string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(until(s.t), time.Minute)

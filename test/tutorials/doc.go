@@ -1,10 +1,10 @@
-// Package tutorials runs every page below tutorials/ through the built binary, as an ordinary user on a clean machine
-// would: in a home of its own, as nobody when the tests run as root. A page that prints something else than it says, leaves
-// something running, or takes a reader too long fails, with the line of the page.
+// Package tutorials runs every page below tutorials/ through the built binary, as an ordinary user on a clean host would:
+// in a separate home, as an unprivileged user if the tests run as root. A page fails with its line if the output differs,
+// something is left running, or it takes a reader too long.
 //
-// With -short it runs the two pages that stand for all, and builds nothing.
+// With -short it runs two representative pages, and builds nothing.
 //
-// With -update the outputs are written anew, and patterns that still fit are kept; read the diff. The binary is
+// With -update the outputs are rewritten, except for patterns that still match; read the diff. The binary is
 // bin/vsphere-sandbox, or $VSPHERE_SANDBOX_BIN.
 //
 // It has only tests. Floor 5.

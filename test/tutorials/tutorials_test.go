@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the outputs in the pages")
 
 const (
-	// words that somebody reads within ten minutes, with time left for the commands.
+	// words are what a user reads within ten minutes, with time left for the commands.
 	words = 1400
 	// longest is what a whole page may take to run; a reader waits for it, too.
 	longest = 4 * time.Minute
@@ -74,7 +74,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// A page that no longer tells the truth fails, at the line that is not true, and leaves nothing all the same.
+// A page that is no longer true fails, at the wrong line, and still leaves nothing.
 func TestUntrue(t *testing.T) {
 	const first = "01-first-run"
 	root := t.TempDir()

@@ -167,7 +167,7 @@ func (w *world) await(ctx context.Context, what string, atMost time.Duration, co
 	}
 }
 
-// dump prints the world for whoever has to find out.
+// dump prints the state for debugging.
 func (w *world) dump() {
 	log, _ := os.ReadFile(w.dir + "/cpi.log")
 	w.t.Logf("end of the release's log:\n%s", tail(log, 6000))
@@ -232,7 +232,7 @@ func (w *world) churnPower(ctx context.Context, k *kubelets, machines []machine,
 	return g.Wait()
 }
 
-// powerCycle powers a VM off for a while, or until ctx ends, and on again whatever happens.
+// powerCycle powers a VM off for a while, or until ctx ends, and on again in any case.
 func (w *world) powerCycle(ctx context.Context, k *kubelets, m machine, rest time.Duration) error {
 	always := context.WithoutCancel(ctx)
 	if err := finish(always)(m.vm.PowerOff(always)); err != nil {

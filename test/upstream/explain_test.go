@@ -56,8 +56,8 @@ func (w *world) explain(log string, off *history) {
 		cycles, len(off.spans), len(all), churn, habit)
 }
 
-// explains tells whether the complaint is about a VM that is or was off. A minute of grace, because the release caches
-// and looks again at intervals.
+// explains reports whether the complaint is about a VM that is or was off. A minute of grace, because the release caches
+// and checks at intervals.
 func (h *history) explains(w *world, c complaint) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,8 +99,8 @@ func (h *history) claim(at time.Time) bool {
 	return false
 }
 
-// habits are the errors that upstream logs in a healthy vCenter, too: it asks each datacenter for each VM, first by the
-// byte-swapped form of the UUID, and calls it an error where there is none.
+// habits are the errors that upstream logs with a healthy vCenter, too: it asks each datacenter for each VM, first by the
+// byte-swapped form of the UUID, and logs an error where it is missing.
 type habits struct {
 	home   map[string]string // datacenter of each VM, by UUID and by hostname
 	misses map[string]int    // how often a VM was not found where it is not, and that was not yet said a second time

@@ -66,7 +66,7 @@ func ready(s corev1.ConditionStatus) []corev1.NodeCondition {
 	}}
 }
 
-// power tells that the VM of a node is on or off.
+// power reports that the VM of a node is on or off.
 func (k *kubelets) power(ctx context.Context, name string, on bool) error {
 	k.mu.Lock()
 	k.on[name] = on

@@ -1,4 +1,4 @@
-// Package act does the same thing to each of several named objects, and tells what became of it.
+// Package act does the same to each of several named objects, and reports the results.
 //
 // Floor 5.
 package act

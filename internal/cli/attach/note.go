@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 )
 
-// Placed tells whether the sandbox of an instance directory has something in a cluster that was there before.
+// Placed reports whether the sandbox of an instance directory has something in a cluster that was there before.
 func Placed(dir string) bool {
 	_, err := os.Stat(existing.NotePath(dir))
 	return err == nil

@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Options say what sandbox is to be where. What is not called optional is mandatory.
+// Options configure the sandbox and its cluster. Fields are mandatory unless they are called optional.
 type Options struct {
 	Name     string
 	Topology *topology.Topology
@@ -35,7 +35,7 @@ type Options struct {
 	// Dir is the instance's directory, whose lock this process holds.
 	Dir    *instance.Dir
 	Logger *slog.Logger
-	// Progress is told what is being done, and again whenever that changes. It must not block. Optional.
+	// Progress is called whenever what is being done changes. It must not block. Optional.
 	Progress func(sandbox.Progress)
 }
 

@@ -36,7 +36,7 @@ func TestSplitImage(t *testing.T) {
 	}
 }
 
-// What is told of the topology guards its nodes, and the chart takes what it is given.
+// The topology is passed to the guard of the cluster's nodes, and the chart accepts its values.
 func TestValues(t *testing.T) {
 	o := options(t, existing.Target{})
 	o.Args = []string{"--csi", "off"}

@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// routes answers as the control API does: a few things of its own, the rest as the pod does.
+// routes serves the control API: a few requests here, the others through the pod.
 func (s *Sandbox) routes() http.Handler {
 	pod := s.proxy()
 	mux := http.NewServeMux()
@@ -177,7 +177,7 @@ func (s *Sandbox) watched(body io.ReadCloser) io.ReadCloser {
 			line, err := lines.ReadBytes('\n')
 			if len(line) > 0 {
 				if _, err := w.Write(s.line(line)); err != nil {
-					break // nobody reads any more
+					break // the client has gone
 				}
 			}
 			if err != nil {
@@ -218,7 +218,7 @@ func (s *Sandbox) line(line []byte) []byte {
 
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // to somebody who may have left
+	_ = json.NewEncoder(w).Encode(v) // the client may have gone
 }
 
 func refuse(w http.ResponseWriter, why, try string) {
@@ -228,5 +228,5 @@ func refuse(w http.ResponseWriter, why, try string) {
 func fail(w http.ResponseWriter, status int, e api.Error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(e) // to somebody who may have left
+	_ = json.NewEncoder(w).Encode(e) // the client may have gone
 }

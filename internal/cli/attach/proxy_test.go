@@ -264,7 +264,7 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// A cluster that cannot be used is told at once, and leaves nothing: no note, no socket.
+// A cluster that cannot be used is reported at once, and nothing is left: no note, no socket.
 func TestRunRefused(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

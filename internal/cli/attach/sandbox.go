@@ -78,7 +78,7 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 	} else {
 		s.note(event.Error, "boot.failed", err.Error())
 		if cause := context.Cause(ctx); cause != nil {
-			err = cause // it failed because it was told to end
+			err = cause // it failed because it was stopped
 		}
 	}
 	s.setPhase(api.Stopping)
@@ -147,7 +147,7 @@ func (s *Sandbox) note(level event.Level, kind, message string) {
 	s.opts.Logger.Info(message, "kind", kind) //nolint:sloglint // the message is the event's
 }
 
-// Log are the events of this side. Those of the sandbox are to be had on its socket.
+// Log has the events of this side. Those of the sandbox are on its socket.
 func (s *Sandbox) Log() *event.Log { return s.log }
 
 // Status is what the sandbox said of itself when it was ready, as this machine sees it.

@@ -48,7 +48,7 @@ func (s *Sandbox) examine(ctx context.Context) error {
 	return c.CheckRights(ctx, objects)
 }
 
-// Guard tells why the sandbox must not come into its cluster; nil when nothing speaks against it. Nothing is changed there.
+// Guard returns why the sandbox must not come into its cluster, or nil. It changes nothing there.
 func (s *Sandbox) Guard(ctx context.Context) error {
 	s.mu.Lock()
 	c := s.cluster
@@ -119,10 +119,10 @@ func (s *Sandbox) awaitPod(ctx context.Context) error {
 // readyPatience is how long the sandbox may take to boot: thousands of nodes take minutes.
 const readyPatience = 10 * time.Minute
 
-// poll is how often it is asked meanwhile.
+// poll is the interval of status requests.
 const poll = 500 * time.Millisecond
 
-// awaitReady follows the boot of the sandbox in the pod. One that ends meanwhile says why in its log.
+// awaitReady follows the boot of the sandbox in the pod. If it ends before, the error has the end of its log.
 func (s *Sandbox) awaitReady(ctx context.Context) error {
 	s.mu.Lock()
 	s.tunnel = s.cluster.Tunnel(s.opts.Name)
@@ -167,7 +167,7 @@ func (s *Sandbox) withWords(err error) error {
 	return &told
 }
 
-// removePatience is how long a removal may take, beyond what it waits for by itself.
+// removePatience is the time for a removal, beyond its own waits.
 const removePatience = 2 * time.Minute
 
 // StopTime is how long a sandbox in a cluster may take to end: its removal, and what follows.
@@ -241,7 +241,7 @@ func (s *Sandbox) serve(context.Context) error {
 	return nil
 }
 
-// lastWords is how long readers have, when the door closes, to read what they have been told.
+// lastWords is how long clients have to read the last responses when the server closes.
 const lastWords = 2 * time.Second
 
 func (d *door) close(ctx context.Context) error {
@@ -256,7 +256,7 @@ func (d *door) close(ctx context.Context) error {
 	return err
 }
 
-// remote is the status that the sandbox in the pod tells, as it tells it.
+// remote returns the unmodified status of the sandbox in the pod.
 func (s *Sandbox) remote(ctx context.Context) (api.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()

@@ -83,7 +83,7 @@ func (d *door) lead(ctx context.Context, vc api.VCenter, way tunnel) error {
 	return nil
 }
 
-// led is where a vCenter is to be found on this machine.
+// led returns the forwarded address of a vCenter on this host.
 func (s *Sandbox) led(vcenter string) (led, bool) {
 	if s.door == nil {
 		return led{}, false
@@ -111,8 +111,8 @@ func elsewhere(text, host string) string {
 	return u.String()
 }
 
-// access tells how vCenters are reached from here. The certificate that verifies one is fetched from it each time, since a pod
-// that was restarted has others.
+// access returns how to reach the vCenters from here. It fetches each vCenter's certificate every time, since a restarted
+// pod has new ones.
 func (s *Sandbox) access(all []api.Access) ([]api.Access, error) {
 	for i, a := range all {
 		l, ok := s.led(a.VCenter)

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 )
 
-// archive is a gzipped tar that becomes visible, for its owner alone, when it is whole. Whatever goes into it is masked.
+// archive is a gzipped tar that appears, readable by its owner only, when it is complete. Everything in it is masked.
 type archive struct {
 	file *atomicfile.File
 	gzip *gzip.Writer
@@ -35,8 +35,7 @@ func create(path string, m *mask.Mask, made time.Time) (*archive, error) {
 	return &archive{file: f, gzip: z, tar: tar.NewWriter(z), mask: m, made: made}, nil
 }
 
-// put adds a file and returns its length. It has to be masked once more after whatever formatted it, so that nothing is
-// hidden by a format.
+// put adds a file and returns its length. It masks the text again after formatting, so that no format hides a secret.
 func (a *archive) put(name string, text []byte) (int, error) {
 	text = a.mask.Bytes(text)
 	h := &tar.Header{Name: a.mask.String(name), Mode: 0o600, Size: int64(len(text)), ModTime: a.made, Format: tar.FormatPAX}

@@ -119,7 +119,7 @@ func (r *report) kubernetes(ctx context.Context, p *sandbox) {
 	}
 	for _, k := range kinds {
 		path, what, from := p.path("kubernetes/"+k.name+".json"), k.name+" of the cluster", k.path
-		if !p.ours && k.namespaced { // what else runs there is nobody's business
+		if !p.ours && k.namespaced { // other workloads of the cluster do not belong in a bundle
 			from = strings.Replace(from, "/v1/", "/v1/namespaces/kube-system/", 1)
 			what = k.name + " of kube-system"
 		}

@@ -59,7 +59,7 @@ func (r *report) meet(ctx context.Context, s command.Sandbox) *sandbox {
 	return p
 }
 
-// ownCluster tells whether the sandbox's cluster is one that was made for it. Where that is not known, it is somebody's.
+// ownCluster reports whether the sandbox's cluster was created for it. If that is unknown, it returns false.
 func (r *report) ownCluster(ctx context.Context, p *sandbox) bool {
 	status, err := ask(ctx, r, p, (*api.Client).Status)
 	ground := status.Ground
@@ -151,7 +151,7 @@ func (r *report) logs(ctx context.Context, p *sandbox) {
 	}
 }
 
-// end adds the end of a file, whole lines of it, and where there is none says so, unless it is optional.
+// end adds the last lines of a file, and notes a missing one unless it is optional.
 func (r *report) end(path, what, file string, most int64, optional bool) {
 	if r.bytes > r.AllBytes {
 		r.lacks(path, what, fmt.Errorf("the report has %d bytes already", r.bytes))

@@ -16,7 +16,7 @@ type Options struct {
 	// File is where it goes; there must be none yet.
 	File      string
 	Sandboxes []command.Sandbox
-	// Unlisted is why nobody knows what sandboxes there are, if it is so.
+	// Unlisted is why the sandboxes could not be listed, if so.
 	Unlisted error
 	// Logs returns the log files of a sandbox by component.
 	Logs func(name string) (map[string]string, error)
@@ -26,7 +26,7 @@ type Options struct {
 	// Secrets are known besides those that are found.
 	Secrets []string
 	Now     time.Time
-	// Step is told what is being done; nil: nobody is.
+	// Step is called with what is being done. Optional.
 	Step func(string)
 	// Patience bounds each question. Default: 10s.
 	Patience time.Duration
@@ -127,13 +127,13 @@ func (r *report) object(path, what string, v any, err error) {
 	r.add(path, what, append(text, '\n'), 0)
 }
 
-// IndexName is the file of an archive that tells what is in it, its last one.
+// IndexName is the last file of an archive, its table of contents.
 const IndexName = "index.json"
 
-const notice = "Known passwords, tokens, private keys, kubeconfig credentials and whatever looks like one are masked. Names of machines, " +
+const notice = "Known passwords, tokens, private keys, kubeconfig credentials and everything that looks like one are masked. Names of machines, " +
 	"users, folders and files, addresses, certificates and thumbprints are not. Read it before you give it away."
 
-// Index tells what is in an archive, and what is not.
+// Index lists what is in an archive, and what is missing.
 type Index struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`

@@ -50,7 +50,7 @@ func planted() []string {
 func everywhere() string {
 	var b strings.Builder
 	for i, s := range planted() {
-		if s == ofPodsEnv { // is known to nobody but the pod
+		if s == ofPodsEnv { // only the pod knows it
 			continue
 		}
 		b64 := base64.StdEncoding.EncodeToString
@@ -210,7 +210,7 @@ func options(t *testing.T, s command.Sandbox, logs map[string]string) Options {
 	}
 }
 
-// No secret of a running sandbox gets out, whatever has it and however it is written.
+// No secret of a running sandbox gets out, from any source and in any encoding.
 func TestNothingGetsOut(t *testing.T) {
 	w := clitest.ZonesUSEU()
 	for i := range w.Access {

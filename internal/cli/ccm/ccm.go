@@ -13,20 +13,19 @@ import (
 func NewCmdCCM(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "ccm",
-		Short: "Swap, restart and look at the cloud controller manager; fetch one",
-		Long: `Say which cloud controller manager (CCM) runs in a sandbox, while it runs.
+		Short: "Show, replace and restart the cloud controller manager (CCM)",
+		Long: `Show, replace or restart the cloud controller manager (CCM) of a running
+sandbox. SOURCE is one of:
 
-Where a CCM comes from:
-
-  builtin         the provider that is part of this program
-  PATH            a program that takes the flags of cloud controller managers
-  image:REF       the program of an image in a registry; needs no Docker
+  builtin         the provider that is built into this program
+  PATH            a binary that accepts the flags of a CCM
+  image:REF       the binary of a container image; needs a registry, no Docker
   archive:FILE    the same from "docker save", or an OCI layout (file or folder)
   module:VERSION  upstream's release, built from k8s.io/cloud-provider-vsphere
 
-It runs as a process, with the sandbox's vsphere.conf, Secret and
-ServiceAccount. One that is not this project's gets the rights of upstream's
-manifests.`,
+The CCM runs as a process with the sandbox's vsphere.conf, Secret and
+ServiceAccount. A CCM other than builtin gets the permissions of upstream's
+manifests, and read access to EndpointSlices.`,
 		Example: `  vsphere-sandbox ccm status
   vsphere-sandbox ccm swap module:v1.36.0
   vsphere-sandbox ccm swap builtin

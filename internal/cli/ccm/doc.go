@@ -1,5 +1,4 @@
-// Package ccm is the commands about the cloud controller manager that runs in a sandbox, and the flags by which commands
-// that boot one are told which.
+// Package ccm has the commands for the cloud controller manager that runs in a sandbox, and the flags that select it.
 //
 // Floor 5.
 package ccm

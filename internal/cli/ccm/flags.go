@@ -17,8 +17,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
-// Flags say which cloud controller manager to boot with. Bind them, Check them before anything is touched, and Resolve
-// them when it is to be booted.
+// Flags select the cloud controller manager to boot with. Bind them, call Check before anything is changed, and Resolve
+// before the boot.
 type Flags struct {
 	Source   string
 	Args     []string
@@ -33,7 +33,7 @@ type Flags struct {
 // None is the source that stands for no cloud controller manager, until one is swapped in.
 const None = "none"
 
-// None tells whether there is to be none.
+// None reports whether to boot without one.
 func (f *Flags) None() bool { return f.MayBeNone && f.Source == None }
 
 // Bind adds the flags to a command.
@@ -44,11 +44,11 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 		help += "; or none, until \"ccm swap\""
 	}
 	flags.StringVar(&f.Source, "ccm", "", help)
-	flags.StringArrayVar(&f.Args, "ccm-arg", nil, "argument for it, after the sandbox's own; may be repeated")
-	flags.StringArrayVar(&f.Env, "ccm-env", nil, "environment variable for it, NAME=VALUE; may be repeated")
-	flags.IntVar(&f.Replicas, "ccm-replicas", 1, "how many of it run; several elect a leader")
-	flags.StringVar(&f.Watch, "ccm-watch", "", "program to run, also whenever it is built anew")
-	flags.StringVar(&f.Manifest, "ccm-manifest", "", "with --cluster kind, the manifest to deploy it with, as it is (default: that of the release)")
+	flags.StringArrayVar(&f.Args, "ccm-arg", nil, "extra argument for the CCM; repeatable")
+	flags.StringArrayVar(&f.Env, "ccm-env", nil, "environment variable for the CCM, NAME=VALUE; repeatable")
+	flags.IntVar(&f.Replicas, "ccm-replicas", 1, "number of CCM replicas; several elect a leader")
+	flags.StringVar(&f.Watch, "ccm-watch", "", "run this CCM binary, and restart it when the file changes")
+	flags.StringVar(&f.Manifest, "ccm-manifest", "", "kind: manifest that deploys the CCM, unchanged (default: that of the release)")
 	words := Sources
 	if f.MayBeNone {
 		words = sourcesOrNone
@@ -114,7 +114,7 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Resolve makes sure that there is the program, which may take minutes, and tells on err what it is at.
+// Resolve finds or builds the program, which may take minutes, and prints progress on streams.Err.
 func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbox.CCM, error) {
 	if f.None() {
 		return sandbox.CCM{None: true}, nil

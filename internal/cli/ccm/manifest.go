@@ -26,7 +26,7 @@ func (f *Flags) Deployable(ctx context.Context, c sandbox.CCM, streams *iostream
 			return c, &report.Error{Code: "usage", Message: "--ccm-manifest", Err: err, Exit: report.Usage, Try: "--ccm-manifest FILE that you may read"}
 		}
 		if c.Program.Path == "" {
-			return c, report.UsageError("--ccm module:v1.36.0 --ccm-manifest "+f.Manifest, "--ccm-manifest: the built-in cloud controller manager has manifests of its own")
+			return c, report.UsageError("--ccm module:v1.36.0 --ccm-manifest "+f.Manifest, "--ccm-manifest: the built-in cloud controller manager has its own manifests")
 		}
 		c.Manifest = text
 		return c, nil
@@ -56,10 +56,10 @@ func NewCmdFetch(d *command.Deps, runF func(context.Context, *options) error) *c
 	}
 	cmd := &cobra.Command{
 		Use:   "fetch SOURCE",
-		Short: "Download or build a CCM, and print the path of its program",
-		Long: `Make sure that there is the program of a CCM, and print its path: download an
-image and unpack the program, or build upstream's release, which takes some
-minutes the first time. It is kept in the user's cache folder.`,
+		Short: "Download or build a CCM and print the path of the binary",
+		Long: `Download or build a CCM, if it is not in the cache, and print the path of the
+binary. Building upstream's release takes some minutes the first time. The
+cache is in the user's cache folder; no sandbox is needed.`,
 		Example: `  vsphere-sandbox ccm fetch module:v1.36.0
   vsphere-sandbox ccm fetch archive:ccm.tar -o json`,
 		Args:              cobra.MatchAll(command.AtLeastOne("SOURCE"), command.AtMostOne),

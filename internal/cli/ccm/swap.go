@@ -20,12 +20,12 @@ func NewCmdSwap(d *command.Deps, runF func(context.Context, *options) error) *co
 	o := &options{streams: d.Streams, connect: d.Connect}
 	cmd := &cobra.Command{
 		Use:   "swap SOURCE",
-		Short: "Have another CCM run",
-		Long: `Have another CCM run: the one that runs is ended in order (SIGTERM), then the
-other is started. The command returns when that is healthy.
+		Short: "Replace the running CCM with another one",
+		Long: `Stop the running CCM with SIGTERM and start another one. The command returns
+when the new CCM is healthy.
 
-One that exits at once, or is not healthy within a minute, is ended again; the
-one before it runs on, and the message has its last words.`,
+If the new CCM exits at once, or is not healthy within a minute, it is stopped
+and the previous one is started again. The error shows its last log lines.`,
 		Example: `  vsphere-sandbox ccm swap ./my-ccm --arg=--v=4
   vsphere-sandbox ccm swap module:v1.34.0
   vsphere-sandbox ccm swap builtin --replicas 2`,
@@ -43,9 +43,9 @@ one before it runs on, and the message has its last words.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&o.flags.Args, "arg", nil, "argument for it, after the sandbox's own; may be repeated")
-	f.StringArrayVar(&o.flags.Env, "env", nil, "environment variable for it, NAME=VALUE; may be repeated")
-	f.IntVar(&o.flags.Replicas, "replicas", 1, "how many of it run; several elect a leader")
+	f.StringArrayVar(&o.flags.Args, "arg", nil, "extra argument for the CCM; repeatable")
+	f.StringArrayVar(&o.flags.Env, "env", nil, "environment variable for the CCM, NAME=VALUE; repeatable")
+	f.IntVar(&o.flags.Replicas, "replicas", 1, "number of CCM replicas; several elect a leader")
 	for _, none := range []string{"arg", "env", "replicas"} {
 		_ = cmd.RegisterFlagCompletionFunc(none, complete.None) // its only error is an unknown flag
 	}
@@ -88,8 +88,8 @@ func NewCmdRestart(d *command.Deps, runF func(context.Context, *options) error) 
 	o := &options{streams: d.Streams, connect: d.Connect}
 	cmd := &cobra.Command{
 		Use:               "restart",
-		Short:             "End the CCM in order and start it again",
-		Long:              "End the CCM in order (SIGTERM) and start it again. The command returns when it\nis healthy.",
+		Short:             "Restart the CCM",
+		Long:              "Stop the CCM with SIGTERM and start it again. The command returns when the new\nprocess is healthy.",
 		Example:           "  vsphere-sandbox ccm restart",
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
@@ -123,9 +123,9 @@ func NewCmdStatus(d *command.Deps, runF func(context.Context, *statusOptions) er
 	}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Tell which CCM runs, and how it is",
-		Long: `Tell which CCM runs, where it comes from, whether it is healthy, and which of
-several leads. The exit status is 3 when one is not healthy.`,
+		Short: "Show which CCM runs and whether it is healthy",
+		Long: `Show which CCM runs, where it comes from, whether it is healthy, and which
+replica is the leader. Exits with 3 when a replica is not healthy.`,
 		Example: `  vsphere-sandbox ccm status
   vsphere-sandbox ccm status -o json`,
 		Args:              command.NoArgs,

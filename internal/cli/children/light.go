@@ -35,8 +35,8 @@ type lightFlags struct {
 	config     light.Config
 }
 
-// NewCmdLightNodes returns the command that stands for the kubelets of light nodes. It is the same one as a child of a
-// sandbox, which tells it of VMs over its control API's socket, and as a pod of a cluster, over HTTPS.
+// NewCmdLightNodes returns the command that replaces the kubelets of light nodes. It runs as a child of a sandbox, which
+// sends it the VMs over its control API's socket, and as a pod of a cluster, over HTTPS.
 func NewCmdLightNodes() *cobra.Command {
 	var f lightFlags
 	cmd := &cobra.Command{
@@ -46,7 +46,7 @@ func NewCmdLightNodes() *cobra.Command {
 		RunE:   func(cmd *cobra.Command, _ []string) error { return live(cmd, f.run) },
 	}
 	to := cmd.Flags()
-	to.StringVar(&f.config.Feed.URL, "feed", "", "where machines are told of: unix:PATH or https://HOST[:PORT]")
+	to.StringVar(&f.config.Feed.URL, "feed", "", "source of VM states: unix:PATH or https://HOST[:PORT]")
 	to.StringVar(&f.config.Feed.TokenFile, "feed-token-file", "", "file with the bearer token for it")
 	to.StringVar(&f.config.Feed.CAFile, "feed-ca-file", "", "file with the authorities that its certificate is verified against")
 	to.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: that of the pod)")
@@ -124,7 +124,7 @@ func NewCmdNode() *cobra.Command {
 	})
 }
 
-// newCmd returns a command that lives until it is told to end, and never longer than the process that started it.
+// newCmd returns a command that runs until it is stopped, and never longer than the process that started it.
 func newCmd(name string, run func(ctx context.Context, config string) error) *cobra.Command {
 	var config string
 	cmd := &cobra.Command{
@@ -140,7 +140,7 @@ func newCmd(name string, run func(ctx context.Context, config string) error) *co
 	return cmd
 }
 
-// live runs until the process is told to end, and never longer than the process that started it.
+// live runs until the process is stopped, and never longer than the process that started it.
 func live(cmd *cobra.Command, run func(context.Context) error) error {
 	if err := child.Lifeline(os.Exit); err != nil {
 		return err

@@ -123,8 +123,8 @@ func Golden(t *testing.T, name, got string) {
 	}
 }
 
-// Tell sends a row to all who watch. It does not change the world: rows that a test makes up are up to it. Events are
-// told by [Server.Change].
+// Tell sends a row to all watching clients. It does not change the world: the test chooses the rows. [Server.Change]
+// sends events.
 func (s *Server) Tell(u api.Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *Server) tell(u api.Update) {
 	s.grown = make(chan struct{})
 }
 
-// watch streams the world as it is, and then whatever is told.
+// watch streams the world as it is, and then all updates.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	after, _ := strconv.ParseUint(r.FormValue("after"), 10, 64)
 	s.mu.Lock()
@@ -222,7 +222,7 @@ func tellOf[T any](s *Server, w http.ResponseWriter, r *http.Request, table func
 	answer, ok := table(s.world)[of.Kind+"/"+of.Name]
 	if !ok {
 		w.WriteHeader(http.StatusNotFound)
-		_ = json.NewEncoder(w).Encode(&api.Error{Code: "not-found", Message: of.Kind + " \"" + of.Name + "\": there is none", Try: "vsphere-sandbox get " + of.Kind + "s"})
+		_ = json.NewEncoder(w).Encode(&api.Error{Code: "not-found", Message: of.Kind + " \"" + of.Name + "\" does not exist", Try: "vsphere-sandbox get " + of.Kind + "s"})
 		return
 	}
 	_ = json.NewEncoder(w).Encode(answer)

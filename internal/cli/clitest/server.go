@@ -29,10 +29,10 @@ type Server struct {
 	applied  []api.ApplyRequest
 	injected []api.InjectRequest
 	healed   []api.HealRequest
-	told     []api.Update // rows, to whoever watches
+	told     []api.Update // rows, for watching clients
 	stuck    int          // the step that cannot be done; 0: none
 	fail     *api.Error
-	asks     *api.Error // the answer to what is not confirmed, as on real vCenters; nil: there are none
+	asks     *api.Error // the answer to an unconfirmed request, as on real vCenters; or nil
 	ended    chan struct{}
 }
 
@@ -65,7 +65,7 @@ func Serve(t *testing.T, w World) *Server {
 	return s
 }
 
-// Change changes the world and tells of it with an event.
+// Change changes the world and sends an event for it.
 func (s *Server) Change(f func(*World), e api.EventLine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *Server) GateRequests() []api.GateRequest {
 	return s.gates
 }
 
-// Applied returns the topologies that were to be applied.
+// Applied returns the topologies of apply requests.
 func (s *Server) Applied() []api.ApplyRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()

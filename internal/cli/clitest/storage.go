@@ -65,7 +65,7 @@ func (s *Server) Injected() []api.InjectRequest {
 	return slices.Clone(s.injected)
 }
 
-// Healed returns what was to be healed.
+// Healed returns the heal requests.
 func (s *Server) Healed() []api.HealRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *Server) heal(w http.ResponseWriter, r *http.Request) {
 		list := []api.Lease{}
 		for _, id := range req.IDs {
 			if !slices.ContainsFunc(s.world.Leases, func(l api.Lease) bool { return l.ID == id }) {
-				return nil, &api.Error{Code: "not-found", Message: fmt.Sprintf("lease %q: there is none of that ID", id), Try: "vsphere-sandbox fault leases"}
+				return nil, &api.Error{Code: "not-found", Message: fmt.Sprintf("lease %q does not exist", id), Try: "vsphere-sandbox fault leases"}
 			}
 		}
 		for i := range s.world.Leases {
@@ -153,7 +153,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, req any, f func(
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// recording streams a recording that begins with the world as it is and goes on with what is told, each line at [Now].
+// recording streams a recording of the world as it is and then of all updates, each line at [Now].
 func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	status, rows, events, told, fail := s.world.Status, rowsOf(s.world), s.world.Events, len(s.told), s.fail

@@ -10,7 +10,7 @@ import (
 // Now is the time of every test.
 var Now = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 
-// World is all that a sandbox tells of itself.
+// World is the state that a sandbox reports.
 type World struct {
 	Status      api.Status
 	VCenters    []api.VCenter
@@ -27,7 +27,7 @@ type World struct {
 	Volumes     []api.Volume
 	// Changes are what a topology that is applied comes to.
 	Changes []api.Change
-	// Explanations and Inspections are what is told of one thing, by KIND/NAME.
+	// Explanations and Inspections are the answers for one object, by KIND/NAME.
 	Explanations map[string]api.Explanation
 	Inspections  map[string]api.Inspection
 }

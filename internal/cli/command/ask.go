@@ -34,7 +34,7 @@ func (d *Deps) Connect(ctx context.Context) (*Target, error) {
 	return &Target{Sandbox: s, Client: api.NewClient(s.Socket)}, nil
 }
 
-// Ask puts one question to a sandbox, within [AnswerTime], and explains why there is no answer when there is none.
+// Ask sends one request to a sandbox, within [AnswerTime], and explains why it got no answer.
 func Ask[T any](ctx context.Context, t *Target, question func(*api.Client, context.Context) (T, error)) (T, error) {
 	return within(ctx, t, AnswerTime, question)
 }
@@ -64,8 +64,8 @@ func within[T any](ctx context.Context, t *Target, limit time.Duration, f func(*
 	return v, err
 }
 
-// Explain tells what an error of the client means for the user. limit is the time that the sandbox was given; ctx is
-// the command's own context.
+// Explain turns an error of the client into one for the user. limit is the time that the sandbox was given; ctx is the
+// command's own context.
 func (t *Target) Explain(ctx context.Context, err error, limit time.Duration) error {
 	var (
 		told   *api.Error

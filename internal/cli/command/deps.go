@@ -50,7 +50,7 @@ type Sandboxes interface {
 	// Settle ends the processes that crashed sandboxes left, keeps their files, and returns a sentence about each; it says
 	// nothing about those that it settled before.
 	Settle(ctx context.Context) ([]string, error)
-	// Reap removes what dead sandboxes left behind and tells what that was, one line each.
+	// Reap removes what dead sandboxes left behind and returns what that was, one line each.
 	Reap(ctx context.Context) ([]string, error)
 }
 
@@ -76,7 +76,7 @@ func (c *Crash) Words() string {
 	return strings.Join(append([]string{c.Reason}, c.Stack...), "\n    at ")
 }
 
-// Sandbox is one sandbox as its directory tells it, before anyone talks to it.
+// Sandbox is one sandbox as its directory describes it, without a request to it.
 type Sandbox struct {
 	Name string
 	// Dir holds everything of it.
@@ -109,7 +109,7 @@ func (s Sandbox) State() string {
 	return Crashed
 }
 
-// Name returns the name that was asked for, by flag or environment, or the default; asked tells which.
+// Name returns the sandbox's name from the flag or environment, or the default; asked is false for the default.
 func (d *Deps) Name() (name string, asked bool) {
 	if d.NameFlag != "" {
 		return d.NameFlag, true

@@ -23,12 +23,11 @@ import (
 func NewCmdConfig(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "config",
-		Short: "Check the cloud provider's vsphere.conf, write it out",
-		Long: `Work on vsphere.conf, the configuration file of the vSphere cloud provider, as
-it is written: in YAML or INI, for the upstream provider or for the one that was
-in Kubernetes itself.
+		Short: "Validate and render the cloud provider's vsphere.conf",
+		Long: `Check or print vsphere.conf, the configuration file of the vSphere cloud
+provider: YAML or INI, for the upstream provider or for the in-tree one.
 
-The environment, from which a cloud provider takes values too, is not looked at.`,
+Environment variables that a cloud provider also reads are ignored.`,
 		Example: `  vsphere-sandbox config validate vsphere.conf
   vsphere-sandbox config validate vsphere.conf --secret-dir /etc/cloud/secrets
   vsphere-sandbox config render vsphere.conf`,
@@ -40,7 +39,7 @@ func oneFile() cobra.PositionalArgs {
 	return cobra.MatchAll(command.AtLeastOne("FILE"), command.AtMostOne)
 }
 
-// check reads a file, "-" being standard input, and tells what there is to say about it. The error is one of reading.
+// check reads a file, "-" for standard input, and returns its problems. The error is one of reading.
 func check(streams *iostreams.Streams, file string) (*provider.Config, []provider.Problem, error) {
 	// One byte more than there may be has Check say that it is too long.
 	name, read := file, func() ([]byte, error) { return input.Head(file, provider.MaxSize+1) }
@@ -82,11 +81,10 @@ func NewCmdRender(d *command.Deps, runF func(*renderOptions) error) *cobra.Comma
 	o := &renderOptions{streams: d.Streams}
 	return &cobra.Command{
 		Use:   "render FILE",
-		Short: "Write a vsphere.conf out in its normal form",
-		Long: `Write a vsphere.conf out in its normal form: the YAML of the upstream provider,
-every vCenter with all its values, whether they were its own, the global
-section's or defaults, and without what has no effect. Passwords are masked.
-"-" is standard input.`,
+		Short: "Print a vsphere.conf as YAML with all values",
+		Long: `Print a vsphere.conf as the upstream provider's YAML. Each vCenter is listed
+with all its values, including defaults and those of the global section. Values
+without effect are left out, and passwords are masked. "-" reads standard input.`,
 		Example: `  vsphere-sandbox config render vsphere.conf
   vsphere-sandbox config render in-tree.ini`,
 		Args:              oneFile(),
@@ -130,18 +128,19 @@ func NewCmdValidate(d *command.Deps, runF func(*validateOptions) error) *cobra.C
 	o := &validateOptions{streams: d.Streams}
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
-		Short: "Find everything that is wrong with a vsphere.conf",
-		Long: `Find everything that is wrong with a vsphere.conf: each error with its line, the
-key and, where one is near, the key that was probably meant. What is right and
-has no effect is a warning. "-" is standard input.
+		Short: "Check a vsphere.conf for errors",
+		Long: `Report all errors in a vsphere.conf, each with its line, the key and, for a
+misspelled key, the nearest known one. Values without effect are warnings. "-"
+reads standard input.
 
-With --secret-dir, a directory that has a file for each key of a Secret, it is
-an error too when the Secret lacks the credentials of a vCenter that takes them
-from a Secret or a directory.
+With --secret-dir, a directory with one file for each key of the Secret, missing
+credentials of a vCenter are errors too.
 
-With -o json or yaml, errors and warnings are data on standard output.
+With -o json or yaml, errors and warnings are printed as data.
 
-Exit status: 0 when the file can be used, 2 when it cannot.`,
+Exit status:
+  0    the file is valid
+  2    the file has errors`,
 		Example: `  vsphere-sandbox config validate vsphere.conf
   vsphere-sandbox config validate vsphere.conf --secret-dir ./secret -o json
   vsphere-sandbox config validate - < vsphere.conf`,
@@ -155,7 +154,7 @@ Exit status: 0 when the file can be used, 2 when it cannot.`,
 			return validate(o)
 		},
 	}
-	cmd.Flags().StringVar(&o.secretDir, "secret-dir", "", "`DIRECTORY` with the data of the Secret, a file for each key")
+	cmd.Flags().StringVar(&o.secretDir, "secret-dir", "", "`DIRECTORY` with one file for each key of the Secret")
 	// Cannot fail: the flag was added in the line above, and stays there.
 	_ = cmd.MarkFlagDirname("secret-dir")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
@@ -209,7 +208,7 @@ func validate(o *validateOptions) error {
 			return err
 		}
 		if bad {
-			return report.Exit(report.Usage) // it has been told
+			return report.Exit(report.Usage) // the problems were printed
 		}
 		return nil
 	}
@@ -225,7 +224,7 @@ func validate(o *validateOptions) error {
 	return nil
 }
 
-// checkSecret tells what is wrong with the Secret, and what it lacks.
+// checkSecret returns the problems of the Secret, and what is missing in it.
 func checkSecret(cfg *provider.Config, dir string) ([]provider.Problem, error) {
 	secret, err := provider.ReadSecretsDirectory(dir)
 	if err != nil {

@@ -55,7 +55,7 @@ port = 443
 `
 )
 
-// world puts files into a folder of their own, and goes there.
+// world writes files into a new folder, and changes to it.
 func world(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Asking is how a command asks. The zero value asks whoever is at the terminal.
+// Asking is how a command asks for confirmation. The zero value asks on the terminal.
 type Asking struct {
 	// Yes is the answer to every question.
 	Yes bool
@@ -21,7 +21,7 @@ type Asking struct {
 
 // Bind adds --yes to a command.
 func (a *Asking) Bind(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&a.Yes, "yes", "y", false, "do not ask, not even before VMs of real vCenters are changed")
+	cmd.Flags().BoolVarP(&a.Yes, "yes", "y", false, "do not ask for confirmation, also for VMs of real vCenters")
 }
 
 // Consent is what a request is made with.
@@ -32,7 +32,7 @@ type Consent struct {
 	Seed uint64
 }
 
-// ErrDeclined says that a person was asked and said no. It has been told.
+// ErrDeclined means that the user declined, which was printed already.
 var ErrDeclined = errors.New("not confirmed; nothing was done")
 
 // Do makes a request, and once more with consent when a person gives it. The error is that of the request, or [ErrDeclined],
@@ -45,7 +45,7 @@ func Do[T any](ctx context.Context, streams *iostreams.Streams, asking Asking, r
 	}
 	var none T
 	if !streams.Interactive() {
-		return none, &report.Error{Code: told.Code, Message: "nothing was done, as there is nobody to confirm it: " + told.Message, Try: told.Try, Exit: report.Usage}
+		return none, &report.Error{Code: told.Code, Message: "nothing was done: a confirmation is needed, and there is no terminal to ask at: " + told.Message, Try: told.Try, Exit: report.Usage}
 	}
 	switch ok, err := streams.Confirm(ctx, printable.Lines(told.Message)+". Do it?"); {
 	case err != nil:

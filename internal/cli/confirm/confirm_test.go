@@ -70,7 +70,7 @@ func TestNobodyToAsk(t *testing.T) {
 	r := &real{}
 	_, err := Do(t.Context(), streams, Asking{}, r.request)
 	want := report.Record{
-		Code: "unconfirmed", Message: "nothing was done, as there is nobody to confirm it: power-off the real VM a", Try: "the same with --yes", Exit: report.Usage,
+		Code: "unconfirmed", Message: "nothing was done: a confirmation is needed, and there is no terminal to ask at: power-off the real VM a", Try: "the same with --yes", Exit: report.Usage,
 	}
 	if d := cmp.Diff(want, report.Of(err)); d != "" || len(r.asked) != 1 || stderr.Len() > 0 {
 		t.Errorf("asked %v, said %q: %s", r.asked, stderr, d)

@@ -1,5 +1,5 @@
-// Package confirm asks before something is done to VMs that are real: a sandbox on real vCenters answers a request that
-// touches one with what it would do and how that is taken back, and does it when the request is repeated as confirmed.
+// Package confirm asks before VMs in real vCenters are changed: the sandbox answers such a request with what it would do
+// and how to revert it, and does it when the request is repeated as confirmed.
 //
 //	var ask confirm.Asking
 //	ask.Bind(cmd)
@@ -7,10 +7,10 @@
 //	done, err := confirm.Do(ctx, streams, ask, func(c confirm.Consent) (api.Done, error) {
 //		return client.VM(ctx, api.VMRequest{Action: api.PowerOff, VM: "worker-1", Confirmed: c.Given})
 //	})
-//	if errors.Is(err, confirm.ErrDeclined) { … } // a person said no, and was told that nothing was done
+//	if errors.Is(err, confirm.ErrDeclined) { … } // the user declined, and saw that nothing was done
 //
-// Where nobody can be asked, the sandbox's answer is the error, with --yes as what to try. On a sandbox of simulated vCenters
-// nothing is ever asked.
+// Without a terminal the sandbox's answer is the error, with --yes as what to try. A sandbox of simulated vCenters never
+// asks.
 //
 // Floor 5.
 package confirm

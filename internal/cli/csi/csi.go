@@ -15,13 +15,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
-// The values of --csi that name no driver of somebody else's.
+// The values of --csi that name no driver of another project.
 const (
 	Builtin = "builtin"
 	Off     = "off"
 )
 
-// Flags are the flags. Bind them, Check them before anything is touched, and Resolve them when it is to be booted.
+// Flags are the flags of the CSI driver. Bind them, call Check before anything is changed, and Resolve before the boot.
 type Flags struct {
 	Driver   string
 	Manifest string
@@ -30,13 +30,13 @@ type Flags struct {
 // Bind adds them to a command.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Driver, "csi", Builtin, "the CSI driver: builtin (with the stock sidecars), off for a cluster without volumes or, with --cluster kind, upstream's: "+csidriver.Syntax)
-	flags.StringVar(&f.Manifest, "csi-manifest", "", "with --csi image: or module:, the manifest to deploy it with, as it is (default: that of the release)")
+	flags.StringVar(&f.Driver, "csi", Builtin, "CSI driver: builtin, off (no volumes) or, on kind, upstream's: "+csidriver.Syntax)
+	flags.StringVar(&f.Manifest, "csi-manifest", "", "kind: manifest that deploys the CSI driver, unchanged (default: that of the release)")
 	// Cannot fail: the flag was added above.
 	_ = cmd.RegisterFlagCompletionFunc("csi", complete.Flag(drivers))
 }
 
-// drivers completes the values, and the beginnings of those that go on.
+// drivers completes the values, and the prefixes of those that take an argument.
 func drivers(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var words []string
 	directive := cobra.ShellCompDirectiveNoFileComp
@@ -51,14 +51,14 @@ func drivers(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellC
 	return words, directive
 }
 
-// Foreign tells whether it is a driver that is not ours.
+// Foreign reports whether it is a driver that is not ours.
 func (f *Flags) Foreign() bool { return f.Driver != "" && f.Driver != Builtin && f.Driver != Off }
 
 // Check refuses values that there are not.
 func (f *Flags) Check() error {
 	if !f.Foreign() {
 		if f.Manifest != "" {
-			return report.UsageError("--csi module:v3.7.0 --csi-manifest "+f.Manifest, "--csi-manifest: the built-in CSI driver has manifests of its own")
+			return report.UsageError("--csi module:v3.7.0 --csi-manifest "+f.Manifest, "--csi-manifest: the built-in CSI driver has its own manifests")
 		}
 		return nil
 	}
@@ -96,7 +96,7 @@ func (f *Flags) Again() []string {
 	return args
 }
 
-// Resolve finds what has to be there, which may take minutes, and tells on err what it is at.
+// Resolve finds or builds what is needed, which may take minutes, and prints progress on streams.Err.
 func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbox.CSI, error) {
 	if f.Driver == Off {
 		return sandbox.CSI{}, nil

@@ -31,7 +31,7 @@ func TestFlags(t *testing.T) {
 		{args: "--csi image:driver", kind: true, refused: "want an image with registry and tag"},
 		{args: "--csi archive:x", kind: true, refused: "want image:REF or module:VERSION"},
 		{args: "--csi upstream", kind: true, refused: "want builtin, off, image:REF or module:VERSION"},
-		{args: "--csi-manifest m.yaml", kind: true, refused: "the built-in CSI driver has manifests of its own"},
+		{args: "--csi-manifest m.yaml", kind: true, refused: "the built-in CSI driver has its own manifests"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			f := &Flags{}

@@ -42,8 +42,8 @@ func (f *Flags) foreign(ctx context.Context, streams *iostreams.Streams) (*kind.
 	return found, nil
 }
 
-// Planned is what [Flags.Resolve] would find of a driver that is not ours, without fetching or building it: enough to say what
-// would be done. nil where there is none.
+// Planned returns what [Flags.Resolve] would return for another project's driver, without downloads and builds: enough
+// for a plan. It returns nil for other drivers.
 func (f *Flags) Planned() *kind.ForeignCSI {
 	if !f.Foreign() {
 		return nil

@@ -24,7 +24,7 @@ import (
 // defaultBundle is what errors propose.
 const defaultBundle = "vsphere-sandbox-bug.tar.gz"
 
-// written is what programs are told of a report.
+// written is the machine-readable form of a report.
 type written struct {
 	File  string `json:"file"`
 	Bytes int64  `json:"bytes"`
@@ -101,7 +101,7 @@ func (o *options) sayBundle(w written, unlisted error) error {
 	case unlisted != nil:
 		fmt.Fprintln(&b, "  no sandbox:", unlisted)
 	case len(w.Sandboxes) == 0:
-		fmt.Fprintln(&b, "  no sandbox: there is none")
+		fmt.Fprintln(&b, "  no sandbox exists")
 	}
 	switch n := len(w.Missing); {
 	case n == 1:

@@ -77,7 +77,8 @@ func checks(o *options) []check {
 	}
 }
 
-// errNoRoot is what checks say that look into the state directory where there is none: why, state-directory says.
+// errNoRoot is the result of checks that need the state directory if it is missing; the check state-directory has the
+// reason.
 var errNoRoot = errors.New("no state directory")
 
 // elsewhere is what to do about a state directory that cannot be used.
@@ -144,7 +145,7 @@ func leftovers(ctx context.Context, o *options) finding {
 func unreverted(o *options) (found, tries []string, err error) {
 	root, err := o.sandboxes.Root()
 	if err != nil {
-		return nil, nil, nil // another check tells
+		return nil, nil, nil // another check reports it
 	}
 	all, err := left.Unreverted(root)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -172,7 +173,7 @@ func (local) Write(dir string) error {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
 	}
 	for missing != "" && dir != filepath.Dir(missing) {
-		if os.Remove(dir) != nil { // somebody uses it by now
+		if os.Remove(dir) != nil { // it is in use by now
 			break
 		}
 		dir = filepath.Dir(dir)

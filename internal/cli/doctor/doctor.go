@@ -53,31 +53,33 @@ func NewCmdDoctor(d *command.Deps, runF func(context.Context, *options) error) *
 	}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Tell whether this machine can run sandboxes, or what real vCenters lack",
-		Long: `Tell whether this machine can run sandboxes: each check passes, warns or fails.
-Limits are compared with what a sandbox of six nodes takes; "up" makes the same
-checks for the sandbox that it is to boot.
+		Short: "Check this machine, or real vCenters, and write bug reports",
+		Long: `Check whether this machine can run sandboxes. Each check passes, warns or fails;
+limits are compared with what a sandbox of six nodes needs. "up" runs the same
+checks for the sandbox that it starts.
 
-With --fix, what crashed sandboxes left behind, processes and files, is cleared
-away.
+--fix          ends processes and deletes files that crashed sandboxes left
 
-With --bundle, a bug report is written: versions, findings, kernel and limits,
-and of every sandbox, or of that of --name, running or crashed, status,
-topology, events, the end of each log, configuration, calls at the vCenters
-and Kubernetes objects, never Secrets. Passwords, tokens, private keys and
-kubeconfig credentials are masked wherever they stand; names are not. What
-does not answer in time is named in its index.json.
+--bundle       writes a bug report: versions, findings, kernel and limits, and
+               for every sandbox (or the one of --name) status, topology,
+               events, logs, configuration, vCenter calls and Kubernetes
+               objects. Secrets are left out. Passwords, tokens, private keys
+               and kubeconfig credentials are masked; names are not. Its
+               index.json lists what could not be collected in time.
 
-With --vcenter-config it is real vCenters that are checked, and what is told is
-what the cloud controller manager and the CSI driver will not be able to do
-there: certificates, login, release, clock, privileges, tags, and of the chosen
-VMs disk.enableUUID, hardware version, tools, hostnames, addresses and UUIDs.
-It only reads. With --kubeconfig or --context the nodes of that cluster are
-matched with the VMs, too: system UUID in either byte order, provider ID,
-hostname, addresses, topology labels.
+--vcenter-config
+               checks real vCenters instead, for the CCM and the CSI driver:
+               certificates, login, release, clock, privileges, tags, and for
+               the selected VMs disk.enableUUID, hardware version, tools,
+               hostnames, addresses and UUIDs. It only reads. With --kubeconfig
+               or --context, it also matches the nodes of that cluster with the
+               VMs: system UUID in both byte orders, provider ID, hostname,
+               addresses, topology labels.
 
-Exit status: 0 when nothing fails or a bug report is written, 2 for a bad flag
-or vsphere.conf, 4 when a check fails.`,
+Exit status:
+  0    no check failed, or the bug report was written
+  2    wrong flag or vsphere.conf
+  4    a check failed`,
 		Example: `  vsphere-sandbox doctor
   vsphere-sandbox doctor --fix
   vsphere-sandbox doctor --bundle vsphere-sandbox-bug.tar.gz
@@ -94,11 +96,11 @@ or vsphere.conf, 4 when a check fails.`,
 		},
 	}
 	o.flags.Bind(cmd)
-	cmd.Flags().BoolVar(&o.fix, "fix", false, "clear away what crashed sandboxes left behind")
+	cmd.Flags().BoolVar(&o.fix, "fix", false, "remove what crashed sandboxes left behind")
 	cmd.Flags().StringVar(&o.bundle, "bundle", "", "write a bug report to `FILE`.tar.gz, with every secret masked")
 	o.real.Bind(cmd)
-	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` with the cluster whose nodes are matched with the VMs (default: kubectl's)")
-	cmd.Flags().StringVar(&o.context, "context", "", "`CONTEXT` of the cluster whose nodes are matched with the VMs (default: the current one)")
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of the cluster to match with the VMs (default: that of kubectl)")
+	cmd.Flags().StringVar(&o.context, "context", "", "`CONTEXT` of the cluster to match with the VMs (default: the current one)")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("context", cobra.NoFileCompletions)
 	return cmd

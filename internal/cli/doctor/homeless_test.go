@@ -25,7 +25,7 @@ func homeless() *clitest.Env {
 	return e
 }
 
-// Where there is no place for sandboxes that is said once, with what to do about it; every other check goes on.
+// Without a place for sandboxes that is reported once, with what to do about it; every other check still runs.
 func TestNoStateDirectory(t *testing.T) {
 	e := homeless()
 	want := report.Record{

@@ -27,10 +27,10 @@ type containers interface {
 	Cgroup() (int, error)
 }
 
-// enoughInotify is for a kind cluster of six nodes beside whatever else runs on a desktop.
+// enoughInotify suffices for a kind cluster of six nodes beside a desktop.
 const enoughInotify = 1024
 
-// kindChecks are told when there is a container runtime; without one, only that there is none.
+// kindChecks returns the checks of a container runtime; without one, only that it is missing.
 func kindChecks(ctx context.Context, o *options) []check {
 	name, err := o.containers.Runtime(ctx)
 	first := check{"kind-runtime", func(context.Context) finding { return kindRuntime(name, err) }}
@@ -87,7 +87,7 @@ func cgroup(m containers) finding {
 	case err != nil:
 		return finding{Verdict: warn, Message: fmt.Sprintf("the version of control groups is not known: %v", err)}
 	case n < 2:
-		return finding{Verdict: pass, Message: "control groups are of version 1, which Kubernetes is giving up: kubelets of nodes here are told to take them all the same"}
+		return finding{Verdict: pass, Message: "control groups are version 1, which Kubernetes is removing: kubelets of nodes here are configured to accept them"}
 	}
 	return finding{Verdict: pass, Message: "control groups are of version 2"}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 )
 
-// TestUnreverted tells of a sandbox of which nothing is left but what it has written to a real VM.
+// TestUnreverted reports a dead sandbox that has unreverted changes of a real VM.
 func TestUnreverted(t *testing.T) {
 	root := t.TempDir()
 	j, err := journal.Open(filepath.Join(root, "lab.writes.jsonl"))

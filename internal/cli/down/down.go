@@ -24,8 +24,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 )
 
 type options struct {
@@ -41,12 +41,12 @@ func NewCmdDown(d *command.Deps, runF func(context.Context, *options) error) *co
 	o := &options{Deps: d}
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "End a sandbox and remove everything of it",
-		Long: `End a sandbox: its nodes, cluster and vCenters stop, and its directory is
-removed. What a sandbox that was killed has left behind is cleaned up too, and
-what one could not remove, and what it has written to real vCenters is taken
-back; what still cannot be is an error.
-A sandbox that does not exist is down already.`,
+		Short: "Stop a sandbox and delete its state",
+		Long: `Stop a sandbox and delete its state: nodes, cluster, vCenters and its directory.
+Use it also to clean up after a sandbox that crashed or was killed.
+
+Changes that the sandbox made to real vCenters are undone. What cannot be
+removed or undone is an error. A sandbox that does not exist counts as stopped.`,
 		Example: `  vsphere-sandbox down
   vsphere-sandbox down --name lab
   vsphere-sandbox down --all`,
@@ -60,8 +60,8 @@ A sandbox that does not exist is down already.`,
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "every sandbox of this state directory")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a sandbox may take to end by itself before it is killed; on kind, where containers have to go, it is "+kind.StopTime.String()+", in an existing cluster "+attach.StopTime.String()+", unless you say")
+	cmd.Flags().BoolVar(&o.all, "all", false, "stop all sandboxes of this state directory")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time to wait before the sandbox is killed; default "+kind.StopTime.String()+" on kind, "+attach.StopTime.String()+" in an existing cluster")
 	return cmd
 }
 
@@ -109,7 +109,7 @@ func run(ctx context.Context, o *options) error {
 	return errors.Join(errs...)
 }
 
-// absent tells whether err is that there is no such sandbox, and not that nobody knows, or which one is meant.
+// absent reports whether err means that the sandbox does not exist, and not an unknown or ambiguous name.
 func absent(err error) bool {
 	var e *report.Error
 	return errors.As(err, &e) && e.Code == "no-sandbox"
@@ -168,8 +168,8 @@ func end(ctx context.Context, o *options, root string, s command.Sandbox) error 
 	return nil
 }
 
-// remains tells whether the directory of a sandbox is there still that runs no more: it was kept, or tells of something that is
-// left elsewhere.
+// remains reports whether the directory of a dead sandbox still exists: it was kept, or lists something that is left
+// elsewhere.
 func remains(root, name string) bool {
 	d, err := instance.Open(root, name)
 	if err != nil { // it cannot tell of anything
@@ -248,22 +248,21 @@ const realTime = 6 * time.Minute
 // patience is how long a sandbox may take to end.
 func (o *options) patience(root, name string) time.Duration {
 	dir := filepath.Join(root, name)
-	if _, err := sandbox.LeftWrites(dir); err != nil { // it has a journal, and runs
+	if _, err := real.LeftWrites(dir); err != nil { // it has a journal, and runs
 		return max(o.timeout, realTime)
 	}
 	// Commands of the container runtime's that are under way outlive who is killed: what they make comes after the cleaning.
 	if with, err := kind.Runtime(dir); err == nil && with != nil && !o.limited {
 		return kind.StopTime
 	}
-	// It takes its objects out of a cluster; who kills it meanwhile has to begin with that anew.
+	// It removes its objects from a cluster; if it is killed before the end, the next command must start that again.
 	if attach.Placed(dir) && !o.limited {
 		return max(o.timeout, attach.StopTime)
 	}
 	return o.timeout
 }
 
-// await waits until a sandbox is gone, or ctx ends, and tells which. Its lock says when it is over, and nothing can be
-// told of a lock but by trying it.
+// await waits until a sandbox is gone, or ctx ends, and returns which. The sandbox's lock shows its end, and must be polled.
 func await(ctx context.Context, root string, s command.Sandbox) (gone bool, err error) {
 	for tick := time.Tick(20 * time.Millisecond); ; {
 		if still, err := alive(root, s); err != nil || !still {
@@ -277,7 +276,7 @@ func await(ctx context.Context, root string, s command.Sandbox) (gone bool, err 
 	}
 }
 
-// alive tells whether s still runs: s and not one that has taken its name since.
+// alive reports whether s still runs: s and not one that has taken its name since.
 func alive(root string, s command.Sandbox) (bool, error) {
 	d, err := instance.Open(root, s.Name)
 	if errors.As(err, new(instance.ErrNotFound)) {

@@ -100,7 +100,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// A sandbox that has ended and could not remove its containers is not down: they are tried again, and told of until they are gone.
+// A sandbox that could not remove its containers is not down: the removal is retried, and reported until it succeeds.
 func TestLeft(t *testing.T) {
 	docker := filepath.Join(t.TempDir(), "docker")
 	answer := func(script string) {

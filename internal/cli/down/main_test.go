@@ -103,7 +103,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{Env: clitest.NewEnv(nil), t: t, root: t.TempDir()}
 	r.Deps.Sandboxes = instances.Instances{RootFunc: func() (string, error) { return r.root, nil }}
 	t.Cleanup(func() {
-		reports, err := instance.ReapAll(t.Context(), r.root) // whatever a test that failed has left
+		reports, err := instance.ReapAll(t.Context(), r.root) // what a failed test left
 		if err != nil && t.Context().Err() == nil || len(reports) > 0 {
 			t.Errorf("left behind: %+v, %v", reports, err)
 		}

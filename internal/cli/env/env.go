@@ -43,11 +43,10 @@ func NewCmdEnv(d *command.Deps, runF func(context.Context, *options) error) *cob
 	}
 	cmd := &cobra.Command{
 		Use:   "env",
-		Short: "Print the variables for your own kubectl and govc",
-		Long: `Print shell commands that point your own kubectl and govc at a sandbox:
+		Short: "Print the environment variables for your own kubectl and govc",
+		Long: `Print shell commands that point your own kubectl and govc at a sandbox. They set
 KUBECONFIG, GOVC_URL, GOVC_USERNAME, GOVC_PASSWORD, GOVC_TLS_CA_CERTS, and
-GOVC_DATACENTER where the vCenter has only one. Without --vcenter the first
-vCenter is chosen.`,
+GOVC_DATACENTER if the vCenter has only one. The default is the first vCenter.`,
 		Example: `  eval "$(vsphere-sandbox env)"
   vsphere-sandbox env --shell fish --vcenter eu | source
   eval "$(vsphere-sandbox env --unset)"`,
@@ -65,9 +64,9 @@ vCenter is chosen.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.shell, "shell", "", "whose syntax: "+strings.Join(known, ", ")+" (default: that of $SHELL)")
-	f.StringVar(&o.vcenter, "vcenter", "", "the `VCENTER` that govc is to talk to")
-	f.BoolVar(&o.unset, "unset", false, "print what unsets the variables again")
+	f.StringVar(&o.shell, "shell", "", "shell syntax: "+strings.Join(known, ", ")+" (default: that of $SHELL)")
+	f.StringVar(&o.vcenter, "vcenter", "", "`VCENTER` for govc")
+	f.BoolVar(&o.unset, "unset", false, "print commands that unset the variables")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))

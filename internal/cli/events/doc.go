@@ -1,2 +1,2 @@
-// Package events is the command that tells what happened in a sandbox, and the one that takes its recording along.
+// Package events is the command that shows what happened in a sandbox, and the one that exports its recording.
 package events

@@ -33,14 +33,13 @@ func NewCmdEvents(d *command.Deps, runF func(context.Context, *options) error) *
 	}
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Tell what happened, on every plane, in order",
-		Long: `Tell what happened in a sandbox, on every plane, in one order: what the
-inventory of its vCenters did, what Kubernetes made of it, what the sandbox
-itself did.
+		Short: "Show what happened in the sandbox, vSphere and Kubernetes, in order",
+		Long: `Show what happened in a sandbox, in one order: changes in the vSphere inventory,
+in Kubernetes and in the sandbox itself.
 
 With -o wide, each event has its number and that of the event that caused it.
-The sandbox remembers the newest 65536 events; older ones that are missed are
-said to be lost.`,
+The sandbox keeps the newest 65536 events; the output says when older ones were
+dropped.`,
 		Example: `  vsphere-sandbox events --since 5m
   vsphere-sandbox events -f --object worker-west-1
   vsphere-sandbox events --plane vsphere --kind 'vm.*' -o json
@@ -61,9 +60,9 @@ said to be lost.`,
 	}
 	o.flags.Bind(cmd)
 	f := cmd.Flags()
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what happens from now on")
+	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new events")
 	f.DurationVar(&o.filter.since, "since", 0, "only events not older than this (5m, 1h)")
-	f.StringSliceVar(&o.filter.kinds, "kind", nil, "only events of these `KIND`s; * and ? stand for what they do in file names")
+	f.StringSliceVar(&o.filter.kinds, "kind", nil, "only events of these `KIND`s; * and ? are wildcards")
 	f.StringVar(&o.filter.object, "object", "", "only events about this `OBJECT`: NAME, NAMESPACE/NAME or KIND/NAME")
 	f.StringVar(&o.filter.plane, "plane", "", "only events of this plane: sandbox, vsphere or kubernetes")
 	// Cannot fail: the flags were added in the lines above.

@@ -43,19 +43,18 @@ func NewCmdExport(d *command.Deps, runF func(context.Context, *exportOptions) er
 	}
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
-		Short: "Write the recording of a sandbox to a file, to be replayed",
-		Long: `Write the recording of a sandbox to a file: every event, and every change of its
-nodes, VMs, hosts, vCenters, components, volumes, faults and calls, with the
-time at which it was told. "tui --replay" plays it, on any machine and without a
-sandbox. Passwords, keys and tokens that the sandbox has known are masked in it.
+		Short: "Save the recording of a sandbox, to replay it later",
+		Long: `Save the recording of a sandbox: every event, and every change of its nodes,
+VMs, hosts, vCenters, components, volumes, faults and calls, with its time. Play
+it with "tui --replay FILE" on any machine; no sandbox is needed. Passwords,
+keys and tokens that the sandbox knows are masked.
 
-A sandbox records itself from its first moment on, and keeps the newest 64 MiB.
-What is exported begins with all that there was when the oldest part of that
-began, so that it can be played from there.
+A sandbox records from its start and keeps the newest 64 MiB. The file begins
+with the full state at the start of the oldest part that is kept.
 
-Without FILE, or with -, the recording goes to standard output: a JSON object a
-line, the first of kind Recording. With -f, what happens from now on is added,
-until Ctrl-C or the end of the sandbox. The file is there when it is complete.`,
+Without FILE, or with -, the recording is printed: one JSON object a line, the
+first of kind Recording. With -f, new events are added until Ctrl-C or the end
+of the sandbox. The file appears when it is complete.`,
 		Example: `  vsphere-sandbox events export run.jsonl
   vsphere-sandbox events export run.jsonl -f
   vsphere-sandbox events export | jq -c 'select(.node.name == "worker-west-1") | [.time, .node.ready]'`,
@@ -75,8 +74,8 @@ until Ctrl-C or the end of the sandbox. The file is there when it is complete.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what happens from now on, until Ctrl-C")
-	f.BoolVar(&o.force, "force", false, "replace the file")
+	f.BoolVarP(&o.follow, "follow", "f", false, "add new events until Ctrl-C")
+	f.BoolVar(&o.force, "force", false, "overwrite the file")
 	return cmd
 }
 
@@ -105,7 +104,7 @@ func runExport(ctx context.Context, o *exportOptions) error {
 		return err
 	}
 	if o.follow && o.streams.ErrTTY() {
-		fmt.Fprintf(o.streams.Err, "recording sandbox %q; Ctrl-C ends it\n", t.Name)
+		fmt.Fprintf(o.streams.Err, "recording sandbox %q; Ctrl-C stops it\n", t.Name)
 	}
 	c := &copier{w: out, mask: m, flush: o.follow}
 	err = c.copy(ctx, t.Client, o.follow)
@@ -146,12 +145,12 @@ type stdout struct{ io.Writer }
 func (stdout) keep() error { return nil }
 func (stdout) Discard()    {}
 
-// errThere says that a file is there that nobody has said may be replaced.
+// errThere is returned for an existing file without permission to replace it.
 func errThere(path string) error {
 	return report.UsageError("--force, to replace it", "file %s is there already", path)
 }
 
-// there tells whether there is something at a path.
+// there reports whether there is something at a path.
 func there(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -161,7 +160,7 @@ func there(path string) bool {
 type copier struct {
 	w     io.Writer
 	mask  *mask.Mask
-	flush bool // each line, for somebody who reads along
+	flush bool // after each line, for a live reader
 
 	began  bool
 	head   api.Recording

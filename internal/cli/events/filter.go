@@ -51,7 +51,7 @@ func (f *filter) matcher(now time.Time) func(event.Event) bool {
 	}
 }
 
-// named tells whether an object goes by name: NAME, KIND/NAME or VCENTER/NAME; what is in a namespace also without it.
+// named reports whether an object goes by name: NAME, KIND/NAME or VCENTER/NAME; what is in a namespace also without it.
 func named(o event.Object, name string) bool {
 	if goesBy(o, name) {
 		return true

@@ -25,14 +25,14 @@ import (
 func NewCmdExplain(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "explain",
-		Short: "Tell why a node, a VM or a volume is as it is, with the evidence",
-		Long: `Tell in words why something is as it is: what a person would ask of it now, the
-answer to each question, and what the answer rests on.
+		Short: "Explain the state of a node, VM or volume, with evidence",
+		Long: `Explain the state of a node, VM or volume: the questions that an operator would
+ask, the answer to each, and the evidence.
 
-The evidence is gathered when you ask, from the vCenters, the API server, the
-cloud-config, the event log and the log of the cloud controller manager. What
-cannot be asked is said to be unknown (?). What is gone can be explained, too,
-as long as the event log remembers it.`,
+The evidence is gathered when you run the command: from the vCenters, the API
+server, the cloud-config, the event log and the log of the CCM. What cannot be
+read is marked unknown (?). Deleted objects can be explained while the event
+log has their events.`,
 		Example: `  vsphere-sandbox explain node worker-west-1
   vsphere-sandbox explain vm us/worker-west-1
   vsphere-sandbox explain volume data-web-0`,
@@ -47,7 +47,7 @@ type options struct {
 	format  string
 }
 
-// Explanation is what is told, as programs get it.
+// Explanation is the answer, in its machine-readable form.
 type Explanation struct {
 	Subject   api.Subject    `json:"subject"`
 	Summary   string         `json:"summary"`
@@ -62,14 +62,13 @@ type Explanation struct {
 func NewCmdNode(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	return newCmd(d, "node", &cobra.Command{
 		Use:   "node NODE",
-		Short: "Tell why a node is not ready, not initialized, without a zone, tainted or gone",
-		Long: `Tell why a node is ready or not and initialized or not, where its region, zone
-and addresses come from, which VM it is, who put each of its taints there and
-what takes it away, and which faults touch it.
+		Short: "Explain why a node is not ready, not initialized, tainted or deleted",
+		Long: `Explain why a node is ready or not, initialized or not, where its region, zone
+and addresses come from, which VM it is, which component set each taint and what
+removes it, and which faults affect it.
 
-A node that was deleted is explained from what the log remembers: what the cloud
-controller manager asked, and what it was told. Of a VM that should be a node
-and is none, it tells why not.`,
+For a deleted node, the event log shows what the CCM asked and which answers it
+got. For a VM that should be a node, it explains why it is not one.`,
 		Example: `  vsphere-sandbox explain node worker-west-1
   vsphere-sandbox explain node worker-west-1 -o json`,
 		ValidArgsFunction: complete.Once(complete.Nodes(d)),
@@ -80,12 +79,12 @@ and is none, it tells why not.`,
 func NewCmdVM(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	cmd := newCmd(d, "vm", &cobra.Command{
 		Use:   "vm VM",
-		Short: "Tell why a VM is on or off, what its guest reports, and which node it is",
-		Long: `Tell who powered a VM on or off, what its guest reports, which node it is or why
-it is none, which disks and tags it has, and which faults touch it.
+		Short: "Explain why a VM is on or off, and which node it is",
+		Long: `Explain who powered a VM on or off, what its guest reports, which node it is or
+why it is none, its disks and tags, and which faults affect it.
 
-Name a VM as NAME, HOSTNAME, VCENTER/NAME or by its inventory path; one that was
-destroyed as NAME or VCENTER/NAME.`,
+VM is a NAME, HOSTNAME, VCENTER/NAME or inventory path. For a destroyed VM use
+NAME or VCENTER/NAME.`,
 		Example:           "  vsphere-sandbox explain vm us/worker-west-1",
 		ValidArgsFunction: complete.Once(complete.VMs(d)),
 	}, runF)
@@ -104,7 +103,7 @@ func newCmd(d *command.Deps, kind string, cmd *cobra.Command, runF func(context.
 		return runF(cmd.Context(), o)
 	}
 	if kind == "vm" {
-		cmd.Flags().StringVar(&o.subject.VCenter, "vcenter", "", "the `VCENTER` of the VM, where names repeat")
+		cmd.Flags().StringVar(&o.subject.VCenter, "vcenter", "", "`VCENTER` of the VM, if names repeat")
 		// Cannot fail: the flag was added in the line above.
 		_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.Flag(complete.VCenters(d)))
 	}
@@ -255,11 +254,11 @@ func capital(text string) string {
 func NewCmdVolume(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	return newCmd(d, "volume", &cobra.Command{
 		Use:   "volume VOLUME",
-		Short: "Tell where a volume is, what it waits for, and how it came there",
-		Long: `Tell of a volume how it hangs together from the claim to the disk of a VM, what
-its next step waits for, what ends the wait, and what has happened to it.
+		Short: "Explain where a volume is and what it waits for",
+		Long: `Explain a volume: the chain from its claim to the disk of a VM, what the next
+step waits for, what ends the wait, and what happened to it.
 
-Name it by its claim, its PersistentVolume or its id in CNS.`,
+VOLUME is a claim, a PersistentVolume or an ID in CNS.`,
 		Example:           "  vsphere-sandbox explain volume data-web-0",
 		ValidArgsFunction: complete.Once(complete.Volumes(d)),
 	}, runF)

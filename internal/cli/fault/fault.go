@@ -24,13 +24,13 @@ import (
 func NewCmdFault(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "fault",
-		Short: "Break things on purpose, and put them right again",
-		Long: `Break things on purpose, and put them right again: VMs, their guests and
-identities, hosts, storage, tags, the vCenters' APIs, Kubernetes itself.
+		Short: "Inject faults and heal them",
+		Long: `Inject faults into VMs, guests, identities, hosts, storage, tags, vCenter APIs
+and Kubernetes, and heal them.
 
-An injected fault is a lease. It ends when it is healed, after its --for, or
-with the sandbox, and its targets are then as they were before. What cannot be
-done is refused before anything is touched.`,
+An injected fault is a lease. It ends when you heal it, after --for, or with the
+sandbox; its targets are then as they were before. A fault that cannot be
+injected is refused before anything changes.`,
 		Example: `  vsphere-sandbox fault list
   vsphere-sandbox fault inject vm.power-off worker-west-1 --for 1m
   vsphere-sandbox fault inject vcenter.latency --vcenter us --set client=ccm --set delay=2s
@@ -123,7 +123,7 @@ func begins(words []string, typed string) []string {
 	return found
 }
 
-// printLease tells of a lease that was made, or of the plan for one: a line, and one for each target.
+// printLease prints a new lease, or the plan for one: a line, and one for each target.
 func printLease(streams *iostreams.Streams, l api.Lease, plan bool) error {
 	var b strings.Builder
 	switch {
@@ -168,8 +168,8 @@ func NewCmdDescribe(d *command.Deps, runF func(context.Context, *describeOptions
 	}
 	cmd := &cobra.Command{
 		Use:               "describe FAULT",
-		Short:             "Tell what a fault does, and what can be said of it",
-		Long:              "Tell what a fault does, what it happens to, what can be said of it, and where\npeople met it. It takes no sandbox.",
+		Short:             "Show what a fault does and which parameters it has",
+		Long:              "Show what a fault does, its targets and parameters, and the issues where people\nreported it. No sandbox is needed.",
 		Example:           "  vsphere-sandbox fault describe vcenter.latency",
 		Args:              command.ExactlyOne("FAULT"),
 		ValidArgsFunction: completeKinds,

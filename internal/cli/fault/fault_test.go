@@ -57,7 +57,7 @@ func TestInjectRequests(t *testing.T) {
 	}
 }
 
-// What is asked for wrongly is told without a sandbox.
+// Wrong arguments are reported without a sandbox.
 func TestAskedWrongly(t *testing.T) {
 	for _, tc := range []struct{ args, message, try string }{
 		{"inject vcenter.latncy", `fault "vcenter.latncy": there is none of that name; did you mean "vcenter.latency"?`, "vsphere-sandbox fault list"},
@@ -134,11 +134,11 @@ func TestNothingIsBroken(t *testing.T) {
 	}
 }
 
-// What the sandbox refuses is told in its words.
+// The sandbox's refusal is printed unchanged.
 func TestRefused(t *testing.T) {
 	s := clitest.Serve(t, broken())
 	e := clitest.NewEnv(s)
-	want := report.Record{Code: "not-found", Message: `lease "f9": there is none of that ID`, Try: "vsphere-sandbox fault leases", Exit: report.Failure}
+	want := report.Record{Code: "not-found", Message: `lease "f9" does not exist`, Try: "vsphere-sandbox fault leases", Exit: report.Failure}
 	if d := cmp.Diff(want, run(t, e, "heal f9")); d != "" {
 		t.Error(d)
 	}
@@ -149,7 +149,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The catalogue is told of in full, without a sandbox, as table and as data.
+// The catalogue is printed in full, without a sandbox, as table and as data.
 func TestCatalogue(t *testing.T) {
 	for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
 		e := clitest.NewEnv(nil)

@@ -41,17 +41,17 @@ func NewCmdInject(d *command.Deps, runF func(context.Context, *injectOptions) er
 	}
 	cmd := &cobra.Command{
 		Use:   "inject FAULT [TARGET]...",
-		Short: "Break something, for a time or until it is healed",
-		Long: `Break something, for a time or until it is healed.
+		Short: "Inject a fault, for a time or until it is healed",
+		Long: `Inject a fault, for a time (--for) or until it is healed.
 
-Name the targets as NAME, HOSTNAME, VCENTER/NAME or by inventory path, with *
-and ? as wildcards; or choose them by where they are. All that are named are
-hit; of those that are chosen by place there must be one, or --mode says how
-many: one, all, a number, a percentage. Which ones is drawn by --seed.
+TARGET is a NAME, HOSTNAME, VCENTER/NAME or inventory path, with * and ? as
+wildcards; every match is a target. Or select targets by place (--zone, --host
+and so on). If more than one matches, --mode says how many to use: one, all, a
+number or a percentage. --seed makes the random choice repeatable.
 
-What cannot be done is refused, and nothing is touched; --dry-run tells what
-would be done. Before VMs of a real vCenter are changed you are asked, and told
-how it is taken back; --yes answers. It returns when the fault is in force.`,
+--dry-run prints the targets and changes nothing. Before VMs of a real vCenter
+change, the command asks and shows how each change is undone; --yes skips the
+question. It returns when the fault is active.`,
 		Example: `  vsphere-sandbox fault inject vm.power-off worker-west-1 --for 1m
   vsphere-sandbox fault inject host.crash --zone us-west --mode 1
   vsphere-sandbox fault inject guest.tools-stopped --role worker --mode 50% --seed 7 --dry-run
@@ -84,12 +84,12 @@ how it is taken back; --yes answers. It returns when the fault is in force.`,
 		// Cannot fail: the flag was added in the line above.
 		_ = cmd.RegisterFlagCompletionFunc(p.name, complete.Flag(p.words))
 	}
-	f.StringVarP(&on.Labels, "selector", "l", "", "only targets of nodes with these labels, as kubectl has it")
-	f.StringVar(&o.request.Mode, "mode", "", "how many of those that are chosen: one, all, a number, a percentage")
-	f.DurationVar(&o.duration, "for", 0, "heal it after this time (30s, 5m); else when it is healed, or the sandbox ends")
-	f.Uint64Var(&o.request.Seed, "seed", 0, "what is drawn, and drawn again by the same number (default: a new one)")
-	f.StringArrayVar(&o.settings, "set", nil, "a parameter of the fault, as `NAME=VALUE`; fault describe lists them")
-	f.BoolVar(&o.request.DryRun, "dry-run", false, "tell what would be done, and do nothing")
+	f.StringVarP(&on.Labels, "selector", "l", "", "only targets of nodes with these labels (kubectl syntax)")
+	f.StringVar(&o.request.Mode, "mode", "", "how many of the selected targets: one, all, a number or a percentage")
+	f.DurationVar(&o.duration, "for", 0, "heal the fault after this time (30s, 5m)")
+	f.Uint64Var(&o.request.Seed, "seed", 0, "seed of the random choice of targets (default: random)")
+	f.StringArrayVar(&o.settings, "set", nil, "set a parameter of the fault, `NAME=VALUE`; see fault describe")
+	f.BoolVar(&o.request.DryRun, "dry-run", false, "print what would be done, and exit")
 	o.asking.Bind(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("set", completeSettings)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"one", "all"}, cobra.ShellCompDirectiveNoFileComp))
@@ -139,7 +139,7 @@ func runInject(ctx context.Context, o *injectOptions) error {
 	return o.print(lease)
 }
 
-// print tells of the lease, or of the plan for one.
+// print prints the lease, or the plan for one.
 func (o *injectOptions) print(l api.Lease) error {
 	switch o.format {
 	case output.JSON, output.YAML:
@@ -170,10 +170,10 @@ func NewCmdHeal(d *command.Deps, runF func(context.Context, *healOptions) error)
 	}
 	cmd := &cobra.Command{
 		Use:   "heal LEASE... | --all",
-		Short: "Put right again what a fault has broken",
-		Long: `Put right again what a fault has broken, and return when that is done. To heal
-again what was healed before does no harm. What cannot be healed now is tried
-again for as long as the sandbox runs.`,
+		Short: "Heal faults: undo what they changed",
+		Long: `Heal faults: undo what they changed, and return when that is done. Healing a
+fault again does nothing. If a fault cannot be healed now, the sandbox retries
+as long as it runs.`,
 		Example: `  vsphere-sandbox fault heal f1 f2
   vsphere-sandbox fault heal --all`,
 		ValidArgsFunction: completeLeases(d),
@@ -188,7 +188,7 @@ again for as long as the sandbox runs.`,
 			return runF(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.request.All, "all", false, "heal all there are")
+	cmd.Flags().BoolVar(&o.request.All, "all", false, "heal all active faults")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
 	return cmd
 }

@@ -84,11 +84,11 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *listOptions) error)
 	}
 	cmd := &cobra.Command{
 		Use:   "list [THEME]",
-		Short: "List what can be broken",
-		Long: `List what can be broken, all of it or one theme:
+		Short: "List the faults that can be injected",
+		Long: `List the faults that can be injected, or those of one theme:
 ` + strings.Join(themeNames(), ", ") + `.
 
-It takes no sandbox.`,
+No sandbox is needed.`,
 		Example: `  vsphere-sandbox fault list
   vsphere-sandbox fault list api -o wide`,
 		Args: command.AtMostOne,
@@ -218,9 +218,9 @@ func NewCmdLeases(d *command.Deps, runF func(context.Context, *leasesOptions) er
 	}
 	cmd := &cobra.Command{
 		Use:   "leases",
-		Short: "List the faults that are in force",
-		Long: `List the faults that are in force, and those that could not be healed. With
---all, those that were healed, too: the last thousand.`,
+		Short: "List active faults",
+		Long: `List active faults, and faults that could not be healed. With --all, also list
+the last thousand healed faults.`,
 		Example: `  vsphere-sandbox fault leases
   vsphere-sandbox fault leases --all -o wide`,
 		Args:              command.NoArgs,
@@ -228,7 +228,7 @@ func NewCmdLeases(d *command.Deps, runF func(context.Context, *leasesOptions) er
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
 	}
 	o.flags.Bind(cmd)
-	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "those that were healed, too")
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list healed faults")
 	return cmd
 }
 

@@ -62,7 +62,7 @@ func wait(ctx context.Context, wake <-chan struct{}, ended <-chan error, look fu
 			if err := backoff.Sleep(ctx, settle); err != nil {
 				return err
 			}
-			select { // what came in meanwhile
+			select { // updates since then
 			case <-wake:
 			default:
 			}

@@ -23,11 +23,11 @@ import (
 func NewCmdGet(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "get",
-		Short: "List vCenters, datacenters, hosts, VMs, nodes, zones, datastores or volumes; print the kubeconfig",
-		Long: `List what is in a sandbox, or print its kubeconfig.
+		Short: "List nodes, VMs, vCenters and other resources; print the kubeconfig",
+		Long: `List resources of a sandbox, or print its kubeconfig.
 
-Lists are in the order of the topology. Names after the kind choose what is
-listed; a name that is not there is an error.`,
+Lists are in the order of the topology. Names after the kind filter the list; an
+unknown name is an error.`,
 		Example: `  vsphere-sandbox get nodes
   vsphere-sandbox get vms worker-west-1 worker-east-1 -o wide
   vsphere-sandbox get zones -o json
@@ -48,7 +48,7 @@ func NewCmdVCenters(d *command.Deps, runF func(context.Context, *options) error)
 			return []string{v.Name}
 		},
 		one: "vCenter", many: "vCenters",
-		columns: "what clients get of them, whether the sandbox's own view is\ncurrent, what they hold, how many calls they were asked, and whether they are\nsimulated or real",
+		columns: "API state, whether the sandbox's watch is current, number of\nobjects and calls, and whether they are simulated or real",
 	}, "vcenters", []string{"vcenter", "vc"}, complete.VCenters(d), runF)
 }
 
@@ -61,7 +61,7 @@ func NewCmdDatacenters(d *command.Deps, runF func(context.Context, *options) err
 			return []string{dc.Name, dc.VCenter + "/" + dc.Name, dc.Path}
 		},
 		one: "datacenter", many: "datacenters",
-		columns: "their vCenter, region and zone, and what they hold.\nName one as NAME, VCENTER/NAME or by its inventory path",
+		columns: "vCenter, region, zone, and number of objects.\nNAME is a name, VCENTER/NAME or an inventory path",
 	}, "datacenters", []string{"datacenter", "dc"}, complete.Datacenters(d), runF)
 }
 
@@ -74,7 +74,7 @@ func NewCmdHosts(d *command.Deps, runF func(context.Context, *options) error) *c
 			return []string{h.Name, h.VCenter + "/" + h.Name}
 		},
 		one: "host", many: "hosts",
-		columns: "where they are, their connection and power state.\nName one as NAME or VCENTER/NAME",
+		columns: "location, connection and power state.\nNAME is a name or VCENTER/NAME",
 	}, "hosts", []string{"host"}, complete.Hosts(d), runF)
 }
 
@@ -87,7 +87,7 @@ func NewCmdVMs(d *command.Deps, runF func(context.Context, *options) error) *cob
 			return []string{v.Name, v.Hostname, v.VCenter + "/" + v.Name, v.Path}
 		},
 		one: "VM", many: "VMs",
-		columns: "where they are, power state, guest tools and addresses, and the\nstate of the kubelet process that stands for the guest. Name one as NAME,\nHOSTNAME, VCENTER/NAME or by its inventory path",
+		columns: "location, power state, guest tools and addresses, and the state of\nthe kubelet process.\nNAME is a name, hostname, VCENTER/NAME or an inventory path",
 	}, "vms", []string{"vm"}, complete.VMs(d), runF)
 }
 
@@ -100,7 +100,7 @@ func NewCmdNodes(d *command.Deps, runF func(context.Context, *options) error) *c
 			return []string{n.Name, n.VM}
 		},
 		one: "node", many: "nodes",
-		columns: "each joined with its VM. A VM that should be a node and is none\nyet is Unregistered. Well-known taints are shown without their domain; -o json\nhas them whole. Name one by its own name or its VM's",
+		columns: "each with its VM. A VM that should be a node and is not one yet is\nUnregistered. Well-known taints are shown without their domain; -o json has them\nin full. NAME is the name of the node or of its VM",
 	}, "nodes", []string{"node", "no"}, complete.Nodes(d), runF)
 }
 
@@ -113,7 +113,7 @@ func NewCmdZones(d *command.Deps, runF func(context.Context, *options) error) *c
 			return []string{z.Zone, z.Region + "/" + z.Zone}
 		},
 		one: "zone", many: "zones",
-		columns: "the failure domains, each a region and zone with what is in it.\nName one as ZONE or REGION/ZONE",
+		columns: "failure domains, each a region and a zone, with their contents.\nNAME is ZONE or REGION/ZONE",
 	}, "zones", []string{"zone"}, complete.Zones(d), runF)
 }
 
@@ -126,7 +126,7 @@ func NewCmdDatastores(d *command.Deps, runF func(context.Context, *options) erro
 			return []string{ds.Name, ds.VCenter + "/" + ds.Name, ds.Path, ds.URL}
 		},
 		one: "datastore", many: "datastores",
-		columns: "where they are, what they hold, and which zones reach\nthem. Name one as NAME, VCENTER/NAME, by its inventory path or its URL",
+		columns: "location, contents, and which zones can use them.\nNAME is a name, VCENTER/NAME, an inventory path or a URL",
 	}, "datastores", []string{"datastore", "ds"}, complete.Datastores(d), runF)
 }
 
@@ -140,7 +140,7 @@ func NewCmdVolumes(d *command.Deps, runF func(context.Context, *options) error) 
 			return []string{v.Name, v.Claim, claim, v.Handle}
 		},
 		one: "volume", many: "volumes",
-		columns: "claim, PersistentVolume, datastore, VM, node and pods,\nthe state, and what it waits for. Name one by its claim, its PersistentVolume or\nits id in CNS",
+		columns: "claim, PersistentVolume, datastore, VM, node and pods,\nstate, and what the volume waits for. NAME is a claim, a PersistentVolume or an\nID in CNS",
 	}, "volumes", []string{"volume", "pv", "pvc"}, complete.Volumes(d), runF)
 }
 
@@ -151,7 +151,7 @@ type resource[T any] struct {
 	names   func(T) []string // what an item goes by on the command line
 	one     string           // "vCenter"
 	many    string           // "vCenters"
-	columns string           // what the table tells, for the help text
+	columns string           // what the table shows, for the help text
 }
 
 type options struct {
@@ -183,7 +183,7 @@ func newCmd[T any](d *command.Deps, r resource[T], use string, aliases []string,
 		},
 	}
 	o.flags.Bind(cmd)
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on, and print each item again when it changes")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "keep running, and print each item again when it changes")
 	return cmd
 }
 

@@ -43,12 +43,12 @@ func NewCmdKubeconfig(d *command.Deps, runF func(context.Context, *kubeconfigOpt
 	}
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",
-		Short: "Print the administrator's kubeconfig, or merge it into yours",
-		Long: `Print the administrator's kubeconfig.
+		Short: "Print the admin kubeconfig, or merge it into yours",
+		Long: `Print the admin kubeconfig of a sandbox.
 
-With --merge, put it into the file that kubectl uses (the first of $KUBECONFIG,
-else ~/.kube/config) and make its context, vsphere-sandbox-NAME, the current
-one. With --unmerge, take it out again, also when the sandbox is long gone.`,
+--merge    adds it to the file that kubectl uses (the first of $KUBECONFIG, else
+           ~/.kube/config) and makes vsphere-sandbox-NAME the current context
+--unmerge  removes it again, also after the sandbox is gone`,
 		Example: `  vsphere-sandbox get kubeconfig > sandbox.kubeconfig
   vsphere-sandbox get kubeconfig --merge && kubectl get nodes
   vsphere-sandbox get kubeconfig --unmerge`,
@@ -65,7 +65,7 @@ one. With --unmerge, take it out again, also when the sandbox is long gone.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "merge it into your kubeconfig and make it current")
-	cmd.Flags().BoolVar(&o.unmerge, "unmerge", false, "take it out of your kubeconfig")
+	cmd.Flags().BoolVar(&o.unmerge, "unmerge", false, "remove it from your kubeconfig")
 	return cmd
 }
 

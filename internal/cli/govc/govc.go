@@ -45,10 +45,10 @@ func NewCmdGovc(d *command.Deps, runF func(context.Context, *options) error) *co
 		Short: "Run the built-in govc against the vCenters of a sandbox",
 		Long: `Run the built-in govc as administrator of a sandbox's vCenters.
 
-What follows govc's command is all govc's. Without --vcenter, it is run against
-each vCenter in turn, whose name goes to standard error; the exit status is that
-of the first that failed. TLS is verified, and no session is kept in your home
-directory.`,
+Everything after the govc command is passed to govc. Without --vcenter, the
+command runs against each vCenter in turn and prints its name on standard error;
+the exit status is that of the first failure. TLS is verified, and no session is
+kept in your home directory.`,
 		Example: `  vsphere-sandbox govc find / -type m
   vsphere-sandbox govc --vcenter us vm.info worker-west-1
   vsphere-sandbox govc vm.info -h`,
@@ -59,7 +59,7 @@ directory.`,
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringVar(&o.vcenter, "vcenter", "", "the `VCENTER` to talk to")
+	cmd.Flags().StringVar(&o.vcenter, "vcenter", "", "the `VCENTER` to use")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.Flag(complete.VCenters(d)))
 	return cmd
@@ -145,7 +145,7 @@ func (o *options) each(ctx context.Context, sandbox string, access []api.Access)
 	return first
 }
 
-// needsVCenter tells whether arguments make no sense without one.
+// needsVCenter reports whether arguments make no sense without one.
 func needsVCenter(args []string) bool {
 	if len(args) == 0 || slices.Contains([]string{"help", "version"}, args[0]) {
 		return false
@@ -153,7 +153,7 @@ func needsVCenter(args []string) bool {
 	return !slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "--help" || a == "-help" })
 }
 
-// completion completes govc's commands; it has no completion of its own for what comes after.
+// completion completes govc's commands; govc has no completion for their arguments.
 func completion(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault

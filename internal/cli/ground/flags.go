@@ -56,10 +56,10 @@ type Flags struct {
 // Bind adds them to a command.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Cluster, "cluster", Embedded, "the Kubernetes cluster: embedded (a process, and one for each node), kind (containers; needs Docker, Podman or nerdctl), or existing (in one that is there; beside it with --vcenter-config)")
-	flags.StringVar(&f.KindImage, "kind-image", "", "with --cluster kind, the image of its nodes (default: one for this Kubernetes, see \"images list\")")
-	flags.StringVar(&f.KindConfig, "kind-config", "", "with --cluster kind, a configuration of kind's to be merged into the one that is made")
-	flags.StringVar(&f.KindVolumes, "kind-volumes", kindAuto, "with --cluster kind, what volumes are: device (block devices, which takes root on Linux), dir (directories), or auto (directories where devices are refused)")
+	flags.StringVar(&f.Cluster, "cluster", Embedded, "Kubernetes cluster: embedded (local processes), kind (containers; needs Docker, Podman or nerdctl), or existing (a cluster of yours)")
+	flags.StringVar(&f.KindImage, "kind-image", "", "kind: node image (default: see \"images list\")")
+	flags.StringVar(&f.KindConfig, "kind-config", "", "kind: configuration file to merge into the generated one")
+	flags.StringVar(&f.KindVolumes, "kind-volumes", kindAuto, "kind: volumes are device (block devices; needs root on Linux), dir (directories) or auto (device if possible)")
 	// None can fail: the flags were added above.
 	_ = cmd.RegisterFlagCompletionFunc("cluster", cobra.FixedCompletions([]string{Embedded, Kind, Existing}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("kind-image", complete.None)
@@ -144,7 +144,7 @@ func (f *Flags) readConfig() error {
 	return nil
 }
 
-// Podded tells whether the cloud controller manager and the CSI driver run in the cluster, as pods.
+// Podded reports whether the cloud controller manager and the CSI driver run in the cluster, as pods.
 func (f *Flags) Podded() bool { return f.Cluster == Kind || f.InCluster() }
 
 // InCluster reports whether the sandbox runs as pods of a cluster that has other users.

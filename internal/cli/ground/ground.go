@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 )
 
-// In is what the chart tells "up" in its pod. A person has no use for it.
+// In has the flags that the chart passes to "up" in its pod. They are not for users.
 type In struct {
 	ControlPort, FeedPort int
 	FeedDir               string

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 )
 
-// There says where a cluster is that is there, and how a sandbox is to be in it.
+// There selects an existing cluster, and how the sandbox uses it.
 type There struct {
 	Kubeconfig, Context string
 	// Image is what its pods run; "" for what "images save --ground existing" calls this program's.
@@ -26,12 +26,12 @@ type There struct {
 
 func (t *There) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&t.Kubeconfig, "kubeconfig", "", "with --cluster existing, the kubeconfig that leads there (default: $KUBECONFIG, else ~/.kube/config)")
-	f.StringVar(&t.Context, "context", "", "with --cluster existing, the context in it (default: the current one)")
-	f.StringVar(&t.Image, "image", "", "with --cluster existing, this program's image as that cluster gets it (default: as \"images save --ground existing\" calls it)")
-	f.IntVar(&t.Shards, "light-shards", 0, "with --cluster existing, how many pods share the nodes (0: one for each 2000)")
-	f.BoolVar(&t.BesideController, "beside-cloud-controller", false, "with --cluster existing, go where a cloud controller manager runs that leaves nodes alone that it does not know")
-	f.BoolVar(&t.BesideUnowned, "beside-unowned-nodes", false, "with --cluster existing, go where nodes have no providerID")
+	f.StringVar(&t.Kubeconfig, "kubeconfig", "", "existing: kubeconfig of the cluster (default: $KUBECONFIG, else ~/.kube/config)")
+	f.StringVar(&t.Context, "context", "", "existing: context in the kubeconfig (default: the current one)")
+	f.StringVar(&t.Image, "image", "", "existing: image of this program (default: the name that \"images save --ground existing\" uses)")
+	f.IntVar(&t.Shards, "light-shards", 0, "existing: number of pods that run the light nodes (0: one for each 2000)")
+	f.BoolVar(&t.BesideController, "beside-cloud-controller", false, "existing: allow a cluster that runs a CCM, if that CCM ignores unknown nodes")
+	f.BoolVar(&t.BesideUnowned, "beside-unowned-nodes", false, "existing: allow a cluster with nodes without a providerID")
 	// None can fail: the flags were added above.
 	_ = cmd.MarkFlagFilename("kubeconfig")
 	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

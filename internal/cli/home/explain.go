@@ -80,8 +80,8 @@ func ExplainRun(err error, name, freePort string) error {
 	return fmt.Errorf("sandbox %q: %w", name, err)
 }
 
-// behind is that something is left of a sandbox. Whatever else went wrong is told with it: what is left is what there is to do
-// something about.
+// behind returns the error that something of a sandbox is left. It includes err, but comes first, since the user must act
+// on it.
 func behind(err error, name string) error {
 	try := "vsphere-sandbox down --name " + name + "   # takes away what is left"
 	var e *coded.Error
@@ -103,7 +103,7 @@ func groundError(err error) error {
 	})
 }
 
-// full tells whether the disk is. A child can only tell so in words.
+// full reports whether the disk is. A child can only tell so in words.
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error())
 }

@@ -31,11 +31,10 @@ type Home struct {
 	restore func()
 }
 
-// Open makes the directory of a sandbox below root, and records there what it is. What it returns an error for has left
-// nothing behind. say is told of what a sandbox that was killed has left elsewhere, and is taken back. End it with
-// [Home.Leave].
+// Open creates the directory of a sandbox below root, and records its attributes there. If it fails it leaves nothing. It
+// calls say for each thing that a killed sandbox left elsewhere and that it cleans up. End it with [Home.Leave].
 func Open(ctx context.Context, root, name, scenario string, say func(string)) (*Home, error) {
-	// What the dead have left elsewhere, while their directory tells of it.
+	// First what dead sandboxes left elsewhere, while their directory still lists it.
 	if err := leftovers.Sweep(ctx, root, name, say); err != nil {
 		return nil, err
 	}
@@ -60,7 +59,7 @@ func (h *Home) furnish() error {
 	if h.log, err = os.OpenFile(h.Dir.Log("sandbox"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return err
 	}
-	// A panic is to be found where whoever cleans up looks for the reason, also when there is no terminal to tell it.
+	// Write a panic to the log, where the next command looks for the reason, also if there is no terminal.
 	if err := debug.SetCrashOutput(h.log, debug.CrashOptions{}); err != nil {
 		return err
 	}
@@ -108,8 +107,8 @@ func (h *Home) Ready() {
 	}
 }
 
-// Leave removes the directory, or leaves it to whoever wants to look at the logs, to be cleaned up later. A directory that tells
-// of what is left elsewhere stays in any case, and the next command takes that back.
+// Leave removes the directory, or keeps it for a look at the logs, for a later cleanup. A directory that lists what is
+// left elsewhere stays in any case; the next command cleans that up.
 func (h *Home) Leave(retain bool) error {
 	h.restore()
 	var errs []error

@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 )
 
-// A directory that tells of containers stays, whatever was asked for, for the next command to take them away.
+// A directory that lists containers always stays, so that the next command removes them.
 func TestLeave(t *testing.T) {
 	for name, tc := range map[string]struct {
 		note          string
@@ -59,7 +59,7 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// That something is left is told before why, and what to do about both.
+// What is left comes before the reason in the error, with what to do about both.
 func TestLeftBehind(t *testing.T) {
 	stopped := &coded.Error{Code: runtime.Stopped, Message: "docker is installed, but nothing answers", Try: "start docker"}
 	err := errors.Join(errors.New("boom"), fmt.Errorf("stop kind cluster: %w", &ground.LeftError{Err: stopped}))

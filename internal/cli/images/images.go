@@ -26,17 +26,16 @@ import (
 func NewCmdImages(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "images",
-		Short: "List the container images that kind and other clusters need; save and load them",
-		Long: `Say which container images a sandbox needs that does not run on the built-in
-cluster, and carry them to a place that reaches no registry.
+		Short: "List, save and load the images that kind and existing clusters need",
+		Long: `List, save and load the container images of the grounds that run in containers.
+Use it to prepare a machine that cannot reach a registry.
 
   kind       a node image: the official kindest/node, or one that
-             hack/kind-node makes without a registry
-  existing   the programs of this release; a cluster's nodes have to be given
-             them, or a registry that they reach
+             hack/kind-node builds without a registry
+  existing   the image of this program, for the nodes of that cluster
 
-The images of programs are made from this program itself where they are
-needed: no registry has them.`,
+No registry has the image of this program: it is built from the running binary
+when it is needed.`,
 		Example: `  vsphere-sandbox images list
   vsphere-sandbox images save images.tar
   vsphere-sandbox images load images.tar`,
@@ -72,7 +71,7 @@ func detect(ctx context.Context, name string) (*runtime.Runtime, error) {
 
 // bind adds the flag that names a runtime.
 func (o *options) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.runtime, "runtime", "", "container runtime: `docker`, podman or nerdctl (default: whichever answers)")
+	cmd.Flags().StringVar(&o.runtime, "runtime", "", "container `RUNTIME`: docker, podman or nerdctl (default: the first that responds)")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions([]string{"docker", "podman", "nerdctl"}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -91,11 +90,10 @@ func NewCmdLoad(d *command.Deps, runF func(context.Context, *loadOptions) error)
 	}
 	cmd := &cobra.Command{
 		Use:   "load FILE",
-		Short: "Give the images of a file to the container runtime",
-		Long: `Give the images of a file that "images save" has written to the container
-runtime: Docker, Podman or nerdctl. The whole file is checked against its
-digests first: of one that is damaged nothing is loaded. What the runtime has
-already is not loaded again.`,
+		Short: "Load images from a file into the container runtime",
+		Long: `Load the images of a file that "images save" wrote into the container runtime:
+Docker, Podman or nerdctl. The whole file is checked against its digests first;
+nothing is loaded from a damaged file. Images that the runtime has are skipped.`,
 		Example: `  vsphere-sandbox images load images.tar
   vsphere-sandbox images load images.tar --runtime podman`,
 		Args:              cobra.MatchAll(command.AtLeastOne("FILE"), command.AtMostOne),

@@ -30,10 +30,10 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *listOptions) error)
 	}
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the images that a ground needs, and where they are",
+		Short: "List the images that a ground needs",
 		Long: `List the images that a ground needs, and where they are: in the container
-runtime, in the cache of hack/kind-node, missing; or made by this program when
-they are needed. Of several node images the first is taken.`,
+runtime, in the cache of hack/kind-node, missing, or built by this program when
+needed. If several node images are listed, the first one is used.`,
 		Example: `  vsphere-sandbox images list
   vsphere-sandbox images list --ground kind -o wide`,
 		Args:              command.NoArgs,
@@ -89,7 +89,7 @@ func list(ctx context.Context, o *listOptions) error {
 	return nil
 }
 
-// nodes are the rows of node images. A runtime that is not there is a note: what is in the cache can be told without.
+// nodes returns the rows of node images. A missing runtime is a note: the cache can be listed without it.
 func (o *listOptions) nodes(ctx context.Context) (rows []row, notes []string, err error) {
 	var all []nodeimage.Image
 	rt, broken := o.detect(ctx, o.runtime)

@@ -12,7 +12,7 @@ import (
 // beat is how often something is said while one thing takes its time.
 const beat = 4 * time.Second
 
-// progress tells what is being done: a line for each thing when it begins, and again every four seconds with how far it is.
+// progress prints what is being done: a line for each step when it begins, and its progress every four seconds.
 type progress struct {
 	streams *iostreams.Streams
 
@@ -32,7 +32,7 @@ func newProgress(s *iostreams.Streams) *progress {
 	return p
 }
 
-// end is the end of what is told. Again is harmless.
+// end ends the progress. It is idempotent.
 func (p *progress) end() {
 	p.mu.Lock()
 	ended := p.ended
@@ -52,7 +52,7 @@ func (p *progress) now(what string) {
 	fmt.Fprintf(p.streams.Err, "  … %s\n", what)
 }
 
-// share is told how much of a whole is done.
+// share reports how much of a whole is done.
 func (p *progress) share(done, whole int64) {
 	p.tell(func() string {
 		if whole == 0 {
@@ -62,7 +62,7 @@ func (p *progress) share(done, whole int64) {
 	})
 }
 
-// written is told how much has been written.
+// written reports how much has been written.
 func (p *progress) written(done int64) { p.tell(func() string { return ": " + output.Bytes(done) }) }
 
 func (p *progress) tell(far func() string) {
@@ -82,7 +82,7 @@ func (p *progress) repeat() {
 		case <-tick.C:
 		}
 		p.mu.Lock()
-		if p.what != "" && p.far != nil { // without, whoever works says how it goes
+		if p.what != "" && p.far != nil { // otherwise the step prints its own progress
 			fmt.Fprintf(p.streams.Err, "  … %s%s\n", p.what, p.far())
 		}
 		p.mu.Unlock()

@@ -36,12 +36,12 @@ func NewCmdSave(d *command.Deps, runF func(context.Context, *saveOptions) error)
 	}
 	cmd := &cobra.Command{
 		Use:   "save FILE",
-		Short: "Write the images that a ground needs to one file",
-		Long: `Write the images that a ground needs to one file, which "images load" takes in a
-place that reaches no registry. Docker load takes it, too.
+		Short: "Save the images that a ground needs to one file",
+		Long: `Save the images that a ground needs to one file. Load it on another machine with
+"images load" or "docker load".
 
-A node image is taken from the container runtime, or from the cache of
-hack/kind-node; where there is neither it is fetched first.`,
+A node image comes from the container runtime or from the cache of
+hack/kind-node; if neither has it, it is downloaded.`,
 		Example: `  vsphere-sandbox images save images.tar
   vsphere-sandbox images save programs.tar --ground existing`,
 		Args:              cobra.MatchAll(command.AtLeastOne("FILE"), command.AtMostOne),
@@ -56,7 +56,7 @@ hack/kind-node; where there is neither it is fetched first.`,
 	}
 	o.bind(cmd)
 	bindGround(cmd, &o.ground, kindGround, "what this `GROUND` needs: kind or existing")
-	cmd.Flags().BoolVar(&o.force, "force", false, "replace FILE when it is there")
+	cmd.Flags().BoolVar(&o.force, "force", false, "overwrite FILE")
 	return cmd
 }
 
@@ -151,7 +151,7 @@ func archived(ctx context.Context, w *images.Writer, p *progress, i nodeimage.Im
 	return w.Add(ctx, f, images.Item{Name: i.Name, Part: nodePart, Kubernetes: i.Kubernetes})
 }
 
-// counter tells how much has been written.
+// counter counts the bytes written.
 type counter struct {
 	w    io.Writer
 	done int64

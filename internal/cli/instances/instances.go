@@ -28,8 +28,8 @@ type Instances struct {
 	RootFunc func() (string, error)
 }
 
-// Root is the state directory. That there is none, for want of a home directory, is something that this machine lacks; so is
-// one that cannot be used, or that other users can write to.
+// Root returns the state directory. A missing home directory, an unusable directory, or one that other users can write to
+// is an error of the host.
 func (i Instances) Root() (string, error) {
 	root, err := i.RootFunc()
 	if err != nil {
@@ -115,7 +115,7 @@ func (i Instances) Logs(name string) (map[string]string, error) {
 	return logs, nil
 }
 
-// unreverted tells of writes to real vCenters, of which nothing will tell once the directory is gone but "doctor".
+// unreverted returns a dead sandbox's writes to real vCenters; after its directory is removed only "doctor" shows them.
 func unreverted(root, name string) string {
 	if all, err := leftovers.Unreverted(root); err == nil && all[name] > 0 {
 		return "; " + leftovers.Words(name, all[name])
@@ -207,8 +207,8 @@ func ended(r instance.Report) string {
 	return line
 }
 
-// leases tells which faults were in force when a sandbox died; "" for none. Its vCenters and its cluster ended with it,
-// so nothing is left of them that could be healed.
+// leases returns the faults that were in force when a sandbox died, or "". Its vCenters and its cluster ended with it, so
+// they need not be healed.
 func leases(root, name string) string {
 	dir, err := instance.Open(root, name)
 	if err != nil {
@@ -266,8 +266,8 @@ func whyCrashed(log string) *command.Crash {
 	return c
 }
 
-// ending returns the lines with which the runtime of Go ended a process; none where the log does not end with such. What
-// comes before in the log, and what it went on after, is no end.
+// ending returns the lines with which the Go runtime ended a process, if the log ends with them. It ignores the log
+// before them, and panics that the process survived.
 func ending(log string) []string {
 	f, err := os.Open(log)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 )
 
-// Whoever cleans up after a sandbox that was killed tells which faults it had.
+// The cleanup after a killed sandbox reports which faults it had.
 func TestReapTellsOfLeases(t *testing.T) {
 	begun := func(id, kind string) string {
 		return fmt.Sprintf(`{"lease":%q,"kind":%q,"targets":[{"kind":"VM","name":"worker-1","state":{}}]}`+"\n", id, kind)

@@ -75,7 +75,7 @@ func edit(ctx context.Context, path string, change func(*clientcmdapi.Config) (b
 // lock takes the lock that kubectl takes: a file beside the file.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	name := path + ".lock"
-	tick := time.NewTicker(20 * time.Millisecond) // nothing tells when a file goes away
+	tick := time.NewTicker(20 * time.Millisecond) // the removal of a file must be polled
 	defer tick.Stop()
 	for begin := time.Now(); ; {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0)
@@ -89,7 +89,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		if time.Since(begin) > lockPatience {
 			return nil, &report.Error{
 				Code: "kubeconfig-locked", Message: fmt.Sprintf("kubeconfig %s is locked by another program", path),
-				Try: "if there is none: rm " + name,
+				Try: "if no program uses it: rm " + name,
 			}
 		}
 		select {
@@ -151,7 +151,7 @@ func Merge(ctx context.Context, path string, admin []byte) error {
 }
 
 // Unmerge takes the context of that name out of the file at path, and the cluster and user that no other context uses.
-// It tells whether there was one. No context is current then, if that one was.
+// It reports whether there was one. No context is current then, if that one was.
 func Unmerge(ctx context.Context, path, name string) (found bool, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -49,10 +49,10 @@ func NewCmdKubectl(d *command.Deps, runF func(context.Context, *options) error) 
 	return &cobra.Command{
 		Use:   "kubectl [ARGUMENT]...",
 		Short: "Run the built-in kubectl against a sandbox",
-		Long: `Run the built-in kubectl with the administrator's kubeconfig of a sandbox.
+		Long: `Run the built-in kubectl with the admin kubeconfig of a sandbox.
 
-All arguments are kubectl's; --name stands before the word kubectl. Its exit
-status is kubectl's. Plugins are not looked for.`,
+All arguments are passed to kubectl, so --name must come before the word
+kubectl. The exit status is that of kubectl. Plugins are not supported.`,
 		Example: `  vsphere-sandbox kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone
   vsphere-sandbox --name other kubectl describe node worker-west-1`,
 		DisableFlagParsing: true,
@@ -104,7 +104,7 @@ func (o *options) aim(ctx context.Context) error {
 	return o.setenv("KUBECACHEDIR", cache)
 }
 
-// needsCluster tells whether arguments make no sense without one.
+// needsCluster reports whether arguments make no sense without one.
 func needsCluster(args []string) bool {
 	if len(args) == 0 || slices.Contains(args, "-h") || slices.Contains(args, "--help") {
 		return false
@@ -121,7 +121,7 @@ func needsCluster(args []string) bool {
 // completion asks kubectl itself, whose hidden command answers with one word a line (and a tab and what it is), and
 // last a colon and the directive.
 func completion(ctx context.Context, o *options, typed string) ([]string, cobra.ShellCompDirective) {
-	// Without a sandbox kubectl must not ask whatever cluster the user works with.
+	// Without a sandbox kubectl must not use the user's current cluster.
 	if err := o.aim(ctx); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -141,7 +141,7 @@ func TestRealKubectl(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	t.Setenv("KUBECONFIG", "") // it is set anew
+	t.Setenv("KUBECONFIG", "") // the command sets it again
 	t.Setenv("KUBECACHEDIR", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	e := clitest.NewEnv(clitest.Serve(t, world(t, "https://127.0.0.1:1")))

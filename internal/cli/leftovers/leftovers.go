@@ -22,12 +22,11 @@ import (
 // patience is how long a device may be held by what ends at the same time.
 const patience = 5 * time.Second
 
-// sweepTime is how long it may take to take back what a dead sandbox has left: a cluster may be large, and whoever types a
-// command waits for it.
+// sweepTime limits the cleanup after a dead sandbox: a cluster may be large, and the user of a command waits for it.
 const sweepTime = 3 * time.Minute
 
-// Sweep takes back what the sandbox of that name has left, and tells say what it takes back. It does nothing for one that
-// runs, and for none. A [ground.LeftError] says that something is left: the directory is to stay.
+// Sweep cleans up what the dead sandbox of that name has left, and calls say for each part. It does nothing for one that
+// runs, or that does not exist. A [ground.LeftError] means that something is left: the directory must stay.
 func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	dir, err := instance.Open(root, name)
 	if errors.As(err, new(instance.ErrNotFound)) {
@@ -77,7 +76,7 @@ func devices(ctx context.Context, dir *instance.Dir, say func(string)) error {
 	case err != nil:
 		return fmt.Errorf("sandbox %q: its loop devices are left: %w", dir.Name(), err)
 	case pinned > 0:
-		return fmt.Errorf("sandbox %q: %d loop devices are in use by somebody else: see losetup --list", dir.Name(), pinned)
+		return fmt.Errorf("sandbox %q: %d loop devices are in use by another process: see losetup --list", dir.Name(), pinned)
 	case ended > 0:
 		say(fmt.Sprintf("gave %d loop devices back", ended))
 	}

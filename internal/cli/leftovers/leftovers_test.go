@@ -103,8 +103,8 @@ func TestNoWrites(t *testing.T) {
 	}
 }
 
-// What is left of writes is known of the dead, by their name, and not of one that runs. What was to be kept is nobody's to
-// take back.
+// Unreverted writes are listed for dead sandboxes by name, and not for one that runs. Writes that the user kept are never
+// reverted.
 func TestUnreverted(t *testing.T) {
 	root := t.TempDir()
 	journalOf := func(name, settings string) {

@@ -11,18 +11,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 )
 
 // Writes takes back what the dead sandbox of an instance directory, which may be gone, has written to real vCenters. getenv
 // has the credentials where those were from the environment.
 func Writes(ctx context.Context, dir string, getenv func(string) string, say func(string)) error {
-	left, err := sandbox.LeftWrites(dir)
+	left, err := real.LeftWrites(dir)
 	if err != nil || left == nil {
 		return err
 	}
 	if left.Keep {
-		say(fmt.Sprintf("%d writes to real VMs are kept, as it was told to", len(left.Pending)))
+		say(fmt.Sprintf("%d writes to real VMs are kept, as requested", len(left.Pending)))
 		return left.Forget()
 	}
 	for _, e := range left.Pending {
@@ -41,7 +41,7 @@ func Writes(ctx context.Context, dir string, getenv func(string) string, say fun
 // Unreverted says which sandboxes of a state directory that do not run have written to real vCenters and not taken back how
 // much. Of most of them there is nothing else left.
 func Unreverted(root string) (map[string]int, error) {
-	all, err := sandbox.Unreverted(root)
+	all, err := real.Unreverted(root)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +65,8 @@ func Words(name string, writes int) string {
 	return fmt.Sprintf("%d writes to real VMs are not taken back: %s down --name %s does so", writes, command.Program, name)
 }
 
-// undone is the error of writes that are not taken back: what and where, with the code and the advice of the reason, which
-// would be told in its place otherwise.
+// undone returns the error of writes that are not reverted: what and where, with the code and the advice of the reason,
+// which otherwise would replace it.
 func undone(dir string, n int, why error) error {
 	told := report.Of(why)
 	again := "vsphere-sandbox down --name " + filepath.Base(dir) + "   # which tries again"

@@ -47,14 +47,14 @@ const (
 
 // Bind adds the flag that every command has which boots a sandbox.
 func (f *Flags) Bind(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.Ignored, ignoreFlag, nil, "boot although the checks of these `NAMES` fail: "+strings.Join(preflight.Names(), ", ")+", or "+all)
+	cmd.Flags().StringSliceVar(&f.Ignored, ignoreFlag, nil, "ignore failures of these preflight checks: `NAMES` of "+strings.Join(preflight.Names(), ", ")+", or "+all)
 	_ = cmd.RegisterFlagCompletionFunc(ignoreFlag, cobra.FixedCompletions(append(preflight.Names(), all), cobra.ShellCompDirectiveNoFileComp)) // its only error is an unknown flag
 }
 
 // BindPort adds the port of vCenters.
 func (f *Flags) BindPort(cmd *cobra.Command) {
 	f.bound = true
-	cmd.Flags().IntVar(&f.port, portFlag, loopback.DefaultPort, "port of every vCenter, each at an address of its own on loopback (0: free ones)")
+	cmd.Flags().IntVar(&f.port, portFlag, loopback.DefaultPort, "port of every vCenter; each has its own loopback address (0: any free port)")
 	_ = cmd.RegisterFlagCompletionFunc(portFlag, complete.None) // its only error is an unknown flag
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/preflight"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -88,7 +89,7 @@ spec:
 		{"no CCM", sandbox.Options{CCM: sandbox.CCM{None: true}, Port: 6443}, preflight.Size{Cluster: true, Nodes: 3, Light: 2, VMs: 6, APIPort: 6443}},
 		{"vCenters alone", sandbox.Options{VCentersOnly: true, Addresses: []string{"127.0.0.1:1"}}, preflight.Size{VMs: 6, Addresses: []string{"127.0.0.1:1"}}},
 		{"kind", sandbox.Options{Cluster: sandbox.Cluster{Kind: &kind.Options{}}, VCenterPort: 7}, preflight.Size{VMs: 6, VCenterPort: 7}},
-		{"real", sandbox.Options{Real: &sandbox.Real{}}, preflight.Size{Cluster: true, Nodes: 3, Light: 2, CCMs: 1}},
+		{"real", sandbox.Options{Real: &real.Options{}}, preflight.Size{Cluster: true, Nodes: 3, Light: 2, CCMs: 1}},
 	} {
 		tc.opts.Topology, tc.want.VCenters, tc.want.Dir = top, 1, "/state"
 		if d := cmp.Diff(tc.want, SizeOf(tc.opts, "/state")); d != "" {

@@ -59,12 +59,13 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *co
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List sandboxes",
-		Long: `List sandboxes with their phase. One that crashed, or was killed, is listed as
-crashed, with what ended it: its logs, events and recording are kept until
-"down", "doctor --fix", or the next "up" of its name. One that has ended and was
-asked to keep its files is listed as retained, and one that could not remove all
-that it made, such as containers, as left-behind. One whose directory was
-removed while it ran is listed as removed until it has noticed that and ended.`,
+		Long: `List sandboxes with their phase. Phases of a sandbox that does not run:
+
+  crashed      crashed or killed; logs, events and recording are kept until
+               "down", "doctor --fix" or the next "up" of its name
+  retained     stopped, and its files were kept on request
+  left-behind  stopped, but containers or other things could not be removed
+  removed      its directory was deleted while it ran; it stops soon`,
 		Example: `  vsphere-sandbox list
   vsphere-sandbox list -o json`,
 		Args:              command.NoArgs,
@@ -144,19 +145,19 @@ func kind(now time.Time) output.Kind[sandbox] {
 			{Header: "NAME", Value: func(s sandbox) string { return s.Name }},
 			{Header: "STATE", Value: func(s sandbox) string { return s.State }},
 			{Header: "SCENARIO", Value: func(s sandbox) string { return s.Scenario }},
-			{Header: "VCENTERS", Value: told(func(s sandbox) string { return strconv.Itoa(s.VCenters) })},
-			{Header: "READY", Value: told(func(s sandbox) string { return fmt.Sprintf("%d/%d", s.Nodes.Ready, s.Nodes.Wanted) })},
+			{Header: "VCENTERS", Value: whenAnswering(func(s sandbox) string { return strconv.Itoa(s.VCenters) })},
+			{Header: "READY", Value: whenAnswering(func(s sandbox) string { return fmt.Sprintf("%d/%d", s.Nodes.Ready, s.Nodes.Wanted) })},
 			{Header: "AGE", Value: func(s sandbox) string { return output.Age(now, s.StartedAt) }},
-			{Header: "SPEED", Wide: true, Value: told(func(s sandbox) string { return fmt.Sprintf("%g", s.Speed) })},
-			{Header: "PID", Wide: true, Value: told(func(s sandbox) string { return strconv.Itoa(s.PID) })},
+			{Header: "SPEED", Wide: true, Value: whenAnswering(func(s sandbox) string { return fmt.Sprintf("%g", s.Speed) })},
+			{Header: "PID", Wide: true, Value: whenAnswering(func(s sandbox) string { return strconv.Itoa(s.PID) })},
 			{Header: "SERVER", Wide: true, Value: func(s sandbox) string { return s.Server }},
 			{Header: "DIRECTORY", Wide: true, Value: func(s sandbox) string { return s.Dir }},
 		},
 	}
 }
 
-// told is value for a sandbox that answered, and nothing for one that did not.
-func told(value func(sandbox) string) func(sandbox) string {
+// whenAnswering returns value for a sandbox that answered, and nothing for one that did not.
+func whenAnswering(value func(sandbox) string) func(sandbox) string {
 	return func(s sandbox) string {
 		if !s.answers {
 			return ""

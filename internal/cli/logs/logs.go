@@ -43,10 +43,10 @@ func NewCmdLogs(d *command.Deps, runF func(context.Context, *options) error) *co
 	}
 	cmd := &cobra.Command{
 		Use:   "logs [COMPONENT]",
-		Short: "Print the log of a component, or list the logs",
+		Short: "Print the log of a component, or list components",
 		Long: `Print the log of a component. Without one, list the components that have a log.
 
-The sandbox need not run: what it left when it crashed is there to be read.`,
+It also works for a sandbox that crashed.`,
 		Example: `  vsphere-sandbox logs
   vsphere-sandbox logs ccm -f --tail 20
   vsphere-sandbox logs node/worker-west-1`,
@@ -66,8 +66,8 @@ The sandbox need not run: what it left when it crashed is there to be read.`,
 		},
 	}
 	o.flags.Bind(cmd)
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with what is written from now on")
-	cmd.Flags().IntVar(&o.tail, "tail", -1, "print only that many lines of what there is; -1 prints all")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "keep printing new lines")
+	cmd.Flags().IntVar(&o.tail, "tail", -1, "number of existing lines to print; -1 prints all")
 	return cmd
 }
 
@@ -173,8 +173,8 @@ const look = 200 * time.Millisecond
 // gone is how many looks must find no file for it to be gone for good.
 const gone = 3
 
-// cat writes a file, with what a terminal would obey escaped, or its last lines when tail >= 0, and with follow goes on with what is added, until ctx ends or
-// the file is gone. A file that is moved away and begun anew, as logs are when they grow too long, is followed.
+// cat writes a file, or its last lines when tail >= 0, with terminal escapes escaped. With follow it continues with what
+// is appended, until ctx ends or the file is gone. It follows a file that is rotated.
 func cat(ctx context.Context, to io.Writer, path string, tail int, follow bool) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -277,7 +277,7 @@ func seekTail(f *os.File, lines int) error {
 	return err
 }
 
-// Follow writes the last lines of the log of a component, one of files, and goes on with what is added until ctx ends,
+// Follow writes the last lines of a component's log, one of files, and continues with what is appended until ctx ends,
 // which is an error, or the log is gone.
 func Follow(ctx context.Context, w io.Writer, files map[string]string, component string, tail int) error {
 	path, err := choose(files, component)

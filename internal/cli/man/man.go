@@ -32,10 +32,9 @@ func NewCmdMan(d *command.Deps, runF func(context.Context, *options) error) *cob
 	o := &options{streams: d.Streams}
 	cmd := &cobra.Command{
 		Use:   "man [COMMAND]...",
-		Short: "Print the manual page of a command, or write those of all",
-		Long: `Print the manual page of a command, or of the program when none is named, in the
-language that man(1) reads. With --dir the pages of all commands are written
-there, each as vsphere-sandbox-COMMAND.1.`,
+		Short: "Print a manual page, or write all of them to a directory",
+		Long: `Print the manual page of a command, or of the program, in the format of man(1).
+With --dir, write the pages of all commands there as vsphere-sandbox-COMMAND.1.`,
 		Example: `  vsphere-sandbox man vm power-off | man -l -
   vsphere-sandbox man --dir ~/.local/share/man/man1`,
 		ValidArgsFunction: complete.None,
@@ -50,7 +49,7 @@ there, each as vsphere-sandbox-COMMAND.1.`,
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.dir, "dir", "", "write the pages of all commands into `DIR`, which is made if need be")
+	cmd.Flags().StringVar(&o.dir, "dir", "", "write all pages to `DIR`, which is created if needed")
 	return cmd
 }
 
@@ -109,7 +108,7 @@ func walk(cmd *cobra.Command, f func(*cobra.Command) error) error {
 	return nil
 }
 
-// unwritable tells where pages can go, when they cannot go where they were to; nil stays nil.
+// unwritable adds to err where else the pages can be written; nil stays nil.
 func unwritable(err error) error {
 	if err == nil {
 		return nil

@@ -21,7 +21,7 @@ func page(cmd *cobra.Command, version string) []byte {
 	cmd.InitDefaultVersionFlag()
 	var b bytes.Buffer
 	fmt.Fprintf(&b, ".TH %s 1 \"\" %s %s\n", quoted(strings.ToUpper(name(cmd))), quoted(cmd.Root().Name()+" "+version), quoted(cmd.Root().Name()+" manual"))
-	// Nobody's help is hyphenated or spread over the line.
+	// No hyphenation and no justification.
 	b.WriteString(".nh\n.ad l\n")
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", text(name(cmd)), text(cmd.Short))
 	b.WriteString(".SH SYNOPSIS\n")

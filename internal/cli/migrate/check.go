@@ -36,31 +36,33 @@ func NewCmdCheck(d *command.Deps, runF func(context.Context, *checkOptions) erro
 	}
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Tell what stands in the way of a migration",
-		Long: `Look at a cluster and its vCenters, and tell what has to be mended before it is
-led from the in-tree vSphere provider to the cloud controller manager and the
-CSI driver. It only reads.
+		Short: "Check whether a cluster can be migrated",
+		Long: `Check whether a cluster can be migrated from the in-tree vSphere provider to the
+cloud controller manager and the CSI driver, and list what to fix first. It only
+reads.
 
   nodes      their VMs by system UUID in both byte orders and by provider ID,
              disk.enableUUID, hardware version, tools, hostnames, addresses
-  zones      tag categories, tags that are missing, contradict each other or are
-             in the wrong place, labels of both generations
-  accounts   the privileges of the cloud controller manager and the CSI driver
+  zones      tag categories; missing, contradicting or misplaced tags; labels of
+             both generations
+  accounts   the privileges of the CCM and the CSI driver
   vCenters   certificate, login, release
-  volumes    PersistentVolumes and StorageClasses of the in-tree provider, what
-             they are translated to, whether their disks are there, who uses
-             them
+  volumes    PersistentVolumes and StorageClasses of the in-tree provider, their
+             translation, whether their disks exist, and which pods use them
   progress   flags, taints and provider IDs, CSIDriver and CSINodes
 
 The cluster is that of --kubeconfig and --context, or the sandbox's. Its
-vCenters are those of --vcenter-config, or of FILE, the old vsphere.conf; where
-that names a Secret, it is read from the cluster. A sandbox's vCenters need not
-be named.
+vCenters are those of --vcenter-config, or of FILE, the old vsphere.conf. If
+FILE names a Secret, it is read from the cluster. For a sandbox, no vCenters
+need to be given.
 
-Passwords are used to log in, and told to nobody.
+Passwords are used only to log in; they are not printed.
 
-Exit status: 0 when nothing fails, 2 for a bad flag or file, 3 when a check
-fails, 4 when the cluster cannot be asked.`,
+Exit status:
+  0    no check failed
+  2    wrong flag or file
+  3    a check failed
+  4    the cluster cannot be reached`,
 		Example: `  vsphere-sandbox migrate check
   vsphere-sandbox migrate check vsphere.conf --context prod
   vsphere-sandbox migrate check --vcenter-config env --kubeconfig admin.conf
@@ -81,7 +83,7 @@ fails, 4 when the cluster cannot be asked.`,
 		},
 	}
 	o.bind(cmd)
-	cmd.Flags().BoolVar(&o.force, "force", false, "go past what is not known of FILE")
+	cmd.Flags().BoolVar(&o.force, "force", false, "ignore unknown sections and keys of FILE")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
 	return cmd
 }

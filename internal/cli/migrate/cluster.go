@@ -72,7 +72,7 @@ func kubeconfigError(err error) error {
 	return e
 }
 
-// explain tells why a cluster cannot be read.
+// explain returns the error with the reason that a cluster cannot be read.
 func (c *cluster) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

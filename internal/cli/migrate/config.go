@@ -35,35 +35,36 @@ func NewCmdConfig(d *command.Deps, runF func(*configOptions) error) *cobra.Comma
 	o := &configOptions{streams: d.Streams}
 	cmd := &cobra.Command{
 		Use:   "config FILE",
-		Short: "Convert an old vsphere.conf, and tell of every line",
-		Long: `Convert a vsphere.conf of the in-tree provider, or one of cloud-provider-vsphere
-in INI, into what is used now:
+		Short: "Convert an old vsphere.conf and report on every line",
+		Long: `Convert a vsphere.conf of the in-tree provider, or an INI file of
+cloud-provider-vsphere, to the current files:
 
   vsphere.conf                        in YAML, for the cloud controller manager
   configmap.yaml                      the ConfigMap that holds it
   secret-vsphere-cloud-secret*.yaml   the credentials, a Secret for each vCenter
   secret-vsphere-config-secret.yaml   the csi-vsphere.conf of the CSI driver
   storageclasses.yaml                 StorageClasses of the CSI driver
-  report.txt                          what became of every line, and why
+  report.txt                          what happened to every line, and why
 
-FILE is the old one; "-" is standard input. With --out the files are written to
-a folder, all of them or none, those with credentials readable by their owner
-alone. Without it the manifests are printed, with a note in place of every
-credential, and the report goes to standard error.
+FILE is the old file; "-" reads standard input. No cluster, vCenter or sandbox
+is contacted.
 
---manifests names files of manifests, as kubectl get -o yaml writes them:
-StorageClasses of kubernetes.io/vsphere-volume, which are converted, and the
-Secrets that FILE names, whose credentials csi-vsphere.conf needs. A
-StorageClass names a datastore by its URL now: --datastore-url tells those of
-the datastores that FILE and the StorageClasses name.
+--out        writes the files to a folder, all or none of them; only their owner
+             can read those with credentials. Without it, the manifests are
+             printed with placeholders for credentials, and the report goes to
+             standard error.
+--manifests  reads manifests, as kubectl get -o yaml writes them: StorageClasses
+             of kubernetes.io/vsphere-volume, which are converted, and the
+             Secrets that FILE names, whose credentials csi-vsphere.conf needs.
+--datastore-url
+             gives the URL of a datastore that FILE or a StorageClass names. New
+             StorageClasses refer to datastores by URL.
+--force      drops unknown sections and keys, which are errors otherwise, and
+             lists them in the report. It also overwrites files in --out.
 
-A section or key that is not known is refused, with its line and the nearest
-known name. --force drops it, and says so in the report; it also lets files of
-the same names be replaced in a folder that is not empty.
-
-Nothing is asked of a cluster or a vCenter, and nothing of a sandbox.
-
-Exit status: 0 when the file has been converted, 2 when it cannot be.`,
+Exit status:
+  0    the file was converted
+  2    the file cannot be converted`,
 		Example: `  vsphere-sandbox migrate config vsphere.conf
   vsphere-sandbox migrate config vsphere.conf --out new
   vsphere-sandbox migrate config vsphere.conf --out new --manifests classes.yaml --datastore-url vsanDatastore=ds:///vmfs/volumes/vsan:52d1/
@@ -85,10 +86,10 @@ Exit status: 0 when the file has been converted, 2 when it cannot be.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.out, "out", "", "`FOLDER` to write the files to")
-	f.StringArrayVar(&o.manifests, "manifests", nil, "`FILE` of StorageClasses and Secrets; repeat it for more")
-	f.StringArrayVar(&o.urls, "datastore-url", nil, "the URL of a datastore, as `NAME=URL`; repeat it for more")
+	f.StringArrayVar(&o.manifests, "manifests", nil, "`FILE` with StorageClasses and Secrets; repeatable")
+	f.StringArrayVar(&o.urls, "datastore-url", nil, "URL of a datastore, as `NAME=URL`; repeatable")
 	f.StringVar(&o.clusterID, "cluster-id", "", "`ID` of this cluster for the CSI driver")
-	f.BoolVar(&o.force, "force", false, "drop what is not known; replace files of the same names")
+	f.BoolVar(&o.force, "force", false, "drop unknown sections and keys; overwrite files in --out")
 	_ = cmd.MarkFlagDirname("out") // its only error is an unknown flag
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
 	return cmd

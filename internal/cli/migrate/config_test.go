@@ -64,7 +64,7 @@ func run(t *testing.T, in string, args ...string) (string, report.Record) {
 	return out, r
 }
 
-// world puts files into a folder of their own, and goes there. It returns how to come back.
+// world writes files to a new folder, changes to it, and returns a func that changes back.
 func world(t *testing.T) (back func()) {
 	t.Helper()
 	here, err := os.Getwd()

@@ -35,21 +35,22 @@ func NewCmdPlan(d *command.Deps, runF func(context.Context, *planOptions) error)
 	}
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Write the steps of a migration, for this cluster",
-		Long: `Write what is to be done, in which order, to lead a cluster from the in-tree
-vSphere provider to the cloud controller manager and the CSI driver: each step
-with its commands, how to see that it has worked, and the way back.
+		Short: "Write the migration steps for this cluster",
+		Long: `Write the steps to migrate a cluster from the in-tree vSphere provider to the
+cloud controller manager and the CSI driver. Each step has its commands, a
+check, and the commands to undo it.
 
-FILE is the old vsphere.conf; "-" is standard input. The cluster and its
-vCenters are looked at as migrate check does, which only reads, and the steps
-are for what it finds: nodes and VMs by their names, what fails and is to be
-mended first, the StorageClasses, the volumes. What is seen to be done already
-is left out.
+FILE is the old vsphere.conf; "-" reads standard input. The command reads the
+cluster and its vCenters as migrate check does, and writes the steps for what it
+finds: what to fix first, nodes and VMs, StorageClasses, volumes. Steps that are
+already done are left out.
 
-The plan is Markdown, or the same as data with -o. Nothing of it is carried out.
+The plan is Markdown, or data with -o. Nothing is executed.
 
-Exit status: 0 when the plan is written, though it may begin with what is to be
-mended; 2 for a bad flag or file, 4 when the cluster cannot be asked.`,
+Exit status:
+  0    the plan was written, even if something must be fixed first
+  2    wrong flag or file
+  4    the cluster cannot be reached`,
 		Example: `  vsphere-sandbox migrate plan vsphere.conf --context prod
   vsphere-sandbox migrate plan vsphere.conf --context prod --out plan.md
   vsphere-sandbox migrate plan vsphere.conf --kubeconfig admin.conf -o json`,
@@ -68,10 +69,10 @@ mended; 2 for a bad flag or file, 4 when the cluster cannot be asked.`,
 	}
 	o.bind(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.files, "files", "migration", "`FOLDER` that the plan has migrate config write to")
+	f.StringVar(&o.files, "files", "migration", "`FOLDER` for migrate config in the plan")
 	f.StringVar(&o.clusterID, "cluster-id", "", "`ID` of this cluster for the CSI driver")
 	f.StringVar(&o.out, "out", "", "`FILE` to write the plan to (default: standard output)")
-	f.BoolVar(&o.force, "force", false, "drop what is not known of the old file; replace the file of --out")
+	f.BoolVar(&o.force, "force", false, "ignore unknown sections and keys of FILE; overwrite --out")
 	_ = cmd.MarkFlagDirname("files") // its only error is an unknown flag
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
 	return cmd
@@ -118,9 +119,9 @@ func (o *planOptions) print(w io.Writer, p *steps.Plan) error {
 func NewCmdMigrate(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "migrate",
-		Short: "Come from the in-tree vSphere provider",
-		Long: `Lead a cluster from the vSphere provider that was part of Kubernetes, or from an
-INI vsphere.conf of cloud-provider-vsphere, to what is used now.`,
+		Short: "Migrate a cluster from the in-tree vSphere provider",
+		Long: `Migrate a cluster from the in-tree vSphere provider, or from an INI vsphere.conf
+of cloud-provider-vsphere, to the current CCM and CSI driver.`,
 		Example: `  vsphere-sandbox migrate check vsphere.conf --context prod
   vsphere-sandbox migrate config vsphere.conf --out new
   vsphere-sandbox migrate roles vsphere.conf

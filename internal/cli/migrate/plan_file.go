@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/steps"
 )
 
-// vacant wants the file of --out not to be there, or to be one that may be replaced.
+// vacant checks that the file of --out does not exist, or may be replaced.
 func (o *planOptions) vacant() error {
 	if o.out == "" {
 		return nil
@@ -34,7 +34,7 @@ func (o *planOptions) exists() error {
 	return &report.Error{Code: "file-exists", Message: o.out + " is there already", Try: "name another file\n--force, which replaces it", Exit: report.Usage}
 }
 
-// write puts the plan where it is wanted. A file is written wholly, or stays as it was.
+// write writes the plan to standard output or to the file, which it writes completely or not at all.
 func (o *planOptions) write(p *steps.Plan) error {
 	if o.out == "" {
 		return o.print(o.streams.Out, p)
@@ -45,7 +45,7 @@ func (o *planOptions) write(p *steps.Plan) error {
 	}
 	err := o.put(text.Bytes())
 	switch {
-	case errors.Is(err, fs.ErrExist) && !o.force: // somebody was faster
+	case errors.Is(err, fs.ErrExist) && !o.force: // another process was faster
 		return o.exists()
 	case err != nil:
 		return &report.Error{
@@ -56,7 +56,7 @@ func (o *planOptions) write(p *steps.Plan) error {
 	return nil
 }
 
-// put writes the file. One that is there is replaced by another of a name that is nobody's, with its permissions.
+// put writes the file. It replaces an existing one atomically, and keeps its permissions.
 func (o *planOptions) put(text []byte) error {
 	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) && o.force {

@@ -100,10 +100,10 @@ func names(files []migration.File) []string {
 	return all
 }
 
-// refused tells why there is nothing to show of a file; typed is what it was called on the command line.
+// refused returns the error for a file that cannot be converted; typed is its name on the command line.
 func refused(name, typed string, err error) error {
 	if r, ok := errors.AsType[*migration.Refusal](err); ok {
-		e := &report.Error{Code: r.Code, Message: r.Message + told(r.Problems), Try: r.Try, Exit: report.Usage}
+		e := &report.Error{Code: r.Code, Message: r.Message + listed(r.Problems), Try: r.Try, Exit: report.Usage}
 		if r.Code == "already-migrated" {
 			e.Try = "vsphere-sandbox config validate " + typed
 		}
@@ -111,7 +111,7 @@ func refused(name, typed string, err error) error {
 	}
 	if bad, ok := errors.AsType[*config.Error](err); ok {
 		e := &report.Error{
-			Code: "cloud-config-invalid", Message: name + " cannot be converted, and nothing has been written" + told(bad.Problems), Exit: report.Usage,
+			Code: "cloud-config-invalid", Message: name + " cannot be converted, and nothing has been written" + listed(bad.Problems), Exit: report.Usage,
 		}
 		e.Try = "mend the file, and convert it once more"
 		if whole := !slices.ContainsFunc(bad.Problems, func(p config.Problem) bool { return p.Line > 0 || p.Hint != "" }); whole {
@@ -131,8 +131,8 @@ func hasUnknown(err error) bool {
 	return ok && slices.ContainsFunc(bad.Problems, func(p config.Problem) bool { return strings.HasPrefix(p.Message, "unknown ") })
 }
 
-// told are the first problems, one a line.
-func told(problems []config.Problem) string {
+// listed returns the first problems, one a line.
+func listed(problems []config.Problem) string {
 	const most = 20
 	var b strings.Builder
 	for _, p := range problems[:min(most, len(problems))] {

@@ -40,31 +40,31 @@ func NewCmdRoles(d *command.Deps, runF func(context.Context, *rolesOptions) erro
 	}
 	cmd := &cobra.Command{
 		Use:   "roles [FILE]",
-		Short: "Print, create and grant the least that the vCenter accounts need",
-		Long: `Print the vCenter roles of the cloud controller manager and the CSI driver,
-where each is granted, and why. It is the least that both work with.
+		Short: "Print or create the least-privilege roles of the vCenter accounts",
+		Long: `Print the least-privilege vCenter roles of the cloud controller manager and the
+CSI driver, where each one is granted, and why.
 
-With FILE, a vsphere.conf old or new, the objects are those that it names;
-nothing is asked of a vCenter. With --vcenter-config they are those that are
-there, and it is told which roles and permissions exist. --folder, --tag, --vm,
---pool and --datacenter say which VMs are nodes, --datastore where volumes go;
-without them it is all that the account sees.
+FILE              a vsphere.conf, old or new: print roles for the objects in it,
+                  without contacting a vCenter
+--vcenter-config  read the vCenters, and report which roles and permissions
+                  exist. --folder, --tag, --vm, --pool and --datacenter select
+                  the VMs that are nodes, --datastore the datastores for
+                  volumes; the default is all that the account sees.
+--ccm-user, --csi-user
+                  the accounts; both may be the same. They must exist.
+--create          create missing roles, and permissions for the given accounts,
+                  after it has shown the plan and asked. Existing ones are not
+                  changed: if a role has other privileges, or an account another
+                  permission on an object, nothing is changed. If it fails or is
+                  interrupted, it undoes its changes. The account of
+                  --vcenter-config must be an administrator.
+--file-volumes    add what upstream's driver needs for volumes that several
+                  nodes mount, with vSAN file services
 
---ccm-user and --csi-user are the accounts, which may be one. They have to
-exist: no user is made.
-
---create makes what is missing: the roles, and, for the accounts that are named,
-the permissions. It shows the plan and asks. What is there already is left as
-it is; where a role of the same name has other privileges, or an account
-another permission on an object, nothing is done at all. When it is interrupted,
-or something fails, what was done is taken back. The account of
---vcenter-config has to be an administrator's.
-
---file-volumes adds what upstream's driver needs for volumes that several nodes
-mount, by vSAN file services.
-
-Exit status: 0 when it is printed or done, 1 when something stands in the way or
-fails, 2 for a bad flag or file.`,
+Exit status:
+  0    printed or created
+  1    something failed, or an existing role or permission differs
+  2    wrong flag or file`,
 		Example: `  vsphere-sandbox migrate roles
   vsphere-sandbox migrate roles --govc
   vsphere-sandbox migrate roles /etc/kubernetes/vsphere.conf
@@ -89,14 +89,14 @@ fails, 2 for a bad flag or file.`,
 	}
 	o.real.Bind(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&o.datastores, "datastore", nil, "a datastore for volumes, its `NAME` or inventory path; repeat it for more")
+	f.StringArrayVar(&o.datastores, "datastore", nil, "datastore for volumes: `NAME` or inventory path; repeatable")
 	f.StringVar(&o.ccm, "ccm-user", "", "`ACCOUNT` of the cloud controller manager, with its domain")
 	f.StringVar(&o.csi, "csi-user", "", "`ACCOUNT` of the CSI driver, with its domain")
-	f.BoolVar(&o.fileVolumes, "file-volumes", false, "also what upstream's driver needs for file volumes")
-	f.BoolVar(&o.govc, "govc", false, "print commands of govc")
-	f.BoolVar(&o.create, "create", false, "make what is missing")
+	f.BoolVar(&o.fileVolumes, "file-volumes", false, "add the privileges for file volumes of upstream's driver")
+	f.BoolVar(&o.govc, "govc", false, "print govc commands")
+	f.BoolVar(&o.create, "create", false, "create missing roles and permissions")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	f.BoolVar(&o.force, "force", false, "go past what is not known of FILE")
+	f.BoolVar(&o.force, "force", false, "ignore unknown sections and keys of FILE")
 	for _, name := range []string{"datastore", "ccm-user", "csi-user"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // cannot fail: the flags were added above
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// offline plans for what a file names, or in general.
+// offline makes plans for what a file names, or general ones.
 func (o *rolesOptions) offline() ([]*roles.Plan, error) {
 	if o.conf == "" {
 		p, err := o.request("", nil)
@@ -172,12 +172,12 @@ func (o *rolesOptions) sites(inv *inventory.Inventory, s inventory.Selection, ca
 	return sites, o.unknown(sites[privilege.Datastore])
 }
 
-// tagged tells whether an object has a tag of a region or zone.
+// tagged reports whether an object has a tag of a region or zone.
 func tagged(o *inventory.Object, c inventory.Categories) bool {
 	return slices.ContainsFunc(o.Tags, func(t inventory.Tag) bool { return t.Category == c.Region || t.Category == c.Zone })
 }
 
-// nodesIn tells whether a folder is one that nodes are in: one that was named, or that of all VMs of a datacenter.
+// nodesIn reports whether a folder holds nodes: one that was named, or that of all VMs of a datacenter.
 func nodesIn(o *inventory.Object, s inventory.Selection, tree inventory.Tree) bool {
 	up := tree.Up(o.Ref)
 	for i, one := range up {
@@ -198,12 +198,12 @@ func nodesIn(o *inventory.Object, s inventory.Selection, tree inventory.Tree) bo
 	return false
 }
 
-// forVolumes tells whether a datastore is for volumes.
+// forVolumes reports whether a datastore is for volumes.
 func (o *rolesOptions) forVolumes(d *inventory.Object, tree inventory.Tree) bool {
 	return len(o.datastores) == 0 || slices.Contains(o.datastores, d.Name) || slices.Contains(o.datastores, tree.Path(d.Ref))
 }
 
-// unknown is the error for a datastore that is not there.
+// unknown returns the error for a datastore that does not exist.
 func (o *rolesOptions) unknown(found []roles.Object) error {
 	for _, name := range o.datastores {
 		if !slices.ContainsFunc(found, func(d roles.Object) bool { return d.Path == name || path.Base(d.Path) == name }) {

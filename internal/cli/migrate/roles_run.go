@@ -149,7 +149,7 @@ func (o *rolesOptions) ask(ctx context.Context, plans []*roles.Plan, newRoles, n
 	what := fmt.Sprintf("%d roles to create, %d permissions to grant", newRoles, newGrants)
 	if !o.streams.Interactive() {
 		return &report.Error{
-			Code: "unconfirmed", Message: "nothing was done, as there is nobody to confirm it: " + what, Try: "the same with --yes", Exit: report.Usage,
+			Code: "unconfirmed", Message: "nothing was done: a confirmation is needed, and there is no terminal to ask at: " + what, Try: "the same with --yes", Exit: report.Usage,
 		}
 	}
 	if err := text(o.streams.Err, plans); err != nil {

@@ -46,7 +46,7 @@ func atOffice(t *testing.T) *at {
 	return &at{t, lab, lab.CloudConfigFile()}
 }
 
-// run runs the command; CONF stands for the configuration. typed is what a person answers; nobody is there without.
+// run runs the command; CONF stands for the configuration. typed is the user's answer; without it there is no terminal.
 func (a *at) run(ctx context.Context, typed, args string) (string, report.Record) {
 	a.Helper()
 	e := clitest.NewEnv(nil)
@@ -66,7 +66,7 @@ func (a *at) run(ctx context.Context, typed, args string) (string, report.Record
 	return out, r
 }
 
-// state is the roles and permissions that are nobody's own.
+// state counts the roles and permissions that the test created.
 func (a *at) state() (roles, permissions int) {
 	a.Helper()
 	m := object.NewAuthorizationManager(a.lab.Client("vc").Client)

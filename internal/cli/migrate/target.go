@@ -33,12 +33,12 @@ type target struct {
 // bind adds the flags.
 func (t *target) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&t.kubeconfig, "kubeconfig", "", "`FILE` with the cluster (default: the sandbox's, or with --context kubectl's)")
-	f.StringVar(&t.context, "context", "", "`CONTEXT` of the cluster (default: the sandbox's, or with --kubeconfig the current one)")
+	f.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` (default: the sandbox's, or with --context that of kubectl)")
+	f.StringVar(&t.context, "context", "", "`CONTEXT` in the kubeconfig (default: the current one)")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("context", cobra.NoFileCompletions)
 	t.real.Bind(cmd)
-	f.StringVar(&t.csi, "csi-vcenter-config", "", "a vsphere.conf as `FILE` with the CSI driver's accounts, where they are others")
+	f.StringVar(&t.csi, "csi-vcenter-config", "", "vsphere.conf `FILE` with the accounts of the CSI driver, if they differ")
 }
 
 // subject is what is looked at.

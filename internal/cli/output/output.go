@@ -22,7 +22,7 @@ import (
 
 // The formats.
 const (
-	Text  = ""      // what a command prints by itself
+	Text  = ""      // the command's default output
 	Plain = "table" // a table
 	Wide  = "wide"  // a table with more columns
 	JSON  = "json"
@@ -40,10 +40,10 @@ type Flags struct {
 func (f *Flags) Bind(cmd *cobra.Command) {
 	f.Format = Plain
 	bind(cmd, &f.Format, Plain, Wide, JSON, YAML, Names)
-	cmd.Flags().BoolVar(&f.NoHeaders, "no-headers", false, "print no header line above the table")
+	cmd.Flags().BoolVar(&f.NoHeaders, "no-headers", false, "do not print table headers")
 }
 
-// BindFormat adds -o to a command that prints text of its own by default; formats are the others.
+// BindFormat adds -o to a command whose default output is its own text; formats are the others.
 func BindFormat(cmd *cobra.Command, format *string, formats ...string) { bind(cmd, format, formats...) }
 
 func bind(cmd *cobra.Command, format *string, formats ...string) {
@@ -76,7 +76,7 @@ func (c *choice) Set(s string) error {
 // APIVersion is the version of everything that is printed for programs.
 const APIVersion = "sandbox.vsphere/v1alpha1"
 
-// Kind tells how a kind of thing is printed.
+// Kind describes how a kind of object is printed.
 type Kind[T any] struct {
 	// Name is the kind as programs get it: "Node".
 	Name string
@@ -84,7 +84,7 @@ type Kind[T any] struct {
 	Columns []Column[T]
 	// Ref is what -o name prints: "node/worker-1".
 	Ref func(T) string
-	// Key tells one item from another where references may repeat; nil means Ref.
+	// Key identifies an item where references may repeat; nil means Ref.
 	Key func(T) string
 }
 

@@ -45,27 +45,30 @@ func NewCmdRecord(d *command.Deps, runF func(context.Context, *options) error) *
 	}
 	cmd := &cobra.Command{
 		Use:   "record",
-		Short: "Make a topology of real vCenters, to run offline",
-		Long: `Make a topology of real vCenters: of the chosen VMs with their hardware,
-identities, addresses, folders, pools and tags, the hosts that they may run on,
+		Short: "Record real vCenters as a topology, to run offline",
+		Long: `Record real vCenters as a topology: the selected VMs with their hardware,
+identities, addresses, folders, pools and tags, their possible hosts,
 datastores, networks, regions and zones. "vsphere-sandbox up FILE" then runs it
 offline, and its nodes get the labels, UUIDs and host names of the real ones.
 
-Which vCenters is said by --vcenter-config; without it, by govc's variables
-(GOVC_URL, GOVC_USERNAME, GOVC_PASSWORD, GOVC_TLS_CA_CERTS and so on). They are
-only read. A VM is chosen that each kind of flag that is given has an entry for.
+The vCenters are those of --vcenter-config, or of govc's variables (GOVC_URL,
+GOVC_USERNAME, GOVC_PASSWORD, GOVC_TLS_CA_CERTS and so on). They are only read.
+A VM is recorded if it matches every kind of selection flag that is given.
 
 Not recorded: accounts, permissions, storage policies, disks, snapshots and
-advanced settings. What is otherwise in the topology than in the vCenters is a
-warning on standard error.
+advanced settings. Differences between the topology and the vCenters are
+warnings on standard error.
 
-With --anonymise no name, UUID, MAC, address or VLAN of the vCenters is in the
-file, nor in the warnings. What is one stays one: with --pseudonyms in every
-recording that is made with the same file, which tells what stands for what and
-is to be kept where the vCenters' passwords are.
+With --anonymise, neither the file nor the warnings have a name, UUID, MAC,
+address or VLAN of the vCenters. Equal names get equal pseudonyms; with
+--pseudonyms FILE also in later recordings. That file maps pseudonyms to names:
+keep it as secret as the vCenter passwords.
 
-Exit status: 0 when it is recorded, 1 when a vCenter does not tell, 2 for a bad
-flag or vsphere.conf, 130 when it was interrupted; then nothing is written.`,
+Exit status:
+  0    recorded
+  1    a vCenter could not be read
+  2    wrong flag or vsphere.conf
+  130  interrupted; nothing was written`,
 		Example: `  vsphere-sandbox record --vcenter-config vsphere.conf --folder k8s -f prod.yaml
   vsphere-sandbox record --tag env:prod --nodes 'worker-*' --control-plane 'cp-*' > prod.yaml
   vsphere-sandbox record --vcenter-config vsphere.conf --anonymise --pseudonyms map.json -f bug.yaml
@@ -82,13 +85,13 @@ flag or vsphere.conf, 130 when it was interrupted; then nothing is written.`,
 	o.real.Bind(cmd)
 	o.real.BindNodes(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "", "`FILE` to write, for its owner's eyes only (default: standard output)")
-	f.BoolVar(&o.force, "force", false, "replace a file that is there")
+	f.StringVarP(&o.file, "file", "f", "", "`FILE` to write, readable only by you (default: standard output)")
+	f.BoolVar(&o.force, "force", false, "overwrite the file")
 	f.StringVar(&o.name, "name-of-topology", "recorded", "`NAME` of the topology")
 	f.BoolVar(&o.anonymise, "anonymise", false, "write pseudonyms in place of names, UUIDs, MACs, addresses and VLANs")
 	f.BoolVar(&o.anonymise, "anonymize", false, "")
 	_ = f.MarkHidden("anonymize") // as others spell it; its only error is an unknown flag
-	f.StringVar(&o.pseudonyms, "pseudonyms", "", "`FILE` of the pseudonyms, which is read if it is there, and written; for its owner's eyes only")
+	f.StringVar(&o.pseudonyms, "pseudonyms", "", "`FILE` that maps pseudonyms to names; read if it exists, and written")
 	output.BindFormat(cmd, &o.format, output.YAML, output.JSON)
 	return cmd
 }
@@ -262,7 +265,7 @@ func (o *options) write(out *pending, r *record.Recording) error {
 // most is how many warnings a terminal is shown.
 const most = 30
 
-// warn tells what is otherwise than in the vCenters.
+// warn prints the differences of a recording from the vCenters.
 func (o *options) warn(all []string) {
 	shown := all
 	if o.streams.ErrTTY() && len(all) > most {

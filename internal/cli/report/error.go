@@ -10,14 +10,14 @@ import (
 // The exit statuses of every command.
 const (
 	OK           = 0
-	Failure      = 1   // it did not work
-	Usage        = 2   // it was asked wrongly; nothing was done
-	Degraded     = 3   // it worked, and what was hoped for is not so
-	Prerequisite = 4   // this machine lacks what it needs
+	Failure      = 1
+	Usage        = 2   // wrong arguments or a wrong input file; nothing was changed
+	Degraded     = 3   // the command ran, but a check, condition or expectation failed
+	Prerequisite = 4   // this machine, or a cluster, lacks a prerequisite
 	Interrupted  = 130 // Ctrl-C
 )
 
-// Error is an error that knows how it is to be told. Fields may be left empty: Code then is "failed", Exit [Failure].
+// Error is an error with its presentation. Fields may be empty: Code then is "failed", Exit [Failure].
 type Error struct {
 	// Code is a stable kebab-case id.
 	Code string
@@ -61,7 +61,7 @@ func UsageError(try, format string, args ...any) error {
 	return &Error{Code: "usage", Message: fmt.Sprintf(format, args...), Try: try, Exit: Usage}
 }
 
-// Exit is an error of which nothing is left to be told, because it has been: only its number, the exit status, counts.
+// Exit is an error that was printed already: only its number, the exit status, counts.
 type Exit int
 
 // Error returns "exit status N".

@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Record is an error as it is told.
+// Record is an error as it is printed.
 type Record struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -61,9 +61,9 @@ func Of(err error) Record {
 	return Record{Code: "failed", Message: err.Error(), Exit: Failure}
 }
 
-// Write tells r on w: as JSON or YAML when format says so, else as "error:" and "try:" lines. A record without a
-// message, and an interruption, which whoever pressed Ctrl-C knows of, are not told in text. A line that is longer than
-// [MaxLine] is cut in its middle, in every format; in text, what a terminal would obey is escaped.
+// Write prints r to w: as JSON or YAML if format is one of them, else as "error:" and "try:" lines. In text it omits a
+// record without a message, and an interruption by the user's Ctrl-C. Lines longer than [MaxLine] are cut in their
+// middle, in every format; in text, terminal escapes are escaped.
 func Write(w io.Writer, format string, r Record) error {
 	if r.Message == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Whoever reads an error wants to know what to do next: every one of a command says so, but for those of others' making.
+// Users of an error need the next step: every error of a command has one, except for those of other tools.
 func TestEveryErrorSaysWhatToTry(t *testing.T) {
 	without := map[string]string{
 		"command/pick.go":  "the command that looked says how to list",
@@ -79,7 +79,7 @@ func first(call *ast.CallExpr) ast.Expr {
 	return call.Args[0]
 }
 
-// named tells whether an expression is that name of package report.
+// named reports whether an expression is that name of package report.
 func named(e ast.Expr, name string) bool {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok || s.Sel.Name != name {

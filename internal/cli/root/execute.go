@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
-// Execute runs the root command with arguments, those after the program's name, tells the error if there is one, and
+// Execute runs the root command with the arguments after the program's name, prints the error if there is one, and
 // returns the exit status.
 func Execute(ctx context.Context, root *cobra.Command, args []string, streams *iostreams.Streams) int {
 	if args == nil {

@@ -18,8 +18,8 @@ import (
 // patience is how long a sandbox may take to say what is in it. One that hangs is no reason not to greet.
 const patience = time.Second
 
-// greet is what the program says when it is called without a command: what it is, and five lines to type. Who has sandboxes
-// already is told of them first, and what is broken is in one of these.
+// greet prints what the program shows without a command: what it is, and five commands to type. Users with sandboxes see
+// these first, and a command that breaks something uses one of them.
 func greet(cmd *cobra.Command, d *command.Deps) error {
 	me := command.Typed(os.Args[0])
 	with := me
@@ -75,7 +75,7 @@ func running(ctx context.Context, d *command.Deps) (names []string, one command.
 	return names, one
 }
 
-// victim is a VM of a sandbox that may be powered off; "" where none is known, or all are somebody's.
+// victim returns a VM of a sandbox that may be powered off, or "" if none is known or the vCenters are real.
 func victim(ctx context.Context, s command.Sandbox) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

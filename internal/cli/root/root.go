@@ -18,19 +18,30 @@ type Commands struct {
 	Hidden []*cobra.Command
 }
 
-const long = `A vSphere-backed Kubernetes cluster on a laptop: simulated vCenters, a
-Kubernetes control plane, nodes that are VMs, and the vSphere cloud controller
-manager.
+const long = `Run a vSphere-backed Kubernetes cluster on a laptop: simulated vCenters, a real
+control plane, a kubelet for each VM, the vSphere cloud controller manager (CCM)
+and a CSI driver.
 
-Exit status: 0 it worked; 1 it did not; 2 it was asked wrongly, and nothing was
-done; 3 it worked, and what was hoped for is not so; 4 this machine lacks what
-is needed; 130 interrupted. With -o json, errors are JSON on standard error.`
+Exit status of every command:
+  0    success
+  1    failure
+  2    wrong arguments or a wrong input file; nothing was changed
+  3    the command ran, but a check, condition or expectation failed
+  4    this machine, or a cluster, lacks a prerequisite
+  130  interrupted with Ctrl-C
+
+With -o json, errors are JSON on standard error.
+
+Environment:
+  VSPHERE_SANDBOX_NAME    name of the sandbox, instead of --name
+  VSPHERE_SANDBOX_STATE   directory that holds the sandboxes
+                          (default: $XDG_STATE_HOME/vsphere-sandbox)`
 
 // New returns the root command. It sets d.NameFlag from --name.
 func New(d *command.Deps, c Commands) *cobra.Command {
 	root := command.Group(&cobra.Command{
 		Use:   command.Program,
-		Short: "A vSphere-backed Kubernetes cluster on a laptop",
+		Short: "Run a vSphere-backed Kubernetes cluster on a laptop",
 		Long:  long,
 		Example: `  vsphere-sandbox up --detach
   vsphere-sandbox get nodes
@@ -131,7 +142,7 @@ Flags:
 Global flags:
 {{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
 
-"{{.CommandPath}} COMMAND --help" tells more about a command.{{end}}
+"{{.CommandPath}} COMMAND --help" prints the help of a command.{{end}}
 `
 
 // tidy ends the processes that killed sandboxes left, and says so. Their files stay: the user who types the next command wants

@@ -17,8 +17,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vm"
 )
 
-// tree returns a root command with a few real commands and two of its own: kubectl, which takes every word as it is, and
-// fail, which ends with err.
+// tree returns a root command with a few real commands and two test commands: kubectl, which takes all arguments
+// unparsed, and fail, which ends with err.
 func tree(e *clitest.Env, got *[]string, err error) *cobra.Command {
 	return New(e.Deps, Commands{
 		Sandbox:   []*cobra.Command{status.NewCmdStatus(e.Deps, nil)},
@@ -154,7 +154,7 @@ func TestHelp(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	s := clitest.Serve(t, clitest.ZonesUSEU())
 	for _, tc := range []struct{ args, want string }{
-		{"st", "status\tTell how a sandbox is: phase, vCenters, nodes, components"},
+		{"st", "status\tShow the health of a sandbox, its vCenters, nodes and components"},
 		{"status --name |", "default"},
 		{"get nodes |", "control-plane-1 worker-1.example"},
 		{"get vms worker-1 |", "control-plane-1"},
@@ -166,7 +166,7 @@ func TestCompletion(t *testing.T) {
 		{"vm reset worker-1 --vcenter |", "us eu"},
 		{"get nodes -o |", "table wide json yaml name"},
 		{"--name nobody get nodes |", ""},
-		{"help vm power-o", "power-off\tPower VMs off, as pulling the plug does power-on\tPower VMs on, or resume suspended ones"},
+		{"help vm power-o", "power-off\tPower VMs off, without a guest shutdown power-on\tPower VMs on, or resume suspended ones"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			e := clitest.NewEnv(s)

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Where faults may change real VMs, scenarios run when somebody has confirmed it, once for all of their faults.
+// Where faults may change real VMs, scenarios run after one confirmation for all of their faults.
 func TestRunOnRealVCenters(t *testing.T) {
 	for _, tc := range []struct {
 		name     string

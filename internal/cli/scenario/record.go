@@ -42,14 +42,13 @@ func NewCmdRecord(d *command.Deps, runF func(context.Context, *recordOptions) er
 	}
 	cmd := &cobra.Command{
 		Use:   "record",
-		Short: "Make a scenario of what was done to a sandbox by hand",
-		Long: `Make a scenario of what was done to a sandbox by hand: faults that were injected
-and healed, VMs that were switched, moved and destroyed, with the pauses in
-between, and expectations drafted from what became of the nodes.
+		Short: "Create a scenario from what you did to a sandbox",
+		Long: `Create a scenario from what you did to a sandbox: faults that you injected and
+healed, VMs that you powered, moved or destroyed, the pauses between them, and
+expectations drafted from the states of the nodes.
 
-What has happened already is recorded; with -f, what is done from now on, until
-Ctrl-C. The scenario goes to standard output or a file. It is a draft: look
-through it.`,
+Past actions are recorded; with -f, also new ones until Ctrl-C. The scenario is
+printed or written to a file. It is a draft: review it.`,
 		Example: `  vsphere-sandbox scenario record --since 5m > mine.yaml
   vsphere-sandbox scenario record -f --file mine.yaml --as my-outage`,
 		Args:              command.NoArgs,
@@ -65,10 +64,10 @@ through it.`,
 		},
 	}
 	f := cmd.Flags()
-	f.DurationVar(&o.since, "since", 0, "record what was done since so long ago (5m, 1h); default: all of it")
-	f.BoolVarP(&o.follow, "follow", "f", false, "record what is done from now on, until Ctrl-C")
+	f.DurationVar(&o.since, "since", 0, "record actions not older than this (5m, 1h); default: all")
+	f.BoolVarP(&o.follow, "follow", "f", false, "record new actions until Ctrl-C")
 	f.StringVar(&o.file, "file", "", "write to this `FILE`")
-	f.BoolVar(&o.force, "force", false, "replace the file")
+	f.BoolVar(&o.force, "force", false, "overwrite the file")
 	f.StringVar(&o.as, "as", "", "`NAME` of the scenario")
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml") // its only error is an unknown flag
 	_ = cmd.RegisterFlagCompletionFunc("as", complete.None)
@@ -99,7 +98,7 @@ func recordIt(ctx context.Context, o *recordOptions) error {
 	switch {
 	case o.follow:
 		options.Since = status.LastEvent
-		fmt.Fprintf(o.streams.Err, "recording what is done to sandbox %q; Ctrl-C ends it\n", t.Name)
+		fmt.Fprintf(o.streams.Err, "recording what is done to sandbox %q; Ctrl-C stops it\n", t.Name)
 	case o.since > 0:
 		if options.Since, err = before(ctx, t, o.now().Add(-o.since)); err != nil {
 			return err
@@ -115,7 +114,7 @@ func recordIt(ctx context.Context, o *recordOptions) error {
 	return o.write(m.Bytes(text))
 }
 
-// before returns the last event before a time, 0 when there is none.
+// before returns the last event before a time, or 0.
 func before(ctx context.Context, t *command.Target, when time.Time) (uint64, error) {
 	last := uint64(0)
 	_, err := command.Ask(ctx, t, func(c *api.Client, ctx context.Context) (struct{}, error) {

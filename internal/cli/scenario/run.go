@@ -71,28 +71,30 @@ func NewCmdRun(d *command.Deps, runF func(context.Context, *runOptions) error) *
 	}
 	cmd := &cobra.Command{
 		Use:   "run (NAME | THEME | FILE)... | --suite SUITE | --all",
-		Short: "Run scenarios, and tell what came of them",
-		Long: `Run scenarios: boot a sandbox for them, inject their faults, see whether what
-must happen does and what must not does not, heal the faults, and take the
-sandbox down. Scenarios that need the same sandbox run on one, as long as they
-leave it as it was. With --on, they run on a sandbox that is up.
+		Short: "Run scenarios and report which expectations failed",
+		Long: `Run scenarios: start a sandbox, inject faults, check that what must happen does
+and what must not does not, heal the faults, and stop the sandbox. Scenarios
+with the same topology share a sandbox as long as they restore it. With --on,
+they run on a sandbox that is already up.
 
-Steps are told on standard error as they happen, results go to standard output.
---artifacts leaves a directory as TestGrid reads it, with a report to look at:
-report.html.
+Progress goes to standard error, results to standard output. --artifacts writes
+a directory in the layout of TestGrid, with a report: report.html.
 
-A scenario file may do more than break its sandbox: start a program as cloud
-controller manager, run commands that change things or read other files. What
-does not come with the program is asked about first, and refused where there is
-no terminal to ask at, unless --trust is given. "scenario validate" lists it.
+A scenario file can do more than inject faults: start a binary as CCM, run
+commands that change things, or read other files. If a file that is not built in
+does so, the command asks first, or fails without a terminal, unless --trust is
+given. "scenario validate" lists such steps.
 
-Ctrl-C ends a run within seconds: sandboxes of its own are taken down as they
-are; in one that was up, the faults of the run are healed. A second Ctrl-C ends
-it at once.
+Ctrl-C stops a run within seconds: its own sandboxes are stopped; on a sandbox
+that was up, the faults of the run are healed. A second Ctrl-C exits at once.
 
-Exit status: 0 when all passed, 1 when one could not be run, 2 for a bad
-scenario or flag, 3 when something expected was not so, 4 when the machine lacks
-something, 130 when interrupted.`,
+Exit status:
+  0    all passed
+  1    a scenario could not be run
+  2    wrong scenario or flag
+  3    an expectation failed
+  4    this machine lacks a prerequisite
+  130  interrupted`,
 		Example: `  vsphere-sandbox scenario run power-off
   vsphere-sandbox scenario run outages --artifacts results
   vsphere-sandbox scenario run --suite core -o junit > junit.xml
@@ -113,17 +115,17 @@ something, 130 when interrupted.`,
 	o.limits.Bind(cmd)
 	o.limits.BindPort(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.choice.suite, "suite", "", "run those of this `SUITE`")
-	f.BoolVar(&o.choice.all, "all", false, "run all that come with the program")
-	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than upstream's defaults leases, monitors and time-outs run; 1 is real time")
-	f.Uint64Var(&o.seed, "seed", 1, "what draws targets; the same seed draws the same")
-	f.Float64Var(&o.patience, "patience", 1, "what every time limit is multiplied with, for slow machines")
+	f.StringVar(&o.choice.suite, "suite", "", "run the scenarios of this `SUITE`")
+	f.BoolVar(&o.choice.all, "all", false, "run all built-in scenarios")
+	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than the upstream defaults leases and timeouts run; 1 is real time")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the random choice of targets")
+	f.Float64Var(&o.patience, "patience", 1, "factor for every time limit, for slow machines")
 	f.BoolVar(&o.failFast, "fail-fast", false, "stop at the first step that does not pass")
-	f.StringVar(&o.artifacts, "artifacts", "", "leave results, logs and a report in `DIR`")
-	f.StringVar(&o.on, "on", "", "run on the sandbox of this `NAME`, which is up")
-	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox on which one did not pass, until \"down\" of its name; on kind, of one that did not come up, its nodes too")
-	f.BoolVar(&o.trust, "trust", false, "run what scenario files do beyond faults in their sandbox and reading it: start programs, write files, change clusters")
-	f.BoolVarP(&o.asking.Yes, "yes", "y", false, "with --on, do not ask before faults may change VMs of real vCenters")
+	f.StringVar(&o.artifacts, "artifacts", "", "write results, logs and a report to `DIR`")
+	f.StringVar(&o.on, "on", "", "run on the sandbox `NAME`, which must be up")
+	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox on which a scenario failed, until \"down\"; on kind, also the nodes of one that failed to boot")
+	f.BoolVar(&o.trust, "trust", false, "let scenario files start programs, write files and change clusters without asking")
+	f.BoolVarP(&o.asking.Yes, "yes", "y", false, "with --on, do not ask before faults change VMs of real vCenters")
 	output.BindFormat(cmd, &o.format, formatText, formatJSON, formatJUnit)
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("suite", cobra.FixedCompletions([]string{"core"}, cobra.ShellCompDirectiveNoFileComp))
@@ -171,7 +173,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 }
 
 func run(ctx context.Context, o *runOptions) (err error) {
-	// "scenario run 2>&1 | head" ends what is told, not the run: what was broken and booted is put away.
+	// "scenario run 2>&1 | head" ends the output, not the run: its faults and sandboxes are cleaned up.
 	signal.Ignore(syscall.SIGPIPE)
 	switch err := o.trusted(ctx); {
 	case errors.Is(err, errDistrusted):
@@ -225,7 +227,7 @@ func tell(w io.Writer, format string, s *result.Suite) error {
 	return live.Summary(w, s)
 }
 
-// exit is the exit status of results that have been told.
+// exit returns the exit status of results that were printed.
 func exit(s *result.Suite) error {
 	switch s.Verdict() {
 	case result.Failed:
@@ -259,8 +261,8 @@ func environ(m map[string]string) []string {
 	return all
 }
 
-// told is what a suite's run is called in a line.
-func told(o *runOptions) string {
+// runTitle describes a suite's run in a line.
+func runTitle(o *runOptions) string {
 	what := fmt.Sprintf("%d scenarios", len(o.scenarios))
 	if len(o.scenarios) == 1 {
 		what = "1 scenario"

@@ -97,7 +97,7 @@ func TestRunOnASandbox(t *testing.T) {
 	}
 }
 
-// What a sandbox tells of itself is among the artifacts, but for its passwords.
+// The artifacts have what a sandbox reports, except for its passwords.
 func TestArtifactsOfASandbox(t *testing.T) {
 	w := clitest.ZonesUSEU()
 	logs := t.TempDir()
@@ -185,7 +185,7 @@ func TestInterruptedBoot(t *testing.T) {
 	}
 }
 
-// teller calls f once somebody is told of a text, and passes everything on.
+// teller calls f once a text is written, and passes everything on.
 type teller struct {
 	io.Writer
 	text string

@@ -29,11 +29,11 @@ import (
 func NewCmdScenario(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "scenario",
-		Short: "Run what breaks a sandbox and judges what happens",
-		Long: `Run scenarios: a topology, faults that are injected into it, and what must
-happen, and must not, in between.
+		Short: "Run, record and validate scenarios",
+		Long: `Run, record and validate scenarios. A scenario is a topology, faults that are
+injected into it, and what must happen, or must not happen, after each of them.
 
-Scenarios come with the program, sorted in themes, or are files.`,
+Scenarios are built in, sorted by theme, or are files of your own.`,
 		Example: `  vsphere-sandbox scenario list
   vsphere-sandbox scenario run --suite core
   vsphere-sandbox scenario run lifecycle --artifacts results
@@ -59,9 +59,9 @@ func NewCmdList(d *command.Deps, runF func(*listOptions) error) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "list [THEME]",
-		Short: "List the scenarios that come with the program",
-		Long: `List the scenarios that come with the program, by theme. With -o wide, also the
-places where people have met what they are about.`,
+		Short: "List the built-in scenarios",
+		Long: `List the built-in scenarios by theme. With -o wide, also list the issues that
+they reproduce.`,
 		Example: `  vsphere-sandbox scenario list
   vsphere-sandbox scenario list outages -o wide
   vsphere-sandbox scenario list --suite core -o name`,
@@ -75,7 +75,7 @@ places where people have met what they are about.`,
 		},
 	}
 	o.flags.Bind(cmd)
-	cmd.Flags().StringVar(&o.suite, "suite", "", "only those of this `SUITE`")
+	cmd.Flags().StringVar(&o.suite, "suite", "", "only scenarios of this `SUITE`")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("suite", cobra.FixedCompletions([]string{"core"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -152,7 +152,7 @@ func kind() output.Kind[listed] {
 	}
 }
 
-// choice says which scenarios are to be run.
+// choice selects the scenarios to run.
 type choice struct {
 	words []string // names, themes, files
 	suite string
@@ -399,7 +399,7 @@ func unusable(name string, err error) error {
 	}, bad}
 }
 
-// invalid is told as its first part, which has the text of all the second has one by one.
+// invalid prints its first part, which has the text of all problems; the second has them one by one.
 type invalid struct {
 	told     *report.Error
 	problems topology.Errors

@@ -50,7 +50,7 @@ func (s *session) onRunning(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Say("%s", told(s.o))
+	s.Say("%s", runTitle(s.o))
 	s.Began(ctx, t.Client)
 	s.runAll(ctx, func(_ context.Context, r scenario.Requirements) (*scenario.Running, error) {
 		if want := r.Topology.Metadata.Name; want != status.Scenario {
@@ -73,7 +73,7 @@ func (s *session) onOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Say("%s", told(s.o))
+	s.Say("%s", runTitle(s.o))
 	m := &stage.Machine{
 		Root: root, Name: name, Command: "scenario run", Retain: s.o.retain, Limits: s.o.limits, Tell: s.Say, Busy: s.Busy, Lost: s.Lost,
 	}

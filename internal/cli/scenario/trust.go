@@ -92,7 +92,7 @@ func (o *runOptions) allowed(ctx context.Context, t *command.Target, status api.
 		}
 	})
 	if errors.Is(err, confirm.ErrDeclined) {
-		return nil, report.Exit(report.Failure) // it has been told, and nothing was run
+		return nil, report.Exit(report.Failure) // it was printed, and nothing ran
 	}
 	return confirmed{t.Client}, err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// evil starts a program, which leaves a file, and runs a command of its own choice.
+// evil is a scenario that starts a program, which leaves a file, and runs any command.
 func evil(t *testing.T) (file, mark string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -33,17 +33,19 @@ func NewCmdValidate(d *command.Deps, runF func(*validateOptions) error) *cobra.C
 	}
 	cmd := &cobra.Command{
 		Use:   "validate (NAME | FILE)...",
-		Short: "Find everything that is wrong with scenarios",
-		Long: `Find everything that is wrong with scenarios, without a sandbox: each error with
-its line, the field and, where one is near, the name that was probably meant.
-Faults, their parameters, and names of VMs and nodes are checked, too.
+		Short: "Check scenarios for errors",
+		Long: `Check scenarios for errors, without a sandbox. Each error has its line, the
+field and, for a misspelled name, the nearest known one. Faults, their
+parameters, and names of VMs and nodes are checked too.
 
-What a scenario does beyond faults in its sandbox and reading it is listed: it
-needs --trust to be run. That is no error.
+Steps that need --trust to run, because they do more than inject faults and read
+the sandbox, are listed. They are not errors.
 
-With -o json or yaml, what is wrong is data on standard output.
+With -o json or yaml, errors are printed as data.
 
-Exit status: 0 when all can be used, 2 when one cannot.`,
+Exit status:
+  0    all scenarios are valid
+  2    a scenario has errors`,
 		Example: `  vsphere-sandbox scenario validate mine.yaml
   vsphere-sandbox scenario validate *.yaml -o json`,
 		Args:              command.AtLeastOne("NAME or FILE"),
@@ -85,7 +87,7 @@ func validate(o *validateOptions) error {
 			return err
 		}
 		if len(bad) > 0 {
-			return report.Exit(report.Usage) // it has been told
+			return report.Exit(report.Usage) // the problems were printed
 		}
 		return nil
 	}
@@ -117,9 +119,9 @@ func writeReaches(w io.Writer, name string, reaches []scenario.Reach) {
 func NewCmdSchema(d *command.Deps) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON schema of scenario files, for editors",
+		Short: "Print the JSON schema of scenario files",
 		Long: `Print the JSON schema of scenario files. Editors with a YAML language server
-complete and explain keys by it when a file begins with
+use it for completion and help when a file begins with
 
   # yaml-language-server: $schema=scenario.schema.json`,
 		Example:           `  vsphere-sandbox scenario schema > scenario.schema.json`,
@@ -147,9 +149,8 @@ func NewCmdShow(d *command.Deps, runF func(*showOptions) error) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "show (NAME | FILE)",
-		Short: "Print a scenario as it is written",
-		Long: `Print a scenario as it is written, comments and all: what to begin with for
-one of your own.`,
+		Short: "Print the source of a scenario",
+		Long:  `Print the source of a scenario with its comments, as a start for your own.`,
 		Example: `  vsphere-sandbox scenario show power-off
   vsphere-sandbox scenario show power-off > mine.yaml`,
 		Args:              command.ExactlyOne("NAME or FILE"),

@@ -112,7 +112,7 @@ func TestOrderlyEnd(t *testing.T) {
 	}
 }
 
-// A second Ctrl-C is meant: it ends the program on the spot, whatever else was sent before.
+// A second Ctrl-C ends the program at once, after any other signal.
 func TestImpatience(t *testing.T) {
 	for name, first := range map[string][]syscall.Signal{
 		"Ctrl-C":                   {syscall.SIGINT},

@@ -33,7 +33,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/smoke"
 )
 
-// settings are what both commands are told.
+// settings are the flags of both commands.
 type settings struct {
 	*command.Deps
 	// load finds the scenarios of a suite.
@@ -65,13 +65,13 @@ func (s *settings) bind(cmd *cobra.Command) {
 	s.limits.Bind(cmd)
 	s.limits.BindPort(cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.suite, "suite", "core", "the scenarios: those of the `SUITE` core, or all: full")
-	f.StringSliceVar(&s.only, "only", nil, "make only the checks of these `NAMES`, as they stand in the table; * and ? are wildcards")
-	f.Float64Var(&s.speed, "speed", float64(pace.Default), "how many times faster than upstream's defaults leases, monitors and time-outs run; 1 is real time")
-	f.Uint64Var(&s.seed, "seed", 1, "what draws targets; the same seed draws the same")
-	f.Float64Var(&s.patience, "patience", 1, "what every time limit is multiplied with, for slow machines")
-	f.StringVar(&s.artifacts, "artifacts", "", "leave results, logs and a report in `DIR`, as TestGrid reads it")
-	f.BoolVar(&s.strict, "strict", false, "have failures count that are known")
+	f.StringVar(&s.suite, "suite", "core", "scenarios to run: the `SUITE` core or full")
+	f.StringSliceVar(&s.only, "only", nil, "run only the checks of these `NAMES`, as in the table; * and ? are wildcards")
+	f.Float64Var(&s.speed, "speed", float64(pace.Default), "how many times faster than the upstream defaults leases and timeouts run; 1 is real time")
+	f.Uint64Var(&s.seed, "seed", 1, "seed of the random choice of targets")
+	f.Float64Var(&s.patience, "patience", 1, "factor for every time limit, for slow machines")
+	f.StringVar(&s.artifacts, "artifacts", "", "write results, logs and a report to `DIR`, in the layout of TestGrid")
+	f.BoolVar(&s.strict, "strict", false, "count known failures as failures")
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("suite", cobra.FixedCompletions(smoke.Suites(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("only", complete.Flag(s.completeOnly))
@@ -138,7 +138,7 @@ type bench struct {
 
 // newBench prepares one, and the directory of artifacts, before anything that takes time.
 func (s *settings) newBench(kind, source string) (*bench, error) {
-	// "smoke | head" ends what is told, not the run: what was broken and booted is put away.
+	// "smoke | head" ends the output, not the run: its faults and sandboxes are cleaned up.
 	signal.Ignore(syscall.SIGPIPE)
 	root, err := s.Sandboxes.Root()
 	if err != nil {
@@ -249,7 +249,7 @@ func writers(r *smoke.Report) map[string]func(io.Writer) error {
 	}
 }
 
-// verdict is the exit status of what has been told; errs are what went wrong beside.
+// verdict returns the exit status of what was printed; errs are additional errors.
 func verdict(ctx context.Context, v result.Verdict, errs ...error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -41,23 +41,27 @@ func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *c
 	}
 	cmd := &cobra.Command{
 		Use:   "smoke [--ccm SOURCE] [--baseline SOURCE]",
-		Short: "Judge a release of a cloud controller manager",
-		Long: `Judge a release of a cloud controller manager, before it goes out:
+		Short: "Test a CCM release before it is published",
+		Long: `Test a release of a cloud controller manager before it is published:
 
-  version       --version says what its source says
-  upgrade       it takes over from the baseline, and nothing of a node changes
+  version       --version prints the version of its source
+  upgrade       it takes over from the baseline, and no node changes
   the suite     the scenarios of --suite
-  leader-lost   of two replicas the leader is killed, the other one takes over
-  clean-exit    SIGTERM ends it, with status 0, and its sessions are over
-  calls         what it costs the vCenters, beside the baseline
+  leader-lost   the leader of two replicas is killed, the other takes over
+  clean-exit    SIGTERM ends it with status 0, and its sessions are closed
+  calls         the number of vCenter calls, compared with the baseline
 
-What happens is told on standard error; a table in Markdown, to be pasted into
-an issue, goes to standard output. What a release is known to fail at, as the
-scenarios say, is told so and does not count, but with --strict.
+Progress goes to standard error, and a Markdown table for a release issue to
+standard output. Failures that a scenario lists as known do not count, unless
+--strict is given.
 
-Exit status: 0 when all is well, 1 when something could not be run, 2 for a bad
-flag, 3 when a check failed, 4 when the machine lacks something, 130 when
-interrupted.`,
+Exit status:
+  0    all checks passed
+  1    something could not be run
+  2    wrong flag
+  3    a check failed
+  4    this machine lacks a prerequisite
+  130  interrupted`,
 		Example: `  vsphere-sandbox smoke
   vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager
   vsphere-sandbox smoke --ccm module:v1.36.0 --baseline module:v1.34.0 --artifacts results
@@ -72,8 +76,8 @@ interrupted.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.ccm, "ccm", "builtin", "the cloud controller manager to judge: "+ccm.Syntax)
-	f.StringVar(&o.baseline, "baseline", "", "the one that it has to take over from, and is compared with")
+	f.StringVar(&o.ccm, "ccm", "builtin", "the CCM to test: "+ccm.Syntax)
+	f.StringVar(&o.baseline, "baseline", "", "the CCM to upgrade from, and to compare with")
 	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.Flag(cliccm.Sources)) // its only error is an unknown flag
 	_ = cmd.RegisterFlagCompletionFunc("baseline", complete.Flag(cliccm.Sources))
 	o.bind(cmd)
@@ -109,7 +113,7 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), build.Kubernetes()
 	err = b.ended()
-	told := report.Told()
+	told := report.SkipKnown()
 	if b.Dir != nil {
 		for name, write := range writers(report) {
 			if werr := b.write(name, write); err == nil {
@@ -156,15 +160,18 @@ func NewCmdMatrix(d *command.Deps, runF func(context.Context, *matrixOptions) er
 	}
 	cmd := &cobra.Command{
 		Use:   "matrix --ccm SOURCE,SOURCE...",
-		Short: "Compare cloud controller managers, scenario by scenario",
-		Long: `Have several cloud controller managers run the same scenarios, one after the
-other, and tell what came of them side by side; below, what happened otherwise
-than with the first one: events that only one of them brought about, and what
-took clearly longer or shorter.
+		Short: "Run the same scenarios with several CCMs and compare the results",
+		Long: `Run the same scenarios with several cloud controller managers, one after the
+other, and print a table of the results. Below it: how each differs from the
+first one, in events and in time.
 
-Exit status: 0 when all passed, or failed as is known, 1 when something could
-not be run, 2 for a bad flag, 3 when a scenario failed, 4 when the machine lacks
-something, 130 when interrupted.`,
+Exit status:
+  0    all passed, or failed in a known way
+  1    something could not be run
+  2    wrong flag
+  3    a scenario failed
+  4    this machine lacks a prerequisite
+  130  interrupted`,
 		Example: `  vsphere-sandbox matrix --ccm builtin,module:v1.36.0,module:v1.34.0
   vsphere-sandbox matrix --ccm ./old,./new --suite full -o json
   vsphere-sandbox matrix --ccm builtin,./mine --only lifecycle/power-off`,
@@ -177,7 +184,7 @@ something, 130 when interrupted.`,
 			return runF(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringSliceVar(&o.ccms, "ccm", nil, "the cloud controller managers; the others are compared with the first one")
+	cmd.Flags().StringSliceVar(&o.ccms, "ccm", nil, "the CCMs to run; each is compared with the first")
 	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.None) // its only error is an unknown flag
 	o.bind(cmd)
 	output.BindFormat(cmd, &o.format, output.Plain, output.JSON)
@@ -253,7 +260,7 @@ func together(c *smoke.Comparison, strict bool) *result.Suite {
 		column := &c.Columns[i]
 		names = append(names, column.CCM.Source)
 		all.Boots = append(all.Boots, column.Suite.Boots...)
-		for _, s := range column.Told(strict) {
+		for _, s := range column.SkipKnown(strict) {
 			s.Theme = strings.Trim(column.CCM.Source+"/"+s.Theme, "/")
 			all.Scenarios = append(all.Scenarios, s)
 		}

@@ -39,9 +39,9 @@ func Load(command, source string, settings Settings) (*topology.Topology, error)
 		if near := nearest.Of(source, scenarios.Names()); near != "" {
 			try = "vsphere-sandbox " + command + " " + near
 		}
-		return nil, report.UsageError(try, "scenario %q: there is none of that name, and no such file", source)
+		return nil, report.UsageError(try, "topology %q: no built-in topology and no file has this name", source)
 	}
-	return nil, &report.Error{Code: "topology-unreadable", Message: err.Error(), Exit: report.Usage, Try: "name a topology file, or a scenario: vsphere-sandbox topology render zones-us-eu > mine.yaml makes one"}
+	return nil, &report.Error{Code: "topology-unreadable", Message: err.Error(), Exit: report.Usage, Try: "vsphere-sandbox topology render zones-us-eu > mine.yaml   # writes a topology file to start from"}
 }
 
 func read(source string, settings Settings) (*topology.Topology, error) {
@@ -71,7 +71,7 @@ func unzip(path string, settings Settings) (*topology.Topology, error) {
 	return topology.Load(strings.TrimSuffix(path, ".gz"), data, settings...)
 }
 
-// invalid is told as its first part, which has the text of all the second has one by one.
+// invalid prints its first part, which has the text of all problems; the second has them one by one.
 type invalid struct {
 	told     *report.Error
 	problems topology.Errors
@@ -104,7 +104,7 @@ type Settings []topology.Setting
 
 // Bind adds --set to a command.
 func (s *Settings) Bind(cmd *cobra.Command) {
-	cmd.Flags().Var(s, "set", "`NAME=VALUE` of a parameter of the topology; may be repeated")
+	cmd.Flags().Var(s, "set", "set a parameter of the topology, `NAME=VALUE`; repeatable")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("set", cobra.NoFileCompletions)
 }
@@ -144,7 +144,7 @@ type Problem struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// Problems are what an error of loading one says, each by itself.
+// Problems returns the separate problems in an error of loading.
 func Problems(err error) []Problem {
 	var bad topology.Errors
 	if !errors.As(err, &bad) {

@@ -27,10 +27,10 @@ type Machine struct {
 	Retain bool
 	// Limits are the flags about this machine, checked.
 	Limits limits.Flags
-	// Tell and Busy are what a person is told: lines, and what is being done.
+	// Tell prints a line for the user, Busy what is being done.
 	Tell func(format string, args ...any)
 	Busy func(text string)
-	// Lost is told of a sandbox that did not come up, while its logs are there.
+	// Lost is called for a sandbox that did not come up, while its logs exist.
 	Lost func(logs string, log *event.Log)
 
 	booted int
@@ -86,7 +86,7 @@ func (m *Machine) Boot(ctx context.Context, want Spec) (*Running, error) {
 		return nil, home.ExplainState(err, name, m.Command)
 	}
 	if left := h.Dir.Predecessor(); left.Removed {
-		m.Tell("cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)", name, len(left.Killed))
+		m.Tell("cleaned up after an earlier sandbox %q that crashed (%d processes were left)", name, len(left.Killed))
 	}
 	r := &Running{Name: name, Client: api.NewClient(h.Dir.SocketPath()), m: m, home: h, ended: make(chan error, 1)}
 	opts.Dir, opts.Logger = h.Dir, h.Logger
@@ -120,7 +120,7 @@ func (m *Machine) Boot(ctx context.Context, want Spec) (*Running, error) {
 	return r, nil
 }
 
-// trouble tells the last things that went wrong.
+// trouble prints the last failures.
 func (m *Machine) trouble(log *event.Log) {
 	const most = 5
 	events, _ := log.Read(0, 0)

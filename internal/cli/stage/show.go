@@ -34,19 +34,19 @@ const (
 	hurriedTime = 3 * time.Second
 )
 
-// Show tells one run on standard error, and keeps it in a directory when one is wanted. Make it with [NewShow], end it
-// with [Show.Close].
+// Show prints one run to standard error, and keeps it in a directory if one is given. Create it with [NewShow], end it with
+// [Show.Close].
 type Show struct {
 	// Dir is nil when no artifacts are wanted.
 	Dir *artifacts.Dir
 
 	mask      *mask.Mask
 	live      *live.Live
-	log       *live.Live // the same as live tells, for the artifacts
+	log       *live.Live // the same output, for the artifacts
 	sandboxes int        // so far
 }
 
-// NewShow returns one that has told nothing.
+// NewShow returns a Show without output.
 func NewShow(d *command.Deps) *Show {
 	s, streams := &Show{mask: &mask.Mask{}}, d.Streams
 	s.mask.Know(secret.Variables(d.Getenv)...)
@@ -82,10 +82,10 @@ func (s *Show) Results(w io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// Close ends what is told. Close again is harmless.
+// Close ends the output. It is idempotent.
 func (s *Show) Close() { s.live.Close() }
 
-// Say tells a line.
+// Say prints a line.
 func (s *Show) Say(format string, args ...any) {
 	s.live.Say(format, args...)
 	if s.log != nil {
@@ -93,7 +93,7 @@ func (s *Show) Say(format string, args ...any) {
 	}
 }
 
-// Busy tells what is being done; "" nothing any more.
+// Busy shows what is being done; "" clears it.
 func (s *Show) Busy(text string) {
 	s.live.Busy(text)
 	if s.log != nil {
@@ -101,7 +101,7 @@ func (s *Show) Busy(text string) {
 	}
 }
 
-// Update tells of a scenario.
+// Update prints the progress of a scenario.
 func (s *Show) Update(u result.Update) {
 	s.live.Update(u)
 	if s.log != nil {

@@ -1,2 +1,2 @@
-// Package status is the command that tells how a sandbox is.
+// Package status is the command that shows the state of a sandbox.
 package status

@@ -37,16 +37,16 @@ func NewCmdStatus(d *command.Deps, runF func(context.Context, *options) error) *
 	}}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Tell how a sandbox is: phase, vCenters, nodes, components",
-		Long: `Tell how a sandbox is: its phase, vCenters, nodes and components.
+		Short: "Show the health of a sandbox, its vCenters, nodes and components",
+		Long: `Show the phase of a sandbox, its vCenters, nodes and components.
 
-A sandbox is in good health when it has booted, every node that its topology
-wants is registered, initialized and ready, every component runs, and every
-vCenter can be reached. Otherwise the command says what is wrong and ends with
-exit status 3, also when the trouble was made on purpose.
+A sandbox is healthy when it has booted, every node of its topology is
+registered, initialized and ready, every component runs, and every vCenter can
+be reached. Otherwise the command prints what is wrong and exits with 3, also if
+you caused the problem with a fault.
 
-Of a sandbox that crashed it says what ended it and where its logs, events and
-recording are kept until "down"; that is exit status 3, too.`,
+For a sandbox that crashed, it prints the cause and where logs, events and
+recording are kept until "down", and exits with 3.`,
 		Example: `  vsphere-sandbox status
   vsphere-sandbox status --name other -o json`,
 		Args:              command.NoArgs,
@@ -193,8 +193,8 @@ func phase(s api.Status) string {
 	return string(s.Phase)
 }
 
-// problems tells what keeps a sandbox from good health. The components of nodes are left to the count of nodes: one
-// whose VM is off is rightly stopped.
+// problems returns why a sandbox is not healthy. The components of nodes are covered by the count of nodes: one with a VM
+// that is off is stopped for good reason.
 func problems(s api.Status) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }

@@ -56,13 +56,13 @@ func Nodes(now time.Time) output.Kind[api.Node] {
 			{Header: "INSTANCE-TYPE", Wide: true, Value: func(n api.Node) string { return n.InstanceType }},
 			{Header: "ADDRESSES", Wide: true, Value: func(n api.Node) string { return output.Join(n.Addresses) }},
 			{Header: "VERSION", Wide: true, Value: func(n api.Node) string { return n.Version }},
-			// Only here: a column that changes by itself would make every watched row new.
+			// Only in the wide table: a column that changes with time would make every watched row new.
 			{Header: "AGE", Wide: true, Value: func(n api.Node) string { return output.Age(now, n.Created) }},
 		},
 	}
 }
 
-// Ready tells the Ready condition, or that there is no such node yet.
+// Ready returns the status of the Ready condition, or that the node does not exist yet.
 func Ready(n api.Node) string {
 	if !n.Registered {
 		return "Unregistered"

@@ -32,7 +32,7 @@ func VCenters() output.Kind[api.VCenter] {
 	}
 }
 
-// inventory tells whose a vCenter is, and what may be done to its VMs.
+// inventory describes who owns a vCenter, and what may be done to its VMs.
 func inventory(v api.VCenter) string {
 	if v.Real == "" {
 		return api.InventorySimulated
@@ -40,7 +40,7 @@ func inventory(v api.VCenter) string {
 	return api.InventoryReal + ", " + v.Real
 }
 
-// Gate tells what clients get of a vCenter, with the delay of a slow one.
+// Gate returns the state of a vCenter's gate, with the delay of a slow one.
 func Gate(v api.VCenter) string {
 	if v.Delay > 0 {
 		return fmt.Sprintf("%s (%s)", v.Gate, time.Duration(v.Delay))

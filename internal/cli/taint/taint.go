@@ -18,8 +18,8 @@ import (
 func NewCmdTaint(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:     "taint",
-		Short:   "Say that nodes are out of service",
-		Long:    "Taint nodes as an administrator does who knows more than the cluster. Any other\ntaint: see \"vsphere-sandbox kubectl taint\".",
+		Short:   "Mark nodes out of service",
+		Long:    "Mark nodes out of service, as an administrator does when a machine is lost. For\nany other taint, use \"vsphere-sandbox kubectl taint\".",
 		Example: "  vsphere-sandbox taint out-of-service worker-west-1",
 	}, NewCmdOutOfService(d, nil))
 }
@@ -41,13 +41,13 @@ func NewCmdOutOfService(d *command.Deps, runF func(context.Context, *options) er
 	}
 	cmd := &cobra.Command{
 		Use:   "out-of-service NODE...",
-		Short: "Say that nodes are out of service: their pods go, their volumes are free",
-		Long: `Give nodes the taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute.
+		Short: "Mark nodes out of service, so that pods and volumes move",
+		Long: `Add the taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute to nodes.
 
-It tells the cluster that the machine is off and stays so: pods on it are
-removed within 20 seconds at any speed, and volumes are detached as soon as they
-are rather than after six minutes. On a machine that runs, that would corrupt
-data; here you may see how.`,
+The taint states that the machine is off and stays off: Kubernetes deletes its
+pods within 20 seconds at any speed, and detaches volumes at once instead of
+after six minutes. On a machine that still runs, this would corrupt data; here
+you can watch it.`,
 		Example: `  vsphere-sandbox vm power-off worker-west-1
   vsphere-sandbox taint out-of-service worker-west-1
   vsphere-sandbox taint out-of-service worker-west-1 --remove`,
@@ -58,7 +58,7 @@ data; here you may see how.`,
 			return runF(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.remove, "remove", false, "take the taint away")
+	cmd.Flags().BoolVar(&o.remove, "remove", false, "remove the taint")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
 	return cmd
 }

@@ -34,20 +34,21 @@ func NewCmdApply(d *command.Deps, runF func(context.Context, *applyOptions) erro
 		runF = apply
 	}
 	cmd := &cobra.Command{
-		Use:   "apply [SCENARIO | FILE]",
-		Short: "Make a sandbox that runs what a topology says",
-		Long: `Make a sandbox that runs what a topology says: create, change and remove what
-differs, through the vSphere API, one step after the other. VMs that become
-nodes join the cluster, and datacenters come into the cloud config.
+		Use:   "apply [TOPOLOGY | FILE]",
+		Short: "Change a running sandbox to match a topology",
+		Long: `Change a running sandbox to match a topology: create, change and remove objects
+through the vSphere API, one step after the other. VMs that become nodes join
+the cluster, and new datacenters are added to the cloud config.
 
-What the topology does not name is left alone unless it was in the topology
-before, or --prune is given: volumes, and VMs that somebody made.
+Objects that the topology does not name are kept unless they were in the
+previous topology or --prune is given. These are, for example, volumes and VMs
+that a user created.
 
-VMs that run are powered off where vSphere demands it; --dry-run shows which.
-What no vCenter can change while it runs (vCenters themselves, the size of a
-host or a datastore, users) is told, and nothing is done then.
+VMs are powered off where vSphere requires it; --dry-run shows which. If the
+topology changes what a running vCenter cannot change (vCenters themselves, the
+size of a host or datastore, users), the command reports it and changes nothing.
 
-Ctrl-C ends it after the step that is under way.`,
+Ctrl-C stops it after the current step.`,
 		Example: `  vsphere-sandbox topology apply my-topology.yaml --dry-run
   vsphere-sandbox topology apply my-topology.yaml
   vsphere-sandbox topology apply my-topology.yaml --set workers=5`,
@@ -59,8 +60,8 @@ Ctrl-C ends it after the step that is under way.`,
 		},
 	}
 	o.set.Bind(cmd)
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
-	cmd.Flags().BoolVar(&o.prune, "prune", false, "remove everything that the topology does not name")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes without making them")
+	cmd.Flags().BoolVar(&o.prune, "prune", false, "remove all objects that the topology does not name")
 	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
 	return cmd
 }
@@ -86,7 +87,7 @@ func apply(ctx context.Context, o *applyOptions) error {
 	return a.end(ctx, err)
 }
 
-// applying tells of changes as they are done, or, to programs, when all is over.
+// applying prints changes as they are done or, for programs, all of them at the end.
 type applying struct {
 	o       *applyOptions
 	changes []api.Change
@@ -110,7 +111,7 @@ func (a *applying) line(l api.ApplyLine) error {
 
 func (a *applying) text() bool { return a.o.format == output.Plain }
 
-// end tells the rest. What was done before an error is told as well.
+// end prints the rest, also what was done before an error.
 func (a *applying) end(ctx context.Context, err error) error {
 	if !a.known {
 		return err
@@ -126,7 +127,7 @@ func (a *applying) end(ctx context.Context, err error) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintf(a.o.streams.Err, "stopped after %d of %d changes and the one that was under way; to go on, apply it again\n", a.done, len(a.changes))
+		fmt.Fprintf(a.o.streams.Err, "stopped after %d of %d changes and the one in progress; apply it again to continue\n", a.done, len(a.changes))
 		return ctx.Err()
 	case err != nil || !a.text():
 		return err

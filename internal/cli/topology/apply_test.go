@@ -81,7 +81,7 @@ func TestApplyNothing(t *testing.T) {
 	}
 }
 
-// A step that fails is told with what was done before it.
+// A failed step is reported with what was done before it.
 func TestApplyFails(t *testing.T) {
 	s := applyServer(t)
 	s.Refuse(&api.Error{Code: "conflict", Message: "2 of 3 changes are done, and then: in use", Try: "again"})
@@ -134,7 +134,7 @@ func TestApplyInterrupted(t *testing.T) {
 	if r := report.Of(err); r.Exit != report.Interrupted {
 		t.Errorf("ended with %+v", r)
 	}
-	want := "stopped after 1 of 3 changes and the one that was under way; to go on, apply it again\n"
+	want := "stopped after 1 of 3 changes and the one in progress; apply it again to continue\n"
 	if e.Err.String() != want {
 		t.Errorf("said %q", e.Err)
 	}

@@ -24,11 +24,11 @@ func NewCmdTopology(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:     "topology",
 		Aliases: []string{"topo"},
-		Short:   "Check topologies, write them out, draw them, apply them",
-		Long: `Work on topologies as they are written, and bring a sandbox to one.
+		Short:   "Validate, render, draw and apply topologies",
+		Long: `Validate, render, draw and apply topologies.
 
-A topology is a scenario that comes with the program, or a file. What it
-includes is read with it, and --set chooses the values of its parameters.`,
+A topology is the inventory of the vCenters in YAML: a built-in one, by name, or
+a file of your own. Included files are read too, and --set sets parameters.`,
 		Example: `  vsphere-sandbox topology validate my-topology.yaml
   vsphere-sandbox topology render my-topology.yaml --set workers=5
   vsphere-sandbox topology graph zones-us-eu
@@ -58,11 +58,11 @@ func formats() []string { return []string{tree, dot, mermaid} }
 func NewCmdGraph(d *command.Deps, runF func(*graphOptions) error) *cobra.Command {
 	o := &graphOptions{streams: d.Streams}
 	cmd := &cobra.Command{
-		Use:   "graph [SCENARIO | FILE]",
-		Short: "Draw a topology, as a tree or for Graphviz or Mermaid",
-		Long: `Draw a topology: its vCenters, folders, datacenters, compute clusters, hosts,
-pools, datastores, networks and VMs, with their tags. More than three objects
-that are alike are one: worker-001 … worker-100 (100).`,
+		Use:   "graph [TOPOLOGY | FILE]",
+		Short: "Draw a topology as a tree, or for Graphviz or Mermaid",
+		Long: `Draw a topology: vCenters, folders, datacenters, compute clusters, hosts, pools,
+datastores, networks and VMs, with their tags. More than three similar objects
+are shown as one: worker-001 … worker-100 (100).`,
 		Example: `  vsphere-sandbox topology graph zones-us-eu
   vsphere-sandbox topology graph my-topology.yaml --format dot | dot -Tsvg > my-topology.svg
   vsphere-sandbox topology graph my-topology.yaml --format mermaid`,
@@ -80,7 +80,7 @@ that are alike are one: worker-001 … worker-100 (100).`,
 		},
 	}
 	o.set.Bind(cmd)
-	cmd.Flags().StringVar(&o.format, "format", tree, "`FORMAT` to draw it in: "+strings.Join(formats(), ", "))
+	cmd.Flags().StringVar(&o.format, "format", tree, "output `FORMAT`: "+strings.Join(formats(), ", "))
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -126,11 +126,11 @@ type renderOptions struct {
 func NewCmdRender(d *command.Deps, runF func(*renderOptions) error) *cobra.Command {
 	o := &renderOptions{streams: d.Streams, format: output.YAML}
 	cmd := &cobra.Command{
-		Use:   "render [SCENARIO | FILE]",
-		Short: "Write a topology out with everything filled in",
-		Long: `Write a topology out with everything filled in: files included, parameters
-replaced, replicas counted out, defaults set, VMs placed, and every UUID, MAC
-and IP address derived. The result is a topology that builds the same again.`,
+		Use:   "render [TOPOLOGY | FILE]",
+		Short: "Print a topology with all defaults and derived values",
+		Long: `Print a topology with includes resolved, parameters and replicas expanded,
+defaults set, VMs placed, and every UUID, MAC and IP address derived. The output
+is a topology that builds the same inventory.`,
 		Example: `  vsphere-sandbox topology render zones-us-eu
   vsphere-sandbox topology render my-topology.yaml --set workers=5 > resolved.yaml
   vsphere-sandbox topology render single -o json`,
@@ -161,9 +161,9 @@ func render(o *renderOptions) error {
 func NewCmdSchema(d *command.Deps) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON schema of topology files, for editors",
+		Short: "Print the JSON schema of topology files",
 		Long: `Print the JSON schema of topology files. Editors with a YAML language server
-complete and explain keys by it when a file begins with
+use it for completion and help when a file begins with
 
   # yaml-language-server: $schema=topology.schema.json`,
 		Example:           `  vsphere-sandbox topology schema > topology.schema.json`,
@@ -188,14 +188,16 @@ type validateOptions struct {
 func NewCmdValidate(d *command.Deps, runF func(*validateOptions) error) *cobra.Command {
 	o := &validateOptions{streams: d.Streams}
 	cmd := &cobra.Command{
-		Use:   "validate (SCENARIO | FILE)...",
-		Short: "Find everything that is wrong with topologies",
-		Long: `Find everything that is wrong with topologies: each error with its line, the
-field and, where one is near, the name that was probably meant.
+		Use:   "validate (TOPOLOGY | FILE)...",
+		Short: "Check topologies for errors",
+		Long: `Check topologies for errors. Each error has its line, the field and, for a
+misspelled name, the nearest known one.
 
-With -o json or yaml, what is wrong is data on standard output.
+With -o json or yaml, errors are printed as data.
 
-Exit status: 0 when all can be used, 2 when one cannot.`,
+Exit status:
+  0    all topologies are valid
+  2    a topology has errors`,
 		Example: `  vsphere-sandbox topology validate my-topology.yaml
   vsphere-sandbox topology validate *.yaml -o json
   vsphere-sandbox topology validate my-topology.yaml --set site=west`,
@@ -243,7 +245,7 @@ func validate(o *validateOptions) error {
 			return err
 		}
 		if len(bad) > 0 {
-			return report.Exit(report.Usage) // it has been told
+			return report.Exit(report.Usage) // the problems were printed
 		}
 		return nil
 	}

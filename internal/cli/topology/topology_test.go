@@ -46,7 +46,7 @@ spec:
           vms: [{name: a, cpus: many}]
 `
 
-// files puts topologies into a folder of their own, and goes there.
+// files writes topologies into a new folder, and changes to it.
 func files(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
@@ -122,16 +122,16 @@ bad.yaml:10:17: spec.vcenters[0].datacenters[0].vms[0]: has nowhere to run: data
 bad.yaml:10:33: spec.vcenters[0].datacenters[0].vms[0].cpus: must be a whole number, not the text "many"
 topology worse.yaml cannot be used
 worse.yaml:1:11: include[0]: there is no file parts/net.yml (did you mean "parts/net.yaml"?)`},
-		{args: "validate singel", code: "usage", message: `scenario "singel": there is none`, try: "vsphere-sandbox topology validate single"},
+		{args: "validate singel", code: "usage", message: `topology "singel": no built-in topology`, try: "vsphere-sandbox topology validate single"},
 		{args: "validate", code: "usage", message: "validate needs a SCENARIO or FILE"},
 		{args: "render mine.yaml single", code: "usage", message: `render does not understand the argument "single"`},
-		{args: "render singel", code: "usage", message: `scenario "singel"`, try: "vsphere-sandbox topology render single"},
+		{args: "render singel", code: "usage", message: `topology "singel"`, try: "vsphere-sandbox topology render single"},
 		{args: "render absent.yaml", code: "topology-unreadable", message: "absent.yaml"},
 		{args: "render mine.yaml --set workers=many", code: "topology-invalid", message: `mine.yaml:6:5: parameters[0]: parameter "workers", as it was set, must be a whole number, not "many"`},
 		{args: "render mine.yaml --set worker=3", code: "topology-invalid", message: `there is no parameter "worker", which was set (did you mean "workers"?)`},
 		{args: "graph --format dots", code: "usage", message: `there is no graph format "dots"`, try: "--format dot"},
 		{args: "graph --format png", code: "usage", message: `there is no graph format "png"`, try: "--format tree|dot|mermaid"},
-		{args: "graph singel", code: "usage", message: `scenario "singel"`, try: "vsphere-sandbox topology graph single"},
+		{args: "graph singel", code: "usage", message: `topology "singel"`, try: "vsphere-sandbox topology graph single"},
 		{args: "schema x", code: "usage", message: `schema does not understand the argument "x"`},
 		{args: "apple", code: "usage", message: `there is no command`},
 	} {

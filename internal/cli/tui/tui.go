@@ -38,16 +38,16 @@ func NewCmdTUI(d *command.Deps, runF func(context.Context, *options) error) *cob
 	}
 	cmd := &cobra.Command{
 		Use:   "tui",
-		Short: "Watch a sandbox and break it, in the terminal",
-		Long: `Show both planes of a sandbox side by side, what happens on them and why, and
-break things by keys.
+		Short: "Open the terminal UI",
+		Long: `Open the terminal UI of a sandbox. It shows VMs and nodes side by side, events
+and their causes, and has keys to inject faults.
 
-Six screens: the overview of VMs and nodes, the timeline of causes and effects,
-volumes, faults, calls of the vCenter API, and the scenario that runs. "?" shows
-the keys, ":" takes commands, "q" leaves; the sandbox goes on.
+Six screens: overview of VMs and nodes, timeline of causes and effects, volumes,
+faults, vCenter API calls, and the running scenario. "?" shows the keys, ":"
+takes commands, "q" quits; the sandbox keeps running.
 
-With --replay it plays a recording that "events export" wrote. With --print
-nothing is opened: one frame of the recording is written as text.`,
+With --replay, it plays a recording that "events export" wrote. With --print, it
+writes one frame of the recording as text.`,
 		Example: `  vsphere-sandbox tui
   vsphere-sandbox tui --name lab --read-only
   vsphere-sandbox tui --replay run.jsonl --speed 4
@@ -63,14 +63,14 @@ nothing is opened: one frame of the recording is written as text.`,
 	}
 	o.look.Bind(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&o.look.ReadOnly, "read-only", false, "refuse all that would change something, until ctrl+r")
-	f.StringVar(&o.replay, "replay", "", "play this `FILE`, a recording, rather than show a sandbox; - is standard input")
-	f.Float64Var(&o.speed, "speed", 1, "how many seconds of the recording pass in one")
-	f.BoolVar(&o.print, "print", false, "write one frame of the recording, and end")
-	f.DurationVar(&o.still.at, "at", -1, "the frame so long after the recording begins; without it, the last")
+	f.BoolVar(&o.look.ReadOnly, "read-only", false, "refuse all changes until ctrl+r")
+	f.StringVar(&o.replay, "replay", "", "play the recording `FILE` instead of showing a sandbox; - is standard input")
+	f.Float64Var(&o.speed, "speed", 1, "playback speed of the recording")
+	f.BoolVar(&o.print, "print", false, "print one frame of the recording and exit")
+	f.DurationVar(&o.still.at, "at", -1, "time of the frame after the start of the recording (default: the end)")
 	f.Lookup("at").DefValue = "0s" // which help leaves out
-	f.StringVar(&o.still.size, "size", "100x30", "the size of the frame, `COLUMNSxLINES`")
-	f.StringVar(&o.still.keys, "keys", "", "keys that are pressed before, with spaces between: '2 j enter'")
+	f.StringVar(&o.still.size, "size", "100x30", "size of the frame, `COLUMNSxLINES`")
+	f.StringVar(&o.still.keys, "keys", "", "keys to press before the frame, separated by spaces: '2 j enter'")
 	return cmd
 }
 
@@ -112,7 +112,7 @@ type Look struct {
 func (l *Look) Bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&l.theme, "theme", "auto", "colors: "+strings.Join(themes(), ", "))
-	f.BoolVar(&l.mouse, "mouse", false, "take the mouse; the terminal does not select text then")
+	f.BoolVar(&l.mouse, "mouse", false, "use the mouse; the terminal cannot select text then")
 	// Cannot fail: the flag was added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("theme", cobra.FixedCompletions(themes(), cobra.ShellCompDirectiveNoFileComp))
 }
@@ -173,13 +173,13 @@ func run(ctx context.Context, o *options) error {
 	Attach(o.Deps, &opts, t)
 	outcome, err := tui.Run(ctx, opts)
 	if err != nil {
-		return Explain(err, "the sandbox goes on", program(o.Deps)+" tui")
+		return Explain(err, "the sandbox keeps running", program(o.Deps)+" tui")
 	}
 	TellLeases(o.Deps, outcome)
 	return nil
 }
 
-// Terminal tells why the UI cannot be opened here, if so.
+// Terminal returns why the UI cannot be opened here, or nil.
 func Terminal(d *command.Deps) error {
 	switch {
 	case !d.Streams.OutTTY() || !d.Streams.InTTY():
@@ -214,7 +214,7 @@ func Attach(d *command.Deps, o *tui.Options, t *command.Target) {
 // logLines is how many lines of a log are shown of what was there before.
 const logLines = 1000
 
-// Explain tells what an error of the UI means: what became of the sandbox, and what to try next.
+// Explain turns an error of the UI into one for the user: what became of the sandbox, and what to try next.
 func Explain(err error, became, try string) error {
 	if errors.Is(err, tui.ErrCrashed) {
 		return &report.Error{

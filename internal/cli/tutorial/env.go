@@ -37,11 +37,10 @@ func NewCmdEnv(d *command.Deps, runF func(context.Context, *envOptions) error) *
 	}
 	cmd := &cobra.Command{
 		Use:   "env [NAME]",
-		Short: "Print what puts another terminal into the world of a tutorial",
-		Long: `Print shell commands that put another terminal into the world of a tutorial that
-has been begun: its directory, with the files that the page uses, the program in
-PATH, and its sandboxes in place of yours. Without a NAME it is the one that has
-been begun.`,
+		Short: "Print shell commands that set up another terminal for a tutorial",
+		Long: `Print shell commands that set up another terminal for a tutorial that you have
+started: its directory with the files of the page, the program in PATH, and its
+sandboxes instead of yours. The default is the tutorial that is in progress.`,
 		Example: `  eval "$(vsphere-sandbox tutorial env)"
   vsphere-sandbox tutorial env 1 --shell fish | source`,
 		Args:              command.AtMostOne,
@@ -57,7 +56,7 @@ been begun.`,
 			return runF(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.shell, "shell", "", "whose syntax: "+strings.Join(shells(), ", ")+" (default: that of $SHELL)")
+	cmd.Flags().StringVar(&o.shell, "shell", "", "shell syntax: "+strings.Join(shells(), ", ")+" (default: that of $SHELL)")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
 	// Cannot fail: the flag was added above.
 	_ = cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions(shells(), cobra.ShellCompDirectiveNoFileComp))

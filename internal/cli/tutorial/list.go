@@ -50,9 +50,9 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *listOptions) error)
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List the tutorials, and how far you are",
-		Long: `List the tutorials: how long each takes a reader, and how far you are in those
-that you have begun. One that is done or stopped has left nothing.`,
+		Short:   "List tutorials and your progress",
+		Long: `List the tutorials, how long each takes, and your progress. A tutorial that is
+finished or stopped has left nothing behind.`,
 		Example: `  vsphere-sandbox tutorial list
   vsphere-sandbox tutorial list -o json`,
 		Args:              command.NoArgs,
@@ -120,10 +120,10 @@ func NewCmdTutorial(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:     "tutorial",
 		Aliases: []string{"tutorials"},
-		Short:   "Learn by doing: walk through a tutorial in this terminal",
-		Long: `Walk through a tutorial in this terminal: its text is shown, its commands are
-run, or typed by you in another terminal, and what they do is compared with what
-the page says. Each takes ten minutes at most and leaves nothing behind.`,
+		Short:   "Follow a tutorial step by step in this terminal",
+		Long: `Follow a tutorial in this terminal. It shows the text, runs the commands or
+waits until you have typed them in another terminal, and compares the results
+with the page. Each takes ten minutes at most and leaves nothing behind.`,
 		Example: `  vsphere-sandbox tutorial list
   vsphere-sandbox tutorial start 1`,
 	}, NewCmdList(d, nil), NewCmdStart(d, nil), NewCmdStop(d, nil), NewCmdEnv(d, nil))

@@ -51,24 +51,25 @@ func NewCmdStart(d *command.Deps, runF func(context.Context, *startOptions) erro
 	}
 	cmd := &cobra.Command{
 		Use:   "start NAME",
-		Short: "Walk through a tutorial, or go on where you were",
-		Long: `Walk through a tutorial in this terminal. NAME is its number, its name, or how
-that begins. Enter has each command run here; or you type it in a terminal of
-your own, which the printed line puts into the same world, and it is noticed
-when it is done. What there is is compared with what the page says, and where
-that differs you are told how, why that may be, and what to do.
+		Short: "Start or continue a tutorial",
+		Long: `Start or continue a tutorial in this terminal. NAME is its number, its name or
+the beginning of its name. Press Enter to run each command here; or type it in
+another terminal, which the printed line sets up, and the tutorial continues
+when it is done. The result is compared with the page. If it differs, you see
+how, what may have caused it, and what to do.
 
-It has a directory and sandboxes of its own; yours are not touched. Go whenever
-you want, with q or Ctrl-C: your place is kept and sandboxes in the background
-live on until you start it again, or "tutorial stop". The end of the page leaves
-nothing.
+The tutorial uses its own directory and sandboxes; yours are not touched. Quit
+at any time with q or Ctrl-C: your position and background sandboxes are kept
+until you start it again, or run "tutorial stop". The last step removes all.
 
-With --yes nothing is asked, and all of it is run, offers to break something
-included. The first thing that is not as the page says ends it.
+With --yes, all commands run without questions, also the optional ones that
+break something. The first difference from the page ends it.
 
-Exit status: 0 at the end of the page, or when you go with q, 2 for a wrong name
-or without a terminal, 3 when with --yes something is not as the page says, 130
-after Ctrl-C.`,
+Exit status:
+  0    finished, or left with q
+  2    wrong name, or no terminal
+  3    with --yes: a result differs from the page
+  130  interrupted with Ctrl-C`,
 		Example: `  vsphere-sandbox tutorial start 1
   vsphere-sandbox tutorial start first-run --from 5
   vsphere-sandbox tutorial start zones --again
@@ -83,9 +84,9 @@ after Ctrl-C.`,
 			return runF(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.from, "from", "", "the `STEP` to go on at: its number, or how its heading begins")
-	cmd.Flags().BoolVar(&o.again, "again", false, "begin anew; what is left of the last time is taken down")
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "ask nothing, and run all of it")
+	cmd.Flags().StringVar(&o.from, "from", "", "`STEP` to start at: its number, or the beginning of its heading")
+	cmd.Flags().BoolVar(&o.again, "again", false, "start from the beginning; stop what is left of the last time")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "run everything without questions")
 	// Cannot fail: the flag was added above.
 	_ = cmd.RegisterFlagCompletionFunc("from", headings)
 	return cmd
@@ -187,7 +188,7 @@ func explain(err error, p *tutorial.Page) error {
 	case errors.As(err, &failed) && errors.As(err, &differ):
 		return &report.Error{
 			Code: "tutorial-differs", Message: differ.Where() + ": it is not as the page says", Exit: report.Degraded,
-			Try: name + "start " + p.Name + "   # at a terminal, to go on all the same",
+			Try: name + "start " + p.Name + "   # at a terminal, to continue anyway",
 		}
 	case errors.As(err, &failed):
 		return &report.Error{Code: "tutorial-failed", Message: failed.Error(), Try: name + "start " + p.Name + " --again"}
@@ -211,11 +212,10 @@ func NewCmdStop(d *command.Deps, runF func(context.Context, *stopOptions) error)
 	}
 	return &cobra.Command{
 		Use:   "stop [NAME]",
-		Short: "End a tutorial: its sandboxes, its files, your place in it",
-		Long: `End a tutorial that has been begun: its sandboxes are taken down, and its files
-and what you have made beside them are removed, with your place in it. Programs
-that you run there in a terminal of your own live on. Without a NAME it is the
-one that has been begun.`,
+		Short: "Stop a tutorial and delete its sandboxes and files",
+		Long: `Stop a tutorial: stop its sandboxes, and delete its directory, including files
+that you added, and your progress. Programs that you run in your own terminal
+keep running. The default is the tutorial that is in progress.`,
 		Example: `  vsphere-sandbox tutorial stop
   vsphere-sandbox tutorial stop 1`,
 		Args:              command.AtMostOne,

@@ -163,7 +163,7 @@ func TestStop(t *testing.T) {
 	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("left: %v", err)
 	}
-	if !strings.Contains(e.Err.String(), "  was still there: sandbox default\ntutorial 01-first-run: stopped, nothing of it is left\n") {
+	if !strings.Contains(e.Err.String(), "  still existed: sandbox default\ntutorial 01-first-run: stopped, nothing of it is left\n") {
 		t.Errorf("said %s", e.Err)
 	}
 }

@@ -25,9 +25,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
-// boot runs the sandbox in this process until it is told to end.
+// boot runs the sandbox in this process until it is stopped.
 func boot(ctx context.Context, o *options) (err error) {
-	o.Deps = voiced(o.Deps)
+	o.Deps = withStickyStderr(o.Deps)
 	root, err := o.Sandboxes.Root()
 	if err != nil {
 		return err
@@ -49,20 +49,20 @@ func boot(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	o.tellUnreverted(root)
-	house, err := home.Open(ctx, root, o.name, o.topology.Metadata.Name, func(text string) {
-		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name did not end by itself:", printable.Line(text))
+	instanceHome, err := home.Open(ctx, root, o.name, o.topology.Metadata.Name, func(text string) {
+		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name crashed:", printable.Line(text))
 	})
 	if err != nil {
 		return explainState(o, err)
 	}
 	ready := false
-	defer func() { err = errors.Join(err, leave(o, house, err, ready)) }()
-	dir, logger := house.Dir, house.Logger
+	defer func() { err = errors.Join(err, leave(o, instanceHome, err, ready)) }()
+	dir, logger := instanceHome.Dir, instanceHome.Logger
 	if left := dir.Predecessor(); left.Removed {
-		fmt.Fprintf(o.Streams.Err, "cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)\n", o.name, len(left.Killed))
+		fmt.Fprintf(o.Streams.Err, "cleaned up after an earlier sandbox %q that crashed (%d processes were left)\n", o.name, len(left.Killed))
 	}
 
-	ctx, unwatch := house.While(ctx)
+	ctx, unwatch := instanceHome.While(ctx)
 	defer unwatch()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -85,25 +85,25 @@ func boot(ctx context.Context, o *options) (err error) {
 	opts.Dir, opts.Logger, opts.Progress, opts.CCM, opts.CSI = dir, logger, progress.show, program, volumes
 	var s running = sandbox.New(opts)
 	if o.ground.Installs() {
-		if s, err = attached(ctx, o, house, progress.show); err != nil {
+		if s, err = attached(ctx, o, instanceHome, progress.show); err != nil {
 			return err
 		}
 	}
 	if o.ccm.Watch != "" && !o.tui {
 		defer tellBuilds(ctx, o.Streams.Err, s.Log())()
 	}
-	told := make(chan struct{})
-	unheard := context.AfterFunc(ctx, func() {
-		defer close(told)
+	announced := make(chan struct{})
+	stopAnnounce := context.AfterFunc(ctx, func() {
+		defer close(announced)
 		progress.close()
 		fmt.Fprintf(o.Streams.Err, "sandbox %q: stopping\n", o.name)
 	})
 	begin := time.Now()
-	var failed *untold
+	var failed *envError
 	err = s.Run(ctx, func() {
 		ready = true
 		progress.close()
-		house.Ready()
+		instanceHome.Ready()
 		fmt.Fprintf(o.Streams.Err, "ready in %.1fs\n\n", time.Since(begin).Seconds())
 		if o.tui {
 			return
@@ -114,14 +114,14 @@ func boot(ctx context.Context, o *options) (err error) {
 			logger.Error("announce", "err", err)
 		}
 	})
-	if !unheard() {
-		<-told
+	if !stopAnnounce() {
+		<-announced
 	}
-	progress.close() // what is said from here on begins on a line of its own
+	progress.close() // later output begins on a new line
 	if failed != nil {
 		return errors.Join(failed.error, err)
 	}
-	if removed := house.Removed(ctx); removed != nil {
+	if removed := instanceHome.Removed(ctx); removed != nil {
 		if errors.Is(err, context.Canceled) {
 			err = nil
 		}
@@ -129,7 +129,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	}
 	if ready && err == nil {
 		fmt.Fprintf(o.Streams.Err, "sandbox %q: stopped\n", o.name)
-		return nil // it was told to end, and did
+		return nil // it was stopped on request
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		tellTrouble(o, s.Log())
@@ -179,13 +179,13 @@ func tellTrouble(o *options, log *event.Log) {
 
 // leave removes the sandbox's directory, or leaves it with its logs: when it did not come up and no prerequisite explains
 // that, or when it failed in another way and that was asked for. An interrupted boot leaves nothing.
-func leave(o *options, house *home.Home, err error, ready bool) error {
+func leave(o *options, instanceHome *home.Home, err error, ready bool) error {
 	retain := err != nil && (o.retain || !ready && report.Of(err).Exit == report.Failure)
 	if retain {
-		fmt.Fprintf(o.Streams.Err, "kept until \"down\" or the next \"up\" of that name: %s\n", house.Dir.Path())
-		tellNodes(o, house.Dir.Path())
+		fmt.Fprintf(o.Streams.Err, "kept until \"down\" or the next \"up\" of that name: %s\n", instanceHome.Dir.Path())
+		tellNodes(o, instanceHome.Dir.Path())
 	}
-	return house.Leave(retain)
+	return instanceHome.Leave(retain)
 }
 
 // tellNodes says how the nodes are found that are kept with a directory, where they are containers, and removed.
@@ -202,11 +202,11 @@ func tellNodes(o *options, dir string) {
 	fmt.Fprintf(o.Streams.Err, "this removes all of it: %s%s down\n", command.Typed(os.Args[0]), o.nameFlag())
 }
 
-// announce shows what has come up. Whoever waits for it is told in any case, also when nobody reads what is shown.
+// announce prints what has come up. A waiting parent process is notified in any case, also if the output fails.
 func announce(ctx context.Context, o *options, s running) (err error) {
 	if o.alone != nil {
 		err = announceVCenters(ctx, o, s.(*sandbox.Sandbox)) // which is in this process
-		if failed := (*untold)(nil); errors.As(err, &failed) {
+		if failed := (*envError)(nil); errors.As(err, &failed) {
 			return err
 		}
 	} else if o.format == output.JSON || o.format == output.YAML {
@@ -217,6 +217,6 @@ func announce(ctx context.Context, o *options, s running) (err error) {
 	if o.detached {
 		return errors.Join(err, released())
 	}
-	fmt.Fprint(o.Streams.Err, "\nIn a second terminal:\n", next(o), "\nCtrl-C ends it.\n")
+	fmt.Fprint(o.Streams.Err, "\nIn a second terminal:\n", next(o), "\nCtrl-C stops it.\n")
 	return err
 }

@@ -97,7 +97,7 @@ func TestTellTrouble(t *testing.T) {
 	}
 }
 
-// Whoever has nodes kept is told how to see them, and how to be rid of them.
+// With kept nodes the output has how to see them, and how to remove them.
 func TestTellNodes(t *testing.T) {
 	for note, want := range map[string]string{
 		"":                     "",
@@ -289,7 +289,7 @@ func TestVCenterPortInUse(t *testing.T) {
 	}
 }
 
-// "up 2>&1 | head" does not end the sandbox: it goes on, here until its port is taken, and cleans up.
+// "up 2>&1 | head" does not end the sandbox: it continues, here until its port is taken, and cleans up.
 func TestNobodyListens(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

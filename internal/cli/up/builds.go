@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// tellBuilds says on w what becomes of builds of a program that is watched, for whoever has the terminal of "up" beside the
-// editor. The function it returns ends that, and waits for it.
+// tellBuilds prints to w what becomes of builds of a watched program, for a user with the terminal of "up" beside the
+// editor. The returned function ends that, and waits for it.
 func tellBuilds(ctx context.Context, w io.Writer, log *event.Log) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -113,7 +113,7 @@ func (o *options) combineInCluster(changed func(string) bool) error {
 		}
 	}
 	if changed("vcenter-port") {
-		return report.UsageError("leave --vcenter-port out", "--vcenter-port: there the vCenters are in a pod of their own, whose port no other program has")
+		return report.UsageError("leave --vcenter-port out", "--vcenter-port: the vCenters run in their own pod there, where the port is always free")
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestExisting(t *testing.T) {
 	if r.Exit != 0 || o.ccm.None() || !o.ground.Of(false).Existing.BesideController {
 		t.Errorf("%+v: ended with %+v", o, r)
 	}
-	// What is told to a process that is detached says the same.
+	// The arguments of a detached process have the same meaning.
 	if again := strings.Join(o.again(), " "); !strings.Contains(again, "--ccm=builtin") || !strings.Contains(again, "--cluster=existing") || !strings.Contains(again, "--beside-cloud-controller=true") {
 		t.Errorf("again: %s", again)
 	}

@@ -21,7 +21,7 @@ const readyFD = 3
 // secretsFD is the descriptor from which it takes the variables that hold secrets.
 const secretsFD = 4
 
-// detach runs the sandbox in a process and session of its own, shows its boot, and returns when it is ready.
+// detach runs the sandbox in a new process and session, shows its boot, and returns when it is ready.
 func detach(ctx context.Context, o *options) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -32,7 +32,7 @@ func detach(ctx context.Context, o *options) error {
 	if o.alone != nil {
 		environ = append(environ, o.alone.Environ...)
 	}
-	// It runs for days, and whatever runs as this user can read its environment.
+	// It runs for days, and any process of this user can read its environment.
 	environ, secrets := secret.Split(environ)
 	handed, variable, err := secret.Hand(secrets, secretsFD)
 	if err != nil {
@@ -116,7 +116,7 @@ func (o *options) nameFlag() string {
 	return " --name " + o.name
 }
 
-// released lets go of the terminal of whoever detached this process, and tells them that it is ready.
+// released closes the terminal of the detaching process, and notifies that process.
 func released() error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

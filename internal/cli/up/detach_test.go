@@ -47,7 +47,7 @@ It keeps running:
 `,
 		},
 		{
-			role: "fail", args: []string{"single", "-d"}, exit: 4, // and no message: the child has told it
+			role: "fail", args: []string{"single", "-d"}, exit: 4, // and no message: the child has printed it
 			said: "--name default up single --detached --speed 10 --api-port 0 --retain=false --audit=false\n",
 		},
 		{
@@ -127,8 +127,8 @@ func TestDetachWithoutAProgram(t *testing.T) {
 	}
 }
 
-// pipes makes pipes of the streams of e, for a child that writes to them itself. The functions return all that was
-// written once nobody can write any more.
+// pipes replaces the streams of e by pipes, for a child that writes to them itself. The functions return all output once
+// all writers are closed.
 func pipes(t *testing.T, e *clitest.Env) (out, said func() string) {
 	t.Helper()
 	one := func(stream *io.Writer) func() string {

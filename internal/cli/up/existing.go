@@ -24,7 +24,7 @@ type running interface {
 }
 
 // attached is the sandbox in the cluster that is there.
-func attached(ctx context.Context, o *options, house *home.Home, show func(sandbox.Progress)) (running, error) {
+func attached(ctx context.Context, o *options, instanceHome *home.Home, show func(sandbox.Progress)) (running, error) {
 	there := o.ground.There
 	name := there.Image
 	if name == "" {
@@ -40,7 +40,7 @@ func attached(ctx context.Context, o *options, house *home.Home, show func(sandb
 	return attach.New(attach.Options{
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Target: there.Target(), Image: name, Shards: there.Shards,
 		Args: append(o.ccm.Again(), o.csi.Again()...), BesideController: there.BesideController, BesideUnowned: there.BesideUnowned,
-		Dir: house.Dir, Logger: house.Logger, Progress: show,
+		Dir: instanceHome.Dir, Logger: instanceHome.Logger, Progress: show,
 	}), nil
 }
 

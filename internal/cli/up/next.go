@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// next is what a person may want to do with a sandbox that has come up. Something is broken only where it is made to be:
-// a VM of a real vCenter is somebody's, and in a detached process's parent nobody knows its name either.
+// next returns commands to try with a sandbox that has come up. Real VMs are never broken, and the parent of a detached
+// process does not know their names either.
 func next(o *options) string {
 	commands := []string{"get nodes", "get vms", "events -f"}
 	switch worker := worker(o.topology); {
@@ -34,7 +34,7 @@ func next(o *options) string {
 	return b.String()
 }
 
-// worker is the first VM that becomes a worker; "" where there is none.
+// worker returns the first VM that becomes a worker, or "".
 func worker(t *topology.Topology) string {
 	if t == nil {
 		return ""

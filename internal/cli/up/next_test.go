@@ -11,8 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -24,7 +24,7 @@ func (still) Log() *event.Log                   { return event.NewLog(0) }
 func (still) Status() api.Status                { return api.Status{} }
 func (still) Nodes() []api.Node                 { return nil }
 
-// What a person is told to type next can be typed, and breaks nothing of anybody's.
+// The suggested commands work, and break nothing of the user's.
 func TestNext(t *testing.T) {
 	single, err := source.Load("up", "single", nil)
 	if err != nil {
@@ -57,8 +57,8 @@ func TestNext(t *testing.T) {
 		"a worker":                         {options{topology: single}, broken("worker-1")},
 		"a worker for a shell to quote":    {options{topology: spaced}, broken("'my worker'")},
 		"no worker":                        {options{topology: none}, looked},
-		"real vCenters":                    {options{topology: single, real: &sandbox.Real{}}, looked},
-		"real vCenters that were detached": {options{real: &sandbox.Real{}, detach: true}, looked},
+		"real vCenters":                    {options{topology: single, real: &real.Options{}}, looked},
+		"real vCenters that were detached": {options{real: &real.Options{}, detach: true}, looked},
 		"vCenters alone": {options{topology: single, name: "lab", alone: &VCenters{}}, `
   eval "$(vsphere-sandbox --name lab env)"
   vsphere-sandbox --name lab govc ls
@@ -94,7 +94,7 @@ In a second terminal:
   vsphere-sandbox vm power-off worker-1
   vsphere-sandbox events -f
 
-Ctrl-C ends it.
+Ctrl-C stops it.
 `
 	if d := cmp.Diff(want, e.Err.String()); d != "" {
 		t.Error(d)

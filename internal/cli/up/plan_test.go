@@ -40,7 +40,7 @@ func TestPlan(t *testing.T) {
 				if format == "table" {
 					return
 				}
-				// What is told builds the same again.
+				// The printed topology builds the same again.
 				again, err := topology.Load("plan", []byte(got))
 				if err != nil {
 					t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 // beat is how often something is said while one step takes its time.
 const beat = 4 * time.Second
 
-// progress shows a boot: a line for each step that is done, and what is being waited for. On a terminal the latter is
-// one line that changes; elsewhere it is said anew every few seconds.
+// progress shows a boot: a line for each step that is done, and what it waits for. On a terminal the latter is one line
+// that changes; elsewhere it is printed again every few seconds.
 type progress struct {
 	w   io.Writer
 	tty bool

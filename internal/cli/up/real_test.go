@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 )
 
-// elsewhere is a vsphere.conf of a vCenter that nobody answers for.
+// elsewhere returns a vsphere.conf of a vCenter that does not respond.
 func elsewhere(t *testing.T) string {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "vsphere.conf")

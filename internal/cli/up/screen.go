@@ -1,12 +1,9 @@
 package up
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"sync"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	cli "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tui"
@@ -15,21 +12,21 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui"
 )
 
-// screen is the terminal UI of the sandbox that this process boots. While it is open, what is said waits behind it.
+// screen is the terminal UI of the sandbox that this process boots. While it is open, the error stream is buffered.
 type screen struct {
-	curtain *curtain
-	close   context.CancelFunc
-	closed  chan struct{}
-	err     error // once it is closed
+	stderr *heldWriter
+	close  context.CancelFunc
+	closed chan struct{}
+	err    error // once it is closed
 }
 
-// openScreen opens the UI, and draws the curtain before the error stream of o. The sandbox need not be there yet. stop
-// ends the sandbox, when the person wants that or the UI crashed.
+// openScreen opens the UI, and buffers the error stream of o. The sandbox need not exist yet. stop ends the sandbox, when
+// the user wants that or the UI crashed.
 func openScreen(ctx context.Context, o *options, dir *instance.Dir, stop context.CancelFunc) *screen {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &screen{curtain: &curtain{w: o.Streams.Err, drawn: true}, close: cancel, closed: make(chan struct{})}
+	s := &screen{stderr: &heldWriter{w: o.Streams.Err, holding: true}, close: cancel, closed: make(chan struct{})}
 	deps, streams := *o.Deps, *o.Streams
-	streams.Err = s.curtain
+	streams.Err = s.stderr
 	deps.Streams = &streams
 	o.Deps = &deps
 
@@ -39,7 +36,7 @@ func openScreen(ctx context.Context, o *options, dir *instance.Dir, stop context
 	go func() {
 		defer close(s.closed)
 		outcome, err := tui.Run(ctx, opts)
-		s.curtain.lift()
+		s.stderr.release()
 		switch {
 		case err != nil:
 			s.err = cli.Explain(err, "the sandbox was ended with it", command.Typed(os.Args[0])+o.nameFlag()+" up --detach, then "+command.Typed(os.Args[0])+o.nameFlag()+" tui")
@@ -47,14 +44,14 @@ func openScreen(ctx context.Context, o *options, dir *instance.Dir, stop context
 		case outcome.Stop:
 			stop()
 		case ctx.Err() == nil:
-			fmt.Fprint(o.Streams.Err, "The sandbox goes on. In a second terminal:\n", next(o), "\nCtrl-C ends it.\n")
+			fmt.Fprint(o.Streams.Err, "The sandbox keeps running. In a second terminal:\n", next(o), "\nCtrl-C stops it.\n")
 			cli.TellLeases(o.Deps, outcome)
 		}
 	}()
 	return s
 }
 
-// end closes the UI, and returns why it ended by itself, if it did for an error.
+// end closes the UI, and returns its error if it ended with one.
 func (s *screen) end() error {
 	if s == nil {
 		return nil
@@ -62,30 +59,4 @@ func (s *screen) end() error {
 	s.close()
 	<-s.closed
 	return s.err
-}
-
-// curtain is a writer that keeps what is written until it is lifted.
-type curtain struct {
-	mu    sync.Mutex
-	w     io.Writer
-	kept  bytes.Buffer
-	drawn bool
-}
-
-// Write implements [io.Writer].
-func (c *curtain) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.drawn {
-		return c.kept.Write(b)
-	}
-	return c.w.Write(b)
-}
-
-// lift writes what was kept, and from then on at once.
-func (c *curtain) lift() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drawn = false
-	_, _ = c.kept.WriteTo(c.w) // nobody listens any more
 }

@@ -7,20 +7,20 @@ import (
 	"testing"
 )
 
-// What is said behind the curtain is heard when it is lifted, in order, and what is said then at once.
-func TestCurtain(t *testing.T) {
+// Buffered output is written in order when the writer is released, and later output at once.
+func TestHeldWriter(t *testing.T) {
 	var heard strings.Builder
-	c := &curtain{w: &heard, drawn: true}
+	c := &heldWriter{w: &heard, holding: true}
 	fmt.Fprintln(c, "one")
 	fmt.Fprintln(c, "two")
 	if heard.Len() > 0 {
 		t.Errorf("heard %q through it", heard.String())
 	}
-	var lifting sync.WaitGroup
-	for range 3 { // as whoever leaves, and whoever ends the sandbox
-		lifting.Go(c.lift)
+	var releasing sync.WaitGroup
+	for range 3 { // as at the end of the UI, and of the sandbox
+		releasing.Go(c.release)
 	}
-	lifting.Wait()
+	releasing.Wait()
 	fmt.Fprintln(c, "three")
 	if got := heard.String(); got != "one\ntwo\nthree\n" {
 		t.Errorf("heard %q", got)

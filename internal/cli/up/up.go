@@ -21,7 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -45,7 +45,7 @@ type options struct {
 	csi      csi.Flags
 	ground   ground.Flags
 	limits   limits.Flags
-	real     *sandbox.Real // nil for simulated vCenters
+	real     *real.Options // nil for simulated vCenters
 	alone    *VCenters     // nil for a whole sandbox
 
 	realFlags vcenterconfig.Flags
@@ -57,18 +57,26 @@ type options struct {
 func NewCmdUp(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{Deps: d, format: output.Plain, ccm: ccm.Flags{MayBeNone: true}}
 	cmd := &cobra.Command{
-		Use:   "up [SCENARIO | FILE]",
-		Short: "Boot simulated vCenters and a Kubernetes cluster on their VMs",
-		Long: `Boot simulated vCenters and a Kubernetes cluster whose nodes are their VMs, and
-keep them up until Ctrl-C (or, with --detach, until "vsphere-sandbox down").
+		Use:   "up [TOPOLOGY | FILE]",
+		Short: "Start a sandbox: vCenters, and a Kubernetes cluster on their VMs",
+		Long: `Start a sandbox: simulated vCenters and a Kubernetes cluster whose nodes are
+their VMs. It runs until Ctrl-C or, with --detach, until "vsphere-sandbox down".
+The default ground needs no root, Docker or network; it listens on loopback, and
+removes everything when it stops.
 
-What to build is a scenario that comes with the program, or a topology file.
-Everything runs on loopback, as you, and is gone afterwards.
+The argument is a topology file or a built-in topology: single,
+zones-per-cluster or zones-us-eu (the default).
 
-Exit status: 0 after an orderly end, 1 when it could not boot, 2 for a bad
-topology or flag, 4 when the machine lacks something (a port, open files,
-processes, inotify instances, memory, disk space), which is checked before
-anything is made, 130 when it was interrupted while booting.`,
+Other grounds: --cluster kind, --cluster existing, --vcenter-config for real
+vCenters. Changes to real VMs need --allow-writes.
+
+Exit status:
+  0    stopped in order
+  1    failed to boot
+  2    wrong topology or flag
+  4    this machine lacks a prerequisite (port, open files, processes, inotify
+       instances, memory, disk space); nothing was created
+  130  interrupted while booting`,
 		Example: `  vsphere-sandbox up
   vsphere-sandbox up --tui
   vsphere-sandbox up zones-per-cluster --detach
@@ -116,14 +124,14 @@ anything is made, 130 when it was interrupted while booting.`,
 	o.realFlags.BindNodes(cmd)
 	o.realFlags.BindWrites(cmd)
 	f := cmd.Flags()
-	f.BoolVarP(&o.detach, "detach", "d", false, "return once the sandbox is ready, and leave it running")
-	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than upstream's defaults leases, monitors and time-outs run; 1 is real time")
-	f.IntVar(&o.port, "api-port", 0, "port of the API server on 127.0.0.1 (0: a free one)")
-	f.BoolVar(&o.light, "light", false, "have all nodes be light ones, as \"nodes: light\" in a topology does; on kind all but the control plane's")
-	f.BoolVar(&o.audit, "audit", false, "keep the API server's audit log, which \"logs audit\" shows")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be built, and build nothing")
-	f.BoolVar(&o.retain, "retain", false, "on kind, keep the nodes of a sandbox that did not come up, too; its logs are kept anyway, until \"down\" or the next \"up\" of its name")
-	f.BoolVar(&o.tui, "tui", false, "open the terminal UI on it, which asks whether it is to end when you leave")
+	f.BoolVarP(&o.detach, "detach", "d", false, "return when the sandbox is ready, and keep it running")
+	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than the upstream defaults leases and timeouts run; 1 is real time")
+	f.IntVar(&o.port, "api-port", 0, "port of the API server on 127.0.0.1 (0: any free port)")
+	f.BoolVar(&o.light, "light", false, "use light nodes (no kubelet, no volumes), like \"nodes: light\" in a topology; on kind, all but the control plane")
+	f.BoolVar(&o.audit, "audit", false, "write an API server audit log; \"logs audit\" prints it")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be built, and exit")
+	f.BoolVar(&o.retain, "retain", false, "on kind, keep the nodes of a sandbox that failed to boot; logs are always kept until \"down\" or the next \"up\"")
+	f.BoolVar(&o.tui, "tui", false, "open the terminal UI; when you quit, it asks whether to stop the sandbox")
 	o.look.Bind(cmd)
 	f.BoolVar(&o.detached, "detached", false, "")
 	_ = f.MarkHidden("detached") // its only error is an unknown flag

@@ -44,7 +44,7 @@ func TestOptions(t *testing.T) {
 		{args: "single --ccm none --csi builtin", refused: "--ccm none: there is no vsphere.conf for a CSI driver then"},
 		{args: "single --ccm none --cluster kind", refused: "--ccm none is for --cluster embedded"},
 		{args: "single --csi module:v3.7.0", refused: "--csi module:v3.7.0 is for --cluster kind"},
-		{args: "singel", refused: `scenario "singel": there is none of that name`},
+		{args: "singel", refused: `topology "singel": no built-in topology`},
 	} {
 		t.Run(tc.args+tc.flag+tc.env, func(t *testing.T) {
 			e := clitest.NewEnv(nil)
@@ -60,7 +60,7 @@ func TestOptions(t *testing.T) {
 			if r.Exit != 0 {
 				t.Fatalf("ended with %+v", r)
 			}
-			tc.want.Format = strings.Replace(tc.want.Format, "table", got.format, 1) // whatever the plain one is called
+			tc.want.Format = strings.Replace(tc.want.Format, "table", got.format, 1) // the plain format of either command
 			if diff := cmp.Diff(tc.want, want{
 				got.source, got.name, got.topology.Metadata.Name, got.format, got.speed, got.port, got.detach, got.detached, got.dryRun, got.retain, got.audit,
 			}); diff != "" {

@@ -36,15 +36,15 @@ type VCenters struct {
 	Args     []string
 	// Environ is added to the variables of the process in the background, those that hold secrets not in its environment.
 	Environ []string
-	// Env, when not nil, gets the commands that set the variables, in place of standard output. Without them nobody knows
-	// the password: its error ends the sandbox. It returns when ctx is done.
+	// Env, when not nil, gets the commands that set the variables, in place of standard output. They have the only copy of the
+	// password, so its error ends the sandbox. It returns when ctx is done.
 	Env    func(ctx context.Context, lines string) error
 	Format string
 	// Limits are the flags about the machine, checked.
 	Limits limits.Flags
 }
 
-// RunVCenters boots vCenters alone and runs them until it is told to end, as "up" does with a whole sandbox.
+// RunVCenters boots only vCenters and runs them until it is stopped, as "up" does with a whole sandbox.
 func RunVCenters(ctx context.Context, d *command.Deps, v VCenters) error {
 	o := &options{
 		Deps: d, topology: v.Topology, speed: v.Speed, format: v.Format, detach: v.Detach, detached: v.Detached, alone: &v,
@@ -59,7 +59,7 @@ func RunVCenters(ctx context.Context, d *command.Deps, v VCenters) error {
 	return start(ctx, o)
 }
 
-// announceVCenters tells how to reach the vCenters: commands for a shell, and what else was asked for.
+// announceVCenters prints how to reach the vCenters: commands for a shell, and what else was requested.
 func announceVCenters(ctx context.Context, o *options, s *sandbox.Sandbox) error {
 	access, err := s.Access()
 	if err != nil {
@@ -68,7 +68,7 @@ func announceVCenters(ctx context.Context, o *options, s *sandbox.Sandbox) error
 	lines := o.environment(access, s.Datacenters())
 	if o.alone.Env != nil {
 		if err := o.alone.Env(ctx, lines); err != nil {
-			return &untold{err}
+			return &envError{err}
 		}
 	}
 	switch {
@@ -97,10 +97,10 @@ func (o *options) holds() string {
 	return o.topology.Count().String()
 }
 
-// untold is that nobody could be told what everybody needs to know.
-type untold struct{ error }
+// envError means that the credentials could not be printed.
+type envError struct{ error }
 
-func (e *untold) Unwrap() error { return e.error }
+func (e *envError) Unwrap() error { return e.error }
 
 // environment is the commands that point govc at the first vCenter.
 func (o *options) environment(access []api.Access, datacenters []api.Datacenter) string {

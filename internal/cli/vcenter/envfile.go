@@ -14,8 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
-// writeEnv puts lines with a password in them where whoever waits for them reads them: in a file that only its owner may
-// read, and that is there whole or not at all; or in a pipe, once it has a reader or ctx ends.
+// writeEnv writes lines with a password to a file that only its owner may read, completely or not at all; or to a pipe,
+// once it has a reader or ctx ends.
 func writeEnv(ctx context.Context, path, lines string) error {
 	write := replace
 	if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
@@ -45,8 +45,7 @@ func plain(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// feed writes to a pipe or a device. Opening a pipe that nobody reads fails at once where it would block for good
-// otherwise, and nothing tells when its reader comes.
+// feed writes to a pipe or a device. Opening a pipe without a reader would block, so it is opened non-blocking and polled.
 func feed(ctx context.Context, path, lines string) error {
 	for {
 		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)

@@ -43,13 +43,13 @@ func NewCmdSave(d *command.Deps, runF func(context.Context, *saveOptions) error)
 	}
 	cmd := &cobra.Command{
 		Use:   "save [VCENTER] DIR",
-		Short: "Save the inventory of a vCenter in a folder",
-		Long: `Save the inventory of a vCenter in a folder, from which it can be loaded again:
-objects, tags, storage policies, roles and permissions, and the names of users,
-but no passwords.
+		Short: "Save the inventory of a vCenter to a folder",
+		Long: `Save the inventory of a vCenter to a folder: objects, tags, storage policies,
+roles and permissions, and user names, but no passwords. Load it with
+"vcenter up --load".
 
-The folder is one as govc object.save makes it, with more beside it: vcsim
--load takes it, too. VCENTER may be left out where there is only one.`,
+The folder has the layout of govc object.save, with additional files; vcsim
+-load accepts it too. VCENTER is optional if there is only one.`,
 		Example: `  vsphere-sandbox vcenter save us us-saved
   vsphere-sandbox vcenter save us us-saved --force
   vsphere-sandbox vcenter save us for-a-bug-report --scrub`,
@@ -74,8 +74,8 @@ The folder is one as govc object.save makes it, with more beside it: vcsim
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.scrub, "scrub", false, "make up names of hosts and users, and IP addresses; leave out notes and certificates")
-	f.BoolVar(&o.force, "force", false, "replace a folder that was saved before")
+	f.BoolVar(&o.scrub, "scrub", false, "replace names of hosts and users, and IP addresses; leave out notes and certificates")
+	f.BoolVar(&o.force, "force", false, "overwrite a folder that was saved before")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
 	return cmd
 }
@@ -170,7 +170,7 @@ func (o *saveOptions) save(ctx context.Context, a api.Access) (_ *store.Summary,
 		return nil, err
 	}
 	after := context.WithoutCancel(ctx)
-	defer func() { _ = soapSession.Logout(after) }() // it would end by itself, later
+	defer func() { _ = soapSession.Logout(after) }() // it would expire, later
 	r := rest.NewClient(c)
 	if err := r.Login(ctx, login); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (o *saveOptions) save(ctx context.Context, a api.Access) (_ *store.Summary,
 	})
 }
 
-// progress tells a person how far it is, on a line that is cleared at the end.
+// progress shows the progress on a line that is cleared at the end.
 func (o *saveOptions) progress() func(done, all int) {
 	if !o.streams.ErrTTY() {
 		return nil

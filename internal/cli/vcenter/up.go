@@ -25,7 +25,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// upOptions are those of "vcenter up", which brings up vCenters of its own, or lets those of a sandbox answer again.
+// upOptions are those of "vcenter up", which boots separate vCenters, or brings those of a sandbox back.
 type upOptions struct {
 	*options
 	*command.Deps
@@ -52,15 +52,18 @@ func NewCmdUp(d *command.Deps, runF func(context.Context, *upOptions) error) *co
 	o := &upOptions{options: &options{streams: d.Streams, connect: d.Connect, mode: "up"}, Deps: d, shape: vcsim()}
 	cmd := &cobra.Command{
 		Use:   "up [VCENTER...]",
-		Short: "Run vCenters alone, or let a sandbox's vCenters answer again",
-		Long: `With -f, with flags that say how many of what there is to be, or with an
-inventory that "vcenter save" or govc's object.save has written (--load), run
-simulated vCenters without Kubernetes until Ctrl-C, and print the variables that
-point govc at them. It is a sandbox like any other: list, get, govc, env,
-events, vm and down work with it. The flags are those of vcsim, with two dashes
-or one, and so are the names that things get (DC0_C0_RP0_VM0).
+		Short: "Run vCenters without Kubernetes, or restore the API of stopped ones",
+		Long: `Run simulated vCenters without Kubernetes until Ctrl-C, and print the govc
+variables that point at them. Their inventory is a topology (-f), a saved
+inventory (--load), or generated from counts with the flags and object names of
+vcsim (DC0_C0_RP0_VM0). The commands list, get, govc, env, events, vm and down
+work with them.
 
-With names, let these vCenters of a running sandbox answer again.`,
+14 flags of vcsim are supported, with one dash or two: -l, -E, -load, -username,
+-password and the counts below. The inventory of -load may come from
+"vcenter save" or govc object.save.
+
+With VCENTER arguments, restore the API of these vCenters in a running sandbox.`,
 		Example: `  vsphere-sandbox vcenter up -f zones-us-eu
   vsphere-sandbox vcenter up -f topology.yaml --set hosts=8 --detach
   vsphere-sandbox vcenter up --dc 2 --cluster 3 --vm 50 -l 127.0.0.1:8989
@@ -80,26 +83,26 @@ With names, let these vCenters of a running sandbox answer again.`,
 	}
 	o.limits.Bind(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "", "`SCENARIO | FILE` with the topology to run")
-	f.StringArrayVar(&o.load, "load", nil, "`FOLDER` of an inventory to load; repeat it for further vCenters")
+	f.StringVarP(&o.file, "file", "f", "", "`TOPOLOGY` to run: a built-in name or a file")
+	f.StringArrayVar(&o.load, "load", nil, "load the inventory in `FOLDER`; repeat for more vCenters")
 	_ = cmd.MarkFlagDirname("load") // its only error is an unknown flag
 	o.set.Bind(cmd)
 	o.shape.bind(f)
-	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` (127.0.0.1:8989) of the first vCenter; repeated, of the next; others get ports beside it (default: an address each)")
-	f.StringVar(&o.username, "username", "", "administrator of every vCenter (default: one for each)")
-	f.StringVar(&o.password, "password", "", "the administrator's password (better in $"+passwordVariable+")")
-	f.StringVarP(&o.env, "env", "E", "", "`FILE` or pipe that gets the variables, as $SHELL takes them, in place of standard output (\"-\")")
-	f.BoolVarP(&o.detach, "detach", "d", false, "return once the vCenters answer, and leave them running")
+	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` of the first vCenter (127.0.0.1:8989); repeat for the next ones")
+	f.StringVar(&o.username, "username", "", "administrator of every vCenter (default: a different one for each)")
+	f.StringVar(&o.password, "password", "", "administrator password (better in $"+passwordVariable+")")
+	f.StringVarP(&o.env, "env", "E", "", "write the variables to `FILE` or a pipe, in the syntax of $SHELL (\"-\": standard output)")
+	f.BoolVarP(&o.detach, "detach", "d", false, "return when the vCenters are ready, and keep them running")
 	f.BoolVar(&o.detached, "detached", false, "")
 	// Their only error is an unknown flag.
 	_ = f.MarkHidden("detached")
 	_ = cmd.RegisterFlagCompletionFunc("file", source.Names(0))
-	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than in real time guests boot")
+	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than real time guests boot")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
 	return cmd
 }
 
-// alone tells whether vCenters are to be run, not those of a sandbox to be let answer.
+// alone reports whether to run vCenters, and not to bring those of a sandbox back.
 func (o *upOptions) alone() bool { return o.file != "" || len(o.load) > 0 || o.shape.given }
 
 func (o *upOptions) complete(f *pflag.FlagSet) error {
@@ -220,8 +223,8 @@ func (o *upOptions) letAnswer(ctx context.Context) error {
 	return err
 }
 
-// addresses are where n vCenters listen, when the first ones are told: those that are not get free ports beside the last.
-// None are told when none are given.
+// addresses returns where n vCenters listen, if the first are given: the others get free ports on the last one's address.
+// Without any it returns none.
 func addresses(given []string, n int) ([]string, error) {
 	if len(given) > n {
 		return nil, report.UsageError("--listen 127.0.0.1:0, at most once for each", "--listen is there %d times, and vCenters %d", len(given), n)
@@ -285,8 +288,8 @@ func Args(args []string) []string {
 	return args
 }
 
-// long are the long flags that are known with one dash: ours, and those of vcsim v0.56 that make no sense here, or are
-// commands of their own ("vcenter slow", "events").
+// long are the long flags that are accepted with one dash: ours, and those of vcsim v0.56 that make no sense here, or are
+// separate commands ("vcenter slow", "events").
 func long() []string {
 	names := []string{
 		"file", "set", "listen", "username", "password", "env", "detach", "speed", "output", "name", "help",

@@ -76,7 +76,7 @@ func TestUpOptions(t *testing.T) {
 		{args: "-f zones-us-eu --vm 3", want: "do not go with it", exit: report.Usage},
 		{args: "--vm 3 --password x", want: "--password without --username", exit: report.Usage},
 		{args: "--vm 3 --username x", want: "needs --password", exit: report.Usage},
-		{args: "-f zones-us-e", want: "there is none of that name", exit: report.Usage},
+		{args: "-f zones-us-e", want: "no built-in topology and no file has this name", exit: report.Usage},
 		{args: "--vm 1000000", want: "ask for 2000000 VMs: there can be 50000", exit: report.Usage},
 		{args: "--dc 1000000000000 --host 1000000000000", want: "there can be 50000", exit: report.Usage},
 		{args: "--vm 0 --host 20000", want: "cannot be as much", exit: report.Usage},

@@ -22,12 +22,13 @@ func NewCmdVCenter(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:     "vcenter",
 		Aliases: []string{"vc"},
-		Short:   "Run vCenters alone; take them down, slow them down, hang them, bring them back",
-		Long: `Run vCenters without Kubernetes, or set what clients get of a vCenter.
+		Short:   "Run vCenters without Kubernetes; stop, slow or hang their APIs",
+		Long: `Run vCenters without Kubernetes, or stop, slow or hang the API of a sandbox's
+vCenters.
 
-For the latter it is the gate in front of it that changes: inventory, sessions
-and tags survive. Clients are all of them: the CCM, the CSI driver, govc. The
-sandbox's own watch goes on: it is at the vCenter's console, behind the gate.`,
+down, slow, hang and up act on the proxy in front of a vCenter, so they affect
+all clients: CCM, CSI driver, govc. Inventory, sessions and tags survive, and
+the sandbox's own watch, which bypasses the proxy, continues.`,
 		Example: `  vsphere-sandbox vcenter down eu
   vsphere-sandbox vcenter slow us --delay 500ms
   vsphere-sandbox vcenter up us eu`,
@@ -46,21 +47,21 @@ type options struct {
 
 // NewCmdDown returns the command; runF, when not nil, runs in its place.
 func NewCmdDown(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	cmd, _ := newCmd(d, "down", "down", "Have vCenters refuse connections, and cut those that are open", runF)
+	cmd, _ := newCmd(d, "down", "down", "Refuse new connections to vCenters and close open ones", runF)
 	return cmd
 }
 
 // NewCmdSlow returns the command; runF, when not nil, runs in its place.
 func NewCmdSlow(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	cmd, o := newCmd(d, "slow", "slow", "Have vCenters answer each call late", runF)
+	cmd, o := newCmd(d, "slow", "slow", "Delay each call to vCenters", runF)
 	cmd.Example = "  vsphere-sandbox vcenter slow eu --delay 2s"
-	cmd.Flags().DurationVar(&o.delay, "delay", 250*time.Millisecond, "what is added to each call")
+	cmd.Flags().DurationVar(&o.delay, "delay", 250*time.Millisecond, "delay of each call")
 	return cmd
 }
 
 // NewCmdHang returns the command; runF, when not nil, runs in its place.
 func NewCmdHang(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	cmd, _ := newCmd(d, "hang", "hung", "Have vCenters take calls and never answer", runF)
+	cmd, _ := newCmd(d, "hang", "hung", "Accept calls to vCenters and never answer them", runF)
 	return cmd
 }
 

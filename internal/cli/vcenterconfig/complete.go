@@ -10,7 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
@@ -29,9 +29,9 @@ func (f *Flags) Unasked(cmd *cobra.Command) error {
 	return nil
 }
 
-// Complete reads the configuration and checks the flags; where --vcenter-config is not given, it reads the environment.
-// getenv is os.Getenv or its like. Its errors are of package report; all that is wrong with a file is told at once.
-func (f *Flags) Complete(getenv func(string) string) (*sandbox.Real, error) {
+// Complete reads the configuration and checks the flags; without --vcenter-config it reads the environment. getenv is
+// os.Getenv or similar. Its errors are of package report, and have all problems of a file.
+func (f *Flags) Complete(getenv func(string) string) (*real.Options, error) {
 	if err := f.chosen.Selection.Check(); err != nil {
 		return nil, report.UsageError("--datacenter NAME, --folder PATH, --pool PATH, --tag CATEGORY:TAG, --vm 'worker-*'", "what chooses VMs: %v", err)
 	}

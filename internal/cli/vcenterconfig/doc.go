@@ -7,7 +7,7 @@
 //	real.BindWrites(cmd) // --allow-writes, --write-folder, --write-tag, --keep-writes
 //	…
 //	if real.Asked() {
-//		chosen, err := real.Complete(d.Getenv) // a *sandbox.Real
+//		chosen, err := real.Complete(d.Getenv) // a *real.Options
 //	}
 //
 // Nothing is asked of a vCenter before [Connect], and nothing is printed.

@@ -20,32 +20,32 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
 )
 
-// Environment as the value of --vcenter-config stands for govc's variables. They count only where they are asked for:
-// those of a shell may well lead to a simulated vCenter, or to one that nobody thinks of.
+// Environment as the value of --vcenter-config selects govc's variables. They are not used by default: those of a shell
+// may lead to a simulated vCenter, or to a forgotten one.
 const Environment = "env"
 
 // Flags say which vCenters, VMs, nodes and writes. The zero value is ready for [Flags.Bind].
 type Flags struct {
 	config string
-	chosen sandbox.Real // but for Config
+	chosen real.Options // but for Config
 }
 
 // Bind adds the flags of vCenters and of their VMs to a command.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.config, "vcenter-config", "",
-		"real vCenters: a vsphere.conf as `FILE`, or \""+Environment+"\" for govc's variables (GOVC_URL and so on)")
+		"use real vCenters: a vsphere.conf `FILE`, or \""+Environment+"\" for GOVC_URL and the other variables of govc")
 	flags.StringArrayVar(&f.chosen.Selection.Folders, "folder", nil,
-		"VMs in this `FOLDER` and below: a path below any datacenter's VM folder, or from the root (/dc/vm/k8s); repeat it for more")
-	flags.StringArrayVar(&f.chosen.Selection.Tags, "tag", nil, "VMs with this tag, `CATEGORY:TAG`; repeat it for more")
-	flags.StringArrayVar(&f.chosen.Selection.Names, "vm", nil, "VMs of this name, a `PATTERN` with * and ?; repeat it for more")
-	flags.StringArrayVar(&f.chosen.Selection.Pools, "pool", nil, "VMs in this resource `POOL` and below; repeat it for more")
-	flags.StringArrayVar(&f.chosen.Selection.Datacenters, "datacenter", nil, "VMs of this `DATACENTER`; repeat it for more")
+		"select VMs in `FOLDER` and below: a path in the VM folder of a datacenter, or from the root (/dc/vm/k8s); repeatable")
+	flags.StringArrayVar(&f.chosen.Selection.Tags, "tag", nil, "select VMs with the tag `CATEGORY:TAG`; repeatable")
+	flags.StringArrayVar(&f.chosen.Selection.Names, "vm", nil, "select VMs with names like `PATTERN` (* and ?); repeatable")
+	flags.StringArrayVar(&f.chosen.Selection.Pools, "pool", nil, "select VMs in resource `POOL` and below; repeatable")
+	flags.StringArrayVar(&f.chosen.Selection.Datacenters, "datacenter", nil, "select VMs of `DATACENTER`; repeatable")
 	quiet(cmd, "folder", "tag", "vm", "pool", "datacenter")
 }
 
@@ -70,9 +70,9 @@ func (f *Flags) Choice() (args []string) {
 func (f *Flags) BindNodes(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.chosen.Nodes, "nodes", nil,
-		"VMs whose name is of this `PATTERN` are nodes; repeat it for more (default: those that report a hostname)")
+		"VMs with names like `PATTERN` are nodes; repeatable (default: VMs that report a hostname)")
 	flags.StringArrayVar(&f.chosen.ControlPlane, "control-plane", nil,
-		"VMs whose name is of this `PATTERN` are control plane nodes; repeat it for more")
+		"VMs with names like `PATTERN` are control plane nodes; repeatable")
 	quiet(cmd, "nodes", "control-plane")
 }
 
@@ -80,11 +80,11 @@ func (f *Flags) BindNodes(cmd *cobra.Command) {
 func (f *Flags) BindWrites(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.chosen.Scope.AllowWrites, "allow-writes", false,
-		"let real VMs be written to (power, tags, disks), where --write-folder or --write-tag says; it is taken back at the end")
+		"allow changes (power, tags, disks) to real VMs in --write-folder or with --write-tag; undone at the end")
 	flags.StringArrayVar(&f.chosen.Scope.Folders, "write-folder", nil,
-		"`FOLDER` whose VMs, and those below, may be written to, from the root (/dc/vm/k8s), in every vCenter; repeat it for more")
-	flags.StringArrayVar(&f.chosen.Scope.Tags, "write-tag", nil, "VMs with this tag, `CATEGORY:TAG`, may be written to; repeat it for more")
-	flags.BoolVar(&f.chosen.Keep, "keep-writes", false, "leave real VMs at the end as they are then, in place of taking back what was written")
+		"allow changes to VMs in `FOLDER` and below, from the root (/dc/vm/k8s), in every vCenter; repeatable")
+	flags.StringArrayVar(&f.chosen.Scope.Tags, "write-tag", nil, "allow changes to VMs with the tag `CATEGORY:TAG`; repeatable")
+	flags.BoolVar(&f.chosen.Keep, "keep-writes", false, "do not undo changes to real VMs at the end")
 	quiet(cmd, "write-folder", "write-tag")
 }
 
@@ -96,7 +96,7 @@ func quiet(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// Asked tells whether real vCenters are meant.
+// Asked reports whether real vCenters are meant.
 func (f *Flags) Asked() bool { return f.config != "" }
 
 // Args are the flags as arguments again, for another process. None of them is secret.
@@ -286,7 +286,7 @@ func Explain(ctx context.Context, err error) error {
 	return e
 }
 
-// unreachable tells whether err is of the way to a vCenter, or of one that does not answer in time.
+// unreachable reports whether err is of the way to a vCenter, or of one that does not answer in time.
 func unreachable(err error) bool {
 	_, network := errors.AsType[net.Error](err)
 	_, address := errors.AsType[*url.Error](err)

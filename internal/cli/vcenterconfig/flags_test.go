@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
@@ -61,7 +61,7 @@ func TestComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &sandbox.Real{
+	want := &real.Options{
 		Source: file,
 		Selection: inventory.Selection{
 			Datacenters: []string{"dc"}, Folders: []string{"a,b", "c"}, Tags: []string{"env:prod"}, Names: []string{"w-*"}, Pools: []string{"p"},
@@ -69,13 +69,13 @@ func TestComplete(t *testing.T) {
 		Nodes: []string{"w-*"}, ControlPlane: []string{"cp-*"}, Keep: true,
 		Scope: scope.Scope{AllowWrites: true, Folders: []string{"/dc/vm/a"}, Tags: []string{"env:test"}},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(sandbox.Real{}, "Config")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(real.Options{}, "Config")); diff != "" {
 		t.Error(diff)
 	}
 	if c := Categories(got.Config); c.Region != "r" || c.Zone != "z" || got.Config.VCenters[0].Server != "vc.example" {
 		t.Errorf("%+v", got.Config)
 	}
-	// Another process is told the same.
+	// The arguments for another process give the same flags.
 	again, _ := parse(t, f.Args()...)
 	if diff := cmp.Diff(f, again, cmp.AllowUnexported(Flags{})); diff != "" {
 		t.Error(diff)

@@ -1,5 +1,5 @@
-// Package version is the command that tells what this binary is made of. It asks no sandbox, and reads no file but, where
-// components are asked for, the program csi-sidecars.
+// Package version is the command that shows what this binary is made of. It sends no requests, and reads no file except,
+// for the components, the program csi-sidecars.
 //
 // Floor 5.
 package version
@@ -49,10 +49,10 @@ func NewCmdVersion(d *command.Deps, runF func(*options) error) *cobra.Command {
 	o := &options{streams: d.Streams, info: read, second: readSecond}
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Tell the versions of this program and of what is built into it",
-		Long: `Tell the versions of this program and of what is built into it. With -o json
-every component is named with the Go module that it comes from, those of the
-CSI sidecars too, which are a program of their own inside this one.`,
+		Short: "Print the versions of this program and its components",
+		Long: `Print the versions of this program and its components. With -o json, each
+component has its Go module; this includes the CSI sidecars, a separate program
+inside this one.`,
 		Example: `  vsphere-sandbox version
   vsphere-sandbox version -o json`,
 		Args:              command.NoArgs,

@@ -51,7 +51,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Every component is told, also by a program that has no sidecars beside it: this test.
+// Every component is listed, also by a program without sidecars beside it: this test.
 func TestComponents(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	if r := e.Run(t.Context(), NewCmdVersion(e.Deps, nil), "-o", "json"); r.Exit != 0 {

@@ -21,13 +21,13 @@ import (
 func NewCmdVM(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "vm",
-		Short: "Power VMs on and off, suspend, reset, hang, move or destroy them",
-		Long: `Do something to virtual machines.
+		Short: "Power VMs on or off; suspend, reset, hang, move or destroy them",
+		Long: `Power VMs on or off; suspend, reset, hang, move or destroy them.
 
-Name a VM as NAME, HOSTNAME, VCENTER/NAME or by its inventory path. Each command
-takes several, and returns when the vCenter reports it done; what Kubernetes
-makes of it comes later: see events and wait. Before a VM of a real vCenter is
-changed you are asked, and told how it is taken back; --yes answers.`,
+VM is a NAME, HOSTNAME, VCENTER/NAME or inventory path. Each command takes
+several, and returns when the vCenter reports the task done; Kubernetes reacts
+later: see events and wait. Before a VM of a real vCenter is changed, the
+command asks and shows how the change is undone; --yes skips the question.`,
 		Example: `  vsphere-sandbox vm power-off worker-west-1
   vsphere-sandbox vm power-on worker-west-1
   vsphere-sandbox vm move worker-west-1 --to esx-west-2`,
@@ -70,7 +70,7 @@ func newCmd(d *command.Deps, action api.VMAction, short, long string, runF func(
 			return runF(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.vcenter, "vcenter", "", "the `VCENTER` of the VMs, where names repeat")
+	cmd.Flags().StringVar(&o.vcenter, "vcenter", "", "`VCENTER` of the VMs, if names repeat")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.Flag(complete.VCenters(d)))
 	o.asking.Bind(cmd)
@@ -100,35 +100,35 @@ func run(ctx context.Context, o *options) error {
 // NewCmdPowerOn returns the command; runF, when not nil, runs in its place.
 func NewCmdPowerOn(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	cmd, _ := newCmd(d, api.PowerOn, "Power VMs on, or resume suspended ones",
-		"Power VMs on, or resume suspended ones. The guest takes a moment to boot; then\nits kubelet starts.", runF)
+		"Power VMs on, or resume suspended ones. The kubelet starts when the guest has\nbooted.", runF)
 	return cmd
 }
 
 // NewCmdPowerOff returns the command; runF, when not nil, runs in its place.
 func NewCmdPowerOff(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	cmd, _ := newCmd(d, api.PowerOff, "Power VMs off, as pulling the plug does",
-		"Power VMs off, as pulling the plug does: the kubelet is killed. The node goes\nNotReady and gets the shutdown taint.", runF)
+	cmd, _ := newCmd(d, api.PowerOff, "Power VMs off, without a guest shutdown",
+		"Power VMs off, without a guest shutdown: the kubelet is killed. The node becomes\nNotReady and gets the shutdown taint.", runF)
 	return cmd
 }
 
 // NewCmdSuspend returns the command; runF, when not nil, runs in its place.
 func NewCmdSuspend(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	cmd, _ := newCmd(d, api.Suspend, "Suspend VMs; power-on resumes them",
-		"Suspend VMs: the kubelet is stopped in its tracks, until power-on. For\nKubernetes that is the same as power-off.", runF)
+	cmd, _ := newCmd(d, api.Suspend, "Suspend VMs (power-on resumes them)",
+		"Suspend VMs: the kubelet is frozen until power-on. Kubernetes sees the same as\nafter power-off.", runF)
 	return cmd
 }
 
 // NewCmdReset returns the command; runF, when not nil, runs in its place.
 func NewCmdReset(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	cmd, _ := newCmd(d, api.Reset, "Reset VMs, as the reset button does",
-		"Reset VMs, as the reset button does: the kubelet is killed and started again.", runF)
+	cmd, _ := newCmd(d, api.Reset, "Reset VMs, without a guest shutdown",
+		"Reset VMs, without a guest shutdown: the kubelet is killed and started again.", runF)
 	return cmd
 }
 
 // NewCmdHang returns the command; runF, when not nil, runs in its place.
 func NewCmdHang(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	cmd, _ := newCmd(d, api.Hang, "Hang the guests of VMs, where vSphere does not see it",
-		"Hang the guests of VMs, as a kernel that has locked up: vSphere sees them\npowered on, Kubernetes no heartbeat. The node goes NotReady without the\nshutdown taint. Reset ends it.", runF)
+	cmd, _ := newCmd(d, api.Hang, "Hang the guests of VMs; vSphere still reports them powered on",
+		"Hang the guests of VMs, like a locked-up kernel: vSphere reports them powered\non, and Kubernetes gets no heartbeat. The node becomes NotReady without the\nshutdown taint. Reset ends the hang.", runF)
 	return cmd
 }
 
@@ -138,7 +138,7 @@ func NewCmdMove(d *command.Deps, runF func(context.Context, *options) error) *co
 		"Move VMs to another host of their vCenter, as vMotion does.", runF)
 	cmd.Use = "move VM... --to HOST"
 	cmd.Example = "  vsphere-sandbox vm move worker-west-1 --to esx-west-2"
-	cmd.Flags().StringVar(&o.host, "to", "", "the `HOST` to move them to (required)")
+	cmd.Flags().StringVar(&o.host, "to", "", "destination `HOST` (required)")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("to", complete.Flag(complete.Hosts(d)))
 	return cmd
@@ -150,15 +150,15 @@ func (o *options) validate() error {
 	case o.action == api.Move && o.host == "":
 		return report.UsageError(command.Program+" get hosts", "move needs --to HOST")
 	case o.action == api.Destroy && !o.asking.Yes && !o.streams.Interactive():
-		return report.UsageError("add --yes", "destroy asks first, and there is nobody to ask")
+		return report.UsageError("add --yes", "destroy needs a confirmation, and there is no terminal to ask at")
 	}
 	return nil
 }
 
 // NewCmdDestroy returns the command; runF, when not nil, runs in its place.
 func NewCmdDestroy(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	cmd, _ := newCmd(d, api.Destroy, "Destroy VMs, powering them off first",
-		"Destroy VMs, powering them off first. The cloud controller manager then removes\ntheir nodes. It asks before it does so; where nobody can be asked, --yes is\nrequired.", runF)
+	cmd, _ := newCmd(d, api.Destroy, "Power VMs off and destroy them",
+		"Power VMs off and destroy them. The cloud controller manager then deletes their\nnodes. The command asks first; without a terminal, --yes is required.", runF)
 	return cmd
 }
 

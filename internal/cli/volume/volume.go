@@ -21,12 +21,12 @@ import (
 func NewCmdVolume(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "volume",
-		Short: "Detach volumes behind Kubernetes' back, move them, find their files",
-		Long: `Do something to volumes in vSphere, as an administrator does who does not ask
-Kubernetes, and find the files of one that a pod uses.
+		Short: "Detach or move volumes in vSphere; find their files",
+		Long: `Detach or move volumes in vSphere without telling Kubernetes, as a vSphere
+administrator could, and find the files of a volume.
 
-Name a volume by its claim (NAME or NAMESPACE/NAME), its PersistentVolume or its
-id in CNS. "get volumes" lists them.`,
+VOLUME is a claim (NAME or NAMESPACE/NAME), a PersistentVolume or an ID in CNS.
+"get volumes" lists them.`,
 		Example: `  vsphere-sandbox volume detach data-web-0
   vsphere-sandbox volume relocate data-web-0 --to us-west-ds
   echo hello > "$(vsphere-sandbox volume path data-web-0)/hello"`,
@@ -65,9 +65,9 @@ func newCmd(d *command.Deps, action api.VolumeAction, cmd *cobra.Command, runF f
 func NewCmdDetach(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	cmd, _ := newCmd(d, api.DetachVolume, &cobra.Command{
 		Use:   "detach VOLUME...",
-		Short: "Detach volumes from their VMs, behind Kubernetes' back",
-		Long: `Detach volumes from the VMs that have them, in vSphere alone: Kubernetes still
-believes that they are attached, until csi-attacher compares.`,
+		Short: "Detach volumes from their VMs without telling Kubernetes",
+		Long: `Detach volumes from their VMs in vSphere only. Kubernetes still believes that
+they are attached, until csi-attacher compares both.`,
 		Example: "  vsphere-sandbox volume detach data-web-0",
 	}, runF)
 	return cmd
@@ -78,10 +78,10 @@ func NewCmdRelocate(d *command.Deps, runF func(context.Context, *options) error)
 	cmd, o := newCmd(d, api.RelocateVolume, &cobra.Command{
 		Use:     "relocate VOLUME... --to DATASTORE",
 		Short:   "Move volumes to another datastore of their vCenter",
-		Long:    "Move volumes to another datastore of their vCenter. Their PersistentVolumes do\nnot change: the zones that these name may not reach the new datastore.",
+		Long:    "Move volumes to another datastore of their vCenter. Their PersistentVolumes do\nnot change, so their zones may not be able to use the new datastore.",
 		Example: "  vsphere-sandbox volume relocate data-web-0 --to us-west-ds",
 	}, runF)
-	cmd.Flags().StringVar(&o.datastore, "to", "", "the `DATASTORE`, by name, inventory path or URL")
+	cmd.Flags().StringVar(&o.datastore, "to", "", "destination `DATASTORE`: name, inventory path or URL")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("to", complete.Flag(complete.Datastores(d)))
 	return cmd
@@ -109,14 +109,14 @@ func NewCmdPath(d *command.Deps, runF func(context.Context, *options) error) *co
 	}
 	cmd := &cobra.Command{
 		Use:   "path VOLUME",
-		Short: "Print the directory by which a pod sees a volume",
-		Long: `Print the directory by which a pod sees a volume. No containers run in a
-sandbox: what you write there is what the pod would have written, and it goes
-with the volume to the next node. A volume that is mounted nowhere has none.
+		Short: "Print the directory where a volume is mounted",
+		Long: `Print the directory where a volume is mounted. No containers run in the default
+ground: files that you write there are what the pod would have written, and they
+move with the volume to the next node. A volume that is not mounted has no
+directory.
 
-A disk of the in-tree provider that a node's VM has, and that is no volume yet,
-is named by its path, "[datastore] kubevols/file.vmdk": then the directory is
-the one by which the guest sees its files.`,
+A disk of the in-tree provider that is attached to a VM, and not a volume yet,
+is given by its path, "[datastore] kubevols/file.vmdk".`,
 		Example:           `  echo hello > "$(vsphere-sandbox volume path data-web-0)/hello"`,
 		Args:              command.ExactlyOne("VOLUME"),
 		ValidArgsFunction: complete.Once(complete.Volumes(d)),

@@ -38,22 +38,21 @@ func NewCmdWait(d *command.Deps, runF func(context.Context, *options) error) *co
 	var texts []string
 	cmd := &cobra.Command{
 		Use:   "wait --for=CONDITION...",
-		Short: "Wait until something is so",
-		Long: `Wait until all conditions hold at once. They are looked at whenever something
-happens. A condition is one of
+		Short: "Wait for conditions of nodes, VMs, vCenters or the CCM",
+		Long: `Wait until all conditions hold at the same time. A condition is one of:
 
   ready                      the sandbox has booted and every node is ready
-  initialized                every node has been initialized by the CCM
-  ccm=healthy                the CCM is, and each of several
+  initialized                the CCM has initialized every node
+  ccm=healthy                every replica of the CCM is healthy
   node/NAME=Ready            also NotReady (False or Unknown), Unknown,
                              initialized, registered, deleted
-  node/NAME:taint=KEY        the node has that taint; KEY may lack its domain
-  node/NAME:no-taint=KEY     the node does not
+  node/NAME:taint=KEY        the node has this taint; KEY may omit the domain
+  node/NAME:no-taint=KEY     the node does not have this taint
   vm/NAME=on                 also off, suspended, deleted
   vcenter/NAME=up            also down, slow, hung
 
-The exit status is 3 when the time is over; the nodes as they are then go to
-standard error.`,
+When --timeout expires, the exit status is 3, and the states of the nodes are
+printed on standard error.`,
 		Example: `  vsphere-sandbox wait --for=ready
   vsphere-sandbox wait --for=node/worker-west-1=NotReady --for=node/worker-west-1:taint=shutdown --timeout 30s`,
 		Args:              command.NoArgs,
@@ -75,7 +74,7 @@ standard error.`,
 			return runF(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringArrayVar(&texts, "for", nil, "the `CONDITION` to wait for; several must hold at once")
+	cmd.Flags().StringArrayVar(&texts, "for", nil, "`CONDITION` to wait for; repeat for several")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait")
 	// Cannot fail: the flag was added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("for", completeFor(d))
@@ -199,7 +198,7 @@ type world struct {
 // condition is one thing that is waited for.
 type condition struct {
 	text string
-	// holds tells whether it is so; if not, why tells how it is instead. An error means that it will never be so.
+	// holds reports whether the condition holds; if not, why is the present state. An error means that it can never hold.
 	holds func(world) (ok bool, why string, err error)
 }
 
@@ -367,7 +366,7 @@ func tainted(name, key string, want bool) func(world) (bool, string, error) {
 			k, _, _ = strings.Cut(k, "=")
 			return k == key || strings.HasSuffix(k, "/"+key)
 		})
-		why := "there are none"
+		why := "none"
 		if len(n.Taints) > 0 {
 			why = strings.Join(n.Taints, ", ")
 		}

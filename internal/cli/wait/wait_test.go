@@ -82,7 +82,7 @@ func TestConditions(t *testing.T) {
 		{text: "node/control-plane-1:taint=node-role.kubernetes.io/control-plane", want: true},
 		{text: "node/control-plane-1:taint=plane", why: "the taints of node control-plane-1: node-role.kubernetes.io/control-plane:NoSchedule"},
 		{text: "node/worker-1:no-taint=shutdown", want: true},
-		{text: "node/worker-1:taint=shutdown", why: "the taints of node worker-1: there are none"},
+		{text: "node/worker-1:taint=shutdown", why: "the taints of node worker-1: none"},
 		{text: "node/mars:taint=shutdown", err: `there is no node "mars"`},
 		{text: "vm/worker-1=on", want: true},
 		{text: "vm/eu/worker-1=off", why: "vm eu/worker-1 is on"},

@@ -45,7 +45,7 @@ func (c *run) judgeManager() {
 	default:
 		c.add(Finding{
 			Check: "ccm", Verdict: Warn, Where: cluster, Found: "no cloud controller manager holds the lease kube-system/" + leaseOfCCM + ", and no node has its instance type",
-			Why: "nobody initializes nodes that are started for an external cloud provider", Try: "install it before a kubelet gets --cloud-provider=external: vsphere-sandbox migrate plan FILE",
+			Why: "nodes that start for an external cloud provider are never initialized", Try: "install it before a kubelet gets --cloud-provider=external: vsphere-sandbox migrate plan FILE",
 		})
 	}
 }
@@ -71,13 +71,13 @@ func (c *run) judgeVersion() {
 	default:
 		c.add(Finding{
 			Check: "kubernetes-version", Verdict: Warn, Where: cluster,
-			Found: c.objects.version + " hands volumes of the in-tree provider to the CSI driver only where it is told to",
+			Found: c.objects.version + " hands volumes of the in-tree provider to the CSI driver only behind feature gates",
 			Why:   "volumes stay with the in-tree provider", Try: "set --feature-gates=CSIMigration=true,CSIMigrationvSphere=true where the plan says so, or upgrade to 1.26 first",
 		})
 	}
 }
 
-// judgeFlags looks for --cloud-provider of the control plane's pods, where it runs in pods that are to be seen.
+// judgeFlags looks for --cloud-provider in the pods of the control plane, if it runs in pods.
 func (c *run) judgeFlags() {
 	seen := map[string]string{} // flag by component and node
 	for i := range c.objects.pods {

@@ -69,7 +69,7 @@ func (c *run) judgeOldZones() {
 	}
 }
 
-// judgeTags looks for tags of regions and zones that contradict each other, or are where nobody looks.
+// judgeTags looks for tags of regions and zones that contradict each other, or have no effect.
 func (c *run) judgeTags() {
 	for _, s := range c.vcenters {
 		c.judgeTwice(s)
@@ -124,7 +124,7 @@ func (c *run) judgeTwice(s *seen) {
 		return
 	}
 	c.each(Finding{
-		Check: "tags-twice", Verdict: Fail, Where: s.name, Why: "which of the tags counts is chance: nodes change their zone when nobody moved them",
+		Check: "tags-twice", Verdict: Fail, Where: s.name, Why: "which of the tags counts is chance: nodes change their zone without a move",
 		Try: "leave one tag of a category on each object: govc tags.detach -c CATEGORY TAG PATH",
 	}, slices.Sorted(maps.Keys(twice)), around, "object", "none of those around nodes has two tags of one category", "around nodes have two tags of one category")
 }
@@ -184,11 +184,11 @@ func (c *run) judgeElsewhere(s *seen) {
 	slices.Sort(found)
 	c.add(Finding{
 		Check: "tags-elsewhere", Verdict: Warn, Where: s.name, Found: "tags of regions and zones are on datastores and networks: " + shorten.List(found, shown),
-		Why: "nobody looks there: a datastore is in the zones of the hosts that reach it", Try: "detach them: govc tags.detach -c CATEGORY TAG PATH", Objects: found,
+		Why: "they have no effect: a datastore is in the zones of the hosts that reach it", Try: "detach them: govc tags.detach -c CATEGORY TAG PATH", Objects: found,
 	})
 }
 
-// nearest is the tag of a category that is met first on the way up, and where; both are empty when there is none.
+// nearest returns the first tag of a category on the way up, and where it is; empty if there is no such tag.
 func nearest(t inventory.Tree, from types.ManagedObjectReference, category string) (tag, path string) {
 	for _, o := range t.Up(from) {
 		if names := zoneTags(o, category); len(names) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
-// judgeVolumes says of the volumes of the in-tree provider whether they will do with the CSI driver.
+// judgeVolumes checks whether the CSI driver can take over the volumes of the in-tree provider.
 func (c *run) judgeVolumes() {
 	all := c.report.Volumes
 	if len(all) == 0 {
@@ -34,7 +34,7 @@ func (c *run) judgeVolumes() {
 		return v.Phase
 	})
 	c.each(Finding{
-		Check: "pv-claims", Verdict: Warn, Where: cluster, Why: "nobody uses them, and a volume that is Released may be one whose data is wanted still",
+		Check: "pv-claims", Verdict: Warn, Where: cluster, Why: "no claim uses them, and a Released volume may have data that you still want",
 		Try: "decide about each before the migration: kubectl get pv NAME -o yaml",
 	}, loose, len(all), "volume", "all are bound to a claim", "are not bound to a claim")
 	c.judgeTopology()
@@ -79,7 +79,7 @@ func (c *run) judgePaths() {
 	}
 	c.each(Finding{
 		Check: "pv-translation", Verdict: Fail, Where: cluster, Why: "the CSI driver gets a path that it does not understand, and no pod gets the volume",
-		Try: "make the volume anew with the right path, its reclaim policy being Retain: kubectl get pv NAME -o yaml",
+		Try: "set the reclaim policy to Retain, and recreate the volume with the right path: kubectl get pv NAME -o yaml",
 	}, bad, len(c.report.Volumes), "volume", "all can be handed to the CSI driver, by the paths of their disks", "cannot be handed to the CSI driver")
 	twice := c.volumes(func(v Volume) string {
 		if len(by[v.Path]) > 1 {
@@ -95,7 +95,7 @@ func (c *run) judgePaths() {
 	}
 }
 
-// judgeDisks says whether the disks are there.
+// judgeDisks reports whether the disks are there.
 func (c *run) judgeDisks() {
 	state := func(prefix string) []string {
 		return c.volumes(func(v Volume) string {
@@ -128,7 +128,7 @@ func (c *run) judgeDisks() {
 	if len(several) > 0 {
 		c.each(Finding{
 			Check: "pv-datastores", Verdict: Fail, Where: cluster, Why: "a path names no vCenter and no datacenter: the CSI driver may take the wrong disk",
-			Try: "give datastores names of their own, and see which of the disks is the one that has the data",
+			Try: "give each datastore another name, and find out which of the disks has the data",
 		}, several, len(c.report.Volumes), "volume", "", "have a path that is a file in several datastores")
 	}
 }
@@ -157,7 +157,7 @@ func (c *run) judgeTopology() {
 	case driver:
 		c.each(Finding{
 			Check: "pv-topology", Verdict: Fail, Where: cluster, Why: "Kubernetes wants topology.csi.vmware.com/zone and /region of a node then, and pods with these volumes stay Pending",
-			Try: "name the tag categories zone and region in the driver's topology-categories, or take the node affinity and the zone labels off by making the volume anew",
+			Try: "name the tag categories zone and region in the driver's topology-categories, or recreate the volume without node affinity and zone labels",
 		}, lost, len(c.report.Volumes), "volume", "", "are bound to a zone, and no node has the labels that they want once translated")
 	default:
 		c.each(Finding{
@@ -174,6 +174,6 @@ func (c *run) judgeInline() {
 	}
 	c.add(Finding{
 		Check: "inline-volumes", Verdict: Warn, Where: cluster, Found: count(len(c.report.Inline), "pod") + " with a disk of vSphere in its own specification: " + shorten.List(c.report.Inline, shown),
-		Why: "Kubernetes hands these to the CSI driver, too, and nobody but the pod knows of them", Try: "make a PersistentVolume of each, and have the pod claim it", Objects: c.report.Inline,
+		Why: "Kubernetes hands these to the CSI driver too, and only the pod refers to them", Try: "create a PersistentVolume for each, and a claim for the pod", Objects: c.report.Inline,
 	})
 }

@@ -122,7 +122,7 @@ func read(ctx context.Context, c kubernetes.Interface, step func(string)) (*obje
 	return o, ctx.Err()
 }
 
-// pages asks for one page after the other, until no more is told of.
+// pages requests one page after the other, until the last.
 func pages(ask func(metav1.ListOptions) (more string, err error)) error {
 	next := ""
 	for {
@@ -264,7 +264,7 @@ func (c *run) inspect(ctx context.Context, conn *vcenter.Connection, inv *invent
 func (s *seen) readDatastores(ctx context.Context, conn *vcenter.Connection, refs []types.ManagedObjectReference) error {
 	filter := types.PropertyFilterSpec{
 		PropSet:                       []types.PropertySpec{{Type: "Datastore", PathSet: []string{"name", "summary.url", "browser"}}},
-		ReportMissingObjectsInResults: new(true), // one may go meanwhile
+		ReportMissingObjectsInResults: new(true), // one may vanish between the calls
 	}
 	for _, ref := range refs {
 		filter.ObjectSet = append(filter.ObjectSet, types.ObjectSpec{Obj: ref})

@@ -120,7 +120,7 @@ type Verdict string
 // The verdicts.
 const (
 	Pass Verdict = "pass"
-	Warn Verdict = "warn" // a migration goes on, and something works less well
+	Warn Verdict = "warn" // a migration is possible, and something works less well
 	Fail Verdict = "fail" // to be mended first
 )
 
@@ -150,8 +150,7 @@ func (l *list) pass(check, where, format string, args ...any) {
 
 func (l *list) add(f Finding) { l.all = append(l.all, f) }
 
-// each makes one finding of the objects of which something is wrong, out of so many of a kind; what goes on behind the
-// number and the kind.
+// each adds one finding for the objects with a problem, out of the total number of a kind; what follows the number and the kind.
 func (l *list) each(f Finding, wrong []string, of int, noun, fine, what string) {
 	if len(wrong) == 0 {
 		l.pass(f.Check, f.Where, "%s: %s", count(of, noun), fine)

@@ -123,7 +123,7 @@ func (r *rig) makeDisk(t *testing.T, datastore, file string) {
 	}
 }
 
-// as is the configuration of somebody's account.
+// as returns the configuration for an account.
 func (r *rig) as(t *testing.T, user, password string) *vcenter.Config {
 	t.Helper()
 	v, _ := r.VCenter("vc")

@@ -14,7 +14,7 @@ import (
 
 // Input is what [Run] looks at. Client, VCenters and UserAgent are mandatory.
 type Input struct {
-	// Client leads to the cluster, which goes by the name Cluster in what is told.
+	// Client accesses the cluster. Reports call it Cluster.
 	Client  kubernetes.Interface
 	Cluster string
 	// VCenters are asked with their accounts, of which the privileges of a cloud controller manager and a CSI driver are
@@ -31,7 +31,7 @@ type Input struct {
 	Patience time.Duration
 	// Now is this machine's clock. Default: the real one.
 	Now func() time.Time
-	// OnStep, when set, is told what is being looked at, before it is.
+	// OnStep, when set, is called before each step with a description of it.
 	OnStep func(what string)
 }
 
@@ -76,7 +76,7 @@ type run struct {
 	inTree   bool // a flag says so
 }
 
-// askVCenters asks doctor, and what is to be known beyond that while it is connected.
+// askVCenters runs doctor, and reads what doctor does not while the connection is open.
 func (c *run) askVCenters(ctx context.Context) []doctor.Finding {
 	cluster := &doctor.Cluster{Name: c.in.Cluster}
 	for i := range c.objects.nodes {

@@ -24,7 +24,7 @@ type corePV struct {
 // controllers and kubelets of Kubernetes translate them.
 func (c *run) readVolumes() {
 	translator := csitranslation.New()
-	log := klog.Background().V(10) // what is not translated is told in the report
+	log := klog.Background().V(10) // the report names what is not translated
 	claims := c.users()
 	for i := range c.objects.volumes {
 		pv := &c.objects.volumes[i]

@@ -60,7 +60,7 @@ func TestLabels(t *testing.T) {
 	expect(t, r.run(t, nil), map[string]string{"node-labels": "pass 1 node: none has a label"})
 }
 
-// TestTags has tags twice, on the VM alone, against each other, and where nobody looks.
+// TestTags has tags twice, on the VM alone, in contradiction, and where they have no effect.
 func TestTags(t *testing.T) {
 	r := &rig{Lab: sim.Start(t, `
 apiVersion: sandbox.vsphere/v1alpha1
@@ -109,7 +109,7 @@ func TestReader(t *testing.T) {
 	expect(t, report, map[string]string{"login": "pass ", "login-csi": `fail vcenter "vc" at `})
 }
 
-// TestNoVCenter has none that answers: what the cluster tells is told all the same.
+// TestNoVCenter: without a vCenter that answers, the report still has the cluster.
 func TestNoVCenter(t *testing.T) {
 	r := start(t, volume("data", "[shared] kubevols/data.vmdk"))
 	nowhere := r.administrator(t)

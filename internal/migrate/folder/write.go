@@ -22,9 +22,9 @@ func (e *Occupied) Error() string {
 	return fmt.Sprintf("folder %s is not empty: it holds %s", e.Dir, shorten.List(e.Names, 3))
 }
 
-// Write makes the folder, whose parent has to be there, and the files in it. A folder that is there already has to be empty,
-// unless replace is set: then files of the same names are replaced, and others stay. When an error is returned, nothing has
-// changed; it is of type [*Occupied] when the folder is not empty.
+// Write creates the folder, in an existing parent, and the files in it. An existing folder must be empty, unless replace is set:
+// then Write replaces files of the same names and keeps others. On an error nothing has changed; it is of type [*Occupied] if the
+// folder is not empty.
 func Write(dir string, files []migrate.File, replace bool) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func Write(dir string, files []migrate.File, replace bool) error {
 	return plain(dir, update(dir, files))
 }
 
-// create makes the folder under another name first. It is its owner's alone, as the credentials in it are.
+// create creates the folder under a temporary name first, readable by its owner alone, as it holds credentials.
 func create(dir string, files []migrate.File) error {
 	staged, err := stage(filepath.Dir(dir), files)
 	if err != nil {
@@ -58,7 +58,7 @@ func create(dir string, files []migrate.File) error {
 	return nil
 }
 
-// stage writes the files into a new folder of a passing name.
+// stage writes the files into a temporary folder.
 func stage(parent string, files []migrate.File) (dir string, err error) {
 	if dir, err = os.MkdirTemp(parent, ".unfinished-"); err != nil {
 		return "", err
@@ -75,8 +75,8 @@ func stage(parent string, files []migrate.File) (dir string, err error) {
 	return dir, nil
 }
 
-// update puts the files into a folder that is there and may be somebody's working directory: it stays the same one. What is
-// replaced is kept until all of it is.
+// update puts the files into an existing folder, which keeps its inode: it may be a shell's working directory. It keeps the
+// replaced files until all are in place.
 func update(dir string, files []migrate.File) error {
 	staged, err := stage(dir, files)
 	if err != nil {
@@ -95,7 +95,7 @@ func update(dir string, files []migrate.File) error {
 
 func kept(staged, name string) string { return filepath.Join(staged, ".was-"+name) }
 
-// exchange puts one file in its place, and what was there aside.
+// exchange puts one file in its place, and moves the old one aside.
 func exchange(dir, staged, name string) error {
 	path := filepath.Join(dir, name)
 	if info, err := os.Lstat(path); err == nil {
@@ -125,7 +125,7 @@ func restore(dir, staged, name string) error {
 	return os.Rename(kept(staged, name), path)
 }
 
-// plain is err with the folder that was asked for, not a file on the way there.
+// plain replaces the temporary path in err by the folder's.
 func plain(dir string, err error) error {
 	var path *fs.PathError
 	var link *os.LinkError

@@ -16,7 +16,7 @@ func two(text string) []migrate.File {
 	return []migrate.File{{Name: "a", Data: []byte(text)}, {Name: "b", Data: []byte(text), Secret: true}}
 }
 
-// holds is what is in a folder, by names.
+// holds returns the files of a folder by name.
 func holds(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -93,7 +93,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A folder that is made is its owner's, whatever the umask; one that is there stays as it is.
+// TestFolderMode: only the owner may read a new folder, with any umask; an existing one keeps its mode.
 func TestFolderMode(t *testing.T) {
 	there, made := t.TempDir(), filepath.Join(t.TempDir(), "made")
 	if err := os.Chmod(there, 0o750); err != nil {

@@ -205,8 +205,8 @@ type Target struct {
 	VCenter VCenter
 }
 
-// Apply makes what is missing of plans that were compared, roles first; tell is told of each when it is done. When one step
-// fails, or ctx ends, what was done until then is taken back, in all vCenters. Errors: [*Blocked], [*Undone].
+// Apply creates what is missing in compared plans, roles first, and calls tell after each. If a call fails or ctx ends, Apply
+// rolls back what it did, in all vCenters. Errors: [*Blocked], [*Undone].
 func Apply(ctx context.Context, targets []Target, tell func(string)) error {
 	var by []string
 	for _, t := range targets {
@@ -295,7 +295,7 @@ func (g *Grant) set(ctx context.Context, vc VCenter, role int32, u *undo) error 
 	return nil
 }
 
-// errMeanwhile says that somebody else is at work.
+// errMeanwhile reports a concurrent change.
 var errMeanwhile = errors.New("the account has a permission there that was not there before: see what it is, and ask once more")
 
 // vacant wants the account to have no permission on the object still: one would be replaced.
@@ -335,12 +335,12 @@ func (u *undo) role(vc VCenter, r *Role) {
 			return false, err
 		}
 		there := named(known, r.Name)
-		// One that differs is somebody else's, who was faster.
+		// Another client was faster with a different one.
 		if there == nil || r.id == 0 && len(without(r.Privileges, there.Privilege))+len(without(without(there.Privilege, r.Privileges), always())) > 0 {
 			return false, nil
 		}
 		return true, ask(ctx, vc, func(ctx context.Context, m *object.AuthorizationManager) error {
-			return m.RemoveRole(ctx, there.RoleId, true) // not where somebody has granted it meanwhile
+			return m.RemoveRole(ctx, there.RoleId, true) // fails if another client has granted it since
 		})
 	}})
 }
@@ -372,7 +372,7 @@ func (u *undo) refused(err error) {
 	}
 }
 
-// all takes everything back, the last first, and goes on after an error.
+// all rolls back everything, the last first, and continues after an error.
 func (u *undo) all(ctx context.Context) (back, left []string) {
 	for _, s := range slices.Backward(u.steps) {
 		switch done, err := s.back(ctx); {

@@ -1,13 +1,13 @@
 // Package roles plans, creates and grants the vCenter roles of the cloud provider and the CSI driver: those of
 // pkg/provider/privilege, on the objects of one vCenter.
 //
-//	plan, err := roles.Make(roles.Request{VCenter: "west", Sites: sites, Users: users})   // asks nobody
+//	plan, err := roles.Make(roles.Request{VCenter: "west", Sites: sites, Users: users})   // makes no call
 //	err = plan.Compare(ctx, connection)                                                    // what of it is there
 //	err = roles.Apply(ctx, []roles.Target{{plan, connection}}, tell)                      // creates what is missing
 //
-// It adds and never changes: a role of the same name with other privileges, and another permission of the same account on
-// an object, are told as differing, and nothing is written as long as one does. What is there already is left alone.
-// When a call fails, or ctx ends, what Apply did until then is taken back.
+// It adds and never changes. A role of the same name with other privileges, or another permission of the same account on an
+// object, counts as differing, and then nothing is written. What exists already is kept. If a call fails or ctx ends, Apply rolls
+// back what it did.
 //
 // It does not make users, and does not look into groups: an account may be allowed more by a group than by its own
 // permissions, where it has none on an object.

@@ -31,7 +31,7 @@ type Plan struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Role is a role that is to be there.
+// Role is a role to create.
 type Role struct {
 	Name       string   `json:"name"`
 	System     bool     `json:"system,omitempty"`
@@ -49,7 +49,7 @@ type Grant struct {
 	Components []privilege.Component `json:"components"`
 	Role       string                `json:"role"`
 	Site       privilege.Site        `json:"site"`
-	// Object is an inventory path, or the site in words where nobody has looked.
+	// Object is an inventory path, or a description of the site if no vCenter was asked.
 	Object    string `json:"object"`
 	Propagate bool   `json:"propagate"`
 	Reason    string `json:"reason"`
@@ -63,14 +63,14 @@ type Grant struct {
 	words bool // Object is no path
 }
 
-// makes tells whether Apply makes the grant.
+// makes reports whether Apply makes the grant.
 func (g *Grant) makes() bool { return g.State == Missing && g.User != "" && g.ref.Value != "" }
 
 // Request is what a plan is made of.
 type Request struct {
 	// VCenter is its name; empty for a plan in general.
 	VCenter string
-	// Sites are where grants go. A kind that is not in it is told in words, and nothing is granted there.
+	// Sites are the objects to grant on. A kind without objects is described in words, and nothing is granted on it.
 	Sites Sites
 	// Users are the accounts; a component without one gets its grants planned and not made.
 	Users map[privilege.Component]string

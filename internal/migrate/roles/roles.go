@@ -12,7 +12,7 @@ import (
 
 // Object is something in the inventory that permissions can be set on.
 type Object struct {
-	// Ref is zero where nobody has looked.
+	// Ref is zero if no vCenter was asked.
 	Ref types.ManagedObjectReference
 	// Path is the inventory path, "/" for the root folder.
 	Path string
@@ -33,14 +33,14 @@ func canonical(name string) string {
 	return strings.ToLower(name)
 }
 
-// hasDomain tells whether a name says whose it is.
+// hasDomain reports whether an account's name has a domain.
 func hasDomain(name string) bool {
 	at, slash := strings.LastIndexByte(name, '@'), strings.IndexByte(name, '\\')
 	return at > 0 && at < len(name)-1 || slash > 0 && slash < len(name)-1
 }
 
-// Govc is the plan as commands of govc: what exists is left out, what nobody has named is a variable of the shell, and what
-// differs is a comment.
+// Govc returns the plan as commands of govc. It leaves out what exists, has a shell variable for each name that is not known, and
+// a comment for each difference.
 func (p *Plan) Govc() string {
 	var b strings.Builder
 	if p.VCenter != "" {

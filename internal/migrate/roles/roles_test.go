@@ -169,7 +169,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// One account for both has one role on an object: that which has the other's privileges, too.
+// TestOneAccount: one account for both gets the role with all privileges on each object.
 func TestOneAccount(t *testing.T) {
 	r := start(t)
 	p := r.plan("both@vsphere.local", "both@vsphere.local")
@@ -191,7 +191,7 @@ func TestOneAccount(t *testing.T) {
 	}
 }
 
-// What differs is told, and stands in the way of everything; what has more is left as it is.
+// TestDiffers: a role that differs is reported and blocks everything; one with more privileges is kept.
 func TestDiffers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before func(*rig)
@@ -230,7 +230,7 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
-// An account that may do more by another role there is left with it; one that may above is told what becomes of that.
+// TestCovered: an account with a stronger role on the object keeps it; with one above, the report has the effect.
 func TestCovered(t *testing.T) {
 	r := start(t)
 	r.grant("/dc/datastore/shared", "csi@vsphere.local", -1, true)
@@ -316,7 +316,7 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
-// What is somebody else's stays: a role that another made at the same moment, an account that is not there.
+// TestOthers: a role that another client creates at the same time stays, as does an unknown account.
 func TestOthers(t *testing.T) {
 	r := start(t)
 	p := r.plan("ccm@vsphere.local", "csi@vsphere.local")

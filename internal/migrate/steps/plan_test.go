@@ -33,7 +33,7 @@ region = k8s-region
 zone = k8s-zone
 `
 
-// shared has its credentials in a Secret that stays.
+// shared names a Secret, which stays.
 const shared = `[Global]
 secret-name = vcp
 secret-namespace = kube-system
@@ -59,7 +59,7 @@ func vm(name, hardware string, diskUUID bool) *check.VM {
 	return &check.VM{VCenter: "vc", Path: "/dc/vm/k8s/" + name, HardwareVersion: hardware, DiskUUID: diskUUID, Region: "eu", Zone: "a"}
 }
 
-// before is a cluster of the in-tree provider with something of everything.
+// before returns a cluster of the in-tree provider that needs every step.
 func before() *check.Report {
 	return &check.Report{
 		Cluster: "prod", Version: "v1.24.17", InTree: true,
@@ -84,7 +84,7 @@ func before() *check.Report {
 	}
 }
 
-// done is a sandbox in which little is left to do.
+// done returns a sandbox that needs few steps.
 func done() *check.Report {
 	return &check.Report{
 		Cluster: "lab", Version: "v1.36.4", VCenters: []check.VCenter{{Name: "vc"}}, Nodes: []check.Node{{Name: "worker-1", Driver: true, Migrated: true, VM: vm("worker-1", "vmx-21", true)}},
@@ -112,7 +112,7 @@ func TestMarkdown(t *testing.T) {
 	for name, p := range plans(t) {
 		got := p.Markdown()
 		if strings.Contains(got, "hunter2") {
-			t.Error("tells a password")
+			t.Error("prints a password")
 		}
 		file := filepath.Join("testdata", name+".md")
 		if *update {
@@ -131,7 +131,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// Every datastore that is named has its URL once, whatever others are called; what is ambiguous is told.
+// TestDatastoreURLs: each datastore that is named has one URL; a note reports an ambiguous name.
 func TestDatastoreURLs(t *testing.T) {
 	r := before()
 	r.VCenters = []check.VCenter{
@@ -153,7 +153,7 @@ func TestDatastoreURLs(t *testing.T) {
 	}
 }
 
-// The commands of a plan look at what the plan was made of.
+// TestSameFlags: the commands of a plan get the flags that the plan was made with.
 func TestSameFlags(t *testing.T) {
 	in := input(t, old, before())
 	in.VCenters, in.CSI, in.Choice = "vc.conf", "my csi.conf", []string{"--folder", "a b", "--vm", "w-*"}
@@ -168,29 +168,50 @@ func TestSameFlags(t *testing.T) {
 	}
 }
 
-// TestComplete has every step say how it is seen to have worked, and the way back.
+// TestComplete: every step has a reason, a verification and a rollback.
 func TestComplete(t *testing.T) {
 	for name, p := range plans(t) {
 		seen := map[string]bool{}
 		for _, s := range p.Steps {
 			if seen[s.ID] {
-				t.Errorf("%s: step %s stands twice", name, s.ID)
+				t.Errorf("%s: step %s is there twice", name, s.ID)
 			}
 			seen[s.ID] = true
 			if s.Title == "" || s.Why == "" {
-				t.Errorf("%s: step %+v does not say what it is", name, s)
+				t.Errorf("%s: step %+v has no title or reason", name, s)
 			}
 			if len(s.Done) == 0 && s.ID != "verify" {
-				t.Errorf("%s: step %s does not say how it is seen to have worked", name, s.ID)
+				t.Errorf("%s: step %s has no verification", name, s.ID)
 			}
 			if len(s.Undo) == 0 && s.UndoText == "" {
-				t.Errorf("%s: step %s has no way back", name, s.ID)
+				t.Errorf("%s: step %s has no rollback", name, s.ID)
 			}
 		}
 	}
 }
 
-// TestShell has a shell read every command.
+// TestLineBreak: a line break in a name of vSphere adds no command.
+func TestLineBreak(t *testing.T) {
+	r := before()
+	r.Nodes[2].VM.Path = "/dc/vm/a\n@cp-1\nreboot"
+	r.Findings[0].Found = "a\n== b | c"
+	p := steps.New(input(t, old, r))
+	if len(p.Steps) != len(steps.New(input(t, old, before())).Steps) {
+		t.Errorf("%d steps", len(p.Steps))
+	}
+	for _, s := range p.Steps {
+		for _, c := range s.Commands {
+			if c.Run == "reboot" || c.Run == "reboot'" {
+				t.Errorf("%s: %+v", s.ID, c)
+			}
+			if s.ID == "machines" && strings.HasPrefix(c.Run, "govc vm.power") && !strings.HasSuffix(c.Run, "'/dc/vm/a\n@cp-1\nreboot'") {
+				t.Errorf("%q", c.Run)
+			}
+		}
+	}
+}
+
+// TestShell: a shell can parse every command.
 func TestShell(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {

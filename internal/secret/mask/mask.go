@@ -17,7 +17,7 @@ import (
 // Text stands in the place of what was a secret.
 const Text = "(masked)"
 
-// shortest is the length from which on a value is looked for by itself.
+// shortest is the minimum length of a value that is masked on its own.
 const shortest = 4
 
 // Mask knows secrets. The zero value knows those that have a shape. Its methods may be called from any goroutine.
@@ -110,7 +110,7 @@ func (m *Mask) Count() int {
 	return m.count
 }
 
-// dull tells of what stands where a secret could, and is none.
+// dull reports whether a value in the place of a secret is none.
 func dull(value string) bool {
 	return strings.Trim(value, "*") == "" || slices.Contains([]string{Text, "true", "false", "null", "nil", "none", "<none>", "<nil>", "{}", "[]"}, value)
 }
@@ -155,8 +155,8 @@ var hex = regexp.MustCompile(`%[0-9A-F]{2}`)
 
 func lowerHex(s string) string { return hex.ReplaceAllStringFunc(s, strings.ToLower) }
 
-// cores are what of a secret is in every base64 text that has it in it, whatever stands before and after it there: one for
-// each place in three that it may begin at.
+// cores returns the parts of a secret that every base64 text with it contains, independent of its neighbors: one for each
+// of the three alignments.
 func cores(secret string) []string {
 	var all []string
 	for before := range 3 {
@@ -234,7 +234,7 @@ func valued(r *regexp.Regexp, text string, masked func(value string) string) str
 	})
 }
 
-// wholeLine masks the value of a line of its own; a block of YAML's, which begins in the next line, is none.
+// wholeLine masks a value that is the rest of its line; a YAML block, which begins in the next line, has none.
 func wholeLine(value string) string {
 	if value == "|" || value == ">" || value == "{" || value == "[" {
 		return value

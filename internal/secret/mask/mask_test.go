@@ -16,7 +16,7 @@ import (
 
 const password = `p4ss/W%rd+"q'<&>\ü ~end`
 
-// A known value is found in whatever writing, and what stands around it stays.
+// A known value is found in any encoding, and its surroundings stay.
 func TestKnown(t *testing.T) {
 	var m Mask
 	m.Know(password)

@@ -12,14 +12,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
 )
 
-// errQuit is that the reader wants to go.
-var errQuit = errors.New("the reader goes")
+// errQuit reports that the reader quits.
+var errQuit = errors.New("the reader quits")
 
-// answer is a key with what it does; the first of several is that of an empty line.
+// answer is a key and its effect; an empty line means the first of several.
 type answer struct{ key, does string }
 
-// ask asks until the reader gives one of the answers, and returns its key. q is always one of them, and so is the end of the
-// input; both are errQuit. What was typed before the question does not count.
+// ask repeats a question until the reader gives one of the answers, and returns its key. q and the end of the input are errQuit.
+// Input from before the question is ignored.
 func (g *walk) ask(ctx context.Context, answers ...answer) (string, error) {
 	g.forget(ctx)
 	var parts []string
@@ -51,12 +51,12 @@ func (g *walk) ask(ctx context.Context, answers ...answer) (string, error) {
 			case "q", "quit", "exit":
 				return "", errQuit
 			}
-			g.screen.say("  %q is none of these. A command is typed in another terminal; there, be in the same world with:\n    %s", strings.TrimSpace(line), g.Env)
+			g.screen.say("  %q is none of these. Type commands in another terminal. To share this world there:\n    %s", strings.TrimSpace(line), g.Env)
 		}
 	}
 }
 
-// forget takes away what was typed while nobody asked: an impatient key is no answer.
+// forget drops input from before the question: an impatient key is no answer.
 func (g *walk) forget(ctx context.Context) {
 	const quiet = 20 * time.Millisecond
 	for {
@@ -74,18 +74,18 @@ func (g *walk) forget(ctx context.Context) {
 	}
 }
 
-// What a command means to a guide is told from its words alone. A wrong guess costs a question more, or one less.
+// The guide guesses the effect of a command from its words. A wrong guess costs one question more or less.
 
-// setting is a command that changes the shell, so that later ones need it in theirs.
+// setting matches a command that changes the shell, so that later commands need it in theirs.
 var setting = regexp.MustCompile(`^(export|alias|cd|unset|unalias|eval|set|source|\.)\s|^[A-Za-z_][A-Za-z0-9_]*=\S*$`)
 
-// asking is a command that sets a variable to what another command prints, which may be something else the next time.
+// asking matches a command that sets a variable to the output of another, which may differ the next time.
 var asking = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=\$\(.*\)$`)
 
-// sets says whether a command changes the shell that it is typed in.
+// sets reports whether a command changes its shell.
 func sets(command string) bool { return setting.MatchString(command) || asked(command) != "" }
 
-// asked is the variable that a command sets to what another one prints; empty for none.
+// asked returns the variable that a command sets to the output of another one, or "".
 func asked(command string) string {
 	if m := asking.FindStringSubmatch(command); m != nil {
 		return m[1]
@@ -93,14 +93,14 @@ func asked(command string) string {
 	return ""
 }
 
-// boots says whether a command is a sandbox that lives as long as the command.
+// boots reports whether a command is a sandbox that lives as long as the command.
 func boots(command string) bool {
 	words := strings.Fields(command)
 	return len(words) > 1 && strings.HasSuffix(words[0], "vsphere-sandbox") && slices.Contains(words, "up") &&
 		!slices.Contains(words, "--detach") && !slices.Contains(words, "-d")
 }
 
-// reading are the words by which a command is known to change nothing.
+// reading are prefixes of commands that change nothing.
 func reading() []string {
 	return []string{
 		"kubectl get", "kubectl describe", "kubectl explain", "kubectl api-resources", "kubectl auth can-i", "kubectl logs", "kubectl version",
@@ -113,13 +113,13 @@ func reading() []string {
 	}
 }
 
-// govcReads are verbs of govc that change nothing; they are the last part of a name with dots.
+// govcReads matches verbs of govc that change nothing; they are the last part of a name with dots.
 var govcReads = regexp.MustCompile(`^(vsphere-sandbox )?govc( --?\S+( [^- ]\S*)?)*? (\S+\.)?(ls|info|find|about)\b`)
 
-// writes are signs that a command writes to a file, whatever it is.
+// writes matches signs of a command that writes to a file.
 var writes = regexp.MustCompile(`(^|[^<>&0-9])>|\btee\b|\bxargs\b|&&|;`)
 
-// reads says whether a command can be run again and again, and changes nothing.
+// reads reports whether a command changes nothing, so that it can be repeated.
 func reads(command string) bool {
 	if writes.MatchString(strings.ReplaceAll(command, "2>&1", "")) {
 		return false
@@ -130,7 +130,7 @@ func reads(command string) bool {
 	})
 }
 
-// offer asks whether to break something, lets the reader look, and puts it right.
+// offer asks whether to break something, lets the reader look, and repairs it.
 func (g *walk) offer(ctx context.Context, s stop) error {
 	o := s.Offer
 	if !g.asks() && !g.Yes {
@@ -142,7 +142,7 @@ func (g *walk) offer(ctx context.Context, s stop) error {
 	}
 	g.screen.command(o.Command)
 	if g.asks() {
-		if key, err := g.ask(ctx, answer{"n", "no, go on"}, answer{"y", "break it"}); key != "y" {
+		if key, err := g.ask(ctx, answer{"n", "no, continue"}, answer{"y", "break it"}); key != "y" {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (g *walk) offer(ctx context.Context, s stop) error {
 		}
 		err = g.mend(ctx, o)
 	} else {
-		// Whoever goes meanwhile comes back to a world as the page has it.
+		// A reader who quits during an offer returns to a world as on the page.
 		const bound = time.Minute
 		inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
 		defer cancel()
@@ -177,7 +177,7 @@ func (g *walk) admire(ctx context.Context, o *tutorial.Offer, broken error) erro
 	if g.Yes && broken != nil {
 		return broken
 	}
-	answers := []answer{{"u", "put it right"}}
+	answers := []answer{{"u", "repair it"}}
 	if o.Look != "" {
 		answers = append(answers, answer{"l", "look again"})
 	}
@@ -198,7 +198,7 @@ func (g *walk) admire(ctx context.Context, o *tutorial.Offer, broken error) erro
 	}
 }
 
-// mend puts it right.
+// mend repairs it.
 func (g *walk) mend(ctx context.Context, o *tutorial.Offer) error {
 	for {
 		g.screen.command(o.Undo)
@@ -210,14 +210,14 @@ func (g *walk) mend(ctx context.Context, o *tutorial.Offer) error {
 		case ctx.Err() != nil || g.Yes:
 			return err
 		}
-		g.screen.words(red, "  ✗", "It could not be put right: "+err.Error())
-		if key, err := g.ask(ctx, answer{"r", "try again"}, answer{"g", "go on anyway"}); key != "r" {
+		g.screen.words(red, "  ✗", "It could not be repaired: "+err.Error())
+		if key, err := g.ask(ctx, answer{"r", "try again"}, answer{"c", "continue anyway"}); key != "r" {
 			return err
 		}
 	}
 }
 
-// aside runs a command beside the page, for the reader to see.
+// aside runs a command beside the page, and shows it to the reader.
 func (g *walk) aside(ctx context.Context, line int, command string) error {
 	defer g.screen.awake("it has run for %s")()
 	_, m, err := g.session.Aside(ctx, line, command, g.screen)

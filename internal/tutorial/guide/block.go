@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	look     = time.Second      // between two looks at the world
-	checking = 30 * time.Second // for how long a check may take to hold after a command
+	look     = time.Second      // between two checks
+	checking = 30 * time.Second // time for a check to succeed after a command
 )
 
-// block has the commands of a block run, from the place on.
+// block runs the commands of a block, from the place on.
 func (g *walk) block(ctx context.Context, s stop) error {
 	b := s.Block
-	awake := g.screen.awake("looking at what this machine has, for %s")
+	awake := g.screen.awake("checking what this machine has, for %s")
 	why := g.session.Why(ctx, s.step, b)
 	awake()
 	if why != "" {
@@ -29,7 +29,7 @@ func (g *walk) block(ctx context.Context, s stop) error {
 			return err
 		}
 	}
-	rest := false // all that is left in the block is run without asking
+	rest := false // runs the rest of the block without asking
 	for g.place.Command < len(b.Commands) {
 		if err := g.keep(); err != nil {
 			return err
@@ -42,7 +42,7 @@ func (g *walk) block(ctx context.Context, s stop) error {
 	return nil
 }
 
-// leftOut shows what is not run here, and says why.
+// leftOut shows what is not run here, and the reason.
 func (g *walk) leftOut(ctx context.Context, s stop, why string) error {
 	for i := range s.Block.Commands {
 		c := &s.Block.Commands[i]
@@ -53,29 +53,29 @@ func (g *walk) leftOut(ctx context.Context, s stop, why string) error {
 	}
 	g.screen.words(amber, "  ↷", "Left out: "+why+".")
 	if s.last && g.asks() {
-		_, err := g.ask(ctx, answer{"n", "go on"})
+		_, err := g.ask(ctx, answer{"n", "continue"})
 		return err
 	}
 	return ctx.Err()
 }
 
-// doneBefore asks what to do about a block whose end is there already.
+// doneBefore asks what to do about a block that is done already.
 func (g *walk) doneBefore(ctx context.Context, s stop) (done bool, err error) {
-	awake := g.screen.awake("looking whether this has been done, for %s")
+	awake := g.screen.awake("checking whether this is done already, for %s")
 	_, m, err := g.session.Aside(ctx, s.Block.Line, s.Block.Check, nil)
 	awake()
 	if err != nil || m != nil {
-		return false, ctx.Err() // whether the check itself is broken shows when it is needed
+		return false, ctx.Err() // a broken check shows when it is needed
 	}
 	for i := range s.Block.Commands {
 		g.screen.command(name(&s.Block.Commands[i]))
 	}
-	g.screen.words(amber, "  !", "This has been done already: what it is for is so ("+s.Block.Check+"). Done twice, it may say something else than the page.")
-	key, err := g.ask(ctx, answer{"n", "go on without"}, answer{"r", "run it all the same"})
+	g.screen.words(amber, "  !", "This is done already ("+s.Block.Check+"). A second run may print something else than the page.")
+	key, err := g.ask(ctx, answer{"n", "continue without it"}, answer{"r", "run it anyway"})
 	return key == "n", err
 }
 
-// command has one command run or typed, or leaves it out, and moves the place.
+// command runs one command, waits until it is typed, or skips it, and moves the place.
 func (g *walk) command(ctx context.Context, s stop, rest bool) (onward bool, err error) {
 	b, i := s.Block, g.place.Command
 	c := &b.Commands[i]
@@ -124,7 +124,7 @@ func (g *walk) skip(s stop) {
 	g.screen.words(amber, "  ↷", "Skipped. What follows may differ from the page because of it.")
 }
 
-// run runs the command at the place until it is as the page says, or the reader goes on all the same.
+// run runs the command at the place until the result is as on the page, or the reader continues anyway.
 func (g *walk) run(ctx context.Context, s stop) error {
 	for {
 		m, err := g.once(ctx, s)
@@ -153,19 +153,19 @@ func (g *walk) run(ctx context.Context, s stop) error {
 func (g *walk) praise(s stop) string {
 	switch c := &s.Block.Commands[g.place.Command]; {
 	case s.Block.Check != "" && g.place.Command == len(s.Block.Commands)-1:
-		return "done, and so it is"
+		return "done, and verified"
 	case len(c.Want) > 0 && s.Block.Wait > 0:
-		return "now it is as the page says"
+		return "now as on the page"
 	case len(c.Want) > 0:
-		return "as the page says"
+		return "as on the page"
 	}
 	return "done"
 }
 
-// differs asks what to do about a difference; again is to try once more.
+// differs asks what to do about a difference; again means another try.
 func (g *walk) differs(ctx context.Context, s stop, m *tutorial.Mismatch) (again bool, err error) {
 	c := &s.Block.Commands[g.place.Command]
-	answers := []answer{{"r", "try again"}, {"g", "go on anyway"}}
+	answers := []answer{{"r", "try again"}, {"c", "continue anyway"}}
 	if m != nil && len(c.Want) > 0 {
 		answers = append(answers, answer{"e", "what the page expects"})
 	}
@@ -177,9 +177,9 @@ func (g *walk) differs(ctx context.Context, s stop, m *tutorial.Mismatch) (again
 				g.screen.say("  | %s", line.Text)
 			}
 			continue
-		case "g":
+		case "c":
 			g.place.doubt(s.number, c, false)
-			g.screen.words(amber, "  ↷", "Going on. What follows may differ from the page because of it.")
+			g.screen.words(amber, "  ↷", "Continued. What follows may differ from the page because of it.")
 		}
 		return key == "r", err
 	}
@@ -195,10 +195,10 @@ func (g *walk) once(ctx context.Context, s stop) (*tutorial.Mismatch, error) {
 	running := g.session.Running(b.Terminal)
 	switch {
 	case c.Interrupt && running == nil:
-		g.screen.say("  Nothing runs in terminal %d of the guide's; there is nothing to interrupt.", b.Terminal)
+		g.screen.say("  Nothing runs in terminal %d of the guide: there is nothing to interrupt.", b.Terminal)
 		return nil, nil
 	case !c.Interrupt && running != nil:
-		g.screen.say("  Terminal %d was taken by %q, which is interrupted for it.", b.Terminal, running.Text)
+		g.screen.say("  Terminal %d runs %q, which is interrupted first.", b.Terminal, running.Text)
 		stop := &tutorial.Block{Terminal: b.Terminal, Commands: []tutorial.Command{{Line: c.Line, Interrupt: true}}}
 		if _, _, err := g.session.Try(ctx, stop, 0, g.screen); err != nil {
 			return nil, err
@@ -211,7 +211,7 @@ func (g *walk) once(ctx context.Context, s stop) (*tutorial.Mismatch, error) {
 	return g.holds(ctx, b)
 }
 
-// tried runs a command, again and again if it is to be waited for; then only the last output is shown.
+// tried runs a command, repeatedly if it has a wait; then it shows only the last output.
 func (g *walk) tried(ctx context.Context, b *tutorial.Block, i int) (*tutorial.Mismatch, error) {
 	if b.Wait == 0 {
 		defer g.screen.awake("it has run for %s; Ctrl-C ends it, and keeps your place")()
@@ -239,7 +239,7 @@ func (g *walk) tried(ctx context.Context, b *tutorial.Block, i int) (*tutorial.M
 	}
 }
 
-// every is the time between two looks.
+// every is the time between two checks.
 func (g *walk) every() time.Duration {
 	if g.Runner.Again > 0 {
 		return g.Runner.Again
@@ -247,7 +247,7 @@ func (g *walk) every() time.Duration {
 	return look
 }
 
-// holds asks until the check of a block holds.
+// holds repeats the check of a block until it succeeds.
 func (g *walk) holds(ctx context.Context, b *tutorial.Block) (*tutorial.Mismatch, error) {
 	long := max(b.Wait, checking)
 	defer g.screen.awake(fmt.Sprintf("not so yet, after %%s of at most %s", long))()
@@ -269,7 +269,7 @@ func (g *walk) holds(ctx context.Context, b *tutorial.Block) (*tutorial.Mismatch
 	}
 }
 
-// ready has a terminal that is new be as the page has set it so far.
+// ready brings a new terminal to the state that the page has reached.
 func (g *walk) ready(ctx context.Context, b *tutorial.Block) error {
 	if !g.session.Fresh(b.Terminal) {
 		return nil
@@ -287,8 +287,8 @@ func (g *walk) ready(ctx context.Context, b *tutorial.Block) error {
 	return errors.Join(errs...)
 }
 
-// remember keeps what the command at the place has set a variable to by asking: the next time the answer may be another,
-// and what follows is about the first.
+// remember keeps the output that the command at the place assigned to a variable: another run may print another value, and the
+// rest of the page is about this one.
 func (g *walk) remember(ctx context.Context, b *tutorial.Block) {
 	c := &b.Commands[g.place.Command]
 	variable := asked(c.Text)
@@ -298,7 +298,7 @@ func (g *walk) remember(ctx context.Context, b *tutorial.Block) {
 	tell := &tutorial.Block{Terminal: b.Terminal, Commands: []tutorial.Command{{Line: c.Line, Text: `printf '%s\n' "$` + variable + `"`}}}
 	ran, _, err := g.session.Try(ctx, tell, 0, nil)
 	value := strings.TrimRight(ran.Output, "\n")
-	if err != nil || strings.Contains(value, "…") { // a path of ours, which is shown otherwise than it is
+	if err != nil || strings.Contains(value, "…") { // a path that is shown shortened
 		return
 	}
 	if g.place.Values == nil {
@@ -307,7 +307,7 @@ func (g *walk) remember(ctx context.Context, b *tutorial.Block) {
 	g.place.Values[c.Line] = value
 }
 
-// again is what has a new shell be as it was after a command.
+// again brings a new shell to the state after a command.
 func (g *walk) again(c *tutorial.Command) string {
 	if value, ok := g.place.Values[c.Line]; ok {
 		return asked(c.Text) + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'"

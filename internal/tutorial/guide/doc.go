@@ -1,12 +1,12 @@
-// Package guide walks a reader through a tutorial: it shows what a page says, runs each command or waits until the reader
-// has typed it in a terminal of their own, compares what there is with what the page says, explains where it differs, and
-// offers to break what the page offers to break. It asks and answers in lines, and knows no flags.
+// Package guide walks a reader through a tutorial. It shows the text of a page, runs each command or waits until the reader has
+// typed it in another terminal, compares the result with the page, explains differences, and offers to break what the page offers
+// to break. It asks and answers in lines, and has no flags.
 //
 //	g := guide.Guide{Page: page, Runner: runner, Shelf: guide.Shelf{Dir: dir}, Lines: lines, Out: os.Stdout}
 //	outcome, err := g.Run(ctx)
 //
-// A page is flattened into stops: a text, a block, or an offer. The place of a reader is the next stop and, in a block, the
-// next command; it is written down before each, so that whatever ends a guide, the next one goes on there.
+// A page is split into stops: a text, a block, or an offer. The place of a reader is the next stop and, in a block, the next
+// command. It is saved before each, so that the next guide continues there after any interruption.
 //
 // The reader's world is the home that package tutorial runs pages in, kept between sessions on a [Shelf]: a directory for
 // each page that has been begun. Programs that the reader starts there are theirs, and are not ended.

@@ -14,16 +14,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
 )
 
-// resume shows where the reader was, starts again what ended with the last guide, and asks about steps that are to come
-// before the one wanted.
+// resume shows the reader's place, restarts what ended with the last guide, and asks about skipped steps before From.
 func (g *walk) resume(ctx context.Context) error {
 	if g.place.Stop > 0 || g.place.Command > 0 {
 		if err := g.restart(ctx); err != nil {
 			return err
 		}
 		s := g.stops[min(g.place.Stop, len(g.stops)-1)]
-		ahead := g.auto > g.place.Stop // the reader wants to be elsewhere
-		g.screen.say("\nYou %s at step %d of %d.", or(ahead, "were", "go on"), s.number, Steps(g.Page))
+		ahead := g.auto > g.place.Stop // the reader asks for another step
+		g.screen.say("\nYou %s at step %d of %d.", or(ahead, "were", "continue"), s.number, Steps(g.Page))
 		if !s.first && !ahead {
 			g.heading(s)
 		}
@@ -43,8 +42,8 @@ func (g *walk) resume(ctx context.Context) error {
 	if from == to-1 {
 		undone = fmt.Sprintf("step %d has", from)
 	}
-	g.screen.words(amber, "!", fmt.Sprintf("Step %d builds on what is before it, and %s not been done to its end.", to, undone))
-	key, err := g.ask(ctx, answer{"r", "run them now"}, answer{"s", "leave them out"})
+	g.screen.words(amber, "!", fmt.Sprintf("Step %d builds on what is before it, and %s not been finished.", to, undone))
+	key, err := g.ask(ctx, answer{"r", "run them now"}, answer{"s", "skip them"})
 	if key == "s" {
 		begin := g.place
 		g.place.Stop, g.place.Command = g.auto, 0
@@ -59,7 +58,7 @@ func (g *walk) resume(ctx context.Context) error {
 	return err
 }
 
-// restart has run again what was in the background at the place; if that was a sandbox, the page goes back to it.
+// restart restarts what was in the background at the place; if that was a sandbox, the page returns to it.
 func (g *walk) restart(ctx context.Context) error {
 	type background struct {
 		stop, command int
@@ -70,7 +69,7 @@ func (g *walk) restart(ctx context.Context) error {
 		switch {
 		case b.Commands[i].Interrupt:
 			delete(open, b.Terminal)
-		case slices.Contains(g.place.Theirs, b.Commands[i].Line): // it lives on, or the reader knows
+		case slices.Contains(g.place.Theirs, b.Commands[i].Line): // it still runs, or the reader knows
 		case b.Background && i == len(b.Commands)-1 && !g.doubted(b.Commands[i].Line) && g.session.Why(ctx, g.stops[n].step, b) == "":
 			open[b.Terminal] = &background{n, i, b}
 		}
@@ -82,8 +81,8 @@ func (g *walk) restart(ctx context.Context) error {
 		}
 	}
 	if names := g.living(); back && len(names) > 0 {
-		// They stand on it, and are booted again further on.
-		g.screen.words(amber, "!", "Ends, too: sandbox "+strings.Join(names, ", "))
+		// They depend on it, and later steps boot them again.
+		g.screen.words(amber, "!", "Ends too: sandbox "+strings.Join(names, ", "))
 		awake := g.screen.awake("ending it, for %s")
 		_, _, err := g.session.Aside(ctx, g.stops[g.place.Stop].Block.Line, "vsphere-sandbox down --all", nil)
 		awake()
@@ -100,22 +99,22 @@ func (g *walk) restart(ctx context.Context) error {
 			}
 			continue
 		}
-		g.screen.say("Runs again in terminal %d: %s", o.block.Terminal, c.Text)
+		g.screen.say("Restarted in terminal %d: %s", o.block.Terminal, c.Text)
 		if err := g.ready(ctx, o.block); err != nil {
 			return err
 		}
-		awake := g.screen.awake("it begins, for %s")
+		awake := g.screen.awake("starting it, for %s")
 		_, m, err := g.session.Try(ctx, o.block, o.command, nil)
 		awake()
 		if err != nil || m != nil {
 			g.place.doubt(g.stops[o.stop].number, c, false)
-			g.screen.words(amber, "!", "It does something else than the page says.")
+			g.screen.words(amber, "!", "It differs from the page.")
 		}
 	}
 	return ctx.Err()
 }
 
-// leave keeps the place, and says what lives on and what does not. The error is why: nil for a reader who wanted to go.
+// leave keeps the place, and prints what keeps running and what ends. err is the reason: nil if the reader quits.
 func (g *walk) leave(ctx context.Context, why error) error {
 	var ended []string
 	for _, n := range g.session.Terminals() {
@@ -126,7 +125,7 @@ func (g *walk) leave(ctx context.Context, why error) error {
 	kept := g.keep()
 	s := g.screen
 	awake := s.awake("ending what runs in the guide's terminals, for %s")
-	_ = g.session.Leave() // its error is that a shell cannot be killed, which has been
+	_ = g.session.Leave() // it fails if a shell cannot be killed, which has ended
 	awake()
 	where := "before the first step"
 	if g.place.Step > 0 {
@@ -137,9 +136,9 @@ func (g *walk) leave(ctx context.Context, why error) error {
 		s.say("  ended with this terminal: %s", c)
 	}
 	if names := g.living(); len(names) > 0 {
-		s.say("  lives on: sandbox %s", strings.Join(names, ", "))
+		s.say("  still runs: sandbox %s", strings.Join(names, ", "))
 	}
-	s.say("  go on:    %s\n  end it:   %s", g.Again, g.Stop)
+	s.say("  continue: %s\n  end it:   %s", g.Again, g.Stop)
 	if errors.Is(why, errQuit) {
 		why = nil
 	}
@@ -149,9 +148,9 @@ func (g *walk) leave(ctx context.Context, why error) error {
 	return errors.Join(why, kept)
 }
 
-// living are the sandboxes of this world.
+// living returns the sandboxes of this world.
 func (g *walk) living() []string {
-	entries, _ := os.ReadDir(tutorial.WorldAt(g.Shelf.World(g.Page)).State) // none is fine
+	entries, _ := os.ReadDir(tutorial.WorldAt(g.Shelf.World(g.Page)).State) // the directory may be missing
 	var names []string
 	for _, e := range entries {
 		if e.IsDir() {
@@ -161,45 +160,45 @@ func (g *walk) living() []string {
 	return names
 }
 
-// finish clears the world away after the last stop, and says what the reader had not.
+// finish removes the world after the last stop, and prints what was skipped.
 func (g *walk) finish(ctx context.Context) error {
 	s := g.screen
 	if err := g.clear(ctx); err != nil {
 		return err
 	}
 	if n := len(g.place.Doubts); n > 0 {
-		s.words(0, "", fmt.Sprintf("You are through, with %d command%s skipped or different from the page.", n, or(n == 1, "", "s")))
+		s.words(0, "", fmt.Sprintf("Done, with %d command%s skipped or different from the page.", n, or(n == 1, "", "s")))
 		return nil
 	}
-	s.line(green, "You are through, and everything was as the page says.")
+	s.line(green, "Done, and everything was as on the page.")
 	return nil
 }
 
 func (g *walk) clear(ctx context.Context) error {
 	g.screen.say("")
 	begin := time.Now()
-	stop := g.screen.awake("clearing away, for %s")
+	stop := g.screen.awake("cleaning up, for %s")
 	_ = g.session.Leave()
 	left, err := g.Shelf.remove(context.WithoutCancel(ctx), g.Page, g.Runner.Binary)
 	stop()
-	if told := Cleared(left); told != "" {
-		g.screen.say("%s", told)
+	if ended := Cleared(left); ended != "" {
+		g.screen.say("%s", ended)
 	}
 	if err == nil {
-		g.screen.line(dim, fmt.Sprintf("  Cleared away in %s: nothing of this tutorial is left.", time.Since(begin).Round(100*time.Millisecond)))
+		g.screen.line(dim, fmt.Sprintf("  Cleaned up in %s: nothing of this tutorial is left.", time.Since(begin).Round(100*time.Millisecond)))
 	}
 	return err
 }
 
-// Cleared says what [Shelf.Stop] has ended, a line each, without an end of line; empty if nothing was there.
+// Cleared returns what [Shelf.Stop] has ended, a line each, without a final line break; empty if there was nothing.
 func Cleared(left []string) string {
 	var b []string
 	for _, what := range left {
 		switch {
 		case strings.HasPrefix(what, tutorial.Yours):
 			b = append(b, "  lives on: "+what)
-		case !strings.HasPrefix(what, "process "): // the program's own are parts of what is named
-			b = append(b, "  was still there: "+what)
+		case !strings.HasPrefix(what, "process "): // processes are parts of what is named
+			b = append(b, "  still existed: "+what)
 		}
 	}
 	return strings.Join(b, "\n")

@@ -1,6 +1,7 @@
 package guide
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,58 +14,58 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
 )
 
-// Guide is a walk through a page. Page, Runner.Binary, Shelf and Out are required.
+// Guide walks through a page. Page, Runner.Binary, Shelf and Out are required.
 type Guide struct {
 	Page   *tutorial.Page
-	Runner tutorial.Runner // Dir is the guide's to set
+	Runner tutorial.Runner // the guide sets Dir
 	Shelf  Shelf
 
-	// Lines are what the reader types; closed is the end of it. Not used with Yes.
+	// Lines are the lines that the reader types; it is closed at their end. Not used with Yes.
 	Lines <-chan string
 	Out   io.Writer
 	Look  Look
 
-	// Env is what a reader pastes into another terminal to be in the same world; Again goes on with the page, Stop ends it.
+	// Env is what a reader pastes into another terminal to share the world, Again the command that continues with the page, Stop the
+	// one that ends it.
 	Env, Again, Stop string
 
-	// From is the step to go on at, by number or heading; empty is where the reader was.
+	// From is the step to continue at, by number or heading; empty means the reader's place.
 	From string
-	// Yes is the answer to all questions: everything is run, and the first thing that differs ends it.
+	// Yes answers all questions: everything runs, and the first difference ends the walk.
 	Yes bool
 }
 
-// End is how a walk ended.
+// End is how a walk ends.
 type End int
 
-// The ends. Only a finished one has left nothing; others are gone on with.
+// The ends. Only Finished leaves nothing; the others can be continued.
 const (
-	Left     End = iota // the reader went; the place is kept
+	Left     End = iota // the reader quit; the place is kept
 	Finished            // the page is done, and its world is gone
 )
 
-// Failed is that a page that was run without a reader is not as it says. Its world is gone.
+// Failed is the error for a page that ran without a reader and differs. Its world is removed.
 type Failed struct{ Err error }
 
-// Error is that of the reason.
+// Error returns the text of the reason.
 func (f *Failed) Error() string { return f.Err.Error() }
 
 // Unwrap returns the reason, such as a *tutorial.Mismatch.
 func (f *Failed) Unwrap() error { return f.Err }
 
-// walk is a guide on its way.
+// walk is the state of Run.
 type walk struct {
 	Guide
 	screen  *screen
 	stops   []stop
 	place   Place
 	session *tutorial.Session
-	auto    int // stops before this one are run without asking
+	auto    int // stops before this one run without asking
 }
 
-// Run walks, from where the reader was or wants to be. It returns when the page is done, when the reader goes, or when ctx
-// ends, with its error; the place and what is detached are kept but in the first case. It is an error of its own, and
-// nothing is kept, when Yes is set and something differs: a [Failed]. While another process walks, it is [ErrGuided]; a step
-// that is not there is a [NoStep].
+// Run walks from the reader's place, or From. It returns when the page is done, the reader quits, or ctx ends, with ctx's error;
+// except when the page is done, the place and background programs are kept. With Yes, a difference ends it with a [Failed], and
+// keeps nothing. If another process walks through the page, it returns [ErrGuided]; for an unknown step, a [NoStep].
 func (g Guide) Run(ctx context.Context) (end End, err error) {
 	release, err := g.Shelf.take(g.Page)
 	if err != nil {
@@ -94,7 +95,7 @@ func (g *walk) begin() error {
 	dir := g.Shelf.World(g.Page)
 	kept, err := readPlace(dir)
 	if err != nil {
-		return fmt.Errorf("%w; %q begins anew", err, g.Again+" --again")
+		return fmt.Errorf("%w; %q begins again", err, g.Again+" --again")
 	}
 	fresh := kept == nil
 	if !fresh {
@@ -109,7 +110,7 @@ func (g *walk) begin() error {
 		to, err := find(g.stops, g.From)
 		if err != nil {
 			if fresh {
-				_ = os.RemoveAll(dir) // there is nothing in it but the lock
+				_ = os.RemoveAll(dir) // it holds only the lock
 				_ = os.Remove(g.Shelf.Dir)
 			}
 			return err
@@ -120,11 +121,11 @@ func (g *walk) begin() error {
 	return nil
 }
 
-// from has the walk begin at a stop.
+// from makes the walk begin at a stop.
 func (g *walk) from(to int) {
 	for _, s := range g.stops[min(g.place.Stop, to):to] {
 		if s.Block != nil {
-			g.auto = to // what is before it is run first, if the reader wants that
+			g.auto = to // runs what is before it first, if the reader wants that
 			return
 		}
 	}
@@ -148,11 +149,11 @@ func (g *walk) welcome(fresh, moved bool) {
 		}
 	}
 	if moved && g.From == "" {
-		s.words(amber, "!", "This page has changed since you left it; you go on at the beginning of your step.")
+		s.words(amber, "!", "This page has changed since you left it; you continue at the beginning of your step.")
 	}
 }
 
-// all is every stop from the place on.
+// all yields every stop from the place on.
 func (g *walk) all(ctx context.Context) error {
 	if err := g.resume(ctx); err != nil {
 		return err
@@ -168,7 +169,7 @@ func (g *walk) all(ctx context.Context) error {
 	return g.screen.err
 }
 
-// keep writes the place down.
+// keep saves the place.
 func (g *walk) keep() error {
 	g.place.Step = 0
 	if g.place.Stop < len(g.stops) {
@@ -178,7 +179,7 @@ func (g *walk) keep() error {
 	return g.place.write(g.Shelf.World(g.Page))
 }
 
-// asks says whether the reader is asked at the stop.
+// asks reports whether the reader is asked at the stop.
 func (g *walk) asks() bool { return !g.Yes && g.place.Stop >= g.auto }
 
 func (g *walk) stop(ctx context.Context, s stop) error {
@@ -196,7 +197,7 @@ func (g *walk) stop(ctx context.Context, s stop) error {
 			g.screen.text(s.Text)
 		}
 		if s.last && s.number > 0 && g.asks() {
-			_, err := g.ask(ctx, answer{"n", or(g.place.Stop == len(g.stops)-1, "end, and clean up", "go on")})
+			_, err := g.ask(ctx, answer{"n", or(g.place.Stop == len(g.stops)-1, "end, and clean up", "continue")})
 			return err
 		}
 	}
@@ -216,21 +217,21 @@ func (g *walk) heading(s stop) {
 	}
 }
 
-// typed waits until the reader has typed the command at the place, and the world is as it is to be then.
+// typed waits until the reader has typed the command at the place and its check succeeds.
 func (g *walk) typed(ctx context.Context, s stop) error {
 	b, c := s.Block, &s.Block.Commands[g.place.Command]
 	last := g.place.Command == len(b.Commands)-1
 	switch {
 	case sets(c.Text):
-		g.screen.words(dim, "   ", "Type it in your terminal. It is run here as well, for it is your shell that it changes, and this one.")
+		g.screen.words(dim, "   ", "Type it in your terminal. It runs here too, because it changes the shell: yours and this one.")
 		return g.thenRun(ctx, s, "typed")
 	case last && b.Check != "":
 		return g.watch(ctx, s)
 	case b.Wait > 0 || reads(c.Text):
-		g.screen.words(dim, "   ", "Type it in your terminal. It changes nothing, so it is run here as well then, to compare.")
+		g.screen.words(dim, "   ", "Type it in your terminal. It changes nothing, so it then runs here too, to compare.")
 		return g.thenRun(ctx, s, "typed; compare")
 	}
-	g.screen.words(dim, "   ", "Type it in your terminal. What it changes shows later; this one is taken on your word.")
+	g.screen.words(dim, "   ", "Type it in your terminal. Its effect shows later; the guide trusts you here.")
 	key, err := g.ask(ctx, answer{"n", "typed"}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
 	switch key {
 	case "r":
@@ -247,7 +248,7 @@ func (g *walk) typed(ctx context.Context, s stop) error {
 	return err
 }
 
-// introduce says how the reader's terminal comes to be as the page has it by now.
+// introduce shows how to bring the reader's terminal to the state of the page.
 func (g *walk) introduce(ctx context.Context, s stop) {
 	g.screen.words(0, "   ", "In your terminal, once:")
 	g.screen.say("      %s", g.Env)
@@ -258,7 +259,7 @@ func (g *walk) introduce(ctx context.Context, s stop) {
 	})
 }
 
-// thenRun runs the command when the reader says so.
+// thenRun runs the command when the reader agrees.
 func (g *walk) thenRun(ctx context.Context, s stop, done string) error {
 	key, err := g.ask(ctx, answer{"n", done}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
 	switch key {
@@ -274,22 +275,22 @@ func (g *walk) thenRun(ctx context.Context, s stop, done string) error {
 	return g.run(ctx, s)
 }
 
-// watch looks at the world until it is as it is to be; the reader need not say anything.
+// watch repeats the check until it succeeds, without a word from the reader.
 func (g *walk) watch(ctx context.Context, s stop) error {
 	b := s.Block
 	for {
-		g.screen.words(dim, "   ", "Type it in your terminal. It is noticed here when it is done. (enter: something else)")
+		g.screen.words(dim, "   ", "Type it in your terminal. This terminal notices when it is done. (enter: something else)")
 		done, err := g.until(ctx, b.Line, b.Check)
 		if err != nil {
 			return err
 		}
 		if done {
 			g.place.settle(b.Commands[g.place.Command].Line)
-			g.screen.line(green, "  ✓ seen: it is done")
+			g.screen.line(green, "  ✓ done")
 			return nil
 		}
-		g.screen.words(0, "   ", "Not so yet: "+b.Check)
-		key, err := g.ask(ctx, answer{"w", "wait on"}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
+		g.screen.words(0, "   ", "Not done yet: "+b.Check)
+		key, err := g.ask(ctx, answer{"w", "keep waiting"}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
 		switch key {
 		case "r":
 			g.place.Typing = false
@@ -304,10 +305,10 @@ func (g *walk) watch(ctx context.Context, s stop) error {
 	}
 }
 
-// until asks again and again whether a command ends with 0, until the reader ends a line.
+// until repeats a command until it exits with 0 or the reader ends a line.
 func (g *walk) until(ctx context.Context, line int, command string) (done bool, err error) {
 	g.forget(ctx)
-	defer g.screen.awake("not so yet, after %s; enter for something else")()
+	defer g.screen.awake("not done yet, after %s; enter for something else")()
 	for {
 		_, m, err := g.session.Aside(ctx, line, command, nil)
 		switch {
@@ -332,17 +333,17 @@ func (g *walk) until(ctx context.Context, line int, command string) (done bool, 
 	}
 }
 
-// explain says in words what differs from the page, why that may be, and what to do.
+// explain describes the difference from the page, its possible reasons, and what to do.
 func (g *walk) explain(s stop, m *tutorial.Mismatch, err error) {
 	if m == nil {
-		g.screen.words(red, "  ✗", fmt.Sprintf("It could not be run to its end: %v", err))
+		g.screen.words(red, "  ✗", fmt.Sprintf("It did not finish: %v", err))
 		g.because(s)
 		return
 	}
 	check := s.Block.Check != "" && m.Command == s.Block.Check
 	switch {
 	case check:
-		g.screen.words(red, "  ✗", "It was run, and the world is not as it should be now. The page asks:")
+		g.screen.words(red, "  ✗", "It ran, and its effect is missing. The page checks:")
 		g.screen.say("      $ %s", m.Command)
 		for _, line := range lines(m.Output, 6) {
 			g.screen.say("      %s", line)
@@ -350,14 +351,14 @@ func (g *walk) explain(s stop, m *tutorial.Mismatch, err error) {
 	case m.Exit != m.WantExit:
 		g.screen.words(red, "  ✗", fmt.Sprintf("It ended with status %d, and the page expects %d%s.", m.Exit, m.WantExit, or(m.WantExit == 0, ", success", ", an error")))
 	default:
-		g.screen.words(red, "  ✗", fmt.Sprintf("This is not what the page says (line %d of it).", m.Line))
-		g.screen.say("      expected: %s\n      there is: %s", told(m.Want, "nothing more"), told(m.Got, "nothing more"))
+		g.screen.words(red, "  ✗", fmt.Sprintf("This differs from the page (line %d).", m.Line))
+		g.screen.say("      expected: %s\n      got:      %s", orNothing(m.Want), orNothing(m.Got))
 		if strings.Contains(m.Want, "…") {
-			g.screen.line(dim, "      (… stands for whatever differs from run to run)")
+			g.screen.line(dim, "      (… stands for what differs between runs)")
 		}
 	}
 	if m.Waited > 0 {
-		g.screen.words(0, "   ", fmt.Sprintf("It was tried for %s. On a machine that is busy, try again.", m.Waited))
+		g.screen.words(0, "   ", fmt.Sprintf("It was retried for %s. On a busy machine, try again.", m.Waited))
 	}
 	if hint := hint(m); hint != "" {
 		g.screen.words(0, "   ", hint)
@@ -365,7 +366,7 @@ func (g *walk) explain(s stop, m *tutorial.Mismatch, err error) {
 	g.because(s)
 }
 
-// because names what was left out or did something else before.
+// because names the commands that were skipped or did something else before.
 func (g *walk) because(s stop) {
 	const most = 3
 	var before []Doubt
@@ -377,7 +378,7 @@ func (g *walk) because(s stop) {
 	if len(before) == 0 {
 		return
 	}
-	g.screen.words(0, "   ", "That may be because of what was not done before as the page has it:")
+	g.screen.words(0, "   ", "An earlier difference from the page may be the reason:")
 	for _, d := range before[max(0, len(before)-most):] {
 		first, _, _ := strings.Cut(d.Command, "\n")
 		g.screen.say("      step %d: $ %s (%s)", d.Step, first, or(d.Skipped, "skipped", "it did something else"))
@@ -387,29 +388,24 @@ func (g *walk) because(s stop) {
 
 var missing = regexp.MustCompile(`(?m)^.*: (\S+): (?:command )?not found$`)
 
-// hint says what is wrong with the machine or the world rather than with the command, where that shows.
+// hint describes a problem of the machine or the world, if the output shows one.
 func hint(m *tutorial.Mismatch) string {
 	switch {
 	case m.Exit == 127 && missing.MatchString(m.Output):
-		return fmt.Sprintf("There is no program %s in this shell. Where the page sets an alias for it, that was skipped.", missing.FindStringSubmatch(m.Output)[1])
+		return fmt.Sprintf("There is no program %s in this shell. If the page sets an alias for it, that was skipped.", missing.FindStringSubmatch(m.Output)[1])
 	case strings.Contains(m.Output, "no sandbox is running"), strings.Contains(m.Output, "no sandboxes"):
 		return "No sandbox is running here: it was never booted, or it has ended. The page boots one with \"vsphere-sandbox up\"."
 	case strings.Contains(m.Output, "already runs"), strings.Contains(m.Output, "is running already"), strings.Contains(m.Output, "already-running"):
-		return "It runs already: perhaps this was done before, here or in another terminal. Then go on anyway."
+		return "It runs already: perhaps you did this before, here or in another terminal. Then continue anyway."
 	case strings.Contains(m.Output, "AlreadyExists"), strings.Contains(m.Output, "already exists"):
-		return "That exists already: perhaps this was done before, here or in another terminal. Then go on anyway."
+		return "It exists already: perhaps you did this before, here or in another terminal. Then continue anyway."
 	}
 	return ""
 }
 
-func told(line, nothing string) string {
-	if strings.TrimSpace(line) == "" {
-		return "(" + nothing + ")"
-	}
-	return strings.TrimSpace(line)
-}
+func orNothing(line string) string { return cmp.Or(strings.TrimSpace(line), "(nothing more)") }
 
-// lines are the last of an output.
+// lines returns the last lines of an output.
 func lines(output string, most int) []string {
 	all := strings.Split(strings.TrimRight(output, "\n"), "\n")
 	return all[max(0, len(all)-most):]

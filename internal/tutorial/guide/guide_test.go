@@ -236,7 +236,7 @@ type typist struct {
 func (y *typist) Write(p []byte) (int, error) {
 	y.screen.Write(p)
 	text := string(p)
-	asks := strings.HasSuffix(text, "] ") || strings.Contains(text, "It is noticed here")
+	asks := strings.HasSuffix(text, "] ") || strings.Contains(text, "This terminal notices")
 	for asks && len(y.answers) > 0 {
 		next := y.answers[0]
 		y.answers = y.answers[1:]
@@ -261,7 +261,7 @@ func (y *typist) Write(p []byte) (int, error) {
 		default:
 			y.screen.WriteString(next + "\n")
 			go func() {
-				time.Sleep(time.Second) // nobody reads faster
+				time.Sleep(time.Second) // a reader is slower
 				select {
 				case y.lines <- next:
 				case <-y.ctx.Done():
@@ -297,7 +297,7 @@ func (l *lab) walk(t *testing.T, answers ...string) (string, End, error) {
 		}
 		screen = y.screen.String()
 	})
-	return regexp.MustCompile(`Cleared away in \S+:`).ReplaceAllString(screen, "Cleared away in …:"), end, err
+	return regexp.MustCompile(`Cleaned up in \S+:`).ReplaceAllString(screen, "Cleared away in …:"), end, err
 }
 
 func golden(t *testing.T, name, got string) {
@@ -336,8 +336,8 @@ func TestWalk(t *testing.T) {
 		{name: "enter all the way", answers: []string{"", "", "", "", "", "", "", "", "", ""}, end: Finished},
 		{name: "a block at once, and an offer taken up", answers: []string{"a", "", "", "y", "l", "", "", "", "a", ""}, end: Finished},
 		{name: "typed by the reader", answers: []string{"t", "", "", "!put on", "", "", "", "", "!drop on", "", "", ""}, end: Finished},
-		{name: "skipped, and what comes of it", answers: []string{"a", "s", "", "e", "g", "", "", "", "", "g", "", ""}, end: Finished},
-		{name: "done before", answers: []string{"!put on", "a", "g", "", "", "", "", "", "a", ""}, end: Finished},
+		{name: "skipped, and what comes of it", answers: []string{"a", "s", "", "e", "c", "", "", "", "", "c", "", ""}, end: Finished},
+		{name: "done before", answers: []string{"!put on", "a", "c", "", "", "", "", "", "a", ""}, end: Finished},
 		{name: "an answer that is none", answers: []string{"kubectl get nodes", "q"}, end: Left},
 		{name: "the input ends", answers: []string{"", "eof"}, end: Left},
 		{name: "interrupted", answers: []string{"", "", "^C"}, end: Left, err: context.Canceled},

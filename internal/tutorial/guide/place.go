@@ -17,35 +17,35 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
 )
 
-// Place is how far a reader is.
+// Place is the progress of a reader.
 type Place struct {
 	Page    string `json:"page"`
 	Step    int    `json:"step"`    // its number; 0 is before the first
-	Stop    int    `json:"stop"`    // what is next
+	Stop    int    `json:"stop"`    // the next one
 	Command int    `json:"command"` // of a block, counted from 0
-	// Text is of what is next, by which another release of the page is noticed.
+	// Text is that of the next stop; it identifies the stop in another release of the page.
 	Text string `json:"text,omitempty"`
-	// Typing says that the reader types the commands.
+	// Typing reports whether the reader types the commands.
 	Typing bool `json:"typing,omitempty"`
-	// Theirs are the lines of commands that go on in the background in a terminal of the reader's.
+	// Theirs are the lines of commands that still run in a terminal of the reader's.
 	Theirs []int `json:"theirs,omitempty"`
-	// Values are what variables were set to by commands whose answers may differ the next time, by the commands' lines.
+	// Values are the variables whose commands may print another value the next time, by the line of the command.
 	Values map[int]string `json:"values,omitempty"`
-	// Doubts are commands that were left out, or did not do what the page says.
+	// Doubts are commands that were skipped, or differed from the page.
 	Doubts []Doubt `json:"doubts,omitempty"`
 }
 
-// Doubt is a command that later ones may differ for.
+// Doubt is a command that may make later ones differ.
 type Doubt struct {
 	Step    int    `json:"step"`
 	Line    int    `json:"line"`
 	Command string `json:"command"`
-	Skipped bool   `json:"skipped,omitempty"` // not run; otherwise it did something else
+	Skipped bool   `json:"skipped,omitempty"` // otherwise it ran and differed
 }
 
 const placeFile = "place.json"
 
-// readPlace returns nil if there is none.
+// readPlace returns nil if the file does not exist.
 func readPlace(dir string) (*Place, error) {
 	file := filepath.Join(dir, placeFile)
 	data, err := os.ReadFile(file)
@@ -62,7 +62,7 @@ func readPlace(dir string) (*Place, error) {
 	return &p, nil
 }
 
-// write puts the place down, wholly or not at all.
+// write saves the place atomically.
 func (p *Place) write(dir string) error {
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *Place) write(dir string) error {
 	return atomicfile.WriteFile(filepath.Join(dir, placeFile), append(data, '\n'), 0o600)
 }
 
-// text is what a page has at a place.
+// text returns the text of a page at a place.
 func text(all []stop, p Place) string {
 	if p.Stop >= len(all) {
 		return ""
@@ -86,7 +86,7 @@ func text(all []stop, p Place) string {
 	return s.step.Heading
 }
 
-// fit makes a place of one of another release of the page: the beginning of its step, if it is another.
+// fit converts a place of another release of the page: to the beginning of its step, if the page differs.
 func (p *Place) fit(all []stop) (moved bool) {
 	if p.Stop >= 0 && p.Stop < len(all) && p.Command >= 0 && text(all, *p) == p.Text && all[p.Stop].number == p.Step {
 		return false
@@ -110,7 +110,7 @@ func (p *Place) doubt(number int, c *tutorial.Command, skipped bool) {
 	p.Doubts = append(p.Doubts, Doubt{number, c.Line, name, skipped})
 }
 
-// settle forgets a doubt: the command has done what it should.
+// settle removes a doubt: the command has succeeded.
 func (p *Place) settle(line int) {
 	kept := p.Doubts[:0]
 	for _, d := range p.Doubts {
@@ -121,23 +121,22 @@ func (p *Place) settle(line int) {
 	p.Doubts = kept
 }
 
-// Shelf is where the worlds of pages are kept that have been begun: Dir, which need not be there.
+// Shelf keeps the worlds of started pages in Dir, which it creates.
 type Shelf struct{ Dir string }
 
-// ErrGuided is that a page is being walked through by another process.
+// ErrGuided reports that another process walks through the page.
 var ErrGuided = errors.New("another terminal walks through it")
 
-// World is the directory of a page's world. It is named by the page's number alone: there will be sockets in it, whose
-// paths may not be long.
+// World returns the directory of a page's world. Its name is the page's number, as paths of sockets in it must be short.
 func (s Shelf) World(p *tutorial.Page) string {
 	number, _, _ := strings.Cut(p.Name, "-")
 	return filepath.Join(s.Dir, number)
 }
 
-// Place returns how far a page has been walked through, and nil if it has not been begun.
+// Place returns the progress in a page, or nil if it has not been started.
 func (s Shelf) Place(p *tutorial.Page) (*Place, error) { return readPlace(s.World(p)) }
 
-// take has the world of a page for this process, until release. The error is [ErrGuided] while another has it.
+// take locks the world of a page for this process, until release. The error is [ErrGuided] if another process has it.
 func (s Shelf) take(p *tutorial.Page) (release func(), err error) {
 	dir := s.World(p)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -153,11 +152,11 @@ func (s Shelf) take(p *tutorial.Page) (release func(), err error) {
 		}
 		return nil, errors.Join(err, lock.Close())
 	}
-	return func() { _ = lock.Close() }, nil // it gives the lock back with it
+	return func() { _ = lock.Close() }, nil // releases the lock
 }
 
-// Stop ends all that lives in the world of a page, and removes it; it says what there was to end. Programs that the reader
-// runs there live on. A page that has not been begun is fine.
+// Stop ends everything in the world of a page, removes it, and returns what it ended. Programs that the reader started there keep
+// running. Stop accepts a page that has not been started.
 func (s Shelf) Stop(ctx context.Context, p *tutorial.Page, binary string) (left []string, err error) {
 	if _, err := os.Stat(s.World(p)); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -175,20 +174,20 @@ func (s Shelf) remove(ctx context.Context, p *tutorial.Page, binary string) (lef
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.World(p), err)
 	}
-	_ = os.Remove(s.Dir) // if it was the last
+	_ = os.Remove(s.Dir) // fails unless it was the last
 	return left, err
 }
 
-// stop is one thing on the way: a part of a step, or only its heading.
+// stop is one part of a page: a part of a step, or only its heading.
 type stop struct {
-	number int // of the step, counted from 1; what is before the first heading is 0
+	number int // of the step, from 1; 0 before the first heading
 	step   *tutorial.Step
 	first  bool // of its step
 	last   bool
 	tutorial.Part
 }
 
-// stops are all of a page, in their order.
+// stops returns all stops of a page, in their order.
 func stops(p *tutorial.Page) []stop {
 	var found []stop
 	number := 0
@@ -208,12 +207,12 @@ func stops(p *tutorial.Page) []stop {
 	return found
 }
 
-// Steps counts the headings of a page.
+// Steps counts the steps of a page.
 func Steps(p *tutorial.Page) int {
 	return len(Headings(p))
 }
 
-// Headings are those of a page's steps.
+// Headings returns the headings of a page's steps.
 func Headings(p *tutorial.Page) []string {
 	var found []string
 	for _, s := range p.Steps {
@@ -224,16 +223,16 @@ func Headings(p *tutorial.Page) []string {
 	return found
 }
 
-// NoStep is that a page has no such step.
+// NoStep is the error for a step that the page does not have.
 type NoStep struct {
 	Asked, Guess string
 	Headings     []string
 }
 
-// Error names what there is.
+// Error names the existing steps.
 func (e *NoStep) Error() string { return fmt.Sprintf("there is no step %q", e.Asked) }
 
-// find returns the first stop of a step, by its number or by how its heading begins.
+// find returns the first stop of a step, by its number or the beginning of its heading.
 func find(all []stop, asked string) (int, error) {
 	e := &NoStep{Asked: asked}
 	n, err := strconv.Atoi(asked)

@@ -45,12 +45,12 @@ func TestResumeBackground(t *testing.T) {
 		t.Error("it was killed, and not asked to end")
 	}
 	screen, end, err := l.walk(t, "", "a", "")
-	if err != nil || end != Finished || !strings.Contains(screen, "Runs again in terminal 2: glow") || !strings.Contains(screen, "dark\n") {
+	if err != nil || end != Finished || !strings.Contains(screen, "Restarted in terminal 2: glow") || !strings.Contains(screen, "dark\n") {
 		t.Errorf("%v, %v\n%s", end, err, screen)
 	}
 }
 
-// What goes on in a terminal of the reader's is theirs: it is not run again, nor is the reader sent back to it.
+// TestResumeTheirs: a program that runs in a terminal of the reader's is not started again, and the page does not return to it.
 func TestResumeTheirs(t *testing.T) {
 	l := newLab(t)
 	// All up to "glow" is run; that is typed, and left running.
@@ -63,7 +63,7 @@ func TestResumeTheirs(t *testing.T) {
 	}
 }
 
-// A variable that was set to what a command printed has that value in a new shell, whatever the command would print now.
+// TestResumeVariables: a variable that was set to the output of a command keeps that value in a new shell.
 func TestResumeVariables(t *testing.T) {
 	l := newLabOf(t, `# A lamp
 
@@ -81,7 +81,7 @@ on
 		t.Fatalf("%v, %v\n%s", end, err, screen)
 	}
 	screen, end, err := l.walk(t, "")
-	if end != Finished || err != nil || !strings.Contains(screen, "as the page says") {
+	if end != Finished || err != nil || !strings.Contains(screen, "as on the page") {
 		t.Errorf("%v, %v\n%s", end, err, screen)
 	}
 }
@@ -92,8 +92,8 @@ func TestFrom(t *testing.T) {
 		answers []string
 		want    string
 	}{
-		"steps before it are run":      {"Put it", []string{"", "a", ""}, "You are through, with 1 command skipped"}, // docker's
-		"or left out":                  {"3", []string{"s", "", "g", "", ""}, "step 2: $ list (skipped)"},
+		"steps before it are run":      {"Put it", []string{"", "a", ""}, "Done, with 1 command skipped"}, // docker's
+		"or left out":                  {"3", []string{"s", "", "c", "", ""}, "step 2: $ list (skipped)"},
 		"the step that is next anyway": {"1", []string{"q"}, "── 1 of 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestOldPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Out = new(bytes.Buffer)
-	if _, err := l.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `"start lamp --again" begins anew`) {
+	if _, err := l.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `"start lamp --again" begins again`) {
 		t.Error(err)
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// Look is how a guide writes. The zero value is plain text of 80 columns.
+// Look is the output format of a guide. The zero value is plain text of 80 columns.
 type Look struct {
-	// Text makes text for the terminal of Markdown; nil leaves it as it is.
+	// Text renders Markdown for the terminal; nil leaves it unchanged.
 	Text func(markdown string) string
-	// Styled says that the terminal understands escape sequences.
+	// Styled reports whether the terminal understands escape sequences.
 	Styled bool
 	// Width is the terminal's; 80 if 0.
 	Width int
 }
 
-// The styles, as numbers of ANSI.
+// The styles, as ANSI numbers.
 const (
 	bold  = 1
 	dim   = 2
@@ -28,29 +28,29 @@ const (
 	amber = 33
 )
 
-// screen is what the reader sees. A command and the guide may write at the same time.
+// screen is the reader's terminal. A command and the guide may write concurrently.
 type screen struct {
 	look Look
 
 	mu   sync.Mutex
 	out  io.Writer
-	last time.Time // when anything was written
-	open bool      // the line has no end yet
-	owed bool      // its end was written for it; whoever wrote it is about to
+	last time.Time // the last write
+	open bool      // the line has no line break yet
+	owed bool      // its line break was written ahead of the command's own
 	err  error     // the first
 }
 
-// Write takes what a command prints, as it is.
+// Write writes the output of a command unchanged.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := string(p)
 	if s.owed {
-		text = strings.TrimPrefix(text, "\n") // a shell holds the end of a line back until it knows more
+		text = strings.TrimPrefix(text, "\n") // a shell writes a line break only with what follows
 	}
 	s.owed = false
 	s.put(text)
-	return len(p), nil // a screen that is gone does not end a command
+	return len(p), nil // a closed screen does not end a command
 }
 
 func (s *screen) put(text string) {
@@ -64,10 +64,10 @@ func (s *screen) put(text string) {
 	s.last, s.open = time.Now(), !strings.HasSuffix(text, "\n")
 }
 
-// say writes lines of the guide's own, below whatever there is.
+// say writes lines of the guide, below any output.
 func (s *screen) say(format string, args ...any) { s.line(0, fmt.Sprintf(format, args...)) }
 
-// line writes one with a style; 0 is none.
+// line writes a line with a style; 0 is none.
 func (s *screen) line(style int, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *screen) line(style int, text string) {
 	s.put(s.styled(style, text) + "\n")
 }
 
-// ask writes what the reader is asked, and leaves the cursor there.
+// ask writes a question, and leaves the cursor there.
 func (s *screen) ask(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *screen) ask(text string) {
 	s.put(s.styled(dim, text) + " ")
 }
 
-// answered says that the reader has ended the line.
+// answered records that the reader has ended the line.
 func (s *screen) answered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *screen) styled(style int, text string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", style, text)
 }
 
-// text writes Markdown, with an empty line above.
+// text writes Markdown, below an empty line.
 func (s *screen) text(markdown string) {
 	if s.look.Text != nil {
 		markdown = s.look.Text(markdown)
@@ -110,12 +110,12 @@ func (s *screen) text(markdown string) {
 	s.say("\n%s", strings.TrimRight(markdown, "\n"))
 }
 
-// command writes one as it is typed.
+// command writes a command as it is typed.
 func (s *screen) command(text string) {
 	s.line(bold, "\n  $ "+strings.ReplaceAll(text, "\n", "\n  > "))
 }
 
-// width is that of a line.
+// width returns the width of a line.
 func (s *screen) width() int {
 	const usual = 80
 	if s.look.Width == 0 {
@@ -124,7 +124,7 @@ func (s *screen) width() int {
 	return s.look.Width
 }
 
-// question puts what a reader may answer into brackets, in lines that fit with room for the answer. An answer is not broken.
+// question puts the answers into brackets, in lines with room for the reader's answer. It does not break an answer.
 func (s *screen) question(answers []string) string {
 	const room, indent = 4, "   "
 	text, line := "", "  ["
@@ -141,7 +141,7 @@ func (s *screen) question(answers []string) string {
 	return text + line
 }
 
-// words writes a sentence of the guide's in lines that fit, below a sign.
+// words writes a sentence of the guide, wrapped, below a sign.
 func (s *screen) words(style int, sign, text string) {
 	width := s.width()
 	first := sign
@@ -164,7 +164,7 @@ func (s *screen) words(style int, sign, text string) {
 	s.line(style, strings.Join(append(lines, line), "\n"))
 }
 
-// still writes a sign of life when nothing has been written for so long. What a command says next is on a line of its own.
+// still writes a sign when nothing has been written for a while. The next output of a command starts a new line.
 func (s *screen) still(often time.Duration, sign string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,13 +179,12 @@ func (s *screen) still(often time.Duration, sign string) {
 	s.owed = open
 }
 
-// awake says every few seconds that something goes on, until stop; so nobody thinks that it hangs. In what, %s is for how
-// long it has gone on.
+// awake reports progress every few seconds until stop, so that the guide does not seem to hang. In what, %s is the elapsed time.
 func (s *screen) awake(what string) (stop func()) {
 	const often = 4 * time.Second
 	begin, done, joined := time.Now(), make(chan struct{}), make(chan struct{})
 	s.mu.Lock()
-	s.last = begin // for how long the reader has thought does not count
+	s.last = begin // the reader's time does not count
 	s.mu.Unlock()
 	go func() {
 		defer close(joined)

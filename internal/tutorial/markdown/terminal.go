@@ -15,7 +15,7 @@ type Options struct {
 	Link func(target string) string
 }
 
-const code = "    " // before a line that is to be read as it is
+const code = "    " // before a literal line
 
 var (
 	heading = regexp.MustCompile(`^#{1,6} +(.*)$`)

@@ -18,8 +18,7 @@ import (
 // atOnce is how many objects are applied at the same time.
 const atOnce = 16
 
-// resource is the place of an object in the API, and its scope: a namespace that it does not name is "default", as kubectl
-// has it.
+// resource returns the API resource of an object. Without a namespace a namespaced object gets "default", as in kubectl.
 func (d *Deployment) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := o.GroupVersionKind()
 	m, err := d.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -39,7 +38,7 @@ func (d *Deployment) resource(o *unstructured.Unstructured) (dynamic.ResourceInt
 	return d.dynamic.Resource(m.Resource).Namespace(o.GetNamespace()), nil
 }
 
-// title is what an object is called in messages.
+// title names an object in messages.
 func title(o *unstructured.Unstructured) string {
 	name := o.GetName()
 	if ns := o.GetNamespace(); ns != "" {
@@ -48,24 +47,24 @@ func title(o *unstructured.Unstructured) string {
 	return strings.ToLower(o.GetKind()) + " " + name
 }
 
-// NotOursError says that the cluster has objects of the names that are needed, which were not made here. Nothing was changed.
+// NotOursError means that objects with the required names exist and belong to another owner. Nothing was changed.
 type NotOursError struct {
-	// Objects are they: "daemonset kube-system/vsphere-cloud-controller-manager".
+	// Objects are these objects: "daemonset kube-system/vsphere-cloud-controller-manager".
 	Objects []string
 }
 
 // Error lists them.
 func (e *NotOursError) Error() string {
-	return "the cluster has objects that the sandbox has not made and would have to replace: " + strings.Join(e.Objects, ", ") +
+	return "the cluster has objects of another owner that the sandbox would have to replace: " + strings.Join(e.Objects, ", ") +
 		"; remove them first, or use another cluster"
 }
 
-// shared are kinds that several installations have in common: one that is there already is used as it is.
+// shared reports whether several installations share objects of this kind: an existing one is used as it is.
 func shared(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "CustomResourceDefinition" || o.GetKind() == "Namespace"
 }
 
-// claim looks for what is there already. It returns those objects that are to be applied: all but shared ones of others.
+// claim checks for existing objects of the same names. It returns the objects to apply: all but shared ones of other owners.
 func (d *Deployment) claim(ctx context.Context, all []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var mu sync.Mutex
 	var foreign []string
@@ -73,7 +72,7 @@ func (d *Deployment) claim(ctx context.Context, all []*unstructured.Unstructured
 	err := each(ctx, all, func(ctx context.Context, o *unstructured.Unstructured) error {
 		into, err := d.resource(o)
 		if meta.IsNoMatchError(err) {
-			return nil // its kind is not there, and so it is not
+			return nil // without the kind there is no such object
 		}
 		if err != nil {
 			return err
@@ -119,7 +118,7 @@ func each(ctx context.Context, all []*unstructured.Unstructured, f func(context.
 	return g.Wait()
 }
 
-// install applies objects of ours: what others need first, then everything at once.
+// install applies objects of ours in phases: dependencies first.
 func (d *Deployment) install(ctx context.Context, all []*unstructured.Unstructured) error {
 	all, err := d.claim(ctx, all)
 	if err != nil {
@@ -133,7 +132,7 @@ func (d *Deployment) install(ctx context.Context, all []*unstructured.Unstructur
 	return nil
 }
 
-// phases parts objects into those that can be made at once.
+// phases splits objects into groups that can be applied in parallel.
 func phases(all []*unstructured.Unstructured) [][]*unstructured.Unstructured {
 	parted := make([][]*unstructured.Unstructured, 5)
 	for _, o := range all {
@@ -142,18 +141,18 @@ func phases(all []*unstructured.Unstructured) [][]*unstructured.Unstructured {
 		case o.GetKind() == "Namespace":
 			i = 0
 		case o.GetKind() == "RoleBinding", o.GetKind() == "ClusterRoleBinding":
-			i = 2 // its role, which has to be seen to hold no more than who binds it has
+			i = 2 // the API server compares its role with the permissions of the user that binds it
 		case isWorkload(o):
-			i = 3 // its account, its configuration
+			i = 3 // needs its account and its configuration
 		case o.GetKind() == "VolumeSnapshotClass":
-			i = 4 // its definition
+			i = 4 // needs its CRD
 		}
 		parted[i] = append(parted[i], o)
 	}
 	return parted
 }
 
-// apply makes one object what it is to be, whatever it was: as ours.
+// apply creates or updates one object as ours.
 func (d *Deployment) apply(ctx context.Context, o *unstructured.Unstructured) error {
 	into, err := d.resource(o)
 	if err != nil {
@@ -178,7 +177,7 @@ func (d *Deployment) apply(ctx context.Context, o *unstructured.Unstructured) er
 	return nil
 }
 
-// serverSide applies an object, and returns what it has become.
+// serverSide applies an object, and returns the result.
 func serverSide(ctx context.Context, into dynamic.ResourceInterface, o *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	return into.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: manager, Force: true})
 }

@@ -160,7 +160,7 @@ func TestSwap(t *testing.T) {
 	if deleted < applied || deleted < 0 {
 		t.Errorf("order: %q", r.did)
 	}
-	if err := r.Scale(t.Context(), 2); err == nil || !strings.Contains(err.Error(), "manifest says how many") {
+	if err := r.Scale(t.Context(), 2); err == nil || !strings.Contains(err.Error(), "manifest sets the number") {
 		t.Errorf("scale: %v", err)
 	}
 }
@@ -248,13 +248,13 @@ func TestRefusedOptions(t *testing.T) {
 	}{
 		"no image":       {r.CCM(t.Context(), CCM{Config: conf()}), "neither an image nor a manifest"},
 		"no conf":        {r.CCM(t.Context(), CCM{Image: "x"}), "no configuration"},
-		"manifest scale": {r.CCM(t.Context(), CCM{Config: conf(), Manifest: []byte(release), Replicas: 2}), "as it is"},
+		"manifest scale": {r.CCM(t.Context(), CCM{Config: conf(), Manifest: []byte(release), Replicas: 2}), "unchanged"},
 		"no pods":        {r.CCM(t.Context(), CCM{Config: conf(), Manifest: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n")}), "no container reads"},
-		"no way back":    {r.CCM(t.Context(), CCM{Config: conf(), Manifest: []byte(release + "---\napiVersion: x.io/v1\nkind: Odd\nmetadata: {name: a}\n")}), "how to remove a Odd.x.io"},
+		"no way back":    {r.CCM(t.Context(), CCM{Config: conf(), Manifest: []byte(release + "---\napiVersion: x.io/v1\nkind: Odd\nmetadata: {name: a}\n")}), "cannot remove a Odd.x.io"},
 		"no yaml":        {r.CCM(t.Context(), CCM{Config: conf(), Manifest: []byte("a: [")}), "document 1"},
 		"no object":      {r.CCM(t.Context(), CCM{Config: conf(), Manifest: []byte("a: b")}), "no object of Kubernetes"},
 		"backend":        {r.CSI(t.Context(), CSI{Config: conf(), Image: "x", Sidecars: "y", Backend: "tape"}), "tape"},
-		"no folder":      {r.CSI(t.Context(), CSI{Config: conf(), Image: "x", Sidecars: "y", Backend: BackendDir}), "folder"},
+		"no folder":      {r.CSI(t.Context(), CSI{Config: conf(), Image: "x", Sidecars: "y", Backend: BackendDir}), "volumes directory"},
 		"no sidecars":    {r.CSI(t.Context(), CSI{Config: conf(), Image: "x"}), "sidecars"},
 	} {
 		if tc.err == nil || !strings.Contains(tc.err.Error(), tc.want) {
@@ -297,7 +297,7 @@ func TestVCenters(t *testing.T) {
 	if slices.Contains(r.did, "delete services vsphere-sandbox/us") || !slices.Contains(r.did, "delete services vsphere-sandbox/old") {
 		t.Errorf("it did %q", r.did)
 	}
-	// Another address is another Service: the first fake has no address to give, and so the second is asked for anew.
+	// Another address is another Service: the first fake has no address to allocate, so a second Service is requested.
 	if _, err := r.VCenters(t.Context(), []Endpoint{{Name: "us", Addr: netip.MustParseAddrPort("[fd00::1]:8989"), IP: netip.MustParseAddr("fd00::7")}}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,20 +14,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 )
 
-// maxReplicas bounds what one machine is asked to run.
+// maxReplicas bounds the load on one host.
 const maxReplicas = 9
 
-// CCM says which cloud controller manager runs, and how.
+// CCM selects and configures the cloud controller manager.
 type CCM struct {
 	Config
-	// Image is what the image of the sandbox's own is called on the nodes, which have it already. Required without Manifest.
+	// Image is the name of the sandbox's own image, which the nodes have already. Required without Manifest.
 	Image string
-	// Manifest is somebody else's, applied as it is: what is in it is not changed but for the contents of the ConfigMap
-	// and the Secret that its pods are configured with. The fields below are for the sandbox's own.
+	// Manifest is another project's manifest, applied unchanged except for the ConfigMap and the Secret with its
+	// configuration. The fields below are for the sandbox's own.
 	Manifest []byte
-	// Args come after the sandbox's own, and in the places of those of the same names.
+	// Args are added to the sandbox's own arguments, and override those of the same names.
 	Args []string
-	// Replicas is how many run on each node of the control plane; 0 is one. Where more than one runs they elect a leader.
+	// Replicas is the number per control-plane node; 0 means one. Several elect a leader.
 	Replicas int
 }
 
@@ -40,20 +40,20 @@ func (c CCM) check() error {
 	case c.Replicas < 0 || c.Replicas > maxReplicas:
 		return fmt.Errorf("cloud controller manager: %d replicas: 1 to %d", c.Replicas, maxReplicas)
 	case c.Manifest != nil && (c.Replicas > 1 || len(c.Args) > 0):
-		return errors.New("cloud controller manager: replicas and arguments of a manifest are what it says: " +
-			"it is applied as it is; change the manifest, or take the built-in one")
+		return errors.New("cloud controller manager: a manifest sets its replicas and arguments itself: " +
+			"it is applied unchanged; edit the manifest, or use the built-in cloud controller manager")
 	}
 	return nil
 }
 
-// CCM makes a cloud controller manager run in the cluster, in the place of one that it made before. It returns when
-// everything has been applied, before anything of it runs: see [Deployment.Wait].
+// CCM deploys a cloud controller manager, and replaces an earlier one. It returns when everything has been applied,
+// before it runs; see [Deployment.Wait].
 func (d *Deployment) CCM(ctx context.Context, c CCM) error {
 	if err := c.check(); err != nil {
 		return err
 	}
 	if c.Manifest != nil && d.at != nil {
-		return errors.New("cloud controller manager: a manifest says itself where its pods run, and here they have to be kept in one place")
+		return errors.New("cloud controller manager: a manifest sets the nodes of its pods itself, but here all pods must run on one node")
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -78,13 +78,13 @@ func (d *Deployment) placeCCM(ctx context.Context, c CCM) error {
 	return nil
 }
 
-// Configure writes the configuration of the cloud controller manager anew, as after a vCenter has changed its certificate
-// or its password. Pods see it when their kubelet looks, within a minute or so.
+// Configure updates the configuration of the cloud controller manager, as after a vCenter has changed its certificate or
+// password. Pods see it when their kubelet synchronizes, within about a minute.
 func (d *Deployment) Configure(ctx context.Context, c Config) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	if d.ccm.Conf == nil {
-		return errors.New("cloud controller manager: none has been deployed by this process")
+		return errors.New("cloud controller manager: this process has not deployed one")
 	}
 	l := ownCCMLayout()
 	if d.ccm.Manifest != nil {
@@ -103,17 +103,17 @@ func (d *Deployment) Configure(ctx context.Context, c Config) error {
 	return nil
 }
 
-// Scale changes how many cloud controller managers run on each node of the control plane.
+// Scale changes the number of cloud controller managers per control-plane node.
 func (d *Deployment) Scale(ctx context.Context, replicas int) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	c := d.ccm
 	switch {
 	case c.Conf == nil:
-		return errors.New("scale: no cloud controller manager has been deployed by this process")
+		return errors.New("scale: this process has not deployed a cloud controller manager")
 	case c.Manifest != nil:
-		return errors.New("scale: the manifest says how many run (a DaemonSet has one on each node that it selects), and it is applied as it is; " +
-			"the built-in cloud controller manager can be scaled")
+		return errors.New("scale: the manifest sets the number of pods (a DaemonSet has one on each selected node), and it is applied unchanged; " +
+			"only the built-in cloud controller manager can be scaled")
 	}
 	c.Replicas = replicas
 	if err := c.check(); err != nil {
@@ -127,13 +127,13 @@ const (
 	ccmName      = "vsphere-cloud-controller-manager"
 	ccmNamespace = "kube-system"
 	ccmNameLabel = "app.kubernetes.io/name"
-	// ccmPort is where the first of a node serves its health, moreCCMPorts where the others do: the ports between are the
-	// CSI driver's.
+	// ccmPort is the health port of a node's first replica, moreCCMPorts the base for the others: the CSI driver uses the ports
+	// between.
 	ccmPort      = 10267
 	moreCCMPorts = 10270
 )
 
-// configPoll is how often the cloud controller manager looks at its file: its kubelet has let it wait long enough.
+// configPoll is how often the cloud controller manager checks its file: the kubelet has delayed the change long enough.
 const configPoll = 500 * time.Millisecond
 
 func ownCCMLayout() layout {
@@ -146,7 +146,7 @@ func ownCCMLayout() layout {
 	}
 }
 
-// ownCCM applies the sandbox's own, and returns what it consists of.
+// ownCCM applies the sandbox's own cloud controller manager, and returns its objects.
 func (d *Deployment) ownCCM(ctx context.Context, c CCM) ([]*unstructured.Unstructured, error) {
 	nodes, err := 1, error(nil)
 	if d.at == nil {
@@ -173,7 +173,7 @@ func (d *Deployment) ownCCM(ctx context.Context, c CCM) ([]*unstructured.Unstruc
 	return append(all, files...), d.install(ctx, all)
 }
 
-// contentsOf names the objects that hold a configuration, without what is in them.
+// contentsOf returns the objects that hold a configuration, without their data.
 func contentsOf(l layout) []*unstructured.Unstructured {
 	kind := "ConfigMap"
 	if l.holderIsSecret {
@@ -195,8 +195,8 @@ func bare(version, kind, namespace, name string) *unstructured.Unstructured {
 	return o
 }
 
-// renderCCM is manifests/ccm for a sandbox: its image, its pace, its labels; without the configuration, whose content is
-// no manifest's. controlPlanes is how many nodes of the control plane there are.
+// renderCCM renders manifests/ccm for a sandbox: its image, pace and labels, without the configuration, which is in no
+// manifest. controlPlanes is the number of control-plane nodes.
 func (d *Deployment) renderCCM(c CCM, controlPlanes int) ([]*unstructured.Unstructured, error) {
 	all, err := own("ccm/rbac.yaml")
 	if err != nil {
@@ -222,8 +222,8 @@ func (d *Deployment) renderCCM(c CCM, controlPlanes int) ([]*unstructured.Unstru
 	return all, nil
 }
 
-// patchCCM makes the DaemonSet of the manifest that of the i-th replica: each has a port of its own, as they share their
-// node's addresses, and a name of its own, by which its pods are told from the others'.
+// patchCCM changes the manifest's DaemonSet into that of the i-th replica: its own port, since replicas share the node's
+// addresses, and its own name, which distinguishes its pods.
 func (d *Deployment) patchCCM(set *appsv1.DaemonSet, c CCM, i int, elect, off bool) {
 	name := ccmName
 	if i > 0 {
@@ -249,7 +249,7 @@ func (d *Deployment) patchCCM(set *appsv1.DaemonSet, c CCM, i int, elect, off bo
 	for _, probe := range []*corev1.Probe{program.LivenessProbe, program.ReadinessProbe} {
 		probe.HTTPGet.Port.IntVal = int32(port)
 	}
-	program.ReadinessProbe.PeriodSeconds = 1 // somebody waits for it
+	program.ReadinessProbe.PeriodSeconds = 1 // a user waits for it
 }
 
 func (d *Deployment) ccmArgs(args []string, port int, elect bool) []string {
@@ -263,7 +263,7 @@ func (d *Deployment) ccmArgs(args []string, port int, elect bool) []string {
 		"--concurrent-node-syncs=4",
 	)
 	if !elect {
-		return withFlags(args, "--leader-elect=false") // there is one: no lease to wait for
+		return withFlags(args, "--leader-elect=false") // a single replica need not wait for a lease
 	}
 	lease := d.speed.Of(pace.CCMLease)
 	return withFlags(args,

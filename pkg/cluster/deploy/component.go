@@ -11,46 +11,46 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// State is how a component is.
+// State is the state of a component.
 type State string
 
 // The states.
 const (
-	// Waiting: it has not begun, or is to begin again: Change.Reason says what for.
+	// Waiting: it has not started, or will be restarted; Change.Reason has the reason.
 	Waiting State = "waiting"
 	Running State = "running"
-	// Exited: its process has ended; Kubernetes starts it again.
+	// Exited: its process has ended; Kubernetes restarts it.
 	Exited State = "exited"
-	// Gone: there is no pod of it any more.
+	// Gone: it has no pod any more.
 	Gone State = "gone"
 )
 
-// Change is a component as it is now: a container of a pod.
+// Change is the state of a component, a container of a pod.
 type Change struct {
 	// Component is its name: "ccm", "ccm-2", "csi-controller", "csi-provisioner".
 	Component string
 	State     State
-	// Ready: it says of itself that it works.
+	// Ready is the result of its readiness probe.
 	Ready bool
-	// Reason and Message say more, in Kubernetes' words: "CrashLoopBackOff", "ImagePullBackOff", "Error".
+	// Reason and Message are Kubernetes': "CrashLoopBackOff", "ImagePullBackOff", "Error".
 	Reason, Message string
 	// ExitCode is that of the process that ended last; meaningful once Restarts is not 0 or the state is Exited.
 	ExitCode int
 	// Restarts is how often its pod has started it again.
 	Restarts int
-	// Started is when the process began that runs; zero when none does.
+	// Started is the start of the running process, or zero.
 	Started time.Time
-	// Namespace, Pod, Container and Node say where it is; ContainerID is the container runtime's, without its scheme.
+	// Namespace, Pod, Container and Node locate it; ContainerID is the container runtime's, without its scheme.
 	Namespace, Pod, Container, Node, ContainerID string
-	// Image is what it was made of.
+	// Image is the image that its pod names.
 	Image string
 }
 
-// containerName is the component that a container of the CSI driver's controller is, ours or upstream's.
+// containerName maps a container of the CSI driver's controller, ours or upstream's, to its component.
 func containerName(container string) string {
 	switch container {
 	case csiControllerContainer:
-		return "csi-controller" // as the embedded ground calls it
+		return "csi-controller" // as on the embedded ground
 	case "vsphere-syncer":
 		return "csi-syncer"
 	case "liveness-probe":
@@ -59,8 +59,8 @@ func containerName(container string) string {
 	return container
 }
 
-// components are the pods' containers of the workloads, in the order of their names. Where a pod takes the place of one that
-// is ending, the one that comes is the component.
+// components returns the containers of the workloads' pods, sorted by component. While a pod replaces one that is
+// terminating, the new one is the component.
 func (t *tracker) components(all []workload) []Change {
 	found := map[string]Change{}
 	ending := map[string]bool{}
@@ -77,7 +77,7 @@ func (t *tracker) components(all []workload) []Change {
 				if len(pod.Spec.Containers) > 0 {
 					add(w, change(t.numbered(w, pod), pod, pod.Spec.Containers[0]), pod)
 				}
-			case w.kind == "Deployment": // a DaemonSet is of nodes
+			case w.kind == "Deployment": // the pods of a DaemonSet belong to nodes
 				for _, c := range pod.Spec.Containers {
 					add(w, change(containerName(c.Name), pod, c), pod)
 				}
@@ -92,8 +92,8 @@ func (t *tracker) components(all []workload) []Change {
 	return sorted
 }
 
-// numbered is the name of a cloud controller manager's component: "ccm" for the first that is seen, then "ccm-2". A pod that
-// takes another's place on its node has its name.
+// numbered returns the component of a cloud controller manager: "ccm" for the first that was seen, then "ccm-2". A pod
+// that replaces another on its node keeps the name.
 func (t *tracker) numbered(w workload, pod *corev1.Pod) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,7 @@ func (t *tracker) numbered(w workload, pod *corev1.Pod) string {
 		for n = 1; taken[n]; {
 			n++
 		}
-		if s.node != "" { // where it will be is not known yet
+		if s.node != "" { // not scheduled yet
 			t.numbers[s] = n
 		}
 	}
@@ -149,23 +149,23 @@ func change(component string, pod *corev1.Pod, c corev1.Container) Change {
 	return out
 }
 
-// Components are what runs now, by name.
+// Components returns all components, sorted by name.
 func (d *Deployment) Components(ctx context.Context) ([]Change, error) {
-	all, _, err := d.tracker.picture(ctx)
+	all, _, err := d.tracker.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return d.tracker.components(all), nil
 }
 
-// Watch tells of every component as it is, and of each change of one, until ctx ends: then it returns nil. It calls f from
-// this goroutine, one call at a time.
+// Watch calls f with the state of every component, and with each change, until ctx ends; then it returns nil. It calls f
+// from this goroutine.
 func (d *Deployment) Watch(ctx context.Context, f func(Change)) error {
 	known := map[string]Change{}
 	for {
-		all, changed, err := d.tracker.picture(ctx)
+		all, changed, err := d.tracker.snapshot(ctx)
 		if ctx.Err() != nil {
-			return nil // it was asked to end
+			return nil // stopped
 		}
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func (d *Deployment) Watch(ctx context.Context, f func(Change)) error {
 	}
 }
 
-// component is one of what runs, or an error that says what does.
+// component returns the component of a name, or an error that lists all.
 func (d *Deployment) component(ctx context.Context, name string) (Change, error) {
 	all, err := d.Components(ctx)
 	if err != nil {

@@ -64,7 +64,7 @@ func TestComponents(t *testing.T) {
 	}
 }
 
-// A pod that takes another's place is the same component; one that is gone is told of.
+// A pod that replaces another is the same component; one that is gone is reported.
 func TestWatch(t *testing.T) {
 	old := podOn("old", ccmName, "cp", running("1", true))
 	r := newRig(t, Options{}, daemonSetOf(ccmName, partCCM, 1, 1), old)
@@ -166,7 +166,7 @@ func TestFaultsWithoutAWayIn(t *testing.T) {
 	}
 }
 
-// lines is a writer that tells of each write.
+// lines is a writer that sends each write.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {

@@ -16,9 +16,9 @@ import (
 // caKey is the file of the vCenters' certificate authorities, beside the configuration.
 const caKey = "vcenter-ca.crt"
 
-// Config is what a provider or driver is configured with.
+// Config is the configuration of a provider or driver.
 type Config struct {
-	// Conf renders the configuration file for the place where it will be. It is called again whenever it is written.
+	// Conf renders the configuration file for the place it is read from. It is called again for each update.
 	Conf func(Place) ([]byte, error)
 	// CA is the certificate authorities of the vCenters, in PEM. They are a file beside the configuration: Place.CAFile.
 	CA []byte
@@ -26,27 +26,27 @@ type Config struct {
 	Secret map[string][]byte
 }
 
-// Place is where a configuration is read, and what is around it.
+// Place is where a configuration is read from.
 type Place struct {
 	// File is the configuration's path, CAFile that of the certificate authorities.
 	File, CAFile string
-	// SecretName and SecretNamespace name the Secret with the credentials. Empty: the manifest has none, and credentials
-	// are to be in the configuration itself.
+	// SecretName and SecretNamespace name the Secret with the credentials. Empty: the manifest has no Secret, and the
+	// configuration itself must have the credentials.
 	SecretName, SecretNamespace string
 }
 
-// layout says where in the cluster a configuration is.
+// layout locates a configuration in the cluster.
 type layout struct {
 	Place
 	// holder is the ConfigMap or Secret that is mounted as the folder of the file, key the file's name.
 	holder, holderNamespace string
 	holderIsSecret          bool
 	key                     string
-	// image is that of the container that reads the file, where a manifest says so.
+	// image is the image of the container that reads the file, if it is from a manifest.
 	image string
 }
 
-// write puts the configuration into the cluster: first the Secret, since the file names it.
+// write stores the configuration in the cluster: first the Secret, since the file names it.
 func (d *Deployment) write(ctx context.Context, l layout, c Config, part string) error {
 	conf, err := c.Conf(l.Place)
 	if err != nil {
@@ -85,7 +85,7 @@ func secretOf(namespace, name string, data map[string][]byte) *unstructured.Unst
 	}}
 }
 
-// content makes a ConfigMap or Secret have exactly this content: keys that a manifest gives as examples would be read too.
+// content replaces the data of a ConfigMap or Secret: the example keys of a manifest would be read, too.
 func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, part string) error {
 	into, err := d.resource(o)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, 
 	return named(o, err)
 }
 
-// named is an error about an object, nil for nil.
+// named adds the object to an error; nil stays nil.
 func named(o *unstructured.Unstructured, err error) error {
 	if err == nil {
 		return nil
@@ -121,14 +121,14 @@ func named(o *unstructured.Unstructured, err error) error {
 	return fmt.Errorf("%s: %w", title(o), err)
 }
 
-// CSICredentials names the Secret with the credentials that the sandbox's own CSI driver reads: it is another one than the
-// cloud controller manager's, which is in another namespace, and has the same keys.
+// CSICredentials returns the Secret with the credentials of the sandbox's own CSI driver. It has the same keys as the
+// cloud controller manager's, but is a separate one in another namespace.
 func CSICredentials() (namespace, name string) {
 	l := ownCSILayout()
 	return l.SecretNamespace, l.SecretName
 }
 
-// withFlags returns a command line with flags ("--name=value") in the places of those of the same names, or at its end.
+// withFlags returns args with flags ("--name=value") appended, or in place of those of the same names.
 func withFlags(args []string, flags ...string) []string {
 	args = slices.Clone(args)
 	for _, flag := range flags {
@@ -142,7 +142,7 @@ func withFlags(args []string, flags ...string) []string {
 	return args
 }
 
-// withoutFlags returns a command line without the flags of these names.
+// withoutFlags returns args without the flags of these names.
 func withoutFlags(args []string, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(a string) bool {
 		name, _, _ := strings.Cut(a, "=")
@@ -154,7 +154,7 @@ func flagAt(args []string, name string) int {
 	return slices.IndexFunc(args, func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") })
 }
 
-// flagValue is the value of a flag, in both ways to write it; "" when it is not there.
+// flagValue returns the value of a flag, in either syntax, or "".
 func flagValue(args []string, name string) string {
 	i := flagAt(args, name)
 	switch {

@@ -18,36 +18,35 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 )
 
-// The ways in which a node service makes a volume of a disk.
+// The backends of a node service.
 const (
-	// BackendDevice mounts the disk that appears below /dev/disk/by-id of the node.
+	// BackendDevice mounts the disk at /dev/disk/by-id of the node.
 	BackendDevice = "device"
-	// BackendDir shows the directory that the link of a disk there leads to, below CSI.VolumesDir: for nodes to which no disk
-	// can be given.
+	// BackendDir bind mounts the directory behind the disk's link there, below CSI.VolumesDir: for nodes without block devices.
 	BackendDir = "dir"
 )
 
-// CSI says which CSI driver runs, and how.
+// CSI selects and configures the CSI driver.
 type CSI struct {
 	Config
-	// Image and Sidecars are what the images of the sandbox's own driver and of the stock sidecars are called on the nodes,
-	// which have them already. Required without Manifest.
+	// Image and Sidecars are the names of the images of the sandbox's own driver and of the stock sidecars, which the
+	// nodes have already. Required without Manifest.
 	Image, Sidecars string
-	// Manifest is somebody else's, applied as it is: see CCM.Manifest. Beside it there are the StorageClasses that the sandbox
-	// has in any case, and what snapshots need that no driver brings: their definitions and, with Sidecars, their controller. Of
-	// the fields below it has Policies count.
+	// Manifest is another project's manifest, applied unchanged: see CCM.Manifest. The sandbox adds its StorageClasses,
+	// and what snapshots need but no driver brings: their CRDs and, with Sidecars, their controller. Of the fields below
+	// only Policies applies.
 	Manifest []byte
 	// Backend is BackendDevice, the default, or BackendDir.
 	Backend string
-	// VolumesDir is where volumes are with BackendDir: a directory that all nodes have at that path, and share.
+	// VolumesDir is the directory of the volumes with BackendDir: all nodes share it at that path.
 	VolumesDir string
-	// SerialFile is the file on every node that has the serial number of its VM. Default: where firmware's is.
+	// SerialFile is the file on every node with the serial number of its VM. Default: the firmware's.
 	SerialFile string
-	// Light is the label of nodes that run no pods; "": there are none.
+	// Light is the label of nodes that run no pods; "" if the cluster has no such nodes.
 	Light string
 	// Policies are the names of storage policies that get a StorageClass each.
 	Policies []string
-	// Zones: nodes are in regions and zones, and volumes are made where their pods can be.
+	// Zones is set if nodes are in regions and zones: volumes are then created where their pods can run.
 	Zones bool
 }
 
@@ -69,7 +68,7 @@ func (c CSI) check() error {
 	case c.Backend != BackendDevice && c.Backend != BackendDir:
 		return fmt.Errorf("csi: backend %q: %s or %s", c.Backend, BackendDevice, BackendDir)
 	case (c.Backend == BackendDir) != (c.VolumesDir != ""):
-		return fmt.Errorf("csi: a folder for volumes (%q) goes with backend %s, and that with it", c.VolumesDir, BackendDir)
+		return fmt.Errorf("csi: volumes directory %q: backend %s needs one, and other backends do not accept it", c.VolumesDir, BackendDir)
 	}
 	for _, p := range []string{c.VolumesDir, c.SerialFile} {
 		if p != "" && (!path.IsAbs(p) || path.Clean(p) != p || strings.ContainsAny(p, ",")) {
@@ -79,9 +78,9 @@ func (c CSI) check() error {
 	return nil
 }
 
-// CSI makes a CSI driver run in the cluster, in the place of one that it made before: the controller with the sidecars, the
-// snapshot-controller, a node service on every node, StorageClasses. It returns when everything has been applied, before
-// anything of it runs: see [Deployment.Wait].
+// CSI deploys a CSI driver, and replaces an earlier one: the controller with the sidecars, the snapshot-controller, a
+// node service on every node, StorageClasses. It returns when everything has been applied, before it runs; see
+// [Deployment.Wait].
 func (d *Deployment) CSI(ctx context.Context, c CSI) error {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -106,8 +105,7 @@ func (d *Deployment) CSI(ctx context.Context, c CSI) error {
 	return nil
 }
 
-// foreignCSI applies somebody else's manifest, and what is beside a driver: definitions before it, because its sidecars end
-// where there are none.
+// foreignCSI applies another project's manifest, after the CRDs: its sidecars exit without them.
 func (d *Deployment) foreignCSI(ctx context.Context, c CSI) ([]*unstructured.Unstructured, error) {
 	theirs, err := parse("CSI driver's manifest", c.Manifest)
 	if err != nil {
@@ -139,7 +137,7 @@ func (d *Deployment) foreignCSI(ctx context.Context, c CSI) ([]*unstructured.Uns
 	return append(all, beside...), d.install(ctx, rest)
 }
 
-// besideCSI is what the sandbox has beside any driver, but for what a manifest brings itself.
+// besideCSI returns what the sandbox adds to any driver, except for what the manifest has itself.
 func (d *Deployment) besideCSI(c CSI, controlPlanes int, theirs []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	all, err := d.renderCSI(c, controlPlanes)
 	if err != nil {
@@ -163,11 +161,11 @@ func (d *Deployment) besideCSI(c CSI, controlPlanes int, theirs []*unstructured.
 	}), nil
 }
 
-// ErrNoForeignCSI says that this process has deployed no CSI driver of somebody else's.
-var ErrNoForeignCSI = errors.New("csi: no manifest of somebody else's has been deployed")
+// ErrNoForeignCSI is returned if this process has not deployed another project's CSI driver.
+var ErrNoForeignCSI = errors.New("csi: no CSI driver of another project is deployed")
 
-// ConfigureCSI writes the configuration of a CSI driver of somebody else's anew, as after a password has changed. Pods see it when
-// their kubelet looks, within a minute or so. The sandbox's own reads a Secret, which is not written by this.
+// ConfigureCSI updates the configuration of another project's CSI driver, as after a password has changed. Pods see it
+// when their kubelet synchronizes, within about a minute. It does not write the Secret of the sandbox's own driver.
 func (d *Deployment) ConfigureCSI(ctx context.Context, c Config) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -192,7 +190,7 @@ const (
 	csiNodeContainer       = "vsphere-csi-node"
 	csiSecret              = "vsphere-csi-secret"
 	snapshotController     = "snapshot-controller"
-	// csiState is where a node service remembers what is mounted where; the kubelet's folder outlives the pod.
+	// csiState has the mounts of a node service; the kubelet's folder outlives the pod.
 	csiState = "/var/lib/kubelet/plugins/csi.vsphere.vmware.com/state"
 )
 
@@ -240,8 +238,8 @@ func (d *Deployment) ownCSI(ctx context.Context, c CSI) ([]*unstructured.Unstruc
 	return append(all, files...), d.install(ctx, rest)
 }
 
-// renderCSI is manifests/csi for a sandbox: its images, its pace, its classes, its labels; without the configuration. The
-// processes of the controller are one pod that is replaced whole, so that nobody elects a leader, and nobody may.
+// renderCSI renders manifests/csi for a sandbox: its images, pace, classes and labels, without the configuration. The
+// controller is one pod that is replaced as a whole, so leader election is off.
 func (d *Deployment) renderCSI(c CSI, controlPlanes int) ([]*unstructured.Unstructured, error) {
 	typed, err := objects.All(objects.Config{
 		OnePod: true, SecretNames: []string{csiSecret}, Policies: c.Policies,
@@ -281,9 +279,9 @@ func (d *Deployment) renderCSI(c CSI, controlPlanes int) ([]*unstructured.Unstru
 	return all, nil
 }
 
-// patchController makes a Deployment of the manifests the sandbox's.
+// patchController adapts a Deployment of the manifests to the sandbox.
 func (d *Deployment) patchController(of *appsv1.Deployment, c CSI, off bool) {
-	// Two at the same time would need the leader that nobody elects.
+	// Two at the same time would need leader election.
 	of.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	of.Spec.Template.Labels[ManagedByLabel] = ManagedBy
 	spec := &of.Spec.Template.Spec
@@ -303,7 +301,7 @@ func (d *Deployment) patchController(of *appsv1.Deployment, c CSI, off bool) {
 	}
 }
 
-// sidecarArgs are those of a sidecar at the sandbox's pace.
+// sidecarArgs returns the arguments of a sidecar at the sandbox's pace.
 func (d *Deployment) sidecarArgs(name string, args []string, zones bool) []string {
 	of := func(p pace.Period) string { return d.speed.Of(p).String() }
 	args = withoutFlags(args, "--leader-election-namespace")
@@ -314,14 +312,14 @@ func (d *Deployment) sidecarArgs(name string, args []string, zones bool) []strin
 		return withFlags(args, "--reconcile-sync="+of(pace.CSIReconcile))
 	case name == "csi-provisioner" && zones:
 		return withFlags(args, "--feature-gates=Topology=true", "--strict-topology=true")
-	case name == "csi-provisioner": // with topology it makes nothing for a node that is in no zone
+	case name == "csi-provisioner": // with topology it would reject nodes without a zone
 		return withFlags(withoutFlags(args, "--strict-topology"), "--feature-gates=Topology=false")
 	default:
 		return args
 	}
 }
 
-// patchNodeService makes the DaemonSet of the manifests the sandbox's.
+// patchNodeService adapts the DaemonSet of the manifests to the sandbox.
 func patchNodeService(pod *corev1.PodTemplateSpec, c CSI) {
 	pod.Labels[ManagedByLabel] = ManagedBy
 	pod.Spec.Affinity = without(cluster.NoVM, c.Light)
@@ -329,7 +327,7 @@ func patchNodeService(pod *corev1.PodTemplateSpec, c CSI) {
 	program.Image = c.Image
 	program.ReadinessProbe = readiness(program)
 	if c.Backend == BackendDir {
-		// Pods are in containers, so content is bind mounted.
+		// Pods run in containers, so volumes are bind mounted.
 		program.Args = withFlags(program.Args, "--backend=hollow", "--bind", "--state-dir="+csiState)
 		mountHost(&pod.Spec, program, "volumes", c.VolumesDir, corev1.HostPathDirectoryOrCreate, false)
 	}
@@ -339,7 +337,7 @@ func patchNodeService(pod *corev1.PodTemplateSpec, c CSI) {
 	}
 }
 
-// without keeps pods off nodes that have one of these labels: that are no VMs, or run no pods.
+// without returns an affinity that excludes nodes with one of these labels: those that are no VMs, or run no pods.
 func without(labels ...string) *corev1.Affinity {
 	var term corev1.NodeSelectorTerm
 	for _, label := range labels {
@@ -352,15 +350,15 @@ func without(labels ...string) *corev1.Affinity {
 	}}
 }
 
-// readiness is a probe where there is one of liveness: without it a program that ends at once counts as ready at first.
+// readiness returns a readiness probe like the liveness probe: without it a program that exits at once is ready at first.
 func readiness(c *corev1.Container) *corev1.Probe {
 	probe := c.LivenessProbe.DeepCopy()
 	probe.HTTPGet.Path = "/readyz"
-	probe.InitialDelaySeconds, probe.PeriodSeconds, probe.FailureThreshold = 0, 1, 3 // somebody waits for it
+	probe.InitialDelaySeconds, probe.PeriodSeconds, probe.FailureThreshold = 0, 1, 3 // a user waits for it
 	return probe
 }
 
-// mountHost gives a container a file or folder of its node, at the same path.
+// mountHost mounts a file or folder of the node at the same path.
 func mountHost(spec *corev1.PodSpec, c *corev1.Container, name, at string, kind corev1.HostPathType, readOnly bool) {
 	spec.Volumes = append(spec.Volumes, corev1.Volume{
 		Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: at, Type: &kind}},

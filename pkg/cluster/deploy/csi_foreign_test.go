@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// driver is a manifest in the shape of upstream's: a controller that reads a Secret which somebody makes, nodes, and Windows.
+// driver is a manifest in the shape of upstream's: a controller that reads a Secret of the user, nodes, and Windows.
 const driver = `
 apiVersion: v1
 kind: Namespace
@@ -88,8 +88,8 @@ func asJSON(t *testing.T, v any) (same any) {
 	return same
 }
 
-// A driver of somebody else's is applied as it is, configured by one Secret that has everything in it, and has beside it what
-// volumes and snapshots need and no driver brings.
+// Another project's driver is applied unchanged, is configured by one Secret, and gets what volumes and snapshots need
+// but no driver brings.
 func TestForeignCSI(t *testing.T) {
 	for name, manifest := range manifestsOfDrivers(t) {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestForeignCSI(t *testing.T) {
 			}
 			secret := r.get(t, core("Secret"), "vmware-system-csi", "vsphere-config-secret")
 			data, _, _ := unstructured.NestedMap(secret.Object, "data")
-			// "ca /etc/cloud/vcenter-ca.crt secret /": credentials are to be in the file itself.
+			// "ca /etc/cloud/vcenter-ca.crt secret /": the file itself has the credentials.
 			want := map[string]any{"csi-vsphere.conf": "Y2EgL2V0Yy9jbG91ZC92Y2VudGVyLWNhLmNydCBzZWNyZXQgLw==", "vcenter-ca.crt": "UEVN"}
 			if diff := cmp.Diff(want, data); diff != "" {
 				t.Error(diff)
@@ -137,8 +137,8 @@ func TestForeignCSI(t *testing.T) {
 	}
 }
 
-// A Deployment whose pods are to be apart is there when as many run as there are nodes for; and nodes of another system are
-// not waited for.
+// A Deployment with anti-affinity is ready when as many pods run as there are nodes for; nodes of another system do not
+// count.
 func TestSpares(t *testing.T) {
 	pod := func(name string, scheduled, ready corev1.ConditionStatus) *corev1.Pod {
 		p := podOn(name, "x", "", running("1", ready == corev1.ConditionTrue))

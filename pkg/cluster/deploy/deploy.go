@@ -18,59 +18,58 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 )
 
-// Exec runs a command on a node of the cluster, as root, and returns what it wrote to stdout. An error has what it wrote to
-// stderr.
+// Exec runs a command as root on a node of the cluster, and returns its stdout. An error includes its stderr.
 type Exec func(ctx context.Context, node string, cmd ...string) ([]byte, error)
 
 // Options of [New]. All are optional.
 type Options struct {
-	// Speed is how fast the cluster lives. Default: [pace.Default].
+	// Speed is the pace of the cluster. Default: [pace.Default].
 	Speed pace.Speed
-	// Exec reaches into nodes, where a ground can do that. Without it a component can be restarted and killed as a pod, not
-	// paused.
+	// Exec runs commands in nodes, where a ground can. Without it a component can be restarted and killed as a pod, but
+	// not paused.
 	Exec Exec
-	// At keeps the cloud controller manager of the sandbox's own in one place: in a cluster that others use the control plane
-	// is not the sandbox's, nor are all nodes there to run it. Optional.
+	// At keeps the sandbox's own cloud controller manager on one node: in a shared cluster the control plane is not the
+	// sandbox's, nor are all nodes. Optional.
 	At *At
-	// Instance is a label of all that is made, and nothing without it is removed: in a cluster that others use there may be
-	// something left of another sandbox, or one that came after this. Optional.
+	// Instance is an additional label of all objects, and nothing without it is removed: in a shared cluster there may be
+	// objects of an earlier or later sandbox. Optional.
 	Instance string
 }
 
-// At is a node, and what it takes to run there.
+// At is a node, and what its pods need.
 type At struct {
 	// Node is its name.
 	Node string
 	// Tolerations are added to those of the manifest.
 	Tolerations []corev1.Toleration
-	// Command takes the place of the image's entrypoint, where the image is not the one of manifests. Optional.
+	// Command replaces the image's entrypoint, if the image is not the one of the manifests. Optional.
 	Command []string
 }
 
-// Deployment is what the sandbox runs in a cluster as pods. Its methods may be called from any goroutine; those that change
-// what runs wait for each other.
+// Deployment is what the sandbox runs in a cluster as pods. Its methods may be called from any goroutine; changes are
+// serialized.
 type Deployment struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	mapper  meta.ResettableRESTMapper
-	rest    *rest.Config // nil: there are no connections to ports of pods
+	rest    *rest.Config // nil: no port-forwards
 	speed   pace.Speed
 	exec    Exec
 	at      *At
-	// instance is a label's value; "": there is no such label.
+	// instance is a label's value; "" for no label.
 	instance string
 
-	changing sync.Mutex // held while what runs is changed
-	ccm      CCM        // the last that was asked for
-	csi      CSI        // likewise
+	changing sync.Mutex // serializes changes
+	ccm      CCM        // as requested last
+	csi      CSI        // as requested last
 	tracker  *tracker
 }
 
-// New returns the deployment of a cluster, and knows at once what an earlier one left there. It asks the cluster nothing yet.
+// New returns the deployment of a cluster, including what an earlier one left there. It makes no requests.
 func New(c cluster.Cluster, o Options) (*Deployment, error) {
 	config := c.REST()
-	config.QPS = -1                           // the cluster's own limits are enough
-	config.WarningHandler = rest.NoWarnings{} // somebody else's manifest is not ours to be warned of, on stderr of all places
+	config.QPS = -1                           // the API server's limits suffice
+	config.WarningHandler = rest.NoWarnings{} // a warning about another project's manifest does not belong on stderr
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)
@@ -98,5 +97,5 @@ func newDeployment(client kubernetes.Interface, dyn dynamic.Interface, mapper me
 	}
 }
 
-// Close ends the watches. What was deployed stays.
+// Close ends the watches. Deployed objects stay.
 func (d *Deployment) Close() { d.tracker.close() }

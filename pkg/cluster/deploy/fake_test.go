@@ -160,7 +160,7 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// get is an object as it was applied, nil when there is none.
+// get returns an object as it was applied, or nil.
 func (r *rig) get(t *testing.T, kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
 	gvr, _ := meta.UnsafeGuessKindToResource(kind)

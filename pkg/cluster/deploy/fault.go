@@ -8,15 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ErrNoExec is in the error of what can only be done inside a node, where the ground has no way in.
-var ErrNoExec = errors.New("nobody can reach into the nodes of this cluster")
+// ErrNoExec is returned for what can only be done inside a node, on grounds without access to nodes.
+var ErrNoExec = errors.New("the sandbox cannot run commands in the nodes of this cluster")
 
-// containerd's namespace of the containers that Kubernetes makes.
+// containerdNamespace is containerd's namespace for Kubernetes' containers.
 const containerdNamespace = "k8s.io"
 
-// Kill ends a component as a crash does: its process is killed, and Kubernetes starts it again, later each time when that
-// happens often. Where nobody can reach into nodes its pod is deleted without notice, and another one comes: of the CSI
-// driver's controller, then, with all its containers.
+// Kill ends a component as a crash does: its process is killed, and Kubernetes restarts it with a back-off. On clusters
+// without access to nodes it deletes the pod without a grace period instead; for the CSI controller this ends all of its
+// containers.
 func (d *Deployment) Kill(ctx context.Context, component string) error {
 	c, err := d.component(ctx, component)
 	if err != nil {
@@ -29,9 +29,8 @@ func (d *Deployment) Kill(ctx context.Context, component string) error {
 	return d.task(ctx, c, "kill", "-s", "KILL")
 }
 
-// Restart has a component end properly and start again. One that is a pod by itself becomes another pod, which Kubernetes
-// does at once however often; a container among others is asked to end, or, where nobody can reach into nodes, its whole
-// pod is replaced.
+// Restart ends a component properly and starts it again. A component that is a whole pod is replaced, without a back-off. A
+// container among others is terminated; on clusters without access to nodes its whole pod is replaced.
 func (d *Deployment) Restart(ctx context.Context, component string) error {
 	c, err := d.component(ctx, component)
 	if err != nil {
@@ -47,20 +46,20 @@ func (d *Deployment) Restart(ctx context.Context, component string) error {
 	return d.task(ctx, c, "kill", "-s", "TERM")
 }
 
-// Pause stops a component where it stands, until Resume. Its kubelet notices when a probe fails often enough (some 70
-// seconds with the sandbox's manifests, never with one that has no probes), and then ends it and starts it again.
+// Pause freezes a component until Resume. The kubelet restarts it after enough failed probes (about 70 seconds with the
+// sandbox's manifests, never without probes).
 func (d *Deployment) Pause(ctx context.Context, component string) error {
 	return d.inNode(ctx, component, "pause")
 }
 
-// Resume lets a component go on after Pause.
+// Resume ends [Deployment.Pause].
 func (d *Deployment) Resume(ctx context.Context, component string) error {
 	return d.inNode(ctx, component, "resume")
 }
 
 func (d *Deployment) inNode(ctx context.Context, component, verb string) error {
 	if d.exec == nil {
-		return fmt.Errorf("%s %s: %w, and Kubernetes itself cannot do that to a pod", verb, component, ErrNoExec)
+		return fmt.Errorf("%s %s: %w, and the Kubernetes API cannot do that to a pod", verb, component, ErrNoExec)
 	}
 	c, err := d.component(ctx, component)
 	if err != nil {
@@ -69,7 +68,7 @@ func (d *Deployment) inNode(ctx context.Context, component, verb string) error {
 	return d.task(ctx, c, verb)
 }
 
-// task has containerd do something to the process of a component.
+// task runs "ctr task" for the process of a component.
 func (d *Deployment) task(ctx context.Context, c Change, verb string, flags ...string) error {
 	if c.State != Running || c.ContainerID == "" {
 		return fmt.Errorf("%s %s: it does not run: it is %s %s", verb, c.Component, c.State, c.Reason)

@@ -19,22 +19,21 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
-// Stranger is a cloud controller manager or a vSphere CSI driver that runs in the cluster and was not made here.
+// Stranger is a cloud controller manager or a vSphere CSI driver in the cluster that the sandbox has not deployed.
 type Stranger struct {
 	// What is "cloud controller manager" or "vSphere CSI driver".
 	What string
-	// Who says what it is: "aws", an image, a holder of a Lease.
+	// Who identifies it: "aws", an image, a holder of a Lease.
 	Who string
-	// Where is the object that gives it away: "pod kube-system/x".
+	// Where is the object that shows it: "pod kube-system/x".
 	Where string
 }
 
-// String is a sentence.
+// String formats it for messages.
 func (s Stranger) String() string { return fmt.Sprintf("%s %s (%s)", s.What, s.Who, s.Where) }
 
-// Foreign looks for cloud controller managers of whatever cloud and vSphere CSI drivers that the sandbox did not make: with
-// one of them in the cluster there would be two that decide on nodes, or on volumes. It reads all pods of the cluster, some
-// hundred at a time.
+// Foreign finds cloud controller managers of any cloud, and vSphere CSI drivers, that the sandbox did not deploy: two of
+// them would both manage the nodes, or the volumes. It lists all pods of the cluster in pages.
 func (d *Deployment) Foreign(ctx context.Context) ([]Stranger, error) {
 	var found []Stranger
 	seen := map[Stranger]bool{}
@@ -107,12 +106,12 @@ func (d *Deployment) selectors(ctx context.Context) ([]workload, error) {
 	return all, nil
 }
 
-// makes tells whether a pod is a workload's.
+// makes reports whether a workload owns a pod.
 func (w workload) makes(pod *corev1.Pod) bool {
 	return w.namespace == pod.Namespace && w.selector.Matches(labels.Set(pod.Labels))
 }
 
-// held tells whether somebody has renewed a Lease lately.
+// held reports whether a Lease was renewed recently.
 func held(l *coordinationv1.Lease) bool {
 	s := l.Spec
 	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {

@@ -30,7 +30,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// The environment of TestKind: a cluster of kind whose kubelets have --cloud-provider=external, made by whoever runs the test.
+// The environment of TestKind: a kind cluster of the user, with --cloud-provider=external for its kubelets.
 const (
 	envKubeconfig = "VSPHERE_SANDBOX_TEST_KIND_KUBECONFIG" // of the cluster
 	envGateway    = "VSPHERE_SANDBOX_TEST_KIND_GATEWAY"    // this machine's address as the nodes reach it
@@ -38,7 +38,7 @@ const (
 	envUpstream   = "VSPHERE_SANDBOX_TEST_KIND_UPSTREAM"   // optional: upstream's manifest and its program, "FILE,FILE"
 )
 
-// given is a cluster that somebody else has made.
+// given is a cluster that the user created.
 type given struct {
 	config *rest.Config
 	client kubernetes.Interface
@@ -381,7 +381,7 @@ func swap(ctx context.Context, t *testing.T, d *deploy.Deployment, client kubern
 	if err := d.Wait(ctx, say); err != nil {
 		t.Fatal(err)
 	}
-	// It initializes a node anew.
+	// It initializes a node again.
 	n := nodes[len(nodes)-1]
 	if err := client.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -25,8 +25,8 @@ const (
 	partVC    = "vcenters"
 )
 
-// fieldManager is whose the fields of applied objects are; ownerManager has only the labels of objects that are applied as
-// somebody else wrote them, and contentManager the contents that take the place of such a manifest's examples.
+// fieldManager owns the fields of applied objects. ownerManager owns only the labels of another project's objects, and
+// contentManager the contents that replace the examples in such a manifest.
 const (
 	fieldManager   = "vsphere-sandbox"
 	ownerManager   = "vsphere-sandbox-owner"
@@ -64,8 +64,8 @@ func (d *Deployment) selector() string {
 	return selectOurs + "," + InstanceLabel + "=" + d.instance
 }
 
-// ours tells whether an object was made here. An object of somebody else's manifest gets its labels a moment after it was
-// made, and a process may end between the two: its fields tell as well.
+// ours reports whether this program created an object. An object of another project's manifest gets its labels after its
+// creation, and a process may end between the two: so its field managers count too.
 func ours(o metav1.Object) bool {
 	if o.GetLabels()[ManagedByLabel] == ManagedBy {
 		return true

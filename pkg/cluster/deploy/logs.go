@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Logs writes what a component says, from the beginning of the process that runs, and goes on when it is started again or
-// another pod takes its place, until ctx ends: then it returns nil. An error is one of the writer, or of the watch. Of a
-// process that is followed by two others at once, the one in the middle may be missed.
+// Logs copies the log of a component, from the start of the running process, until ctx ends; then it returns nil. It
+// continues after a restart and with a new pod. An error is one of the writer or of the watch. If two processes follow
+// one another at once, the first may be missed.
 func (d *Deployment) Logs(ctx context.Context, component string, to io.Writer) error {
 	var f follower
 	for {
@@ -40,9 +40,9 @@ func (d *Deployment) Logs(ctx context.Context, component string, to io.Writer) e
 	}
 }
 
-// present is a component as it is now, the zero value when there is none.
+// present returns a component's current state, or the zero value.
 func (d *Deployment) present(ctx context.Context, component string) (Change, <-chan struct{}, error) {
-	all, changed, err := d.tracker.picture(ctx)
+	all, changed, err := d.tracker.snapshot(ctx)
 	if err != nil {
 		return Change{}, nil, err
 	}
@@ -86,7 +86,7 @@ func (f *follower) follow(ctx context.Context, d *Deployment, c Change, to io.Wr
 	stream, err := d.client.CoreV1().Pods(c.Namespace).GetLogs(c.Pod, options).Stream(ctx)
 	if err != nil {
 		f.broken = c.State != Waiting // a container that is only being made has no log yet, and rings when it has
-		return nil                    // the pod may be gone already: what comes next tells
+		return nil                    // the pod may be gone; the next change shows it
 	}
 	defer stream.Close()
 	skip := f.count
@@ -99,7 +99,7 @@ func (f *follower) follow(ctx context.Context, d *Deployment, c Change, to io.Wr
 			}
 		}
 		if err != nil {
-			// The end of the stream is that of the process, or of the connection: which, the pod's state tells.
+			// The stream ends with the process or with the connection; the pod's state distinguishes them.
 			f.complete = c.State != Running
 			f.broken = !f.complete
 			return nil // a stream that broke is read again from where it was

@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/manifests"
 )
 
-// form is how programs of a kind are told where their configuration is.
+// form is how programs of a kind get the path of their configuration.
 type form struct {
 	// flags and env name the file, the first that is there; file is where it is when none does.
 	flags, env []string
@@ -33,7 +33,7 @@ func csiForm() form {
 	return form{flags: []string{"--config"}, env: []string{"VSPHERE_CSI_CONFIG"}, file: "/etc/cloud/csi-vsphere.conf"}
 }
 
-// named is the file that a container is told of; "" when it is told of none.
+// named returns the configuration file that a container's arguments name, or "".
 func (f form) named(c *corev1.Container) string {
 	for _, flag := range f.flags {
 		if v := flagValue(append(slices.Clone(c.Command), c.Args...), flag); v != "" {
@@ -180,8 +180,8 @@ func (d *Deployment) own(ctx context.Context, o *unstructured.Unstructured, part
 	return err
 }
 
-// CCMImage is the image of the container of a manifest that reads the cloud controller manager's configuration: what stands in its
-// place on nodes runs in place of that program. Whatever else the manifest runs has images of its own.
+// CCMImage returns the image of the container of a manifest that reads the cloud controller manager's configuration.
+// Images of its other containers do not count.
 func CCMImage(manifest []byte) (string, error) {
 	all, err := parse("manifest", manifest)
 	if err != nil {
@@ -237,7 +237,7 @@ func parse(name string, manifest []byte) ([]*unstructured.Unstructured, error) {
 		switch {
 		case len(o.Object) == 0: // comments only
 		case o.IsList():
-			return nil, fmt.Errorf("%s: document %d is a %s: its objects have to be documents of their own", name, n, o.GetKind())
+			return nil, fmt.Errorf("%s: document %d is a %s: put each of its objects in a separate document", name, n, o.GetKind())
 		case o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "":
 			return nil, fmt.Errorf("%s: document %d is no object of Kubernetes: it needs apiVersion, kind and metadata.name", name, n)
 		default:

@@ -29,7 +29,7 @@ type metricsPort struct {
 	secure bool
 }
 
-// upstreamPort is where cloud controller managers serve that are not told otherwise.
+// upstreamPort is the default port of cloud controller managers.
 const upstreamPort = 10258
 
 func metricsOf(c corev1.Container, ccm bool) (metricsPort, error) {
@@ -129,8 +129,8 @@ func (d *Deployment) forward(ctx context.Context, c Change, port int) (local str
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(ports[0].Local))), end, nil
 }
 
-// fetch reads /metrics. Where it is served with TLS, the certificate is one that its program has made for itself and shown to
-// nobody: what vouches for it is the connection, which the API server and the kubelet have made to that very pod.
+// fetch reads /metrics. A TLS certificate cannot be verified, since the program generates it; the connection is trusted,
+// because the API server and the kubelet forward it to that pod.
 func fetch(ctx context.Context, addr string, secure bool) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -152,11 +152,11 @@ func fetch(ctx context.Context, addr string, secure bool) ([]byte, error) {
 	switch response.StatusCode {
 	case http.StatusOK:
 		return io.ReadAll(io.LimitReader(response.Body, maxMetrics))
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError: // the last, when it may not ask
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError: // the last without permission for reviews
 		if !secure {
 			return nil, fmt.Errorf("its program answers %s", response.Status)
 		}
-		return nil, errors.New("its program shows metrics to those only whom the cluster vouches for, and its ServiceAccount may not ask the cluster who somebody is")
+		return nil, errors.New("its program shows metrics only to authenticated clients, and its ServiceAccount may not create TokenReviews")
 	default:
 		return nil, fmt.Errorf("its program answers %s", response.Status)
 	}

@@ -18,28 +18,28 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// workload is a DaemonSet or Deployment of ours, and how far it is.
+// workload is the state of a DaemonSet or Deployment of ours.
 type workload struct {
 	kind, namespace, name, part string
 	selector                    labels.Selector
 	generation                  int64
-	// observed: what is said here is of what was asked for last.
+	// observed is set if the state is of the latest generation.
 	observed bool
-	// want pods, of which so many are of the last template, and so many of those ready.
+	// want is the number of pods, updated those of the latest template, ready those of them that are ready.
 	want, updated, ready int
-	// elsewhere: it is for nodes of another system than Linux.
+	// elsewhere is set if it runs on nodes of another system than Linux.
 	elsewhere bool
-	// trouble is why no pod is made.
+	// trouble is why pods cannot be created.
 	trouble string
-	pods    []*corev1.Pod   // filled by picture, by name
-	noVMs   map[string]bool // by picture as well: nodes that are none
+	pods    []*corev1.Pod   // set by snapshot, by name
+	noVMs   map[string]bool // set by snapshot: nodes that are no VMs
 }
 
 func (w workload) String() string {
 	return strings.ToLower(w.kind) + " " + w.namespace + "/" + w.name
 }
 
-// done tells whether all that is wanted runs, as far as there can be a place for it.
+// done reports whether all wanted pods run, as far as there are nodes for them.
 func (w workload) done() bool {
 	if w.elsewhere && w.want == 0 {
 		return w.observed
@@ -47,7 +47,7 @@ func (w workload) done() bool {
 	return w.observed && w.want > 0 && w.updated >= w.want && w.ready > 0 && w.ready+w.spares() >= w.want
 }
 
-// list is the workloads, in an order that stays.
+// list returns the workloads, sorted.
 func (t *tracker) list() []workload {
 	var all []workload
 	if t.workloads == nil {
@@ -86,7 +86,7 @@ func deployment(s *appsv1.Deployment) workload {
 	}
 	w.updated, w.ready = int(s.Status.UpdatedReplicas), int(s.Status.ReadyReplicas)
 	if s.Status.Replicas > s.Status.UpdatedReplicas {
-		w.ready = 0 // some of those that are ready are on their way out
+		w.ready = 0 // some ready pods are old ones
 	}
 	for _, c := range s.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
@@ -99,7 +99,7 @@ func deployment(s *appsv1.Deployment) workload {
 func of(kind string, o metav1.Object, selector *metav1.LabelSelector) workload {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		s = labels.Nothing() // the API server lets no such selector pass
+		s = labels.Nothing() // the API server rejects such a selector
 	}
 	return workload{
 		kind: kind, namespace: o.GetNamespace(), name: o.GetName(), part: o.GetLabels()[partLabel],
@@ -145,7 +145,7 @@ func untilOnce(ctx context.Context, from dynamic.ResourceInterface, name string,
 		select {
 		case e, ok := <-w.ResultChan():
 			if !ok {
-				return false, ctx.Err() // API servers end watches: another list
+				return false, ctx.Err() // API servers end watches: list again
 			}
 			o, ok := e.Object.(*unstructured.Unstructured)
 			if !ok {
@@ -183,7 +183,7 @@ func established(ctx context.Context, from dynamic.ResourceInterface, name strin
 	})
 }
 
-// gone deletes an object and waits until it is no more, and its pods are no more.
+// gone deletes an object and waits until it and its pods are gone.
 func gone(ctx context.Context, from dynamic.ResourceInterface, name string) error {
 	foreground := metav1.DeletePropagationForeground
 	err := from.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
@@ -203,15 +203,15 @@ func gone(ctx context.Context, from dynamic.ResourceInterface, name string) erro
 // lastLines is how many of a program's last lines are shown.
 const lastLines = 5
 
-// WaitError says why what was deployed is not ready.
+// WaitError is why the deployment is not ready.
 type WaitError struct {
-	// Reasons say it, one each, with the last lines of a program that ended.
+	// Reasons has one entry per cause, with the last lines of a program that ended.
 	Reasons []string
-	// Err is why there was no more waiting: nil where waiting would not help.
+	// Err is why the wait ended; nil if waiting would not help.
 	Err error
 }
 
-// Error has all reasons.
+// Error returns all reasons.
 func (e *WaitError) Error() string {
 	text := "not ready: " + strings.Join(e.Reasons, "; ")
 	if e.Err != nil {
@@ -220,12 +220,13 @@ func (e *WaitError) Error() string {
 	return text
 }
 
-// Unwrap returns why there was no more waiting.
+// Unwrap returns why the wait ended.
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// Wait returns when everything that this process has deployed is ready, or an earlier one if this has deployed nothing. It tells say what it is waiting for, whenever that changes. An
-// error, of type [*WaitError], has the reasons; it comes early when waiting longer would not help: an image that no node has
-// and none can pull, a program that ends whenever it is started, pods for which there is no node.
+// Wait returns when everything that this process, or an earlier one if this has deployed nothing, has deployed is ready.
+// It calls say whenever what it waits for changes. An error is a [*WaitError] with the reasons. It is returned early when
+// waiting does not help: an image that no node has or can pull, a program that always exits, pods without a matching
+// node.
 func (d *Deployment) Wait(ctx context.Context, say func(string)) error {
 	nodes, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -237,7 +238,7 @@ func (d *Deployment) Wait(ctx context.Context, say func(string)) error {
 	said := ""
 	var all []reason
 	for {
-		workloads, changed, err := d.tracker.picture(ctx)
+		workloads, changed, err := d.tracker.snapshot(ctx)
 		if err != nil {
 			return d.waitError(ctx, all, err)
 		}
@@ -275,9 +276,9 @@ func (d *Deployment) Wait(ctx context.Context, say func(string)) error {
 	}
 }
 
-// waitError has the last words of programs that ended, and what the cluster has noted of pods.
+// waitError adds the last log lines of programs that ended, and warning events of pods.
 func (d *Deployment) waitError(ctx context.Context, all []reason, why error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) // ctx has ended, as a rule
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) // ctx has usually ended
 	defer cancel()
 	e := &WaitError{Err: why}
 	for _, r := range all {
@@ -297,7 +298,7 @@ func (d *Deployment) waitError(ctx context.Context, all []reason, why error) err
 	return e
 }
 
-// lastWords are the last lines of a container's log, "" when there are none.
+// lastWords returns the last lines of a container's log, or "".
 func (d *Deployment) lastWords(ctx context.Context, r reason) string {
 	if r.container == "" {
 		return ""
@@ -307,12 +308,12 @@ func (d *Deployment) lastWords(ctx context.Context, r reason) string {
 		Container: r.container, Previous: r.previous, TailLines: &lines,
 	}).DoRaw(ctx)
 	if err != nil {
-		return "" // it has never begun, or its node does not answer
+		return "" // it has never started, or its node does not respond
 	}
 	return string(bytes.ReplaceAll(bytes.TrimSpace(data), []byte("\n"), []byte(" | ")))
 }
 
-// noted is the last warning about a pod, "" when there is none.
+// noted returns the last warning event of a pod, or "".
 func (d *Deployment) noted(ctx context.Context, pod *corev1.Pod) string {
 	list, err := d.client.CoreV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: "type=Warning,involvedObject.uid=" + string(pod.UID),

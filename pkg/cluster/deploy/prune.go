@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kinds are those of which there can be objects of ours, beside namespaces and definitions, those that run first: what a
-// controller is needed for has to be gone before it.
+// kinds are all kinds of our objects, except namespaces and CRDs, in the order of their removal: objects before the
+// controllers that finalize them.
 func kinds() []schema.GroupVersionKind {
 	of := func(group string, names ...string) (all []schema.GroupVersionKind) {
 		for _, n := range names {
@@ -37,8 +37,8 @@ func kinds() []schema.GroupVersionKind {
 	return all
 }
 
-// kinds are those of which this deployment can have objects. Kept in one place it has none of other people's manifests and
-// none of the CSI driver's, and need not be allowed to look for what only those have.
+// kinds returns the kinds that this deployment can have. On one node it has no objects of manifests and of the CSI
+// driver, and needs no permissions for their kinds.
 func (d *Deployment) kinds() []schema.GroupVersionKind {
 	if d.at == nil {
 		return kinds()
@@ -48,28 +48,28 @@ func (d *Deployment) kinds() []schema.GroupVersionKind {
 	})
 }
 
-// removable says which object of a manifest is of a kind that nobody here would know to remove again.
+// removable returns an error for an object of a kind that the sandbox could not remove again.
 func removable(all []*unstructured.Unstructured) error {
 	known := kinds()
 	for _, o := range all {
 		gk := o.GroupVersionKind().GroupKind()
 		if !shared(o) && !slices.ContainsFunc(known, func(k schema.GroupVersionKind) bool { return k.GroupKind() == gk }) {
-			return fmt.Errorf("%s: the sandbox would not know how to remove a %s again; apply it by hand, and leave it out of the manifest", title(o), gk)
+			return fmt.Errorf("%s: the sandbox cannot remove a %s again; apply it by hand, and leave it out of the manifest", title(o), gk)
 		}
 	}
 	return nil
 }
 
-// identity tells objects apart, whatever the version of their kind.
+// identity is the key of an object, independent of the version of its kind.
 func identity(o *unstructured.Unstructured) string {
 	return strings.Join([]string{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName()}, "/")
 }
 
-// marked lists what of a kind is ours, of one part or, "", of all.
+// marked lists our objects of a kind, of one part or, if that is "", of all.
 func (d *Deployment) marked(ctx context.Context, kind schema.GroupVersionKind, part string) ([]*unstructured.Unstructured, error) {
 	m, err := d.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return nil, nil // the cluster has no such kind, and so none of it
+		return nil, nil // the cluster does not have the kind
 	}
 	selector := d.selector()
 	if part != "" {
@@ -91,7 +91,7 @@ func (d *Deployment) marked(ctx context.Context, kind schema.GroupVersionKind, p
 	return all, nil
 }
 
-// prune removes what was made for a part and is not in it any more, workloads with their pods.
+// prune removes objects of a part that are not wanted any more, workloads with their pods.
 func (d *Deployment) prune(ctx context.Context, part string, wanted []*unstructured.Unstructured) error {
 	keep := map[string]bool{}
 	for _, o := range wanted {

@@ -12,9 +12,9 @@ import (
 type reason struct {
 	what string // "daemonset kube-system/x", "pod kube-system/y, container z"
 	why  string
-	// final: waiting longer will not change it.
+	// final is set if waiting does not help.
 	final bool
-	// pod and container are whose last words may say more; previous: those of the process before.
+	// pod and container have the log with the details; previous selects the process before.
 	pod       *corev1.Pod
 	container string
 	previous  bool
@@ -23,13 +23,13 @@ type reason struct {
 func (r reason) String() string { return r.what + ": " + r.why }
 
 const (
-	// patience is how long an image may fail to be pulled: a registry that was out of reach may be back.
+	// patience is how long pulling an image may fail: the registry may be temporarily unreachable.
 	patience = 40 * time.Second
-	// crashes are how many restarts are looked at before a program is said to be one that does not start.
+	// crashes is the number of restarts after which a program counts as failing.
 	crashes = 4
 )
 
-// reasons say why workloads are not ready.
+// reasons returns why workloads are not ready.
 func reasons(all []workload, nodes bool) []reason {
 	var out []reason
 	for _, w := range all {
@@ -42,7 +42,7 @@ func reasons(all []workload, nodes bool) []reason {
 				out = append(out, podReasons(pod)...)
 			}
 		}
-		for i := before; i < len(out); i++ { // a pod that is about to be replaced may be as broken as it likes
+		for i := before; i < len(out); i++ { // failures of a pod that is about to be replaced do not count
 			out[i].final = out[i].final && w.observed && w.updated >= w.want
 		}
 		if len(out) == before {
@@ -52,33 +52,33 @@ func reasons(all []workload, nodes bool) []reason {
 	return out
 }
 
-// reason is why there is no pod, or nothing wrong with any.
+// reason is for a workload without pods, or without a problem in any.
 func (w workload) reason(nodes bool) reason {
 	r := reason{what: w.String()}
 	switch {
 	case w.trouble != "":
-		r.why = "its pods are refused: " + w.trouble
+		r.why = "its pods are rejected: " + w.trouble
 	case !w.observed:
-		r.why = "Kubernetes has not looked at it yet; the controller manager of the cluster may be down"
+		r.why = "the cluster's controller manager has not observed it yet, and may be down"
 	case w.want == 0 && nodes:
-		r.why = "no node takes its pods: it asks for nodes of the control plane (label " + controlPlane + "), and none has the label, or each has a taint that its pods do not tolerate"
+		r.why = "no node matches its pods: it needs nodes of the control plane (label " + controlPlane + "), and none has the label, or each has a taint that its pods do not tolerate"
 		r.final = true
 	case w.want == 0:
-		r.why = "there is no node yet"
+		r.why = "the cluster has no node yet"
 	case w.updated < w.want:
-		r.why = fmt.Sprintf("%d of %d pods are as they were asked for last", w.updated, w.want)
+		r.why = fmt.Sprintf("%d of %d pods are updated", w.updated, w.want)
 	default:
 		r.why = fmt.Sprintf("%d of %d pods are ready", w.ready, w.want)
 	}
 	return r
 }
 
-// podReasons say why a pod is not ready: nothing when it is.
+// podReasons returns why a pod is not ready, or nothing.
 func podReasons(pod *corev1.Pod) []reason {
 	name := "pod " + pod.Namespace + "/" + pod.Name
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return []reason{{what: name, why: "no node takes it: " + unschedulable(c.Message), pod: pod}}
+			return []reason{{what: name, why: "no node matches: " + unschedulable(c.Message), pod: pod}}
 		}
 	}
 	if pod.Spec.NodeName != "" {
@@ -99,28 +99,28 @@ func podReasons(pod *corev1.Pod) []reason {
 		case s.State.Terminated != nil:
 			r.why = fmt.Sprintf("its process has ended with exit code %d (%s)", s.State.Terminated.ExitCode, s.State.Terminated.Reason)
 		case s.State.Running != nil:
-			r.why = "it runs and is not ready"
+			r.why = "it runs but is not ready"
 			if s.RestartCount > 0 {
 				r.why += fmt.Sprintf(", after %d restarts", s.RestartCount)
 			}
 		default:
-			r.why = "it is being made"
+			r.why = "it is being created"
 		}
 		out = append(out, r)
 	}
 	if len(pod.Status.ContainerStatuses) == 0 {
-		out = append(out, reason{what: name, why: "its node has not begun with it", pod: pod})
+		out = append(out, reason{what: name, why: "the kubelet of its node has not started it yet", pod: pod})
 	}
 	return out
 }
 
-// waits says what a container waits for.
+// waits sets the reason from a waiting container.
 func (r *reason) waits(pod *corev1.Pod, s corev1.ContainerStatus) {
 	w := s.State.Waiting
 	local := strings.HasPrefix(s.Image, "localhost/")
 	switch w.Reason {
 	case "InvalidImageName":
-		r.why, r.final = fmt.Sprintf("%q is no name of an image", s.Image), true
+		r.why, r.final = fmt.Sprintf("%q is no valid image name", s.Image), true
 	case "ErrImageNeverPull":
 		r.why, r.final = missing(s.Image), true
 	case "ErrImagePull", "ImagePullBackOff":
@@ -130,7 +130,7 @@ func (r *reason) waits(pod *corev1.Pod, s corev1.ContainerStatus) {
 		}
 		r.final = local || pod.Status.StartTime != nil && time.Since(pod.Status.StartTime.Time) > patience
 	case "CrashLoopBackOff":
-		r.why = fmt.Sprintf("its program ends as soon as it is started, %d times so far", s.RestartCount+1)
+		r.why = fmt.Sprintf("its program exits on start, %d times so far", s.RestartCount+1)
 		if last := s.LastTerminationState.Terminated; last != nil {
 			r.why += fmt.Sprintf(", with exit code %d", last.ExitCode)
 		}
@@ -138,18 +138,18 @@ func (r *reason) waits(pod *corev1.Pod, s corev1.ContainerStatus) {
 	default:
 		r.why = strings.TrimSpace(w.Reason + " " + w.Message)
 		if w.Reason == "ContainerCreating" || w.Reason == "PodInitializing" {
-			r.why = "it is being made"
+			r.why = "it is being created"
 		}
 	}
 }
 
-// missing says what to do about an image that a node has not.
+// missing explains what to do about an image that a node does not have.
 func missing(image string) string {
-	return fmt.Sprintf("its node has no image %s and cannot pull it; make it, or save it elsewhere as an archive, and load it: "+
+	return fmt.Sprintf("its node does not have image %s and cannot pull it; build it, or save it elsewhere as an archive, and load it: "+
 		"kind load image-archive FILE, or on the node ctr -n k8s.io images import FILE", image)
 }
 
-// unschedulable is the scheduler's message, without what it says of preemption.
+// unschedulable returns the scheduler's message, without the part about preemption.
 func unschedulable(message string) string {
 	message, _, _ = strings.Cut(message, " preemption:")
 	if strings.Contains(message, "node.cloudprovider.kubernetes.io/uninitialized") {

@@ -18,36 +18,36 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
-// VolumesError says that the cluster has volumes of the driver that is to be removed, and nobody would ever delete them.
+// VolumesError means that the cluster still has volumes of the driver to remove: no driver would delete them later.
 type VolumesError struct {
-	// Volumes are they, each with its claim: "pvc-1 (claim default/data)".
+	// Volumes lists them with their claims: "pvc-1 (claim default/data)".
 	Volumes []string
 }
 
 // Error lists them.
 func (e *VolumesError) Error() string {
-	return fmt.Sprintf("the cluster has %d volumes of the CSI driver that is to be removed: %s; delete their claims first, "+
-		"or have the volumes be abandoned", len(e.Volumes), strings.Join(e.Volumes, ", "))
+	return fmt.Sprintf("the cluster has %d volumes of the CSI driver to remove: %s; delete their claims first, "+
+		"or abandon the volumes", len(e.Volumes), strings.Join(e.Volumes, ", "))
 }
 
-// Remove removes everything that was made here and nothing else, and returns when it is gone. While there are volumes of the
-// driver it removes nothing and returns a [*VolumesError]; with abandon set it takes the PersistentVolumes, the attachments
-// and the contents of snapshots away first, whose disks stay where they are.
+// Remove removes all objects of the sandbox and nothing else, and returns when they are gone. While the driver has
+// volumes it removes nothing and returns a [*VolumesError]; with abandon it first removes the PersistentVolumes,
+// attachments and snapshot contents, and their disks stay.
 //
-// Its order is such that nothing waits for what is not there any more: what a driver's finalizers guard goes first, then
-// what runs, then what it ran on, at last definitions of kinds and namespaces. A definition of ours of which others have
-// made objects stays, with what was made, and is named in an error.
+// The order avoids waits for finalizers of removed controllers: first what the driver finalizes, then workloads, then
+// what they used, at last CRDs and namespaces. A CRD of ours with objects of other owners stays, with these objects, and
+// is named in an error.
 func (d *Deployment) Remove(ctx context.Context, abandon bool) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	if d.at != nil {
-		return d.removeMarked(ctx) // who keeps it in one place has made the namespaces for it, and there is no driver
+		return d.removeMarked(ctx) // the caller owns the namespace, and there is no driver
 	}
 	driver, err := d.marked(ctx, schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"}, partCSI)
 	if err != nil {
 		return fmt.Errorf("remove: %w", err)
 	}
-	if len(driver) > 0 { // the volumes are our driver's, not another's of the same name
+	if len(driver) > 0 { // else the volumes belong to another driver of the same name
 		if err := d.removeVolumes(ctx, abandon); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (d *Deployment) Remove(ctx context.Context, abandon bool) error {
 	return left
 }
 
-// removeMarked removes all but definitions and namespaces.
+// removeMarked removes all but CRDs and namespaces.
 func (d *Deployment) removeMarked(ctx context.Context) error {
 	for _, kind := range d.kinds() {
 		there, err := d.marked(ctx, kind, "")
@@ -80,7 +80,7 @@ func (d *Deployment) removeMarked(ctx context.Context) error {
 	return nil
 }
 
-// removeNamespace removes a namespace that has nothing of others' in it: a pod or a claim that somebody has made there.
+// removeNamespace removes a namespace, unless it has a pod or a claim of another owner.
 func (d *Deployment) removeNamespace(ctx context.Context, o *unstructured.Unstructured) error {
 	pods, err := d.client.CoreV1().Pods(o.GetName()).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -88,19 +88,19 @@ func (d *Deployment) removeNamespace(ctx context.Context, o *unstructured.Unstru
 	}
 	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 	if len(pods.Items) > 0 {
-		return fmt.Errorf("it stays: pod %s in it was made by somebody else", pods.Items[0].Name)
+		return fmt.Errorf("it stays: pod %s in it is not the sandbox's", pods.Items[0].Name)
 	}
 	claims, err := d.client.CoreV1().PersistentVolumeClaims(o.GetName()).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	if len(claims.Items) > 0 {
-		return fmt.Errorf("it stays: claim %s in it was made by somebody else", claims.Items[0].Name)
+		return fmt.Errorf("it stays: claim %s in it is not the sandbox's", claims.Items[0].Name)
 	}
 	return d.remove(ctx, o)
 }
 
-// removeDefinitions removes definitions of kinds of which there are no objects, or only such as a driver makes for itself.
+// removeDefinitions removes CRDs without objects, or with only the driver's internal ones.
 func (d *Deployment) removeDefinitions(ctx context.Context) error {
 	definitions, err := d.marked(ctx, schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "")
 	if err != nil {
@@ -110,20 +110,20 @@ func (d *Deployment) removeDefinitions(ctx context.Context) error {
 		plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
 		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 		if group == "cns.vmware.com" {
-			return d.remove(ctx, crd) // the driver's own notes, which no finalizer guards
+			return d.remove(ctx, crd) // internal objects of the driver, without finalizers
 		}
 		list, err := d.dynamic.Resource(schema.GroupVersionResource{Group: group, Version: served(crd), Resource: plural}).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
 		if len(list.Items) > 0 {
-			return fmt.Errorf("it stays: there are objects of it that the sandbox has not made, %s for one", title(&list.Items[0]))
+			return fmt.Errorf("it stays: it has objects that the sandbox has not created, such as %s", title(&list.Items[0]))
 		}
 		return d.remove(ctx, crd)
 	})
 }
 
-// served is a version in which objects of a kind can be read.
+// served returns a version that the API server serves.
 func served(crd *unstructured.Unstructured) string {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
@@ -135,7 +135,7 @@ func served(crd *unstructured.Unstructured) string {
 	return ""
 }
 
-// removeVolumes sees to it that no object waits for the driver.
+// removeVolumes makes sure that no object has a finalizer of the driver.
 func (d *Deployment) removeVolumes(ctx context.Context, abandon bool) error {
 	volumes, err := d.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -182,7 +182,7 @@ func (d *Deployment) removeVolumes(ctx context.Context, abandon bool) error {
 	return nil
 }
 
-// snapshotContents are the contents of snapshots that the driver has made, and the snapshots that are bound to them.
+// snapshotContents returns the driver's VolumeSnapshotContents, and the snapshots bound to them.
 func (d *Deployment) snapshotContents(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	const group = "snapshot.storage.k8s.io"
 	content := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "volumesnapshotcontents"}
@@ -213,7 +213,7 @@ func (d *Deployment) snapshotContents(ctx context.Context) ([]*unstructured.Unst
 	return all, nil
 }
 
-// abandon removes an object that its driver guards by finalizers, as the driver will not lift them any more.
+// abandon deletes an object and removes its finalizers, since the driver will not.
 func (d *Deployment) abandon(ctx context.Context, o *unstructured.Unstructured) error {
 	from, err := d.resource(o)
 	if err != nil {
@@ -228,7 +228,7 @@ func (d *Deployment) abandon(ctx context.Context, o *unstructured.Unstructured) 
 			return true
 		}
 		if len(now.GetFinalizers()) > 0 {
-			// A failure shows in the object still being there: the next change tries again, and ctx ends it.
+			// If this fails the object stays: the next change retries, and ctx limits that.
 			_, _ = from.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: fieldManager})
 		}
 		return false

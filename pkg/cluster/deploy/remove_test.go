@@ -112,7 +112,7 @@ func volume(name, driver string) *corev1.PersistentVolume {
 	}
 }
 
-// Volumes are somebody's data: nobody would delete them any more.
+// Volumes have the user's data, and without a driver they would never be deleted.
 func TestRemoveWithVolumes(t *testing.T) {
 	attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "va"}, Spec: storagev1.VolumeAttachmentSpec{Attacher: "csi.vsphere.vmware.com"}}
 	content := bare("snapshot.storage.k8s.io/v1", "VolumeSnapshotContent", "", "content")

@@ -11,10 +11,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 )
 
-// spare tells whether a pod is not needed, and cannot become ready. One waits for a node that the cluster does not have: it is to
-// be on none where another pod of its workload is, and another is ready. Upstream's CSI controller is three such pods, whatever there is of a
-// control plane; one of them is enough. Another is on a node that is no VM, as upstream's CSI node service is on all nodes, and
-// there finds no VM's serial number.
+// spare reports whether a pod is not needed and cannot become ready. One kind waits for a node that the cluster does not
+// have: it must not share a node with another pod of its workload, and another is ready. Upstream's CSI controller has
+// three such pods on any control plane, and one is enough. The other kind is on a node that is no VM, as upstream's CSI
+// node service runs on all nodes: it finds no VM serial number there.
 func (w workload) spare(pod *corev1.Pod) bool {
 	if w.kind == "DaemonSet" && w.noVMs[pod.Spec.NodeName] && !readyPod(pod) {
 		return true
@@ -23,7 +23,7 @@ func (w workload) spare(pod *corev1.Pod) bool {
 		slices.ContainsFunc(w.pods, func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && readyPod(p) })
 }
 
-// spares is how many there are.
+// spares returns the number of spare pods.
 func (w workload) spares() (n int) {
 	for _, pod := range w.pods {
 		if w.spare(pod) {
@@ -43,7 +43,7 @@ func conditionIs(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.Co
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind && c.Status == status })
 }
 
-// apart tells whether a pod is to be on another node than its like.
+// apart reports whether a pod must be on another node than the others of its workload.
 func apart(pod *corev1.Pod) bool {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
 		return false
@@ -54,7 +54,7 @@ func apart(pod *corev1.Pod) bool {
 	})
 }
 
-// lookForNoVMs notes which nodes are no VMs: a cluster's own control plane, which is there before anything is deployed.
+// lookForNoVMs records which nodes are no VMs: the cluster's own control plane, which exists before the deployment.
 func (d *Deployment) lookForNoVMs(ctx context.Context) error {
 	nodes, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: cluster.NoVM})
 	if err != nil {

@@ -18,17 +18,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// tracker watches the workloads that are ours and the pods of the namespaces that they are in, from when somebody asks
-// for the first time.
+// tracker watches our workloads and the pods in their namespaces, from its first use on.
 type tracker struct {
 	client kubernetes.Interface
-	ended  context.Context // the life of the watches
+	ended  context.Context // ends the watches
 	end    context.CancelFunc
 
 	starting  sync.Mutex // held while watches are started
 	workloads informers.SharedInformerFactory
 	pods      map[string]informers.SharedInformerFactory // by namespace
-	noVMs     map[string]bool                            // nodes that are none, as far as somebody has looked
+	noVMs     map[string]bool                            // known nodes that are no VMs
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change
@@ -36,13 +35,13 @@ type tracker struct {
 	asked   map[string]asked
 }
 
-// asked is what a workload has last been asked to be, by this process: what the watches tell may be older.
+// asked is the state of a workload that this process requested last; the watches may be older.
 type asked struct {
 	workload   workload
 	generation int64
 }
 
-// ask notes what a workload is to be from now on, before the watches know of it.
+// ask records the wanted state of a workload, before the watches see it.
 func (t *tracker) ask(o *unstructured.Unstructured) {
 	w := workload{kind: o.GetKind(), namespace: o.GetNamespace(), name: o.GetName(), part: o.GetLabels()[partLabel], selector: labels.Nothing()}
 	t.mu.Lock()
@@ -56,9 +55,8 @@ func (t *tracker) forget(o *unstructured.Unstructured) {
 	delete(t.asked, title(o))
 }
 
-// current is a picture's workloads as far as they are those that were asked for: one that the watches know an older state of
-// is not observed yet. Parts of which this process has asked for nothing are left out, unless it has asked for nothing at
-// all: then an earlier one has.
+// current returns the workloads of a snapshot that this process requested: one that the watches have an older state of is
+// not observed yet. If this process has requested none, it returns all: an earlier process has.
 func (t *tracker) current(all []workload) []workload {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +80,7 @@ func (t *tracker) current(all []workload) []workload {
 	return out
 }
 
-// seat is where a cloud controller manager runs: a pod comes to the seat of the pod whose place it takes.
+// seat identifies a cloud controller manager across replaced pods.
 type seat struct{ workload, node string }
 
 func newTracker(client kubernetes.Interface) *tracker {
@@ -104,24 +102,24 @@ func (t *tracker) close() {
 	}
 }
 
-func (t *tracker) bell() cache.ResourceEventHandlerFuncs {
-	ring := func() {
+func (t *tracker) handler() cache.ResourceEventHandlerFuncs {
+	notify := func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		close(t.changed)
 		t.changed = make(chan struct{})
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { ring() }, UpdateFunc: func(any, any) { ring() }, DeleteFunc: func(any) { ring() },
+		AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
 	}
 }
 
-// start has the watches there that are needed: of workloads, and of pods where the workloads are.
+// start starts the missing watches: of workloads, and of pods in the namespaces of workloads.
 func (t *tracker) start(ctx context.Context) error {
 	t.starting.Lock()
 	defer t.starting.Unlock()
 	if t.ended.Err() != nil {
-		return errors.New("deploy: it has been closed")
+		return errors.New("deploy: the deployment was closed")
 	}
 	if t.workloads == nil {
 		f := informers.NewSharedInformerFactoryWithOptions(t.client, 0,
@@ -147,7 +145,7 @@ func (t *tracker) start(ctx context.Context) error {
 func (t *tracker) run(ctx context.Context, f informers.SharedInformerFactory, all ...cache.SharedIndexInformer) error {
 	var synced []cache.InformerSynced
 	for _, i := range all {
-		handler, err := i.AddEventHandler(t.bell())
+		handler, err := i.AddEventHandler(t.handler())
 		if err != nil {
 			return err
 		}
@@ -155,14 +153,14 @@ func (t *tracker) run(ctx context.Context, f informers.SharedInformerFactory, al
 	}
 	f.Start(t.ended.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return fmt.Errorf("the API server does not list pods and what makes them: %w", context.Cause(ctx))
+		return fmt.Errorf("listing workloads and pods: %w", context.Cause(ctx))
 	}
 	return nil
 }
 
-// picture is what there is, and a channel that is closed when there is something else. It starts the watches that are not
-// there yet.
-func (t *tracker) picture(ctx context.Context) ([]workload, <-chan struct{}, error) {
+// snapshot returns the workloads with their pods, and a channel that is closed at the next change. It starts missing
+// watches.
+func (t *tracker) snapshot(ctx context.Context) ([]workload, <-chan struct{}, error) {
 	t.mu.Lock()
 	changed := t.changed
 	t.mu.Unlock()
@@ -177,7 +175,7 @@ func (t *tracker) picture(ctx context.Context) ([]workload, <-chan struct{}, err
 		w.noVMs = t.noVMs
 		f, ok := t.pods[w.namespace]
 		if !ok {
-			continue // it appeared just now, which has rung
+			continue // it was just created, and the change was notified
 		}
 		pods, _ := f.Core().V1().Pods().Lister().Pods(w.namespace).List(w.selector)
 		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })

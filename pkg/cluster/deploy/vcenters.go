@@ -24,28 +24,27 @@ type Endpoint struct {
 	Name string
 	// Addr is where it listens, as nodes see it: the address of a container network's gateway, say. Not a loopback address.
 	Addr netip.AddrPort
-	// IP is the address that it is to have in the cluster, out of the range of Services, so that its certificate can be made
-	// before there is a cluster. The zero value takes any.
+	// IP is the requested ClusterIP, so that certificates can be issued before the cluster exists. Zero: any.
 	IP netip.Addr
 }
 
-// Reached is a vCenter as pods reach it, those in their node's network too.
+// Reached is how pods reach a vCenter, including pods in the host network.
 type Reached struct {
 	Name string
-	// Host is the address, of this vCenter alone, and Port where it answers: always 443. It is what a configuration names,
-	// since pods in their node's network do not ask the cluster's DNS.
+	// Host is the address, unique for this vCenter, and Port is 443. A configuration uses the address, since pods in the host
+	// network do not use the cluster's DNS.
 	Host string
 	Port int
-	// DNS is its name for other pods. Certificates have to be for both.
+	// DNS is its name for other pods. Certificates need both.
 	DNS string
 }
 
 // vCenterPort is where vCenters listen.
 const vCenterPort = 443
 
-// VCenters makes vCenters reachable for pods, each at an address of its own, and makes those unreachable that it made so
-// before and are not among them: Secrets with credentials tell vCenters apart by host. It is a Service without pods and
-// its one endpoint. The result is in the order of the endpoints.
+// VCenters makes vCenters reachable for pods, each at its own address, since Secrets with credentials distinguish
+// vCenters by host. It removes earlier ones that are not among them. Each is a Service without a selector, with one
+// endpoint. The result is in the order of the endpoints.
 func (d *Deployment) VCenters(ctx context.Context, endpoints []Endpoint) ([]Reached, error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -92,17 +91,17 @@ func (e Endpoint) check() error {
 	case !e.Addr.IsValid() || e.Addr.Port() == 0:
 		return fmt.Errorf("vcenter %q: no address at which nodes reach it", e.Name)
 	case ip.IsLoopback(), ip.IsUnspecified(), ip.IsLinkLocalUnicast(), ip.IsMulticast():
-		return fmt.Errorf("vcenter %q: nodes do not reach %s, which means something else on each of them: let it listen at the address of the nodes' gateway", e.Name, e.Addr)
+		return fmt.Errorf("vcenter %q: nodes cannot reach %s, which is a different host on each of them: listen on the address of the nodes' gateway", e.Name, e.Addr)
 	default:
 		return nil
 	}
 }
 
-// ServiceDNS is the name by which pods find a vCenter: known before there is a cluster.
+// ServiceDNS returns the DNS name of a vCenter for pods, which is known before the cluster exists.
 func ServiceDNS(vcenter string) string { return serviceName(vcenter) + "." + Namespace + ".svc" }
 
-// serviceName is the name of a vCenter's Service: its own where that is a DNS label, else what of it can be, and a hash
-// that tells it from others of which the same is left.
+// serviceName returns the name of a vCenter's Service: its own if that is a DNS label, else the valid part of it with a
+// hash that makes it unique.
 func serviceName(vcenter string) string {
 	if len(vcenter) <= 63 && regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`).MatchString(vcenter) {
 		return vcenter
@@ -118,7 +117,7 @@ func namespaceObject() *unstructured.Unstructured {
 	return o
 }
 
-// objects are the Service and its endpoint.
+// objects returns the Service and its EndpointSlice.
 func (e Endpoint) objects() ([]*unstructured.Unstructured, error) {
 	name, ip := serviceName(e.Name), e.Addr.Addr().Unmap()
 	family, kind := corev1.IPv4Protocol, discoveryv1.AddressTypeIPv4
@@ -160,7 +159,7 @@ func (e Endpoint) objects() ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// moveServices removes Services of ours that have another address than is wished: it can never be changed.
+// moveServices removes Services of ours with another ClusterIP than requested: it is immutable.
 func (d *Deployment) moveServices(ctx context.Context, endpoints []Endpoint) error {
 	services := d.client.CoreV1().Services(Namespace)
 	for _, e := range endpoints {

@@ -66,15 +66,15 @@ func TestWaitReasons(t *testing.T) {
 		{
 			"no node",
 			[]runtime.Object{unscheduled(podOn("p", "x", "", corev1.ContainerStatus{}))},
-			[]string{"no node takes it", "uninitialized", "has found their VMs"},
+			[]string{"no node matches", "uninitialized", "has found their VMs"},
 			false,
 		},
-		{"not ready", []runtime.Object{podOn("p", "x", "cp", running("1", false))}, []string{"it runs and is not ready"}, false},
+		{"not ready", []runtime.Object{podOn("p", "x", "cp", running("1", false))}, []string{"it runs but is not ready"}, false},
 		{"no configuration", []runtime.Object{podOn("p", "x", "cp", waiting("CreateContainerConfigError", "i"))}, []string{"CreateContainerConfigError because"}, false},
 		{"a volume", []runtime.Object{podOn("p", "x", "cp", waiting("ContainerCreating", "i")), &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "kube-system"}, Type: "Warning", Reason: "FailedMount", Message: "no ConfigMap",
 			InvolvedObject: corev1.ObjectReference{UID: "uid-p"},
-		}}, []string{"it is being made"}, false},
+		}}, []string{"it is being created"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, Options{}, append(tc.there, daemonSetOf("x", partCCM, 1, 0))...)
@@ -147,7 +147,7 @@ func TestWaitForWhatWasAsked(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := r.Wait(ctx, func(string) { cancel() })
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "has not looked at it yet") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "has not observed it yet") {
 		t.Errorf("error is %v", err)
 	}
 	if err := r.client.AppsV1().DaemonSets("kube-system").Delete(t.Context(), "x", metav1.DeleteOptions{}); err != nil {
@@ -155,7 +155,7 @@ func TestWaitForWhatWasAsked(t *testing.T) {
 	}
 }
 
-// A pod that is to be replaced may be as broken as it likes.
+// A pod that is about to be replaced may fail in any way.
 func TestWaitForgivesOldPods(t *testing.T) {
 	set := daemonSetOf("x", partCCM, 1, 0)
 	set.Status.UpdatedNumberScheduled = 0

@@ -14,13 +14,13 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// isWorkload tells whether pods are made of an object.
+// isWorkload reports whether an object creates pods.
 func isWorkload(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "DaemonSet" || o.GetKind() == "Deployment"
 }
 
-// clear removes a workload of the same name whose pods are others: what a workload selects can never be changed. One that is
-// being removed already is waited for: nobody makes pods of it any more, whatever is written into it.
+// clear removes a workload of the same name with another selector: selectors are immutable. It waits for one that is
+// already being removed: its controller creates no pods any more.
 func (d *Deployment) clear(ctx context.Context, into dynamic.ResourceInterface, o *unstructured.Unstructured) error {
 	there, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -40,7 +40,7 @@ func selects(o *unstructured.Unstructured) map[string]string {
 	return labels
 }
 
-// asDaemonSet and asDeployment edit a workload as what it is.
+// asDaemonSet and asDeployment edit a workload in its typed form.
 func asDaemonSet(o *unstructured.Unstructured, edit func(*appsv1.DaemonSet)) error {
 	typed := &appsv1.DaemonSet{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
@@ -59,7 +59,7 @@ func asDeployment(o *unstructured.Unstructured, edit func(*appsv1.Deployment)) e
 	return back(o, typed)
 }
 
-// back puts an edited object in the place of what it was made of, without the status that nobody has asked for.
+// back writes an edited object back into its unstructured form, without the status.
 func back(o *unstructured.Unstructured, typed any) error {
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
@@ -72,7 +72,7 @@ func back(o *unstructured.Unstructured, typed any) error {
 	return nil
 }
 
-// podOf is the pod that a workload makes.
+// podOf returns the pod template of a workload.
 func podOf(o *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
 	raw, _, err := unstructured.NestedMap(o.Object, "spec", "template")
 	if err != nil {
@@ -84,10 +84,10 @@ func podOf(o *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
 
 const controlPlane = "node-role.kubernetes.io/control-plane"
 
-// anywhere lets a pod run on nodes that are no control plane: in clusters whose control plane is not among the nodes.
+// anywhere removes the affinity to control-plane nodes, for clusters that do not show them.
 func anywhere(spec *corev1.PodSpec) { spec.Affinity = nil }
 
-// keep has a pod run on the one node.
+// keep restricts a pod to the node.
 func (a *At) keep(spec *corev1.PodSpec, program *corev1.Container) {
 	spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -98,7 +98,7 @@ func (a *At) keep(spec *corev1.PodSpec, program *corev1.Container) {
 	program.Command = a.Command
 }
 
-// showsControlPlane tells whether a node of the cluster is of its control plane.
+// showsControlPlane returns the number of control-plane nodes that the cluster shows.
 func (d *Deployment) showsControlPlane(ctx context.Context) (nodes int, err error) {
 	list, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: controlPlane})
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *Deployment) showsControlPlane(ctx context.Context) (nodes int, err erro
 	return len(list.Items), nil
 }
 
-// container is the one of a name; nil when there is none.
+// container returns the container of a name, or nil.
 func container(spec *corev1.PodSpec, name string) *corev1.Container {
 	i := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == name })
 	if i < 0 {

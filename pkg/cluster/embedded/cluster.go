@@ -72,7 +72,7 @@ func New(opts Options) (_ *Cluster, err error) {
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	// The child gets the socket itself: nobody can take the port between a crash of the control plane and its restart.
+	// The child gets the socket itself: no other process can take the port while the control plane restarts.
 	if c.file, err = c.listener.File(); err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
@@ -160,8 +160,8 @@ func (c *Cluster) Server() string { return c.pki.server }
 // Client speaks as the admin.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// WaitReady returns when the API server says it is ready and the default namespace has its ServiceAccount, which
-// proves that the controller manager works too. say is told what is being waited for whenever that changes.
+// WaitReady returns when the API server is ready and the default namespace has its ServiceAccount, which proves that the
+// controller manager works too. It calls say whenever what it waits for changes.
 func (c *Cluster) WaitReady(ctx context.Context, say func(string)) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -192,7 +192,7 @@ func (c *Cluster) Close() error {
 	return errors.Join(append(errs, c.listener.Close())...)
 }
 
-// Config is what the parent tells the control-plane child. It travels as a file; it holds paths and no secrets.
+// Config is the configuration of the control-plane child. It is passed as a file; it has paths and no secrets.
 type Config struct {
 	// EtcdDir is where etcd keeps its data; a control plane started again with the same one continues.
 	EtcdDir string `json:"etcdDir"`
@@ -207,8 +207,8 @@ type Config struct {
 	// ServiceCIDR and PodCIDR are address ranges that nothing routes.
 	ServiceCIDR string `json:"serviceCIDR"`
 	PodCIDR     string `json:"podCIDR"`
-	// Tuning is the file with what may change while the control plane runs; see [Tuning]. A byte on the pipe BellFD says
-	// that it was written anew.
+	// Tuning is the file with what may change while the control plane runs; see [Tuning]. A byte on the pipe BellFD announces
+	// that it was written.
 	Tuning string `json:"tuning"`
 	BellFD int    `json:"bellFD"`
 	// AuditLog is the file of the API server's audit log; empty means none is kept.
@@ -229,8 +229,8 @@ func newBell() (b bell, err error) {
 	return b, err
 }
 
-// ring returns at once; a pipe that is full of rings that nobody has heard needs no further one. It tries once, without a
-// deadline: on a busy machine even a generous one may be over before the first try.
+// ring returns at once. A full pipe needs no further byte. It tries once, without a deadline: on a busy host even a generous
+// deadline may pass before the first try.
 func (b bell) ring() error {
 	conn, err := b.far.SyscallConn()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 )
 
-// newCluster returns a cluster in a directory of its own; edit may change its options first.
+// newCluster returns a cluster in a new directory; edit may change its options first.
 func newCluster(t *testing.T, edit func(*Options)) *Cluster {
 	t.Helper()
 	opts := Options{Name: "test", Dir: t.TempDir(), Speed: 10}
@@ -267,7 +267,7 @@ func TestPKI(t *testing.T) {
 			verify(t, leaf, pki(tc.ca+".crt"), server, host)
 		}
 	}
-	// One authority's client is nobody to another.
+	// Each authority accepts only its own clients.
 	for _, ca := range []string{"ca", "etcd-ca"} {
 		opts := x509.VerifyOptions{Roots: pool(pki(ca + ".crt")), KeyUsages: []x509.ExtKeyUsage{client}}
 		if _, err := parse(t, pki("front-proxy-client.crt")).Verify(opts); err == nil {

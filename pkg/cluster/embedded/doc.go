@@ -1,9 +1,9 @@
-// Package embedded is the default Kubernetes ground: a real control plane of the linked Kubernetes release that runs
-// as a child process of the sandbox, on loopback, as an ordinary user, with a PKI of its own.
+// Package embedded is the default Kubernetes ground: a control plane of the linked Kubernetes release that runs as a
+// child process of the sandbox, on loopback, as an ordinary user, with its own PKI.
 //
-// This package is the parent's side: it makes keys and kubeconfigs ([New]), holds the listening socket, describes
-// the child ([Cluster.Spec]) and says when it is ready ([Cluster.WaitReady]). What runs in the child is package
-// controlplane, which alone links Kubernetes.
+// This package is the parent's side: it creates keys and kubeconfigs ([New]), holds the listening socket, describes the
+// child ([Cluster.Spec]) and waits until it is ready ([Cluster.WaitReady]). Package controlplane runs in the child; it
+// alone links Kubernetes.
 //
 // Floor 2.
 package embedded

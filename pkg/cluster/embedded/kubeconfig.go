@@ -81,8 +81,8 @@ type pki struct {
 	ca     *cert.CA // signs the API server, kubelets and every client
 }
 
-// newPKI makes everything that a cluster needs before it starts, and writes it to dir (which must exist, for its owner
-// only). Roles and names are kubeadm's, so that whoever knows its /etc/kubernetes/pki finds their way.
+// newPKI creates everything that a cluster needs before it starts, and writes it to dir (which must exist, for its owner
+// only). Roles and names are those of kubeadm's /etc/kubernetes/pki.
 func newPKI(dir, server string, host net.IP, serviceIP net.IP) (*pki, error) {
 	authority := map[string]*cert.CA{}
 	for _, name := range []string{"ca", "etcd-ca", "front-proxy-ca"} {

@@ -9,9 +9,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 )
 
-// Tuning is what may be changed of a control plane while it runs. It travels as a file, [Config.Tuning], which the control
-// plane follows and which outlives it: one that was restarted, or stood still meanwhile, is tuned as the last one was.
-// The zero value is an undisturbed one.
+// Tuning has the settings of a control plane that may change while it runs. It is passed as a file, [Config.Tuning],
+// which the control plane follows. The file outlives it, so the settings also apply after a restart or a pause. The zero
+// value changes nothing.
 type Tuning struct {
 	// EtcdDelay is how much longer than it takes etcd lets the API server wait for the answer to a request.
 	EtcdDelay time.Duration `json:"etcdDelay,omitempty"`

@@ -33,7 +33,7 @@ func TestTune(t *testing.T) {
 		}
 	}
 
-	// A child that does not listen keeps nobody waiting.
+	// A child that does not read does not block the parent.
 	pipe := make([]byte, 1<<20) // more than any pipe holds
 	if err := c.bell.far.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
 		t.Fatal(err)

@@ -72,8 +72,8 @@ func (c *Cluster) namespaceFree(ctx context.Context, name string) error {
 	}
 }
 
-// Straight refuses a way to the API server that a process with a token of its own cannot be given: it is told an address, and
-// connections to that are ours to cut.
+// Straight returns an error if the API server is only reachable in a way that a process with its own token cannot use:
+// the process gets an address, and the sandbox must be able to cut connections to it.
 func (c *Cluster) Straight() error {
 	how := ""
 	switch {

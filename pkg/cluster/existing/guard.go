@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Intent is what is to be brought into a cluster, as far as its own nodes have to be guarded from it.
+// Intent is what the sandbox brings into a cluster, as far as it could harm the cluster's own nodes.
 type Intent struct {
 	// Name is the sandbox's.
 	Name string
@@ -29,9 +29,9 @@ type Intent struct {
 	BesideController, BesideUnowned bool
 }
 
-// Guard looks for whatever in the cluster would come to harm, or do harm, and returns the first of it as an [*coded.Error]. The
-// cloud controller manager that comes sees every Node of the cluster. Of one with another cloud's providerID it concludes
-// nothing (package provider says why), so nothing is done to it; this refuses those of which it might conclude something.
+// Guard looks for anything in the cluster that would do harm or be harmed, and returns the first as an [*coded.Error].
+// The sandbox's cloud controller manager sees every Node of the cluster. It ignores Nodes with another cloud's providerID
+// (package provider explains why); Guard rejects the cluster if it has others.
 func (c *Cluster) Guard(ctx context.Context, i Intent) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*Patience)
 	defer cancel()
@@ -117,7 +117,7 @@ func endangered(why string) error {
 	return &coded.Error{Code: CodeNodes, Message: why, Try: "--context NAME   # another cluster"}
 }
 
-// isVSphere tells whether a providerID is one that vSphere's provider reads.
+// isVSphere reports whether vSphere's provider parses a providerID.
 func isVSphere(id string) bool {
 	_, err := match.ParseProviderID(id)
 	return id != "" && !errors.Is(err, match.ErrForeignProviderID)
@@ -152,11 +152,11 @@ func VMOf(r topology.VMRef) match.VM {
 	return vm
 }
 
-// fresh is how long ago a Lease may have been renewed by somebody who is still there.
+// fresh is the age up to which a Lease's renewal shows a live holder.
 const fresh = time.Minute
 
-// guardController refuses a cluster that has a cloud controller manager: that one sees the sandbox's nodes, whose VMs its
-// cloud does not have. Where the control plane is out of sight, a providerID tells of it.
+// guardController rejects a cluster that has a cloud controller manager: it would see the sandbox's nodes, and not find
+// their VMs in its cloud. If the control plane is not visible, a providerID shows that there is one.
 func (c *Cluster) guardController(ctx context.Context, i Intent) error {
 	if i.BesideController {
 		return nil

@@ -24,14 +24,14 @@ const fieldManager = installer
 // Secret is the name of the Secret that the chart's feed.secretName has by default.
 const Secret = "vsphere-sandbox-feed"
 
-// Feed is what the stream of machines is protected with: PEM, and a token that whoever asks has to show.
+// Feed has the credentials of the stream of machines: PEM, and the token that clients must send.
 type Feed struct{ CA, Cert, Key, Token []byte }
 
 // FeedHost is the name by which light nodes ask for it, which the certificate has to be for.
 func FeedHost(name string) string { return "sandbox." + NamespaceOf(name) + ".svc" }
 
-// furniture are the objects of an installation that no chart has: the namespace, and what is secret.
-func furniture(name string, f Feed) []*unstructured.Unstructured {
+// installationObjects returns the objects of an installation that are not in the chart: the namespace, and the Secrets.
+func installationObjects(name string, f Feed) []*unstructured.Unstructured {
 	labels := map[string]any{}
 	for key, value := range chartLabels(name) {
 		labels[key] = value
@@ -60,7 +60,7 @@ func (c *Cluster) Install(ctx context.Context, name string, f Feed, objects []*u
 	if err != nil {
 		return err
 	}
-	return c.explain(ctx, install(ctx, client, append(furniture(name, f), objects...)))
+	return c.explain(ctx, install(ctx, client, append(installationObjects(name, f), objects...)))
 }
 
 func install(ctx context.Context, client dynamic.Interface, objects []*unstructured.Unstructured) error {
@@ -137,7 +137,7 @@ func Expose(ctx context.Context, doors ...Door) (closeAll func(), err error) {
 func Forward(ctx context.Context, l net.Listener, dial func(context.Context) (net.Conn, error), trouble func(error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // Accept tells
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // Accept then fails
 	defer stop()
 	var open sync.WaitGroup
 	defer open.Wait()
@@ -153,7 +153,7 @@ func Forward(ctx context.Context, l net.Listener, dial func(context.Context) (ne
 		open.Go(func() {
 			far, err := dial(ctx)
 			if err != nil {
-				_ = near.Close() // whoever connected sees that
+				_ = near.Close() // the client sees the end
 				if trouble != nil && ctx.Err() == nil {
 					trouble(err)
 				}
@@ -191,7 +191,7 @@ func parseVersion(raw []byte) (*version.Info, error) {
 		return nil, err
 	}
 	if v.GitVersion == "" {
-		return nil, errors.New("it tells no version")
+		return nil, errors.New("its response has no version")
 	}
 	return v, nil
 }

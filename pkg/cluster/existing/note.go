@@ -36,7 +36,7 @@ func Leave(dir string, n Note) error {
 	return atomicfile.WriteFile(NotePath(dir), append(text, '\n'), 0o600)
 }
 
-// Unnote removes it, when all is gone. That there is none is no error.
+// Unnote removes the note. A missing one is no error.
 func Unnote(dir string) error {
 	if err := os.Remove(NotePath(dir)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -44,7 +44,7 @@ func Unnote(dir string) error {
 	return nil
 }
 
-// ReadNote reads it; nil where there is none.
+// ReadNote returns the note, or nil if there is no file.
 func ReadNote(dir string) (*Note, error) {
 	text, err := private.ReadFile(NotePath(dir))
 	if errors.Is(err, fs.ErrNotExist) {

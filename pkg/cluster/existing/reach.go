@@ -14,8 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
-// oldest is the oldest minor release of Kubernetes that has what the chart uses: the index of a StatefulSet's pod as a label,
-// which a shard of light nodes is told by.
+// oldest is the oldest minor release of Kubernetes that the chart works with: it sets the index of a StatefulSet's pod as
+// a label, which selects a shard of light nodes.
 const oldest = 28
 
 // Reach asks the cluster who it is, and says within [Patience] what is wrong where it does not tell.
@@ -59,7 +59,7 @@ func (c *Cluster) explain(ctx context.Context, err error) error {
 	case apierrors.IsUnauthorized(err), strings.Contains(err.Error(), "getting credentials"):
 		return &coded.Error{
 			Code: CodeCredentials, Message: fmt.Sprintf("%s does not know who you are: the credentials of context %q are wrong or have expired", c.Server(), c.context),
-			Try: "log in anew, as you do for kubectl\nkubectl --context " + c.context + " auth whoami", Err: err,
+			Try: "log in again, as for kubectl\nkubectl --context " + c.context + " auth whoami", Err: err,
 		}
 	case apierrors.IsForbidden(err):
 		return &coded.Error{

@@ -45,7 +45,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Nobody listens; the certificate is somebody else's; Ctrl-C.
+// No listener; another certificate; Ctrl-C.
 func TestReachNobody(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -60,7 +60,7 @@ func TestRemove(t *testing.T) {
 		thing("apps/v1", "DaemonSet", "kube-system", "ccm", own),
 		thing("v1", "Node", "", "worker-1", own),
 		thing("v1", "Node", "", "machine-1", nil),
-		// Of a sandbox that came into the cluster after somebody else had cleaned it up.
+		// Of a sandbox that was installed after another user had cleaned up the cluster.
 		thing("v1", "Node", "", "worker-2", map[string]string{managedByLabel: program, instanceLabel: "other"}),
 		thing("apps/v1", "DaemonSet", "kube-system", "ccm-2", map[string]string{managedByLabel: program, instanceLabel: "other"}),
 		thing(rbac, "ClusterRole", "", "vsphere-sandbox:mine:sandbox", chart),

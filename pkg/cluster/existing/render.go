@@ -27,9 +27,9 @@ const installer = "vsphere-sandbox-up"
 // Release is what Helm calls one installation of a chart.
 type Release struct{ Name, Namespace string }
 
-// Render returns what a chart's templates come to, by their paths in the chart, as Helm renders them: of the chart that is
-// in this repository, with no more of Helm's functions than that chart uses. Values are laid over those in values.yaml, as
-// Helm's are; nobody checks them against the schema. A test has Helm render the same.
+// Render renders a chart's templates as Helm does, and returns the results by their paths in the chart. It supports the
+// functions that the chart in this repository uses. Values are merged over values.yaml, as Helm does, without a check of
+// the schema. A test compares the result with Helm's.
 func Render(chart fs.FS, r Release, values map[string]any) (map[string]string, error) {
 	about, err := document(chart, "Chart.yaml")
 	if err != nil {
@@ -152,7 +152,7 @@ func laid(under, over map[string]any) map[string]any {
 // chartFiles is what templates know as .Files.
 type chartFiles struct{ chart fs.FS }
 
-// Get returns the text of a file of the chart, "" when there is none, as Helm does.
+// Get returns the text of a file of the chart, or "", as Helm does.
 func (f chartFiles) Get(name string) string {
 	text, err := fs.ReadFile(f.chart, name)
 	if err != nil {
@@ -207,7 +207,7 @@ type workload struct {
 	pod  corev1.PodSpec
 }
 
-// isController tells by a name of a Lease, an image, a program.
+// isController reports whether the name of a Lease, an image or a program is a cloud controller manager's.
 func isController(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "cloud-controller") || strings.Contains(name, "cloud-provider-") && !strings.HasPrefix(name, "-")
@@ -245,7 +245,7 @@ func (c *Cluster) deployments(ctx context.Context) ([]workload, error) {
 	return all, nil
 }
 
-// staticPods are those that kubelets run by themselves, as kubeadm's control plane.
+// staticPods returns the static pods, such as kubeadm's control plane.
 func (c *Cluster) staticPods(ctx context.Context) ([]workload, error) {
 	list, err := c.client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -260,10 +260,9 @@ func (c *Cluster) staticPods(ctx context.Context) ([]workload, error) {
 	return all, nil
 }
 
-// Labels by which everything that was made for a sandbox is found again. What the chart has says that it is a part of the
-// program, and of which sandbox; what the sandbox makes by itself in the cluster (package deploy, light nodes) says that it is
-// managed by it, and of which sandbox. There is one sandbox in a cluster, see [Cluster.Guard], but another one may have come
-// by the time that something is removed.
+// Labels of everything that belongs to a sandbox. Objects of the chart have a label "part of" this program; what the
+// sandbox creates later in the cluster (package deploy, light nodes) has "managed by". Both have the sandbox's name: a
+// cluster has one sandbox (see [Cluster.Guard]), but another may have been installed by the time of the removal.
 const (
 	partOfLabel    = "app.kubernetes.io/part-of"
 	instanceLabel  = "app.kubernetes.io/instance"
@@ -279,7 +278,7 @@ func NamespaceOf(name string) string { return program + "-" + name }
 // selectChart selects what the chart has made for a sandbox.
 func selectChart(name string) string { return selectAnyChart + "," + instanceLabel + "=" + name }
 
-// selectManaged selects what a sandbox has made by itself.
+// selectManaged selects what a sandbox created itself.
 func selectManaged(name string) string {
 	return managedByLabel + "=" + program + "," + instanceLabel + "=" + name
 }

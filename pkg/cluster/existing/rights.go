@@ -21,9 +21,9 @@ import (
 // asked is how many reviews are under way at the same time.
 const asked = 16
 
-// CheckRights asks whether the user may do what an installation of objects takes: create each of them, and hold every right
-// that is in their roles, since nobody can grant what he has not; and whatever extra says. An administrator is recognized with
-// one question. The error lists what is missing.
+// CheckRights checks the user's permissions for an installation: to create each object, to hold every permission in its
+// roles (RBAC lets users grant only what they have), and those in extra. A cluster administrator is recognized with one
+// request. The error lists the missing permissions.
 func (c *Cluster) CheckRights(ctx context.Context, objects []*unstructured.Unstructured, extra ...authorizationv1.ResourceAttributes) error {
 	wanted, err := needed(objects)
 	if err != nil {
@@ -153,7 +153,7 @@ func attributes(r rbacv1.PolicyRule, namespace string) []authorizationv1.Resourc
 	return all
 }
 
-// right is how a right is told: "create deployments.apps in sandbox".
+// right formats a permission: "create deployments.apps in sandbox".
 func right(a authorizationv1.ResourceAttributes) string {
 	what := a.Resource
 	if a.Group != "" {

@@ -67,7 +67,7 @@ func TestObjects(t *testing.T) {
 	if !slices.IsSortedFunc(all, func(a, b *unstructured.Unstructured) int { return turn(a.GetKind()) - turn(b.GetKind()) }) {
 		t.Error("not in order")
 	}
-	for _, o := range append(all, furniture("mine", Feed{})...) {
+	for _, o := range append(all, installationObjects("mine", Feed{})...) {
 		if _, err := resourceOf(o.GroupVersionKind()); err != nil {
 			t.Error(err)
 		}

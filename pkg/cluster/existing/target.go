@@ -37,7 +37,7 @@ type Cluster struct {
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// Patience is how long one request to the cluster may take: a cluster that does not answer is to be told within seconds.
+// Patience is the timeout of one request: an unresponsive cluster must be reported within seconds.
 const Patience = 10 * time.Second
 
 // Open reads a kubeconfig and writes what it says of the one context to dir/kubeconfig, for its owner only: with every

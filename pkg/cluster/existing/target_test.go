@@ -25,7 +25,7 @@ func TestOpen(t *testing.T) {
 	if c.Server() != "https://cluster.test" || c.Addr() != "cluster.test:443" || c.Context() != "lab" || c.REST().BearerToken != "secret-lab" {
 		t.Errorf("%s %s %s %s", c.Server(), c.Addr(), c.Context(), c.REST().BearerToken)
 	}
-	// What is written names nothing else, and is nobody else's.
+	// The written kubeconfig has nothing else in it, and only its owner may read it.
 	info, err := os.Stat(c.Kubeconfig())
 	if err != nil || info.Mode().Perm() != 0o600 || filepath.Dir(c.Kubeconfig()) != dir {
 		t.Errorf("%s: %v, %v", c.Kubeconfig(), info, err)

@@ -23,7 +23,7 @@ type Tunnel struct {
 	c    *Cluster
 	name string
 
-	turn chan struct{} // holds a value while somebody looks for the pod, or connects to it: requests to a cluster that may hang
+	turn chan struct{} // a lock for finding the pod and connecting to it, which may hang
 	done chan struct{} // closed when the tunnel is
 
 	mu     sync.Mutex            // held for moments
@@ -39,7 +39,7 @@ func (c *Cluster) Tunnel(name string) *Tunnel {
 	return &Tunnel{c: c, name: name, turn: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// Close ends it, and every connection through it. It waits for nobody.
+// Close closes the tunnel and every connection through it. It does not block.
 func (t *Tunnel) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,8 +62,8 @@ func (t *Tunnel) drop() {
 	t.conn, t.pod, t.doubt = nil, "", false
 }
 
-// suspect has it looked, before the next connection, whether the pod is still the one where conn leads: the API server keeps a
-// connection to a pod that is gone, and says at each port that nobody is there.
+// suspect makes the next Dial check that the pod at the end of conn is still the current one: the API server keeps a
+// connection to a pod that is gone, and reports for each port that the connection is refused.
 func (t *Tunnel) suspect(conn httpstream.Connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,8 +74,8 @@ func (t *Tunnel) suspect(conn httpstream.Connection) {
 // one that has broken without a word.
 const opening = 3 * time.Second
 
-// Dial returns a connection to a port of the pod. Where the way there has broken, or the pod was replaced, it looks for the
-// pod anew first.
+// Dial returns a connection to a port of the pod. If the tunnel is broken or the pod was replaced, it first looks for the
+// pod again.
 func (t *Tunnel) Dial(ctx context.Context, port int) (net.Conn, error) {
 	for second := false; ; second = true {
 		conn, number, err := t.connection(ctx)
@@ -90,7 +90,7 @@ func (t *Tunnel) Dial(ctx context.Context, port int) (net.Conn, error) {
 			return nil, context.Cause(ctx)
 		}
 		t.mu.Lock()
-		if t.conn == conn { // it has broken, and nobody has noticed
+		if t.conn == conn { // it is broken, unnoticed so far
 			t.drop()
 		}
 		t.mu.Unlock()
@@ -120,7 +120,7 @@ func openWithin(ctx context.Context, conn httpstream.Connection, port, number in
 		return nil, io.ErrUnexpectedEOF
 	case <-ctx.Done():
 		go func() {
-			if r := <-done; r.c != nil { // nobody waits for it any more
+			if r := <-done; r.c != nil { // the caller has given up
 				_ = r.c.Close()
 			}
 		}()
@@ -128,7 +128,7 @@ func openWithin(ctx context.Context, conn httpstream.Connection, port, number in
 	}
 }
 
-// connection is the one to the pod, made anew where that has to be, and the number of a request over it.
+// connection returns the connection to the pod, after a reconnect if needed, and the number of a request over it.
 func (t *Tunnel) connection(ctx context.Context) (httpstream.Connection, int, error) {
 	if conn, n, err := t.has(false); conn != nil || err != nil {
 		return conn, n, err
@@ -141,7 +141,7 @@ func (t *Tunnel) connection(ctx context.Context) (httpstream.Connection, int, er
 	case <-ctx.Done():
 		return nil, 0, context.Cause(ctx)
 	}
-	if conn, n, err := t.has(false); conn != nil || err != nil { // somebody was first
+	if conn, n, err := t.has(false); conn != nil || err != nil { // another Dial was first
 		return conn, n, err
 	}
 	pod, err := t.c.newestPod(ctx, t.name)
@@ -182,7 +182,7 @@ func (t *Tunnel) has(doubted bool) (httpstream.Connection, int, error) {
 	return t.conn, t.next, nil
 }
 
-// leads tells whether the connection leads to that pod, and forgets it if not.
+// leads reports whether the connection ends at that pod, and drops it if not.
 func (t *Tunnel) leads(pod *corev1.Pod) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,8 +193,8 @@ func (t *Tunnel) leads(pod *corev1.Pod) bool {
 	return t.conn != nil
 }
 
-// open makes one connection within the one to the pod: a stream for what is said, and one for what went wrong. Refused is
-// called when that is told.
+// open makes one connection within the one to the pod: a data stream and an error stream. It calls refused when the error
+// stream reports that.
 func open(conn httpstream.Connection, port, number int, refused func()) (net.Conn, error) {
 	headers := http.Header{}
 	headers.Set(corev1.StreamType, corev1.StreamTypeError)
@@ -240,7 +240,7 @@ func (f *forwarded) listen() {
 	}
 }
 
-// reason is what went wrong, if that was told, in place of what its consequence is.
+// reason returns the error from the error stream if there is one, in place of its consequence err.
 func (f *forwarded) reason(err error) error {
 	select {
 	case <-f.told:

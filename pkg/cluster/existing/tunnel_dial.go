@@ -63,7 +63,7 @@ func (t *Tunnel) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Connecti
 	case <-t.done:
 	}
 	go func() {
-		if r := <-dialed; r.conn != nil { // nobody waits for it any more
+		if r := <-dialed; r.conn != nil { // the caller has given up
 			_ = r.conn.Close()
 		}
 	}()

@@ -19,14 +19,14 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// podServer is an API server with one pod, to whose ports it leads. Of port 1 it says that nobody listens there; at the others
-// comes back what was sent, with the name of the pod before it. It speaks the older protocol alone.
+// podServer is an API server with one pod, and forwards its ports: port 1 refuses connections, others echo the data after
+// the name of the pod. It supports only the older protocol.
 type podServer struct {
 	t *testing.T
 
 	mu    sync.Mutex
 	pod   *corev1.Pod
-	gone  string // a pod at whose ports nobody is any more
+	gone  string // a pod without listeners
 	conns []httpstream.Connection
 }
 
@@ -157,7 +157,7 @@ func TestTunnel(t *testing.T) {
 		t.Errorf("after a restart: %q, %v", text, err)
 	}
 
-	// The pod is replaced, and nobody ends the connection that leads to the old one: it says that nobody is there.
+	// The pod is replaced, and the connection to the old one stays open: it reports that the port refuses connections.
 	c := sandboxPod("d", up)
 	c.UID = "d"
 	s.mu.Lock()
@@ -170,7 +170,7 @@ func TestTunnel(t *testing.T) {
 		t.Errorf("the new one: %q, %v", text, err)
 	}
 
-	// There is none for a while.
+	// The pod is missing for a while.
 	s.set(nil)
 	if _, err := said(t, tunnel, ControlPort); codeOf(t, errors.Unwrap(errors.Join(err))) != CodePod && codeOf(t, err) != CodePod {
 		t.Errorf("without a pod: %v", err)
@@ -188,7 +188,7 @@ func TestTunnel(t *testing.T) {
 	}
 }
 
-// An API server that says nothing keeps nobody longer than he waits, and not the end of the tunnel.
+// An API server that does not respond blocks Dial only until its deadline, and never Close.
 func TestTunnelToSilence(t *testing.T) {
 	s := &podServer{t: t, pod: sandboxPod("a", corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})}
 	asked, release := make(chan struct{}, 8), make(chan struct{})
@@ -221,7 +221,7 @@ func TestTunnelToSilence(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	var late interface{ Timeout() bool } // the connection's deadline may be what tells
+	var late interface{ Timeout() bool } // the connection's deadline may be first
 	if _, err := c.Tunnel("mine").Dial(ctx, ControlPort); !errors.As(err, &late) || !late.Timeout() {
 		t.Errorf("who has waited long enough: %v", err)
 	}

@@ -15,11 +15,11 @@ import (
 // look is how often pods are looked at while they start.
 const look = 500 * time.Millisecond
 
-// hopeless is for how long a pod may be in a state that does not pass by itself, before it is given up.
+// hopeless is the time after which a pod in a failed state is given up.
 const hopeless = 20 * time.Second
 
-// Pod waits until the sandbox's pod runs, and returns its name. Say is told what is waited for, whenever that changes. A pod
-// that cannot run, for want of its image or because it ends again and again, is an [*coded.Error] with the reason.
+// Pod waits until the sandbox's pod runs, and returns its name. It calls say whenever what it waits for changes. A pod
+// that cannot run, because its image is missing or it exits repeatedly, is an [*coded.Error] with the reason.
 func (c *Cluster) Pod(ctx context.Context, name string, say func(string)) (string, error) {
 	var last string
 	var stuck time.Time
@@ -62,7 +62,7 @@ func (c *Cluster) Pod(ctx context.Context, name string, say func(string)) (strin
 	}
 }
 
-// newestPod is the sandbox's; while one takes another's place, the later one. It is nil when there is none.
+// newestPod returns the sandbox's pod, the newer one during a replacement, or nil.
 func (c *Cluster) newestPod(ctx context.Context, name string) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -110,7 +110,7 @@ func restarts(p *corev1.Pod) (n int32) {
 	return n
 }
 
-// state says what a pod waits for; failed, when that will not come by itself.
+// state returns what a pod waits for, and a non-nil failed if waiting does not help.
 func state(p *corev1.Pod) (waiting string, failed *coded.Error) {
 	if p == nil {
 		return "the Deployment to make a pod", nil

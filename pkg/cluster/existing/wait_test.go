@@ -14,7 +14,7 @@ func waiting(reason, message string) corev1.ContainerState {
 	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
 }
 
-// What keeps a pod from running is told, and where it does not pass by itself it is an error after a while.
+// What keeps a pod from running is reported, and becomes an error after a while if waiting does not help.
 func TestPod(t *testing.T) {
 	unscheduled := sandboxPod("a", corev1.ContainerState{})
 	unscheduled.Status = corev1.PodStatus{Conditions: []corev1.PodCondition{{

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// programOf builds a program for Linux that says what it is told to.
+// programOf builds a program for Linux that prints a text.
 func programOf(t *testing.T, says string, goarch string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -275,7 +275,7 @@ func TestDynamicIsRefused(t *testing.T) {
 	}
 }
 
-// A program that is built anew between its hash and its archive would make an archive that lies.
+// A program that changes between its hash and its archive is an error.
 func TestChangedBetween(t *testing.T) {
 	file := programOf(t, "self", "amd64")
 	s := sandbox(t, file, "")

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// layer is a part of an image's file system: a tar archive that is made anew each time it is written.
+// layer is a layer of an image: a tar archive that is generated each time it is written.
 type layer struct {
 	files []file
 	arch  string
@@ -151,7 +151,7 @@ func (e ending) Read(p []byte) (int, error) {
 	return e.from.Read(p)
 }
 
-// contentHash tells what is in an image in twelve digits: enough to tell builds apart, few enough to be read.
+// contentHash returns twelve digits of a hash of an image's contents: enough to distinguish builds, and readable.
 func contentHash(layers []*layer) string {
 	var all bytes.Buffer
 	for _, l := range layers {
@@ -188,8 +188,8 @@ func architecture(file string) (string, error) {
 	}
 }
 
-// ToolsScript is a script for the shell of a Linux system with glibc: it writes a tar with those of these programs that the
-// system has, and the libraries that they need, each a file of its own where the system has links.
+// ToolsScript returns a shell script for a Linux system with glibc. It writes a tar of those programs that the system
+// has, and the libraries that they need; links are resolved to files.
 func ToolsScript(programs ...string) string {
 	return `for tool in ` + strings.Join(programs, " ") + `; do
 	at=$(command -v $tool) || continue
@@ -232,7 +232,7 @@ func toolsLayer(ctx context.Context, arch string, archive []byte) (*layer, error
 		}
 	}
 	if len(l.files) == 0 {
-		return nil, errors.New("there are none")
+		return nil, errors.New("the tar archive has no files")
 	}
 	return l, l.hash(ctx)
 }
@@ -252,7 +252,7 @@ func content(name string, mode int64, data []byte) file {
 	}}
 }
 
-// Foreign is an image of a program of somebody else.
+// Foreign is an image of another project's program.
 type Foreign struct {
 	// File is the program, At the path that it has in the image (absolute: "/bin/program"), which is also what the image runs.
 	File, At string
@@ -265,8 +265,8 @@ type Foreign struct {
 // toolsPath is where a program finds its tools.
 const toolsPath = "/usr/sbin:/usr/bin:/sbin:/bin"
 
-// FromProgram is one image, under the given names, of a program of somebody else: see [Foreign]. The user is up to who runs
-// it, as in images that say nothing of it.
+// FromProgram returns an image of another project's program, with the given names: see [Foreign]. It sets no user, as
+// many upstream images do not.
 func FromProgram(ctx context.Context, file, at string, names ...string) (*Set, error) {
 	return FromPrograms(ctx, Foreign{File: file, At: at, Names: names})
 }

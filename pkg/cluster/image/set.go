@@ -22,7 +22,7 @@ const (
 	Program  = "vsphere-sandbox"
 )
 
-// repository is what comes before these names: nobody can push there, so nothing is ever pulled in their place.
+// repository is the prefix of these names: no registry can serve it, so nothing is pulled in their place.
 const repository = "localhost/"
 
 // user is whom programs run as: a number that no node has.
@@ -123,8 +123,8 @@ func split(name string) (repository, tag string) {
 	return name, ""
 }
 
-// complete tells whether a name has a registry, a repository and a tag: container runtimes disagree on what is meant by
-// shorter ones.
+// complete reports whether a name has a registry, a repository and a tag: container runtimes resolve shorter names
+// differently.
 func complete(name string) bool {
 	repository, tag := split(name)
 	registry, rest, ok := strings.Cut(repository, "/")

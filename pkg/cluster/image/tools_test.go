@@ -48,7 +48,7 @@ func TestTools(t *testing.T) {
 		t.Errorf("the other has %d layers", len(list[1].Layers))
 	}
 	if _, err := FromPrograms(t.Context(), Foreign{File: file, At: "/bin/driver", Names: []string{"registry.k8s.io/a/driver:v1"}, Tools: []byte{}}); err == nil ||
-		!strings.Contains(err.Error(), "there are none") {
+		!strings.Contains(err.Error(), "has no files") {
 		t.Errorf("without any: %v", err)
 	}
 }

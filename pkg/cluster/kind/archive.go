@@ -19,22 +19,22 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// archive is what an image archive says of itself.
+// archive is the summary of an image archive.
 type archive struct {
-	// images are the names in it, as containerd has them: with registry and tag.
+	// images are the full names in it, as in containerd: with registry and tag.
 	images []string
-	// content is a digest of all that is in them.
+	// content is a digest of all images.
 	content string
 }
 
-// maxManifest is as large as a manifest or an image's configuration is taken to be; layers are passed over.
+// maxManifest limits the size of a manifest or an image's configuration; larger files are layers.
 const maxManifest = 4 << 20
 
-// maxManifests is how large all of them together may be.
+// maxManifests limits the size of all of them.
 const maxManifests = 32 << 20
 
-// readArchive reads the manifests of a docker archive or of an OCI layout. Both have digests of all that is in an image: the
-// one in the image's configuration, the other in its index.
+// readArchive reads the manifests of a docker archive or of an OCI layout. Both have digests of all images: one in the
+// images' configurations, the other in its index.
 func readArchive(r io.Reader) (archive, error) {
 	small, size := map[string][]byte{}, 0
 	t := tar.NewReader(r)
@@ -45,20 +45,20 @@ func readArchive(r io.Reader) (archive, error) {
 		}
 		if err != nil {
 			if len(small) == 0 {
-				return archive{}, fmt.Errorf("is no tar of images: %w", err)
+				return archive{}, fmt.Errorf("is no tar archive of images: %w", err)
 			}
-			return archive{}, fmt.Errorf("is cut short or broken: %w", err)
+			return archive{}, fmt.Errorf("is truncated or damaged: %w", err)
 		}
 		if h.Typeflag != tar.TypeReg || h.Size > maxManifest {
 			continue
 		}
 		b, err := io.ReadAll(t)
 		if err != nil {
-			return archive{}, fmt.Errorf("%s: is cut short or broken: %w", h.Name, err)
+			return archive{}, fmt.Errorf("%s: is truncated or damaged: %w", h.Name, err)
 		}
 		if json.Valid(b) {
 			if size += len(b); size > maxManifests {
-				return archive{}, &input.TooLarge{What: "what describes the images", Max: maxManifests}
+				return archive{}, &input.TooLarge{What: "the description of the images", Max: maxManifests}
 			}
 			small[strings.TrimPrefix(h.Name, "./")] = b
 		}
@@ -69,7 +69,7 @@ func readArchive(r io.Reader) (archive, error) {
 	case small["index.json"] != nil:
 		return ociArchive(small["index.json"])
 	}
-	return archive{}, errors.New("is no archive of images: it has neither a manifest.json nor an index.json")
+	return archive{}, errors.New("is no image archive: it has neither a manifest.json nor an index.json")
 }
 
 func dockerArchive(small map[string][]byte) (archive, error) {
@@ -85,7 +85,7 @@ func dockerArchive(small map[string][]byte) (archive, error) {
 	for _, m := range manifest {
 		config := small[m.Config]
 		if config == nil {
-			return archive{}, fmt.Errorf("manifest.json names the configuration %q, which is not there", m.Config)
+			return archive{}, fmt.Errorf("manifest.json names the configuration %q, which is missing", m.Config)
 		}
 		fmt.Fprintf(h, "%x %q\n", sha256.Sum256(config), m.RepoTags)
 		for _, tag := range m.RepoTags {
@@ -112,7 +112,7 @@ func ociArchive(index []byte) (archive, error) {
 		if name == "" {
 			name = m.Annotations["org.opencontainers.image.ref.name"]
 			if !strings.ContainsAny(name, ":/") {
-				name = "" // a tag alone: of what, nobody says
+				name = "" // a tag without a repository
 			}
 		}
 		fmt.Fprintf(h, "%s %q\n", m.Digest, name)
@@ -130,7 +130,7 @@ func (a archive) with(sum []byte) archive {
 	return a
 }
 
-// familiar writes an image's name as containerd does: Docker's own registry, its library and the tag latest may be left out.
+// familiar returns the full name of an image, as containerd does: with registry, docker.io's library, and tag.
 func familiar(name string) string {
 	host, rest, ok := strings.Cut(name, "/")
 	switch {
@@ -147,18 +147,18 @@ func familiar(name string) string {
 	return name
 }
 
-// contentLabel is on an image record in a node's containerd: what archive it is from, so that it is not loaded again.
+// contentLabel labels an image in a node's containerd with the content of its archive, so that it is not loaded again.
 const contentLabel = "vsphere-sandbox.content"
 
-// Loaded is what [Cluster.LoadImages] has done: the images of the archive, and the nodes that took them, or had them.
+// Loaded is the result of [Cluster.LoadImages]: the images of the archive, the nodes that loaded it, and those that had it.
 type Loaded struct {
 	Images         []string
 	Nodes, Present []string
 }
 
-// LoadImages loads an image archive, as `docker save` or an OCI layout in a tar makes it, into containerd of these nodes, of all
-// when none is named, side by side. Nodes that have the very same images are left out. A node that does not run is an
-// error; the others are loaded all the same.
+// LoadImages loads an image archive, as of `docker save` or a tarred OCI layout, into containerd of the given nodes in
+// parallel; by default of all nodes. It skips nodes with the same content. A stopped node is an error, but the others are
+// still loaded.
 func (c *Cluster) LoadImages(ctx context.Context, archive string, nodes ...string) (Loaded, error) {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -204,7 +204,7 @@ func (c *Cluster) load(ctx context.Context, node, file string, a archive) (prese
 	for name := range strings.FieldsSeq(string(out)) {
 		have[name] = true
 	}
-	missing := len(a.images) == 0 // without names it cannot be told
+	missing := len(a.images) == 0 // the names are needed to compare
 	for _, name := range a.images {
 		missing = missing || !have[name]
 	}
@@ -227,7 +227,7 @@ func (c *Cluster) load(ctx context.Context, node, file string, a archive) (prese
 	return false, nil
 }
 
-// snapshotter is what the node's containerd unpacks images with: overlayfs, but where that cannot be.
+// snapshotter returns the snapshotter of the node's containerd: usually overlayfs.
 func (c *Cluster) snapshotter(ctx context.Context, node string) string {
 	out, err := c.Exec(ctx, node, nil, "containerd", "config", "dump")
 	if err != nil {
@@ -242,26 +242,26 @@ func (c *Cluster) snapshotter(ctx context.Context, node string) string {
 	return "overlayfs"
 }
 
-// versionLabel is what images of hack/kind-node say their Kubernetes is. kind's own have only a file.
+// versionLabel has the Kubernetes release in images of hack/kind-node. kind's own only have versionFile.
 const versionLabel, versionFile = "org.opencontainers.image.version", "/kind/version"
 
-// helperLabel is on containers of ours that are no nodes; they last for a moment.
+// helperLabel labels our short-lived containers that are no nodes.
 const helperLabel = "vsphere-sandbox.helper"
 
-// AsRoot returns what runs a shell script as root in a container of a node image that ends with it, where a directory of this
-// machine is at its own path. A sandbox whose user is not root has what pods have written copied and removed by it; there is no
-// other root to ask when the nodes are gone. [Reap] removes one that is left.
+// AsRoot returns a function that runs a shell script as root in a temporary container of a node image, with a directory
+// of this host mounted at the same path. A sandbox without root needs it to copy and remove files of pods after the nodes
+// are gone. [Reap] removes a container that is left.
 func AsRoot(rt *runtime.Runtime, image, sandbox string) func(ctx context.Context, dir, script string, args ...string) error {
 	return func(ctx context.Context, dir, script string, args ...string) error {
 		return rt.Script(ctx, image, helperLabel+"="+ClusterName(sandbox), dir, script, args...)
 	}
 }
 
-// buildTry is how to come by a node image.
+// buildTry is how to get a node image.
 const buildTry = "sudo hack/kind-node/build -load makes one without a registry; --kind-image names it\n" +
 	"or load an archive of one: vsphere-sandbox images load"
 
-// image has the node image on this machine, and made for the right Kubernetes.
+// image makes sure that the runtime has the node image, and that its Kubernetes release matches.
 func (c *Cluster) image(ctx context.Context, say sayf) error {
 	name := c.opts.Image
 	known, err := c.rt.Image(ctx, name)
@@ -280,7 +280,7 @@ func (c *Cluster) image(ctx context.Context, say sayf) error {
 	}
 	want := c.opts.kubernetes()
 	if minor(want) == "" {
-		return nil // a program that links no Kubernetes cannot compare
+		return nil // a program without Kubernetes libraries cannot compare
 	}
 	got := known.Labels[versionLabel]
 	if minor(got) == "" {
@@ -293,15 +293,15 @@ func (c *Cluster) image(ctx context.Context, say sayf) error {
 	}
 	switch {
 	case minor(got) != minor(want):
-		return coded.New(ImageUnfit, buildTry+"\nkindest/node:"+minor(want)+".x where there is a registry", nil,
+		return coded.New(ImageUnfit, buildTry+"\nkindest/node:"+minor(want)+".x if a registry is reachable", nil,
 			"image %s is of Kubernetes %s: this release needs %s", name, got, minor(want))
 	case got != want:
-		say("node image %s is of Kubernetes %s, not %s: that may do", name, got, want)
+		say("node image %s is of Kubernetes %s, not %s: this may work", name, got, want)
 	}
 	return nil
 }
 
-// minor returns the "v1.36" of a release, "" when it is none.
+// minor returns the minor version of a release, "v1.36", or "".
 func minor(release string) string {
 	major, rest, ok := strings.Cut(release, ".")
 	minor, _, _ := strings.Cut(rest, ".")

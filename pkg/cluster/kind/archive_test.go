@@ -33,7 +33,7 @@ func TestArchiveOfDescriptions(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := readArchive(r)
 	runtime.ReadMemStats(&after)
-	if tooLarge := (*input.TooLarge)(nil); !errors.As(err, &tooLarge) || err.Error() != "what describes the images is longer than 32 MiB" {
+	if tooLarge := (*input.TooLarge)(nil); !errors.As(err, &tooLarge) || err.Error() != "the description of the images is longer than 32 MiB" {
 		t.Error(err)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<30 { // what growing some slices to that size takes

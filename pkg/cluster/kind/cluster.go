@@ -24,14 +24,14 @@ import (
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// Cluster is one cluster of kind's. Make one with [New]; what needs an API server may be called, from any goroutine, once
+// Cluster is a kind cluster. Create one with [New]; methods that need an API server may be called, from any goroutine, once
 // [Cluster.Create] has returned.
 type Cluster struct {
 	opts     Options
 	machines []machine
 	config   []byte
 	services netip.Prefix
-	pods     netip.Prefix // the zero value where they have IPv6 alone
+	pods     netip.Prefix // zero if they have only IPv6
 
 	rt     *runtime.Runtime
 	rest   *rest.Config
@@ -42,7 +42,7 @@ type Cluster struct {
 	relays []*relay
 }
 
-// New checks the options and renders the configuration. Nothing is touched, and nothing has to be given back.
+// New checks the options and renders the configuration. It changes nothing.
 func New(opts Options) (*Cluster, error) {
 	if err := opts.check(); err != nil {
 		return nil, &coded.Error{Code: "usage", Message: "kind", Err: err}
@@ -54,7 +54,7 @@ func New(opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// render makes the configuration out of the options.
+// render renders the configuration from the options.
 func (c *Cluster) render() error {
 	rendered := config(c.opts, c.machines)
 	if len(c.opts.UserConfig) > 0 {
@@ -75,32 +75,31 @@ func (c *Cluster) render() error {
 	return err
 }
 
-// Name is what kind calls the cluster.
+// Name returns kind's name of the cluster.
 func (c *Cluster) Name() string { return ClusterName(c.opts.Name) }
 
-// Took is how long kind itself has worked at the cluster: what comes before and after is left out. It is known when
-// [Cluster.Create] has returned.
+// Took returns how long kind itself worked, without the steps before and after it, once [Cluster.Create] has returned.
 func (c *Cluster) Took() time.Duration { return c.took }
 
-// Context is the name of the admin's context in [Cluster.Kubeconfig].
+// Context returns the name of the admin's context in [Cluster.Kubeconfig].
 func (c *Cluster) Context() string { return ClusterName(c.opts.Name) }
 
-// Kubeconfig is the path of the admin's kubeconfig.
+// Kubeconfig returns the path of the admin's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.opts.Dir, "kubeconfig") }
 
-// Client speaks as the admin.
+// Client returns a client of the admin.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// REST is how [Cluster.Client] speaks: a copy.
+// REST returns a copy of the configuration of [Cluster.Client].
 func (c *Cluster) REST() *rest.Config { return rest.CopyConfig(c.rest) }
 
-// Server is the API server's URL as this machine reaches it.
+// Server returns the API server's URL on this host.
 func (c *Cluster) Server() string { return c.rest.Host }
 
-// Addr is the API server's address on this machine, host:port.
+// Addr returns the API server's address on this host, host:port.
 func (c *Cluster) Addr() string {
 	u, err := url.Parse(c.rest.Host)
-	if err != nil { // it was read as one before
+	if err != nil { // it was parsed before
 		return c.rest.Host
 	}
 	return u.Host
@@ -111,7 +110,7 @@ func (c *Cluster) Token(path, addr, tokenFile string) error {
 	return cluster.WriteToken(c.rest, path, addr, tokenFile)
 }
 
-// Container is the name of a node's container; "" when there is no node of that name.
+// Container returns the name of a node's container, or "" for an unknown node.
 func (c *Cluster) Container(node string) string {
 	for _, m := range c.machines {
 		if m.Name == node {
@@ -121,8 +120,8 @@ func (c *Cluster) Container(node string) string {
 	return ""
 }
 
-// ByID is the directory on this machine that is the node's /dev/disk/by-id: a device made there shows in the node at once.
-// "" when there is no such node, or it is no VM.
+// ByID returns the directory on this host that is mounted at the node's /dev/disk/by-id, or "" for an unknown node or one
+// that is no VM.
 func (c *Cluster) ByID(node string) string {
 	for _, m := range c.machines {
 		if m.Name == node {
@@ -132,7 +131,7 @@ func (c *Cluster) ByID(node string) string {
 	return ""
 }
 
-// Spare is the node that runs the control plane and is no VM, "" when a VM does.
+// Spare returns the node that runs the control plane and is no VM, or "".
 func (c *Cluster) Spare() string {
 	for _, m := range c.machines {
 		if !m.vm {
@@ -142,7 +141,7 @@ func (c *Cluster) Spare() string {
 	return ""
 }
 
-// names are those of all nodes.
+// names returns the names of all nodes.
 func (c *Cluster) names() []string {
 	var all []string
 	for _, m := range c.machines {
@@ -151,18 +150,18 @@ func (c *Cluster) names() []string {
 	return all
 }
 
-// container is [Cluster.Container] with an error for people.
+// container is [Cluster.Container] with an error.
 func (c *Cluster) container(node string) (string, error) {
 	if c.rt == nil {
-		return "", fmt.Errorf("cluster %s: has not been made", c.Name())
+		return "", fmt.Errorf("cluster %s: was not created", c.Name())
 	}
 	if name := c.Container(node); name != "" {
 		return name, nil
 	}
-	return "", fmt.Errorf("node %q: there is no such node in cluster %s", node, c.Name())
+	return "", fmt.Errorf("node %q: cluster %s has no such node", node, c.Name())
 }
 
-// Close ends what [Cluster.Expose] has made. The cluster goes on.
+// Close ends what [Cluster.Expose] started. The cluster continues to run.
 func (c *Cluster) Close() error {
 	c.mu.Lock()
 	relays := c.relays
@@ -175,14 +174,14 @@ func (c *Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// config renders kind's configuration of the cluster, without the user's.
+// config renders kind's configuration, without the user's.
 func config(o Options, all []machine) *v1alpha4.Cluster {
 	c := &v1alpha4.Cluster{
 		TypeMeta:             v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:                 ClusterName(o.Name),
 		KubeadmConfigPatches: clusterPatches(o.Speed),
 		Networking: v1alpha4.Networking{
-			// Said although they are kind's own: certificates are made for addresses out of the Services' range.
+			// kind's defaults, set explicitly: certificates have addresses from the Services' range.
 			APIServerAddress: "127.0.0.1", APIServerPort: int32(o.Port),
 			PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/16",
 		},
@@ -209,7 +208,7 @@ func config(o Options, all []machine) *v1alpha4.Cluster {
 			}
 			n.KubeadmConfigPatches = []string{nodePatch(m, o.Host)}
 		}
-		// All nodes, as containerd of all is told of it.
+		// All nodes: each node's containerd may be asked.
 		n.ExtraMounts = append(n.ExtraMounts, o.firmwareMounts()...)
 		if !m.vm {
 			n.Labels = map[string]string{cluster.NoVM: ""}
@@ -230,8 +229,8 @@ func encode(c *v1alpha4.Cluster) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Plan says what [Cluster.Create] would do: the configuration that kind is given, and the steps, each a line. It asks nobody
-// and touches nothing.
+// Plan returns what [Cluster.Create] would do: kind's configuration, and one line per step. It calls no runtime and changes
+// nothing.
 func Plan(opts Options) (config []byte, steps []string, err error) {
 	c, err := New(opts)
 	if err != nil {
@@ -240,7 +239,7 @@ func Plan(opts Options) (config []byte, steps []string, err error) {
 	return c.Config(), c.steps(), nil
 }
 
-// Config is the configuration that kind is given: ours with the user's merged in.
+// Config returns kind's configuration, with the user's merged into ours.
 func (c *Cluster) Config() []byte { return append([]byte(nil), c.config...) }
 
 func (c *Cluster) steps() []string {
@@ -251,18 +250,18 @@ func (c *Cluster) steps() []string {
 	}
 	version := ""
 	if want := c.opts.kubernetes(); minor(want) != "" {
-		version = ", which has to be of Kubernetes " + minor(want)
+		version = ", which must be of Kubernetes " + minor(want)
 	}
 	steps = append(steps,
-		fmt.Sprintf("take node image %s%s, and pull it where it is missing", c.opts.Image, version),
-		fmt.Sprintf("remove what a killed sandbox has left of cluster %s", name),
+		fmt.Sprintf("use node image %s%s, and pull it if it is missing", c.opts.Image, version),
+		fmt.Sprintf("remove what a killed sandbox left of cluster %s", name),
 		fmt.Sprintf("write the nodes' identities to %s", c.opts.Dir),
 	)
 	for _, m := range c.machines {
 		what := "runs the control plane"
 		switch {
 		case !m.vm:
-			what = "runs the control plane and is no VM: the topology has no VM with that role, so the cloud provider is not told of it"
+			what = "runs the control plane and is no VM: the topology has no VM with that role, so the cloud provider does not manage it"
 		case m.role == "control-plane":
 		case m.ControlPlane:
 			what = "is a control-plane node by label and taint; the API server runs on the first one only"
@@ -272,20 +271,20 @@ func (c *Cluster) steps() []string {
 		steps = append(steps, fmt.Sprintf("start container %s: node %s %s", m.container, m.Name, what))
 	}
 	return append(steps,
-		"have kubeadm set Kubernetes up in them",
+		"set up Kubernetes in them with kubeadm",
 		fmt.Sprintf("write the administrator's kubeconfig to %s", c.Kubeconfig()),
 		"wait until "+strings.Join(c.names(), ", ")+" are registered",
 	)
 }
 
-// Leftover is a container of a cluster that has the name of a sandbox's.
+// Leftover is a container of a cluster with the name of a sandbox's cluster.
 type Leftover struct {
 	Container string
-	// Dir is the Options.Dir of the sandbox that made it, "" when it was no sandbox.
+	// Dir is the Options.Dir of the sandbox that created it, or "".
 	Dir string
 }
 
-// Leftovers lists the containers, running or not, of the cluster that the sandbox of that name has, or had, or would have.
+// Leftovers lists the containers, running or not, of the cluster with the name of the sandbox's.
 func Leftovers(ctx context.Context, rt *runtime.Runtime, sandbox string) ([]Leftover, error) {
 	names, err := rt.List(ctx, clusterLabel, ClusterName(sandbox))
 	if err != nil {
@@ -295,7 +294,7 @@ func Leftovers(ctx context.Context, rt *runtime.Runtime, sandbox string) ([]Left
 	for _, name := range names {
 		known, err := rt.Inspect(ctx, name)
 		if coded.Is(err, runtime.ContainerMissing) {
-			continue // gone meanwhile
+			continue // removed since the listing
 		}
 		if err != nil {
 			return nil, err
@@ -309,9 +308,9 @@ func Leftovers(ctx context.Context, rt *runtime.Runtime, sandbox string) ([]Left
 	return all, nil
 }
 
-// Reap removes what a sandbox of that name, whose Options.Dir was dir, has left in the runtime: containers, their volumes, and
-// kind's network if it was made by a sandbox and is nobody's now. It tells what was removed. Containers of others stay; to
-// have nothing to remove is no error. It is for `down` and for a sandbox that was killed.
+// Reap removes what an earlier sandbox of this name left in the runtime: containers, their volumes, and kind's network if
+// a sandbox created it and no container uses it. dir was its Options.Dir. Containers of other owners stay. It returns the
+// names of what it removed; nothing to remove is no error. `down` uses it for a sandbox that was killed.
 func Reap(ctx context.Context, rt *runtime.Runtime, sandbox, dir string) (removed []string, err error) {
 	left, err := Leftovers(ctx, rt, sandbox)
 	if err != nil {
@@ -328,7 +327,7 @@ func Reap(ctx context.Context, rt *runtime.Runtime, sandbox, dir string) (remove
 	return removed, errors.Join(err, removeNetwork(ctx, rt))
 }
 
-// ours are the containers that the sandbox in a directory has made.
+// ours returns the containers of the sandbox in a directory.
 func ours(left []Leftover, dir string) (names []string) {
 	for _, l := range left {
 		if same(l.Dir, dir) {
@@ -338,7 +337,7 @@ func ours(left []Leftover, dir string) (names []string) {
 	return names
 }
 
-// claim has the name free: what a killed sandbox of ours has left is removed, a cluster of others is refused.
+// claim removes what a killed sandbox in our directory left, and returns an error for a cluster of another owner.
 func (c *Cluster) claim(ctx context.Context, say sayf) error {
 	left, err := Leftovers(ctx, c.rt, c.opts.Name)
 	if err != nil {
@@ -348,24 +347,24 @@ func (c *Cluster) claim(ctx context.Context, say sayf) error {
 		if same(l.Dir, c.opts.Dir) {
 			continue
 		}
-		whose, try := "which no sandbox has made", fmt.Sprintf("kind delete cluster --name %s, if it is not needed\nor give the sandbox another name: --name", c.Name())
+		owner, try := "which was not created by a sandbox", fmt.Sprintf("kind delete cluster --name %s, if it is not needed\nor give the sandbox another name: --name", c.Name())
 		if l.Dir != "" {
-			whose = "which the sandbox in " + l.Dir + " has made"
-			try = "take that one down, with the same state directory\nor give this one another name: --name"
+			owner = "which was created by the sandbox in " + l.Dir
+			try = "stop that sandbox, with the same state directory\nor give this one another name: --name"
 		}
-		return coded.New(NameTaken, try, nil, "there is a cluster called %s already, %s (container %s)", c.Name(), whose, l.Container)
+		return coded.New(NameTaken, try, nil, "cluster %s exists already, %s (container %s)", c.Name(), owner, l.Container)
 	}
 	if len(left) == 0 {
 		return nil
 	}
 	removed, err := Reap(ctx, c.rt, c.opts.Name, c.opts.Dir)
 	if len(removed) > 0 {
-		say("removed what an earlier run has left: %s", strings.Join(removed, ", "))
+		say("removed what an earlier run left: %s", strings.Join(removed, ", "))
 	}
 	return err
 }
 
-// same tells whether two directories are one, however they are spelt. Docker Desktop puts its own before a machine's paths.
+// same reports whether two paths are the same directory. Docker Desktop prefixes the paths of the host.
 func same(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -380,15 +379,15 @@ func same(a, b string) bool {
 	return filepath.Clean(a) == filepath.Clean(b)
 }
 
-// DeleteTime is how long it may take to remove a cluster, even on a busy machine. Whoever deletes one is given that long.
+// DeleteTime is the time that callers give [Cluster.Delete]: enough on a busy host.
 const DeleteTime = 90 * time.Second
 
-// GiveUpTime is how long [Cluster.Create] takes at most to return after its context has ended: kind has DeleteTime to give up, and
-// what there is by then as long to be removed.
+// GiveUpTime limits how long [Cluster.Create] continues after its context has ended: DeleteTime until kind gives up, and
+// DeleteTime for the removal.
 const GiveUpTime = 2 * DeleteTime
 
-// Delete removes the cluster: its containers and volumes, the ways to this machine, kind's network if nobody else has it, and
-// the files in Options.Dir. It does so again, and to a cluster that was never made, without an error.
+// Delete removes the cluster: its containers and volumes, what Expose started, kind's network if no other container uses
+// it, and the files in Options.Dir. It is idempotent, also for a cluster that was never created.
 func (c *Cluster) Delete(ctx context.Context) error {
 	errs := []error{c.Close()}
 	if c.rt != nil {
@@ -396,7 +395,7 @@ func (c *Cluster) Delete(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return err // the files say whose the containers are
+		return err // the files identify the remaining containers
 	}
 	return c.removeFiles()
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// Create makes the cluster and returns when all of its nodes are registered, whether they are ready or not. When it fails, or
-// ctx ends, what there is of it is removed again, unless Options.Retain says otherwise. It may be called again.
+// Create creates the cluster and returns when all of its nodes are registered, ready or not. If it fails, or ctx ends, it
+// removes everything again, unless Options.Retain is set. It may be called again.
 func (c *Cluster) Create(ctx context.Context) (err error) {
 	s := speak(c.opts.Progress)
 	defer s.stop()
@@ -39,13 +39,13 @@ func (c *Cluster) Create(ctx context.Context) (err error) {
 	if err == nil {
 		return nil
 	}
-	// ctx may be over, which is why there is something to clear away.
+	// ctx may have ended, but the removal must still run.
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), DeleteTime)
 	defer cancel()
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	} else {
-		s.say("cluster %s could not be made: asking the nodes why", c.Name())
+		s.say("creating cluster %s failed: reading the nodes' logs", c.Name())
 		err = c.reason(after, err, l)
 	}
 	if c.opts.Retain {
@@ -53,14 +53,14 @@ func (c *Cluster) Create(ctx context.Context) (err error) {
 		if e := c.Logs(after, logs); e != nil {
 			return errors.Join(err, fmt.Errorf("logs of cluster %s: %w", c.Name(), e))
 		}
-		s.say("kept cluster %s, as asked; its logs are in %s", c.Name(), logs)
+		s.say("kept cluster %s, as requested; its logs are in %s", c.Name(), logs)
 		return err
 	}
-	s.say("removing what there is of cluster %s", c.Name())
+	s.say("removing the remains of cluster %s", c.Name())
 	return errors.Join(err, c.Delete(after))
 }
 
-// prepare is all that comes before kind.
+// prepare runs all steps before kind.
 func (c *Cluster) prepare(ctx context.Context, say sayf) (err error) {
 	if c.rt == nil {
 		say("looking for a container runtime")
@@ -70,7 +70,7 @@ func (c *Cluster) prepare(ctx context.Context, say sayf) (err error) {
 	} else if err := local(ctx, c.rt); err != nil {
 		return err
 	}
-	say("looking at node image %s", c.opts.Image)
+	say("checking node image %s", c.opts.Image)
 	if err := c.image(ctx, say); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *Cluster) prepare(ctx context.Context, say sayf) (err error) {
 		if c.opts.Host, err = c.rt.Capacity(ctx); err != nil {
 			return err
 		}
-		if err := c.render(); err != nil { // with what the nodes have to reserve
+		if err := c.render(); err != nil { // the nodes' reservations depend on it
 			return err
 		}
 	}
@@ -97,13 +97,13 @@ func (c *Cluster) prepare(ctx context.Context, say sayf) (err error) {
 	return nil
 }
 
-// make has kind make the cluster. kind cannot be canceled: when ctx ends, its containers are taken away, so that whatever it
-// waits for fails, until it has given up.
+// make runs kind's creation. kind cannot be canceled: when ctx ends, make removes its containers until the steps of kind
+// have failed and it has returned.
 func (c *Cluster) make(ctx context.Context, l *logger) error {
-	// kind writes a kubeconfig in any case, and not to the user's own.
+	// kind always writes a kubeconfig; keep it out of the user's.
 	scratch := filepath.Join(c.opts.Dir, "kubeconfig.kind")
 	defer func() {
-		_ = os.Remove(scratch) // best effort: it has nothing that the other has not
+		_ = os.Remove(scratch) // best effort: it is a copy
 		_ = os.Remove(scratch + ".lock")
 	}()
 	made := make(chan error, 1)
@@ -111,7 +111,7 @@ func (c *Cluster) make(ctx context.Context, l *logger) error {
 		made <- c.provider(l).Create(c.Name(),
 			kindcluster.CreateWithRawConfig(c.config),
 			kindcluster.CreateWithKubeconfigPath(scratch),
-			kindcluster.CreateWithRetain(true), // the nodes are asked first why it failed
+			kindcluster.CreateWithRetain(true), // the nodes' logs have the reason of a failure
 		)
 	}()
 	select {
@@ -138,7 +138,7 @@ func (c *Cluster) make(ctx context.Context, l *logger) error {
 	}
 }
 
-// takeAway ends what kind works on: the containers go, or stay for who wants to look at them but no longer run.
+// takeAway makes kind's steps fail: it removes the containers, or with Retain only kills them.
 func (c *Cluster) takeAway(ctx context.Context) error {
 	left, err := Leftovers(ctx, c.rt, c.opts.Name)
 	names := ours(left, c.opts.Dir)
@@ -165,8 +165,8 @@ func (c *Cluster) provider(l *logger) *kindcluster.Provider {
 	return kindcluster.NewProvider(kindcluster.ProviderWithLogger(l), option)
 }
 
-// Detect finds the container runtime, as [runtime.Detect] does, and refuses one whose daemon is on another machine: the
-// vCenters, the disks and the nodes' identities are on this one.
+// Detect finds the container runtime, as [runtime.Detect] does, and rejects one with a remote daemon: the vCenters, the
+// disks and the nodes' identities are on this host.
 func Detect(ctx context.Context) (*runtime.Runtime, error) {
 	rt, err := runtime.Detect(ctx)
 	if err != nil {
@@ -177,13 +177,13 @@ func Detect(ctx context.Context) (*runtime.Runtime, error) {
 
 func local(ctx context.Context, rt *runtime.Runtime) error {
 	if host := rt.Remote(ctx); host != "" {
-		return coded.New(RuntimeRemote, "run the sandbox on that machine\nor unset DOCKER_HOST, or docker context use default", nil,
-			"%s works on another machine (%s): vCenters and disks of this one would be out of the nodes' reach", rt.Name(), host)
+		return coded.New(RuntimeRemote, "run the sandbox on that host\nor unset DOCKER_HOST, or docker context use default", nil,
+			"%s uses a daemon on another host (%s): nodes could not reach vCenters and disks of this one", rt.Name(), host)
 	}
 	return nil
 }
 
-// connect writes the admin's kubeconfig and makes the clients.
+// connect writes the admin's kubeconfig and creates the clients.
 func (c *Cluster) connect(l *logger) error {
 	text, err := c.provider(l).KubeConfig(c.Name(), false)
 	if err != nil {
@@ -195,14 +195,15 @@ func (c *Cluster) connect(l *logger) error {
 	if c.rest, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig()); err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
-	// The sandbox sets up a cluster in one go; the client's own rate limit would only make it wait.
+	// The sandbox sets up a cluster in one go; the default rate limit would only delay it.
 	c.rest.QPS, c.rest.Burst = 200, 400
 	c.rest.UserAgent = "vsphere-sandbox"
 	c.client, err = kubernetes.NewForConfig(c.rest)
 	return err
 }
 
-// writeKubeconfig writes kind's kubeconfig, for its owner only, with a context of our name: kind's is "kind-" and the cluster's.
+// writeKubeconfig writes kind's kubeconfig, for its owner only, with our context name in place of kind's ("kind-" and the
+// cluster's).
 func writeKubeconfig(path, context, text string) error {
 	from, err := clientcmd.Load([]byte(text))
 	if err != nil {
@@ -210,14 +211,14 @@ func writeKubeconfig(path, context, text string) error {
 	}
 	current := from.Contexts[from.CurrentContext]
 	if current == nil {
-		return fmt.Errorf("kind's has no context %q", from.CurrentContext)
+		return fmt.Errorf("kind's kubeconfig has no context %q", from.CurrentContext)
 	}
 	out := clientcmdapi.NewConfig()
 	out.Clusters[context], out.AuthInfos[context] = from.Clusters[current.Cluster], from.AuthInfos[current.AuthInfo]
 	out.Contexts[context] = &clientcmdapi.Context{Cluster: context, AuthInfo: context}
 	out.CurrentContext = context
 	if out.Clusters[context] == nil || out.AuthInfos[context] == nil {
-		return fmt.Errorf("kind's has no cluster %q or no user %q", current.Cluster, current.AuthInfo)
+		return fmt.Errorf("kind's kubeconfig has no cluster %q or no user %q", current.Cluster, current.AuthInfo)
 	}
 	return clientcmd.WriteToFile(*out, path)
 }

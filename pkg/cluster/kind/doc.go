@@ -1,49 +1,49 @@
-// Package kind is the Kubernetes ground in containers: a cluster that kind makes, with one container for each VM that is a
-// node, through Docker, Podman or nerdctl. Kubernetes is as real as kubeadm sets it up, so pods run and volumes are mounted.
+// Package kind creates a Kubernetes cluster in containers with kind: one container for each VM that is a node, through
+// Docker, Podman or nerdctl. Pods run and volumes are mounted, since kubeadm sets up all of Kubernetes.
 //
 //	c, err := kind.New(kind.Options{Name: "demo", Dir: dir, Speed: 10, Image: image, Nodes: []kind.Node{
 //		{Name: "cp-1", UUID: "42010000-…", ControlPlane: true}, {Name: "worker-1", UUID: "42020000-…"},
 //	}})
-//	if err := c.Create(ctx); err != nil { … }            // nothing is left of what failed
+//	if err := c.Create(ctx); err != nil { … }            // a failed Create leaves nothing
 //	defer c.Delete(ctx)
 //	addr, err := c.Expose(ctx, "127.0.0.11:443")         // what the nodes dial to reach that vCenter
 //
-// [New] touches nothing but memory: it renders kind's configuration, merges the user's own, and knows the addresses that
-// certificates have to name. [Plan] prints the same. What belongs to a cluster is known again by what is mounted in its
-// containers, so that a sandbox that was killed is cleared away by the next ([Reap]), and a cluster of somebody else never.
+// [New] only computes: it renders kind's configuration, merges the user's, and determines the addresses for certificates.
+// [Plan] returns the same as text. A cluster is identified by the mounts of its containers: the next sandbox of the name
+// removes the remains of one that was killed ([Reap]), and never another owner's cluster.
 //
-// A container is what stands for a VM; how it follows the VM's life is package machine's, the commands are package
-// runtime's.
+// Package machine makes a container follow the life cycle of its VM; package runtime runs the commands of the container
+// runtime.
 //
 // # The control plane
 //
-// There is one container with an API server and etcd: that of the first VM whose role is control-plane. It is the VM's: with
-// the VM's power goes the cluster's API. Further control-plane VMs are nodes with the control plane's label and taint, but
-// no API server. kind would put a load balancer before several, whose image is not part of a node image and cannot be
-// had where there is no registry; a cluster that is made one way here and another way there, by which images happen to be
-// present, would be worse than one that is always the same. A topology without a control-plane VM gets a further node,
-// which is no VM: no cloud provider is told of it, and it has the providerID that kind gives.
+// One container has the API server and etcd: that of the first VM with the role control-plane. When this VM loses power,
+// so does the API. Further control-plane VMs are nodes with the control plane's label and taint, without an API server.
+// kind would put a load balancer before several API servers, but its image is not part of a node image and needs a
+// registry; the same topology must not give different clusters depending on the images present. A topology without a
+// control-plane VM gets an additional node that is no VM: the cloud provider does not manage it, and it keeps kind's
+// providerID.
 //
 // # The user's own configuration
 //
-// [Options.UserConfig] is a kind configuration as `kind create cluster --config` takes it. What it says of the cluster
-// (networking, featureGates, runtimeConfig, containerdConfigPatches) is taken as it is; its kubeadmConfigPatches come after
-// ours, so theirs win. Its nodes describe those of the topology by order within a role: the first entry with the
-// role control-plane is the control plane, the n-th worker entry the n-th other node; labels, mounts, ports and
-// patches are added to ours. It can add no nodes: those are VMs of a topology. What a sandbox has to decide itself (the
-// cluster's name, the nodes' names and images, the cloud provider, providerIDs, mounts of ours) is refused with its line.
+// [Options.UserConfig] is a kind configuration as for `kind create cluster --config`. Settings of the cluster
+// (networking, featureGates, runtimeConfig, containerdConfigPatches) are used unchanged; kubeadmConfigPatches are
+// appended to ours, so they win. Nodes match those of the topology in order within a role: the first control-plane entry
+// is the control plane, the n-th worker entry the n-th other node; labels, mounts, ports and patches are added to ours.
+// Nodes cannot be added: they are VMs of a topology. Settings that the sandbox needs (the cluster's name, nodes' names
+// and images, the cloud provider, providerIDs, our mounts) are rejected with their line.
 //
 // # What a node offers
 //
-// A node sees the processors and the memory of the machine of the containers. Where its VM has less ([Node.CPUs],
-// [Node.MemoryBytes]), the rest is reserved, so what pods may ask for is the VM's, and what they take together is limited to
-// it. The node with the API server is left alone.
+// A node sees the CPUs and memory of the containers' host. If its VM has less ([Node.CPUs], [Node.MemoryBytes]), the
+// difference is reserved: pods can request what the VM has, and are limited to it together. The node with the API server
+// is not limited.
 //
 // # How fast
 //
-// [Options.Speed] reaches what has a setting: kubelets, the controller manager's periods, the default tolerations. Two
-// periods of the controller manager have none, upstream's six minutes until a volume is detached by force among them; a
-// node image of hack/kind-node takes them from its environment, any other keeps upstream's.
+// [Options.Speed] scales what has a setting: kubelets, the controller manager's periods, the default tolerations. Two
+// periods of the controller manager have none, among them the six minutes until a volume is detached by force. A node
+// image of hack/kind-node reads these from its environment; others keep upstream's values.
 //
 // Floor 2. Only this tree imports sigs.k8s.io/kind.
 package kind

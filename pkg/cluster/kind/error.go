@@ -9,12 +9,12 @@ import (
 // Codes of a [coded.Error], beside those of package runtime.
 const (
 	ConfigInvalid = "kind-config-invalid" // the user's kind configuration cannot be merged
-	NameTaken     = "cluster-name-taken"  // by a cluster that is not this sandbox's
+	NameTaken     = "cluster-name-taken"  // by a cluster of another owner
 	ImageUnfit    = "image-unfit"         // no node image, or one of another Kubernetes
-	RuntimeRemote = "runtime-remote"      // its daemon is on another machine
+	RuntimeRemote = "runtime-remote"      // its daemon is on another host
 	CreateFailed  = "cluster-failed"      // kind or kubeadm gave up; the message has their reasons
-	NodeGone      = "node-gone"           // somebody has removed its container
-	Unreachable   = "host-unreachable"    // the nodes have no way to programs of this machine
+	NodeGone      = "node-gone"           // its container was removed
+	Unreachable   = "host-unreachable"    // the nodes cannot connect to programs of this host
 	PortTaken     = "port-in-use"
 	NoLoopDevices = "no-loop-devices" // files cannot be disks here
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// Exec runs a program in a node's container, as root, and returns what it wrote to its standard output. stdin may be nil. What
-// it says to its standard error is in the error.
+// Exec runs a program as root in a node's container, and returns its standard output. stdin may be nil. An error includes
+// its standard error.
 func (c *Cluster) Exec(ctx context.Context, node string, stdin io.Reader, argv ...string) ([]byte, error) {
 	container, err := c.container(node)
 	if err != nil {
@@ -20,17 +20,17 @@ func (c *Cluster) Exec(ctx context.Context, node string, stdin io.Reader, argv .
 	}
 	var out bytes.Buffer
 	err = c.rt.Exec(ctx, container, stdin, &out, nil, argv...)
-	return out.Bytes(), c.of(ctx, node, container, err)
+	return out.Bytes(), c.nodeError(ctx, node, container, err)
 }
 
-// of says of an error which node it is about, and what has become of it when its container is gone or has stopped.
-func (c *Cluster) of(ctx context.Context, node, container string, err error) error {
+// nodeError adds the node to an error, and the state of its container if that is gone or stopped.
+func (c *Cluster) nodeError(ctx context.Context, node, container string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case coded.Is(err, runtime.ContainerMissing):
-		return coded.New(NodeGone, "a node cannot be put back: take the sandbox down and up again", nil,
-			"node %q: its container %s is gone; somebody has removed it", node, container)
+		return coded.New(NodeGone, "a single node cannot be created again: take the sandbox down and up again", nil,
+			"node %q: its container %s is gone; it was removed outside of the sandbox", node, container)
 	case coded.Is(err, runtime.ContainerStopped):
 		state := "does not run"
 		if known, e := c.rt.Inspect(ctx, container); e == nil {
@@ -42,8 +42,8 @@ func (c *Cluster) of(ctx context.Context, node, container string, err error) err
 	return fmt.Errorf("node %q: %w", node, err)
 }
 
-// Address is the node's IPv4 address in kind's network, by which its kubelet is registered: a cloud provider has to tell the
-// same, or the node is not initialized. It may change when the container is stopped and started.
+// Address returns the node's IPv4 address in kind's network, which its kubelet registers with: a cloud provider must
+// report the same, or the node is not initialized. It may change with a restart of the container.
 func (c *Cluster) Address(ctx context.Context, node string) (netip.Addr, error) {
 	container, err := c.container(node)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Cluster) Address(ctx context.Context, node string) (netip.Addr, error) 
 	}
 	known, err := c.rt.Inspect(ctx, container)
 	if err != nil {
-		return netip.Addr{}, c.of(ctx, node, container, err)
+		return netip.Addr{}, c.nodeError(ctx, node, container, err)
 	}
 	addr := known.Networks[Network(c.rt)]
 	if !addr.IsValid() {

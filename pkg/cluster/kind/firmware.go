@@ -12,18 +12,19 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 )
 
-// Where a node has what shows pods the serial number: what containerd makes containers of, and a hook.
+// Paths in a node of what shows pods the serial number: containerd's base spec, and a hook.
 const (
 	specPath = "/kind/vsphere-sandbox-container.json"
 	hookPath = "/kind/bin/vsphere-sandbox-firmware"
 )
 
-// firmwareFile is where a machine that has one shows its serial number. There serialUnit puts the VM's in its place.
+// firmwareFile is the serial number of a host with DMI. On these, serialUnit replaces it with the VM's.
 const firmwareFile = "/sys/class/dmi/id/product_serial"
 
-// firmwareHook shows a container what a VM's firmware tells, on machines that have none: a folder in /sys cannot be made, so
-// /sys/class is one with the same links, and DMI's beside them. That is for containers alone which mount the node's devices, as
-// upstream's CSI node service does. It gets the container's state on its standard input, and runs among the container's mounts.
+// firmwareHook shows a container the DMI data of a VM on hosts without DMI. A folder in /sys cannot be created, so
+// /sys/class is replaced by one with the same links and DMI's beside them. It applies only to containers that mount the
+// node's devices, as upstream's CSI node service does. It reads the container's state from stdin, and runs in the
+// container's mount namespace.
 const firmwareHook = `#!/bin/sh
 set -eu
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -47,8 +48,8 @@ cp ` + uuidPath + ` "$class/dmi/id/product_uuid"
 mount -o remount,ro "$class"
 `
 
-// containerSpec is what containerd begins with for every container, as "ctr oci spec" tells it, but for the hook, and for limits of
-// resources and a mount of /run, which Kubernetes has none of.
+// containerSpec is containerd's default container spec, as "ctr oci spec" prints it, plus the hook. Resource limits and
+// the mount of /run are removed, since Kubernetes' containers have neither.
 const containerSpec = `{
   "ociVersion": "1.1.0",
   "process": {
@@ -85,12 +86,12 @@ const containerSpec = `{
 const capabilities = `["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FSETID", "CAP_FOWNER", "CAP_MKNOD", "CAP_NET_RAW", "CAP_SETGID", "CAP_SETUID", ` +
 	`"CAP_SETFCAP", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_KILL", "CAP_AUDIT_WRITE"]`
 
-// firmwarePatch has containerd begin with it.
+// firmwarePatch makes containerd use the base spec.
 const firmwarePatch = `[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
   base_runtime_spec = "` + specPath + `"
 `
 
-// firmware tells whether pods are to be shown a serial number that this machine has no place for.
+// firmware reports whether pods need a serial number that this host has no DMI file for.
 func (o Options) firmware() bool {
 	if !o.Firmware {
 		return false
@@ -102,7 +103,7 @@ func (o Options) firmware() bool {
 func specFile(dir string) string { return filepath.Join(dir, "container.json") }
 func hookFile(dir string) string { return filepath.Join(dir, "firmware-hook") }
 
-// firmwareMounts are what nodes mount for it.
+// firmwareMounts returns the mounts of the spec and the hook.
 func (o Options) firmwareMounts() []v1alpha4.Mount {
 	if !o.firmware() {
 		return nil
@@ -113,7 +114,7 @@ func (o Options) firmwareMounts() []v1alpha4.Mount {
 	}
 }
 
-// writeFirmware makes what nodes mount for it; the hook is run.
+// writeFirmware writes the files for firmwareMounts.
 func (o Options) writeFirmware() error {
 	if !o.firmware() {
 		return nil
@@ -124,17 +125,17 @@ func (o Options) writeFirmware() error {
 	)
 }
 
-// inotifyFile is Linux's limit of inotify instances for one user, root among them: all nodes' programs are one user's. Many
-// systems have 128, and a cluster of six nodes comes near.
+// inotifyFile is Linux's limit of inotify instances per user. All nodes' programs run as root and share it. Many systems
+// have 128, which a cluster of six nodes nearly uses.
 const inotifyFile = "/proc/sys/fs/inotify/max_user_instances"
 
-// Instances as counted: 25 for systemd, containerd, the kubelet and the control plane; 15 for a worker with a few pods; and
-// what the machine's own programs have.
+// Measured inotify instances: 25 for systemd, containerd, the kubelet and the control plane; 15 for a worker with a few
+// pods; and those of the host's own programs.
 const inotifyHead, inotifyWorker, inotifyOthers = 25, 15, 20
 
 const inotifyTry = "sudo sysctl fs.inotify.max_user_instances=1024"
 
-// inotify says what to do when the machine's limit is too low for the nodes, "" when it is not or cannot be read.
+// inotify returns a warning if the host's limit is too low for the nodes, else "".
 func inotify(file string, nodes int) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -145,11 +146,11 @@ func inotify(file string, nodes int) string {
 	if err != nil || limit >= need {
 		return ""
 	}
-	return fmt.Sprintf("%d nodes want some %d inotify instances, and this machine lets root have %d: nodes may fail to start; try %s", nodes, need, limit, inotifyTry)
+	return fmt.Sprintf("%d nodes need about %d inotify instances, and this host's limit for root is %d: nodes may fail to start; try %s", nodes, need, limit, inotifyTry)
 }
 
-// Where in a node what is mounted from Options.Dir appears. kind's own nodes and ours show the UUID as the machine's;
-// nothing shows the serial number but the unit's drop-in below.
+// Paths in a node of the mounts from Options.Dir. kind's nodes and ours show the UUID as the host's; the serial number
+// needs the drop-in below.
 const (
 	uuidPath   = "/kind/product_uuid"
 	serialPath = "/kind/product_serial"
@@ -158,30 +159,30 @@ const (
 	unitPath   = "/etc/systemd/system/kubelet.service.d/20-vsphere-sandbox.conf"
 )
 
-// serialUnit has every start of the kubelet, and so of the node, show the VM's serial number as the machine's, where the
-// machine has a place for one. kind shows the UUID by itself.
+// serialUnit sets the VM's serial number as the host's at every start of the kubelet, if the host has a DMI file for it.
+// kind sets only the UUID.
 const serialUnit = `[Service]
 ExecStartPre=-/bin/sh -c 'f=/sys/devices/virtual/dmi/id/product_serial; [ ! -e $f ] || cmp -s ` + serialPath + ` $f || mount -o ro,bind ` + serialPath + ` $f'
 `
 
-// ownerFile says whose the cluster is: that it is mounted in a container makes the container ours.
+// ownerFile identifies the owner: a container that mounts it is ours.
 func ownerFile(dir string) string { return filepath.Join(dir, "sandbox") }
 
 func unitFile(dir string) string { return filepath.Join(dir, "kubelet-serial.conf") }
 
-// writeFiles makes what the nodes mount.
+// writeFiles writes what the nodes mount.
 func (c *Cluster) writeFiles() error {
 	if info, err := os.Stat(c.opts.Dir); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	} else if !info.IsDir() {
 		return fmt.Errorf("cluster: %s: is no directory", c.opts.Dir)
 	}
-	if c.opts.Volumes != "" { // or the container runtime makes it, as root
+	if c.opts.Volumes != "" { // otherwise the container runtime creates it, as root
 		if err := os.MkdirAll(c.opts.Volumes, 0o700); err != nil {
 			return fmt.Errorf("cluster: %w", err)
 		}
 	}
-	// Mounted read-only; programs in the nodes run as root, so its owner alone may read it.
+	// Mounted read-only. Programs in the nodes run as root, so only the owner needs to read it.
 	files := map[string]string{
 		ownerFile(c.opts.Dir): c.opts.Name + "\n",
 		unitFile(c.opts.Dir):  serialUnit,
@@ -209,8 +210,7 @@ func (c *Cluster) writeFiles() error {
 	return nil
 }
 
-// Identify has a node show another VM's UUID, and the serial number that goes with it, as its machine's. It sees that when it is
-// started the next time.
+// Identify changes the UUID of a node's VM, and the serial number derived from it. The node sees that at its next start.
 func (c *Cluster) Identify(node, uuid string) error {
 	serial, err := Serial(uuid)
 	if err != nil {
@@ -221,17 +221,17 @@ func (c *Cluster) Identify(node, uuid string) error {
 			continue
 		}
 		for name, text := range map[string]string{"product_uuid": uuid, "product_serial": serial} {
-			// In place: what is mounted in the node is this very file.
+			// In place: this very file is mounted in the node.
 			if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text+"\n"), 0o600); err != nil {
 				return fmt.Errorf("node %q: %w", node, err)
 			}
 		}
 		return nil
 	}
-	return fmt.Errorf("node %q: no VM of cluster %s is that node", node, c.Name())
+	return fmt.Errorf("node %q: cluster %s has no VM with that node", node, c.Name())
 }
 
-// removeFiles takes back what writeFiles and Create have made, but not what others have put beside it.
+// removeFiles removes what writeFiles and Create wrote, and no other files.
 func (c *Cluster) removeFiles() error {
 	for _, m := range c.machines {
 		if m.vm {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What containerd is told begins with is JSON, and what it runs is a script of the shell's.
+// The container spec is valid JSON, and the hook a valid shell script.
 func TestFirmware(t *testing.T) {
 	var spec struct {
 		Mounts []struct{ Destination string }

@@ -45,7 +45,7 @@ func TestRealCancel(t *testing.T) {
 	}
 }
 
-// TestRealReap has a container that a sandbox was killed over, and one of somebody else's.
+// TestRealReap has a container of a killed sandbox and one of another owner.
 func TestRealReap(t *testing.T) {
 	c, _ := realCluster(t, "kind-reap")
 	other := t.TempDir()

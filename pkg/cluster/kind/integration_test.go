@@ -89,7 +89,7 @@ func TestRealCluster(t *testing.T) {
 	}
 	t.Logf("made in %v", time.Since(began).Round(100*time.Millisecond))
 
-	var ours []string // the volumes: others come and go meanwhile
+	var ours []string // the volumes: others may be created and removed at the same time
 	for _, m := range c.machines {
 		known, err := c.rt.Inspect(t.Context(), m.container)
 		if err != nil || known.Mounts["/var"] == "" {
@@ -296,7 +296,7 @@ func realImages(t *testing.T, c *Cluster) {
 	if got, err = c.LoadImages(t.Context(), imageFile(t, other), "worker-west-1"); err != nil || !slices.Equal(got.Nodes, []string{"worker-west-1"}) {
 		t.Errorf("another image of the same name: %+v, %v", got, err)
 	}
-	if _, err = c.LoadImages(t.Context(), imageFile(t, []byte("nonsense"))); err == nil || !strings.Contains(err.Error(), "is no tar of images") {
+	if _, err = c.LoadImages(t.Context(), imageFile(t, []byte("nonsense"))); err == nil || !strings.Contains(err.Error(), "is no tar archive of images") {
 		t.Errorf("nonsense: %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 )
 
-// kubeadm refuses patches that would undo what makes a node its VM. What else they say is the user's business: they come
-// after ours. in is where they are in the file.
+// kubeadm returns an error for patches that would break the link between a node and its VM. Other settings of the user
+// win, since they come after ours. in is their path in the file.
 func (u *userConfig) kubeadm(merges []string, edits []v1alpha4.PatchJSON6902, in ...any) error {
 	var errs []error
 	for i, text := range merges {
@@ -41,18 +41,18 @@ func (u *userConfig) kubeadm(merges []string, edits []v1alpha4.PatchJSON6902, in
 		}
 		for _, op := range ops {
 			if registers(edit.Kind) && edits6902(op.Path, op.From) {
-				errs = append(errs, u.at(at, "kubeadmConfigPatchesJSON6902[%d]: changes %s, by which a node is its VM: use kubeadmConfigPatches, which names single arguments", i, op.Path))
+				errs = append(errs, u.at(at, "kubeadmConfigPatchesJSON6902[%d]: changes %s, which links the node to its VM: use kubeadmConfigPatches, which sets single arguments", i, op.Path))
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// registers tells whether a document of kubeadm's configuration says who the node is.
+// registers reports whether a document of kubeadm's configuration has the node's registration.
 func registers(kind string) bool { return kind == "InitConfiguration" || kind == "JoinConfiguration" }
 
-// keys lists what a nodeRegistration sets: name, taints, and the kubelet's arguments as --NAME, which are a list or, as before
-// v1beta4, a mapping.
+// keys lists what a nodeRegistration sets: name, taints, and the kubelet's arguments as --NAME, which are a list or,
+// before v1beta4, a mapping.
 func keys(n *yaml.Node) []string {
 	var all []string
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -78,20 +78,21 @@ func keys(n *yaml.Node) []string {
 	return all
 }
 
-// forbidden says why the user may not set a key of a nodeRegistration, "" when he may.
+// forbidden returns why the user may not set a key of a nodeRegistration, or "".
 func forbidden(key string) string {
 	switch key {
 	case "name", "--hostname-override":
-		return "a node is called as its VM's guest is"
+		return "the hostname of a VM's guest is the name of its node"
 	case "--cloud-provider", "--provider-id":
-		return "the sandbox's cloud controller manager tells a node's providerID"
+		return "the sandbox's cloud controller manager sets a node's providerID"
 	case "--node-ip":
-		return "a node is called by the address that its VM's guest reports"
+		return "a node's address is the one that its VM's guest reports"
 	}
 	return ""
 }
 
-// edits6902 tells whether a JSON patch touches the name or the kubelet's arguments, or replaces what holds them. "-" appends.
+// edits6902 reports whether a JSON patch changes the name or the kubelet's arguments, or replaces a parent of them. "-"
+// appends.
 func edits6902(paths ...string) bool {
 	for _, p := range paths {
 		switch {

@@ -16,28 +16,28 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// prefix is what kind's clusters of ours begin with.
+// prefix starts the names of our kind clusters.
 const prefix = "vsphere-sandbox-"
 
-// clusterLabel is what kind labels its containers with.
+// clusterLabel is kind's label of its containers.
 const clusterLabel = "io.x-k8s.kind.cluster"
 
-// ClusterName is what kind calls the cluster of the sandbox of that name.
+// ClusterName returns the name of the kind cluster of a sandbox.
 func ClusterName(sandbox string) string { return prefix + sandbox }
 
-// machine is one container that will be a node.
+// machine is a container that becomes a node.
 type machine struct {
 	Node
-	vm        bool // the extra control plane is none
+	vm        bool // false for the additional control plane
 	container string
 	role      string // kind's: control-plane for one, worker for the others
-	dir       string // of the files that are mounted in it
+	dir       string // of the mounted files
 }
 
-// machines gives every node its container, named as kind does: by role, counted in the order of the configuration.
+// machines assigns containers to nodes, with kind's names: by role, numbered in the order of the configuration.
 func machines(o Options) []machine {
 	cluster := ClusterName(o.Name)
-	head := -1 // the one that runs the control plane
+	head := -1 // the node that runs the control plane
 	for i, n := range o.Nodes {
 		if n.ControlPlane {
 			head = i
@@ -53,7 +53,7 @@ func machines(o Options) []machine {
 	for i, n := range o.Nodes {
 		m := machine{Node: n, vm: true, role: "worker", dir: filepath.Join(o.Dir, "nodes", n.Name)}
 		if m.Serial == "" {
-			m.Serial, _ = Serial(n.UUID) // checked before
+			m.Serial, _ = Serial(n.UUID) // validated before
 		}
 		if m.ByID == "" {
 			m.ByID = filepath.Join(m.dir, "by-id")
@@ -72,8 +72,8 @@ func machines(o Options) []machine {
 	return all
 }
 
-// Ask runs a script of the shell in a container of the nodes' image, as root and without a network, and returns what it writes to its
-// standard output. The container is no node, and is gone afterwards. Options.Runtime has to be given.
+// Ask runs a shell script as root in a temporary container of the nodes' image, without a network, and returns its
+// standard output. Options.Runtime must be set.
 func (c *Cluster) Ask(ctx context.Context, script string) ([]byte, error) {
 	out, err := c.opts.Runtime.Output(ctx, "run", "--rm", "--network", "none", "--label", helperLabel+"="+c.Name(), "--entrypoint", "sh", c.opts.Image, "-c", script)
 	if err != nil {
@@ -82,20 +82,19 @@ func (c *Cluster) Ask(ctx context.Context, script string) ([]byte, error) {
 	return out, nil
 }
 
-// Label is what kind has put on the cluster's containers: by it they are found, and followed.
+// Label returns kind's label of the cluster's containers, for listing and watching them.
 func (c *Cluster) Label() (key, value string) { return clusterLabel, c.Name() }
 
-// Listing is the command by which a person sees the containers of a sandbox's cluster.
+// Listing returns the command that lists the containers of a sandbox's cluster, for users.
 func Listing(rt *runtime.Runtime, sandbox string) string {
 	return rt.Name() + " ps --all --filter label=" + clusterLabel + "=" + ClusterName(sandbox)
 }
 
-// SerialFile is the file in every node that is a VM that has the VM's serial number, also where the machine has no firmware
-// to show it.
+// SerialFile is the file with the VM's serial number in every node that is a VM, independent of the host's firmware.
 const SerialFile = serialPath
 
-// Serial returns the serial number that vSphere gives a VM with that BIOS UUID: its bytes in the order in which they are
-// written, "VMware-42 01 00 00 00 00 40 00-80 00 00 00 00 00 00 11".
+// Serial returns the serial number that vSphere gives a VM with that BIOS UUID: its bytes in written order, "VMware-42 01
+// 00 00 00 00 40 00-80 00 00 00 00 00 00 11".
 func Serial(uuid string) (string, error) {
 	b, err := hex.DecodeString(strings.ReplaceAll(uuid, "-", ""))
 	if err != nil || len(b) != 16 || len(uuid) != 36 {
@@ -104,12 +103,12 @@ func Serial(uuid string) (string, error) {
 	return fmt.Sprintf("VMware-% x-% x", b[:8], b[8:]), nil
 }
 
-// registerTime is how long nodes may take to appear once kubeadm is through with them: as long as kubeadm itself waits. It
-// is a second as a rule, but on a busy machine 40 were seen.
+// registerTime limits how long nodes take to register after kubeadm: as long as kubeadm itself waits. Usually it is a
+// second, but 40 were seen on a busy host.
 const registerTime = 4 * time.Minute
 
-// registered waits until every node is there by the name of its VM, and the controller manager works, and gives further
-// control-plane nodes the label that no node may give itself.
+// registered waits until every node is registered with the name of its VM and the controller manager works, and labels
+// further control-plane nodes, since nodes may not set that label themselves.
 func (c *Cluster) registered(ctx context.Context, say sayf) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, registerTime, fmt.Errorf("not in %v", registerTime))
 	defer cancel()
@@ -143,7 +142,7 @@ func (c *Cluster) registered(ctx context.Context, say sayf) error {
 	return nil
 }
 
-// missing says what there is not yet, "" when all is there.
+// missing returns what is still missing, or "".
 func (c *Cluster) missing(ctx context.Context) string {
 	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -157,7 +156,7 @@ func (c *Cluster) missing(ctx context.Context) string {
 		return "nodes to register: " + strings.Join(want, ", ")
 	}
 	if _, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{}); err != nil {
-		return "the controller manager to make the default ServiceAccount"
+		return "the controller manager to create the default ServiceAccount"
 	}
 	return ""
 }

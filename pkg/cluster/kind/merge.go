@@ -14,25 +14,25 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 )
 
-// merge adds the user's configuration to ours. All that they disagree about is one error, a line for each.
+// merge adds the user's configuration to ours. All conflicts are one error, with a line for each.
 func (u *userConfig) merge(c *v1alpha4.Cluster, all []machine) error {
 	var errs []error
-	wrongly := func(err error) {
+	report := func(err error) {
 		if err != nil {
 			errs = append(errs, err)
 		}
 	}
 	if u.Name != "" && u.Name != c.Name {
-		wrongly(u.at(u.find("name"), "name %q: the cluster is called %q, after the sandbox; leave the name out", u.Name, c.Name))
+		report(u.at(u.find("name"), "name %q: the cluster's name is %q, after the sandbox; leave the name out", u.Name, c.Name))
 	}
-	wrongly(u.networking(&c.Networking))
+	report(u.networking(&c.Networking))
 	if u.Networking.IPFamily == v1alpha4.DualStackFamily && slices.ContainsFunc(all, func(m machine) bool { return m.Address.IsValid() }) {
-		wrongly(u.at(u.find("networking", "ipFamily"), "ipFamily %q: nodes of real VMs are called by one address, of IPv4", u.Networking.IPFamily))
+		report(u.at(u.find("networking", "ipFamily"), "ipFamily %q: nodes of real VMs have a single address, of IPv4", u.Networking.IPFamily))
 	}
 	c.FeatureGates, c.RuntimeConfig = u.FeatureGates, u.RuntimeConfig
 	c.ContainerdConfigPatches = append(c.ContainerdConfigPatches, u.ContainerdConfigPatches...)
 	c.ContainerdConfigPatchesJSON6902 = u.ContainerdConfigPatchesJSON6902
-	wrongly(u.kubeadm(u.KubeadmConfigPatches, u.KubeadmConfigPatchesJSON6902))
+	report(u.kubeadm(u.KubeadmConfigPatches, u.KubeadmConfigPatchesJSON6902))
 	c.KubeadmConfigPatches = append(c.KubeadmConfigPatches, u.KubeadmConfigPatches...)
 	c.KubeadmConfigPatchesJSON6902 = u.KubeadmConfigPatchesJSON6902
 
@@ -43,15 +43,15 @@ func (u *userConfig) merge(c *v1alpha4.Cluster, all []machine) error {
 			from = &heads
 		}
 		if len(*from) > 0 {
-			wrongly(u.node((*from)[0], &c.Nodes[i]))
+			report(u.node((*from)[0], &c.Nodes[i]))
 			*from = (*from)[1:]
 		}
 	}
 	for _, i := range heads {
-		wrongly(u.at(u.find("nodes", i), "nodes[%d]: one node runs the control plane; a further control-plane VM of the topology goes by a worker entry", i))
+		report(u.at(u.find("nodes", i), "nodes[%d]: only one node runs the control plane; a further control-plane VM of the topology needs a worker entry", i))
 	}
 	for _, i := range workers {
-		wrongly(u.at(u.find("nodes", i), "nodes[%d]: the topology has no further VM for this node; add one there", i))
+		report(u.at(u.find("nodes", i), "nodes[%d]: the topology has no further VM for this node; add one there", i))
 	}
 	return errors.Join(errs...)
 }
@@ -62,7 +62,7 @@ func (u *userConfig) byRole() (heads, workers []int) {
 		if n.Role == v1alpha4.WorkerRole {
 			workers = append(workers, i)
 		} else {
-			heads = append(heads, i) // kind's default; another role is refused with the node
+			heads = append(heads, i) // kind's default; u.node rejects other roles
 		}
 	}
 	return heads, workers
@@ -77,13 +77,13 @@ func (u *userConfig) networking(n *v1alpha4.Networking) error {
 	}
 	if a := of.APIServerAddress; a != "" {
 		if addr, err := netip.ParseAddr(a); err != nil || !addr.IsLoopback() || !addr.Is4() {
-			errs = append(errs, u.at(u.find(in("apiServerAddress")...), "apiServerAddress %q: a sandbox is reached from its own machine only; want an address of 127.0.0.0/8", a))
+			errs = append(errs, u.at(u.find(in("apiServerAddress")...), "apiServerAddress %q: a sandbox is reachable from its own host only; want an address of 127.0.0.0/8", a))
 		}
 		n.APIServerAddress = a
 	}
 	if p := of.APIServerPort; p != 0 {
 		if n.APIServerPort != 0 && n.APIServerPort != p {
-			errs = append(errs, u.at(u.find(in("apiServerPort")...), "apiServerPort %d: port %d was asked for on the command line", p, n.APIServerPort))
+			errs = append(errs, u.at(u.find(in("apiServerPort")...), "apiServerPort %d: the command line has port %d", p, n.APIServerPort))
 		}
 		n.APIServerPort = p
 	}
@@ -103,7 +103,7 @@ func (u *userConfig) networking(n *v1alpha4.Networking) error {
 	return errors.Join(errs...)
 }
 
-// node adds what the user's node i says to n.
+// node adds the user's node i to n.
 func (u *userConfig) node(i int, n *v1alpha4.Node) error {
 	var errs []error
 	of := u.Nodes[i]
@@ -112,14 +112,14 @@ func (u *userConfig) node(i int, n *v1alpha4.Node) error {
 		errs = append(errs, u.at(u.find(in("role")...), "role %q: want control-plane or worker", of.Role))
 	}
 	if of.Image != "" && of.Image != n.Image {
-		errs = append(errs, u.at(u.find(in("image")...), "image %q: all nodes are of %q, which was asked for on the command line", of.Image, n.Image))
+		errs = append(errs, u.at(u.find(in("image")...), "image %q: all nodes use %q, from the command line", of.Image, n.Image))
 	}
 	if n.Labels == nil {
 		n.Labels = map[string]string{}
 	}
 	for key, value := range of.Labels {
 		if _, ours := n.Labels[key]; ours {
-			errs = append(errs, u.at(u.find(in("labels", key)...), "label %s: is the sandbox's: it says that the node is no VM", key))
+			errs = append(errs, u.at(u.find(in("labels", key)...), "label %s: is reserved for the sandbox: it marks a node that is no VM", key))
 		}
 		n.Labels[key] = value
 	}
@@ -127,7 +127,7 @@ func (u *userConfig) node(i int, n *v1alpha4.Node) error {
 		for _, ours := range n.ExtraMounts {
 			if covers(m.ContainerPath, ours.ContainerPath) {
 				errs = append(errs, u.at(u.find(in("extraMounts", j, "containerPath")...),
-					"extraMounts[%d]: %s in the node is the sandbox's: it makes the node its VM", j, ours.ContainerPath))
+					"extraMounts[%d]: %s in the node is reserved for the sandbox: it links the node to its VM", j, ours.ContainerPath))
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func (u *userConfig) node(i int, n *v1alpha4.Node) error {
 	return errors.Join(errs...)
 }
 
-// covers tells whether a mount at one path hides what is mounted at the other, which may be the same.
+// covers reports whether a mount at one path hides what is mounted at the other, or at the same path.
 func covers(mount, other string) bool {
 	mount = path.Clean("/" + mount)
 	for at := other; ; at = path.Dir(at) {
@@ -152,7 +152,7 @@ func covers(mount, other string) bool {
 	}
 }
 
-// userConfig is the user's kind configuration, with the lines of it.
+// userConfig is the user's kind configuration, with line numbers.
 type userConfig struct {
 	file string
 	v1alpha4.Cluster
@@ -190,7 +190,7 @@ func parseUser(file string, text []byte) (*userConfig, error) {
 	return u, nil
 }
 
-// syntax tells what the decoder has found, by lines of the file.
+// syntax turns the decoder's error into findings with the lines of the file.
 func (u *userConfig) syntax(err error) error {
 	var several *yaml.TypeError
 	if !errors.As(err, &several) {
@@ -206,16 +206,16 @@ func (u *userConfig) syntax(err error) error {
 func (u *userConfig) line(said string) error {
 	rest, numbered := strings.CutPrefix(said, "line ")
 	if number, what, ok := strings.Cut(rest, ": "); numbered && ok {
-		// "field x not found in type v1alpha4.Cluster": the type is nobody's business.
+		// "field x not found in type v1alpha4.Cluster": the Go type does not help the user.
 		if field, _, ok := strings.Cut(what, " not found in type "); ok {
-			what = strings.TrimPrefix(field, "field ") + ": kind's configuration has none of that name"
+			what = strings.TrimPrefix(field, "field ") + ": kind's configuration has no such field"
 		}
 		return fmt.Errorf("%s:%s: %s", u.file, number, what)
 	}
 	return fmt.Errorf("%s: %s", u.file, said)
 }
 
-// at is an error about the line of n; nil is the file as a whole.
+// at returns an error with the line of n; nil means the whole file.
 func (u *userConfig) at(n *yaml.Node, format string, args ...any) error {
 	if n == nil {
 		return fmt.Errorf("%s: %s", u.file, fmt.Sprintf(format, args...))
@@ -223,10 +223,9 @@ func (u *userConfig) at(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", u.file, n.Line, fmt.Sprintf(format, args...))
 }
 
-// find returns the node at a path of keys (string) and indices (int), or the deepest one on the way.
-func (u *userConfig) find(path ...any) *yaml.Node { return find(u.root, path...) }
-
-func find(n *yaml.Node, path ...any) *yaml.Node {
+// find returns the node at a path of keys (string) and indices (int), or the deepest one that exists.
+func (u *userConfig) find(path ...any) *yaml.Node {
+	n := u.root
 	for _, step := range path {
 		var next *yaml.Node
 		for n.Kind == yaml.AliasNode {

@@ -18,11 +18,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// networkLabel is on the network kind when it was made here, so that whichever sandbox is the last in it removes it.
+// networkLabel marks the network kind if a sandbox created it, so that the last sandbox removes it.
 const networkLabel = "vsphere-sandbox.network"
 
-// Network is the name of the network of all of kind's clusters, the user's own included, in a runtime. kind reads the same
-// variables: nerdctl has none.
+// Network returns the name of the network that all kind clusters share, including the user's. kind reads the same
+// environment variables; nerdctl has none.
 func Network(rt *runtime.Runtime) string {
 	env := map[string]string{"docker": "KIND_EXPERIMENTAL_DOCKER_NETWORK", "podman": "KIND_EXPERIMENTAL_PODMAN_NETWORK"}[rt.Kind()]
 	if n := os.Getenv(env); n != "" {
@@ -31,14 +31,14 @@ func Network(rt *runtime.Runtime) string {
 	return "kind"
 }
 
-// ensureNetwork makes the network that kind would make, with a label, unless there is one.
+// ensureNetwork creates kind's network, with our label, unless it exists.
 func ensureNetwork(ctx context.Context, rt *runtime.Runtime) error {
 	name := Network(rt)
 	if _, there, err := rt.Network(ctx, name); err != nil || there {
 		return err
 	}
-	// kind's own have IPv6 where the machine has it, which a cluster of the user's may want. The range is one of the local
-	// ones, picked by the name; where it is taken, or there is no IPv6, the network is better without than not at all.
+	// kind's network has IPv6 if the host has it, and the user's clusters may need that. The range is a local one,
+	// derived from the name; if it is in use, or the host has no IPv6, the network is created without it.
 	h := sha256.Sum256([]byte("vsphere-sandbox " + name))
 	v6 := fmt.Sprintf("fd%x:%x:%x:%x::/64", h[:1], h[1:3], h[3:5], h[5:7])
 	err := rt.CreateNetwork(ctx, name, networkLabel+"=true", v6)
@@ -46,14 +46,14 @@ func ensureNetwork(ctx context.Context, rt *runtime.Runtime) error {
 		err = rt.CreateNetwork(ctx, name, networkLabel+"=true", "")
 	}
 	if err != nil {
-		if _, there, again := rt.Network(ctx, name); again == nil && there { // somebody else was quicker
+		if _, there, again := rt.Network(ctx, name); again == nil && there { // another process created it first
 			return nil
 		}
 	}
 	return err
 }
 
-// removeNetwork removes the network if it was made here and nobody has a container in it any more.
+// removeNetwork removes the network if a sandbox created it and no container uses it.
 func removeNetwork(ctx context.Context, rt *runtime.Runtime) error {
 	name := Network(rt)
 	n, there, err := rt.Network(ctx, name)
@@ -65,7 +65,7 @@ func removeNetwork(ctx context.Context, rt *runtime.Runtime) error {
 		return err
 	}
 	if err := rt.RemoveNetwork(ctx, name); err != nil {
-		if _, still, again := rt.Network(ctx, name); again == nil && !still { // by another sandbox that went down
+		if _, still, again := rt.Network(ctx, name); again == nil && !still { // another sandbox removed it
 			return nil
 		}
 		return err
@@ -73,17 +73,17 @@ func removeNetwork(ctx context.Context, rt *runtime.Runtime) error {
 	return nil
 }
 
-// certs is where containerd looks for what it is to ask in place of a registry, whenever it does.
+// certs is the folder where containerd looks for registry mirrors at each pull.
 const certs = "/etc/containerd/certs.d"
 
-// mirrorPatch has it look there. Its default is a list of two folders, which its transfer service (2.4) takes for the name of one.
+// mirrorPatch configures that folder. The default is a list of two folders, which containerd's transfer service (2.4)
+// takes for one name.
 const mirrorPatch = `[plugins."io.containerd.cri.v1.images".registry]
   config_path = "` + certs + `"
 `
 
-// Mirror has all nodes ask another registry first, over plain HTTP, when they pull from the named ones ("registry.k8s.io"), and
-// those themselves for what it does not have. It is for as long as the nodes are, and takes
-// Options.Mirrors.
+// Mirror makes all nodes pull from the mirror at over plain HTTP, and from the named registries ("registry.k8s.io") only
+// what it does not have. It lasts as long as the nodes, and needs Options.Mirrors.
 func (c *Cluster) Mirror(ctx context.Context, at netip.AddrPort, registries ...string) error {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
@@ -94,7 +94,7 @@ func (c *Cluster) Mirror(ctx context.Context, at netip.AddrPort, registries ...s
 				_, err := c.Exec(ctx, node, strings.NewReader(mirrorOf(registry, at)), "sh", "-c", `mkdir -p "$1" && cat >"$1/hosts.toml"`, "sh", path.Join(certs, registry))
 				if err != nil {
 					mu.Lock()
-					first = fmt.Errorf("have the nodes pull from this machine: %w", err)
+					first = fmt.Errorf("configure the nodes' registry mirror: %w", err)
 					mu.Unlock()
 					return
 				}
@@ -105,25 +105,25 @@ func (c *Cluster) Mirror(ctx context.Context, at netip.AddrPort, registries ...s
 	return first
 }
 
-// mirrorOf is what containerd reads.
+// mirrorOf returns containerd's hosts.toml.
 func mirrorOf(registry string, at netip.AddrPort) string {
 	server := registry
 	if registry == "docker.io" {
-		server = "registry-1.docker.io" // where its images are
+		server = "registry-1.docker.io" // the actual host of its images
 	}
 	return fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", "https://"+server, "http://"+at.String())
 }
 
-// ServiceIP returns the n-th address, counted from 0, that a Service of ours may have for its own. They are taken from the
-// end of the part of the Services' range from which an API server hands out none by itself while there are others (see
-// KEP-3070): beneath 10.96.0.255 in kind's own range, so that nobody has it before us. It is known before there is a cluster.
+// ServiceIP returns the n-th address, counted from 0, for a Service of ours. The addresses are at the end of the range
+// from which an API server allocates only when the rest is used up (KEP-3070): below 10.96.0.255 in kind's default range.
+// So it is free, and known before the cluster exists.
 func (c *Cluster) ServiceIP(n int) (netip.Addr, error) {
 	first := c.services.Masked().Addr()
 	free := reserved(c.services)
-	// Of the reserved ones the first is the API server's, the tenth the DNS server's; those beneath are left to others.
+	// The first reserved address is the API server's, the tenth the DNS server's; the first 16 are left to other programs.
 	const others = 16
 	if n < 0 || n >= free-others {
-		return netip.Addr{}, fmt.Errorf("service subnet %s: has no %d addresses that are free to choose: give the cluster a larger serviceSubnet", c.services, n+1)
+		return netip.Addr{}, fmt.Errorf("service subnet %s: does not have %d free reserved addresses: give the cluster a larger serviceSubnet", c.services, n+1)
 	}
 	b := new(big.Int).SetBytes(first.AsSlice())
 	b.Add(b, big.NewInt(int64(free-1-n)))
@@ -131,14 +131,14 @@ func (c *Cluster) ServiceIP(n int) (netip.Addr, error) {
 	return addr, nil
 }
 
-// ServiceSubnet is the range of the Services' IPv4 addresses.
+// ServiceSubnet returns the range of the Services' IPv4 addresses.
 func (c *Cluster) ServiceSubnet() netip.Prefix { return c.services }
 
-// PodSubnet is that of pods; the zero value where they have none.
+// PodSubnet returns the pods' range, or zero.
 func (c *Cluster) PodSubnet() netip.Prefix { return c.pods }
 
-// reserved is how many addresses at the beginning of a Services' range are for those who ask for one by name: a sixteenth of
-// it, at least 16, at most 256.
+// reserved returns the number of addresses at the start of a Services' range that are only allocated on request: a
+// sixteenth of it, at least 16, at most 256.
 func reserved(subnet netip.Prefix) int {
 	size := 1 << min(subnet.Addr().BitLen()-subnet.Bits(), 16)
 	if size <= 16 {
@@ -147,7 +147,7 @@ func reserved(subnet netip.Prefix) int {
 	return min(max(16, size/16), 256)
 }
 
-// ipv4 picks the IPv4 range of a cluster's subnets, of which it may have one of each family.
+// ipv4 returns the IPv4 range of a cluster's subnets, which may have one of each family.
 func ipv4(subnets string) (netip.Prefix, error) {
 	for s := range strings.SplitSeq(subnets, ",") {
 		p, err := netip.ParsePrefix(strings.TrimSpace(s))
@@ -158,21 +158,21 @@ func ipv4(subnets string) (netip.Prefix, error) {
 			return p.Masked(), nil
 		}
 	}
-	return netip.Prefix{}, fmt.Errorf("subnets %q: none is of IPv4 addresses", subnets)
+	return netip.Prefix{}, fmt.Errorf("subnets %q: none has IPv4 addresses", subnets)
 }
 
-// Expose makes a program that listens at target, an address host:port of this machine, reachable for the nodes and their pods
-// at the address that it returns, until [Cluster.Close] or [Cluster.Delete]. Bytes pass as they are, so TLS ends at the target.
+// Expose makes a program at target, an address host:port of this host, reachable for the nodes and their pods at the
+// returned address, until [Cluster.Close] or [Cluster.Delete]. It does not change the bytes, so TLS ends at the target.
 //
-// The relay listens on this machine's own address in kind's network, and takes connections from that network only: of its
-// containers, and of programs on this machine. Docker Desktop has its daemon in a virtual machine, from which 127.0.0.1 of
-// this machine is reached by a name; there the relay listens on 127.0.0.1, for all programs of this machine and all its containers.
+// The relay listens on this host's address in kind's network, and accepts connections from that network only: from its
+// containers, and from programs on this host. Docker Desktop runs its daemon in a VM that reaches this host's 127.0.0.1
+// by a DNS name; there the relay listens on 127.0.0.1, for all programs of this host and all its containers.
 func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, error) {
 	if _, _, err := net.SplitHostPort(target); err != nil {
 		return netip.AddrPort{}, fmt.Errorf("expose %q: want host:port", target)
 	}
 	if c.rt == nil {
-		return netip.AddrPort{}, fmt.Errorf("expose %s: cluster %s has not been made", target, c.Name())
+		return netip.AddrPort{}, fmt.Errorf("expose %s: cluster %s was not created", target, c.Name())
 	}
 	if c.rt.Desktop(ctx) {
 		return c.exposeDesktop(ctx, target)
@@ -183,7 +183,7 @@ func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, er
 		return netip.AddrPort{}, err
 	}
 	if !there {
-		return netip.AddrPort{}, fmt.Errorf("expose %s: there is no network %s: the cluster has to be made first", target, name)
+		return netip.AddrPort{}, fmt.Errorf("expose %s: network %s does not exist: create the cluster first", target, name)
 	}
 	var errs []error
 	for i, gateway := range n.Gateways {
@@ -208,7 +208,7 @@ func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, er
 	}
 	if errors.Is(err, syscall.EADDRNOTAVAIL) || len(errs) == 0 {
 		return netip.AddrPort{}, coded.New(Unreachable, "run "+c.rt.Name()+" as root, not rootless: then network "+name+" is this machine's", err,
-			"the nodes cannot reach programs of this machine: network %s of %s is in a network namespace or a machine of its own", name, c.rt.Name())
+			"the nodes cannot reach programs of this host: network %s of %s is in a network namespace or VM that this host cannot bind to", name, c.rt.Name())
 	}
 	return netip.AddrPort{}, fmt.Errorf("expose %s: %w", target, err)
 }
@@ -219,7 +219,7 @@ func (c *Cluster) exposeDesktop(ctx context.Context, target string) (netip.AddrP
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	host, parsed := netip.ParseAddr(first)
 	if err = errors.Join(err, parsed); err != nil {
-		return netip.AddrPort{}, coded.New(Unreachable, "", err, "the nodes do not know this machine as %s", runtime.HostName)
+		return netip.AddrPort{}, coded.New(Unreachable, "", err, "the nodes cannot resolve this host's name %s", runtime.HostName)
 	}
 	r, err := newRelay(ctx, netip.MustParseAddrPort("127.0.0.1:0"), target, netip.Addr.IsLoopback)
 	if err != nil {

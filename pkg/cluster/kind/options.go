@@ -13,40 +13,40 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// Options say what cluster to make. Name, Dir, Speed and Image are needed.
+// Options configure a cluster. Name, Dir, Speed and Image are required.
 type Options struct {
-	// Name is the sandbox's. kind's cluster is called vsphere-sandbox-<Name>, and so is the admin's context.
+	// Name is the sandbox's name. The kind cluster and the admin's context are called vsphere-sandbox-<Name>.
 	Name string
-	// Dir is an existing directory for its owner only, kept for the life of the cluster. What is mounted in the nodes is in
-	// it, so the runtime's daemon has to see it: it has to be on this machine.
+	// Dir is an existing directory, for its owner only, kept for the life of the cluster. The nodes mount files from it,
+	// so it must be on the host of the runtime's daemon.
 	Dir string
-	// Nodes are the VMs that are nodes. Without any the cluster is a control plane that is no VM.
+	// Nodes are the VMs that are nodes. Without any the cluster only has a control plane that is no VM.
 	Nodes []Node
 	// Image is the node image, by a name that the runtime knows or can pull.
 	Image string
-	// Volumes is a directory on this machine that every node which is a VM sees at the same path, where volumes are
-	// directories; it is made. "": none.
+	// Volumes is a directory on this host that every VM node mounts at the same path, for volumes that are directories. It is
+	// created. Optional.
 	Volumes string
-	// UserConfig is a kind configuration to be merged; see the package's comment. UserFile is what errors call it.
+	// UserConfig is a kind configuration to merge; see the package's comment. UserFile is its name in errors.
 	UserConfig []byte
 	UserFile   string
 	Speed      pace.Speed
-	// Retain leaves what there is of a cluster that could not be made, with its logs in Dir.
+	// Retain keeps a cluster whose creation failed, with its logs in Dir.
 	Retain bool
-	// Port is the API server's on this machine; 0 takes a free one.
+	// Port is the API server's on this host; 0 for a free one.
 	Port int
-	// Firmware has pods that mount a node's /sys/devices find the VM's serial number where a VM's firmware has it, in
-	// /sys/class/dmi/id, on machines that have no such place, too: upstream's CSI node service reads it.
+	// Firmware shows pods that mount a node's /sys/devices the VM's serial number at /sys/class/dmi/id, also on hosts
+	// without DMI: upstream's CSI node service reads it.
 	Firmware bool
-	// Mirrors lets nodes be told, by [Cluster.Mirror], what to ask in place of a registry.
+	// Mirrors allows [Cluster.Mirror] to configure registry mirrors of the nodes.
 	Mirrors bool
-	// Kubernetes is the release whose minor version the image has to have; "" is that of this program.
+	// Kubernetes is the release that the image's minor version must match; default is that of this program.
 	Kubernetes string
-	// Host is what the machine of the containers has, by [runtime.Runtime.Capacity]. The zero value is asked for by Create.
+	// Host is the containers' host, see [runtime.Runtime.Capacity]. If zero, Create determines it.
 	Host runtime.Capacity
 	// Runtime is used instead of the one that [Detect] finds.
 	Runtime *runtime.Runtime
-	// Progress is told, by one goroutine at a time, what happens, a line at a time; never nothing for five seconds.
+	// Progress is called with each line of progress, by one goroutine at a time, at least every five seconds.
 	Progress func(string)
 }
 
@@ -54,23 +54,23 @@ type Options struct {
 type Node struct {
 	// Name is the guest's hostname and the node's name in Kubernetes: lower case.
 	Name string
-	// UUID is the VM's BIOS UUID, which the node shows as its system UUID. Serial is its serial number; "" is the one that
-	// vSphere makes of the UUID ([Serial]).
+	// UUID is the VM's BIOS UUID, which the node shows as its system UUID. Serial is its serial number; the default is
+	// the one that vSphere derives from the UUID ([Serial]).
 	UUID, Serial string
 	ControlPlane bool
-	// Address is the node's own: the container has to be given it. The zero value is the container's, by which nobody else is
-	// called.
+	// Address is the node's address, which its container gets in addition. Zero: the container's own address.
 	Address netip.Addr
-	// CPUs and MemoryBytes are the VM's. What the machine of the containers has more is reserved on the node, so that pods
-	// find what the VM has; what it has less cannot be made up. 0 is as much as the machine has. The node with the API
-	// server is left as it is: a VM that is too small for one would take the cluster down.
+	// CPUs and MemoryBytes are the VM's. What the host has more is reserved on the node, so that pods get what the VM
+	// has; less cannot be compensated. 0 means as much as the host has. The node with the API server has no limit: a VM
+	// that is too small for one would break the cluster.
 	CPUs        int
 	MemoryBytes uint64
-	// ByID is a directory on this machine that is the node's /dev/disk/by-id; "" is one in Options.Dir ([Cluster.ByID]).
+	// ByID is a directory on this host that is mounted at the node's /dev/disk/by-id; default is one in Options.Dir
+	// ([Cluster.ByID]).
 	ByID string
 }
 
-// maxName is as long as a sandbox's name may be: the control plane's container has to be a host name of 63 characters.
+// maxName is the longest sandbox name: the control plane's container needs a host name of at most 63 characters.
 const maxName = 63 - len(prefix) - len("-control-plane")
 
 func (o Options) check() error {
@@ -81,7 +81,7 @@ func (o Options) check() error {
 	if !label.MatchString(o.Name) {
 		wrongly("sandbox name %q: want lower-case letters, digits and dashes, a letter or digit first and last", o.Name)
 	} else if len(o.Name) > maxName {
-		wrongly("sandbox name %q: has %d characters; on kind it may have %d, since containers are called after it", o.Name, len(o.Name), maxName)
+		wrongly("sandbox name %q: has %d characters; on kind the limit is %d, since containers are named after it", o.Name, len(o.Name), maxName)
 	}
 	if !filepath.IsAbs(o.Dir) {
 		wrongly("directory %q: has to be an absolute path", o.Dir)
@@ -92,7 +92,7 @@ func (o Options) check() error {
 		wrongly("directory %q: has to be an absolute path without a colon or a comma", o.Volumes)
 	}
 	if o.Image == "" {
-		wrongly("no node image is named")
+		wrongly("no node image is given")
 	}
 	if o.Port < 0 || o.Port > 65535 {
 		wrongly("port %d: want one from 1 to 65535, or 0 for a free one", o.Port)
@@ -115,9 +115,9 @@ func (o Options) check() error {
 			wrongly("node %q: directory %q: has to be an absolute path without a colon or a comma", n.Name, n.ByID)
 		}
 		if seen[n.Name] {
-			wrongly("node %q: is there twice; Kubernetes has one node of a name", n.Name)
+			wrongly("node %q: is given twice; node names are unique in Kubernetes", n.Name)
 		}
-		seen[n.Name] = true // two may have one UUID: what comes of that is worth a look
+		seen[n.Name] = true // duplicate UUIDs are allowed: they are worth testing
 	}
 	return errors.Join(errs...)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// kubeadmAPI is the API version of kubeadm's configuration since Kubernetes 1.36, in which arguments are lists of names and
-// values. kind merges such a list by name. A node image of another minor version is refused before it comes to this.
+// kubeadmAPI is the API version of kubeadm's configuration for Kubernetes 1.36, in which arguments are lists of names and
+// values. kind merges such a list by name. Node images of other minor versions are rejected before.
 const kubeadmAPI = "kubeadm.k8s.io/v1beta4"
 
 // arg is one argument of a component, or one of its environment variables.
@@ -34,7 +34,7 @@ type registration struct {
 	Taints           []taint `yaml:"taints,omitempty"`
 }
 
-// joining is a kubeadm InitConfiguration or JoinConfiguration, as far as it is ours.
+// joining is our part of a kubeadm InitConfiguration or JoinConfiguration.
 type joining struct {
 	APIVersion       string       `yaml:"apiVersion"`
 	Kind             string       `yaml:"kind"`
@@ -69,7 +69,7 @@ const (
 	populatorSleepEnv    = "VSPHERE_SANDBOX_VOLUME_POPULATOR_SLEEP"
 )
 
-// clusterPatches are what kubeadm and the kubelets are told of the cluster's speed.
+// clusterPatches are the kubeadm patches for the speed.
 func clusterPatches(s pace.Speed) []string {
 	duration := func(p pace.Period) string { return s.Of(p).String() }
 	seconds := func(p pace.Period) int { return int(s.Of(p) / time.Second) }
@@ -98,7 +98,7 @@ func clusterPatches(s pace.Speed) []string {
 		}),
 		render(kubeletConfiguration{
 			APIVersion: "kubelet.config.k8s.io/v1beta1", Kind: "KubeletConfiguration",
-			FailCgroupV1:              false, // a machine with cgroup v1 is refused otherwise, since 1.35
+			FailCgroupV1:              false, // since 1.35 kubelets reject hosts with cgroup v1 by default
 			NodeLeaseDurationSeconds:  seconds(pace.NodeLease),
 			NodeStatusUpdateFrequency: duration(pace.NodeStatusUpdate),
 			NodeStatusReportFrequency: duration(pace.NodeStatusReport),
@@ -107,7 +107,7 @@ func clusterPatches(s pace.Speed) []string {
 	}
 }
 
-// nodePatch is what kubeadm is told of one VM: its name is the guest's, and the cloud controller manager says the rest.
+// nodePatch is the kubeadm patch of one VM: it sets the name of the guest; the cloud controller manager sets the rest.
 func nodePatch(m machine, host runtime.Capacity) string {
 	j := joining{APIVersion: kubeadmAPI, Kind: "JoinConfiguration", NodeRegistration: registration{
 		Name:             m.Name,
@@ -128,8 +128,8 @@ func nodePatch(m machine, host runtime.Capacity) string {
 	return render(j)
 }
 
-// reserve is what the machine has and the VM has not, "" when that is nothing or unknown. A node sees the machine's processors
-// and memory, and there is no other way to have it offer less.
+// reserve returns what the host has more than the VM, or "" if that is nothing or unknown. A node sees the host's CPUs
+// and memory, and a reservation is the only way to offer less.
 func reserve(m machine, host runtime.Capacity) string {
 	var parts []string
 	if m.CPUs > 0 && host.CPUs > m.CPUs {

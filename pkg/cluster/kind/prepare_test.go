@@ -45,7 +45,7 @@ func fakedCluster(t *testing.T, more map[string]string) (*Cluster, *fake, *[]str
 	return c, f, said
 }
 
-// Whatever stands in the way is said before kind is asked for anything, with what to do about it.
+// Any obstacle is reported before kind is called, with what to do about it.
 func TestWhatStandsInTheWay(t *testing.T) {
 	const inspect, node = "image inspect example.org/node:v1.36.4", "example.org/node:v1.36.4"
 	of := func(source string) string {
@@ -62,7 +62,7 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		code    string
 		want    string
 	}{
-		"the daemon is elsewhere": {map[string]string{"context inspect": "ssh://there\n"}, RuntimeRemote, "docker works on another machine (ssh://there)"},
+		"the daemon is elsewhere": {map[string]string{"context inspect": "ssh://there\n"}, RuntimeRemote, "docker uses a daemon on another host (ssh://there)"},
 		"the daemon has stopped": {
 			map[string]string{inspect: "!Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?"},
 			runtime.Stopped, "docker is installed, but nothing answers",
@@ -79,11 +79,11 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		"no node image":                  {map[string]string{inspect: `[{"Config":{}}]`, "run --rm": "!cat: not found"}, ImageUnfit, "is no node image: it has no file /kind/version"},
 		"a cluster of the user's": {
 			with(map[string]string{"container inspect": `[{"Id":"1","Name":"/vsphere-sandbox-demo-worker"}]`}),
-			NameTaken, "there is a cluster called vsphere-sandbox-demo already, which no sandbox has made",
+			NameTaken, "cluster vsphere-sandbox-demo exists already, which was not created by a sandbox",
 		},
 		"a cluster of another sandbox": {
 			with(map[string]string{"container inspect": of("/other/sandbox")}),
-			NameTaken, "which the sandbox in /other has made",
+			NameTaken, "created by the sandbox in /other",
 		},
 		"no network": {map[string]string{"network create": "!Error response from daemon: no free pools"}, runtime.Failed, "docker network create: Error response from daemon: no free pools"},
 	} {
@@ -107,8 +107,8 @@ func TestWhatStandsInTheWay(t *testing.T) {
 	}
 }
 
-// A cluster that a killed sandbox has left is removed, its volumes and a helper's container included; and the network of
-// kind when it is ours and nobody is in it.
+// A cluster that a killed sandbox left is removed, with its volumes and helper containers; also kind's network, if it is
+// ours and unused.
 func TestReap(t *testing.T) {
 	c, f, said := fakedCluster(t, nil)
 	f.answers["ps --all --filter label=io.x-k8s.kind.cluster=vsphere-sandbox-demo"] = "one\ntwo\ngone\n"
@@ -125,7 +125,7 @@ func TestReap(t *testing.T) {
 		t.Fatal(err)
 	}
 	say.stop()
-	if diff := cmp.Diff([]string{"removed what an earlier run has left: one, two"}, *said); diff != "" {
+	if diff := cmp.Diff([]string{"removed what an earlier run left: one, two"}, *said); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"rm --force --volumes one two", "rm --force --volumes helper"}, f.called("rm")); diff != "" {
@@ -157,7 +157,7 @@ func TestReap(t *testing.T) {
 	}
 }
 
-// While kind gives up, its containers are taken away, and no others that somebody has given the cluster's name meanwhile.
+// When kind gives up its containers are removed, but no others that were created with the cluster's name at the same time.
 func TestTakeAway(t *testing.T) {
 	for name, tc := range map[string]struct {
 		retain bool

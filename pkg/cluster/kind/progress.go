@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// silence is how long nothing may be said before it is said what is still going on.
+// silence is the longest time without a line of progress.
 const silence = 4 * time.Second
 
-// sayf tells one line of progress.
+// sayf reports one line of progress.
 type sayf func(format string, args ...any)
 
-// speaker tells progress, one line at a time, and says so when nothing new happens.
+// speaker reports progress line by line, and repeats the current step when nothing new happens.
 type speaker struct {
 	to    func(string)
 	heard chan string
@@ -27,7 +27,7 @@ type speaker struct {
 	ended chan struct{}
 }
 
-// speak starts a speaker; its stop ends it and waits. to may be nil.
+// speak starts a speaker; stop ends it and waits. to may be nil.
 func speak(to func(string)) *speaker {
 	if to == nil {
 		to = func(string) {}
@@ -70,7 +70,7 @@ func (s *speaker) stop() {
 	<-s.ended
 }
 
-// lines is a writer that says each line.
+// lines is a writer that reports each line.
 type lines struct {
 	say sayf
 	mu  sync.Mutex
@@ -93,7 +93,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	}
 }
 
-// plain takes bullets, ticks and pictures from what kind says: "preparing nodes" of " • Preparing nodes 📦 📦  ...".
+// plain removes bullets, ticks and emoji from kind's messages: "preparing nodes" from " • Preparing nodes 📦 📦  ...".
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r > unicode.MaxLatin1 || !unicode.IsPrint(r) && r != '\n' {
@@ -112,18 +112,18 @@ func plain(text string) string {
 	return text
 }
 
-// logger is kind's logger: what is for its users goes to say, and all that kubeadm has said is kept for when it fails.
+// logger is kind's logger: messages for users go to say, and kubeadm's output is kept for a failure.
 type logger struct {
 	say sayf
 
 	mu   sync.Mutex
-	last string // what kind is about
+	last string // kind's current step
 	kept []string
 }
 
 var _ log.Logger = (*logger)(nil)
 
-// keptLines are enough to find a reason in; kubeadm says some 500 lines a node.
+// keptLines suffice to find a reason; kubeadm prints some 500 lines a node.
 const keptLines = 3000
 
 func (l *logger) Warn(message string)               { l.say("kind: %s", plain(message)) }
@@ -132,7 +132,7 @@ func (l *logger) Error(message string)              { l.say("kind: %s", plain(me
 func (l *logger) Errorf(format string, args ...any) { l.Error(fmt.Sprintf(format, args...)) }
 func (l *logger) V(level log.Level) log.InfoLogger  { return &leveled{l, level} }
 
-// leveled is one of kind's levels of detail: 0 is for its users.
+// leveled is one of kind's verbosity levels: 0 is for users.
 type leveled struct {
 	*logger
 	level log.Level
@@ -146,7 +146,7 @@ func (v *leveled) Info(message string) {
 		v.keep(message)
 		return
 	}
-	// kind says each step twice: when it begins ("•") and when it is over ("✓" or "✗").
+	// kind prints each step twice: at its beginning ("•") and at its end ("✓" or "✗").
 	text := plain(message)
 	switch {
 	case text == "":
@@ -168,7 +168,7 @@ func (l *logger) keep(text string) {
 	}
 }
 
-// step is what kind was about last, output what was kept.
+// step returns kind's last step, output the kept lines.
 func (l *logger) step() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,11 +181,11 @@ func (l *logger) output() []string {
 	return append([]string(nil), l.kept...)
 }
 
-// Logs writes what the runtime and the nodes have logged into dir, which is made, a folder for each node. Nodes that do not
-// run are left out. The files are for their owner only: Kubernetes logs no secrets, but programs in pods may.
+// Logs writes the logs of the runtime and of the running nodes into dir, which is created, with a folder for each node.
+// The files are for their owner only: Kubernetes logs no secrets, but programs in pods may.
 func (c *Cluster) Logs(ctx context.Context, dir string) error {
 	if c.rt == nil {
-		return fmt.Errorf("cluster %s: has not been made", c.Name())
+		return fmt.Errorf("cluster %s: was not created", c.Name())
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (c *Cluster) Logs(ctx context.Context, dir string) error {
 	select {
 	case err := <-collected:
 		if entries, e := os.ReadDir(dir); err != nil && e == nil && len(entries) > 0 {
-			return nil // some program or other is missing in every image
+			return nil // every image lacks some of the programs
 		}
 		return err
 	case <-ctx.Done():

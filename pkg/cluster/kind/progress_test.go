@@ -52,12 +52,12 @@ func TestLogger(t *testing.T) {
 	}
 }
 
-// Nobody looks at a silent terminal for five seconds.
+// A terminal is not silent for five seconds.
 func TestSilenceIsBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		s := speak(func(line string) { said = append(said, line) })
-		time.Sleep(10 * time.Second) // nothing was begun, so nothing goes on
+		time.Sleep(10 * time.Second) // no step has begun, so none is repeated
 		s.say("joining %s", "nodes")
 		time.Sleep(9 * time.Second)
 		s.say("done")

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// reason makes of kind's error one with the few lines that matter: what the command said that failed, and what the nodes say.
+// reason reduces kind's error to the few lines that matter, from the failed command and from the nodes.
 func (c *Cluster) reason(ctx context.Context, err error, l *logger) error {
 	if _, ok := errors.AsType[*coded.Error](err); ok {
 		return err
@@ -27,10 +27,10 @@ func (c *Cluster) reason(ctx context.Context, err error, l *logger) error {
 	all := strings.Join(said, "\n")
 	switch {
 	case strings.Contains(all, "port is already allocated"), strings.Contains(all, "address already in use"):
-		return coded.New(PortTaken, "name another port, or none: then a free one is taken", telling(said, 2), "the API server's port, or one of the kind configuration's extraPortMappings, is in use")
+		return coded.New(PortTaken, "choose another port, or none: then a free one is used", telling(said, 2), "the API server's port, or one of the kind configuration's extraPortMappings, is in use")
 	case strings.Contains(all, "unable to apply caps"):
 		return coded.New(CreateFailed, "hack/kind-node/dockerd FOLDER starts a Docker daemon that can", telling(said, 1),
-			"this machine withholds a capability that Docker asks for, so it runs no node")
+			"this host lacks a capability that Docker requires, so it cannot run nodes")
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "cluster %s: kind gave up while %s", c.Name(), stepOr(l.step()))
@@ -39,12 +39,12 @@ func (c *Cluster) reason(ctx context.Context, err error, l *logger) error {
 		b.WriteString("\n  " + line)
 		starved = starved || strings.Contains(line, "inotify") || strings.Contains(line, "too many open files")
 	}
-	try := "the same with --retain leaves the nodes and their logs to look at"
+	try := "the same with --retain keeps the nodes and their logs"
 	if c.opts.Retain {
-		try = "look at the logs, and into the nodes: " + c.rt.Name() + " exec -it " + c.machines[0].container + " journalctl -u kubelet"
+		try = "read the logs, also in the nodes: " + c.rt.Name() + " exec -it " + c.machines[0].container + " journalctl -u kubelet"
 	}
 	if starved {
-		try = inotifyTry + ": this machine has no inotify instances left, which all its clusters share\n" + try
+		try = inotifyTry + ": this host has no inotify instances left, which all its clusters share\n" + try
 	}
 	if errors.Is(err, context.DeadlineExceeded) || len(said) == 0 {
 		return coded.New(CreateFailed, try, err, "%s", b.String())
@@ -59,18 +59,18 @@ func stepOr(step string) string {
 	return step
 }
 
-// telling is the last of what was said, as an error.
+// telling returns the last significant lines as an error.
 func telling(said []string, most int) error {
 	return errors.New(strings.Join(significant(said, most), "; "))
 }
 
-// Lines that say what went wrong, and those that only look like it: klog's for information, Go's stacks.
+// Lines with a failure, and those that only look like one: klog's for information, Go's stacks.
 var (
 	bad    = regexp.MustCompile(`(?i)\berror\b|fail|unable|timed out|timeout|not healthy|unhealthy|denied|refused|no space|not permitted|cannot`)
 	chatty = regexp.MustCompile(`^[IW]\d{4} |^\s*(/|k8s\.io/|github\.com/|runtime\.|main\.|goroutine |sigs\.k8s\.io/)|^\s*$`)
 )
 
-// significant returns the last lines, most of them at most, that tell what went wrong; where none does, the last at all.
+// significant returns the last lines, at most most, that report a failure; if there are none, the last lines at all.
 func significant(said []string, most int) []string {
 	var all, last []string
 	for _, line := range said {
@@ -89,16 +89,16 @@ func significant(said []string, most int) []string {
 	return all[max(0, len(all)-most):]
 }
 
-// klogBad is an error in a journal, with what is the same in all of them.
+// klogBad is the prefix of an error in a journal.
 var klogBad = regexp.MustCompile(`^[EF]\d{4} [\d:.]+\s+\d+ `)
 
-// journals asks the nodes, a few lines each, and gives up on those that cannot answer.
+// journals returns a few error lines of each node that can be asked.
 func (c *Cluster) journals(ctx context.Context) []string {
 	var all []string
 	for _, m := range c.machines {
 		known, err := c.rt.Inspect(ctx, m.container)
 		if err != nil {
-			continue // not made yet
+			continue // not created yet
 		}
 		if !known.Running() {
 			out := &bytes.Buffer{}

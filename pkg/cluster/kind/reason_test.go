@@ -76,7 +76,7 @@ func TestReason(t *testing.T) {
 		t.Errorf("port: %v", err)
 	}
 	err = c.reason(t.Context(), failed("OCI runtime create failed: unable to apply caps: operation not permitted: unknown"), l)
-	if !coded.Is(err, CreateFailed) || !strings.Contains(err.Error(), "withholds a capability") {
+	if !coded.Is(err, CreateFailed) || !strings.Contains(err.Error(), "lacks a capability") {
 		t.Errorf("capability: %v", err)
 	}
 	c.rt, _ = faked(t, map[string]string{"container inspect": running, "exec": "E1122 17:00:00.0 1 a.go:170] \"Failed to watch\" err=\"couldn't initialize inotify: too many open files\"\n"})

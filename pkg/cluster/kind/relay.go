@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// relay carries TCP connections to a target, for those whom it lets in.
+// relay forwards TCP connections of allowed clients to a target.
 type relay struct {
 	listener *net.TCPListener
 	target   string
-	lets     func(netip.Addr) bool
+	allows   func(netip.Addr) bool
 	ctx      context.Context // ends the connections
 	end      context.CancelFunc
 	running  sync.WaitGroup
 }
 
-// dialTime is how long a target on this machine may take to answer.
+// dialTime is the timeout for a connection to the target.
 const dialTime = 10 * time.Second
 
-// newRelay listens at at. The relay outlives ctx: it is for the life of the cluster.
-func newRelay(ctx context.Context, at netip.AddrPort, target string, lets func(netip.Addr) bool) (*relay, error) {
+// newRelay listens at at. The relay outlives ctx: it ends with the cluster.
+func newRelay(ctx context.Context, at netip.AddrPort, target string, allows func(netip.Addr) bool) (*relay, error) {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{listener: l, target: target, lets: lets}
+	r := &relay{listener: l, target: target, allows: allows}
 	r.ctx, r.end = context.WithCancel(context.WithoutCancel(ctx))
 	r.running.Add(1)
 	go r.accept()
@@ -52,7 +52,7 @@ func (r *relay) accept() {
 			if r.ctx.Err() != nil {
 				return
 			}
-			// Out of descriptors, or a client that was gone at once: the next may do.
+			// Out of descriptors, or the client is already gone: the next may succeed.
 			select {
 			case <-r.ctx.Done():
 				return
@@ -61,8 +61,8 @@ func (r *relay) accept() {
 			continue
 		}
 		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
-		if !r.lets(from) {
-			_ = conn.SetLinger(0) // refused, not closed: nothing was said
+		if !r.allows(from) {
+			_ = conn.SetLinger(0) // a reset instead of an orderly end
 			_ = conn.Close()
 			continue
 		}
@@ -72,7 +72,8 @@ func (r *relay) accept() {
 	}
 }
 
-// carry copies both ways until both sides have ended, or the relay does. A target that does not answer resets the client.
+// carry copies in both directions until both sides have ended, or the relay does. It resets the client if the target does
+// not respond.
 func (r *relay) carry(client *net.TCPConn) {
 	defer client.Close()
 	d := net.Dialer{Timeout: dialTime}
@@ -97,7 +98,7 @@ func (r *relay) carry(client *net.TCPConn) {
 	<-done
 }
 
-// pass copies one way, and hands on how it ended: an orderly end as one, a reset as a reset, so that faults of a vCenter arrive.
+// pass copies one direction, and forwards how it ended, with EOF or a reset, so that clients see faults of a vCenter.
 func pass(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		_ = to.SetLinger(0)

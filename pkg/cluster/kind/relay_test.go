@@ -176,7 +176,7 @@ func TestExpose(t *testing.T) {
 	}
 	// A gateway that is somewhere else, as with rootless runtimes.
 	c, _, _ = fakedCluster(t, network("192.0.2.1"))
-	if _, err := c.Expose(t.Context(), target); !coded.Is(err, Unreachable) || !strings.Contains(err.Error(), "in a network namespace or a machine of its own") {
+	if _, err := c.Expose(t.Context(), target); !coded.Is(err, Unreachable) || !strings.Contains(err.Error(), "in a network namespace or VM") {
 		t.Errorf("rootless: %v", err)
 	}
 	// Docker Desktop's virtual machine.
@@ -193,7 +193,7 @@ func TestExpose(t *testing.T) {
 		t.Error("exposed nowhere")
 	}
 	c, _, _ = fakedCluster(t, map[string]string{"info": "Debian\n"})
-	if _, err := c.Expose(t.Context(), target); err == nil || !strings.Contains(err.Error(), "the cluster has to be made first") {
+	if _, err := c.Expose(t.Context(), target); err == nil || !strings.Contains(err.Error(), "create the cluster first") {
 		t.Errorf("no network: %v", err)
 	}
 }

@@ -20,28 +20,28 @@ func TestUserConfigIsRefused(t *testing.T) {
 		"two documents":   {head + "---\n" + head, "mine.yaml: has more than one document"},
 		"unknown fields": {
 			head + "netwroking: {}\nnodes:\n- role: worker\n  lables: {}\n",
-			"mine.yaml:3: netwroking: kind's configuration has none of that name\nmine.yaml:6: lables: kind's configuration has none of that name",
+			"mine.yaml:3: netwroking: kind's configuration has no such field\nmine.yaml:6: lables: kind's configuration has no such field",
 		},
 		"type":               {head + "networking:\n  apiServerPort: many\n", "mine.yaml:4: cannot unmarshal !!str `many` into int32"},
-		"name":               {head + "name: mine\n", `mine.yaml:3: name "mine": the cluster is called "vsphere-sandbox-demo", after the sandbox`},
-		"port":               {head + "networking:\n  apiServerPort: 7000\n", "mine.yaml:4: apiServerPort 7000: port 6443 was asked for on the command line"},
-		"address":            {head + "networking: {apiServerAddress: 0.0.0.0}\n", `mine.yaml:3: apiServerAddress "0.0.0.0": a sandbox is reached from its own machine only`},
+		"name":               {head + "name: mine\n", `mine.yaml:3: name "mine": the cluster's name is "vsphere-sandbox-demo", after the sandbox`},
+		"port":               {head + "networking:\n  apiServerPort: 7000\n", "mine.yaml:4: apiServerPort 7000: the command line has port 6443"},
+		"address":            {head + "networking: {apiServerAddress: 0.0.0.0}\n", `mine.yaml:3: apiServerAddress "0.0.0.0": a sandbox is reachable from its own host only`},
 		"IPv6":               {head + "networking: {ipFamily: ipv6}\n", `mine.yaml:3: ipFamily "ipv6": want ipv4 or dual`},
 		"services":           {head + "networking: {serviceSubnet: lots}\n", `mine.yaml:3: serviceSubnet: subnet "lots"`},
 		"a node too many":    {head + "nodes:\n- role: control-plane\n- role: worker\n- role: worker\n- role: worker\n- role: worker\n- role: worker\n- role: worker\n", "mine.yaml:10: nodes[6]: the topology has no further VM for this node"},
-		"two control planes": {head + "nodes:\n- {}\n- role: control-plane\n", "mine.yaml:5: nodes[1]: one node runs the control plane"},
+		"two control planes": {head + "nodes:\n- {}\n- role: control-plane\n", "mine.yaml:5: nodes[1]: only one node runs the control plane"},
 		"role":               {head + "nodes:\n- role: master\n", `mine.yaml:4: role "master": want control-plane or worker`},
-		"image":              {head + "nodes:\n- role: worker\n  image: other\n", `mine.yaml:5: image "other": all nodes are of "example.org/node:v1.36.4"`},
-		"mount":              {head + "nodes:\n- role: worker\n  extraMounts:\n  - {hostPath: /x, containerPath: /dev/disk/by-id/}\n", "mine.yaml:6: extraMounts[0]: /dev/disk/by-id in the node is the sandbox's"},
-		"mount over":         {head + "nodes:\n- role: worker\n  extraMounts:\n  - {hostPath: /x, containerPath: /kind}\n", "mine.yaml:6: extraMounts[0]: /kind/product_uuid in the node is the sandbox's"},
+		"image":              {head + "nodes:\n- role: worker\n  image: other\n", `mine.yaml:5: image "other": all nodes use "example.org/node:v1.36.4"`},
+		"mount":              {head + "nodes:\n- role: worker\n  extraMounts:\n  - {hostPath: /x, containerPath: /dev/disk/by-id/}\n", "mine.yaml:6: extraMounts[0]: /dev/disk/by-id in the node is reserved for the sandbox"},
+		"mount over":         {head + "nodes:\n- role: worker\n  extraMounts:\n  - {hostPath: /x, containerPath: /kind}\n", "mine.yaml:6: extraMounts[0]: /kind/product_uuid in the node is reserved for the sandbox"},
 		"mount propagation":  {head + "nodes:\n- role: worker\n  extraMounts:\n  - {propagation: Some}\n", `Unknown MountPropagation: "Some"`},
-		"node's name":        {head + "kubeadmConfigPatches:\n- |\n  kind: JoinConfiguration\n  nodeRegistration: {name: x}\n", "mine.yaml:4: kubeadmConfigPatches[0]: sets name: a node is called as its VM's guest is"},
-		"providerID":         {head + "nodes:\n- kubeadmConfigPatches:\n  - |\n    kind: InitConfiguration\n    nodeRegistration:\n      kubeletExtraArgs:\n      - {name: provider-id, value: x}\n", "mine.yaml:5: kubeadmConfigPatches[0]: sets --provider-id: the sandbox's cloud controller manager tells a node's providerID"},
+		"node's name":        {head + "kubeadmConfigPatches:\n- |\n  kind: JoinConfiguration\n  nodeRegistration: {name: x}\n", "mine.yaml:4: kubeadmConfigPatches[0]: sets name: the hostname of a VM's guest is the name of its node"},
+		"providerID":         {head + "nodes:\n- kubeadmConfigPatches:\n  - |\n    kind: InitConfiguration\n    nodeRegistration:\n      kubeletExtraArgs:\n      - {name: provider-id, value: x}\n", "mine.yaml:5: kubeadmConfigPatches[0]: sets --provider-id: the sandbox's cloud controller manager sets a node's providerID"},
 		"providerID, old":    {head + "kubeadmConfigPatches:\n- |\n  kind: InitConfiguration\n  nodeRegistration:\n    kubeletExtraArgs:\n      cloud-provider: aws\n", "mine.yaml:4: kubeadmConfigPatches[0]: sets --cloud-provider"},
 		"patch":              {head + "kubeadmConfigPatches:\n- 'kind: ['\n", "mine.yaml:4: kubeadmConfigPatches[0]: line 1: did not find expected node content"},
 		"edit": {
 			head + "kubeadmConfigPatchesJSON6902:\n- kind: InitConfiguration\n  patch: |\n    - {op: replace, path: /nodeRegistration/kubeletExtraArgs/1/value, value: x}\n",
-			"mine.yaml:4: kubeadmConfigPatchesJSON6902[0]: changes /nodeRegistration/kubeletExtraArgs/1/value, by which a node is its VM",
+			"mine.yaml:4: kubeadmConfigPatchesJSON6902[0]: changes /nodeRegistration/kubeletExtraArgs/1/value, which links the node to its VM",
 		},
 		"edit broken": {head + "kubeadmConfigPatchesJSON6902:\n- {kind: InitConfiguration, patch: 'x'}\n", "mine.yaml:4: kubeadmConfigPatchesJSON6902[0]: "},
 		"several":     {head + "name: mine\nnetworking: {ipFamily: ipv6}\n", "ipFamily"},
@@ -76,7 +76,7 @@ func TestUserConfigIsTaken(t *testing.T) {
 	}
 }
 
-// The mark of a node that is no VM stays, whatever else the user labels it with.
+// The label of a node that is no VM stays, independent of the user's labels.
 func TestUserLabels(t *testing.T) {
 	opts := planned(t, "single")
 	opts.UserConfig, opts.UserFile = []byte(head+"nodes:\n- labels: {disk: fast}\n"), "mine.yaml"

@@ -20,7 +20,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// connection is the client of one vCenter.
 type connection struct {
 	*vcenter.Client
 	made settings
@@ -28,8 +27,8 @@ type connection struct {
 	end  context.CancelFunc      // nil before start
 }
 
-// settings are what a client is made of: another value needs another client. The content of the CA file is not part of
-// it: a client reads it for every connection that it makes.
+// settings are what a client is created with: if they change, a new client is needed. The content of the CA file is not part
+// of them, because a client reads it for every connection.
 type settings struct {
 	name, host         string
 	port               int
@@ -42,7 +41,7 @@ func settingsOf(vc VCenter) settings {
 	return settings{vc.Tenant, vc.Server, vc.Port, vc.InsecureFlag, vc.CAFile, vc.Thumbprint, vc.SOAPRoundtripCount}
 }
 
-// connected returns the connection that will do for vc; nil for none.
+// connected returns the connection with vc's settings, or nil.
 func (s *Source) connected(vc VCenter) *connection {
 	for _, c := range s.clients {
 		if c.made == settingsOf(vc) {
@@ -52,7 +51,7 @@ func (s *Source) connected(vc VCenter) *connection {
 	return nil
 }
 
-// connect makes a connection, which has made no call yet.
+// connect returns a connection that has made no call yet.
 func (s *Source) connect(vc VCenter) (*connection, error) {
 	c := &connection{made: settingsOf(vc)}
 	c.vc.Store(&vc)
@@ -75,7 +74,7 @@ func (s *Source) connect(vc VCenter) (*connection, error) {
 	return c, err
 }
 
-// adopt brings a connection under the configuration that is now in force.
+// adopt switches a connection to the configuration that is now in force.
 func (c *connection) adopt(vc VCenter) {
 	if before := c.vc.Swap(&vc); originOf(*before) != originOf(vc) {
 		c.CredentialsChanged()
@@ -84,7 +83,7 @@ func (c *connection) adopt(vc VCenter) {
 
 func (c *connection) start(ctx context.Context, running *sync.WaitGroup) {
 	ctx, c.end = context.WithCancel(ctx)
-	running.Go(func() { _ = c.Run(ctx) }) // it returns nil
+	running.Go(func() { _ = c.Run(ctx) }) // always nil
 }
 
 func (c *connection) stop() {
@@ -93,7 +92,7 @@ func (c *connection) stop() {
 	}
 }
 
-// origin is where a vCenter's credentials come from: a Secret, a directory, or the configuration itself.
+// origin is the source of a vCenter's credentials: a Secret, a directory, or the configuration itself.
 type origin struct {
 	secret         SecretRef
 	directory      string
@@ -110,10 +109,10 @@ func originOf(vc VCenter) origin {
 	return origin{user: vc.User, password: vc.Password}
 }
 
-// followed is whether somebody has to look whether they change.
+// followed reports whether the source must be watched.
 func (o origin) followed() bool { return o.directory != "" || o.secret != (SecretRef{}) }
 
-// keeper follows the places that hold credentials.
+// keeper watches the sources of credentials.
 type keeper struct {
 	log     *slog.Logger
 	client  kubernetes.Interface
@@ -126,18 +125,18 @@ type keeper struct {
 	running *sync.WaitGroup
 }
 
-// holding is one such place.
+// holding is one watched source.
 type holding struct {
 	follow func(context.Context) // returns when its context has ended
 	read   func(ctx context.Context, server string) (provider.Credentials, error)
-	stop   context.CancelFunc // nil until it is followed
+	stop   context.CancelFunc // nil until it is watched
 }
 
 func newKeeper(o Options, changed func(origin)) *keeper {
 	return &keeper{log: o.Logger, client: o.Secrets, period: o.Period, changed: changed, held: map[origin]holding{}}
 }
 
-// want has the place of a vCenter's credentials followed from now on, or from run on.
+// want watches the source of a vCenter's credentials, from now on or when run starts.
 func (k *keeper) want(vc VCenter) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,7 +153,7 @@ func (k *keeper) want(vc VCenter) error {
 		})
 		h = holding{follow: d.Run, read: func(_ context.Context, server string) (provider.Credentials, error) { return d.Credentials(server) }}
 	case k.client == nil:
-		return fmt.Errorf("vcenter %q: credentials are in the Secret %s/%s, and there is no API server to ask",
+		return fmt.Errorf("vcenter %q: credentials are in the Secret %s/%s, but no API server is configured",
 			vc.Tenant, o.secret.Namespace, o.secret.Name)
 	default:
 		s := newSecret(k.client, o.secret, func(exists bool) {
@@ -170,7 +169,7 @@ func (k *keeper) want(vc VCenter) error {
 	return nil
 }
 
-// run begins to follow, until ctx ends; running counts what it starts.
+// run starts watching until ctx ends; running counts its goroutines.
 func (k *keeper) run(ctx context.Context, running *sync.WaitGroup) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -188,7 +187,7 @@ func (k *keeper) begin(h *holding) {
 	k.running.Go(func() { follow(ctx) })
 }
 
-// only ends the following of places that none of these has its credentials in.
+// only stops watching sources that none of vcs uses.
 func (k *keeper) only(vcs []VCenter) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -206,7 +205,7 @@ func (k *keeper) only(vcs []VCenter) {
 	}
 }
 
-// credentials returns what to log in with at this moment.
+// credentials returns the credentials to log in with now.
 func (k *keeper) credentials(ctx context.Context, vc VCenter) (vcenter.Credentials, error) {
 	o := originOf(vc)
 	if !o.followed() {
@@ -222,27 +221,26 @@ func (k *keeper) credentials(ctx context.Context, vc VCenter) (vcenter.Credentia
 	return vcenter.Credentials(c), err
 }
 
-// secretWait is how long a login waits for the first reading of its Secret.
+// secretWait is how long a login waits until its Secret has been read for the first time.
 const secretWait = 5 * time.Second
 
-// secret follows one Secret, by a watch of that name alone: a Role that grants list and watch of it is all it needs.
+// secret watches one Secret, by name: a Role that grants list and watch on that Secret is enough.
 type secret struct {
 	ref     SecretRef
 	client  kubernetes.Interface
 	changed func(exists bool)
 
-	first chan struct{} // closed when it has been read, or been found not to be there
+	first chan struct{} // closed after the first read, also if the Secret does not exist
 
 	mu   sync.Mutex
-	data map[string][]byte // nil when there is none
-	err  error             // why it cannot be read at the moment
+	data map[string][]byte // nil if it does not exist
+	err  error             // why it cannot be read now
 }
 
 func newSecret(client kubernetes.Interface, ref SecretRef, changed func(bool)) *secret {
 	return &secret{ref: ref, client: client, changed: changed, first: make(chan struct{})}
 }
 
-// follow watches until ctx ends.
 func (s *secret) follow(ctx context.Context) {
 	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0,
 		informers.WithNamespace(s.ref.Namespace),
@@ -250,7 +248,7 @@ func (s *secret) follow(ctx context.Context) {
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.ref.Name).String()
 		}))
 	informer := factory.Core().V1().Secrets().Informer()
-	// Neither call can fail before the informer has been started.
+	// Neither call can fail before the informer has started.
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		s.failed(err)
 		cache.DefaultWatchErrorHandler(ctx, r, err)
@@ -274,7 +272,7 @@ func (s *secret) follow(ctx context.Context) {
 func (s *secret) set(o any, deleted bool) {
 	found, ok := o.(*corev1.Secret)
 	if ok && (found.Name != s.ref.Name || found.Namespace != s.ref.Namespace) {
-		return // the field selector asked for no other, but that is for the server to honor
+		return // another Secret: not every server implements the field selector
 	}
 	s.mu.Lock()
 	s.err, s.data = nil, nil
@@ -294,7 +292,7 @@ func (s *secret) failed(err error) {
 	s.err = err
 }
 
-// credentials returns what the Secret holds for a server. At the start it waits a little for it to be read.
+// credentials returns the Secret's credentials for a server. It waits up to secretWait for the first read.
 func (s *secret) credentials(ctx context.Context, server string) (provider.Credentials, error) {
 	timer := time.NewTimer(secretWait)
 	defer timer.Stop()

@@ -21,10 +21,10 @@ const (
 	mostCategories   = 5  // upstream's
 )
 
-// labelKey is a Kubernetes label's with a prefix.
+// labelKey matches the key of a Kubernetes label with a prefix.
 var labelKey = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
-// checkCSI makes the configuration that a csi-vsphere.conf means.
+// checkCSI parses and validates a csi-vsphere.conf.
 func checkCSI(name string, data []byte, r Reading) (*Config, []provider.Problem) {
 	w := read(name, data)
 	cfg := &Config{
@@ -44,7 +44,7 @@ func checkCSI(name string, data []byte, r Reading) (*Config, []provider.Problem)
 	return concluded(cfg, w.problems)
 }
 
-// number reads a number within bounds; otherwise when it is absent.
+// number parses a number within bounds; a missing one is otherwise.
 func (w *written) number(v value, least, most, otherwise int) int {
 	if !v.set {
 		return otherwise
@@ -61,7 +61,7 @@ func (w *written) number(v value, least, most, otherwise int) int {
 	return otherwise
 }
 
-// truth reads a truth value in the words of gcfg.
+// truth parses a boolean with the words of gcfg.
 func (w *written) truth(v value) bool {
 	switch strings.ToLower(strings.TrimSpace(v.text)) {
 	case "true", "yes", "on", "1":
@@ -73,7 +73,7 @@ func (w *written) truth(v value) bool {
 	return false
 }
 
-// list reads a list with commas.
+// list parses a comma-separated list.
 func list(v value) []string {
 	var items []string
 	for item := range strings.SplitSeq(v.text, ",") {
@@ -89,9 +89,9 @@ func (w *written) topology(cfg *Config) {
 	region, zone, categories := w.labels.get("region"), w.labels.get("zone"), w.labels.get("topology-categories")
 	switch {
 	case categories.set && (region.set || zone.set):
-		w.problem(region.or(zone), "leave region and zone out", "stands beside topology-categories, which replace it")
+		w.problem(region.or(zone), "remove region and zone", "is set together with topology-categories, which replaces it")
 	case region.set != zone.set:
-		w.problem(region.or(zone), "", "region and zone are needed together")
+		w.problem(region.or(zone), "", "set both region and zone")
 	case region.set:
 		cfg.Categories = []string{region.text, zone.text}
 	default:
@@ -103,7 +103,7 @@ func (w *written) topology(cfg *Config) {
 		}
 	}
 	if len(cfg.Categories) > mostCategories {
-		w.problem(categories, "", "%d categories, of which %d are the most", len(cfg.Categories), mostCategories)
+		w.problem(categories, "", "%d categories, at most %d are allowed", len(cfg.Categories), mostCategories)
 	}
 	for _, category := range sorted(w.categories) {
 		v := w.categories[category].get("label")
@@ -115,7 +115,7 @@ func (w *written) topology(cfg *Config) {
 		case !slices.Contains(cfg.Categories, category):
 			w.problem(at, nearestCategory(category, cfg.Categories), "the category is not among [Labels] topology-categories")
 		case !v.set:
-			w.warn(at, "has no effect: it has no label")
+			w.warn(at, "has no effect: its label is missing")
 		case !labelKey.MatchString(v.text):
 			w.problem(v, "", "%q is not the key of a label like topology.kubernetes.io/zone", v.text)
 		default:
@@ -134,7 +134,6 @@ func nearestCategory(name string, all []string) string {
 	return ""
 }
 
-// connect reads the vCenters.
 func (w *written) connect(cfg *Config, r Reading) {
 	fallback := ""
 	if info, err := os.Stat(r.DefaultSecrets); r.DefaultSecrets != "" && err == nil && info.IsDir() {
@@ -145,7 +144,7 @@ func (w *written) connect(cfg *Config, r Reading) {
 		at := value{line: w.vcenters[name].line, column: w.vcenters[name].column, path: w.vcenters[name].title}
 		for _, other := range names[:i] {
 			if provider.SameHost(name, other) {
-				w.problem(at, "", "this host is that of %s too", w.vcenters[other].title)
+				w.problem(at, "", "this host is also that of %s", w.vcenters[other].title)
 			}
 		}
 		cfg.VCenters = append(cfg.VCenters, w.vcenter(name, at, fallback))
@@ -153,11 +152,11 @@ func (w *written) connect(cfg *Config, r Reading) {
 			cfg.MigrationDatastores = append(cfg.MigrationDatastores, url.text)
 		}
 	}
-	if len(names) == 0 && !w.failed() { // else it may be a section that could not be read
+	if len(names) == 0 && !w.failed() { // otherwise its section may be the one that is not readable
 		w.problem(value{}, `write a section [VirtualCenter "HOST"]`, "no vCenter is configured")
 	}
 	if len(names) > 1 && len(cfg.Categories) == 0 {
-		w.warn(value{}, "several vCenters, and no topology-categories under [Labels]: no volume is where every node reaches it")
+		w.warn(value{}, "several vCenters, and no topology-categories under [Labels]: no volume is reachable from every node")
 	}
 }
 
@@ -181,7 +180,7 @@ func (w *written) vcenter(name string, at value, fallback string) VCenter {
 		SOAPRoundtripCount: 3,
 	}
 	if v := get("thumbprint"); v.set && !thumbprint.MatchString(v.text) {
-		w.problem(v, "", "%q: a SHA-1 or SHA-256 fingerprint in colon form is needed", v.text)
+		w.problem(v, "", "%q: must be a SHA-1 or SHA-256 fingerprint with colons", v.text)
 	}
 	user, password := get("user"), get("password")
 	switch {
@@ -198,7 +197,7 @@ func (w *written) vcenter(name string, at value, fallback string) VCenter {
 	return vc
 }
 
-// value is what is written for a key, with where that is.
+// value is the text of a key, with its position.
 type value struct {
 	text         string
 	line, column int
@@ -206,7 +205,6 @@ type value struct {
 	set          bool
 }
 
-// or returns the first of two that is set.
 func (v value) or(other value) value {
 	if v.set {
 		return v
@@ -214,7 +212,7 @@ func (v value) or(other value) value {
 	return other
 }
 
-// values are those of one section, by the keys' names.
+// values are the values of one section, by key.
 type values struct {
 	title        string
 	line, column int
@@ -228,7 +226,7 @@ func (v *values) get(key string) value {
 	return v.by[key]
 }
 
-// written is a csi-vsphere.conf as written.
+// written is the parsed file.
 type written struct {
 	file     string
 	problems []provider.Problem
@@ -248,12 +246,12 @@ func (w *written) warn(v value, format string, args ...any) {
 	w.problems[len(w.problems)-1].Warning = true
 }
 
-// failed is whether there is more than warnings.
+// failed reports whether there are errors, not only warnings.
 func (w *written) failed() bool {
 	return slices.ContainsFunc(w.problems, func(p provider.Problem) bool { return !p.Warning })
 }
 
-// read takes the file apart.
+// read parses the file.
 func read(name string, data []byte) *written {
 	w := &written{file: name, vcenters: map[string]*values{}, categories: map[string]*values{}}
 	switch {
@@ -302,7 +300,7 @@ func (w *written) section(s provider.INISection) {
 	}
 }
 
-// into is where a section's values go; a section may stand in several places.
+// into returns the destination of a section's values; a section may occur several times.
 func (w *written) into(known section, sub string) *values {
 	one := func(v **values) *values {
 		if *v == nil {
@@ -339,7 +337,7 @@ func (w *written) entry(known section, into *values, e provider.INIEntry) {
 		w.problem(v, keyHint(known, e.Key), "unknown key")
 		return
 	case before.line > 0:
-		w.problem(v, "", "is set in line %d already", before.line)
+		w.problem(v, "", "is already set in line %d", before.line)
 		return
 	case e.Bare && k.name != "insecure-flag":
 		w.problem(v, "", "has no value")
@@ -347,12 +345,11 @@ func (w *written) entry(known section, into *values, e provider.INIEntry) {
 	case e.Bare:
 		v.text = "true"
 	}
-	v.set = strings.TrimSpace(v.text) != "" // what is empty counts as absent
+	v.set = strings.TrimSpace(v.text) != "" // empty counts as missing
 	into.by[k.name] = v
 	if k.unused != "" {
 		w.warn(v, "has no effect: %s", k.unused)
 	}
 }
 
-// sorted are the second names of sections.
 func sorted(of map[string]*values) []string { return slices.Sorted(maps.Keys(of)) }

@@ -8,21 +8,21 @@ import (
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// key is one key of a section of csi-vsphere.conf. Source: upstream pkg/common/config/types.go.
+// key is one key of a section of csi-vsphere.conf, from upstream pkg/common/config/types.go.
 type key struct {
 	name string
-	// unused is why it has no effect here; empty where it has.
+	// unused is why it has no effect here; empty if it has.
 	unused string
-	// csi: vsphere.conf does not know it.
+	// csi reports that vsphere.conf does not have it.
 	csi bool
 }
 
 const (
 	noSupervisor   = "this driver is not for Supervisor clusters"
-	noFiles        = "this driver makes no file volumes"
-	noCollecting   = "this driver keeps no such objects"
-	seenAtOnce     = "changes are seen as they happen"
-	callsAreTimely = "every call has a deadline of its own"
+	noFiles        = "this driver has no file volumes"
+	noCollecting   = "this driver has no such objects"
+	seenAtOnce     = "changes are detected immediately"
+	callsAreTimely = "every call has its own deadline"
 )
 
 func endpointKeys() []key {
@@ -37,12 +37,11 @@ func endpointKeys() []key {
 	}
 }
 
-// section is a section and its keys.
 type section struct {
 	name string
-	// sub: it has a second name.
+	// sub reports that it has a second name.
 	sub  bool
-	csi  bool // vsphere.conf does not know it
+	csi  bool // vsphere.conf does not have it
 	keys []key
 	// unused is why the whole section has no effect.
 	unused string
@@ -55,7 +54,7 @@ func sections() []section {
 			key{name: "cluster-distribution", csi: true},
 			key{name: "query-limit", csi: true},
 			key{name: "supervisor-id", csi: true, unused: noSupervisor},
-			key{name: "csi-auth-check-intervalinmin", csi: true, unused: "permissions are not asked for in advance"},
+			key{name: "csi-auth-check-intervalinmin", csi: true, unused: "permissions are not checked in advance"},
 			key{name: "csi-fetch-preferred-datastores-intervalinmin", csi: true, unused: seenAtOnce},
 			key{name: "cnsvolumeoperationrequest-cleanup-intervalinmin", csi: true, unused: noCollecting},
 			key{name: "cnsregistervolumes-cleanup-intervalinmin", csi: true, unused: noCollecting},
@@ -80,7 +79,7 @@ func sections() []section {
 	}
 }
 
-// sectionNamed finds a section; its case counts for nothing.
+// sectionNamed finds a section, ignoring case.
 func sectionNamed(name string) (section, bool) {
 	all := sections()
 	i := slices.IndexFunc(all, func(s section) bool { return strings.EqualFold(s.name, name) })
@@ -106,7 +105,7 @@ func (s section) names() []string {
 	return names
 }
 
-// keyHint says what may have been meant by a key that its section does not know.
+// keyHint suggests a key for an unknown one.
 func keyHint(in section, name string) string {
 	if best := nearest.Of(name, in.names()); best != "" {
 		return "did you mean " + best + "?"
@@ -119,7 +118,7 @@ func keyHint(in section, name string) string {
 	return ""
 }
 
-// sectionHint is the same for a section.
+// sectionHint suggests a section for an unknown one.
 func sectionHint(name string) string {
 	var names []string
 	for _, s := range sections() {
@@ -131,7 +130,7 @@ func sectionHint(name string) string {
 	return ""
 }
 
-// onlyCSI is whether a section, or one of its keys, is upstream's driver's alone.
+// onlyCSI reports whether a section, or one of its keys, exists only in csi-vsphere.conf.
 func onlyCSI(s provider.INISection) bool {
 	known, ok := sectionNamed(s.Name)
 	if !ok {

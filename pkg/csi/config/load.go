@@ -14,22 +14,22 @@ import (
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// maxSize is far beyond any real file and keeps a wrong path from filling the memory.
+// maxSize is far more than real files have, in case the path is wrong.
 const maxSize = 1 << 20
 
-// Reading says how a file is to be read. The zero value reads either form and nothing but the file.
+// Reading configures how a file is read. The zero value accepts both formats and reads nothing but the file.
 type Reading struct {
 	Form Form
-	// ClusterID is taken when the file has none, as the vsphere.conf of a cloud controller manager. It has to be the same
-	// at every start; the UID of the Namespace kube-system is. Without either, loading fails.
+	// ClusterID is used if the file has none, as vsphere.conf never does. It must be the same at every start, such as the UID
+	// of the Namespace kube-system. Without either, loading fails.
 	ClusterID string
-	// Environment adds to a vsphere.conf, "NAME=VALUE" each, as for the cloud controller manager.
+	// Environment overrides a vsphere.conf, "NAME=VALUE" each, as for the cloud controller manager.
 	Environment []string
-	// DefaultSecrets names the secrets directory of vCenters that no credentials are configured for, if it is there.
+	// DefaultSecrets is the secrets directory for vCenters without configured credentials, if it exists.
 	DefaultSecrets string
 }
 
-// LoadFile reads the named file. The error is of type [*provider.Error] when the file could be read.
+// LoadFile loads the named file. The error is a [*provider.Error] if the file is readable.
 func LoadFile(name string, r Reading) (*Config, error) {
 	data, err := readFile(name)
 	if err != nil {
@@ -38,7 +38,7 @@ func LoadFile(name string, r Reading) (*Config, error) {
 	return Load(name, data, r)
 }
 
-// readFile reads no more of a file than it takes to see that it is too large.
+// readFile reads at most one byte more than maxSize.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -48,7 +48,7 @@ func readFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxSize+1))
 }
 
-// Load reads data; name stands for it in errors, which are of type [*provider.Error].
+// Load parses data; name is the file name in errors, which are of type [*provider.Error].
 func Load(name string, data []byte, r Reading) (*Config, error) {
 	cfg, all := Check(name, data, r)
 	if cfg != nil {
@@ -63,8 +63,8 @@ func Load(name string, data []byte, r Reading) (*Config, error) {
 	return nil, e
 }
 
-// Check reads data as [Load] does and returns everything there is to say about it, warnings too. The Config is nil when
-// one of the problems is not a warning.
+// Check parses data as [Load] does and returns all problems, warnings included. The Config is nil if one of them is not a
+// warning.
 func Check(name string, data []byte, r Reading) (*Config, []provider.Problem) {
 	form := r.Form
 	if form == Auto {
@@ -76,7 +76,7 @@ func Check(name string, data []byte, r Reading) (*Config, []provider.Problem) {
 	return checkCloud(name, data, r)
 }
 
-// formOf guesses the form.
+// formOf detects the format.
 func formOf(name string, data []byte) Form {
 	if !utf8.Valid(data) || len(data) > maxSize || !provider.LooksLikeINI(bytes.TrimPrefix(data, []byte("\uFEFF"))) {
 		return Cloud
@@ -91,7 +91,7 @@ func formOf(name string, data []byte) Form {
 	return Cloud
 }
 
-// concluded is a configuration with its warnings; nil when there is more than warnings.
+// concluded returns a configuration with its warnings, or nil if there are errors.
 func concluded(cfg *Config, all []provider.Problem) (*Config, []provider.Problem) {
 	all = provider.SortProblems(all)
 	for _, p := range all {
@@ -104,11 +104,11 @@ func concluded(cfg *Config, all []provider.Problem) (*Config, []provider.Problem
 }
 
 func noClusterID(name, hint string) provider.Problem {
-	return provider.Problem{File: name, Message: "there is no cluster-id, and none to take in its place", Hint: hint}
+	return provider.Problem{File: name, Message: "cluster-id is missing, and no default is given", Hint: hint}
 }
 
-// file is the configuration file as it was last seen. It is looked at again and again, and not notified of: how a mounted
-// Secret or ConfigMap is replaced depends on the kubelet, and a small file is read in microseconds.
+// file is the configuration file as last seen. It is polled, because how a mounted Secret or ConfigMap is replaced depends on
+// the kubelet, and reading a small file takes microseconds.
 type file struct {
 	name string
 	sum  [sha256.Size]byte
@@ -121,7 +121,7 @@ func newFile(name string) *file {
 	return f
 }
 
-// look says whether the file is another than the last time, or can be read no more, or again.
+// look reports whether the file has changed, or has become unreadable or readable.
 func (f *file) look() (different bool, err error) {
 	data, err := readFile(f.name)
 	sum, text := f.sum, ""
@@ -135,19 +135,19 @@ func (f *file) look() (different bool, err error) {
 	return different, err
 }
 
-// Key is one key of a csi-vsphere.conf, as a person looks it up.
+// Key describes one key of csi-vsphere.conf.
 type Key struct {
-	// Section is its section, as it is written: [Global], [VirtualCenter "…"].
+	// Section is its section as written: [Global], [VirtualCenter "…"].
 	Section string
 	Name    string
-	// Unused is why it has no effect here; empty where it has.
+	// Unused is why it has no effect here; empty if it has.
 	Unused string
-	// Shared: a vsphere.conf has it, too.
+	// Shared reports that vsphere.conf has it too.
 	Shared bool
 }
 
-// Reference lists every key that a csi-vsphere.conf may have, in the order of its sections. It is made of the tables that
-// files are read by. A section that has no effect at all is a Key without a name.
+// Reference lists every key of csi-vsphere.conf, in the order of its sections. It comes from the tables that the parser uses.
+// A section without any effect is a Key without a name.
 func Reference() []Key {
 	var all []Key
 	for _, s := range sections() {
@@ -165,41 +165,41 @@ func Reference() []Key {
 	return all
 }
 
-// Config is a read, inherited and checked configuration. It is not changed once it is made.
+// Config is a parsed and validated configuration. It is immutable.
 type Config struct {
-	// Form is the file's.
+	// Form is the format of the file.
 	Form Form
-	// ClusterID tells this cluster's volumes from all others' in CNS; Distribution is shown beside it.
+	// ClusterID identifies this cluster's volumes in CNS; Distribution is shown next to it.
 	ClusterID, Distribution string
 	// VCenters are in the order of their names ([VCenter.Tenant]).
 	VCenters []VCenter
-	// Categories are the tag categories whose tags are topology, the wider before the narrower: region, zone.
+	// Categories are the tag categories whose tags are topology, wider before narrower: region, zone.
 	Categories []string
-	// Labels are the topology keys of those categories that have another than topology.csi.vmware.com/<category>.
+	// Labels are the topology keys of categories whose key is not topology.csi.vmware.com/<category>.
 	Labels map[string]string
-	// MigrationDatastores are the URLs of the datastores that in-tree volumes mean or go to where they do not say, in the
-	// order of the vCenters that name one.
+	// MigrationDatastores are the URLs of the default datastores for in-tree volumes, in the order of the vCenters that have
+	// one.
 	MigrationDatastores []string
-	// SnapshotLimit is how many snapshots a volume may have.
+	// SnapshotLimit is the maximum number of snapshots per volume.
 	SnapshotLimit int
-	// Page is how many volumes are asked for at once.
+	// Page is the number of volumes per CNS query.
 	Page int
-	// Warnings are for the operator: what is valid and has no effect, "FILE:LINE: KEY: why" each.
+	// Warnings list valid settings without effect, "FILE:LINE: KEY: why" each.
 	Warnings []string
 }
 
-// VCenter is one vCenter to connect to, and where its credentials are: User and Password, a Secret, or a directory. Its
-// name in the driver is Tenant.
+// VCenter is one vCenter, with its credentials or their source: User and Password, a Secret, or a directory. Tenant is its
+// name in the driver.
 type VCenter = provider.VCenter
 
-// SecretRef names a Secret in the cluster.
+// SecretRef identifies a Secret in the cluster.
 type SecretRef = provider.SecretRef
 
-// Form is a form of the file.
+// Form is the format of a file.
 type Form string
 
-// The forms. Auto looks at the file: one that is named csi-vsphere.conf, or has keys that only upstream's driver knows,
-// is CSI.
+// The formats. Auto detects the format: a file whose name begins with csi-, or with keys that only upstream's driver has, is
+// CSI.
 const (
 	Auto  Form = ""
 	CSI   Form = "csi-vsphere.conf"
@@ -208,11 +208,11 @@ const (
 
 const (
 	defaultSnapshots = 3    // upstream's
-	mostSnapshots    = 32   // that vSphere keeps of a disk
-	defaultPage      = 1000 // what CNS returns at most
+	mostSnapshots    = 32   // vSphere's maximum per disk
+	defaultPage      = 1000 // CNS's maximum
 )
 
-// checkCloud makes the driver's configuration of the cloud controller manager's.
+// checkCloud converts the cloud controller manager's configuration.
 func checkCloud(name string, data []byte, r Reading) (*Config, []provider.Problem) {
 	opts := []provider.Option{provider.WithEnvironment(r.Environment)}
 	if r.DefaultSecrets != "" {
@@ -223,10 +223,10 @@ func checkCloud(name string, data []byte, r Reading) (*Config, []provider.Proble
 		return nil, all
 	}
 	if r.ClusterID == "" {
-		all = append(all, noClusterID(name, "this form of the file has no place for one"))
+		all = append(all, noClusterID(name, "this file format has no such key; set --cluster-id"))
 	}
 	cfg := &Config{Form: Cloud, ClusterID: r.ClusterID, VCenters: from.VCenters, SnapshotLimit: defaultSnapshots, Page: defaultPage}
-	if from.Labels.Region != "" && from.Labels.Zone != "" { // half of them is told, and has no effect there either
+	if from.Labels.Region != "" && from.Labels.Zone != "" { // one alone has a warning, and no effect there either
 		cfg.Categories = []string{from.Labels.Region, from.Labels.Zone}
 	}
 	return concluded(cfg, all)

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// defaultPeriod is how often files are looked at.
+// defaultPeriod is the default polling period.
 const defaultPeriod = 2 * time.Second
 
 // Options configure a [Source]. File and UserAgent are mandatory.
@@ -21,28 +21,28 @@ type Options struct {
 	Reading
 	// File is the configuration file's name.
 	File string
-	// Secrets reads the Secrets that hold credentials; nil is enough when the file names none.
+	// Secrets reads the Secrets with credentials; may be nil if the file has none.
 	Secrets kubernetes.Interface
-	// Period is how often files are looked at; 2 s when zero.
+	// Period is how often files are checked for changes; 2 s when zero.
 	Period time.Duration
-	// UserAgent is what the connections say they are.
+	// UserAgent identifies the driver to vCenters.
 	UserAgent string
 	// CallTimeout and MaxWait are those of [vcenter.Config].
 	CallTimeout, MaxWait time.Duration
-	// OnCall and OnState, when set, are told what the connections do; see [vcenter.Config].
+	// OnCall and OnState, if set, are called by the connections; see [vcenter.Config].
 	OnCall  func(vcenter string, call vcenter.Call)
 	OnState func(vcenter string, state vcenter.State)
-	// Logger receives changes; none when nil.
+	// Logger receives changes; discarded when nil.
 	Logger *slog.Logger
 }
 
-// Source is a configuration that is followed, with a connection for each of its vCenters. Make one with [Open] and give
-// it a goroutine with [Source.Run]; all other methods may be called from any goroutine.
+// Source is a configuration that is watched for changes, with a connection to each of its vCenters. Create it with [Open] and
+// call [Source.Run] in a goroutine; all other methods are safe for concurrent use.
 type Source struct {
 	opts Options
 	log  *slog.Logger
-	keep *keeper // of credentials
-	file *file   // used by Run alone
+	keep *keeper
+	file *file // used only by Run
 
 	mu      sync.Mutex
 	cfg     *Config
@@ -52,7 +52,7 @@ type Source struct {
 	ctx     context.Context // Run's; nil before
 }
 
-// Open reads the file and makes the connections, which connect when Run runs.
+// Open loads the file and creates the connections, which connect when Run runs.
 func Open(o Options) (*Source, error) {
 	if o.UserAgent == "" {
 		return nil, errors.New("driver config: user agent is empty")
@@ -101,9 +101,9 @@ func plainClients(from []*connection) []*vcenter.Client {
 	return clients
 }
 
-// Run runs the connections and follows the file and the credentials until ctx ends, then logs out and returns nil. After
-// every change that is in force changed, unless nil, is called from Run's goroutine; connections that are no more end when
-// it has returned. Run is called once.
+// Run runs the connections and watches the file and the credentials until ctx ends, then logs out and returns nil. After
+// every change it calls changed, unless nil, from its goroutine, and then ends the connections that are no longer used. It
+// must be called once.
 func (s *Source) Run(ctx context.Context, changed func(*Config, []*vcenter.Client)) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -122,12 +122,12 @@ func (s *Source) Run(ctx context.Context, changed func(*Config, []*vcenter.Clien
 			err = s.reload(changed)
 		}
 		if different && err != nil {
-			s.log.Warn("driver config rejected: what was read last stays in force", "err", err)
+			s.log.Warn("driver config rejected: the last valid one stays in force", "err", err)
 		}
 	}
 }
 
-// start runs what Open has made.
+// start runs the connections of Open.
 func (s *Source) start(ctx context.Context, running *sync.WaitGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *Source) reload(changed func(*Config, []*vcenter.Client)) error {
 		return err
 	}
 	if was := s.Config().ClusterID; cfg.ClusterID != was {
-		return fmt.Errorf("cluster-id %q cannot become %q: volumes of before would be nobody's", was, cfg.ClusterID)
+		return fmt.Errorf("cluster-id %q cannot become %q: the existing volumes would belong to no cluster", was, cfg.ClusterID)
 	}
 	old, err := s.use(cfg)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Source) reload(changed func(*Config, []*vcenter.Client)) error {
 	return nil
 }
 
-// use puts a configuration in force, and returns the connections that it has no use for.
+// use puts a configuration in force, and returns the connections that it no longer uses.
 func (s *Source) use(cfg *Config) (old []*connection, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (s *Source) use(cfg *Config) (old []*connection, err error) {
 	return old, nil
 }
 
-// credentialsChanged has the connections look again whose credentials are there.
+// credentialsChanged notifies the connections that use the credentials.
 func (s *Source) credentialsChanged(o origin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,42 +13,42 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// outcome is what becomes of an error.
+// outcome maps an error to a gRPC code.
 type outcome struct {
 	err  error
 	code codes.Code
-	// try is what helps, if the reader can do anything.
+	// try is what the user can do, or "".
 	try string
 }
 
-// outcomes are in the order in which they count for an error that is several things. Doubt comes first: a sidecar takes
-// Aborted, Unavailable, DeadlineExceeded and Canceled for "perhaps", every other code for "surely not".
+// outcomes are in order of priority for errors that wrap several. Doubt comes first: a sidecar treats Aborted, Unavailable,
+// DeadlineExceeded and Canceled as an unknown outcome, and every other code as a final failure.
 func outcomes() []outcome {
 	return []outcome{
-		{volume.ErrPending, codes.Aborted, "it is repeated until it is done"},
-		{volume.ErrUnavailable, codes.Unavailable, "it is repeated until the vCenter answers: see its connection and credentials"},
-		{context.DeadlineExceeded, codes.DeadlineExceeded, "it is repeated, and what was begun goes on in the vCenter"},
+		{volume.ErrPending, codes.Aborted, "Kubernetes retries until it is done"},
+		{volume.ErrUnavailable, codes.Unavailable, "Kubernetes retries until the vCenter answers: check its connection and credentials"},
+		{context.DeadlineExceeded, codes.DeadlineExceeded, "Kubernetes retries, and the vCenter continues the operation"},
 		{context.Canceled, codes.Canceled, ""},
 		{volume.ErrToken, codes.Aborted, "list again from the beginning"},
-		{volume.ErrNoSlot, codes.ResourceExhausted, "the node has as many disks as its VM takes: move pods with volumes to another node"},
-		{volume.ErrNoSpace, codes.ResourceExhausted, "free space on the datastores, or allow others"},
+		{volume.ErrNoSlot, codes.ResourceExhausted, "the node's VM has the maximum number of disks: move pods with volumes to another node"},
+		{volume.ErrNoSpace, codes.ResourceExhausted, "free space on the datastores, or allow other datastores"},
 		{volume.ErrLimit, codes.ResourceExhausted, "delete snapshots of the volume, or raise the limit in the configuration"},
-		{volume.ErrNoDatastore, codes.ResourceExhausted, "see which datastores the hosts of the nodes mount, and the storage policy and datastore URL of the StorageClass"},
-		{volume.ErrExists, codes.AlreadyExists, "delete the other one, or use another name"},
-		{volume.ErrInUse, codes.FailedPrecondition, "it has to be detached first; the disk of a node that is down is detached when the node is tainted node.kubernetes.io/out-of-service"},
+		{volume.ErrNoDatastore, codes.ResourceExhausted, "check which datastores the hosts of the nodes mount, and the storage policy and datastore URL of the StorageClass"},
+		{volume.ErrExists, codes.AlreadyExists, "delete the existing one, or use another name"},
+		{volume.ErrInUse, codes.FailedPrecondition, "detach the volume first; taint a node that is down with node.kubernetes.io/out-of-service to detach its disks"},
 		{volume.ErrSnapshots, codes.FailedPrecondition, "delete its snapshots first"},
-		{volume.ErrState, codes.FailedPrecondition, "see the state of the VM, its host and the datastore"},
+		{volume.ErrState, codes.FailedPrecondition, "check the state of the VM, its host and the datastore"},
 		{volume.ErrInTree, codes.Unimplemented, "copy its data to a volume of a StorageClass of the CSI driver"},
 		{volume.ErrNotSupported, codes.FailedPrecondition, "the version of the vCenter, or the kind of volume, does not allow it"},
-		{volume.ErrPermission, codes.PermissionDenied, "grant the vCenter account of the driver what it lacks"},
+		{volume.ErrPermission, codes.PermissionDenied, "grant the missing privileges to the driver's vCenter account"},
 		{volume.ErrInvalid, codes.InvalidArgument, ""},
 		{volume.ErrNodeGone, codes.NotFound, "no vCenter has the VM of the node: delete the Node object"},
 		{volume.ErrNotFound, codes.NotFound, ""},
 	}
 }
 
-// failed is the status of err: what (as for Sprintf) is what was to be done, with all that it was to be done to. A status
-// stays what it is.
+// failed returns the gRPC status of err. what and args, as for Sprintf, describe the operation and its objects. A status is
+// returned as it is.
 func failed(err error, what string, args ...any) error {
 	if _, ok := err.(interface{ GRPCStatus() *status.Status }); ok {
 		return err
@@ -66,26 +66,26 @@ func failed(err error, what string, args ...any) error {
 	return status.Error(codes.Internal, text.String())
 }
 
-// invalid is a request that can never succeed.
+// invalid returns the status of a request that can never succeed.
 func invalid(format string, args ...any) error {
 	return status.Errorf(codes.InvalidArgument, format, args...)
 }
 
-// flight is what is being done. CSI lets a driver answer Aborted to a call while an identical one is under way, and a
-// sidecar that has given up on a call repeats it: without this each repetition would pile up on the vCenter. Calls about
-// different things never meet. The zero value is ready.
+// flight is the set of calls in progress. CSI permits Aborted for a call while an identical one runs. A sidecar repeats a call
+// after its timeout; without this, the repetitions would pile up on the vCenter. Calls about different objects are
+// independent. The zero value is ready to use.
 type flight struct {
 	mu  sync.Mutex
 	ids map[string]struct{}
 }
 
-// begin notes that something is being done to what the key names. The caller calls end once when it returns nil error.
+// begin records a call for the object with the key. If err is nil, the caller must call end once.
 func (f *flight) begin(what string, key ...string) (end func(), err error) {
 	id := what + "\x00" + strings.Join(key, "\x00")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, ok := f.ids[id]; ok {
-		return nil, status.Errorf(codes.Aborted, "%s %s: the same call is under way: repeat it later", what, strings.Join(key, " and node "))
+		return nil, status.Errorf(codes.Aborted, "%s %s: the same call is in progress: retry later", what, strings.Join(key, " and node "))
 	}
 	if f.ids == nil {
 		f.ids = map[string]struct{}{}

@@ -11,17 +11,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Config is what a Controller works with.
+// Config is the configuration of a [Controller].
 type Config struct {
 	Store volume.Store // required
 	Nodes volume.Nodes // required
-	// Migrated makes volumes of in-tree StorageClasses; without, they are refused.
+	// Migrated creates volumes of in-tree StorageClasses; they are refused when nil.
 	Migrated Migrated
-	// Logger receives choices that no answer tells, such as a datastore that was passed over; none when nil.
+	// Logger receives decisions that no response contains, such as a skipped datastore; discarded when nil.
 	Logger *slog.Logger
 }
 
-// Controller is the Controller service. Make one with [New]. All methods may be called concurrently.
+// Controller is the CSI Controller service. Create it with [New]. All methods are safe for concurrent use.
 type Controller struct {
 	csi.UnimplementedControllerServer
 
@@ -35,7 +35,7 @@ type Controller struct {
 
 var _ csi.ControllerServer = (*Controller)(nil)
 
-// New makes a Controller. It needs no end.
+// New returns a Controller. It needs no Close.
 func New(cfg Config) *Controller {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -43,8 +43,8 @@ func New(cfg Config) *Controller {
 	return &Controller{store: cfg.Store, nodes: cfg.Nodes, migrated: cfg.Migrated, log: cfg.Logger}
 }
 
-// ControllerGetCapabilities lists what is implemented. Beyond upstream's list: GetCapacity, which lets the scheduler see
-// full datastores, the condition of a volume, and ReadWriteOncePod.
+// ControllerGetCapabilities lists the implemented capabilities. Beyond upstream's list: GetCapacity, which shows full
+// datastores to the scheduler, the condition of a volume, and ReadWriteOncePod.
 func (c *Controller) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (*csi.ControllerGetCapabilitiesResponse, error) {
 	answer := &csi.ControllerGetCapabilitiesResponse{}
 	for _, t := range []csi.ControllerServiceCapability_RPC_Type{
@@ -67,12 +67,12 @@ func (c *Controller) ControllerGetCapabilities(context.Context, *csi.ControllerG
 	return answer, nil
 }
 
-// GetCapacity returns how much room there is for volumes of a StorageClass in a topology: the sum of what the datastores
-// have free that such a volume may lie on, and as the largest volume, what the emptiest has. Nowhere is no error but 0.
+// GetCapacity returns the capacity for volumes of a StorageClass in a topology: the sum of the free space of the allowed
+// datastores, and as maximum volume size the free space of the emptiest. Without any datastore it returns 0, not an error.
 func (c *Controller) GetCapacity(ctx context.Context, r *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
 	if len(r.GetVolumeCapabilities()) > 0 {
 		if err := checkCapabilities(r.GetVolumeCapabilities()); err != nil {
-			return &csi.GetCapacityResponse{}, nil // of volumes that cannot be there is room for none
+			return &csi.GetCapacityResponse{}, nil // no capacity for unsupported volumes
 		}
 	}
 	p, err := readParameters(r.GetParameters())
@@ -88,7 +88,7 @@ func (c *Controller) GetCapacity(ctx context.Context, r *csi.GetCapacityRequest)
 	case errors.Is(err, volume.ErrNoDatastore):
 		return &csi.GetCapacityResponse{}, nil
 	case errors.Is(err, volume.ErrNotFound):
-		return nil, invalid("capacity: %v; see the parameters of the StorageClass", err)
+		return nil, invalid("capacity: %v; check the parameters of the StorageClass", err)
 	case err != nil:
 		return nil, failed(err, "capacity")
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// CreateVolume makes a volume where the topology, the policy and the datastores allow it, or returns the one of that
-// name.
+// CreateVolume creates a volume where the topology, the policy and the datastores allow it, or returns the existing one with
+// that name.
 func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 	if r.GetName() == "" {
 		return nil, invalid("name: missing")
@@ -58,29 +58,29 @@ func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeReques
 	}}, nil
 }
 
-// reached returns the segments that reach a volume. The volume is there: with an error that is final it would be forgotten
-// about, and without a topology Kubernetes would let its pods go anywhere. So it is asked for again until it can be told.
+// reached returns the segments from which a volume is reachable. The volume exists already: after a final error it would be
+// orphaned, and without a topology Kubernetes would schedule its pods anywhere. So the error makes the caller retry.
 func (c *Controller) reached(ctx context.Context, v volume.Volume, r volume.Requirement) ([]volume.Segment, error) {
 	segments, err := c.nodes.SegmentsOf(ctx, v.VCenter, v.DatastoreURL)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", volume.ErrUnavailable, err)
 	case len(segments) == 0 && len(r.Requisite)+len(r.Preferred) > 0:
-		return nil, fmt.Errorf("%w: there is no segment of which all nodes reach it at the moment", volume.ErrUnavailable)
+		return nil, fmt.Errorf("%w: no topology segment exists whose nodes all reach it now", volume.ErrUnavailable)
 	}
 	return segments, nil
 }
 
-// wanted is a volume that is asked for.
+// wanted is a requested volume.
 type wanted struct {
 	spec        volume.Spec
 	requirement volume.Requirement
-	// on is where the volume has to lie for the sake of its source; empty URL for anywhere.
+	// on is the datastore that the source requires; empty URL for any.
 	on     volume.Datastore
 	inTree inTree
 }
 
-// wanted reads a request.
+// wanted parses a request.
 func (c *Controller) wanted(r *csi.CreateVolumeRequest) (w wanted, err error) {
 	if err := checkCapabilities(r.GetVolumeCapabilities()); err != nil {
 		return w, err
@@ -97,7 +97,7 @@ func (c *Controller) wanted(r *csi.CreateVolumeRequest) (w wanted, err error) {
 		return w, err
 	}
 	if p.metadata.PV == "" {
-		p.metadata.PV = r.GetName() // which is what the provisioner calls it
+		p.metadata.PV = r.GetName() // the provisioner uses the same name
 	}
 	w.inTree = p.inTree
 	w.spec = volume.Spec{Name: r.GetName(), Capacity: bytes, Metadata: p.metadata}
@@ -111,7 +111,7 @@ func (c *Controller) wanted(r *csi.CreateVolumeRequest) (w wanted, err error) {
 	return w, nil
 }
 
-// create tries the places in their order.
+// create tries the places in order.
 func (c *Controller) create(ctx context.Context, w wanted) (volume.Volume, error) {
 	places, err := c.places(ctx, w)
 	if err != nil {
@@ -132,21 +132,21 @@ func (c *Controller) create(ctx context.Context, w wanted) (volume.Volume, error
 		if !elsewhere(err) {
 			return volume.Volume{}, failed(err, "create volume %q of %d bytes", spec.Name, spec.Capacity)
 		}
-		c.log.Warn("place passed over", "volume", spec.Name, "vcenter", place.VCenter, "err", err)
+		c.log.Warn("datastores skipped", "volume", spec.Name, "vcenter", place.VCenter, "err", err)
 		passed = append(passed, err)
 	}
 	return volume.Volume{}, failed(errors.Join(passed...), "create volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
 }
 
-// earlier returns the volume that an earlier call has made, when there is no place for it any more: it may be what has taken
-// the last space. The answer would be lost otherwise, and nobody would ever delete the volume.
+// earlier returns the volume that an earlier call created, if there is no place for it now: it may have used the last space.
+// Otherwise the response would be lost, and the volume would be orphaned.
 func (c *Controller) earlier(ctx context.Context, s volume.Spec, why error) (volume.Volume, bool) {
 	if status.Code(why) != codes.ResourceExhausted {
 		return volume.Volume{}, false
 	}
 	all, _, err := c.store.Volumes(ctx)
 	if err != nil {
-		c.log.Warn("earlier volume not looked for everywhere", "volume", s.Name, "err", err)
+		c.log.Warn("cannot search every vcenter for an earlier volume", "volume", s.Name, "err", err)
 	}
 	for _, v := range all {
 		if v.Name == s.Name && v.Capacity == s.Capacity {
@@ -156,8 +156,8 @@ func (c *Controller) earlier(ctx context.Context, s volume.Spec, why error) (vol
 	return volume.Volume{}, false
 }
 
-// elsewhere says that another place may do. A vCenter that does not answer is not passed over: it may have made the
-// volume, which nobody would ever delete when there is a second of that name.
+// elsewhere reports whether another place may be tried. A vCenter that does not respond must not be skipped: it may have
+// created the volume, and a second one with that name would be orphaned.
 func elsewhere(err error) bool {
 	for _, doubt := range []error{volume.ErrPending, volume.ErrUnavailable, context.DeadlineExceeded, context.Canceled} {
 		if errors.Is(err, doubt) {
@@ -172,13 +172,13 @@ func elsewhere(err error) bool {
 	return false
 }
 
-// places returns where the volume may lie, best first, at least one.
+// places returns where the volume may be created, best first, at least one.
 func (c *Controller) places(ctx context.Context, w wanted) ([]volume.Place, error) {
 	places, err := c.nodes.Places(ctx, w.requirement)
 	switch {
 	case errors.Is(err, volume.ErrNotFound):
-		// Of the policy or the datastore that the StorageClass names: nothing that asking again would change.
-		return nil, invalid("place for volume %q: %v; see the parameters of the StorageClass", w.spec.Name, err)
+		// The policy or the datastore of the StorageClass does not exist: a retry cannot help.
+		return nil, invalid("place for volume %q: %v; check the parameters of the StorageClass", w.spec.Name, err)
 	case err != nil:
 		return nil, failed(err, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
 	}
@@ -190,14 +190,14 @@ func (c *Controller) places(ctx context.Context, w wanted) ([]volume.Place, erro
 		return places, nil
 	}
 	if w.on.URL != "" {
-		return nil, failed(fmt.Errorf("datastore %s of vcenter %q, where the snapshot is, is not among those allowed; the scheduler knows nothing of snapshots: "+
-			"give the pod the node affinity of the volume that the snapshot is of: %w", w.on.URL, w.on.VCenter, volume.ErrNoDatastore),
+		return nil, failed(fmt.Errorf("datastore %s of vcenter %q, where the snapshot is, is not among those allowed; the scheduler does not consider snapshots: "+
+			"give the pod the node affinity of the snapshot's source volume: %w", w.on.URL, w.on.VCenter, volume.ErrNoDatastore),
 			"place for volume %q of snapshot %s of volume %s", w.spec.Name, w.spec.Snapshot.Snapshot, w.spec.Snapshot.Volume)
 	}
 	return nil, failed(volume.ErrNoDatastore, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
 }
 
-// only is what is left of places for a volume that has to lie on that datastore.
+// only limits places to one datastore.
 func only(places []volume.Place, on volume.Datastore) []volume.Place {
 	var left []volume.Place
 	for _, p := range places {
@@ -210,12 +210,12 @@ func only(places []volume.Place, on volume.Datastore) []volume.Place {
 	return left
 }
 
-// sameURL compares URLs of datastores, which vCenters write with a slash at the end and people without.
+// sameURL compares datastore URLs, which vCenters write with a slash at the end and users without.
 func sameURL(a, b string) bool {
 	return strings.EqualFold(strings.TrimRight(a, "/"), strings.TrimRight(b, "/"))
 }
 
-// placeError is why a place did not do.
+// placeError is why a place was not usable.
 type placeError struct {
 	place volume.Place
 	err   error
@@ -234,19 +234,19 @@ func (e placeError) Unwrap() error { return e.err }
 const (
 	mib = int64(1) << 20
 	gib = int64(1) << 30
-	// defaultSize is that of a volume of which nobody said how large it should be: upstream's.
+	// defaultSize is upstream's default size.
 	defaultSize = 10 * gib
-	// maxSize is what vSphere makes a disk at most: 62 TiB.
+	// maxSize is vSphere's maximum size of a disk: 62 TiB.
 	maxSize = 62 << 10 * gib
 )
 
-// size chooses a size in the range: what is required, rounded up to what a disk can have, MiB. ifNone is the size where
-// nothing is required; a limit below it is taken instead.
+// size returns the required size, rounded up to MiB, the granularity of disks. If no size is required, it is ifNone or the
+// limit, whichever is less.
 func size(r *csi.CapacityRange, ifNone int64) (int64, error) {
 	required, limit := r.GetRequiredBytes(), r.GetLimitBytes()
 	switch {
 	case required < 0 || limit < 0:
-		return 0, invalid("capacity range: %d to %d bytes: not negative", required, limit)
+		return 0, invalid("capacity range: %d to %d bytes: must not be negative", required, limit)
 	case limit > 0 && required > limit:
 		return 0, invalid("capacity range: %d bytes required, which is more than the limit of %d", required, limit)
 	case required > maxSize:
@@ -264,7 +264,7 @@ func size(r *csi.CapacityRange, ifNone int64) (int64, error) {
 	return chosen, nil
 }
 
-// segmentsOf is what CSI calls topologies. Empty ones say nothing and are left out.
+// segmentsOf converts CSI topologies. It omits empty ones.
 func segmentsOf(all []*csi.Topology) []volume.Segment {
 	var segments []volume.Segment
 	for _, t := range all {
@@ -275,7 +275,6 @@ func segmentsOf(all []*csi.Topology) []volume.Segment {
 	return segments
 }
 
-// topologies is the inverse of segmentsOf.
 func topologies(all []volume.Segment) []*csi.Topology {
 	var list []*csi.Topology
 	for _, s := range all {
@@ -286,7 +285,7 @@ func topologies(all []volume.Segment) []*csi.Topology {
 	return list
 }
 
-// checkCapabilities refuses what a block volume on one VM cannot be.
+// checkCapabilities refuses what a block volume on one VM does not support.
 func checkCapabilities(all []*csi.VolumeCapability) error {
 	if len(all) == 0 {
 		return invalid("volume capability: missing")
@@ -299,7 +298,7 @@ func checkCapabilities(all []*csi.VolumeCapability) error {
 		block, mount = block || c.GetBlock() != nil, mount || c.GetMount() != nil
 	}
 	if block && mount {
-		return invalid("volume capability: raw and with a file system at once")
+		return invalid("volume capability: both raw and with a file system")
 	}
 	return nil
 }
@@ -329,8 +328,7 @@ func checkCapability(c *csi.VolumeCapability) error {
 	return checkFileSystem(c.GetMount().GetFsType())
 }
 
-// checkFileSystem refuses network file systems, by which upstream knows file volumes. What else the nodes can make is
-// theirs to say.
+// checkFileSystem refuses network file systems, which mean file volumes upstream. The node service checks all others.
 func checkFileSystem(name string) error {
 	if lower := strings.ToLower(name); lower == "nfs" || lower == "nfs4" {
 		return invalid("file system %s: this driver does not support file volumes: use ext4 or xfs", name)
@@ -338,8 +336,8 @@ func checkFileSystem(name string) error {
 	return nil
 }
 
-// source adds what the volume begins with: nothing, or the content of a snapshot. As upstream has it, such a volume has
-// the snapshot's size and lies on the datastore of the snapshot's volume.
+// source sets the content of the volume: none, or that of a snapshot. As upstream, a volume from a snapshot has the
+// snapshot's size and is created on the datastore of the snapshot's volume.
 func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest, w *wanted) error {
 	var id string
 	switch s := r.GetVolumeContentSource().GetType().(type) {
@@ -366,8 +364,8 @@ func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest, w *
 	case err != nil:
 		return err
 	case bytes != snapshot.Capacity:
-		return status.Errorf(codes.OutOfRange, "create volume %q of snapshot %s: %d bytes: it can only be as large as the snapshot, %d bytes: "+
-			"expand the volume when it is there", r.GetName(), id, bytes, snapshot.Capacity)
+		return status.Errorf(codes.OutOfRange, "create volume %q of snapshot %s: %d bytes: it must be as large as the snapshot, %d bytes: "+
+			"expand the volume afterwards", r.GetName(), id, bytes, snapshot.Capacity)
 	}
 	w.spec.Capacity, w.requirement.Capacity = bytes, bytes
 	w.spec.Snapshot = snapshot.SnapshotRef
@@ -375,7 +373,7 @@ func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest, w *
 	return nil
 }
 
-// snapshot looks one up by its id. An id that is none of ours is one that there is not.
+// snapshot finds a snapshot by id. An invalid id is not found.
 func (c *Controller) snapshot(ctx context.Context, id string) (volume.Snapshot, error) {
 	v, s, err := names.SplitSnapshotID(id)
 	if err != nil {

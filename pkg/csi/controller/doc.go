@@ -1,18 +1,18 @@
-// Package controller is CSI's Controller service: it turns calls of the Kubernetes sidecars into volumes of vCenters.
+// Package controller implements the CSI Controller service for volumes in vCenters.
 //
 //	c := controller.New(controller.Config{Store: store, Nodes: nodes, Logger: log})
 //	csi.RegisterControllerServer(server, c)
 //
-// What talks to vCenters is behind the two interfaces of package volume. Here are CSI's rules: what a request must say,
+// The two interfaces of package volume access the vCenters. This package implements the rules of CSI: validation of requests,
 // idempotency, the order in which places are tried, paging, and the gRPC code of every outcome, which decides what the
-// sidecars do next. Upstream answers Internal to nearly everything (pkg/csi/service/vanilla/controller.go); here Internal
-// is what nothing is known of, and every message says which volume, node, VM and vCenter it is about and what helps.
+// sidecars do next. Upstream returns Internal for nearly all errors (pkg/csi/service/vanilla/controller.go). Here Internal is
+// for unknown errors only, and every message contains the volume, node, VM and vCenter, and what to do.
 //
-// It supports block volumes, with a file system or raw, on one node at a time. File volumes (ReadWriteMany), clones of
-// volumes and modification of volumes are refused in words, not advertised.
+// It supports block volumes, with a file system or raw, on one node at a time. It refuses file volumes (ReadWriteMany), and
+// cloning and modifying of volumes, with a message that gives the reason.
 //
-// It keeps no state of volumes: a restart forgets nothing. One call never waits for another; of two identical ones at a
-// time the second is told to come again (Aborted).
+// It keeps no state of volumes, so a restart loses nothing. Calls do not wait for each other; the second of two identical
+// concurrent calls gets Aborted.
 //
 // Floor 1.
 package controller

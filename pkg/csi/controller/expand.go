@@ -11,8 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// ControllerExpandVolume makes a volume at least as large as required, in use or not. The file system on it is the node's
-// to grow.
+// ControllerExpandVolume makes a volume at least as large as required, in use or not. The node service grows its file system.
 func (c *Controller) ControllerExpandVolume(ctx context.Context, r *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
 	id := r.GetVolumeId()
 	switch {
@@ -48,8 +47,8 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context, r *csi.Controll
 	}, nil
 }
 
-// DeleteVolume removes a volume and its disk. One that is not there, or whose id is none, is deleted already. One that is
-// attached or has snapshots is refused (FailedPrecondition).
+// DeleteVolume deletes a volume and its disk. It succeeds if the volume does not exist or the id is invalid, and returns
+// FailedPrecondition if the volume is attached or has snapshots.
 func (c *Controller) DeleteVolume(ctx context.Context, r *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
 	id := r.GetVolumeId()
 	if id == "" {

@@ -16,10 +16,10 @@ import (
 
 // ListVolumes lists the cluster's volumes in the order of their ids, with the nodes that they are attached to.
 //
-// While a vCenter does not answer it is Unavailable, not shorter: external-attacher takes a volume that is missing here
-// for one that is detached, and would attach it again.
+// While a vCenter does not respond, it returns Unavailable, not a shorter list: external-attacher treats a missing volume as
+// detached, and would attach it again.
 func (c *Controller) ListVolumes(ctx context.Context, r *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
-	// A token that is wrong costs the vCenters nothing.
+	// Check the token before calls to vCenters.
 	if _, _, err := page(nil, volumeID, r.GetStartingToken(), r.GetMaxEntries()); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (c *Controller) ListVolumes(ctx context.Context, r *csi.ListVolumesRequest)
 
 func volumeID(v volume.Volume) string { return v.ID }
 
-// listed is a volume as listings show it.
+// listed returns a volume for listings.
 func listed(v volume.Volume) *csi.Volume {
 	return &csi.Volume{
 		VolumeId:      v.ID,
@@ -53,7 +53,7 @@ func listed(v volume.Volume) *csi.Volume {
 	}
 }
 
-// condition says what CNS says of the volume's health.
+// condition returns the health of the volume according to CNS.
 func condition(v volume.Volume) *csi.VolumeCondition {
 	if v.Healthy {
 		return &csi.VolumeCondition{Message: "healthy"}
@@ -61,7 +61,7 @@ func condition(v volume.Volume) *csi.VolumeCondition {
 	return &csi.VolumeCondition{Abnormal: true, Message: "vcenter \"" + v.VCenter + "\" reports the volume unhealthy or its datastore " + v.DatastoreURL + " inaccessible"}
 }
 
-// published is the ids of the nodes of each volume, in order. A disk of a VM that is no node is published nowhere.
+// published returns the sorted ids of the nodes by volume. Attachments to VMs that are not nodes are omitted.
 func published(attached []volume.Attached) map[string][]string {
 	on := map[string]map[string]bool{}
 	for _, a := range attached {
@@ -80,7 +80,7 @@ func published(attached []volume.Attached) map[string][]string {
 	return ids
 }
 
-// ControllerGetVolume returns one volume, its condition and its nodes.
+// ControllerGetVolume returns one volume with its condition and its nodes.
 func (c *Controller) ControllerGetVolume(ctx context.Context, r *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
 	if r.GetVolumeId() == "" {
 		return nil, invalid("volume id: missing")
@@ -99,19 +99,19 @@ func (c *Controller) ControllerGetVolume(ctx context.Context, r *csi.ControllerG
 	}, nil
 }
 
-// tokenPrefix tells our tokens from others, and the forms of ours apart.
+// tokenPrefix identifies our tokens and their version.
 const tokenPrefix = "after:"
 
-// token begins a page behind the entry of that id. It holds the id and nothing else, so that it is good after a restart,
-// and pages neither repeat nor skip what was there all the time, whatever came and went in between.
+// token returns a token for the page after the entry with this id. It contains nothing else, so that it stays valid after a
+// restart, and pages neither repeat nor skip entries that exist the whole time.
 func token(id string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(tokenPrefix + id))
 }
 
-// page cuts a page out of entries that are in the order of their ids. The limit is the number of entries, 0 for all.
+// page returns a page of entries, which are in the order of their ids. limit is the number of entries, 0 for all.
 func page[T any](all []T, id func(T) string, starting string, limit int32) (entries []T, next string, err error) {
 	if limit < 0 {
-		return nil, "", invalid("max entries: %d: not negative", limit)
+		return nil, "", invalid("max entries: %d: must not be negative", limit)
 	}
 	if starting != "" {
 		text, err := base64.RawURLEncoding.DecodeString(starting)

@@ -10,16 +10,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Migrated knows volumes that Kubernetes names by the path of their disk: pkg/csi/migrated.Store. Calls about one that there
-// is need nothing of this: their ids go to the Store as they are.
+// Migrated manages volumes that Kubernetes identifies by the path of their disk; pkg/csi/migrated.Store implements it. It is
+// needed only for new volumes: ids of existing ones go to the Store unchanged.
 type Migrated interface {
-	// DatastoreURL returns where an in-tree StorageClass wants volumes; name is its datastore parameter, or empty.
+	// DatastoreURL returns the datastore for volumes of an in-tree StorageClass; name is its datastore parameter, or "".
 	DatastoreURL(ctx context.Context, name string) (string, error)
-	// Remember notes a new volume, and returns the path that it is to go by.
+	// Remember records a new volume, and returns its path.
 	Remember(ctx context.Context, id string) (path string, err error)
 }
 
-// Parameters of an in-tree StorageClass, as Kubernetes translates them (k8s.io/csi-translation-lib).
+// The parameters of an in-tree StorageClass, as Kubernetes translates them (k8s.io/csi-translation-lib).
 const (
 	parameterMigrated   = "csimigration"
 	inTreeSuffix        = "-migrationparam"
@@ -27,17 +27,17 @@ const (
 	parameterDiskFormat = "diskformat" + inTreeSuffix
 )
 
-// filePath is the key of a volume's context with the path of its disk, which becomes that of the PersistentVolume.
+// filePath is the key of the path in a volume's context, from which it gets into the PersistentVolume.
 const filePath = "initialvolumefilepath"
 
-// inTree is what an in-tree StorageClass says; the zero value is that it is none.
+// inTree holds the parameters of an in-tree StorageClass; the zero value means another class.
 type inTree struct {
 	is        bool
-	datastore string // its name; empty for none
+	datastore string // its name, or ""
 }
 
-// read takes one parameter, and tells whether it is of in-tree classes. As upstream, it takes no other disk format than thin,
-// which all volumes are, and no vSAN settings: a storage policy says those.
+// read parses one parameter, and reports whether it belongs to in-tree classes. As upstream, it accepts no disk format but
+// thin, which all volumes have, and no vSAN settings, which belong into a storage policy.
 func (p *inTree) read(key, value string) (bool, error) {
 	switch lower := strings.ToLower(key); {
 	case lower == parameterMigrated:
@@ -46,9 +46,9 @@ func (p *inTree) read(key, value string) (bool, error) {
 		p.datastore = value
 	case lower == parameterDiskFormat && value == "thin":
 	case lower == parameterDiskFormat:
-		return true, invalid("parameter diskformat: %q: CNS makes thin disks only: leave it out", value)
+		return true, invalid("parameter diskformat: %q: CNS creates only thin disks: remove the parameter", value)
 	case slices.Contains([]string{"hostfailurestotolerate", "forceprovisioning", "cachereservation", "diskstripes", "objectspacereservation", "iopslimit"}, strings.TrimSuffix(lower, inTreeSuffix)):
-		return true, invalid("parameter %s: the in-tree provider's vSAN settings are not taken over: make a storage policy of them, and name it: %s",
+		return true, invalid("parameter %s: vSAN settings of the in-tree provider are not supported: create a storage policy with them and set %s",
 			strings.TrimSuffix(key, inTreeSuffix), names.ParameterPolicy)
 	default:
 		return false, nil
@@ -56,13 +56,13 @@ func (p *inTree) read(key, value string) (bool, error) {
 	return true, nil
 }
 
-// placeInTree says where a volume of an in-tree class may lie.
+// placeInTree sets the datastore of a volume of an in-tree class.
 func (c *Controller) placeInTree(ctx context.Context, w *wanted) error {
 	if !w.inTree.is {
 		return nil
 	}
 	if c.migrated == nil {
-		return invalid("parameter %s: this driver was built without in-tree volumes", parameterMigrated)
+		return invalid("parameter %s: in-tree volumes are not enabled", parameterMigrated)
 	}
 	url, err := c.migrated.DatastoreURL(ctx, w.inTree.datastore)
 	if err != nil {
@@ -74,8 +74,8 @@ func (c *Controller) placeInTree(ctx context.Context, w *wanted) error {
 	return nil
 }
 
-// attributes are the context of a new volume. The volume is there: as in reached, an error may not be final, or the volume
-// would be forgotten about.
+// attributes returns the context of a new volume. The volume exists already: as in reached, an error must not be final, or
+// the volume would be orphaned.
 func (c *Controller) attributes(ctx context.Context, w wanted, id string) (map[string]string, error) {
 	all := map[string]string{names.AttributeType: names.BlockVolume}
 	if w.inTree.is {

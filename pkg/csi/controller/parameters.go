@@ -10,32 +10,32 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// sidecarPrefix is that of parameters which Kubernetes and its sidecars keep for themselves.
+// sidecarPrefix is the prefix of parameters that are reserved for Kubernetes and its sidecars.
 const sidecarPrefix = "csi.storage.k8s.io/"
 
-// Parameters that external-provisioner adds when it runs with --extra-create-metadata.
+// The parameters that external-provisioner adds with --extra-create-metadata.
 const (
 	parameterPV        = sidecarPrefix + "pv/name"
 	parameterPVC       = sidecarPrefix + "pvc/name"
 	parameterNamespace = sidecarPrefix + "pvc/namespace"
 )
 
-// parameters is what a StorageClass and the provisioner say of a volume.
+// parameters are the parameters of a StorageClass and of the provisioner.
 type parameters struct {
 	policy, datastoreURL string
 	metadata             volume.Metadata
 	inTree               inTree
 }
 
-// readParameters takes keys in any case, as upstream does. Unlike upstream it does not ignore one that it does not know
-// from a StorageClass: a misspelled policy makes volumes without one.
+// readParameters accepts keys in any case, as upstream does. Unlike upstream it refuses unknown parameters of a StorageClass:
+// a misspelled policy would create volumes without one.
 func readParameters(given map[string]string) (parameters, error) {
 	var p parameters
 	seen := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		value, lower := given[key], strings.ToLower(key)
 		if other, ok := seen[lower]; ok {
-			return p, invalid("parameter %s: is there as %s, too", key, other)
+			return p, invalid("parameter %s: is also set as %s", key, other)
 		}
 		seen[lower] = key
 		switch lower {
@@ -64,9 +64,9 @@ func readParameters(given map[string]string) (parameters, error) {
 			}
 			known := []string{names.ParameterPolicy, names.ParameterDatastore, names.ParameterFSType}
 			if best := nearest.Of(lower, known); best != "" {
-				return p, invalid("parameter %s: not known: did you mean %s?", key, best)
+				return p, invalid("parameter %s: unknown: did you mean %s?", key, best)
 			}
-			return p, invalid("parameter %s: not known: there are %s", key, strings.Join(known, ", "))
+			return p, invalid("parameter %s: unknown: use one of %s", key, strings.Join(known, ", "))
 		}
 	}
 	return p, nil

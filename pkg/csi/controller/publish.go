@@ -11,8 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// ControllerPublishVolume attaches a volume to the VM of a node. The publish context is upstream's: the node service finds
-// the disk by its UUID.
+// ControllerPublishVolume attaches a volume to the VM of a node. The publish context is upstream's: it has the UUID of the
+// disk, by which the node service finds it.
 func (c *Controller) ControllerPublishVolume(ctx context.Context, r *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
 	id, nodeID := r.GetVolumeId(), r.GetNodeId()
 	switch {
@@ -21,7 +21,7 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context, r *csi.Control
 	case nodeID == "":
 		return nil, invalid("node id: missing")
 	case r.GetReadonly():
-		return nil, invalid("attach volume %s to node %s: a disk is attached for reading and writing: mount it read-only in the pod", id, nodeID)
+		return nil, invalid("attach volume %s to node %s: disks can only be attached read-write: mount the volume read-only in the pod", id, nodeID)
 	}
 	if err := checkCapability(r.GetVolumeCapability()); err != nil {
 		return nil, err
@@ -45,11 +45,10 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context, r *csi.Control
 	}}, nil
 }
 
-// attachment is what attaching and detaching are about: a volume is never attached to a node and detached from it at the
-// same time.
+// attachment is the key of both attaching and detaching, so that they never run concurrently for a volume and a node.
 const attachment = "attachment of volume"
 
-// described names a node and its VM.
+// described returns a node and its VM for messages.
 func described(n volume.Node) string {
 	name := n.Name
 	if name == "" {
@@ -61,8 +60,8 @@ func described(n volume.Node) string {
 	return fmt.Sprintf("node %s (VM %s of vcenter %q)", name, n.VM, n.VCenter)
 }
 
-// ControllerUnpublishVolume detaches a volume from the VM of a node, or from all without a node id. What is not attached,
-// or no longer there, is detached already.
+// ControllerUnpublishVolume detaches a volume from the VM of a node, or without a node id from all. It succeeds if the volume
+// is not attached or does not exist.
 func (c *Controller) ControllerUnpublishVolume(ctx context.Context, r *csi.ControllerUnpublishVolumeRequest) (*csi.ControllerUnpublishVolumeResponse, error) {
 	id, nodeID := r.GetVolumeId(), r.GetNodeId()
 	if id == "" {
@@ -83,9 +82,9 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context, r *csi.Contr
 	return &csi.ControllerUnpublishVolumeResponse{}, nil
 }
 
-// detach takes the volume off a node. Of a node whose VM is gone the store is told all the same: CNS may still have the
-// disk down as attached to it, and would let no other VM have it. Upstream leaves that out (controller.go, where it sees
-// ErrVMNotFound), and the volume stays stuck.
+// detach detaches the volume from a node. It also calls the store for a node whose VM is gone, because CNS may still have the
+// disk attached to that VM, and would not attach it to another. Upstream does not (controller.go, on ErrVMNotFound), and the
+// volume stays stuck.
 func (c *Controller) detach(ctx context.Context, id, nodeID string) error {
 	end, err := c.flight.begin(attachment, id, nodeID)
 	if err != nil {
@@ -100,14 +99,14 @@ func (c *Controller) detach(ctx context.Context, id, nodeID string) error {
 	case err != nil:
 		return failed(err, "detach volume %s from node %s", id, nodeID)
 	}
-	// A volume that is not there, or not on the VM, is no error of the store's: any other is of a disk that may be on it.
+	// The store returns no error for a volume that does not exist or is not attached. After any other the disk may be attached.
 	if err := c.store.Detach(ctx, id, n); err != nil && !gone(err) {
 		return failed(err, "detach volume %s from %s", id, described(n))
 	}
 	return nil
 }
 
-// gone says that there is certainly nothing to detach from.
+// gone reports that the VM certainly does not exist.
 func gone(err error) bool {
 	return errors.Is(err, volume.ErrNodeGone) && !errors.Is(err, volume.ErrUnavailable)
 }

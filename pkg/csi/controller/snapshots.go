@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// CreateSnapshot takes a snapshot of a volume, or returns the one of that name. It is ready when the call returns.
+// CreateSnapshot takes a snapshot of a volume, or returns the existing one with that name. The snapshot is ready to use.
 func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
 	name, of := r.GetName(), r.GetSourceVolumeId()
 	switch {
@@ -46,8 +46,8 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 	return &csi.CreateSnapshotResponse{Snapshot: shown(s)}, nil
 }
 
-// free refuses a name that another volume's snapshot has. Names of snapshots are a volume's own in vSphere, so that is
-// known of those taken since the driver began; Kubernetes makes them of UIDs, and asks for none twice.
+// free refuses a name that a snapshot of another volume has. vSphere's snapshot names are unique only per volume, so this
+// covers snapshots since the driver started; Kubernetes derives the names from UIDs, so they never repeat.
 func (c *Controller) free(ctx context.Context, name, of string) error {
 	ref, ok := c.taken.get(name)
 	if !ok || ref.Volume == of {
@@ -59,10 +59,10 @@ func (c *Controller) free(ctx context.Context, name, of string) error {
 	case err != nil:
 		return failed(err, "take snapshot %q of volume %s", name, of)
 	}
-	return status.Errorf(codes.AlreadyExists, "take snapshot %q of volume %s: one of that name is there of volume %s: use another name", name, of, ref.Volume)
+	return status.Errorf(codes.AlreadyExists, "take snapshot %q of volume %s: volume %s has a snapshot with that name: use another name", name, of, ref.Volume)
 }
 
-// DeleteSnapshot removes a snapshot. One that is not there, or whose id is none, is deleted already.
+// DeleteSnapshot deletes a snapshot. It succeeds if the snapshot does not exist or the id is invalid.
 func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRequest) (*csi.DeleteSnapshotResponse, error) {
 	id := r.GetSnapshotId()
 	if id == "" {
@@ -85,11 +85,11 @@ func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRe
 	return &csi.DeleteSnapshotResponse{}, nil
 }
 
-// shown is a snapshot as CSI has it.
+// shown converts a snapshot to CSI.
 func shown(s volume.Snapshot) *csi.Snapshot {
 	created := s.Created
 	if created.IsZero() {
-		created = time.Unix(0, 0) // CSI wants one
+		created = time.Unix(0, 0) // CSI requires a time
 	}
 	return &csi.Snapshot{
 		SnapshotId:     names.SnapshotID(s.Volume, s.Snapshot),
@@ -100,20 +100,19 @@ func shown(s volume.Snapshot) *csi.Snapshot {
 	}
 }
 
-// checkSnapshotParameters refuses parameters of a VolumeSnapshotClass: there are none but the sidecar's own.
+// checkSnapshotParameters refuses parameters of a VolumeSnapshotClass except the sidecar's own.
 func checkSnapshotParameters(given map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		if !strings.HasPrefix(strings.ToLower(key), sidecarPrefix) {
-			return invalid("parameter %s: not known: snapshots have no parameters", key)
+			return invalid("parameter %s: unknown: snapshots have no parameters", key)
 		}
 	}
 	return nil
 }
 
-// maxTaken bounds what is remembered: the latest snapshots.
 const maxTaken = 4096
 
-// taken remembers which volume's snapshot has which name. The zero value is ready.
+// taken maps the names of the latest snapshots to their volumes. The zero value is ready to use.
 type taken struct {
 	mu     sync.Mutex
 	byName map[string]volume.SnapshotRef
@@ -155,7 +154,7 @@ func (t *taken) remove(ref volume.SnapshotRef) {
 	}
 }
 
-// ListSnapshots lists the snapshot of an id, those of a volume, or all, in the order of their ids.
+// ListSnapshots lists one snapshot by id, those of a volume, or all, in the order of their ids.
 func (c *Controller) ListSnapshots(ctx context.Context, r *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
 	if _, _, err := page(nil, snapshotID, r.GetStartingToken(), r.GetMaxEntries()); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
-// ValidateVolumeCapabilities confirms what a volume that is there can be used as, or says why not.
+// ValidateVolumeCapabilities confirms the capabilities of an existing volume, or returns why it cannot.
 func (c *Controller) ValidateVolumeCapabilities(ctx context.Context, r *csi.ValidateVolumeCapabilitiesRequest) (*csi.ValidateVolumeCapabilitiesResponse, error) {
 	switch {
 	case r.GetVolumeId() == "":
@@ -30,7 +30,6 @@ func (c *Controller) ValidateVolumeCapabilities(ctx context.Context, r *csi.Vali
 	}}, nil
 }
 
-// unconfirmed is why what is asked cannot be confirmed.
 func unconfirmed(r *csi.ValidateVolumeCapabilitiesRequest) error {
 	if kind, ok := r.GetVolumeContext()[names.AttributeType]; ok && kind != names.BlockVolume {
 		return invalid("volume context: %s is %q, not %q", names.AttributeType, kind, names.BlockVolume)

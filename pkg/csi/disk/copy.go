@@ -12,9 +12,10 @@ import (
 	"syscall"
 )
 
-// Copy makes a disk at to that has the size, the file system and the content of the one at from: a snapshot, or a disk
-// restored from one. What is being written while it runs is copied as it is met. Sockets, pipes and device files are
-// left out. Owners are kept where this process may give files away, which is for root. Errors: fs.ErrNotExist, fs.ErrExist, ctx's. One at a time for a directory to.
+// Copy creates a disk at to with the size, the file system and the content of the one at from: a snapshot, or a disk
+// restored from one. It copies files that change while it runs in whichever state it reads them. It omits sockets, pipes and
+// device files, and keeps owners if this process may change them, as root may. Errors: fs.ErrNotExist, fs.ErrExist, ctx's.
+// Calls for the same to must not run concurrently.
 func Copy(ctx context.Context, from, to string) error {
 	bytes, err := Size(from)
 	if err != nil {
@@ -25,7 +26,7 @@ func Copy(ctx context.Context, from, to string) error {
 		switch {
 		case err == nil:
 			err = os.WriteFile(filepath.Join(at, fsFile), b, 0o600)
-		case errors.Is(err, fs.ErrNotExist): // it is not formatted
+		case errors.Is(err, fs.ErrNotExist): // not formatted
 			err = nil
 		}
 		if err != nil {
@@ -40,7 +41,7 @@ func Copy(ctx context.Context, from, to string) error {
 	})
 }
 
-// copyTree copies a file or a directory with all in it. What is not there, or goes away meanwhile, is no error.
+// copyTree copies a file or a directory recursively. It skips files that do not exist or disappear.
 func copyTree(ctx context.Context, from, to string) error {
 	type done struct {
 		path string
@@ -74,7 +75,7 @@ func copyTree(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	// Innermost first: a directory may be read-only, and changes with what is put in it.
+	// Innermost first: a directory may be read-only, and its time changes with its content.
 	for _, d := range slices.Backward(dirs) {
 		if err := errors.Join(keepOwner(d.path, d.info), os.Chmod(d.path, d.info.Mode()&modeBits), os.Chtimes(d.path, d.info.ModTime(), d.info.ModTime())); err != nil {
 			return err
@@ -83,20 +84,20 @@ func copyTree(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// keepOwner gives what was copied to whose the original is: a program in a container that finds its files to be another's may
-// refuse to start. It comes before the mode, from which a change of owner takes bits.
+// keepOwner sets the owner of the original, because a program in a container may refuse to start with files of another
+// owner. It must be called before the mode is set, because a change of owner clears bits of it.
 func keepOwner(path string, info fs.FileInfo) error {
 	of, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 {
 		return nil
 	}
 	if err := os.Lchown(path, int(of.Uid), int(of.Gid)); err != nil && !errors.Is(err, fs.ErrPermission) {
-		return err // root of a container may have been denied that
+		return err // root in a container may not be permitted to
 	}
 	return nil
 }
 
-// modeBits is what os.Chmod takes.
+// modeBits are the bits that os.Chmod sets.
 const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
 func copyOne(ctx context.Context, from, to string, info fs.FileInfo) error {
@@ -137,7 +138,7 @@ func copyFile(ctx context.Context, from, to string, info fs.FileInfo) error {
 	return errors.Join(err, os.Chtimes(to, info.ModTime(), info.ModTime()))
 }
 
-// copyData copies what a file has and leaves its holes holes: a raw disk is nearly all hole.
+// copyData copies a file's data and keeps its holes: a raw disk is mostly holes.
 func copyData(ctx context.Context, src, dst *os.File) error {
 	info, err := src.Stat()
 	if err != nil {
@@ -164,7 +165,7 @@ func copyData(ctx context.Context, src, dst *os.File) error {
 			if err != nil {
 				return err
 			}
-			if copied < n { // it was cut short meanwhile
+			if copied < n { // it was truncated
 				return nil
 			}
 			from += n

@@ -15,18 +15,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
-// Disk is a disk as a node sees it. It holds no state but its directory; its methods may be called from several
-// goroutines, those that change something by one node at a time.
+// Disk is a disk as a node sees it. It has no state except its directory. Its methods are safe for concurrent use, except
+// that only one node may call the modifying ones at a time.
 type Disk struct{ dir string }
 
-// FileSystem is what a disk was formatted with.
+// FileSystem is the file system of a formatted disk.
 type FileSystem struct {
 	Type string `json:"type"` // "ext4"
-	// Bytes is its size, which is the disk's until that is made larger.
+	// Bytes is its size: the size of the disk at the time of the last Format or Grow.
 	Bytes int64 `json:"bytes"`
 }
 
-// ErrFormatted is returned for a disk that has another file system than the one asked for.
+// ErrFormatted reports that a disk has another file system than the requested one.
 var ErrFormatted = errors.New("has another file system")
 
 // Open returns the disk in a directory. Error: fs.ErrNotExist.
@@ -37,16 +37,16 @@ func Open(dir string) (*Disk, error) {
 	return &Disk{dir: dir}, nil
 }
 
-// Dir returns its directory.
+// Dir returns the disk's directory.
 func (d *Disk) Dir() string { return d.dir }
 
-// Data returns the directory with the file system's content.
+// Data returns the directory with the content of the file system.
 func (d *Disk) Data() string { return filepath.Join(d.dir, dataDir) }
 
-// Size returns its size now, bytes.
+// Size returns the disk's current size in bytes.
 func (d *Disk) Size() (int64, error) { return Size(d.dir) }
 
-// FileSystem tells what it is formatted with; false when it is not.
+// FileSystem returns the disk's file system; false if it is not formatted.
 func (d *Disk) FileSystem() (FileSystem, bool, error) {
 	var f FileSystem
 	b, err := os.ReadFile(filepath.Join(d.dir, fsFile))
@@ -62,8 +62,7 @@ func (d *Disk) FileSystem() (FileSystem, bool, error) {
 	return f, true, nil
 }
 
-// Format gives a disk that has none a file system as large as it is. One that has it already keeps it with its content.
-// Error: ErrFormatted.
+// Format creates a file system as large as the disk, unless the disk has one of this type already. Error: ErrFormatted.
 func (d *Disk) Format(fsType string) (FileSystem, error) {
 	f, is, err := d.FileSystem()
 	switch {
@@ -77,14 +76,14 @@ func (d *Disk) Format(fsType string) (FileSystem, error) {
 	return d.writeFileSystem(fsType)
 }
 
-// Grow makes the file system as large as the disk has become.
+// Grow grows the file system to the size of the disk.
 func (d *Disk) Grow() (FileSystem, error) {
 	f, is, err := d.FileSystem()
 	if err != nil {
 		return f, err
 	}
 	if !is {
-		return f, fmt.Errorf("disk %s: has no file system", d.dir)
+		return f, fmt.Errorf("disk %s: no file system", d.dir)
 	}
 	if size, err := d.Size(); err != nil || size == f.Bytes {
 		return f, err
@@ -101,7 +100,7 @@ func (d *Disk) writeFileSystem(fsType string) (FileSystem, error) {
 	return f, writeJSON(filepath.Join(d.dir, fsFile), f)
 }
 
-// Block returns the file that stands for the raw disk, made when it is not there, and as large as the disk is now.
+// Block returns the file for raw access to the disk. It creates or grows the file if needed.
 func (d *Disk) Block() (string, error) {
 	size, err := d.Size()
 	if err != nil {
@@ -119,8 +118,8 @@ func (d *Disk) Block() (string, error) {
 	return path, errors.Join(err, f.Close())
 }
 
-// extent returns the first stretch of data of a file from offset at on; from is size when there is none. On a file system
-// that knows no holes it is all data.
+// extent returns the first range of data of a file from offset at; from is size if there is no more. On a file system without
+// holes, everything is data.
 func extent(f *os.File, at, size int64) (from, to int64, err error) {
 	from, err = f.Seek(at, unix.SEEK_DATA)
 	switch {
@@ -139,13 +138,13 @@ func extent(f *os.File, at, size int64) (from, to int64, err error) {
 	return from, min(to, size), err
 }
 
-// Usage is what a file system's content takes.
+// Usage is the space that the content of a file system uses.
 type Usage struct {
-	Bytes int64 // of its files
-	Files int64 // files, directories and links
+	Bytes int64 // size of its files
+	Files int64 // files, directories and symlinks
 }
 
-// Usage counts the content. What goes away meanwhile, or cannot be looked into, is not counted. Error: ctx's.
+// Usage measures the content. It skips what disappears or is not readable. Error: ctx's.
 func (d *Disk) Usage(ctx context.Context) (Usage, error) {
 	var u Usage
 	err := filepath.WalkDir(d.Data(), func(_ string, e fs.DirEntry, err error) error {
@@ -166,7 +165,7 @@ func (d *Disk) Usage(ctx context.Context) (Usage, error) {
 	return u, err
 }
 
-// writeJSON replaces a file as a whole: a reader sees what was there before or v.
+// writeJSON replaces a file atomically.
 func writeJSON(path string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -175,7 +174,7 @@ func writeJSON(path string, v any) error {
 	return atomicfile.WriteFile(path, append(b, '\n'), 0o600)
 }
 
-// removeAll is os.RemoveAll that also gets into directories which their owner made unwritable, as a container may.
+// removeAll is os.RemoveAll that also removes directories without write permission, as a container may leave them.
 func removeAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -183,7 +182,7 @@ func removeAll(dir string) error {
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // what cannot be changed, RemoveAll complains of
+			_ = os.Chmod(path, 0o700) // RemoveAll returns the error
 		}
 		return nil
 	})

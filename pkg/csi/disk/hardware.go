@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 )
 
-// What a disk's directory holds.
 const (
 	recordFile = "disk.json"
 	fsFile     = "fs.json"
@@ -17,13 +16,12 @@ const (
 	blockFile  = "block"
 )
 
-// record is disk.json.
 type record struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Create makes dir, and what leads to it, an empty disk of that many bytes. Error: fs.ErrExist when dir is there already. One
-// at a time for a directory.
+// Create creates an empty disk of the given size in dir, with its parent directories. Error: fs.ErrExist if dir exists. Calls
+// for the same dir must not run concurrently.
 func Create(dir string, bytes int64) error {
 	if err := checkSize(bytes); err != nil {
 		return fmt.Errorf("disk %s: %w", dir, err)
@@ -31,7 +29,7 @@ func Create(dir string, bytes int64) error {
 	return build(dir, func(at string) error { return writeRecord(at, bytes) })
 }
 
-// Size returns a disk's size, bytes. Error: fs.ErrNotExist.
+// Size returns a disk's size in bytes. Error: fs.ErrNotExist.
 func Size(dir string) (int64, error) {
 	b, err := os.ReadFile(filepath.Join(dir, recordFile))
 	if err != nil {
@@ -44,8 +42,8 @@ func Size(dir string) (int64, error) {
 	return r.Bytes, nil
 }
 
-// Resize makes a disk larger, which its node sees when it looks again; what is as large already is left as it is. A disk
-// never shrinks. Error: fs.ErrNotExist. One at a time for a directory.
+// Resize grows a disk, which its node notices at the next call. A disk that is large enough stays as it is; a disk never
+// shrinks. Error: fs.ErrNotExist. Calls for the same dir must not run concurrently.
 func Resize(dir string, bytes int64) error {
 	is, err := Size(dir)
 	if err != nil || bytes <= is {
@@ -54,14 +52,14 @@ func Resize(dir string, bytes int64) error {
 	return writeRecord(dir, bytes)
 }
 
-// Remove takes a disk away with all that is on it. None there is no error. One at a time for a directory.
+// Remove deletes a disk with its content, if it exists. Calls for the same dir must not run concurrently.
 func Remove(dir string) error {
 	gone := dir + ".gone"
 	err := errors.Join(removeAll(gone), removeAll(dir+".new"))
 	if err != nil {
 		return err
 	}
-	// Half removed it must not look like a disk.
+	// A partly removed directory must not look like a disk.
 	switch err := os.Rename(dir, gone); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -71,7 +69,7 @@ func Remove(dir string) error {
 	return removeAll(gone)
 }
 
-// build makes a disk beside dir, lets fill it, and moves it into place as a whole.
+// build creates a disk next to dir, calls fill, and renames it to dir.
 func build(dir string, fill func(at string) error) error {
 	at := dir + ".new"
 	if err := removeAll(at); err != nil {
@@ -82,7 +80,7 @@ func build(dir string, fill func(at string) error) error {
 	}
 	err := fill(at)
 	if err == nil {
-		err = os.Rename(at, dir) // which never replaces a directory
+		err = os.Rename(at, dir) // never replaces a directory with content
 	}
 	if err != nil {
 		return errors.Join(err, removeAll(at))
@@ -96,7 +94,7 @@ func writeRecord(dir string, bytes int64) error {
 
 func checkSize(bytes int64) error {
 	if bytes <= 0 {
-		return fmt.Errorf("%d bytes: not a size", bytes)
+		return fmt.Errorf("%d bytes: not a valid size", bytes)
 	}
 	return nil
 }

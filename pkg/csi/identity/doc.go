@@ -1,5 +1,5 @@
-// Package identity is CSI's Identity service of this driver, in both of its modes: what it is called, what it can do,
-// and whether it is ready.
+// Package identity implements the CSI Identity service for both modes of the driver: its name, its capabilities, and whether
+// it is ready.
 //
 // Floor 1: of this module it imports package names only.
 package identity

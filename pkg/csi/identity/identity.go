@@ -9,21 +9,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
-// Server is the Identity service. The zero value is that of a driver that is always ready. All methods may be called
-// concurrently.
+// Server is the Identity service. The zero value is always ready. All methods are safe for concurrent use.
 type Server struct {
 	csi.UnimplementedIdentityServer
 
-	// Version is the driver's, shown to whoever asks; "dev" when empty.
+	// Version is the driver's version; "dev" when empty.
 	Version string
-	// Ready says why the driver is not ready, nil when it is. It is called from any goroutine and must not block. Nil
-	// means that it always is.
+	// Ready returns why the driver is not ready, or nil. It must be safe for concurrent use and must not block. When Ready is
+	// nil, the driver is always ready.
 	Ready func() error
 }
 
 var _ csi.IdentityServer = (*Server)(nil)
 
-// GetPluginInfo returns the driver's name, which is upstream's, and version.
+// GetPluginInfo returns the driver's name, which is upstream's, and its version.
 func (s *Server) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi.GetPluginInfoResponse, error) {
 	version := s.Version
 	if version == "" {
@@ -32,8 +31,7 @@ func (s *Server) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi
 	return &csi.GetPluginInfoResponse{Name: names.Driver, VendorVersion: version}, nil
 }
 
-// GetPluginCapabilities says that there is a controller, that volumes are bound to topology, and that they can be
-// expanded while they are in use.
+// GetPluginCapabilities reports a controller service, volumes that are bound to topology, and online expansion.
 func (s *Server) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
 	service := func(t csi.PluginCapability_Service_Type) *csi.PluginCapability {
 		return &csi.PluginCapability{Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{Type: t}}}
@@ -47,8 +45,8 @@ func (s *Server) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 	}}, nil
 }
 
-// Probe says whether the driver is ready. That it is not is no error: sidecars wait for it, and Kubernetes need not
-// restart it.
+// Probe reports whether the driver is ready. If it is not, that is not an error: sidecars wait, and Kubernetes does not restart
+// the driver.
 func (s *Server) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
 	ready := s.Ready == nil || s.Ready() == nil
 	return &csi.ProbeResponse{Ready: wrapperspb.Bool(ready)}, nil

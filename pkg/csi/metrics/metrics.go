@@ -10,11 +10,10 @@ import (
 	providermetrics "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
-// namespace begins every name.
 const namespace = "vsphere_csi"
 
-// Metrics counts. Make one with [New]. All methods may be called from any goroutine, on a nil Metrics too, where they do
-// nothing.
+// Metrics are the driver's metrics. Create them with [New]. All methods are safe for concurrent use, and do nothing on a nil
+// Metrics.
 type Metrics struct {
 	calls         *k8smetrics.HistogramVec
 	operations    *k8smetrics.HistogramVec
@@ -24,16 +23,16 @@ type Metrics struct {
 	methods providermetrics.Methods
 }
 
-// New registers at r. The source is asked at every scrape for the vCenters as they are then, each with another name; it
-// is called from any goroutine and must not block. Nil: there are none.
+// New registers the metrics in r. Every scrape calls source for the current vCenters, which must have distinct names. source
+// must be safe for concurrent use and must not block. It may be nil for no vCenters.
 func New(r providermetrics.Registry, source func() []VCenter) (*Metrics, error) {
 	m := &Metrics{
 		calls: histogram("operations_seconds",
-			"Time from a call of a sidecar or of kubelet to its answer, by method and gRPC code.", "method_name", "grpc_status_code"),
+			"Duration of calls from sidecars and kubelet, by method and gRPC code.", "method_name", "grpc_status_code"),
 		operations: histogram("volume_operations_seconds",
-			"Time from the beginning of an operation on a volume to its end, by vCenter, operation and result.", "vcenter", "operation", "result"),
+			"Duration of operations on volumes, by vCenter, operation and result.", "vcenter", "operation", "result"),
 		vcenterCalls: histogram("vcenter_call_duration_seconds",
-			"Time from a call to a vCenter to its answer. WaitForUpdatesEx is the long poll: it is long while nothing changes.", "vcenter", "method"),
+			"Duration of calls to a vCenter. WaitForUpdatesEx is the long poll, which takes long while nothing changes.", "vcenter", "method"),
 		vcenterTotals: k8smetrics.NewCounterVec(&k8smetrics.CounterOpts{
 			Namespace: namespace, Name: "vcenter_calls_total", StabilityLevel: k8smetrics.ALPHA,
 			Help: "Calls made to vCenters, by method and result (ok, error, timeout, unreachable, canceled).",
@@ -57,27 +56,26 @@ func New(r providermetrics.Registry, source func() []VCenter) (*Metrics, error) 
 func histogram(name, help string, labels ...string) *k8smetrics.HistogramVec {
 	return k8smetrics.NewHistogramVec(&k8smetrics.HistogramOpts{
 		Namespace: namespace, Name: name, Help: help, StabilityLevel: k8smetrics.ALPHA,
-		// From a call within a datacenter to an attach that a vCenter takes minutes for.
+		// From a call within a datacenter to an attach that takes a vCenter minutes.
 		Buckets: []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300},
 	}, labels)
 }
 
-// Call counts a call of a sidecar or of kubelet, by the method's short name and its gRPC code.
+// Call counts a call from a sidecar or kubelet, by the method's short name and its gRPC code.
 func (m *Metrics) Call(method, code string, took time.Duration) {
 	if m != nil {
 		m.calls.WithLabelValues(method, code).Observe(took.Seconds())
 	}
 }
 
-// Operation counts an operation on a volume, by the vCenter, empty where it concerns several, what it is and what came of
-// it.
+// Operation counts an operation on a volume, by vCenter (empty for several), operation and result.
 func (m *Metrics) Operation(vcenter, operation, result string, took time.Duration) {
 	if m != nil {
 		m.operations.WithLabelValues(vcenter, operation, result).Observe(took.Seconds())
 	}
 }
 
-// VCenterCall counts a call to a vCenter: the method and result of a vcenter.Call.
+// VCenterCall counts a call to a vCenter, with the method and result of a vcenter.Call.
 func (m *Metrics) VCenterCall(vcenter, method, result string, took time.Duration) {
 	if m == nil {
 		return
@@ -91,21 +89,21 @@ func (m *Metrics) VCenterCall(vcenter, method, result string, took time.Duration
 type VCenter struct {
 	// Name is its name in the configuration.
 	Name string
-	// Connected says that there is a session that works.
+	// Connected reports that there is a working session.
 	Connected bool
-	// Synced says that it is known which VMs, hosts and datastores there are.
+	// Synced reports that the vCenter's VMs, hosts and datastores are known.
 	Synced bool
 }
 
-// states are the families that there are of a vCenter.
+// states are the families of a vCenter's state.
 func states() []providermetrics.State[VCenter] {
 	return []providermetrics.State[VCenter]{
 		{
-			Name: "vcenter_connected", Help: "Whether there is a session at the vCenter that works (1) or not (0).",
+			Name: "vcenter_connected", Help: "Whether there is a working session at the vCenter (1) or not (0).",
 			Value: func(v VCenter) (float64, bool) { return providermetrics.Number(v.Connected), true },
 		},
 		{
-			Name: "vcenter_synced", Help: "Whether it is known which VMs, hosts and datastores the vCenter has (1) or not (0).",
+			Name: "vcenter_synced", Help: "Whether the VMs, hosts and datastores of the vCenter are known (1) or not (0).",
 			Value: func(v VCenter) (float64, bool) { return providermetrics.Number(v.Synced), true },
 		},
 	}

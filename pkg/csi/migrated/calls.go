@@ -10,7 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Delete implements [volume.Store]. A disk that CNS has never had becomes a volume first: CNS knows what may not be deleted.
+// Delete implements [volume.Store]. A disk that CNS does not manage is registered first, because CNS checks whether it may be
+// deleted.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	is, err := s.id(ctx, id)
 	if errors.Is(err, volume.ErrNotFound) && IsPath(id) {
@@ -25,7 +26,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	return s.cfg.Records.Delete(ctx, id)
 }
 
-// Volume implements [volume.Store]; the volume's id is the one that was asked for.
+// Volume implements [volume.Store]; the volume's id is the requested one.
 func (s *Store) Volume(ctx context.Context, id string) (v volume.Volume, err error) {
 	err = s.with(ctx, id, func(is string) (err error) {
 		v, err = s.CNS.Volume(ctx, is)
@@ -59,7 +60,7 @@ func (s *Store) Detach(ctx context.Context, id string, n volume.Node) error {
 // Expand implements [volume.Store]; it refuses paths.
 func (s *Store) Expand(ctx context.Context, id string, bytes int64) (int64, error) {
 	if IsPath(id) {
-		return 0, refused(id, "it is not expanded")
+		return 0, refused(id, "it cannot be expanded")
 	}
 	return s.CNS.Expand(ctx, id, bytes)
 }
@@ -67,17 +68,18 @@ func (s *Store) Expand(ctx context.Context, id string, bytes int64) (int64, erro
 // Snapshot implements [volume.Store]; it refuses paths.
 func (s *Store) Snapshot(ctx context.Context, id, name string) (volume.Snapshot, error) {
 	if IsPath(id) {
-		return volume.Snapshot{}, refused(id, "no snapshot is taken of it")
+		return volume.Snapshot{}, refused(id, "it cannot have snapshots")
 	}
 	return s.CNS.Snapshot(ctx, id, name)
 }
 
-// refused is what upstream refuses, too (vanilla/controller.go, "cannot expand migrated vSphere volume").
+// refused returns the error for operations that upstream refuses too (vanilla/controller.go, "cannot expand migrated vSphere
+// volume").
 func refused(id, what string) error {
-	return fmt.Errorf("in-tree volume %q: %w: %s, for its PersistentVolume names the file of a disk, not a volume", id, volume.ErrInTree, what)
+	return fmt.Errorf("in-tree volume %q: %w: %s, because its PersistentVolume names the file of a disk, not a volume", id, volume.ErrInTree, what)
 }
 
-// Snapshots implements [volume.Store]; paths have none.
+// Snapshots implements [volume.Store]; paths have no snapshots.
 func (s *Store) Snapshots(ctx context.Context, of volume.SnapshotRef) ([]volume.Snapshot, error) {
 	if IsPath(of.Volume) {
 		return nil, nil
@@ -85,7 +87,7 @@ func (s *Store) Snapshots(ctx context.Context, of volume.SnapshotRef) ([]volume.
 	return s.CNS.Snapshots(ctx, of)
 }
 
-// Volumes implements [volume.Store]: what goes by a path is listed by it, for Kubernetes compares with what it knows.
+// Volumes implements [volume.Store]. Volumes with a path have it as id, because Kubernetes knows them by it.
 func (s *Store) Volumes(ctx context.Context) ([]volume.Volume, []volume.Attached, error) {
 	paths, err := s.cfg.Records.Paths(ctx)
 	if err != nil {

@@ -14,36 +14,35 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Records are the cluster's CnsVSphereVolumeMigration objects. What has been read or written is remembered: a process that
-// is killed finds the rest in the cluster. Make one with [NewRecords]; methods may be called from any goroutine. Errors wrap
-// volume.ErrUnavailable, or volume.ErrState while the cluster has no such kind.
+// Records are the cluster's CnsVSphereVolumeMigration objects, with a cache. Create them with [NewRecords]. All methods are safe
+// for concurrent use. Errors wrap volume.ErrUnavailable, or volume.ErrState if the cluster does not have the kind.
 type Records struct {
 	client dynamic.ResourceInterface
 
 	mu   sync.Mutex
-	read bool              // all that there were are in ids
+	read bool              // ids is complete
 	ids  map[string]string // by path
 }
 
-// NewRecords returns the records of a cluster: list, create, delete. It makes no call.
+// NewRecords returns the records of a cluster. It needs list, create and delete, and makes no calls.
 func NewRecords(client dynamic.Interface) *Records {
 	return &Records{client: client.Resource(Resource()), ids: map[string]string{}}
 }
 
-// ID returns the volume that a path stands for; empty when that is written down nowhere.
+// ID returns the volume for a path, or "" if there is no record.
 func (r *Records) ID(ctx context.Context, path string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if id := r.ids[path]; id != "" {
 		return id, nil
 	}
-	if err := r.load(ctx); err != nil { // another process may have written it
+	if err := r.load(ctx); err != nil { // another process may have created it
 		return "", err
 	}
 	return r.ids[path], nil
 }
 
-// Paths returns the path of each volume that goes by one, by its id. While the cluster has no such kind there is none.
+// Paths returns the paths by volume id. It returns none if the cluster does not have the kind.
 func (r *Records) Paths(ctx context.Context) (map[string]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +58,7 @@ func (r *Records) Paths(ctx context.Context) (map[string]string, error) {
 	return paths, nil
 }
 
-// Put writes down that a path stands for a volume, whose disk is protected.
+// Put records the volume of a path, whose disk is protected.
 func (r *Records) Put(ctx context.Context, path, id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +74,7 @@ func (r *Records) Put(ctx context.Context, path, id string) error {
 	return nil
 }
 
-// Delete removes the record of a path, if there is one.
+// Delete deletes the record of a path, if there is one.
 func (r *Records) Delete(ctx context.Context, path string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,10 +106,10 @@ func (r *Records) load(ctx context.Context) error {
 	return nil
 }
 
-// failed says what the API server's answer means.
+// failed classifies an error of the API server.
 func failed(what string, err error) error {
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s: %w: the cluster has no CustomResourceDefinition %s: apply the driver's manifests anew", what, volume.ErrState, Resource().GroupResource())
+		return fmt.Errorf("%s: %w: the cluster has no CustomResourceDefinition %s: apply the driver's manifests again", what, volume.ErrState, Resource().GroupResource())
 	}
 	return fmt.Errorf("%s: %w: the API server: %w", what, volume.ErrUnavailable, err)
 }

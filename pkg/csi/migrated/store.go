@@ -12,28 +12,28 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// CNS is what is below a [Store]: pkg/csi/store.Store.
+// CNS is the layer below a [Store]; pkg/csi/store.Store implements it.
 type CNS interface {
 	volume.Store
-	// Datastores returns those of a name in all vCenters. Errors: volume.ErrNoDatastore, volume.ErrUnavailable.
+	// Datastores returns the datastores with a name in all vCenters. Errors: volume.ErrNoDatastore, volume.ErrUnavailable.
 	Datastores(ctx context.Context, name string) ([]volume.Datastore, error)
-	// Register makes a volume of a disk, or returns the one that it is. Error: volume.ErrNotFound, there is no such file.
+	// Register makes a disk a volume, or returns its existing one. Error: volume.ErrNotFound if the file does not exist.
 	Register(ctx context.Context, name string, on volume.Datastore, file string) (volume.Volume, error)
-	// Protect has the disk outlive the VM that it is on.
+	// Protect keeps the disk when its VM is deleted.
 	Protect(ctx context.Context, id string) error
 }
 
-// Config is what a [Store] works with. CNS and Records are mandatory.
+// Config is the configuration of a [Store]. CNS and Records are mandatory.
 type Config struct {
 	CNS     CNS
 	Records *Records
-	// DatastoreURLs returns the configured migration-datastore-url of each vCenter that has one; nil for none.
+	// DatastoreURLs returns the migration-datastore-url of each vCenter that has one; may be nil.
 	DatastoreURLs func() []string
-	// Logger receives what has been registered; none when nil.
+	// Logger receives registrations; discarded when nil.
 	Logger *slog.Logger
 }
 
-// Store is [volume.Store] for ids that may be paths. Its methods may be called concurrently.
+// Store is a [volume.Store] for ids that may be paths. All methods are safe for concurrent use.
 type Store struct {
 	CNS
 	cfg Config
@@ -41,7 +41,7 @@ type Store struct {
 
 var _ volume.Store = (*Store)(nil)
 
-// New returns a store. It makes no call and needs no end.
+// New returns a Store. It makes no calls and needs no Close.
 func New(cfg Config) *Store {
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.DatastoreURLs == nil {
@@ -50,8 +50,8 @@ func New(cfg Config) *Store {
 	return &Store{CNS: cfg.CNS, cfg: cfg}
 }
 
-// id is the CNS volume that an id stands for, which is made when there is none yet. Errors: volume.ErrNotFound, the disk is
-// not there; volume.ErrNoDatastore; volume.ErrInvalid; and those of CNS.
+// id returns the CNS volume for an id. It registers the disk if needed. Errors: volume.ErrNotFound if the disk does not exist;
+// volume.ErrNoDatastore; volume.ErrInvalid; and those of CNS.
 func (s *Store) id(ctx context.Context, id string) (string, error) {
 	if !IsPath(id) {
 		return id, nil
@@ -77,12 +77,12 @@ func (s *Store) id(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("in-tree volume %q: %w", id, err)
 	}
-	s.cfg.Logger.Info("in-tree volume is a volume of CNS from now on", "path", id, "volume", v.ID, "vcenter", v.VCenter)
+	s.cfg.Logger.Info("in-tree volume registered in CNS", "path", id, "volume", v.ID, "vcenter", v.VCenter)
 	return v.ID, nil
 }
 
-// datastore chooses the one that a path means. One that several datacenters of a vCenter mount is an object in each, with
-// one URL: it is the same datastore, and any of its objects does.
+// datastore returns the datastore of a path. A datastore that several datacenters of a vCenter mount is an object in each,
+// with one URL; any of these objects may be used.
 func (s *Store) datastore(ctx context.Context, p Path) (volume.Datastore, error) {
 	all, err := s.Datastores(ctx, p.Datastore)
 	if err != nil {
@@ -102,11 +102,11 @@ func (s *Store) datastore(ctx context.Context, p Path) (volume.Datastore, error)
 	for _, d := range all {
 		fmt.Fprintf(&where, ", datacenter %q of vcenter %q", d.Datacenter, d.VCenter)
 	}
-	return volume.Datastore{}, fmt.Errorf("%w: the path may mean any of %d datastores named %q%s: set migration-datastore-url to the one that is meant, or rename the others",
+	return volume.Datastore{}, fmt.Errorf("%w: the path may mean any of %d datastores named %q%s: set migration-datastore-url to the right one, or rename the others",
 		volume.ErrNoDatastore, len(all), p.Datastore, where.String())
 }
 
-// with runs f with the CNS volume of an id. A record may have outlived its volume: then the disk is looked for anew, once.
+// with runs f with the CNS volume of an id. If the recorded volume no longer exists, it searches for the disk again, once.
 func (s *Store) with(ctx context.Context, id string, f func(id string) error) error {
 	is, err := s.id(ctx, id)
 	if err != nil {

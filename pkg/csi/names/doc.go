@@ -1,5 +1,5 @@
-// Package names is what the driver, its node service, Kubernetes objects and upstream's driver agree on: names, keys and
-// forms of ids that are written into PersistentVolumes and must therefore never change.
+// Package names has the names, keys and forms of ids that the driver shares with Kubernetes objects and with upstream's
+// driver. They are stored in PersistentVolumes and must never change.
 //
 // Floor 1: it imports nothing of this module.
 package names

@@ -5,33 +5,33 @@ import (
 	"strings"
 )
 
-// Driver is the CSI driver's name, which PersistentVolumes and StorageClasses carry for ever: upstream's.
+// Driver is the CSI driver's name in PersistentVolumes and StorageClasses, the same as upstream's.
 const Driver = "csi.vsphere.vmware.com"
 
-// Keys of the publish context, and the value of AttributeType for disks (upstream pkg/csi/service/common/constants.go).
+// The keys of the publish context, and the value of AttributeType for disks (upstream pkg/csi/service/common/constants.go).
 const (
 	AttributeType = "type"
 	DiskUUID      = "diskUUID"
 	BlockVolume   = "vSphere CNS Block Volume"
 )
 
-// Parameters of a StorageClass. Upstream takes them in any case; so do we.
+// The parameters of a StorageClass, in any case, as upstream.
 const (
 	ParameterPolicy    = "storagepolicyname"
 	ParameterDatastore = "datastoreurl"
 	ParameterFSType    = "csi.storage.k8s.io/fstype"
 )
 
-// TopologyPrefix stands before a tag category's name in topology keys: topology.csi.vmware.com/k8s-zone.
+// TopologyPrefix is the prefix of a tag category's name in topology keys: topology.csi.vmware.com/k8s-zone.
 const TopologyPrefix = "topology.csi.vmware.com/"
 
-// MaxVolumes is how many volumes a node takes: four controllers of fifteen units, less the boot disk.
+// MaxVolumes is the maximum number of volumes per node: four controllers with fifteen units each, minus the boot disk.
 const MaxVolumes = 59
 
-// DeviceLink is the name of a disk's link in /dev/disk/by-id.
+// DeviceLink returns the name of a disk's symlink in /dev/disk/by-id.
 func DeviceLink(diskUUID string) string { return "wwn-0x" + Compact(diskUUID) }
 
-// Compact is a UUID in the form in which a publish context and a device link have it: hex digits in lower case.
+// Compact returns a UUID in the form of a publish context and of a symlink: lower-case hex digits.
 func Compact(uuid string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
@@ -41,7 +41,7 @@ func Compact(uuid string) string {
 	}, uuid))
 }
 
-// SnapshotID is a snapshot's handle: upstream's "<volume>+<snapshot>".
+// SnapshotID returns a snapshot's handle: upstream's "<volume>+<snapshot>".
 func SnapshotID(volume, snapshot string) string { return volume + "+" + snapshot }
 
 // SplitSnapshotID is the inverse of [SnapshotID].

@@ -1,18 +1,17 @@
-// Package node is CSI's Node service: it makes a disk that was attached to this machine's VM into a mounted file system or
-// a raw device at the path that kubelet asks for.
+// Package node implements the CSI Node service: it mounts an attached disk, or makes it available as a raw device, at the path
+// from kubelet.
 //
-// [Server] is the service: it checks requests, lets one call at a time work on a volume, bounds every wait, and gives
-// each failure its code. What is done to a volume is a [Backend]'s:
+// [Server] is the service. It validates requests, runs one call at a time for a volume, bounds every wait, and maps failures to
+// gRPC codes. A [Backend] handles the volumes:
 //
-//	device   block devices below /dev/disk/by-id, mkfs and mount(2): real nodes, kind
-//	dir      a directory for each volume, bind mounts when root: nodes without devices
-//	hollow   disk directories that a simulated VM has attached: hollow nodes, unprivileged
+//	device   block devices in /dev/disk/by-id, mkfs and mount(2): real nodes, kind
+//	dir      a directory for each volume, bind mounts if root: nodes without block devices
+//	hollow   disk directories of a simulated VM: hollow nodes, unprivileged
 //
-// [Start] puts the service on its socket and announces it to kubelet.
+// [Start] runs the service on its socket and registers it with kubelet.
 //
-// It differs from upstream's node plugin on purpose: it waits for a disk that is attached but not seen yet, it never ends
-// the process because something is missing, and what it cannot know yet (topology) it says is unavailable, so that
-// kubelet asks again.
+// It differs from upstream's node plugin on purpose. It waits for an attached disk to appear, never ends the process because
+// something is missing, and returns Unavailable for an unknown topology, so that kubelet retries.
 //
-// Floor 1: it knows no vCenter and no Kubernetes API but kubelet's registration of plugins.
+// Floor 1: it uses no vCenter, and no Kubernetes API except kubelet's plugin registration.
 package node

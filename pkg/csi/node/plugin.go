@@ -21,34 +21,34 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/rpc"
 )
 
-// Sockets say where a plugin listens.
+// Sockets are the sockets of a [Plugin].
 type Sockets struct {
-	// CSI is the service's: a path, or unix:///path. Its directory is made.
+	// CSI is the socket of the service: a path, or unix:///path. Its directory is created if needed.
 	CSI string
-	// Registration is the one that kubelet's plugin watcher finds, in its plugins_registry; empty when a registrar beside
-	// the driver announces it. Its directory is made.
+	// Registration is the socket for kubelet's plugin watcher, in its plugins_registry; empty if a registrar sidecar registers
+	// the driver. Its directory is created if needed.
 	Registration string
-	// Announced is where kubelet, on its side of a container's wall, finds the CSI socket; empty when that is CSI.
+	// Announced is the path of the CSI socket as kubelet sees it from outside of a container; CSI when empty.
 	Announced string
-	// Driver is the name it is announced by; empty for names.Driver.
+	// Driver is the registered name; names.Driver when empty.
 	Driver string
-	// Version is the driver's, for Identity.
+	// Version is the driver's version, for Identity.
 	Version string
 }
 
-// Plugin is the service on its sockets. Make it with [Listen] and give it a goroutine with [Plugin.Run].
+// Plugin is the service with its sockets. Create it with [Listen] and call [Plugin.Run] in a goroutine.
 type Plugin struct {
 	server  *Server
-	sockets []*rpc.Server // the registration's last: what it announces is there
+	sockets []*rpc.Server // registration last, so that the CSI socket exists first
 
 	asked func() // closes found, once
 	found chan struct{}
 }
 
-// Found is closed when kubelet has found the registration socket and asked what it announces.
+// Found is closed when kubelet has found the registration socket and called GetInfo.
 func (p *Plugin) Found() <-chan struct{} { return p.found }
 
-// Listen makes the sockets. Calls wait until Run is called; a Plugin that is not run has to be closed.
+// Listen creates the sockets. Calls wait until Run is called; a Plugin that does not run must be closed.
 func Listen(ctx context.Context, o Options, at Sockets) (*Plugin, error) {
 	s, err := New(o)
 	if err != nil {
@@ -90,10 +90,10 @@ func (p *Plugin) listen(ctx context.Context, socket string, log *slog.Logger, re
 	return err
 }
 
-// farewell is how long what is being done to volumes is waited for at the end. A mount that hangs cannot be broken off.
+// farewell is how long the shutdown waits for operations on volumes. A mount that hangs cannot be canceled.
 const farewell = 5 * time.Second
 
-// Run serves until ctx ends, lets calls under way end within seconds, and returns nil, or why it could not serve. It is
+// Run serves until ctx ends, waits some seconds for calls in progress, and returns nil, or why it could not serve. It must be
 // called once.
 func (p *Plugin) Run(ctx context.Context) error {
 	defer p.finish(ctx)
@@ -110,24 +110,24 @@ func (p *Plugin) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// finish waits for what goes on after its call was answered.
+// finish waits for operations that continue after their calls have returned.
 func (p *Plugin) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	if err := p.server.Wait(ctx); err != nil {
-		p.server.opts.Logger.Warn("volumes are still being worked on", "err", err)
+		p.server.opts.Logger.Warn("operations on volumes are still running", "err", err)
 	}
 }
 
-// Close gives the sockets of a plugin up that was never run.
+// Close releases the sockets of a plugin that has not run.
 func (p *Plugin) Close() {
 	for _, s := range p.sockets {
 		s.Close()
 	}
 }
 
-// NodeGetInfo tells kubelet, when the driver registers, which VM this is, how many volumes it takes and where it is. What
-// the node's topology is it may have to wait for; when it is still not known it is Unavailable, and kubelet asks again.
+// NodeGetInfo returns the id of the VM, the maximum number of volumes and the topology, which kubelet needs to register the driver.
+// It waits for the topology; if it stays unknown, the error is Unavailable, and kubelet retries.
 func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	r := &csi.NodeGetInfoResponse{NodeId: s.opts.NodeID, MaxVolumesPerNode: max(s.opts.MaxVolumes, 0)}
 	if s.opts.Topology == nil {
@@ -137,7 +137,7 @@ func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*c
 	defer cancel()
 	segments, err := s.opts.Topology(ctx)
 	if err != nil {
-		s.opts.Logger.Warn("topology of the node", "node", s.opts.NodeID, "err", err)
+		s.opts.Logger.Warn("topology of the node is unknown", "node", s.opts.NodeID, "err", err)
 		return nil, status.Errorf(codes.Unavailable, "topology of node %s: %v", s.opts.NodeID, err)
 	}
 	if len(segments) > 0 {
@@ -146,7 +146,7 @@ func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*c
 	return r, nil
 }
 
-// NodeGetCapabilities tells what the service can do.
+// NodeGetCapabilities returns the capabilities of the service.
 func (s *Server) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	can := []csi.NodeServiceCapability_RPC_Type{
 		csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME,

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// NodePublishVolume makes a staged volume visible at the target path.
+// NodePublishVolume makes a staged volume available at the target path.
 func (s *Server) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	u, alone, err := use(r.GetVolumeCapability())
 	for _, e := range []error{checkVolume(r.GetVolumeId()), checkPath("target", r.GetTargetPath()), err} {
@@ -23,7 +23,7 @@ func (s *Server) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolume
 			return nil, e
 		}
 	}
-	if r.GetStagingTargetPath() == "" { // so CSI says, for what would else be invalid
+	if r.GetStagingTargetPath() == "" { // CSI requires this code
 		return nil, status.Error(codes.FailedPrecondition, "no staging target path")
 	}
 	readOnly := r.GetReadonly() || r.GetVolumeCapability().GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY
@@ -47,7 +47,7 @@ func (s *Server) NodeUnpublishVolume(ctx context.Context, r *csi.NodeUnpublishVo
 	})
 }
 
-// NodeStageVolume waits for the volume's disk, formats it when it is new and mounts it at the staging path.
+// NodeStageVolume waits for the volume's disk, formats it if it is new, and mounts it at the staging path.
 func (s *Server) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	u, _, err := use(r.GetVolumeCapability())
 	for _, e := range []error{checkVolume(r.GetVolumeId()), checkPath("staging target", r.GetStagingTargetPath()), err} {
@@ -74,7 +74,7 @@ func (s *Server) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolume
 	})
 }
 
-// NodeExpandVolume makes the file system as large as the disk has become.
+// NodeExpandVolume grows the file system to the size of the disk.
 func (s *Server) NodeExpandVolume(ctx context.Context, r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
 	if err := checkVolume(r.GetVolumeId()); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *Server) NodeExpandVolume(ctx context.Context, r *csi.NodeExpandVolumeRe
 	})
 }
 
-// NodeGetVolumeStats tells how full a volume is. It waits for nothing else that is done to the volume.
+// NodeGetVolumeStats returns the usage of a volume. It does not wait for other operations on the volume.
 func (s *Server) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
 	if err := checkVolume(r.GetVolumeId()); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func checkVolume(id string) error {
 	switch {
 	case id == "":
 		return invalid("no volume id")
-	case strings.ContainsRune(id, 0) || len(id) > 128: // CSI's own limit
+	case strings.ContainsRune(id, 0) || len(id) > 128: // CSI's limit
 		return invalid("volume id %.40q…: too long, or not text", id)
 	}
 	return nil
@@ -143,10 +143,10 @@ func checkPath(what, path string) error {
 	return nil
 }
 
-// fileSystems are those that upstream's driver knows.
+// fileSystems are those of upstream's driver; the first is the default.
 func fileSystems() []string { return []string{"ext4", "ext3", "xfs"} }
 
-// use reads a capability. A disk is on one node at a time, so no mode for several will do.
+// use parses a capability. Access modes for several nodes are not supported.
 func use(c *csi.VolumeCapability) (u Use, alone bool, err error) {
 	if c == nil {
 		return u, false, invalid("no volume capability")
@@ -172,12 +172,12 @@ func use(c *csi.VolumeCapability) (u Use, alone bool, err error) {
 		u.FSType = fileSystems()[0]
 	}
 	if !slices.Contains(fileSystems(), u.FSType) {
-		return u, false, invalid("file system %q: is none of %s", u.FSType, strings.Join(fileSystems(), ", "))
+		return u, false, invalid("file system %q is not supported: use one of %s", u.FSType, strings.Join(fileSystems(), ", "))
 	}
 	return u, alone, nil
 }
 
-// diskOf is the disk's UUID in a publish context, compact; empty when there is none.
+// diskOf returns the compact UUID of the disk in a publish context, or "".
 func diskOf(publishContext map[string]string) string {
 	return names.Compact(publishContext[names.DiskUUID])
 }

@@ -18,28 +18,27 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Options say what the node is.
+// Options configure a [Server].
 type Options struct {
 	// NodeID is the VM's BIOS UUID; required.
 	NodeID string
-	// MaxVolumes is how many volumes the node takes; 0 for names.MaxVolumes, negative for no limit.
+	// MaxVolumes is the maximum number of volumes; names.MaxVolumes when zero, no limit when negative.
 	MaxVolumes int64
-	// Topology returns the node's segments. It is called at each NodeGetInfo, may wait until ctx ends, and may be called
-	// concurrently. Nil: the node is in no topology.
+	// Topology returns the node's segments. It is called at each NodeGetInfo, may wait until ctx ends, and must be safe for
+	// concurrent use. Nil: the node has no topology.
 	Topology func(context.Context) (map[string]string, error)
-	// TopologyTimeout bounds it; 0 for a minute, as upstream.
+	// TopologyTimeout bounds Topology; a minute when zero, as upstream.
 	TopologyTimeout time.Duration
-	// Timeout bounds every other call; 0 for two minutes, which is kubelet's.
+	// Timeout bounds every other call; two minutes when zero, which is kubelet's.
 	Timeout time.Duration
 	Backend Backend      // required
-	Logger  *slog.Logger // nil: none
+	Logger  *slog.Logger // discarded when nil
 }
 
-// maxCalls is how many calls are worked on at once; more wait. Each may have to wait for its disk, so there are about as
-// many as there can be disks.
+// maxCalls is the number of concurrent calls; more wait. Each may wait for its disk, so it is about the maximum number of disks.
 const maxCalls = 64
 
-// Server is the Node service. Make it with [New]; all methods may be called concurrently.
+// Server is the Node service. Create it with [New]; all methods are safe for concurrent use.
 type Server struct {
 	csi.UnimplementedNodeServer
 	opts    Options
@@ -67,19 +66,19 @@ func New(o Options) (*Server, error) {
 	return &Server{opts: o, slots: make(chan struct{}, maxCalls)}, nil
 }
 
-// Wait returns when nothing is being done to any volume, or ctx has ended.
+// Wait returns when no operation on a volume is running, or ctx has ended.
 func (s *Server) Wait(ctx context.Context) error { return s.calls.wait(ctx) }
 
-// call is one of kubelet's calls.
+// call is one call from kubelet.
 type call struct {
 	what, volume string
-	// key, with the volume, is what calls exclude each other by. Only that of Stats is not empty: it does not wait for other
-	// calls, but a file system that hangs gathers one of them, not one each minute.
+	// key, with the volume, excludes concurrent calls. Only that of Stats is not empty: it does not wait for other calls, but on
+	// a file system that hangs, only one of them is blocked instead of one per minute.
 	key string
 }
 
-// do works on a volume when nobody else does. It returns when f has, or ctx or the time for a call has ended; f then goes
-// on by itself (a mount cannot be broken off) and the volume is nobody else's until it is done.
+// do runs f exclusively for a volume. It returns when f has returned, or ctx or the timeout has ended. In the latter case f
+// continues, because a mount cannot be canceled, and the volume stays locked until it returns.
 func do[T any](ctx context.Context, s *Server, c call, f func(context.Context) (T, error)) (T, error) {
 	var none T
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
@@ -100,9 +99,9 @@ func do[T any](ctx context.Context, s *Server, c call, f func(context.Context) (
 		defer release()
 		var r result
 		defer func() {
-			if p := recover(); p != nil { // on this goroutine nobody else would catch it
+			if p := recover(); p != nil { // otherwise it would end the process
 				s.opts.Logger.Error("call panicked", "call", c.what, "volume", c.volume, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				r.err = fmt.Errorf("a mistake of the driver, whose log has the stack: %v", p)
+				r.err = fmt.Errorf("bug in the driver, see its log for the stack: %v", p)
 			}
 			done <- r
 		}()
@@ -117,7 +116,7 @@ func do[T any](ctx context.Context, s *Server, c call, f func(context.Context) (
 	case <-ctx.Done():
 	}
 	select {
-	case r := <-done: // it was done at that moment
+	case r := <-done: // it has just returned
 		if r.err == nil {
 			return r.value, nil
 		}
@@ -127,7 +126,7 @@ func do[T any](ctx context.Context, s *Server, c call, f func(context.Context) (
 	}
 }
 
-// take waits for the volume, and then for one of the slots.
+// take waits for the lock of the volume, and then for one of the slots.
 func (s *Server) take(ctx context.Context, key string) (release func(), err error) {
 	free, err := s.volumes.take(ctx, key)
 	if err != nil {
@@ -142,8 +141,8 @@ func (s *Server) take(ctx context.Context, key string) (release func(), err erro
 	}
 }
 
-// code is what kubelet does something different for. It takes Aborted, Canceled, DeadlineExceeded, Unavailable and
-// ResourceExhausted for "perhaps it was done" and keeps the volume's directories; all others for "it was not done".
+// code returns the gRPC code of err. Kubelet treats Aborted, Canceled, DeadlineExceeded, Unavailable and ResourceExhausted as an
+// unknown outcome and keeps the volume's directories, and all others as not done.
 func code(err error) codes.Code {
 	for _, c := range []struct {
 		err  error
@@ -167,12 +166,11 @@ func code(err error) codes.Code {
 	return codes.Internal
 }
 
-// failed is err as a status.
 func failed(err error, c call) error {
 	return status.Errorf(code(err), "%s volume %s: %v", c.what, c.volume, err)
 }
 
-// locks is a lock for each key that somebody holds or waits for. The zero value is ready.
+// locks has a lock for each key in use. The zero value is ready to use.
 type locks struct {
 	mu   sync.Mutex
 	keys map[string]*lock
@@ -183,7 +181,7 @@ type lock struct {
 	users int
 }
 
-// take returns when nobody else has the key. Error: volume.ErrPending when ctx ends before.
+// take locks the key. Error: volume.ErrPending if ctx ends before.
 func (l *locks) take(ctx context.Context, key string) (release func(), err error) {
 	l.mu.Lock()
 	if l.keys == nil {
@@ -202,7 +200,7 @@ func (l *locks) take(ctx context.Context, key string) (release func(), err error
 		return func() { <-k.held; l.leave(key, k) }, nil
 	case <-ctx.Done():
 		l.leave(key, k)
-		return nil, fmt.Errorf("another operation on it: %w", volume.ErrPending)
+		return nil, fmt.Errorf("another operation on the volume is running: %w", volume.ErrPending)
 	}
 }
 
@@ -214,12 +212,12 @@ func (l *locks) leave(key string, k *lock) {
 	}
 }
 
-// working counts what is being done. Unlike a sync.WaitGroup it may be waited for, and given up on, while more begins. The
-// zero value is ready.
+// working counts running operations. Unlike a sync.WaitGroup, wait can time out, and operations may start during it. The zero
+// value is ready to use.
 type working struct {
 	mu   sync.Mutex
 	n    int
-	idle chan struct{} // closed when n is 0 again; nil while nobody has asked
+	idle chan struct{} // closed when n becomes 0; nil if no call waits
 }
 
 func (w *working) begin() {
@@ -237,7 +235,7 @@ func (w *working) end() {
 	}
 }
 
-// wait returns when nothing is being done, or with ctx's error.
+// wait returns when no operation is running, or with ctx's error.
 func (w *working) wait(ctx context.Context) error {
 	w.mu.Lock()
 	if w.n == 0 {

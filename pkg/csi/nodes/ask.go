@@ -17,9 +17,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// ask looks for a VM in every vCenter directly, in all at once. Without an error, and with a nil VM, there is none: every
-// vCenter is in sync, reachable, readable, and says so. It is for what no picture has, as pkg/provider/inventory's
-// ConfirmAbsent is.
+// ask searches every vCenter directly and concurrently for a VM. A nil VM without an error means that none exists: every
+// vCenter is in sync, reachable, readable, and has no such VM. It is for VMs that no picture has, as ConfirmAbsent of
+// pkg/provider/inventory.
 func (n *Nodes) ask(ctx context.Context, u match.UUID) (*member, *vm, error) {
 	members := *n.members.Load()
 	found, errs := make([]*vm, len(members)), make([]error, len(members))
@@ -33,14 +33,14 @@ func (n *Nodes) ask(ctx context.Context, u match.UUID) (*member, *vm, error) {
 			return members[i], v, nil
 		}
 	}
-	// A VM may have come to a picture, or moved between vCenters, while they were asked.
+	// A VM may have appeared in a picture, or moved between vCenters, during the search.
 	if m, v, err := n.lookup(u); !errors.Is(err, errNoVM) {
 		return m, v, err
 	}
 	return nil, nil, errors.Join(errs...)
 }
 
-// ask asks one vCenter; nil without an error when it has none.
+// ask searches one vCenter; nil without an error if it has no such VM.
 func (m *member) ask(ctx context.Context, u match.UUID) (*vm, error) {
 	r, err := m.search(ctx, u)
 	if err != nil {
@@ -48,14 +48,14 @@ func (m *member) ask(ctx context.Context, u match.UUID) (*vm, error) {
 	}
 	if r.Value != "" {
 		if len(m.datacenters) > 0 {
-			return nil, fmt.Errorf("vcenter %q: %s is not, or not yet, in the configured datacenters", m.name(), r.Value)
+			return nil, fmt.Errorf("vcenter %q: %s is not in the configured datacenters, or not yet", m.name(), r.Value)
 		}
 		return &vm{ref: r, name: r.Value, uuid: u}, nil
 	}
 	return nil, m.absent(ctx, u)
 }
 
-// search asks the search index of the whole vCenter in both byte orders.
+// search queries the search index of the whole vCenter in both byte orders.
 func (m *member) search(ctx context.Context, u match.UUID) (found ref, err error) {
 	for _, u := range [...]match.UUID{u, u.Swapped()} {
 		err := m.client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error {
@@ -74,7 +74,7 @@ func (m *member) search(ctx context.Context, u match.UUID) (found ref, err error
 	return ref{}, nil
 }
 
-// absent returns what speaks against the absence of a VM that no search finds.
+// absent returns an error if a VM that no search finds may exist.
 func (m *member) absent(ctx context.Context, u match.UUID) error {
 	if err := m.doubt(); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (m *member) absent(ctx context.Context, u match.UUID) error {
 	case len(missing) > 0:
 		return fmt.Errorf("vcenter %q: datacenter %q not found", m.name(), strings.Join(missing, ", "))
 	case len(scope) == 0:
-		return fmt.Errorf("vcenter %q: no datacenter to be seen", m.name())
+		return fmt.Errorf("vcenter %q: no datacenter is visible; check the account's permissions", m.name())
 	}
 	if err := m.readable(ctx, scope); err != nil {
 		return err
@@ -93,13 +93,13 @@ func (m *member) absent(ctx context.Context, u match.UUID) error {
 		return err
 	}
 	if v := m.picture.unidentified(); v != nil {
-		return fmt.Errorf("vcenter %q: vm %s tells no uuid, it may be any", m.name(), v.name)
+		return fmt.Errorf("vcenter %q: the vcenter reports no uuid for vm %s, so it may be the vm that is searched for", m.name(), v.name)
 	}
-	return m.doubt() // what went wrong meanwhile counts as well
+	return m.doubt() // failures during the queries count too
 }
 
-// readable reads the datacenters: to an account that has lost its permissions a search answers "none"
-// (kubernetes-sigs/vsphere-csi-driver#2475), the read does not.
+// readable reads the datacenters. For an account that has lost its permissions, a search returns an empty result
+// (kubernetes-sigs/vsphere-csi-driver#2475), but this read does not.
 func (m *member) readable(ctx context.Context, datacenters []ref) error {
 	var read []mo.Datacenter
 	err := m.client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error {
@@ -116,8 +116,8 @@ func (m *member) readable(ctx context.Context, datacenters []ref) error {
 	return nil
 }
 
-// resolve asks for the VM by the reference under which it was last seen: one whose datastore is lost leaves the search
-// index and still exists (kubernetes/cloud-provider-vsphere#642).
+// resolve queries the reference under which the VM was last seen: a VM whose datastore is lost leaves the search index but
+// still exists (kubernetes/cloud-provider-vsphere#642).
 func (m *member) resolve(ctx context.Context, u match.UUID) error {
 	m.picture.mu.RLock()
 	last := []ref{m.picture.departed[u], m.picture.departed[u.Swapped()]}

@@ -6,24 +6,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// Cluster tells which VMs are nodes. All methods may be called concurrently, and answer from memory.
+// Cluster lists the nodes. All methods are safe for concurrent use, and answer from memory.
 type Cluster interface {
-	// Nodes returns all nodes, in any order; known is false while they may be only some of them.
+	// Nodes returns all nodes, in any order; known is false while the list may be incomplete.
 	Nodes() (all []KubeNode, known bool)
-	// Listen has f called after the nodes have changed, until the function returned has returned. f must not block.
+	// Listen calls f after the nodes have changed, until stop has returned. f must not block.
 	Listen(f func()) (stop func())
 }
 
-// KubeNode is what a node says of its VM.
+// KubeNode is what identifies the VM of a node.
 type KubeNode struct {
 	Name string
-	// ProviderID is "vsphere://<uuid>" once a cloud provider has set it; SystemUUID is what the kubelet read, in either
-	// byte order.
+	// ProviderID is "vsphere://<uuid>" after a cloud provider has set it; SystemUUID is the kubelet's, in either byte order.
 	ProviderID, SystemUUID string
 }
 
-// uuid returns the BIOS UUID of the node's VM: what the cloud provider says counts before what the kubelet does. Where the
-// providerID is another provider's (that of k3s is), the node may still run on a VM.
+// uuid returns the BIOS UUID of the node's VM. The providerID has priority over the system UUID. If it is another provider's
+// (such as that of k3s), the node may still run on a VM.
 func (n KubeNode) uuid() (match.UUID, bool) {
 	if u, err := match.ParseProviderID(n.ProviderID); err == nil {
 		return u, true
@@ -32,7 +31,7 @@ func (n KubeNode) uuid() (match.UUID, bool) {
 	return u, err == nil
 }
 
-// parseUUID takes the form with dashes and the one without.
+// parseUUID accepts a UUID with or without dashes.
 func parseUUID(s string) (match.UUID, error) {
 	s = strings.TrimSpace(s)
 	if len(s) == 32 {

@@ -15,8 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// Informer is a [Cluster] that watches Node objects. Make one with [NewInformer] and give it a goroutine with
-// [Informer.Run]; all other methods may be called from any goroutine at any time.
+// Informer is a [Cluster] that watches Node objects. Create it with [NewInformer] and call [Informer.Run] in a goroutine; all
+// other methods are safe for concurrent use at any time.
 type Informer struct {
 	informer  cache.SharedIndexInformer
 	listeners notify.Listeners[string]
@@ -24,8 +24,8 @@ type Informer struct {
 
 var _ Cluster = (*Informer)(nil)
 
-// NewInformer returns one that has not begun to watch. It needs the rights to list and watch nodes. Of each node it keeps
-// name, uid, labels, providerID and system UUID.
+// NewInformer returns an Informer that has not started watching. It needs list and watch on nodes. It keeps only the name,
+// uid, labels, providerID and system UUID of each node.
 func NewInformer(client kubernetes.Interface) (*Informer, error) {
 	i := &Informer{informer: informers.NewSharedInformerFactory(client, 0).Core().V1().Nodes().Informer()}
 	if err := i.informer.SetTransform(trim); err != nil {
@@ -46,7 +46,7 @@ func NewInformer(client kubernetes.Interface) (*Informer, error) {
 	return i, nil
 }
 
-// Run watches until ctx ends, and returns nil. It is called once.
+// Run watches until ctx ends, and returns nil. It must be called once.
 func (i *Informer) Run(ctx context.Context) error {
 	i.informer.RunWithContext(ctx)
 	return nil
@@ -73,7 +73,7 @@ func (i *Informer) Nodes() (all []KubeNode, known bool) {
 	return all, known
 }
 
-// Labels returns the labels of a node, which must not be changed, and whether there is such a node.
+// Labels returns the labels of a node, which must not be modified, and whether the node exists.
 func (i *Informer) Labels(node string) (map[string]string, bool) {
 	obj, ok, err := i.informer.GetStore().GetByKey(node)
 	if err != nil || !ok {
@@ -89,8 +89,8 @@ func (i *Informer) Labels(node string) (map[string]string, bool) {
 // Listen implements [Cluster].
 func (i *Informer) Listen(f func()) (stop func()) { return i.listeners.Listen(func(string) { f() }) }
 
-// ListenNode has f called with the name of a node that came, went, or has changed in what is kept of it, its labels
-// included.
+// ListenNode calls f with the name of a node that was added, removed, or changed in the fields that are kept, including its
+// labels.
 func (i *Informer) ListenNode(f func(node string)) (stop func()) { return i.listeners.Listen(f) }
 
 func (i *Informer) tell(obj any) {
@@ -103,7 +103,7 @@ func (i *Informer) tell(obj any) {
 	}
 }
 
-// trim drops what is not needed: node objects are large and change every few seconds.
+// trim drops the other fields: node objects are large and change every few seconds.
 func trim(obj any) (any, error) {
 	n, ok := obj.(*corev1.Node)
 	if !ok {

@@ -1,10 +1,10 @@
-// Package nodes knows the cluster's nodes as virtual machines, and where volumes for them may lie: it implements
+// Package nodes maps the cluster's nodes to virtual machines and finds datastores for their volumes. It implements
 // [volume.Nodes].
 //
-// It keeps a picture of each vCenter with one property watch: VMs by BIOS UUID, what lies above them, hosts, datastores
-// and which host mounts which; and of the tags of the configured categories, which are read again when an event tells
-// that one was attached or detached. Questions are answered from there. A vCenter is asked about a node directly only
-// when no picture has it, and about storage policies.
+// It keeps a picture of each vCenter with one property watch: VMs by BIOS UUID, the objects above them, hosts, datastores,
+// and which host mounts which; and the tags of the configured categories, which are read again after an event that one was
+// attached or detached. Lookups use the picture. A vCenter is queried directly only for a node that no picture has, and for
+// storage policies.
 //
 //	n, err := nodes.New(nodes.Config{Cluster: cluster, VCenters: []nodes.VCenter{{Client: client}}, Categories: …})
 //	go n.Run(ctx)
@@ -12,22 +12,21 @@
 //
 // # Segments
 //
-// A node's segment is, for each category by itself, the tag on the nearest object above its VM's host: the host, its
-// cluster, folders, the datacenter, up to the root. Upstream's driver looks no further. Where a category is on none of
-// them, the way up from the VM's resource pool counts and then the one from the VM itself over its folders, as in the
-// cloud controller manager of this module, so that a node's zone is one thing to both.
+// A node's segment is, for each category separately, the tag on the nearest object above its VM's host: the host, its cluster,
+// folders, the datacenter, up to the root. Upstream's driver stops there. If none of them has a tag of the category, the path
+// up from the VM's resource pool is searched and then the path from the VM over its folders, as in the cloud controller
+// manager of this module, so that both compute the same zone.
 //
 // # Reach
 //
-// A volume can be in a segment when all nodes there are reached by its datastore: when it is mounted on the hosts that
-// their VMs are on. Hosts without a node do not count. Upstream's driver (pkg/csi/service/common/placementengine) asks it of
-// all hosts that the segment's tags are above, which keeps a datastore out because of a host that no node is on, and so
-// has no answer in a cluster where only some hosts see the storage. The price: DRS may move a node whose volume is
-// detached to a host of the same zone that does not mount its datastore. The attachment fails then, and says so, until
-// the VM is moved back; where that can happen, a rule of the compute cluster has to keep nodes on hosts that mount the same.
+// A volume can be in a segment if its datastore is mounted on the hosts of all nodes there. Hosts without a node do not
+// count. Upstream's driver (pkg/csi/service/common/placementengine) requires that of all hosts below the segment's tags. That
+// excludes a datastore because of a host without nodes, and finds none in a cluster where only some hosts have the storage.
+// The disadvantage: DRS may move a node, whose volume is detached, to a host in the same zone that does not mount the
+// datastore. Then attaching fails with that reason until the VM is moved back. Where that can happen, a rule of the compute
+// cluster must keep nodes on hosts that mount the same datastores.
 //
-// What this package does not do: it attaches nothing, creates nothing, and holds no connection. Clients are run by whoever
-// made them.
+// The package attaches and creates nothing, and does not run the connections: the caller runs the clients.
 //
 // Floor 1: it imports nothing of this module but its siblings names and volume, and pkg/provider's vcenter and inventory.
 package nodes

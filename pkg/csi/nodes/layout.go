@@ -10,40 +10,40 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// layout is where the cluster's nodes are at one moment. It is never changed.
+// layout is an immutable snapshot of the nodes' places.
 type layout struct {
 	version  uint64
-	known    bool // that these are all nodes
+	known    bool // the list of nodes is complete
 	nodes    []*located
 	lost     []lost
 	segments []*segment
-	names    map[match.UUID]string // nodes by what they say of their UUID
+	names    map[match.UUID]string // node names by UUID
 }
 
-// located is a node whose VM is in a picture.
+// located is a node with a VM in a picture.
 type located struct {
 	name    string
 	in      *member
 	vm      *vm
 	segment volume.Segment
-	err     error // why it is in no segment
+	err     error // why it has no segment
 }
 
-// lost is a node whose VM is in no picture. It blocks nobody.
+// lost is a node without a VM in any picture.
 type lost struct {
 	name string
 	err  error
 }
 
-// segment is a segment that nodes are in, with all of them.
+// segment is a topology segment with all its nodes.
 type segment struct {
 	of    volume.Segment
 	key   string
 	nodes []*located
-	hosts []*located // one of the nodes on each host
+	hosts []*located // one node per host
 }
 
-// members are the vCenters of its nodes.
+// members returns the vCenters of its nodes.
 func (s *segment) members() (all []*member) {
 	for _, node := range s.nodes {
 		if !slices.Contains(all, node.in) {
@@ -55,11 +55,11 @@ func (s *segment) members() (all []*member) {
 
 var (
 	errNoUUID  = errors.New("neither providerID nor system UUID is a BIOS UUID")
-	errNoVM    = errors.New("no vcenter has a VM of its BIOS UUID")
+	errNoVM    = errors.New("no vcenter has a VM with its BIOS UUID")
 	errSeveral = errors.New("several VMs have the BIOS UUID")
 )
 
-// current returns the layout of this moment. It is made anew when something has changed.
+// current returns the current layout. It computes a new one only after a change.
 func (n *Nodes) current() *layout {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -107,7 +107,7 @@ func (n *Nodes) lay(version uint64) *layout {
 	return l
 }
 
-// perHost returns the first node on each host: what the others there reach is the same.
+// perHost returns the first node on each host: all nodes of a host reach the same datastores.
 func perHost(nodes []*located) (some []*located) {
 	type place struct {
 		in   *member
@@ -123,8 +123,7 @@ func perHost(nodes []*located) (some []*located) {
 	return some
 }
 
-// lookup finds a VM in the pictures: of the UUID as given or, when none has it, with the byte order swapped. A picture
-// that is not in sync does not count.
+// lookup finds a VM in the pictures that are in sync. It tries the swapped byte order only if no VM has the UUID as given.
 func (n *Nodes) lookup(u match.UUID) (*member, *vm, error) {
 	for _, u := range [...]match.UUID{u, u.Swapped()} {
 		var in *member

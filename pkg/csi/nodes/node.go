@@ -9,9 +9,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// Node implements [volume.Nodes]. It answers from memory. An id of which no picture has a VM is asked of every vCenter
-// directly; the answer is volume.ErrNodeGone when all of them, reachable and readable, say that there is none, and
-// volume.ErrUnavailable when one is in doubt or the VM is somewhere unexpected. What is no BIOS UUID is no node's.
+// Node implements [volume.Nodes]. It answers from memory. If no picture has a VM with the id, it queries every vCenter
+// directly. The error is volume.ErrNodeGone if all of them are reachable and readable and none has the VM, or if id is not a
+// UUID. It is volume.ErrUnavailable if a vCenter is in doubt, or the VM is in an unexpected place.
 func (n *Nodes) Node(ctx context.Context, id string) (volume.Node, error) {
 	u, err := parseUUID(id)
 	if err != nil {
@@ -30,11 +30,10 @@ func (n *Nodes) Node(ctx context.Context, id string) (volume.Node, error) {
 	return volume.Node{ID: id, Name: n.nodeName(u), VCenter: m.name(), VM: v.ref.Value}, nil
 }
 
-// In returns the cluster's nodes whose VMs are in one vCenter, by name, from memory. Their ids are those that [Nodes.Node]
-// was last asked for, which are the ones that Kubernetes has; of a node that nobody has asked for it is the BIOS UUID in the
-// vCenter's form, which is the usual one. The error, which comes with those that are known, wraps volume.ErrUnavailable:
-// there may be more, because the cluster's nodes are not known yet, or because that vCenter cannot be relied on. A node
-// whose VM no vCenter has is in none.
+// In returns the nodes with VMs in one vCenter, by name, from memory. Their ids are those of the last [Nodes.Node] call, which
+// are the ones that Kubernetes has; without a call, the id is the BIOS UUID in the vCenter's form, which is the usual one. An
+// error that wraps volume.ErrUnavailable comes with an incomplete list: the cluster's nodes are not known yet, or the vCenter
+// is in doubt. A node without a VM in any vCenter is never included.
 func (n *Nodes) In(vcenter string) ([]volume.Node, error) {
 	m, err := n.member(vcenter)
 	if err != nil {
@@ -56,7 +55,7 @@ func (n *Nodes) In(vcenter string) ([]volume.Node, error) {
 	return all, nil
 }
 
-// nodeName is the name of the Kubernetes node with that UUID, "" without one.
+// nodeName returns the name of the Kubernetes node with that UUID, or "".
 func (n *Nodes) nodeName(u match.UUID) string {
 	names := n.current().names
 	if name, ok := names[u]; ok {
@@ -65,9 +64,8 @@ func (n *Nodes) nodeName(u match.UUID) string {
 	return names[u.Swapped()]
 }
 
-// Segment returns the topology of the VM of a node id, nil when no categories are configured. node is what it is called
-// in errors. Errors: a [*MissingTagError]; volume.ErrNodeGone; volume.ErrUnavailable, also for a VM that is too new to
-// say where it is.
+// Segment returns the topology of the VM with a node id, or nil if no categories are configured. node is its name in errors.
+// Errors: a [*MissingTagError]; volume.ErrNodeGone; volume.ErrUnavailable, also for a VM that is too new to be located.
 func (n *Nodes) Segment(ctx context.Context, node, id string) (volume.Segment, error) {
 	u, err := parseUUID(id)
 	if err != nil {
@@ -78,9 +76,9 @@ func (n *Nodes) Segment(ctx context.Context, node, id string) (volume.Segment, e
 		switch _, v, err = n.ask(ctx, u); {
 		case err != nil:
 		case v == nil:
-			return nil, fmt.Errorf("node %q: %w of BIOS UUID %s", node, volume.ErrNodeGone, u)
+			return nil, fmt.Errorf("node %q: %w: BIOS UUID %s", node, volume.ErrNodeGone, u)
 		default:
-			err = fmt.Errorf("where vm %s is, is not known yet", v.ref.Value)
+			err = fmt.Errorf("the location of vm %s is not known yet", v.ref.Value)
 		}
 	}
 	if err != nil {

@@ -17,28 +17,28 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// Nodes implements [volume.Nodes]. Make one with [New] and give it a goroutine with [Nodes.Run]; all other methods may be
-// called from any goroutine at any time.
+// Nodes implements [volume.Nodes]. Create it with [New] and call [Nodes.Run] in a goroutine; all other methods are safe for
+// concurrent use at any time.
 type Nodes struct {
 	cfg Config
 
 	members atomic.Pointer[[]*member]
 	reset   chan struct{} // members were replaced
-	version atomic.Uint64 // counts what may move nodes
+	version atomic.Uint64 // incremented when nodes may have moved
 	wake    chan struct{} // the version has changed
 
 	spelled spelled
 
-	moved notify.Listeners[[]string] // nodes of which the answer has changed
+	moved notify.Listeners[[]string] // nodes whose segment has changed
 	any   notify.Listeners[struct{}] // the version has changed
 
 	mu     sync.Mutex
-	latest *layout // nil before it was asked for
+	latest *layout // nil before first use
 }
 
 var _ volume.Nodes = (*Nodes)(nil)
 
-// New returns nodes of which nothing is known yet.
+// New returns a Nodes that has not started watching.
 func New(cfg Config) (*Nodes, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func New(cfg Config) (*Nodes, error) {
 	return n, nil
 }
 
-// Set replaces vCenters and categories, without waiting: what is known of a vCenter whose client, datacenters and
-// categories are as they were stays known. On an error everything stays as it is.
+// Set replaces vCenters and categories without blocking. The picture of a vCenter with the same client, datacenters and
+// categories is kept. On an error nothing changes.
 func (n *Nodes) Set(vcenters []VCenter, categories []Category) error {
 	if err := check(vcenters, categories); err != nil {
 		return err
@@ -83,15 +83,15 @@ func (n *Nodes) replace(vcenters []VCenter, categories []Category) {
 	n.changed()
 }
 
-// changed says that nodes may be somewhere else.
+// changed records that nodes may have moved.
 func (n *Nodes) changed() {
 	n.version.Add(1)
 	notify.Wake(n.wake)
 	n.any.Tell(struct{}{})
 }
 
-// Run keeps the picture current until ctx ends, and returns nil. It is called once. The vCenters' clients have to run
-// meanwhile.
+// Run keeps the pictures current until ctx ends, and returns nil. It must be called once, and the vCenters' clients must run
+// at the same time.
 func (n *Nodes) Run(ctx context.Context) error {
 	defer n.cfg.Cluster.Listen(n.changed)()
 	n.changed()
@@ -124,7 +124,7 @@ func (n *Nodes) Run(ctx context.Context) error {
 	}
 }
 
-// complete returns why not everything is known.
+// complete returns what is not known yet.
 func (n *Nodes) complete() error {
 	var errs []error
 	if _, known := n.cfg.Cluster.Nodes(); !known {
@@ -142,7 +142,6 @@ func (n *Nodes) complete() error {
 
 var errNodesUnknown = errors.New("the cluster's nodes are not known yet")
 
-// member returns the vCenter of that name.
 func (n *Nodes) member(name string) (*member, error) {
 	for _, m := range *n.members.Load() {
 		if m.name() == name {
@@ -152,8 +151,8 @@ func (n *Nodes) member(name string) (*member, error) {
 	return nil, fmt.Errorf("vcenter %q is not configured", name)
 }
 
-// WaitSynced waits until the nodes are known and each vCenter's picture is complete with its tags read, or returns an
-// error that says what is missing when ctx ends. Tags that cannot be read are waited for too.
+// WaitSynced waits until the nodes are known and each vCenter's picture is complete with its tags read. If ctx ends before, it
+// returns what is missing. It also waits while tags cannot be read.
 func (n *Nodes) WaitSynced(ctx context.Context) error {
 	woken := make(chan struct{}, 1)
 	defer n.any.Listen(func(struct{}) { notify.Wake(woken) })()
@@ -170,7 +169,7 @@ func (n *Nodes) WaitSynced(ctx context.Context) error {
 	}
 }
 
-// feed carries a watch into the picture of its vCenter.
+// feed writes a watch into the picture of its vCenter.
 type feed struct{ *member }
 
 var _ vcenter.EventHandler = feed{}
@@ -204,7 +203,7 @@ func (f feed) Happened() { f.tags.event() }
 
 var errNotSynced = errors.New("inventory not in sync")
 
-// member is one vCenter: its picture and its tags.
+// member is one vCenter with its picture and its tags.
 type member struct {
 	client      *vcenter.Client
 	datacenters []string // as configured; empty for all
@@ -213,7 +212,7 @@ type member struct {
 	picture     *picture
 	tags        *tagIndex
 	policies    policies
-	changed     func() // told when nodes may be somewhere else; must not block
+	changed     func() // called when nodes may have moved; must not block
 
 	mu     sync.Mutex
 	synced bool
@@ -234,11 +233,11 @@ func (m *member) name() string { return m.client.Name() }
 func (m *member) run(ctx context.Context) {
 	var tags sync.WaitGroup
 	tags.Go(func() { m.tags.run(ctx) })
-	_ = m.client.Watch(ctx, watched(len(m.categories) > 0), feed{m}) // it returns ctx's error
+	_ = m.client.Watch(ctx, watched(len(m.categories) > 0), feed{m}) // always ctx's error
 	tags.Wait()
 }
 
-// setSync reports whether that is a change.
+// setSync reports whether the state has changed.
 func (m *member) setSync(synced bool, err error) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -247,9 +246,9 @@ func (m *member) setSync(synced bool, err error) bool {
 		return false
 	}
 	if synced {
-		m.log.Info("nodes of vcenter", "synced", true)
+		m.log.Info("vcenter inventory", "synced", true)
 	} else {
-		m.log.Warn("nodes of vcenter", "synced", false, "err", err)
+		m.log.Warn("vcenter inventory", "synced", false, "err", err)
 	}
 	m.synced, m.lost = synced, err
 	return true
@@ -261,7 +260,7 @@ func (m *member) inSync() bool {
 	return m.synced
 }
 
-// doubt returns why the picture cannot be taken as the truth at the moment, nil when it can.
+// doubt returns why the picture cannot be relied on at the moment, or nil.
 func (m *member) doubt() error {
 	if _, err := m.client.Session(); err != nil {
 		return err
@@ -277,33 +276,33 @@ func (m *member) doubt() error {
 	return fmt.Errorf("vcenter %q: %w yet", m.name(), errNotSynced)
 }
 
-// Config says whose nodes they are and where their VMs are looked for.
+// Config is the configuration of a [Nodes].
 type Config struct {
-	// Cluster tells the nodes. Mandatory.
+	// Cluster lists the nodes. Mandatory.
 	Cluster Cluster
-	// VCenters and Categories are what [Nodes.Set] takes.
+	// VCenters and Categories are the arguments of [Nodes.Set].
 	VCenters   []VCenter
 	Categories []Category
 
-	// TagRefresh is how often tags are read when nothing asks for it; when zero, every 5 min where the vCenter's events
-	// tell of every tag that is attached or detached, every 60 s where they do not.
+	// TagRefresh is how often tags are read without a trigger. When zero: every 5 min if the vCenter's events report every
+	// attached or detached tag, else every 60 s.
 	TagRefresh time.Duration
-	// TagPause is the least time between two readings of tags; 300 ms when zero.
+	// TagPause is the least time between two reads of tags; 300 ms when zero.
 	TagPause time.Duration
-	// Logger receives changes of state; none when nil.
+	// Logger receives changes of state; discarded when nil.
 	Logger *slog.Logger
 }
 
-// VCenter is one vCenter that nodes may be in.
+// VCenter is one vCenter with nodes.
 type VCenter struct {
-	// Client is run by whoever made it, for longer than [Nodes.Run].
+	// Client is the vCenter's client. The caller runs it, for longer than [Nodes.Run].
 	Client *vcenter.Client
-	// Datacenters limits the nodes to VMs below datacenters of these names, inventory paths or references
+	// Datacenters limits the nodes to VMs below these datacenters, given by name, inventory path or reference
 	// ("Datacenter:datacenter-3"); empty for all.
 	Datacenters []string
 }
 
-// Category is a tag category whose tags are topology.
+// Category is a tag category that is part of the topology.
 type Category struct {
 	Name string
 	// Key is its topology key; names.TopologyPrefix and Name when empty.
@@ -331,7 +330,7 @@ func check(vcenters []VCenter, categories []Category) error {
 			continue
 		}
 		if seen[vc.Client.Name()] {
-			errs = append(errs, fmt.Errorf("vcenter %q twice", vc.Client.Name()))
+			errs = append(errs, fmt.Errorf("vcenter %q is listed twice", vc.Client.Name()))
 		}
 		seen[vc.Client.Name()] = true
 	}
@@ -341,7 +340,7 @@ func check(vcenters []VCenter, categories []Category) error {
 		case c.Name == "":
 			errs = append(errs, errors.New("category without a name"))
 		case keys[c.key()]:
-			errs = append(errs, fmt.Errorf("topology key %q twice", c.key()))
+			errs = append(errs, fmt.Errorf("topology key %q is used twice", c.key()))
 		}
 		keys[c.key()] = true
 	}

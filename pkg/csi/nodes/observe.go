@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// settle is how long changes are gathered before listeners are told.
+// settle is how long changes are collected before listeners are called.
 const settle = 20 * time.Millisecond
 
-// Listen has f called with the names of nodes, in order, whose answer to [Nodes.Segment] may have changed: because of
-// vMotion, of tags, of nodes that came or went, or because a vCenter came into sync or lost it. f must not block; it is
-// not called any more when stop has returned. Nothing is told before Run.
+// Listen calls f with the sorted names of nodes whose [Nodes.Segment] may have changed: because of vMotion, tags, added or
+// removed nodes, or because a vCenter came into sync or lost it. f must not block. It is not called before Run, and not after
+// stop has returned.
 func (n *Nodes) Listen(f func(nodes []string)) (stop func()) { return n.moved.Listen(f) }
 
-// observe tells listeners, until ctx ends.
+// observe calls the listeners until ctx ends.
 func (n *Nodes) observe(ctx context.Context) {
 	told := map[string]string{}
 	for {
@@ -50,7 +50,7 @@ func (n *Nodes) observe(ctx context.Context) {
 	}
 }
 
-// answers are what is known of each node's segment, in a form that can be compared.
+// answers returns each node's segment in a comparable form.
 func (l *layout) answers() map[string]string {
 	all := make(map[string]string, len(l.nodes)+len(l.lost))
 	for _, node := range l.nodes {

@@ -13,25 +13,24 @@ import (
 // ref is a managed object of one vCenter.
 type ref = types.ManagedObjectReference
 
-// maxDepth bounds a climb: a vCenter may tell a loop while things move.
+// maxDepth bounds a walk upward: a vCenter may report a loop while objects move.
 const maxDepth = 256
 
-// picture is what is known of one vCenter. Values in its maps are replaced, never changed, so that they can be handed out.
+// picture is the state of one vCenter. Values in its maps are replaced, never modified, so that callers may keep them.
 type picture struct {
 	mu         sync.RWMutex
 	vms        map[ref]*vm
 	byUUID     map[match.UUID][]*vm
-	unknown    map[ref]*vm // those whose UUID was never told
+	unknown    map[ref]*vm // VMs without a known UUID
 	departed   map[match.UUID]ref
 	entities   map[ref]entity
 	datastores map[ref]*datastore
 }
 
-// vm is one virtual machine.
 type vm struct {
 	ref                ref
 	name               string
-	uuid               match.UUID // zero when none was told yet
+	uuid               match.UUID // zero while the vCenter has reported none
 	template           bool
 	host, parent, pool ref // zero when unknown
 }
@@ -40,7 +39,7 @@ type vm struct {
 type entity struct {
 	name   string
 	parent ref
-	away   bool // of a host: the vCenter has lost it, and what it said last may be no longer so
+	away   bool // of a host: not connected, so that its last state may be outdated
 }
 
 // datastore is one datastore and the hosts that mount it.
@@ -49,15 +48,15 @@ type datastore struct {
 	name, url      string
 	capacity, free int64 // bytes
 	accessible     bool
-	maintenance    string // "normal" when it is in none
-	suspended      bool   // its administrator wants no new volumes on it
+	maintenance    string // "normal" for none
+	suspended      bool   // marked to get no new volumes
 	mounts         map[ref]mount
 }
 
 // mount is a host's side of a datastore.
 type mount struct {
 	accessible bool
-	reason     string // why not
+	reason     string // why not accessible
 	readOnly   bool
 }
 
@@ -72,14 +71,14 @@ func newPicture() *picture {
 	}
 }
 
-// find returns the VMs of a BIOS UUID in the given byte order; templates are no nodes.
+// find returns the VMs with a BIOS UUID in the given byte order.
 func (p *picture) find(u match.UUID) []*vm {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.byUUID[u]
 }
 
-// name returns an object's inventory name, or its reference while that is not known. The lock is held.
+// name returns an object's inventory name, or its reference if the name is unknown. The lock is held.
 func (p *picture) name(r ref) string {
 	if e, ok := p.entities[r]; ok && e.name != "" {
 		return e.name
@@ -90,7 +89,7 @@ func (p *picture) name(r ref) string {
 	return r.Value
 }
 
-// up returns the object above one that is no VM; of a VM, its folder or, in a vApp, its pool. The lock is held.
+// up returns the object above r: for a VM its folder or, in a vApp, its pool. The lock is held.
 func (p *picture) up(r ref) ref {
 	if v := p.vms[r]; v != nil {
 		if v.parent.Value != "" {
@@ -101,7 +100,7 @@ func (p *picture) up(r ref) ref {
 	return p.entities[r].parent
 }
 
-// datacenter returns the datacenter that a VM lies in. The lock is held.
+// datacenter returns the datacenter of a VM. The lock is held.
 func (p *picture) datacenter(v *vm) (dc ref, ok bool) {
 	for _, start := range [...]ref{v.parent, v.host, v.pool} {
 		for r, n := start, 0; r.Value != "" && n < maxDepth; r, n = p.up(r), n+1 {
@@ -113,7 +112,7 @@ func (p *picture) datacenter(v *vm) (dc ref, ok bool) {
 	return ref{}, false
 }
 
-// inside reports whether a VM lies in one of the datacenters, always when there are none.
+// inside reports whether a VM is in one of the datacenters; true if there are none.
 func (p *picture) inside(v *vm, datacenters []string) bool {
 	if len(datacenters) == 0 {
 		return true
@@ -124,7 +123,7 @@ func (p *picture) inside(v *vm, datacenters []string) bool {
 	return ok && slices.ContainsFunc(datacenters, func(want string) bool { return p.is(dc, want) })
 }
 
-// scope returns the datacenters that are configured, all when none are, and those configured that are not there.
+// scope returns the configured datacenters, or all if none are configured, and the configured ones that do not exist.
 func (p *picture) scope(configured []string) (found []ref, missing []string) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -151,7 +150,7 @@ func (p *picture) scope(configured []string) (found []ref, missing []string) {
 	return found, missing
 }
 
-// is reports whether want, a name, an inventory path or a reference, means the datacenter. The lock is held.
+// is reports whether want, a name, an inventory path or a reference, identifies the datacenter. The lock is held.
 func (p *picture) is(dc ref, want string) bool {
 	switch {
 	case want == dc.String():
@@ -170,7 +169,7 @@ func (p *picture) is(dc ref, want string) bool {
 	return want == p.entities[dc].name
 }
 
-// unidentified returns a VM that may be any, nil when there is none.
+// unidentified returns a VM whose UUID is not known, or nil.
 func (p *picture) unidentified() (found *vm) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -9,10 +9,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// maxDeparted bounds the memory of VMs that left. Losing one costs a check of its reference, not the searches.
+// maxDeparted bounds departed. A lost entry costs the check of its reference, not the searches.
 const maxDeparted = 10000
 
-// watched is what a picture is made of. ComputeResource stands for clusters too, ResourcePool for vApps.
+// watched returns the objects and properties of a picture. ComputeResource includes clusters, ResourcePool includes vApps.
 func watched(tags bool) vcenter.WatchSpec {
 	above := []string{"name", "parent"}
 	spec := vcenter.WatchSpec{Properties: map[string][]string{
@@ -32,8 +32,7 @@ func watched(tags bool) vcenter.WatchSpec {
 	return spec
 }
 
-// take makes a batch of updates the truth, all at one moment, and reports whether a node may be somewhere else now, or
-// reach something else.
+// take applies a batch of updates in one step, and reports whether a node may have moved, or may reach other datastores.
 func (p *picture) take(batch []vcenter.Update) (moved bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +59,7 @@ func (p *picture) takeVM(u vcenter.Update) (moved bool) {
 		return old != nil
 	}
 	if old == nil && u.Kind == vcenter.Modify {
-		return false // it left before its last change was told
+		return false // its change came after it left
 	}
 	fresh := &vm{ref: u.Ref}
 	switch {
@@ -100,7 +99,7 @@ func (v *vm) set(c types.PropertyChange) {
 	case "summary.config.template":
 		v.template, _ = c.Val.(bool)
 	case "summary.config.uuid":
-		// A VM keeps its UUID for life; a vCenter may tell a blank one for seconds during a failover
+		// A VM keeps its UUID for life; during a failover a vCenter may report a blank one for seconds
 		// (kubernetes/cloud-provider-vsphere#521).
 		s, _ := c.Val.(string)
 		if u, err := match.ParseUUID(s); err == nil {
@@ -189,8 +188,8 @@ func (d *datastore) set(c types.PropertyChange) {
 	}
 }
 
-// suspendedValue is the custom value, of whichever attribute, that suspends a datastore for CNS: upstream's
-// pkg/common/cns-lib/vsphere/utils.go.
+// suspendedValue is the value of any custom attribute that suspends a datastore for CNS (upstream
+// pkg/common/cns-lib/vsphere/utils.go).
 const suspendedValue = "cns.vmware.com/datastoreSuspended"
 
 func suspended(value types.AnyType) bool {
@@ -207,7 +206,7 @@ func suspended(value types.AnyType) bool {
 	})
 }
 
-// mounts are the hosts that have the datastore; one that has unmounted it is no mount.
+// mounts returns the hosts that mount the datastore.
 func mounts(value types.AnyType) map[ref]mount {
 	var all []types.DatastoreHostMount
 	switch v := value.(type) {

@@ -12,18 +12,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// Places implements [volume.Nodes]. For each segment that is asked for, those preferred first and in their order, it
-// returns the datastores that the hosts of all its nodes mount and can use, which are accessible, in no maintenance, not suspended for
-// CNS, have the space, the URL and the policy that are asked for; those with the most free space first. A segment that is less
-// than a node's whole topology (a region alone) stands for all segments in it. Datastores that are preferred in a segment
-// come as a place of their own before the others: those with a tag of category cns.vmware.topology-preferred-datastores
-// that is named as a value of the segment, as upstream has it. Without any segment, the datastores have to be
-// within reach of all nodes, and all nodes in one vCenter.
+// Places implements [volume.Nodes]. For each required segment, preferred ones first and in their order, it returns the
+// datastores that the hosts of all its nodes mount and can use, those with the most free space first. The datastores are
+// accessible, not in maintenance mode, not suspended for CNS, and match the required space, URL and policy. A segment that is
+// only a part of a node's topology (a region alone) stands for all segments in it. Datastores that are preferred in a segment
+// form a separate place before the others: as upstream, those with a tag of category cns.vmware.topology-preferred-datastores
+// that is named like a value of the segment. Without any required segment, all nodes must be in one vCenter and reach the
+// datastores.
 //
-// A node whose VM is in no picture does not count, nor does a vCenter that is out of reach. When nothing is found and one
-// of those might have had something, the error is volume.ErrUnavailable; else it is volume.ErrNoDatastore, joined with
-// volume.ErrNoSpace where space was all that lacked somewhere. Where the account may not ask for storage policies it is
-// volume.ErrPermission.
+// Nodes without a VM in a picture, and vCenters that are unreachable, are skipped. If nothing is found and one of those might
+// have matched, the error is volume.ErrUnavailable. Otherwise it is volume.ErrNoDatastore, joined with volume.ErrNoSpace if a
+// datastore lacked only space, or volume.ErrPermission if the account may not read storage policies.
 func (n *Nodes) Places(ctx context.Context, r volume.Requirement) ([]volume.Place, error) {
 	l := n.current()
 	if !l.known {
@@ -45,8 +44,8 @@ func (n *Nodes) Places(ctx context.Context, r volume.Requirement) ([]volume.Plac
 	return places, nil
 }
 
-// SegmentsOf implements [volume.Nodes]. Without categories there are none. Errors: volume.ErrNotFound, when the vCenter
-// has no datastore of that URL, and volume.ErrUnavailable.
+// SegmentsOf implements [volume.Nodes]. Without categories it returns none. Errors: volume.ErrNotFound if the vCenter has no
+// datastore with that URL, and volume.ErrUnavailable.
 func (n *Nodes) SegmentsOf(_ context.Context, vcenter, datastoreURL string) ([]volume.Segment, error) {
 	m, err := n.member(vcenter)
 	if err != nil {
@@ -63,7 +62,7 @@ func (n *Nodes) SegmentsOf(_ context.Context, vcenter, datastoreURL string) ([]v
 	return n.current().reaching(m, stores[i:i+1]), nil
 }
 
-// reaching returns the segments whose nodes, all of this vCenter, reach all the datastores.
+// reaching returns the segments whose nodes are all in this vCenter and reach all the datastores.
 func (l *layout) reaching(m *member, stores []*datastore) (all []volume.Segment) {
 	for _, s := range l.segments {
 		if members := s.members(); len(members) != 1 || members[0] != m {
@@ -76,22 +75,22 @@ func (l *layout) reaching(m *member, stores []*datastore) (all []volume.Segment)
 	return all
 }
 
-// placing is one search for places.
+// placing is one call of Places.
 type placing struct {
 	nodes    *Nodes
 	layout   *layout
 	want     volume.Requirement
-	policies map[*member]policyAnswer // answers of this search
+	policies map[*member]policyAnswer // of this call
 
-	url, policy tally // of what is asked for by name
+	url, policy tally // of the required ones
 	choices     []choice
 	ruledOut    []string // "where: what: why"
-	space       bool     // somewhere space was all that lacked
-	denied      bool     // somewhere the account may not ask for policies
-	doubt       error    // what could not be asked
+	space       bool     // a datastore lacked only space
+	denied      bool     // the account may not read policies in a vCenter
+	doubt       error    // what could not be queried
 }
 
-// tally counts where something was found, and where it was not.
+// tally counts where something exists and where it does not.
 type tally struct{ found, missed int }
 
 func (t tally) nowhere() bool { return t.missed > 0 && t.found == 0 }
@@ -101,7 +100,7 @@ type policyAnswer struct {
 	err error
 }
 
-// anywhere looks for what all nodes reach.
+// anywhere finds datastores that all nodes reach.
 func (s *placing) anywhere(ctx context.Context) {
 	all := &segment{nodes: s.layout.nodes, hosts: perHost(s.layout.nodes)}
 	members := all.members()
@@ -111,13 +110,13 @@ func (s *placing) anywhere(ctx context.Context) {
 		}
 	}
 	if s.doubt != nil && len(s.layout.lost) > 0 {
-		// Those may be the nodes that do not reach what the others do, and nothing would tell the scheduler.
-		s.note("", "nodes are in no vcenter that answers"+s.strays())
+		// These may be the nodes that do not reach the datastores of the others, and the scheduler would not know.
+		s.note("", "nodes have no VM in a reachable vcenter"+s.strays())
 		return
 	}
 	switch len(members) {
 	case 0:
-		s.note("", "no node of the cluster is a VM of a configured vcenter"+s.strays())
+		s.note("", "no node of the cluster has a VM in a configured vcenter"+s.strays())
 	case 1:
 		if c, ok := s.choose(ctx, members[0], all); ok {
 			s.choices = append(s.choices, c)
@@ -128,11 +127,11 @@ func (s *placing) anywhere(ctx context.Context) {
 			names = append(names, fmt.Sprintf("%q", m.name()))
 		}
 		s.note("", "nodes are in several vcenters ("+strings.Join(names, ", ")+
-			"), no datastore is within reach of all of them, and no topology is asked for")
+			"), no datastore is reachable from all of them, and the request has no topology")
 	}
 }
 
-// strays says why nodes are in no picture.
+// strays lists nodes without a VM in a picture, with the reasons.
 func (s *placing) strays() string {
 	var all []string
 	for _, node := range s.layout.lost {
@@ -144,7 +143,7 @@ func (s *placing) strays() string {
 	return " (" + some(all) + ")"
 }
 
-// segments looks in the segments that are asked for.
+// segments finds datastores in the required segments.
 func (s *placing) segments(ctx context.Context) {
 	done := map[string]bool{}
 	for _, want := range s.want.Preferred {
@@ -157,7 +156,7 @@ func (s *placing) segments(ctx context.Context) {
 	byFree(s.choices[preferred:])
 }
 
-// term looks in the segments that one term of the requirement stands for.
+// term finds datastores in the segments that match one term of the requirement.
 func (s *placing) term(ctx context.Context, want volume.Segment, done map[string]bool) {
 	var found []choice
 	matched := false
@@ -192,7 +191,7 @@ func (s *placing) term(ctx context.Context, want volume.Segment, done map[string
 	s.choices = append(s.choices, found...)
 }
 
-// untold says which nodes are in no segment, and why.
+// untold lists the nodes without a segment, with the reasons.
 func (s *placing) untold() string {
 	var all []string
 	for _, node := range s.layout.nodes {
@@ -213,12 +212,12 @@ func (s *placing) note(where, why string) {
 	if where != "" {
 		why = where + ": " + why
 	}
-	if !slices.Contains(s.ruledOut, why) { // what is preferred is required, too
+	if !slices.Contains(s.ruledOut, why) { // preferred terms are also among the required ones
 		s.ruledOut = append(s.ruledOut, why)
 	}
 }
 
-// doubted notes what could not be asked, once.
+// doubted records what could not be queried, once.
 func (s *placing) doubted(err error) {
 	if s.doubt == nil || !strings.Contains(s.doubt.Error(), err.Error()) {
 		s.doubt = errors.Join(s.doubt, err)
@@ -240,7 +239,7 @@ func (s *placing) error() error {
 	return fmt.Errorf("%w: %s", volume.ErrNoDatastore, why)
 }
 
-// most is how many reasons an error lists.
+// most is how many reasons an error contains.
 const most = 20
 
 func some(reasons []string) string {
@@ -250,7 +249,7 @@ func some(reasons []string) string {
 	return strings.Join(reasons, "; ")
 }
 
-// choice is what the nodes of one segment, or all, offer: datastores of one vCenter, those with the most free space first.
+// choice is the datastores of one vCenter that all nodes of a segment, or all nodes, reach, most free space first.
 type choice struct {
 	in     *member
 	of     volume.Segment // nil for all nodes
@@ -258,7 +257,7 @@ type choice struct {
 	stores []*datastore
 }
 
-// choose returns what the nodes, all of one vCenter, offer; false when nothing does, with the reasons noted.
+// choose returns the choice for nodes that are all in one vCenter. It returns false and records the reasons if there is none.
 func (s *placing) choose(ctx context.Context, m *member, seg *segment) (c choice, ok bool) {
 	if err := m.doubt(); err != nil {
 		s.doubted(err)
@@ -272,7 +271,7 @@ func (s *placing) choose(ctx context.Context, m *member, seg *segment) (c choice
 	if s.want.Policy != "" && len(c.stores) > 0 {
 		var err error
 		switch c.policy, c.stores, err = s.accepted(ctx, m, where, c.stores); {
-		case vcenter.Denied(err): // asking again is of no use, and another vCenter may do
+		case vcenter.Denied(err): // a retry does not help, but another vCenter may match
 			s.denied = true
 			s.note(where, err.Error())
 			return c, false
@@ -285,8 +284,7 @@ func (s *placing) choose(ctx context.Context, m *member, seg *segment) (c choice
 	return c, len(c.stores) > 0
 }
 
-// places are the choice as the caller sees it: those of its datastores that are preferred in the segment come as a place
-// of their own, before the rest.
+// places converts the choice: datastores that are preferred in the segment form a separate place before the rest.
 func (c choice) places(l *layout) (all []volume.Place) {
 	first := slices.DeleteFunc(slices.Clone(c.stores), func(d *datastore) bool { return !c.in.prefers(d, c.of) })
 	rest := slices.DeleteFunc(slices.Clone(c.stores), func(d *datastore) bool { return c.in.prefers(d, c.of) })
@@ -303,7 +301,7 @@ func (c choice) places(l *layout) (all []volume.Place) {
 	return all
 }
 
-// fit returns the datastores that are ruled out by nothing but, maybe, the policy.
+// fit returns the datastores that match everything but the policy, which is checked later.
 func (s *placing) fit(m *member, where string, nodes []*located) (fit []*datastore) {
 	stores := m.picture.stores()
 	if url := s.want.DatastoreURL; url != "" {
@@ -317,7 +315,7 @@ func (s *placing) fit(m *member, where string, nodes []*located) (fit []*datasto
 	far := 0
 	for _, d := range stores {
 		if s.want.DatastoreURL == "" && !d.near(nodes) {
-			far++ // somebody else's
+			far++ // not used by this cluster
 			continue
 		}
 		why, short := d.unreached(nodes), false
@@ -337,7 +335,7 @@ func (s *placing) fit(m *member, where string, nodes []*located) (fit []*datasto
 	return fit
 }
 
-// missed notes that a vCenter does not have the datastore, if none has it: elsewhere it is merely out of reach.
+// missed records that no vCenter has the datastore. If one has it, it is only out of reach here.
 func (s *placing) missed(url string) {
 	for _, m := range *s.nodes.members.Load() {
 		if slices.ContainsFunc(m.picture.stores(), func(d *datastore) bool { return sameURL(d.url, url) }) {
@@ -348,7 +346,7 @@ func (s *placing) missed(url string) {
 	s.url.missed++
 }
 
-// accepted returns those of the datastores that the storage policy accepts.
+// accepted returns the datastores that the storage policy accepts.
 func (s *placing) accepted(ctx context.Context, m *member, where string, stores []*datastore) (string, []*datastore, error) {
 	answer, asked := s.policies[m]
 	if !asked {
@@ -379,7 +377,7 @@ func (s *placing) accepted(ctx context.Context, m *member, where string, stores 
 	return answer.id, fit, nil
 }
 
-// byFree puts choices in order of the most free space that a datastore of theirs has.
+// byFree sorts choices by the most free space of a datastore.
 func byFree(all []choice) {
 	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(b.stores[0].free, a.stores[0].free) })
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// policyAge is how long the id of a storage policy is believed. Which datastores it accepts is asked every time.
+// policyAge is how long the id of a storage policy is cached. Its compatible datastores are queried every time.
 const policyAge = time.Minute
 
-// errNoPolicy says that a vCenter has no storage policy of a name.
-var errNoPolicy = errors.New("no storage policy of that name")
+// errNoPolicy reports that a vCenter has no storage policy with a name.
+var errNoPolicy = errors.New("no storage policy with that name")
 
-// policies are the storage policies of one vCenter. The zero value is ready to use.
+// policies caches the storage policies of one vCenter. The zero value is ready to use.
 type policies struct {
 	mu      sync.Mutex
-	session *vcenter.Session // whose cookie the client has
+	session *vcenter.Session // the session of client
 	client  *pbm.Client
 	ids     map[string]policyID
 }
@@ -36,7 +36,7 @@ type policyID struct {
 	read time.Time
 }
 
-// on returns a client for the policy service that uses the session.
+// on returns a client of the policy service with the session.
 func (p *policies) on(ctx context.Context, s *vcenter.Session) (*pbm.Client, error) {
 	p.mu.Lock()
 	client, session := p.client, p.session
@@ -54,7 +54,7 @@ func (p *policies) on(ctx context.Context, s *vcenter.Session) (*pbm.Client, err
 	return client, nil
 }
 
-// policy resolves the name of a storage policy. Errors: errNoPolicy.
+// policy returns the id of a storage policy. Error: errNoPolicy.
 func (m *member) policy(ctx context.Context, name string) (id string, err error) {
 	p := &m.policies
 	p.mu.Lock()
@@ -95,7 +95,7 @@ func (m *member) policy(ctx context.Context, name string) (id string, err error)
 	return "", fmt.Errorf("vcenter %q: storage policy %q: %w", m.name(), name, errNoPolicy)
 }
 
-// compatible returns those of the datastores that the policy accepts.
+// compatible returns the datastores that the policy accepts.
 func (m *member) compatible(ctx context.Context, policy string, stores []*datastore) (map[ref]bool, error) {
 	accepted := map[ref]bool{}
 	if len(stores) == 0 {
@@ -124,7 +124,7 @@ func (m *member) compatible(ctx context.Context, policy string, stores []*datast
 	return accepted, nil
 }
 
-// stores returns the datastores of a vCenter, by name.
+// stores returns the datastores of a vCenter by name.
 func (p *picture) stores() []*datastore {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -138,29 +138,26 @@ func (p *picture) stores() []*datastore {
 	return all
 }
 
-// host returns a host's name.
 func (p *picture) host(r ref) string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.name(r)
 }
 
-// away tells whether the vCenter has lost a host.
 func (p *picture) away(r ref) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.entities[r].away
 }
 
-// unreached returns why a volume on the datastore would be out of reach of one of the nodes, "" when it would not. All
-// nodes are of the datastore's vCenter. A host that the vCenter has lost takes the datastore from nobody, as long as it
-// mounts it: its nodes run nothing, and it is there again when they do.
+// unreached returns why one of the nodes, all in the datastore's vCenter, would not reach a volume on the datastore, or "". A
+// disconnected host that mounts it counts as reaching it: its nodes run nothing, and it will be accessible again when they do.
 func (d *datastore) unreached(nodes []*located) string {
 	for _, node := range nodes {
 		m, ok := d.mounts[node.vm.host]
 		switch {
 		case node.vm.host.Value == "":
-			return fmt.Sprintf("host of node %s is not known", node.name)
+			return fmt.Sprintf("the host of node %s is not known", node.name)
 		case !ok:
 			return fmt.Sprintf("not mounted on host %s of node %s", node.in.picture.host(node.vm.host), node.name)
 		case node.in.picture.away(node.vm.host):
@@ -177,7 +174,7 @@ func (d *datastore) unreached(nodes []*located) string {
 	return ""
 }
 
-// near reports whether the host of any of the nodes mounts the datastore.
+// near reports whether the host of any node mounts the datastore.
 func (d *datastore) near(nodes []*located) bool {
 	return slices.ContainsFunc(nodes, func(node *located) bool {
 		_, ok := d.mounts[node.vm.host]
@@ -185,8 +182,7 @@ func (d *datastore) near(nodes []*located) bool {
 	})
 }
 
-// unfit returns why a datastore takes no volume of that size at all, "" when it may, and whether it is for lack of space
-// alone.
+// unfit returns why a datastore cannot have a volume of that size, or "", and whether it lacks only space.
 func (d *datastore) unfit(bytes int64) (why string, space bool) {
 	switch {
 	case !d.accessible:
@@ -196,7 +192,7 @@ func (d *datastore) unfit(bytes int64) (why string, space bool) {
 	case d.suspended:
 		return "suspended for new volumes", false
 	case d.free < bytes:
-		return fmt.Sprintf("%s free, %s asked", size(d.free), size(bytes)), true
+		return fmt.Sprintf("%s free, %s required", size(d.free), size(bytes)), true
 	}
 	return "", false
 }
@@ -207,12 +203,11 @@ func (d *datastore) export(m *member) volume.Datastore {
 	}
 }
 
-// sameURL compares URLs of datastores as people write them.
+// sameURL compares datastore URLs ignoring case and a slash at the end.
 func sameURL(a, b string) bool {
 	return strings.EqualFold(strings.TrimRight(a, "/"), strings.TrimRight(b, "/"))
 }
 
-// size is a number of bytes as people read it.
 func size(bytes int64) string {
 	if bytes < 1<<30 {
 		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))

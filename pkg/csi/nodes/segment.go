@@ -9,29 +9,29 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// MissingTagError says that a node has no tag of a category, with what somebody needs who is to put it right. Nothing is
-// wrong with the vCenter.
+// MissingTagError reports that a node has no tag of a category, with the details that are needed to fix it. It is not a
+// failure of the vCenter.
 type MissingTagError struct {
 	Node, VM, VCenter string
-	// Category is the first of those of which there is no tag; NoCategory says that the vCenter has none of that name.
+	// Category is the first category without a tag; NoCategory reports that the vCenter has no category with that name.
 	Category   string
 	NoCategory bool
-	// Walked names the objects looked at, in order: HostSystem "west-1".
+	// Walked lists the visited objects in order: HostSystem "west-1".
 	Walked []string
 }
 
-// Error names category and node, and everything that was looked at.
+// Error returns a message with the category, the node and the visited objects.
 func (e *MissingTagError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "node %q: no tag of category %q on any of %s in vcenter %q", e.Node, e.Category, strings.Join(e.Walked, ", "), e.VCenter)
 	if e.NoCategory {
-		fmt.Fprintf(&b, ", which has no category of that name")
+		fmt.Fprintf(&b, ", which has no category with that name")
 	}
 	return b.String()
 }
 
-// segment returns the topology of a VM that is in the picture: see the package comment. Without categories it is nil.
-// Errors: a [*MissingTagError], and one that wraps volume.ErrUnavailable while tags have never been read.
+// segment returns the topology of a VM in the picture; see the package comment. Without categories it is nil. Errors: a
+// [*MissingTagError], and one that wraps volume.ErrUnavailable before the first read of the tags.
 func (m *member) segment(node string, v *vm) (volume.Segment, error) {
 	if len(m.categories) == 0 {
 		return nil, nil
@@ -71,7 +71,6 @@ func (p *picture) nearest(v *vm, tags attached) (string, bool) {
 	return "", false
 }
 
-// prefers reports whether the datastore is preferred in a segment.
 func (m *member) prefers(d *datastore, in volume.Segment) bool {
 	tags := m.tags.state.Load()
 	if !tags.read {
@@ -86,7 +85,7 @@ func (m *member) prefers(d *datastore, in volume.Segment) bool {
 	return false
 }
 
-// walked names what nearest looks at, each once. The lock is held.
+// walked lists the objects that nearest visits, once each. The lock is held.
 func (p *picture) walked(v *vm) (all []string) {
 	seen := map[ref]bool{}
 	for _, start := range [...]ref{v.host, v.pool, v.ref} {
@@ -98,7 +97,7 @@ func (p *picture) walked(v *vm) (all []string) {
 	return all
 }
 
-// within reports whether a node of segment s lies in the, maybe larger, segment of.
+// within reports whether segment s is in segment of, which may be larger.
 func within(s, of volume.Segment) bool {
 	for k, v := range of {
 		if s[k] != v {
@@ -108,7 +107,7 @@ func within(s, of volume.Segment) bool {
 	return true
 }
 
-// segmentKey is a segment in a form that can be compared and put in order.
+// segmentKey returns a segment in a comparable form.
 func segmentKey(s volume.Segment) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(s)) {
@@ -117,7 +116,7 @@ func segmentKey(s volume.Segment) string {
 	return b.String()
 }
 
-// segmentText names a segment in messages: "k8s-region=us, k8s-zone=us-west".
+// segmentText returns a segment for messages: "k8s-region=us, k8s-zone=us-west".
 func segmentText(s volume.Segment) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(s)) {

@@ -6,12 +6,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// maxSpelled bounds what is remembered.
 const maxSpelled = 100_000
 
-// spelled remembers how Kubernetes writes the ids of nodes: it compares them letter by letter, and a node service may have
-// read its UUID in the other byte order, or in capitals. Only those that differ from the vCenter's form are kept. The zero
-// value is ready.
+// spelled remembers how Kubernetes spells the ids of nodes. It compares them literally, and a node service may have read its
+// UUID in the other byte order, or in capitals. Only ids that differ from the vCenter's form are kept. The zero value is
+// ready to use.
 type spelled struct {
 	mu sync.Mutex
 	as map[match.UUID]string

@@ -19,30 +19,29 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// How often tags are read. Where events are followed, only what no event tells of waits for the timer: tags and
-// categories that are renamed or deleted.
+// How often tags are read. If events report tags, the timer only finds renamed or deleted tags and categories.
 const (
 	tagsFollowed = 5 * time.Minute
 	tagsAlone    = time.Minute
 	tagsFailed   = 5 * time.Second
 	tagsPause    = 300 * time.Millisecond
-	tagsMissed   = 10 * time.Second // how often a miss counts where events are followed
+	tagsMissed   = 10 * time.Second // how often a miss counts if events report tags
 	tagsSlowest  = 5 * time.Second
 )
 
-// preferredCategory is the tag category whose tags on datastores make these preferred in the segments that have a tag of
-// that name: upstream's pkg/csi/service/common/constants.go.
+// preferredCategory is the tag category of preferred datastores: a tag on a datastore makes it preferred in segments with a
+// value of the tag's name (upstream pkg/csi/service/common/constants.go).
 const preferredCategory = "cns.vmware.topology-preferred-datastores"
 
-// attached maps an object to the names of the tags on it, of one category, in order.
+// attached maps an object to the names of its tags of one category, in order.
 type attached map[ref][]string
 
-// tagState is what is known of tags at one moment; it is never changed.
+// tagState is the result of reading tags; it is immutable.
 type tagState struct {
-	of     []attached // of each category, in the order of the configuration, and at the end of preferredCategory
-	absent []bool     // the vCenter has no category of that name
-	read   bool       // there was a complete reading
-	err    error      // of the last reading
+	of     []attached // by category, in the order of the configuration, and preferredCategory at the end
+	absent []bool     // the vCenter has no category with that name
+	read   bool       // tags have been read completely
+	err    error      // of the last read
 }
 
 func (s *tagState) same(other *tagState) bool {
@@ -50,8 +49,8 @@ func (s *tagState) same(other *tagState) bool {
 		slices.EqualFunc(s.of, other.of, func(a, b attached) bool { return maps.EqualFunc(a, b, slices.Equal) })
 }
 
-// tagIndex knows which objects of one vCenter carry which tags of the categories. What was read last stays in use while
-// the REST API cannot be read.
+// tagIndex records which objects of one vCenter have which tags. While the REST API is unavailable, the last state stays in
+// use.
 type tagIndex struct {
 	client     *vcenter.Client
 	categories []Category
@@ -67,10 +66,10 @@ type tagIndex struct {
 	mu     sync.Mutex
 	missAt time.Time // of the last miss that counted
 
-	// Used by run alone.
+	// Used only by run.
 	reader    tagReader
-	woken     bool // the reading was asked for
-	fruitless int  // readings in a row that were asked for and changed nothing
+	woken     bool // the read was triggered
+	fruitless int  // triggered reads that changed nothing, in a row
 }
 
 func newTagIndex(cfg *Config, client *vcenter.Client, categories []Category, log *slog.Logger, changed func()) *tagIndex {
@@ -82,13 +81,13 @@ func newTagIndex(cfg *Config, client *vcenter.Client, categories []Category, log
 	return t
 }
 
-// follow says whether events tell of every tag that is attached or detached.
+// follow sets whether events report every attached or detached tag.
 func (t *tagIndex) follow(ok bool) { t.following.Store(ok) }
 
-// event says that a tag was attached or detached.
+// event records that a tag was attached or detached.
 func (t *tagIndex) event() { notify.Wake(t.wake) }
 
-// missed asks for an early reading: somebody found no tag where one should be.
+// missed requests an early read, because a lookup found no tag.
 func (t *tagIndex) missed() {
 	least := tagsMissed
 	if !t.following.Load() {
@@ -106,7 +105,7 @@ func (t *tagIndex) missed() {
 	}
 }
 
-// run reads the tags on a timer, and early after an event or a miss, until ctx ends.
+// run reads the tags on a timer, and earlier after an event or a miss, until ctx ends.
 func (t *tagIndex) run(ctx context.Context) {
 	if len(t.categories) == 0 {
 		return
@@ -116,7 +115,7 @@ func (t *tagIndex) run(ctx context.Context) {
 			return
 		}
 		select {
-		case <-t.wake: // answered by the reading that begins
+		case <-t.wake: // the next read covers it
 		default:
 		}
 		err := t.readOnce(ctx)
@@ -126,19 +125,19 @@ func (t *tagIndex) run(ctx context.Context) {
 	}
 }
 
-// idle waits for the next reading; false when ctx ends.
+// idle waits for the next read; false when ctx ends.
 func (t *tagIndex) idle(ctx context.Context, failed bool) bool {
 	most := tagsAlone
 	switch {
 	case t.refresh > 0:
 		most = t.refresh
-	case t.following.Load() && t.fruitless == 0: // an event may be told before what it tells of can be read
+	case t.following.Load() && t.fruitless == 0: // an event may arrive before its change is readable
 		most = tagsFollowed
 	}
 	if failed {
 		most = min(most, tagsFailed)
 	}
-	least := backoff.Backoff{Min: t.pause, Max: max(t.pause, tagsSlowest)} // of other people's tags, which change
+	least := backoff.Backoff{Min: t.pause, Max: max(t.pause, tagsSlowest)} // for events about other tags
 	timer, pause := time.NewTimer(most), time.NewTimer(min(least.After(t.fruitless-2), most))
 	defer timer.Stop()
 	defer pause.Stop()
@@ -158,13 +157,12 @@ func (t *tagIndex) idle(ctx context.Context, failed bool) bool {
 	return true
 }
 
-// readOnce reads all categories.
 func (t *tagIndex) readOnce(ctx context.Context) error {
 	old := t.state.Load()
 	fresh, err := t.reader.read(ctx, t.client, append(slices.Clone(t.categories), Category{Name: preferredCategory}))
 	if err != nil {
 		if ctx.Err() == nil && (old.err == nil || old.err.Error() != err.Error()) && !errors.Is(err, vcenter.ErrNotConnected) {
-			t.log.Warn("read tags", "err", err)
+			t.log.Warn("cannot read tags", "err", err)
 		}
 		kept := *old
 		kept.err = err
@@ -182,30 +180,30 @@ func (t *tagIndex) readOnce(ctx context.Context) error {
 	return nil
 }
 
-// tagReader reads one vCenter's tags in few calls: per reading one list of tags per category and one list of what they
-// are attached to, plus one call for each category and tag whose name is not known. Names are asked for again every
-// tagsFollowed, and when one that was known is not there.
+// tagReader reads one vCenter's tags with few calls: per read one list of tags per category and one list of attachments, plus
+// one call for each category and tag with an unknown name. Names are read again every tagsFollowed, and when a known category
+// or tag no longer exists.
 type tagReader struct {
 	learntAt   time.Time
 	categories map[string]string // id → name
 	names      map[string]string // tag id → name
 }
 
-// read returns what the tags of each category are attached to.
+// read returns the objects that the tags of each category are attached to.
 func (r *tagReader) read(ctx context.Context, client *vcenter.Client, categories []Category) (s *tagState, err error) {
 	if r.categories == nil || time.Since(r.learntAt) > tagsFollowed {
 		r.learntAt, r.categories, r.names = time.Now(), map[string]string{}, map[string]string{}
 	}
 	defer func() {
 		if vcenter.NotFound(err) {
-			r.categories = nil // one may have been deleted and made again
+			r.categories = nil // a category may have been deleted and created again
 		}
 	}()
 	call := func(f func(context.Context, *tags.Manager) error) error {
 		return client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error { return f(ctx, tags.NewManager(rc)) })
 	}
 	s = &tagState{of: make([]attached, len(categories)), absent: make([]bool, len(categories)), read: true}
-	of := map[string][]int{} // tag id → categories, by their place; several keys may share one
+	of := map[string][]int{} // tag id → indexes of categories; several keys may share one
 	for i, c := range categories {
 		s.of[i] = attached{}
 		id, ok, err := r.category(call, c.Name)
@@ -213,7 +211,7 @@ func (r *tagReader) read(ctx context.Context, client *vcenter.Client, categories
 			return nil, err
 		}
 		if s.absent[i] = !ok; !ok {
-			continue // another category may be given the name at any time: it is looked for at every reading
+			continue // any category may get the name at any time: search for it at every read
 		}
 		ids, err := r.tags(call, id)
 		if err != nil {
@@ -243,8 +241,8 @@ func (r *tagReader) read(ctx context.Context, client *vcenter.Client, categories
 	return s, nil
 }
 
-// add notes that an object carries a tag. The names on one object stay in order, so that several tags of one category
-// always give the same answer.
+// add records a tag of an object. The names of one object stay in order, so that several tags of one category always give
+// the same result.
 func (a attached) add(r ref, name string) {
 	names := a[r]
 	if i, found := slices.BinarySearch(names, name); !found {
@@ -254,7 +252,7 @@ func (a attached) add(r ref, name string) {
 
 type tagCall func(func(context.Context, *tags.Manager) error) error
 
-// category finds a category by its name, which the API does not do.
+// category finds a category by name, which the API cannot do.
 func (r *tagReader) category(call tagCall, name string) (id string, ok bool, err error) {
 	for id, n := range r.categories {
 		if n == name {
@@ -290,7 +288,7 @@ func (r *tagReader) category(call tagCall, name string) (id string, ok bool, err
 	return "", false, nil
 }
 
-// tags lists the tags of a category and learns the names of those that are new.
+// tags lists the tags of a category and caches their names.
 func (r *tagReader) tags(call tagCall, category string) (ids []string, err error) {
 	err = call(func(ctx context.Context, m *tags.Manager) (err error) {
 		ids, err = m.ListTagsForCategory(ctx, category)

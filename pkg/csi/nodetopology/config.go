@@ -13,44 +13,44 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Topology knows where nodes are: pkg/csi/nodes.Nodes.
+// Topology returns the topology of nodes; pkg/csi/nodes.Nodes implements it.
 type Topology interface {
-	// Segment returns the topology of the VM with a BIOS UUID; node is what it is called in errors. An error that wraps
-	// volume.ErrUnavailable says that it cannot be told at the moment.
+	// Segment returns the topology of the VM with a BIOS UUID; node is its name in errors. An error that wraps
+	// volume.ErrUnavailable means that it is unknown at the moment.
 	Segment(ctx context.Context, node, uuid string) (volume.Segment, error)
-	// Listen has f called when an answer may have changed; f does not block.
+	// Listen calls f when a topology may have changed; f must not block.
 	Listen(f func(nodes []string)) (stop func())
 }
 
-// Labels knows the labels of nodes: pkg/csi/nodes.Informer.
+// Labels returns the labels of nodes; pkg/csi/nodes.Informer implements it.
 type Labels interface {
-	// Labels returns those of a node, and whether there is such a node.
+	// Labels returns the labels of a node, and whether the node exists.
 	Labels(node string) (map[string]string, bool)
-	// ListenNode has f called when a node's may have changed; f does not block.
+	// ListenNode calls f when the labels of a node may have changed; f must not block.
 	ListenNode(f func(node string)) (stop func())
 }
 
-// Config is what a [Controller] works with. The zero value of what is not called mandatory is a good one.
+// Config is the configuration of a [Controller]. All fields are optional unless they are called mandatory.
 type Config struct {
 	// Dynamic reads and writes CSINodeTopology objects: get, list, watch, update. Mandatory.
 	Dynamic dynamic.Interface
-	// Client patches nodes; Labels knows their labels. Without either, labels of nodes are left alone.
+	// Client patches nodes, and Labels reads their labels. Without either, labels of nodes are not updated.
 	Client kubernetes.Interface
 	Labels Labels
-	// Topology has the answers. Mandatory.
+	// Topology returns the topology. Mandatory.
 	Topology Topology
 
-	// Events are told of answers and of changes, as events of the object and the Node.
+	// Events records answers and changes on the object and the Node.
 	Events record.EventRecorder
-	// Grace is for how long a topology that was told stays told when it has gone missing: tags are moved by taking them
-	// away first. It is also how long nothing is said while a vCenter is out of reach. 3 s when zero.
+	// Grace is how long a missing topology keeps its last value, because tags are moved by detaching them first. For the same
+	// time no error is written while a vCenter is unreachable. 3 s when zero.
 	Grace time.Duration
-	// RetryMin and RetryMax bound the pauses, doubling, between attempts for a node that there is no answer for when
-	// nothing changes; 1 s and 1 min when zero.
+	// RetryMin and RetryMax bound the doubling pauses between attempts for a node without a topology when nothing changes; 1 s
+	// and 1 min when zero.
 	RetryMin, RetryMax time.Duration
-	// Workers is how many nodes are looked after at once; 4 when zero.
+	// Workers is the number of concurrent workers; 4 when zero.
 	Workers int
-	// Logger receives answers; none when nil.
+	// Logger receives answers; discarded when nil.
 	Logger *slog.Logger
 }
 

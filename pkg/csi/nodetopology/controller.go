@@ -12,18 +12,18 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Controller answers CSINodeTopology objects and keeps the answers true. Make one with [New] and run it with
-// [Controller.Run]. Several of them in one cluster do no harm: they say the same.
+// Controller answers CSINodeTopology objects and keeps the answers up to date. Create it with [New] and run it with
+// [Controller.Run]. Several in one cluster do no harm, because they write the same answers.
 type Controller struct {
 	cfg   Config
 	queue workqueue.TypedRateLimitingInterface[string]
 	store cache.Store // of objects; set by Run
 
 	mu      sync.Mutex
-	missing map[string]time.Time // since when there is no answer for a node whose topology was told
+	missing map[string]time.Time // since when a node has lost its topology
 }
 
-// New returns a controller that does nothing yet.
+// New returns a controller that has not started.
 func New(cfg Config) *Controller {
 	cfg = cfg.withDefaults()
 	return &Controller{
@@ -33,8 +33,8 @@ func New(cfg Config) *Controller {
 	}
 }
 
-// Run answers until ctx ends, and returns nil. It is called once. While the API server has no such objects it waits for
-// them.
+// Run answers objects until ctx ends, and returns nil. It must be called once. If the API server does not have the kind, Run
+// waits for it.
 func (c *Controller) Run(ctx context.Context) error {
 	informer := dynamicinformer.NewFilteredDynamicInformer(c.cfg.Dynamic, Resource(), "", 0, cache.Indexers{}, nil).Informer()
 	c.store = informer.GetStore()
@@ -45,7 +45,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	// Whatever changed, all are looked at: that costs memory reads, and an object may ask about a VM that is no node's yet.
+	// All objects are synced after any change: that only reads memory, and an object may be for a VM that is no node yet.
 	defer c.cfg.Topology.Listen(func([]string) {
 		for _, name := range c.store.ListKeys() {
 			c.queue.Add(name)
@@ -77,7 +77,7 @@ func (c *Controller) enqueue(obj any) {
 	}
 }
 
-// next looks after one object; false when the queue has been shut down.
+// next syncs one object; false after the queue has been shut down.
 func (c *Controller) next(ctx context.Context) bool {
 	name, shutdown := c.queue.Get()
 	if shutdown {
@@ -94,7 +94,7 @@ func (c *Controller) next(ctx context.Context) bool {
 		if errors.Is(err, errLater) {
 			level = c.cfg.Logger.Debug
 		}
-		level("node topology", "node", name, "err", err)
+		level("cannot determine node topology", "node", name, "err", err)
 		c.queue.AddRateLimited(name)
 	case again > 0:
 		c.queue.AddAfter(name, again)
@@ -104,7 +104,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// get returns the object of a node as it was last seen, nil when there is none.
+// get returns the cached object of a node, or nil.
 func (c *Controller) get(name string) (*Object, error) {
 	obj, ok, err := c.store.GetByKey(name)
 	if err != nil || !ok {

@@ -8,5 +8,5 @@ import (
 //go:embed crd.yaml
 var crd []byte
 
-// CRD returns the CustomResourceDefinition of CSINodeTopology objects, as YAML. It has upstream's schema.
+// CRD returns the CustomResourceDefinition of CSINodeTopology objects as YAML, with upstream's schema.
 func CRD() []byte { return slices.Clone(crd) }

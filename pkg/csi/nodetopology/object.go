@@ -17,18 +17,18 @@ import (
 // Kind is the kind of the objects.
 const Kind = "CSINodeTopology"
 
-// Resource returns what the API server calls the objects.
+// Resource returns the API resource of the objects.
 func Resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "cns.vmware.com", Version: "v1alpha1", Resource: "csinodetopologies"}
 }
 
-// The values of [Status.Status]; empty while there is no answer.
+// The values of [Status.Status]; empty before there is an answer.
 const (
 	Success = "Success"
 	Error   = "Error"
 )
 
-// Object is one CSINodeTopology object, named as its Node and owned by it.
+// Object is one CSINodeTopology object. It has the name of its Node and is owned by it.
 type Object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -37,7 +37,7 @@ type Object struct {
 	Status Status `json:"status"`
 }
 
-// Spec is the question.
+// Spec identifies the node.
 type Spec struct {
 	// NodeID is the name of the Node, NodeUUID the BIOS UUID of its VM.
 	NodeID   string `json:"nodeID"`
@@ -66,7 +66,7 @@ func (s Status) Segment() volume.Segment {
 	return segment
 }
 
-// succeeded is the status that tells a topology.
+// succeeded returns the status for a topology.
 func succeeded(segment volume.Segment) Status {
 	s := Status{Status: Success}
 	for _, key := range slices.Sorted(maps.Keys(segment)) {
@@ -79,7 +79,7 @@ func (s Status) same(other Status) bool {
 	return s.Status == other.Status && s.ErrorMessage == other.ErrorMessage && maps.Equal(s.Segment(), other.Segment())
 }
 
-// StatusOf returns the answer in a node's object, empty while there is none, or the API server's error.
+// StatusOf returns the answer in a node's object, empty before there is one, or the API server's error.
 func StatusOf(ctx context.Context, client dynamic.Interface, node string) (Status, error) {
 	u, err := client.Resource(Resource()).Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
@@ -92,7 +92,6 @@ func StatusOf(ctx context.Context, client dynamic.Interface, node string) (Statu
 	return o.Status, nil
 }
 
-// parse reads an object as the dynamic client has it.
 func parse(u *unstructured.Unstructured) (*Object, error) {
 	o := &Object{}
 	return o, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o)

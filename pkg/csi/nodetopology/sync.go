@@ -20,7 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Reasons of events.
+// The reasons of Events.
 const (
 	ReasonSucceeded    = "TopologyRetrievalSucceeded" // upstream's
 	ReasonFailed       = "TopologyRetrievalFailed"    // upstream's
@@ -28,11 +28,11 @@ const (
 	ReasonLabelChanged = "TopologyLabelChanged"
 )
 
-// errLater says that an answer is to be looked for again, and that this is nothing to be told.
+// errLater reports that the object must be synced again, without a warning.
 var errLater = errors.New("no answer yet")
 
-// sync makes one object, and the labels of its node, true. It is looked at again after a while when that is not zero, and
-// with back-off after an error.
+// sync brings one object and the labels of its node up to date. If again is not zero, it must be called again after that time,
+// and with back-off after an error.
 func (c *Controller) sync(ctx context.Context, name string) (again time.Duration, err error) {
 	o, err := c.get(name)
 	if err != nil {
@@ -42,13 +42,13 @@ func (c *Controller) sync(ctx context.Context, name string) (again time.Duration
 		c.found(name)
 		return 0, nil
 	}
-	if o.Spec.NodeUUID == "" { // upstream's older drivers fill it in later
+	if o.Spec.NodeUUID == "" { // upstream's older drivers set it later
 		return 0, nil
 	}
 	segment, err := c.cfg.Topology.Segment(ctx, o.Spec.NodeID, o.Spec.NodeUUID)
 	if err == nil {
 		c.found(name)
-		// Labels first: the kubelet that is told of another value than its node has refuses the registration.
+		// Labels first: a kubelet that gets another value than its node has refuses the registration.
 		if err := c.label(ctx, o.Spec.NodeID, segment); err != nil {
 			return 0, err
 		}
@@ -56,7 +56,7 @@ func (c *Controller) sync(ctx context.Context, name string) (again time.Duration
 	}
 	unavailable := errors.Is(err, volume.ErrUnavailable)
 	if unavailable && o.Status.Status == Success {
-		return 0, fmt.Errorf("%w: %w", errLater, err) // what was true is the best that there is
+		return 0, fmt.Errorf("%w: %w", errLater, err) // keep the last known topology
 	}
 	if unavailable && o.Status.Status == "" || o.Status.Status == Success {
 		if left := c.cfg.Grace - time.Since(c.lost(name)); left > 0 {
@@ -69,7 +69,7 @@ func (c *Controller) sync(ctx context.Context, name string) (again time.Duration
 	return 0, fmt.Errorf("%w: %w", errLater, err)
 }
 
-// lost returns since when there is no answer for a node.
+// lost returns since when a node has no topology.
 func (c *Controller) lost(name string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +85,7 @@ func (c *Controller) found(name string) {
 	delete(c.missing, name)
 }
 
-// answer writes a status unless the object has it. The object it was made for is the one that it is written to: another
-// one, or a question that has changed meanwhile, makes the write fail.
+// answer writes a status unless the object has it. The write fails if the object has been replaced, or its spec has changed.
 func (c *Controller) answer(ctx context.Context, o *Object, s Status) error {
 	if o.Status.same(s) {
 		return nil
@@ -109,7 +108,7 @@ func (c *Controller) answer(ctx context.Context, o *Object, s Status) error {
 	case s.Status == Error:
 		reason, kind, text = ReasonFailed, corev1.EventTypeWarning, s.ErrorMessage
 	case before.Status == Success:
-		reason, text = ReasonChanged, "topology was "+describe(before)+", is "+describe(s)
+		reason, text = ReasonChanged, "topology changed from "+describe(before)+" to "+describe(s)
 	}
 	c.cfg.Logger.Info("node topology answered", "node", o.Spec.NodeID, "reason", reason, "message", text)
 	if c.cfg.Events != nil {
@@ -118,8 +117,8 @@ func (c *Controller) answer(ctx context.Context, o *Object, s Status) error {
 	return nil
 }
 
-// label makes those topology labels of a node true that it has: the kubelet sets them at its registration, and never
-// changes a value. Labels of other domains are the cloud controller manager's.
+// label updates the topology labels that a node has. The kubelet sets them when it registers, and never changes a value. Labels
+// in other domains belong to the cloud controller manager.
 func (c *Controller) label(ctx context.Context, node string, segment volume.Segment) error {
 	if c.cfg.Client == nil || c.cfg.Labels == nil {
 		return nil
@@ -133,7 +132,7 @@ func (c *Controller) label(ctx context.Context, node string, segment volume.Segm
 	for key, value := range segment {
 		if old, ok := has[key]; ok && old != value && strings.HasPrefix(key, names.TopologyPrefix) {
 			fresh[key] = value
-			text = append(text, fmt.Sprintf("%s was %q, is %q", key, old, value))
+			text = append(text, fmt.Sprintf("%s changed from %q to %q", key, old, value))
 		}
 	}
 	if len(fresh) == 0 {
@@ -150,14 +149,14 @@ func (c *Controller) label(ctx context.Context, node string, segment volume.Segm
 	if err != nil {
 		return fmt.Errorf("labels of node: %w", err)
 	}
-	c.cfg.Logger.Info("node topology labels", "node", node, "labels", fresh)
+	c.cfg.Logger.Info("node topology labels updated", "node", node, "labels", fresh)
 	if c.cfg.Events != nil {
 		c.cfg.Events.Event(patched, corev1.EventTypeNormal, ReasonLabelChanged, strings.Join(text, "; "))
 	}
 	return nil
 }
 
-// describe is the topology that a status tells.
+// describe returns the topology of a status for messages.
 func describe(s Status) string {
 	if len(s.TopologyLabels) == 0 {
 		return "empty"
@@ -169,24 +168,22 @@ func describe(s Status) string {
 	return strings.Join(parts, ", ")
 }
 
-// requestTimeout is how long [Request] waits when ctx allows more: upstream's, and less than the 2 min that a kubelet
-// gives NodeGetInfo.
+// requestTimeout is how long [Request] waits at most: as upstream, and less than the kubelet's 2 min for NodeGetInfo.
 const requestTimeout = time.Minute
 
-// requestRetry is the pause after a call to the API server that failed.
+// requestRetry is the pause after a failed API call.
 const requestRetry = 200 * time.Millisecond
 
-// fieldManager is whose the objects' fields are.
+// fieldManager is the field manager of the objects.
 const fieldManager = "vsphere-csi-node"
 
-// ErrNoAnswer says that a node's topology was not told in time. It is joined with the reason, if one was told.
+// ErrNoAnswer reports that a node's topology was not available in time. The reason, if known, is joined to it.
 var ErrNoAnswer = errors.New("topology is not known")
 
-// Request asks for the topology of the node's VM, which has the given BIOS UUID, and waits for the answer: until ctx ends,
-// but no longer than a minute. An answer that is there already counts; one that is an error is waited past, since what is
-// wrong may be put right at any moment, and is in the error in the end. The object is created or put right as needed, and
-// owned by node, which may be nil. It may be called again and again, and needs the rights to get, create, patch and watch
-// csinodetopologies.
+// Request requests the topology of the node's VM, which has the given BIOS UUID, and waits for the answer until ctx ends, at most
+// a minute. An existing answer counts. After an error in the answer it continues to wait, because the cause may be fixed at any
+// time, and returns the error in the end. It creates or updates the object as needed, owned by node, which may be nil. It may
+// be called repeatedly, and needs get, create, patch and watch on csinodetopologies.
 func Request(ctx context.Context, client dynamic.Interface, nodeName, uuid string, node *corev1.Node) (volume.Segment, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -218,11 +215,11 @@ func Request(ctx context.Context, client dynamic.Interface, nodeName, uuid strin
 type request struct {
 	client dynamic.ResourceInterface
 	want   Object
-	told   error // what the last answer complained about
-	failed error // the last call that failed
+	told   error // of the last answer
+	failed error // of the last failed call
 }
 
-// why is the best reason that there is for not having an answer.
+// why returns the most specific reason for not having an answer.
 func (r *request) why() error {
 	switch {
 	case r.told != nil:
@@ -230,10 +227,10 @@ func (r *request) why() error {
 	case r.failed != nil:
 		return r.failed
 	}
-	return errors.New("nobody answered: is the driver's controller running?")
+	return errors.New("no answer: check that the driver's controller is running")
 }
 
-// once puts the object right and waits for its answer while the watch lives.
+// once updates the object and waits for its answer until the watch ends.
 func (r *request) once(ctx context.Context) (volume.Segment, error) {
 	o, err := r.ensure(ctx)
 	if err != nil {
@@ -267,7 +264,7 @@ func (r *request) once(ctx context.Context) (volume.Segment, error) {
 				return nil, err
 			}
 			if fresh.UID != o.UID || fresh.Spec != r.want.Spec || event.Type == "DELETED" {
-				return nil, errors.New("object was changed by somebody else")
+				return nil, errors.New("object was changed by another client")
 			}
 			if segment, ok := r.answer(fresh); ok {
 				return segment, nil
@@ -278,7 +275,7 @@ func (r *request) once(ctx context.Context) (volume.Segment, error) {
 	}
 }
 
-// answer returns what the object says, and remembers what it complains about.
+// answer returns the topology of the object, and records its error.
 func (r *request) answer(o *Object) (volume.Segment, bool) {
 	switch o.Status.Status {
 	case Success:
@@ -289,7 +286,7 @@ func (r *request) answer(o *Object) (volume.Segment, bool) {
 	return nil, false
 }
 
-// ensure makes the object what it has to be. Where the question is another one, the answer to the old one goes.
+// ensure creates or updates the object. If the spec changes, the old answer is deleted.
 func (r *request) ensure(ctx context.Context) (*Object, error) {
 	u, err := r.client.Get(ctx, r.want.Name, metav1.GetOptions{})
 	switch {
@@ -298,9 +295,9 @@ func (r *request) ensure(ctx context.Context) (*Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Applied, not created: for two seconds after a kind was defined the API server lets creations of it wait two seconds.
+		// Apply instead of create: for two seconds after a kind has been defined, the API server delays creations of it by two seconds.
 		u, err = r.client.Apply(ctx, r.want.Name, fresh, metav1.ApplyOptions{FieldManager: fieldManager})
-		if apierrors.IsNotFound(err) { // one that makes nothing by that, as client-go's fake is
+		if apierrors.IsNotFound(err) { // client-go's fake does not create with Apply
 			u, err = r.client.Create(ctx, fresh, metav1.CreateOptions{})
 		}
 		if err != nil {
@@ -319,8 +316,8 @@ func (r *request) ensure(ctx context.Context) (*Object, error) {
 		patch["spec"], patch["status"] = r.want.Spec, nil
 	}
 	if len(r.want.OwnerReferences) > 0 && (len(o.OwnerReferences) != 1 || o.OwnerReferences[0].UID != r.want.OwnerReferences[0].UID) {
-		// The Node may have been deleted and made again: with the old owner the object would be collected. A machine that
-		// was replaced under its name may have another place, too.
+		// The Node may have been deleted and created again: with the old owner, the object would be garbage-collected. A VM that
+		// was replaced under its name may also be in another place.
 		patch["metadata"] = map[string]any{"ownerReferences": r.want.OwnerReferences}
 		patch["status"] = nil
 	}

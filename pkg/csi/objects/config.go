@@ -21,10 +21,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
 )
 
-// DefaultNamespace is upstream's.
+// DefaultNamespace is upstream's namespace.
 const DefaultNamespace = "vmware-system-csi"
 
-// The ServiceAccounts, one for each process, by the names that the processes have elsewhere too.
+// The ServiceAccounts, one per process, with the usual names of the processes.
 const (
 	Controller         = "vsphere-csi-controller"
 	Node               = "vsphere-csi-node"
@@ -35,25 +35,25 @@ const (
 	SnapshotController = "snapshot-controller"
 )
 
-// Config says what [All] makes. The zero value is a good one: a process of its own for everything, and no Secret.
+// Config is the configuration of [All]. The zero value has a separate process for each component, and no Secret.
 type Config struct {
-	// Namespace is where everything is that has one; DefaultNamespace when empty.
+	// Namespace is the namespace of all namespaced objects; DefaultNamespace when empty.
 	Namespace string
-	// OnePod is set when the driver's controller and its sidecars are one pod, which has one ServiceAccount, Controller:
-	// it has the roles of all. The snapshot-controller, which is no sidecar, keeps its own.
+	// OnePod reports that the driver's controller and its sidecars run in one pod with one ServiceAccount, Controller, which
+	// gets all their roles. The snapshot-controller, which is not a sidecar, has a separate one.
 	OnePod bool
-	// LeaderElection is set when the sidecars and the snapshot-controller run with --leader-election, with their Leases in
+	// LeaderElection reports that the sidecars and the snapshot-controller run with --leader-election, with their Leases in
 	// Namespace.
 	LeaderElection bool
-	// SecretNames are the Secrets in SecretNamespace (Namespace when empty) that the configuration of the driver names.
-	// Their order and repetitions count for nothing. Files that are mounted need no right.
+	// SecretNames are the Secrets in SecretNamespace (Namespace when empty) in the driver's configuration. Order and duplicates
+	// do not matter. Mounted files need no permission.
 	SecretNamespace string
 	SecretNames     []string
-	// FSGroupPolicy says whether kubelets change the group of a volume's files; ReadWriteOnceWithFSType when empty, as
-	// Kubernetes has it. Kubelets without the right to (hollow ones, which run as whoever started the sandbox) need
-	// None, or no pod with an fsGroup starts.
+	// FSGroupPolicy controls whether kubelets change the group of a volume's files; ReadWriteOnceWithFSType when empty, the
+	// default of Kubernetes. With kubelets without the privilege (hollow ones, which run as the user of the sandbox), it must be
+	// None, or pods with an fsGroup do not start.
 	FSGroupPolicy storagev1.FSGroupPolicy
-	// Policies are the names of storage policies that get a StorageClass each.
+	// Policies are the storage policies for which StorageClasses are created.
 	Policies []string
 }
 
@@ -65,9 +65,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// All returns everything, in an order in which it can be created: the namespace and the definitions before what is of
-// them. A definition takes a moment to be served after it has been created, and the VolumeSnapshotClass, which comes last,
-// needs that. Its only error is one of the build.
+// All returns all objects, in the order of creation: the namespace and the definitions first. A definition is served shortly after
+// its creation, which the VolumeSnapshotClass, the last object, needs. An error can only be a mistake in the embedded files.
 func All(c Config) ([]runtime.Object, error) {
 	definitions, err := Definitions()
 	if err != nil {
@@ -89,20 +88,20 @@ func typeMeta(gv interface{ String() string }, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: gv.String(), Kind: kind}
 }
 
-// The classes that there are whatever is configured.
+// The classes that exist in every configuration.
 const (
-	// DefaultClass is the StorageClass of claims that name none: a volume is made where the pod is scheduled to.
+	// DefaultClass is the default StorageClass: a volume is created where the pod is scheduled.
 	DefaultClass = "vsphere"
-	// ImmediateClass makes the volume at once, and the pod is scheduled to where it is.
+	// ImmediateClass creates the volume at once, and the pod is scheduled where the volume is.
 	ImmediateClass = "vsphere-immediate"
-	// SnapshotClassName is the VolumeSnapshotClass of snapshots that name none.
+	// SnapshotClassName is the default VolumeSnapshotClass.
 	SnapshotClassName = "vsphere"
 )
 
-// fsType is the file system of volumes whose claim does not ask for a block device.
+// fsType is the file system of volumes that are not block devices.
 const fsType = "ext4"
 
-// StorageClasses are the default one, the immediate one, and one for each storage policy, "vsphere-gold" for "Gold".
+// StorageClasses returns the default class, the immediate one, and one for each storage policy, "vsphere-gold" for "Gold".
 func StorageClasses(c Config) []*storagev1.StorageClass {
 	first := class(DefaultClass, storagev1.VolumeBindingWaitForFirstConsumer)
 	first.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
@@ -128,8 +127,7 @@ func class(name string, mode storagev1.VolumeBindingMode) *storagev1.StorageClas
 	}
 }
 
-// policyClass is the name of a policy's class: what of the policy's own name the name of an object can have, and a number
-// where that is taken.
+// policyClass returns the name of a policy's class: the valid part of the policy's name, with a number if it is taken.
 func policyClass(policy string, taken map[string]bool) string {
 	word := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -147,7 +145,7 @@ func policyClass(policy string, taken map[string]bool) string {
 	return name
 }
 
-// SnapshotClass is the default VolumeSnapshotClass.
+// SnapshotClass returns the default VolumeSnapshotClass.
 func SnapshotClass() *snapshotv1.VolumeSnapshotClass {
 	return &snapshotv1.VolumeSnapshotClass{
 		TypeMeta: typeMeta(snapshotv1.SchemeGroupVersion, "VolumeSnapshotClass"),
@@ -160,11 +158,11 @@ func SnapshotClass() *snapshotv1.VolumeSnapshotClass {
 	}
 }
 
-// allocatableSeconds is how often kubelets ask again how many volumes a node takes: once a minute, and at once when an
-// attachment fails because the slots are used up.
+// allocatableSeconds is how often kubelets read the maximum number of volumes again. They also do when an attachment fails for lack
+// of slots.
 const allocatableSeconds = 60
 
-// Namespace is where the driver is. Its pods on nodes are privileged, which the namespace has to allow.
+// Namespace returns the driver's namespace, which must allow the privileged pods on nodes.
 func Namespace(c Config) *corev1.Namespace {
 	return &corev1.Namespace{
 		TypeMeta: typeMeta(corev1.SchemeGroupVersion, "Namespace"),
@@ -175,7 +173,7 @@ func Namespace(c Config) *corev1.Namespace {
 	}
 }
 
-// Driver is what Kubernetes has to know of the driver: volumes have to be attached, pods are not its business.
+// Driver returns the CSIDriver object: volumes must be attached, and the driver needs no pod information.
 func Driver(c Config) *storagev1.CSIDriver {
 	policy := c.withDefaults().FSGroupPolicy
 	return &storagev1.CSIDriver{
@@ -191,14 +189,14 @@ func Driver(c Config) *storagev1.CSIDriver {
 	}
 }
 
-// What the module of external-snapshotter's client has in config/crd, without the descriptions, each with its origin and
-// license: `go test -update` takes it from there.
+// The files of external-snapshotter's client in config/crd without descriptions, each with its origin and license; `go test
+// -update` updates them.
 //
 //go:embed crds/*.yaml
 var snapshotDefinitions embed.FS
 
-// Definitions are the CustomResourceDefinitions: of CSINodeTopology and CnsVSphereVolumeMigration, which are upstream's
-// driver's, and of volume snapshots, which are of the release of external-snapshotter that go.mod names.
+// Definitions returns the CustomResourceDefinitions: CSINodeTopology and CnsVSphereVolumeMigration of upstream's driver, and those
+// of volume snapshots in the release of external-snapshotter in go.mod.
 func Definitions() ([]*unstructured.Unstructured, error) {
 	first, err := definition(nodetopology.Kind, nodetopology.CRD())
 	if err != nil {
@@ -233,7 +231,7 @@ func definition(name string, data []byte) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("definition %s: %w", name, err)
 	}
 	if u.GetKind() != "CustomResourceDefinition" {
-		return nil, fmt.Errorf("definition %s: it is a %q", name, u.GetKind())
+		return nil, fmt.Errorf("definition %s: unexpected kind %q", name, u.GetKind())
 	}
 	return u, nil
 }

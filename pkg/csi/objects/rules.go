@@ -12,15 +12,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
-// process is one that needs rights.
+// process is a process with permissions.
 type process struct {
 	name  string
-	lease string // its name, when the process can elect a leader
+	lease string // the name of its Lease, if it supports leader election
 	rules []rbacv1.PolicyRule
 }
 
 func processes() []process {
-	driver := strings.ReplaceAll(names.Driver, ".", "-") // as Leases are called
+	driver := strings.ReplaceAll(names.Driver, ".", "-") // as in the names of Leases
 	return []process{
 		{name: Controller, rules: controllerRules()},
 		{name: Node, rules: nodeRules()},
@@ -32,7 +32,6 @@ func processes() []process {
 	}
 }
 
-// API groups.
 const (
 	core      = ""
 	storage   = "storage.k8s.io"
@@ -44,27 +43,26 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// events is what an event recorder does: create, and patch when it happens again. They are in the namespaces of what they
-// are about.
+// events are the permissions of an event recorder: create, and patch for a repeated event, in the namespaces of the objects.
 func events() rbacv1.PolicyRule { return rule(core, "events", "create", "patch") }
 
-// controllerRules is what pkg/csi does as a controller. list, watch: informers, which list only where the API server does
-// not send a watch what there is (before Kubernetes 1.34).
+// controllerRules are the permissions of pkg/csi as a controller. list, watch: informers, which list only if the API server does
+// not stream the initial list (before Kubernetes 1.34).
 func controllerRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		// pkg/csi/nodes, which VM a node is; patch: pkg/csi/nodetopology, labels that have changed.
+		// pkg/csi/nodes: the VMs of nodes; patch: pkg/csi/nodetopology, changed labels.
 		rule(core, "nodes", "list", "watch", "patch"),
-		// pkg/csi/nodetopology, the answer; update: there is no status subresource.
+		// pkg/csi/nodetopology: answers; update: the kind has no status subresource.
 		rule(vmware, "csinodetopologies", "list", "watch", "update"),
-		// pkg/csi/migrated, which volume a disk of the in-tree provider has become.
+		// pkg/csi/migrated: the volumes of the in-tree provider's disks.
 		rule(vmware, "cnsvspherevolumemigrations", "list", "create", "delete"),
-		// The cluster's UID tells its volumes from others', where no cluster-id is configured.
+		// The cluster's UID, if no cluster-id is configured.
 		{APIGroups: []string{core}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
 		events(),
 	}
 }
 
-// nodeRules is what the driver does on a node: ask for its topology with an object that the Node owns.
+// nodeRules are the permissions of the driver on a node: it requests its topology with an object that the Node owns.
 func nodeRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		rule(core, "nodes", "get"),
@@ -72,23 +70,23 @@ func nodeRules() []rbacv1.PolicyRule {
 	}
 }
 
-// The rules of the sidecars are those that upstream's deploy/kubernetes/rbac.yaml has in each repository, less what is for
-// features that this driver has no use for (capacity, clones, secrets in classes, group snapshots, modification of volumes)
-// and less what the code of the releases in go.mod does not do.
+// The permissions of the sidecars are those in upstream's deploy/kubernetes/rbac.yaml of each repository, without those for
+// features that this driver does not use (capacity, clones, secrets in classes, group snapshots, modification of volumes), and
+// without those that the releases in go.mod do not use.
 
 func provisionerRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		// patch: the finalizer that says that the volume is still to be deleted.
+		// patch: the finalizer of volumes that must still be deleted.
 		rule(core, "persistentvolumes", "list", "watch", "create", "patch", "delete"),
-		// update: finalizers and the chosen node, which is taken back when there is no room.
+		// update: finalizers and the selected node, which is removed if there is no capacity.
 		rule(core, "persistentvolumeclaims", "list", "watch", "update"),
 		rule(storage, "storageclasses", "list", "watch"),
-		// Topology: which labels of which nodes count.
+		// Topology: the labels of nodes.
 		rule(core, "nodes", "list", "watch"),
 		rule(storage, "csinodes", "list", "watch"),
-		// A volume is deleted when it is attached nowhere.
+		// A volume is deleted after it is detached everywhere.
 		rule(storage, "volumeattachments", "list", "watch"),
-		// A volume from a snapshot. list, watch, update: finalizers of snapshots that are being restored.
+		// Volumes from snapshots. list, watch, update: finalizers of snapshots that are being restored.
 		rule(snapshots, "volumesnapshots", "get", "list", "watch", "update"),
 		rule(snapshots, "volumesnapshotcontents", "get"),
 		events(),
@@ -109,7 +107,7 @@ func resizerRules() []rbacv1.PolicyRule {
 		rule(core, "persistentvolumes", "list", "watch", "patch"),
 		rule(core, "persistentvolumeclaims", "list", "watch"),
 		rule(core, "persistentvolumeclaims/status", "patch"),
-		// No pods: with --handle-volume-inuse-error=false, since the driver expands volumes that are in use.
+		// No pods: with --handle-volume-inuse-error=false, because the driver expands volumes in use.
 		events(),
 	}
 }
@@ -135,11 +133,11 @@ func snapshotControllerRules() []rbacv1.PolicyRule {
 	}
 }
 
-// prefix is in the name of every role, since those of sidecars are not the driver's alone.
+// prefix is the prefix of every role, because other drivers have the same sidecars.
 const prefix = "vsphere-csi:"
 
-// Rights returns the ServiceAccounts and what each may do, no more. What is
-// about nodes, volumes and claims of any namespace is in ClusterRoles, Secrets and Leases are in Roles and by name.
+// Rights returns the ServiceAccounts with exactly the permissions they need: ClusterRoles for nodes, volumes and claims in all
+// namespaces, and Roles for named Secrets and Leases.
 func Rights(c Config) []runtime.Object {
 	c = c.withDefaults()
 	var accounts, roles []runtime.Object
@@ -165,7 +163,7 @@ func Rights(c Config) []runtime.Object {
 		}
 	}
 	if len(c.SecretNames) > 0 {
-		// The watch of each, and nothing of any other.
+		// To watch each of these, and no other.
 		roles = append(roles, c.role(c.SecretNamespace, Controller, "credentials", []rbacv1.PolicyRule{{
 			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: c.SecretNames, Verbs: []string{"list", "watch"},
 		}})...)
@@ -173,7 +171,7 @@ func Rights(c Config) []runtime.Object {
 	return slices.Concat(accounts, roles)
 }
 
-// role is a Role and its binding, for what a process may do in one namespace.
+// role returns a Role with its binding.
 func (c Config) role(namespace, process, what string, rules []rbacv1.PolicyRule) []runtime.Object {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: prefix + process + ":" + what}
 	return []runtime.Object{
@@ -186,7 +184,7 @@ func (c Config) role(namespace, process, what string, rules []rbacv1.PolicyRule)
 	}
 }
 
-// account is whom a process runs as.
+// account returns the ServiceAccount of a process.
 func (c Config) account(process string) string {
 	if c.OnePod && process != Node && process != SnapshotController {
 		return Controller
@@ -198,7 +196,7 @@ func (c Config) subjects(process string) []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: c.Namespace, Name: c.account(process)}}
 }
 
-// leaseRules is what leader election does to its Lease. A create cannot be limited to a name.
+// leaseRules are the permissions of leader election on its Lease. A create cannot be limited to a name.
 func leaseRules(name string) []rbacv1.PolicyRule {
 	const group, leases = "coordination.k8s.io", "leases"
 	return []rbacv1.PolicyRule{

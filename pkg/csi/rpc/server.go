@@ -23,35 +23,34 @@ import (
 const (
 	// DefaultTimeout bounds a call whose client sets no deadline. Sidecars set one; this is for others.
 	DefaultTimeout = 5 * time.Minute
-	// farewell is how long calls under way are waited for at the end.
+	// farewell is how long the shutdown waits for calls in progress.
 	farewell = 5 * time.Second
 )
 
-// Config says what to serve and where.
+// Config is the configuration of a [Server].
 type Config struct {
-	// Endpoint is unix:///path. A socket that a process before has left there is replaced; one that somebody serves is
-	// an error.
+	// Endpoint is unix:///path. A socket that an earlier process left there is replaced; a socket that is served is an error.
 	Endpoint string
 	// Register adds the services.
 	Register func(grpc.ServiceRegistrar)
 	// Timeout bounds calls whose client sets no deadline; 0 for DefaultTimeout.
 	Timeout time.Duration
-	// Observe is told of every call that ended: the method's short name, its gRPC code, and how long it took. It is called
-	// from any goroutine and must not block. None when nil.
+	// Observe is called for every call that ended, with the method's short name, its gRPC code and its duration. It must be
+	// safe for concurrent use and must not block. It may be nil.
 	Observe func(method, code string, took time.Duration)
-	// Logger receives calls; none when nil.
+	// Logger receives calls; discarded when nil.
 	Logger *slog.Logger
 }
 
-// Server is one gRPC server. Make it with [Listen] and give it a goroutine with [Server.Run].
+// Server is one gRPC server. Create it with [Listen] and call [Server.Run] in a goroutine.
 type Server struct {
 	listener net.Listener
 	grpc     *grpc.Server
 	path     string
 }
 
-// Listen makes the socket, and the folder that it is in if there is none (a driver's below a kubelet's plugins is its own), for the owner of the process alone. Calls wait until Run is called; a Server that is not run
-// has to be closed.
+// Listen creates the socket with access for the process's owner only, and its directory if needed, because a driver's directory
+// below the kubelet's plugins is its own. Calls wait until Run is called; a Server that does not run must be closed.
 func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -84,7 +83,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	return &Server{listener: l, grpc: s, path: path}, nil
 }
 
-// clear removes a socket that nobody serves any more, and nothing else.
+// clear removes a socket that no process serves, and nothing else.
 func clear(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -93,7 +92,7 @@ func clear(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != os.ModeSocket:
-		return errors.New("there is something that is no socket")
+		return errors.New("the path exists and is not a socket")
 	}
 	d := net.Dialer{Timeout: time.Second}
 	if c, err := d.DialContext(ctx, "unix", path); err == nil {
@@ -103,11 +102,11 @@ func clear(ctx context.Context, path string) error {
 	return os.Remove(path)
 }
 
-// Path is where the socket is.
+// Path returns the path of the socket.
 func (s *Server) Path() string { return s.path }
 
-// Run serves until ctx ends, lets calls under way end within seconds, removes the socket, and returns nil, or why it could
-// not serve. It is called once.
+// Run serves until ctx ends, waits some seconds for calls in progress, removes the socket, and returns nil, or why it could not
+// serve. It must be called once.
 func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- s.grpc.Serve(s.listener) }()
@@ -124,17 +123,17 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-stopped:
 	case <-time.After(farewell):
-		s.grpc.Stop() // ends the contexts of the calls, and GracefulStop
+		s.grpc.Stop() // cancels the calls and ends GracefulStop
 		<-stopped
 	}
 	<-failed
 	return nil
 }
 
-// Close gives the socket up. After Run it does nothing.
+// Close releases the socket. After Run it does nothing.
 func (s *Server) Close() { s.grpc.Stop(); _ = s.listener.Close() }
 
-// maxPath is how long the path of a unix socket can be: 108 bytes with the zero behind it on Linux, 104 on macOS.
+// maxPath is the maximum length of a unix socket's path: 108 bytes with the final zero on Linux, 104 on macOS.
 const maxPath = 103
 
 // socket returns the path in an endpoint: unix:///path, unix:/path as gRPC writes it, or the path alone.
@@ -147,12 +146,11 @@ func socket(endpoint string) (string, error) {
 	case path == "" || !filepath.IsAbs(path):
 		return "", fmt.Errorf("endpoint %q: not unix:///path/of/a.sock", endpoint)
 	case len(path) > maxPath:
-		return "", fmt.Errorf("endpoint %q: a path of %d bytes, and a unix socket can have %d: use a shorter one", endpoint, len(path), maxPath)
+		return "", fmt.Errorf("endpoint %q: the path has %d bytes, and a unix socket's path at most %d: use a shorter one", endpoint, len(path), maxPath)
 	}
 	return path, nil
 }
 
-// observed tells of calls that ended.
 func observed(observe func(method, code string, took time.Duration)) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		if observe == nil {
@@ -165,7 +163,7 @@ func observed(observe func(method, code string, took time.Duration)) grpc.UnaryS
 	}
 }
 
-// bounded ends calls for which nobody else has set an end.
+// bounded sets a timeout for calls without a deadline.
 func bounded(limit time.Duration) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		if _, ok := ctx.Deadline(); ok {
@@ -177,29 +175,28 @@ func bounded(limit time.Duration) grpc.UnaryServerInterceptor {
 	}
 }
 
-// recovered makes a panic the failure of one call.
+// recovered converts a panic to the failure of one call.
 func recovered(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				method := path.Base(info.FullMethod)
 				log.Error("call panicked", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				answer, err = nil, status.Errorf(codes.Internal, "%s: a mistake of the driver, whose log has the stack: %v", method, p)
+				answer, err = nil, status.Errorf(codes.Internal, "%s: bug in the driver, see its log for the stack: %v", method, p)
 			}
 		}()
 		return next(ctx, r)
 	}
 }
 
-// logged tells of a call when it ends: what changes something at Info, what only asks at Debug, and what went wrong louder
-// than that.
+// logged logs a call when it ends: reads at Debug, changes at Info, and failures at Warn or Error.
 func logged(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		method := path.Base(info.FullMethod)
 		log.Debug("call began", "method", method, "request", text{r})
 		began := time.Now()
 		answer, err := next(ctx, r)
-		// Ordinary pairs: klog's handler, which is behind most loggers here, forgets what With was given.
+		// Ordinary pairs, because klog's handler drops the attributes of With.
 		pairs := slices.Concat([]any{"method", method}, subject(r), []any{"seconds", time.Since(began).Seconds()})
 		switch code := status.Code(err); {
 		case err == nil && asks(method):
@@ -215,12 +212,12 @@ func logged(log *slog.Logger) grpc.UnaryServerInterceptor {
 	}
 }
 
-// asks says that a method changes nothing.
+// asks reports whether a method only reads.
 func asks(method string) bool {
 	return strings.Contains(method, "Get") || strings.HasPrefix(method, "List") || strings.HasPrefix(method, "Validate") || method == "Probe"
 }
 
-// subject is the ids in a request.
+// subject returns the ids in a request.
 func subject(r any) (pairs []any) {
 	add := func(key, value string) {
 		if value != "" {
@@ -245,7 +242,7 @@ func subject(r any) (pairs []any) {
 	return pairs
 }
 
-// text is a message in words, without the fields that CSI marks as secret. It is made when it is written only.
+// text formats a message without the fields that CSI marks as secret, and only if it is logged.
 type text struct{ message any }
 
 func (t text) LogValue() slog.Value {

@@ -17,8 +17,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Attach implements [volume.Store]. A volume can be attached only to VMs of its own vCenter, so that is the one asked,
-// with three calls where it goes well: the attachment, its task into the view, and the poll that others share.
+// Attach implements [volume.Store]. A volume can be attached only to VMs in its vCenter, so only that one is called. Without
+// an error that takes three calls: the attachment, its task into the view, and the shared poll.
 func (s *Store) Attach(ctx context.Context, id string, n volume.Node) (diskUUID string, err error) {
 	defer s.observe(n.VCenter, "attach", time.Now(), &err)
 	c, err := s.conn(n.VCenter)
@@ -42,7 +42,7 @@ func (s *Store) Attach(ctx context.Context, id string, n volume.Node) (diskUUID 
 
 func vm(id string) ref { return ref{Type: "VirtualMachine", Value: id} }
 
-// shown names a node and its VM.
+// shown returns a node and its VM for messages.
 func shown(n volume.Node) string {
 	if n.Name == "" {
 		return "VM " + n.VM
@@ -68,18 +68,18 @@ func (s *Store) attach(ctx context.Context, c *conn, id string, n volume.Node) (
 	}
 	uuid, err := c.disk(ctx, id, vm(n.VM))
 	if err == nil && uuid == "" {
-		err = errors.New("attached, but no disk of the VM is it")
+		err = errors.New("attached, but the VM has no such disk")
 	}
 	return uuid, err
 }
 
-// attachRefused finds out what a refusal means: in use by that very VM it is none.
+// attachRefused interprets a refusal: a volume that is in use by the same VM is attached.
 func (s *Store) attachRefused(ctx context.Context, c *conn, id string, n volume.Node, err error) (string, error) {
 	switch {
 	case errors.Is(err, volume.ErrInUse):
 		uuid, diskErr := c.disk(ctx, id, vm(n.VM))
 		if diskErr != nil {
-			return "", fmt.Errorf("%w; whether by this VM: %w", err, diskErr)
+			return "", fmt.Errorf("%w; cannot check whether this VM has it: %w", err, diskErr)
 		}
 		if uuid != "" {
 			return uuid, nil
@@ -95,9 +95,9 @@ func (s *Store) attachRefused(ctx context.Context, c *conn, id string, n volume.
 	return "", err
 }
 
-// user names the node that has the volume; empty when it is none that is known.
+// user returns the node that has the volume, or "" if it is not known.
 func (c *conn) user(ctx context.Context, id string) string {
-	nodes, _ := c.opts.Nodes(c.name()) // those that are known may have it
+	nodes, _ := c.opts.Nodes(c.name()) // an incomplete list may still have it
 	attached, err := c.attached(ctx, nodes)
 	if err != nil {
 		return ""
@@ -110,14 +110,14 @@ func (c *conn) user(ctx context.Context, id string) string {
 	return ""
 }
 
-// Detach implements [volume.Store]. Of a node whose VM is not known any more (n.VM is empty) CNS is told with the VM that
-// the volume was attached to last, if that was this node's and was done here: so its record goes too.
+// Detach implements [volume.Store]. If the node's VM is unknown (n.VM is empty), it uses the VM to which this process last
+// attached the volume on this node, so that the attachment record in CNS is deleted too.
 func (s *Store) Detach(ctx context.Context, id string, n volume.Node) (err error) {
 	defer s.observe(n.VCenter, "detach", time.Now(), &err)
 	if n.VM == "" {
 		last, ok := s.holders.vm(id, n)
 		if !ok {
-			return nil // there is no VM that it could be on
+			return nil // no known VM can have it
 		}
 		n = last
 	}
@@ -152,15 +152,15 @@ func (c *conn) detach(ctx context.Context, id string, n volume.Node) error {
 		return err
 	}
 	if errors.Is(err, volume.ErrNodeGone) {
-		return nil // CNS has been told, and found no VM to take it off
+		return nil // CNS has deleted its record
 	}
-	// Whatever the reason given: a disk that the VM does not have is detached, and one that it has is not.
+	// Whatever the reason of the failure: if the VM does not have the disk, it is detached, otherwise not.
 	uuid, diskErr := c.disk(ctx, id, vm(n.VM))
 	switch {
 	case errors.Is(diskErr, volume.ErrNodeGone):
 		return nil
 	case diskErr != nil:
-		return fmt.Errorf("%s; whether the VM has it: %w", err, diskErr) // the doubt counts, not what was said before it
+		return fmt.Errorf("%s; cannot check whether the VM has it: %w", err, diskErr) // the doubt is the error's kind
 	case uuid == "":
 		c.log.Debug("volume is not on the VM", "volume", id, "vm", n.VM, "err", err)
 		return nil
@@ -170,10 +170,10 @@ func (c *conn) detach(ctx context.Context, id string, n volume.Node) error {
 	return err
 }
 
-// readAtOnce is how many VMs' devices one call asks for.
+// readAtOnce is how many VMs' devices one call reads.
 const readAtOnce = 250
 
-// attached returns the volumes on those of the nodes that are in this vCenter; VMs that are gone have none.
+// attached returns the volumes on the nodes in this vCenter; VMs that are gone have none.
 func (c *conn) attached(ctx context.Context, nodes []volume.Node) ([]volume.Attached, error) {
 	by := map[ref]volume.Node{}
 	var vms []ref
@@ -198,8 +198,8 @@ func (c *conn) attached(ctx context.Context, nodes []volume.Node) ([]volume.Atta
 	return all, nil
 }
 
-// disk returns the UUID of the VM's disk that is the volume; empty when none is. A VM that tells nothing, as one whose
-// files are out of reach, is volume.ErrState: it may have the disk.
+// disk returns the UUID of the VM's disk for the volume, or "". If the VM reports no devices, for example because its files are
+// not accessible, the error is volume.ErrState: it may have the disk.
 func (c *conn) disk(ctx context.Context, id string, of ref) (string, error) {
 	var found []mo.VirtualMachine
 	err := c.call(ctx, func(ctx context.Context, s *services) error {
@@ -210,7 +210,7 @@ func (c *conn) disk(ctx context.Context, id string, of ref) (string, error) {
 	}
 	for _, v := range found {
 		if v.Config == nil {
-			return "", fmt.Errorf("%w: %s does not tell its devices", volume.ErrState, of.Value)
+			return "", fmt.Errorf("%w: %s reports no devices", volume.ErrState, of.Value)
 		}
 		if uuid, ok := disks(v)[id]; ok {
 			return uuid, nil
@@ -219,7 +219,7 @@ func (c *conn) disk(ctx context.Context, id string, of ref) (string, error) {
 	return "", nil
 }
 
-// devices reads the devices of VMs, without those that are gone.
+// devices reads the devices of VMs, and omits VMs that are gone.
 func (c *conn) devices(ctx context.Context, vms []ref) ([]mo.VirtualMachine, error) {
 	for len(vms) > 0 {
 		var found []mo.VirtualMachine
@@ -235,7 +235,7 @@ func (c *conn) devices(ctx context.Context, vms []ref) ([]mo.VirtualMachine, err
 	return nil, nil
 }
 
-// disks are a VM's disks that are volumes: the compact UUID by the volume's id.
+// disks returns a VM's disks that are volumes: compact UUIDs by volume id.
 func disks(v mo.VirtualMachine) map[string]string {
 	found := map[string]string{}
 	if v.Config == nil {

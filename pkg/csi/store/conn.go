@@ -21,7 +21,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// conn is one vCenter.
 type conn struct {
 	client *vcenter.Client
 	opts   *Options
@@ -29,8 +28,8 @@ type conn struct {
 	born   time.Time
 	end    context.CancelFunc // of its waiter for tasks; set by the store
 
-	places   chan struct{}            // for calls that are under way
-	making   chan struct{}            // of capacity 1: who has put something in may make services
+	places   chan struct{}            // a semaphore for concurrent calls
+	making   chan struct{}            // of capacity 1: a lock for creating services
 	services atomic.Pointer[services] // of the newest session; nil before the first call
 	tasks    *tasks
 }
@@ -46,8 +45,8 @@ func newConn(client *vcenter.Client, o *Options) *conn {
 
 func (c *conn) name() string { return c.client.Name() }
 
-// call makes one call. Its error is a *faultError when the vCenter refuses, that of ctx when that has ended, and wraps
-// volume.ErrUnavailable otherwise.
+// call makes one call. Its error is a *faultError if the vCenter refuses it, ctx's error if that has ended, and otherwise wraps
+// volume.ErrUnavailable.
 func (c *conn) call(ctx context.Context, f func(context.Context, *services) error) error {
 	select {
 	case c.places <- struct{}{}:
@@ -62,9 +61,9 @@ func (c *conn) call(ctx context.Context, f func(context.Context, *services) erro
 	return err
 }
 
-// try makes one call on the session at hand, after its services have been made.
+// try makes one call on the current session, and creates the session's services first if needed.
 func (c *conn) try(ctx context.Context, f func(context.Context, *services) error) (err error) {
-	for range 3 { // sessions may change between the two
+	for range 3 { // the session may change in between
 		if err = c.prepare(ctx); errors.Is(err, errNotPrepared) {
 			continue
 		}
@@ -85,9 +84,9 @@ func (c *conn) try(ctx context.Context, f func(context.Context, *services) error
 	return err
 }
 
-// exchange is one exchange with the vCenter; its error is as call's.
+// exchange is one exchange with the vCenter; its error is call's.
 func (c *conn) exchange(ctx context.Context, f func(context.Context, *vcenter.Session) error) error {
-	var met error // f's own error, without the words around it that hide its type
+	var met error // f's own error, because the returned one hides its type
 	err := c.client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error {
 		met = f(ctx, s)
 		return met
@@ -108,7 +107,7 @@ func (c *conn) exchange(ctx context.Context, f func(context.Context, *vcenter.Se
 	return fmt.Errorf("%w: %w", volume.ErrUnavailable, err)
 }
 
-// soon waits for a connection as long as there is hope: a moment after it was lost, or after the start.
+// soon waits for a connection for Grace after it was lost, or after the start.
 func (c *conn) soon(ctx context.Context) bool {
 	lost := c.client.State().Since
 	if lost.IsZero() {
@@ -120,19 +119,19 @@ func (c *conn) soon(ctx context.Context) bool {
 	return err == nil
 }
 
-// services are the endpoints of one vCenter that share one session. They are not changed once they are made.
+// services are the endpoints of one vCenter that share one session. They are immutable.
 type services struct {
 	session *vcenter.Session
 	vim     *vim25.Client
 	cns     soap.RoundTripper // at /vsanHealth
-	// user is who the session is: CNS writes it beside the cluster's volumes.
+	// user is the session's user, which CNS stores with the cluster's volumes.
 	user string
 }
 
-// errNotPrepared says that a session has come that has no services yet.
+// errNotPrepared reports that a new session has no services yet.
 var errNotPrepared = errors.New("new session")
 
-// prepare makes the services of the session at hand, unless they are there. It takes two exchanges, once per session.
+// prepare creates the services of the current session, if needed. It takes two exchanges, once per session.
 func (c *conn) prepare(ctx context.Context) error {
 	if c.prepared() {
 		return nil
@@ -181,15 +180,14 @@ func (c *conn) prepared() bool {
 	return svc != nil && svc.session == s
 }
 
-// endpoint is CNS's path at the vCenter, with the session's cookie, over the same connections.
+// endpoint returns a client for CNS's path at the vCenter, with the session's cookie and connections.
 func endpoint(s *vcenter.Session) *soap.Client {
 	sc := s.Vim.NewServiceClient(cns.Path, cns.Namespace)
-	sc.Transport = s.Vim.Transport // which is more patient than the bare one
+	sc.Transport = s.Vim.Transport // which retries rejected calls
 	return sc
 }
 
-// useVersion asks which version of the API the vCenter speaks at /vsanHealth. One that does not say so is spoken to as if
-// it were as old as the rest of it.
+// useVersion reads the API version that the vCenter supports at /vsanHealth. Without one, the version of the vim API is used.
 func useVersion(ctx context.Context, sc *soap.Client) error {
 	u := sc.URL()
 	u.Path = "/sdk/vsanServiceVersions.xml"

@@ -15,14 +15,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Create implements [volume.Store]. There may be a volume of that name from an earlier attempt, or an earlier process, in
-// any vCenter: they are asked first, and one that is down keeps nothing from being created elsewhere unless an earlier
-// attempt has been made there. A task that an earlier attempt has left in a vCenter is waited for first.
+// Create implements [volume.Store]. An earlier attempt, or an earlier process, may have created a volume with the name in any
+// vCenter: all are searched first. A vCenter that is down blocks only creations for which an earlier attempt was made there.
+// Create first waits for a task that an earlier attempt left in a vCenter.
 //
-// What attempts there were is not written down. A driver that was killed while a vCenter made a volume, and cannot reach
-// that vCenter when it is asked again for a place in another one, makes a second: the first has the cluster's id and no
-// PersistentVolume, and is deleted by hand. To wait for every vCenter instead would let one that is down keep all others
-// from provisioning.
+// Attempts are not persisted. If a driver is killed while a vCenter creates a volume, and cannot reach that vCenter when it
+// retries in another one, it creates a second volume. The first one has the cluster's id and no PersistentVolume, and must be
+// deleted manually. Waiting for every vCenter instead would let one that is down block all provisioning.
 func (s *Store) Create(ctx context.Context, spec volume.Spec) (v volume.Volume, err error) {
 	if err := checkSpec(spec); err != nil {
 		return v, err
@@ -54,27 +53,27 @@ func (s *Store) Create(ctx context.Context, spec volume.Spec) (v volume.Volume, 
 	})
 }
 
-// checkSpec says what is wrong with what is asked for.
+// checkSpec validates a request.
 func checkSpec(spec volume.Spec) error {
 	switch {
 	case spec.Name == "":
-		return fmt.Errorf("create volume: %w: it has no name", volume.ErrInvalid)
+		return fmt.Errorf("create volume: %w: the name is missing", volume.ErrInvalid)
 	case spec.Capacity <= 0:
 		return fmt.Errorf("create volume %q: %w: capacity of %d bytes", spec.Name, volume.ErrInvalid, spec.Capacity)
 	case len(spec.Datastores) == 0:
-		return fmt.Errorf("create volume %q: %w: none was given", spec.Name, volume.ErrNoDatastore)
+		return fmt.Errorf("create volume %q: %w: no datastore given", spec.Name, volume.ErrNoDatastore)
 	case slices.ContainsFunc(spec.Datastores, func(d volume.Datastore) bool { return d.VCenter != spec.Datastores[0].VCenter }):
 		return fmt.Errorf("create volume %q: %w: datastores of several vCenters", spec.Name, volume.ErrInvalid)
 	}
 	return nil
 }
 
-// creation is the key of what is done about the volume that is to have that name.
+// creation returns the key of operations on the volume with that name.
 func creation(name string) string { return "name " + name }
 
 func mebibytes(bytes int64) int64 { return (bytes + mib - 1) / mib }
 
-// existing returns the volume of that name that there is already; volume.ErrNotFound when there is none.
+// existing returns the volume that already has the name, or volume.ErrNotFound.
 func (s *Store) existing(ctx context.Context, c *conn, spec volume.Spec) (volume.Volume, error) {
 	conns := s.conns()
 	found, errs := each(conns, func(c *conn) (*volume.Volume, error) { return c.named(ctx, s.opts.Cluster.ID, spec.Name) })
@@ -92,14 +91,14 @@ func (s *Store) existing(ctx context.Context, c *conn, spec volume.Spec) (volume
 	earlier := s.sent.get(creation(spec.Name)).vcenter
 	for i, err := range errs {
 		if err != nil && (conns[i] == c || conns[i].name() == earlier) {
-			return volume.Volume{}, fmt.Errorf("vcenter %q: create volume %q: look for an earlier one: %w", conns[i].name(), spec.Name, err)
+			return volume.Volume{}, fmt.Errorf("vcenter %q: create volume %q: search for an earlier one: %w", conns[i].name(), spec.Name, err)
 		}
 	}
 	return volume.Volume{}, volume.ErrNotFound
 }
 
-// named returns the cluster's volume of that name; nil for none. Of several, which only a vCenter that was asked twice at
-// once can have, it is always the same.
+// named returns the cluster's volume with that name, or nil. Of several, which only concurrent requests can have created, it
+// always returns the same.
 func (c *conn) named(ctx context.Context, cluster, name string) (*volume.Volume, error) {
 	found, err := c.query(ctx, cnstypes.CnsQueryFilter{Names: []string{name}, ContainerClusterIds: []string{cluster}})
 	if err != nil {
@@ -114,7 +113,7 @@ func (c *conn) named(ctx context.Context, cluster, name string) (*volume.Volume,
 	return &v, nil
 }
 
-// create has CNS make a volume, and reads from the answer where it has been put.
+// create creates a volume in CNS; the result contains its datastore.
 func (s *Store) create(ctx context.Context, c *conn, spec volume.Spec) (volume.Volume, error) {
 	a := attempt{vcenter: c.name()}
 	s.sent.note(creation(spec.Name), a)
@@ -147,13 +146,13 @@ func (s *Store) create(ctx context.Context, c *conn, spec volume.Spec) (volume.V
 			}
 		}
 	}
-	if v.DatastoreURL == "" { // CNS has not said where
+	if v.DatastoreURL == "" { // not in the result
 		return c.volume(ctx, id)
 	}
 	return v, nil
 }
 
-// already is the volume that a creation was refused for, because it is what was asked for.
+// already returns the volume for which a creation was refused because it exists.
 func already(err error) string {
 	switch f := faultOf(err).(type) {
 	case *cnstypes.CnsVolumeAlreadyExistsFault:
@@ -164,7 +163,7 @@ func already(err error) string {
 	return ""
 }
 
-// placed adds what CNS says of each datastore to the error of a creation, and the kind where the fault itself has none.
+// placed adds the result for each datastore to the error of a creation, and the kind if the fault itself has none.
 func placed(result cnstypes.BaseCnsVolumeOperationResult, spec volume.Spec, err error) error {
 	var f *faultError
 	if !errors.As(err, &f) {

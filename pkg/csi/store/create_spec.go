@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// createSpec is what CNS is asked for.
+// createSpec returns the CNS request for a volume.
 func createSpec(cluster Cluster, user string, spec volume.Spec) cnstypes.CnsVolumeCreateSpec {
 	c := cnstypes.CnsVolumeCreateSpec{
 		Name:       spec.Name,
@@ -35,7 +35,7 @@ func createSpec(cluster Cluster, user string, spec volume.Spec) cnstypes.CnsVolu
 	return c
 }
 
-// metadata is what CNS keeps beside a volume: the cluster, and the objects that use the volume as far as they are known.
+// metadata returns the CNS metadata of a volume: the cluster, and the known objects that use the volume.
 func metadata(cluster Cluster, user string, m volume.Metadata) cnstypes.CnsVolumeMetadata {
 	container := cnstypes.CnsContainerCluster{
 		ClusterType: string(cnstypes.CnsClusterTypeKubernetes), ClusterId: cluster.ID, VSphereUser: user,

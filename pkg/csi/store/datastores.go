@@ -14,9 +14,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Datastores returns the datastores of that name in all vCenters, each with its datacenter: a name is one datacenter's own.
-// With none, the error is volume.ErrNoDatastore. A vCenter that does not answer may have one: that is
-// volume.ErrUnavailable, whatever the others have.
+// Datastores returns the datastores with that name in all vCenters, each with its datacenter, because names are unique only per
+// datacenter. If none exists, the error is volume.ErrNoDatastore. If a vCenter does not respond, it is volume.ErrUnavailable,
+// even if others have one.
 func (s *Store) Datastores(ctx context.Context, name string) (all []volume.Datastore, err error) {
 	defer s.observe("", "datastores", time.Now(), &err)
 	found, errs := each(s.conns(), func(c *conn) (all []volume.Datastore, err error) {
@@ -28,7 +28,7 @@ func (s *Store) Datastores(ctx context.Context, name string) (all []volume.Datas
 		return nil, err
 	}
 	if all = slices.Concat(found...); len(all) == 0 {
-		return nil, fmt.Errorf("%w: there is none named %q in %s", volume.ErrNoDatastore, name, s.names())
+		return nil, fmt.Errorf("%w: no datastore is named %q in %s", volume.ErrNoDatastore, name, s.names())
 	}
 	return all, nil
 }
@@ -40,7 +40,7 @@ func (c *conn) datastores(ctx context.Context, name string) ([]volume.Datastore,
 		if err != nil {
 			return err
 		}
-		defer func() { _ = all.Destroy(ctx) }() // it ends with the session otherwise
+		defer func() { _ = all.Destroy(ctx) }() // otherwise it ends with the session
 		return all.Retrieve(ctx, []string{"Datastore"}, []string{"name", "summary"}, &found)
 	})
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *conn) datastores(ctx context.Context, name string) ([]volume.Datastore,
 	return all, nil
 }
 
-// datacenter is the inventory path of the datacenter that an object is in; empty when it is in none.
+// datacenter returns the inventory path of an object's datacenter, or "".
 func (c *conn) datacenter(ctx context.Context, of ref) (string, error) {
 	var above []mo.ManagedEntity
 	err := c.call(ctx, func(ctx context.Context, s *services) (err error) {
@@ -74,7 +74,7 @@ func (c *conn) datacenter(ctx context.Context, of ref) (string, error) {
 		return "", err
 	}
 	in := ""
-	for _, e := range above[min(1, len(above)):] { // the root folder's name is in no path
+	for _, e := range above[min(1, len(above)):] { // paths do not contain the root folder
 		in = path.Join(in, e.Name)
 		if e.Self.Type == "Datacenter" {
 			return in, nil

@@ -13,10 +13,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// faultError is what a vCenter refused something with: as the answer to a call, as the end of a task, or inside a task's
-// result, where CNS puts most of them.
+// faultError is a vCenter's fault: the response to a call, the end of a task, or part of a task's result, where CNS puts most of
+// them.
 type faultError struct {
-	// kind is one of package volume's errors; nil where the fault says nothing that any of them does.
+	// kind is one of package volume's errors; nil if none matches.
 	kind    error
 	fault   types.BaseMethodFault
 	message string // vCenter's own
@@ -37,14 +37,14 @@ func (e *faultError) Error() string {
 // Unwrap returns the kind.
 func (e *faultError) Unwrap() error { return e.kind }
 
-// newFault makes an error of a fault and what the vCenter says beside it.
+// newFault returns the error for a fault and its message.
 func newFault(f types.BaseMethodFault, message string) *faultError {
 	e := &faultError{fault: f, message: spoken(f, message)}
 	e.kind = kindOf(f, e.message)
 	return e
 }
 
-// fromSOAP returns the fault that answered a call; nil when err is of another kind.
+// fromSOAP returns the fault in the response to a call, or nil if err is of another kind.
 func fromSOAP(err error) *faultError {
 	var s interface{ Fault() types.BaseMethodFault }
 	if !errors.As(err, &s) || s.Fault() == nil {
@@ -53,7 +53,7 @@ func fromSOAP(err error) *faultError {
 	return newFault(s.Fault(), err.Error())
 }
 
-// fromResult returns the fault in a task's end or in its result; nil when there is none.
+// fromResult returns the fault of a task or of its result, or nil.
 func fromResult(f *types.LocalizedMethodFault) *faultError {
 	switch {
 	case f == nil:
@@ -64,11 +64,11 @@ func fromResult(f *types.LocalizedMethodFault) *faultError {
 	return newFault(f.Fault, f.LocalizedMessage)
 }
 
-// spoken is all that a fault says in words.
+// spoken joins all messages of a fault.
 func spoken(f types.BaseMethodFault, message string) string {
 	message = strings.TrimPrefix(message, "ServerFaultCode: ")
 	if strings.TrimLeft(message, "*") == reflect.TypeOf(f).Elem().String() || message == faultName(f) {
-		message = "" // a Go type's name: vcsim has no words
+		message = "" // the name of a Go type: vcsim has no message
 	}
 	words := []string{}
 	add := func(s string) {
@@ -89,7 +89,7 @@ func spoken(f types.BaseMethodFault, message string) string {
 	return strings.Join(words, "; ")
 }
 
-// faultName is the name of a fault's type: "ResourceInUse".
+// faultName returns the name of a fault's type: "ResourceInUse".
 func faultName(f types.BaseMethodFault) string {
 	if f == nil {
 		return "fault"
@@ -101,7 +101,7 @@ func faultName(f types.BaseMethodFault) string {
 	return t.Name()
 }
 
-// faultOf returns the fault that err holds; nil for none.
+// faultOf returns the fault in err, or nil.
 func faultOf(err error) types.BaseMethodFault {
 	if e, ok := errors.AsType[*faultError](err); ok {
 		return e.fault
@@ -109,8 +109,8 @@ func faultOf(err error) types.BaseMethodFault {
 	return nil
 }
 
-// kindOf sorts a fault by its type, and by its words where vCenter has the same type for everything. It returns nil for
-// what is no reason known: whoever asked knows better what it may mean.
+// kindOf classifies a fault by type, and by message where vCenter has one type for several failures. It returns nil for an
+// unknown reason, which the caller may classify.
 func kindOf(f types.BaseMethodFault, message string) error {
 	if kind := exactKind(f); kind != nil {
 		return kind
@@ -139,7 +139,7 @@ func kindOf(f types.BaseMethodFault, message string) error {
 	return causeKind(f)
 }
 
-// causeKind is that of the fault behind a fault: CNS has one for all that vSphere refuses it.
+// causeKind classifies the fault behind a fault: CNS wraps all that vSphere refuses in one type.
 func causeKind(f types.BaseMethodFault) error {
 	m := f.GetMethodFault()
 	if m == nil || m.FaultCause == nil || m.FaultCause.Fault == nil {
@@ -148,7 +148,7 @@ func causeKind(f types.BaseMethodFault) error {
 	return kindOf(m.FaultCause.Fault, m.FaultCause.LocalizedMessage)
 }
 
-// exactKind knows the types that leave no doubt.
+// exactKind classifies the unambiguous types.
 func exactKind(f types.BaseMethodFault) error {
 	switch f := f.(type) {
 	case *types.NotFound, *cnstypes.CnsVolumeNotFoundFault, *cnstypes.CnsNotRegisteredFault, *cnstypes.CnsSnapshotNotFoundFault:
@@ -171,7 +171,7 @@ func exactKind(f types.BaseMethodFault) error {
 	return nil
 }
 
-// goneKind is what it means that an object is no longer there.
+// goneKind classifies a missing object by its type.
 func goneKind(obj types.ManagedObjectReference) error {
 	switch obj.Type {
 	case "VirtualMachine":
@@ -182,8 +182,8 @@ func goneKind(obj types.ManagedObjectReference) error {
 	return nil
 }
 
-// wordsKind looks at the words of faults that have no type of their own. They are those of CNS in vSphere 7 and 8, in
-// English: sessions log in with that locale (package vcenter).
+// wordsKind classifies faults without a specific type by their messages: those of CNS in vSphere 7 and 8, in English, because
+// sessions log in with that locale (package vcenter).
 func wordsKind(message string) error {
 	message = strings.ToLower(message)
 	has := func(words ...string) bool {
@@ -209,8 +209,7 @@ func wordsKind(message string) error {
 	return nil
 }
 
-// Reason is a short word for an error of a [Store], for metrics and logs: "ok" for nil, "error" for what nothing is known
-// of.
+// Reason returns a short word for an error of a [Store], for metrics and logs: "ok" for nil, "error" for an unknown failure.
 func Reason(err error) string {
 	if err == nil {
 		return "ok"

@@ -9,26 +9,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// flights are the operations that are under way: one at a time for each key, which is a volume, or the name of one that
-// is to be.
+// flights are the operations in progress: one at a time for each key, which is a volume id, or the name of a future volume.
 type flights struct {
 	mu     sync.Mutex
 	by     map[string]*flight
 	closed bool
 }
 
-// flight is one operation.
 type flight struct {
-	what string        // operations that are the same have the same words
-	done chan struct{} // closed when value and err are there
-	// value and err are what it came to.
+	what string        // identical operations have the same text
+	done chan struct{} // closed when value and err are set
+	// value and err are the outcome.
 	value any
 	err   error
 }
 
-// join begins an operation, or takes part in the one that is the same and under way, after those that are not the same
-// have ended. f runs with a context of its own: it goes on when ctx ends, which the caller is told by an error that wraps
-// volume.ErrPending and ctx's.
+// join starts an operation, or joins the identical one in progress, after different ones with the same key have ended. f runs
+// with its own context, so that it continues when ctx ends; then join returns an error that wraps volume.ErrPending and ctx's.
 func join[T any](ctx context.Context, s *Store, key, what string, f func(context.Context) (T, error)) (T, error) {
 	var none T
 	for {
@@ -48,7 +45,7 @@ func join[T any](ctx context.Context, s *Store, key, what string, f func(context
 	}
 }
 
-// begin returns the operation under way, or a new one.
+// begin returns the operation in progress, or a new one.
 func (fs *flights) begin(s *Store, key, what string, f func(context.Context) (any, error)) (*flight, error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -57,9 +54,9 @@ func (fs *flights) begin(s *Store, key, what string, f func(context.Context) (an
 	}
 	switch {
 	case fs.closed:
-		return nil, fmt.Errorf("%s: %w: the driver is ending", what, volume.ErrUnavailable)
+		return nil, fmt.Errorf("%s: %w: the driver is shutting down", what, volume.ErrUnavailable)
 	case len(fs.by) >= s.opts.Operations:
-		return nil, fmt.Errorf("%s: %w: %d operations are under way", what, volume.ErrUnavailable, len(fs.by))
+		return nil, fmt.Errorf("%s: %w: %d operations are in progress", what, volume.ErrUnavailable, len(fs.by))
 	case fs.by == nil:
 		fs.by = map[string]*flight{}
 	}
@@ -77,18 +74,18 @@ func (fs *flights) begin(s *Store, key, what string, f func(context.Context) (an
 	return fl, nil
 }
 
-// survive makes a panic the failure of one operation: it runs on a goroutine of its own, where nobody else would catch it.
+// survive converts a panic to the failure of one operation; otherwise it would end the process.
 func survive(ctx context.Context, s *Store, what string, f func(context.Context) (any, error)) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.opts.Logger.Error("operation panicked", "operation", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			value, err = nil, fmt.Errorf("%s: a mistake of the driver, whose log has the stack: %v", what, p)
+			value, err = nil, fmt.Errorf("%s: bug in the driver, see its log for the stack: %v", what, p)
 		}
 	}()
 	return f(ctx)
 }
 
-// close lets no more begin.
+// close prevents new operations.
 func (fs *flights) close() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// maxHolders bounds what is remembered; beyond it vCenters are asked again.
+// maxHolders bounds the cache.
 const maxHolders = 100_000
 
-// holders remembers which vCenter holds a volume, where it was last seen. It may be wrong: volumes move.
+// holders caches the vCenter in which a volume was last seen. It may be outdated: volumes move.
 type holders struct {
 	mu sync.Mutex
 	of map[string]string // the vCenter's name
-	// on is the node that it was last attached to from here, for when nobody knows the node's VM any more.
+	// on is the node that this process last attached the volume to, in case the node's VM becomes unknown.
 	on map[string]volume.Node
 }
 
@@ -61,7 +61,7 @@ func (h *holders) detached(id string, n volume.Node) {
 	}
 }
 
-// vm completes a node of which only the id is known, if it is the one that the volume was last attached to.
+// vm returns the node to which the volume was last attached, if it has n's id.
 func (h *holders) vm(id string, n volume.Node) (volume.Node, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,7 +69,7 @@ func (h *holders) vm(id string, n volume.Node) (volume.Node, bool) {
 	return is, ok && strings.EqualFold(is.ID, n.ID)
 }
 
-// holder is where a volume was last seen; nil when that is not known, or is no vCenter of ours any more.
+// holder returns where a volume was last seen, or nil if that is unknown, or no longer configured.
 func (s *Store) holder(id string) *conn {
 	if name := s.holders.get(id); name != "" {
 		if c, err := s.conn(name); err == nil {
@@ -79,21 +79,21 @@ func (s *Store) holder(id string) *conn {
 	return nil
 }
 
-// removed is volume.ErrUnavailable for a volume that was last seen in a vCenter which the configuration has no more: that
-// none of the others has it does not mean that there is none.
+// removed returns volume.ErrUnavailable for a volume that was last seen in a vCenter that is no longer configured: it may
+// exist there, even if no other vCenter has it.
 func (s *Store) removed(id string) error {
 	name := s.holders.get(id)
 	if name == "" {
 		return nil
 	}
 	if _, err := s.conn(name); err != nil {
-		return fmt.Errorf("volume %s, last seen in another: %w", id, err)
+		return fmt.Errorf("volume %s was last seen in a vcenter that is no longer configured: %w", id, err)
 	}
 	return nil
 }
 
-// at runs f at the vCenter that holds a volume. Where it was last seen is tried first; where there is but one, nobody is
-// asked. f says with volume.ErrNotFound that it is not there.
+// at runs f at the vCenter that has a volume. It tries the one where the volume was last seen first, and with a single vCenter
+// no search is needed. f returns volume.ErrNotFound if the volume is not there.
 func (s *Store) at(ctx context.Context, id string, f func(*conn) error) error {
 	removed := s.removed(id)
 	err := s.somewhere(ctx, id, f)
@@ -121,13 +121,13 @@ func (s *Store) somewhere(ctx context.Context, id string, f func(*conn) error) e
 	case err != nil:
 		return err
 	case found == c:
-		return first // something else is not there
+		return first // not the volume but another object was not found
 	}
 	return f(found)
 }
 
-// locate asks all vCenters for a volume. When it is in none of those that answer and one does not, the error wraps
-// volume.ErrUnavailable; when all answer, volume.ErrNotFound.
+// locate searches all vCenters for a volume. If none that responds has it, the error wraps volume.ErrNotFound if all respond,
+// and volume.ErrUnavailable otherwise.
 func (s *Store) locate(ctx context.Context, id string) (*conn, error) {
 	conns := s.conns()
 	has, errs := each(conns, func(c *conn) (bool, error) {
@@ -143,12 +143,11 @@ func (s *Store) locate(ctx context.Context, id string) (*conn, error) {
 	}
 	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, volume.ErrNotFound) })
 	if len(errs) > 0 {
-		return nil, fmt.Errorf("volume %s: not in the vCenters that answer: %w", id, errors.Join(errs...))
+		return nil, fmt.Errorf("volume %s: not found in the reachable vCenters: %w", id, errors.Join(errs...))
 	}
 	return nil, fmt.Errorf("volume %s: %w in %s", id, volume.ErrNotFound, s.names())
 }
 
-// names lists the vCenters.
 func (s *Store) names() string {
 	var names []string
 	for _, c := range s.conns() {

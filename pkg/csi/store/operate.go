@@ -12,7 +12,7 @@ import (
 
 var errNoResult = errors.New("the task ended without a result")
 
-// run begins a task and waits for its end. The error is that of the call, or the fault that the task ended in.
+// run starts a task and waits for its end. The error is the call's, or the task's fault.
 func (c *conn) run(ctx context.Context, begin func(context.Context, *services) (ref, error)) (types.TaskInfo, error) {
 	var id ref
 	err := c.call(ctx, func(ctx context.Context, s *services) (err error) {
@@ -35,8 +35,8 @@ func (c *conn) run(ctx context.Context, begin func(context.Context, *services) (
 	return info, nil
 }
 
-// operate is run for CNS's operations, whose result says what came of each thing asked for; here it is always one.
-// The result is returned with the error too, where there is one.
+// operate is run for CNS operations on one object, whose result contains its outcome. It may return the result together with an
+// error.
 func (c *conn) operate(ctx context.Context, begin func(context.Context, *services) (ref, error)) (cnstypes.BaseCnsVolumeOperationResult, error) {
 	info, err := c.run(ctx, begin)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *conn) operate(ctx context.Context, begin func(context.Context, *service
 	return result, nil
 }
 
-// query asks CNS for volumes, all pages of them.
+// query queries all pages of volumes from CNS.
 func (c *conn) query(ctx context.Context, filter cnstypes.CnsQueryFilter) ([]cnstypes.CnsVolume, error) {
 	var found []cnstypes.CnsVolume
 	limit := int64(c.opts.Page)

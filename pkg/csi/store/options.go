@@ -10,59 +10,59 @@ import (
 
 // Options configure a [Store]. Clients and Cluster.ID are mandatory.
 type Options struct {
-	// Clients are the connections, one per vCenter, by whose names volumes and nodes say where they are. Their owner runs
-	// them, longer than the store is open.
+	// Clients are the connections, one per vCenter; volumes and nodes refer to vCenters by their names. The caller runs them,
+	// for longer than the store.
 	Clients []*vcenter.Client
 	Cluster Cluster
-	// Nodes returns the cluster's nodes in one vCenter: [Store.Volumes] tells what is attached to those, and an error for a
-	// volume in use names the one. An error says that there may be more. It must not block. nil: there are none.
+	// Nodes returns the cluster's nodes in one vCenter, for [Store.Volumes] and for errors about volumes in use. An error means
+	// that the list may be incomplete. It must not block. nil means no nodes.
 	Nodes func(vcenter string) ([]volume.Node, error)
 
-	// SnapshotLimit is how many snapshots a volume may have; 3 when zero. See [Store.SetSnapshotLimit].
+	// SnapshotLimit is the maximum number of snapshots per volume; 3 when zero. See [Store.SetSnapshotLimit].
 	SnapshotLimit int
-	// Page is how many volumes or snapshots a query returns at once; 1,000 when zero.
+	// Page is the number of volumes or snapshots per query; 1,000 when zero.
 	Page int
-	// Calls is how many calls to one vCenter may be under way at once, the long poll aside; 16 when zero.
+	// Calls is the maximum number of concurrent calls to one vCenter, not counting the long poll; 16 when zero.
 	Calls int
-	// Operations is how many operations may be under way at once; 2,000 when zero. More are [volume.ErrUnavailable].
+	// Operations is the maximum number of concurrent operations; 2,000 when zero. More get [volume.ErrUnavailable].
 	Operations int
-	// OperationLimit ends an operation whose task does not; 15 min when zero. The task goes on.
+	// OperationLimit is the timeout of an operation; 15 min when zero. Its task continues.
 	OperationLimit time.Duration
-	// TaskCheck is after how long without news a task is read directly; 10 s when zero.
+	// TaskCheck is how long a task may have no news before it is read directly; 10 s when zero.
 	TaskCheck time.Duration
-	// PollWait is how long a vCenter may hold the long poll, to the second; 30 s when zero.
+	// PollWait is how long a vCenter may hold the long poll, in whole seconds; 30 s when zero.
 	PollWait time.Duration
-	// Grace is how long a vCenter that has just been lost, or was never there, is waited for; 3 s when zero.
+	// Grace is how long a call waits for a connection that was just lost, or not made yet; 3 s when zero.
 	Grace time.Duration
 
-	// OnOperation, when set, is told of every operation at its end. It must not block.
+	// OnOperation, if set, is called at the end of every operation. It must not block.
 	OnOperation func(Operation)
-	// OnCall, when set, is told of the calls that the clients' own OnCall does not see: those to CNS. It must not block.
+	// OnCall, if set, is called for the calls to CNS, which the clients' OnCall does not see. It must not block.
 	OnCall func(vcenterName string, call vcenter.Call)
-	// Logger receives what is worth knowing; none when nil.
+	// Logger receives changes of state; discarded when nil.
 	Logger *slog.Logger
 }
 
-// Cluster says whose volumes they are, in CNS's records.
+// Cluster identifies the cluster in CNS's records.
 type Cluster struct {
-	// ID tells this cluster's volumes from all others'. It must never change.
+	// ID identifies the cluster's volumes. It must never change.
 	ID string
 	// Distribution is shown in the vSphere Client; often empty.
 	Distribution string
 }
 
-// Operation is one operation of a [Store].
+// Operation describes one operation of a [Store].
 type Operation struct {
-	VCenter string // empty where it concerns several
+	VCenter string // empty for several
 	// Name is "create", "delete", "attach", "detach", "expand", "snapshot", "delete-snapshot", "snapshots", "volumes",
 	// "attachments", "volume", "metadata", "register", "protect" or "datastores".
 	Name string
-	// Result is "ok", or what [Reason] says of the error.
+	// Result is "ok", or the [Reason] of the error.
 	Result   string
 	Duration time.Duration
 }
 
-// withDefaults returns o with every zero value that has a default replaced.
+// withDefaults returns o with its defaults set.
 func (o Options) withDefaults() Options {
 	orDefault(&o.SnapshotLimit, 3)
 	orDefault(&o.Page, 1000)
@@ -72,7 +72,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.TaskCheck, 10*time.Second)
 	orDefault(&o.PollWait, 30*time.Second)
 	orDefault(&o.Grace, 3*time.Second)
-	o.PollWait = max(o.PollWait.Truncate(time.Second), time.Second) // the wire counts whole seconds; none is "do not wait"
+	o.PollWait = max(o.PollWait.Truncate(time.Second), time.Second) // the protocol counts whole seconds; zero means "do not wait"
 	if o.Nodes == nil {
 		o.Nodes = func(string) ([]volume.Node, error) { return nil, nil }
 	}

@@ -37,7 +37,7 @@ func (s *Store) Volume(ctx context.Context, id string) (v volume.Volume, err err
 	return v, err
 }
 
-// volume looks one up in this vCenter.
+// volume finds a volume in this vCenter.
 func (c *conn) volume(ctx context.Context, id string) (v volume.Volume, err error) {
 	defer about(c, &err, "volume %s", id)
 	found, err := c.query(ctx, cnstypes.CnsQueryFilter{VolumeIds: []cnstypes.CnsVolumeId{volumeID(id)}})
@@ -52,7 +52,7 @@ func (c *conn) volume(ctx context.Context, id string) (v volume.Volume, err erro
 	return volume.Volume{}, volume.ErrNotFound
 }
 
-// understood is a volume in our words.
+// understood converts a CNS volume.
 func (c *conn) understood(v cnstypes.CnsVolume) volume.Volume {
 	u := volume.Volume{
 		ID: v.VolumeId.Id, Name: v.Name, VCenter: c.name(), DatastoreURL: v.DatastoreUrl, Policy: v.StoragePolicyId,
@@ -67,7 +67,7 @@ func (c *conn) understood(v cnstypes.CnsVolume) volume.Volume {
 	return u
 }
 
-// healthy is what CNS says of a volume and of the way to it. What it does not know is not ill.
+// healthy returns the health of a volume and of its datastore; unknown counts as healthy.
 func healthy(v cnstypes.CnsVolume) bool {
 	access := strings.ToLower(v.DatastoreAccessibilityStatus)
 	return !strings.EqualFold(v.HealthStatus, "red") &&
@@ -78,8 +78,7 @@ func isBlock(v cnstypes.CnsVolume) bool {
 	return v.VolumeType == "" || v.VolumeType == string(cnstypes.CnsVolumeTypeBlock)
 }
 
-// Volumes implements [volume.Store]. It costs a vCenter one call for a page of volumes and one for the devices of the
-// nodes that it has.
+// Volumes implements [volume.Store]. It makes one call per vCenter for a page of volumes and one for the devices of its nodes.
 func (s *Store) Volumes(ctx context.Context) (volumes []volume.Volume, attached []volume.Attached, err error) {
 	defer s.observe("", "volumes", time.Now(), &err)
 	conns := s.conns()
@@ -98,7 +97,7 @@ func (s *Store) Volumes(ctx context.Context) (volumes []volume.Volume, attached 
 	return volumes, attached, errors.Join(errs...)
 }
 
-// Attachments implements [volume.Store]. It asks the volume's vCenter alone.
+// Attachments implements [volume.Store]. It calls only the volume's vCenter.
 func (s *Store) Attachments(ctx context.Context, id string) (on []volume.Attached, err error) {
 	defer s.observe("", "attachments", time.Now(), &err)
 	if id == "" {
@@ -125,13 +124,13 @@ func byVolume(a, b volume.Attached) int {
 	return cmp.Or(cmp.Compare(a.Volume, b.Volume), cmp.Compare(a.Node.ID, b.Node.ID))
 }
 
-// listing is what one vCenter has of the cluster's.
+// listing is one vCenter's part of the volumes.
 type listing struct {
 	volumes  []volume.Volume
 	attached []volume.Attached
 }
 
-// list fails where the nodes are in doubt, too: what is attached to one that is not known would look detached.
+// list also fails if the list of nodes is incomplete: volumes attached to the missing ones would look detached.
 func (c *conn) list(ctx context.Context, cluster string) (listing, error) {
 	nodes, err := c.opts.Nodes(c.name())
 	if err != nil {
@@ -164,7 +163,7 @@ func (c *conn) list(ctx context.Context, cluster string) (listing, error) {
 	return l, nil
 }
 
-// observed has OnCall told of the calls that pass through next.
+// observed calls OnCall for the calls that pass through next.
 func (c *conn) observed(next soap.RoundTripper) soap.RoundTripper {
 	if c.opts.OnCall == nil {
 		return next
@@ -186,7 +185,7 @@ func (o observer) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
 	return err
 }
 
-// callResult is in the words of [vcenter.Call].
+// callResult returns the [vcenter.Call] result.
 func callResult(ctx context.Context, err error) string {
 	switch {
 	case err == nil:

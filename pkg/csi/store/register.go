@@ -15,11 +15,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Register makes a volume of a virtual disk that there is, as it lies there, on a VM or on none, and returns it; of one that
-// is a volume already, that one. The content is not touched. on is a datastore as [Store.Datastores] returns it, file the
-// path there ("kubevols/a.vmdk"), and name what a new volume is called. Error: volume.ErrNotFound when there is no such file.
+// Register makes an existing virtual disk a volume, attached or not, without changing its content, and returns the volume. If the
+// disk is a volume already, it returns that. on is a datastore from [Store.Datastores], file the path there
+// ("kubevols/a.vmdk"), and name the name of a new volume. Error: volume.ErrNotFound if the file does not exist.
 //
-// CNS is told of the file by its URL, as upstream's driver tells it (pkg/apis/migration/migration.go).
+// CNS gets the URL of the file, as from upstream's driver (pkg/apis/migration/migration.go).
 func (s *Store) Register(ctx context.Context, name string, on volume.Datastore, file string) (v volume.Volume, err error) {
 	defer s.observe(on.VCenter, "register", time.Now(), &err)
 	c, err := s.conn(on.VCenter)
@@ -42,7 +42,7 @@ func (s *Store) Register(ctx context.Context, name string, on volume.Datastore, 
 		switch {
 		case id != "":
 		case noFile(err):
-			return v, fmt.Errorf("%w: there is no such disk: %s", volume.ErrNotFound, said(err))
+			return v, fmt.Errorf("%w: the disk does not exist: %s", volume.ErrNotFound, said(err))
 		case err != nil:
 			return v, err
 		default:
@@ -55,7 +55,7 @@ func (s *Store) Register(ctx context.Context, name string, on volume.Datastore, 
 	})
 }
 
-// registerSpec is what CNS is asked for.
+// registerSpec returns the CNS request for a disk.
 func registerSpec(cluster Cluster, svc *services, name string, on volume.Datastore, file string) cnstypes.CnsVolumeCreateSpec {
 	at := url.URL{
 		Scheme: "https", Host: svc.vim.URL().Host, Path: "/folder/" + file,
@@ -69,7 +69,7 @@ func registerSpec(cluster Cluster, svc *services, name string, on volume.Datasto
 	}
 }
 
-// said is what the vCenter says of a fault, without what kind of failure it would be elsewhere.
+// said returns the vCenter's message of a fault without its kind.
 func said(err error) string {
 	var f *faultError
 	if errors.As(err, &f) && f.message != "" {
@@ -78,7 +78,7 @@ func said(err error) string {
 	return err.Error()
 }
 
-// noFile says that there is no file to make a volume of. The fault may be another's cause.
+// noFile reports that the file does not exist. That fault may be the cause of another.
 func noFile(err error) bool {
 	for f := faultOf(err); f != nil; {
 		switch f.(type) {
@@ -94,8 +94,8 @@ func noFile(err error) bool {
 	return false
 }
 
-// Protect has a volume's disk outlive the VM that it is on when that is destroyed, which the disks that CNS has not made do
-// not everywhere. A vCenter that does not know of that is no error: there, nobody asks for it.
+// Protect keeps a volume's disk when its VM is destroyed, which is not everywhere the default for disks that CNS did not
+// create. A vCenter without this feature is not an error, because there it is the default.
 func (s *Store) Protect(ctx context.Context, id string) (err error) {
 	defer s.observe("", "protect", time.Now(), &err)
 	err = s.at(ctx, id, func(c *conn) (err error) {
@@ -110,7 +110,7 @@ func (s *Store) Protect(ctx context.Context, id string) (err error) {
 		})
 	})
 	if errors.Is(err, volume.ErrNotSupported) {
-		s.opts.Logger.Warn("disk is deleted with its VM", "volume", id, "err", err)
+		s.opts.Logger.Warn("vcenter cannot protect the disk: it is deleted with its vm", "volume", id, "err", err)
 		return nil
 	}
 	return err
@@ -187,7 +187,7 @@ func (c *conn) delete(ctx context.Context, id string) (err error) {
 	return c.blameSnapshots(ctx, id, err)
 }
 
-// blameSnapshots looks whether it is a volume's snapshots that something was refused for, where the fault does not say.
+// blameSnapshots checks whether snapshots are the reason of a failure, if the fault does not contain it.
 func (c *conn) blameSnapshots(ctx context.Context, id string, err error) error {
 	var f *faultError
 	if !errors.As(err, &f) || f.kind != nil && !errors.Is(f.kind, volume.ErrState) && !errors.Is(f.kind, volume.ErrInvalid) {

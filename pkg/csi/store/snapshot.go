@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Snapshot implements [volume.Store]. The name is the snapshot's description in CNS, by which an earlier one is found.
+// Snapshot implements [volume.Store]. The name is the snapshot's description in CNS, by which a retry finds it.
 func (s *Store) Snapshot(ctx context.Context, id, name string) (snap volume.Snapshot, err error) {
 	defer s.observe("", "snapshot", time.Now(), &err)
 	if id == "" || name == "" {
@@ -78,7 +78,7 @@ func (s *Store) snapshot(ctx context.Context, c *conn, id, name string) (volume.
 	return c.snapshotOf(v, created.Snapshot), nil
 }
 
-// snapshotOf is a snapshot in our words. A volume with snapshots is not expanded, so it had then the size that it has.
+// snapshotOf converts a CNS snapshot. A volume with snapshots cannot be expanded, so the sizes are the same.
 func (c *conn) snapshotOf(v volume.Volume, t cnstypes.CnsSnapshot) volume.Snapshot {
 	return volume.Snapshot{
 		SnapshotRef: volume.SnapshotRef{Volume: v.ID, Snapshot: t.SnapshotId.Id},
@@ -119,7 +119,7 @@ func (c *conn) deleteSnapshot(ctx context.Context, of volume.SnapshotRef) error 
 		return res.Returnval, nil
 	})
 	var f *faultError
-	if errors.As(err, &f) && f.kind == nil { // what is not there, some say with a fault of no kind
+	if errors.As(err, &f) && f.kind == nil { // some vCenters have an unspecific fault for a missing snapshot
 		if left, listErr := c.snapshots(ctx, of); listErr == nil && len(left) == 0 {
 			return nil
 		}
@@ -127,7 +127,7 @@ func (c *conn) deleteSnapshot(ctx context.Context, of volume.SnapshotRef) error 
 	return err
 }
 
-// Snapshots implements [volume.Store]. Of all volumes it means those of this cluster.
+// Snapshots implements [volume.Store]. Without a volume it returns those of this cluster's volumes.
 func (s *Store) Snapshots(ctx context.Context, of volume.SnapshotRef) (found []volume.Snapshot, err error) {
 	defer s.observe("", "snapshots", time.Now(), &err)
 	if of.Volume == "" {
@@ -148,7 +148,7 @@ func (s *Store) Snapshots(ctx context.Context, of volume.SnapshotRef) (found []v
 	return found, err
 }
 
-// snapshotsOf returns those of one volume, or one of them.
+// snapshotsOf returns the snapshots of one volume, or one of them.
 func (c *conn) snapshotsOf(ctx context.Context, of volume.SnapshotRef) (found []volume.Snapshot, err error) {
 	v, err := c.volume(ctx, of.Volume)
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *conn) snapshotsOf(ctx context.Context, of volume.SnapshotRef) (found []
 	return found, err
 }
 
-// allSnapshots returns those of the cluster's volumes in one vCenter.
+// allSnapshots returns the snapshots of the cluster's volumes in one vCenter.
 func (s *Store) allSnapshots(ctx context.Context, c *conn) (found []volume.Snapshot, err error) {
 	defer about(c, &err, "list snapshots")
 	volumes, err := c.query(ctx, cnstypes.CnsQueryFilter{ContainerClusterIds: []string{s.opts.Cluster.ID}})
@@ -185,8 +185,7 @@ func (s *Store) allSnapshots(ctx context.Context, c *conn) (found []volume.Snaps
 	return found, err
 }
 
-// snapshots asks CNS for the snapshots of a volume, for one of them, or for all, all pages of them. What is not there has
-// none.
+// snapshots queries all pages of the snapshots of a volume, one of them, or all snapshots. A missing volume has none.
 func (c *conn) snapshots(ctx context.Context, of volume.SnapshotRef) ([]cnstypes.CnsSnapshot, error) {
 	filter := cnstypes.CnsSnapshotQueryFilter{}
 	if of.Volume != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// Store is CNS of all configured vCenters. Make one with [New], end it with [Store.Close]; all methods may be called from
-// any goroutine.
+// Store is the CNS of all configured vCenters. Create it with [New] and stop it with [Store.Close]; all methods are safe for
+// concurrent use.
 type Store struct {
 	opts  Options
 	limit atomic.Int64 // snapshots per volume
@@ -32,18 +32,18 @@ type Store struct {
 
 var _ volume.Store = (*Store)(nil)
 
-// New returns a store and starts a waiter for tasks per vCenter, which makes no call until there is a task to wait for.
+// New returns a store and starts a task waiter per vCenter, which makes no call while there are no tasks.
 func New(o Options) *Store {
 	s := &Store{opts: o.withDefaults()}
 	s.limit.Store(int64(s.opts.SnapshotLimit))
-	s.ctx, s.end = context.WithCancel(context.Background()) // operations outlive those who ask for them
+	s.ctx, s.end = context.WithCancel(context.Background()) // operations outlive their callers
 	s.inUse.Store(&[]*conn{})
 	s.Set(o.Clients)
 	return s
 }
 
-// Set puts other connections in the place of those there are. Operations at a vCenter that is not among them fail; those
-// at one that is, by the same client, go on.
+// Set replaces the connections. Operations at a vCenter that is no longer among them fail; those at a vCenter with the same
+// client continue.
 func (s *Store) Set(clients []*vcenter.Client) {
 	s.set.Lock()
 	defer s.set.Unlock()
@@ -69,11 +69,11 @@ func (s *Store) Set(clients []*vcenter.Client) {
 	}
 }
 
-// conns are the vCenters; the list is not changed.
+// conns returns the vCenters; the list must not be modified.
 func (s *Store) conns() []*conn { return *s.inUse.Load() }
 
-// Close ends the operations that are under way here, not in the vCenters, and waits for what the store has started. It
-// returns within one call's time. Nothing may be asked of the store after.
+// Close ends the operations in this process, not in the vCenters, and waits for everything that the store has started. It
+// returns within one call's timeout. The store must not be used afterwards.
 func (s *Store) Close() {
 	s.set.Lock()
 	defer s.set.Unlock()
@@ -82,10 +82,9 @@ func (s *Store) Close() {
 	s.running.Wait()
 }
 
-// SetSnapshotLimit changes how many snapshots a volume may have, for those to be taken from now on.
+// SetSnapshotLimit changes the maximum number of snapshots per volume for new ones.
 func (s *Store) SetSnapshotLimit(n int) { s.limit.Store(int64(n)) }
 
-// conn returns the connection of that name.
 func (s *Store) conn(name string) (*conn, error) {
 	for _, c := range s.conns() {
 		if c.name() == name {
@@ -95,14 +94,14 @@ func (s *Store) conn(name string) (*conn, error) {
 	return nil, fmt.Errorf("vcenter %q: %w: not configured", name, volume.ErrUnavailable)
 }
 
-// observe tells of an operation; it is deferred with the time when it began.
+// observe reports an operation; it is deferred with the start time.
 func (s *Store) observe(vcenter, name string, began time.Time, err *error) {
 	if s.opts.OnOperation != nil {
 		s.opts.OnOperation(Operation{VCenter: vcenter, Name: name, Result: Reason(*err), Duration: time.Since(began)})
 	}
 }
 
-// each runs f for every vCenter at once, and returns what came of each in their order.
+// each runs f for every vCenter concurrently, and returns the results in order.
 func each[T any](conns []*conn, f func(*conn) (T, error)) ([]T, []error) {
 	found, errs := make([]T, len(conns)), make([]error, len(conns))
 	var all sync.WaitGroup
@@ -113,14 +112,14 @@ func each[T any](conns []*conn, f func(*conn) (T, error)) ([]T, []error) {
 	return found, errs
 }
 
-// about puts before an error what it is about: the vCenter and the operation.
+// about wraps an error with the vCenter and the operation.
 func about(c *conn, err *error, format string, args ...any) {
 	if *err != nil {
 		*err = fmt.Errorf("vcenter %q: %s: %w", c.name(), fmt.Sprintf(format, args...), *err)
 	}
 }
 
-// unknown is whether err leaves it open whether what was asked for has been, or is being, done.
+// unknown reports whether err leaves the outcome of a call open.
 func unknown(err error) bool {
 	return errors.Is(err, volume.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -16,34 +16,34 @@ import (
 
 type ref = types.ManagedObjectReference
 
-// errTaskGone says that a vCenter knows no such task any more; nobody knows how it ended.
-var errTaskGone = fmt.Errorf("%w: the task's outcome is not known any more", volume.ErrUnavailable)
+// errTaskGone reports that a vCenter no longer has a task, so that its outcome is unknown.
+var errTaskGone = fmt.Errorf("%w: the task's outcome is no longer known", volume.ErrUnavailable)
 
-// tasks waits for a vCenter's tasks: all of them together with one list view and one long poll, whoever began them. It
-// polls only while there is something to wait for. Sessions come and go; tasks are waited for on the newest.
+// tasks waits for all of a vCenter's tasks with one list view and one long poll. It polls only while operations wait. Sessions
+// change; it uses the newest.
 type tasks struct {
 	conn *conn
 
 	mu      sync.Mutex
 	pending map[ref]*task
-	changed chan struct{} // of capacity 1: there are more, or fewer, than the view was told of
+	changed chan struct{} // of capacity 1: pending differs from the view
 }
 
-// task is one that is waited for. Its fields are guarded by tasks.mu until told is closed.
+// task is one awaited task. Its fields are guarded by tasks.mu until told is closed.
 type task struct {
 	viewed bool          // it is in the view of this round
-	news   time.Time     // when something was last heard of it
+	news   time.Time     // of the last update
 	told   chan struct{} // closed at its end
 	info   types.TaskInfo
-	err    error // why its end is not known
+	err    error // why its outcome is unknown
 }
 
 func newTasks(c *conn) *tasks {
 	return &tasks{conn: c, pending: map[ref]*task{}, changed: make(chan struct{}, 1)}
 }
 
-// wait returns a task's info when it has ended, well or not. The error is ctx's, or wraps volume.ErrUnavailable when the
-// vCenter cannot be asked.
+// wait returns a task's info when it has ended, successfully or not. The error is ctx's, or wraps volume.ErrUnavailable if the
+// vCenter cannot be queried.
 func (t *tasks) wait(ctx context.Context, id ref) (types.TaskInfo, error) {
 	p := t.add(id)
 	defer t.drop(id)
@@ -69,7 +69,7 @@ func (t *tasks) wait(ctx context.Context, id ref) (types.TaskInfo, error) {
 	}
 }
 
-// add has a task waited for. Tasks are begun by one operation each: there is nobody else who waits for it.
+// add adds a task. Only one operation waits for each task, the one that started it.
 func (t *tasks) add(id ref) *task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,21 +85,20 @@ func (t *tasks) drop(id ref) {
 	delete(t.pending, id)
 }
 
-// waits reports whether an operation waits for a task.
 func (t *tasks) waits(id ref) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pending[id] != nil
 }
 
-// quiet is for how long nothing has been heard of a task.
+// quiet returns the time since the last update of a task.
 func (t *tasks) quiet(p *task) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Since(p.news)
 }
 
-// told takes note of what a task has become.
+// told applies an update of a task.
 func (t *tasks) told(info types.TaskInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +113,7 @@ func (t *tasks) told(info types.TaskInfo) {
 	}
 }
 
-// gone ends the waiting for tasks that the vCenter does not know.
+// gone ends the wait for tasks that the vCenter does not have.
 func (t *tasks) gone(ids []ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,7 +130,7 @@ func (t *tasks) end(id ref, p *task) {
 	close(p.told)
 }
 
-// read asks for tasks directly. One that the vCenter does not know has ended with errTaskGone.
+// read reads tasks directly. A task that the vCenter does not have ends with errTaskGone.
 func (t *tasks) read(ctx context.Context, ids []ref) error {
 	for len(ids) > 0 {
 		var infos []types.TaskInfo
@@ -158,7 +157,6 @@ func (t *tasks) read(ctx context.Context, ids []ref) error {
 	return nil
 }
 
-// run waits until ctx ends.
 func (t *tasks) run(ctx context.Context) {
 	for failures := 0; ; {
 		if !t.await(ctx) {
@@ -176,7 +174,7 @@ func (t *tasks) run(ctx context.Context) {
 			failures = 1
 		}
 		t.conn.log.Debug("task watch lost", "err", err)
-		// A direct look finds out whether it is the session, or the vCenter, and what was missed.
+		// A direct read shows whether the session or the vCenter failed, and gets missed updates.
 		if err := t.read(ctx, t.some()); err != nil && !errors.Is(err, context.Canceled) {
 			t.conn.log.Debug("tasks not read", "err", err)
 		}
@@ -186,7 +184,7 @@ func (t *tasks) run(ctx context.Context) {
 	}
 }
 
-// await waits until there is something to wait for.
+// await waits until there are tasks.
 func (t *tasks) await(ctx context.Context) bool {
 	for len(t.some()) == 0 {
 		select {
@@ -198,7 +196,7 @@ func (t *tasks) await(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// some returns tasks that are waited for, as many as one call may ask for.
+// some returns awaited tasks, at most as many as one call may read.
 func (t *tasks) some() []ref {
 	t.mu.Lock()
 	defer t.mu.Unlock()

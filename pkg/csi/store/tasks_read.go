@@ -10,7 +10,6 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// readTasks reads tasks in one call.
 func readTasks(ctx context.Context, c *vim25.Client, ids []ref) ([]types.TaskInfo, error) {
 	var found []mo.Task
 	if err := property.DefaultCollector(c).Retrieve(ctx, ids, []string{"info"}, &found); err != nil {
@@ -24,7 +23,7 @@ func readTasks(ctx context.Context, c *vim25.Client, ids []ref) ([]types.TaskInf
 	return infos, nil
 }
 
-// recentTasks reads the tasks that a vCenter has under way or ended lately.
+// recentTasks reads the tasks of a vCenter that are running or ended recently.
 func recentTasks(ctx context.Context, c *vim25.Client) ([]types.TaskInfo, error) {
 	res, err := property.DefaultCollector(c).RetrieveProperties(ctx, types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{{
 		PropSet: []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},

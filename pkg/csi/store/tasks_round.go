@@ -16,26 +16,26 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// callTime bounds the calls of a round, and what the vCenter may take beyond the time that it is asked to hold a poll.
+// callTime bounds the calls of a round, and the time that a poll may take beyond the requested wait.
 const callTime = 20 * time.Second
 
-// gather is how long a new task waits for others to be put into the view with it. Most have ended by then: the first poll
-// tells so, and needs no second.
+// gather is how long a new task waits for others before it is added to the view. Most have ended by then, so that the first
+// poll returns their outcome.
 const gather = 5 * time.Millisecond
 
 var errSessionEnded = errors.New("session ended")
 
-// round is the life of one list view and its collector, which end with their session.
+// round is the lifetime of one list view and its collector, which end with their session.
 type round struct {
 	*tasks
 	session *vcenter.Session
 	view    *view.ListView
 	pc      *property.Collector
-	inView  map[ref]bool  // used by change alone
-	kick    chan struct{} // of capacity 1: there is something new in the view
+	inView  map[ref]bool  // used only by change
+	kick    chan struct{} // of capacity 1: the view has changed
 }
 
-// round waits for tasks on a session until it ends or fails; worked says that news came through.
+// round waits for tasks on a session until it ends or fails; worked reports that a poll succeeded.
 func (t *tasks) round(parent context.Context, s *vcenter.Session) (worked bool, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -66,8 +66,7 @@ func (t *tasks) round(parent context.Context, s *vcenter.Session) (worked bool, 
 	return worked, err
 }
 
-// open makes the view, with the tasks that there are, and a collector of its own: the session's default one belongs to
-// whoever uses it.
+// open creates the view with the current tasks, and a separate collector, because the session's default one is shared.
 func (r *round) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -95,7 +94,7 @@ func (r *round) open(ctx context.Context) error {
 	return err
 }
 
-// leave removes what was made, unless it went with its session. The parent may have ended.
+// leave destroys the view and the collector, unless the session has ended. The parent may have ended.
 func (r *round) leave(parent context.Context) {
 	select {
 	case <-r.session.Done():
@@ -106,18 +105,18 @@ func (r *round) leave(parent context.Context) {
 	defer cancel()
 	if r.pc != nil {
 		if err := r.pc.Destroy(ctx); err != nil {
-			r.conn.log.Debug("task collector stays", "err", err)
+			r.conn.log.Debug("cannot destroy the task collector", "err", err)
 			return
 		}
 	}
 	if r.view != nil {
 		if err := r.view.Destroy(ctx); err != nil {
-			r.conn.log.Debug("task view stays", "err", err)
+			r.conn.log.Debug("cannot destroy the task view", "err", err)
 		}
 	}
 }
 
-// change keeps the view at the tasks that are waited for: those that came and those that went meanwhile, in one call.
+// change updates the view when tasks are added or have ended, in one call.
 func (r *round) change(ctx context.Context) error {
 	for {
 		select {
@@ -128,7 +127,7 @@ func (r *round) change(ctx context.Context) error {
 		_ = backoff.Sleep(ctx, gather)
 		add, remove := r.differences()
 		if len(add) == 0 && len(remove) < 256 {
-			continue // what has ended can stay until something is added
+			continue // ended tasks may stay until others are added
 		}
 		callCtx, cancel := context.WithTimeout(ctx, callTime)
 		res, err := methods.ModifyListView(callCtx, r.session.Vim, &types.ModifyListView{This: r.view.Reference(), Add: add, Remove: remove})
@@ -141,7 +140,7 @@ func (r *round) change(ctx context.Context) error {
 	}
 }
 
-// differences are between the view and the tasks.
+// differences returns the differences between the view and the tasks.
 func (r *round) differences() (add, remove []ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,7 +157,7 @@ func (r *round) differences() (add, remove []ref) {
 	return add, remove
 }
 
-// put notes what the view was told, and has it polled.
+// put records an update of the view, and triggers a poll.
 func (r *round) put(add, remove []ref) {
 	for _, id := range remove {
 		delete(r.inView, id)
@@ -174,7 +173,7 @@ func (r *round) put(add, remove []ref) {
 	notify.Wake(r.kick)
 }
 
-// awaited is whether the view holds anything that is waited for.
+// awaited reports whether the view has an awaited task.
 func (r *round) awaited() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +185,7 @@ func (r *round) awaited() bool {
 	return false
 }
 
-// follow polls while the view holds something that is waited for.
+// follow polls while the view has awaited tasks.
 func (r *round) follow(ctx context.Context) (worked bool, err error) {
 	version := ""
 	for {
@@ -226,11 +225,11 @@ func (r *round) poll(ctx context.Context, version string) (*types.UpdateSet, err
 	return res.Returnval, nil
 }
 
-// news hands on what an update tells.
+// news applies an update.
 func (r *round) news(f types.PropertyFilterUpdate) {
 	for _, o := range f.ObjectSet {
 		if o.Kind == types.ObjectUpdateKindLeave {
-			continue // it is not waited for any more, or else read directly soon
+			continue // not awaited, or read directly soon
 		}
 		for _, c := range o.ChangeSet {
 			if info, ok := c.Val.(types.TaskInfo); ok && c.Name == "info" {
@@ -240,6 +239,6 @@ func (r *round) news(f types.PropertyFilterUpdate) {
 		}
 	}
 	for _, m := range f.MissingSet {
-		r.gone([]ref{m.Obj}) // or not to be read, which comes to the same
+		r.gone([]ref{m.Obj}) // or not readable, with the same consequence
 	}
 }

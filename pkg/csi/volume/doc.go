@@ -1,6 +1,6 @@
-// Package volume is the vocabulary between the CSI services and what talks to vCenters: plain types, the errors that a
-// gRPC code is made of, and two interfaces, [Store] (CNS of all vCenters) and [Nodes] (which VM a node is, and where
-// volumes for it may lie).
+// Package volume contains the types that the CSI services share with the packages that call vCenters: data types, errors that map
+// to gRPC codes, and two interfaces, [Store] (the CNS of all vCenters) and [Nodes] (the VMs of nodes, and the datastores for
+// their volumes).
 //
 // Floor 1: it imports nothing of this module.
 package volume

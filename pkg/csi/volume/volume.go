@@ -12,13 +12,13 @@ type Datastore struct {
 	Ref     string // managed object id ("datastore-12")
 	Name    string
 	URL     string // "ds:///vmfs/volumes/…/"
-	// Datacenter is the inventory path of the one that it is in ("dcs/dc-1"); empty where nobody has asked.
+	// Datacenter is the inventory path of its datacenter ("dcs/dc-1"); empty if it was not read.
 	Datacenter string
 	// Capacity and Free are bytes.
 	Capacity, Free int64
 }
 
-// Volume is a block volume as CNS has it.
+// Volume is a block volume in CNS.
 type Volume struct {
 	ID      string // FCD id: the volume handle
 	Name    string
@@ -27,52 +27,52 @@ type Volume struct {
 	Capacity     int64
 	DatastoreURL string
 	Policy       string // id of its storage policy; empty for none
-	File         string // of its disk, "[datastore] fcd/….vmdk"; empty where CNS has not said
-	Healthy      bool   // what CNS says of its health and of its datastore's accessibility
+	File         string // of its disk, "[datastore] fcd/….vmdk"; empty if unknown
+	Healthy      bool   // both the volume and its datastore are healthy according to CNS
 }
 
-// Spec asks for a volume.
+// Spec describes a volume to create.
 type Spec struct {
-	// Name makes creation idempotent: a second with it, in one cluster id, returns the first volume.
+	// Name makes creation idempotent: a second call with it, in one cluster id, returns the existing volume.
 	Name string
 	// Capacity is bytes, rounded up to MiB.
 	Capacity int64
-	// Datastores are those it may lie on, of one vCenter; CNS chooses.
+	// Datastores are the allowed datastores, all in one vCenter; CNS selects one.
 	Datastores []Datastore
 	Policy     string // policy id
-	// Snapshot to begin with the content of; empty volume for none.
+	// Snapshot is the source of the content; empty for none.
 	Snapshot SnapshotRef
 	Metadata Metadata
 }
 
-// Metadata is what CNS is told of the Kubernetes objects that use a volume; vSphere Client shows it.
+// Metadata identifies the Kubernetes objects that use a volume; the vSphere Client shows it.
 type Metadata struct {
 	PV, PVC, Namespace string
 	Labels             map[string]string
 }
 
-// SnapshotRef names a snapshot.
+// SnapshotRef identifies a snapshot.
 type SnapshotRef struct{ Volume, Snapshot string }
 
-// Snapshot is one of a volume.
+// Snapshot is a snapshot of a volume.
 type Snapshot struct {
 	SnapshotRef
 	VCenter     string
-	Description string // the name that it was asked for by
+	Description string // the name from the request
 	Created     time.Time
-	// Capacity is that of the volume when it was taken, bytes.
+	// Capacity is the size of the volume at the time of the snapshot, in bytes.
 	Capacity int64
 }
 
-// Node is a VM that is a node.
+// Node is a node with its VM.
 type Node struct {
-	ID      string // BIOS UUID, as the node service told it
+	ID      string // BIOS UUID, as the node service spells it
 	Name    string // of the Kubernetes node
 	VCenter string
 	VM      string // managed object id ("vm-42")
 }
 
-// Attached is a volume on a VM.
+// Attached is a volume that is attached to a VM.
 type Attached struct {
 	Volume string
 	Node   Node
@@ -80,77 +80,76 @@ type Attached struct {
 	DiskUUID string
 }
 
-// What a [Store] or [Nodes] returns, wrapped with what it is about. Anything else is a failure that nothing is known of
-// (Internal).
+// The errors of a [Store] or [Nodes], wrapped with details. Any other error is an unknown failure (Internal).
 var (
-	ErrNotFound     = errors.New("not found")                          // volume or snapshot
-	ErrNodeGone     = errors.New("no VM for the node")                 // confirmed by all vCenters
-	ErrInUse        = errors.New("in use")                             // attached to another VM, or attached at all
-	ErrSnapshots    = errors.New("has snapshots")                      // what they forbid: deletion, expansion
-	ErrNoSlot       = errors.New("no free SCSI slot")                  // of the VM
-	ErrNoSpace      = errors.New("no space")                           // on any datastore allowed
-	ErrNoDatastore  = errors.New("no datastore meets what is asked")   // topology, policy, URL
-	ErrExists       = errors.New("exists with other properties")       // same name, other size or source
-	ErrInvalid      = errors.New("invalid")                            // an argument
-	ErrState        = errors.New("not in a state that allows it")      // of VM, host or datastore
-	ErrPermission   = errors.New("permission denied")                  // of the vCenter's account
-	ErrUnavailable  = errors.New("vcenter unavailable")                // down, unreachable, refused the login
-	ErrLimit        = errors.New("limit reached")                      // snapshots per volume
-	ErrPending      = errors.New("still being done")                   // the same operation is under way
-	ErrNotSupported = errors.New("not supported")                      // by this vCenter or this volume
-	ErrInTree       = errors.New("not done to in-tree volumes")        // which go by the path of their disk
-	ErrToken        = errors.New("starting token is of no page known") // of a listing
+	ErrNotFound     = errors.New("not found")                           // volume or snapshot
+	ErrNodeGone     = errors.New("no VM for the node")                  // confirmed by all vCenters
+	ErrInUse        = errors.New("in use")                              // attached to another VM, or attached at all
+	ErrSnapshots    = errors.New("has snapshots")                       // what they forbid: deletion, expansion
+	ErrNoSlot       = errors.New("no free SCSI slot")                   // of the VM
+	ErrNoSpace      = errors.New("no space")                            // on any datastore allowed
+	ErrNoDatastore  = errors.New("no datastore meets the requirements") // topology, policy, URL
+	ErrExists       = errors.New("exists with other properties")        // same name, other size or source
+	ErrInvalid      = errors.New("invalid")                             // an argument
+	ErrState        = errors.New("its state does not allow it")         // of VM, host or datastore
+	ErrPermission   = errors.New("permission denied")                   // of the vCenter's account
+	ErrUnavailable  = errors.New("vcenter unavailable")                 // down, unreachable, refused the login
+	ErrLimit        = errors.New("limit reached")                       // snapshots per volume
+	ErrPending      = errors.New("operation in progress")               // the same operation is under way
+	ErrNotSupported = errors.New("not supported")                       // by this vCenter or this volume
+	ErrInTree       = errors.New("not supported for in-tree volumes")   // which go by the path of their disk
+	ErrToken        = errors.New("starting token is invalid")           // of a listing
 )
 
-// Store is CNS of all configured vCenters. All methods may be called concurrently, return when the vCenter has done it
-// or said why not, and are idempotent: what is so already is no error. A vCenter that is down makes its own volumes
-// unavailable ([ErrUnavailable]) and no others. When ctx ends, a method returns at once; what was begun goes on in the
-// vCenter, and a repeated call joins it.
+// Store is the CNS of all configured vCenters. All methods are safe for concurrent use and idempotent: repeating a call is not
+// an error. They return when the vCenter has finished or refused. A vCenter that is down makes only its own volumes
+// unavailable ([ErrUnavailable]). When ctx ends, a method returns at once; the operation continues in the vCenter, and a
+// repeated call joins it.
 type Store interface {
-	// Create makes a volume, or returns the one of that name. Errors: ErrNoSpace, ErrNoDatastore, ErrExists, ErrNotFound
+	// Create creates a volume, or returns the one with the name. Errors: ErrNoSpace, ErrNoDatastore, ErrExists, ErrNotFound
 	// (the snapshot), ErrState (datastore not accessible).
 	Create(ctx context.Context, s Spec) (Volume, error)
-	// Delete removes volume and disk. None of that id is no error. Errors: ErrInUse, ErrSnapshots.
+	// Delete deletes the volume and its disk, if they exist. Errors: ErrInUse, ErrSnapshots.
 	Delete(ctx context.Context, id string) error
-	// Volume looks one up. Error: ErrNotFound.
+	// Volume returns a volume. Error: ErrNotFound.
 	Volume(ctx context.Context, id string) (Volume, error)
-	// Attach returns the disk's UUID, compact. On that node already is no error. Errors: ErrNotFound, ErrNodeGone,
-	// ErrInUse (on another node), ErrNoSlot, ErrState.
+	// Attach attaches the volume to the node's VM, unless it is attached there, and returns the disk's UUID, compact. Errors:
+	// ErrNotFound, ErrNodeGone, ErrInUse (on another node), ErrNoSlot, ErrState.
 	Attach(ctx context.Context, id string, n Node) (diskUUID string, err error)
-	// Detach takes it off the node. Not on it, or no such volume or VM, is no error.
+	// Detach detaches the volume from the node's VM. It succeeds if it is not attached, or volume or VM do not exist.
 	Detach(ctx context.Context, id string, n Node) error
-	// Expand makes it at least that large, in bytes, and returns its size. Never shrinks. Errors: ErrNotFound,
+	// Expand makes the volume at least that large, in bytes, and returns its size. A volume never shrinks. Errors: ErrNotFound,
 	// ErrSnapshots, ErrNoSpace.
 	Expand(ctx context.Context, id string, bytes int64) (int64, error)
-	// Snapshot takes one, or returns the one of that name. Errors: ErrNotFound, ErrLimit.
+	// Snapshot takes a snapshot, or returns the one with the name. Errors: ErrNotFound, ErrLimit.
 	Snapshot(ctx context.Context, volume, name string) (Snapshot, error)
-	// DeleteSnapshot: none of that id is no error.
+	// DeleteSnapshot deletes a snapshot, if it exists.
 	DeleteSnapshot(ctx context.Context, s SnapshotRef) error
-	// Snapshots lists those of a volume, of one id, or all (zero ref), ordered by volume and snapshot id.
+	// Snapshots lists the snapshots of a volume, one snapshot, or all (zero ref), ordered by volume and snapshot id.
 	Snapshots(ctx context.Context, of SnapshotRef) ([]Snapshot, error)
-	// Volumes lists the cluster's volumes, ordered by id, and what is attached where. Vcenters that do not answer are left
-	// out and named in the error, which then comes with what the others have.
+	// Volumes lists the cluster's volumes, ordered by id, and their attachments. The error names vCenters that do not respond;
+	// it comes with the volumes of the others.
 	Volumes(ctx context.Context) ([]Volume, []Attached, error)
-	// Attachments returns where one volume is attached, of its vCenter's nodes. Error: ErrNotFound.
+	// Attachments returns the nodes that one volume is attached to. Error: ErrNotFound.
 	Attachments(ctx context.Context, id string) ([]Attached, error)
-	// SetMetadata tells CNS of the objects that use the volume.
+	// SetMetadata sets the objects that use the volume.
 	SetMetadata(ctx context.Context, id string, m Metadata) error
 }
 
 // Segment is values of topology keys: {"topology.csi.vmware.com/k8s-zone": "us-west"}.
 type Segment map[string]string
 
-// Requirement is where a volume may lie.
+// Requirement selects the datastores for a volume.
 type Requirement struct {
-	// Requisite and Preferred are as in CSI's TopologyRequirement; both empty: anywhere that every node reaches.
+	// Requisite and Preferred are as in CSI's TopologyRequirement; if both are empty, every node must reach the volume.
 	Requisite, Preferred []Segment
 	Policy               string // name of a storage policy; empty for none
 	DatastoreURL         string // that datastore only; empty for any
-	// Capacity is what has to fit, bytes.
+	// Capacity is the required free space, in bytes.
 	Capacity int64
 }
 
-// Place is a choice: the datastores of one vCenter, and the segments whose nodes reach all of them.
+// Place is a set of datastores of one vCenter, with the segments whose nodes reach all of them.
 type Place struct {
 	VCenter    string
 	PolicyID   string
@@ -158,12 +157,12 @@ type Place struct {
 	Segments   []Segment
 }
 
-// Nodes knows the cluster's nodes as VMs, and what their hosts mount. All methods may be called concurrently; one node
-// that cannot be resolved, or one vCenter that is down, takes nothing from the others.
+// Nodes maps the cluster's nodes to VMs and the datastores that their hosts mount. All methods are safe for concurrent use. A
+// node that cannot be resolved, or a vCenter that is down, does not affect the others.
 type Nodes interface {
 	// Node returns the VM of a node id (BIOS UUID in either byte order). Errors: ErrNodeGone, ErrUnavailable.
 	Node(ctx context.Context, id string) (Node, error)
-	// Places returns where a volume may lie, best first. Error: ErrNoDatastore, with what rules each datastore out.
+	// Places returns the datastores for a volume, best first. Error: ErrNoDatastore, with the reason for each datastore.
 	Places(ctx context.Context, r Requirement) ([]Place, error)
 	// SegmentsOf returns the segments whose nodes reach the datastore: the topology of a volume on it.
 	SegmentsOf(ctx context.Context, vcenter, datastoreURL string) ([]Segment, error)

@@ -6,41 +6,59 @@ package embedded
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
+// Config is what the sandbox knows. All fields but CSI are mandatory.
+type Config struct {
+	embedded.Options
+	// Instance is the directory of the sandbox.
+	Instance *instance.Dir
+	// CSI: the kubelets have the CSI driver's node service.
+	CSI    bool
+	Logger *slog.Logger
+	Host   Host
+}
+
 // Host is the sandbox.
 type Host interface {
-	// Detail says what the present boot step waits for.
+	// Detail reports what the present boot step waits for.
 	Detail(text string)
-	// SetCluster has the sandbox use the cluster.
+	// SetCluster sets the cluster that the sandbox uses.
 	SetCluster(cluster.Cluster)
 	// StartControlPlane starts the process and supervises it.
 	StartControlPlane(child.Spec) *child.Child
+	// Child completes the spec of a child.
+	Child(child.Spec) child.Spec
+	// Proxy returns the address of the proxy with that name to the API server.
+	Proxy(name string) (addr string, err error)
+	// DriverToken is the file with the token of the CSI driver's node service.
+	DriverToken() string
+	// VolumeDir returns the directory of a volume's disk, "" where this machine has none; false when there is no such vCenter.
+	VolumeDir(vcenter, id string) (string, bool)
 }
 
-// Ground implements [ground.Ground].
+// Ground implements [ground.Ground] and [ground.ControlPlane].
 type Ground struct {
-	options embedded.Options
-	host    Host
+	Config
 	cluster *embedded.Cluster
 	child   *child.Child
 }
 
 // New returns the ground; nothing runs yet.
-func New(o embedded.Options, h Host) *Ground { return &Ground{options: o, host: h} }
+func New(c Config) *Ground { return &Ground{Config: c} }
 
 // Facts implements [ground.Ground].
-func (*Ground) Facts() ground.Facts {
-	return ground.Facts{Cluster: api.ClusterEmbedded, Nodes: api.NodesHollow}
-}
+func (*Ground) Facts() ground.Facts { return ground.Facts{Cluster: api.ClusterEmbedded} }
 
 // Steps implements [ground.Ground]. The control plane comes first because it takes longest and needs nothing of vSphere;
 // vCenters are built while it starts.
@@ -48,17 +66,17 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
 		{Name: "control plane", Start: g.start, Stop: g.stop},
 		s.VCenters, s.Inventory, s.Faults,
-		{Name: "API server", Start: func(ctx context.Context) error { return g.cluster.WaitReady(ctx, g.host.Detail) }},
+		{Name: "API server", Start: func(ctx context.Context) error { return g.cluster.WaitReady(ctx, g.Host.Detail) }},
 		s.NodeWatch, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
 	}
 }
 
 func (g *Ground) start(context.Context) (err error) {
-	if g.cluster, err = embedded.New(g.options); err != nil {
+	if g.cluster, err = embedded.New(g.Options); err != nil {
 		return err
 	}
-	g.host.SetCluster(g.cluster)
-	g.child = g.host.StartControlPlane(g.cluster.Spec(embedded.Component))
+	g.Host.SetCluster(g.cluster)
+	g.child = g.Host.StartControlPlane(g.cluster.Spec(embedded.Component))
 	return nil
 }
 
@@ -76,10 +94,12 @@ func (g *Ground) stop(ctx context.Context) error {
 // Light implements [ground.Ground].
 func (*Ground) Light(vm *topology.VM) bool { return vm.IsLight() }
 
-// Guest implements [ground.Ground]: a process for each VM, or one for all that are light.
-func (*Ground) Guest(n ground.Node) node.Guest {
-	if n.IsLight() {
-		return n.LightGuest(nil)
-	}
-	return n.Kubelet()
+// Nodes implements [ground.Ground].
+func (g *Ground) Nodes(t *topology.Topology) string {
+	return ground.KindOfNodes(t, g.Light, api.NodesHollow)
+}
+
+// SlowEtcd implements [ground.ControlPlane].
+func (g *Ground) SlowEtcd(d time.Duration) error {
+	return g.cluster.Tune(embedded.Tuning{EtcdDelay: d})
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
@@ -55,7 +56,7 @@ type Host interface {
 	CCMObjects() []runtime.Object
 }
 
-// Ground implements [ground.Ground] and [ground.NodeSource].
+// Ground implements [ground.Ground], [ground.NodeSource], [ground.Guarded] and [ground.Shared].
 type Ground struct {
 	Config
 	cluster *existing.Cluster
@@ -71,7 +72,7 @@ func New(c Config) *Ground { return &Ground{Config: c} }
 // Facts implements [ground.Ground].
 func (g *Ground) Facts() ground.Facts {
 	return ground.Facts{
-		Cluster: api.ClusterExisting, Nodes: api.NodesReal, ReadOnly: g.ReadOnly, Shared: true, Namespace: g.namespace(),
+		Cluster: api.ClusterExisting, Namespace: g.namespace(),
 		Labels: map[string]string{deploy.ManagedByLabel: deploy.ManagedBy, deploy.InstanceLabel: g.Name},
 	}
 }
@@ -140,6 +141,26 @@ func (g *Ground) stop(ctx context.Context) error {
 
 // Light implements [ground.Ground].
 func (*Ground) Light(*topology.VM) bool { return false }
+
+// Nodes implements [ground.Ground].
+func (*Ground) Nodes(*topology.Topology) string { return api.NodesReal }
+
+// Guard implements [ground.Guarded].
+func (g *Ground) Guard() error {
+	if !g.ReadOnly { // else what forbids a cloud controller manager was not looked for
+		return nil
+	}
+	return &api.Error{
+		Code: "unsupported", Message: "this sandbox only watches a cluster that is others': no cloud controller manager is started there",
+		Try: "vsphere-sandbox down, then up with --ccm",
+	}
+}
+
+// Foreign implements [ground.Shared]: the sandbox watches all Nodes.
+func (*Ground) Foreign(*corev1.Node) bool { return false }
+
+// NamesFree implements [ground.Shared].
+func (*Ground) NamesFree(context.Context, *topology.Topology) error { return nil }
 
 // Guest implements [ground.Ground]: the kubelet of a real Node follows its VM without the sandbox.
 func (g *Ground) Guest(ground.Node) node.Guest { return guest{g} }

@@ -71,7 +71,7 @@ type Host interface {
 	Failed(what string, err error)
 }
 
-// Ground implements [ground.Ground], [ground.Names] and [ground.Shared].
+// Ground implements [ground.Ground], [ground.Deployer], [ground.Names] and [ground.Shared].
 type Ground struct {
 	Config
 	cluster *existing.Cluster
@@ -89,8 +89,11 @@ func New(c Config) *Ground { return &Ground{Config: c} }
 
 // Facts implements [ground.Ground]. The cluster runs at its own pace.
 func (*Ground) Facts() ground.Facts {
-	return ground.Facts{Cluster: api.ClusterPod, Nodes: api.NodesLight, Pods: true, Shared: true, LightInPods: true, Speed: 1}
+	return ground.Facts{Cluster: api.ClusterPod, Speed: 1}
 }
+
+// DeploysCCM implements [ground.Deployer].
+func (*Ground) DeploysCCM() bool { return true }
 
 // Steps implements [ground.Ground]. Nodes are there before the cloud controller manager that initializes them.
 func (g *Ground) Steps(s ground.Steps) []ground.Step {
@@ -204,8 +207,13 @@ func (g *Ground) stop(ctx context.Context) error {
 // Light implements [ground.Ground], whatever the topology says: there is nothing here that a kubelet could be a process of.
 func (*Ground) Light(*topology.VM) bool { return true }
 
+// Nodes implements [ground.Ground].
+func (*Ground) Nodes(*topology.Topology) string { return api.NodesLight }
+
 // Guest implements [ground.Ground].
-func (*Ground) Guest(n ground.Node) node.Guest { return n.LightGuest(nil) }
+func (*Ground) Guest(n ground.Node) node.Guest {
+	return n.LightGuest(ground.LightOptions{InPods: true})
+}
 
 // image is one image that has everything in it.
 type image string

@@ -8,13 +8,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/disks"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
 // foldersOf is the directory of a sandbox in which all volumes are that are directories.
-func foldersOf(dir string) string { return sim.VolumesDir(ground.SimDir(dir)) }
+func foldersOf(dir string) string { return sim.VolumesDir(sim.StateDir(dir)) }
 
 // Path implements [ground.Volumes]: it is where the files of a volume are that a pod uses: in the directory that the pod has bind mounted.
 func (g *Ground) Path(v api.Volume) (api.Path, error) {

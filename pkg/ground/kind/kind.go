@@ -119,7 +119,7 @@ type Host interface {
 // VCenter is a vCenter with its address on this machine (host:port).
 type VCenter struct{ Name, Addr string }
 
-// Ground implements [ground.Ground], [ground.Names] and [ground.Volumes].
+// Ground implements [ground.Ground], [ground.Deployer], [ground.Names] and [ground.Volumes].
 type Ground struct {
 	Config
 
@@ -155,8 +155,11 @@ func New(c Config) *Ground { return &Ground{Config: c} }
 
 // Facts implements [ground.Ground].
 func (*Ground) Facts() ground.Facts {
-	return ground.Facts{Cluster: api.ClusterKind, Nodes: api.NodesContainer, Pods: true}
+	return ground.Facts{Cluster: api.ClusterKind}
 }
+
+// DeploysCCM implements [ground.Deployer].
+func (g *Ground) DeploysCCM() bool { return g.CCM.Pods }
 
 // Steps implements [ground.Ground]. Nodes are there before the cloud controller manager that initializes them, and faults after
 // the API server: until then there is no cluster that anything could be done to.

@@ -11,11 +11,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // Light implements [ground.Ground].
 func (*Ground) Light(vm *topology.VM) bool { return isLight(vm) }
+
+// Nodes implements [ground.Ground].
+func (*Ground) Nodes(t *topology.Topology) string {
+	return ground.KindOfNodes(t, isLight, api.NodesContainer)
+}
 
 // isLight tells whether a VM's node is a light one on kind: not one of the control plane, where pods have to run that
 // everybody needs.
@@ -26,7 +33,9 @@ func isLight(v *topology.VM) bool { return v.IsLight() && v.Role != topology.Rol
 // one of that network, which no container gets, whatever it was given while the VM was off. A real guest keeps its own, to
 // which every container has a way.
 func (g *Ground) light(n ground.Node) node.Guest {
-	return n.LightGuest(func() error {
+	// Pods run on the other nodes only.
+	args := []string{"--label=" + feed.Mark + "=", "--taint=" + feed.Mark + ":NoSchedule"}
+	return n.LightGuest(ground.LightOptions{Args: args, First: func() error {
 		if g.RealVMs {
 			return nil
 		}
@@ -37,7 +46,7 @@ func (g *Ground) light(n ground.Node) node.Guest {
 		}
 		g.report(vm, netip.PrefixFrom(address, lightBits))
 		return nil
-	})
+	}})
 }
 
 // lightBits is how long the network part of a light node's address is said to be: the next one in it is no container's.

@@ -28,8 +28,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// noBlock is why a hollow node takes no raw block volumes. A kubelet maps one to a pod by itself, with mount(2) and losetup:
-// as nobody it cannot, and as root it would on the machine that the sandbox runs on.
+// noBlock is why a hollow node takes no raw block volumes. The kubelet itself maps one to a pod, with mount(2) and
+// losetup: an unprivileged user cannot, and root would do it on the host of the sandbox.
 const noBlock = "a hollow kubelet cannot map devices to pods"
 
 // newCSI makes the sockets of the VM's CSI node service, where kubelet looks for them.

@@ -91,7 +91,7 @@ type containers struct {
 
 func newContainers() cm.ContainerManager { return containers{cm.NewStubContainerManager()} }
 
-// GetCapacity tells what a node has beyond what cAdvisor told.
+// GetCapacity returns the node's resources beyond those that cAdvisor reports.
 func (containers) GetCapacity(localStorageCapacityIsolation bool) corev1.ResourceList {
 	if !localStorageCapacityIsolation {
 		return nil
@@ -99,8 +99,8 @@ func (containers) GetCapacity(localStorageCapacityIsolation bool) corev1.Resourc
 	return corev1.ResourceList{corev1.ResourceEphemeralStorage: *resource.NewQuantity(diskBytes, resource.BinarySI)}
 }
 
-// GetPodCgroupRoot names the cgroup of all pods, whose memory the eviction manager asks for every ten seconds and complains
-// when there is none. Here it is the machine as a whole.
+// GetPodCgroupRoot returns the cgroup of all pods. The eviction manager reads its memory every ten seconds and logs an
+// error if it is missing, so it is that of the host.
 func (containers) GetPodCgroupRoot() string { return "/" }
 
 // newRuntime returns a container runtime that remembers containers instead of running them. It is called in process:

@@ -31,7 +31,7 @@ func TestAwaitFound(t *testing.T) {
 	})
 }
 
-// Without an inotify instance or a file descriptor the error says which limit it is. The limit is set in a process of its own.
+// Without an inotify instance or a file descriptor the error names the limit. A separate process sets the limit.
 func TestWatchable(t *testing.T) {
 	if os.Getenv("TEST_WATCHABLE") != "" {
 		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: 3}); err != nil {

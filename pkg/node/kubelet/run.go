@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg node.Config) error {
 	if err != nil {
 		return err
 	}
-	// Heartbeats have a client of their own, so that nothing else delays them, as in cmd/kubelet/app/server.go.
+	// Heartbeats have a separate client, so that nothing else delays them, as in cmd/kubelet/app/server.go.
 	hb := *rc
 	hb.Timeout = min(config.NodeStatusUpdateFrequency.Duration, leaseDuration(config))
 	hb.QPS = -1

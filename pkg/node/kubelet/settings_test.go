@@ -48,7 +48,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// The kubelet is told of the VM, not of the machine that it runs on; each boot has an ID of its own.
+// The kubelet reports the VM, not the host; each boot has a new ID.
 func TestMachine(t *testing.T) {
 	cfg := node.Config{SystemUUID: "C826E0BA-F161-5B29-9441-309500A3695F", CPUs: 3, MemoryBytes: 5 << 30, OSImage: "os", Kernel: "k"}
 	m, again := newMachine(cfg), newMachine(cfg)

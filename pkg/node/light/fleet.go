@@ -26,7 +26,7 @@ type fleet struct {
 	log    *slog.Logger
 	leases *leases
 	book   book
-	// pods is told of a node whose pods are to be looked at again; nil: nobody is.
+	// pods is called with a node whose pods need a resync; it may be nil.
 	pods  func(node string)
 	queue workqueue.TypedRateLimitingInterface[string] // of machines' IDs
 
@@ -51,7 +51,7 @@ type guest struct {
 	failure string    // what went wrong the last time
 }
 
-// start tells one start of a kubelet from another.
+// start identifies one start of a kubelet.
 type start struct {
 	name, uuid string
 	boot       int64
@@ -60,7 +60,7 @@ type start struct {
 
 func startOf(m feed.Machine) start { return start{m.Name, m.UUID, m.Boot.UnixNano(), m.Starts} }
 
-// changed is told of a machine by the feed.
+// changed handles a machine of the feed.
 func (f *fleet) changed(m feed.Machine) {
 	f.mu.Lock()
 	g := f.guests[m.ID]
@@ -73,7 +73,7 @@ func (f *fleet) changed(m feed.Machine) {
 	f.queue.Add(m.ID)
 }
 
-// found is told of Nodes by the watch: one that was deleted, or is not ready although it should be, is looked at.
+// found handles a Node of the watch: one that was deleted, or is unexpectedly not ready, is reconciled.
 func (f *fleet) found(n *corev1.Node, deleted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,7 +90,7 @@ func (f *fleet) found(n *corev1.Node, deleted bool) {
 	}
 }
 
-// keeps tells whether a node is one of ours, and alive whether it is heard of.
+// keeps reports whether a node is one of ours, and whether it is alive.
 func (f *fleet) keeps(node string) (ours, alive bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,7 +126,7 @@ func (f *fleet) within(ctx context.Context, id string) (again time.Duration, err
 	return f.follow(ctx, id)
 }
 
-// follow does what the machine's state asks for. It returns when it is to be looked at again if nothing happens; 0: not.
+// follow reconciles a machine's Node. It returns the delay of the next call if nothing changes; 0: none.
 func (f *fleet) follow(ctx context.Context, id string) (again time.Duration, err error) {
 	t := f.take(id)
 	if t.guest == nil || !t.Heard() {
@@ -151,7 +151,7 @@ func (f *fleet) follow(ctx context.Context, id string) (again time.Duration, err
 // keep keeps the Node of a kubelet that has registered.
 func (f *fleet) keep(ctx context.Context, t task) (again time.Duration, err error) {
 	n, known := f.book.Get(t.Name)
-	if known && n.UID != t.uid && n.UID != t.dead { // somebody made it anew, and the kubelet goes on with that
+	if known && n.UID != t.uid && n.UID != t.dead { // another client created it again, and the kubelet continues with that
 		t.uid, t.posted = n.UID, time.Time{}
 	}
 	late := time.Since(t.posted)
@@ -193,7 +193,7 @@ var (
 	errOthers = errors.New("the cluster has a Node of that name which is not the sandbox's: it is left alone")
 )
 
-// note tells of an error, once.
+// note logs an error, once.
 func (f *fleet) note(ctx context.Context, t task, err error) {
 	switch {
 	case err == nil:
@@ -207,7 +207,7 @@ func (f *fleet) note(ctx context.Context, t task, err error) {
 // report is how often a status in which nothing has changed is written.
 func (f *fleet) report() time.Duration { return f.speed.Of(pace.NodeStatusReport) }
 
-// task is a machine that a worker has, as it was told of.
+// task is a machine that a worker reconciles.
 type task struct {
 	*guest
 	feed.Machine
@@ -216,7 +216,8 @@ type task struct {
 	taken    bool      // its name is another machine's
 }
 
-// take returns what a machine is to be. One that is not heard of is given up there and then; one that is gone is forgotten.
+// take returns the state of a machine for a worker. The Lease of one without heartbeats is released now; one that is gone
+// is removed.
 func (f *fleet) take(id string) task {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -247,8 +248,7 @@ func (f *fleet) take(id string) task {
 	return t
 }
 
-// live notes that a node is heard of, unless the machine has changed meanwhile. returned says that it may have pods from
-// before.
+// live records that a node is alive, unless the machine has changed since. returned means that it may have earlier pods.
 func (f *fleet) live(t task, returned bool) {
 	f.mu.Lock()
 	t.alive = t.want.Heard() && startOf(t.want) == startOf(t.Machine) && t.kept == t.Name

@@ -108,7 +108,7 @@ func (l *leases) due(node string) {
 	l.queue.AddAfter(node, next)
 }
 
-// renew writes the Lease anew. What is known of it from the last time is tried first.
+// renew updates the Lease, first with the resource version of the last update.
 func (l *leases) renew(one *lease, node string) error {
 	ctx, cancel := context.WithTimeout(one.ctx, l.duration)
 	defer cancel()

@@ -42,7 +42,7 @@ type rig struct {
 	client *fake.Clientset
 	t      *testing.T
 	m      feed.Machine
-	back   int // how often pods were to be looked at again
+	back   int // how often a resync of pods was requested
 }
 
 // run runs f in a bubble of time with a fleet that works.
@@ -74,7 +74,7 @@ func run(t *testing.T, f func(*rig)) {
 	})
 }
 
-// tell tells the fleet what has become of the machine.
+// tell changes the machine in the feed.
 func (r *rig) tell(change func(*feed.Machine)) {
 	change(&r.m)
 	r.changed(r.m)
@@ -374,7 +374,7 @@ func TestTwoOfOneName(t *testing.T) {
 	})
 }
 
-// Somebody else's Lease of the name is taken over; one that is deleted is made anew.
+// An existing Lease of another holder is taken over; a deleted one is created again.
 func TestLeaseThatIsThere(t *testing.T) {
 	run(t, func(r *rig) {
 		other := "somebody"

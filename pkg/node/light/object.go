@@ -69,7 +69,7 @@ func (k maker) object(m feed.Machine, now time.Time) *corev1.Node {
 	return n
 }
 
-// others tells whether a Node is somebody else's: ours all have the labels that they are to be told by. Where there are none,
+// others reports whether a Node belongs to another owner: ours have all labels of the configuration. Without labels,
 // every Node is ours.
 func (k maker) others(n *corev1.Node) bool {
 	for key, value := range k.labels {
@@ -108,12 +108,12 @@ func (k maker) status(n *corev1.Node, m feed.Machine, now time.Time) {
 	}
 }
 
-// bootID is another one for each boot, and the same as long as it lasts, whoever asks.
+// bootID is unique per boot and constant during it, in every process.
 func bootID(m feed.Machine) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(m.ID+"/"+m.UUID+"/"+m.Boot.UTC().Format(time.RFC3339Nano))).String()
 }
 
-// merged are the resources of the machine, and what somebody else made of the node besides (extended resources).
+// merged returns the resources of the machine, and those that other clients added to the node (extended resources).
 func merged(has, own corev1.ResourceList) corev1.ResourceList {
 	all := corev1.ResourceList{}
 	for _, list := range []corev1.ResourceList{has, own} {
@@ -152,9 +152,9 @@ func conditions(has []corev1.NodeCondition, now time.Time) []corev1.NodeConditio
 	return all
 }
 
-// register does what a kubelet does when it starts: it creates the Node or, where there is one of the name already, brings
-// its labels and status in line. Taints it leaves alone then. existed tells which it was. A Node that is somebody else's it
-// does not touch: [errOthers].
+// register does what a kubelet does when it starts: it creates the Node, or updates the labels and status of an existing
+// one, but not its taints. existed reports which. It returns [errOthers] for a Node of another owner, and does not change
+// it.
 func (f *fleet) register(ctx context.Context, m feed.Machine) (n *corev1.Node, existed bool, err error) {
 	api := f.client.CoreV1().Nodes()
 	n, err = api.Create(ctx, f.maker.object(m, time.Now()), metav1.CreateOptions{})

@@ -28,14 +28,14 @@ import (
 //go:embed stages/pods.yaml
 var podStages []byte
 
-// podRange is where pods of a node have addresses from that was given no range of its own.
+// podRange is the range of pod addresses for nodes without a pod CIDR.
 const podRange = "10.128.0.0/9"
 
 // pods plays the pods that are bound to nodes that are heard of.
 type podPlayer struct {
 	informer *informer.Informer[*corev1.Pod, *corev1.PodList]
 	events   chan informer.Event[*corev1.Pod]
-	// back are nodes that were away, whose pods are to be looked at.
+	// back are nodes that were not alive, and need a resync of their pods.
 	back workqueue.TypedRateLimitingInterface[string]
 }
 

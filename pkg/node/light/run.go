@@ -68,7 +68,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	err = feed.Follow(ctx, c.Feed, c.Shard, feed.Handler{
 		Changed: f.changed,
-		Synced:  func() { c.Logger.Info("all machines told") },
+		Synced:  func() { c.Logger.Info("feed synced") },
 		Lost:    func(err error) { c.Logger.Warn("feed", "err", err) },
 	})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
@@ -144,7 +144,7 @@ func kubernetesVersion(client kubernetes.Interface) (string, error) {
 
 // Config says which machines are made nodes of which cluster.
 type Config struct {
-	// Feed is where the machines are told of, Shard which of them are this program's.
+	// Feed is the source of the machines, Shard selects those of this program.
 	Feed  feed.Where
 	Shard feed.Shard
 	// Client reaches the cluster with the rights of fleet.Rights and fleet.LeaseRights. It is not to limit its own rate.
@@ -153,15 +153,15 @@ type Config struct {
 	Speed pace.Speed
 	// LeaseDuration is that of a node's Lease, renewed at a quarter of it. 0: a kubelet's. See fleet.LeaseDuration.
 	LeaseDuration time.Duration
-	// Labels and Taints are given to each Node beside a kubelet's own, when it is registered: by the labels somebody else's
-	// cluster tells these Nodes from its own, and the taints keep its pods away. A Node of a machine's name that lacks one of
-	// the labels is somebody else's, and neither it nor its Lease is touched.
+	// Labels and Taints are added to each Node when it is registered. In a cluster of the user the labels distinguish
+	// these Nodes from the cluster's own, and the taints repel its pods. A Node of a machine's name that lacks one of the
+	// labels belongs to another owner: neither it nor its Lease is changed.
 	Labels map[string]string
 	Taints []corev1.Taint
 	// NodeIP has a Node say its machine's first address itself, as a kubelet with --node-ip does, for the cloud controller
 	// manager to check.
 	NodeIP bool
-	// Logger is told what goes wrong. nil: nobody.
+	// Logger is optional.
 	Logger *slog.Logger
 }
 
@@ -224,7 +224,7 @@ func brief(o any) (any, error) {
 	return short, nil
 }
 
-// ready tells whether a Node counts as ready.
+// ready reports whether a Node is ready.
 func ready(n *corev1.Node) bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {

@@ -8,14 +8,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 )
 
-// candidate is an address that a node may be given.
 type candidate struct {
 	ip      netip.Addr
 	network string
 }
 
-// candidates appends those of a family to list: the static ones in their order, then all, in the order of adapters and
-// of addresses on each. One that is there twice is as good as one that is there once.
+// candidates appends the addresses of a family to list: first the static ones in order, then all, in the order of adapters
+// and of addresses on each. Duplicates do no harm.
 func (g *Guest) candidates(list []candidate, family config.IPFamily) []candidate {
 	for _, ip := range g.Static {
 		if !is(ip, family) || !guest.Usable(ip) {
@@ -40,7 +39,6 @@ func (g *Guest) candidates(list []candidate, family config.IPFamily) []candidate
 	return list
 }
 
-// is tells whether an address is of a family.
 func is(ip netip.Addr, family config.IPFamily) bool {
 	switch family {
 	case config.IPv4:
@@ -51,7 +49,6 @@ func is(ip netip.Addr, family config.IPFamily) bool {
 	return false
 }
 
-// familyOf returns the family of an address.
 func familyOf(ip netip.Addr) config.IPFamily {
 	if ip.Is4() {
 		return config.IPv4

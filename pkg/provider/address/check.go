@@ -10,14 +10,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 )
 
-// maxReported is how many adapters guest tools report, unless they are told otherwise.
+// maxReported is how many adapters guest tools report by default.
 const maxReported = 16
 
-// check refuses a guest in which there is nothing to choose from, in upstream's order.
+// check refuses a guest without an address to select, in upstream's order.
 func (s *selector) check() *Problem {
 	adapters := s.guest.Adapters
 	if len(adapters) == 0 {
-		return problem(GuestNotReporting, "guest reports no network adapters: VMware Tools (open-vm-tools) do not run in it, or not yet")
+		return problem(GuestNotReporting, "guest reports no network adapters: VMware Tools (open-vm-tools) does not run in it, or has not started yet")
 	}
 	if n := &s.rules.Nodes; n.InternalVMNetwork != "" && n.ExternalVMNetwork != "" {
 		wanted := func(a guest.Adapter) bool {
@@ -35,7 +35,7 @@ func (s *selector) check() *Problem {
 	return nil
 }
 
-// familyMissing tells that no usable address is of a family.
+// familyMissing returns the problem that no usable address is of a family.
 func (s *selector) familyMissing(family config.IPFamily) *Problem {
 	var others []netip.Addr
 	for _, f := range []config.IPFamily{config.IPv4, config.IPv6} {
@@ -47,14 +47,14 @@ func (s *selector) familyMissing(family config.IPFamily) *Problem {
 		family, list(s.rules.Families), list(others), s.crowded())
 }
 
-// allExcluded tells that every address of a family is excluded, as internal and as external one.
+// allExcluded returns the problem that every address of a family is excluded, both as internal and as external address.
 func (s *selector) allExcluded(family config.IPFamily) *Problem {
 	internal, external := s.sides()
 	return problem(AddressesExcluded, "every %s address of the guest (%s) is in an excluded internal network subnet (%s) and in an excluded external one (%s)",
 		family, s.ips(), list(internal.exclude), list(external.exclude))
 }
 
-// crowded adds a hint where the guest's own adapters may not be among those that its tools report.
+// crowded adds a hint if guest tools may not report all adapters.
 func (s *selector) crowded() string {
 	if len(s.guest.Adapters) < maxReported {
 		return ""
@@ -63,53 +63,53 @@ func (s *selector) crowded() string {
 	return "; guest tools report 16 adapters at most: name the vm's own in primary-nics, or others in exclude-nics, in the guest's tools.conf"
 }
 
-// Problem is what an operator should know of a VM's addresses: the error of a selection that was not possible, or a
-// warning about one that was. Messages are the same for the same situation, so that they can be compared.
+// Problem describes a VM's addresses to an operator: the error of a failed selection, or a warning about a successful one.
+// The same situation always has the same message, so that messages can be compared.
 type Problem struct {
 	Reason  Reason
-	Message string // names no VM
+	Message string // without the VM
 }
 
 // Error implements error.
 func (p *Problem) Error() string { return p.Message }
 
-// Reason is a name for a kind of problem, fit to be that of a Kubernetes Event.
+// Reason is the kind of a problem, usable as the reason of a Kubernetes Event.
 type Reason string
 
-// Reasons of errors.
+// The reasons of errors.
 const (
-	// GuestNotReporting: the guest reports no adapters at all; its tools do not run, or not yet.
+	// GuestNotReporting: the guest reports no adapters; its tools do not run, or have not started yet.
 	GuestNotReporting Reason = "GuestNotReporting"
 	// VMNetworksMissing: an internal and an external VM network are configured, and the VM is on neither.
 	VMNetworksMissing Reason = "VMNetworksMissing"
-	// NoUsableAddress: what is reported is local, or on adapters that are none of the VM's.
+	// NoUsableAddress: the reported addresses are local, or on adapters that are not the VM's.
 	NoUsableAddress Reason = "NoUsableAddress"
 	// IPFamilyMissing: a configured family has no address.
 	IPFamilyMissing Reason = "IPFamilyMissing"
-	// AddressesExcluded: a configured family has none that is not excluded.
+	// AddressesExcluded: every address of a configured family is excluded.
 	AddressesExcluded Reason = "AddressesExcluded"
 )
 
-// StaticUnreadable is an error where guestinfo.metadata would decide and cannot be read, and a warning where it would not.
+// StaticUnreadable is an error if guestinfo.metadata would decide but cannot be read, and a warning if it would not decide.
 const StaticUnreadable Reason = "StaticAddressesUnreadable"
 
-// Reasons of warnings.
+// The reasons of warnings.
 const (
-	// SubnetUnmatched: no address lies in the configured subnets, which therefore count for nothing.
+	// SubnetUnmatched: no address is in the configured subnets, which are therefore ignored.
 	SubnetUnmatched Reason = "AddressSubnetUnmatched"
-	// VMNetworkUnmatched: no address is on the configured VM network, which therefore counts for nothing.
+	// VMNetworkUnmatched: no address is on the configured VM network, which is therefore ignored.
 	VMNetworkUnmatched Reason = "VMNetworkUnmatched"
-	// NoInternalAddress: there is an external address of a family alone. Few things in a cluster work so.
+	// NoInternalAddress: a family has only an external address. Few things in a cluster work like that.
 	NoInternalAddress Reason = "NoInternalAddress"
-	// NoExternalAddress: there is an internal address of a family alone, as when only internal ones are configured.
+	// NoExternalAddress: a family has only an internal address, as when only internal ones are configured.
 	NoExternalAddress Reason = "NoExternalAddress"
-	// NodeIPUnknown: the kubelet's node IP is no address of the VM; the node controller will not initialize the node.
+	// NodeIPUnknown: the kubelet's node IP is not an address of the VM; the node controller will not initialize the node.
 	NodeIPUnknown Reason = "NodeIPUnknown"
-	// NodeIPExcluded: it is an excluded one; the node controller will not initialize the node.
+	// NodeIPExcluded: the node IP is excluded; the node controller will not initialize the node.
 	NodeIPExcluded Reason = "NodeIPExcluded"
-	// NodeIPFamily: it is of a family that is not configured; the node controller will not initialize the node.
+	// NodeIPFamily: the node IP's family is not configured; the node controller will not initialize the node.
 	NodeIPFamily Reason = "NodeIPFamilyUnconfigured"
-	// NodeIPOverridesRules: it is the internal address against what is configured.
+	// NodeIPOverridesRules: the node IP is the internal address, although the configuration selects another.
 	NodeIPOverridesRules Reason = "NodeIPOverridesRules"
 )
 
@@ -121,7 +121,6 @@ func (s *selector) warn(reason Reason, format string, args ...any) {
 	s.out.Warnings = append(s.out.Warnings, problem(reason, format, args...))
 }
 
-// list writes things one after the other.
 func list[T any](things []T) string {
 	if len(things) == 0 {
 		return "none"
@@ -133,7 +132,7 @@ func list[T any](things []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// ips writes the candidates at hand, in an order that does not depend on which was preferred.
+// ips formats the current candidates in an order that does not depend on preference.
 func (s *selector) ips() string {
 	ips := make([]netip.Addr, len(s.of))
 	for i, c := range s.of {
@@ -143,7 +142,7 @@ func (s *selector) ips() string {
 	return list(slices.Compact(ips))
 }
 
-// networks writes the names of the networks that the VM is on.
+// networks formats the names of the VM's networks.
 func (s *selector) networks() string {
 	var names []string
 	for _, a := range s.guest.Adapters {
@@ -154,7 +153,7 @@ func (s *selector) networks() string {
 	return list(names)
 }
 
-// reported says what is reported and does not count.
+// reported describes the addresses that do not count.
 func (s *selector) reported() string {
 	own, local := 0, []netip.Addr(nil)
 	for _, a := range s.guest.Adapters {
@@ -179,7 +178,7 @@ func (s *side) name() string {
 func (s *side) subnetsName() string { return s.name() + " network subnet" }
 func (s *side) networkName() string { return s.name() + " VM network" }
 
-// rules says what the configuration chose instead of the node IP.
+// rules describes what the configuration selects instead of the node IP.
 func (s *side) rules(chosen netip.Addr) string {
 	if !chosen.IsValid() {
 		return "configuration finds none"
@@ -194,7 +193,7 @@ func (s *side) rules(chosen netip.Addr) string {
 	return fmt.Sprintf("configuration (%s) says %s", strings.Join(by, ", "), chosen)
 }
 
-// unmatched warns of what is configured for one side and has found nothing in a family, so that it does not count.
+// unmatched warns about subnets and a VM network of one side that match nothing in a family.
 func (s *selector) unmatched(family config.IPFamily, side *side, c choice) {
 	if c.by == bySubnet {
 		return
@@ -209,7 +208,7 @@ func (s *selector) unmatched(family config.IPFamily, side *side, c choice) {
 	}
 }
 
-// oneOnly warns that one of both is there alone.
+// oneOnly warns that a family has only one of the two addresses.
 func (s *selector) oneOnly(family config.IPFamily, in, ex netip.Addr) {
 	if in.IsValid() {
 		s.warn(NoExternalAddress, "node has the internal %s address %s and no external one: none is where it is configured to be", family, in)
@@ -218,7 +217,7 @@ func (s *selector) oneOnly(family config.IPFamily, in, ex netip.Addr) {
 	}
 }
 
-// nodeIPMissing warns that the kubelet's address is none that counts.
+// nodeIPMissing warns that the kubelet's node IP is not a usable address.
 func (s *selector) nodeIPMissing(ip netip.Addr) {
 	s.warn(NodeIPUnknown, "the kubelet's node IP %s is none of the usable addresses that the guest reports (%s): the node cannot "+
 		"be initialized%s", ip, s.ips(), s.crowded())

@@ -1,18 +1,18 @@
-// Package address selects which of the addresses that a VM's guest reports are its node's. It is a function of its
-// arguments alone: it asks nobody, keeps nothing, and says the same again for the same.
+// Package address selects a node's addresses from those that its VM's guest reports. The result depends only on the
+// arguments: the package makes no calls and keeps no state.
 //
-// For each address family, in order of preference, there is at most one internal and one external address. For each of
-// the two, on its own, among the usable addresses of the VM's own adapters (none that a CNI made in the guest, none that
-// is local), those first that the VM's guestinfo.metadata configures:
+// For each address family, in order of preference, it selects at most one internal and one external address. It considers
+// the usable addresses on the VM's own adapters, not those that a CNI created in the guest and not local ones; addresses in
+// the VM's guestinfo.metadata come first. For internal and external separately:
 //
-//  1. what lies in an excluded subnet never counts;
-//  2. the first configured subnet with an address in it has the first such address;
-//  3. else the first address on the configured VM network counts;
-//  4. and when neither the internal nor the external one is found so, the first that is left is each.
+//  1. addresses in an excluded subnet never count;
+//  2. the first configured subnet that contains an address selects the first such address;
+//  3. else the first address on the configured VM network is selected;
+//  4. if neither the internal nor the external address is found like that, both are the first one that is left.
 //
-// So does upstream (pkg/cloudprovider/vsphere/nodemanager.go, discoverIPs). Two things are ours: the kubelet's --node-ip
-// is honored, without which the stock node controller refuses to initialize the node, and metadata that cannot be read
-// is an error only where it could decide. [Rules.Upstream] leaves both out.
+// These are upstream's rules (pkg/cloudprovider/vsphere/nodemanager.go, discoverIPs), with two additions: the kubelet's
+// --node-ip is honored, because the stock node controller refuses to initialize the node without it, and unreadable metadata
+// is an error only if it could decide. [Rules.Upstream] disables both.
 //
 //	s, err := address.Select(address.Guest{Adapters: vm.Adapters}, address.Rules{Families: []config.IPFamily{config.IPv4}})
 //

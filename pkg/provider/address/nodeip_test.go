@@ -6,7 +6,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/address"
 )
 
-// The kubelet's node IP has to be among the addresses, or the stock node controller does not initialize the node:
+// The stock node controller does not initialize a node without the kubelet's node IP among its addresses:
 // kubernetes/cloud-provider-vsphere#614, #1455.
 func TestSelectNodeIP(t *testing.T) {
 	const vip = "lan 10.0.0.100 10.0.0.1 2001:db8::100 2001:db8::1 | wan 203.0.113.9 203.0.113.10"
@@ -41,7 +41,7 @@ func TestSelectNodeIP(t *testing.T) {
 			}
 		})
 	}
-	// It comes before the static ones, which come before the others.
+	// The node IP has priority over static addresses, which have priority over the others.
 	g := address.Guest{Adapters: adapters(vip), Static: ips("203.0.113.9")}
 	if got := written(address.Select(g, rules(t, "node=10.0.0.1"))); got != "10.0.0.1/10.0.0.1" {
 		t.Error(got)

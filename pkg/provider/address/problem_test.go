@@ -9,8 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/address"
 )
 
-// What an operator is told in the situations that people have reported: numbers are issues of
-// kubernetes/cloud-provider-vsphere.
+// The messages in situations from bug reports; numbers are issues of kubernetes/cloud-provider-vsphere.
 func TestProblems(t *testing.T) {
 	const (
 		all  = "10.0.0.1, 10.0.0.2, 203.0.113.9"
@@ -20,7 +19,7 @@ func TestProblems(t *testing.T) {
 	for _, tc := range []struct{ name, adapters, rules, want string }{
 		{
 			"#772, #398: tools stopped", "", "",
-			"guest reports no network adapters: VMware Tools (open-vm-tools) do not run in it, or not yet",
+			"guest reports no network adapters: VMware Tools (open-vm-tools) does not run in it, or has not started yet",
 		},
 		{
 			"#338: the VM's own adapter is the 17th", crowd, "",

@@ -18,7 +18,7 @@ import (
 
 var byValue = cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})
 
-// A small world, so that things meet.
+// Few values, so that they often coincide.
 var (
 	someIPs = ips("10.0.0.1", "10.0.0.2", "10.0.1.1", "192.168.0.1", "203.0.113.9", "2001:db8::1", "2001:db8::2", "fd00::1",
 		"169.254.0.1", "fe80::1", "127.0.0.1", "::1", "0.0.0.0")
@@ -27,7 +27,7 @@ var (
 	someFams    = [][]config.IPFamily{nil, {config.IPv4}, {config.IPv6}, {config.IPv4, config.IPv6}, {config.IPv6, config.IPv4}}
 )
 
-// situation draws one: n returns a number from 0 to below it, by chance or out of a fuzzer's bytes.
+// situation generates a case; n returns a number below its argument, random or from a fuzzer's input.
 func situation(n func(below int) int) (address.Guest, address.Rules) {
 	oneIn := func(k int) bool { return n(k) == k-1 }
 	var g address.Guest
@@ -42,7 +42,7 @@ func situation(n func(below int) int) (address.Guest, address.Rules) {
 	if oneIn(50) {
 		g.Adapters = nil
 	}
-	// Mostly one that is reported.
+	// Mostly a reported address.
 	ip := func() netip.Addr {
 		if len(reported) == 0 || oneIn(5) {
 			return someIPs[n(len(someIPs))]
@@ -74,7 +74,7 @@ func situation(n func(below int) int) (address.Guest, address.Rules) {
 	return g, r
 }
 
-// check compares Select with the reference, and with itself.
+// check compares Select with the reference, and with a second call.
 func check(t *testing.T, g address.Guest, r address.Rules) (ok bool) {
 	t.Helper()
 	before := cmp.Diff(g, address.Guest{}, byValue, cmpopts.EquateErrors())
@@ -83,7 +83,7 @@ func check(t *testing.T, g address.Guest, r address.Rules) (ok bool) {
 	switch {
 	case err != nil && !possible:
 	case err != nil && g.StaticErr != nil && len(r.NodeIPs) > 0 && !r.Upstream:
-		// The kubelet's address would have settled it. That is not looked into: an error is safe.
+		// The kubelet's address would have decided. Select does not check that: an error is safe.
 	case err != nil || !possible:
 		t.Errorf("error %v; reference: %v, %v", err, want, possible)
 	default:
@@ -101,7 +101,7 @@ func check(t *testing.T, g address.Guest, r address.Rules) (ok bool) {
 	return !t.Failed()
 }
 
-// invariants are what holds whatever the rules come to.
+// invariants hold for all rules.
 func invariants(t *testing.T, g address.Guest, r address.Rules, s address.Selection, err error) {
 	t.Helper()
 	if p := (*address.Problem)(nil); err != nil && (!errors.As(err, &p) || p.Reason == "" || p.Message == "" || s.Addresses != nil) {

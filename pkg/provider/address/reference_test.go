@@ -11,18 +11,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 )
 
-// The rules once more, as slow and as obvious as can be: every address of every adapter gets marks, and the one with the
-// best marks wins. It shares nothing with the code under test but types.
+// A slow and simple implementation of the rules: every address of every adapter gets a score, and the best score wins. It
+// shares only types with the code under test.
 
-// seen is an address that the guest reports.
 type seen struct {
 	ip        netip.Addr
 	network   string
 	preferred int // position among the preferred addresses, a large number for the others
-	position  int // in the report
+	position  int // in the guest's report
 }
 
-// refSelect returns the addresses, and false where there must be an error.
+// refSelect returns the addresses, or false for an error.
 func refSelect(g address.Guest, r address.Rules) ([]address.Address, bool) {
 	if len(g.Adapters) == 0 {
 		return nil, false
@@ -55,7 +54,7 @@ func refSelect(g address.Guest, r address.Rules) ([]address.Address, bool) {
 	return all, true
 }
 
-// refUnreadable tries what the metadata might say: some of the VM's addresses, in any order. All must come to the same.
+// refUnreadable tries all possible contents of the metadata: some of the VM's addresses, in any order. All must give one result.
 func refUnreadable(g address.Guest, r address.Rules) ([]address.Address, bool) {
 	g.StaticErr = nil
 	var reported []netip.Addr
@@ -76,14 +75,14 @@ func refUnreadable(g address.Guest, r address.Rules) ([]address.Address, bool) {
 	return want, ok
 }
 
-// refFamily returns the internal and the external address of a family, each alone in a list or missing from it.
+// refFamily returns the internal and the external address of a family, each in a list of at most one.
 func refFamily(g address.Guest, r address.Rules, f config.IPFamily) (in, ex []address.Address) {
 	in, ex = refPair(g, r, f, g.Static)
 	want := slices.DeleteFunc(slices.Clone(r.NodeIPs), func(ip netip.Addr) bool { return ip.Is4() != (f == config.IPv4) })
 	if r.Upstream || len(want) == 0 || in == nil && ex == nil {
 		return in, ex
 	}
-	// The kubelet's address: as it is, else preferred to all others, else instead of the internal one.
+	// The kubelet's address: as it is, else preferred to all others, else as the internal one.
 	has := func(l []address.Address) bool { return len(l) == 1 && l[0].IP == want[0] }
 	if has(in) || has(ex) {
 		return in, ex
@@ -99,7 +98,7 @@ func refFamily(g address.Guest, r address.Rules, f config.IPFamily) (in, ex []ad
 	return in, ex
 }
 
-// refPair is what upstream selects, when some addresses are preferred.
+// refPair is upstream's selection with preferred addresses.
 func refPair(g address.Guest, r address.Rules, f config.IPFamily, preferred []netip.Addr) (in, ex []address.Address) {
 	n, all := r.Nodes, refSeen(g, f, preferred)
 	in = refBest(all, address.Internal, n.InternalSubnets, n.ExcludeInternalSubnets, n.InternalVMNetwork, false)
@@ -111,7 +110,7 @@ func refPair(g address.Guest, r address.Rules, f config.IPFamily, preferred []ne
 	return in, ex
 }
 
-// refBest gives marks, the lower the better: what is in no subnet and on no network only counts if anything does.
+// refBest scores addresses, lower is better: those in no subnet and on no network count only if no other does.
 func refBest(all []seen, kind address.Kind, subnets, exclude []netip.Prefix, network string, anything bool) []address.Address {
 	var best []address.Address
 	marks := []int{math.MaxInt}
@@ -168,7 +167,7 @@ func refWithin(ip netip.Addr, subnets []netip.Prefix) bool {
 	return slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// orders yields every way to put up to three of things one after the other: more than there are sides to a family.
+// orders yields every sequence of up to three elements: more than the sides of a family.
 func orders(things []netip.Addr) func(func([]netip.Addr) bool) {
 	return func(yield func([]netip.Addr) bool) {
 		var from func(done, left []netip.Addr) bool

@@ -10,34 +10,34 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 )
 
-// Guest is what is known of a VM's network.
+// Guest describes a VM's network.
 type Guest struct {
 	// Adapters are what the guest reports, in its order.
 	Adapters []guest.Adapter
-	// Static are the addresses that the VM's guestinfo.metadata configures, in order of preference, and StaticErr is why
-	// they cannot be read.
+	// Static are the addresses in the VM's guestinfo.metadata, in order of preference, and StaticErr is why they cannot be
+	// read.
 	Static    []netip.Addr
 	StaticErr error
 }
 
-// Rules say which addresses are wanted.
+// Rules select addresses.
 type Rules struct {
-	// Nodes are the subnets and VM networks of the configuration.
+	// Nodes are the configured subnets and VM networks.
 	Nodes config.Nodes
-	// Families are the address families, in order of preference; IPv4 when there are none. Each must have an address.
+	// Families are the address families, in order of preference; IPv4 when empty. Each must have an address.
 	Families []config.IPFamily
-	// NodeIPs are the addresses that the kubelet was given (--node-ip), at most one of each family. One that the rules
-	// leave out becomes the internal address of its family, unless it is excluded or none of the VM's.
+	// NodeIPs are the kubelet's --node-ip addresses, at most one per family. One that the rules do not select becomes the
+	// internal address of its family, unless it is excluded or not the VM's.
 	NodeIPs []netip.Addr
-	// Upstream has NodeIPs ignored, and every Guest.StaticErr returned.
+	// Upstream ignores NodeIPs and returns every Guest.StaticErr.
 	Upstream bool
 }
 
-// Selection is what was selected.
+// Selection is the result of [Select].
 type Selection struct {
-	// Addresses are in order of family, the internal one first.
+	// Addresses are in order of family, internal before external.
 	Addresses []Address
-	// Warnings are what an operator should know of it, the same for the same.
+	// Warnings are for an operator; the same situation gives the same warnings.
 	Warnings []*Problem
 }
 
@@ -47,17 +47,16 @@ type Address struct {
 	IP   netip.Addr
 }
 
-// Kind is what a node's address is for, as Kubernetes names it.
+// Kind is the type of a node's address, as in Kubernetes.
 type Kind string
 
-// The kinds.
 const (
 	Internal Kind = "InternalIP"
 	External Kind = "ExternalIP"
 )
 
-// Select selects the addresses of the node that a VM is. Its error is a [*Problem] that does not name the VM. Arguments
-// are read and not kept; any number of goroutines may call it.
+// Select selects the addresses of a node from those of its VM. Its error is a [*Problem] that does not name the VM. It does
+// not keep its arguments, and is safe for concurrent use.
 func Select(g Guest, r Rules) (Selection, error) {
 	if len(r.Families) == 0 {
 		r.Families = []config.IPFamily{config.IPv4}
@@ -76,15 +75,13 @@ func Select(g Guest, r Rules) (Selection, error) {
 	return s.out, nil
 }
 
-// selector is one call of Select.
 type selector struct {
 	guest *Guest
 	rules *Rules
-	of    []candidate // of the family at hand
+	of    []candidate // of the current family
 	out   Selection
 }
 
-// family selects the addresses of one family.
 func (s *selector) family(family config.IPFamily) *Problem {
 	s.of = s.guest.candidates(s.of[:0], family)
 	if len(s.of) == 0 {
@@ -112,7 +109,7 @@ func (s *selector) family(family config.IPFamily) *Problem {
 	return nil
 }
 
-// at returns the address that was chosen; the zero one for none.
+// at returns the chosen address, or the zero address.
 func (s *selector) at(c choice) netip.Addr {
 	if c.at < 0 {
 		return netip.Addr{}
@@ -126,7 +123,7 @@ func (s *selector) add(kind Kind, ip netip.Addr) {
 	}
 }
 
-// side is what is configured for one kind of address.
+// side is the configuration for one kind of address.
 type side struct {
 	kind             Kind
 	subnets, exclude []netip.Prefix
@@ -139,14 +136,14 @@ func (s *selector) sides() (internal, external side) {
 		side{External, n.ExternalSubnets, n.ExcludeExternalSubnets, n.ExternalVMNetwork}
 }
 
-// choice is a candidate, by its index, and why it was chosen.
+// choice is the index of a candidate and why it was chosen.
 type choice struct {
 	at     int // -1 for none
 	by     rule
 	subnet netip.Prefix // when by bySubnet
 }
 
-// rule is what a candidate is chosen by.
+// rule is the reason for a choice.
 type rule int
 
 const (
@@ -156,12 +153,11 @@ const (
 	byOrder
 )
 
-// choices are those of both kinds.
 type choices struct {
 	internal, external choice
 }
 
-// choose applies the rules to candidates.
+// choose applies the rules to the candidates.
 func choose(of []candidate, internal, external *side) choices {
 	c := choices{internal.choose(of), external.choose(of)}
 	if c.internal.at < 0 && c.external.at < 0 {
@@ -170,7 +166,7 @@ func choose(of []candidate, internal, external *side) choices {
 	return c
 }
 
-// choose returns what the subnets, or else the VM network, say.
+// choose applies the subnets, else the VM network.
 func (s *side) choose(of []candidate) choice {
 	for _, p := range s.subnets {
 		for i := range of {
@@ -199,7 +195,7 @@ func (s *side) first(of []candidate) choice {
 	return choice{at: -1}
 }
 
-// fits tells whether a candidate could have been chosen for the same reason as c.
+// fits reports whether a candidate could have been chosen for the same reason as c.
 func (s *side) fits(of candidate, c choice) bool {
 	switch {
 	case s.excludes(of.ip):
@@ -216,8 +212,8 @@ func (s *side) excludes(ip netip.Addr) bool {
 	return slices.ContainsFunc(s.exclude, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// static looks at metadata that cannot be read. It is an error where another candidate would have been as good as one
-// that was chosen, and the metadata might have said which comes first.
+// static handles unreadable metadata. That is an error if another candidate would have been as good as the chosen one, so
+// that the metadata might have decided between them.
 func (s *selector) static(internal, external *side, c choices) *Problem {
 	if s.guest.StaticErr == nil {
 		return nil
@@ -234,19 +230,19 @@ func (s *selector) static(internal, external *side, c choices) *Problem {
 		}
 		for _, other := range s.of {
 			if other.ip != s.of[one.at].ip && one.fits(other, one.choice) {
-				return &Problem{StaticUnreadable, fmt.Sprintf("%v; so it cannot be told which of %s and %s comes first, "+
+				return &Problem{StaticUnreadable, fmt.Sprintf("%v; so the order of %s and %s is unknown, "+
 					"and no %s or VM network is configured that only one is in", s.guest.StaticErr, s.of[one.at].ip, other.ip, one.subnetsName())}
 			}
 		}
 	}
-	s.warn(StaticUnreadable, "%v; it makes no difference to the node's addresses", s.guest.StaticErr)
+	s.warn(StaticUnreadable, "%v; this does not affect the node's addresses", s.guest.StaticErr)
 	return nil
 }
 
-// nodeIP sees to it that the kubelet's address of this family is among the node's. The stock node controller initializes
-// no node that lacks it (k8s.io/cloud-provider, node/helpers/address.go; kubernetes/cloud-provider-vsphere#614, #1455).
-// Where the rules leave it out, it is put before all other candidates and the rules are asked again; where they leave
-// it out still, it takes the place of the internal address.
+// nodeIP makes sure that the kubelet's address of this family is among the node's, because the stock node controller does
+// not initialize a node without it (k8s.io/cloud-provider, node/helpers/address.go;
+// kubernetes/cloud-provider-vsphere#614, #1455). If the rules do not select it, it is put before all other candidates and
+// the rules are applied again. If they still do not select it, it replaces the internal address.
 func (s *selector) nodeIP(family config.IPFamily, internal, external *side, in, ex netip.Addr) (netip.Addr, netip.Addr) {
 	i := slices.IndexFunc(s.rules.NodeIPs, func(ip netip.Addr) bool { return is(ip, family) })
 	if i < 0 {
@@ -273,7 +269,7 @@ func (s *selector) nodeIP(family config.IPFamily, internal, external *side, in, 
 	return want, ex
 }
 
-// prefer puts an address before all other candidates, and tells whether it is one.
+// prefer moves an address before all other candidates, and reports whether it is one.
 func (s *selector) prefer(ip netip.Addr) bool {
 	is := func(c candidate) bool { return c.ip == ip }
 	if !slices.ContainsFunc(s.of, is) {
@@ -291,7 +287,7 @@ func (s *selector) prefer(ip netip.Addr) bool {
 	return true
 }
 
-// foreignNodeIPs warns of node IPs of families that are not configured.
+// foreignNodeIPs warns about node IPs of families that are not configured.
 func (s *selector) foreignNodeIPs() {
 	if s.rules.Upstream {
 		return

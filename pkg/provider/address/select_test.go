@@ -11,7 +11,7 @@ const (
 	two = "lan 10.0.0.1 10.0.0.2 2001:db8::1 | wan 203.0.113.9 2001:db8:f::9"
 )
 
-// Each situation is what a VM reports, what is configured, and what becomes of it here and under upstream's rules.
+// Each case has a VM's report, the configuration, and the results with our rules and with upstream's.
 func TestSelect(t *testing.T) {
 	for _, tc := range []struct{ name, adapters, rules, want string }{
 		// Nothing configured.
@@ -33,7 +33,7 @@ func TestSelect(t *testing.T) {
 		{"dual stack, ipv4 missing", "lan 2001:db8::5", "v=46", "error: IPFamilyMissing"},
 		{"dual stack, ipv6 local", "lan 10.0.0.1 fe80::1", "v=46", "error: IPFamilyMissing"},
 		{"a family twice", one, "v=44", "10.0.0.1/10.0.0.1"},
-		// What does not count.
+		// Ignored addresses.
 		{"no adapters", "", "", "error: GuestNotReporting"},
 		{"adapters without addresses", "lan | wan", "", "error: NoUsableAddress"},
 		{"local addresses alone", "lan 127.0.0.1 169.254.1.1 fe80::1 ::1 0.0.0.0 :: 224.0.0.1 ff02::1", "", "error: NoUsableAddress"},

@@ -12,8 +12,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 )
 
-// adapters reads "network address address… | network …". A network "-name" is that of an adapter which is not the VM's,
-// and "." is none.
+// adapters parses "network address address… | network …". A network "-name" is that of an adapter which is not the VM's,
+// and "." means no network.
 func adapters(text string) []guest.Adapter {
 	var list []guest.Adapter
 	for spec := range strings.SplitSeq(text, "|") {
@@ -36,8 +36,8 @@ func ips(texts ...string) []netip.Addr {
 	return list
 }
 
-// rules reads "key=value,value key=…": the subnets in, ex, not-in and not-ex; the networks in-net and ex-net; the
-// families v (4 or 6 or 46); the kubelet's node.
+// rules parses "key=value,value key=…": the subnets in, ex, not-in and not-ex; the networks in-net and ex-net; the
+// families v (4 or 6 or 46); the kubelet's node IP.
 func rules(t *testing.T, text string) address.Rules {
 	t.Helper()
 	var r address.Rules
@@ -77,7 +77,7 @@ func subnets(text string) []netip.Prefix {
 	return list
 }
 
-// written is "internal/external" for each family, or "error: reason", and then the reasons of warnings.
+// written returns "internal/external" for each family, or "error: reason", followed by the reasons of warnings.
 func written(s address.Selection, err error) string {
 	if err != nil {
 		p, ok := errors.AsType[*address.Problem](err)

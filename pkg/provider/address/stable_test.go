@@ -9,8 +9,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 )
 
-// With static addresses on several adapters upstream's answer is another one each time, for it goes through a map. Here
-// the one that is written first counts, each time.
+// With static addresses on several adapters, upstream's result differs in each call, because it iterates over a map. Here the
+// first one in the metadata always counts.
 func TestStaticAddressesDoNotFlap(t *testing.T) {
 	var metadata strings.Builder
 	g := address.Guest{}

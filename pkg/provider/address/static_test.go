@@ -39,7 +39,7 @@ func TestSelectStatic(t *testing.T) {
 	}
 }
 
-// Metadata that cannot be read is upstream's error always, and ours where it might have decided.
+// Unreadable metadata is always an error upstream, and here only if it could have decided.
 func TestSelectStaticUnreadable(t *testing.T) {
 	const failed, harmless = "error: StaticAddressesUnreadable", " StaticAddressesUnreadable"
 	for _, tc := range []struct{ name, adapters, rules, want string }{

@@ -12,11 +12,11 @@ import (
 
 var (
 	thumbprint = regexp.MustCompile(`^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){19}$|^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31}$`)
-	// reference is a managed object reference, which stands where a datacenter's name or path may stand too.
+	// reference is a managed object reference, an alternative to a datacenter's name or path.
 	reference = regexp.MustCompile(`^([A-Z][A-Za-z]+):([a-z-]+[0-9]+)$`)
 )
 
-// check notes what is wrong with the values of one section, whoever uses them.
+// check validates the values of one section, used or not.
 func (e *endpoint) check(p *problems) {
 	if e.server.good() {
 		if message, hint := hostProblem(e.server.value); message != "" {
@@ -30,21 +30,21 @@ func (e *endpoint) check(p *problems) {
 		p.at(n.at, "", "%d is less than 1", n.value)
 	}
 	if e.thumbprint.good() && !thumbprint.MatchString(e.thumbprint.value) {
-		p.at(e.thumbprint.at, "", "%q: a SHA-1 or SHA-256 fingerprint in colon form is needed", e.thumbprint.value)
+		p.at(e.thumbprint.at, "", "%q: must be a SHA-1 or SHA-256 fingerprint with colons", e.thumbprint.value)
 	}
 	e.checkSecrets(p)
 	e.checkDatacenters(p)
 	e.checkFamilies(p)
 }
 
-// checkSecrets notes where credentials come from half or twice.
+// checkSecrets reports incomplete or contradictory sources of credentials.
 func (e *endpoint) checkSecrets(p *problems) {
 	some := e.secretName.or(e.secretNamespace)
 	switch {
 	case some.set && e.secretsDirectory.set:
 		p.at(e.secretsDirectory.at, "keep one of the two", "credentials cannot come from a directory and from a Secret")
 	case e.secretName.set != e.secretNamespace.set:
-		p.at(some.at, "", "a Secret's name and namespace are needed together")
+		p.at(some.at, "", "a Secret's name and namespace must be set together")
 	}
 }
 
@@ -57,7 +57,7 @@ func (e *endpoint) checkDatacenters(p *problems) {
 		case dc == "":
 			p.at(e.datacenters.at, "", "an entry is empty")
 		case slices.Contains(seen, dc):
-			p.at(e.datacenters.at, "", "%q stands twice", dc)
+			p.at(e.datacenters.at, "", "%q is listed twice", dc)
 		case m != nil && m[1] != "Datacenter":
 			p.at(e.datacenters.at, "", "%q is a %s, not a Datacenter", dc, m[1])
 		case strings.Contains(dc, ","):
@@ -74,28 +74,28 @@ func (e *endpoint) checkFamilies(p *problems) {
 		if f != IPv4 && f != IPv6 {
 			p.at(e.ipFamily.at, "", "%q is neither ipv4 nor ipv6", name)
 		} else if slices.Contains(seen, f) {
-			p.at(e.ipFamily.at, "", "%q stands twice", name)
+			p.at(e.ipFamily.at, "", "%q is listed twice", name)
 		}
 		seen = append(seen, f)
 	}
 }
 
-// Problem is one thing to say about a configuration.
+// Problem is an error or a warning about a configuration.
 type Problem struct {
-	// File is the file's name as it was given, or "environment".
+	// File is the file's name as given, or "environment".
 	File string
-	// Line and Column count from 1; 0 when there is none.
+	// Line and Column count from 1; 0 if unknown.
 	Line, Column int
-	// Path is the key as it is written there: global.caFile, [Global] ca-file, VSPHERE_CAFILE. Empty for a whole file.
+	// Path is the key as written: global.caFile, [Global] ca-file, VSPHERE_CAFILE. It is empty for a whole file.
 	Path    string
 	Message string
-	// Hint is what may have been meant, or what to do; often empty.
+	// Hint is a suggestion, or empty.
 	Hint string
-	// Warning is set when the configuration can be used nevertheless.
+	// Warning reports that the configuration is usable nevertheless.
 	Warning bool
 }
 
-// String returns "FILE:LINE: PATH: MESSAGE, HINT" without what is empty.
+// String returns "FILE:LINE: PATH: MESSAGE, HINT" without empty parts.
 func (p Problem) String() string {
 	s := p.File
 	if p.Line > 0 {
@@ -112,13 +112,12 @@ func (p Problem) String() string {
 	return s
 }
 
-// Error is everything that is wrong with a configuration, in the order of the file where a line is known. None of the
-// problems is a warning.
+// Error contains all errors of a configuration, in the order of the file where the line is known. It has no warnings.
 type Error struct {
 	Problems []Problem
 }
 
-// Error lists the problems, one a line.
+// Error lists the problems, one per line.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -127,7 +126,6 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// problems collects what there is to say.
 type problems struct {
 	list []Problem
 }
@@ -143,11 +141,11 @@ func (p *problems) at(at position, hint, format string, args ...any) {
 	p.add(at, false, hint, format, args...)
 }
 
-// mostHints is how many problems are looked for what may have been meant, which takes longer than finding them: a file that is
-// noise has tens of thousands.
+// mostHints is for how many problems a hint is computed, which takes longer than finding them: a file of random data has tens
+// of thousands.
 const mostHints = 1000
 
-// unknown notes a key that nobody knows.
+// unknown reports an unknown key.
 func (p *problems) unknown(at position, hint func() string) {
 	said := ""
 	if len(p.list) < mostHints {
@@ -178,8 +176,8 @@ func environmentLast(p Problem) int {
 	return 0
 }
 
-// unknownHint says what may have been meant by a key that its section does not know. all are the section's keys, and
-// elsewhere are keys of other sections by what they are called there in full.
+// unknownHint suggests a key for an unknown one. all are the section's keys, and elsewhere are the full names of the keys of
+// other sections by folded name.
 func unknownHint(key string, all []string, elsewhere map[string]string) string {
 	if best := nearest.Of(key, all); best != "" {
 		return "did you mean " + best + "?"
@@ -190,7 +188,7 @@ func unknownHint(key string, all []string, elsewhere map[string]string) string {
 	return ""
 }
 
-// fold makes insecure-flag, insecure_flag and InsecureFlag one.
+// fold maps insecure-flag, insecure_flag and InsecureFlag to the same text.
 func fold(key string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key))
 }

@@ -2,10 +2,10 @@ package config
 
 import "net/netip"
 
-// Config is a read, inherited and checked configuration: every vCenter has its own values, nothing is left to look up
-// in the global section.
+// Config is a parsed and validated configuration. Every vCenter has all its values, those inherited from the global section
+// included.
 type Config struct {
-	// Format is the form the file was written in.
+	// Format is the format of the file.
 	Format Format
 	// VCenters are in the order of their tenant names.
 	VCenters []VCenter
@@ -13,20 +13,20 @@ type Config struct {
 	Labels Labels
 	Nodes  Nodes
 
-	// SkipNodeDeletion is whether SKIP_NODE_DELETION is in the environment: no node is reported gone then, ever.
+	// SkipNodeDeletion reports that the environment has SKIP_NODE_DELETION: no node is ever reported gone.
 	SkipNodeDeletion bool
-	// AlphaDualStack is whether ENABLE_ALPHA_DUAL_STACK is in the environment. Upstream's provider refuses two address
+	// AlphaDualStack reports that the environment has ENABLE_ALPHA_DUAL_STACK. Upstream's provider refuses two address
 	// families without it.
 	AlphaDualStack bool
 
-	// Warnings are for the operator: what is valid and has no effect, "FILE:LINE: KEY: why" each.
+	// Warnings list valid settings without effect, "FILE:LINE: KEY: why" each.
 	Warnings []string
 }
 
-// Format is a form of the file.
+// Format is the format of a file.
 type Format string
 
-// The forms. An empty one is a configuration of environment variables alone.
+// The formats. It is empty for a configuration from environment variables alone.
 const (
 	YAML Format = "yaml"
 	INI  Format = "ini"
@@ -40,8 +40,8 @@ type VCenter struct {
 	Server string
 	Port   int
 
-	// User and Password are set when the credentials are in the configuration itself. Else one of Secret and
-	// SecretsDirectory, a directory with a file for each key of a Secret (see [ReadSecretsDirectory]), says where.
+	// User and Password are set if the credentials are in the configuration. Otherwise they are in Secret or in
+	// SecretsDirectory, a directory with a file for each key of a Secret (see [ReadSecretsDirectory]).
 	User, Password   string
 	Secret           SecretRef
 	SecretsDirectory string
@@ -49,14 +49,14 @@ type VCenter struct {
 	InsecureFlag bool
 	CAFile       string
 	Thumbprint   string
-	// Datacenters are names, inventory paths or references like Datacenter:datacenter-3; all when there are none.
+	// Datacenters are names, inventory paths or references like Datacenter:datacenter-3; empty for all.
 	Datacenters        []string
 	SOAPRoundtripCount int
-	// IPFamilies are the families to report addresses of, in order of preference.
+	// IPFamilies are the address families to report, in order of preference.
 	IPFamilies []IPFamily
 }
 
-// SecretRef names a Secret in the cluster; the zero value names none.
+// SecretRef identifies a Secret; the zero value is no Secret.
 type SecretRef struct {
 	Namespace, Name string
 }
@@ -70,13 +70,13 @@ const (
 	IPv6 IPFamily = "ipv6"
 )
 
-// Labels are names of tag categories.
+// Labels are the names of the tag categories for region and zone.
 type Labels struct {
 	Region string `yaml:"region"`
 	Zone   string `yaml:"zone"`
 }
 
-// Nodes says which of a VM's addresses become which of a node's.
+// Nodes selects which of a VM's addresses become a node's.
 type Nodes struct {
 	InternalSubnets, ExternalSubnets               []netip.Prefix
 	ExcludeInternalSubnets, ExcludeExternalSubnets []netip.Prefix

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// ReadSecretsDirectory reads a directory that has a file for each key of a Secret, as a kubelet mounts one. The error
-// is one of the directory; a file that cannot be read is among the Secret's problems.
+// ReadSecretsDirectory reads a directory that has a file for each key of a Secret, as a kubelet mounts it. An error concerns
+// the directory; unreadable files are among the Secret's problems.
 func ReadSecretsDirectory(dir string) (*Secret, error) {
 	data, broken, err := readSecretFiles(dir)
 	if err != nil {
@@ -27,10 +27,10 @@ func ReadSecretsDirectory(dir string) (*Secret, error) {
 	return s, nil
 }
 
-// readSecretFiles returns the content of the files by their names.
+// readSecretFiles returns the content of the files by name.
 func readSecretFiles(dir string) (data map[string][]byte, broken []Problem, err error) {
-	// A kubelet keeps the files in a directory of their own, which it replaces as a whole: reading that one, a user name
-	// of before and a password of after are never taken together.
+	// A kubelet keeps the files in a subdirectory that it replaces as a whole. Reading that one never combines an old user
+	// name with a new password.
 	from := dir
 	if whole, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
 		from = whole
@@ -47,7 +47,7 @@ func readSecretFiles(dir string) (data map[string][]byte, broken []Problem, err 
 		case strings.HasPrefix(e.Name(), ".."):
 			continue
 		case err == nil && !info.Mode().IsRegular():
-			continue // a directory, or a pipe that would never end
+			continue // a directory, or a pipe, which has no end
 		case err == nil && info.Size() > MaxSize:
 			err = fmt.Errorf("file is larger than %d bytes", MaxSize)
 		case err == nil:
@@ -60,29 +60,28 @@ func readSecretFiles(dir string) (data map[string][]byte, broken []Problem, err 
 	return data, broken, nil
 }
 
-// Directory is a secrets directory that is followed as it changes. Make one with [NewDirectory]. All methods may be
-// called from any goroutine.
+// Directory is a secrets directory that is watched for changes. Create it with [NewDirectory]. All methods are safe for
+// concurrent use.
 type Directory struct {
 	path  string
 	watch watch
 }
 
-// NewDirectory returns a Directory that Run looks at once in every period, 2 s when zero, and that reads it for the
-// first time here. changed is called from Run's goroutine after every change of the content, with nil, and with the
-// reason when the directory can be read no more.
+// NewDirectory reads a directory and returns a Directory that Run reads again every period, 2 s when zero. Run calls changed
+// after every change of the content with nil, and with the error when the directory becomes unreadable.
 //
-// It looks again and again, and is not notified: on the file systems that Secrets are mounted from notifications depend
-// on how the kubelet swaps directories, and a handful of small files is read in microseconds.
+// It polls, because on the file systems of Secrets notifications depend on how the kubelet swaps directories, and reading
+// a few small files takes microseconds.
 func NewDirectory(path string, period time.Duration, changed func(error)) *Directory {
 	d := &Directory{path: path}
 	d.watch = newWatch(period, d.fingerprint, changed)
 	return d
 }
 
-// Run follows the directory until ctx ends. It is to be called once.
+// Run watches the directory until ctx ends. It must be called once.
 func (d *Directory) Run(ctx context.Context) { d.watch.run(ctx) }
 
-// Credentials returns what the directory says of a server at this moment, whether Run runs or not.
+// Credentials returns the directory's current credentials for a server, whether Run runs or not.
 func (d *Directory) Credentials(server string) (Credentials, error) {
 	s, err := ReadSecretsDirectory(d.path)
 	if err != nil {
@@ -95,7 +94,7 @@ func (d *Directory) Credentials(server string) (Credentials, error) {
 	return c, nil
 }
 
-// fingerprint differs when the content does.
+// fingerprint returns a hash of the content.
 func (d *Directory) fingerprint() (string, error) {
 	data, broken, err := readSecretFiles(d.path)
 	if err != nil {
@@ -111,22 +110,22 @@ func (d *Directory) fingerprint() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// file is a configuration as written, whichever form it is written in: nothing inherited, nothing checked but types.
+// file is a configuration as written, in any format: nothing is inherited, and only types are checked.
 type file struct {
 	format   Format
 	global   endpoint
 	vcenters map[string]*endpoint // by tenant
 	labels   labels
 	nodes    nodes
-	// skipNodeDeletion and alphaDualStack are what the environment switches on.
+	// skipNodeDeletion and alphaDualStack come from the environment.
 	skipNodeDeletion, alphaDualStack bool
-	// lost is set when a section that may be a vCenter's could not be read.
+	// lost reports that a section that may be a vCenter's could not be read.
 	lost bool
-	// name is that of the file itself, for what has no line.
+	// name is the name of the file, for problems without a line.
 	name string
 }
 
-// endpoint is the global section or one vCenter; the second inherits from the first.
+// endpoint is the global section or one vCenter, which inherits from the global section.
 type endpoint struct {
 	at position // of the section
 
@@ -136,21 +135,21 @@ type endpoint struct {
 	caFile, thumbprint            cell[string]
 	datacenters, ipFamily         cell[[]string]
 	secretName, secretNamespace   cell[string]
-	secretsDirectory, datacenter1 cell[string] // the global section's; the second is the in-tree provider's, in its old form
+	secretsDirectory, datacenter1 cell[string] // only in the global section; the second is from the in-tree provider's old format
 }
 
 type labels struct {
 	region, zone cell[string]
 }
 
-// nodes holds lists with commas, as upstream has them.
+// nodes holds comma-separated lists, as upstream does.
 type nodes struct {
 	internalSubnets, externalSubnets               cell[string]
 	internalNetwork, externalNetwork               cell[string]
 	excludeInternalSubnets, excludeExternalSubnets cell[string]
 }
 
-// vcenter returns the endpoint of a tenant, made at the position when there was none.
+// vcenter returns the endpoint of a tenant, created at the position if it does not exist.
 func (f *file) vcenter(tenant string, at position) *endpoint {
 	e := f.vcenters[tenant]
 	if e == nil {
@@ -163,16 +162,16 @@ func (f *file) vcenter(tenant string, at position) *endpoint {
 	return e
 }
 
-// environment stands for a file's name in positions.
+// environment is the file name of the environment in positions.
 const environment = "environment"
 
-// readEnvironment puts environment variables over what the file says. Their names are upstream's:
-//   - VSPHERE_USER and the like set the global section, labels and nodes;
-//   - VSPHERE_VCENTER_<id> names a vCenter by its tenant or its server, one of the file's or one more, and
-//     VCENTER_<id>_USERNAME and the like set its values;
-//   - SKIP_NODE_DELETION and ENABLE_ALPHA_DUAL_STACK count by being there.
+// readEnvironment overrides the file with environment variables. Their names are upstream's:
+//   - VSPHERE_USER and so on set the global section, labels and nodes;
+//   - VSPHERE_VCENTER_<id> identifies a vCenter by tenant or server, one of the file's or a new one, and
+//     VCENTER_<id>_USERNAME and so on set its values;
+//   - SKIP_NODE_DELETION and ENABLE_ALPHA_DUAL_STACK count if they are set.
 //
-// A variable that is empty counts as absent, these two excepted; one that nobody knows is somebody else's.
+// Except for the last two, an empty variable counts as not set. Unknown variables are ignored.
 func (f *file) readEnvironment(environ []string, p *problems) {
 	vars := map[string]string{}
 	for _, pair := range environ {
@@ -201,7 +200,7 @@ func (f *file) readEnvironment(environ []string, p *problems) {
 	f.alphaDualStack = switched(vars, "ENABLE_ALPHA_DUAL_STACK", p)
 }
 
-// setVars sets the cells of one section, and notes which variables are known here.
+// setVars sets the cells of one section and records the known variables.
 func setVars[S any](vars map[string]string, into *S, fields []field[S], known map[string]bool, p *problems) {
 	for _, f := range fields {
 		if f.env == "" {
@@ -215,7 +214,7 @@ func setVars[S any](vars map[string]string, into *S, fields []field[S], known ma
 	}
 }
 
-// endpoint returns the vCenter of a tenant's name or, failing that, a server; a new one when the file has neither.
+// endpoint returns the vCenter with this tenant name, else with this server, else a new one.
 func (f *file) endpoint(name string, at position) *endpoint {
 	if e := f.vcenters[name]; e != nil {
 		return e
@@ -230,11 +229,11 @@ func (f *file) endpoint(name string, at position) *endpoint {
 	return e
 }
 
-// switched reports whether a variable is there, whatever its value: upstream does not look at it.
+// switched reports whether a variable is set, with any value, as upstream does.
 func switched(vars map[string]string, name string, p *problems) bool {
 	value, ok := vars[name]
 	if b, isBool := parseBool(value); ok && isBool && !b {
-		p.warn(inEnvironment(name), "counts as set: its value %q is not looked at", value)
+		p.warn(inEnvironment(name), "counts as set: its value %q is ignored", value)
 	}
 	return ok
 }
@@ -243,7 +242,7 @@ func inEnvironment(name string) position { return position{file: environment, pa
 
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// withoutLogin is what is meant to be a host without the user and password before it, as https://user:password@host has them.
+// withoutLogin returns text that should be a host without the user and password in https://user:password@host.
 func withoutLogin(host string) string {
 	begin, at := len(scheme.FindString(host)), strings.LastIndex(host, "@")
 	if at < begin || !strings.Contains(host[begin:at], ":") {
@@ -252,7 +251,7 @@ func withoutLogin(host string) string {
 	return host[:begin] + "…" + host[at:]
 }
 
-// hostKey makes the ways to write a host one: case, brackets around an IPv6 address and its zeros count for nothing.
+// hostKey returns a canonical form of a host, without case, brackets around an IPv6 address, and its leading zeros.
 func hostKey(host string) string {
 	host = strings.ToLower(strings.TrimSpace(host))
 	if bare, ok := strings.CutPrefix(host, "["); ok {
@@ -266,9 +265,9 @@ func hostKey(host string) string {
 
 func sameHost(a, b string) bool { return hostKey(a) == hostKey(b) }
 
-// hostProblem says what keeps text from being a host; the message is a format for [withoutLogin] of it.
+// hostProblem returns why text is not a host, or ""; the message is a format for [withoutLogin] of it.
 func hostProblem(text string) (message, hint string) {
-	const needed = "%q: a host name or address is needed, without scheme, port or path"
+	const needed = "%q: must be a host name or address without scheme, port or path"
 	if strings.ContainsAny(text, "/ \t") {
 		return needed, ""
 	}

@@ -1,4 +1,4 @@
-// Package config reads vsphere.conf, the configuration file of the vSphere cloud provider, with the keys of upstream's
+// Package config parses vsphere.conf, the configuration file of the vSphere cloud provider, with the keys of upstream's
 // kubernetes/cloud-provider-vsphere, in YAML:
 //
 //	global:
@@ -13,7 +13,7 @@
 //	  region: k8s-region
 //	  zone: k8s-zone
 //
-// or in INI, upstream's or that of the provider which was in Kubernetes itself:
+// or in INI, in the format of upstream or of the in-tree provider:
 //
 //	[Global]
 //	secret-name = vsphere-creds
@@ -21,14 +21,14 @@
 //	[VirtualCenter "vc-west.example"]
 //	datacenters = dc1, /eu/dc2
 //
-// [Load] makes a [Config] of a file and, [WithEnvironment], of upstream's variables; [Check] also tells what a valid
-// file says to no effect. Reading is strict: a key that nobody knows is an error with its line and the nearest known
-// key, and all errors of a file are told at once.
+// [Load] returns a [Config] from a file and, with [WithEnvironment], upstream's variables. [Check] also returns warnings
+// about settings without effect. Parsing is strict: an unknown key is an error with its line and the nearest known key, and
+// all errors of a file are reported at once.
 //
-// Credentials that are not in the file are in a Secret ([ParseSecret]) or in a directory like one ([Directory]). Both
-// the directory and the file ([File]) can be followed as they change.
+// Credentials that are not in the file are in a Secret ([ParseSecret]) or in a directory with the same keys ([Directory]).
+// Both the directory and the file ([File]) can be watched for changes.
 //
-// It makes no connection and knows no Kubernetes API: package provider does.
+// The package makes no connections and uses no Kubernetes API; package provider does.
 //
 // Floor 1: it imports nothing of this module.
 package config

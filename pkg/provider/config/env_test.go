@@ -31,7 +31,7 @@ func TestEnvironmentAlone(t *testing.T) {
 	}
 }
 
-// A vCenter is named by its tenant, its server or neither; variables come before the file.
+// A variable refers to a vCenter by tenant, by server or to a new one; variables override the file.
 func TestEnvironmentOverFile(t *testing.T) {
 	const conf = `
 global: {user: u, password: p, port: 1, insecureFlag: true}
@@ -55,7 +55,7 @@ vcenter:
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{`environment: SKIP_NODE_DELETION: counts as set: its value "false" is not looked at`}, got.Warnings); diff != "" {
+	if diff := cmp.Diff([]string{`environment: SKIP_NODE_DELETION: counts as set: its value "false" is ignored`}, got.Warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -65,11 +65,11 @@ func TestEnvironmentErrors(t *testing.T) {
 		"VSPHERE_VCENTER_PORT=https", "VSPHERE_INSECURE=maybe", "VSPHERE_VCENTER_1=vc1", "VCENTER_1_PORT=0", "VCENTER_1_IP_FAMILY=ipv5",
 		"VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR=10.0.0.0", "VSPHERE_THUMBPRINT=xx",
 	}))
-	want := `c:1: global.server: "a/b": a host name or address is needed, without scheme, port or path
+	want := `c:1: global.server: "a/b": must be a host name or address without scheme, port or path
 environment: VSPHERE_VCENTER_PORT: must be a whole number, not "https"
 environment: VSPHERE_INSECURE: must be true or false, not "maybe"
 environment: VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR: "10.0.0.0" is not a network like 10.0.0.0/8
-environment: VSPHERE_THUMBPRINT: "xx": a SHA-1 or SHA-256 fingerprint in colon form is needed
+environment: VSPHERE_THUMBPRINT: "xx": must be a SHA-1 or SHA-256 fingerprint with colons
 environment: VCENTER_1_PORT: 0 is out of range
 environment: VCENTER_1_IP_FAMILY: "ipv5" is neither ipv4 nor ipv6`
 	if err == nil {

@@ -1,16 +1,16 @@
 package config
 
-// field is one key of a section in each of its forms; a form that is empty does not know it.
+// field is one key of a section in each format; an empty name means that the format does not have it.
 type field[S any] struct {
 	// yaml and ini are the names in files.
 	yaml, ini string
-	// env is the name of the environment variable after VSPHERE_, and vcEnv that after VCENTER_<id>_.
+	// env is the name of the environment variable after VSPHERE_, and vcEnv after VCENTER_<id>_.
 	env, vcEnv string
-	// into returns the cell that the value goes to; nil when the key is known and has no effect.
+	// into returns the cell for the value; nil for a known key without effect.
 	into func(*S) any
 }
 
-// named returns the field that a form calls name.
+// named returns the field with this name in a format.
 func named[S any](fields []field[S], form func(field[S]) string, name string) (field[S], bool) {
 	for _, f := range fields {
 		if name != "" && form(f) == name {
@@ -48,14 +48,14 @@ func vcenterFields() []field[endpoint] {
 		{"secretName", "secret-name", "SECRET_NAME", "SECRET_NAME", func(e *endpoint) any { return &e.secretName }},
 		{"secretNamespace", "secret-namespace", "SECRET_NAMESPACE", "SECRET_NAMESPACE", func(e *endpoint) any { return &e.secretNamespace }},
 		{"ipFamily", "ip-family", "", "IP_FAMILY", func(e *endpoint) any { return &e.ipFamily }},
-		// Of a server in upstream's provider that nothing starts any more.
+		// Of a server in upstream's provider that no longer exists.
 		{"apiDisable", "api-disable", "", "", nil},
 		{"apiBinding", "api-binding", "", "", nil},
 		{"serviceAccount", "service-account", "", "", nil},
 	}
 }
 
-// globalFields are those and the ones of the global section alone. What only INI has is the in-tree provider's.
+// globalFields are the keys of the global section: those of a vCenter and more. Keys in INI only are the in-tree provider's.
 func globalFields() []field[endpoint] {
 	return append(vcenterFields(),
 		field[endpoint]{"secretsDirectory", "secrets-directory", "SECRETS_DIRECTORY", "", func(e *endpoint) any { return &e.secretsDirectory }},

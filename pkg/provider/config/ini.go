@@ -9,26 +9,25 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
-// iniReader reads the INI form: upstream's, and the in-tree provider's in both its forms.
+// iniReader reads the INI format: upstream's, and both formats of the in-tree provider.
 type iniReader struct {
 	name string
 	p    *problems
-	// set is the line each key was set at, by its path.
+	// set is the line of each key that is set.
 	set map[string]int
 }
 
-// iniUnused are the sections that are known and have no effect: the in-tree provider's for volumes, and upstream's for
-// NSX-T.
+// iniUnused are the known sections without effect: the in-tree provider's for volumes, and upstream's for NSX-T.
 func iniUnused() []string {
 	return []string{"Workspace", "Disk", "Network", "NSXT", "NSX-T", "LoadBalancer", "LoadBalancerClass", "Route"}
 }
 
-// iniSections are all that are known.
+// iniSections are all known sections.
 func iniSections() []string {
 	return append(iniUnused(), "Global", "VirtualCenter", "Labels", "Nodes")
 }
 
-// iniKeys are all keys that a file may have, those of sections without effect and the CSI driver's in place of another's too.
+// iniKeys are all known keys, those of sections without effect and of the CSI driver included.
 func iniKeys() []string {
 	return slices.Concat(
 		names(globalFields(), iniName), names(labelFields(), iniName), names(nodeFields(), iniName),
@@ -36,14 +35,14 @@ func iniKeys() []string {
 	)
 }
 
-// familiar is whether a word is one of the names, but for case and hyphens, and for a slip if it is so long that it is none by
-// chance.
+// familiar reports whether a word is one of the names, ignoring case and hyphens. A long word may also have a typo, because
+// it does not match by chance.
 func familiar(word string, all []string) bool {
 	const long = 8
 	return len(word) >= long && nearest.Of(word, all) != "" || slices.ContainsFunc(all, func(name string) bool { return fold(name) == fold(word) })
 }
 
-// readINI returns nil when there is nothing worth checking further.
+// readINI returns nil if there is nothing to check further.
 func readINI(name string, data []byte, p *problems) *file {
 	sections, lost := scanINI(name, data, p)
 	if len(sections) == 0 {
@@ -71,7 +70,7 @@ func (r *iniReader) section(f *file, s iniSection) {
 	case fields == "virtualcenter":
 		e := f.vcenter(s.sub, at)
 		if !e.server.set {
-			e.server.put(s.sub, at) // what the section calls itself, unless it says otherwise
+			e.server.put(s.sub, at) // the section's name, unless the section sets server
 		}
 		setSection(r, s, at, e, vcenterFields())
 	case anyFold(iniUnused(), s.name):
@@ -95,7 +94,7 @@ func (r *iniReader) section(f *file, s iniSection) {
 	}
 }
 
-// setSection reads the keys of one section, whose case counts for nothing.
+// setSection reads the keys of one section, ignoring case.
 func setSection[S any](r *iniReader, s iniSection, section position, into *S, fields []field[S]) {
 	for _, e := range s.entries {
 		key := strings.ToLower(e.key)
@@ -108,7 +107,7 @@ func setSection[S any](r *iniReader, s iniSection, section position, into *S, fi
 		}
 		id := strings.ToLower(s.name) + "\x00" + s.sub + "\x00" + key
 		if line := r.set[id]; line > 0 {
-			r.p.at(at, "", "is set in line %d already", line)
+			r.p.at(at, "", "is already set in line %d", line)
 			continue
 		}
 		r.set[id] = e.line
@@ -128,8 +127,8 @@ func setSection[S any](r *iniReader, s iniSection, section position, into *S, fi
 	}
 }
 
-// oldForm gives the in-tree provider's old form, which has no section for a vCenter, its one datacenter. In the other
-// form that provider did not look at the key either.
+// oldForm moves the datacenter of the in-tree provider's old format, which has no vCenter sections, to the vCenter. In the
+// other format, that provider ignored the key too.
 func (r *iniReader) oldForm(f *file) {
 	dc := f.global.datacenter1
 	switch {
@@ -141,7 +140,7 @@ func (r *iniReader) oldForm(f *file) {
 	}
 }
 
-// title is the section's header.
+// title returns the section's header.
 func (s iniSection) title() string {
 	if s.hasSub {
 		return fmt.Sprintf("[%s %q]", s.name, withoutLogin(s.sub))
@@ -149,7 +148,7 @@ func (s iniSection) title() string {
 	return "[" + s.name + "]"
 }
 
-// iniElsewhere is every key with its section, the folded key in front.
+// iniElsewhere returns the full name of every key by folded name.
 func iniElsewhere() map[string]string {
 	all := map[string]string{}
 	for section, keys := range map[string][]string{
@@ -171,7 +170,6 @@ func anyFold(list []string, s string) bool {
 	return false
 }
 
-// iniSection is one section as written.
 type iniSection struct {
 	name, sub    string
 	hasSub       bool
@@ -180,16 +178,16 @@ type iniSection struct {
 	entries      []iniEntry
 }
 
-// iniEntry is one variable. A bare one, without an equals sign, is a truth value that is true.
+// iniEntry is one variable. A bare one, without an equals sign, means true.
 type iniEntry struct {
 	key, value   string
 	bare         bool
 	commented    bool // a comment follows on the last of its lines
 	line, column int
-	tail         bool // nobody knows the key, and it may be the rest of the password before it
+	tail         bool // unknown key that may be the rest of the password before it
 }
 
-// called is what a key is called that nobody knows.
+// called returns the key for messages.
 func (e iniEntry) called() string {
 	if e.tail {
 		return "(a word after the password)"
@@ -197,28 +195,28 @@ func (e iniEntry) called() string {
 	return e.key
 }
 
-// iniScanner splits an INI file as gopkg.in/gcfg.v1 does, which upstream's and the in-tree provider read it with:
+// iniScanner splits an INI file as gopkg.in/gcfg.v1 does, which upstream's and the in-tree provider use:
 //   - [section] and [section "sub"], the latter with \" and \\ in its name;
-//   - key = value, a comment begins anywhere outside quotes with # or ;
-//   - quotes anywhere in a value keep spaces and comment signs, and in them \n, \t, \" and \\ are escapes;
-//   - outside of them a backslash stands only before a quote or, to continue the value, at the end of a line.
+//   - key = value; a comment begins with # or ; anywhere outside quotes;
+//   - quotes anywhere in a value preserve spaces and comment signs, with the escapes \n, \t, \" and \\;
+//   - outside quotes, a backslash may only precede a quote or, to continue the value, the end of a line.
 //
-// Unlike gcfg it goes on at the next line after a mistake, to find them all.
+// Unlike gcfg, it continues after an error, to find them all.
 type iniScanner struct {
 	name string
 	text []rune
 	pos  int
 	line int
-	bol  int // where the line begins
+	bol  int // position of the beginning of the line
 	p    *problems
-	// afterPassword is whether a line may be the rest of a password that was wrapped: no word of it is told then.
+	// afterPassword reports that a line may be the rest of a wrapped password, so that messages must not contain its words.
 	afterPassword bool
 }
 
-// scanINI returns the sections in the order of the file, as far as they can be read, and whether one could not be.
+// scanINI returns the readable sections in the order of the file, and whether one is not readable.
 func scanINI(name string, data []byte, p *problems) (sections []iniSection, anyLost bool) {
 	s := &iniScanner{name: name, text: []rune(strings.ReplaceAll(string(data), "\r\n", "\n")), line: 1, p: p}
-	lost := false // the last header could not be read: nobody knows whose keys follow
+	lost := false // the last header is not readable, so the section of the following keys is unknown
 	for {
 		s.spaces()
 		line, column := s.line, s.column()
@@ -242,7 +240,7 @@ func scanINI(name string, data []byte, p *problems) (sections []iniSection, anyL
 			switch {
 			case !ok || lost:
 			case len(sections) == 0:
-				s.problem(line, column, "", "%s stands before the first section", e.called())
+				s.problem(line, column, "", "%s is before the first section", e.called())
 			default:
 				last := &sections[len(sections)-1]
 				last.entries = append(last.entries, e)
@@ -259,7 +257,7 @@ func scanINI(name string, data []byte, p *problems) (sections []iniSection, anyL
 
 const (
 	noKey          = "a line begins with a [section], a key or a comment"
-	restOfPassword = "is it the rest of the password? That is in one line, in quotes"
+	restOfPassword = "is it the rest of the password? Write the password on one line, in quotes"
 )
 
 // header reads [name] or [name "sub"] and the rest of its line.
@@ -292,7 +290,7 @@ func (s *iniScanner) header() (iniSection, bool) {
 			s.next()
 			if c == '\\' {
 				if c = s.peek(); c != '"' && c != '\\' {
-					return fail("", `in a section's name, \ stands only before " and \`)
+					return fail("", `in a section's name, \ may only precede " and \`)
 				}
 				s.next()
 			}
@@ -359,10 +357,10 @@ func (s *iniScanner) entry() (iniEntry, bool) {
 	}
 }
 
-// value reads up to the end of a value: the end of the line, or a comment.
+// value reads to the end of a value: the end of the line, or a comment.
 func (s *iniScanner) value(key string) (string, bool) {
 	var value strings.Builder
-	kept := 0 // the value's length without spaces at its end
+	kept := 0 // length of the value without trailing spaces
 	line, column := s.line, s.column()
 	inQuotes := false
 	for {
@@ -398,7 +396,7 @@ func (s *iniScanner) value(key string) (string, bool) {
 	}
 }
 
-// escape reads a backslash and what it stands before.
+// escape reads a backslash and the character after it.
 func (s *iniScanner) escape(key string, inQuotes bool) (string, bool) {
 	line, column := s.line, s.column()
 	s.next()
@@ -417,9 +415,9 @@ func (s *iniScanner) escape(key string, inQuotes bool) (string, bool) {
 		s.next()
 		return "", true
 	case inQuotes:
-		s.problem(line, column, `write \\ for a backslash`, `in the value of %s, \ stands only before n, t, " and \`, key)
+		s.problem(line, column, `write \\ for a backslash`, `in the value of %s, \ may only precede n, t, " and \`, key)
 	default:
-		s.problem(line, column, `write the value in quotes and \\ for a backslash`, `in the value of %s, \ stands outside quotes`, key)
+		s.problem(line, column, `write the value in quotes and \\ for a backslash`, `in the value of %s, \ is outside quotes`, key)
 	}
 	return "", false
 }
@@ -433,7 +431,7 @@ func (s *iniScanner) peek() rune {
 	return s.text[s.pos]
 }
 
-// next goes on by one, if there is anything.
+// next advances by one rune, unless it is at the end.
 func (s *iniScanner) next() {
 	if s.pos == len(s.text) {
 		return

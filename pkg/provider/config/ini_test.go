@@ -50,9 +50,9 @@ func TestINIErrors(t *testing.T) {
 		{"no quotes", ok + "[VirtualCenter vc]\nport = 1\n", `5: section [VirtualCenter is not closed by ], a second name needs quotes: [VirtualCenter "NAME"]`},
 		{"empty name", ok + "[VirtualCenter \"\"]\n", `5: section [VirtualCenter ""] has an empty name`},
 		{"open name", ok + "[VirtualCenter \"a]\n", "5: the quotes of a section's name are not closed"},
-		{"bad escape in a name", ok + `[VirtualCenter "a\b"]`, `5: in a section's name, \ stands only before " and \`},
+		{"bad escape in a name", ok + `[VirtualCenter "a\b"]`, `5: in a section's name, \ may only precede " and \`},
 		{"after a header", ok + "[Labels] region = r\n", "5: nothing may follow the ] of a section"},
-		{"no section", "; old\nuser = u\n" + ok, "2: user stands before the first section"},
+		{"no section", "; old\nuser = u\n" + ok, "2: user is before the first section"},
 		{"unknown section", ok + "[Label]\nregion = r\n", "5: [Label]: unknown section, did you mean [Labels]?"},
 		{"unknown section, nothing near", ok + "[Whatever]\n", "5: [Whatever]: unknown section"},
 		{"second name", ok + "[Labels \"x\"]\n", `5: [Labels "x"]: this section has no second name`},
@@ -60,8 +60,8 @@ func TestINIErrors(t *testing.T) {
 		{"camel case", ok + "insecureFlag = true\n", "5: [Global] insecureFlag: unknown key, did you mean insecure-flag?"},
 		{"in another section", ok + "region = r\n", "5: [Global] region: unknown key, did you mean [Labels] region?"},
 		{"directory of a vCenter", ok + "[VirtualCenter \"b\"]\nsecrets-directory = /d\n", `6: [VirtualCenter "b"] secrets-directory: unknown key, did you mean [Global] secrets-directory?`},
-		{"twice", ok + "PORT = 1\nport = 2\n", "6: [Global] port: is set in line 5 already"},
-		{"twice, section repeated", ok + "[Labels]\n[global]\nuser = x\n", "7: [global] user: is set in line 3 already"},
+		{"twice", ok + "PORT = 1\nport = 2\n", "6: [Global] port: is already set in line 5"},
+		{"twice, section repeated", ok + "[Labels]\n[global]\nuser = x\n", "7: [global] user: is already set in line 3"},
 		{"vCenter without a name", ok + "[VirtualCenter]\nport = 1\n", "5: [VirtualCenter]: a vCenter's section has its address or a name in quotes: [VirtualCenter \"192.0.2.1\"]"},
 		{"no value", ok + "thumbprint\n", "5: [Global] thumbprint: has no value"},
 		{"colon", ok + "port: 443\n", "5: after the key port comes =, not ':', is this meant to be YAML?"},
@@ -70,8 +70,8 @@ func TestINIErrors(t *testing.T) {
 		{"large number", ok + "port = 99999999999\n", `5: [Global] port: must be a whole number, not "99999999999"`},
 		{"truth", ok + "insecure-flag = maybe\n", `5: [Global] insecure-flag: must be true or false, not "maybe"`},
 		{"open quotes", "[Global]\nserver = vc\nuser = u\npassword = \"secret\n", "4: the quotes of the value of password are not closed"},
-		{"backslash", "[Global]\nserver = vc\npassword = p\nuser = DOMAIN\\secret\n", `4: in the value of user, \ stands outside quotes, write the value in quotes and \\ for a backslash`},
-		{"backslash in quotes", "[Global]\nserver = vc\npassword = p\nuser = \"DOMAIN\\secret\"\n", `4: in the value of user, \ stands only before n, t, " and \, write \\ for a backslash`},
+		{"backslash", "[Global]\nserver = vc\npassword = p\nuser = DOMAIN\\secret\n", `4: in the value of user, \ is outside quotes, write the value in quotes and \\ for a backslash`},
+		{"backslash in quotes", "[Global]\nserver = vc\npassword = p\nuser = \"DOMAIN\\secret\"\n", `4: in the value of user, \ may only precede n, t, " and \, write \\ for a backslash`},
 		{"nothing", "; only this\n", " file is empty"},
 		{"no vCenter", "[Global]\nuser = u\npassword = p\n", " no vCenter is configured"},
 		{"a mistake keeps its form", "[Global]\nserver: vc\n", "2: after the key server comes =, not ':', is this meant to be YAML?"},
@@ -82,7 +82,7 @@ func TestINIErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("loaded")
 			}
-			// A value that could not be read may be missing too.
+			// An unreadable value may also be reported as missing.
 			first, _, _ := strings.Cut(err.Error(), "\n")
 			if rest, _ := strings.CutPrefix(err.Error(), "c: [Global]: credentials"); !strings.Contains(err.Error(), "c:"+tc.want) || strings.Contains(rest, "secret\n") {
 				t.Errorf("got %s, want %s", err, tc.want)
@@ -94,7 +94,7 @@ func TestINIErrors(t *testing.T) {
 	}
 }
 
-// The in-tree provider's two forms.
+// The in-tree provider's two formats.
 func TestInTree(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
@@ -154,7 +154,7 @@ func FuzzINI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { loadTwice(t, "[Global]\n"+text) })
 }
 
-// loadTwice checks what is so whatever the file: it loads or says why not, and what it comes to loads the same again.
+// loadTwice checks invariants of any file: it loads or fails with errors, and its normal form loads with the same result.
 func loadTwice(t *testing.T, text string) {
 	t.Helper()
 	cfg, err := Load("c", []byte(text))

@@ -13,7 +13,7 @@ import (
 
 const fingerprint = "AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD"
 
-// keyTest is one key of a vCenter with a value in each form, and what it comes to.
+// keyTest is one key of a vCenter with a value in each format, and the result.
 type keyTest struct {
 	yaml, ini string
 	// env is the variable of the global section, vcEnv that of a vCenter.
@@ -46,7 +46,7 @@ func keyTests() []keyTest {
 	}
 }
 
-// Every key means the same in every form, in the global section and in a vCenter's, where it comes first.
+// Every key works in every format, in the global section and in a vCenter's, which has priority.
 func TestVCenterKeys(t *testing.T) {
 	base := VCenter{Tenant: "a", Server: "vc", Port: 443, User: "u", Password: "p", SOAPRoundtripCount: 3, IPFamilies: []IPFamily{IPv4}}
 	iniConf := func(global, own string) string {
@@ -106,7 +106,7 @@ func TestVCenterKeys(t *testing.T) {
 	}
 }
 
-// Every key of a node in every form that knows it.
+// Every key of nodes in every format that has it.
 func TestNodeKeys(t *testing.T) {
 	two := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
 	for _, tc := range []struct {
@@ -157,7 +157,7 @@ func TestLabelKeys(t *testing.T) {
 	}
 }
 
-// Nothing that a form knows goes without a test above; server and secretsDirectory have their own.
+// Every key has a test above, except server and secretsDirectory, which have separate ones.
 func TestKeysComplete(t *testing.T) {
 	var yaml, ini, env, vcEnv string
 	for _, tc := range keyTests() {
@@ -183,7 +183,7 @@ func TestKeysComplete(t *testing.T) {
 	}
 }
 
-// What is known and has no effect is told once, wherever it stands.
+// A known key without effect is reported once, in any section.
 func TestUnused(t *testing.T) {
 	for _, tc := range []struct{ name, conf, want string }{
 		{"yaml", "global:\n  server: vc\n  user: u\n  password: p\n  apiDisable: false\n  apiBinding: x\n  serviceAccount: y\nnsxt: {a: 1}\nloadBalancer: {a: 1}\nloadBalancerClass: {a: 1}\nroute: {routerPath: x}\n", `

@@ -17,13 +17,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxSize is how many bytes a file may have: far beyond any real one, it keeps a wrong path from filling the memory.
+// MaxSize is the maximum size of a file in bytes, far more than real ones have, in case the path is wrong.
 const MaxSize = 1 << 20
 
-// DefaultSecretsDirectory is where upstream's provider finds credentials when nothing says where they are.
+// DefaultSecretsDirectory is where upstream's provider looks for credentials if none are configured.
 const DefaultSecretsDirectory = "/etc/cloud/secrets"
 
-// Option adds to what a configuration is made of.
+// Option configures the loading of a configuration.
 type Option func(*options)
 
 type options struct {
@@ -32,18 +32,18 @@ type options struct {
 	noFile         bool
 }
 
-// WithEnvironment lets environment variables, "NAME=VALUE" each as of [os.Environ], add to the file and come before it.
+// WithEnvironment adds environment variables, "NAME=VALUE" each as from [os.Environ], which override the file.
 func WithEnvironment(environ []string) Option {
 	return func(o *options) { o.environ = environ }
 }
 
-// WithDefaultSecrets names the secrets directory of the vCenters that no credentials are configured for, if it is
-// there when the configuration is loaded: [DefaultSecretsDirectory] as upstream.
+// WithDefaultSecrets sets the secrets directory for vCenters without configured credentials, if the directory exists when the
+// configuration is loaded. Upstream uses [DefaultSecretsDirectory].
 func WithDefaultSecrets(dir string) Option {
 	return func(o *options) { o.defaultSecrets = dir }
 }
 
-// LoadFile reads the named file. The error is of type [*Error] when the file could be read.
+// LoadFile loads the named file. The error is an [*Error] if the file is readable.
 func LoadFile(name string, opts ...Option) (*Config, error) {
 	data, err := readFile(name)
 	if err != nil {
@@ -52,7 +52,7 @@ func LoadFile(name string, opts ...Option) (*Config, error) {
 	return Load(name, data, opts...)
 }
 
-// readFile reads no more of a file than it takes to see that it is too large.
+// readFile reads at most one byte more than MaxSize.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -62,7 +62,7 @@ func readFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, MaxSize+1))
 }
 
-// Load reads data; name stands for it in errors, which are of type [*Error].
+// Load parses data; name is the file name in errors, which are of type [*Error].
 func Load(name string, data []byte, opts ...Option) (*Config, error) {
 	cfg, all := Check(name, data, opts...)
 	if cfg == nil {
@@ -77,13 +77,13 @@ func Load(name string, data []byte, opts ...Option) (*Config, error) {
 	return cfg, nil
 }
 
-// LoadEnvironment makes a configuration of environment variables alone, for where there is no file.
+// LoadEnvironment returns the configuration from environment variables alone, without a file.
 func LoadEnvironment(environ []string, opts ...Option) (*Config, error) {
 	return Load("", nil, append(slices.Clone(opts), func(o *options) { o.environ, o.noFile = environ, true })...)
 }
 
-// Check reads data as [Load] does and returns everything there is to say about it, warnings too, in the order of the
-// file. The Config is nil when one of the problems is not a warning.
+// Check parses data as [Load] does and returns all problems, warnings included, in the order of the file. The Config is nil
+// if one of them is not a warning.
 func Check(name string, data []byte, opts ...Option) (*Config, []Problem) {
 	var o options
 	for _, opt := range opts {
@@ -109,7 +109,7 @@ func Check(name string, data []byte, opts ...Option) (*Config, []Problem) {
 	return cfg, all
 }
 
-// parse reads data in its form. It returns nil when there is nothing worth checking further.
+// parse parses data in its format. It returns nil if there is nothing to check further.
 func parse(name string, data []byte, p *problems) *file {
 	at := position{file: name}
 	switch {
@@ -127,11 +127,11 @@ func parse(name string, data []byte, p *problems) *file {
 	return readYAML(name, data, p)
 }
 
-// header is a section header of INI, alone on its line or with a comment after it.
+// header is an INI section header alone on its line, or with a comment after it.
 var header = regexp.MustCompile(`^\[\s*[\pL][\pL\pN-]*(\s*"[^"]*"?)?\s*\]?\s*([;#].*)?$`)
 
-// looksLikeINI reports whether the first line that says anything is a section header, or a comment as only INI has.
-// The first line decides alone, so that a mistake further down is told as one of the form that the file is written in.
+// looksLikeINI reports whether the first significant line is a section header, or a comment that only INI has. The first
+// line alone decides, so that errors further down are reported for the file's actual format.
 func looksLikeINI(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSpace(line)
@@ -146,10 +146,10 @@ func looksLikeINI(data []byte) bool {
 	return false
 }
 
-// defaultPeriod is how often files are looked at.
+// defaultPeriod is the default polling period.
 const defaultPeriod = 2 * time.Second
 
-// watch looks at something again and again, and tells when it has changed since it was made.
+// watch polls something, and calls changed when it has changed since newWatch.
 type watch struct {
 	period  time.Duration
 	look    func() (fingerprint string, err error)
@@ -164,11 +164,10 @@ func newWatch(period time.Duration, look func() (string, error), changed func(er
 		period = defaultPeriod
 	}
 	w := watch{period: period, look: look, changed: changed}
-	_, _ = w.compare() // what later looks are compared with
+	_, _ = w.compare() // the first state
 	return w
 }
 
-// run returns when ctx has ended.
 func (w *watch) run(ctx context.Context) {
 	t := time.NewTicker(w.period)
 	defer t.Stop()
@@ -184,8 +183,8 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// compare looks, and reports whether that is another outcome than the last. One that is well again as it was before an
-// error is told too.
+// compare reads the state and reports whether it differs from the last one. A recovery from an error counts as a change,
+// even to the state before it.
 func (w *watch) compare() (different bool, err error) {
 	now, err := w.look()
 	text := ""
@@ -197,26 +196,25 @@ func (w *watch) compare() (different bool, err error) {
 	return different, err
 }
 
-// File is a configuration file that is followed as it changes. Make one with [NewFile].
+// File is a configuration file that is watched for changes. Create it with [NewFile].
 type File struct {
 	name  string
 	opts  []Option
 	watch watch
 }
 
-// NewFile returns a File that Run looks at once in every period, 2 s when zero, and that is read for the first time
-// here. changed is called from Run's goroutine after every change of the content, with the configuration it comes to,
-// or with the reason why it comes to none: then the last one stays in force.
+// NewFile reads a file and returns a File that Run reads again every period, 2 s when zero. Run calls changed after every
+// change of the content, with the new configuration or the error; after an error, the last configuration stays in force.
 func NewFile(name string, period time.Duration, changed func(*Config, error), opts ...Option) *File {
 	f := &File{name: name, opts: opts}
 	f.watch = newWatch(period, f.fingerprint, func(error) { changed(f.Load()) })
 	return f
 }
 
-// Load reads the file as it is now.
+// Load loads the file's current content.
 func (f *File) Load() (*Config, error) { return LoadFile(f.name, f.opts...) }
 
-// Run follows the file until ctx ends. It is to be called once.
+// Run watches the file until ctx ends. It must be called once.
 func (f *File) Run(ctx context.Context) { f.watch.run(ctx) }
 
 func (f *File) fingerprint() (string, error) {
@@ -228,8 +226,8 @@ func (f *File) fingerprint() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Changes names what differs between two configurations, sorted, in the names of [Config.YAML]: vcenter.west.port,
-// labels.zone. A vCenter that came or went is one name. Values, which may be secret, are not told.
+// Changes returns the settings that differ between two configurations, sorted, with the names of [Config.YAML]:
+// vcenter.west.port, labels.zone. A vCenter that was added or removed is one name. Values are omitted, as they may be secret.
 func Changes(from, to *Config) ([]string, error) {
 	a, err := from.flat()
 	if err != nil {
@@ -252,7 +250,7 @@ func Changes(from, to *Config) ([]string, error) {
 	}
 	var names []string
 	for path := range changed {
-		// Not the parts of a vCenter that came or went as a whole.
+		// Without the settings of a vCenter that was added or removed.
 		if parts := strings.SplitN(path, between, 3); len(parts) < 3 || !changed[parts[0]+between+parts[1]] {
 			names = append(names, strings.ReplaceAll(path, between, "."))
 		}
@@ -261,10 +259,10 @@ func Changes(from, to *Config) ([]string, error) {
 	return names, nil
 }
 
-// between the names of a path is what no name contains.
+// between separates the names of a path; no name contains it.
 const between = "\x00"
 
-// flat is the normal form, each value by its path. Every vCenter is there too, without a value.
+// flat returns the values of the normal form by path, and every vCenter without a value.
 func (c *Config) flat() (map[string]string, error) {
 	text, err := c.YAML()
 	if err != nil {

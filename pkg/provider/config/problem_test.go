@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// Of a file that is noise every key is told of, and only the first ones are guessed at.
+// For a file of random data every key is reported, but only the first ones get a hint.
 func TestManyUnknownKeys(t *testing.T) {
 	const letters = "abcdefghijklmnopqrstuvwxyz"
 	var keys []string

@@ -11,10 +11,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Mask is what stands for a password in [Config.Masked].
+// Mask replaces passwords in [Config.Masked].
 const Mask = "********"
 
-// Masked returns a copy without the passwords.
+// Masked returns a copy with the passwords replaced.
 func (c *Config) Masked() *Config {
 	masked := *c
 	masked.VCenters = slices.Clone(c.VCenters)
@@ -26,7 +26,7 @@ func (c *Config) Masked() *Config {
 	return &masked
 }
 
-// normal is the form that YAML writes: everything in its place, defaults too.
+// normal is the form that YAML writes, with all defaults.
 type normal struct {
 	Global  *normalGlobal            `yaml:"global,omitempty"`
 	VCenter map[string]normalVCenter `yaml:"vcenter"`
@@ -62,14 +62,14 @@ type normalNodes struct {
 	ExcludeExternalSubnets string `yaml:"excludeExternalNetworkSubnetCidr,omitempty"`
 }
 
-// YAML writes the configuration as upstream's YAML, which upstream's provider and [Load] both read as this
-// configuration. Every vCenter has all its values, so that the global section holds only what has no place elsewhere.
-// Passwords are written out: see [Config.Masked].
+// YAML returns the configuration as upstream's YAML, which both upstream's provider and [Load] read as this configuration.
+// Every vCenter has all its values; the global section has only those that a vCenter cannot have. Passwords are included: see
+// [Config.Masked].
 func (c *Config) YAML() ([]byte, error) {
 	n := normal{VCenter: map[string]normalVCenter{}}
 	for _, vc := range c.VCenters {
 		if vc.SecretsDirectory != "" {
-			n.Global = &normalGlobal{vc.SecretsDirectory} // they all have the same
+			n.Global = &normalGlobal{vc.SecretsDirectory} // the same for all
 		}
 		n.VCenter[vc.Tenant] = normalVCenter{
 			vc.Server, vc.Port, vc.User, vc.Password, vc.Secret.Name, vc.Secret.Namespace, vc.InsecureFlag, vc.CAFile,
@@ -95,7 +95,7 @@ func (c *Config) YAML() ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
-// list writes networks without spaces: upstream does not trim them.
+// list joins networks without spaces, which upstream does not trim.
 func list(prefixes []netip.Prefix) string {
 	all := make([]string, len(prefixes))
 	for i, p := range prefixes {
@@ -104,30 +104,29 @@ func list(prefixes []netip.Prefix) string {
 	return strings.Join(all, ",")
 }
 
-// position is where something stands and what it is called there.
+// position is the place of a key and its name there.
 type position struct {
 	file         string
-	line, column int // 0 when there is none, as in the environment
+	line, column int // 0 for none, as in the environment
 	path         string
 }
 
-// cell is a value that may be absent, with where it stands.
+// cell is an optional value with its position.
 type cell[T any] struct {
 	value T
 	at    position
 	set   bool
-	bad   bool // it is there and cannot be read, which has been told
+	bad   bool // set but not readable, which has been reported
 }
 
 func (c *cell[T]) put(v T, at position) { *c = cell[T]{value: v, at: at, set: true} }
 
-// spoil notes a value that cannot be read, so that it is not called missing too.
+// spoil records a value that is not readable, so that it is not reported missing too.
 func (c *cell[T]) spoil(at position) { *c = cell[T]{at: at, set: true, bad: true} }
 
-// good is whether there is a value to look at.
+// good reports whether there is a readable value.
 func (c cell[T]) good() bool { return c.set && !c.bad }
 
-// or returns the first of two that is set.
 func (c cell[T]) or(other cell[T]) cell[T] {
 	if c.set {
 		return c
@@ -135,8 +134,7 @@ func (c cell[T]) or(other cell[T]) cell[T] {
 	return other
 }
 
-// setText puts what is written as plain text, in an INI file or in the environment, into dst, which is a pointer to a
-// cell. Text that is empty sets nothing.
+// setText sets dst, a pointer to a cell, to plain text from an INI file or the environment. Empty text sets nothing.
 func setText(dst any, text string, at position, p *problems) {
 	if text == "" {
 		return
@@ -169,7 +167,7 @@ func setText(dst any, text string, at position, p *problems) {
 	}
 }
 
-// parseInt reads a number as gcfg does: a zero in front does not make it octal.
+// parseInt parses a number as gcfg does: with a leading zero it is still decimal.
 func parseInt(text string) (int, error) {
 	base := 10
 	if digits, ok := strings.CutPrefix(strings.ToLower(text), "0x"); ok {
@@ -179,7 +177,7 @@ func parseInt(text string) (int, error) {
 	return int(n), err
 }
 
-// parseBool knows the words of gcfg, and with them those of strconv.ParseBool, which upstream reads the environment by.
+// parseBool accepts the words of gcfg, and those of strconv.ParseBool, with which upstream reads the environment.
 func parseBool(text string) (value, ok bool) {
 	switch strings.ToLower(text) {
 	case "true", "yes", "on", "1", "t":
@@ -190,7 +188,7 @@ func parseBool(text string) (value, ok bool) {
 	return false, false
 }
 
-// splitList reads a list with commas; spaces around its items and empty items count for nothing.
+// splitList splits a comma-separated list; it drops spaces around items, and empty items.
 func splitList(text string) []string {
 	var list []string
 	for item := range strings.SplitSeq(text, ",") {
@@ -201,21 +199,19 @@ func splitList(text string) []string {
 	return list
 }
 
-// Key is one key of a vsphere.conf, as a person looks it up.
+// Key describes one key of vsphere.conf.
 type Key struct {
 	// Section is global, vcenter, labels or nodes, as in YAML.
 	Section string
-	// YAML and INI are its names in the two forms; empty where a form does not know it.
+	// YAML and INI are its names in the two formats; empty if a format does not have it.
 	YAML, INI string
-	// Env is the variable of the environment that sets it, and VCEnv the one that does so for the vCenter of an id; empty for
-	// none.
+	// Env is the environment variable that sets it, and VCEnv the one for the vCenter with an id; empty for none.
 	Env, VCEnv string
-	// Kind is text, number, true or false, or list; empty for a key that is known and has no effect.
+	// Kind is text, number, true or false, or list; empty for a known key without effect.
 	Kind string
 }
 
-// Reference lists every key that a vsphere.conf may have, in the order of its sections. It is made of the tables that files
-// are read by.
+// Reference lists every key of vsphere.conf, in the order of its sections. It comes from the tables that the parser uses.
 func Reference() []Key {
 	return append(append(append(
 		keysOf("global", globalFields()), keysOf("vcenter", vcenterFields())...),
@@ -240,7 +236,7 @@ func keysOf[S any](section string, fields []field[S]) []Key {
 	return keys
 }
 
-// kindOf names what a cell holds.
+// kindOf returns the [Key] kind of a cell.
 func kindOf(dst any) string {
 	switch dst.(type) {
 	case *cell[int]:
@@ -253,43 +249,43 @@ func kindOf(dst any) string {
 	return "text"
 }
 
-// What a reader of another file in the INI form needs (pkg/csi/config reads csi-vsphere.conf), so that mistakes in both
-// are told in the same words.
+// The exported part of the INI parser, for other files in that format (pkg/csi/config reads csi-vsphere.conf), so that both
+// report errors in the same way.
 
-// INISection is one section of an INI file as written.
+// INISection is one section of an INI file.
 type INISection struct {
 	Name string
-	// Sub is the second name, [VirtualCenter "Sub"]; HasSub whether there is one.
+	// Sub is the second name, [VirtualCenter "Sub"]; HasSub reports whether there is one.
 	Sub    string
 	HasSub bool
-	// Line and Column are where its header begins, from 1.
+	// Line and Column are the position of its header, from 1.
 	Line, Column int
-	// Commented is whether a comment follows on its line.
+	// Commented reports whether a comment follows on its line.
 	Commented bool
 	Entries   []INIEntry
 }
 
-// Title is the section's header.
+// Title returns the section's header.
 func (s INISection) Title() string {
 	return iniSection{name: s.Name, sub: s.Sub, hasSub: s.HasSub}.title()
 }
 
-// INIEntry is one variable of a section. A Bare one has no equals sign and stands for true.
+// INIEntry is one variable of a section. A Bare one has no equals sign and means true.
 type INIEntry struct {
 	Key, Value   string
 	Bare         bool
 	Line, Column int
-	// Commented is whether a comment follows on its line, the last one where it has several.
+	// Commented reports whether a comment follows on its (last) line.
 	Commented bool
-	// AfterPassword is whether nobody knows the key, and it may be the rest of the password in the lines before.
+	// AfterPassword reports that the key is unknown and may be the rest of the password in the lines before.
 	AfterPassword bool
 }
 
-// Called is what a key is called that nobody knows.
+// Called returns the key for messages.
 func (e INIEntry) Called() string { return iniEntry{key: e.Key, tail: e.AfterPassword}.called() }
 
-// ReadINI returns the sections in the order of the file, as far as they can be read, and what is wrong with the rest; name
-// stands for the file in it.
+// ReadINI returns the readable sections in the order of the file, and the problems of the rest; name is the file name in
+// them.
 func ReadINI(name string, data []byte) ([]INISection, []Problem) {
 	p := &problems{}
 	scanned, _ := scanINI(name, data, p)
@@ -303,11 +299,11 @@ func ReadINI(name string, data []byte) ([]INISection, []Problem) {
 	return sections, p.list
 }
 
-// LooksLikeINI reports whether text is meant to be INI, by the first line that says anything.
+// LooksLikeINI reports whether text is meant to be INI, by its first significant line.
 func LooksLikeINI(data []byte) bool { return looksLikeINI(data) }
 
-// HostProblem says what keeps text from being the host of a vCenter, and what to write instead where that is known; both
-// are empty when nothing does.
+// HostProblem returns why text is not the host of a vCenter, and a suggestion if there is one; both are empty for a valid
+// host.
 func HostProblem(text string) (message, hint string) {
 	message, hint = hostProblem(text)
 	if message != "" {
@@ -318,8 +314,8 @@ func HostProblem(text string) (message, hint string) {
 	return message, hint
 }
 
-// SameHost is whether two ways to write a host are of one.
+// SameHost reports whether two texts are the same host.
 func SameHost(a, b string) bool { return sameHost(a, b) }
 
-// SortProblems puts problems in the order of the file, those of the environment last.
+// SortProblems sorts problems in the order of the file, those of the environment last.
 func SortProblems(all []Problem) []Problem { return (&problems{all}).sorted() }

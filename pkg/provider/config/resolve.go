@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// resolve makes the configuration that f means, noting what is wrong with it.
+// resolve returns the configuration of f and reports problems.
 func (f *file) resolve(o options, p *problems) *Config {
 	cfg := &Config{
 		Format:           f.format,
@@ -33,7 +33,7 @@ func (f *file) resolve(o options, p *problems) *Config {
 	return cfg
 }
 
-// addGlobalServer makes a vCenter of the global section's server, unless it has a section of its own.
+// addGlobalServer adds a vCenter for the global section's server, unless it has its own section.
 func (f *file) addGlobalServer() {
 	server := f.global.server
 	if !server.set {
@@ -47,7 +47,7 @@ func (f *file) addGlobalServer() {
 	f.vcenter(server.value, server.at).server = server
 }
 
-// resolveVCenter merges one vCenter with the global section and checks the outcome.
+// resolveVCenter merges one vCenter with the global section and validates the result.
 func (f *file) resolveVCenter(tenant, fallback string, p *problems) VCenter {
 	e, g := f.vcenters[tenant], &f.global
 	vc := VCenter{
@@ -67,15 +67,15 @@ func (f *file) resolveVCenter(tenant, fallback string, p *problems) VCenter {
 	if tenant == "" {
 		p.at(e.at, "", "the vCenter's name is empty")
 	}
-	if !e.server.set || e.server.at != g.server.at { // else the global section has been checked
+	if !e.server.set || e.server.at != g.server.at { // otherwise the global section has been checked
 		e.check(p)
 	}
 	vc.credentials(e, g, fallback, p)
 	return vc
 }
 
-// credentials decides where they come from. A vCenter's own choice, of either kind, comes before the global one; a
-// Secret or a directory comes before user and password on the same level.
+// credentials sets the source of the credentials. A vCenter's own source, of either kind, has priority over the global one; a
+// Secret or a directory has priority over user and password on the same level.
 func (vc *VCenter) credentials(e, g *endpoint, fallback string, p *problems) {
 	level := e
 	if !e.secretName.set && !e.secretNamespace.set && !e.user.set && !e.password.set {
@@ -84,7 +84,7 @@ func (vc *VCenter) credentials(e, g *endpoint, fallback string, p *problems) {
 	user, password := e.user.or(g.user), e.password.or(g.password)
 	secret := level.secretName.set && level.secretNamespace.set
 	switch {
-	case level.secretName.set != level.secretNamespace.set, secret && level.secretsDirectory.set: // has been told
+	case level.secretName.set != level.secretNamespace.set, secret && level.secretsDirectory.set: // already reported
 	case secret:
 		vc.Secret = SecretRef{Namespace: level.secretNamespace.value, Name: level.secretName.value}
 	case level.secretsDirectory.set:
@@ -98,7 +98,7 @@ func (vc *VCenter) credentials(e, g *endpoint, fallback string, p *problems) {
 	}
 }
 
-// distinct notes vCenters that are one.
+// distinct reports vCenters that are the same.
 func (f *file) distinct(p *problems) {
 	seen := map[string]string{}
 	for _, tenant := range slices.Sorted(maps.Keys(f.vcenters)) {
@@ -108,22 +108,21 @@ func (f *file) distinct(p *problems) {
 		}
 		key := hostKey(e.server.value)
 		if other, ok := seen[key]; ok {
-			p.at(e.at, "", "server %s is that of %s too", withoutLogin(e.server.value), f.vcenters[other].at.path)
+			p.at(e.at, "", "server %s is also that of %s", withoutLogin(e.server.value), f.vcenters[other].at.path)
 			continue
 		}
 		seen[key] = tenant
 	}
 }
 
-// resolve returns the categories, and notes when they have no effect.
+// resolve returns the categories, and warns if they have no effect.
 func (l labels) resolve(p *problems) Labels {
 	if l.region.set != l.zone.set {
-		p.warn(l.region.or(l.zone).at, "has no effect: region and zone are needed together")
+		p.warn(l.region.or(l.zone).at, "has no effect: set both region and zone")
 	}
 	return Labels{Region: l.region.value, Zone: l.zone.value}
 }
 
-// resolve reads the lists of networks.
 func (n nodes) resolve(p *problems) Nodes {
 	return Nodes{
 		InternalSubnets:        prefixes(n.internalSubnets, p),
@@ -147,7 +146,7 @@ func prefixes(list cell[string], p *problems) (all []netip.Prefix) {
 	return all
 }
 
-// families reads the address families, ipv4 when there are none.
+// families parses the address families; the default is ipv4.
 func families(names []string) []IPFamily {
 	if len(names) == 0 {
 		return []IPFamily{IPv4}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Where credentials come from: a vCenter's own come first, then the global Secret or directory, then the global user.
+// The sources of credentials: a vCenter's own have priority, then the global Secret or directory, then the global user.
 func TestCredentialsOf(t *testing.T) {
 	dir := t.TempDir()
 	for _, tc := range []struct{ name, global, own, fallback, want string }{
@@ -25,8 +25,8 @@ func TestCredentialsOf(t *testing.T) {
 		{"a fallback that is not there", "port: 1", "", filepath.Join(dir, "nosuch"), "credentials are missing"},
 		{"no fallback for half", "user: u", "", dir, "credentials are missing"},
 		{"a fallback that is not needed", "user: u, password: p", "", dir, "u:p"},
-		{"half a Secret", "user: u, password: p", "secretNamespace: n", "", "vcenter.a.secretNamespace: a Secret's name and namespace are needed together"},
-		{"half a global Secret", "user: u, password: p, secretName: s", "", "", "global.secretName: a Secret's name and namespace are needed together"},
+		{"half a Secret", "user: u, password: p", "secretNamespace: n", "", "vcenter.a.secretNamespace: a Secret's name and namespace must be set together"},
+		{"half a global Secret", "user: u, password: p, secretName: s", "", "", "global.secretName: a Secret's name and namespace must be set together"},
 		{"Secret and directory", "secretsDirectory: /d, secretName: s, secretNamespace: n", "", "", "global.secretsDirectory: credentials cannot come from a directory and from a Secret, keep one of the two"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -60,9 +60,9 @@ func TestValues(t *testing.T) {
 		{"server: 192.0.2.7", ""},
 		{"server: 'fd01::1'", ""},
 		{"server: '[fd01::1]'", ""},
-		{"server: 'vc:8443'", `"vc:8443": a host name or address is needed, without scheme, port or path, write vc and port 8443`},
-		{"server: 'https://vc/sdk'", `"https://vc/sdk": a host name or address is needed`},
-		{"server: 'vc '", `"vc ": a host name or address is needed`},
+		{"server: 'vc:8443'", `"vc:8443": must be a host name or address without scheme, port or path, write vc and port 8443`},
+		{"server: 'https://vc/sdk'", `"https://vc/sdk": must be a host name or address`},
+		{"server: 'vc '", `"vc ": must be a host name or address`},
 		{"server: [vc]", "vcenter.a.server: must be text, not a list"},
 		{"server: vc, port: 65536", "65536 is out of range"},
 		{"server: vc, port: '443'", `must be a whole number, not the text "443", leave the quotes out`},
@@ -74,7 +74,7 @@ func TestValues(t *testing.T) {
 		{"server: vc, datacenters: [[a]]", "vcenter.a.datacenters: an entry must be text, not a list"},
 		{"server: vc, datacenters: [a, ' ']", "an entry is empty"},
 		{"server: vc, datacenters: [a, ~]", "an entry is empty"},
-		{"server: vc, datacenters: [a, 'a ']", `"a" stands twice`},
+		{"server: vc, datacenters: [a, 'a ']", `"a" is listed twice`},
 		{"server: vc, datacenters: ['Folder:group-d1']", `"Folder:group-d1" is a Folder, not a Datacenter`},
 		{"server: vc, datacenters: ['a:b', 7]", ""},
 		{"server: vc, password: {x: hush}", "vcenter.a.password: must be text, not a mapping"},
@@ -105,7 +105,7 @@ func TestYAML(t *testing.T) {
 		{"end of document", "---\nglobal: {server: vc, user: u, password: p}\n...\n", "u@vc"},
 		{"JSON", `{"global": {"server": "vc", "user": "u", "password": "p"}}`, "u@vc"},
 		{"text that looks like none", "global: {server: vc, user: 0123, password: true}", "0123@vc"},
-		{"two documents", "global: {server: vc, user: u, password: p}\n---\nx: 1\n", "c: file has a second document, of which nothing would be read"},
+		{"two documents", "global: {server: vc, user: u, password: p}\n---\nx: 1\n", "c: file has a second document, which would be ignored"},
 		{"a comment of INI is not YAML", "; x\n[Global]\nserver=vc\nuser=u\npassword=p\n", "u@vc"},
 		{"tab", "global:\n\tserver: vc\n", "c:2: found character that cannot start any token, indent with spaces, not with tabs"},
 		{"a mistake is one of YAML", "global:\n  server: vc\n  user: u\n password: p\n", "c:4: did not find expected key"},

@@ -8,34 +8,34 @@ import (
 	"strings"
 )
 
-// Credentials are what a vCenter is asked to accept.
+// Credentials are the credentials for a vCenter.
 type Credentials struct {
 	User, Password string
-	// SessionManagerURL, where it is set, is asked for a session to share in place of a login, with SessionManagerToken
-	// or, when that is empty, the token of the pod's ServiceAccount.
+	// SessionManagerURL, if set, is queried for a session to share instead of a login, with SessionManagerToken, or if that
+	// is empty with the token of the pod's ServiceAccount.
 	SessionManagerURL, SessionManagerToken string
 }
 
-// Secret is the data of a Secret, or of a directory like one, understood. The keys are upstream's:
+// Secret is the parsed data of a Secret, or of a directory with the same keys. The keys are upstream's:
 //
 //	SERVER.username, SERVER.password
 //	SERVER.vc-session-manager-url, SERVER.vc-session-manager-token
 //	server_ID, username_ID, password_ID   (a key cannot hold the colons of an IPv6 address)
 //
-// A server is matched with the one in the configuration whatever their case. One newline at the end of a value is an
-// editor's and counts for nothing. A Secret is not changed once it is made.
+// Servers are compared with those in the configuration ignoring case. One newline at the end of a value is ignored, because
+// editors add it. A Secret is immutable.
 type Secret struct {
 	servers  []secretServer // in the order of their keys
 	problems []Problem
 }
 
-// secretServer is what is said of one server, first at a key; lacking is the numbered key that is missing.
+// secretServer is the data about one server; key is its first key, lacking a missing numbered key.
 type secretServer struct {
 	name, key, lacking string
 	Credentials
 }
 
-// check says what keys are needed for a server, as the configuration or the Secret names it.
+// check returns the missing keys for a server, as named in the configuration or the Secret.
 func (c secretServer) check(server string) error {
 	switch {
 	case c.lacking != "":
@@ -46,11 +46,10 @@ func (c secretServer) check(server string) error {
 	return nil
 }
 
-// ErrNoCredentials is in the error of [Secret.For] when there is nothing about a server.
+// ErrNoCredentials is wrapped by the error of [Secret.For] if there is no data about a server.
 var ErrNoCredentials = errors.New("no credentials")
 
-// ParseSecret understands the data of a Secret; name stands for it in problems. A key that is wrong does no harm to
-// the servers that it does not concern.
+// ParseSecret parses the data of a Secret; name identifies it in problems. An invalid key does not affect other servers.
 func ParseSecret(name string, data map[string][]byte) *Secret {
 	s := &Secret{}
 	note := func(key, format string, args ...any) {
@@ -73,7 +72,7 @@ func ParseSecret(name string, data map[string][]byte) *Secret {
 			note(key, "names no server")
 		case *into != "":
 			used[key] = true
-			note(key, "is told by another key too, which counts")
+			note(key, "is ignored: another key sets the same value")
 		default:
 			used[key] = true
 			*into = value
@@ -99,7 +98,7 @@ func ParseSecret(name string, data map[string][]byte) *Secret {
 	return s
 }
 
-// dotted returns where the value of a key like SERVER.username goes, nil when the key is none.
+// dotted returns the destination of the value of a key like SERVER.username; nil for any other key.
 func (s *Secret) dotted(key string) (server string, into *string) {
 	for _, kind := range []struct {
 		suffix string
@@ -120,7 +119,7 @@ func (s *Secret) dotted(key string) (server string, into *string) {
 	return "", nil
 }
 
-// server returns what is known of a server, by any spelling of its name.
+// server returns the data about a server, by any spelling of its name.
 func (s *Secret) server(name, key string) *secretServer {
 	for i := range s.servers {
 		if sameHost(s.servers[i].name, name) {
@@ -156,7 +155,7 @@ func (s *Secret) numbered(data map[string][]byte, key, id, server string, used m
 	}
 }
 
-// For returns what there is for a server as the configuration names it. The error says which keys are needed.
+// For returns the credentials for a server as named in the configuration. The error lists the missing keys.
 func (s *Secret) For(server string) (Credentials, error) {
 	for _, c := range s.servers {
 		if sameHost(c.name, server) {
@@ -169,7 +168,7 @@ func (s *Secret) For(server string) (Credentials, error) {
 	return Credentials{}, fmt.Errorf("%w: keys %s.username and %s.password are needed", ErrNoCredentials, server, server)
 }
 
-// Problems returns what is wrong with single keys; all are warnings.
+// Problems returns the problems of single keys; all are warnings.
 func (s *Secret) Problems() []Problem { return slices.Clone(s.problems) }
 
 func trimNewline(value []byte) string {

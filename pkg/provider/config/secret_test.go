@@ -47,7 +47,7 @@ func TestSecret(t *testing.T) {
 		{"no names", bytesOf("server_", "vc", ".username", "u", "server_2", ""), "vc", Credentials{}, "no credentials: keys vc.username and vc.password are needed", []string{".username: names no server", "server_: names no server", "server_2: names no server"}},
 		{"unknown does no harm", bytesOf("vc.username", "u", "vc.password", "p", "tls.crt", "x", "password", "x"), "vc", up, "", []string{"password: unknown key", "tls.crt: unknown key"}},
 		{"half of another does no harm", bytesOf("vc.username", "u", "vc.password", "p", "a.username", "x"), "vc", up, "", []string{"a.username: keys a.username and a.password are needed"}},
-		{"twice", bytesOf("VC.username", "u", "vc.username", "x", "vc.password", "p"), "vc", up, "", []string{"vc.username: is told by another key too, which counts"}},
+		{"twice", bytesOf("VC.username", "u", "vc.username", "x", "vc.password", "p"), "vc", up, "", []string{"vc.username: is ignored: another key sets the same value"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := ParseSecret("s", tc.data)

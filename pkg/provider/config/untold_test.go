@@ -5,18 +5,18 @@ import (
 	"testing"
 )
 
-// Whatever is wrong with a file, no message has a part of a password in it: neither one that is a login before a host, nor one
-// that was wrapped and seems to be keys, nor one that the YAML library quotes.
+// No message contains a part of a password: neither a login before a host, nor a wrapped password that looks like keys, nor text
+// that the YAML library quotes.
 func TestPasswordsAreNotTold(t *testing.T) {
 	const (
 		global = "[Global]\nserver = vc\nuser = u\n"
 		yaml   = "global:\n  user: u\nvcenter: {a: {server: vc}}\n"
 	)
 	for _, tc := range []struct{ name, text, want string }{
-		{"host", "[Global]\nserver = \"https://root:hunter2@vc/sdk\"\nuser = u\npassword = p\n", `2: [Global] server: "https://…@vc/sdk": a host name`},
-		{"host without a scheme", "[Global]\nserver = \"root:hunter2://@x@vc\"\nuser = u\npassword = p\n", `2: [Global] server: "…@vc": a host name`},
-		{"section", "[VirtualCenter \"https://root:hunter2@vc\"]\nuser = u\npassword = p\n", `1: [VirtualCenter "https://…@vc"]: "https://…@vc": a host name`},
-		{"key of a mapping", "global: {user: u, password: p}\nvcenter: {'root:hunter2@vc': {server: 'root:hunter2@vc'}}\n", `vcenter.…@vc.server: "…@vc": a host name`},
+		{"host", "[Global]\nserver = \"https://root:hunter2@vc/sdk\"\nuser = u\npassword = p\n", `2: [Global] server: "https://…@vc/sdk": must be a host name`},
+		{"host without a scheme", "[Global]\nserver = \"root:hunter2://@x@vc\"\nuser = u\npassword = p\n", `2: [Global] server: "…@vc": must be a host name`},
+		{"section", "[VirtualCenter \"https://root:hunter2@vc\"]\nuser = u\npassword = p\n", `1: [VirtualCenter "https://…@vc"]: "https://…@vc": must be a host name`},
+		{"key of a mapping", "global: {user: u, password: p}\nvcenter: {'root:hunter2@vc': {server: 'root:hunter2@vc'}}\n", `vcenter.…@vc.server: "…@vc": must be a host name`},
 		{"wrapped", global + "password =\nhunter2!xyz\n", "5: a line begins with a [section], a key or a comment, is it the rest of the password?"},
 		{"wrapped with an equals sign", global + "password = \"p\"\nhunter2-tail = x\n", "5: [Global] (a word after the password): unknown key"},
 		{"wrapped, open quotes", global + "password = \"p\nhunter2\" x\n", "5: a line begins with a [section], a key or a comment"},
@@ -25,9 +25,9 @@ func TestPasswordsAreNotTold(t *testing.T) {
 		{"wrapped, a comment between", global + "password =\n# the new one\nhunter2 x\n", "6: a line begins with"},
 		{"wrapped at a bracket", global + "password = p\n[hunter2\n", "5: section [… is not closed by ]"},
 		{"wrapped at a digit", global + "password = p\n2hunter2\n", "5: a line begins with a [section], a key or a comment, is it"},
-		{"before any section", "; old\npassword =\nhunter2 = x\n", "3: (a word after the password) stands before the first section"},
+		{"before any section", "; old\npassword =\nhunter2 = x\n", "3: (a word after the password) is before the first section"},
 		{"known after a password", global + "password = p\ninsecureFlag = true\nhunter = 1\n", "6: [Global] hunter: unknown key"},
-		{"alias", strings.Replace(yaml, "u\n", "u\n  password: *hunter2\n", 1), " unknown anchor referenced, a value that begins with * is in quotes"},
+		{"alias", strings.Replace(yaml, "u\n", "u\n  password: *hunter2\n", 1), " unknown anchor referenced, write a value that begins with * in quotes"},
 		{"wrong tag", strings.Replace(yaml, "u\n", "u\n  password: !!int hunter2\n", 1), " cannot decode !!str text as a !!int"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

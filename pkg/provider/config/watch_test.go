@@ -21,8 +21,7 @@ func write(t *testing.T, dir string, pairs ...string) {
 	}
 }
 
-// heard is what was told since it was looked at last. Time of the bubble that passes is no synchronization between the
-// goroutines that wait for it: the lock is.
+// heard collects the changes since the last look. The bubble's clock does not synchronize goroutines, so it has a lock.
 type heard struct {
 	mu  sync.Mutex
 	all []string
@@ -42,7 +41,7 @@ func (h *heard) take() string {
 	return text
 }
 
-// A directory as a kubelet mounts it is swapped as a whole, twice; it goes away and comes back.
+// A directory as mounted by a kubelet is swapped as a whole, twice; it disappears and returns.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
 	swap := func(version string, pairs ...string) {
@@ -121,7 +120,7 @@ func d(t *testing.T, dir string) (Credentials, error) {
 	return s.For("VC")
 }
 
-// What is no file, or cannot be read, is left out.
+// Entries that are not files or not readable are skipped.
 func TestSecretFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "vc.username", "u\n", "vc.password", "p\n", "large", strings.Repeat("x", MaxSize+1))

@@ -15,13 +15,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// yamlReader reads the YAML form. It walks the nodes itself, so that every mistake is told with its key.
+// yamlReader reads the YAML format. It walks the nodes, so that every error has its key.
 type yamlReader struct {
 	name string
 	p    *problems
 }
 
-// readYAML returns nil when there is nothing worth checking further.
+// readYAML returns nil if there is nothing to check further.
 func readYAML(name string, data []byte, p *problems) *file {
 	r := &yamlReader{name, p}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -41,11 +41,11 @@ func readYAML(name string, data []byte, p *problems) *file {
 		return nil
 	}
 	if k := repeats(root); k != nil {
-		p.at(r.at(k, ""), "", "key %q stands again, as more than %d others here: nothing is read", k.Value, maxRepeats)
+		p.at(r.at(k, ""), "", "key %q is a duplicate, and this mapping has more than %d duplicates: the file is refused", k.Value, maxRepeats)
 		return nil
 	}
-	// The decoder finds keys that stand twice, in whatever is not looked into below too, and guards against aliases
-	// that grow without end.
+	// The decoder finds duplicate keys, also below keys that are not read here, and guards against aliases that expand
+	// without end.
 	if err := doc.Decode(new(any)); err != nil {
 		r.syntax(err, data, root)
 		if _, ok := errors.AsType[*yaml.TypeError](err); !ok {
@@ -53,12 +53,11 @@ func readYAML(name string, data []byte, p *problems) *file {
 		}
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		p.at(position{file: name}, "", "file has a second document, of which nothing would be read")
+		p.at(position{file: name}, "", "file has a second document, which would be ignored")
 	}
 	return r.file(root)
 }
 
-// file reads the sections.
 func (r *yamlReader) file(root *yaml.Node) *file {
 	f := &file{format: YAML, name: r.name, global: endpoint{at: r.at(root, "global")}}
 	for _, e := range r.entries(root, "") {
@@ -87,7 +86,7 @@ func (r *yamlReader) file(root *yaml.Node) *file {
 	return f
 }
 
-// sectionHint says what a key that is no section may be.
+// sectionHint suggests a section for an unknown key.
 func sectionHint(key string) string {
 	if fold(key) == "virtualcenter" {
 		return "did you mean vcenter?"
@@ -96,7 +95,7 @@ func sectionHint(key string) string {
 	return unknownHint(key, sections, yamlElsewhere())
 }
 
-// yamlElsewhere is every key by its full name, the folded key in front.
+// yamlElsewhere returns the full name of every key by folded name.
 func yamlElsewhere() map[string]string {
 	all := map[string]string{}
 	for section, keys := range map[string][]string{
@@ -109,7 +108,6 @@ func yamlElsewhere() map[string]string {
 	return all
 }
 
-// readSection reads the keys of one section.
 func readSection[S any](r *yamlReader, section entry, into *S, fields []field[S]) {
 	for _, e := range r.entries(section.value, section.at.path) {
 		f, ok := named(fields, yamlName, e.key)
@@ -124,7 +122,7 @@ func readSection[S any](r *yamlReader, section entry, into *S, fields []field[S]
 	}
 }
 
-// set puts a value into dst, which is a pointer to a cell. What is null or empty sets nothing.
+// set puts a value into dst, a pointer to a cell. A null or empty value sets nothing.
 func (r *yamlReader) set(dst any, e entry) {
 	n := e.value
 	if strict.IsNull(n) {
@@ -197,11 +195,11 @@ type entry struct {
 	at    position
 }
 
-// maxMerges bounds how deep mappings may be merged into one another.
+// maxMerges bounds the nesting of merged mappings.
 const maxMerges = 8
 
-// entries returns the keys of a mapping, those that are merged into it after its own; none and a problem when it is no
-// mapping. Nothing at all is an empty mapping.
+// entries returns the keys of a mapping, its own before merged ones. A null value is an empty mapping; anything else is
+// reported.
 func (r *yamlReader) entries(n *yaml.Node, path string) []entry {
 	n = resolveAlias(n)
 	if strict.IsNull(n) {
@@ -253,7 +251,7 @@ func resolveAlias(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// quoted says that a number or a truth value is text by its quotes only.
+// quoted returns a hint for a number or a truth value that is text only because of its quotes.
 func quoted(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
 		plain := yaml.Node{Kind: yaml.ScalarNode, Value: n.Value}
@@ -264,7 +262,7 @@ func quoted(n *yaml.Node) string {
 	return ""
 }
 
-// notMapping says what a file that is no mapping may be.
+// notMapping returns a hint for a file that is not a mapping.
 func notMapping(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "=") {
 		return "is this an INI file without its first section?"
@@ -272,7 +270,7 @@ func notMapping(n *yaml.Node) string {
 	return ""
 }
 
-// shown is a key as messages have it: one that is empty or holds what cannot be printed is in quotes.
+// shown returns a key for messages: quoted if it is empty or has unprintable characters.
 func shown(key string) string {
 	key = withoutLogin(key)
 	if quoted := strconv.Quote(key); key == "" || len(quoted) != len(key)+2 {
@@ -288,7 +286,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// syntax tells what the decoder says; root is nil before there are nodes.
+// syntax reports errors of the decoder; root is nil if there are no nodes yet.
 func (r *yamlReader) syntax(err error, data []byte, root *yaml.Node) {
 	messages := []string{err.Error()}
 	if te, ok := errors.AsType[*yaml.TypeError](err); ok {
@@ -306,13 +304,13 @@ func (r *yamlReader) syntax(err error, data []byte, root *yaml.Node) {
 	}
 }
 
-// values are the parts of the library's messages that are of the text it reads, which may be a password.
+// values matches the quoted parts of the library's messages, which may contain a password.
 var values = regexp.MustCompile("(anchor '[^']*')|(`[^`]*` as)")
 
-// withoutValues is a message of the library without what it quotes, and what may be meant.
+// withoutValues returns a message of the library without quoted text, and a hint.
 func withoutValues(text string) (message, hint string) {
 	if strings.HasPrefix(text, "unknown anchor ") {
-		hint = "a value that begins with * is in quotes"
+		hint = "write a value that begins with * in quotes"
 	}
 	return values.ReplaceAllStringFunc(text, func(quoted string) string {
 		if strings.HasPrefix(quoted, "anchor") {
@@ -322,7 +320,7 @@ func withoutValues(text string) (message, hint string) {
 	}), hint
 }
 
-// complexKey returns the first key below n that is no text, which the decoder refuses without a line.
+// complexKey returns the first key below n that is not text; the decoder refuses it without a line.
 func complexKey(n *yaml.Node) *yaml.Node {
 	if n == nil {
 		return nil
@@ -338,7 +336,7 @@ func complexKey(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// tabHint explains the message for a tab, which names none.
+// tabHint returns a hint for the decoder's message about a tab, which does not mention it.
 func tabHint(text string, line int, data []byte) string {
 	if !strings.Contains(text, "cannot start any token") {
 		return ""
@@ -352,11 +350,11 @@ func tabHint(text string, line int, data []byte) string {
 	return ""
 }
 
-// maxRepeats is how many keys of one mapping may stand again before the file is refused as a whole. The decoder makes an
-// error for every pair of equal keys: a file of 30 kB that repeats one takes gigabytes.
+// maxRepeats is how many duplicate keys a mapping may have before the file is refused as a whole. The decoder makes an error
+// for every pair of equal keys: for a file of 30 kB with one key, that takes gigabytes.
 const maxRepeats = 20
 
-// repeats finds a key that stands again in a mapping where so many do that the decoder must not see it; nil for none.
+// repeats returns a key of a mapping with too many duplicates for the decoder; nil for none.
 func repeats(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.MappingNode {
 		seen, again := make(map[string]bool, len(n.Content)/2), 0
@@ -369,7 +367,7 @@ func repeats(n *yaml.Node) *yaml.Node {
 			}
 		}
 	}
-	for _, c := range n.Content { // what an alias stands for is looked at where it stands
+	for _, c := range n.Content { // not below aliases: their targets are visited anyway
 		if k := repeats(c); k != nil {
 			return k
 		}

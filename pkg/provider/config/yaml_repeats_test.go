@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// A file that repeats a key thousands of times is refused, at the cost of reading it.
+// A file that repeats a key thousands of times is refused at the cost of reading it.
 func TestRepeatedKeys(t *testing.T) {
 	for name, text := range map[string]string{
 		"at the top": strings.Repeat("a: b\n", 20000),
@@ -16,7 +16,7 @@ func TestRepeatedKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, problems := config.Check("vsphere.conf", []byte(text))
-			if len(problems) != 1 || !strings.Contains(problems[0].String(), "stands again, as more than 20 others here") {
+			if len(problems) != 1 || !strings.Contains(problems[0].String(), "is a duplicate, and this mapping has more than 20 duplicates") {
 				t.Errorf("%d problems, the first %.1000v", len(problems), problems)
 			}
 		})

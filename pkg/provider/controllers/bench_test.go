@@ -17,7 +17,7 @@ const benchNodes = 1000
 
 func benchID(i int) string { return fmt.Sprintf("vsphere://42010203-0405-0607-0809-%012d", i) }
 
-// benchGroup returns a group over many nodes with one controller, which names what it is handed on a channel.
+// benchGroup returns a group over many nodes with one controller, which sends the names of its nodes on a channel.
 func benchGroup(b *testing.B) (*group, <-chan int) {
 	client := fake.NewClientset()
 	for i := range benchNodes {
@@ -58,7 +58,7 @@ func benchGroup(b *testing.B) (*group, <-chan int) {
 	return g, handed
 }
 
-// From a VM's change to its node in a controller's hands, without the debounce.
+// From a VM's change until a controller gets its node, without the debounce.
 func BenchmarkNudge(b *testing.B) {
 	g, handed := benchGroup(b)
 	ids := make([]string, benchNodes)
@@ -88,7 +88,7 @@ func BenchmarkNudgeOfAll(b *testing.B) {
 	}
 }
 
-// What the watch pays for saying that a VM changed.
+// The cost of Changed for the watch.
 func BenchmarkChanged(b *testing.B) {
 	n := &Nudges{}
 	ids := make([]string, benchNodes)

@@ -11,8 +11,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// fakeCloud is a cloud in which the i-th node runs on the i-th VM. Everything is there, on and healthy unless said
-// otherwise.
+// fakeCloud is a cloud in which the i-th node runs on the i-th VM. By default every VM exists, is on and healthy.
 type fakeCloud struct {
 	cloudprovider.Interface // not asked for anything else
 
@@ -21,7 +20,7 @@ type fakeCloud struct {
 	hooks hooks
 }
 
-// hooks answer in place of the cloud; nil ones do not.
+// hooks replace the cloud's answers; nil ones do not.
 type hooks struct {
 	metadata func(node *corev1.Node, m *cloudprovider.InstanceMetadata) error
 	exists   func(ctx context.Context, node *corev1.Node) (bool, error)
@@ -30,14 +29,12 @@ type hooks struct {
 
 func newFakeCloud() *fakeCloud { return &fakeCloud{calls: map[string]int{}} }
 
-// set changes the answers.
 func (c *fakeCloud) set(change func(*hooks)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(&c.hooks)
 }
 
-// called counts a call and returns the answers.
 func (c *fakeCloud) called(method string, node *corev1.Node) hooks {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +43,7 @@ func (c *fakeCloud) called(method string, node *corev1.Node) hooks {
 	return c.hooks
 }
 
-// counts returns how often each method has been called, and each for each node.
+// counts returns the number of calls by method, and by method and node.
 func (c *fakeCloud) counts() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// group is the controllers that one [Initializers] makes, and what they share: the index over nodes by VM, and the
-// goroutine that tells the news to those that have been started.
+// group is the controllers of one [Initializers] and their shared parts: the index of nodes by VM, and the goroutine that
+// passes changes to the started controllers.
 type group struct {
 	config *ccmconfig.CompletedConfig
 	cloud  cloudprovider.Interface
@@ -37,7 +37,7 @@ func (g *group) nodes() coreinformers.NodeInformer {
 	return g.config.SharedInformers.Core().V1().Nodes()
 }
 
-// start is called by each controller when it starts; the first one begins to listen to the news.
+// start is called by each controller when it starts; the first call starts the processing of changes.
 func (g *group) start(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -50,7 +50,7 @@ func (g *group) start(ctx context.Context) error {
 	g.started = true
 	p := pace{debounce: g.opts.Debounce, floor: g.opts.Floor}
 	g.nudges.goRun(func() {
-		// Before the cache is there no VM could be told from one that no node is bound to.
+		// Before the cache is in sync, bound and unbound VMs are indistinguishable.
 		if cache.WaitForCacheSync(ctx.Done(), g.nodes().Informer().HasSynced) {
 			g.nudges.each(ctx, p, g.tell)
 		}
@@ -58,8 +58,8 @@ func (g *group) start(ctx context.Context) error {
 	return nil
 }
 
-// newRounds returns rounds that are run until ctx ends and hear the news. The fields of r that differ from one
-// controller to the next are set.
+// newRounds starts rounds that run until ctx ends and receive changes. The caller sets the fields of r that differ between
+// controllers.
 func (g *group) newRounds(ctx context.Context, r *rounds) *rounds {
 	r.init()
 	r.floor = min(g.opts.Floor, r.period)
@@ -72,7 +72,7 @@ func (g *group) newRounds(ctx context.Context, r *rounds) *rounds {
 	return r
 }
 
-// tell says the news to whom it may concern.
+// tell passes changes to the controllers.
 func (g *group) tell(n news) {
 	g.mu.Lock()
 	all, again := g.rounds, g.retry
@@ -107,10 +107,10 @@ func (g *group) tell(n news) {
 	}
 }
 
-// byVM returns the nodes that run on a VM, as far as they tell.
+// byVM returns the nodes that run on a VM according to their providerID or system UUID.
 func (g *group) byVM(id string) []*corev1.Node {
 	objects, err := g.nodes().Informer().GetIndexer().ByIndex(indexName, vmKey(id))
-	if err != nil { // the index is there since start
+	if err != nil { // impossible: start has added the index
 		return nil
 	}
 	nodes := make([]*corev1.Node, 0, len(objects))
@@ -122,7 +122,6 @@ func (g *group) byVM(id string) []*corev1.Node {
 	return nodes
 }
 
-// orDefault returns d, or what stands for it when it is not positive.
 func orDefault(d, otherwise time.Duration) time.Duration {
 	if d > 0 {
 		return d
@@ -130,7 +129,6 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// ready reports whether the node's kubelet says that it is.
 func ready(node *corev1.Node) bool {
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
@@ -144,28 +142,27 @@ func hasTaint(node *corev1.Node, key string) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
-// initialized reports whether the cloud-node controller is done with the node.
+// initialized reports whether the cloud-node controller has initialized the node.
 func initialized(node *corev1.Node) bool {
 	return !hasTaint(node, cloudproviderapi.TaintExternalCloudProvider)
 }
 
-// troubled reports whether the lifecycle controller has anything to do for the node: it looks at no VM of a node that
-// is ready, and only removes the shutdown taint.
+// troubled reports whether the lifecycle controller may query the VM of the node. For a ready node it only removes the
+// shutdown taint.
 func troubled(node *corev1.Node) bool {
 	return !ready(node) || hasTaint(node, cloudproviderapi.TaintNodeShutdown)
 }
 
-// rounds hands out nodes to those who look after them, its consumers: all nodes when the period is over, and single
-// ones at once when they are urged. A node is with one consumer at a time. Consumers take with [rounds.next]; run must
-// be running. All other methods may be called from any goroutine and do not block.
+// rounds hands out nodes to its consumers: all nodes after each period, and urged nodes at once. Only one consumer has a node
+// at a time. Consumers call [rounds.next] while run runs. All other methods are safe for concurrent use and do not block.
 type rounds struct {
 	period time.Duration
 	floor  time.Duration // the least time between two rounds
 	nodes  corelisters.NodeLister
 	synced cache.InformerSynced
-	// alone says which nodes are handed out one by one, because looking after them may take long; none when nil.
+	// alone selects nodes that are handed out one by one, because processing them may take long; none when nil.
 	alone func(*corev1.Node) bool
-	// onRound, when set, is called when a round over all nodes begins, but for the first one.
+	// onRound, if set, is called when a round over all nodes begins, except the first one.
 	onRound func()
 
 	out, done chan *batch
@@ -176,19 +173,18 @@ type rounds struct {
 	wake  chan struct{}
 }
 
-// batch is what a consumer takes at once.
 type batch struct {
 	names []string
 	urged bool
 }
 
-// init makes the channels; it returns r.
+// init makes the channels and returns r.
 func (r *rounds) init() *rounds {
 	r.out, r.done, r.wake = make(chan *batch), make(chan *batch), make(chan struct{}, 1)
 	return r
 }
 
-// urge asks for nodes to be handed out now.
+// urge hands out nodes now.
 func (r *rounds) urge(names ...string) {
 	if len(names) == 0 {
 		return
@@ -199,7 +195,7 @@ func (r *rounds) urge(names ...string) {
 	r.signal()
 }
 
-// urgeAll asks for a round now, or as soon as the floor allows.
+// urgeAll starts a round now, or as soon as floor allows.
 func (r *rounds) urgeAll() {
 	r.mu.Lock()
 	r.early = true
@@ -209,7 +205,7 @@ func (r *rounds) urgeAll() {
 
 func (r *rounds) signal() { notify.Wake(r.wake) }
 
-// taken returns what was asked for since the last time.
+// taken returns the requests since the last call.
 func (r *rounds) taken() (urged []string, early bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +214,7 @@ func (r *rounds) taken() (urged []string, early bool) {
 	return urged, early
 }
 
-// run hands out until ctx ends. The first round begins when the informer is in sync.
+// run hands out nodes until ctx ends. The first round begins when the informer is in sync.
 func (r *rounds) run(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), r.synced) {
 		return
@@ -280,7 +276,7 @@ func (r *rounds) untilFloor(began time.Time) time.Duration {
 	return max(0, r.floor-time.Since(began))
 }
 
-// next gives back what the consumer had, if anything, and waits for more. Without nodes, ctx has ended.
+// next returns the consumer's last batch and waits for another. It returns no nodes if ctx has ended.
 func (r *rounds) next(ctx context.Context, had *batch) ([]*corev1.Node, *batch) {
 	for {
 		if had != nil {
@@ -301,7 +297,7 @@ func (r *rounds) next(ctx context.Context, had *batch) ([]*corev1.Node, *batch) 
 	}
 }
 
-// resolve returns the nodes as they are now, without those that are gone.
+// resolve returns the current nodes of a batch, without deleted ones.
 func (r *rounds) resolve(b *batch) []*corev1.Node {
 	nodes := make([]*corev1.Node, 0, len(b.names))
 	for _, name := range b.names {
@@ -320,10 +316,10 @@ func (r *rounds) isAlone(name string) bool {
 	return err == nil && r.alone(node)
 }
 
-// all returns the names of all nodes, sorted.
+// all returns the sorted names of all nodes.
 func (r *rounds) all() []string {
 	nodes, err := r.nodes.List(labels.Everything())
-	if err != nil { // a lister reads from memory: there is nothing that could fail
+	if err != nil { // impossible: a lister reads from memory
 		return nil
 	}
 	names := make([]string, len(nodes))
@@ -334,8 +330,8 @@ func (r *rounds) all() []string {
 	return names
 }
 
-// pace spaces out what is done about news: the first of it waits for debounce, so that what belongs together comes
-// together; while it does not stop, the wait doubles up to floor.
+// pace limits the processing of changes: the first waits for debounce, so that related changes are processed together. While
+// changes continue, the wait doubles up to floor.
 type pace struct {
 	debounce, floor time.Duration
 
@@ -343,7 +339,7 @@ type pace struct {
 	last time.Time
 }
 
-// wait waits until it is time to act on news that has just come; false when ctx ended first.
+// wait waits until changes that have just arrived may be processed; false if ctx ends first.
 func (p *pace) wait(ctx context.Context) bool {
 	if time.Since(p.last) > p.gap {
 		p.gap = p.debounce

@@ -10,10 +10,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// indexName is that of the index over nodes by VM.
+// indexName is the name of the index of nodes by VM.
 const indexName = "vsphere/vm"
 
-// addIndex gives the informer the index over nodes by VM.
 func addIndex(informer cache.SharedIndexInformer) error {
 	if _, ok := informer.GetIndexer().GetIndexers()[indexName]; ok {
 		return nil
@@ -24,8 +23,7 @@ func addIndex(informer cache.SharedIndexInformer) error {
 	return nil
 }
 
-// indexNode is a [cache.IndexFunc]: the VM that a node is bound to, or while it is bound to none, the one that its
-// system UUID says.
+// indexNode is a [cache.IndexFunc]. It returns the VM that a node is bound to, else that of its system UUID.
 func indexNode(obj any) ([]string, error) {
 	node, ok := obj.(*corev1.Node)
 	switch {
@@ -39,7 +37,7 @@ func indexNode(obj any) ([]string, error) {
 	return nil, nil
 }
 
-// vmKey is the same for every way to write the UUID of one VM, as a providerID or bare, in either byte order.
+// vmKey is the same for all spellings of a VM's UUID: as a providerID or bare, in either byte order.
 func vmKey(id string) string {
 	u, err := match.ParseProviderID(id)
 	if err != nil {

@@ -13,39 +13,38 @@ import (
 	"k8s.io/cloud-provider/names"
 )
 
-// RelabelController is the name of the controller that keeps zone labels true, for --controllers.
+// RelabelController is the name of the controller that updates zone labels, for --controllers.
 const RelabelController = "node-relabel"
 
-// Options tune what [Initializers] makes. The zero value is right for production.
+// Options configure [Initializers]. The zero value is right for production.
 type Options struct {
-	// RelabelZones adds the controller that keeps the labels of region and zone true after a node is initialized. It is
-	// off upstream, and without it, because the zone of a volume does not follow.
+	// RelabelZones adds the controller that updates the region and zone labels after a node is initialized. Upstream has no
+	// such controller, and it is off by default, because the zone of a volume does not change with the node's.
 	RelabelZones bool
-	// LifecycleWorkers is how many nodes that are not ready are looked after at once; 4 when zero (upstream: 1).
+	// LifecycleWorkers is how many nodes that are not ready are processed at once; 4 when zero (upstream: 1).
 	LifecycleWorkers int
-	// Debounce is how long news waits for more; 100 ms when zero.
+	// Debounce is how long a change waits for related ones; 100 ms when zero.
 	Debounce time.Duration
-	// Floor is the least time between two rounds over all nodes, and what news is spaced to while it does not stop; 1 s
-	// when zero.
+	// Floor is the least time between two rounds over all nodes, and between continuing changes; 1 s when zero.
 	Floor time.Duration
-	// Logger receives what the controllers that are not stock have to say; none when nil.
+	// Logger receives the log of the controllers that are not stock; discarded when nil.
 	Logger *slog.Logger
 }
 
-// Names returns the names of all controllers there may be, whatever the options: those that --controllers may name.
+// Names returns the names of all possible controllers, which are the valid values of --controllers.
 func Names() []string {
 	all := append(app.ControllerNames(app.DefaultInitFuncConstructors), RelabelController)
 	slices.Sort(all)
 	return all
 }
 
-// Initializers returns the controllers for what the cloud offers, for [app.Run]: those of k8s.io/cloud-provider, of
-// which cloud-node and cloud-node-lifecycle listen to n (see the package's documentation), and the one for zone labels
-// when it is wanted. Those for load balancers and routes are left out when cloud has none: they would give up by
-// themselves, but complain about it first. Periods and numbers of workers are those of c.
+// Initializers returns the controllers for [app.Run] that cloud supports: those of k8s.io/cloud-provider, of which cloud-node
+// and cloud-node-lifecycle react to n (see the package documentation), and the one for zone labels if opts enables it. The
+// load balancer and route controllers are omitted if cloud does not support them, because they would log an error before they
+// stop. Periods and numbers of workers come from c.
 //
-// n may be nil; then only the nodes' own events make them faster. The functions start goroutines that end with the
-// context they are given; [Nudges.Wait] waits for them.
+// If n is nil, the controllers react only to events of the nodes themselves. The functions start goroutines that end with
+// their context; [Nudges.Wait] waits for them.
 func Initializers(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface, n *Nudges, opts Options) map[string]app.InitFunc {
 	if n == nil {
 		n = &Nudges{}
@@ -74,7 +73,7 @@ func Initializers(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface, n
 	return all
 }
 
-// replace puts start in the place of the stock constructor, under its name and with its identity.
+// replace replaces a stock constructor and keeps its name and identity.
 func replace(in map[string]app.ControllerInitFuncConstructor, name string, start func(app.ControllerInitContext) app.InitFunc) {
 	constructor := in[name]
 	constructor.Constructor = func(init app.ControllerInitContext, _ *ccmconfig.CompletedConfig, _ cloudprovider.Interface) app.InitFunc {

@@ -51,7 +51,7 @@ func TestDeletionFollowsNudge(t *testing.T) {
 	})
 }
 
-// A doubt deletes nothing, nudged or not; when it is gone, a nudge is enough.
+// On an error nothing is deleted, with or without a nudge; when it is over, a nudge is enough.
 func TestDoubtDeletesNothing(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{}, notReady(boundNode(1)))
@@ -97,7 +97,7 @@ func TestReadinessIsANudge(t *testing.T) {
 	})
 }
 
-// A vCenter that lets a confirmation wait must not keep the controller from nodes that live elsewhere.
+// A vCenter that delays a confirmation must not keep the controller from nodes in other vCenters.
 func TestSlowAnswersDoNotBlockOthers(t *testing.T) {
 	in(t, func(t *testing.T) {
 		nodes := boundNodes(10)
@@ -129,7 +129,7 @@ func TestSlowAnswersDoNotBlockOthers(t *testing.T) {
 	})
 }
 
-// What is said while a round is under way counts for the next, which then does not wait for its period.
+// Nudges during a round count for the next one, which then does not wait for its period.
 func TestNewsDuringARound(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{}, notReady(boundNode(1)), notReady(boundNode(2)))

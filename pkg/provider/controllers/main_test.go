@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The stock controllers report every failure to handlers of the process, one of which sleeps when they come fast; it
-// remembers when, and the bubbles of synctest have times of their own. They also log what the tests make them say.
+// The stock controllers report every failure to process-wide handlers, one of which sleeps after frequent failures. It stores
+// times, which differ between synctest bubbles. The controllers also log the failures of the tests.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	klog.LogToStderr(false)

@@ -17,13 +17,13 @@ import (
 	"k8s.io/controller-manager/controller"
 )
 
-// statusPeriod is --node-status-update-frequency where it is not set.
+// statusPeriod is the default of --node-status-update-frequency.
 const statusPeriod = 5 * time.Minute
 
-// noPeriod is that of a stock controller whose lister does the waiting.
+// noPeriod is the period of a stock controller, because its lister waits.
 const noPeriod = time.Nanosecond
 
-// startNode starts the stock cloud-node controller: app/core.go, startCloudNodeController, with a paced informer.
+// startNode starts the stock cloud-node controller, as app/core.go, startCloudNodeController, with a paced informer.
 func (g *group) startNode(init app.ControllerInitContext) app.InitFunc {
 	return func(ctx context.Context, generic genericapp.ControllerContext) (controller.Interface, bool, error) {
 		if err := g.start(ctx); err != nil {
@@ -32,7 +32,7 @@ func (g *group) startNode(init app.ControllerInitContext) app.InitFunc {
 		again := newRetry(g.nodes().Lister())
 		r := g.newRounds(ctx, &rounds{
 			period:  orDefault(g.config.ComponentConfig.NodeStatusUpdateFrequency.Duration, statusPeriod),
-			onRound: again.all, // the longest that a node waits for its next attempt
+			onRound: again.all, // the longest wait before a node's next attempt
 		})
 		informer := newPacedInformer(ctx, g.nodes(), r, func(h cache.ResourceEventHandler) { again.handler = h })
 		stock, err := cloudnode.NewCloudNodeController(
@@ -55,10 +55,10 @@ func (g *group) startNode(init app.ControllerInitContext) app.InitFunc {
 	}
 }
 
-// monitorPeriod is --node-monitor-period where it is not set.
+// monitorPeriod is the default of --node-monitor-period.
 const monitorPeriod = 5 * time.Second
 
-// startLifecycle starts stock cloud-node-lifecycle controllers that share the nodes: app/core.go,
+// startLifecycle starts stock cloud-node-lifecycle controllers that share the nodes, as app/core.go,
 // startCloudNodeLifecycleController, with a paced informer.
 func (g *group) startLifecycle(init app.ControllerInitContext) app.InitFunc {
 	return func(ctx context.Context, generic genericapp.ControllerContext) (controller.Interface, bool, error) {
@@ -87,7 +87,7 @@ func (g *group) startLifecycle(init app.ControllerInitContext) app.InitFunc {
 	}
 }
 
-// urgeIfTurned urges a node whose Ready condition became true or ceased to be.
+// urgeIfTurned urges a node whose Ready condition has changed.
 func urgeIfTurned(r *rounds, was, is any) {
 	before, ok1 := was.(*corev1.Node)
 	now, ok2 := is.(*corev1.Node)
@@ -96,15 +96,15 @@ func urgeIfTurned(r *rounds, was, is any) {
 	}
 }
 
-// pacedInformer is the NodeInformer that one stock controller is given: its lister waits for [rounds], and its informer
-// tells onHandler of the handlers that the controller adds. Everything else passes through.
+// pacedInformer is the NodeInformer of one stock controller: its lister waits for [rounds], and its informer passes the
+// handlers that the controller adds to onHandler. Everything else is unchanged.
 type pacedInformer struct {
 	coreinformers.NodeInformer
 	lister   *pacedLister
 	informer observedInformer
 }
 
-// newPacedInformer returns one that waits until ctx ends. onHandler may be nil.
+// newPacedInformer returns a pacedInformer that waits until ctx ends. onHandler may be nil.
 func newPacedInformer(ctx context.Context, nodes coreinformers.NodeInformer, r *rounds, onHandler func(cache.ResourceEventHandler)) pacedInformer {
 	return pacedInformer{
 		NodeInformer: nodes,
@@ -117,16 +117,16 @@ func (p pacedInformer) Informer() cache.SharedIndexInformer { return p.informer 
 
 func (p pacedInformer) Lister() corelisters.NodeLister { return p.lister }
 
-// pacedLister is a consumer of rounds in the form of a lister. List is called from one goroutine, the controller's
-// loop, and calling it says that the nodes of the last call have been looked after.
+// pacedLister is a consumer of rounds in the form of a lister. Only the controller's loop calls List; each call means that the
+// nodes of the last call have been processed.
 type pacedLister struct {
 	corelisters.NodeLister
-	ctx    context.Context // List has none
+	ctx    context.Context // because List has no context
 	rounds *rounds
 	held   *batch
 }
 
-// List waits for the next batch of rounds when everything is asked for. When the context has ended it returns nothing.
+// List with an empty selector waits for the next batch of rounds. If the context has ended, it returns no nodes.
 func (l *pacedLister) List(selector labels.Selector) (nodes []*corev1.Node, err error) {
 	if !selector.Empty() {
 		return l.NodeLister.List(selector)
@@ -135,7 +135,6 @@ func (l *pacedLister) List(selector labels.Selector) (nodes []*corev1.Node, err 
 	return nodes, nil
 }
 
-// observedInformer tells of the handlers that are added to it.
 type observedInformer struct {
 	cache.SharedIndexInformer
 	onHandler func(cache.ResourceEventHandler)

@@ -11,7 +11,7 @@ import (
 
 var errNoHostName = errors.New("guest has no hostname yet")
 
-// A guest tells its hostname or its adapters late, when the controller has failed so often that it waits for minutes:
+// A guest reports its hostname or its adapters late, when the controller has failed so often that it waits for minutes:
 // kubernetes/cloud-provider-vsphere#381, #772, rancher/rancher#50089.
 func TestLateHostName(t *testing.T) {
 	for _, tc := range []struct {
@@ -68,7 +68,7 @@ func TestLateHostNameWithoutNudge(t *testing.T) {
 	})
 }
 
-// VMs that are no nodes change all the time. That must not become an attempt for each.
+// VMs that are not nodes change all the time. Not every change must cause an attempt.
 func TestStrangersAreBounded(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{}, withoutUUID(newNode(1)))
@@ -113,7 +113,7 @@ func TestAddressesFollowNudge(t *testing.T) {
 	})
 }
 
-// Upstream's comparison of addresses patches a dual-stack node at every turn.
+// Upstream's comparison of addresses patches a dual-stack node in every turn.
 func TestDualStackIsPatchedOnChangeOnly(t *testing.T) {
 	dual := func(_ *corev1.Node, m *cloudprovider.InstanceMetadata) error {
 		m.NodeAddresses = append(m.NodeAddresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "fd00::1"})

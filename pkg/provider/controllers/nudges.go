@@ -7,12 +7,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// mostPending is how many VMs are remembered one by one; more are everything.
+// mostPending is how many VMs are recorded individually; after that every node counts as affected.
 const mostPending = 4096
 
-// Nudges collects what changed at the vCenters until the controllers take it up. All methods may be called from any
-// goroutine; [Nudges.Changed] and [Nudges.Everything] never block, also before the controllers have started: what was
-// said by then is not lost. The zero value is ready for use, by one call of [Initializers].
+// Nudges collects changes at the vCenters for the controllers. All methods are safe for concurrent use. [Nudges.Changed] and
+// [Nudges.Everything] never block, and changes before the controllers start are kept. The zero value is ready to use with one
+// call of [Initializers].
 type Nudges struct {
 	mu      sync.Mutex
 	pending news
@@ -22,14 +22,13 @@ type Nudges struct {
 	ended   bool
 }
 
-// news is what was said since the last time.
+// news are the changes since the last take.
 type news struct {
 	ids        map[string]struct{}
 	everything bool
 }
 
-// Changed says that something changed about the VM of that providerID, or that it is new or gone. Case and byte order
-// do not count.
+// Changed reports that the VM with this providerID was added, changed or removed, in any case and byte order.
 func (n *Nudges) Changed(providerID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -45,7 +44,7 @@ func (n *Nudges) Changed(providerID string) {
 	n.signal()
 }
 
-// Everything says that any node may be concerned.
+// Everything reports that any node may be affected.
 func (n *Nudges) Everything() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -53,10 +52,10 @@ func (n *Nudges) Everything() {
 	n.signal()
 }
 
-// Wait returns when what the controllers run has ended, after the context they were started with has. No controller
-// starts any more from then on. A call to the API server that a stock controller has under way is waited for, as long as
-// the client allows: not all of them heed the context. Its workers end on their own a moment later. Under leader
-// election app.Run gives a context that never ends, and there is nothing to wait for.
+// Wait returns when everything that the controllers run has ended, after their context has ended. After that no controller
+// starts. It waits for API calls of the stock controllers as long as the client allows, since not all of them use the
+// context; their workers end shortly after. With leader election, app.Run's context never ends, so there is nothing to wait
+// for.
 func (n *Nudges) Wait() {
 	n.mu.Lock()
 	n.ended = true
@@ -73,10 +72,10 @@ func (n *Nudges) goRun(f func()) {
 	}
 }
 
-// signal wakes whoever waits. The lock is held.
+// signal wakes each. The lock is held.
 func (n *Nudges) signal() { notify.Wake(n.channel()) }
 
-// channel returns the channel that is written to when there is news. The lock is held.
+// channel returns the channel that signals changes. The lock is held.
 func (n *Nudges) channel() chan struct{} {
 	if n.wake == nil {
 		n.wake = make(chan struct{}, 1)
@@ -84,7 +83,6 @@ func (n *Nudges) channel() chan struct{} {
 	return n.wake
 }
 
-// take returns the news and forgets it.
 func (n *Nudges) take() news {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -93,7 +91,7 @@ func (n *Nudges) take() news {
 	return taken
 }
 
-// each calls f with the news, paced by p, until ctx ends.
+// each calls f with the changes, paced by p, until ctx ends.
 func (n *Nudges) each(ctx context.Context, p pace, f func(news)) {
 	n.mu.Lock()
 	wake := n.channel()

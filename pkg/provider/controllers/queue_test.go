@@ -30,9 +30,9 @@ func TestQueueOrder(t *testing.T) {
 	ab := hand(take(false, "a", "b"))
 	slow1 := hand(take(false, "slow1"))
 	q.urge([]string{"c", "a", "slow2", "c"})
-	hurried := hand(take(true, "c")) // a is with a consumer, slow2 goes alone
+	hurried := hand(take(true, "c")) // a consumer has a, and slow2 is handed out alone
 	slow2 := hand(take(true, "slow2"))
-	if b := q.take(); b == nil || b.names[0] != "d" { // slow2 and c are with a consumer
+	if b := q.take(); b == nil || b.names[0] != "d" { // consumers have slow2 and c
 		t.Fatalf("got %+v, want d", b)
 	} else {
 		q.putBack(b)

@@ -15,11 +15,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// The stock controllers write a line to the log for every node, in every turn, that they have no answer for: every 5 s
-// while a vCenter is out. The provider tells each of these once, in an event and in the log. So where an error has a
-// controller do nothing for a node, it is given the answer at which it does nothing too, and says nothing.
+// While a vCenter is unreachable, the stock controllers log a line every 5 s for every node that they get an error for. The
+// provider reports each of these errors once, in an Event and in the log. So where an error makes a controller do nothing for
+// a node, the types below return a result for which it also does nothing, but does not log.
 
-// quietCloud is a cloud with other instances.
+// quietCloud is a cloud with different instances.
 type quietCloud struct {
 	cloudprovider.Interface
 	instances cloudprovider.InstancesV2
@@ -27,10 +27,10 @@ type quietCloud struct {
 
 func (c quietCloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
 
-// quietNode returns cloud for the cloud-node controller. For an initialized node it is told of no addresses, which it
-// takes for "leave them", when there is no answer, and when the node has them already: its comparison of addresses keeps
-// one of each type (controllers/node, nodeAddressesChangeDetected), so that a dual-stack node always looks changed to it,
-// and is patched every time.
+// quietNode returns cloud for the cloud-node controller. For an initialized node it returns no addresses, after which the
+// controller keeps the current ones, in two cases: on an error, and if the node has the addresses already. The second avoids
+// a patch of each dual-stack node in every round, because the controller compares only one address of each type
+// (controllers/node, nodeAddressesChangeDetected).
 func quietNode(cloud cloudprovider.Interface, log *slog.Logger) cloudprovider.Interface {
 	instances, ok := cloud.InstancesV2()
 	if !ok || instances == nil {
@@ -50,7 +50,7 @@ func (i nodeInstances) InstanceMetadata(ctx context.Context, node *corev1.Node) 
 	case !initialized(node):
 		return metadata, err
 	case err != nil:
-		i.log.Debug("addresses are unknown, they stay", "node", node.Name, "err", err)
+		i.log.Debug("addresses are unknown: keeping the node's addresses", "node", node.Name, "err", err)
 		return &cloudprovider.InstanceMetadata{}, nil
 	case metadata == nil || !hasAddresses(node, metadata.NodeAddresses):
 		return metadata, nil
@@ -60,8 +60,8 @@ func (i nodeInstances) InstanceMetadata(ctx context.Context, node *corev1.Node) 
 	return &same, nil
 }
 
-// quietLifecycle returns cloud for one cloud-node-lifecycle controller, which asks about one node at a time: whether its
-// VM exists, and right after that, if it does, whether it is off. Where there is no answer the node is left as it is.
+// quietLifecycle returns cloud for one cloud-node-lifecycle controller. That asks for one node at a time whether its VM
+// exists, and if so whether it is off. On an error the node stays as it is.
 func quietLifecycle(cloud cloudprovider.Interface, log *slog.Logger) cloudprovider.Interface {
 	instances, ok := cloud.InstancesV2()
 	if !ok || instances == nil {
@@ -73,50 +73,49 @@ func quietLifecycle(cloud cloudprovider.Interface, log *slog.Logger) cloudprovid
 type lifecycleInstances struct {
 	cloudprovider.InstancesV2
 	log   *slog.Logger
-	doubt *corev1.Node // that was asked about last, if there was no answer
+	doubt *corev1.Node // the node of the last call if it returned an error
 }
 
-// InstanceExists says that a VM exists where that is not known: then nothing is deleted.
+// InstanceExists returns true on an error, so that the node is not deleted.
 func (i *lifecycleInstances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	exists, err := i.InstancesV2.InstanceExists(ctx, node)
 	i.doubt = nil
 	if err != nil {
-		i.log.Debug("whether the vm exists is unknown, the node stays", "node", node.Name, "err", err)
+		i.log.Debug("cannot check whether the vm exists: keeping the node", "node", node.Name, "err", err)
 		i.doubt = node
 		return true, nil
 	}
 	return exists, nil
 }
 
-// InstanceShutdown says that a VM is not off where that is not known, or where it is not known whether it exists: then
-// there is no taint.
+// InstanceShutdown returns false on an error, or if InstanceExists has just failed, so that the node gets no taint.
 func (i *lifecycleInstances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	if i.doubt == node {
 		return false, nil
 	}
 	off, err := i.InstancesV2.InstanceShutdown(ctx, node)
 	if err != nil {
-		i.log.Debug("whether the vm is off is unknown, the node stays as it is", "node", node.Name, "err", err)
+		i.log.Debug("cannot check whether the vm is off: keeping the node's taints", "node", node.Name, "err", err)
 		return false, nil
 	}
 	return off, nil
 }
 
-// mostAtOnce bounds a batch, so that urged nodes do not wait for a round over all of them.
+// mostAtOnce bounds a batch, so that urged nodes do not wait for a round over all nodes.
 const mostAtOnce = 256
 
-// queue is the order in which [rounds] hands out: urged nodes first, then those of the round, each unless it is with a
-// consumer just now. It is used by one goroutine.
+// queue is the order in which [rounds] hands out nodes: urged nodes first, then those of the round, except nodes that a
+// consumer has now. It is used by one goroutine.
 type queue struct {
 	alone func(name string) bool
 
 	urgent  []string
-	waiting map[string]bool // those in urgent
+	waiting map[string]bool // the nodes in urgent
 	routine []string
 	busy    map[string]bool
 
 	inRound bool
-	held    int // batches of the round that are with consumers
+	held    int // batches of the round that consumers have
 }
 
 func newQueue(alone func(string) bool) *queue {
@@ -132,7 +131,7 @@ func (q *queue) urge(names []string) {
 	}
 }
 
-// hurried reports whether there is an urged node that could be handed out.
+// hurried reports whether an urged node can be handed out.
 func (q *queue) hurried() bool {
 	for _, name := range q.urgent {
 		if !q.busy[name] {
@@ -144,8 +143,8 @@ func (q *queue) hurried() bool {
 
 func (q *queue) beginRound(names []string) { q.routine, q.inRound = names, true }
 
-// endRound reports, once, that everything of the round has been handed out and come back; next is what has been taken
-// and not handed out.
+// endRound reports, once, that all nodes of the round have been handed out and returned; next is the batch that has been
+// taken but not handed out.
 func (q *queue) endRound(next *batch) bool {
 	if !q.inRound || q.held > 0 || len(q.routine) > 0 || next != nil && !next.urged {
 		return false
@@ -154,7 +153,7 @@ func (q *queue) endRound(next *batch) bool {
 	return true
 }
 
-// take returns the next batch; nil when there is nothing to hand out.
+// take returns the next batch, or nil.
 func (q *queue) take() *batch {
 	var names []string
 	if names, q.urgent = q.cut(q.urgent); len(names) > 0 {
@@ -169,8 +168,7 @@ func (q *queue) take() *batch {
 	return nil
 }
 
-// cut returns the first names that can be handed out together, and the rest. Those that are with a consumer go to the
-// end of the rest.
+// cut returns the first names that can be handed out together, and the rest, with the busy ones at its end.
 func (q *queue) cut(from []string) (names, rest []string) {
 	var busy []string
 	for i, name := range from {
@@ -190,7 +188,7 @@ func (q *queue) cut(from []string) (names, rest []string) {
 	return names, busy
 }
 
-// putBack undoes the take of a batch of the round.
+// putBack undoes take for a batch of the round.
 func (q *queue) putBack(b *batch) { q.routine = append(b.names, q.routine...) }
 
 func (q *queue) handed(b *batch) {
@@ -212,14 +210,14 @@ func (q *queue) returned(b *batch) {
 }
 
 const (
-	// burstInterval is the least time between two attempts at everything that is not initialized.
+	// burstInterval is the least time between two attempts for all uninitialized nodes.
 	burstInterval = time.Second
-	// strangerInterval is that between two attempts because of VMs that no node is known to run on. In a large vCenter
-	// these change all the time, and each attempt that fails is two lines in the log.
+	// strangerInterval is the least time between two attempts because of VMs that are not known to run a node. In a large
+	// vCenter these change all the time, and each failed attempt logs two lines.
 	strangerInterval = 10 * time.Second
 )
 
-// retry makes the cloud-node controller try nodes again that still have the uninitialized taint, whatever its back-off.
+// retry makes the cloud-node controller retry uninitialized nodes regardless of its back-off.
 type retry struct {
 	nodes   corelisters.NodeLister
 	handler cache.ResourceEventHandler // the controller's own
@@ -231,20 +229,20 @@ func newRetry(nodes corelisters.NodeLister) *retry {
 	return &retry{nodes: nodes, wake: make(chan struct{}, 1), met: make(chan struct{}, 1)}
 }
 
-// node tries one node now.
+// node retries one node now.
 func (r *retry) node(node *corev1.Node) {
 	if !initialized(node) {
 		r.handler.OnUpdate(node, node)
 	}
 }
 
-// all tries all nodes soon. It does not block.
+// all retries all nodes soon. It does not block.
 func (r *retry) all() { notify.Wake(r.wake) }
 
-// stranger says that a VM has changed which may be that of any of the nodes. It does not block.
+// stranger reports a change of a VM that may belong to any of the nodes. It does not block.
 func (r *retry) stranger() { notify.Wake(r.met) }
 
-// run tries all nodes when asked to, no more often than the intervals allow, until ctx ends.
+// run retries all nodes on request, within the limits of the intervals, until ctx ends.
 func (r *retry) run(ctx context.Context) {
 	var last time.Time
 	for {
@@ -259,7 +257,7 @@ func (r *retry) run(ctx context.Context) {
 		}
 		last = time.Now()
 		nodes, err := r.nodes.List(labels.Everything())
-		if err != nil { // a lister reads from memory: there is nothing that could fail
+		if err != nil { // impossible: a lister reads from memory
 			return
 		}
 		for _, node := range nodes {
@@ -271,7 +269,7 @@ func (r *retry) run(ctx context.Context) {
 	}
 }
 
-// wait waits for d, or until all nodes are to be tried; false when ctx ended first.
+// wait waits for d, or until all is called; false if ctx ends first.
 func (r *retry) wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// While there are no answers, nodes stay as they are, and not a line is written about each of them in each turn.
+// While the cloud returns errors, nodes stay unchanged, and no line per node and turn is logged.
 func TestNoLineForEachNode(t *testing.T) {
 	log := captureLog(t)
 	errOut := errors.New("vcenter is out of reach")

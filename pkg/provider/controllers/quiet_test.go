@@ -94,7 +94,7 @@ func TestNudgeBeforeStart(t *testing.T) {
 	})
 }
 
-// When the context ends in the middle of everything, everything ends: synctest fails the test if a goroutine is left.
+// When the context ends, everything ends: synctest fails the test if a goroutine is left.
 func TestEndInTheMiddle(t *testing.T) {
 	in(t, func(t *testing.T) {
 		nodes := append(boundNodes(50), newNode(100), notReady(boundNode(101)), notReady(boundNode(102)))
@@ -116,7 +116,7 @@ func TestEndInTheMiddle(t *testing.T) {
 	})
 }
 
-// The stock controllers keep process-wide metrics and queues of one name; still there may be several.
+// The stock controllers have process-wide metrics and queues with the same names; several instances work nevertheless.
 func TestSeveralInOneProcess(t *testing.T) {
 	in(t, func(t *testing.T) {
 		a, b := start(t, settings{}, newNode(1)), start(t, settings{}, newNode(1), notReady(boundNode(2)))

@@ -23,15 +23,15 @@ import (
 	"k8s.io/controller-manager/controller"
 )
 
-// zoneRelabeled is the reason of the Event about a node whose labels followed its VM.
+// zoneRelabeled is the reason of the Event about updated zone labels.
 const zoneRelabeled = "ZoneRelabeled"
 
-// startRelabel starts the controller that keeps zone labels true.
+// startRelabel starts the controller that updates zone labels.
 func (g *group) startRelabel(init app.ControllerInitContext) app.InitFunc {
 	return func(ctx context.Context, generic genericapp.ControllerContext) (controller.Interface, bool, error) {
 		instances, ok := g.cloud.InstancesV2()
 		if !ok {
-			g.opts.Logger.Warn("zone labels are not kept, the cloud provider has no InstancesV2")
+			g.opts.Logger.Warn("zone labels are not updated: the cloud provider has no InstancesV2")
 			return nil, false, nil
 		}
 		if err := g.start(ctx); err != nil {
@@ -62,7 +62,7 @@ func (g *group) startRelabel(init app.ControllerInitContext) app.InitFunc {
 	}
 }
 
-// relabeler keeps the labels of region and zone of initialized nodes what the cloud says.
+// relabeler keeps the region and zone labels of initialized nodes up to date.
 type relabeler struct {
 	instances cloudprovider.InstancesV2
 	client    clientset.Interface
@@ -70,26 +70,26 @@ type relabeler struct {
 	log       *slog.Logger
 }
 
-// run looks after what it is handed until ctx ends.
+// run updates the nodes that r hands out until ctx ends.
 func (l *relabeler) run(ctx context.Context, r *rounds) {
 	for nodes, held := r.next(ctx, nil); len(nodes) > 0; nodes, held = r.next(ctx, held) {
 		for _, node := range nodes {
 			if err := l.look(ctx, node); err != nil && ctx.Err() == nil {
-				l.log.Warn("zone labels", "node", node.Name, "err", err)
+				l.log.Warn("cannot update zone labels", "node", node.Name, "err", err)
 			}
 		}
 	}
 }
 
-// look makes the labels of one node true. Where the cloud has no answer, or not both region and zone, the labels stay:
-// half an answer beside half an old one would be a place that does not exist.
+// look updates the labels of one node. Without an answer, or without both region and zone, the labels stay: one new and one
+// old label could be a combination that does not exist.
 func (l *relabeler) look(ctx context.Context, node *corev1.Node) error {
 	if !initialized(node) {
 		return nil
 	}
 	metadata, err := l.instances.InstanceMetadata(ctx, node)
 	if err != nil {
-		l.log.Debug("zone is unknown, labels stay", "node", node.Name, "err", err)
+		l.log.Debug("zone is unknown: keeping the labels", "node", node.Name, "err", err)
 		return nil
 	}
 	if metadata == nil || metadata.Region == "" || metadata.Zone == "" {
@@ -106,23 +106,22 @@ func (l *relabeler) look(ctx context.Context, node *corev1.Node) error {
 	}
 	_, err = l.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // the node is gone, or another of its name has come
+		return nil // the node is gone, or another has its name
 	}
 	if err != nil {
 		return fmt.Errorf("patch %s: %w", to, err)
 	}
-	l.log.Info("zone labels followed the vm", "node", node.Name, "from", from.String(), "to", to.String())
+	l.log.Info("zone labels updated", "node", node.Name, "from", from.String(), "to", to.String())
 	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
 	l.events.Eventf(ref, corev1.EventTypeNormal, zoneRelabeled, "Region and zone changed from %s to %s", from, to)
 	return nil
 }
 
-// place is a region and a zone.
 type place struct {
 	Region, Zone string
 }
 
-// String returns "region/zone"; "-" stands for what is not known.
+// String returns "region/zone", with "-" for an unknown one.
 func (p place) String() string { return orDash(p.Region) + "/" + orDash(p.Zone) }
 
 func orDash(s string) string {
@@ -132,14 +131,12 @@ func orDash(s string) string {
 	return s
 }
 
-// placeOf returns what the node's labels say.
 func placeOf(node *corev1.Node) place {
 	return place{Region: node.Labels[corev1.LabelTopologyRegion], Zone: node.Labels[corev1.LabelTopologyZone]}
 }
 
-// labelChanges returns the labels that must change for the node to be at p. The beta labels follow where the node has
-// them; they must, because the cloud-node controller copies them over the others (controllers/node,
-// reconcileNodeLabels).
+// labelChanges returns the labels that must change if the node is at p. The beta labels change too if the node has them,
+// because the cloud-node controller copies them over the others (controllers/node, reconcileNodeLabels).
 func labelChanges(node *corev1.Node, p place) map[string]string {
 	changes := map[string]string{}
 	for _, l := range []struct {
@@ -159,7 +156,7 @@ func labelChanges(node *corev1.Node, p place) map[string]string {
 	return changes
 }
 
-// labelPatch returns a patch of a node's labels, all at once, that applies to the node of that UID only.
+// labelPatch returns a patch of a node's labels that applies only to the node with that UID.
 func labelPatch(uid types.UID, changes map[string]string) ([]byte, error) {
 	metadata := map[string]any{"labels": changes}
 	if uid != "" {
@@ -172,7 +169,7 @@ func labelPatch(uid types.UID, changes map[string]string) ([]byte, error) {
 	return patch, nil
 }
 
-// hasAddresses reports whether the node's addresses are what the cloud-node controller would make of these
+// hasAddresses reports whether the node has the addresses that the cloud-node controller would set from these
 // (updateNodeAddress).
 func hasAddresses(node *corev1.Node, addresses []corev1.NodeAddress) bool {
 	isHostName := func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostName }

@@ -31,14 +31,14 @@ func inBetaZone(region, zone string) map[string]string {
 	return labels
 }
 
-// The cloud says region "eu", zone "eu-1", unless told otherwise.
+// By default the cloud returns region "eu" and zone "eu-1".
 func TestRelabel(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		node   *corev1.Node
 		answer func(*corev1.Node, *cloudprovider.InstanceMetadata) error
 		want   map[string]string
-		event  string // empty when nothing may be patched
+		event  string // empty if nothing must be patched
 	}{
 		{name: "equal", node: labeled(inZone("eu", "eu-1")), want: inZone("eu", "eu-1")},
 		{name: "equal, beta labels too", node: labeled(inBetaZone("eu", "eu-1")), want: inBetaZone("eu", "eu-1")},
@@ -127,13 +127,13 @@ func TestRelabelFollows(t *testing.T) {
 		r.nudges.Everything()
 		settle(1100 * time.Millisecond)
 		check("eu-3")
-		move("eu-4") // nobody tells
+		move("eu-4") // without a nudge
 		settle(time.Minute)
 		check("eu-4")
 	})
 }
 
-// A node that is not initialized is not this controller's, and one without the option is nobody's.
+// A node that is not initialized is not updated, and without the option none is.
 func TestRelabelLeavesAlone(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{only: []string{controllers.RelabelController}, opts: controllers.Options{RelabelZones: true}}, newNode(1))
@@ -152,7 +152,7 @@ func TestRelabelLeavesAlone(t *testing.T) {
 	})
 }
 
-// The patch must not reach another node that has come under the name.
+// The patch must not be applied to another node with the same name.
 func TestRelabelPatchNamesTheNode(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{only: []string{controllers.RelabelController}, opts: controllers.Options{RelabelZones: true}}, labeled(inZone("eu", "eu-2")))

@@ -24,16 +24,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/controllers"
 )
 
-// settings of a rig; periods are long where they are zero, so that nothing but a nudge makes anything happen.
+// settings of a rig; zero periods are long, so that only nudges trigger anything.
 type settings struct {
 	statusPeriod, monitorPeriod time.Duration
 	syncs, statusUpdates        int32
-	only                        []string // the controllers that are started; all when empty
+	only                        []string // the started controllers; all when empty
 	opts                        controllers.Options
 	nudges                      *controllers.Nudges
 }
 
-// rig is the controllers at work against a fake API server and a fake cloud.
+// rig runs the controllers with a fake API server and a fake cloud.
 type rig struct {
 	t      testing.TB
 	client *fake.Clientset
@@ -42,8 +42,8 @@ type rig struct {
 	stop   func()
 }
 
-// start runs the controllers until the test ends, and returns when they have nothing left to do. In a synctest bubble
-// the test fails if a goroutine outlives them.
+// start runs the controllers until the test ends, and returns when they are idle. In a synctest bubble, the test fails if a
+// goroutine outlives them.
 func start(t testing.TB, s settings, nodes ...*corev1.Node) *rig {
 	t.Helper()
 	r := &rig{t: t, client: fake.NewClientset(), cloud: newFakeCloud(), nudges: s.nudges}
@@ -81,19 +81,19 @@ func start(t testing.TB, s settings, nodes ...*corev1.Node) *rig {
 	return r
 }
 
-// in runs f in a bubble of its own time.
+// in runs f in a synctest bubble.
 func in(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
 }
 
-// settle lets d pass and everything that it makes happen.
+// settle waits for d and for everything that happens then.
 func settle(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// node returns a node from the API server; nil when there is none.
+// node returns a node from the API server, or nil.
 func (r *rig) node(name string) *corev1.Node {
 	object, err := r.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("nodes"), "", name)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *rig) node(name string) *corev1.Node {
 	return object.(*corev1.Node)
 }
 
-// update changes a node at the API server, as somebody else.
+// update changes a node at the API server, as another client.
 func (r *rig) update(name string, change func(*corev1.Node)) {
 	r.t.Helper()
 	node := r.node(name).DeepCopy()
@@ -112,7 +112,7 @@ func (r *rig) update(name string, change func(*corev1.Node)) {
 	}
 }
 
-// count returns how many requests of that verb for that resource the API server has had.
+// count returns the number of API requests with that verb and resource.
 func (r *rig) count(verb, resource string) int {
 	return len(slices.DeleteFunc(r.client.Actions(), func(a clienttesting.Action) bool { return !a.Matches(verb, resource) }))
 }
@@ -147,7 +147,7 @@ func or(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// uuid returns the BIOS UUID of the i-th VM, and swapped what a guest may read in its place.
+// uuid returns the BIOS UUID of the i-th VM, and swapped the form that a guest may read.
 func uuid(i int) string    { return fmt.Sprintf("42010203-0405-0607-0809-%012d", i) }
 func swapped(i int) string { return fmt.Sprintf("03020142-0504-0706-0809-%012d", i) }
 
@@ -155,7 +155,7 @@ func name(i int) string { return fmt.Sprintf("node-%04d", i) }
 
 func providerID(i int) string { return "vsphere://" + uuid(i) }
 
-// newNode returns a node that the kubelet of the i-th VM has registered and the cloud has not seen.
+// newNode returns a node that the kubelet of the i-th VM has registered and that is not initialized.
 func newNode(i int) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name(i), UID: types.UID("uid-" + uuid(i))},
@@ -183,7 +183,7 @@ func boundNodes(n int) []*corev1.Node {
 	return nodes
 }
 
-// notReady makes a node one whose kubelet does not answer, and returns it.
+// notReady sets a node's Ready condition to unknown, and returns it.
 func notReady(node *corev1.Node) *corev1.Node {
 	node.Status.Conditions[0].Status = corev1.ConditionUnknown
 	return node

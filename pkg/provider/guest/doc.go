@@ -1,5 +1,5 @@
-// Package guest is what a VM tells of its network, in a form that is small to hold and quick to compare: what its guest
-// tools report (guest.net), and what its guestinfo.metadata has cloud-init configure.
+// Package guest parses the network addresses of a VM into a form that is small and quick to compare: those that its guest
+// tools report (guest.net), and those that its guestinfo.metadata configures with cloud-init.
 //
 // Floor 1: it imports nothing of this module.
 package guest

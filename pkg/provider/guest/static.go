@@ -16,24 +16,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// StaticAddresses returns the addresses that a VM's guestinfo.metadata configures for its adapters, in the order in which
-// they are written there, each once. The arguments are the values of guestinfo.metadata and guestinfo.metadata.encoding
-// in the VM's extraConfig, empty where there is none. It reads what cloud-init's VMware data source does: YAML or JSON,
-// the encodings "base64" and "b64", "gzip+base64" and "gz+b64", anything else plain; within it network, as it stands or
-// encoded as network.encoding says, in version 2 (ethernets.*.addresses) or 1 (physical devices and their subnets).
+// StaticAddresses returns the addresses that a VM's guestinfo.metadata configures for its adapters, in their order there,
+// each once. The arguments are the values of guestinfo.metadata and guestinfo.metadata.encoding in the VM's extraConfig, or
+// "". It parses what cloud-init's VMware data source does: YAML or JSON; the encodings "base64" and "b64", "gzip+base64" and
+// "gz+b64", and plain text otherwise; in it network, plain or encoded according to network.encoding, in version 2
+// (ethernets.*.addresses) or 1 (physical devices and their subnets).
 //
-// Nothing configured is no error, and neither is plain text that is no metadata at all: anybody may have put it there.
-// What says that it is encoded and is not, what is no YAML, and what is too large is one. A guest can write its own
-// metadata, so that time and memory are bounded whatever it says.
+// Missing configuration is not an error, and neither is plain text that is not metadata, because any tool may write it.
+// Invalid encoded text, invalid YAML and oversized text are errors. A guest can write its own metadata, so time and memory
+// are bounded for any input.
 //
-// Upstream's (pkg/cloudprovider/vsphere/nodemanager.go, sortStaticallyConfiguredAddressesFirst) is
-// [UpstreamStaticAddresses].
+// [UpstreamStaticAddresses] is upstream's version (pkg/cloudprovider/vsphere/nodemanager.go,
+// sortStaticallyConfiguredAddressesFirst).
 func StaticAddresses(metadata, encoding string) ([]netip.Addr, error) {
 	return addressesOf(metadata, encoding, false)
 }
 
-// UpstreamStaticAddresses is [StaticAddresses] with upstream's limits: it reads nothing unless encoding is "base64", and
-// in it nothing but version 2. Where upstream's order is that of a Go map, another in each call, it is the written one.
+// UpstreamStaticAddresses is [StaticAddresses] with upstream's limits: the encoding must be "base64", and the network
+// version 2. Where upstream's order is that of a Go map, which differs in each call, it keeps the written order.
 func UpstreamStaticAddresses(metadata, encoding string) ([]netip.Addr, error) {
 	if encoding != encodingBase64 {
 		return nil, nil
@@ -63,7 +63,7 @@ func addressesOf(metadata, encoding string, upstream bool) ([]netip.Addr, error)
 	return r.found, nil
 }
 
-// The encodings of cloud-init's VMware data source; whatever else an encoding says, it takes the text as it stands.
+// The encodings of cloud-init's VMware data source. With any other, it takes the text as plain.
 const (
 	encodingBase64     = "base64"
 	encodingB64        = "b64"
@@ -71,11 +71,11 @@ const (
 	encodingGzB64      = "gz+b64"
 )
 
-// maxText is how long, in bytes, metadata may be at any stage of decoding. Real ones have a few thousand; a kilobyte of
-// gzip may become a megabyte.
+// maxText is the maximum length of metadata in bytes at any stage of decoding. Real metadata has a few thousand; a kilobyte
+// of gzip may become a megabyte.
 const maxText = 256 << 10
 
-// encoded tells whether encoding says that text is not as it stands.
+// encoded reports whether encoding means that text is encoded.
 func encoded(encoding string) bool {
 	switch encoding {
 	case encodingBase64, encodingB64, encodingGzipBase64, encodingGzB64:
@@ -84,15 +84,14 @@ func encoded(encoding string) bool {
 	return false
 }
 
-// decode undoes encoding.
 func decode(text, encoding string) ([]byte, error) {
-	// Base64 has four characters for three bytes, and line ends.
+	// Base64 has four characters for three bytes, plus line breaks.
 	if len(text) > 2*maxText {
 		return nil, fmt.Errorf("longer than %d bytes", 2*maxText)
 	}
 	data := []byte(text)
 	if encoded(encoding) {
-		// As cloud-init, which skips what is not of the alphabet: spaces around it come with some tools.
+		// As cloud-init, which ignores characters outside the alphabet: some tools add spaces.
 		b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 		if err != nil {
 			return nil, fmt.Errorf("encoding %q: %w", encoding, err)
@@ -112,7 +111,7 @@ func decode(text, encoding string) ([]byte, error) {
 	return data, nil
 }
 
-// unzip returns what data is compressed of, or a little more than maxText of it.
+// unzip decompresses data, up to a little more than maxText.
 func unzip(data []byte) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -121,8 +120,8 @@ func unzip(data []byte) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(z, maxText+1))
 }
 
-// parseJSON returns what valid JSON says, with the order of its keys. It is nearly YAML, but for tabs and for characters
-// that are escaped in pairs.
+// parseJSON parses valid JSON and keeps the order of its keys. The YAML parser does not accept all JSON: tabs and surrogate
+// pairs differ.
 func parseJSON(text []byte) (*yaml.Node, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -142,7 +141,7 @@ func jsonValue(d *json.Decoder) (*yaml.Node, error) {
 		if t == '{' {
 			n.Kind = yaml.MappingNode
 		}
-		for d.More() { // the keys of an object are tokens like its values
+		for d.More() { // keys are tokens, as values are
 			v, err := jsonValue(d)
 			if err != nil {
 				return nil, err
@@ -156,17 +155,17 @@ func jsonValue(d *json.Decoder) (*yaml.Node, error) {
 	}
 }
 
-// maxAddresses is how many addresses metadata may configure.
+// maxAddresses is the maximum number of addresses in metadata.
 const maxAddresses = 256
 
 // reader collects addresses from parsed metadata.
 type reader struct {
-	budget   int // values that may still be looked at
+	budget   int // values that may still be visited
 	upstream bool
 	found    []netip.Addr
 }
 
-// metadata reads the whole: network is a mapping, or text that network.encoding says how to decode.
+// metadata reads the root: network is a mapping, or text that is encoded according to network.encoding.
 func (r *reader) metadata(root *yaml.Node) error {
 	if root == nil {
 		return nil
@@ -180,7 +179,7 @@ func (r *reader) metadata(root *yaml.Node) error {
 			return err
 		}
 	}
-	// The form of a network-config file of its own, where all is below network once more.
+	// A complete network-config file has everything below another network key.
 	if inner, err := r.get(network, "network"); err != nil {
 		return err
 	} else if inner != nil {
@@ -189,7 +188,7 @@ func (r *reader) metadata(root *yaml.Node) error {
 	return r.network(network)
 }
 
-// decoded returns what the text of network comes to.
+// decoded parses the text of network.
 func (r *reader) decoded(root, network *yaml.Node) (*yaml.Node, error) {
 	encoding, err := r.get(root, "network.encoding")
 	if err != nil {
@@ -206,7 +205,7 @@ func (r *reader) decoded(root, network *yaml.Node) (*yaml.Node, error) {
 	return parse(text)
 }
 
-// network reads a network configuration of either version.
+// network reads a network configuration of version 1 or 2.
 func (r *reader) network(network *yaml.Node) error {
 	ethernets, err := r.get(network, "ethernets")
 	if err != nil {
@@ -226,8 +225,8 @@ func (r *reader) network(network *yaml.Node) error {
 	})
 }
 
-// address adds one: "10.0.0.7/24", "10.0.0.7", or netplan's mapping {"10.0.0.7/24": {label: …}}. Text that is none,
-// "dhcp" say, is passed over as it is by upstream.
+// address adds one address: "10.0.0.7/24", "10.0.0.7", or netplan's mapping {"10.0.0.7/24": {label: …}}. As upstream, it
+// skips other text, such as "dhcp".
 func (r *reader) address(n *yaml.Node) error {
 	text := n.Value
 	if n.Kind == yaml.MappingNode && len(n.Content) > 0 {
@@ -249,17 +248,17 @@ func (r *reader) address(n *yaml.Node) error {
 	return nil
 }
 
-// maxNodes is how many values of a document are looked at: aliases make long ones of short texts.
+// maxNodes is the maximum number of visited values of a document: aliases can make a short text long.
 const maxNodes = 100_000
 
 var (
-	errNoMapping = errors.New("no mapping of keys to values")
-	errTooMuch   = errors.New("more than anybody configures")
+	errNoMapping = errors.New("not a mapping of keys to values")
+	errTooMuch   = errors.New("too many values or addresses")
 )
 
-// parse returns the mapping that text consists of, with the order of its keys; nil when it is empty.
+// parse returns the mapping in text, with the order of its keys; nil if it is empty.
 func parse(text []byte) (root *yaml.Node, err error) {
-	// A guest wrote it, and the parser has had its panics: none may end a process that serves all other nodes.
+	// A guest wrote the text, and the parser has panicked before: that must not end a process that serves all nodes.
 	defer func() {
 		if p := recover(); p != nil {
 			root, err = nil, fmt.Errorf("yaml: %v", p)
@@ -279,7 +278,7 @@ func parse(text []byte) (root *yaml.Node, err error) {
 	return root, nil
 }
 
-// parseYAML returns what the first document in text says; nil when there is none.
+// parseYAML returns the first document in text, or nil.
 func parseYAML(text []byte) (*yaml.Node, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil || len(document.Content) == 0 {
@@ -288,7 +287,6 @@ func parseYAML(text []byte) (*yaml.Node, error) {
 	return target(document.Content[0]), nil
 }
 
-// target follows an alias.
 func target(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
 		return n.Alias
@@ -296,7 +294,7 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// get returns the value of key in a mapping, or in one that is merged into it ("<<"); nil when there is none, or null.
+// get returns the value of key in a mapping, or in one that is merged into it ("<<"); nil if it is missing or null.
 func (r *reader) get(mapping *yaml.Node, key string) (*yaml.Node, error) {
 	mapping = target(mapping)
 	if mapping.Kind != yaml.MappingNode {
@@ -334,7 +332,7 @@ func (r *reader) get(mapping *yaml.Node, key string) (*yaml.Node, error) {
 	return nil, nil
 }
 
-// below calls f for the value of key in a mapping: for each of its elements when it is a sequence.
+// below calls f for the value of key in a mapping: for each element if it is a sequence.
 func (r *reader) below(mapping *yaml.Node, key string, f func(*yaml.Node) error) error {
 	value, err := r.get(mapping, key)
 	if err != nil || value == nil {
@@ -343,7 +341,7 @@ func (r *reader) below(mapping *yaml.Node, key string, f func(*yaml.Node) error)
 	return r.each(value, f)
 }
 
-// each calls f for the elements of a sequence, the values of a mapping in their order, or a scalar itself.
+// each calls f for the elements of a sequence, the values of a mapping in order, or a scalar.
 func (r *reader) each(n *yaml.Node, f func(*yaml.Node) error) error {
 	first, step := 0, 1
 	switch n.Kind {
@@ -363,7 +361,6 @@ func (r *reader) each(n *yaml.Node, f func(*yaml.Node) error) error {
 	return nil
 }
 
-// spend takes one from the budget.
 func (r *reader) spend() error {
 	if r.budget--; r.budget < 0 {
 		return errTooMuch
@@ -373,15 +370,15 @@ func (r *reader) spend() error {
 
 // Adapter is one network adapter that a guest reports, with its addresses in the guest's order.
 type Adapter struct {
-	// Network is the name of the network it is on, empty when the guest's adapter is none of the VM's.
+	// Network is the name of its network; empty if the adapter does not belong to the VM's hardware.
 	Network string
-	// Virtual says that the adapter is none of the VM's hardware (DeviceConfigId -1): what a CNI makes inside the guest.
+	// Virtual reports that the adapter is not part of the VM's hardware (DeviceConfigId -1), such as one that a CNI created.
 	Virtual bool
-	// Addresses are those that parse, IPv4-mapped ones unmapped and without zones; local ones are among them.
+	// Addresses are the valid ones, IPv4-mapped ones unmapped and without zones, link-local ones included.
 	Addresses []netip.Addr
 }
 
-// Adapters reads what a guest reports.
+// Adapters converts the adapters that a guest reports.
 func Adapters(nics []types.GuestNicInfo) []Adapter {
 	if len(nics) == 0 {
 		return nil
@@ -399,8 +396,8 @@ func Adapters(nics []types.GuestNicInfo) []Adapter {
 	return adapters
 }
 
-// Usable tells whether an address means anything outside the guest: it is no loopback, link-local, multicast or
-// unspecified one.
+// Usable reports whether an address is reachable from outside the guest: not loopback, link-local, multicast or
+// unspecified.
 func Usable(ip netip.Addr) bool {
 	return ip.IsValid() && !ip.IsUnspecified() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && !ip.IsMulticast()
 }

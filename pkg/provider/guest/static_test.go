@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 )
 
-// Three ways to say the same, as those who make VMs do.
+// Three notations that are common.
 const (
 	networkV2 = `version: 2
 ethernets:
@@ -118,7 +118,7 @@ func TestStaticAddressesUnreadable(t *testing.T) {
 	for i := range 400 {
 		fmt.Fprintf(wide, "10.0.%d.%d, ", i/200, i%200)
 	}
-	// 2^20 ways from the network to its only device.
+	// 2^20 paths from the network to its only device.
 	maze := &strings.Builder{}
 	maze.WriteString("a0: &a0 {x: y}\n")
 	for i := range 20 {
@@ -131,20 +131,20 @@ func TestStaticAddressesUnreadable(t *testing.T) {
 		"no gzip":                      {b64("network: {}"), "gzip+base64", `encoding "gzip+base64": gzip`},
 		"gzip cut off":                 {gz(below(networkV2))[:40], "gz+b64", `encoding "gz+b64": unexpected EOF`},
 		"no yaml":                      {b64("network: [a"), "base64", "yaml: "},
-		"no mapping":                   {b64("hello"), "base64", "no mapping"},
-		"a list":                       {b64("[1]"), "base64", "no mapping"},
+		"not a mapping":                {b64("hello"), "base64", "not a mapping"},
+		"a list":                       {b64("[1]"), "base64", "not a mapping"},
 		"network, no base64":           {b64("network: '%'\nnetwork.encoding: b64"), "base64", `encoding "b64"`},
 		"network, no base64, plain":    {"network: '%'\nnetwork.encoding: b64", "", `encoding "b64"`},
 		"network, no gzip":             {b64("network: " + b64("x: y") + "\nnetwork.encoding: gz+b64"), "base64", `encoding "gz+b64"`},
-		"network, no mapping":          {b64("network: eth0"), "base64", "no mapping"},
+		"network, no mapping":          {b64("network: eth0"), "base64", "not a mapping"},
 		"gzip bomb":                    {gz(strings.Repeat(" ", 8<<20)), "gzip+base64", "longer than 262144 bytes"},
 		"gzip bomb in network":         {b64("network: " + gz(strings.Repeat("#", 8<<20)) + "\nnetwork.encoding: gz+b64"), "base64", "longer than 262144 bytes"},
 		"long":                         {b64(strings.Repeat("#", 300<<10)), "base64", "longer than 262144 bytes"},
 		"very long":                    {strings.Repeat("A", 1<<20), "base64", "longer than 524288 bytes"},
 		"deep":                         {b64(deep), "base64", "yaml: "},
-		"too many addresses":           {b64(below("ethernets: {a: {addresses: [" + wide.String() + "]}}")), "base64", "more than anybody configures"},
-		"a mapping merged into itself": {b64("network: &n {<<: *n}"), "base64", "more than anybody configures"},
-		"maze":                         {b64(maze.String()), "base64", "more than anybody configures"},
+		"too many addresses":           {b64(below("ethernets: {a: {addresses: [" + wide.String() + "]}}")), "base64", "too many values or addresses"},
+		"a mapping merged into itself": {b64("network: &n {<<: *n}"), "base64", "too many values or addresses"},
+		"maze":                         {b64(maze.String()), "base64", "too many values or addresses"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := guest.StaticAddresses(tc.metadata, tc.encoding)
@@ -155,7 +155,7 @@ func TestStaticAddressesUnreadable(t *testing.T) {
 	}
 }
 
-// The order is the written one each time, though devices are keys of a mapping: upstream's differs from call to call.
+// The order is always the written one, although devices are keys of a mapping: upstream's differs from call to call.
 func TestStaticAddressesOrder(t *testing.T) {
 	var text strings.Builder
 	var want []netip.Addr

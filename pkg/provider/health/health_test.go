@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
 )
 
-// source is one whose answer can be changed.
+// source is a source with a changeable state.
 type source struct {
 	atomic.Pointer[[]health.Status]
 }
@@ -22,7 +22,7 @@ func (s *source) now() []health.Status { return *s.Load() }
 
 func (s *source) set(all ...health.Status) { s.Store(&all) }
 
-// serve runs a server for the time of the test, or until stop is called.
+// serve runs a server until the test ends, or until stop is called.
 func serve(t *testing.T, cfg health.Config) (base string, stop func()) {
 	t.Helper()
 	if cfg.Address == "" {
@@ -134,7 +134,7 @@ func TestReadOnly(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// Only what cannot be reached from elsewhere is listened on.
+// Only loopback addresses are accepted.
 func TestAddress(t *testing.T) {
 	source := func() []health.Status { return nil }
 	for _, tc := range []struct {
@@ -169,7 +169,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// A request under way is answered at the end, and the address is free then.
+// The shutdown waits for an open request, and then the address is free.
 func TestStop(t *testing.T) {
 	asked, let := make(chan struct{}), make(chan struct{})
 	base, stop := serve(t, health.Config{Source: func() []health.Status {

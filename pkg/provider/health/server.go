@@ -13,37 +13,37 @@ import (
 )
 
 const (
-	// askTimeout bounds what a client takes to ask, answerTimeout all of a request: a probe gives up long before.
+	// askTimeout bounds the reading of a request, answerTimeout the whole exchange: a probe gives up long before.
 	askTimeout    = 5 * time.Second
 	answerTimeout = 30 * time.Second
-	// farewell is how long requests under way are waited for at the end.
+	// farewell is how long the shutdown waits for open requests.
 	farewell = 5 * time.Second
 )
 
-// Config says what to serve and where.
+// Config is the configuration of a [Server].
 type Config struct {
-	// Address is host:port; port 0 is any that is free. The host is a loopback address or a name for one:
-	// whoever reaches it may read it.
+	// Address is host:port; port 0 selects a free port. The host must be a loopback address or a name for one, because there
+	// is no authentication.
 	Address string
-	// Source returns the vCenters as they are now, none while the process does not lead. It is called from any goroutine
-	// and must not block.
+	// Source returns the current state of the vCenters, or none while the process does not lead. It must be safe for
+	// concurrent use and must not block.
 	Source func() []Status
-	// Metrics serves /metrics; there is none when it is nil.
+	// Metrics serves /metrics; not found when nil.
 	Metrics http.Handler
-	// Logger receives what goes wrong with connections; none when nil.
+	// Logger receives connection errors; discarded when nil.
 	Logger *slog.Logger
 }
 
-// ErrNotLoopback says that the address can be reached from elsewhere.
+// ErrNotLoopback reports that other hosts can reach the address.
 var ErrNotLoopback = errors.New("not a loopback address")
 
-// Server is one HTTP server. Make it with [Listen] and give it a goroutine with [Server.Run].
+// Server is one HTTP server. Create it with [Listen] and call [Server.Run] in a goroutine.
 type Server struct {
 	listener net.Listener
 	http     *http.Server
 }
 
-// Listen binds the address. Requests wait until Run is called; a Server that is not run has to be closed.
+// Listen binds the address. Requests wait until Run is called; a Server that does not run must be closed.
 func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Source == nil {
 		return nil, errors.New("health: source is nil")
@@ -73,7 +73,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	}, nil
 }
 
-// resolve returns the address to listen on, every name in it resolved: what was checked is what is listened on.
+// resolve returns the address with its host name resolved, so that the address that is checked is the one that is bound.
 func (c Config) resolve(ctx context.Context) (string, error) {
 	host, port, err := net.SplitHostPort(c.Address)
 	if err != nil {
@@ -94,11 +94,11 @@ func (c Config) resolve(ctx context.Context) (string, error) {
 	return net.JoinHostPort(ips[0].String(), port), nil
 }
 
-// Addr is the address that is listened on.
+// Addr returns the address that the server listens on.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Run serves until ctx ends, lets requests under way end within seconds, and returns nil, or why it could not serve. It
-// is called once.
+// Run serves until ctx ends, waits some seconds for open requests, and returns nil, or why it could not serve. It must be
+// called once.
 func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(s.listener) }()
@@ -110,13 +110,13 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	if err := s.http.Shutdown(ctx); err != nil {
-		_ = s.http.Close() // the requests that did not end in time
+		_ = s.http.Close() // requests that did not end in time
 	}
 	<-failed
 	return nil
 }
 
-// Close gives the address up. After Run it does nothing.
+// Close releases the address. After Run it does nothing.
 func (s *Server) Close() error {
 	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("health: %w", err)
@@ -124,10 +124,9 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// standby is the answer of a process that follows no vCenter.
+// standby is the response of a process that watches no vCenter.
 const standby = "standby\n"
 
-// handler answers everything.
 func (c Config) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })
@@ -152,7 +151,7 @@ func (c Config) handler() http.Handler {
 	return mux
 }
 
-// ready answers for vCenters: shortly when all is well and nobody asked for more, as Kubernetes does.
+// ready writes the state of vCenters: briefly if all are ready and ?verbose is not set, as Kubernetes does.
 func (c Config) ready(w http.ResponseWriter, r *http.Request, all []Status) {
 	text, ready := report(all)
 	_, verbose := r.URL.Query()["verbose"]
@@ -173,20 +172,20 @@ func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // whoever asked may have gone
+	_, _ = io.WriteString(w, text) // the client may be gone
 }
 
 // Status is the state of one vCenter.
 type Status struct {
 	// Tenant is its name in the configuration.
 	Tenant string
-	// Connected says that there is a session that works, Synced that the inventory is complete and current.
+	// Connected reports that there is a working session, Synced that the inventory is complete and current.
 	Connected, Synced bool
-	// Err is why not, when it is known. It is told to whoever asks, so it must not hold a secret.
+	// Err is why not, if known. It is part of responses, so it must not contain a secret.
 	Err error
 }
 
-// problem says what keeps the vCenter from being ready; nothing when it is.
+// problem returns why the vCenter is not ready, or "".
 func (s Status) problem() string {
 	var what string
 	switch {
@@ -198,13 +197,13 @@ func (s Status) problem() string {
 		return ""
 	}
 	if s.Err != nil {
-		// One line for each vCenter, whatever the error.
+		// One line per vCenter.
 		what += ": " + strings.Join(strings.Fields(s.Err.Error()), " ")
 	}
 	return what
 }
 
-// report lists vCenters as Kubernetes lists its checks, and whether all are ready.
+// report lists vCenters as Kubernetes lists its checks, and returns whether all are ready.
 func report(all []Status) (text string, ready bool) {
 	var b strings.Builder
 	ready = true

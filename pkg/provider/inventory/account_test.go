@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// An account that may only read follows everything, events of tags included.
+// A read-only account gets everything, including events about tags.
 func TestReadOnlyAccount(t *testing.T) {
 	w := start(t, func(w *world, cfg *inventory.Config) { cfg.TagMissInterval = 0 }, func(v *vcenter.Credentials) {
 		v.User, v.Password = "cpi@vsphere.local", "secret of cpi"
@@ -35,7 +35,7 @@ func TestReadOnlyAccount(t *testing.T) {
 	eventually(t, "the tag", w.zoneOf("e1", inventory.Zone{Region: "us", Zone: "us-east"}))
 }
 
-// An account that sees datacenters and not what is in them knows nobody to be absent.
+// An account that sees datacenters but not their content confirms no absence.
 func TestConfirmFolderHidden(t *testing.T) {
 	w := start(t, nil, func(v *vcenter.Credentials) { v.User, v.Password = "cpi@vsphere.local", "secret of cpi" })
 	w.synced(t)

@@ -14,13 +14,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// crowd is how many VMs the benchmarks look among.
+// crowd is the number of VMs in the benchmarks.
 const crowd = 10000
 
-// clone makes a copy that shares no memory, as everything that comes over the wire is.
+// clone returns a copy that shares no memory, as in data from the network.
 func clone(s string) string { return strings.Clone(s) }
 
-// guestVM is what a vCenter tells of a Kubernetes node: two adapters of its own, four of the CNI's, metadata of 1.4 kB.
+// guestVM is a vCenter's report of a Kubernetes node: two hardware adapters, four of the CNI's, metadata of 1.4 kB.
 func guestVM(i int, folder, host, pool types.ManagedObjectReference) vcenter.Update {
 	name := fmt.Sprintf("worker-%05d", i)
 	ip := fmt.Sprintf("10.%d.%d.%d", 20+i>>16, i>>8&255, i&255)
@@ -64,7 +64,7 @@ func crowdUUID(i int) match.UUID {
 	return match.UUID{0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, byte(i >> 16), byte(i >> 8), byte(i)}
 }
 
-// crowded is two vCenters in sync, with the crowd in one.
+// crowded returns two vCenters in sync, with the crowd in one.
 func crowded(b *testing.B, datacenters ...string) *world {
 	b.Helper()
 	w := start(b, func(_ *world, cfg *inventory.Config) { cfg.VCenters[0].Datacenters = datacenters })
@@ -123,7 +123,7 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// Lookups by many at once, while VMs change without a pause.
+// Concurrent lookups while VMs change all the time.
 func BenchmarkLookupWhileChanging(b *testing.B) {
 	w := crowded(b)
 	stop, done := make(chan struct{}), make(chan struct{})

@@ -35,7 +35,7 @@ func (l *told) take() []string {
 	return taken
 }
 
-// listening is tree with somebody who listens, in sync.
+// listening is tree in sync, with a listener.
 func listening(t *testing.T, datacenters ...string) (*Inventory, feed, *told) {
 	t.Helper()
 	inv, f := offline(t, Categories{Region: "r", Zone: "z"})
@@ -47,7 +47,7 @@ func listening(t *testing.T, datacenters ...string) (*Inventory, feed, *told) {
 	return inv, f, l
 }
 
-// A batch is one change, and what changes nothing is none.
+// A batch is one change, and one without effect is none.
 func TestChanges(t *testing.T) {
 	vm1, vm2 := ref("VirtualMachine", "vm-1"), ref("VirtualMachine", "vm-2")
 	vms, dc, host, cluster := ref("Folder", "vms"), ref("Datacenter", "dc"), ref("HostSystem", "host"), ref("ClusterComputeResource", "cluster")
@@ -101,7 +101,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Coming into sync and losing it concerns everybody; in between nothing is told.
+// Coming into sync and losing it affects all VMs; while not in sync nothing else is reported.
 func TestChangesOfSync(t *testing.T) {
 	_, f, l := listening(t)
 	f.Lost(nil)
@@ -119,7 +119,7 @@ func TestChangesOfSync(t *testing.T) {
 	}
 }
 
-// VMs outside the configured datacenters are nobody's business; moving in and out is.
+// VMs outside the configured datacenters are omitted; moving in and out is reported.
 func TestChangesOfOneDatacenter(t *testing.T) {
 	inv, f, l := listening(t, "dc")
 	vm, u := ref("VirtualMachine", "vm-1"), uuidOf(t, someUUID)
@@ -151,7 +151,7 @@ func TestChangesOfOneDatacenter(t *testing.T) {
 	if diff := cmp.Diff([]string{"vm-1"}, l.take()); diff != "" || !found() {
 		t.Errorf("moved in, found %v: %s", found(), diff)
 	}
-	// The datacenter that the name means is another one now.
+	// The name matches another datacenter now.
 	f.Update([]vcenter.Update{
 		update(vcenter.Modify, ref("Datacenter", "dc"), map[string]any{"name": "old"}),
 		update(vcenter.Modify, ref("Datacenter", "dc2"), map[string]any{"name": "dc"}),
@@ -161,7 +161,7 @@ func TestChangesOfOneDatacenter(t *testing.T) {
 	}
 }
 
-// Tags that differ concern everybody, tags read anew that do not nobody.
+// Tags that differ affect all VMs, tags that were read again without a difference none.
 func TestChangesOfTags(t *testing.T) {
 	inv, _, l := listening(t)
 	tags := inv.members[0].tags

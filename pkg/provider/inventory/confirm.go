@@ -15,17 +15,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// ErrStillThere says that a vCenter, asked directly, has the VM after all.
+// ErrStillThere reports that a vCenter, queried directly, still has the VM.
 var ErrStillThere = errors.New("vm is still there")
 
 var errNoUUID = errors.New("it is no uuid")
 
-// ConfirmAbsent asks every vCenter directly whether it has a VM of this BIOS UUID, in either byte order, and returns
-// nil only when all of them are in sync, reachable, and say no. [ErrStillThere] means that one has it; any other error
-// is a doubt, and nothing may be concluded from it: a VM of this UUID outside the configured datacenters, for example,
-// or a VM whose UUID the vCenter does not tell. Each vCenter is asked a handful of questions one after the other, each
-// with a call timeout of its own; the first that is not answered ends it. It does not wait at all when a vCenter is
-// already known to be out of reach.
+// ConfirmAbsent queries every vCenter directly for a VM with this BIOS UUID, in either byte order. It returns nil only if
+// all vCenters are in sync and reachable, and none has the VM. [ErrStillThere] means that one has it. Any other error is a
+// doubt, from which the caller must conclude nothing: for example, a VM with this UUID outside the configured datacenters,
+// or a VM for which the vCenter reports no UUID. Each vCenter gets a few calls in sequence, each with a separate timeout,
+// and the first failure ends it. If a vCenter is already known to be unreachable, ConfirmAbsent makes no call.
 func (inv *Inventory) ConfirmAbsent(ctx context.Context, u UUID) error {
 	if err := inv.confirmAbsent(ctx, u); err != nil {
 		return fmt.Errorf("cannot confirm that vm %s is gone: %w", u, err)
@@ -46,18 +45,18 @@ func (inv *Inventory) confirmAbsent(ctx context.Context, u UUID) error {
 	if err := inv.each(func(m *member) error { return m.confirmAbsent(ctx, u) }); err != nil {
 		return err
 	}
-	// They are not asked at one moment: a VM that moves from one vCenter to another may come to the one after that was
-	// asked, and leave the other before. What has come by now is found by asking again.
+	// The vCenters are not queried at the same instant: a VM that moves between two of them may arrive at one after its
+	// query, and leave the other before its query. A second search finds it.
 	if len(inv.members) > 1 {
 		if err := inv.each(func(m *member) error { return m.ask(ctx, searches(u)) }); err != nil {
 			return err
 		}
 	}
-	// What went wrong while the questions were under way counts as well.
+	// Failures during the queries count too.
 	return inv.doubt()
 }
 
-// each runs f for all vCenters at once and returns what is wrong with any.
+// each runs f for all vCenters concurrently and joins their errors.
 func (inv *Inventory) each(f func(*member) error) error {
 	errs := make([]error, len(inv.members))
 	var wg sync.WaitGroup
@@ -68,10 +67,10 @@ func (inv *Inventory) each(f func(*member) error) error {
 	return errors.Join(errs...)
 }
 
-// question is one call to a vCenter; an answer that speaks against the absence of a VM is an error.
+// question is one call to a vCenter; it returns an error if the VM may exist.
 type question = func(context.Context, *vcenter.Session) error
 
-// confirmAbsent asks one vCenter.
+// confirmAbsent is [Inventory.ConfirmAbsent] for one vCenter.
 func (m *member) confirmAbsent(ctx context.Context, u UUID) error {
 	if err := m.outside(u); err != nil {
 		return err
@@ -98,8 +97,8 @@ func (m *member) confirmAbsent(ctx context.Context, u UUID) error {
 	return m.unidentified()
 }
 
-// ask ends with the first error. Each question is a Do of its own, so that a vCenter that is slow, and answers, is not
-// taken for one that does not.
+// ask stops at the first error. Each question is a separate Do, so that a vCenter that answers slowly is not treated as
+// one that does not answer.
 func (m *member) ask(ctx context.Context, questions []question) error {
 	for _, q := range questions {
 		if err := m.client.Do(ctx, q); err != nil {
@@ -109,7 +108,7 @@ func (m *member) ask(ctx context.Context, questions []question) error {
 	return nil
 }
 
-// searches looks for a UUID in both byte orders.
+// searches returns the searches for a UUID in both byte orders.
 func searches(u UUID) []question {
 	return []question{
 		func(ctx context.Context, s *vcenter.Session) error { return findByUUID(ctx, s, u) },
@@ -117,8 +116,8 @@ func searches(u UUID) []question {
 	}
 }
 
-// vmFolders reads the datacenters themselves, and returns their VM folders: to an account that has lost its permissions a
-// search answers "none" (kubernetes-sigs/vsphere-csi-driver#2475), the read answers with a fault.
+// vmFolders reads the datacenters and returns their VM folders. For an account that has lost its permissions, a search
+// returns an empty result (kubernetes-sigs/vsphere-csi-driver#2475), but this read returns a fault.
 func vmFolders(ctx context.Context, s *vcenter.Session, datacenters []types.ManagedObjectReference) ([]types.ManagedObjectReference, error) {
 	var found []mo.Datacenter
 	if err := property.DefaultCollector(s.Vim).Retrieve(ctx, datacenters, []string{"name", "vmFolder"}, &found); err != nil {
@@ -135,8 +134,8 @@ func vmFolders(ctx context.Context, s *vcenter.Session, datacenters []types.Mana
 	return folders, nil
 }
 
-// readable reads VM folders: an account may well see datacenters and nothing in them, where its permission does not
-// propagate.
+// readable reads the VM folders: where a permission does not propagate, an account sees the datacenters but nothing in
+// them.
 func readable(ctx context.Context, s *vcenter.Session, folders []types.ManagedObjectReference) error {
 	var found []mo.Folder
 	if err := property.DefaultCollector(s.Vim).Retrieve(ctx, folders, []string{"name"}, &found); err != nil {
@@ -150,8 +149,8 @@ func readable(ctx context.Context, s *vcenter.Session, folders []types.ManagedOb
 	return nil
 }
 
-// findByUUID asks the search index of the whole vCenter, in this byte order: a VM that was moved out of the configured
-// datacenters is not gone.
+// findByUUID searches the whole vCenter in this byte order, because a VM that was moved out of the configured datacenters
+// is not gone.
 func findByUUID(ctx context.Context, s *vcenter.Session, u UUID) error {
 	res, err := methods.FindByUuid(ctx, s.Vim, &types.FindByUuid{
 		This:     *s.Vim.ServiceContent.SearchIndex,
@@ -167,7 +166,7 @@ func findByUUID(ctx context.Context, s *vcenter.Session, u UUID) error {
 	return nil
 }
 
-// resolve asks for a VM by the reference it was last seen under.
+// resolve returns an error unless the reference, under which a VM was last seen, no longer exists.
 func resolve(ctx context.Context, s *vcenter.Session, ref types.ManagedObjectReference) error {
 	var vm mo.VirtualMachine
 	err := property.DefaultCollector(s.Vim).RetrieveOne(ctx, ref, []string{"runtime.powerState"}, &vm)

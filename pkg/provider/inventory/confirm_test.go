@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// told is an update that tells properties of a VM.
+// told is an update with properties of a VM.
 func told(kind vcenter.Kind, ref types.ManagedObjectReference, values map[string]any) vcenter.Update {
 	u := vcenter.Update{Kind: kind, Ref: ref}
 	for path, val := range values {
@@ -26,12 +26,12 @@ func told(kind vcenter.Kind, ref types.ManagedObjectReference, values map[string
 	return u
 }
 
-// A VM that has become unreadable keeps the UUID that it had: others are confirmed gone meanwhile, itself is not, though
-// no search finds it (kubernetes/cloud-provider-vsphere#642).
+// A VM that has become unreadable keeps its UUID: others are confirmed gone, but not this one, although no search finds it
+// (kubernetes/cloud-provider-vsphere#642).
 func TestConfirmBesidesUnreadable(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
-	// One that exists under another UUID stands for it: searches for the UUID find nothing, the reference resolves.
+	// The VM exists with another UUID: searches for the old UUID find nothing, but the reference resolves.
 	w2, err := w.ByHostName("w2").One()
 	if err != nil {
 		t.Fatal(err)
@@ -59,12 +59,12 @@ func TestConfirmBesidesUnreadable(t *testing.T) {
 			}
 		}
 	}
-	// Destroyed, its reference is the proof (kubernetes/cloud-provider-vsphere#680).
+	// After the VM is destroyed, its reference confirms that (kubernetes/cloud-provider-vsphere#680).
 	w.do(t, "us", "/americas/west/vm/w2", (*object.VirtualMachine).PowerOff, (*object.VirtualMachine).Destroy)
 	eventually(t, "confirmed", func() error { return absent(w.ConfirmAbsent(t.Context(), lost)) })
 }
 
-// After a restart nobody remembers the UUID of a VM that tells none: nobody is called gone, and the reason is said.
+// After a restart, the UUID of a VM that reports none is unknown: no VM is confirmed gone, and the error gives the reason.
 func TestConfirmAfterRestart(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
@@ -81,7 +81,7 @@ func TestConfirmAfterRestart(t *testing.T) {
 	}
 }
 
-// A VM that was made again under its old name is another one.
+// A VM that was created again under its old name is a different one.
 func TestRecreated(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
@@ -117,7 +117,7 @@ func TestRecreated(t *testing.T) {
 	eventually(t, "the old one gone", func() error { return absent(w.ConfirmAbsent(t.Context(), uuid(t, w1UUID))) })
 }
 
-// A VM that was given another UUID is still there under the old one's name, until it is destroyed.
+// A VM with a changed UUID still exists for the old UUID, until it is destroyed.
 func TestConfirmUUIDChanged(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
@@ -139,7 +139,7 @@ func TestConfirmUUIDChanged(t *testing.T) {
 	eventually(t, "confirmed", func() error { return absent(w.ConfirmAbsent(t.Context(), w2.UUID)) })
 }
 
-// A VM that moves to a vCenter which has been asked already, from one that has not, is found by asking again.
+// A VM that moves from a vCenter that has not been queried to one that has is found by the second search.
 func TestConfirmMoving(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
@@ -197,7 +197,7 @@ func TestConfirmMoving(t *testing.T) {
 	}
 }
 
-// No UUID is nobody's.
+// Without a UUID no absence is confirmed.
 func TestConfirmNoUUID(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)

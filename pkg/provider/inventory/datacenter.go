@@ -8,7 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Datacenter returns the inventory path of the datacenter that vm lies in, "/folder/name", empty when unknown.
+// Datacenter returns the inventory path of vm's datacenter, "/folder/name", or "" if it is unknown.
 func (inv *Inventory) Datacenter(vm *VM) string {
 	m := inv.member(vm.VCenter)
 	if m == nil {
@@ -22,10 +22,10 @@ func (inv *Inventory) Datacenter(vm *VM) string {
 	return ""
 }
 
-// place is a datacenter, one value for all the VMs in it.
+// place is a datacenter, one value for all its VMs.
 type place struct{ ref types.ManagedObjectReference }
 
-// datacenterOf walks up from the VM to its datacenter. The lock is held.
+// datacenterOf returns the VM's datacenter. The lock is held.
 func (x *index) datacenterOf(vm *VM) (dc types.ManagedObjectReference, ok bool) {
 	for _, ref := range [...]types.ManagedObjectReference{vm.Parent, vm.Host, vm.ResourcePool} {
 		for range maxDepth {
@@ -41,7 +41,7 @@ func (x *index) datacenterOf(vm *VM) (dc types.ManagedObjectReference, ok bool) 
 	return dc, false
 }
 
-// placeOf is datacenterOf for whoever holds writing too.
+// placeOf is datacenterOf for callers that hold writing as well.
 func (x *index) placeOf(vm *VM) *place {
 	ref, ok := x.datacenterOf(vm)
 	if !ok {
@@ -56,7 +56,7 @@ func (x *index) placeOf(vm *VM) *place {
 	return p
 }
 
-// placeAll looks anew which datacenter every VM is in. It is called with writing and the lock held.
+// placeAll updates the datacenter of every VM. writing and the lock are held.
 func (x *index) placeAll() {
 	var moved []*VM
 	for _, vm := range x.vms {
@@ -71,27 +71,27 @@ func (x *index) placeAll() {
 	}
 }
 
-// selected are the datacenters that a member's configuration means.
+// selected are the datacenters that match a member's configuration.
 type selected struct {
-	layout uint64 // of the index when it was looked up
+	layout uint64 // the index's layout at the time of the selection
 	dcs    map[*place]struct{}
 }
 
-// inside reports whether the VM, which must be from the index, lies below one of the configured datacenters; always when
-// none are configured.
+// inside reports whether the VM, which must be from the index, is below one of the configured datacenters. Without any it
+// returns true.
 func (m *member) inside(vm *VM) bool {
 	if len(m.datacenters) == 0 {
 		return true
 	}
 	s := m.selected.Load()
 	if layout := m.index.layout.Load(); s == nil || s.layout != layout {
-		s = m.selectAnew(layout)
+		s = m.selectDatacenters(layout)
 	}
 	_, ok := s.dcs[vm.dc]
 	return ok
 }
 
-func (m *member) selectAnew(layout uint64) *selected {
+func (m *member) selectDatacenters(layout uint64) *selected {
 	x := m.index
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -105,7 +105,7 @@ func (m *member) selectAnew(layout uint64) *selected {
 	return s
 }
 
-// filter returns those of vms that lie inside. It allocates when some do and some do not.
+// filter returns the VMs that are inside. It allocates only if some are and some are not.
 func (m *member) filter(vms []*VM) []*VM {
 	if len(m.datacenters) == 0 {
 		return vms
@@ -125,14 +125,14 @@ func (m *member) filter(vms []*VM) []*VM {
 	return slices.DeleteFunc(slices.Clone(vms), func(vm *VM) bool { return !m.inside(vm) })
 }
 
-// scope returns the datacenters whose VMs are indexed. One that is configured and not there is an error: it may have
-// been renamed, and what is in it would be called gone.
+// scope returns the datacenters whose VMs are indexed. A configured datacenter that does not exist is an error: it may have
+// been renamed, and its VMs would be reported gone.
 func (m *member) scope() ([]types.ManagedObjectReference, error) {
 	m.index.mu.RLock()
 	defer m.index.mu.RUnlock()
 	all := m.index.datacenters()
 	if len(all) == 0 {
-		return nil, fmt.Errorf("vcenter %q: no datacenter to be seen", m.client.Name())
+		return nil, fmt.Errorf("vcenter %q: no datacenter is visible; check the account's permissions", m.client.Name())
 	}
 	if len(m.datacenters) == 0 {
 		return all, nil
@@ -156,7 +156,7 @@ func (m *member) scope() ([]types.ManagedObjectReference, error) {
 	return scope, nil
 }
 
-// isDatacenter reports whether want, a name, a path or a reference, means dc. The lock is held.
+// isDatacenter reports whether want, a name, a path or a reference, identifies dc. The lock is held.
 func (x *index) isDatacenter(dc types.ManagedObjectReference, want string) bool {
 	switch {
 	case want == dc.String():

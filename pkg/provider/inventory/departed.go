@@ -8,19 +8,17 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// What bounds the memory of VMs that left: UUIDs, and references of each. Losing one costs an extra check, not the
-// confirmation.
+// Bounds of departed: UUIDs, and references per UUID. A lost reference costs an extra check, not the confirmation.
 const (
 	maxDeparted    = 10000
 	maxDepartedRef = 8
 )
 
-// departed remembers where VMs were that left the watch or were given another UUID, for a direct question before they are
-// called gone: a VM whose datastore is lost leaves the search index and still exists
+// departed records the references of VMs that left the watch or got another UUID. Before such a VM is reported gone, its
+// reference is queried: a VM whose datastore is lost leaves the search index but still exists
 // (kubernetes/cloud-provider-vsphere#642).
 type departed map[UUID][]types.ManagedObjectReference
 
-// add remembers a VM with a UUID.
 func (d departed) add(vm *VM) {
 	for u := range d {
 		if len(d) < maxDeparted {
@@ -31,13 +29,13 @@ func (d departed) add(vm *VM) {
 	d.keep(vm)
 }
 
-// keep remembers where a VM is, once, among the last of its UUID.
+// keep records the VM's reference as the last of its UUID.
 func (d departed) keep(vm *VM) {
 	refs := slices.DeleteFunc(d[vm.UUID], func(r types.ManagedObjectReference) bool { return r == vm.Ref })
 	d[vm.UUID] = append(refs[max(0, len(refs)-maxDepartedRef+1):], vm.Ref)
 }
 
-// back forgets a VM that is there again.
+// back removes a VM that has returned.
 func (d departed) back(vm *VM) {
 	refs := d[vm.UUID]
 	i := slices.Index(refs, vm.Ref)
@@ -50,7 +48,7 @@ func (d departed) back(vm *VM) {
 	}
 }
 
-// lastSeen returns the references under which VMs of this UUID, in either order, are or were last seen.
+// lastSeen returns the references under which VMs with this UUID, in either byte order, are or were last seen.
 func (x *index) lastSeen(u UUID) []types.ManagedObjectReference {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -64,7 +62,7 @@ func (x *index) lastSeen(u UUID) []types.ManagedObjectReference {
 	return refs
 }
 
-// forget ends the memory of departed VMs, once they are known to be gone.
+// forget removes VMs that are confirmed gone.
 func (x *index) forget(u UUID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -72,8 +70,8 @@ func (x *index) forget(u UUID) {
 	delete(x.departed, u.Swapped())
 }
 
-// remember takes over where another index of the same vCenter last saw its VMs, all that are there included: one of
-// them may leave before this index is in sync. Those that it sees itself are forgotten here.
+// remember copies the references of another index of the same vCenter, present VMs included, because they may leave before
+// this index is in sync. The references of VMs that this index sees are removed later.
 func (x *index) remember(other *index) {
 	other.mu.RLock()
 	defer other.mu.RUnlock()
@@ -91,12 +89,12 @@ func (x *index) remember(other *index) {
 }
 
 var (
-	errOutside      = errors.New("lies outside the configured datacenters")
+	errOutside      = errors.New("is outside the configured datacenters")
 	errUnidentified = errors.New("vm cannot be identified")
 )
 
-// outside returns an error when the index holds a VM of this UUID, in either byte order, that the configured
-// datacenters hide: lookups do not find it, and it is there.
+// outside returns an error if the index holds a VM with this UUID, in either byte order, outside the configured
+// datacenters: lookups do not find it, but it exists.
 func (m *member) outside(u UUID) error {
 	for _, u := range []UUID{u, u.Swapped()} {
 		vms := m.index.uuid(u)
@@ -104,7 +102,7 @@ func (m *member) outside(u UUID) error {
 			switch {
 			case m.inside(vm):
 			case vm.dc == nil:
-				return fmt.Errorf("vcenter %q: %v lies in no datacenter that is known", m.client.Name(), vm)
+				return fmt.Errorf("vcenter %q: %v is in no known datacenter", m.client.Name(), vm)
 			default:
 				return fmt.Errorf("vcenter %q: %v %w", m.client.Name(), vm, errOutside)
 			}
@@ -113,19 +111,18 @@ func (m *member) outside(u UUID) error {
 	return nil
 }
 
-// unidentified returns an error while the vCenter has a VM that could be any: one whose UUID it has never told since the
-// VM is watched, for lack of permission or because it cannot read the VM's configuration itself. Nobody's absence is
-// certain meanwhile. A VM that became unreadable later keeps the UUID that it had, and is in nobody's way: its own
-// absence is what its reference says.
+// unidentified returns an error while the vCenter has a VM whose UUID was unknown during the whole watch, because the
+// account lacks a permission or the vCenter cannot read the VM's configuration. It may be any VM, so no VM is confirmed
+// absent. A VM that becomes unreadable later keeps its UUID and does not count here: resolve confirms its absence.
 func (s *source) unidentified() error {
 	if vm := s.index.unidentified(); vm != nil {
-		return fmt.Errorf("vcenter %q: %w, it may be any: %s tells no uuid, connection state %q; "+
-			"make it readable or take it out of the vcenter", s.client.Name(), errUnidentified, vm, vm.Connection)
+		return fmt.Errorf("vcenter %q: %w: the vcenter reports no uuid for %s, connection state %q, so it may be the vm that is searched for; "+
+			"make it readable or unregister it", s.client.Name(), errUnidentified, vm, vm.Connection)
 	}
 	return nil
 }
 
-// unidentified returns a VM whose UUID is not known, nil when there is none; among several always the same.
+// unidentified returns a VM whose UUID is not known, or nil. Of several it always returns the same.
 func (x *index) unidentified() *VM {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -138,7 +135,7 @@ func (x *index) unidentified() *VM {
 	return found
 }
 
-// Doubt returns why lookups cannot count on the vCenter of that name at the moment, nil when they can.
+// Doubt returns why lookups cannot rely on a vCenter at the moment, or nil if they can.
 func (inv *Inventory) Doubt(vcenter string) error {
 	m := inv.member(vcenter)
 	if m == nil {

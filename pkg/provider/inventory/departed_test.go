@@ -7,8 +7,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Configurations are read again as often as somebody changes them: what is remembered of VMs that left stays within its bounds,
-// and a VM that is there is remembered once.
+// Configurations may be reloaded any number of times: the references of VMs that left stay within their bounds, and those of
+// present VMs are recorded once.
 func TestRememberBounded(t *testing.T) {
 	uuidOf := func(i int) UUID { return UUID{0: 1, 14: byte(i >> 8), 15: byte(i)} }
 	vmAt := func(u UUID, ref string) *VM {
@@ -19,7 +19,7 @@ func TestRememberBounded(t *testing.T) {
 		x.departed.add(vmAt(uuidOf(i), fmt.Sprintf("vm-%d", i)))
 	}
 	there := UUID{0: 2}
-	for i := range 2 * maxDepartedRef { // of several VMs of one UUID
+	for i := range 2 * maxDepartedRef { // several VMs with one UUID
 		x.put(vmAt(there, fmt.Sprintf("vm-there-%d", i)))
 	}
 	for i := range 100 {
@@ -39,7 +39,7 @@ func TestRememberBounded(t *testing.T) {
 				t.Errorf("%d references of %s", len(refs), u)
 			}
 		}
-		for _, vm := range x.vms { // and then it is
+		for _, vm := range x.vms { // now in sync
 			if vm.UUID[0] != 4 {
 				next.put(vm)
 			}
@@ -49,7 +49,7 @@ func TestRememberBounded(t *testing.T) {
 		}
 		x = next
 	}
-	// What is kept first is where the VMs are that are there.
+	// The references of present VMs have priority.
 	next := newIndex()
 	next.remember(x)
 	for i := range 100 {

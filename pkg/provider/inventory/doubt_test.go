@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// While a VM could be any, nobody is certainly absent; one whose UUID was told is in nobody's way.
+// While a VM could be any, no absence is certain; a VM with a known UUID does not matter.
 func TestUnidentified(t *testing.T) {
 	vm := ref("VirtualMachine", "vm-1")
 	known := func(changes map[string]any) vcenter.Update {
@@ -58,7 +58,7 @@ func TestUnidentified(t *testing.T) {
 	}
 }
 
-// A VM that lies nowhere, as far as is known, may well lie inside the configured datacenters.
+// A VM without a known place may be inside the configured datacenters.
 func TestOutside(t *testing.T) {
 	inv, f := offline(t, Categories{})
 	m := inv.members[0]

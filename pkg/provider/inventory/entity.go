@@ -9,17 +9,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// maxDepth bounds a climb: a vCenter may tell a loop while things move.
+// maxDepth bounds a walk upward: a vCenter may report a loop while objects move.
 const maxDepth = 256
 
-// entity is what zones and datacenter paths need of an object above the VMs.
+// entity is an object above the VMs.
 type entity struct {
 	name   string
 	parent types.ManagedObjectReference
 }
 
-// updateEntity takes in what a vCenter tells of an object above the VMs, and reports whether that may change where VMs
-// lie, or what the place is called, if somebody asks. It is called with writing and the lock held.
+// updateEntity applies an update of an object above the VMs. If asked, it reports whether that may change the place of VMs
+// or its path. writing and the lock are held.
 func (x *index) updateEntity(u vcenter.Update, asked bool) (matters bool) {
 	old, known := x.entities[u.Ref]
 	if u.Kind == vcenter.Leave {
@@ -54,7 +54,7 @@ func (x *index) updateEntity(u vcenter.Update, asked bool) (matters bool) {
 	return e.parent != old.parent || inPath && e.name != old.name
 }
 
-// holdsAny reports whether something hangs below the object. It looks at everything, and is for what happens rarely.
+// holdsAny reports whether the object has children. It scans everything, so it is only for rare events.
 func (x *index) holdsAny(ref types.ManagedObjectReference) bool {
 	for _, e := range x.entities {
 		if e.parent == ref {
@@ -69,7 +69,7 @@ func (x *index) holdsAny(ref types.ManagedObjectReference) bool {
 	return false
 }
 
-// name returns an object's inventory name, or its reference while that is not known. The lock is held.
+// name returns an object's inventory name, or its reference if the name is unknown. The lock is held.
 func (x *index) name(ref types.ManagedObjectReference) string {
 	if e, ok := x.entities[ref]; ok && e.name != "" {
 		return e.name
@@ -80,7 +80,7 @@ func (x *index) name(ref types.ManagedObjectReference) string {
 	return ref.Value
 }
 
-// datacenters returns the references of all datacenters, in a stable order. The lock is held.
+// datacenters returns the references of all datacenters in a stable order. The lock is held.
 func (x *index) datacenters() []types.ManagedObjectReference {
 	var refs []types.ManagedObjectReference
 	for ref := range x.entities {
@@ -92,7 +92,7 @@ func (x *index) datacenters() []types.ManagedObjectReference {
 	return refs
 }
 
-// path returns the inventory path of an object above the VMs. The root folder is no part of it. The lock is held.
+// path returns the inventory path of an object above the VMs, without the root folder. The lock is held.
 func (x *index) path(ref types.ManagedObjectReference) string {
 	path := ""
 	for range maxDepth {

@@ -12,14 +12,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// The events after which tags are read at once. They are the only ones that a vCenter has of tags.
+// The events after which tags are read at once. A vCenter has no other events about tags.
 const (
 	eventAttach = "com.vmware.cis.tagging.attach"
 	eventDetach = "com.vmware.cis.tagging.detach"
 )
 
-// watched are the objects of a vCenter that the index follows, and with tags the events. ComputeResource stands for
-// clusters too, ResourcePool for vApps.
+// watched returns the objects and properties that the index watches, and with tags the events. ComputeResource includes
+// clusters, ResourcePool includes vApps.
 func watched(tags bool) vcenter.WatchSpec {
 	above := []string{"name", "parent"}
 	spec := vcenter.WatchSpec{
@@ -39,7 +39,7 @@ func watched(tags bool) vcenter.WatchSpec {
 	return spec
 }
 
-// feed carries a watch into the index of its vCenter.
+// feed writes a watch into the index of its vCenter.
 type feed struct{ *source }
 
 var _ vcenter.EventHandler = feed{}
@@ -56,8 +56,8 @@ func (f feed) Update(batch []vcenter.Update) {
 	}
 }
 
-// freshVMs makes the VMs that the batch makes of those in the index; nil for those that left. This takes its time for
-// many VMs, and nobody waits for it.
+// freshVMs returns the new values of the VMs in the batch; nil for those that left. For many VMs this takes time, so it
+// does not hold the lock that readers need.
 func (f feed) freshVMs(batch []vcenter.Update) map[types.ManagedObjectReference]*VM {
 	fresh := make(map[types.ManagedObjectReference]*VM, len(batch))
 	for _, u := range batch {
@@ -73,7 +73,7 @@ func (f feed) freshVMs(batch []vcenter.Update) map[types.ManagedObjectReference]
 			old = f.index.vms[u.Ref]
 		}
 		if old == nil && u.Kind == vcenter.Modify {
-			continue // it left before its last change was told
+			continue // its change came after it left
 		}
 		vm := &VM{VCenter: f.client.Name(), Ref: u.Ref}
 		switch {
@@ -118,10 +118,10 @@ func (f feed) Following(ok bool) { f.following.Store(ok) }
 // Happened implements [vcenter.EventHandler].
 func (f feed) Happened() { f.tagged.Tell(struct{}{}) }
 
-// step is what became of one VM; before is nil for one that came, after for one that left.
+// step is the change of one VM; before is nil for a new VM, after for one that left.
 type step struct{ before, after *VM }
 
-// delta is what a batch of updates did to an index.
+// delta is the effect of a batch of updates on an index.
 type delta struct {
 	steps      []step
 	everything bool
@@ -129,8 +129,8 @@ type delta struct {
 
 func (d delta) empty() bool { return len(d.steps) == 0 && !d.everything }
 
-// take makes a batch the truth, the VMs in it as they were made of it, all at one moment. Before the index is in sync
-// nobody can rely on it, and nothing is found out about what changed.
+// take applies a batch, with the values of its VMs, in one step. Before the index is in sync no caller relies on it, so
+// that take does not compute what changed.
 func (x *index) take(batch []vcenter.Update, fresh map[types.ManagedObjectReference]*VM, synced bool) (d delta) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -170,21 +170,19 @@ func (x *index) take(batch []vcenter.Update, fresh map[types.ManagedObjectRefere
 	return d
 }
 
-// Change says what happened to the index of one vCenter: the outcome of one batch of its updates. Changes of which nothing
-// is left in the end are not told.
+// Change is the effect of one batch of updates on the index of one vCenter. Changes that cancel each other out are omitted.
 type Change struct {
-	// VCenter is its name.
+	// VCenter is the vCenter's name.
 	VCenter string
-	// VMs are those that came, or of which something changed, as they are now, and Left those that are no longer there, as
-	// they were. With datacenters configured, VMs outside them are not told; one that moves out has left.
+	// VMs are the new and changed VMs with their new values, and Left those that no longer exist with their last ones. If
+	// datacenters are configured, VMs outside them are omitted, and a VM that moves out counts as left.
 	VMs, Left []*VM
-	// Everything says that VMs may answer differently that are not named: tags were read anew and differ, an object above
-	// VMs moved, came, went or, in their path, was renamed, the index came into sync or lost it. Until it is in sync
-	// nothing else is told.
+	// Everything reports that other VMs may be affected as well: the tags differ, an object above VMs was moved, added,
+	// removed or renamed, or the index came into sync or lost it. While the index is not in sync, only this is reported.
 	Everything bool
 }
 
-// change is what a delta means to a member, false when nothing.
+// change converts a delta for a member; false if it does not affect the member.
 func (m *member) change(d delta) (c Change, ok bool) {
 	c = Change{VCenter: m.client.Name(), Everything: d.everything}
 	for _, s := range d.steps {
@@ -199,10 +197,10 @@ func (m *member) change(d delta) (c Change, ok bool) {
 	return c, c.Everything || len(c.VMs) > 0 || len(c.Left) > 0
 }
 
-// errEnded says that nobody held it any more, and that it cannot begin again.
+// errEnded reports that the last holder released it, after which it cannot start again.
 var errEnded = errors.New("has ended")
 
-// held runs something from the moment somebody holds it until nobody does.
+// held runs a function from the first hold until the last release.
 type held struct {
 	run func(context.Context) error
 
@@ -213,7 +211,7 @@ type held struct {
 	err     error
 }
 
-// hold begins what is not running yet. Whoever held it calls release, once.
+// hold starts the function unless it runs. The caller must call release once.
 func (h *held) hold(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -224,7 +222,7 @@ func (h *held) hold(ctx context.Context) error {
 	if h.stop != nil {
 		return nil
 	}
-	// It may outlive the one who began it.
+	// It may outlive its first holder.
 	ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
 	h.done = make(chan struct{})
 	go func() {
@@ -236,7 +234,7 @@ func (h *held) hold(ctx context.Context) error {
 	return nil
 }
 
-// release ends it when nobody else holds it, and waits for that end.
+// release stops the function and waits for it if no other holder is left.
 func (h *held) release() error {
 	h.mu.Lock()
 	h.holders--
@@ -250,7 +248,7 @@ func (h *held) release() error {
 	return h.err
 }
 
-// sameVM reports whether nobody who looks at both VMs can tell them apart.
+// sameVM reports whether the exported fields of both VMs are equal.
 func sameVM(a, b *VM) bool {
 	return a.Ref == b.Ref && a.VCenter == b.VCenter &&
 		a.Name == b.Name && a.UUID == b.UUID && a.InstanceUUID == b.InstanceUUID && a.GuestID == b.GuestID &&

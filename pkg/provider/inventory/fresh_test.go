@@ -40,8 +40,8 @@ func (w *world) datacenter(t testing.TB, vcenter, path string) *object.Datacente
 	return dc
 }
 
-// What happens to power and tags is in the index soon, though the timer reads tags every five minutes only. How soon, the
-// benchmark says.
+// Changes of power and tags are soon in the index, although the timer reads tags only every five minutes. The benchmark measures
+// how soon.
 func TestFreshness(t *testing.T) {
 	w := start(t, func(_ *world, cfg *inventory.Config) { cfg.TagMissInterval = 0 })
 	w.synced(t)
@@ -108,7 +108,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// BenchmarkFreshness is the time from a change at a vCenter until the index has it, the call that makes it included.
+// BenchmarkFreshness measures the time from a change at a vCenter until the index has it, including the call that makes it.
 func BenchmarkFreshness(b *testing.B) {
 	w := start(b, nil)
 	w.synced(b)
@@ -164,7 +164,7 @@ func BenchmarkFreshness(b *testing.B) {
 	})
 }
 
-// What no event tells of is seen by the timer: tags and categories renamed and deleted.
+// The timer finds what no event reports: renamed and deleted tags and categories.
 func TestTagsWithoutEvents(t *testing.T) {
 	w := start(t, func(_ *world, cfg *inventory.Config) { cfg.TagRefresh = 30 * time.Millisecond })
 	w.synced(t)
@@ -201,7 +201,7 @@ func TestTagsWithoutEvents(t *testing.T) {
 		}
 		return nil
 	})
-	// What was read before counts on.
+	// The previous state stays in use.
 	if err := zone("eu-renamed")(); err != nil {
 		t.Error(err)
 	}
@@ -227,7 +227,7 @@ func TestTagsWithoutEvents(t *testing.T) {
 	}
 	eventually(t, "another tag", zone("eu-second"))
 
-	// A category deleted and made again has another identifier.
+	// A category that was deleted and created again has another identifier.
 	if err := m.DeleteCategory(t.Context(), category); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestTagsWithoutEvents(t *testing.T) {
 	eventually(t, "category made again", zone("eu-third"))
 }
 
-// A vCenter that lets nobody follow events is read by the timer, and nothing else is different.
+// If a vCenter denies events, the timer reads the tags, with no other difference.
 func TestEventsRefused(t *testing.T) {
 	w := start(t, func(w *world, _ *inventory.Config) { w.refuse(t, "us", "CreateCollectorForEvents") })
 	w.synced(t)
@@ -263,7 +263,7 @@ func TestEventsRefused(t *testing.T) {
 	})
 }
 
-// refuse has one method of a vCenter answered with a fault.
+// refuse makes a vCenter answer a method with a fault.
 func (w *world) refuse(t *testing.T, vcenter, method string) {
 	t.Helper()
 	rule := gate.Rule{Match: gate.Match{Methods: []string{method}}, Action: gate.Fault{Type: "NoPermission"}}

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// What is held runs from the first hold to the last release, whoever began, and does not begin again.
+// A held function runs from the first hold to the last release, and does not start again.
 func TestHeld(t *testing.T) {
 	begun, failure := make(chan struct{}, 2), errors.New("failure")
 	h := &held{run: func(ctx context.Context) error {
@@ -46,8 +46,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// A new connection to the same server goes on remembering where VMs were last seen; a server that merely answers
-// elsewhere does not come into it.
+// A new connection to the same server keeps the references of VMs that left; a server at another address gets none.
 func TestDepartedIsTakenOver(t *testing.T) {
 	client := func(name, server string) VCenterConfig {
 		c, err := vcenter.New(vcenter.Config{
@@ -77,7 +76,7 @@ func TestDepartedIsTakenOver(t *testing.T) {
 			t.Errorf("member %d: %v", i, got)
 		}
 	}
-	// What the new one sees itself, it need not remember.
+	// References of VMs that the new index sees need not be kept.
 	x = next.members[0].index
 	x.put(&VM{Ref: ref("VirtualMachine", "vm-2"), UUID: u})
 	if got := x.lastSeen(u); len(got) != 2 || len(x.departed) != 1 {

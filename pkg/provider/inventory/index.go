@@ -9,25 +9,24 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// index holds one vCenter's objects. Slices in its maps are replaced, never changed, so that they can be handed out.
+// index holds one vCenter's objects. Slices in its maps are replaced, never modified, so that callers may keep them.
 type index struct {
-	// writing is held by whoever changes what VMs and entities there are, from before new values are made of old ones.
-	// Readers do not wait for that.
+	// writing is held while VMs and entities change, from before their new values are computed. Readers do not wait for it.
 	writing sync.Mutex
 	strings interner // used with writing held
 
 	mu       sync.RWMutex
 	vms      map[types.ManagedObjectReference]*VM
-	unknown  map[types.ManagedObjectReference]*VM // those whose UUID is not known
+	unknown  map[types.ManagedObjectReference]*VM // VMs without a known UUID
 	byUUID   map[UUID][]*VM
-	byName   map[string][]*VM // by the hostname, folded
-	byLabel  map[string][]*VM // by the first label of a hostname that has several
+	byName   map[string][]*VM // by hostname, folded
+	byLabel  map[string][]*VM // by the first label of a hostname with several
 	byIP     map[netip.Addr][]*VM
 	entities map[types.ManagedObjectReference]entity
 	places   map[types.ManagedObjectReference]*place
 	departed departed
 
-	layout atomic.Uint64 // counts what may change which datacenter a name means
+	layout atomic.Uint64 // incremented when a datacenter name may match another datacenter
 }
 
 func newIndex() *index {
@@ -44,8 +43,8 @@ func newIndex() *index {
 	}
 }
 
-// put makes vm, a new value, the current state of its reference. One that was given another UUID is still there: whoever
-// asks for the old one finds it by its reference.
+// put makes vm, a new value, the current state of its reference. If the UUID has changed, departed keeps the reference for
+// the old one, because the VM still exists.
 func (x *index) put(vm *VM) {
 	if old := x.drop(vm.Ref); old != nil && old.UUID != vm.UUID && old.UUID != (UUID{}) {
 		x.departed.add(old)
@@ -66,7 +65,7 @@ func (x *index) put(vm *VM) {
 	vm.eachIP(func(ip netip.Addr) { add(x.byIP, ip, vm) })
 }
 
-// drop removes the VM with the given reference, if there is one.
+// drop removes the VM with the given reference and returns it, or nil.
 func (x *index) drop(ref types.ManagedObjectReference) *VM {
 	vm := x.vms[ref]
 	if vm == nil {
@@ -83,22 +82,22 @@ func (x *index) drop(ref types.ManagedObjectReference) *VM {
 	return vm
 }
 
-// leave drops a VM that the watch no longer sees.
+// leave drops a VM that the watch no longer reports.
 func (x *index) leave(ref types.ManagedObjectReference) {
 	if vm := x.drop(ref); vm != nil && vm.UUID != (UUID{}) {
 		x.departed.add(vm)
 	}
 }
 
-// uuid returns the VMs of the given UUID, in this byte order.
+// uuid returns the VMs with the given UUID, in this byte order.
 func (x *index) uuid(u UUID) []*VM {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.byUUID[u]
 }
 
-// host returns the VMs whose guests report exactly this name, and the others that it may mean: those of which it is the
-// first label, or, when it has several labels itself, those that report the first one alone.
+// host returns the VMs whose guests report exactly this name, and the other candidates: hostnames with this first label,
+// or, if the name has several labels, hostnames that are its first label alone.
 func (x *index) host(folded string) (exact, others []*VM) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

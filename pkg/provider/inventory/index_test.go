@@ -17,7 +17,7 @@ func ref(kind, value string) types.ManagedObjectReference {
 	return types.ManagedObjectReference{Type: kind, Value: value}
 }
 
-// offline returns an inventory of one vCenter that is fed by hand.
+// offline returns an inventory of one vCenter that tests update themselves.
 func offline(t testing.TB, categories Categories) (*Inventory, feed) {
 	t.Helper()
 	client, err := vcenter.New(vcenter.Config{
@@ -67,7 +67,7 @@ func names(vms []*VM) []string {
 
 const someUUID = "42010a3b-1c2d-4e5f-8071-92a3b4c5d6e7"
 
-// A VM's life in the index: every key follows every change, and nothing is left at the end.
+// The life of a VM in the index: every key follows every change, and nothing is left at the end.
 func TestIndexLife(t *testing.T) {
 	_, f := offline(t, Categories{})
 	x, vm, u := f.index, ref("VirtualMachine", "vm-1"), uuidOf(t, someUUID)
@@ -122,7 +122,7 @@ func TestIndexLife(t *testing.T) {
 	}
 }
 
-// An Enter after a lost watch replaces everything, except a UUID by a blank one.
+// An Enter after a lost watch replaces everything, except that a blank UUID does not replace a known one.
 func TestIndexEnterAgain(t *testing.T) {
 	_, f := offline(t, Categories{})
 	vm := ref("VirtualMachine", "vm-1")
@@ -161,7 +161,7 @@ func TestIndexDuplicates(t *testing.T) {
 	}
 }
 
-// A vCenter that tells a loop while things move ends no climb in one.
+// A vCenter that reports a loop while objects move does not cause an endless loop.
 func TestLoop(t *testing.T) {
 	inv, f := offline(t, Categories{Region: "r", Zone: "z"})
 	a, b, vm := ref("Folder", "a"), ref("Folder", "b"), ref("VirtualMachine", "vm-1")

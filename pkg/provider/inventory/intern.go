@@ -2,11 +2,11 @@ package inventory
 
 import "github.com/vmware/govmomi/vim25/types"
 
-// maxInterned bounds what an interner remembers. Strings that many VMs share are few; those of VMs long gone add up.
+// maxInterned bounds an interner. Few strings are shared by many VMs; the rest are left over from VMs long gone.
 const maxInterned = 1 << 16
 
-// interner gives equal strings one place in memory: the names of networks, hosts and guests come anew with every VM. It is
-// not safe for concurrent use.
+// interner stores equal strings once: every VM repeats the names of networks, hosts and guests. It is not safe for
+// concurrent use.
 type interner struct{ known map[string]string }
 
 func (i *interner) text(s string) string {

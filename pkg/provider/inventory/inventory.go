@@ -12,28 +12,28 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// Config says which vCenters are indexed and how.
+// Config is the configuration of an [Inventory].
 type Config struct {
 	VCenters []VCenterConfig
-	// Categories are the names of the tag categories of region and zone; without both no tags are read.
+	// Categories are the names of the tag categories of region and zone. Unless both are set, no tags are read.
 	Categories Categories
-	// Previous, when set, is an inventory that this one is to replace. Of the vCenters with the same Client it takes over
-	// connection, index and, when the categories are the same, tags, as they are. Its Run has to begin before the other's
-	// ends: see [Inventory.Running]. A connection that was made without categories goes on without events of tags.
+	// Previous, if set, is an inventory that this one replaces. For vCenters with the same Client, New reuses its connection
+	// and index, and if the categories are the same its tags. Run must be called before the other's Run ends: see
+	// [Inventory.Running]. A connection that was made without categories stays without tag events.
 	Previous *Inventory
-	// TagRefresh is how often tags are read when nothing asks for it; when zero, every 5 min where the vCenter's events
-	// tell of every tag that is attached or detached, every 60 s where they do not.
+	// TagRefresh is how often tags are read without a trigger. When zero: every 5 min if the vCenter's events report every
+	// attached or detached tag, else every 60 s.
 	TagRefresh time.Duration
-	// TagMissInterval is the least time between two readings that are made early, because of an event or because a tag was
-	// missed; 300 ms when zero. It grows, to 5 s, while events go on and on that change nothing.
+	// TagMissInterval is the least time between two reads that are triggered by an event or a missed tag; 300 ms when zero.
+	// It grows to 5 s while events change nothing.
 	TagMissInterval time.Duration
-	// ParityUpstream makes zones as upstream does where that is no matter of luck: a tag farther up replaces one nearer by
-	// as long as the other label is missing. See [Inventory.Zone]. It also has guestinfo.metadata read as upstream does.
+	// ParityUpstream computes zones as upstream does, as far as upstream's result is deterministic: a tag farther up replaces
+	// a nearer one while the other label is missing. See [Inventory.Zone]. It also reads guestinfo.metadata as upstream does.
 	ParityUpstream bool
-	// OnChange, when set, is told what changed in the index, after it has changed. It is called from the goroutines that
-	// keep the index, one for each vCenter, and must not block.
+	// OnChange, if set, is called after the index has changed. It is called from the goroutines that update the index, one
+	// for each vCenter, and must not block.
 	OnChange func(Change)
-	// Logger receives changes of state; none when nil.
+	// Logger receives changes of state; discarded when nil.
 	Logger *slog.Logger
 }
 
@@ -46,22 +46,22 @@ func (c Categories) enabled() bool { return c.Region != "" && c.Zone != "" }
 
 // VCenterConfig is one vCenter of an inventory.
 type VCenterConfig struct {
-	// Client is run by [Inventory.Run].
+	// Client is the vCenter's client. [Inventory.Run] runs it.
 	Client *vcenter.Client
-	// Datacenters limits the index to VMs below datacenters of these names, inventory paths or references
+	// Datacenters limits the index to VMs below these datacenters, given by name, inventory path or reference
 	// ("Datacenter:datacenter-3"); empty for all.
 	Datacenters []string
 }
 
-// Inventory is the index. Make one with [New] and give it a goroutine with [Inventory.Run]; all other methods may be
-// called from any goroutine at any time, and do not wait unless they say so.
+// Inventory is the index. Create it with [New] and call [Inventory.Run] in a goroutine. All other methods are safe for
+// concurrent use at any time, and do not block unless documented.
 type Inventory struct {
 	cfg     Config
 	members []*member
 	running chan struct{}
 }
 
-// New returns an inventory that has not begun to watch.
+// New returns an inventory that has not started watching.
 func New(cfg Config) (*Inventory, error) {
 	if len(cfg.VCenters) == 0 {
 		return nil, errors.New("inventory: no vcenter")
@@ -78,8 +78,8 @@ func New(cfg Config) (*Inventory, error) {
 	return inv, nil
 }
 
-// Run connects to every vCenter and keeps the index current until ctx ends; then it logs out and returns nil. What
-// another inventory has taken over meanwhile goes on. It is called once.
+// Run connects to every vCenter and keeps the index current until ctx ends; then it logs out and returns nil. It leaves
+// running what another inventory has taken over. It must be called once.
 func (inv *Inventory) Run(ctx context.Context) error {
 	var ends []func() error
 	end := func() error {
@@ -103,11 +103,11 @@ func (inv *Inventory) Run(ctx context.Context) error {
 	return end()
 }
 
-// Running is closed when Run has begun: what is taken over from another inventory no longer needs that one's Run.
+// Running is closed when Run has started: what was taken over from another inventory no longer needs that one's Run.
 func (inv *Inventory) Running() <-chan struct{} { return inv.running }
 
-// WaitSynced waits until every vCenter is in sync and its tags have been read, or returns an error that names those
-// that are not when ctx ends.
+// WaitSynced waits until every vCenter is in sync and its tags have been read. If ctx ends before, it returns an error that
+// names the vCenters that are not.
 func (inv *Inventory) WaitSynced(ctx context.Context) error {
 	for _, m := range inv.members {
 		for {
@@ -128,7 +128,7 @@ func (inv *Inventory) WaitSynced(ctx context.Context) error {
 	return nil
 }
 
-// doubt returns what every vCenter that is not in sync says.
+// doubt joins the doubts of all vCenters.
 func (inv *Inventory) doubt() error {
 	var err error
 	for _, m := range inv.members {
@@ -137,7 +137,7 @@ func (inv *Inventory) doubt() error {
 	return err
 }
 
-// member returns the vCenter of the given name.
+// member returns the vCenter with the given name, or nil.
 func (inv *Inventory) member(name string) *member {
 	for _, m := range inv.members {
 		if m.client.Name() == name {

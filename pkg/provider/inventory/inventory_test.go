@@ -33,7 +33,7 @@ func TestLookups(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		got  inventory.Result
-		want string // name of the VM, empty for none
+		want string // name of the VM, or empty
 	}{
 		{"uuid", w.ByUUID(u), "w1"},
 		{"swapped uuid", w.ByUUID(u.Swapped()), "w1"},
@@ -105,7 +105,7 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// One dead vCenter holds up nobody who lives on the other, and nobody is called gone while it is.
+// An unreachable vCenter does not affect lookups in another, and no VM is confirmed gone.
 func TestOneVCenterDown(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
@@ -167,7 +167,7 @@ func TestConfirmAbsent(t *testing.T) {
 	}
 }
 
-// A datacenter that is configured and cannot be found makes every absence doubtful.
+// A configured datacenter that cannot be found makes every absence doubtful.
 func TestDatacenterFilter(t *testing.T) {
 	w := start(t, func(_ *world, cfg *inventory.Config) { cfg.VCenters[0].Datacenters = []string{"/americas/west"} })
 	w.synced(t)
@@ -182,7 +182,7 @@ func TestDatacenterFilter(t *testing.T) {
 	}
 	for _, u := range []match.UUID{uuid(t, e1UUID), uuid(t, e1UUID).Swapped()} {
 		err := w.ConfirmAbsent(t.Context(), u)
-		if err == nil || errors.Is(err, inventory.ErrStillThere) || !strings.Contains(err.Error(), "lies outside the configured datacenters") {
+		if err == nil || errors.Is(err, inventory.ErrStillThere) || !strings.Contains(err.Error(), "is outside the configured datacenters") {
 			t.Errorf("%s in another datacenter: %v", u, err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestDatacenterFilter(t *testing.T) {
 	}
 }
 
-// While one VM cannot be identified, nobody is called gone; what is there is still there.
+// While one VM cannot be identified, no VM is confirmed gone; existing ones are found.
 func TestConfirmUnidentified(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
@@ -212,8 +212,8 @@ func TestConfirmUnidentified(t *testing.T) {
 	}
 }
 
-// A vCenter that takes long for each call is not taken for one that does not answer: absence is confirmed though all
-// questions together take longer than one may.
+// A slow vCenter does not count as unreachable: absence is confirmed although all queries together take longer than the timeout
+// of one.
 func TestConfirmSlow(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
@@ -265,7 +265,7 @@ func TestPowerOff(t *testing.T) {
 	})
 }
 
-// A wrong password on one vCenter is typed, holds up nobody, and heals with the credentials.
+// A wrong password on one vCenter is a typed error, does not affect the other, and ends with correct credentials.
 func TestWrongPassword(t *testing.T) {
 	w := start(t, func(w *world, _ *inventory.Config) { w.setPassword("eu", "wrong") })
 	eventually(t, "us in sync", func() error {

@@ -15,22 +15,22 @@ import (
 )
 
 var (
-	// ErrNotConfigured says that the inventory does not include the vCenter of a [Location].
+	// ErrNotConfigured reports that the inventory does not include the vCenter of a [Location].
 	ErrNotConfigured = errors.New("vcenter is not configured")
-	// ErrUUIDChanged says that the VM at a [Location] has another BIOS UUID than the one that was asked for.
+	// ErrUUIDChanged reports that the VM at a [Location] has another BIOS UUID than the expected one.
 	ErrUUIDChanged = errors.New("its bios uuid was changed")
 )
 
-// Location identifies a VM by its place in a vCenter, and not by its UUID. It is comparable.
+// Location identifies a VM by vCenter and reference instead of by UUID. It is comparable.
 type Location struct {
-	// VCenter is the vCenter's instance UUID: it outlives an upgrade, and a change of the vCenter's name or address.
+	// VCenter is the vCenter's instance UUID, which stays the same when the vCenter is upgraded or renamed.
 	VCenter string
-	// VM is the value of the VM's reference, "vm-42". A VM keeps it for as long as it is registered.
+	// VM is the value of the VM's reference, "vm-42". It stays the same while the VM is registered.
 	VM string
 }
 
-// Locate returns the location of a VM of the index. The error says that its vCenter is not connected at the moment, or
-// reports no instance UUID.
+// Locate returns the location of a VM of the index. It returns an error if the VM's vCenter is not connected or reports no
+// instance UUID.
 func (inv *Inventory) Locate(vm *VM) (Location, error) {
 	m := inv.member(vm.VCenter)
 	if m == nil {
@@ -43,11 +43,11 @@ func (inv *Inventory) Locate(vm *VM) (Location, error) {
 	return Location{VCenter: id, VM: vm.Ref.Value}, nil
 }
 
-// ConfirmRemoved asks the vCenter of a location whether it still has the VM there. It returns nil only when that vCenter
-// answers that the reference does not exist. [ErrNotConfigured] means that no vCenter of the inventory is the one of the
-// location, [ErrStillThere] that the reference resolves, together with [ErrUUIDChanged] when the VM has another BIOS UUID
-// than u. Any other error, a missing permission for one, is a doubt. It makes one call to one vCenter, bounded by the call
-// timeout, and none while any vCenter is out of reach: that one may be the vCenter of the location.
+// ConfirmRemoved queries the vCenter of a location for the VM there. It returns nil only if that vCenter reports that the
+// reference does not exist. [ErrNotConfigured] means that the inventory does not include the vCenter, [ErrStillThere] that
+// the reference resolves; it comes with [ErrUUIDChanged] if the VM has another BIOS UUID than u. Any other error, such as a
+// missing permission, is a doubt. ConfirmRemoved makes one call to one vCenter, bounded by the call timeout. It makes none
+// while any vCenter is unreachable, because that one may be the vCenter of the location.
 //
 // It does not replace [Inventory.ConfirmAbsent]: a VM that is registered again has another reference.
 func (inv *Inventory) ConfirmRemoved(ctx context.Context, at Location, u UUID) error {
@@ -59,7 +59,7 @@ func (inv *Inventory) ConfirmRemoved(ctx context.Context, at Location, u UUID) e
 		id, err := m.instanceUUID()
 		switch {
 		case errors.Is(err, errNoInstanceUUID):
-			continue // it is not the one: its nodes have no location
+			continue // not the location's vCenter, which has an instance UUID
 		case err != nil:
 			return err
 		case !strings.EqualFold(id, at.VCenter):
@@ -78,7 +78,7 @@ func (inv *Inventory) ConfirmRemoved(ctx context.Context, at Location, u UUID) e
 
 var errNoInstanceUUID = errors.New("it reports no instance uuid")
 
-// instanceUUID returns that of the vCenter that the source is connected to.
+// instanceUUID returns the instance UUID of the connected vCenter.
 func (s *source) instanceUUID() (string, error) {
 	session, err := s.client.Session()
 	if err != nil {
@@ -90,11 +90,11 @@ func (s *source) instanceUUID() (string, error) {
 	return "", fmt.Errorf("vcenter %q: %w", s.client.Name(), errNoInstanceUUID)
 }
 
-// removed is nil when the vCenter of the session answers that it has no object of that reference. An object that exists
-// and that the account may not see is answered with NoPermission (docs/simulation.md, "Users, permissions, sessions").
+// removed returns nil if the session's vCenter reports that it has no object with that reference. For an object that the
+// account may not see, a vCenter reports NoPermission (docs/simulation.md, "Users, permissions, sessions").
 func removed(ctx context.Context, s *vcenter.Session, at Location, u UUID) error {
 	if id := s.Vim.ServiceContent.About.InstanceUuid; !strings.EqualFold(id, at.VCenter) {
-		return fmt.Errorf("another vcenter answers now, instance uuid %q", id)
+		return fmt.Errorf("another vcenter answers at this address now, instance uuid %q", id)
 	}
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: at.VM}
 	var vm mo.VirtualMachine
@@ -105,7 +105,7 @@ func removed(ctx context.Context, s *vcenter.Session, at Location, u UUID) error
 	case err != nil:
 		return fmt.Errorf("read %s: %w", ref, err)
 	case vm.Self != ref:
-		return fmt.Errorf("read %s: the answer is empty", ref)
+		return fmt.Errorf("read %s: the vcenter returned an empty result", ref)
 	}
 	now, err := match.ParseUUID(vm.Summary.Config.Uuid)
 	if err == nil && !now.Is(u) {

@@ -15,8 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// The vCenter of a location is asked for the reference, and for nothing else: the answer is nil only for a VM that is no
-// more.
+// ConfirmRemoved queries only the location's vCenter and only for the reference: it returns nil only for a VM that no longer exists.
 func TestConfirmRemoved(t *testing.T) {
 	w := start(t, nil, func(v *vcenter.Credentials) { v.User, v.Password = "cpi@vsphere.local", "secret of cpi" })
 	if err := w.ConfirmRemoved(t.Context(), inventory.Location{VCenter: "x", VM: "vm-1"}, uuid(t, w1UUID)); !errors.Is(err, vcenter.ErrNotConnected) && !errors.Is(err, inventory.ErrNotSynced) && !errors.Is(err, inventory.ErrNotConfigured) {
@@ -79,7 +78,7 @@ func TestConfirmRemoved(t *testing.T) {
 	w.do(t, "us", "/americas/west/vm/w1", (*object.VirtualMachine).PowerOff, (*object.VirtualMachine).Destroy)
 	expect("gone", at, u)
 
-	// One vCenter that is out may be the one of the location.
+	// An unreachable vCenter may be the one of the location.
 	w.gate(t, "eu", gate.Down)
 	eventually(t, "the outage is noticed", func() error {
 		err := w.ConfirmRemoved(t.Context(), inventory.Location{VCenter: strange, VM: "vm-1"}, u)

@@ -11,11 +11,11 @@ import (
 type (
 	// UUID is a VM's BIOS UUID.
 	UUID = match.UUID
-	// Result is the answer to a lookup.
+	// Result is the outcome of a lookup.
 	Result = match.Result[*VM]
 )
 
-// ByUUID finds VMs by BIOS UUID: as given, or when no vCenter has one of those, with the byte order swapped.
+// ByUUID finds VMs by BIOS UUID. It tries the swapped byte order only if no vCenter has the UUID as given.
 func (inv *Inventory) ByUUID(u UUID) Result {
 	var exact, swapped []*VM
 	var doubt error
@@ -36,9 +36,9 @@ func (inv *Inventory) ByUUID(u UUID) Result {
 	return Result{VMs: swapped, Doubt: doubt}
 }
 
-// ByHostName finds VMs by the hostname that the guest reports, whatever its case. A short name finds a guest that
-// reports a full one and the other way round (a full name in another domain is somebody else's); VMs with exactly the
-// given name come before those.
+// ByHostName finds VMs by the hostname that the guest reports, in any case. A short name also matches a full name with that
+// first label, and a full name matches the short one, but not a full name in another domain. If VMs have exactly the given
+// name, only these are returned.
 func (inv *Inventory) ByHostName(name string) Result {
 	name = match.FoldHostName(name)
 	if name == "" {
@@ -63,7 +63,7 @@ func (inv *Inventory) ByHostName(name string) Result {
 	return Result{VMs: exact, Doubt: doubt}
 }
 
-// ByIP finds VMs by an address that the guest reports on one of the VM's own adapters.
+// ByIP finds VMs by an address that the guest reports on one of the VM's hardware adapters.
 func (inv *Inventory) ByIP(ip netip.Addr) Result {
 	ip = ip.Unmap().WithZone("")
 	var r Result
@@ -77,7 +77,7 @@ func (inv *Inventory) ByIP(ip netip.Addr) Result {
 	return r
 }
 
-// join returns both lists as one, and does not allocate when one is empty.
+// join returns both lists as one. It does not allocate if one is empty.
 func join(a, b []*VM) []*VM {
 	switch {
 	case len(a) == 0:

@@ -14,19 +14,19 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// ErrNotSynced says that a vCenter's inventory is not, or not yet, known in full.
+// ErrNotSynced reports that a vCenter's inventory is not complete and current.
 var ErrNotSynced = errors.New("inventory not in sync")
 
-// member is one vCenter of an inventory: a source, and what of it is looked at.
+// member is one vCenter of an inventory: a source, and the selection of its datacenters.
 type member struct {
 	*source
 	datacenters []string // as configured; empty for all
 	selected    atomic.Pointer[selected]
 	tags        *tagIndex
-	onChange    func(Change) // nil when nobody wants to know
+	onChange    func(Change) // may be nil
 }
 
-// newMember returns a member with the source, and the tags, of the inventory before where there is one.
+// newMember returns a member, with the source and the tags of the previous inventory if they can be reused.
 func newMember(vc VCenterConfig, cfg Config) *member {
 	m := &member{datacenters: vc.Datacenters, onChange: cfg.OnChange}
 	var seen []*index // of other connections to the same server
@@ -56,7 +56,7 @@ func newMember(vc VCenterConfig, cfg Config) *member {
 	return m
 }
 
-// hold makes sure that the member is kept current until release.
+// hold keeps the member current until release is called.
 func (m *member) hold(ctx context.Context) (release func() error, err error) {
 	deaf := m.listen()
 	if err := m.running.hold(ctx); err != nil {
@@ -69,12 +69,12 @@ func (m *member) hold(ctx context.Context) (release func() error, err error) {
 	}
 	return func() error {
 		deaf()
-		// The connection ends last, so that what runs on it ends on a live session.
+		// The connection ends last, so that everything on it ends with a live session.
 		return errors.Join(m.tags.running.release(), m.running.release())
 	}, nil
 }
 
-// listen has OnChange told until the function returned is called.
+// listen calls OnChange for changes until stop is called.
 func (m *member) listen() (stop func()) {
 	if m.onChange == nil {
 		return func() {}
@@ -91,19 +91,19 @@ func (m *member) listen() (stop func()) {
 	}
 }
 
-// source is a vCenter's connection and the index of it, for as long as an inventory has it.
+// source is a vCenter's connection and its index, which successive inventories share.
 type source struct {
 	client  *vcenter.Client
 	index   *index
 	log     *slog.Logger
 	running held
 	static  staticFunc
-	follow  bool // whether the watch is to follow the events of tags
+	follow  bool // whether the watch includes the events about tags
 
 	changes   notify.Listeners[delta]
 	tagged    notify.Listeners[struct{}] // tags may have changed
-	following atomic.Bool                // tagged is told of every change
-	current   atomic.Bool                // synced, for those in a hurry
+	following atomic.Bool                // tagged reports every change
+	current   atomic.Bool                // synced, without the lock
 
 	mu       sync.Mutex
 	synced   bool
@@ -130,7 +130,7 @@ func newSource(client *vcenter.Client, cfg Config) *source {
 
 // run connects and watches until ctx ends.
 func (s *source) run(ctx context.Context) error {
-	// The connection ends after the watch.
+	// The connection must end after the watch.
 	connCtx, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	defer disconnect()
 	var connection sync.WaitGroup
@@ -159,10 +159,9 @@ func (s *source) setSync(synced bool, err error) {
 	s.current.Store(synced)
 }
 
-// inSync reports whether the watch has told everything.
 func (s *source) inSync() bool { return s.current.Load() }
 
-// doubt returns why the index cannot be taken as the truth at the moment, nil when it can.
+// doubt returns why the index cannot be relied on at the moment, or nil.
 func (s *source) doubt() error {
 	if _, err := s.client.Session(); err != nil {
 		return err
@@ -179,7 +178,7 @@ func (s *source) doubt() error {
 	return fmt.Errorf("vcenter %q: %w yet", s.client.Name(), ErrNotSynced)
 }
 
-// syncState returns whether the index is in sync, and a channel that is closed when that changes.
+// syncState returns whether the index is in sync, and a channel that closes when that changes.
 func (s *source) syncState() (bool, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +186,7 @@ func (s *source) syncState() (bool, <-chan struct{}) {
 }
 
 // WaitTried waits until each vCenter is in sync with its tags read, or has failed to connect, or ctx ends. It returns why
-// lookups cannot count on all of them, nil when they can.
+// lookups cannot rely on all of them, or nil if they can.
 func (inv *Inventory) WaitTried(ctx context.Context) error {
 	for _, m := range inv.members {
 		if err := m.waitTried(ctx); err != nil {
@@ -197,7 +196,7 @@ func (inv *Inventory) WaitTried(ctx context.Context) error {
 	return inv.doubt()
 }
 
-// waitTried returns nil when there is an outcome, and ctx's error when ctx ends before.
+// waitTried returns nil when the outcome is known, and ctx's error if ctx ends before.
 func (m *member) waitTried(ctx context.Context) error {
 	for {
 		state, changed := m.client.Changed()
@@ -223,9 +222,9 @@ func (m *member) waitTried(ctx context.Context) error {
 	}
 }
 
-// OnlyUnseen reports whether all that err, of [Inventory.ConfirmAbsent], has against the absence of a VM is that it lies
-// outside the configured datacenters, or that some VM cannot be identified: no vCenter was out of reach, and no search
-// within the datacenters finds it. Upstream's provider calls such a VM gone.
+// OnlyUnseen reports whether err, from [Inventory.ConfirmAbsent], consists only of the doubts that the VM is outside the
+// configured datacenters, or that some VM cannot be identified. Then every vCenter was reachable, and no search within the
+// datacenters finds the VM. Upstream's provider reports such a VM as gone.
 func OnlyUnseen(err error) bool {
 	switch e := err.(type) { //nolint:errorlint // every leaf counts, not the first that matches
 	case nil:
@@ -243,27 +242,27 @@ func OnlyUnseen(err error) bool {
 	return err == errOutside || err == errUnidentified //nolint:errorlint // a leaf
 }
 
-// Status is how one vCenter's part of an inventory fares.
+// Status is the state of one vCenter's part of an inventory.
 type Status struct {
-	// VCenter is its name.
+	// VCenter is the vCenter's name.
 	VCenter string
-	// Synced says that the index is complete and current, Doubt why lookups cannot count on it, nil when they can: it may
-	// be in sync and its connection in doubt.
+	// Synced reports that the index is complete and current. Doubt is why lookups cannot rely on it, or nil. An index may be
+	// in sync while its connection is in doubt.
 	Synced bool
 	Doubt  error
-	// SyncedAt is when the index last came into sync, zero for never.
+	// SyncedAt is when the index last came into sync; zero for never.
 	SyncedAt time.Time
-	// VMs is how many the index holds, those outside the configured datacenters included, Unidentified how many of them
-	// tell no UUID: while there are any, no VM is confirmed absent.
+	// VMs is the number of VMs in the index, those outside the configured datacenters included. Unidentified is how many of
+	// them have no known UUID: while there are any, no VM is confirmed absent.
 	VMs, Unidentified int
-	// TagsReadAt is when the tags were last read as a whole, zero for never, and TagsErr why they could not be read when
-	// that was last tried. TagEvents says that events tell when tags change.
+	// TagsReadAt is when the tags were last read completely; zero for never. TagsErr is why the last read failed. TagEvents
+	// reports that events trigger reads.
 	TagsReadAt time.Time
 	TagsErr    error
 	TagEvents  bool
 }
 
-// Status tells how every vCenter fares, in the order of the configuration.
+// Status returns the state of every vCenter, in the order of the configuration.
 func (inv *Inventory) Status() []Status {
 	all := make([]Status, 0, len(inv.members))
 	for _, m := range inv.members {

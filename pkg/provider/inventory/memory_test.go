@@ -26,7 +26,7 @@ func memoryPerVM(t testing.TB) uint64 {
 		return m.HeapAlloc
 	}
 	before := heap()
-	for i := range crowd { // one by one, as garbage does not count
+	for i := range crowd { // one by one, because garbage does not count
 		inv.Feed("vc", guestVM(i, ref("Folder", fmt.Sprint("group-v", i%50)), ref("HostSystem", fmt.Sprint("host-", i%300)), ref("ResourcePool", fmt.Sprint("resgroup-", i%20))))
 	}
 	inv.Sync("vc")

@@ -21,8 +21,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// Thirty-two workers look VMs up, ask for zones and confirm absences while VMs are switched off and on, renamed, tagged
-// and moved, and a vCenter goes away and comes back. A VM that is there is never confirmed gone.
+// Thirty-two workers look VMs up, query zones and confirm absences while VMs are switched off and on, renamed, tagged and moved,
+// and a vCenter disappears and returns. An existing VM is never confirmed gone.
 func TestStorm(t *testing.T) {
 	var told atomic.Int64
 	w := start(t, func(_ *world, cfg *inventory.Config) {
@@ -31,7 +31,7 @@ func TestStorm(t *testing.T) {
 		cfg.OnChange = func(c inventory.Change) { told.Add(int64(len(c.VMs) + len(c.Left) + 1)) }
 	})
 	w.synced(t)
-	// What needs t for its failures is made before the workers begin.
+	// Calls that may fail the test are made before the workers start.
 	m := w.tagger(t, "eu")
 	dc := w.datacenter(t, "eu", "/dc")
 	tag, err := m.GetTagForCategory(t.Context(), "eu-all", "k8s-zone")
@@ -95,7 +95,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// look makes one call that a node's controllers make.
+// look makes one call that the node controllers make.
 func look(ctx context.Context, w *world, r *rand.Rand, ids []match.UUID) error {
 	id := ids[r.IntN(len(ids))]
 	switch r.IntN(8) {
@@ -142,7 +142,7 @@ func churnTags(ctx context.Context, m *tags.Manager, tag string, on *object.Data
 	_ = m.AttachTag(ctx, tag, on)
 }
 
-// churnFeed tells what a simulated vCenter does not do: folders move, VMs come and go, some without a UUID.
+// churnFeed sends updates that a simulated vCenter does not: folders move, VMs come and go, some without a UUID.
 func churnFeed(w *world, vm *inventory.VM, i int) {
 	folder := types.ManagedObjectReference{Type: "Folder", Value: "group-storm"}
 	passing := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-storm"}

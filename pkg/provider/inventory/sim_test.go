@@ -65,7 +65,7 @@ spec:
             - {name: eu2, uuid: 42040a3b-1c2d-4e5f-8071-92a3b4c5d6e7}
 `
 
-// world is simulated vCenters and an inventory that follows them.
+// world is simulated vCenters and an inventory that watches them.
 type world struct {
 	*inventory.Inventory
 	sim *sim.Simulation
@@ -76,7 +76,7 @@ type world struct {
 	clients   map[string]*vcenter.Client
 }
 
-// start runs both for the time of the test; edit changes the inventory's configuration, as whose account is used.
+// start runs both until the test ends; edit changes the inventory's configuration, such as its account.
 func start(t testing.TB, edit func(*world, *inventory.Config), as ...func(*vcenter.Credentials)) *world {
 	t.Helper()
 	top, err := topology.Load("test.yaml", []byte(zones))
@@ -181,7 +181,7 @@ func (w *world) setPassword(vcenter, password string) {
 	w.passwords[vcenter] = password
 }
 
-// admin is an independent login.
+// admin is a separate login.
 func (w *world) admin(t testing.TB, name string) *vim25.Client {
 	t.Helper()
 	v := w.vcenter(t, name)
@@ -236,7 +236,7 @@ func uuid(t testing.TB, s string) match.UUID {
 	return u
 }
 
-// absent expects what ConfirmAbsent says of a VM; nil want means that it is confirmed.
+// absent expects a result of ConfirmAbsent for a VM; a nil want means confirmed.
 func absent(got error) error {
 	if got != nil {
 		return fmt.Errorf("not confirmed: %w", got)

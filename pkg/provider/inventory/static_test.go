@@ -28,8 +28,7 @@ func (w *world) configure(t *testing.T, options ...string) {
 	})
 }
 
-// The addresses that a VM's metadata configures follow every change of it, in whatever order its parts come, though the
-// index keeps only the addresses.
+// The addresses in a VM's metadata follow every change, in any order of its parts, although the index keeps only the addresses.
 func TestStaticAddresses(t *testing.T) {
 	const metadataKey, encodingKey = "guestinfo.metadata", "guestinfo.metadata.encoding"
 	w := start(t, nil)
@@ -72,7 +71,7 @@ func TestStaticAddresses(t *testing.T) {
 	w.configure(t, encodingKey, "base64")
 	expect("the text first", false, "198.18.5.13")
 
-	// A watch that begins anew tells everything again.
+	// A watch that starts again delivers everything again.
 	w.gate(t, "us", gate.Down)
 	eventually(t, "doubt", func() error {
 		if w.Doubt("us") == nil {
@@ -88,7 +87,7 @@ func TestStaticAddresses(t *testing.T) {
 	}
 }
 
-// Upstream reads nothing but base64.
+// Upstream reads only base64.
 func TestStaticAddressesUpstream(t *testing.T) {
 	for _, tc := range []struct {
 		encoding string

@@ -18,17 +18,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// attached maps an object to the names of the tags on it, of one category, in order.
+// attached maps an object to the names of its tags of one category, in order.
 type attached map[types.ManagedObjectReference][]string
 
-// tagState is what is known of tags at one moment; it is never changed.
+// tagState is the result of reading tags; it is immutable.
 type tagState struct {
 	region, zone attached
-	readAt       time.Time // of the last complete reading; zero before the first
-	err          error     // of the last reading
+	readAt       time.Time // of the last complete read; zero before the first
+	err          error     // of the last read
 }
 
-// missing returns why there is nothing, or nothing newer.
+// missing returns why there is no state, or no newer one.
 func (s *tagState) missing() error {
 	if s.readAt.IsZero() && s.err == nil {
 		return errors.New("tags not read yet")
@@ -40,7 +40,7 @@ func (s *tagState) same(other *tagState) bool {
 	return maps.EqualFunc(s.region, other.region, slices.Equal) && maps.EqualFunc(s.zone, other.zone, slices.Equal)
 }
 
-// attachedMore reports whether a tag that was seen on something before is on something else now.
+// attachedMore reports whether a tag that was known before is attached to another object now.
 func (s *tagState) attachedMore(old *tagState) bool {
 	return grown(old.region, s.region) || grown(old.zone, s.zone)
 }
@@ -62,20 +62,20 @@ func grown(old, now attached) bool {
 	return false
 }
 
-// tagIndex knows which objects of one vCenter carry which tags of the two categories. What was read last stays in use
-// while the REST API cannot be read.
+// tagIndex records which objects of one vCenter have which tags of the two categories. While the REST API is unavailable,
+// the last state stays in use.
 type tagIndex struct {
 	source  *source
 	cfg     Config
 	log     *slog.Logger
 	running held
-	changes notify.Listeners[struct{}] // told when what was read differs from before
+	changes notify.Listeners[struct{}] // notified when the tags differ
 
 	state atomic.Pointer[tagState]
-	ready chan struct{} // closed after the first reading
+	ready chan struct{} // closed after the first read
 	pace  pace
 
-	reader tagReader // used by run alone
+	reader tagReader // used only by run
 }
 
 func newTagIndex(s *source, cfg Config) *tagIndex {
@@ -87,7 +87,7 @@ func newTagIndex(s *source, cfg Config) *tagIndex {
 	return t
 }
 
-// run reads the tags on a timer, and early after an event or a miss, until ctx ends.
+// run reads the tags on a timer, and earlier after an event or a miss, until ctx ends.
 func (t *tagIndex) run(ctx context.Context) error {
 	if !t.cfg.Categories.enabled() {
 		return nil
@@ -105,13 +105,12 @@ func (t *tagIndex) run(ctx context.Context) error {
 	}
 }
 
-// passing reports whether what kept the tags from being read may soon be over.
+// passing reports whether the failure to read the tags may be over soon.
 func passing(err error) bool { return err != nil && !errors.Is(err, errNoCategory) }
 
-// followed reports whether every tag that is attached or detached is told by an event.
+// followed reports whether events report every attached or detached tag.
 func (t *tagIndex) followed() bool { return t.source.following.Load() && t.pace.trusted() }
 
-// refresh reads both categories once.
 func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 	old := t.state.Load()
 	read, err := t.reader.read(ctx, t.call, t.cfg.Categories.Region, t.cfg.Categories.Zone)
@@ -119,7 +118,7 @@ func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 	if err == nil {
 		fresh = &tagState{region: read[0], zone: read[1], readAt: time.Now()}
 	} else if ctx.Err() == nil && (old.err == nil || old.err.Error() != err.Error()) {
-		t.log.Warn("read tags", "err", err)
+		t.log.Warn("cannot read tags", "err", err)
 	}
 	t.publish(old, fresh, why)
 	select {
@@ -130,24 +129,23 @@ func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 	return err
 }
 
-// publish makes fresh what is known of tags.
 func (t *tagIndex) publish(old, fresh *tagState, why reason) {
 	t.state.Store(fresh)
 	differs := !fresh.same(old)
 	if t.pace.end(why, differs, fresh.attachedMore(old)) {
-		t.log.Info("tags change without events: they are read more often")
+		t.log.Info("tags changed without an event: reading them more often")
 	}
 	if differs {
 		t.changes.Tell(struct{}{})
 	}
 }
 
-// call runs one call under a call timeout of its own.
+// call runs one call with a separate timeout.
 func (t *tagIndex) call(ctx context.Context, f func(context.Context, *tags.Manager) error) error {
 	return t.source.client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error { return f(ctx, tags.NewManager(rc)) })
 }
 
-// wait returns when the tags have been read, or could not be, for the first time.
+// wait returns after the first attempt to read the tags.
 func (t *tagIndex) wait(ctx context.Context) error {
 	if !t.cfg.Categories.enabled() {
 		return nil
@@ -160,11 +158,11 @@ func (t *tagIndex) wait(ctx context.Context) error {
 	}
 }
 
-// missed asks for an early reading.
+// missed requests an early read.
 func (t *tagIndex) missed() { t.pace.miss(t.followed()) }
 
-// add notes that an object carries a tag. The names of one object stay in order, so that several tags of one category
-// always give the same answer.
+// add records a tag of an object. The names of one object stay in order, so that several tags of one category always give
+// the same result.
 func (a attached) add(ref types.ManagedObjectReference, name string) {
 	names := a[ref]
 	if i, found := slices.BinarySearch(names, name); !found {
@@ -173,22 +171,21 @@ func (a attached) add(ref types.ManagedObjectReference, name string) {
 }
 
 const (
-	// Where events are followed, only what no event tells of waits for the timer: tags and categories that are renamed or
-	// deleted. Every 5 min then costs a vCenter 12 readings an hour, in place of 60.
+	// If events report tags, the timer only finds renamed or deleted tags and categories. At every 5 min that is 12 reads an
+	// hour instead of 60.
 	refreshFollowed = 5 * time.Minute
 	refreshAlone    = time.Minute
 	refreshFailed   = 5 * time.Second
 
-	// missInterval is how often misses count where events are followed: the event of the tag that is missed would have
-	// been seen, unless the miss has another reason.
+	// missInterval is how often misses count if events report tags: the event of the missing tag would have been seen, unless
+	// the miss has another cause.
 	missInterval = 10 * time.Second
 
-	// Readings because of events slow down when this many in a row find nothing that matters: somebody else's tags change.
+	// Reads after events slow down when this many in a row find no change: the events are about other tags.
 	patience     = 4
 	slowInterval = 5 * time.Second
 )
 
-// reason is why tags are read.
 type reason int
 
 const (
@@ -197,17 +194,17 @@ const (
 	byMiss
 )
 
-// pace says when tags are read. Events and misses may be told from any goroutine; the rest belongs to one.
+// pace decides when tags are read. event and miss are safe for concurrent use; the rest belongs to one goroutine.
 type pace struct {
 	refresh, interval time.Duration // as configured
 
 	events, misses chan struct{}
 	lastMiss       atomic.Int64 // in Unix nanoseconds
-	seen           atomic.Bool  // an event since the last reading began
-	distrust       atomic.Bool  // tags were attached without one
+	seen           atomic.Bool  // an event since the last read began
+	distrust       atomic.Bool  // tags were attached without an event
 
-	told      bool // an event before the reading under way that none before has made sense of
-	fruitless int  // readings by events that changed nothing, in a row
+	told      bool // an event before the current read, not yet explained by a change
+	fruitless int  // reads after events that changed nothing, in a row
 }
 
 func newPace(cfg Config) pace {
@@ -217,7 +214,7 @@ func newPace(cfg Config) pace {
 	}
 }
 
-// nameAge is how long names of tags and categories are believed: they are read one by one, and rarely change.
+// nameAge is how long the names of tags and categories are cached: they are read one by one, and rarely change.
 func (p *pace) nameAge() time.Duration {
 	if p.refresh > 0 {
 		return min(refreshFollowed, 10*p.refresh)
@@ -225,14 +222,14 @@ func (p *pace) nameAge() time.Duration {
 	return refreshFollowed
 }
 
-// event says that a tag was attached or detached.
+// event records that a tag was attached or detached.
 func (p *pace) event() {
 	p.seen.Store(true)
 	p.distrust.Store(false)
 	notify.Wake(p.events)
 }
 
-// miss says that somebody found no tag where one should be.
+// miss records that a lookup found no tag.
 func (p *pace) miss(followed bool) {
 	now := time.Now().UnixNano()
 	last := p.lastMiss.Load()
@@ -242,10 +239,10 @@ func (p *pace) miss(followed bool) {
 	notify.Wake(p.misses)
 }
 
-// trusted reports whether events, when they are followed, tell everything.
+// trusted reports whether events, if they are followed, report every change.
 func (p *pace) trusted() bool { return !p.distrust.Load() }
 
-// begin is called before a reading: what was told until then is answered by it.
+// begin is called before a read, which covers all triggers so far.
 func (p *pace) begin() {
 	select {
 	case <-p.events:
@@ -258,8 +255,8 @@ func (p *pace) begin() {
 	p.told = p.seen.Swap(false) || p.fruitless > 0
 }
 
-// end is called after a reading with what it found. It reports whether that puts an end to the trust in events: some
-// account may not see them.
+// end is called after a read. It reports whether events have just proved incomplete, because the account may not see all of
+// them.
 func (p *pace) end(why reason, differs, attachedMore bool) (doubtful bool) {
 	if p.fruitless++; why != byEvent || differs {
 		p.fruitless = 0
@@ -270,13 +267,13 @@ func (p *pace) end(why reason, differs, attachedMore bool) (doubtful bool) {
 	return false
 }
 
-// idle waits for the next reading and says why it is due.
+// idle waits for the next read and returns its reason.
 func (p *pace) idle(ctx context.Context, followed, failed bool) (reason, error) {
 	most := refreshAlone
 	switch {
 	case p.refresh > 0:
 		most = p.refresh
-	case followed && p.fruitless == 0: // an event may be told before what it tells of can be read
+	case followed && p.fruitless == 0: // an event may arrive before its change is readable
 		most = refreshFollowed
 	}
 	if failed {
@@ -299,7 +296,7 @@ func (p *pace) idle(ctx context.Context, followed, failed bool) (reason, error) 
 	}
 }
 
-// least is the time between two readings.
+// least is the least time between two reads.
 func (p *pace) least() time.Duration {
 	least := backoff.Backoff{Min: p.interval, Max: max(p.interval, slowInterval)}
 	return least.After(p.fruitless - patience + 2)

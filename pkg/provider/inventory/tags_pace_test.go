@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// due waits for the next reading and returns why and after how long it is due.
+// due waits for the next read and returns its reason and the time until it.
 func due(t *testing.T, p *pace, followed, failed bool) (reason, time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -47,7 +47,7 @@ func TestPaceOfTimer(t *testing.T) {
 	}
 }
 
-// An event is answered after the least interval, at once when that has passed, and once however many there are.
+// An event triggers a read after the least interval, at once if that has passed, and once for several events.
 func TestPaceOfEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(Config{TagMissInterval: time.Second / 2})
@@ -56,7 +56,7 @@ func TestPaceOfEvents(t *testing.T) {
 		if why, after := due(t, &p, true, false); why != byEvent || after != time.Second/2 {
 			t.Errorf("reason %d after %s", why, after)
 		}
-		p.event() // before the reading begins: it is part of it
+		p.event() // before the read begins: it is part of it
 		p.begin()
 		p.end(byEvent, true, true)
 		time.AfterFunc(3*time.Second, p.event)
@@ -64,7 +64,7 @@ func TestPaceOfEvents(t *testing.T) {
 			t.Errorf("reason %d after %s", why, after)
 		}
 		p.begin()
-		p.event() // while it is read
+		p.event() // during the read
 		p.end(byEvent, true, false)
 		if why, after := due(t, &p, true, false); why != byEvent || after != time.Second/2 {
 			t.Errorf("reason %d after %s", why, after)
@@ -72,7 +72,7 @@ func TestPaceOfEvents(t *testing.T) {
 	})
 }
 
-// Events that never change anything are answered more and more slowly; the first that does ends that.
+// Events without any change slow down the reads; the first change ends that.
 func TestPaceOfOtherPeoplesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(Config{TagMissInterval: time.Second / 2})
@@ -98,7 +98,7 @@ func TestPaceOfOtherPeoplesEvents(t *testing.T) {
 	})
 }
 
-// What an event tells of may be there to be read a while later: it is looked for, and does not count as unannounced.
+// The change of an event may be readable a little later: it is searched for, and does not count as a change without an event.
 func TestPaceOfEarlyEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(Config{TagMissInterval: time.Second / 2})
@@ -119,7 +119,7 @@ func TestPaceOfEarlyEvents(t *testing.T) {
 	})
 }
 
-// Misses ask at once where nothing else tells of tags, seldom where events do.
+// Misses trigger reads at once if events do not report tags, otherwise rarely.
 func TestPaceOfMisses(t *testing.T) {
 	for followed, want := range map[bool]int{false: 40, true: 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestPaceOfMisses(t *testing.T) {
 	}
 }
 
-// Tags that were attached without an event put an end to the trust in events, until the next one comes.
+// Tags that were attached without an event end the trust in events until the next event.
 func TestPaceOfTrust(t *testing.T) {
 	p := newPace(Config{})
 	p.begin()
@@ -166,7 +166,7 @@ func TestPaceOfTrust(t *testing.T) {
 	if p.end(byTimer, true, true) || !p.trusted() {
 		t.Error("an event came while it was read")
 	}
-	p.begin() // that event may be of what this reading finds
+	p.begin() // that event may belong to the change in this read
 	if p.end(byTimer, true, true) || !p.trusted() {
 		t.Error("an event came since the last reading began")
 	}

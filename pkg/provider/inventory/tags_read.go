@@ -14,27 +14,27 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// errNoCategory says that no category has a configured name. The vCenter has answered: what there will be one day is no
-// reason to ask again soon.
+// errNoCategory reports that no category has a configured name. The vCenter has answered, so there is no reason to retry
+// soon.
 var errNoCategory = errors.New("does not exist")
 
-// tagCall runs one call to the tagging API, with a deadline of its own.
+// tagCall runs one call to the tagging API with a separate deadline.
 type tagCall func(ctx context.Context, f func(context.Context, *tags.Manager) error) error
 
-// tagReader reads one vCenter's tags in few calls: per reading one list of tags per category and one batched list of
-// attachments, plus one call per tag whose name is not known yet.
+// tagReader reads one vCenter's tags with few calls: per read one list of tags per category and one batched list of
+// attachments, plus one call per tag with an unknown name.
 type tagReader struct {
-	age        time.Duration     // how long names are believed; 5 min when zero
-	learntAt   time.Time         // when names were last forgotten
+	age        time.Duration     // how long names are cached; 5 min when zero
+	learntAt   time.Time         // when the cache was last cleared
 	categories map[string]string // id → name
 	names      map[string]string // tag id → name
-	stale      map[string]bool   // ids of categories whose name has to be looked at again
+	stale      map[string]bool   // ids of categories whose name must be read again
 }
 
-// read returns, for each of the named categories, what its tags are attached to. What was learnt is kept when a call
-// fails, so that the next reading goes on from there, except when something is not there: a category may have been
-// deleted and made again, and then everything is read anew. So it is where no category has the name: another one may be
-// given it at any time, which nothing tells of, and nodes wait for that.
+// read returns the objects that the tags of each named category are attached to. If a call fails, the cached names stay, so
+// that the next read continues from there. If an object does not exist, all categories are read again the next time, because
+// the category may have been deleted and created again. The same applies if no category has the name: no event reports when
+// a category gets it, and nodes wait for it.
 func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string) (_ []attached, err error) {
 	r.forget()
 	defer func() {
@@ -43,7 +43,7 @@ func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string
 		}
 	}()
 	result := make([]attached, len(categories))
-	of := map[string][]int{} // tag id → categories, by their place; two labels may share one
+	of := map[string][]int{} // tag id → indexes of categories; two labels may share one
 	for i, category := range categories {
 		result[i] = attached{}
 		ids, err := r.tagIDs(ctx, call, category)
@@ -75,8 +75,7 @@ func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string
 	return result, nil
 }
 
-// forget drops the names when they are old. Of categories there may be many: of those it is asked again for the names
-// that were of use.
+// forget clears the cache when it is old. Of the categories, which may be many, only the known ones are read again.
 func (r *tagReader) forget() {
 	if r.categories != nil && time.Since(r.learntAt) < cmp.Or(r.age, refreshFollowed) {
 		return
@@ -91,7 +90,7 @@ func (r *tagReader) forget() {
 	}
 }
 
-// tagIDs lists the tags of the named category and learns the names of those that are new.
+// tagIDs lists the tags of the named category and caches their names.
 func (r *tagReader) tagIDs(ctx context.Context, call tagCall, category string) (ids []string, err error) {
 	id, err := r.categoryID(ctx, call, category)
 	if err != nil {
@@ -122,7 +121,7 @@ func (r *tagReader) tagIDs(ctx context.Context, call tagCall, category string) (
 	return ids, nil
 }
 
-// categoryID finds a category by its name, which the API does not do.
+// categoryID finds a category by name, which the API cannot do.
 func (r *tagReader) categoryID(ctx context.Context, call tagCall, name string) (string, error) {
 	if id, ok := r.knownCategory(name); ok {
 		if !r.stale[id] {
@@ -158,7 +157,7 @@ func (r *tagReader) categoryID(ctx context.Context, call tagCall, name string) (
 	return "", fmt.Errorf("tag category %q %w", name, errNoCategory)
 }
 
-// learnCategory asks for the name of a category; one that was deleted meanwhile has none.
+// learnCategory reads the name of a category, unless it has been deleted.
 func (r *tagReader) learnCategory(ctx context.Context, call tagCall, id string) error {
 	err := call(ctx, func(ctx context.Context, m *tags.Manager) error {
 		c, err := m.GetCategory(ctx, id)

@@ -16,7 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
-// tagging is as much of the tagging API as the reader uses: two categories with two tags each.
+// tagging implements the part of the tagging API that the reader uses: two categories with two tags each.
 type tagging struct {
 	asked map[string]int // by path
 	gone  string         // answered with 404
@@ -45,8 +45,8 @@ func (s *tagging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// What was learnt before a call failed is not asked for again: a vCenter that answers only now and then is read in the
-// end. When something is not there, everything is read anew.
+// What was read before a failing call is not read again: a vCenter with frequent failures is read eventually. If an object does not
+// exist, everything is read again.
 func TestTagsKeptAcrossErrors(t *testing.T) {
 	s := &tagging{asked: map[string]int{}}
 	server := httptest.NewServer(s)
@@ -109,13 +109,13 @@ func TestTagsKeptAcrossErrors(t *testing.T) {
 		t.Errorf("%d calls by id after a category was gone, want all 8", n)
 	}
 
-	// A category that nobody has made yet costs the list of categories, and is no reason to ask every few seconds.
+	// A category that does not exist costs the list of categories, and is no reason to read every few seconds.
 	before, left = names(), 100
 	_, err = r.read(t.Context(), call, "name-urn:c3")
 	if n := names() - before; !errors.Is(err, errNoCategory) || n != 0 || passing(err) {
 		t.Errorf("%d calls by id, %v", n, err)
 	}
-	// One that is there may be given the name, and nothing tells of that: the next reading looks at the names again.
+	// An existing category may get the name without an event: the next read reads the names again.
 	s.other = "urn:c2"
 	if _, err := r.read(t.Context(), call, "name-urn:c3"); err != nil {
 		t.Errorf("a category was renamed to what was missing: %v", err)

@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// tagger is an independent login at the REST API.
+// tagger is a separate login at the REST API.
 func (w *world) tagger(t testing.TB, name string) *tags.Manager {
 	t.Helper()
 	v := w.vcenter(t, name)
@@ -27,7 +27,7 @@ func (w *world) tagger(t testing.TB, name string) *tags.Manager {
 	return tags.NewManager(rc)
 }
 
-// A missed tag is found without waiting for the next regular reading.
+// A missed tag is found before the next regular read.
 func TestTagMiss(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
@@ -59,7 +59,7 @@ func TestTagMiss(t *testing.T) {
 	})
 }
 
-// Categories are configured by name; one that does not exist is said, and holds up nothing else.
+// Categories are configured by name; a missing one is reported, and blocks nothing else.
 func TestNoCategory(t *testing.T) {
 	w := start(t, func(_ *world, cfg *inventory.Config) { cfg.Categories.Zone = "no-such-category" })
 	w.synced(t)
@@ -73,7 +73,7 @@ func TestNoCategory(t *testing.T) {
 	}
 }
 
-// A vCenter so slow that all readings together take longer than one call may is read nevertheless.
+// A vCenter is read even if it is so slow that all calls together take longer than the timeout of one.
 func TestTagsSlow(t *testing.T) {
 	w := start(t, func(w *world, _ *inventory.Config) {
 		if err := w.vcenter(t, "us").Gate().Set(t.Context(), gate.Mode{State: gate.Slow, Delay: 400 * time.Millisecond}); err != nil {
@@ -90,7 +90,7 @@ func TestTagsSlow(t *testing.T) {
 	}
 }
 
-// In steady state a vCenter sees one long poll and three REST calls per reading, whatever the number of VMs.
+// In steady state a vCenter gets one long poll and three REST calls per read, for any number of VMs.
 func TestSteadyState(t *testing.T) {
 	const period = 100 * time.Millisecond
 	w := start(t, func(_ *world, cfg *inventory.Config) { cfg.TagRefresh = period })
@@ -118,7 +118,7 @@ func TestSteadyState(t *testing.T) {
 			t.Errorf("%d calls of %s", n, method)
 		}
 	}
-	// Every tenth reading learns the three tags and two categories anew.
+	// Every tenth read reads the three tags and two categories again.
 	if soap > 3 || rest > readings*3+(readings/10+1)*6 {
 		t.Errorf("%d long polls and %d REST calls with %d readings", soap, rest, readings)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// An inventory that takes over another's vCenters answers at once, on the same sessions, and goes on when the other
-// ends; what of the configuration differs counts for each of them.
+// An inventory that takes over another's vCenters answers at once, on the same sessions, and continues when the other ends; each
+// uses its own configuration.
 func TestTakeOver(t *testing.T) {
 	var cfg inventory.Config
 	w := start(t, func(_ *world, c *inventory.Config) { cfg = *c })

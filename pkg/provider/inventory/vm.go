@@ -10,24 +10,24 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// VM is what the index knows of one virtual machine at one moment. It is never changed after it has been handed out.
+// VM is an immutable snapshot of one virtual machine.
 type VM struct {
-	// VCenter is the name of the vCenter that holds it, and Ref its reference there.
+	// VCenter is the name of its vCenter, and Ref its reference there.
 	VCenter string
 	Ref     types.ManagedObjectReference
 
 	Name         string // inventory name
-	UUID         UUID   // BIOS UUID; zero when the vCenter has told none yet
+	UUID         UUID   // BIOS UUID; zero while the vCenter has reported none
 	InstanceUUID string
 	GuestID      string
 	NumCPU       int32
 	MemoryMB     int32
 	Template     bool
 
-	HostName string          // as the guest reports it, empty while it does not run
-	Adapters []guest.Adapter // as the guest reports them, empty while it does not run
-	// Static are the addresses that the VM's guestinfo.metadata configures, as [guest.StaticAddresses] reads them, and
-	// StaticErr is why they cannot be read.
+	HostName string          // as the guest reports it; empty while the guest does not run
+	Adapters []guest.Adapter // as the guest reports them; empty while the guest does not run
+	// Static are the addresses in the VM's guestinfo.metadata, as [guest.StaticAddresses] reads them, and StaticErr is why
+	// they cannot be read.
 	Static    []netip.Addr
 	StaticErr error
 

@@ -10,13 +10,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// The keys under which a VM's advanced configuration has cloud-init's metadata.
+// The keys of cloud-init's metadata in a VM's advanced configuration.
 const (
 	metadataPath = `config.extraConfig["guestinfo.metadata"]`
 	encodingPath = `config.extraConfig["guestinfo.metadata.encoding"]`
 )
 
-// vmProperties are the paths watched of every VM; apply reads each of them.
+// vmProperties are the watched properties of every VM; apply reads each of them.
 var vmProperties = [...]string{
 	"name", "parent", "resourcePool", "guest.hostName", "guest.net",
 	"summary.config.uuid", "summary.config.instanceUuid", "summary.config.guestId", "summary.config.numCpu",
@@ -24,7 +24,7 @@ var vmProperties = [...]string{
 	"runtime.powerState", "runtime.connectionState", "runtime.host", metadataPath, encodingPath,
 }
 
-// apply sets what the changes say. A change of an unexpected type is as good as none.
+// apply sets the changed properties. It ignores values of an unexpected type.
 func (vm *VM) apply(changes []types.PropertyChange, one *interner, static staticFunc) {
 	var metadata *string
 	for _, c := range changes {
@@ -41,7 +41,7 @@ func (vm *VM) apply(changes []types.PropertyChange, one *interner, static static
 		case "guest.net":
 			vm.Adapters = adapters(c.Val, one)
 		case "summary.config.uuid":
-			// A VM keeps its UUID for life; a vCenter may tell a blank one for seconds during a failover
+			// A VM keeps its UUID for life; during a failover a vCenter may report a blank one for seconds
 			// (kubernetes/cloud-provider-vsphere#521).
 			s, _ := c.Val.(string)
 			if u, err := match.ParseUUID(s); err == nil {
@@ -99,7 +99,7 @@ func adapters(value types.AnyType, one *interner) (all []guest.Adapter) {
 	return all
 }
 
-// option is the text of a VM's option, empty without one.
+// option returns the text of a VM's option, or "".
 func option(value types.AnyType) string {
 	if o, ok := value.(types.BaseOptionValue); ok {
 		value = o.GetOptionValue().Value

@@ -7,20 +7,20 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Zone is where a VM runs, by the tags above it.
+// Zone is the region and zone of a VM, from the tags of the objects above it.
 type Zone struct {
 	Region, Zone string
 }
 
-// Zone returns the region and zone of vm: for each, the tag on the nearest object, from the VM's host over its cluster,
-// folders and datacenter up to the root. When that walk does not find both, the one from the VM's resource pool, and
-// then the one from the VM itself over its folders, may; results of different walks are not mixed, as upstream's are
-// not. Of several tags of one category on one object the first by name counts. Without both categories configured the
-// zone is empty. A miss is a [MissingTagError] and has the tags read again soon.
+// Zone returns the region and zone of vm. It walks up from the VM's host over its cluster, folders and datacenter to the
+// root and takes the nearest tag of each category. If that walk does not find both, it walks up from the VM's resource pool,
+// and then from the VM over its folders. As upstream, it does not mix the results of different walks. If one object has
+// several tags of a category, the first by name counts. Unless both categories are configured, the zone is empty. A miss is
+// a [MissingTagError] and triggers an early read of the tags.
 //
-// With [Config.ParityUpstream] a walk goes on as upstream's does (pkg/common/connectionmanager/zones.go): until it has
-// both, what it has is replaced by what an object farther up has. Where upstream's answer depends on the order in which
-// the vCenter lists the tags of an object, the tag that ends the walk counts first, then the first by name.
+// With [Config.ParityUpstream], a walk continues as upstream's does (pkg/common/connectionmanager/zones.go): until it has
+// both, an object farther up replaces its labels. Where upstream's result depends on the order in which the vCenter lists
+// the tags of an object, the tag that ends the walk counts first, then the first by name.
 func (inv *Inventory) Zone(vm *VM) (Zone, error) {
 	if !inv.cfg.Categories.enabled() {
 		return Zone{}, nil
@@ -40,19 +40,19 @@ func (inv *Inventory) Zone(vm *VM) (Zone, error) {
 	return Zone{}, w.miss(vm, inv.cfg.Categories)
 }
 
-// walker looks for tags above VMs. The index's lock is held while it walks.
+// walker looks for tags above VMs. The index's lock is held during its use.
 type walker struct {
 	index  *index
 	tags   *tagState
 	parity bool
 }
 
-// walks are the objects at which walks begin, in turn. A VM in a vApp has no folder, and lies below its vApp.
+// walks returns the objects at which walks begin, in order. A VM in a vApp has no folder; it is below its vApp.
 func walks(vm *VM) [3]types.ManagedObjectReference {
 	return [...]types.ManagedObjectReference{vm.Host, vm.ResourcePool, vm.Ref}
 }
 
-// zone returns what the first walk that finds both finds.
+// zone returns the result of the first walk that finds both labels.
 func (w walker) zone(vm *VM) (z Zone, ok bool) {
 	for _, start := range walks(vm) {
 		if z, ok := w.walk(vm, start); ok {
@@ -62,7 +62,7 @@ func (w walker) zone(vm *VM) (z Zone, ok bool) {
 	return Zone{}, false
 }
 
-// walk goes up from start. Without both labels it returns the one it has seen.
+// walk goes up from start. If it does not find both labels, z has the one that it found.
 func (w walker) walk(vm *VM, start types.ManagedObjectReference) (z Zone, ok bool) {
 	for ref, n := start, 0; ref.Value != "" && n < maxDepth; ref, n = w.up(vm, ref), n+1 {
 		w.see(&z, first(w.tags.region[ref]), first(w.tags.zone[ref]))
@@ -73,7 +73,7 @@ func (w walker) walk(vm *VM, start types.ManagedObjectReference) (z Zone, ok boo
 	return z, false
 }
 
-// see takes in the labels of the next object; empty ones are none.
+// see applies the labels of the next object; "" means no label.
 func (w walker) see(z *Zone, region, zone string) {
 	before := *z
 	if z.Region == "" {
@@ -93,7 +93,6 @@ func (w walker) see(z *Zone, region, zone string) {
 	}
 }
 
-// up returns the object above.
 func (w walker) up(vm *VM, ref types.ManagedObjectReference) types.ManagedObjectReference {
 	switch {
 	case ref != vm.Ref:
@@ -111,30 +110,29 @@ func first(names []string) string {
 	return names[0]
 }
 
-// MissingTagError says that a VM has no region, no zone, or neither, with all that somebody needs who is to put it right.
+// MissingTagError reports that a VM has no region, no zone, or neither, with the details that are needed to fix it.
 type MissingTagError struct {
 	VM *VM
-	// Found is what the first walk that found anything did find, Categories are those of which it found no tag, in quotes.
+	// Found is the result of the first walk that found a label. Categories are the quoted categories without a tag in it.
 	Categories []string
 	Found      Zone
-	// Walked names the objects looked at, each once, with their types: HostSystem "west-1". They are those from the host
-	// upward, then from the resource pool, then from the VM.
+	// Walked lists the visited objects once each with their types: HostSystem "west-1". The order is: from the host upward,
+	// then from the resource pool, then from the VM.
 	Walked []string
-	// Tags names the tags of both categories that are on them, in the same order: "us-west" (k8s-zone) on Datacenter "west".
+	// Tags lists their tags of both categories, in the same order: "us-west" (k8s-zone) on Datacenter "west".
 	Tags []string
-	// Apart says that there are tags of both categories, and that no walk finds both: results of different walks are not
-	// mixed.
+	// Apart reports that both categories have tags there, but no single walk finds both.
 	Apart bool
-	// Err is why the tags may not be the latest; nil when they are.
+	// Err is why the tags may be outdated, or nil.
 	Err error
 }
 
-// Error names the categories, everything that was looked at and the tags there.
+// Error returns a message with the categories, the visited objects and their tags.
 func (e *MissingTagError) Error() string {
 	var b strings.Builder
 	walked := strings.Join(e.Walked, ", ")
 	if e.Apart {
-		fmt.Fprintf(&b, "vm %s: no way up has tags of both categories; looked at %s", e.VM, walked)
+		fmt.Fprintf(&b, "vm %s: no single path to the root has tags of both categories; searched %s", e.VM, walked)
 	} else {
 		fmt.Fprintf(&b, "vm %s: no tag of category %s on any of %s", e.VM, strings.Join(e.Categories, " or "), walked)
 	}
@@ -150,7 +148,7 @@ func (e *MissingTagError) Error() string {
 // Unwrap returns Err.
 func (e *MissingTagError) Unwrap() error { return e.Err }
 
-// miss walks once more and notes everything.
+// miss walks again and records everything it visits.
 func (w walker) miss(vm *VM, c Categories) *MissingTagError {
 	e := &MissingTagError{VM: vm, Err: w.tags.missing()}
 	var regions, zones bool

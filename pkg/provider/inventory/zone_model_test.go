@@ -13,14 +13,14 @@ import (
 
 type objectRef = types.ManagedObjectReference
 
-// estate is a random inventory in the plainest form.
+// estate is a random inventory in a simple form.
 type estate struct {
 	parent       map[objectRef]objectRef
 	region, zone attached
 	vms          []*VM
 }
 
-// newEstate makes two datacenters below folders, with clusters, hosts, pools, a vApp and VMs, and tags on a part of all.
+// newEstate creates two datacenters below folders, with clusters, hosts, pools, a vApp and VMs, and tags on some objects.
 func newEstate(r *rand.Rand) *estate {
 	e := &estate{parent: map[objectRef]objectRef{}, region: attached{}, zone: attached{}}
 	n := 0
@@ -82,7 +82,7 @@ func newEstate(r *rand.Rand) *estate {
 	return e
 }
 
-// chains lists the objects of the three walks in full.
+// chains lists the objects of the three walks.
 func (e *estate) chains(vm *VM) (all [3][]objectRef) {
 	up := func(o objectRef) (chain []objectRef) {
 		for ; o.Value != ""; o = e.parent[o] {
@@ -97,7 +97,7 @@ func (e *estate) chains(vm *VM) (all [3][]objectRef) {
 	return [3][]objectRef{up(vm.Host), up(vm.ResourcePool), append([]objectRef{vm.Ref}, up(above)...)}
 }
 
-// nearest is the rule: for each label on its own, the first object of a chain that has one; the first chain with both.
+// nearest is the rule: for each label separately, the first object of a chain that has one; the first chain with both.
 func (e *estate) nearest(vm *VM) (z Zone, ok bool) {
 	label := func(chain []objectRef, tags attached) string {
 		for _, o := range chain {
@@ -115,8 +115,7 @@ func (e *estate) nearest(vm *VM) (z Zone, ok bool) {
 	return Zone{}, false
 }
 
-// upstream lists every answer that upstream's loop may give, over all orders in which a vCenter may list the tags of each
-// object.
+// upstream lists all possible results of upstream's loop, over all orders in which a vCenter may list the tags of each object.
 func (e *estate) upstream(vm *VM) (answers map[Zone]bool, fails bool) {
 	answers = map[Zone]bool{}
 	states := map[Zone]bool{}
@@ -136,7 +135,7 @@ func (e *estate) upstream(vm *VM) (answers map[Zone]bool, fails bool) {
 	return answers, len(states) > 0
 }
 
-// lists goes through the tags of one object in every order. What has both labels is an answer, the rest goes on upward.
+// lists tries the tags of one object in every order. A state with both labels is a result; the others continue upward.
 func (e *estate) lists(s Zone, regions, zones []string, next, answers map[Zone]bool) {
 	if s.Region != "" && s.Zone != "" {
 		answers[s] = true
@@ -156,7 +155,7 @@ func (e *estate) lists(s Zone, regions, zones []string, next, answers map[Zone]b
 	}
 }
 
-// load tells an inventory of the estate, in random order.
+// load passes the estate to an inventory in random order.
 func (e *estate) load(r *rand.Rand, inv *Inventory, f feed) {
 	var batch []vcenter.Update
 	for o, parent := range e.parent {
@@ -177,8 +176,8 @@ func (e *estate) load(r *rand.Rand, inv *Inventory, f feed) {
 	inv.members[0].tags.state.Store(&tagState{region: e.region, zone: e.zone, readAt: time.Now()})
 }
 
-// Zones are those of a slow and obvious reference, over random inventories and tags. With parity they are one of those
-// that upstream may answer, and there is none exactly where upstream has none.
+// Zones match a slow and simple reference, over random inventories and tags. With parity they are one of upstream's possible
+// results, and missing exactly if upstream has none.
 func TestZoneModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 1))

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// attachedTo reads "Datacenter:dc=name" pairs.
+// attachedTo parses "Datacenter:dc=name" pairs.
 func attachedTo(pairs ...string) attached {
 	a := attached{}
 	for _, p := range pairs {
@@ -20,7 +20,7 @@ func attachedTo(pairs ...string) attached {
 	return a
 }
 
-// Where upstream has one answer, parity gives it.
+// Where upstream has one possible result, parity returns it.
 func TestZoneParity(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
@@ -66,7 +66,7 @@ func TestZoneParity(t *testing.T) {
 	}
 }
 
-// A miss says what there is: the objects, in the order of the walks and each once, and the tags on them.
+// A miss lists the objects, in the order of the walks and once each, and their tags.
 func TestMissingTagSays(t *testing.T) {
 	inv, f := offline(t, Categories{Region: "k8s-region", Zone: "k8s-zone"})
 	vm := tree(f)

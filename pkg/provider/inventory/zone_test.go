@@ -62,7 +62,7 @@ func TestZone(t *testing.T) {
 		{"vm folder", on("Folder:vms=r"), on("Folder:k8s=z"), Zone{"r", "z"}, ""},
 		{"vm folder and datacenter", on("Datacenter:dc=r"), on("Folder:k8s=z"), Zone{"r", "z"}, ""},
 		{"the vm itself", on("VirtualMachine:vm-1=r"), on("VirtualMachine:vm-1=z"), Zone{"r", "z"}, ""},
-		{"walks are not mixed", on("ResourcePool:team=r"), on("Folder:k8s=z"), Zone{}, `no way up has tags of both categories`},
+		{"walks are not mixed", on("ResourcePool:team=r"), on("Folder:k8s=z"), Zone{}, `no single path to the root has tags of both categories`},
 		{"no zone", on("Datacenter:dc=r"), nil, Zone{}, `no tag of category "k8s-zone" on any of HostSystem "host", ClusterComputeResource "cluster", Folder "hosts", Datacenter "dc", Folder "us", Folder "root"`},
 		{"no region", nil, on("Datacenter:dc=z"), Zone{}, `category "k8s-region"`},
 		{"nothing", nil, nil, Zone{}, `"k8s-region" or "k8s-zone"`},
@@ -87,7 +87,7 @@ func TestZone(t *testing.T) {
 	}
 }
 
-// Tags that could not be read are named as such, and what was read before counts on.
+// Tags that could not be read are reported as such, and the previous state stays in use.
 func TestZoneUnread(t *testing.T) {
 	inv, f := offline(t, Categories{Region: "k8s-region", Zone: "k8s-zone"})
 	vm := tree(f)

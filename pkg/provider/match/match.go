@@ -1,7 +1,7 @@
-// Package match decides which VM a Node is. The cloud provider binds Nodes by it, and whatever explains, checks or shows Nodes
-// asks it, too: nothing else compares a Node with VMs.
+// Package match decides which VM a Node runs on. The cloud provider binds Nodes with it, and everything else that compares
+// Nodes with VMs uses it too.
 //
-// It is pure: it knows no client of Kubernetes and none of vSphere. Package kubenode reads the facts of a Node object.
+// It has no Kubernetes or vSphere client. Package kubenode extracts the facts of a Node object.
 //
 //	a := match.Find(node, match.List[match.VM]{VMs: vms}, match.Choices{})
 //	if a.Reason == match.Found { … a.VM … }
@@ -17,9 +17,9 @@ import (
 )
 
 var (
-	// ErrNotFound says that the index holds no such VM. It is no proof that there is none.
+	// ErrNotFound reports that the index has no such VM. It does not prove that none exists.
 	ErrNotFound = errors.New("vm not found")
-	// ErrAmbiguous says that several VMs answer to the same name, address or UUID.
+	// ErrAmbiguous reports that several VMs have the same name, address or UUID.
 	ErrAmbiguous = errors.New("several vms match")
 )
 
@@ -28,52 +28,51 @@ type Node struct {
 	Name, ProviderID, SystemUUID string
 	// HostNames are the names that the kubelet reports besides Name.
 	HostNames []string
-	// IPs are the addresses that the kubelet was given (--node-ip), and those that it reports as internal.
+	// IPs are the kubelet's --node-ip addresses, and those that it reports as internal.
 	IPs []string
 }
 
-// VM is what is compared of a VM.
+// VM contains the facts about a VM that are compared.
 type VM struct {
-	// VCenter and Ref name the VM. Of several equal VMs the first by these is preferred.
+	// VCenter and Ref identify the VM. Of several equal VMs, the first by these is preferred.
 	VCenter, Ref string
-	// UUID is its BIOS UUID, zero while it is not known.
+	// UUID is its BIOS UUID; zero if unknown.
 	UUID UUID
 	// HostName is what the guest reports.
 	HostName string
-	// Addresses are the guest's. Only [List] reads them.
+	// Addresses are the guest's. Only [List] uses them.
 	Addresses []netip.Addr
-	// Connected says that its host is there, On that it is powered on.
+	// Connected reports that its host is connected, On that it is powered on.
 	Template, Connected, On bool
 }
 
-// Candidate is a VM as its index keeps it.
+// Candidate is a VM in an index.
 type Candidate interface {
 	fmt.Stringer
-	// Facts returns what is compared of it.
+	// Facts returns the facts about it that are compared.
 	Facts() VM
 }
 
-// Index finds VMs. Implemented by the provider's inventory and by [List].
+// Index finds VMs. The provider's inventory and [List] implement it.
 type Index[V Candidate] interface {
-	// ByUUID finds VMs by BIOS UUID: as given, or when no VM has that, with the byte order swapped.
+	// ByUUID finds VMs by BIOS UUID. It tries the swapped byte order only if no VM has the UUID as given.
 	ByUUID(UUID) Result[V]
-	// ByHostName finds VMs by the hostname that the guest reports, see [SameHostName]; VMs with exactly the name come before
-	// others.
+	// ByHostName finds VMs by the hostname that the guest reports; see [SameHostName]. VMs with exactly the name come first.
 	ByHostName(string) Result[V]
 	// ByIP finds VMs by an address of the guest.
 	ByIP(netip.Addr) Result[V]
 }
 
-// Result is what an index finds.
+// Result is the outcome of a lookup.
 type Result[V Candidate] struct {
-	// VMs are those found on vCenters that are in sync. It must not be changed.
+	// VMs are the matches on vCenters that are in sync. Callers must not modify it.
 	VMs []V
-	// Doubt says which vCenters could not be asked, and why; nil when all could.
+	// Doubt reports which vCenters could not be queried, and why; nil if all could.
 	Doubt error
 }
 
-// One returns the only VM of the result. Without one the error is [ErrNotFound], joined with the doubt there is; with
-// several it names them and wraps [ErrAmbiguous].
+// One returns the only VM of the result. Without one, the error is [ErrNotFound], joined with the doubt. If there are
+// several, the error lists them and wraps [ErrAmbiguous].
 func (r Result[V]) One() (vm V, err error) {
 	switch {
 	case len(r.VMs) == 1:
@@ -86,37 +85,37 @@ func (r Result[V]) One() (vm V, err error) {
 	return vm, ErrNotFound
 }
 
-// Choices are those in which upstream's provider matches in another way. Package provider says where; false is ours.
+// Choices are behaviors of upstream's provider that differ from ours; see package provider. False selects ours.
 type Choices struct {
-	// FirstOfSeveral: one of several VMs is as good as another.
+	// FirstOfSeveral: of several VMs, any one is returned.
 	FirstOfSeveral bool
-	// ForeignIsUnknown: a providerID of another provider is a UUID that no VM has.
+	// ForeignIsUnknown: another provider's providerID counts as a UUID that no VM has.
 	ForeignIsUnknown bool
-	// ProviderIDAlone: the system UUID of a node with a providerID does not count.
+	// ProviderIDAlone: the system UUID of a node with a providerID is ignored.
 	ProviderIDAlone bool
 }
 
-// Reason says what came of a search.
+// Reason is the outcome of a search.
 type Reason string
 
-// The reasons.
 const (
 	Found    Reason = "found"
 	NotFound Reason = "not found"
-	// Ambiguous: several VMs match, and none is taken rather than the wrong one.
+	// Ambiguous: several VMs match, and none is returned rather than the wrong one.
 	Ambiguous Reason = "ambiguous"
-	// Unsure: a vCenter that cannot be asked may have the VM, or another one of its name.
+	// Unsure: a vCenter that cannot be queried may have the VM, or another one with its name.
 	Unsure Reason = "unsure"
-	// Foreign: nothing is concluded of a Node with another cloud's providerID.
+	// Foreign: the providerID is another cloud's, so nothing is known about the Node.
 	Foreign Reason = "foreign providerID"
-	// Invalid: the providerID is vSphere's and holds no UUID.
+	// Invalid: the providerID is vSphere's but contains no UUID.
 	Invalid Reason = "invalid providerID"
 )
 
-// By is what a VM is searched by.
+// By is the key of a search.
 type By string
 
-// What VMs are searched by, in this order. Without a providerID that is set, the next one counts when no VM has the first.
+// The keys, in order. A Node with a providerID is searched by that alone; otherwise each key is used if the ones before
+// found no VM.
 const (
 	ByProviderID By = "providerID"
 	BySystemUUID By = "system UUID"
@@ -124,26 +123,26 @@ const (
 	ByAddress    By = "address"
 )
 
-// Answer is which VM a Node is.
+// Answer is the outcome of [Find].
 type Answer[V Candidate] struct {
-	// VM is the Node's VM when Reason is Found.
+	// VM is the Node's VM if Reason is Found.
 	VM     V
 	Reason Reason
-	// By and Key are what decided: the providerID, UUID, hostname or address. When no VM is found by anything it is the
-	// Node's name.
+	// By and Key are the deciding key and its value: the providerID, UUID, hostname or address. If no key finds a VM, they
+	// are the Node's name.
 	By  By
 	Key string
-	// Swapped says that the UUID is the VM's in the other byte order.
+	// Swapped reports that the VM has the UUID in the other byte order.
 	Swapped bool
 	// VMs are those that match By and Key.
 	VMs []V
-	// Err is nil for a VM that is found. It wraps [ErrNotFound], [ErrAmbiguous], [ErrForeignProviderID] or
-	// [ErrInvalidProviderID]; of a Node whose system UUID is that of another VM than its providerID it wraps a [*StaleError].
+	// Err is nil if a VM is found. It wraps [ErrNotFound], [ErrAmbiguous], [ErrForeignProviderID] or
+	// [ErrInvalidProviderID], and also a [*StaleError] if the Node's system UUID belongs to another VM than its providerID.
 	Err error
 }
 
-// Find returns the VM that a node runs on: the one of its providerID; without a providerID the one of its system UUID, else of
-// its hostname, else of an address of it.
+// Find returns the VM that a node runs on: the VM with its providerID; without a providerID the VM with its system UUID, else
+// with its hostname, else with one of its addresses.
 func Find[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
 	if n.ProviderID != "" {
 		return byProviderID(n, in, c)
@@ -154,8 +153,8 @@ func Find[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
 			return oneOfUUID(withoutTemplates(r), n.Name, c)
 		})
 		a.Swapped = len(a.VMs) > 0 && a.VMs[0].Facts().UUID != u
-		// A vCenter that cannot be asked may hold the VM of this UUID. One elsewhere that happens to have the node's
-		// name must not take its place.
+		// A vCenter that cannot be queried may have the VM with this UUID. Another VM that happens to have the node's name
+		// must not take its place.
 		if a.Reason != NotFound {
 			return a
 		}
@@ -163,7 +162,7 @@ func Find[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
 	return byName(n, in, c)
 }
 
-// newAnswer returns what one makes of r.
+// newAnswer converts r with one.
 func newAnswer[V Candidate](by By, key string, r Result[V], one func(Result[V]) (V, error)) Answer[V] {
 	a := Answer[V]{By: by, Key: key, VMs: r.VMs, Reason: Found}
 	if a.VM, a.Err = one(r); a.Err == nil {
@@ -181,7 +180,7 @@ func newAnswer[V Candidate](by By, key string, r Result[V], one func(Result[V]) 
 	return a
 }
 
-// byProviderID finds the VM that a node was bound to when it was initialized. Nothing else counts for it.
+// byProviderID finds the VM that a node was bound to when it was initialized, by no other key.
 func byProviderID[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
 	u, err := BoundTo(n, c)
 	if err != nil {
@@ -203,7 +202,7 @@ func byProviderID[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
 	return a
 }
 
-// BoundTo returns the UUID in a node's providerID. As upstream's choice another provider's stands for one that no VM has.
+// BoundTo returns the UUID in a node's providerID. With ForeignIsUnknown, another provider's is a UUID that no VM has.
 func BoundTo(n Node, c Choices) (UUID, error) {
 	u, err := ParseProviderID(n.ProviderID)
 	if errors.Is(err, ErrForeignProviderID) && c.ForeignIsUnknown {
@@ -212,8 +211,8 @@ func BoundTo(n Node, c Choices) (UUID, error) {
 	return u, err
 }
 
-// byName finds a node without a UUID that any vCenter knows: by hostname, then by address. It needs the answer of
-// every vCenter: one that cannot be asked may hold another VM of that name.
+// byName finds a node without a UUID that any vCenter has, by hostname and then by address. All vCenters must be in sync,
+// because another one may have a VM with the same name.
 func byName[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
 	certain := func(r Result[V]) (vm V, err error) {
 		if r.Doubt != nil {
@@ -236,7 +235,7 @@ func byName[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
 	return Answer[V]{By: ByHostName, Key: n.Name, Reason: NotFound, Err: err}
 }
 
-// Names returns the names that the node's guest may go by: the node's own, and what the kubelet reports.
+// Names returns the possible hostnames of the node's guest: the node's own name, and those that the kubelet reports.
 func (n Node) Names() (names []string) {
 	for _, name := range append([]string{n.Name}, n.HostNames...) {
 		if name != "" && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
@@ -246,9 +245,9 @@ func (n Node) Names() (names []string) {
 	return names
 }
 
-// Addresses returns the addresses by which a node may be found: its name, when it is one, as upstream has it. What the
-// kubelet was given or reports counts for a node that tells no system UUID. One that tells a UUID which no vCenter knows
-// runs on no VM of theirs, but for containers, and a VM of another network may well have its address.
+// Addresses returns the addresses by which a node may be found. As upstream, its name counts if it is an address. The
+// kubelet's addresses count for a node without a system UUID. A node with a UUID that no vCenter has does not run on one of
+// their VMs (containers excepted), and a VM on another network may well have the same address.
 func (n Node) Addresses() []netip.Addr {
 	texts := []string{n.Name}
 	if _, err := ParseUUID(n.SystemUUID); err != nil {
@@ -257,7 +256,7 @@ func (n Node) Addresses() []netip.Addr {
 	return ParseAddresses(texts)
 }
 
-// ParseAddresses returns the IP addresses among texts, each once.
+// ParseAddresses returns the valid IP addresses in texts, without duplicates.
 func ParseAddresses(texts []string) (ips []netip.Addr) {
 	for _, s := range texts {
 		if ip, err := netip.ParseAddr(strings.TrimSpace(s)); err == nil && !slices.Contains(ips, ip) {
@@ -267,8 +266,8 @@ func ParseAddresses(texts []string) (ips []netip.Addr) {
 	return ips
 }
 
-// One returns the only VM of r. Among several of the same UUID (a clone keeps it if made carelessly) or the same name, it
-// is the only one that is no template, or the only one of these whose guest has exactly the node's name, case aside.
+// One returns the only VM of r. Of several with the same UUID (a careless clone keeps it) or the same name, it returns the
+// only one that is not a template, or the only one of these whose guest has the node's name, ignoring case.
 func One[V Candidate](r Result[V], node string, c Choices) (V, error) {
 	vm, err := r.One()
 	if !errors.Is(err, ErrAmbiguous) {
@@ -285,8 +284,8 @@ func One[V Candidate](r Result[V], node string, c Choices) (V, error) {
 	return vm, err
 }
 
-// oneOfUUID is One for VMs of the same UUID: where one VM is registered twice, after a host was lost or on its way
-// between vCenters, it is the registration that is alive.
+// oneOfUUID is One for VMs with the same UUID. If one VM is registered twice, after a host failure or during a migration
+// between vCenters, it returns the connected one.
 func oneOfUUID[V Candidate](r Result[V], node string, c Choices) (V, error) {
 	if !c.FirstOfSeveral {
 		r.VMs = preferred(r.VMs, func(vm VM) bool { return vm.Connected })
@@ -294,7 +293,7 @@ func oneOfUUID[V Candidate](r Result[V], node string, c Choices) (V, error) {
 	return One(r, node, c)
 }
 
-// preferred returns those of vms that are wanted, or all when none is.
+// preferred returns the VMs that are wanted, or all if none is.
 func preferred[V Candidate](vms []V, wanted func(VM) bool) []V {
 	if len(vms) < 2 {
 		return vms
@@ -306,7 +305,7 @@ func preferred[V Candidate](vms []V, wanted func(VM) bool) []V {
 	return left
 }
 
-// first is the same VM whatever the order they come in.
+// first returns the same VM for any order of vms.
 func first[V Candidate](vms []V) V {
 	return slices.MinFunc(vms, func(a, b V) int {
 		x, y := a.Facts(), b.Facts()
@@ -314,7 +313,7 @@ func first[V Candidate](vms []V) V {
 	})
 }
 
-// withoutTemplates drops VMs that no node can be bound to. A node already bound to one keeps it.
+// withoutTemplates drops templates, to which no node can be bound. A node already bound to one keeps it.
 func withoutTemplates[V Candidate](r Result[V]) Result[V] {
 	isTemplate := func(vm V) bool { return vm.Facts().Template }
 	if slices.ContainsFunc(r.VMs, isTemplate) {
@@ -323,14 +322,14 @@ func withoutTemplates[V Candidate](r Result[V]) Result[V] {
 	return r
 }
 
-// OtherUUID returns the node's system UUID where that is of another VM than bound, and counts.
+// OtherUUID returns the node's system UUID, and whether it counts and belongs to another VM than bound.
 func OtherUUID(n Node, bound UUID, c Choices) (UUID, bool) {
 	u, err := ParseUUID(n.SystemUUID)
 	return u, err == nil && !c.ProviderIDAlone && !u.Is(bound)
 }
 
-// Elsewhere returns the VM of the node's system UUID when that is another UUID than bound; of several one that is on.
-// There is none when no VM has that UUID, which in a container need not be the machine's; doubt says that there may be.
+// Elsewhere returns the VM with the node's system UUID if that differs from bound; of several it prefers one that is on. ok
+// is false if no VM has that UUID, which in a container need not be the VM's. doubt reports that one may have it.
 func Elsewhere[V Candidate](n Node, bound UUID, in Index[V], c Choices) (other V, ok bool, doubt error) {
 	u, ok := OtherUUID(n, bound, c)
 	if !ok {
@@ -346,25 +345,25 @@ func Elsewhere[V Candidate](n Node, bound UUID, in Index[V], c Choices) (other V
 	return first(preferred(r.VMs, func(vm VM) bool { return vm.On })), true, nil
 }
 
-// StaleError says that a node's providerID is no longer that of the VM which it runs on.
+// StaleError reports that a node runs on another VM than that of its providerID.
 type StaleError struct {
 	ProviderID string
-	// RunsOn names the VM of its system UUID.
+	// RunsOn is the VM with its system UUID.
 	RunsOn string
 }
 
-// Error says what to do about it.
+// Error returns what to do about it.
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("the node's system uuid is that of vm %s, not that of its providerID %s: delete the node, and it registers anew when its kubelet is restarted", e.RunsOn, e.ProviderID)
+	return fmt.Sprintf("the node's system uuid is that of vm %s, not that of its providerID %s: delete the node and restart its kubelet, which registers it again", e.RunsOn, e.ProviderID)
 }
 
-// FoldHostName returns a DNS name in the form in which names are compared. It allocates for names in upper case alone.
+// FoldHostName returns the canonical form of a DNS name for comparisons. It allocates only for upper-case names.
 func FoldHostName(s string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.TrimSpace(s), "."))
 }
 
-// SameHostName reports whether a guest's hostname is a name: exactly but for case, or shortly, when one of them is the first
-// label of the other. A full name in another domain is another's.
+// SameHostName reports whether a guest's hostname matches name: exactly, ignoring case, or shortly, if one of them is the
+// first label of the other. A full name in another domain does not match.
 func SameHostName(guest, name string) (exactly, shortly bool) {
 	guest, name = FoldHostName(guest), FoldHostName(name)
 	if guest == "" || name == "" {
@@ -375,7 +374,7 @@ func SameHostName(guest, name string) (exactly, shortly bool) {
 	return guest == name, full != fullToo && label == other
 }
 
-// List is an [Index] of VMs at hand. Doubt says why there may be more.
+// List is an [Index] of a list of VMs. Doubt is why there may be more.
 type List[V Candidate] struct {
 	VMs   []V
 	Doubt error
@@ -417,5 +416,5 @@ func (l List[V]) where(f func(VM) bool) Result[V] {
 // Facts implements [Candidate].
 func (vm VM) Facts() VM { return vm }
 
-// String names the VM in messages.
+// String returns the VM for messages.
 func (vm VM) String() string { return vm.VCenter + "/" + vm.Ref }

@@ -7,12 +7,12 @@ import (
 )
 
 var (
-	// ErrForeignProviderID says that a node belongs to another cloud provider. Nothing is concluded about such a node:
-	// looked up as if it were ours it would be "not found", and deleted.
+	// ErrForeignProviderID reports that a node belongs to another cloud provider. Nothing is known about such a node: a lookup
+	// would return "not found", and the node would be deleted.
 	ErrForeignProviderID = errors.New("providerID is not one of vsphere")
-	// ErrInvalidProviderID says that a providerID is one of vSphere, and holds no UUID. Upstream's provider has given
-	// nodes an empty one while a vCenter told no UUID (kubernetes/cloud-provider-vsphere#521). It cannot be changed: the
-	// node has to be deleted and to register again.
+	// ErrInvalidProviderID reports that a providerID is vSphere's but contains no UUID. Upstream's provider has given nodes an
+	// empty one while a vCenter reported no UUID (kubernetes/cloud-provider-vsphere#521). It cannot be changed: the node must
+	// be deleted and register again.
 	ErrInvalidProviderID = errors.New("providerID holds no uuid")
 )
 
@@ -21,7 +21,7 @@ const idPrefix = "vsphere://"
 // ProviderID returns the providerID of a VM: "vsphere://" and its lower-case BIOS UUID.
 func ProviderID(u UUID) string { return idPrefix + u.String() }
 
-// ParseProviderID returns the UUID in id, which may stand there alone. Blanks and case do not count. An error wraps
+// ParseProviderID returns the UUID in id, which may lack the prefix. It ignores spaces and case. Its error wraps
 // [ErrForeignProviderID] or [ErrInvalidProviderID].
 func ParseProviderID(id string) (UUID, error) {
 	text := strings.TrimSpace(id)

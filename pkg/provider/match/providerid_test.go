@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever a providerID holds, it is one of ours with a UUID, one of ours without, or another provider's.
+// Any providerID is either ours with a UUID, ours without, or another provider's.
 func FuzzParseProviderID(f *testing.F) {
 	const exact, swapped = "01020304-0506-0708-8090-a0b0c0d0e0f0", "04030201-0605-0807-8090-a0b0c0d0e0f0"
 	for _, id := range []string{"", "vsphere://", "vsphere://" + exact, " VSphere://" + swapped + "\n", exact, "kind://docker/kind/x", "vsphere:///" + exact, "aws:///a/i-0"} {

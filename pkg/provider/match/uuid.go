@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// UUID is a BIOS UUID as a VM's configuration has it. The zero value is no UUID.
+// UUID is the BIOS UUID in a VM's configuration. The zero value is not a UUID.
 type UUID [16]byte
 
-// ParseUUID reads the 8-4-4-4-12 form, in any case; blanks around it do not count.
+// ParseUUID parses the 8-4-4-4-12 form in any case; surrounding spaces are ignored.
 func ParseUUID(s string) (UUID, error) {
 	var u UUID
 	text := strings.TrimSpace(s)
@@ -33,7 +33,7 @@ func (u UUID) String() string {
 }
 
 // Swapped returns u with the bytes of its first three groups reversed. A guest reads its BIOS UUID in one order or the
-// other, depending on the version of its virtual hardware (kubernetes/kubernetes#58927), so a node's system UUID may be
+// other, depending on the version of its virtual hardware (kubernetes/kubernetes#58927), so a node's system UUID may be in
 // either.
 func (u UUID) Swapped() UUID {
 	u[0], u[1], u[2], u[3] = u[3], u[2], u[1], u[0]
@@ -42,5 +42,5 @@ func (u UUID) Swapped() UUID {
 	return u
 }
 
-// Is reports whether u and other are one UUID, in either byte order.
+// Is reports whether u and other are the same UUID in either byte order.
 func (u UUID) Is(other UUID) bool { return u == other || u == other.Swapped() }

@@ -11,11 +11,10 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// namespace begins every name.
 const namespace = "vsphere_ccm"
 
-// Metrics counts. Make one with [New]. All methods may be called from any goroutine, on a nil Metrics too, where they do
-// nothing.
+// Metrics are the provider's metrics. Create them with [New]. All methods are safe for concurrent use, and do nothing on a
+// nil Metrics.
 type Metrics struct {
 	calls         *k8smetrics.CounterVec
 	durations     *k8smetrics.HistogramVec
@@ -26,8 +25,8 @@ type Metrics struct {
 	methods Methods
 }
 
-// New registers at r. The source is asked at every scrape for the vCenters as they are then, each with another name; it
-// is called from any goroutine and must not block.
+// New registers the metrics in r. Every scrape calls source for the current vCenters, which must have distinct names. source
+// must be safe for concurrent use and must not block.
 func New(r Registry, source func() []VCenter) (*Metrics, error) {
 	m := &Metrics{
 		calls: counter("vcenter_calls_total",
@@ -35,14 +34,14 @@ func New(r Registry, source func() []VCenter) (*Metrics, error) {
 		durations: k8smetrics.NewHistogramVec(&k8smetrics.HistogramOpts{
 			Namespace: namespace,
 			Name:      "vcenter_call_duration_seconds",
-			Help:      "Time from a call to a vCenter to its answer. WaitForUpdatesEx is the long poll: it is long while nothing changes.",
-			// From a call within a datacenter to a long poll of a minute and what a hung vCenter adds to it.
+			Help:      "Duration of calls to a vCenter. WaitForUpdatesEx is the long poll, which takes long while nothing changes.",
+			// From a call within a datacenter to a long poll of a minute plus the timeout of a hung vCenter.
 			Buckets:        []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 90},
 			StabilityLevel: k8smetrics.ALPHA,
 		}, []string{"vcenter", "method"}),
-		lookups:       counter("lookups_total", "VMs looked up for nodes, by what they were looked up by and what came of it.", "source", "result"),
-		confirmations: counter("confirmations_total", "Times the vCenters were asked whether a VM is gone, by what came of it.", "outcome"),
-		reloads:       counter("config_reloads_total", "Changes of the configuration that were noticed, by what became of them.", "result"),
+		lookups:       counter("lookups_total", "Lookups of VMs for nodes, by source (provider_id, system_uuid, hostname, address) and result.", "source", "result"),
+		confirmations: counter("confirmations_total", "Queries of all vCenters whether a VM is gone, by outcome (gone, still_there, doubt).", "outcome"),
+		reloads:       counter("config_reloads_total", "Changes of the configuration, by result (applied, refused, needs_restart).", "result"),
 	}
 	var errs []error
 	for _, family := range []k8smetrics.Registerable{m.calls, m.durations, m.lookups, m.confirmations, m.reloads} {
@@ -64,7 +63,7 @@ func counter(name, help string, labels ...string) *k8smetrics.CounterVec {
 	}, labels)
 }
 
-// begin has every series of a fixed set there from the start, at zero: a rate needs a value before the first.
+// begin creates every series of a fixed set at zero: a rate needs a value before the first event.
 func (m *Metrics) begin() {
 	for _, source := range sources() {
 		for _, result := range results() {
@@ -79,7 +78,7 @@ func (m *Metrics) begin() {
 	}
 }
 
-// Call counts a call to a vCenter: the method and result of a vcenter.Call.
+// Call counts a call to a vCenter, with the method and result of a vcenter.Call.
 func (m *Metrics) Call(vcenter, method, result string, d time.Duration) {
 	if m == nil {
 		return
@@ -89,14 +88,14 @@ func (m *Metrics) Call(vcenter, method, result string, d time.Duration) {
 	m.durations.WithLabelValues(vcenter, method).Observe(d.Seconds())
 }
 
-// Lookup counts a VM that was looked up.
+// Lookup counts a lookup of a VM.
 func (m *Metrics) Lookup(source Source, result Result) {
 	if m != nil {
 		m.lookups.WithLabelValues(bounded(source, sources()), bounded(result, results())).Inc()
 	}
 }
 
-// Confirmation counts a question to all vCenters whether a VM is gone.
+// Confirmation counts a query of all vCenters whether a VM is gone.
 func (m *Metrics) Confirmation(outcome Outcome) {
 	if m != nil {
 		m.confirmations.WithLabelValues(bounded(outcome, outcomes())).Inc()
@@ -113,27 +112,27 @@ func (m *Metrics) Reload(result Reload) {
 // VCenter is the state of one vCenter.
 type VCenter struct {
 	Name string
-	// Connected says that there is a session that works, Reconnects how often there was one again.
+	// Connected reports that there is a working session; Reconnects counts how often it was established again.
 	Connected  bool
 	Reconnects int
-	// Synced says that the inventory is complete and current, SyncedAt when it last became so.
+	// Synced reports that the inventory is complete and current; SyncedAt is when it last became so.
 	Synced   bool
 	SyncedAt time.Time
-	// VMs is how many the inventory holds.
+	// VMs is the number of VMs in the inventory.
 	VMs int
-	// TagsReadAt is when the tags were last read as a whole.
+	// TagsReadAt is when the tags were last read completely.
 	TagsReadAt time.Time
 }
 
-// states are the families that there are of a vCenter.
+// states are the families of a vCenter's state.
 func states() []State[VCenter] {
 	return []State[VCenter]{
 		{
-			Name: "vcenter_connected", Help: "Whether there is a session at the vCenter that works (1) or not (0).",
+			Name: "vcenter_connected", Help: "Whether there is a working session at the vCenter (1) or not (0).",
 			Value: func(v VCenter) (float64, bool) { return Number(v.Connected), true },
 		},
 		{
-			Name: "vcenter_reconnects_total", Help: "Times there was a connection to the vCenter again after there had been none.",
+			Name: "vcenter_reconnects_total", Help: "Times the connection to the vCenter was established again.",
 			Counter: true, Value: func(v VCenter) (float64, bool) { return float64(v.Reconnects), true },
 		},
 		{
@@ -141,7 +140,7 @@ func states() []State[VCenter] {
 			Value: func(v VCenter) (float64, bool) { return Number(v.Synced), true },
 		},
 		{
-			Name: "inventory_vms", Help: "VMs that the inventory of the vCenter holds.",
+			Name: "inventory_vms", Help: "VMs in the inventory of the vCenter.",
 			Value: func(v VCenter) (float64, bool) { return float64(v.VMs), true },
 		},
 		{
@@ -149,13 +148,13 @@ func states() []State[VCenter] {
 			Value: func(v VCenter) (float64, bool) { return unix(v.SyncedAt) },
 		},
 		{
-			Name: "tags_last_read_timestamp_seconds", Help: "When the tags of the vCenter were last read as a whole, Unix time.",
+			Name: "tags_last_read_timestamp_seconds", Help: "When the tags of the vCenter were last read completely, Unix time.",
 			Value: func(v VCenter) (float64, bool) { return unix(v.TagsReadAt) },
 		},
 	}
 }
 
-// State is one family of a [Collector]. Value returns false for a vCenter that has no value yet: it is left out.
+// State is one family of a [Collector]. Value returns false for a vCenter without a value, which is omitted.
 type State[V any] struct {
 	Name, Help string
 	Counter    bool
@@ -164,13 +163,13 @@ type State[V any] struct {
 	desc *k8smetrics.Desc // made when the registry asks for descriptions
 }
 
-// Collector turns what its source says of vCenters into metrics, at every scrape.
+// Collector converts the vCenters of its source to metrics at every scrape.
 type Collector[V any] struct {
 	k8smetrics.BaseStableCollector
-	// Namespace begins every name.
+	// Namespace is the prefix of every name.
 	Namespace string
 	Source    func() []V
-	// Name is the label of a vCenter.
+	// Name returns the label value of a vCenter.
 	Name   func(V) string
 	States []State[V]
 }
@@ -190,7 +189,7 @@ func (c *Collector[V]) CollectWithStability(ch chan<- k8smetrics.Metric) {
 	for _, vc := range c.Source() {
 		name := c.Name(vc)
 		if seen[name] {
-			continue // twice the same series would spoil the whole scrape
+			continue // a duplicate series would fail the whole scrape
 		}
 		seen[name] = true
 		for _, s := range c.States {
@@ -205,7 +204,7 @@ func (c *Collector[V]) CollectWithStability(ch chan<- k8smetrics.Metric) {
 	}
 }
 
-// Number is 1 for true.
+// Number returns 1 for true.
 func Number(b bool) float64 {
 	if b {
 		return 1
@@ -217,10 +216,10 @@ func unix(t time.Time) (float64, bool) {
 	return float64(t.UnixMilli()) / 1000, !t.IsZero()
 }
 
-// Source is what a VM was looked up by.
+// Source is the key of a lookup.
 type Source string
 
-// The sources of [Metrics.Lookup], in the order in which they are tried.
+// The sources of [Metrics.Lookup], in the order of use.
 const (
 	ByProviderID Source = "provider_id"
 	BySystemUUID Source = "system_uuid"
@@ -228,41 +227,41 @@ const (
 	ByAddress    Source = "address"
 )
 
-// Result is what came of a lookup.
+// Result is the outcome of a lookup.
 type Result string
 
 // The results of [Metrics.Lookup].
 const (
 	Found Result = "found"
-	// NotFound: no vCenter knows such a VM.
+	// NotFound: no vCenter has such a VM.
 	NotFound Result = "not_found"
-	// Ambiguous: several VMs answer.
+	// Ambiguous: several VMs match.
 	Ambiguous Result = "ambiguous"
-	// Unsure: it was not found, and not every vCenter could be asked.
+	// Unsure: not found, but not every vCenter could be queried.
 	Unsure Result = "unsure"
 )
 
-// Outcome is what came of asking whether a VM is gone.
+// Outcome is the outcome of a query whether a VM is gone.
 type Outcome string
 
 // The outcomes of [Metrics.Confirmation].
 const (
 	Gone       Outcome = "gone"
 	StillThere Outcome = "still_there"
-	// Doubt: nothing may be concluded, and nothing is deleted.
+	// Doubt: unknown, so that nothing is deleted.
 	Doubt Outcome = "doubt"
 )
 
-// Reload is what became of a changed configuration.
+// Reload is the outcome of a changed configuration.
 type Reload string
 
 // The results of [Metrics.Reload].
 const (
-	// Applied: it is in use.
+	// Applied: the change is in force.
 	Applied Reload = "applied"
-	// Refused: it is wrong, and the one before stays in use.
+	// Refused: the configuration is invalid, and the previous one stays in force.
 	Refused Reload = "refused"
-	// NeedsRestart: it holds something that only a new process can take up.
+	// NeedsRestart: a part of it takes effect only in a new process.
 	NeedsRestart Reload = "needs_restart"
 )
 
@@ -271,7 +270,7 @@ func results() []Result   { return []Result{Found, NotFound, Ambiguous, Unsure} 
 func outcomes() []Outcome { return []Outcome{Gone, StillThere, Doubt} }
 func reloads() []Reload   { return []Reload{Applied, Refused, NeedsRestart} }
 
-// bounded is the value itself where it is one of those that there are.
+// bounded returns value if it is one of all, else other.
 func bounded[T ~string](value T, all []T) string {
 	if slices.Contains(all, value) {
 		return string(value)
@@ -279,14 +278,14 @@ func bounded[T ~string](value T, all []T) string {
 	return other
 }
 
-// Registry is where a [Metrics] registers: any of k8s.io/component-base/metrics.
+// Registry is the part of a k8s.io/component-base/metrics registry that [New] uses.
 type Registry interface {
 	Register(k8smetrics.Registerable) error
 	CustomRegister(k8smetrics.StableCollector) error
 }
 
-// Process is the registry of the process, which the controllers' own metrics are in, too. It takes one Metrics in the
-// life of a process.
+// Process returns the registry of the process, which also has the controllers' own metrics. It accepts one Metrics per
+// process.
 func Process() Registry { return process{} }
 
 type process struct{}
@@ -297,19 +296,18 @@ func (process) CustomRegister(c k8smetrics.StableCollector) error {
 	return legacyregistry.CustomRegister(c)
 }
 
-// MaxMethods is how many methods of a vCenter's API are told apart; later ones are "other".
+// MaxMethods is how many methods of a vCenter's API have separate label values; later ones are "other".
 const MaxMethods = 64
 
-// other stands for label values that are not to be told apart.
 const other = "other"
 
-// Methods bounds a label of methods. The zero value is ready to use, from any goroutine.
+// Methods bounds the label values of methods. The zero value is ready to use, and safe for concurrent use.
 type Methods struct {
 	mu    sync.Mutex
 	known map[string]bool
 }
 
-// Label returns the method itself, for the first [MaxMethods].
+// Label returns the label value of a method: the method itself for the first [MaxMethods].
 func (m *Methods) Label(method string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

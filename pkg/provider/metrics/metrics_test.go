@@ -49,12 +49,12 @@ func TestCounts(t *testing.T) {
 	m.Confirmation(metrics.Doubt)
 	m.Reload(metrics.Refused)
 	const want = `
-# HELP vsphere_ccm_config_reloads_total [ALPHA] Changes of the configuration that were noticed, by what became of them.
+# HELP vsphere_ccm_config_reloads_total [ALPHA] Changes of the configuration, by result (applied, refused, needs_restart).
 # TYPE vsphere_ccm_config_reloads_total counter
 vsphere_ccm_config_reloads_total{result="applied"} 0
 vsphere_ccm_config_reloads_total{result="needs_restart"} 0
 vsphere_ccm_config_reloads_total{result="refused"} 1
-# HELP vsphere_ccm_confirmations_total [ALPHA] Times the vCenters were asked whether a VM is gone, by what came of it.
+# HELP vsphere_ccm_confirmations_total [ALPHA] Queries of all vCenters whether a VM is gone, by outcome (gone, still_there, doubt).
 # TYPE vsphere_ccm_confirmations_total counter
 vsphere_ccm_confirmations_total{outcome="doubt"} 1
 vsphere_ccm_confirmations_total{outcome="gone"} 0
@@ -82,12 +82,12 @@ vsphere_ccm_vcenter_calls_total{method="Login",result="timeout",vcenter="eu"} 1
 	}
 }
 
-// What states something is what the source says at the scrape, and no longer there when the vCenter is not.
+// Gauges have the source's values at the scrape, and disappear with the vCenter.
 func TestStates(t *testing.T) {
 	vcs := []metrics.VCenter{
 		{Name: "us", Connected: true, Reconnects: 2, Synced: true, SyncedAt: time.Unix(1000, 500e6), VMs: 42, TagsReadAt: time.Unix(2000, 0)},
 		{Name: "eu"},
-		{Name: "eu", Connected: true}, // a mistake of the caller
+		{Name: "eu", Connected: true}, // a bug of the caller
 	}
 	_, r := private(t, func() []metrics.VCenter { return vcs })
 	compare := func(want string) {
@@ -106,18 +106,18 @@ vsphere_ccm_inventory_last_sync_timestamp_seconds{vcenter="us"} 1000.5
 # TYPE vsphere_ccm_inventory_synced gauge
 vsphere_ccm_inventory_synced{vcenter="eu"} 0
 vsphere_ccm_inventory_synced{vcenter="us"} 1
-# HELP vsphere_ccm_inventory_vms [ALPHA] VMs that the inventory of the vCenter holds.
+# HELP vsphere_ccm_inventory_vms [ALPHA] VMs in the inventory of the vCenter.
 # TYPE vsphere_ccm_inventory_vms gauge
 vsphere_ccm_inventory_vms{vcenter="eu"} 0
 vsphere_ccm_inventory_vms{vcenter="us"} 42
-# HELP vsphere_ccm_tags_last_read_timestamp_seconds [ALPHA] When the tags of the vCenter were last read as a whole, Unix time.
+# HELP vsphere_ccm_tags_last_read_timestamp_seconds [ALPHA] When the tags of the vCenter were last read completely, Unix time.
 # TYPE vsphere_ccm_tags_last_read_timestamp_seconds gauge
 vsphere_ccm_tags_last_read_timestamp_seconds{vcenter="us"} 2000
-# HELP vsphere_ccm_vcenter_connected [ALPHA] Whether there is a session at the vCenter that works (1) or not (0).
+# HELP vsphere_ccm_vcenter_connected [ALPHA] Whether there is a working session at the vCenter (1) or not (0).
 # TYPE vsphere_ccm_vcenter_connected gauge
 vsphere_ccm_vcenter_connected{vcenter="eu"} 0
 vsphere_ccm_vcenter_connected{vcenter="us"} 1
-# HELP vsphere_ccm_vcenter_reconnects_total [ALPHA] Times there was a connection to the vCenter again after there had been none.
+# HELP vsphere_ccm_vcenter_reconnects_total [ALPHA] Times the connection to the vCenter was established again.
 # TYPE vsphere_ccm_vcenter_reconnects_total counter
 vsphere_ccm_vcenter_reconnects_total{vcenter="eu"} 0
 vsphere_ccm_vcenter_reconnects_total{vcenter="us"} 2
@@ -126,7 +126,7 @@ vsphere_ccm_vcenter_reconnects_total{vcenter="us"} 2
 	compare("")
 }
 
-// The names and help texts are as Prometheus wants them.
+// Names and help texts follow Prometheus conventions.
 func TestNames(t *testing.T) {
 	m, r := private(t, func() []metrics.VCenter {
 		return []metrics.VCenter{{Name: "us", SyncedAt: time.Unix(1, 0), TagsReadAt: time.Unix(1, 0)}}
@@ -142,7 +142,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// An API that invents methods does not make series without end.
+// An API with unbounded method names does not make unbounded series.
 func TestMethodsAreBounded(t *testing.T) {
 	m, r := private(t, none)
 	for i := range 10 * metrics.MaxMethods {
@@ -179,7 +179,7 @@ func TestConcurrentUse(t *testing.T) {
 	all.Wait()
 }
 
-// Without metrics nothing is counted, and nothing else is different.
+// Without metrics nothing is counted, with no other difference.
 func TestNil(t *testing.T) {
 	var m *metrics.Metrics
 	m.Call("us", "Login", "ok", time.Second)
@@ -188,7 +188,7 @@ func TestNil(t *testing.T) {
 	m.Reload(metrics.Applied)
 }
 
-// The registry of the process is the one that a cloud controller manager serves, and takes one Metrics only.
+// The registry of the process is the one that a cloud controller manager serves; it accepts one Metrics.
 func TestProcess(t *testing.T) {
 	m, err := metrics.New(metrics.Process(), func() []metrics.VCenter { return []metrics.VCenter{{Name: "us", VMs: 7}} })
 	if err != nil {

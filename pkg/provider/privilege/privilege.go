@@ -1,6 +1,6 @@
 package privilege
 
-// Component is who has an account at a vCenter.
+// Component is a program with an account at a vCenter.
 type Component string
 
 // The components.
@@ -9,56 +9,56 @@ const (
 	CSI Component = "csi" // the CSI driver's controller
 )
 
-// Need is who cannot do without.
+// Need is which programs need a privilege.
 type Need string
 
-// The needs. Everybody's is this module's provider or driver, and upstream's.
+// The needs. Everybody includes this module's provider or driver, and upstream's.
 const (
-	Everybody Need = "both"     // shown by a run
-	Upstream  Need = "upstream" // upstream's CSI driver alone
-	Nobody    Need = "nobody"   // comes with every role, and cannot be left out
+	Everybody Need = "both"     // proven by a test
+	Upstream  Need = "upstream" // only upstream's CSI driver
+	Nobody    Need = "nobody"   // part of every role, cannot be removed
 )
 
-// Privilege is one thing that an account may do.
+// Privilege is one vSphere privilege.
 type Privilege struct {
-	// ID is vSphere's: "Cns.Searchable".
+	// ID is vSphere's identifier: "Cns.Searchable".
 	ID string
 	// Label is where the vSphere Client lists it: "CNS > Searchable".
 	Label string
-	// Calls are the methods of vSphere's APIs that ask for it, of those that are called.
+	// Calls are the methods of vSphere's APIs that require it, of those that are called.
 	Calls []string
-	// Need is who needs it, and Why what for.
+	// Need is which programs need it, and Why is what for.
 	Need Need
 	Why  string
-	// Without is what fails in an account that lacks it, and it alone. Nothing where Need is not Everybody.
+	// Without is what fails if an account lacks only this privilege; empty unless Need is Everybody.
 	Without []Failure
 }
 
-// Failure is an operation that fails, and what its user is told.
+// Failure is an operation that fails, with a part of its error.
 type Failure struct {
 	Operation Operation
-	// Says is in the message, word for word.
+	// Says is a literal part of the error message.
 	Says string
 }
 
-// Role is a set of privileges under a name.
+// Role is a named set of privileges.
 type Role struct {
 	Name string
-	// System says that every vCenter has it.
+	// System reports that every vCenter has the role.
 	System bool
-	// Privileges are without those of [Always], but for a role of the system's.
+	// Privileges are those of the role, without [Always] unless System is set.
 	Privileges []Privilege
-	// Option is what has to be wanted for the role to be; empty for one that always is.
+	// Option is the feature that needs the role; empty if it is always needed.
 	Option Option
 }
 
-// Option is something that not every cluster has.
+// Option is a feature that not every cluster uses.
 type Option string
 
-// FileVolumes are volumes that several nodes mount at once, by vSAN file services.
+// FileVolumes are volumes that several nodes mount at once, from vSAN file services.
 const FileVolumes Option = "file volumes"
 
-// IDs are the privileges of the role.
+// IDs returns the identifiers of the role's privileges.
 func (r Role) IDs() []string {
 	ids := make([]string, len(r.Privileges))
 	for i, p := range r.Privileges {
@@ -67,7 +67,7 @@ func (r Role) IDs() []string {
 	return ids
 }
 
-// failures are those of several operations with the same words.
+// failures returns several operations with the same error text.
 func failures(says string, of ...Operation) []Failure {
 	all := make([]Failure, len(of))
 	for i, o := range of {
@@ -76,36 +76,36 @@ func failures(says string, of ...Operation) []Failure {
 	return all
 }
 
-// written is what fails where files on a datastore cannot be changed.
+// written returns what fails if files on a datastore cannot be changed.
 func written() []Failure {
 	return failures("needs Datastore.FileManagement on Datastore:", CreateVolume, CreateWithPolicy, CreateFrom, ExpandVolume,
 		TakeSnapshot, DeleteSnapshot, DeleteVolume)
 }
 
-// unseen is what fails in a datacenter that an account may not see, or not read. A vCenter refuses nothing then: it has
-// nothing to show. The VMs of nodes themselves the driver sees by the role that it has on them.
+// unseen returns what fails in a datacenter that an account may not see or read. A vCenter does not refuse such a query but
+// returns nothing. The driver sees the VMs of nodes through its role on them.
 func unseen() []Failure {
 	return append(failures("vm not found", InitializeNode, ZoneOfNode, ShutdownNode), unplaced()...)
 }
 
-// unplaced is what fails where the driver does not see hosts and clusters, whose tags are topology.
+// unplaced returns what fails if the driver does not see hosts and clusters, whose tags are the topology.
 func unplaced() []Failure {
 	return failures(`no tag of category "k8s-zone"`, NodeTopology, CreateVolume, CreateWithPolicy, CreateFrom)
 }
 
-// Operation is something that the cloud provider or the driver does, in words.
+// Operation is an operation of the cloud provider or the driver.
 type Operation string
 
-// What the cloud provider does for a node.
+// The operations of the cloud provider on a node.
 const (
 	InitializeNode Operation = "initialize a node"
 	ZoneOfNode     Operation = "label a node with region and zone"
-	ShutdownNode   Operation = "tell that a node's VM is off"
+	ShutdownNode   Operation = "report that a node's VM is off"
 )
 
-// What the driver does for a volume.
+// The operations of the driver.
 const (
-	NodeTopology     Operation = "tell a node its topology"
+	NodeTopology     Operation = "report a node's topology"
 	CreateVolume     Operation = "create a volume"
 	CreateWithPolicy Operation = "create a volume of a storage policy"
 	CreateFrom       Operation = "create a volume from a snapshot"
@@ -119,13 +119,13 @@ const (
 	DeleteVolume     Operation = "delete a volume"
 )
 
-// Always are the privileges that vCenter puts into every role.
+// Always returns the privileges that vCenter adds to every role.
 func Always() []Privilege {
 	return []Privilege{
 		{ID: "System.Anonymous", Label: "none", Need: Nobody, Why: "no call of the cloud provider or the driver asks for it"},
 		{
 			ID: "System.View", Label: "none", Need: Everybody, Calls: []string{"CreateContainerView", "FindByUuid"},
-			Why: "an object without it is not there, for whoever asks", Without: unseen(),
+			Why: "without it, an object does not exist for the account", Without: unseen(),
 		},
 		{
 			ID: "System.Read", Label: "none", Need: Everybody, Calls: []string{"RetrievePropertiesEx", "WaitForUpdatesEx"},
@@ -134,10 +134,10 @@ func Always() []Privilege {
 	}
 }
 
-// ReadOnly is vCenter's own role.
+// ReadOnly returns vCenter's own role.
 func ReadOnly() Role { return Role{Name: "ReadOnly", System: true, Privileges: Always()} }
 
-// Search is the role for cloud native storage as such.
+// Search returns the role for cloud native storage on the vCenter.
 func Search() Role {
 	return Role{Name: "CNS-SEARCH-AND-SPBM", Privileges: []Privilege{
 		{
@@ -155,7 +155,7 @@ func Search() Role {
 	}}
 }
 
-// Volumes is the role for datastores.
+// Volumes returns the role for datastores.
 func Volumes() Role {
 	return Role{Name: "CNS-DATASTORE", Privileges: []Privilege{{
 		ID: "Datastore.FileManagement", Label: "Datastore > Low level file operations", Need: Everybody,
@@ -164,7 +164,7 @@ func Volumes() Role {
 	}}}
 }
 
-// Attach is the role for the VMs of nodes.
+// Attach returns the role for the VMs of nodes.
 func Attach() Role {
 	return Role{Name: "CNS-VM", Privileges: []Privilege{
 		{
@@ -180,7 +180,7 @@ func Attach() Role {
 	}}
 }
 
-// HostConfig is the role for file volumes.
+// HostConfig returns the role for file volumes.
 func HostConfig() Role {
 	return Role{Name: "CNS-HOST-CONFIG-STORAGE", Option: FileVolumes, Privileges: []Privilege{{
 		ID: "Host.Config.Storage", Label: "Host > Configuration > Storage partition configuration", Need: Upstream,
@@ -189,10 +189,10 @@ func HostConfig() Role {
 	}}}
 }
 
-// Roles are all roles, those for an option last.
+// Roles returns all roles, those for an option last.
 func Roles() []Role { return []Role{ReadOnly(), Search(), Volumes(), Attach(), HostConfig()} }
 
-// Grants are all grants, by component.
+// Grants returns all grants, by component.
 func Grants() []Grant {
 	return []Grant{
 		{
@@ -234,14 +234,14 @@ type Site string
 // The sites.
 const (
 	Root       Site = "root"       // the root folder
-	Above      Site = "above"      // what is above datacenters and has a tag of a region or zone: folders, the root folder
-	Datacenter Site = "datacenter" // each that has nodes
-	Machines   Site = "machines"   // the VMs that are nodes, or the folders that they are in
-	Datastore  Site = "datastore"  // each that is to hold volumes
+	Above      Site = "above"      // folders above datacenters, and the root folder, that have a tag of a region or zone
+	Datacenter Site = "datacenter" // each datacenter with nodes
+	Machines   Site = "machines"   // the VMs of nodes, or their folders
+	Datastore  Site = "datastore"  // each datastore for volumes
 	Cluster    Site = "cluster"    // each compute cluster with vSAN file services
 )
 
-// String is a site in words.
+// String returns a description of the site.
 func (s Site) String() string {
 	switch s {
 	case Root:
@@ -260,15 +260,15 @@ func (s Site) String() string {
 	return string(s)
 }
 
-// Grant is a role on objects.
+// Grant is a role on a kind of object.
 type Grant struct {
 	Component Component
 	Role      Role
 	On        Site
-	// Propagate says that it is for all below, too.
+	// Propagate reports that the grant includes all objects below.
 	Propagate bool
-	// Why is what it is for.
+	// Why is the purpose of the grant.
 	Why string
-	// Without is what fails where this grant, and it alone, is missing.
+	// Without is what fails if only this grant is missing.
 	Without []Failure
 }

@@ -1,9 +1,9 @@
-// Package rbac says what the cloud controller manager must be allowed to do, as the objects that allow it.
+// Package rbac returns the RBAC objects with the permissions that the cloud controller manager needs.
 //
 //	for _, o := range rbac.Objects(rbac.Config{Namespace: "kube-system", ServiceAccount: "cloud-controller-manager"}) { … }
 //
-// The sandbox creates these objects, manifests/ccm is printed from them, and the Helm chart renders the same. It talks to
-// no API server.
+// The sandbox creates these objects, manifests/ccm is generated from them, and the Helm chart renders the same. The package
+// makes no API calls.
 //
 // Floor 1: it imports nothing of this module.
 package rbac

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite manifests/ccm/rbac.yaml")
 
-// manifest is what manifests/ccm is for: kube-system, its Secret, and a Lease.
+// manifest is the configuration of manifests/ccm: kube-system, its Secret, and a Lease.
 func manifest() Config {
 	return Config{
 		Namespace: "kube-system", ServiceAccount: "cloud-controller-manager", Pod: true,
@@ -20,7 +20,7 @@ func manifest() Config {
 	}
 }
 
-// The manifest is printed from the objects that the sandbox creates. `go test ./pkg/provider/rbac -update` does it.
+// The manifest is generated from the objects that the sandbox creates: `go test ./pkg/provider/rbac -update`.
 func TestManifest(t *testing.T) {
 	const file = "../../../manifests/ccm/rbac.yaml"
 	var b strings.Builder

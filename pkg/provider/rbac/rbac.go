@@ -9,31 +9,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Config says for whom [Objects] makes them.
+// Config is the configuration of [Objects].
 type Config struct {
-	// Namespace and ServiceAccount are whom the cloud controller manager runs as.
+	// Namespace and ServiceAccount are the account of the cloud controller manager.
 	Namespace, ServiceAccount string
-	// Pod is set when it runs in one, of Namespace, and is told so by POD_NAME: it writes events about it.
+	// Pod reports that it runs in a Pod of Namespace with POD_NAME set, so that it writes Events about that Pod.
 	Pod bool
-	// SecretNamespace and SecretNames are where the credentials are; Namespace when SecretNamespace is empty. Without
-	// names there is nothing to read. Their order and repetitions count for nothing.
+	// SecretNamespace and SecretNames are the Secrets with the credentials, in Namespace when SecretNamespace is empty.
+	// Order and duplicates do not matter.
 	SecretNamespace string
 	SecretNames     []string
-	// LeaderElection is set when it runs with --leader-elect, its Lease in the namespace LeaseNamespace
+	// LeaderElection reports that it runs with --leader-elect and its Lease is in LeaseNamespace
 	// (--leader-elect-resource-namespace; kube-system when empty).
 	LeaderElection bool
 	LeaseNamespace string
-	// DelegatedAuth is set when its HTTPS port asks the API server who is there and what they may read: when it runs
-	// without --authentication-skip-lookup and its --secure-port is not 0.
+	// DelegatedAuth reports that its HTTPS port authenticates and authorizes clients with the API server: it runs without
+	// --authentication-skip-lookup and with a --secure-port other than 0.
 	DelegatedAuth bool
-	// Roles is what the names of all roles and bindings begin with, where they are to be told from those of a cloud controller
-	// manager that the cluster has already; "" for the usual names.
+	// Roles is the prefix of the names of all roles and bindings, to distinguish them from those of another cloud controller
+	// manager in the cluster; "" for the usual names.
 	Roles string
 }
 
-// Objects returns the ServiceAccount and everything that it must be allowed, no more: a ClusterRole for nodes, and Roles
-// for the rest in the namespaces where it is. What it does beyond these, discovery and /healthz, every authenticated
-// account may do. manifests/ccm and the Helm chart hold the same objects; the sandbox creates these.
+// Objects returns the ServiceAccount and exactly the permissions it needs: a ClusterRole for Nodes, and Roles for the rest in
+// their namespaces. Every authenticated account may use discovery and /healthz. manifests/ccm and the Helm chart contain the
+// same objects.
 func Objects(c Config) []runtime.Object {
 	if c.SecretNamespace == "" {
 		c.SecretNamespace = c.Namespace
@@ -44,7 +44,7 @@ func Objects(c Config) []runtime.Object {
 	c.SecretNames = slices.Compact(slices.Sorted(slices.Values(c.SecretNames)))
 	name, wide := roleName, "system:"+roleName
 	if c.Roles != "" {
-		name, wide = c.Roles, c.Roles // "system:" is for what belongs to a cluster
+		name, wide = c.Roles, c.Roles // "system:" is reserved for the cluster's own roles
 	}
 	objects := []runtime.Object{
 		&corev1.ServiceAccount{
@@ -57,13 +57,13 @@ func Objects(c Config) []runtime.Object {
 			Rules:      nodeRules(),
 		},
 		c.clusterBinding(wide, wide),
-		// Events about Nodes, which have no namespace, are written to "default": by every controller.
+		// Nodes have no namespace, so every controller writes Events about them to "default".
 		c.role(metav1.NamespaceDefault, name+":events", eventRules()...),
 		c.binding(metav1.NamespaceDefault, name+":events", name+":events"),
 	}
 	if len(c.SecretNames) > 0 {
 		objects = append(objects,
-			c.role(c.SecretNamespace, name+":credentials", rbacv1.PolicyRule{ // the watch of each, and nothing of any other
+			c.role(c.SecretNamespace, name+":credentials", rbacv1.PolicyRule{ // to watch each of these, and no other
 				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: c.SecretNames,
 				Verbs: []string{"list", "watch"},
 			}),
@@ -79,7 +79,7 @@ func Objects(c Config) []runtime.Object {
 			c.role(namespace, name+":events", eventRules()...),
 			c.binding(namespace, name+":events", name+":events"))
 	}
-	if c.DelegatedAuth { // roles that every cluster has: to review tokens and access, and to read the client CA
+	if c.DelegatedAuth { // with the roles that every cluster has: to review tokens and access, and to read the client CA
 		objects = append(objects,
 			c.clusterBinding(wide+":auth", "system:auth-delegator"),
 			c.binding(metav1.NamespaceSystem, name+":auth", "extension-apiserver-authentication-reader"))
@@ -87,30 +87,29 @@ func Objects(c Config) []runtime.Object {
 	return objects
 }
 
-// roleName is in the name of every role and binding. A cluster has one cloud controller manager for vSphere.
+// roleName is part of the name of every role and binding. A cluster has one cloud controller manager for vSphere.
 const roleName = "vsphere-cloud-controller-manager"
 
-// nodeRules is what the two controllers of k8s.io/cloud-provider do to nodes.
+// nodeRules are the permissions that the two controllers of k8s.io/cloud-provider need on Nodes.
 func nodeRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		// get: both, before every patch. list, watch: their shared informer, which lists only where the API server does not
-		// send a watch what there is (before Kubernetes 1.34). update: cloud-node, to initialize a node (controllers/node,
-		// syncNode). patch: cloud-node for labels, cloud-node-lifecycle for the shutdown taint, the
-		// provider for its annotation (provider.VMAnnotation). delete:
-		// cloud-node-lifecycle, for a node whose VM is gone.
+		// get: both, before every patch. list, watch: their shared informer, which lists only if the API server does not stream
+		// the initial list (before Kubernetes 1.34). update: cloud-node, to initialize a node (controllers/node, syncNode).
+		// patch: cloud-node for labels, cloud-node-lifecycle for the shutdown taint, the provider for its annotation
+		// (provider.VMAnnotation). delete: cloud-node-lifecycle, for a node whose VM is gone.
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch", "update", "patch", "delete"}},
 		// cloud-node, for addresses (controllers/node, updateNodeAddress).
 		{APIGroups: []string{""}, Resources: []string{"nodes/status"}, Verbs: []string{"patch"}},
 	}
 }
 
-// eventRules is what an event recorder does: create, and patch when it happens again.
+// eventRules are the permissions of an event recorder: create, and patch for a repeated event.
 func eventRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}}
 }
 
-// eventNamespaces are those, besides "default", of what events are about: who leads, whether a login is refused, what
-// became of a changed configuration.
+// eventNamespaces returns the namespaces of Events other than "default": about leader election, refused logins and changed
+// configurations.
 func (c Config) eventNamespaces() []string {
 	var all []string
 	if c.Pod {
@@ -126,7 +125,7 @@ func (c Config) eventNamespaces() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(namespace string) bool { return namespace == metav1.NamespaceDefault })
 }
 
-// leaderRules is what leader election does to its Lease. A create cannot be limited to a name.
+// leaderRules are the permissions of leader election on its Lease. A create cannot be limited to a name.
 func leaderRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Nothing of it reaches further than it says: no wildcards, Secrets and Leases by name, cluster-wide only nodes.
+// No permission is broader than needed: no wildcards, Secrets and Leases by name, cluster-wide only nodes.
 func TestObjects(t *testing.T) {
 	objects := Objects(Config{Namespace: "kube-system", ServiceAccount: "ccm", SecretNames: []string{"creds"}, LeaderElection: true})
 	check := func(where string, clusterWide bool, rules []rbacv1.PolicyRule) {
@@ -58,7 +58,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// Reviews of tokens and access are in it only when they are asked for, and then by the roles that every cluster has.
+// Reviews of tokens and access are included only on request, with the roles that every cluster has.
 func TestDelegatedAuth(t *testing.T) {
 	var got []string
 	for _, o := range Objects(Config{Namespace: "ccm", ServiceAccount: "ccm", DelegatedAuth: true}) {
@@ -80,7 +80,7 @@ func TestDelegatedAuth(t *testing.T) {
 	}
 }
 
-// Events are written where their objects are, and a right to do so is there once.
+// Events are written to the namespaces of their objects, with one permission each.
 func TestEvents(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -17,10 +17,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Do runs f, one exchange over SOAP, within the call timeout; what takes several exchanges is several Dos, or their sum
-// is measured by the time of one and a slow vCenter taken for a dead one. It does not wait for a connection: without one it returns
-// an error that wraps [ErrNotConnected] at once. When f finds the session expired, f is run once more on a new one.
-// f's error is returned with the vCenter's name before it and, where the account is not allowed to, with what it lacks.
+// Do runs f, one exchange over SOAP, within the call timeout. Several exchanges must be several Dos: otherwise their sum
+// is bounded by the timeout of one, and a slow vCenter counts as unreachable. Do does not wait for a connection: without
+// one it immediately returns an error that wraps [ErrNotConnected]. If the session has expired, it runs f once more on a
+// new one. It adds the vCenter's name to f's error, and the missing privilege if the vCenter denied the call.
 func (c *Client) Do(ctx context.Context, f func(context.Context, *Session) error) error {
 	s, err := c.Session()
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *Client) Do(ctx context.Context, f func(context.Context, *Session) error
 	}
 	err = c.try(ctx, time.Now().Add(c.cfg.CallTimeout), s, f)
 	if expired(err) {
-		// Run logs in again meanwhile. What that takes says nothing about the call on the new session.
+		// Run logs in again. The time that takes must not count for the call on the new session.
 		waitCtx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 		defer cancel()
 		if s, waitErr := c.Wait(waitCtx); waitErr == nil {
@@ -41,19 +41,19 @@ func (c *Client) Do(ctx context.Context, f func(context.Context, *Session) error
 	return nil
 }
 
-// try runs f on s until the deadline, and puts s in doubt when f's error does.
+// try runs f on s until the deadline. If f's error puts s in doubt, it reports that to Run.
 func (c *Client) try(parent context.Context, deadline time.Time, s *Session, f func(context.Context, *Session) error) error {
 	ctx, cancel := context.WithDeadline(parent, deadline)
 	defer cancel()
 	err := f(ctx, s)
-	// A caller that lost interest says nothing about the vCenter.
+	// An error after the caller canceled does not concern the vCenter.
 	if err != nil && parent.Err() == nil && (expired(err) || unreachable(err)) {
 		c.suspect(s, err)
 	}
 	return err
 }
 
-// Changed returns the state at this moment, and a channel that is closed when there is a newer one.
+// Changed returns the current state, and a channel that closes when the state changes.
 func (c *Client) Changed() (State, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,28 +61,28 @@ func (c *Client) Changed() (State, <-chan struct{}) {
 }
 
 var (
-	// ErrInvalidLogin says that the vCenter refused the credentials.
+	// ErrInvalidLogin reports that the vCenter refused the credentials.
 	ErrInvalidLogin = errors.New("login refused: wrong user name or password")
-	// ErrNoCredentials says that there are no credentials to log in with.
+	// ErrNoCredentials reports that there are no credentials to log in with.
 	ErrNoCredentials = errors.New("no credentials")
-	// ErrCertificate says that the vCenter's certificate is not to be trusted, or that it cannot be told whether it is.
+	// ErrCertificate reports that the vCenter's certificate is not trusted, or cannot be verified.
 	ErrCertificate = errors.New("certificate is not trusted")
-	// ErrNotConnected says that there is no session at the moment; it is joined with the reason.
+	// ErrNotConnected reports that there is no session at the moment; the reason is joined to it.
 	ErrNotConnected = errors.New("not connected")
 )
 
-// errManager is in the errors of a session manager.
+// errManager is wrapped by the errors of a session manager.
 var errManager = errors.New("no session to share")
 
-// expired reports whether err says that the session it was met on is no longer one.
+// expired reports whether err means that the session has expired.
 func expired(err error) bool {
 	return fault.Is(err, &types.NotAuthenticated{}) || unauthorized(err)
 }
 
-// unauthorized reports whether err is, or wraps, a REST answer 401, which govmomi recognizes only unwrapped.
+// unauthorized reports whether err is, or wraps, a REST status 401; govmomi recognizes it only unwrapped.
 func unauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }
 
-// NotFound reports whether err is, or wraps, a REST answer 404: the tag or category asked about no longer exists.
+// NotFound reports whether err is, or wraps, a REST status 404: the tag or category does not exist.
 func NotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 
 func hasStatus(err error, code int) bool {
@@ -94,8 +94,8 @@ func hasStatus(err error, code int) bool {
 	return false
 }
 
-// unreachable reports whether err comes from the way to the vCenter rather than from the vCenter: nobody answers, not
-// in time, or not in a language of vSphere.
+// unreachable reports whether err comes from the network path rather than from the vCenter: no response, not in time, or
+// not in a vSphere protocol.
 func unreachable(err error) bool {
 	var (
 		urlErr *url.Error
@@ -106,21 +106,21 @@ func unreachable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Gone reports whether err says that the object asked about no longer exists.
+// Gone reports whether err means that the managed object no longer exists.
 func Gone(err error) bool {
 	return fault.Is(err, &types.ManagedObjectNotFound{})
 }
 
-// reason sorts the errors that keep a client from its vCenter, by what is to be done about them.
+// reason classifies the errors of a connection by the pause before the next attempt.
 type reason string
 
 const (
 	reasonNone        reason = ""
-	reasonLogin       reason = "login"       // other credentials
-	reasonCredentials reason = "credentials" // any credentials
-	reasonTrust       reason = "trust"       // another certificate, or authority
-	reasonFault       reason = "fault"       // what the vCenter, or a session manager, says
-	reasonSilence     reason = "silence"     // nothing here: nobody answers
+	reasonLogin       reason = "login"       // credentials refused
+	reasonCredentials reason = "credentials" // no credentials
+	reasonTrust       reason = "trust"       // certificate not trusted
+	reasonFault       reason = "fault"       // a fault from the vCenter or a session manager
+	reasonSilence     reason = "silence"     // no response
 )
 
 func reasonOf(err error) reason {
@@ -139,8 +139,8 @@ func reasonOf(err error) reason {
 	return reasonSilence
 }
 
-// Lacking is what the account would have to be allowed for what a vCenter has refused it, "needs Cns.Searchable on
-// Folder:group-d1"; empty for any other fault, and where the vCenter does not say. Its own message never says.
+// Lacking returns the privileges that an account lacks according to a fault, "needs Cns.Searchable on Folder:group-d1". It
+// returns "" for any other fault, or if the vCenter does not name them. The fault's own message never does.
 func Lacking(f types.BaseMethodFault) string {
 	b, ok := f.(types.BaseNoPermission)
 	if !ok {
@@ -171,14 +171,14 @@ func on(object types.ManagedObjectReference) string {
 	return " on " + object.String()
 }
 
-// Denied reports whether err says that the account may not do what was asked.
+// Denied reports whether err means that the account lacks a privilege.
 func Denied(err error) bool {
 	var f types.BaseNoPermission
 	_, ok := fault.As(err, &f)
 	return ok
 }
 
-// lacking adds to an error what [Lacking] says of it.
+// lacking adds the missing privileges to an error.
 func lacking(err error) error {
 	var f types.BaseNoPermission
 	if _, ok := fault.As(err, &f); !ok {

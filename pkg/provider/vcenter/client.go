@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// Client is one vCenter's connection. Make one with [New] and give it a goroutine with [Client.Run]; all other methods
-// may be called from any goroutine, before, during and after Run.
+// Client is one vCenter's connection. Create it with [New] and call [Client.Run] in a goroutine. All other methods are
+// safe for concurrent use, before, during and after Run.
 type Client struct {
 	cfg   Config
 	fresh chan struct{} // the credentials may have changed
@@ -19,18 +19,18 @@ type Client struct {
 
 	logins *logins
 	rest   restSide
-	told   outcome     // last; used by Run alone
-	used   Credentials // that the last login succeeded with; used by Run alone
+	told   outcome     // last logged; used only by Run
+	used   Credentials // of the last successful login; used only by Run
 
 	mu      sync.Mutex
 	sess    *Session
 	state   State
 	changed chan struct{} // closed and replaced at every change of state
-	// connected says that there ever was a connection.
+	// connected reports whether there ever was a connection.
 	connected bool
 }
 
-// New returns a client that is not connected yet. It makes no call.
+// New returns a client that is not connected yet. It makes no calls.
 func New(cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -49,14 +49,14 @@ func New(cfg Config) (*Client, error) {
 // Name returns the name of this vCenter in errors and logs.
 func (c *Client) Name() string { return c.cfg.Name }
 
-// Server returns the host this client talks to.
+// Server returns the host that this client connects to.
 func (c *Client) Server() string { return c.cfg.Server }
 
-// CredentialsChanged says that the credentials func may have something new to tell. A client that waits to try again
-// tries at once; one that is connected logs in anew if they differ and then ends the old session.
+// CredentialsChanged notifies the client that Credentials may return new values. A client that waits to retry does so at
+// once; a connected client logs in again if they differ, and then ends the old session.
 func (c *Client) CredentialsChanged() { notify.Wake(c.fresh) }
 
-// Run keeps the client connected until ctx ends, then logs out and returns nil. It is called once.
+// Run keeps the client connected until ctx ends; then it logs out and returns nil. It must be called once.
 func (c *Client) Run(ctx context.Context) error {
 	defer c.close(ctx)
 	failures := 0
@@ -76,7 +76,7 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// pause returns how long to wait after an attempt; zero when there is no need for another.
+// pause returns the pause after an attempt; zero if no other attempt is needed.
 func (c *Client) pause(failures int, err error) time.Duration {
 	switch reasonOf(err) {
 	case reasonNone, reasonLogin: // logins knows how long
@@ -87,9 +87,8 @@ func (c *Client) pause(failures int, err error) time.Duration {
 	return c.cfg.FaultRetry.pause(failures)
 }
 
-// idle waits for a reason to look at the connection again: pause is one when it is not zero, and a call that fails is
-// one on a connection that works. It returns false when new credentials ended the wait, which makes earlier failures
-// count for nothing.
+// idle waits until the connection must be checked again: after pause if it is not zero, or on a working connection when a
+// call fails. It returns false if new credentials ended the wait, after which earlier failures do not count.
 func (c *Client) idle(ctx context.Context, connected bool, pause time.Duration) bool {
 	var retry <-chan time.Time
 	if pause > 0 {
@@ -99,7 +98,7 @@ func (c *Client) idle(ctx context.Context, connected bool, pause time.Duration) 
 	}
 	doubt := c.doubt
 	if !connected {
-		doubt = nil // while nothing works, one more call that fails is no reason to come back sooner
+		doubt = nil // without a connection, a failing call must not shorten the pause
 	}
 	select {
 	case <-retry:
@@ -111,9 +110,9 @@ func (c *Client) idle(ctx context.Context, connected bool, pause time.Duration) 
 	return true
 }
 
-// establish makes sure that there is a session, by checking the one at hand or by logging in. It may return both true
-// and an error: newer credentials were refused, the session made with older ones works. Then, and when there is none
-// because of a refusal, wait is the time until the credentials may be tried again.
+// establish makes sure that there is a session, by checking the current one or by logging in. It may return both true and
+// an error: newer credentials were refused, but the session of the older ones works. After a refusal, wait is the time
+// until the credentials may be tried again.
 func (c *Client) establish(ctx context.Context) (connected bool, wait time.Duration, err error) {
 	creds, credsErr := c.cfg.Credentials(ctx)
 	if credsErr == nil && !creds.complete() {
@@ -149,8 +148,8 @@ func (c *Client) establish(ctx context.Context) (connected bool, wait time.Durat
 	return c.exchange(ctx, old, creds)
 }
 
-// exchange logs in and takes the new session in place of the old one, if there is one, which ends when the new one is
-// there: for that moment there are two.
+// exchange logs in and replaces the old session, if there is one. The old session ends after the new one has started, so
+// for a short time there are two.
 func (c *Client) exchange(ctx context.Context, old *Session, creds Credentials) (connected bool, wait time.Duration, err error) {
 	s, err := login(ctx, &c.cfg, creds)
 	if err == nil {
@@ -173,7 +172,6 @@ func (c *Client) exchange(ctx context.Context, old *Session, creds Credentials) 
 	return alive && aliveErr == nil, wait, err
 }
 
-// rotated notes what a login succeeded with.
 func (c *Client) rotated(creds Credentials) {
 	if c.used != (Credentials{}) && c.used != creds {
 		c.mu.Lock()
@@ -183,7 +181,7 @@ func (c *Client) rotated(creds Credentials) {
 	c.used = creds
 }
 
-// replace makes s the current session, which may be nil, and ends what runs on the one before.
+// replace makes s, which may be nil, the current session and ends the one before.
 func (c *Client) replace(s *Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +191,7 @@ func (c *Client) replace(s *Session) {
 	c.sess = s
 }
 
-// announce publishes the outcome of an attempt. It is logged when it is of another kind than the one before.
+// announce publishes the outcome of an attempt. It logs it if it differs in kind from the one before.
 func (c *Client) announce(connected bool, err error) {
 	s := c.setState(connected, err)
 	news := outcome{connected, reasonOf(err)}
@@ -212,13 +210,13 @@ func (c *Client) announce(connected bool, err error) {
 	}
 }
 
-// outcome is what matters of an attempt's outcome to whoever reads the log.
+// outcome is the part of an attempt's outcome that the log reports.
 type outcome struct {
 	connected bool
 	reason    reason
 }
 
-// close logs out, also when ctx has ended, but does not wait long for a vCenter that no longer answers.
+// close logs out even if ctx has ended, but does not wait long for a vCenter that does not respond.
 func (c *Client) close(ctx context.Context) {
 	s := c.current()
 	c.replace(nil)
@@ -226,7 +224,7 @@ func (c *Client) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.cfg.CallTimeout, farewell))
 	defer cancel()
 	var both sync.WaitGroup
-	both.Go(func() { c.closeREST(ctx) }) // at the same time: one that hangs keeps the other from nothing
+	both.Go(func() { c.closeREST(ctx) }) // concurrently, so that neither delays the other
 	if s != nil {
 		s.logout(ctx)
 	}

@@ -30,7 +30,7 @@ func connect(t *testing.T, c *vcenter.Client) *vcenter.Session {
 	return s
 }
 
-// now is a call that needs a session.
+// now makes a call that needs a session.
 func now(c *vcenter.Client, ctx context.Context) error { //nolint:revive // in the place of a method of the client
 	return c.Do(ctx, func(ctx context.Context, s *vcenter.Session) error {
 		_, err := methods.GetCurrentTime(ctx, s.Vim)
@@ -54,7 +54,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// A refused login is typed, is not repeated without reason, and is repeated at once when the credentials change.
+// A refused login is a typed error, is not repeated without reason, and is repeated at once when the credentials change.
 func TestWrongPassword(t *testing.T) {
 	v := start(t)
 	v.setCredentials("wrong-password")
@@ -96,7 +96,7 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// New credentials replace the session; new ones that do not work leave it alone.
+// New credentials replace the session; credentials that do not work do not affect it.
 func TestRotation(t *testing.T) {
 	v := start(t)
 	cfg := v.config()
@@ -185,7 +185,7 @@ func TestHungCall(t *testing.T) {
 	connect(t, c)
 }
 
-// A caller that gives up puts the session in no doubt.
+// A call that its caller cancels does not put the session in doubt.
 func TestImpatientCaller(t *testing.T) {
 	v := start(t)
 	c, _ := run(t, v.config())

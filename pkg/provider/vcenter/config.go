@@ -13,63 +13,63 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// Config says where a vCenter is and how to talk to it. Server, UserAgent and Credentials are mandatory.
+// Config is the configuration of a [Client]. Server, UserAgent and Credentials are mandatory.
 type Config struct {
-	// Name is what errors and logs call this vCenter; Server when empty.
+	// Name is the name of the vCenter in errors and logs; Server when empty.
 	Name string
 	// Server is a host name or an IP address, without scheme or port.
 	Server string
 	// Port is 443 when zero.
 	Port int
 
-	// Insecure turns the verification of the server's certificate off.
+	// Insecure disables the verification of the server's certificate.
 	Insecure bool
-	// CAFile names a PEM file of the authorities to trust instead of the system's, read anew for every connection.
+	// CAFile is a PEM file of the authorities to trust instead of the system's. It is read for every connection.
 	CAFile string
 	// CAData is as CAFile, in memory.
 	CAData []byte
-	// Thumbprint, SHA-1 or SHA-256 with or without colons, is trusted where verification fails for lack of trust.
+	// Thumbprint, SHA-1 or SHA-256 with or without colons, is trusted if the certificate's authority is not.
 	Thumbprint string
 
-	// Dial, when set, makes the connections on which TLS is then spoken, in place of the network's.
+	// Dial, if set, opens the connections for TLS in place of net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// UserAgent is sent with every request.
 	UserAgent string
-	// Credentials are asked for at every login.
+	// Credentials is called for every login.
 	Credentials CredentialsFunc
-	// TokenFile holds the bearer token for session managers where credentials name none; the one of the pod's
+	// TokenFile contains the bearer token for session managers, unless the credentials contain one; the token of the pod's
 	// ServiceAccount when empty.
 	TokenFile string
 
-	// CallTimeout bounds every call but the long poll and logins, which may take four times as long; 20 s when zero.
+	// CallTimeout bounds every call except the long poll, and logins, which may take four times as long; 20 s when zero.
 	CallTimeout time.Duration
-	// MaxWait is how long the vCenter may hold a long poll with nothing to tell, to the second; 60 s when zero.
-	// A poll that takes CallTimeout longer than this is given up: the vCenter hangs.
+	// MaxWait is how long the vCenter may hold a long poll without news, in whole seconds; 60 s when zero. A poll that takes
+	// CallTimeout longer than that is canceled, because the vCenter hangs.
 	MaxWait time.Duration
-	// RoundTrips is how often a SOAP call is tried when the network fails in passing; 3 when zero.
+	// RoundTrips is how often a SOAP call is tried on temporary network errors; 3 when zero.
 	RoundTrips int
-	// Retry paces new attempts at a vCenter that does not answer; 500 ms to 2 s when zero. Such an attempt is one call
-	// that needs no session, so a vCenter that is back is noticed soon.
+	// Retry is the pause between attempts while a vCenter does not respond; 500 ms to 2 s when zero. Such an attempt is one
+	// call without a session, so that a vCenter that is back is noticed soon.
 	Retry Backoff
-	// FaultRetry paces new attempts at a vCenter that answers and has no session to give, is not the one to trust, or
-	// ends the watch; 500 ms to 30 s when zero.
+	// FaultRetry is the pause between attempts while a vCenter responds but refuses sessions, is not trusted, or ends the
+	// watch; 500 ms to 30 s when zero.
 	FaultRetry Backoff
-	// LoginRetry paces new attempts after a refused login, 10 s to 1 min when zero. Whatever it says, the same
-	// credentials are not refused so often that the account is locked.
+	// LoginRetry is the pause between attempts after a refused login; 10 s to 1 min when zero. In any case, the same
+	// credentials are not tried often enough to lock the account.
 	LoginRetry Backoff
 
-	// OnState, when set, is told the outcome of every attempt to log in or to check the session, from one goroutine of
+	// OnState, if set, is called with the outcome of every attempt to log in or to check the session, from one goroutine of
 	// Run. It must not block.
 	OnState func(State)
-	// OnCall, when set, is told of every call after it was made, the long poll included, each repetition by itself, from
-	// the goroutine that made it. It must not block.
+	// OnCall, if set, is called after every call, including the long poll and each retry, from the goroutine that made it.
+	// It must not block.
 	OnCall func(Call)
-	// Logger receives connection changes; none when nil.
+	// Logger receives connection changes; discarded when nil.
 	Logger *slog.Logger
 }
 
-// withDefaults returns c with every zero value that has a default replaced, or every reason why c cannot be used.
+// withDefaults returns c with its defaults set, or all reasons why c is invalid.
 func (c Config) withDefaults() (Config, error) {
 	var errs []error
 	if c.Server == "" {
@@ -98,7 +98,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.Retry, Backoff{Min: 500 * time.Millisecond, Max: 2 * time.Second})
 	orDefault(&c.FaultRetry, Backoff{Min: 500 * time.Millisecond, Max: 30 * time.Second})
 	orDefault(&c.LoginRetry, Backoff{Min: 10 * time.Second, Max: time.Minute})
-	// The wire format counts whole seconds, and none would mean "do not wait".
+	// The protocol counts whole seconds, and zero means "do not wait".
 	c.MaxWait = max(c.MaxWait.Truncate(time.Second), time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -107,7 +107,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// address is host:port, with an IPv6 host in brackets.
+// address returns host:port, with an IPv6 host in brackets.
 func (c Config) address() string {
 	return net.JoinHostPort(strings.Trim(c.Server, "[]"), strconv.Itoa(c.Port))
 }
@@ -119,31 +119,30 @@ func orDefault[T comparable](v *T, value T) {
 	}
 }
 
-// State is what a [Client] knows of its connection.
+// State is the state of a [Client]'s connection.
 type State struct {
-	// Connected says that there is a session and no sign that it fails.
+	// Connected reports that there is a session and no sign that it fails.
 	Connected bool
-	// Err is why there is no connection, or why newer credentials do not work while an older session still does.
-	// It wraps ErrInvalidLogin or ErrNoCredentials where that is the reason, and never holds a password. It does not name
-	// the vCenter.
+	// Err is why there is no connection, or why newer credentials do not work while an older session still does. It wraps
+	// ErrInvalidLogin or ErrNoCredentials if that is the reason. It contains neither a password nor the vCenter's name.
 	Err error
 	// Since is when Connected last changed.
 	Since time.Time
-	// Reconnects counts how often there was a connection again after there had been none.
+	// Reconnects counts how often a connection was established again.
 	Reconnects int
-	// Rotations counts logins that succeeded with other credentials than the one before.
+	// Rotations counts successful logins with credentials that differ from those of the previous one.
 	Rotations int
 }
 
-// State returns the state at this moment.
+// State returns the current state.
 func (c *Client) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state
 }
 
-// Session returns the current session, or at once an error that wraps [ErrNotConnected] and says why there is none.
-// A session may end at any moment after; see [Session.Done].
+// Session returns the current session, or immediately an error that wraps [ErrNotConnected] and the reason. A session may
+// end at any time; see [Session.Done].
 func (c *Client) Session() (*Session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +172,6 @@ func (c *Client) Wait(ctx context.Context) (*Session, error) {
 	}
 }
 
-// setState records a new state and wakes those who wait for one.
 func (c *Client) setState(connected bool, err error) State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,8 +192,7 @@ func (c *Client) setStateLocked(connected bool, err error) State {
 	return c.state
 }
 
-// suspect is told when a call on s met an error that puts s in doubt: nobody is handed s any more until Run has
-// checked it.
+// suspect records that an error of a call puts s in doubt. Session does not return s again until Run has checked it.
 func (c *Client) suspect(s *Session, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

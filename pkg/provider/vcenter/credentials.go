@@ -20,28 +20,28 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
-// Credentials are what a vCenter is asked to accept. They are compared as a whole: what differs is something new to try.
+// Credentials are the credentials for a vCenter. They are compared as a whole to detect changes.
 type Credentials struct {
-	// User and Password are those of an account. Where User is a certificate and Password its RSA key, both PEM, they
-	// stand for a token that is bound to the key (SAML holder-of-key), asked for at the vCenter's token service.
+	// User and Password are those of an account. If User is a certificate and Password its RSA key, both in PEM, the client
+	// requests a token that is bound to the key (SAML holder-of-key) from the vCenter's token service.
 	User, Password string
-	// SessionManagerURL, where it is set, is asked for a session to share in place of a login, with SessionManagerToken
-	// as bearer token or, when that is empty, the token of the pod's ServiceAccount.
+	// SessionManagerURL, if set, is queried for a session to share instead of a login, with SessionManagerToken as bearer
+	// token, or if that is empty with the token of the pod's ServiceAccount.
 	SessionManagerURL, SessionManagerToken string
 }
 
-// CredentialsFunc returns the credentials to log in with. It is called anew at every attempt, so it may follow a file
-// or a Secret; an error from it counts as [ErrNoCredentials], and so do credentials that are empty.
+// CredentialsFunc returns the credentials to log in with. It is called at every attempt, so that it may follow a file or a
+// Secret. Its error, or empty credentials, count as [ErrNoCredentials].
 type CredentialsFunc func(ctx context.Context) (Credentials, error)
 
-// shared says that the session comes from a session manager.
+// shared reports whether the session comes from a session manager.
 func (c Credentials) shared() bool { return c.SessionManagerURL != "" }
 
-// complete says that there is something to log in with. An empty login is never tried: it would only leave a
-// BadUsernameSessionEvent behind (kubernetes/cloud-provider-vsphere#774).
+// complete reports whether the credentials can be tried. An empty login would only cause a BadUsernameSessionEvent
+// (kubernetes/cloud-provider-vsphere#774).
 func (c Credentials) complete() bool { return c.shared() || c.User != "" && c.Password != "" }
 
-// certificate returns the certificate that User holds, nil when it is a name.
+// certificate returns the certificate in User; nil if User is a name.
 func (c Credentials) certificate() []byte {
 	if block, _ := pem.Decode([]byte(c.User)); block != nil {
 		return block.Bytes
@@ -49,7 +49,7 @@ func (c Credentials) certificate() []byte {
 	return nil
 }
 
-// String names whose credentials they are, without anything that is secret.
+// String identifies the credentials without any secret.
 func (c Credentials) String() string {
 	if c.shared() {
 		u, err := url.Parse(c.SessionManagerURL)
@@ -67,11 +67,11 @@ func (c Credentials) String() string {
 	return fmt.Sprintf("user %q", c.User)
 }
 
-// GoString is String: %#v is no way to a secret either.
+// GoString is String, so that %#v does not print a secret.
 func (c Credentials) GoString() string { return c.String() }
 
-// issue asks the vCenter's token service for a token that is bound to the key of a certificate. The credentials hold
-// the certificate as user and the key as password, as upstream's configuration has it.
+// issue requests a token that is bound to a certificate's key from the vCenter's token service. As in upstream's
+// configuration, the credentials hold the certificate as user and the key as password.
 func issue(ctx context.Context, cfg *Config, vim *vim25.Client, creds Credentials) (*sts.Signer, error) {
 	cert, err := tls.X509KeyPair([]byte(creds.User), []byte(creds.Password))
 	if err != nil {
@@ -95,7 +95,7 @@ func issue(ctx context.Context, cfg *Config, vim *vim25.Client, creds Credential
 	return signer, nil
 }
 
-// refusedToken reports whether the token service knows no such certificate, in the words of WS-Trust and WS-Security.
+// refusedToken reports whether the token service refused the certificate, by the codes of WS-Trust and WS-Security.
 func refusedToken(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if soap.IsSoapFault(err) {
@@ -106,14 +106,12 @@ func refusedToken(err error) bool {
 	return false
 }
 
-// idleConnections is how many connections to a vCenter are kept for the next call. Go's default of two would have calls at
-// once, volumes being attached say, make a TLS handshake each.
+// idleConnections is the number of idle connections kept per vCenter. With Go's default of two, concurrent calls, such as
+// volume attachments, would each make a TLS handshake.
 const idleConnections = 16
 
-// dialFunc makes a connection.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newSOAPClient returns a client that trusts what cfg says and has made no call.
 func newSOAPClient(cfg *Config) *soap.Client {
 	sc := soap.NewClient(&url.URL{Scheme: "https", Host: cfg.address(), Path: vim25.Path}, cfg.Insecure)
 	sc.Namespace, sc.Version = "urn:"+vim25.Namespace, vim25.Version
@@ -126,8 +124,8 @@ func newSOAPClient(cfg *Config) *soap.Client {
 	return sc
 }
 
-// dialTLS makes TLS connections over those of dial, the network's when nil. govmomi's own way knows no deadline: a
-// server that accepts connections and does not speak TLS would cost one more goroutine at every attempt.
+// dialTLS opens TLS connections over those of dial, or of net.Dialer when nil. govmomi's own dialer has no deadline: with a
+// server that accepts connections but does not speak TLS, each attempt would leak a goroutine.
 func (c *Config) dialTLS(dial dialFunc) dialFunc {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -151,17 +149,17 @@ func (c *Config) dialTLS(dial dialFunc) dialFunc {
 	}
 }
 
-// TLS returns how to speak TLS with a host. Authorities are read at every handshake, so that a session outlives a change of
-// the CA file and of the certificate.
+// TLS returns the TLS configuration for a host. Authorities are read at every handshake, so that a session survives changes
+// of the CA file and of the certificate.
 func (c *Config) TLS(host string) *tls.Config {
-	config := &tls.Config{ServerName: host, InsecureSkipVerify: true} // verify does it, with what is in the file now
+	config := &tls.Config{ServerName: host, InsecureSkipVerify: true} // verify replaces it, with the file's current content
 	if !c.Insecure {
 		config.VerifyConnection = func(s tls.ConnectionState) error { return c.verify(s, host) }
 	}
 	return config
 }
 
-// verify says whether the certificate that a server showed is to be trusted. What it returns wraps ErrCertificate.
+// verify checks the certificate of a server. Its error wraps ErrCertificate.
 func (c *Config) verify(s tls.ConnectionState, host string) error {
 	roots, err := c.authorities()
 	if err != nil {
@@ -187,12 +185,12 @@ func (c *Config) verify(s tls.ConnectionState, host string) error {
 	return fmt.Errorf("%w: issued by %q, thumbprint %s%s: %w", ErrCertificate, issuer, soap.ThumbprintSHA256(leaf), pinned, err)
 }
 
-// sameThumbprint compares thumbprints whatever their case, with or without colons.
+// sameThumbprint compares thumbprints, ignoring case and colons.
 func sameThumbprint(a, b string) bool {
 	return b != "" && strings.EqualFold(strings.ReplaceAll(a, ":", ""), strings.ReplaceAll(b, ":", ""))
 }
 
-// authorities returns the certificate authorities to trust, nil for the system's.
+// authorities returns the certificate authorities to trust; nil for the system's.
 func (c *Config) authorities() (*x509.CertPool, error) {
 	if c.CAFile == "" && len(c.CAData) == 0 {
 		return nil, nil

@@ -45,7 +45,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// batches keeps what it is told.
+// batches records updates.
 type batches struct {
 	list [][]Update
 }
@@ -54,7 +54,7 @@ func (b *batches) Update(u []Update) { b.list = append(b.list, u) }
 func (b *batches) Synced()           {}
 func (b *batches) Lost(error)        {}
 
-// What went while the watch was broken is told as Leave before the new Synced.
+// Objects that disappeared while the watch was broken are delivered as Leave before the new Synced.
 func TestForget(t *testing.T) {
 	h := &batches{}
 	w := &watch{handler: h, seen: map[types.ManagedObjectReference]int{}, round: 2}
@@ -68,7 +68,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A removal is a nil value, whatever the vCenter puts into it.
+// A removal is a nil value, whatever value the vCenter sends.
 func TestDeliverRemoval(t *testing.T) {
 	h := &batches{}
 	w := &watch{
@@ -93,7 +93,7 @@ func TestDeliverRemoval(t *testing.T) {
 	}
 }
 
-// What is read again to complete a change, and is not to be seen at this moment, is missing and not unset.
+// A property that is read again for a change, and is not visible at the moment, is missing and not unset.
 func TestDeliverUnreadable(t *testing.T) {
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
 	missing := func(path string, fault types.BaseMethodFault) types.MissingProperty {

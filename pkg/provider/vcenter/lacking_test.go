@@ -9,7 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// What an account lacks is in the error, in the way of old and in that of vSphere 8; other errors stay as they are.
+// The error contains the missing privileges, in the format before vSphere 8 and since; other errors are unchanged.
 func TestLacking(t *testing.T) {
 	root := types.ManagedObjectReference{Type: "Folder", Value: "group-d1"}
 	for name, tc := range map[string]struct {

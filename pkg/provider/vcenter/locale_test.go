@@ -6,8 +6,8 @@ import (
 	"github.com/vmware/govmomi/session"
 )
 
-// A session's messages are English, whatever the vCenter's own language: the CSI driver reads the kind of some faults, which
-// have no type of their own, from their words.
+// A session's messages are English, in any language of the vCenter: the CSI driver classifies some faults without a specific type by
+// their messages.
 func TestSessionIsEnglish(t *testing.T) {
 	v := start(t)
 	c, _ := run(t, v.config())

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// lines is a writer that may be read meanwhile.
+// lines is a writer that is safe for concurrent reads.
 type lines struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -29,8 +29,8 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// An outage is one line when it begins and one when it ends, however many attempts there are in between, and no line
-// holds a password.
+// An outage is logged once when it begins and once when it ends, with any number of attempts in between, and no line contains a
+// password.
 func TestOutageIsLoggedOnce(t *testing.T) {
 	v := start(t)
 	cfg := v.config()
@@ -41,7 +41,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	c, _ := run(t, cfg)
 	connect(t, c)
 	<-attempts
-	heal := v.rule(t, gate.Rule{Action: gate.Refuse{}}) // its errors name another port each time
+	heal := v.rule(t, gate.Rule{Action: gate.Refuse{}}) // its errors contain another port each time
 	v.Gate().CutConnections()
 	if err := now(c, t.Context()); err == nil {
 		t.Error("no error")

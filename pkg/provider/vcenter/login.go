@@ -22,12 +22,12 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// loginPatience is how many call timeouts a login may take. A vCenter that asks a directory of users is slow at nothing
-// but this, and a login that is given up may yet succeed, as a session that nobody knows of.
+// loginPatience is how many call timeouts a login may take. A vCenter that authenticates against a directory of users may
+// be slow at logins alone, and a canceled login may still succeed and leave an orphaned session.
 const loginPatience = 4
 
-// login makes a session. A refusal wraps ErrInvalidLogin. Nobody is logged in at a vCenter that has not just answered
-// something simpler within the call timeout: one that hangs or is too slow to be of use collects no sessions.
+// login opens a session. A refusal wraps ErrInvalidLogin. It logs in only after the vCenter has answered a simpler call
+// within the call timeout, so that a vCenter that hangs or is too slow does not accumulate sessions.
 func login(ctx context.Context, cfg *Config, creds Credentials) (*Session, error) {
 	sc := newSOAPClient(cfg)
 	vim, err := greet(ctx, cfg, sc)
@@ -42,7 +42,7 @@ func login(ctx context.Context, cfg *Config, creds Credentials) (*Session, error
 	return newSession(cfg, creds, vim), nil
 }
 
-// greet reads what can be read without a session.
+// greet reads the service content, which needs no session.
 func greet(ctx context.Context, cfg *Config, sc *soap.Client) (vim *vim25.Client, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.CallTimeout)
 	defer cancel()
@@ -51,7 +51,7 @@ func greet(ctx context.Context, cfg *Config, sc *soap.Client) (vim *vim25.Client
 	return vim, err
 }
 
-// authenticate makes vim's connection a session, each way with one call that is not repeated.
+// authenticate opens a session on vim's connection, with one call that is not retried.
 func authenticate(ctx context.Context, cfg *Config, vim *vim25.Client, creds Credentials) (err error) {
 	ctx, stop := outlive(ctx, farewell)
 	defer stop()
@@ -73,7 +73,7 @@ func authenticate(ctx context.Context, cfg *Config, vim *vim25.Client, creds Cre
 		err = m.Login(ctx, url.UserPassword(creds.User, creds.Password))
 	}
 	if err != nil && vim.SessionCookie() != nil {
-		// The session was made; it is the rest of the answer that got lost.
+		// The session was opened, but the rest of the response was lost.
 		newSession(cfg, creds, vim).logout(ctx)
 	}
 	if fault.Is(err, &types.InvalidLogin{}) {
@@ -83,14 +83,14 @@ func authenticate(ctx context.Context, cfg *Config, vim *vim25.Client, creds Cre
 }
 
 const (
-	// A vCenter locks an account, by default, when five logins within 180 seconds were refused.
+	// By default, a vCenter locks an account after five refused logins within 180 seconds.
 	lockWindow   = 200 * time.Second
 	lockAttempts = 4
-	// restAttempts is what of them REST may use up, so that SOAP always has some left.
+	// restAttempts is the part of them that REST may use, so that some are left for SOAP.
 	restAttempts = 2
 )
 
-// api is one of a vCenter's two APIs, which have a login each.
+// api is one of a vCenter's two APIs, which have separate logins.
 type api int
 
 const (
@@ -98,14 +98,13 @@ const (
 	restAPI
 )
 
-// logins keeps refused logins from being repeated faster than an account can bear. What was refused waits, by back-off
-// and by the number of refusals within lockWindow; anything else may be tried at once. It may be used from any
-// goroutine.
+// logins limits how often refused logins are repeated, so that the account is not locked. Refused credentials wait, by
+// back-off and by the number of refusals within lockWindow; others may be tried at once. It is safe for concurrent use.
 type logins struct {
 	backoff Backoff
 
 	mu       sync.Mutex
-	creds    Credentials // that were refused
+	creds    Credentials // the refused ones
 	refusals []time.Time
 	last     [2]refusal // by api
 }
@@ -116,7 +115,7 @@ type refusal struct {
 	next  time.Time
 }
 
-// wait returns how long the credentials are not to be tried, with the error that they met last; zero when they may be.
+// wait returns how long the credentials must not be tried, with their last error; zero if they may be tried now.
 func (l *logins) wait(a api, creds Credentials) (time.Duration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,7 +140,6 @@ func (l *logins) wait(a api, creds Credentials) (time.Duration, error) {
 	return 0, nil
 }
 
-// refused notes that the credentials were.
 func (l *logins) refused(a api, creds Credentials, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +153,7 @@ func (l *logins) refused(a api, creds Credentials, err error) {
 	r.err, r.next = err, now.Add(l.backoff.pause(r.count))
 }
 
-// accepted notes that the credentials were: a vCenter, too, counts anew then.
+// accepted resets the counters, as the vCenter does.
 func (l *logins) accepted(a api, creds Credentials) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,11 +162,11 @@ func (l *logins) accepted(a api, creds Credentials) {
 	}
 }
 
-// farewell is how long a login or a logout that is under way is given when the process ends: cut off, it might leave a
-// session behind that nobody knows of.
+// farewell is how long a login or a logout may still take when the process ends. Canceled, it might leave an orphaned
+// session.
 const farewell = 5 * time.Second
 
-// Session is one login at a vCenter. It may be used from any goroutine until [Session.Done] is closed.
+// Session is one login at a vCenter. It is safe for concurrent use until [Session.Done] is closed.
 type Session struct {
 	// Vim is the logged-in SOAP client.
 	Vim *vim25.Client
@@ -179,17 +177,16 @@ type Session struct {
 	end   context.CancelFunc
 }
 
-// Done is closed when the session has been given up: it expired, or another one has taken its place.
+// Done is closed when the session has expired or been replaced.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
-// newSession is a session that vim is logged in to.
 func newSession(cfg *Config, creds Credentials, vim *vim25.Client) *Session {
 	s := &Session{Vim: vim, cfg: cfg, creds: creds}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }
 
-// alive asks the vCenter whether it still knows the session. An error means that it could not be asked.
+// alive reports whether the vCenter still has the session. An error means that it could not be queried.
 func (s *Session) alive(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
@@ -200,7 +197,7 @@ func (s *Session) alive(ctx context.Context) (bool, error) {
 	return u != nil, nil
 }
 
-// logout ends the session as well as it can; what cannot be told to the vCenter runs into its idle timeout.
+// logout tries to end the session; otherwise the vCenter's idle timeout ends it.
 func (s *Session) logout(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(s.cfg.CallTimeout, farewell))
 	defer cancel()
@@ -210,7 +207,7 @@ func (s *Session) logout(ctx context.Context) {
 	s.Vim.CloseIdleConnections()
 }
 
-// outlive returns a context that ends a while after ctx does.
+// outlive returns a context that ends the given time after ctx.
 func outlive(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -229,21 +226,21 @@ func outlive(ctx context.Context, while time.Duration) (context.Context, context
 }
 
 const (
-	// serviceAccountToken is where a pod finds the token of its ServiceAccount.
+	// serviceAccountToken is the path of the ServiceAccount token in a pod.
 	serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
-	// managerTimeout bounds the question to a session manager, as upstream has it.
+	// managerTimeout bounds the request to a session manager, as upstream does.
 	managerTimeout = 5 * time.Second
 )
 
-// cloneTicket asks a session manager for a ticket to clone its session with: GET, a bearer token, and for an answer
-// {"token": "…"}. Whom to trust is as for the vCenter.
+// cloneTicket gets a ticket from a session manager to clone its session: GET with a bearer token, and a response
+// {"token": "…"}. TLS is verified as for the vCenter.
 func cloneTicket(ctx context.Context, cfg *Config, creds Credentials) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, managerTimeout)
 	defer cancel()
 	ticket, err := askManager(ctx, cfg, creds)
 	if err != nil {
 		if urlErr, ok := errors.AsType[*url.Error](err); ok {
-			err = urlErr.Err // its address may hold more than is to be told
+			err = urlErr.Err // the URL may contain a secret
 		}
 		return "", fmt.Errorf("%s: %w: %w", creds, errManager, err)
 	}
@@ -283,10 +280,10 @@ func askManager(ctx context.Context, cfg *Config, creds Credentials) (string, er
 		Token string `json:"token"`
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&answer); err != nil {
-		return "", fmt.Errorf("answer: %w", err)
+		return "", fmt.Errorf("response: %w", err)
 	}
 	if answer.Token == "" {
-		return "", errors.New("answer holds no token")
+		return "", errors.New("response contains no token")
 	}
 	return answer.Token, nil
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// However long the same wrong credentials stay configured, no account is locked: five refusals within 180 seconds are
-// what a vCenter does not bear by default.
+// Wrong credentials never lock the account, however long they are configured: by default a vCenter locks it after five refusals
+// within 180 seconds.
 func TestLoginsKeepTheAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &logins{backoff: Backoff{Min: 10 * time.Second, Max: time.Minute}}
@@ -50,13 +50,13 @@ func TestLoginsTryWhatIsNew(t *testing.T) {
 		may(soapAPI, wrong, true)
 		l.refused(soapAPI, wrong, ErrInvalidLogin)
 		may(soapAPI, wrong, false)
-		may(restAPI, wrong, true) // it has not been asked
+		may(restAPI, wrong, true) // not tried there yet
 		may(soapAPI, right, true)
 		l.accepted(soapAPI, right)
 		may(soapAPI, wrong, false)
 		time.Sleep(10 * time.Second)
 		may(soapAPI, wrong, true)
-		l.accepted(soapAPI, wrong) // the vCenter's password has become what is configured
+		l.accepted(soapAPI, wrong) // the vCenter's password was changed to the configured one
 		may(soapAPI, wrong, true)
 	})
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
-// Call is one call that was made to a vCenter.
+// Call describes a call that was made to a vCenter.
 type Call struct {
 	// Method is the SOAP method ("FindByUuid") or the verb and path of a REST call, without identifiers and with its
 	// action, if any ("GET /com/vmware/cis/tagging/tag",
 	// "POST /com/vmware/cis/tagging/tag-association?~action=list-attached-objects-on-tags").
 	Method string
-	// Result is "ok", "error" for an answer that is a fault, "timeout", "unreachable" also for a proxy's answer that nobody
-	// is behind it (502, 503, 504), or "canceled" when whoever made the call lost interest, as at the end of the process.
+	// Result is "ok", "error" for a fault, "timeout", "unreachable" (also for a proxy's 502, 503 or 504), or "canceled" if the
+	// caller's context was canceled, as at the end of the process.
 	Result string
-	// Duration is from the request to the answer.
+	// Duration is the time from the request to the response.
 	Duration time.Duration
 }
 
@@ -34,7 +34,7 @@ const (
 	resultCanceled    = "canceled"
 )
 
-// observe has OnCall told of the calls that pass through next.
+// observe calls OnCall for the calls that pass through next.
 func (c *Config) observe(next soap.RoundTripper) soap.RoundTripper {
 	if c.OnCall == nil {
 		return next
@@ -55,7 +55,7 @@ func (o soapObserver) RoundTrip(ctx context.Context, req, res soap.HasFault) err
 	return err
 }
 
-// soapMethod names a call by the type of its body, which is the method's name and "Body".
+// soapMethod names a call by the type of its body, which is the method's name plus "Body".
 func soapMethod(req soap.HasFault) string {
 	t := reflect.TypeOf(req)
 	if t.Kind() == reflect.Pointer {
@@ -74,7 +74,7 @@ func soapResult(ctx context.Context, err error) string {
 	return noAnswer(ctx, err)
 }
 
-// noAnswer tells why there is none.
+// noAnswer classifies a call without a response.
 func noAnswer(ctx context.Context, err error) string {
 	var netErr net.Error
 	switch {
@@ -119,7 +119,7 @@ func restResult(ctx context.Context, res *http.Response, err error) string {
 	return resultError
 }
 
-// restMethod names a REST call: identifiers are path segments like "id:urn:vmomi:InventoryServiceTag:…" or UUIDs.
+// restMethod names a REST call without identifiers: path segments like "id:urn:vmomi:InventoryServiceTag:…" or UUIDs.
 func restMethod(req *http.Request) string {
 	var b strings.Builder
 	b.WriteString(req.Method)

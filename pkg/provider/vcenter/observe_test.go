@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// calls collects what OnCall is told.
+// calls collects the calls of OnCall.
 type calls struct {
 	mu  sync.Mutex
 	all []vcenter.Call
@@ -27,7 +27,7 @@ func (c *calls) add(call vcenter.Call) {
 	c.all = append(c.all, call)
 }
 
-// count counts the calls of a method that ended so.
+// count counts the calls of a method with a result.
 func (c *calls) count(method, result string) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *calls) count(method, result string) (n int) {
 	return n
 }
 
-// Every call is told, by the names that the vCenter's own front sees, and as often.
+// Every call is reported, with the same names and numbers as in the vCenter's own front.
 func TestOnCall(t *testing.T) {
 	v := start(t)
 	told := &calls{}
@@ -102,7 +102,7 @@ func TestOnCall(t *testing.T) {
 	defer told.mu.Unlock()
 	seen, broken := int64(len(told.all)), int64(0)
 	for _, call := range told.all {
-		if call.Result == "canceled" { // which may have been before it was sent
+		if call.Result == "canceled" { // perhaps before it was sent
 			broken++
 		}
 	}
@@ -132,7 +132,7 @@ func TestOnCallOutcome(t *testing.T) {
 		soap, byREST string
 	}{
 		{gate.HTTPStatus{Code: 503}, "unreachable", "unreachable"},
-		{gate.HTTPStatus{Code: 403}, "unreachable", "error"}, // a 403 is no answer of SOAP's
+		{gate.HTTPStatus{Code: 403}, "unreachable", "error"}, // 403 is not a SOAP response
 		{gate.Outage{}, "unreachable", "unreachable"},
 		{gate.Hang{}, "timeout", "timeout"},
 	} {

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// open are the keys of the vCenter's sessions, of SOAP and of REST.
+// open returns the keys of the vCenter's sessions, of SOAP and of REST.
 func (v *target) open() (soap, rest []string) {
 	for _, s := range v.Sessions() {
 		if s.REST {
@@ -27,13 +27,13 @@ func (v *target) open() (soap, rest []string) {
 	return soap, rest
 }
 
-// endREST ends the REST sessions alone.
+// endREST ends only the REST sessions.
 func (v *target) endREST(t *testing.T) {
 	t.Helper()
 	v.rule(t, gate.Rule{Match: gate.Match{Transport: gate.REST}, Action: gate.DropSession{}, Count: 1})
 }
 
-// rule puts a rule in force until the test is over or it is removed.
+// rule puts a rule in force until the test ends or it is removed.
 func (v *target) rule(t *testing.T, r gate.Rule) (remove func()) {
 	t.Helper()
 	id, err := v.Gate().Add(r)
@@ -48,7 +48,7 @@ func (v *target) rule(t *testing.T, r gate.Rule) (remove func()) {
 	}
 }
 
-// calls counts what the gate has seen of a method, and how often it went wrong.
+// calls counts the gate's calls of a method, and the failed ones.
 func (v *target) calls(method string) (all, failed int64) {
 	for _, s := range v.Gate().Stats() {
 		if s.Client == agent && strings.HasSuffix(s.Method, method) {
@@ -60,7 +60,7 @@ func (v *target) calls(method string) (all, failed int64) {
 
 const restLogin = "/rest/com/vmware/cis/session"
 
-// textOnly makes a call of which govmomi returns only an error's text.
+// textOnly makes a call for which govmomi returns only an error's text.
 func textOnly(c *vcenter.Client, ctx context.Context) error { //nolint:revive // as now
 	return c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error {
 		_, err := tags.NewManager(rc).GetCategories(ctx)
@@ -68,7 +68,7 @@ func textOnly(c *vcenter.Client, ctx context.Context) error { //nolint:revive //
 	})
 }
 
-// Whatever happens to a vCenter or its sessions, there is one of SOAP and one of REST, and none at the end.
+// After any failure of a vCenter or its sessions, there is one session of SOAP and one of REST, and none at the end.
 func TestOneSession(t *testing.T) {
 	v := start(t)
 	c, stop := run(t, v.config())
@@ -122,7 +122,7 @@ func TestOneSession(t *testing.T) {
 	}
 }
 
-// A REST session that is alive is used on when the SOAP session is another one.
+// A live REST session is reused when the SOAP session changes.
 func TestRESTOutlivesSOAP(t *testing.T) {
 	v := start(t)
 	c, _ := run(t, v.config())
@@ -145,7 +145,7 @@ func TestRESTOutlivesSOAP(t *testing.T) {
 	}
 }
 
-// A vCenter that bears two sessions is enough, however often they expire: none is left to run into its time
+// A vCenter with a limit of two sessions is enough, however often they expire: no session is left to its timeout
 // (kubernetes-sigs/cluster-api-provider-vsphere#1818).
 func TestSessionLimit(t *testing.T) {
 	v := startFrom(t, limited("{limit: 2}"))
@@ -164,7 +164,7 @@ func TestSessionLimit(t *testing.T) {
 	}
 }
 
-// Sessions that nobody used for too long are replaced when they are needed.
+// Sessions that expired while unused are replaced when they are needed.
 func TestIdleSessions(t *testing.T) {
 	v := startFrom(t, limited("{idle: 100ms}"))
 	c, _ := run(t, v.config())
@@ -179,7 +179,7 @@ func TestIdleSessions(t *testing.T) {
 	}
 }
 
-// A login whose answer is lost, or late, leaves no session behind.
+// A login whose response is lost or late leaves no session behind.
 func TestLoginInterrupted(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -208,7 +208,7 @@ func TestLoginInterrupted(t *testing.T) {
 	}
 }
 
-// The end of the process waits for a login that is under way, and logs out.
+// The end of the process waits for a login in progress, and logs out.
 func TestStopDuringLogin(t *testing.T) {
 	v := start(t)
 	v.rule(t, gate.Rule{Match: gate.Match{Methods: []string{"Login"}}, Action: gate.Latency{Delay: 200 * time.Millisecond}})
@@ -220,7 +220,7 @@ func TestStopDuringLogin(t *testing.T) {
 	}
 }
 
-// A caller that gives up during a REST login does not cost a session.
+// A caller that cancels during a REST login does not leak a session.
 func TestImpatientRESTLogin(t *testing.T) {
 	v := start(t)
 	c, _ := run(t, v.config())

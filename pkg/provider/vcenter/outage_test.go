@@ -10,14 +10,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// Each way in which a vCenter fails is noticed in time, touches no other vCenter, and is over as soon as it is over, on
-// one session.
+// Each kind of failure of a vCenter is noticed in time, does not affect other vCenters, and ends as soon as its cause, with one
+// session.
 func TestOutages(t *testing.T) {
 	const callTimeout = shortCall
 	for _, tc := range []struct {
 		name string
 		rule gate.Rule
-		want error // besides ErrNotConnected, once it is known
+		want error // besides ErrNotConnected
 	}{
 		{"down", gate.Rule{Action: gate.Outage{}}, nil},
 		{"connections reset", gate.Rule{Action: gate.Refuse{}, Match: gate.Match{Client: agent}}, nil},
@@ -93,7 +93,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// With the times of production, too, a client is back within seconds after an outage that lasted.
+// With the times of production, too, a client reconnects within seconds after a long outage.
 func TestComesBackSoon(t *testing.T) {
 	v := start(t)
 	cfg := v.config()
@@ -104,7 +104,7 @@ func TestComesBackSoon(t *testing.T) {
 	if err := now(c, t.Context()); err == nil {
 		t.Error("no error")
 	}
-	time.Sleep(5 * time.Second) // a back-off that grew on would be at 4 s to 8 s by now
+	time.Sleep(5 * time.Second) // a growing back-off would be at 4 s to 8 s now
 	v.gate(t, gate.Up)
 	began := time.Now()
 	connect(t, c)
@@ -119,7 +119,7 @@ func TestComesBackSoon(t *testing.T) {
 	}
 }
 
-// What is wrong with REST alone stays there.
+// A failure of REST alone does not affect SOAP.
 func TestRESTDownOnly(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// patient asks again where an answer says when to: a vCenter, or a proxy before it, that has too much to do turns calls away
-// with status 429 or 503 and Retry-After. What was turned away was not done, so any call may be repeated. Without that, a
-// chain of calls is never finished at a vCenter that lets fewer through at once, and begins anew again and again.
+// patient retries a call when the response asks for it: an overloaded vCenter, or a proxy in front of it, rejects calls with
+// status 429 or 503 and Retry-After. A rejected call was not executed, so any call may be repeated. Without that, a chain of
+// calls never completes at a vCenter that limits concurrency, and starts over every time.
 //
-// The answer is handed on when it says no time, and when there is none left for another try. Bodies are kept in memory: those
-// of calls are small.
+// The response is returned if it has no Retry-After, or if the deadline leaves no time for another try. Request bodies are
+// kept in memory; those of calls are small.
 type patient struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -43,14 +43,14 @@ func (p patient) RoundTrip(req *http.Request) (*http.Response, error) {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return res, nil // the caller finds that its time is over when it reads
+			return res, nil // the caller gets its context's error when it reads
 		}
-		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // the connection can be used again
+		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be reused
 		_ = res.Body.Close()
 	}
 }
 
-// wholeBody reads a request's body, and closes it; nil when there is none.
+// wholeBody reads and closes a request's body; nil if it has none.
 func wholeBody(req *http.Request) ([]byte, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil, nil
@@ -59,10 +59,10 @@ func wholeBody(req *http.Request) ([]byte, error) {
 	return body, errors.Join(err, req.Body.Close())
 }
 
-// mostPatience is the longest time that an answer may name and be heeded.
+// mostPatience is the longest Retry-After that is honored.
 const mostPatience = 30 * time.Second
 
-// retryAfter is when a call that was turned away may be tried again. A date is not heeded: clocks differ.
+// retryAfter returns when a rejected call may be tried again. It ignores dates, because clocks differ.
 func retryAfter(res *http.Response) (time.Duration, bool) {
 	if res.StatusCode != http.StatusServiceUnavailable && res.StatusCode != http.StatusTooManyRequests {
 		return 0, false
@@ -75,7 +75,7 @@ func retryAfter(res *http.Response) (time.Duration, bool) {
 	return wait, true
 }
 
-// leaves tells whether there is time for more than a pause. Who sets no limit waits as long as it takes.
+// leaves reports whether ctx allows more time than a pause.
 func leaves(ctx context.Context, pause time.Duration) bool {
 	end, ok := ctx.Deadline()
 	return !ok || time.Until(end) > pause

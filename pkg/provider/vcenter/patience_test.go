@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answers is a server that gives these statuses in turn, and remembers when it was asked for what.
+// answers is a server that returns these statuses in turn, and records its requests with their times.
 type answers struct {
 	list  []int
 	after string

@@ -16,7 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// What is wrong decides how soon it is worth another attempt.
+// The reason of a failure decides the pause before the next attempt.
 func TestPause(t *testing.T) {
 	c := &Client{cfg: Config{
 		Retry:      Backoff{Min: time.Second, Max: time.Second},
@@ -31,7 +31,7 @@ func TestPause(t *testing.T) {
 		{"nothing", nil, none},
 		{"refused: logins says how long", fmt.Errorf("x: %w", ErrInvalidLogin), none},
 		{"nobody listens", &url.Error{Op: "Post", Err: errors.New("connection refused")}, soon},
-		{"no answer in time", context.DeadlineExceeded, soon},
+		{"no answer before the timeout", context.DeadlineExceeded, soon},
 		{"cut", io.ErrUnexpectedEOF, soon},
 		{"a certificate, met while dialing", &url.Error{Op: "Post", Err: fmt.Errorf("%w: x", ErrCertificate)}, later},
 		{"no session to share, for whatever reason", fmt.Errorf("%w: %w", errManager, io.EOF), later},
@@ -60,7 +60,7 @@ func TestRESTMethod(t *testing.T) {
 	}
 }
 
-// Credentials can be printed by mistake without harm.
+// Printing credentials by mistake does no harm.
 func TestCredentialsString(t *testing.T) {
 	for want, c := range map[string]Credentials{
 		`user "u"`:                             {User: "u", Password: "secret"},

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// What is known to be wrong is not tried again and again: neither API locks the account.
+// Wrong credentials are not tried repeatedly: neither API locks the account.
 func TestRefusedRESTLogin(t *testing.T) {
 	v := start(t)
 	c, _ := run(t, v.config())

@@ -12,22 +12,22 @@ import (
 	"github.com/vmware/govmomi/vim25"
 )
 
-// restSide is the REST session, which outlives SOAP sessions of the same credentials and is outlived by them.
+// restSide is the REST session. It and the SOAP sessions with the same credentials may outlive each other.
 type restSide struct {
-	turn   chan struct{} // of capacity 1: who has put something in may use the rest
+	turn   chan struct{} // of capacity 1: a lock on the other fields
 	client *rest.Client  // nil without a session
-	creds  Credentials   // that it was made with
-	of     *Session      // whose cookie it uses, where the session is shared; nil with a session of its own
+	creds  Credentials   // of the session
+	of     *Session      // the SOAP session that it shares, or nil if it has a separate one
 
-	// A login of which it is not known how it ended may have left a session behind: the next one waits.
+	// A login with an unknown outcome may have left a session behind: the next one waits.
 	failures int
 	next     time.Time
 	err      error
 }
 
-// DoREST is [Client.Do] for the REST API, which has a session of its own: it is opened at the first call, and again
-// when it has expired, with the credentials that the SOAP session was made with. The login has deadlines of its own, f
-// a call timeout. Trouble with REST does not touch the SOAP side.
+// DoREST is [Client.Do] for the REST API, which has a separate session. The session is opened at the first call, and again
+// after it has expired, with the credentials of the SOAP session. The login has separate deadlines; f has the call timeout.
+// REST failures do not affect the SOAP session.
 func (c *Client) DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error {
 	s, err := c.Session()
 	if err != nil {
@@ -53,13 +53,12 @@ func (c *Client) DoREST(ctx context.Context, f func(context.Context, *rest.Clien
 	return nil
 }
 
-// refusals records which answers the calls of a context got. Some of govmomi's calls (GetCategories, GetAttachedTags, …) return
-// only the text of an error, which no longer says that its status was 401.
+// refusals records the statuses of a context's calls. Some of govmomi's calls (GetCategories, GetAttachedTags, …) return
+// only the text of an error, without its status 401.
 type refusals struct{ unauthorized atomic.Bool }
 
 type refusalsKey struct{}
 
-// recordRefusals fills in the refusals of a request's context.
 type recordRefusals struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -71,11 +70,11 @@ func (t recordRefusals) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// restAgain returns a client after one whose session has expired, as err says.
+// restAgain returns a client to replace one whose session has expired with err.
 func (c *Client) restAgain(ctx context.Context, s *Session, stale *rest.Client, err error) (*rest.Client, error) {
 	if s.creds.shared() {
 		if alive, aliveErr := s.alive(ctx); alive || aliveErr != nil {
-			return nil, err // it is not the session then
+			return nil, err // the session has not expired
 		}
 		c.suspect(s, err)
 		waitCtx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
@@ -87,7 +86,7 @@ func (c *Client) restAgain(ctx context.Context, s *Session, stale *rest.Client, 
 	return c.restClient(ctx, s, stale)
 }
 
-// restClient returns the logged-in REST client, and logs in when there is none for s, or it is the stale one.
+// restClient returns the logged-in REST client. It logs in unless there is one for s that is not stale.
 func (c *Client) restClient(ctx context.Context, s *Session, stale *rest.Client) (*rest.Client, error) {
 	r := &c.rest
 	select {
@@ -137,7 +136,7 @@ func (c *Client) restClient(ctx context.Context, s *Session, stale *rest.Client)
 	return rc, nil
 }
 
-// newREST returns a client without a session, on connections of its own.
+// newREST returns a client without a session, with its own connections.
 func (c *Client) newREST() *rest.Client {
 	sc := newSOAPClient(&c.cfg)
 	rc := rest.NewClient(&vim25.Client{Client: sc})
@@ -145,7 +144,6 @@ func (c *Client) newREST() *rest.Client {
 	return rc
 }
 
-// loginREST opens a session.
 func (c *Client) loginREST(ctx context.Context, s *Session) (*rest.Client, error) {
 	if wait, err := c.logins.wait(restAPI, s.creds); wait > 0 {
 		return nil, err
@@ -166,7 +164,7 @@ func (c *Client) loginREST(ctx context.Context, s *Session) (*rest.Client, error
 	if unauthorized(err) {
 		err = fmt.Errorf("%s: %w", s.creds, ErrInvalidLogin)
 		c.logins.refused(restAPI, s.creds, err)
-		c.CredentialsChanged() // they may have, without anybody having said so
+		c.CredentialsChanged() // they may have changed without a notification
 	}
 	if err != nil {
 		rc.CloseIdleConnections()
@@ -176,7 +174,7 @@ func (c *Client) loginREST(ctx context.Context, s *Session) (*rest.Client, error
 	return rc, nil
 }
 
-// logoutREST ends the session, if there is one, as well as it can. The caller has the turn.
+// logoutREST tries to end the session, if there is one. The caller holds turn.
 func (c *Client) logoutREST(ctx context.Context) {
 	r := &c.rest
 	if r.client == nil {
@@ -193,7 +191,7 @@ func (c *Client) logoutREST(ctx context.Context) {
 	r.client = nil
 }
 
-// closeREST waits for a login that is under way, and logs out.
+// closeREST waits for a login in progress, and logs out.
 func (c *Client) closeREST(ctx context.Context) {
 	select {
 	case c.rest.turn <- struct{}{}:

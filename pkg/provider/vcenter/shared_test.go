@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// sessionManager answers with clone tickets of a session of the administrator, whoever shows the token.
+// sessionManager returns clone tickets of an administrator session to every client with the token.
 func (v *target) sessionManager(t *testing.T, token string) (url string, asked *atomic.Int32) {
 	t.Helper()
 	admin := v.admin(t)
@@ -46,11 +46,11 @@ func (v *target) sessionManager(t *testing.T, token string) (url string, asked *
 	return srv.URL + "/session?tenant=secret", asked
 }
 
-// A session manager's session serves SOAP and REST; when it ends, another one is asked for.
+// A session manager's session serves SOAP and REST; when it ends, another one is requested.
 func TestSharedSession(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		token string // in the credentials; else in the file
+		token string // in the credentials; otherwise in the file
 	}{
 		{"token of its own", "given"},
 		{"the ServiceAccount's token", ""},
@@ -114,7 +114,7 @@ func TestSharedSession(t *testing.T) {
 	}
 }
 
-// ours are the sessions opened by the client of the test's agent.
+// ours returns the sessions of the client with the test's agent.
 func ours(t *testing.T, v *target) (keys []string) {
 	t.Helper()
 	admin := v.admin(t)
@@ -127,7 +127,7 @@ func ours(t *testing.T, v *target) (keys []string) {
 	return keys
 }
 
-// What keeps a session manager from helping is told, without its token or the rest of its address.
+// A failure of a session manager is reported without its token or the rest of its URL.
 func TestSharedSessionRefused(t *testing.T) {
 	v := start(t)
 	url, _ := v.sessionManager(t, "right")

@@ -43,7 +43,7 @@ spec:
           vms: [{name: "vm-{n}", replicas: 3, cluster: c}]
 `
 
-// target is a simulated vCenter and the means to look at it from another side.
+// target is a simulated vCenter with independent access to it.
 type target struct {
 	*sim.VCenter
 	ca *cert.CA
@@ -55,7 +55,7 @@ type target struct {
 
 func start(t *testing.T) *target { return startFrom(t, small) }
 
-// limited is a vCenter that bears so many sessions.
+// limited is a vCenter with a limit of sessions.
 func limited(sessions string) string {
 	return strings.Replace(small, "    - name: vc\n", "    - name: vc\n      sessions: "+sessions+"\n", 1)
 }
@@ -85,7 +85,7 @@ func startFrom(t *testing.T, text string) *target {
 	return &target{VCenter: v, ca: ca, creds: vcenter.Credentials{User: v.User(), Password: v.Password()}}
 }
 
-// config is that of a client with short times.
+// config returns a client configuration with short times.
 func (v *target) config() vcenter.Config {
 	return vcenter.Config{
 		Name: "vc", Server: v.Host(), Port: v.Port(), CAData: v.ca.Cert, UserAgent: agent,
@@ -113,7 +113,7 @@ func (v *target) timesAsked() int {
 	return v.asked
 }
 
-// run runs a client for the time of the test, or until stop is called.
+// run runs a client until the test ends, or until stop is called.
 func run(t *testing.T, cfg vcenter.Config) (c *vcenter.Client, stop func()) {
 	t.Helper()
 	c, err := vcenter.New(cfg)
@@ -136,7 +136,7 @@ func run(t *testing.T, cfg vcenter.Config) (c *vcenter.Client, stop func()) {
 	return c, stop
 }
 
-// admin is a second, independent login.
+// admin is a second, separate login.
 func (v *target) admin(t *testing.T) *govmomi.Client {
 	t.Helper()
 	sc := soap.NewClient(v.URL(), false)
@@ -153,7 +153,7 @@ func (v *target) admin(t *testing.T) *govmomi.Client {
 	return &govmomi.Client{Client: c, SessionManager: m}
 }
 
-// sessions are the keys of all sessions but the admin's own.
+// sessions returns the keys of all sessions except the admin's.
 func sessions(t *testing.T, admin *govmomi.Client) []string {
 	t.Helper()
 	own, err := admin.SessionManager.UserSession(t.Context())
@@ -169,7 +169,7 @@ func sessions(t *testing.T, admin *govmomi.Client) []string {
 	return keys
 }
 
-// sessionList is what the vCenter tells of its SOAP sessions.
+// sessionList returns the vCenter's list of its SOAP sessions.
 func sessionList(t *testing.T, admin *govmomi.Client) []types.UserSession {
 	t.Helper()
 	var m mo.SessionManager
@@ -195,11 +195,11 @@ func vm(t *testing.T, admin *govmomi.Client, name string) *object.VirtualMachine
 	return found
 }
 
-// eventually waits for a condition that nothing announces.
+// eventually polls a condition.
 const (
-	// shortCall is a call timeout within which a machine that is busy with other things still answers.
+	// shortCall is a call timeout that is long enough for busy machines.
 	shortCall = time.Second
-	// patience is for what takes several calls.
+	// patience is a timeout for several calls.
 	patience = 30 * time.Second
 )
 
@@ -212,7 +212,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// recorder is a handler that folds what it is told into the present state.
+// recorder is a handler that keeps the current state.
 type recorder struct {
 	mu     sync.Mutex
 	vms    map[types.ManagedObjectReference]mo.VirtualMachine
@@ -275,7 +275,7 @@ func (r *recorder) power(name string) types.VirtualMachinePowerState {
 	return ""
 }
 
-// watch runs a watch over VMs for the time of the test.
+// watch runs a watch over VMs until the test ends.
 func watch(t *testing.T, c *vcenter.Client) *recorder {
 	t.Helper()
 	r := newRecorder()

@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// identity is a self-signed certificate, as credentials.
+// identity is a self-signed certificate in the form of credentials.
 func identity(t *testing.T, key any, public any) (creds vcenter.Credentials, der []byte) {
 	t.Helper()
 	template := &x509.Certificate{
@@ -49,7 +49,7 @@ func rsaIdentity(t *testing.T) (vcenter.Credentials, []byte) {
 	return identity(t, key, key.Public())
 }
 
-// A certificate as user name logs in by a token that is bound to its key, at both APIs.
+// A certificate as user name logs in with a token that is bound to its key, at both APIs.
 func TestLoginByToken(t *testing.T) {
 	creds, der := rsaIdentity(t)
 	v := &tokenVCenter{knows: base64.StdEncoding.EncodeToString(der)}

@@ -20,8 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// tokenVCenter is as much of a vCenter as a login by token needs: the simulator refuses tokens. It knows one
-// certificate.
+// tokenVCenter implements the part of a vCenter that a login by token needs, which the simulator refuses. It accepts one certificate.
 type tokenVCenter struct {
 	knows string // base64, of the certificate
 
@@ -120,7 +119,7 @@ func soapFault(w http.ResponseWriter, code, text string) {
 	soapAnswer(w, fmt.Sprintf(`<soapenv:Fault><faultcode>%s</faultcode><faultstring>%s</faultstring></soapenv:Fault>`, code, text))
 }
 
-// serve makes the vCenter reachable; the configuration that is returned logs in with creds.
+// serve starts the vCenter; the returned configuration logs in with creds.
 func (v *tokenVCenter) serve(t *testing.T, creds vcenter.Credentials) vcenter.Config {
 	t.Helper()
 	ca := newCA(t, "test")

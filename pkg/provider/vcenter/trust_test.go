@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// show has the vCenter show a new certificate, signed by ca, to everybody who connects anew: at once.
+// show makes the vCenter use a new certificate, signed by ca, for new connections.
 func (v *target) show(t *testing.T, ca *cert.CA) *cert.Pair {
 	t.Helper()
 	pair, err := ca.Sign(cert.Leaf{CommonName: "rotated", IPs: []net.IP{net.ParseIP(v.Host())}})
@@ -35,7 +35,7 @@ func newCA(t *testing.T, name string) *cert.CA {
 	return ca
 }
 
-// A new certificate of the same authority is nothing to speak of.
+// A new certificate of the same authority is accepted without a log line.
 func TestCertificateRenewed(t *testing.T) {
 	v := start(t)
 	c, _ := run(t, v.config())
@@ -50,8 +50,8 @@ func TestCertificateRenewed(t *testing.T) {
 	}
 }
 
-// One of another authority is refused with an error that says what to do, until the CA file names that authority; then
-// the same session goes on.
+// A certificate of another authority is refused with an error that explains what to do, until the CA file has that authority; then the
+// same session continues.
 func TestCertificateOfAnotherAuthority(t *testing.T) {
 	v := start(t)
 	cfg := v.config()
@@ -91,7 +91,7 @@ func TestCertificateOfAnotherAuthority(t *testing.T) {
 	}
 }
 
-// A pinned certificate is trusted whoever signed it, and no other.
+// A pinned certificate is trusted with any signature, and no other.
 func TestCertificatePinned(t *testing.T) {
 	v := start(t)
 	other := newCA(t, "somebody else")
@@ -105,6 +105,6 @@ func TestCertificatePinned(t *testing.T) {
 	if err := now(c, t.Context()); !strings.Contains(err.Error(), "not the configured thumbprint") {
 		t.Errorf("error %v", err)
 	}
-	v.show(t, v.ca) // trusted by authority; the pin is for those that are not
+	v.show(t, v.ca) // trusted by its authority; the pin is for others
 	connect(t, c)
 }

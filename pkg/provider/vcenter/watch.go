@@ -14,58 +14,58 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// WatchSpec says what to watch below the root folder.
+// WatchSpec selects what to watch below the root folder.
 type WatchSpec struct {
-	// Properties are the property paths wanted of each managed object type ("VirtualMachine": {"name",
-	// "runtime.powerState"}). A base type stands for its derived types; do not name both.
+	// Properties are the property paths per managed object type ("VirtualMachine": {"name", "runtime.powerState"}). A base
+	// type includes its derived types; do not list both.
 	Properties map[string][]string
-	// Along names for a path others that are read with it when it has changed and they have not: a handler that does not
-	// keep their last values needs them to make sense of the new one.
+	// Along lists, for a path, other paths that are read with it when it has changed and they have not. A handler needs them
+	// if it does not keep their last values.
 	Along map[string][]string
-	// Events are the types of events ("com.vmware.cis.tagging.attach") that an [EventHandler] wants to hear of.
+	// Events are the types of events ("com.vmware.cis.tagging.attach") that an [EventHandler] is notified of.
 	Events []string
 }
 
-// Kind is what happened to an object.
+// Kind is the kind of an [Update].
 type Kind string
 
 // The kinds of [Update].
 const (
-	// Enter: the object is there. Changes hold everything that is known of it; whatever was known before is void.
+	// Enter: the object exists. Changes hold all its known properties and replace the earlier ones.
 	Enter Kind = "enter"
 	// Modify: Changes hold the properties that changed.
 	Modify Kind = "modify"
-	// Leave: the object is no longer among those watched. Changes are empty.
+	// Leave: the object is no longer watched. Changes are empty.
 	Leave Kind = "leave"
 )
 
-// Update is what became of one object.
+// Update is a change of one object.
 type Update struct {
 	Kind Kind
 	Ref  types.ManagedObjectReference
 	// Changes hold whole values under exactly the paths of the [WatchSpec], never parts of them, so that
-	// mo.ApplyPropertyChange may be used; a nil Val means that the property is unset now.
+	// mo.ApplyPropertyChange may be used; a nil Val means that the property is unset.
 	Changes []types.PropertyChange
-	// Missing are the paths that the vCenter would not tell, for lack of permission for example.
+	// Missing are the paths that the vCenter did not return, for example for lack of permission.
 	Missing []string
 }
 
-// Handler receives what a watch sees. All its methods are called from the goroutine that called [Client.Watch], one at
-// a time, and should not block: updates wait meanwhile.
+// Handler receives the updates of a watch. Its methods are called one at a time from the goroutine that called
+// [Client.Watch]. They should not block, because that delays further updates.
 type Handler interface {
-	// Update is given what changed since the call before, in the order the vCenter tells it.
+	// Update receives the changes since the last call, in the vCenter's order.
 	Update([]Update)
-	// Synced says that every object has been told: from here until Lost, an object that was not told does not exist.
+	// Synced reports that every object has been delivered: until Lost, any other object does not exist.
 	Synced()
-	// Lost says that the watch broke, before or after it was in sync, and why. What was told may no longer be true.
-	// The watch begins again by itself: it tells every object anew with Enter, then Leave for those that went
-	// meanwhile, then Synced.
+	// Lost reports that the watch broke, before or after it was in sync, and why. The delivered state may be outdated. The
+	// watch starts again automatically: it delivers every object with Enter, then Leave for those that disappeared, then
+	// calls Synced.
 	Lost(error)
 }
 
-// Watch tells h what the vCenter's inventory holds and how it changes, with one collector and one long poll, until ctx
-// ends; it returns ctx's error. It waits for a connection, and after a loss begins anew with back-off. A hung vCenter
-// is noticed within MaxWait + CallTimeout.
+// Watch delivers the vCenter's inventory and its changes to h, with one collector and one long poll, until ctx ends; it
+// returns ctx's error. It waits for a connection, and starts again with back-off after a loss. It detects a hung vCenter
+// within MaxWait + CallTimeout.
 func (c *Client) Watch(ctx context.Context, spec WatchSpec, h Handler) error {
 	w := &watch{client: c, spec: spec, handler: h, seen: map[types.ManagedObjectReference]int{}}
 	failures := 0
@@ -81,7 +81,7 @@ func (c *Client) Watch(ctx context.Context, spec WatchSpec, h Handler) error {
 		}
 		c.cfg.Logger.Debug("watch lost", "err", err)
 		h.Lost(err)
-		// What breaks the connection is paced by Run; a watch that fails again and again on one that works is not.
+		// Run paces attempts to reconnect. Here only a watch that fails repeatedly on a working connection is slowed down.
 		if failures++; w.synced || expired(err) || unreachable(err) && !errors.Is(err, context.DeadlineExceeded) {
 			failures = 1
 		}
@@ -95,7 +95,7 @@ func (c *Client) Watch(ctx context.Context, spec WatchSpec, h Handler) error {
 	}
 }
 
-// watch is the state of one [Client.Watch] over its rounds; a round is the life of one collector.
+// watch is the state of one [Client.Watch] over its rounds; a round is the lifetime of one collector.
 type watch struct {
 	client  *Client
 	spec    WatchSpec
@@ -103,14 +103,14 @@ type watch struct {
 
 	round  int
 	synced bool
-	seen   map[types.ManagedObjectReference]int // the round in which each object was last told
-	events types.ManagedObjectReference         // the collector of this round's events; zero without one
+	seen   map[types.ManagedObjectReference]int // the round in which each object was last delivered
+	events types.ManagedObjectReference         // this round's event collector; zero for none
 
-	owner    *Session // whose the leftovers are
+	owner    *Session // the session of the leftovers
 	leftover []func(context.Context) error
 }
 
-// run is one round on session s: from making the collector to the error that ends it.
+// run is one round on session s, from creating the collector to the error that ends it.
 func (w *watch) run(parent context.Context, s *Session) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -133,8 +133,8 @@ func (w *watch) run(parent context.Context, s *Session) error {
 	return fmt.Errorf("vcenter %q: watch: %w", w.client.cfg.Name, err)
 }
 
-// collector makes a property collector of its own with a filter over a container view: three calls, each with its own time, for
-// a vCenter that is slow may need all of it for each.
+// collector creates a property collector with a filter over a container view. It makes three calls with separate timeouts,
+// because a slow vCenter may need all of it for each.
 func (w *watch) collector(ctx context.Context, s *Session) (pc *property.Collector, err error) {
 	kinds := slices.Sorted(maps.Keys(w.spec.Properties))
 	var v *view.ContainerView
@@ -171,7 +171,7 @@ func (w *watch) collector(ctx context.Context, s *Session) (pc *property.Collect
 	return pc, err
 }
 
-// follow polls pc for ever: without waiting until everything has been told once, then with long polls.
+// follow polls pc until an error: without waiting until every object has been delivered once, then with long polls.
 func (w *watch) follow(ctx context.Context, s *Session, pc *property.Collector) error {
 	version := ""
 	for {
@@ -202,7 +202,7 @@ func (w *watch) follow(ctx context.Context, s *Session, pc *property.Collector) 
 	}
 }
 
-// poll is one WaitForUpdatesEx. Without a change within maxWait it returns nil.
+// poll is one WaitForUpdatesEx. It returns nil if nothing changes within maxWait.
 func (w *watch) poll(ctx context.Context, s *Session, pc *property.Collector, version string, maxWait time.Duration) (*types.UpdateSet, error) {
 	deadline := time.Now().Add(maxWait + w.client.cfg.CallTimeout)
 	var set *types.UpdateSet
@@ -220,14 +220,14 @@ func (w *watch) poll(ctx context.Context, s *Session, pc *property.Collector, ve
 	return set, err
 }
 
-// call runs one short call of the watch under the call timeout.
+// call runs one short call of the watch within the call timeout.
 func (w *watch) call(ctx context.Context, s *Session, f func(context.Context) error) error {
 	deadline := time.Now().Add(w.client.cfg.CallTimeout)
 	return w.client.try(ctx, deadline, s, func(ctx context.Context, _ *Session) error { return f(ctx) })
 }
 
-// note remembers how to remove something that this watch has made on the server. Views and collectors live as long as
-// their session, and a session outlives many rounds: unremoved, they would pile up and cost the vCenter work at every
+// note records how to destroy an object that this watch has created on the server. Views and collectors live as long as
+// their session, which outlives many rounds: without that they would pile up, and each costs the vCenter work at every
 // change.
 func (w *watch) note(s *Session, remove func(context.Context) error) {
 	if w.owner != s {
@@ -236,8 +236,8 @@ func (w *watch) note(s *Session, remove func(context.Context) error) {
 	w.leftover = append(w.leftover, remove)
 }
 
-// sweep removes what is noted, newest first, unless it went with an earlier session. A round that lost its vCenter
-// leaves that to the next one. An error is not worth more than a line: the thing may be gone already.
+// sweep destroys the noted objects, newest first, unless their session has ended. A round that lost its vCenter leaves that
+// to the next one. It only logs errors, because the objects may be gone already.
 func (w *watch) sweep(ctx context.Context, s *Session) {
 	remove := w.leftover
 	w.leftover = nil

@@ -14,25 +14,25 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
-var errNoEvents = errors.New("there is no event manager")
+var errNoEvents = errors.New("the vcenter has no event manager")
 
-// eventPause is how long the next poll waits after one that told of events alone. A vCenter where thousands of them
-// happen in a row would answer a poll for each.
+// eventPause is the pause before the next poll after one that returned only events. Otherwise a vCenter with thousands of
+// events in a row would return a poll for each.
 const eventPause = 250 * time.Millisecond
 
-// EventHandler is a [Handler] that wants to know when one of the events of [WatchSpec.Events] happened. Which and how
-// many is not told: it looks for itself.
+// EventHandler is a [Handler] that is notified when one of the events of [WatchSpec.Events] happened, but not which or how
+// many.
 type EventHandler interface {
 	Handler
-	// Following says whether Happened will be called from here on, until Lost. Without it events go by unseen: the account
-	// may not see them, or the vCenter has no collector to spare.
+	// Following reports whether Happened will be called until Lost. Otherwise events are missed: the account may not read
+	// them, or the vCenter has no free collector.
 	Following(bool)
-	// Happened says that events happened, or may have while nobody was looking: it is called once at the beginning.
+	// Happened reports that events happened, or may have been missed: it is called once at the beginning.
 	Happened()
 }
 
-// followEvents adds the events to what pc tells, if anybody wants them. Only an error that ends the round is returned: a
-// vCenter may be too slow at searching its events, and at nothing else.
+// followEvents adds the events to pc if the handler wants them. It returns only errors that end the round, because a
+// vCenter may be too slow just at searching its events.
 func (w *watch) followEvents(ctx context.Context, s *Session, pc *property.Collector) error {
 	w.events = types.ManagedObjectReference{}
 	h, wanted := w.handler.(EventHandler)
@@ -56,7 +56,7 @@ func (w *watch) followEvents(ctx context.Context, s *Session, pc *property.Colle
 	return nil
 }
 
-// eventCollector makes a history collector that shows one event, the latest, and has pc watch it.
+// eventCollector creates a history collector that shows the latest event, and adds it to pc.
 func (w *watch) eventCollector(ctx context.Context, s *Session, pc *property.Collector) (ref types.ManagedObjectReference, err error) {
 	manager := s.Vim.ServiceContent.EventManager
 	if manager == nil {
@@ -87,7 +87,7 @@ func (w *watch) eventCollector(ctx context.Context, s *Session, pc *property.Col
 	return ref, err
 }
 
-// happened tells the handler of an update of the event collector.
+// happened reports an update of the event collector to the handler.
 func (w *watch) happened(o types.ObjectUpdate) {
 	h, ok := w.handler.(EventHandler)
 	switch {
@@ -99,7 +99,7 @@ func (w *watch) happened(o types.ObjectUpdate) {
 	}
 }
 
-// rest pauses before the next poll when the last one told of nothing but events.
+// rest pauses before the next poll if the last one returned only events.
 func (w *watch) rest(ctx context.Context, set *types.UpdateSet) error {
 	if w.events.Value == "" {
 		return nil
@@ -114,7 +114,7 @@ func (w *watch) rest(ctx context.Context, set *types.UpdateSet) error {
 	return backoff.Sleep(ctx, eventPause)
 }
 
-// deliver hands an update set to the handler in the form that [Update] promises.
+// deliver converts an update set to Updates and passes them to the handler.
 func (w *watch) deliver(ctx context.Context, s *Session, pc *property.Collector, set *types.UpdateSet) error {
 	var batch []Update
 	for _, fs := range set.FilterSet {
@@ -145,8 +145,8 @@ func (w *watch) deliver(ctx context.Context, s *Session, pc *property.Collector,
 	return nil
 }
 
-// complete replaces changes of parts of a property, which a vCenter may tell as `guest.net[4000].ipAddress`, by the
-// property's whole value, read anew, and makes every removal a nil value.
+// complete replaces changes of parts of a property, which a vCenter may report as `guest.net[4000].ipAddress`, by the
+// property's whole value, which it reads again. It makes every removal a nil value.
 func (w *watch) complete(ctx context.Context, s *Session, pc *property.Collector, batch []Update) error {
 	for i := range batch {
 		u := &batch[i]
@@ -170,14 +170,14 @@ func (w *watch) complete(ctx context.Context, s *Session, pc *property.Collector
 			continue
 		}
 		slices.Sort(reread)
-		if err := w.read(ctx, s, pc, u, slices.Compact(reread)); err != nil && !Gone(err) { // when gone, its Leave is on the way
+		if err := w.read(ctx, s, pc, u, slices.Compact(reread)); err != nil && !Gone(err) { // if gone, Leave follows
 			return err
 		}
 	}
 	return nil
 }
 
-// along returns the paths to be read with changes that do not bring them.
+// along returns the paths that must be read with changes and are not among them.
 func (w *watch) along(changes []types.PropertyChange) (paths []string) {
 	for _, c := range changes {
 		for _, path := range w.spec.Along[c.Name] {
@@ -189,7 +189,6 @@ func (w *watch) along(changes []types.PropertyChange) (paths []string) {
 	return paths
 }
 
-// read adds properties of one object to its update.
 func (w *watch) read(ctx context.Context, s *Session, pc *property.Collector, u *Update, paths []string) error {
 	var content []types.ObjectContent
 	err := w.call(ctx, s, func(ctx context.Context) error {
@@ -201,8 +200,8 @@ func (w *watch) read(ctx context.Context, s *Session, pc *property.Collector, u 
 	return err
 }
 
-// take adds what was read at the given paths of one object: a nil value stands for one that is unset, one that the
-// vCenter would not tell is missing.
+// take adds the values at the given paths of one object: nil for an unset property, Missing for one that the vCenter did
+// not return.
 func (u *Update) take(paths []string, content []types.ObjectContent) {
 	if len(content) == 0 {
 		u.Missing = append(u.Missing, paths...)
@@ -223,13 +222,13 @@ func (u *Update) take(paths []string, content []types.ObjectContent) {
 	}
 }
 
-// invalid reports whether a path leads nowhere, as that of an option that is not set does.
+// invalid reports whether a path does not exist, such as that of an option that is not set.
 func invalid(m types.MissingProperty) bool {
 	_, ok := m.Fault.Fault.(*types.InvalidProperty)
 	return ok
 }
 
-// whole returns the spec's paths that a change of the named property touches, and whether it is exactly one of them.
+// whole returns the spec's paths that a change of the named property affects, and whether it is exactly one of them.
 func (w *watch) whole(name string) (paths []string, exact bool) {
 	for _, ps := range w.spec.Properties {
 		for _, p := range ps {
@@ -244,13 +243,13 @@ func (w *watch) whole(name string) (paths []string, exact bool) {
 	return paths, false
 }
 
-// below reports whether path lies below parent: "a.b" and "a[1].b" lie below "a".
+// below reports whether path is below parent: "a.b" and "a[1].b" are below "a".
 func below(path, parent string) bool {
 	rest, ok := strings.CutPrefix(path, parent)
 	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// forget tells the objects that were there before this round and were not told in it.
+// forget delivers Leave for the objects of earlier rounds that were not delivered in this one.
 func (w *watch) forget() {
 	var batch []Update
 	for ref, round := range w.seen {

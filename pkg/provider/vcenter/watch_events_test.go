@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// listener is a recorder that follows events, and keeps the names of changes of each VM.
+// listener is a recorder that watches events, and keeps the names of changes of each VM.
 type listener struct {
 	*recorder
 	following bool
@@ -65,7 +65,7 @@ func listen(t *testing.T, c *vcenter.Client, spec vcenter.WatchSpec) *listener {
 	return l
 }
 
-// Events of the types asked for are told, others are not, and a watch that begins anew assumes that some were missed.
+// Events of the requested types are reported, others are not, and a watch that starts again assumes that some were missed.
 func TestWatchEvents(t *testing.T) {
 	v := start(t)
 	c, _ := run(t, v.config())
@@ -118,7 +118,7 @@ func TestWatchEventsSlow(t *testing.T) {
 	eventually(t, "connected", func() bool { return c.State().Connected })
 }
 
-// A path that changes alone brings along what it needs; what changes with it is not read twice.
+// A path that changes alone brings the other paths; paths that change with it are not read twice.
 func TestWatchAlong(t *testing.T) {
 	const text, encoding = `config.extraConfig["text"]`, `config.extraConfig["encoding"]`
 	v := start(t)

@@ -43,7 +43,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A watch that is cut says so, keeps what it has told, and comes back complete on the same session.
+// A watch that breaks reports it, keeps the delivered state, and returns complete on the same session.
 func TestWatchOutage(t *testing.T) {
 	v := start(t)
 	c, _ := run(t, v.config())
@@ -64,7 +64,7 @@ func TestWatchOutage(t *testing.T) {
 	}
 }
 
-// A vCenter that accepts and never answers is noticed after MaxWait and CallTimeout.
+// A vCenter that accepts connections and never answers is noticed after MaxWait and CallTimeout.
 func TestWatchHung(t *testing.T) {
 	v := start(t)
 	cfg := v.config()
@@ -85,7 +85,7 @@ func TestWatchHung(t *testing.T) {
 	eventually(t, "in sync again", r.when(func() bool { return r.synced && len(r.vms) == 3 }))
 }
 
-// A vCenter that restarts has forgotten the session and with it collector and view.
+// A vCenter that restarts has lost the session with its collector and view.
 func TestWatchSessionEnded(t *testing.T) {
 	v := start(t)
 	c, _ := run(t, v.config())
@@ -95,7 +95,7 @@ func TestWatchSessionEnded(t *testing.T) {
 	if err := admin.SessionManager.TerminateSession(t.Context(), sessions(t, admin)); err != nil {
 		t.Fatal(err)
 	}
-	// A change wakes the poll of the dead session, if the vCenter has not ended it.
+	// A change wakes the poll of the dead session, unless the vCenter has ended it.
 	task, err := vm(t, admin, "vm-2").PowerOff(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +111,8 @@ func TestWatchSessionEnded(t *testing.T) {
 	}
 }
 
-// A collector that is gone, or a version that the vCenter does not know, says nothing about what there is: the watch
-// begins anew, on the same session, and does not say that VMs left.
+// A lost collector, or a version that the vCenter does not know, does not mean that objects are gone: the watch starts again on the
+// same session, without reporting that VMs left.
 func TestWatchCollectorLost(t *testing.T) {
 	v := start(t)
 	cfg := v.config()

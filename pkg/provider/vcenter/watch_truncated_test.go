@@ -15,7 +15,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// script is a vCenter that answers polls with one update set after the other, then with an error.
+// script is a vCenter that answers polls with one update set after another, then with an error.
 type script struct {
 	sets  []*types.UpdateSet
 	asked []string // "version maxWait" of each poll
@@ -34,7 +34,7 @@ func (s *script) RoundTrip(_ context.Context, req, res soap.HasFault) error {
 	return nil
 }
 
-// history writes down what a handler is told.
+// history records the handler's calls.
 type history struct{ told []string }
 
 func (h *history) Update(batch []Update) {
@@ -45,8 +45,8 @@ func (h *history) Update(batch []Update) {
 func (h *history) Synced()    { h.told = append(h.told, "synced") }
 func (h *history) Lost(error) { h.told = append(h.told, "lost") }
 
-// A watch is in sync when the vCenter has told the last of its objects, not before; only then have those left that it
-// did not tell.
+// A watch is in sync after the vCenter has delivered the last of its objects, not before; only then are missing objects reported as
+// left.
 func TestFollowTruncated(t *testing.T) {
 	cfg, err := Config{
 		Server: "vc", UserAgent: "test", MaxWait: 7 * time.Second,

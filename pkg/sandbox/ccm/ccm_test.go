@@ -417,9 +417,6 @@ func TestRefused(t *testing.T) {
 	requireCode(t, "swap", err, "not-ready")
 	_, err = p.Restart(t.Context())
 	requireCode(t, "restart", err, "not-ready")
-	p.Refused = &api.Error{Code: "unsupported"}
-	_, err = p.Swap(t.Context(), api.CCMRequest{})
-	requireCode(t, "swap where no process may start", err, "unsupported")
 	if events, _ := p.Log.Read(0, 0); len(events) > 0 {
 		t.Errorf("something was done: %+v", events)
 	}

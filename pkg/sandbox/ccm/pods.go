@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
@@ -16,7 +17,7 @@ import (
 // Pods runs cloud controller managers as pods. It implements [Manager].
 type Pods struct {
 	Replicas
-	Deployment func() Deployment
+	Deployment Deployment
 	// Args are more arguments of the built-in program.
 	Args []string
 	// Deployed is called once, after the first objects have been applied.
@@ -25,11 +26,11 @@ type Pods struct {
 	Detail func(text string)
 }
 
-// Deployment applies cloud controller managers to a cluster. A [deploy.Deployment] implements all but Config and Image.
+// Deployment applies cloud controller managers to a cluster. A [pods.Pods] implements it.
 type Deployment interface {
-	// Config returns the configuration of the pods, Image the name that the built-in image has on the nodes.
+	// Config returns the configuration of the pods, Image the name that the image of a program has on the nodes.
 	Config() (deploy.Config, error)
-	Image() string
+	Image(program string) string
 	CCM(context.Context, deploy.CCM) error
 	Wait(ctx context.Context, detail func(string)) error
 	Restart(ctx context.Context, component string) error
@@ -44,7 +45,7 @@ func (p *Pods) Start(ctx context.Context) error {
 	if err := p.Deployed(); err != nil {
 		return err
 	}
-	return p.Deployment().Wait(ctx, p.Detail)
+	return p.Deployment.Wait(ctx, p.Detail)
 }
 
 // Stop implements [Manager]. The pods end with their cluster.
@@ -55,7 +56,7 @@ func (p *Pods) Stop(context.Context) error {
 
 // deploy applies the objects of a cloud controller manager.
 func (p *Pods) deploy(ctx context.Context, o Options) error {
-	d := p.Deployment()
+	d := p.Deployment
 	config, err := d.Config()
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (p *Pods) deploy(ctx context.Context, o Options) error {
 	if len(o.Manifest) > 0 {
 		return d.CCM(ctx, deploy.CCM{Config: config, Manifest: o.Manifest})
 	}
-	return d.CCM(ctx, deploy.CCM{Config: config, Image: d.Image(), Args: slices.Concat(p.Args, o.Args), Replicas: o.Replicas})
+	return d.CCM(ctx, deploy.CCM{Config: config, Image: d.Image(image.CCM), Args: slices.Concat(p.Args, o.Args), Replicas: o.Replicas})
 }
 
 // Swap implements [Manager].
@@ -88,7 +89,7 @@ func (p *Pods) Swap(ctx context.Context, r api.CCMRequest) (api.Done, error) {
 	if err := p.deploy(ctx, next); err != nil {
 		return api.Done{}, err
 	}
-	if err := p.Deployment().Wait(ctx, func(string) {}); err != nil {
+	if err := p.Deployment.Wait(ctx, func(string) {}); err != nil {
 		return api.Done{}, notHealthy("%v", err)
 	}
 	return api.Done{Message: next.Name() + " runs, healthy", Seq: seq}, nil
@@ -102,11 +103,11 @@ func (p *Pods) Restart(ctx context.Context) (api.Done, error) {
 	seq := p.event(event.Info, "ccm.restart", 0, restartRequested)
 	for _, r := range p.all() {
 		p.Components.Expect(r.name, seq)
-		if err := p.Deployment().Restart(ctx, r.name); err != nil {
+		if err := p.Deployment.Restart(ctx, r.name); err != nil {
 			return api.Done{}, notHealthy("%v", err)
 		}
 	}
-	if err := p.Deployment().Wait(ctx, func(string) {}); err != nil {
+	if err := p.Deployment.Wait(ctx, func(string) {}); err != nil {
 		return api.Done{}, notHealthy("%v", err)
 	}
 	return api.Done{Message: "started again, healthy", Seq: seq}, nil
@@ -119,7 +120,7 @@ func (p *Pods) Scale(ctx context.Context, replicas int) error {
 	}
 	p.changing.Lock()
 	defer p.changing.Unlock()
-	return p.Deployment().Scale(ctx, replicas)
+	return p.Deployment.Scale(ctx, replicas)
 }
 
 // NeedsRestart implements [Manager]. It restarts no pods: the sandbox does not follow their file.
@@ -144,5 +145,4 @@ func (p *Pods) Changed(c deploy.Change) {
 			r.reason, r.exit = cmp.Or(c.Reason, string(c.State)), components.PodText(c)
 		}
 	})
-	p.Components.Changed(c.Component)
 }

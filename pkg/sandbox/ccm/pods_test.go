@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
@@ -26,7 +27,7 @@ type deployment struct {
 
 func (d *deployment) Config() (deploy.Config, error) { return deploy.Config{CA: []byte("ca")}, nil }
 
-func (d *deployment) Image() string { return "image" }
+func (d *deployment) Image(program string) string { return "image of " + program }
 
 func (d *deployment) CCM(_ context.Context, c deploy.CCM) error {
 	d.calls, d.applied = append(d.calls, "apply"), c
@@ -58,7 +59,7 @@ func newPods(t *testing.T) (*Pods, *deployment) {
 	})
 	d := &deployment{}
 	p := &Pods{
-		Deployment: func() Deployment { return d }, Args: []string{"--of-all"}, Detail: func(string) {},
+		Deployment: d, Args: []string{"--of-all"}, Detail: func(string) {},
 		Deployed: func() error { d.calls = append(d.calls, "deployed"); return nil },
 	}
 	p.Log, p.Logger, p.Dir, p.Ready = event.NewLog(0), slog.New(slog.DiscardHandler), dir, func() error { return nil }
@@ -72,7 +73,7 @@ func TestPods(t *testing.T) {
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if a := d.applied; a.Image != "image" || a.Replicas != 2 || !slices.Equal(a.Args, []string{"--of-all", "--own"}) || string(a.CA) != "ca" {
+	if a := d.applied; a.Image != "image of "+image.CCM || a.Replicas != 2 || !slices.Equal(a.Args, []string{"--of-all", "--own"}) || string(a.CA) != "ca" {
 		t.Errorf("%+v", a)
 	}
 	for _, component := range []string{"ccm", "ccm-2"} {

@@ -63,8 +63,6 @@ type Processes struct {
 	ConfigFile string
 	// Args are more arguments of this project's program.
 	Args []string
-	// Refused is the error of Swap where no process may start; nil elsewhere.
-	Refused error
 	// Unhealthy is called for a replica that does not become healthy in time, more than once.
 	Unhealthy func(text string)
 

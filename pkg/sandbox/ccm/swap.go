@@ -22,13 +22,10 @@ func (p *Processes) Swap(ctx context.Context, r api.CCMRequest) (api.Done, error
 	if err != nil {
 		return api.Done{}, err
 	}
-	if p.Refused != nil {
-		return api.Done{}, p.Refused
+	if err := p.Ready(); err != nil {
+		return api.Done{}, err
 	}
 	if p.Options.None {
-		if err := p.Ready(); err != nil {
-			return api.Done{}, err
-		}
 		if err := p.adopt(ctx); err != nil {
 			return api.Done{}, err
 		}

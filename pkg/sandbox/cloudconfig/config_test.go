@@ -2,6 +2,7 @@ package cloudconfig
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,8 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -143,7 +146,7 @@ func TestUpdatePods(t *testing.T) {
 	conf, deployed := "one", 0
 	p := &podsAt{host: reached, conf: &conf}
 	c := newConfig(t, &conf)
-	c.Pods = func() Pods { return p }
+	c.Pods = p
 	c.Driver = &Driver{
 		Host: p.Host, Configure: func(context.Context, map[string][]byte) error { return nil },
 		Deploy: func(context.Context) error { deployed++; return nil },
@@ -222,18 +225,40 @@ func TestHost(t *testing.T) {
 	p := &podsAt{host: reached}
 	for _, tc := range []struct {
 		name    string
-		pods    func() Pods
+		pods    Pods
 		vcenter string
 		want    string
 	}{
-		{"pods", func() Pods { return p }, "vc", reached},
-		{"pods without a host yet", func() Pods { return &podsAt{} }, "vc", listens},
+		{"pods", p, "vc", reached},
+		{"pods without a host yet", &podsAt{}, "vc", listens},
 		{"a process", nil, "vc", listens},
 		{"no vCenter", nil, "none", ""},
-		{"no vCenter of pods", func() Pods { return p }, "none", ""},
+		{"no vCenter of pods", p, "none", ""},
 	} {
 		if c.Pods = tc.pods; c.Host(tc.vcenter) != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, c.Host(tc.vcenter), tc.want)
 		}
+	}
+}
+
+// A ConfigMap that another client changes between read and write is read again.
+func TestUpdateConflict(t *testing.T) {
+	conf := "first"
+	c := newConfig(t, &conf)
+	client := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigMap}})
+	c.Client = func() kubernetes.Interface { return client }
+	conflicts := 0
+	client.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if conflicts++; conflicts > 1 {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewConflict(corev1.Resource("configmaps"), ConfigMap, errors.New("changed"))
+	})
+	if err := c.Update(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m, err := client.CoreV1().ConfigMaps(Namespace).Get(t.Context(), ConfigMap, metav1.GetOptions{})
+	if err != nil || m.Data[Key] != conf {
+		t.Errorf("%v, %v, want %q", m.Data, err, conf)
 	}
 }

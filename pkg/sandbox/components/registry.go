@@ -170,6 +170,13 @@ func (c *Registry) All() []api.Component {
 	return rows
 }
 
+// Rows lists the components by name, with what Describe adds.
+func (c *Registry) Rows() []api.Component {
+	rows := c.All()
+	c.Describe(rows)
+	return rows
+}
+
 // Forget takes a component that is gone for good out of the list.
 func (c *Registry) Forget(name string) {
 	c.mu.Lock()

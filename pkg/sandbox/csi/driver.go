@@ -1,5 +1,5 @@
-// Package csi runs the CSI driver of a sandbox as processes: the driver's controller and the sidecars, with their objects
-// and accounts in the cluster, and knows which nodes take volumes.
+// Package csi runs the CSI driver of a sandbox: as processes, the driver's controller and the sidecars with their objects and
+// accounts in the cluster, or as pods. It knows which Nodes take volumes.
 //
 // Floor 3.
 package csi
@@ -19,13 +19,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -79,10 +83,19 @@ type Driver struct {
 	Background *background.Groups
 
 	World func() *world.World
-	// Light says that a VM is a light node, which takes no volumes.
+	// Light reports whether a VM is a light node, which takes no volumes.
 	Light func(world.VM) bool
 	// Kubelet returns the component that is the kubelet of a node, "" for none.
 	Kubelet func(node string) string
+	Waiter  *await.Waiter
+
+	// The rest is for a driver that runs as pods. Manifest is a driver that is not the built-in one; nil for that.
+	Pods     *pods.Pods
+	Manifest []byte
+	// Volumes returns the fields of the deployment that make volumes of disks.
+	Volumes func() deploy.CSI
+	// Conf renders the configuration of a driver that is not the built-in one.
+	Conf func(sim.CSIConfig) ([]byte, error)
 
 	mu       sync.Mutex
 	children map[string]*child.Child
@@ -108,8 +121,8 @@ func (d *Driver) socket() (string, error) {
 	return dir + "/csi.sock", err
 }
 
-// Start makes the account that nodes share, which is all that they need to start, and has the rest done while they do:
-// see [Driver.Up].
+// Start makes the account that Nodes share, which is all that they need to start, and continues in the background: see
+// [Driver.Await].
 func (d *Driver) Start(ctx context.Context) error {
 	if err := os.MkdirAll(d.dir(), 0o700); err != nil {
 		return err

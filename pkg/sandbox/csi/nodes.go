@@ -37,8 +37,8 @@ func (d *Driver) NodeChanged(n *storagev1.CSINode, gone bool) {
 	d.Log.Append(e)
 }
 
-// Up waits until the driver's processes have been started.
-func (d *Driver) Up(ctx context.Context) error {
+// awaitStart waits until the driver's processes have been started.
+func (d *Driver) awaitStart(ctx context.Context) error {
 	select {
 	case err := <-d.up:
 		return err
@@ -47,8 +47,8 @@ func (d *Driver) Up(ctx context.Context) error {
 	}
 }
 
-// Waiting names the nodes whose kubelet runs and has no driver yet, of so many in all.
-func (d *Driver) Waiting() (waiting []string, total int) {
+// waiting names the Nodes whose kubelet runs and has no driver yet, and counts all whose kubelet runs.
+func (d *Driver) waiting() (waiting []string, total int) {
 	running := map[[2]string]bool{}
 	for _, v := range d.World().VMs() {
 		running[[2]string{v.VCenter, v.Name}] = v.Process == string(node.Running) && !d.Light(v)
@@ -70,9 +70,9 @@ func (d *Driver) Waiting() (waiting []string, total int) {
 // lookTimeout bounds the look for what keeps a node from taking volumes.
 const lookTimeout = 5 * time.Second
 
-// Blocker returns what keeps a node from taking volumes, "" when that is not known: a part of the driver that does not
-// run, the node's kubelet, or the topology that the node's CSI service asks for before it registers.
-func (d *Driver) Blocker(ctx context.Context, name string) string {
+// blocker returns why a Node does not take volumes, "" when that is unknown: a part of the driver that does not run, the
+// Node's kubelet, or the topology that the Node's CSI service needs before it registers.
+func (d *Driver) blocker(ctx context.Context, name string) string {
 	kubelet, driver := d.Kubelet(name), processes()
 	for _, c := range d.Components.All() {
 		part := slices.ContainsFunc(driver, func(p process) bool { return p.name == c.Name })

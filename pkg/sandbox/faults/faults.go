@@ -1,18 +1,22 @@
-// Package faults answers the requests of the control API that break things and heal them, by the fault engine of a sandbox.
+// Package faults answers the requests of the control API that inject faults and heal them, with the fault engine of a sandbox.
 //
 // Floor 3.
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
@@ -20,14 +24,11 @@ import (
 // healTimeout bounds the healing at the stop. What is still broken after it ends with the sandbox.
 const healTimeout = 20 * time.Second
 
-// Faults is the fault engine of a sandbox, once it was started. Its methods may be called from any goroutine.
+// Faults is the fault engine of a sandbox. Set its fields before [Faults.Start]. Its methods may be called from any goroutine.
 type Faults struct {
-	// Lacks returns why a kind of fault cannot be injected here, as far as that is known from the beginning.
-	Lacks func(*fault.Kind) string
-	// Allow returns why a request is not carried out, nil when it is.
-	Allow func(ctx context.Context, e *fault.Engine, r fault.Request, confirmed bool) error
-	// Seeded: each request has a seed, so that what Allow judges and what is done are the same draw.
-	Seeded bool
+	Source vcenters.Source
+	// Refuse returns why the ground cannot have a kind of fault, "" when it can.
+	Refuse func(*fault.Kind) string
 
 	mu      sync.Mutex
 	engine  *fault.Engine
@@ -90,6 +91,29 @@ func (f *Faults) Close(ctx context.Context) error {
 	return f.journal.Close()
 }
 
+// Register adds the handlers of the control API.
+func (f *Faults) Register(mux *http.ServeMux) {
+	mux.Handle("POST /v1/faults", control.Request(f.Inject))
+	mux.Handle("POST /v1/heal", control.Request(f.Heal))
+	mux.Handle("GET /v1/leases", control.Answer(f.Leases))
+	mux.Handle("GET /v1/fault-kinds", control.Answer(f.Kinds))
+}
+
+// Lacks returns why a kind of fault cannot be injected in this sandbox, whatever its target, "" when it can.
+func (f *Faults) Lacks(k *fault.Kind) string {
+	return cmp.Or(f.Refuse(k), f.Source.Lacks(k))
+}
+
+// allow returns the error of a request that is refused or must be confirmed.
+func (f *Faults) allow(ctx context.Context, e *fault.Engine, r fault.Request, confirmed bool) error {
+	if k, err := fault.Find(catalogue.Kinds(), r.Kind); err == nil {
+		if why := f.Refuse(k); why != "" {
+			return &api.Error{Code: "unsupported", Message: k.Name + ": " + why, Try: "vsphere-sandbox record, then up with the recording"}
+		}
+	}
+	return f.Source.AllowFault(ctx, e, r, confirmed)
+}
+
 // Kinds lists what can be broken, by theme.
 func (f *Faults) Kinds(context.Context) ([]api.FaultKind, error) {
 	kinds := []api.FaultKind{}
@@ -112,11 +136,11 @@ func (f *Faults) Inject(ctx context.Context, r api.InjectRequest) (api.Lease, er
 	request := fault.Request{
 		Kind: r.Fault, On: fault.Selector(r.On), Params: r.Params, Mode: r.Mode, For: time.Duration(r.For), Seed: r.Seed,
 	}
-	if f.Seeded && request.Seed == 0 { // what is judged, and what is done, is the same draw
+	if f.Source.Confirms() && request.Seed == 0 { // the request that is confirmed has the same targets
 		request.Seed = uint64(rand.Uint32()) + 1
 	}
 	var l fault.Lease
-	err := f.Allow(ctx, e, request, r.Confirmed || r.DryRun)
+	err := f.allow(ctx, e, request, r.Confirmed || r.DryRun)
 	switch {
 	case err != nil:
 	case r.DryRun:

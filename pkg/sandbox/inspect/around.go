@@ -32,10 +32,9 @@ type Inspector struct {
 	// VMOf returns the VM behind a node, NodeOf the node that a VM is or should be; "" for none.
 	VMOf   func(node string) (vcenter, vm string)
 	NodeOf func(vcenter, vm string) string
-	// Cut says that a node's way to the API server is cut.
+	// Cut reports whether the network path of a Node to the API server is cut.
 	Cut func(node string) bool
-	// CCM adds how the cloud controller manager is, and what it logged about a subject.
-	CCM func(a *explain.Around, subject string)
+	CCM CCM
 	// Grace is how long a node may be silent before it is Unknown.
 	Grace time.Duration
 	// Others: the cluster is not the sandbox's own.
@@ -74,7 +73,7 @@ func (i *Inspector) Sources(subject string) explain.Sources {
 	}
 	if client := i.Kubernetes(); client != nil {
 		src.Cluster = cluster{client}
-		i.CCM(&src.Around, subject)
+		i.CCM.addTo(&src.Around, subject)
 	}
 	return src
 }

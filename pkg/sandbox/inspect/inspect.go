@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +20,14 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 )
+
+// Register adds the handlers of the control API.
+func (i *Inspector) Register(mux *http.ServeMux) {
+	mux.Handle("POST /v1/explain", control.Request(i.Explain))
+	mux.Handle("POST /v1/inspect", control.Request(i.Inspect))
+}
 
 // Inspect reads all there is about one object, on both planes, in bounded time.
 func (i *Inspector) Inspect(ctx context.Context, r api.Subject) (api.Inspection, error) {

@@ -137,16 +137,17 @@ func (t *Tags) Update(ctx context.Context) {
 	t.at = events[len(events)-1].Seq
 }
 
-// tagsEvery is how often the tags of real vCenters are read: they have no watch, and nobody tells of changes.
-const tagsEvery = time.Minute
-
-// Follow reads the tags of a real vCenter again and again, until ctx ends.
+// Follow reads the tags of a vCenter periodically until ctx ends, where the event log does not report their changes.
 func (t *Tags) Follow(ctx context.Context, vc *VCenter) {
-	again := time.NewTicker(tagsEvery)
-	defer again.Stop()
+	period := vc.TagPeriod()
+	if period == 0 {
+		return
+	}
+	tick := time.NewTicker(period)
+	defer tick.Stop()
 	for {
 		select {
-		case <-again.C:
+		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}

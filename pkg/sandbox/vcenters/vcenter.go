@@ -22,7 +22,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
-	realvcenter "github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
 // Endpoint is a vCenter as its clients see it, simulated or real, with the gate in front of it.
@@ -40,19 +39,38 @@ type Endpoint interface {
 	Gate() *gate.Gate
 	// Certificate is the one that it began with, PEM.
 	Certificate() []byte
-	// DialConsole returns a connection, on which TLS is to be spoken, that the gate knows nothing of.
+	// DialConsole returns a connection that bypasses the gate; the caller starts TLS on it.
 	DialConsole(context.Context) (net.Conn, error)
 	fault.Front
+
+	// Simulator returns the simulated vCenter; nil for a real one.
+	Simulator() *sim.VCenter
+	// Patience bounds one request.
+	Patience() time.Duration
+	// TagPeriod is how often the tags must be read; 0 when the event log reports every change.
+	TagPeriod() time.Duration
+	// Causing sets the event that is the cause of what happens to a VM until release is called. A real vCenter keeps none.
+	Causing(vm string, seq uint64) (release func())
+	// OnDied calls f for each VM that dies with its host. A real vCenter reports none.
+	OnDied(f func(vm types.ManagedObjectReference, seq uint64))
+	// Volumes returns all that CNS of a simulated vCenter has; of a real one those that are attached to watched VMs.
+	Volumes() []sim.Volume
+	// VolumeDir returns the directory that stands for a volume's disk; "" for a real vCenter.
+	VolumeDir(id string) string
+	// Secrets returns the passwords and session keys that a simulated vCenter accepts. Those of a real one are known
+	// before they are used.
+	Secrets() []string
 }
 
 // VCenter is a vCenter with the sandbox's own connection to it.
 type VCenter struct {
 	Endpoint
-	Sim       *sim.VCenter // nil for a real one
 	Client    *vcenter.Client
 	Inventory *world.Inventory
-	// Real says what may be done to a real one, as [api.Ground.Real] has it; "" for a simulated one.
+	// Real is what may be done to a real one, as [api.Ground.Real] returns it; "" for a simulated one.
 	Real string
+	// Chosen returns the updates that the inventory gets; nil for all of them.
+	Chosen func([]vcenter.Update) []vcenter.Update
 }
 
 // List is the vCenters of a sandbox, in the order of its topology.
@@ -84,12 +102,12 @@ func (l List) Datastores() []api.Datastore {
 	return rows
 }
 
-// Simulated returns the simulator, or why a real vCenter cannot do what is asked: what says that in a few words.
+// Simulated returns the simulator, or an error for a real vCenter; what names the request in a few words.
 func (w *VCenter) Simulated(what string) (*sim.VCenter, error) {
-	if w.Sim == nil {
-		return nil, OnlySimulated(w.Name(), what)
+	if s := w.Simulator(); s != nil {
+		return s, nil
 	}
-	return w.Sim, nil
+	return nil, OnlySimulated(w.Name(), what)
 }
 
 // OnlySimulated returns the error of a request to a real vCenter that takes a simulated one.
@@ -100,39 +118,10 @@ func OnlySimulated(vcenter, what string) error {
 	}
 }
 
-// Patience is how long its answers may take: a real one may be slow, and is not dead for that.
-func (w *VCenter) Patience() time.Duration {
-	if w.Sim == nil {
-		return realvcenter.Patience
-	}
-	return 5 * time.Second
-}
-
-// Causing sets the event that is the cause of what happens to a VM until release is called. A real vCenter has none.
-func (w *VCenter) Causing(vm string, seq uint64) (release func()) {
-	if w.Sim == nil {
-		return func() {}
-	}
-	return w.Sim.Causing(vm, seq)
-}
-
-// Volumes are all that CNS of a simulated vCenter knows. Of a real one they are those that VMs have: the rest nobody tells of
-// without being asked.
-func (w *VCenter) Volumes() []sim.Volume {
-	if w.Sim != nil {
-		return w.Sim.Volumes()
-	}
-	var all []sim.Volume
-	for _, vm := range w.Inventory.VMs() {
-		all = append(all, volumesOf(vm)...)
-	}
-	return all
-}
-
-// Volume returns the volume of that id, or whose disk is at that path.
+// Volume returns the volume with that id, or with a disk at that path.
 func (w *VCenter) Volume(id string) (sim.Volume, bool) {
-	if w.Sim != nil && !strings.HasSuffix(id, ".vmdk") {
-		return w.Sim.Volume(id)
+	if s := w.Simulator(); s != nil && !strings.HasSuffix(id, ".vmdk") {
+		return s.Volume(id) // without a copy of all of them
 	}
 	for _, v := range w.Volumes() {
 		if v.ID == id || v.Path == id && id != "" {
@@ -142,7 +131,8 @@ func (w *VCenter) Volume(id string) (sim.Volume, bool) {
 	return sim.Volume{}, false
 }
 
-func volumesOf(vm world.VM) (all []sim.Volume) {
+// VolumesOf returns the volumes that are attached to a VM.
+func VolumesOf(vm world.VM) (all []sim.Volume) {
 	for _, d := range vm.Disks {
 		if d.Volume == "" {
 			continue
@@ -156,15 +146,6 @@ func volumesOf(vm world.VM) (all []sim.Volume) {
 		all = append(all, v)
 	}
 	return all
-}
-
-// VolumeDir returns the directory that stands for a volume's disk; empty for one of a real vCenter, which this machine
-// cannot see.
-func (w *VCenter) VolumeDir(id string) string {
-	if w.Sim == nil {
-		return ""
-	}
-	return w.Sim.VolumeDir(id)
 }
 
 // effective is the gate's mode, or what a rule about all calls makes of it.

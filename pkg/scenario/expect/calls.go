@@ -132,7 +132,7 @@ func (t *callsTracker) Was(v *View) []string {
 		}
 	}
 	methods := slices.SortedFunc(slices.Values(sortedKeys(by)), func(a, b string) int { return cmp.Compare(by[b], by[a]) })
-	for _, m := range methods[:min(len(methods), maxTold)] {
+	for _, m := range methods[:min(len(methods), maxRows)] {
 		if by[m] > 0 {
 			lines = append(lines, fmt.Sprintf("%.0f %s", by[m], m))
 		}

@@ -12,13 +12,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// Count is how many there have to be: 3, ">= 2", "< 10", "!= 0".
+// Count is a condition on a number: 3, ">= 2", "< 10", "!= 0".
 type Count struct {
 	Op string
 	N  float64
 }
 
-// ParseCount reads one.
+// ParseCount parses a condition.
 func ParseCount(text string) (Count, error) {
 	rest := strings.TrimSpace(text)
 	c := Count{Op: "="}
@@ -39,7 +39,7 @@ func ParseCount(text string) (Count, error) {
 	return c, nil
 }
 
-// DecodeYAML reads one.
+// DecodeYAML parses a condition.
 func (c *Count) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 	if node.Kind != yaml.ScalarNode {
 		r.Errorf(node, path, "must be a number, not %s", strict.Describe(node))
@@ -56,7 +56,7 @@ func (c *Count) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 	*c = parsed
 }
 
-// Has tells whether a number is as it says.
+// Has reports whether a number is within the count.
 func (c Count) Has(n float64) bool {
 	switch c.Op {
 	case ">=":
@@ -73,7 +73,7 @@ func (c Count) Has(n float64) bool {
 	return n == c.N
 }
 
-// String is how people write it.
+// String returns the text form.
 func (c Count) String() string {
 	n := strconv.FormatFloat(c.N, 'f', -1, 64)
 	if c.Op == "=" || c.Op == "" {

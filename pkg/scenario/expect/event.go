@@ -12,34 +12,34 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// Event is a statement about events of the log: that there is one that is so, or how many.
+// Event is a statement about events of the log: that a matching one exists, or how many.
 type Event struct {
 	// Kind is a pattern: node.deleted, vm.*.
 	Kind string `json:"kind,omitempty"`
-	// Object is a pattern for what it is about: worker-1, us/worker-1, VM/worker-1.
+	// Object is a pattern for its object: worker-1, us/worker-1, VM/worker-1.
 	Object  string `json:"object,omitempty"`
 	VCenter string `json:"vcenter,omitempty"`
 	Plane   string `json:"plane,omitempty"`
 	Level   string `json:"level,omitempty"`
-	// Message is a regular expression that is found in its message.
+	// Message is a regular expression that matches its message.
 	Message string `json:"message,omitempty"`
-	// Cause is what has to be among its causes.
+	// Cause must be among its causes.
 	Cause *Cause `json:"cause,omitempty"`
-	// Count is how many; at least one.
+	// Count is how many; default at least one.
 	Count *Count `json:"count,omitempty"`
-	// Since is where counting begins.
+	// Since is the start of counting.
 	Since string `json:"since,omitempty"`
 
 	message *regexp.Regexp
 }
 
-// Cause is a cause of an event: a step by the name that it has in as:, the kind of an event, or an event.
+// Cause is a cause of an event: a step by its name in as:, the kind of an event, or an event.
 type Cause struct {
 	Name  string
 	Event *Event
 }
 
-// DecodeYAML reads one.
+// DecodeYAML parses a cause.
 func (c *Cause) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 	if node.Kind == yaml.ScalarNode {
 		c.Name = node.Value
@@ -52,7 +52,7 @@ func (c *Cause) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 
 func (e *Event) check(r *strict.Reader, node *yaml.Node, path string) {
 	if e.Kind == "" && e.Object == "" && e.Message == "" && e.Cause == nil {
-		r.Errorf(node, path, "must say which: kind, object, message or cause")
+		r.Errorf(node, path, "needs one of kind, object, message or cause")
 	}
 	choice(r, node, path, "plane", e.Plane, string(event.PlaneSandbox), string(event.PlaneVSphere), string(event.PlaneKubernetes))
 	choice(r, node, path, "level", e.Level, string(event.Info), string(event.Warning), string(event.Error))
@@ -82,7 +82,7 @@ func expression(r *strict.Reader, node *yaml.Node, path, key, text string) *rege
 	return re
 }
 
-// matches tells whether an event is so.
+// matches reports whether an event is the expected one.
 func (e *Event) matches(w *world.World, got event.Event, marks Marks) bool {
 	o := got.Object
 	switch {
@@ -111,7 +111,7 @@ func (c *Cause) matches(w *world.World, got event.Event, marks Marks) bool {
 	return false
 }
 
-// String says it in a few words.
+// String returns a short description.
 func (e *Event) String() string {
 	parts := []string{}
 	add := func(before, text string) {
@@ -139,12 +139,12 @@ func (e *Event) String() string {
 	return strings.Join(parts, " ")
 }
 
-// eventTracker counts events as they come.
+// eventTracker counts events as they arrive.
 type eventTracker struct {
 	want  *Event
 	marks Marks
 	since *Mark
-	after uint64 // looked at up to here
+	after uint64 // the last event that was checked
 	count int
 	last  uint64
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// Events is a statement about the order of events: that there are such events, each after the one before.
+// Events is a statement about the order of events: that matching events exist, each after the one before.
 type Events struct {
 	Order []*Event
-	// Caused says that each has the one before among its causes.
+	// Caused means that each has the one before among its causes.
 	Caused bool
 	Since  string
 }
 
-// read takes a list of events, or a mapping of them.
+// read parses a list of events, or a mapping with one.
 func (s *Events) read(r *strict.Reader, node *yaml.Node, path string) {
 	list := node
 	if node.Kind == yaml.MappingNode {
@@ -37,7 +37,7 @@ func (s *Events) read(r *strict.Reader, node *yaml.Node, path string) {
 			short.Content = append(short.Content, node.Content[i], node.Content[i+1])
 		}
 		if r.Decode(short, &long, path); list == nil {
-			r.Errorf(node, path, "must be a list of events, or have one as order")
+			r.Errorf(node, path, "must be a list of events, or a mapping with one as order")
 			return
 		}
 		s.Caused, s.Since = long.Caused, long.Since
@@ -50,7 +50,7 @@ func (s *Events) read(r *strict.Reader, node *yaml.Node, path string) {
 		}
 		e.check(r, list.Content[i], strict.Item(path, i))
 		if e.Count != nil || e.Since != "" {
-			r.Errorf(list.Content[i], strict.Item(path, i), "is one event of an order, and has no count or since of its own")
+			r.Errorf(list.Content[i], strict.Item(path, i), "is one event of an order, and cannot have its own count or since")
 		}
 	}
 	if len(s.Order) < 2 {
@@ -58,32 +58,32 @@ func (s *Events) read(r *strict.Reader, node *yaml.Node, path string) {
 	}
 }
 
-// String says it in a few words.
+// String returns a short description.
 func (s *Events) String() string {
 	texts := make([]string, len(s.Order))
 	for i, e := range s.Order {
 		texts[i] = e.String()
 	}
 	if s.Caused {
-		return "events " + strings.Join(texts, ", which makes ")
+		return "events " + strings.Join(texts, ", which causes ")
 	}
 	return "events " + strings.Join(texts, ", then ")
 }
 
-// eventsTracker goes along the order as events come.
+// eventsTracker follows the order as events arrive.
 type eventsTracker struct {
 	want  *Events
 	marks Marks
 	since *Mark
 	after uint64
-	// chains are the partial orders that may still be completed; without Caused the first one is as good as any.
+	// chains are the partial orders that may still be completed; without Caused the first one suffices.
 	chains [][]uint64
 	done   uint64
 }
 
 func (t *eventsTracker) Concerns(k world.Kind) bool { return k == world.Event }
 
-// maxChains bounds what is remembered when the first event of an order comes again and again.
+// maxChains bounds the memory if the first event of an order is frequent.
 const maxChains = 1000
 
 func (t *eventsTracker) Look(v *View) Finding {
@@ -113,7 +113,7 @@ func (t *eventsTracker) next(w *world.World, e event.Event) {
 			t.chains[i] = longer
 			return
 		}
-		if len(t.chains) < maxChains { // the shorter one may have other consequences
+		if len(t.chains) < maxChains { // the shorter chain may continue differently
 			t.chains = append(t.chains, longer)
 		}
 	}
@@ -134,7 +134,7 @@ func (t *eventsTracker) longest() []uint64 {
 
 func (t *eventsTracker) Was(v *View) []string {
 	if t.done != 0 {
-		return []string{"all of them came, in this order"}
+		return []string{"all of them happened, in this order"}
 	}
 	longest := t.longest()
 	var lines []string
@@ -144,9 +144,9 @@ func (t *eventsTracker) Was(v *View) []string {
 			lines = append(lines, "came: "+tell(e))
 			continue
 		}
-		why := "did not come"
+		why := "did not happen"
 		if t.want.Caused && i > 0 {
-			why = "did not come because of the one before"
+			why = "was not caused by the one before"
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s", why, want))
 		break

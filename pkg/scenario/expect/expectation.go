@@ -13,7 +13,7 @@ import (
 
 // Expectation is a statement about the world. Exactly one of its fields is set.
 type Expectation struct {
-	// All are statements that have to be true at once, Any those of which one has to be.
+	// All must all be true, and of Any at least one.
 	All, Any []*Expectation
 
 	Rows   *Rows
@@ -24,7 +24,7 @@ type Expectation struct {
 	Metric *Metric
 }
 
-// Subjects lists what statements can be about: the word that each begins with.
+// Subjects returns the first word of each kind of statement.
 func Subjects() []string {
 	var words []string
 	for _, k := range world.Kinds() {
@@ -33,7 +33,7 @@ func Subjects() []string {
 	return append(words, "event", "events", "calls", "log", "metric", "all", "any")
 }
 
-// DecodeYAML reads one statement, or a list of them that have to be true at once.
+// DecodeYAML parses a statement, or a list of statements that must all be true.
 func (x *Expectation) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 	if node.Kind == yaml.SequenceNode {
 		if r.Decode(node, &x.All, path); len(node.Content) == 0 {
@@ -42,7 +42,7 @@ func (x *Expectation) DecodeYAML(r *strict.Reader, node *yaml.Node, path string)
 		return
 	}
 	if node.Kind != yaml.MappingNode {
-		r.Errorf(node, path, "must say of what: %s", strings.Join(Subjects(), ", "))
+		r.Errorf(node, path, "must begin with one of %s", strings.Join(Subjects(), ", "))
 		return
 	}
 	var word string
@@ -52,7 +52,7 @@ func (x *Expectation) DecodeYAML(r *strict.Reader, node *yaml.Node, path string)
 		if !slices.Contains(Subjects(), key.Value) {
 			continue
 		}
-		// A VM has a field host, a node a field vm: the first word is what it is about.
+		// A VM has a field host, and a node a field vm: the first word is the subject.
 		if word != "" {
 			if _, isField := world.Kind(word).Field(key.Value); isField {
 				continue
@@ -70,7 +70,7 @@ func (x *Expectation) about(r *strict.Reader, node, value *yaml.Node, word, path
 	alone := func() bool {
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			if key := node.Content[i]; key.Value != word {
-				r.Errorf(key, strict.Below(path, key.Value), "unknown key %q: what is said of the %s stands in it: %s: {…}", key.Value, word, word)
+				r.Errorf(key, strict.Below(path, key.Value), "unknown key %q: conditions on the %s are in it: %s: {…}", key.Value, word, word)
 				return false
 			}
 		}
@@ -80,10 +80,10 @@ func (x *Expectation) about(r *strict.Reader, node, value *yaml.Node, word, path
 	case "":
 		known := Subjects()
 		if len(node.Content) > 0 {
-			r.Hint(node.Content[0], path, nearest.Of(node.Content[0].Value, known), "must say of what: %s", strings.Join(known, ", "))
+			r.Hint(node.Content[0], path, nearest.Of(node.Content[0].Value, known), "must begin with one of %s", strings.Join(known, ", "))
 			return
 		}
-		r.Errorf(node, path, "must say of what: %s", strings.Join(known, ", "))
+		r.Errorf(node, path, "must begin with one of %s", strings.Join(known, ", "))
 	case "all", "any":
 		if !alone() {
 			return
@@ -130,7 +130,7 @@ func (x *Expectation) about(r *strict.Reader, node, value *yaml.Node, word, path
 	}
 }
 
-// Walk calls f for the expectation and all that it is made of.
+// Walk calls f for the expectation and all its parts.
 func (x *Expectation) Walk(f func(*Expectation)) {
 	f(x)
 	for _, one := range append(slices.Clone(x.All), x.Any...) {
@@ -138,7 +138,7 @@ func (x *Expectation) Walk(f func(*Expectation)) {
 	}
 }
 
-// String says it in one line.
+// String returns a line.
 func (x *Expectation) String() string {
 	switch {
 	case x.Rows != nil:

@@ -12,12 +12,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// Log is a statement about the lines of a component's log: that there is one, or how many.
+// Log is a statement about the lines of a component's log: that a matching one exists, or how many.
 type Log struct {
 	Component string `json:"component"`
-	// Matches is a regular expression that is found in the line.
+	// Matches is a regular expression that matches the line.
 	Matches string `json:"matches"`
-	// Count is how many lines; at least one.
+	// Count is how many lines; default at least one.
 	Count *Count `json:"count,omitempty"`
 	Since string `json:"since,omitempty"`
 
@@ -26,15 +26,15 @@ type Log struct {
 
 func (l *Log) check(r *strict.Reader, node *yaml.Node, path string) {
 	if l.Component == "" {
-		r.Errorf(node, path, "must say of which component: component: ccm")
+		r.Errorf(node, path, "needs a component: component: ccm")
 	}
 	if l.Matches == "" {
-		r.Errorf(node, path, "must say what to look for: matches: REGEXP")
+		r.Errorf(node, path, "needs a pattern: matches: REGEXP")
 	}
 	l.matches = expression(r, node, path, "matches", l.Matches)
 }
 
-// String says it in a few words.
+// String returns a short description.
 func (l *Log) String() string {
 	text := fmt.Sprintf("log of %s has /%s/", l.Component, l.Matches)
 	if l.Count != nil {
@@ -46,7 +46,7 @@ func (l *Log) String() string {
 	return text
 }
 
-// logTracker counts lines as they come.
+// logTracker counts lines as they arrive.
 type logTracker struct {
 	want  *Log
 	since *Mark
@@ -56,7 +56,7 @@ type logTracker struct {
 	last  string
 }
 
-// Concerns is false for all: logs are followed apart from the world.
+// Concerns returns false for all kinds: logs are no part of the world.
 func (t *logTracker) Concerns(world.Kind) bool { return false }
 
 func (t *logTracker) Look(v *View) Finding {
@@ -81,11 +81,11 @@ func (t *logTracker) Was(v *View) []string {
 		return []string{fmt.Sprintf("there were %d such lines, the last one: %s", t.count, strings.TrimSpace(t.last))}
 	}
 	lines := v.Lines[t.want.Component]
-	told := []string{fmt.Sprintf("there was no such line among %d", len(lines)-t.since.Lines[t.want.Component])}
+	found := []string{fmt.Sprintf("there was no such line among %d", len(lines)-t.since.Lines[t.want.Component])}
 	for _, line := range lines[max(0, len(lines)-3):] {
-		told = append(told, "the log ends: "+strings.TrimSpace(line))
+		found = append(found, "the log ends: "+strings.TrimSpace(line))
 	}
-	return told
+	return found
 }
 
 func (t *logTracker) Related(*View) []event.Event { return nil }

@@ -11,30 +11,30 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// Metric is a statement about a metric of a component: the sum of its series that have the labels. Without any such
-// series nothing that is said of it is true: a name that is wrong, or a component that does not answer, is no 0.
+// Metric is a statement about a metric of a component: the sum of its series with the labels. Without such a series no statement
+// is true: a wrong name, or a component that does not answer, is not 0.
 type Metric struct {
 	Component string            `json:"component"`
 	Name      string            `json:"name"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Value     *Count            `json:"value"`
-	// Since makes it about the increase from there on.
+	// Since makes it about the increase since then.
 	Since string `json:"since,omitempty"`
 }
 
 func (m *Metric) check(r *strict.Reader, node *yaml.Node, path string) {
 	if m.Component == "" {
-		r.Errorf(node, path, "must say of which component: component: ccm")
+		r.Errorf(node, path, "needs a component: component: ccm")
 	}
 	if m.Name == "" {
-		r.Errorf(node, path, "must say which: name: METRIC")
+		r.Errorf(node, path, "needs a name: name: METRIC")
 	}
 	if m.Value == nil {
 		r.Errorf(node, path, `must say what it has to be: value: ">= 1"`)
 	}
 }
 
-// String says it in a few words.
+// String returns a short description.
 func (m *Metric) String() string {
 	text := "metric " + m.Name
 	if len(m.Labels) > 0 {
@@ -76,7 +76,7 @@ type metricTracker struct {
 	since *Mark
 }
 
-// Concerns is false for all: metrics have to be asked for.
+// Concerns returns false for all kinds: metrics are polled.
 func (t *metricTracker) Concerns(world.Kind) bool { return false }
 
 func (t *metricTracker) value(v *View) (float64, int) {
@@ -97,7 +97,7 @@ func (t *metricTracker) Was(v *View) []string {
 	sum, series := t.value(v)
 	if series == 0 {
 		if v.Samples[t.want.Component] == nil {
-			return []string{t.want.Component + " does not tell its metrics"}
+			return []string{t.want.Component + " does not serve its metrics"}
 		}
 		return []string{t.want.Component + " has no such metric"}
 	}

@@ -2,8 +2,8 @@ package expect
 
 import "slices"
 
-// ForNever makes it the statement of a never: what is said of several things is true there when it is so of one of them,
-// since that is what must not be. A count of its own is left alone.
+// ForNever makes it the statement of a never: a statement about several things is true if it is true of one of them, as none may
+// be. It keeps an explicit count.
 func (x *Expectation) ForNever() {
 	for _, one := range slices.Concat(x.All, x.Any) {
 		one.ForNever()
@@ -13,7 +13,7 @@ func (x *Expectation) ForNever() {
 	}
 }
 
-// several tells whether it may be about more than one thing.
+// several reports whether it may be about more than one thing.
 func (s *Rows) several() bool {
 	return len(s.Where) > 0 || len(s.Names) > 1 || slices.ContainsFunc(s.Names, IsPattern)
 }

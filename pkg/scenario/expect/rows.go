@@ -9,31 +9,31 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// Rows is a statement about things that there are: nodes, VMs, volumes.
+// Rows is a statement about objects: nodes, VMs, volumes.
 type Rows struct {
 	Kind world.Kind
-	// Names are names or patterns; each has to mean something there is. Where chooses by fields instead.
+	// Names are names or patterns; each must match an object. Where selects by fields instead.
 	Names []string
 	Where []Fielded
-	// Fields are what all that was chosen has to be like.
+	// Fields are the conditions on all selected objects.
 	Fields []Fielded
 	// NoTaints are taints that nodes must not have.
 	NoTaints []string
-	// Count is how many of the chosen have to be so, in place of all.
+	// Count is how many of the selected must meet the conditions, instead of all.
 	Count *Count
-	// Exists, if it is false, says that there is none.
+	// Exists, if false, expects no row.
 	Exists *bool
 
 	nodes map[string]*yaml.Node
 }
 
-// Fielded is a field with what it has to be.
+// Fielded is a field with its expected value.
 type Fielded struct {
 	world.Field
 	Value *Value
 }
 
-// Keys lists what can be said of a kind, beside its fields.
+// Keys returns the keys of a kind other than its fields.
 func (s *Rows) keys() []string {
 	known := []string{"exists", "count"}
 	if s.Kind == world.Node {
@@ -45,7 +45,7 @@ func (s *Rows) keys() []string {
 	return known
 }
 
-// read takes the whole mapping, of which one key is the subject.
+// read parses the whole mapping; one key is the subject.
 func (s *Rows) read(r *strict.Reader, node *yaml.Node, path string) {
 	first := true
 	r.Keys(node, path, func(key, value *yaml.Node, below string) {
@@ -68,13 +68,13 @@ func (s *Rows) read(r *strict.Reader, node *yaml.Node, path string) {
 		}
 	})
 	if s.Exists != nil && s.Count != nil {
-		r.Errorf(node, path, "has exists and count, which say the same in two ways")
+		r.Errorf(node, path, "has both exists and count: remove one")
 	}
 }
 
 func (s *Rows) isField(name string) bool { _, ok := s.Kind.Field(name); return ok }
 
-// choose reads the subject: a name, a list of names, all, or fields.
+// choose parses the subject: a name, a list of names, all, or fields.
 func (s *Rows) choose(r *strict.Reader, node *yaml.Node, path string) {
 	if node.Kind == yaml.MappingNode {
 		r.Keys(node, path, func(key, value *yaml.Node, below string) {
@@ -90,7 +90,7 @@ func (s *Rows) choose(r *strict.Reader, node *yaml.Node, path string) {
 	s.Names = r.Texts(node, path)
 	s.nodes = map[string]*yaml.Node{}
 	if len(s.Names) == 0 {
-		r.Errorf(node, path, "must be a name, a list of names, all, or fields to choose by")
+		r.Errorf(node, path, "must be a name, a list of names, all, or fields that select objects")
 	}
 	for i, name := range s.Names {
 		if s.nodes[name] = node; node.Kind == yaml.SequenceNode {
@@ -117,10 +117,10 @@ func (s *Rows) field(r *strict.Reader, key, value *yaml.Node, path string) (Fiel
 	return Fielded{f, v}, true
 }
 
-// NameNodes are where the file has the names, for checks against a topology.
+// NameNodes are the YAML nodes of the names, for checks against a topology.
 func (s *Rows) NameNodes() map[string]*yaml.Node { return s.nodes }
 
-// String says it in one line: node worker-1: ready True, taints none.
+// String returns a line: node worker-1: ready True, taints none.
 func (s *Rows) String() string {
 	var b strings.Builder
 	b.WriteString(string(s.Kind) + " ")

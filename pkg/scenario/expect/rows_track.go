@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// rowsTracker asks the rows as they are.
+// rowsTracker evaluates the current rows.
 type rowsTracker struct{ rows *Rows }
 
 func (t *rowsTracker) Concerns(k world.Kind) bool { return k == t.rows.Kind }
@@ -33,7 +33,7 @@ func (t *rowsTracker) Look(v *View) Finding {
 	return Finding{Met: len(missing) == 0 && len(chosen) > 0 && fit == len(chosen)}
 }
 
-// chosen are the rows that are meant, and the names that mean none.
+// chosen returns the selected rows, and the names without a row.
 func (s *Rows) chosen(w *world.World) (rows []world.Row, missing []string) {
 	asked := slices.ContainsFunc(slices.Concat(s.Fields, s.Where), func(f Fielded) bool { return f.Name == "registered" })
 	hits := make([]bool, len(s.Names))
@@ -59,7 +59,7 @@ func (s *Rows) chosen(w *world.World) (rows []world.Row, missing []string) {
 	return rows, missing
 }
 
-// wrong says what of a row is not as it has to be.
+// wrong describes the conditions that a row does not meet.
 func (s *Rows) wrong(row world.Row) []string {
 	lines := wrong(row, s.Fields)
 	if len(s.NoTaints) == 0 {
@@ -84,7 +84,7 @@ func wrong(row world.Row, fields []Fielded) []string {
 	return lines
 }
 
-// show is what a field is; of a map, what was asked for.
+// show returns the value of a field; of a map, the requested keys.
 func show(row world.Row, f Fielded) string {
 	var text string
 	switch {
@@ -107,8 +107,8 @@ func show(row world.Row, f Fielded) string {
 	return text
 }
 
-// maxTold is how many rows are told of.
-const maxTold = 6
+// maxRows is the maximum number of rows in a message.
+const maxRows = 6
 
 func (t *rowsTracker) Was(v *View) []string {
 	s := t.rows
@@ -134,17 +134,17 @@ func (t *rowsTracker) Was(v *View) []string {
 		}
 		which := strings.Join(missing, ", ")
 		if which == "" || which == "*" {
-			which = "that is meant"
+			which = "that matches"
 		}
 		lines = append(lines, fmt.Sprintf("there is no %s %s; there are %d%s", s.Kind, which, len(there), names(there)))
 	}
-	told := 0
+	shown := 0
 	for _, row := range chosen {
 		bad := s.wrong(row)
 		if len(bad) == 0 {
 			continue
 		}
-		if told++; told > maxTold {
+		if shown++; shown > maxRows {
 			lines = append(lines, "and others")
 			break
 		}
@@ -156,10 +156,10 @@ func (t *rowsTracker) Was(v *View) []string {
 	return lines
 }
 
-// so tells what is true, for what should never have been.
+// so describes what is true, for a never.
 func (s *Rows) so(chosen []world.Row) string {
 	var parts []string
-	for _, row := range chosen[:min(len(chosen), maxTold)] {
+	for _, row := range chosen[:min(len(chosen), maxRows)] {
 		var are []string
 		for _, f := range s.Fields {
 			are = append(are, f.Name+" is "+show(row, f))
@@ -177,8 +177,8 @@ func names(list []string) string {
 	switch {
 	case len(list) == 0:
 		return ""
-	case len(list) > maxTold:
-		return ": " + strings.Join(list[:maxTold], ", ") + " …"
+	case len(list) > maxRows:
+		return ": " + strings.Join(list[:maxRows], ", ") + " …"
 	}
 	return ": " + strings.Join(list, ", ")
 }
@@ -189,7 +189,7 @@ func (t *rowsTracker) Related(v *View) []event.Event {
 	for _, row := range chosen {
 		meant = append(meant, row.Names()...)
 		if v, ok := row.Value.(api.Volume); ok {
-			meant = append(meant, v.Name+" at *") // its attachments
+			meant = append(meant, v.Name+" at *") // of its attachments
 		}
 	}
 	return related(v, slices.DeleteFunc(meant, func(name string) bool { return name == "*" }))

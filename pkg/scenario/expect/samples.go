@@ -1,76 +1,38 @@
 package expect
 
 import (
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
-// Sample is one series of a metric at one moment.
+// Sample is one series of a metric at a point in time.
 type Sample struct {
 	Name   string
 	Labels map[string]string
 	Value  float64
 }
 
-// ParseSamples reads metrics in Prometheus' text format: of histograms and summaries the series that they are made of.
-// Lines that are none are left out.
+// ParseSamples parses metrics in Prometheus' text format. Histograms and summaries become the series that they consist of.
+// It returns the metrics before the first invalid line.
 func ParseSamples(text string) []Sample {
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, _ := parser.TextToMetricFamilies(strings.NewReader(text)) // with an error it returns what it has parsed
 	var all []Sample
-	for line := range strings.Lines(text) {
-		if s, ok := parseSample(strings.TrimSpace(line)); ok {
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		vector, _ := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, families[name]) // fails for unknown types only
+		for _, v := range vector {
+			s := Sample{Name: string(v.Metric[model.MetricNameLabel]), Labels: map[string]string{}, Value: float64(v.Value)}
+			for name, value := range v.Metric {
+				if name != model.MetricNameLabel {
+					s.Labels[string(name)] = string(value)
+				}
+			}
 			all = append(all, s)
 		}
 	}
 	return all
-}
-
-func parseSample(line string) (Sample, bool) {
-	end := strings.IndexAny(line, "{ \t")
-	if end <= 0 || line[0] == '#' {
-		return Sample{}, false
-	}
-	s := Sample{Name: line[:end], Labels: map[string]string{}}
-	rest := line[end:]
-	if rest[0] == '{' {
-		var ok bool
-		if rest, ok = s.label(rest[1:]); !ok {
-			return Sample{}, false
-		}
-	}
-	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ") // a time may follow
-	v, err := strconv.ParseFloat(number, 64)
-	s.Value = v
-	return s, err == nil
-}
-
-// label reads a="b",… up to the bracket, and returns what is behind it.
-func (s *Sample) label(text string) (rest string, ok bool) {
-	for {
-		text = strings.TrimLeft(text, ", ")
-		if after, done := strings.CutPrefix(text, "}"); done {
-			return after, true
-		}
-		name, value, found := strings.Cut(text, `="`)
-		if !found {
-			return "", false
-		}
-		var b strings.Builder
-		i := 0
-		for ; i < len(value) && value[i] != '"'; i++ {
-			if value[i] != '\\' || i+1 == len(value) {
-				b.WriteByte(value[i])
-				continue
-			}
-			if i++; value[i] == 'n' {
-				b.WriteByte('\n')
-			} else {
-				b.WriteByte(value[i])
-			}
-		}
-		if i == len(value) {
-			return "", false
-		}
-		s.Labels[strings.TrimSpace(name)] = b.String()
-		text = value[i+1:]
-	}
 }

@@ -9,62 +9,62 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// View is what there is to look at: the world, and what is not told by it but has to be asked for.
+// View is what expectations see: the world, and what must be polled.
 type View struct {
 	World *world.World
-	// Calls are those to the vCenters since these were started.
+	// Calls are the calls to the vCenters since their start.
 	Calls []api.Calls
-	// Lines are those of the logs that were asked for, by component.
+	// Lines are the lines of the requested logs, by component.
 	Lines map[string][]string
-	// Samples are the metrics that were asked for, by component.
+	// Samples are the requested metrics, by component.
 	Samples map[string][]Sample
 }
 
-// Mark is a moment that later counts begin from.
+// Mark is a time that counts start from.
 type Mark struct {
-	// Seq is the newest event at it.
+	// Seq is the newest event at that time.
 	Seq  uint64
 	Time time.Time
-	// Event is what the step at the mark made: the injection, the healing; 0 when it made none.
+	// Event is the event of the step at the mark: an injection or a healing; 0 if it had none.
 	Event   uint64
 	Calls   []api.Calls
 	Lines   map[string]int
 	Samples map[string][]Sample
 }
 
-// before tells whether an event happened before the mark though it was told after it.
+// before reports whether an event happened before the mark though it arrived after it.
 func (m *Mark) before(e event.Event) bool { return e.Seq <= m.Seq || e.Time.Before(m.Time) }
 
-// Marks finds moments by name. Those that are always there: "" is where the statement's own counting begins unless it
-// says otherwise, "start" the beginning of the scenario, "step" that of the step.
+// Marks finds marks by name. Three always exist: "" is where the statement starts to count by default, "start" the beginning of
+// the scenario, "step" that of the step.
 type Marks func(name string) *Mark
 
-// The names of moments that are always there.
+// The marks that always exist.
 const (
 	SinceStart = "start"
 	SinceStep  = "step"
 )
 
-// Finding is the answer of a tracker.
+// Finding is the result of a tracker.
 type Finding struct {
 	Met bool
-	// Event is the one that decided it; 0 when none did.
+	// Event is the one that decided it, or 0.
 	Event uint64
 }
 
-// Tracker tells whether an expectation is met. It is for one goroutine.
+// Tracker reports whether an expectation is met. It is for one goroutine.
 type Tracker interface {
-	// Concerns tells whether a change of that kind can make a difference.
+	// Concerns reports whether a change of that kind can make a difference.
 	Concerns(k world.Kind) bool
-	// Look asks the world as it is now.
+	// Look evaluates the current world.
 	Look(v *View) Finding
-	// Was says what there was instead, after a Look, in lines.
+	// Was describes what there was instead, after a Look, in lines.
 	Was(v *View) []string
-	// Related are the newest events that have to do with it.
+	// Related returns the newest events about it.
 	Related(v *View) []event.Event
 }
 
-// Track begins to watch for the expectation.
+// Track starts to evaluate the expectation.
 func (x *Expectation) Track(m Marks) Tracker {
 	switch {
 	case x.Rows != nil:
@@ -95,7 +95,7 @@ func (x *Expectation) Track(m Marks) Tracker {
 	return g
 }
 
-// groupTracker is several as one.
+// groupTracker combines several trackers.
 type groupTracker struct {
 	any   bool
 	parts []part
@@ -117,7 +117,7 @@ func (g *groupTracker) Concerns(k world.Kind) bool {
 
 func (g *groupTracker) Look(v *View) Finding {
 	met, newest := 0, Finding{}
-	for _, p := range g.parts { // every one looks, as trackers of events must not miss any
+	for _, p := range g.parts { // all are evaluated: trackers of events must not miss any
 		if f := p.Look(v); f.Met {
 			met++
 			newest.Event = max(newest.Event, f.Event)
@@ -135,7 +135,7 @@ func (g *groupTracker) Was(v *View) []string {
 		}
 	}
 	if len(lines) == 0 {
-		lines = append(lines, "all of it was so")
+		lines = append(lines, "all of it was true")
 	}
 	return lines
 }
@@ -154,14 +154,14 @@ func (g *groupTracker) Related(v *View) []event.Event {
 	return newest(all)
 }
 
-// maxRelated is how many events are told with a failure.
+// maxRelated is the maximum number of events reported with a failure.
 const maxRelated = 8
 
 func newest(events []event.Event) []event.Event {
 	return events[max(0, len(events)-maxRelated):]
 }
 
-// related are the newest events that are about one of the names, or about none in particular and loud.
+// related returns the newest events about one of the names, and important ones about no object.
 func related(v *View, names []string) []event.Event {
 	var found []event.Event
 	all := v.World.Events()
@@ -180,7 +180,7 @@ func related(v *View, names []string) []event.Event {
 	return found
 }
 
-// matchObject tells whether a pattern means an event's object: worker-1, us/worker-1, Node/worker-1.
+// matchObject reports whether a pattern matches an event's object: worker-1, us/worker-1, Node/worker-1.
 func matchObject(pat string, o event.Object) bool {
 	return Match(pat, o.Name) || o.VCenter != "" && Match(pat, o.VCenter+"/"+o.Name) || Match(pat, o.Kind+"/"+o.Name) ||
 		strings.HasPrefix(o.Name, "node/") && Match(pat, strings.TrimPrefix(o.Name, "node/"))

@@ -14,20 +14,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// Value is what a field has to be.
+// Value is a condition on a field.
 type Value struct {
-	// Texts: a text or number is one of them; a list has all of them; none of them means that it is empty.
+	// Texts: a text or number equals one of them; a list has all of them; no texts mean that it is empty.
 	Texts []string
-	// Not turns it round.
+	// Not negates the condition.
 	Not *Value
-	// Map is what the keys of a map have to be.
+	// Map has the conditions on the keys of a map.
 	Map map[string]*Value
 }
 
-// read takes a value for a field.
+// read parses a condition on a field.
 func (v *Value) read(r *strict.Reader, node *yaml.Node, path string, field world.Field) {
 	switch {
-	case strict.IsNull(node): // has to be empty
+	case strict.IsNull(node): // must be empty
 	case node.Kind == yaml.ScalarNode:
 		v.Texts = []string{node.Value}
 	case node.Kind == yaml.SequenceNode:
@@ -54,7 +54,7 @@ func (v *Value) read(r *strict.Reader, node *yaml.Node, path string, field world
 	}
 }
 
-// check reports a text that the field can never be.
+// check reports a text that the field can never have.
 func (v *Value) check(r *strict.Reader, node *yaml.Node, path string, field world.Field, text string) {
 	switch {
 	case strict.IsLate(text):
@@ -75,7 +75,7 @@ func (v *Value) check(r *strict.Reader, node *yaml.Node, path string, field worl
 	}
 }
 
-// matches tells whether a row's field is so.
+// matches reports whether a row's field has the value.
 func (v *Value) matches(row world.Row, f world.Field) bool {
 	switch {
 	case v.Not != nil:
@@ -100,7 +100,7 @@ func (v *Value) matches(row world.Row, f world.Field) bool {
 		n, _ := strconv.ParseFloat(row.Text(f), 64)
 		return slices.ContainsFunc(v.Texts, func(text string) bool { c, err := ParseCount(text); return err == nil && c.Has(n) })
 	}
-	return v.text(row.Text(f), f.Name == "ready") // True is a truth value to YAML and a word to Kubernetes
+	return v.text(row.Text(f), f.Name == "ready") // True is a boolean in YAML and a string in Kubernetes
 }
 
 func (v *Value) text(got string, fold bool) bool {
@@ -113,7 +113,7 @@ func (v *Value) text(got string, fold bool) bool {
 	return slices.ContainsFunc(v.Texts, func(text string) bool { return fold && strings.EqualFold(text, got) || Match(text, got) })
 }
 
-// entry tells whether what a map has at a key is so. Without texts there has to be none; "" is one that is empty.
+// entry reports whether a map has the value at a key. Without texts the key must be absent; "" is an empty value.
 func (v *Value) entry(got string, there bool) bool {
 	switch {
 	case v.Not != nil:
@@ -124,8 +124,8 @@ func (v *Value) entry(got string, there bool) bool {
 	return there && v.text(got, false)
 }
 
-// list tells whether a list has all of the texts. A taint is meant by its key, too; and the one by which some grounds keep pods
-// off their light nodes is none that a scenario means when it wants none.
+// list reports whether a list has all of the texts. A taint matches by its key too. An expectation of no taints ignores the one
+// by which some grounds keep pods off their light nodes.
 func (v *Value) list(got []string, taints bool) bool {
 	if len(v.Texts) == 0 {
 		return !slices.ContainsFunc(got, func(one string) bool { return !taints || taintKey(one) != feed.Mark })
@@ -138,7 +138,7 @@ func (v *Value) list(got []string, taints bool) bool {
 	return true
 }
 
-// taintKey is the key of key[=value]:effect.
+// taintKey returns the key of key[=value]:effect.
 func taintKey(taint string) string {
 	if i := strings.IndexAny(taint, "=:"); i >= 0 {
 		return taint[:i]
@@ -146,7 +146,7 @@ func taintKey(taint string) string {
 	return taint
 }
 
-// String is how people write it.
+// String returns the text form.
 func (v *Value) String() string {
 	switch {
 	case v.Not != nil:
@@ -165,7 +165,7 @@ func (v *Value) String() string {
 	return strings.Join(v.Texts, ",")
 }
 
-// Match tells whether a text is as a pattern says: * is anything, ? one character, and /…/ a regular expression.
+// Match reports whether a text matches a pattern: * is anything, ? one character, and /…/ a regular expression.
 func Match(pat, text string) bool {
 	re, err := pattern(pat)
 	switch {
@@ -177,7 +177,7 @@ func Match(pat, text string) bool {
 	return glob.Match(pat, text)
 }
 
-// pattern is the expression of /…/, nil for other texts.
+// pattern returns the expression of /…/, and nil for other texts.
 func pattern(text string) (*regexp.Regexp, error) {
 	if len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/' {
 		return regexp.Compile(text[1 : len(text)-1])
@@ -185,7 +185,7 @@ func pattern(text string) (*regexp.Regexp, error) {
 	return nil, nil
 }
 
-// IsPattern tells whether a text is more than a name.
+// IsPattern reports whether a text is more than a name.
 func IsPattern(text string) bool {
 	return glob.IsPattern(text) || len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/'
 }

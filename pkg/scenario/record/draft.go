@@ -191,7 +191,7 @@ func (n *nodeState) lasting() []string {
 	return slices.DeleteFunc(slices.Clone(n.tainted), func(key string) bool { return slices.Contains(passing, key) })
 }
 
-// transitions fold the events of nodes, in the order in which nodes were first told of.
+// transitions folds the events of nodes, in the order of the first event of each node.
 func transitions(events []event.Event) []*nodeState {
 	var all []*nodeState
 	for _, e := range events {
@@ -210,7 +210,7 @@ func transitions(events []event.Event) []*nodeState {
 	return slices.DeleteFunc(all, func(n *nodeState) bool { return n.last.IsZero() })
 }
 
-// take folds one, and tells whether it is anything to be expected.
+// take folds an event, and reports whether a scenario can expect it.
 func (n *nodeState) take(e event.Event) bool {
 	taint := func(message string) string {
 		return strings.TrimSuffix(strings.TrimPrefix(message, "taint "), " is gone")

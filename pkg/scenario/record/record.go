@@ -26,9 +26,9 @@ type Options struct {
 	Name, Topology string
 	// Since is the event after which recording begins; 0 is the beginning of the sandbox.
 	Since uint64
-	// Follow goes on until the context ends. Without it, what has happened already is recorded.
+	// Follow records until the context ends. Without it, only past events are recorded.
 	Follow bool
-	// OnAct, if not nil, is told each thing that was done, as it is seen.
+	// OnAct, if not nil, is called with each action as it is seen.
 	OnAct func(text string)
 }
 
@@ -49,13 +49,13 @@ func Record(ctx context.Context, sandbox Sandbox, o Options) ([]byte, error) {
 		o.Name = "recorded"
 	}
 	t := &tape{leases: map[string]api.Lease{}, began: time.Now()}
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	err = sandbox.Watch(ctx, o.Since, func(u api.Update) error {
 		t.take(u)
 		if o.OnAct != nil && (u.Event != nil || u.Lease != nil) {
 			for _, a := range t.acts() {
-				if text := a.text(); !told[a.key()] {
-					told[a.key()] = true
+				if text := a.text(); !seen[a.key()] {
+					seen[a.key()] = true
 					o.OnAct(text)
 				}
 			}
@@ -71,7 +71,7 @@ func Record(ctx context.Context, sandbox Sandbox, o Options) ([]byte, error) {
 	return t.draft(o)
 }
 
-// tape is what was told of a sandbox.
+// tape is the recorded events of a sandbox.
 type tape struct {
 	events []event.Event
 	leases map[string]api.Lease
@@ -87,7 +87,7 @@ func (t *tape) take(u api.Update) {
 	}
 }
 
-// act is one thing that somebody did.
+// act is an action of a user.
 type act struct {
 	seq  uint64
 	time time.Time
@@ -111,8 +111,8 @@ func (a act) text() string {
 	return "inject " + a.lease.Fault + " as " + a.lease.ID
 }
 
-// acts are the things that were done, in their order. What followed by itself is none: faults that healed when their time
-// was over, what a fault did to a VM.
+// acts returns the actions in their order. Consequences do not count: faults that healed at the end of their time, what a fault
+// did to a VM.
 func (t *tape) acts() []act {
 	var all []act
 	bySeq := map[uint64]api.Lease{}

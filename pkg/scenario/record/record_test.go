@@ -14,12 +14,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/record"
 )
 
-// told is a sandbox that tells these updates.
-type told []api.Update
+// updates is a sandbox that sends these updates.
+type updates []api.Update
 
-func (told) Status(context.Context) (api.Status, error) { return api.Status{Scenario: "single"}, nil }
+func (updates) Status(context.Context) (api.Status, error) {
+	return api.Status{Scenario: "single"}, nil
+}
 
-func (t told) Watch(ctx context.Context, _ uint64, f func(api.Update) error) error {
+func (t updates) Watch(ctx context.Context, _ uint64, f func(api.Update) error) error {
 	for _, u := range append(t, api.Update{Synced: true}) {
 		if err := f(u); err != nil {
 			return err
@@ -39,7 +41,7 @@ func TestRecord(t *testing.T) {
 	vm, node := event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}, event.Object{Kind: "Node", Name: "worker-1"}
 	vc := event.Object{Kind: "VCenter", VCenter: "vc", Name: "vc"}
 	until := began.Add(70 * time.Second)
-	s := told{
+	s := updates{
 		happened(1, 0, "node.ready", node, 0, "Ready"),
 		{Lease: &api.Lease{ID: "f1", Fault: "vcenter.latency", State: "healed", Seq: 2, Params: map[string]string{"delay": "300ms", "jitter": "0s"}, Targets: []api.LeaseTarget{{Kind: "VCenter", VCenter: "vc", Name: "vc"}}}},
 		{Lease: &api.Lease{ID: "f2", Fault: "vcenter.down", State: "healed", Seq: 20, Since: began.Add(time.Minute), Until: &until, Targets: []api.LeaseTarget{{Kind: "VCenter", VCenter: "vc", Name: "vc"}}}},
@@ -102,7 +104,7 @@ steps:
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(seen) != 7 {
-		t.Errorf("told %d: %s", len(seen), strings.Join(seen, "; "))
+		t.Errorf("updates %d: %s", len(seen), strings.Join(seen, "; "))
 	}
 	loaded, err := scenario.Load("by-hand.yaml", got)
 	if err != nil {
@@ -114,12 +116,12 @@ steps:
 }
 
 func TestNothingDone(t *testing.T) {
-	if _, err := record.Record(t.Context(), told{}, record.Options{}); err == nil {
+	if _, err := record.Record(t.Context(), updates{}, record.Options{}); err == nil {
 		t.Error("no error")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := record.Record(ctx, told{}, record.Options{Follow: true}); err == nil || !strings.Contains(err.Error(), "nothing was done") {
+	if _, err := record.Record(ctx, updates{}, record.Options{Follow: true}); err == nil || !strings.Contains(err.Error(), "nothing was done") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -127,7 +129,7 @@ func TestNothingDone(t *testing.T) {
 // What ends the moment a node is ready again does not expect the taints that are about to go.
 func TestEndsEarly(t *testing.T) {
 	vm, node := event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}, event.Object{Kind: "Node", Name: "worker-1"}
-	s := told{
+	s := updates{
 		happened(1, 0, "command.power-on", vm, 0, "vm power-on worker-1"),
 		happened(2, 1*time.Second, "node.tainted", node, 1, "taint node.cloudprovider.kubernetes.io/shutdown"),
 		happened(3, 1*time.Second, "node.tainted", node, 1, "taint example.com/mine"),

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// StepLine tells a step that has ended on one line: "expect node a is ready (4.20 s, 4.19 s after its cause): Ready is True".
+// StepLine describes a finished step on one line: "expect node a is ready (4.20 s, 4.19 s after its cause): Ready is True".
 func StepLine(s result.Step) string {
 	text := s.Action + " " + Line(s.Text)
 	switch {

@@ -30,7 +30,7 @@ func Took(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Glyph is a verdict in one character: never the only thing that tells it.
+// Glyph returns a verdict as one character. Print the word with it.
 func Glyph(v result.Verdict) string {
 	switch v {
 	case result.Passed:

@@ -1,8 +1,8 @@
-// Package result is what came of running scenarios: plain values that package scenario fills in as it runs and that
-// package report tells, as text, JSON, JUnit, TestGrid artifacts and a page.
+// Package result has the results of running scenarios: plain values that package scenario fills in, and that package report
+// writes as text, JSON, JUnit, TestGrid artifacts and a page.
 //
-// A [Suite] is one run of some scenarios, a [Scenario] what came of one of them, a [Step] of one of its steps. While a
-// run goes on, an [Update] tells each change to whoever wants to show it.
+// A [Suite] is one run of some scenarios, a [Scenario] the result of one of them, a [Step] that of one of its steps. During a
+// run, an [Update] reports each change.
 //
 // Floor 4. It decides nothing: verdicts are given by the runner.
 package result

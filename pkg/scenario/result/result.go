@@ -14,7 +14,7 @@ type Suite struct {
 	Scenarios []Scenario
 	Began     time.Time
 	Took      time.Duration
-	// Seed is the one of the run; a scenario may have one of its own.
+	// Seed is that of the run; a scenario may have its own.
 	Seed  uint64
 	Speed float64
 	// CCM says which cloud controller manager was asked for ("builtin", "module:v1.36.0"), CCMVersion what it says it is.
@@ -36,7 +36,7 @@ func (s *Suite) Verdict() Verdict {
 	return Worst(all...)
 }
 
-// Count tells how many scenarios have a verdict.
+// Count returns the number of scenarios with a verdict.
 func (s *Suite) Count(v Verdict) int {
 	n := 0
 	for i := range s.Scenarios {
@@ -130,14 +130,14 @@ type Step struct {
 	Detail string
 }
 
-// Change is what an [Update] tells of.
+// Change is the kind of an [Update].
 type Change string
 
 // The changes, in the order in which they can come for a scenario.
 const (
 	ScenarioBegan Change = "scenario-began"
 	StepBegan     Change = "step-began"
-	// Waiting: the step goes on, and waits for what Text says. Told whenever the text changes.
+	// Waiting: the step waits for what Text describes. Sent whenever the text changes.
 	Waiting       Change = "waiting"
 	StepEnded     Change = "step-ended"
 	ScenarioEnded Change = "scenario-ended"
@@ -164,7 +164,7 @@ type Verdict string
 const (
 	Running Verdict = ""
 	Passed  Verdict = "passed"
-	// Failed: it ran, and what was expected was not so.
+	// Failed: it ran, and an expectation was not met.
 	Failed Verdict = "failed"
 	// Errored: it could not be run: a fault was refused, the sandbox went away.
 	Errored Verdict = "errored"
@@ -172,7 +172,7 @@ const (
 	Skipped Verdict = "skipped"
 )
 
-// Fine tells that nothing went wrong: it passed, or was not run for something that is not there.
+// Fine reports whether the verdict is no failure: passed, or skipped for something that the ground lacks.
 func (v Verdict) Fine() bool { return v == Passed || v == Skipped }
 
 // weight orders verdicts: of several the heaviest counts.

@@ -8,7 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// check is a check made of code, told as if it were a scenario.
+// check is a check in code, reported like a scenario.
 type check struct {
 	s           result.Scenario
 	observe     func(result.Update)
@@ -16,7 +16,7 @@ type check struct {
 	steps, done int
 }
 
-// begin tells that a check of so many steps has begun.
+// begin reports the start of a check with so many steps.
 func (r *run) begin(name, description string, steps int) *check {
 	r.number++
 	c := &check{observe: r.o.Observe, number: r.number, of: r.of, steps: steps, s: result.Scenario{

@@ -35,8 +35,8 @@ func TestCompare(t *testing.T) {
 		if c.Verdict(false) != result.Failed {
 			t.Error(c.Verdict(false))
 		}
-		if told := c.Columns[0].Told(false); told[1].Verdict != result.Skipped {
-			t.Errorf("known, and told as %s", told[1].Verdict)
+		if judged := c.Columns[0].SkipKnown(false); judged[1].Verdict != result.Skipped {
+			t.Errorf("known, and reported as %s", judged[1].Verdict)
 		}
 		var b bytes.Buffer
 		if err := Matrix(&b, c); err != nil {

@@ -51,11 +51,11 @@ func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.S
 		before = slices.DeleteFunc(before, func(s session) bool { return s.since.Before(startOf(status)) })
 		return fmt.Sprintf("%d", len(before)), nil
 	})
-	var told string
+	var message string
 	c.step(ctx, "expect", fmt.Sprintf("it ends with exit status 0 within %s of SIGTERM", exitGrace), func(ctx context.Context) (string, error) {
 		var err error
-		told, err = r.terminated(ctx, sandbox)
-		return told, err
+		message, err = r.terminated(ctx, sandbox)
+		return message, err
 	})
 	c.step(ctx, "expect", "its sessions at the vCenters are over", func(ctx context.Context) (string, error) {
 		return r.loggedOut(ctx, sandbox, before)
@@ -74,7 +74,7 @@ func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.S
 		}
 		s.Message = strings.Join(parts, "; ")
 	case result.Passed:
-		s.Message = fmt.Sprintf("%s, %d sessions are over", told, len(before))
+		s.Message = fmt.Sprintf("%s, %d sessions are over", message, len(before))
 	}
 	return s
 }

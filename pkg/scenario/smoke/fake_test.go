@@ -194,7 +194,7 @@ func (f *fake) terminate(int) error {
 	return nil
 }
 
-// command is what scenarios run, and what tells sessions.
+// command runs the commands of scenarios, and lists sessions.
 func (f *fake) command(_ context.Context, cmd scenario.Command) (scenario.Output, error) {
 	argv := cmd.Argv
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// mostCell is how many characters a cell has at most: an issue is to be read.
+// mostCell is the maximum number of characters in a cell: an issue must be readable.
 const mostCell = 300
 
 // markdown is a table, aligned so that it can be read as it is, too. The first row is its head; so many columns after the
@@ -101,20 +101,19 @@ func (r *Report) known(s *result.Scenario) string {
 	return r.Known[s.Name]
 }
 
-// Told is the suite as other programs are to judge it: what was known to fail is skipped, with its reason, unless it is
-// strict.
-func (r *Report) Told() *result.Suite {
+// SkipKnown returns the suite for other programs: known failures are skipped, with their reason, unless it is strict.
+func (r *Report) SkipKnown() *result.Suite {
 	suite := r.Suite
-	suite.Scenarios = told(r.Suite.Scenarios, r.Known, r.CCM, r.Strict)
+	suite.Scenarios = skipKnown(r.Suite.Scenarios, r.Known, r.CCM, r.Strict)
 	return &suite
 }
 
-// Told are the scenarios of a column as [Report.Told] has them.
-func (c *Column) Told(strict bool) []result.Scenario {
-	return told(c.Suite.Scenarios, c.Known, c.CCM, strict)
+// SkipKnown returns the scenarios of a column as [Report.SkipKnown] does.
+func (c *Column) SkipKnown(strict bool) []result.Scenario {
+	return skipKnown(c.Suite.Scenarios, c.Known, c.CCM, strict)
 }
 
-func told(list []result.Scenario, known map[string]string, c CCM, strict bool) []result.Scenario {
+func skipKnown(list []result.Scenario, known map[string]string, c CCM, strict bool) []result.Scenario {
 	list = slices.Clone(list)
 	for i := range list {
 		s := &list[i]

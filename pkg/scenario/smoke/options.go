@@ -34,7 +34,7 @@ type Options struct {
 	Strict bool
 	// Speed is how much faster than real time sandboxes are that no scenario gives a speed.
 	Speed float64
-	// Observe is told what happens, Say lines beside, Busy what is being done. Optional.
+	// Observe gets the changes, Say lines of text, Busy the current activity. Optional.
 	Observe func(result.Update)
 	Say     func(format string, args ...any)
 	Busy    func(text string)
@@ -101,7 +101,7 @@ func Suite(name string) ([]*scenario.Scenario, error) {
 	return chosen, nil
 }
 
-// Phase is something that a cloud controller manager goes through, and the calls that it makes to the vCenters meanwhile.
+// Phase is an episode of a cloud controller manager, with its calls to the vCenters during it.
 type Phase struct {
 	Name string
 	// Text says what it is.
@@ -179,7 +179,7 @@ func countsOf(calls []api.Calls) []Count {
 	return list
 }
 
-// since are the calls made between two times at which they were asked for. A vCenter that was started anew counts from 0.
+// since returns the calls between two readings. A restarted vCenter counts from 0.
 func since(before, now []api.Calls) []api.Calls {
 	type key struct{ vcenter, client, method string }
 	was := map[key]api.Calls{}
@@ -226,7 +226,7 @@ func Names(list []*scenario.Scenario) []string {
 	return names
 }
 
-// Chosen tells whether a pattern is for a check, by its name or by what of it follows the theme. No patterns are for all.
+// Chosen reports whether a pattern matches a check, by its name or the part after the theme. No patterns match all.
 func Chosen(patterns []string, check string) bool {
 	if len(patterns) == 0 {
 		return true

@@ -76,7 +76,7 @@ func TestCounts(t *testing.T) {
 	const own, other = "vsphere-cloud-provider", "govc/0"
 	before := []api.Calls{{VCenter: "us", Client: own, Method: "A", Calls: 5, Errors: 1}, {VCenter: "eu", Client: own, Method: "A", Calls: 50}}
 	now := []api.Calls{
-		{VCenter: "us", Client: own, Method: "A", Calls: 8, Errors: 2}, {VCenter: "eu", Client: own, Method: "A", Calls: 3}, // started anew
+		{VCenter: "us", Client: own, Method: "A", Calls: 8, Errors: 2}, {VCenter: "eu", Client: own, Method: "A", Calls: 3}, // restarted
 		{VCenter: "us", Client: own, Method: "B", Calls: 7}, {VCenter: "us", Client: other, Method: "A", Calls: 100},
 	}
 	got := countsOf(since(before, now))

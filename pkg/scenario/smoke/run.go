@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// run is one going on.
+// run is the state of a smoke test.
 type run struct {
 	o      Options
 	report *Report
@@ -28,7 +28,7 @@ type run struct {
 	ended *result.Scenario
 	// measured is what the sandbox needs on which calls are counted.
 	measured scenario.Requirements
-	// clean tells whether the sandbox that runs is as it was when it came up: only then is it fit for that check.
+	// clean reports whether the running sandbox is as it was at its start: only then can it be used for that check.
 	clean bool
 }
 
@@ -39,8 +39,8 @@ const (
 	leaderCheck  = "leader-lost"
 )
 
-// instead is the scenario of the catalogue that is not run, because this package has one of its own in its place: with two
-// replicas from the beginning, and with nothing asked of the other one that a single one might fail at as well.
+// instead is the scenario of the catalogue that this package replaces: its own has two replicas from the beginning, and expects
+// nothing of the other one that a single replica might fail at too.
 const instead = "leader-hand-over"
 
 // Run judges a cloud controller manager. Its error says that something of this package's own is wrong; all else is in the
@@ -96,10 +96,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return r.report, nil
 }
 
-// chosen tells whether a check is to be made.
+// chosen reports whether a check runs.
 func (r *run) chosen(check string) bool { return Chosen(r.o.Only, check) }
 
-// one is 1 for a check that is to be made, and 0 for others.
+// one returns 1 for a check that runs, and 0 for others.
 func (r *run) one(check string) int {
 	if r.chosen(check) {
 		return 1
@@ -147,7 +147,7 @@ func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario
 		r.o.Observe(u)
 	}}
 	measured := r.measured.Key()
-	seen := !r.chosen(phasePowerOff) && !r.chosen(phaseOutage) // calls are nobody's business
+	seen := !r.chosen(phasePowerOff) && !r.chosen(phaseOutage) // calls are not needed
 	boot := func(ctx context.Context, need scenario.Requirements) (*scenario.Running, error) {
 		sandbox, err := r.o.Boot(ctx, c, need)
 		if err != nil {
@@ -196,7 +196,7 @@ func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario
 	r.report.Suite.Boots = append(r.report.Suite.Boots, suite.Boots...)
 }
 
-// session is one that somebody has at a vCenter.
+// session is a session at a vCenter.
 type session struct {
 	vcenter, key, agent string
 	since               time.Time
@@ -228,18 +228,18 @@ func sessionsOf(ctx context.Context, sandbox *scenario.Running) ([]session, erro
 
 // readSessions reads what govc writes, and leaves out those of others.
 func readSessions(vcenter string, data []byte) ([]session, error) {
-	var told struct {
+	var listed struct {
 		SessionList []struct {
 			Key       string    `json:"key"`
 			UserAgent string    `json:"userAgent"`
 			LoginTime time.Time `json:"loginTime"`
 		} `json:"sessionList"`
 	}
-	if err := json.Unmarshal(data, &told); err != nil {
+	if err := json.Unmarshal(data, &listed); err != nil {
 		return nil, fmt.Errorf("vcenter %q: sessions: %w", vcenter, err)
 	}
 	var all []session
-	for _, s := range told.SessionList {
+	for _, s := range listed.SessionList {
 		if expect.Match(expect.Agent("ccm"), s.UserAgent) {
 			all = append(all, session{vcenter, s.Key, s.UserAgent, s.LoginTime})
 		}
@@ -276,8 +276,8 @@ func (c CCM) String() string {
 	return c.Source + " (" + c.Version + ")"
 }
 
-// is tells whether a cloud controller manager is the one that a known failure names: by its source, or, for upstream's in
-// another wrapping, by its version.
+// is reports whether a known failure is about this cloud controller manager: by its source or, for a wrapped upstream, by its
+// version.
 func (c CCM) is(pattern string) bool {
 	if expect.Match(pattern, c.Source) {
 		return true
@@ -353,7 +353,7 @@ func (r *run) measure(ctx context.Context, sandbox *scenario.Running, baseline b
 	r.set(phaseSteady, baseline, perMinute(countsOf(since(start, now)), window))
 }
 
-// exitAtLast has the check of the exit in the report; on a sandbox of its own when there was none that was fit for it.
+// exitAtLast adds the check of the exit to the report; on a new sandbox if none was fit for it.
 func (r *run) exitAtLast(ctx context.Context) {
 	if r.ended != nil {
 		r.add(*r.ended, knownExits())

@@ -98,16 +98,16 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What is known to fail is no failure for programs, and is told as it is.
+// TestTold: a known failure is no failure for programs, and is reported as it is.
 func TestTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _, _ := judge(t, Options{CCM: CCM{Source: "module:v1.36.0", Version: "v1.36.0"}, Suite: []*scenario.Scenario{parse(t, bad)}}, nil)
-		s := r.Told()
+		s := r.SkipKnown()
 		if s.Verdict() != result.Passed || s.Count(result.Failed) != 0 || r.Suite.Count(result.Failed) != 1 {
-			t.Errorf("told %q with %d failures", s.Verdict(), s.Count(result.Failed))
+			t.Errorf("reported %q with %d failures", s.Verdict(), s.Count(result.Failed))
 		}
 		r.Strict = true
-		if s := r.Told(); s.Verdict() != result.Failed {
+		if s := r.SkipKnown(); s.Verdict() != result.Failed {
 			t.Errorf("strict: %q", s.Verdict())
 		}
 		var doc struct {
@@ -203,7 +203,7 @@ func TestExitOnACleanSandbox(t *testing.T) {
 		if _, err := Run(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]int{3}, asked); diff != "" { // of the suite, of two replicas, of its own
+		if diff := cmp.Diff([]int{3}, asked); diff != "" { // one for the suite, one for two replicas, one for this check
 			t.Errorf("asked to end on sandbox (-want +got):\n%s", diff)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 func Table(w io.Writer, r *Report) error {
 	var b strings.Builder
 	only := ""
-	if len(r.Only) > 0 { // nobody is to take it for the whole
+	if len(r.Only) > 0 { // marks an incomplete run
 		only = " (only " + cell(strings.Join(r.Only, ", ")) + ")"
 	}
 	fmt.Fprintf(&b, "### smoke: %s %s%s\n\n", cell(r.CCM.String()), strings.ToUpper(string(r.Verdict())), only)
@@ -146,9 +146,9 @@ func ratio(p Phase) string {
 	return fmt.Sprintf("%.2f×", float64(Total(p.CCM))/float64(Total(p.Baseline)))
 }
 
-// most tells the methods that are called most; beside a baseline those of which the number differs most.
+// most returns the most frequent methods; with a baseline those with the largest difference.
 func most(p Phase) string {
-	const told = 3
+	const shown = 3
 	now, was := byMethod(p.CCM), byMethod(p.Baseline)
 	if p.Baseline == nil || p.CCM == nil {
 		was = map[string]uint64{}
@@ -173,7 +173,7 @@ func most(p Phase) string {
 		return strings.Compare(a, b)
 	})
 	var parts []string
-	for _, m := range methods[:min(told, len(methods))] {
+	for _, m := range methods[:min(shown, len(methods))] {
 		switch {
 		case p.Baseline == nil || p.CCM == nil:
 			parts = append(parts, fmt.Sprintf("%d %s", now[m], short(m)))

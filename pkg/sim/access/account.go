@@ -16,57 +16,57 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Errors of [Manager.SetPassword].
+// The errors of [Manager.SetPassword].
 var (
 	ErrNoPassword = errors.New("password is empty") // vCenter refuses it, too
 	ErrNoUser     = errors.New("no such user")
 )
 
-// systemDomain is the domain that every vCenter has.
+// systemDomain is the domain of every vCenter.
 const systemDomain = "vsphere.local"
 
-// consoleUser is the name of the account of whoever runs the simulation.
+// consoleUser is the account of the sandbox's operator.
 const consoleUser = "vsphere-sandbox"
 
-// administrators is the group whose members may do everything, in vCenter's own domain.
+// administrators is the group with all privileges, in vCenter's domain.
 const administrators = "administrators"
 
-// User is an account. Its password shows when asked for by field only: not when printed and not in logs.
+// User is an account. Formatting and logging a User omits its password.
 type User struct {
 	Name     string // as in the topology
-	Password string // now
+	Password string // current
 	Groups   []string
 }
 
-// String is the name.
+// String returns the name.
 func (u User) String() string { return u.Name }
 
-// GoString is the name.
+// GoString returns the name.
 func (u User) GoString() string { return fmt.Sprintf("access.User(%q)", u.Name) }
 
-// LogValue is the name.
+// LogValue returns the name.
 func (u User) LogValue() slog.Value { return slog.StringValue(u.Name) }
 
-// account is a user. All but the password stays as it is.
+// account is a user. Only the password changes.
 type account struct {
 	name     name
 	given    string
 	groups   []name
 	password atomic.Pointer[string]
-	inside   bool // never leaves the process, may do everything, is not listed
+	inside   bool // internal: not listed, has all privileges
 }
 
 func (a *account) member(group name) bool { return slices.Contains(a.groups, group) }
 
-// accounts are the users and groups of one vCenter. They are fixed; passwords are not.
+// accounts are the users and groups of one vCenter. They do not change; passwords do.
 type accounts struct {
-	domain string // of the administrator, and of names without one
+	domain string // of the administrator, and the default
 	admin  *account
 	inside *account
 	login  *url.Userinfo // of inside
-	owner  *account      // of whoever runs the simulation
+	owner  *account      // of the operator
 	own    *url.Userinfo // of owner
-	list   []*account    // in the order of the topology, the administrator first
+	list   []*account    // in the order of the topology, after the administrator
 	users  map[name]*account
 	groups map[name]bool
 }
@@ -97,7 +97,7 @@ func newAccounts(administrator string, users []topology.User) *accounts {
 	return s
 }
 
-// add adds a user; one that is there already gets the groups, and the password if there is one.
+// add adds a user, or adds groups and password to an existing one.
 func (s *accounts) add(u topology.User) *account {
 	n := parseName(u.Name).in(s.domain)
 	a := s.users[n]
@@ -122,8 +122,8 @@ func (s *accounts) add(u topology.User) *account {
 	return a
 }
 
-// find finds a user by any form of the name. A name without domain is looked up in the administrator's and then in
-// vCenter's own.
+// find returns a user by any form of the name. It looks up a name without a domain in the administrator's domain, then in
+// vCenter's.
 func (s *accounts) find(given string) *account {
 	n := parseName(given)
 	if a := s.users[n.in(s.domain)]; a != nil {
@@ -132,7 +132,7 @@ func (s *accounts) find(given string) *account {
 	return s.users[n.in(systemDomain)]
 }
 
-// principal finds a user or group by any form of its name.
+// principal returns a user or group by any form of its name.
 func (s *accounts) principal(given string, group bool) (name, bool) {
 	if !group {
 		a := s.find(given)
@@ -149,14 +149,14 @@ func (s *accounts) principal(given string, group bool) (name, bool) {
 	return in, s.groups[in]
 }
 
-// check returns the user if the password is right.
+// check returns the user if the password is correct.
 func (s *accounts) check(given, password string) *account {
 	a := s.find(given)
 	want := ""
 	if a != nil {
 		want = *a.password.Load()
 	}
-	// Sums have one length, so that the comparison tells nothing about the password's.
+	// Sums have the same length, so that the comparison does not leak that of the password.
 	x, y := sha256.Sum256([]byte(want)), sha256.Sum256([]byte(password))
 	if subtle.ConstantTimeCompare(x[:], y[:]) != 1 || a == nil || password == "" {
 		return nil
@@ -164,27 +164,27 @@ func (s *accounts) check(given, password string) *account {
 	return a
 }
 
-// Valid tells whether the login is a user's name and password; the name in any of the forms that vCenter accepts
-// ("user@domain", "DOMAIN\user", any case). It is what simulator.SessionManager.ValidLogin should be.
+// Valid reports whether the login has the name and password of a user. It accepts all forms of a name that vCenter accepts
+// ("user@domain", "DOMAIN\user", any case). It is meant for simulator.SessionManager.ValidLogin.
 func (m *Manager) Valid(l *types.Login) bool { return m.accounts.check(l.UserName, l.Password) != nil }
 
-// ValidPassword tells whether the password is the user's, the name in any form.
+// ValidPassword reports whether the password is the user's, by any form of the name.
 func (m *Manager) ValidPassword(user, password string) bool {
 	return m.accounts.check(user, password) != nil
 }
 
-// Administrator is the account that every vCenter has.
+// Administrator returns the account of every vCenter's administrator.
 func (m *Manager) Administrator() User { return m.accounts.admin.user() }
 
-// Inside is an account that never leaves the process, for what parts of the vCenter ask each other. It may do
-// everything, and its sessions do not count.
+// Inside returns the credentials of the account for calls within the process. It has all privileges, and its sessions do not
+// count.
 func (m *Manager) Inside() *url.Userinfo { return m.accounts.login }
 
-// Console is the account of whoever runs the simulation. It may do everything whatever becomes of the others' passwords and
+// Console returns the credentials of the operator's account. It has all privileges regardless of changed passwords and
 // permissions, its sessions do not count, and it is not listed.
 func (m *Manager) Console() *url.Userinfo { return m.accounts.own }
 
-// Users are the accounts: the administrator, then those of the topology, with their passwords now.
+// Users returns the accounts with their current passwords: the administrator, then those of the topology.
 func (m *Manager) Users() []User {
 	users := make([]User, 0, len(m.accounts.list))
 	for _, a := range m.accounts.list {
@@ -193,7 +193,7 @@ func (m *Manager) Users() []User {
 	return users
 }
 
-// Secrets are what opens this vCenter now: the passwords of all accounts, and what the clients of open sessions show.
+// Secrets returns what grants access to this vCenter: the passwords of all accounts, and the cookies of open sessions.
 func (m *Manager) Secrets() []string {
 	var all []string
 	for _, a := range m.accounts.users {
@@ -205,7 +205,7 @@ func (m *Manager) Secrets() []string {
 	return all
 }
 
-// User returns the account of that name.
+// User returns the account with that name.
 func (m *Manager) User(given string) (User, bool) {
 	a := m.accounts.find(given)
 	if a == nil || a.inside {
@@ -222,7 +222,7 @@ func (a *account) user() User {
 	return u
 }
 
-// SetPassword changes the password of a user for every login from now on. Open sessions stay open, as in a vCenter.
+// SetPassword changes the password of a user for new logins. Open sessions stay open, as in a vCenter.
 func (m *Manager) SetPassword(user, password string) error {
 	a := m.accounts.find(user)
 	switch {

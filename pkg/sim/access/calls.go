@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// HasPrivilegeOnEntity tells which privileges the user of a session has on an entity.
+// HasPrivilegeOnEntity reports which privileges the user of a session has on an entity.
 func (r *receiver) HasPrivilegeOnEntity(ctx *simulator.Context, req *types.HasPrivilegeOnEntity) soap.HasFault {
 	a, fault := r.sessionUser(ctx, req.SessionId)
 	var answers []types.EntityPrivilege
@@ -28,13 +28,13 @@ func (r *receiver) HasPrivilegeOnEntity(ctx *simulator.Context, req *types.HasPr
 	for i, p := range answers[0].PrivAvailability {
 		granted[i] = p.IsGranted
 	}
-	if ctx.Session.UserName == "" { // inside the process nothing is encoded
+	if ctx.Session.UserName == "" { // sessions within the process have no user
 		return &methods.HasPrivilegeOnEntityBody{Res: &types.HasPrivilegeOnEntityResponse{Returnval: granted}}
 	}
 	return &hasPrivilegeOnEntityBody{Res: &hasPrivilegeOnEntityResponse{granted}}
 }
 
-// hasPrivilegeOnEntityBody is the answer with every element: govmomi's own leaves out those that are false.
+// hasPrivilegeOnEntityBody is the answer with every element: govmomi's type omits false values.
 type hasPrivilegeOnEntityBody struct {
 	Res    *hasPrivilegeOnEntityResponse `xml:"HasPrivilegeOnEntityResponse"`
 	Fault_ *soap.Fault                   `xml:"http://schemas.xmlsoap.org/soap/envelope/ Fault,omitempty"`
@@ -46,7 +46,7 @@ type hasPrivilegeOnEntityResponse struct {
 
 func (b *hasPrivilegeOnEntityBody) Fault() *soap.Fault { return b.Fault_ }
 
-// HasPrivilegeOnEntities tells which privileges the user of a session has on entities.
+// HasPrivilegeOnEntities reports which privileges the user of a session has on entities.
 func (r *receiver) HasPrivilegeOnEntities(ctx *simulator.Context, req *types.HasPrivilegeOnEntities) soap.HasFault {
 	body := new(methods.HasPrivilegeOnEntitiesBody)
 	a, fault := r.sessionUser(ctx, req.SessionId)
@@ -62,7 +62,7 @@ func (r *receiver) HasPrivilegeOnEntities(ctx *simulator.Context, req *types.Has
 	return body
 }
 
-// HasUserPrivilegeOnEntities tells which privileges a user has on objects.
+// HasUserPrivilegeOnEntities reports which privileges a user has on objects.
 func (r *receiver) HasUserPrivilegeOnEntities(ctx *simulator.Context, req *types.HasUserPrivilegeOnEntities) soap.HasFault {
 	body := new(methods.HasUserPrivilegeOnEntitiesBody)
 	a, fault := r.user(req.UserName)
@@ -106,7 +106,7 @@ func (r *receiver) FetchUserPrivilegeOnEntities(ctx *simulator.Context, req *typ
 	return body
 }
 
-// sessionUser returns the user of a session. That of another session is for who may validate sessions.
+// sessionUser returns the user of a session. Another session requires the privilege to validate sessions.
 func (r *receiver) sessionUser(ctx *simulator.Context, key string) (*account, types.BaseMethodFault) {
 	if ctx.Session.Key == key {
 		return r.m.caller(ctx), nil
@@ -129,7 +129,7 @@ func (r *receiver) user(given string) (*account, types.BaseMethodFault) {
 	return a, nil
 }
 
-// on is the entity that counts for an object: for what is no entity it is the root folder (as the API says).
+// on returns the entity whose permissions count for an object: the root folder if the object is not an entity (as in the API).
 func (r *receiver) on(ctx *simulator.Context, ref vc.Ref) (vc.Ref, types.BaseMethodFault) {
 	if ctx.Map.Get(ref) == nil {
 		return ref, &types.ManagedObjectNotFound{Obj: ref}
@@ -137,7 +137,7 @@ func (r *receiver) on(ctx *simulator.Context, ref vc.Ref) (vc.Ref, types.BaseMet
 	return r.m.entityOrRoot(ctx, ref), nil
 }
 
-// ask asks for each privilege on each object.
+// ask checks each privilege on each object.
 func (r *receiver) ask(ctx *simulator.Context, a *account, refs []vc.Ref, wanted []string) ([]types.EntityPrivilege, types.BaseMethodFault) {
 	rules := r.m.rules.Load()
 	answers := make([]types.EntityPrivilege, 0, len(refs))
@@ -158,7 +158,7 @@ func (r *receiver) ask(ctx *simulator.Context, a *account, refs []vc.Ref, wanted
 	return answers, nil
 }
 
-// SetEntityPermissions adds permissions on an entity, in place of those that the same users and groups have on it.
+// SetEntityPermissions adds permissions on an entity, replacing those of the same users and groups.
 func (r *receiver) SetEntityPermissions(ctx *simulator.Context, req *types.SetEntityPermissions) soap.HasFault {
 	body := new(methods.SetEntityPermissionsBody)
 	if fault := r.assign(ctx, req.Entity, req.Permission, false); fault != nil {
@@ -216,7 +216,7 @@ func (r *receiver) assign(ctx *simulator.Context, on vc.Ref, wanted []types.Perm
 	return fault
 }
 
-// permission checks what a client sets.
+// permission validates a permission.
 func (m *Manager) permission(r *rules, p types.Permission) (permission, types.BaseMethodFault) {
 	who, ok := m.accounts.principal(p.Principal, p.Group)
 	switch {
@@ -277,7 +277,7 @@ func (r *receiver) RetrieveRolePermissions(_ *simulator.Context, req *types.Retr
 	return body
 }
 
-// RetrieveEntityPermissions lists the permissions on an entity and, if asked, those that come from above.
+// RetrieveEntityPermissions lists the permissions on an entity and, on request, inherited ones.
 func (r *receiver) RetrieveEntityPermissions(ctx *simulator.Context, req *types.RetrieveEntityPermissions) soap.HasFault {
 	body := new(methods.RetrieveEntityPermissionsBody)
 	if _, fault := argument(ctx, req.Entity); fault != nil {
@@ -305,7 +305,7 @@ func (r *receiver) RetrieveEntityPermissions(ctx *simulator.Context, req *types.
 	return body
 }
 
-// on lists the permissions on one entity, or those of them that propagate.
+// on lists the permissions on one entity, or the propagating ones.
 func (r *rules) on(ref vc.Ref, propagating bool) []types.Permission {
 	var list []types.Permission
 	for _, p := range r.granted[ref] {
@@ -316,7 +316,7 @@ func (r *rules) on(ref vc.Ref, propagating bool) []types.Permission {
 	return list
 }
 
-// permissions lists the permissions that match, but for those on objects that are gone.
+// permissions lists the matching permissions on existing objects.
 func (r *receiver) permissions(match func(permission) bool) []types.Permission {
 	var list []types.Permission
 	for ref, on := range r.m.rules.Load().granted {
@@ -341,7 +341,7 @@ func (p permission) external(on vc.Ref) types.Permission {
 	}
 }
 
-// argument names an entity in an event. It fails for what is gone or no entity.
+// argument returns the reference to an entity for events. It fails for other and missing objects.
 func argument(ctx *simulator.Context, ref vc.Ref) (types.ManagedEntityEventArgument, types.BaseMethodFault) {
 	var a types.ManagedEntityEventArgument
 	obj := ctx.Map.Get(ref)
@@ -357,7 +357,7 @@ func argument(ctx *simulator.Context, ref vc.Ref) (types.ManagedEntityEventArgum
 	return a, nil
 }
 
-// added is the event of a permission that is new or changed.
+// added returns the event of a new or changed permission.
 func added(before []permission, p permission, r *rules, on types.ManagedEntityEventArgument) types.BaseEvent {
 	e := types.PermissionEvent{
 		AuthorizationEvent: authorizationEvent("Permission created for %s on %s, role is %s, propagation is %s",
@@ -391,7 +391,7 @@ func onOff(on bool) string {
 	return "disabled"
 }
 
-// post adds events in the name of the call's user.
+// post adds events by the call's user.
 func (m *Manager) post(ctx *simulator.Context, events ...types.BaseEvent) {
 	for _, e := range events {
 		vc.Post(ctx, e)

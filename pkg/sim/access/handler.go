@@ -12,13 +12,13 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
-// Handler wraps the vCenter's HTTP handler. It keeps sessions alive while a call is in progress, such as a
-// WaitForUpdatesEx that waits; and while there are as many sessions as there may be it turns calls without a session
-// away with status 503, as vCenter does ("Out of HTTP sessions").
+// Handler wraps the vCenter's HTTP handler. It keeps sessions alive while a call is in progress, such as a waiting
+// WaitForUpdatesEx. While the number of sessions is at its limit, it answers calls without a session with status 503, as vCenter
+// does ("Out of HTTP sessions").
 func (m *Manager) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/rest/") || strings.HasPrefix(r.URL.Path, "/api") {
-			next.ServeHTTP(w, r) // the cookie may be there, too, but means nothing
+			next.ServeHTTP(w, r) // a cookie has no meaning there
 			return
 		}
 		s := m.cookie(r)
@@ -38,7 +38,7 @@ func (m *Manager) Handler(next http.Handler) http.Handler {
 
 func isSDK(path string) bool { return path == vim25.Path || strings.HasPrefix(path, vim25.Path+"/") }
 
-// cookie finds the SOAP session of a request.
+// cookie returns the SOAP session of a request.
 func (m *Manager) cookie(r *http.Request) *session {
 	c, err := r.Cookie(soap.SessionCookieName)
 	if err != nil {
@@ -50,8 +50,8 @@ func (m *Manager) cookie(r *http.Request) *session {
 	return nil
 }
 
-// Authenticated tells whose open SOAP session, or name and password, an HTTP request carries. Files of datastores ask for
-// one.
+// Authenticated returns the user of an HTTP request by its open SOAP session or its name and password. Downloads from datastores
+// require one.
 func (m *Manager) Authenticated(r *http.Request) (user string, ok bool) {
 	if user, password, ok := r.BasicAuth(); ok {
 		a := m.accounts.check(user, password)
@@ -67,23 +67,23 @@ func (m *Manager) Authenticated(r *http.Request) (user string, ok bool) {
 	return s.account.given, true
 }
 
-// LimitError says that there are as many sessions as there may be. vCenter's REST endpoint answers it with status 503
-// and the message id in MessageID.
+// LimitError means that the number of sessions is at its limit. vCenter's REST endpoint answers with status 503 and the message
+// id in MessageID.
 type LimitError struct {
 	Limit, Count int
 	User         string
 }
 
-// MessageID is what vCenter's REST endpoint calls it.
+// MessageID is the id in vCenter's REST endpoint.
 const MessageID = "com.vmware.vapi.endpoint.failedToLoginMaxUserSessionCountReached"
 
-// Error is worded as vCenter's.
+// Error returns vCenter's message.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("User session count is limited to %d. Existing session count is %d for user %s", e.Limit, e.Count, e.User)
 }
 
-// OpenREST opens a REST session for a user whose password was [Manager.Valid]. It fails with a [LimitError] or, for a
-// name that is nobody's, with [ErrNoUser].
+// OpenREST opens a REST session for a user whose password was [Manager.Valid]. It fails with a [LimitError] or, for an unknown
+// name, with [ErrNoUser].
 func (m *Manager) OpenREST(user string) (id string, err error) {
 	a := m.accounts.find(user)
 	if a == nil {
@@ -98,15 +98,15 @@ func (m *Manager) OpenREST(user string) (id string, err error) {
 	return id, nil
 }
 
-// CloseREST ends a REST session. One that is gone is left alone.
+// CloseREST ends a REST session, if it exists.
 func (m *Manager) CloseREST(id string) {
 	if s := m.sessions.get(id); s != nil && s.rest {
 		m.end(s)
 	}
 }
 
-// TouchREST is called for every call of a REST session: it tells whose it is, by the name in the topology, and puts its
-// expiry off. It is false for a session that is over. The cookie of a SOAP session is as good as an id, as in a vCenter.
+// TouchREST must be called for every call of a REST session. It returns the user, by the name in the topology, and postpones the
+// expiry. It returns false if the session has ended. The cookie of a SOAP session also serves as an id, as in a vCenter.
 func (m *Manager) TouchREST(id string) (user string, ok bool) {
 	s := m.sessions.byCookie(id)
 	if s == nil {
@@ -116,11 +116,11 @@ func (m *Manager) TouchREST(id string) (user string, ok bool) {
 	return s.account.given, true
 }
 
-// The key of a session is no secret: everybody reads it in SessionManager.sessionList and in events. To vcsim it is also
-// the cookie, so that who may read could become administrator. As in a vCenter, the cookie is another one here: vcsim's
-// registries are told how to find the key, and its answer to a login is given the cookie.
+// The key of a session is public: every user can read it in SessionManager.sessionList and in events. vcsim also uses it as the
+// cookie, so that any reader could become administrator. As in a vCenter, the cookie here is a different value: Cookies makes
+// vcsim's registries find the key, and Handler replaces the key in the answer to a login.
 
-// Cookies has the sessions of calls on a registry found by our cookies: [New] does so for vim25, its owner for those of
+// Cookies makes a registry find the sessions of its calls by these cookies. [New] does so for vim25, the owner of the Manager for
 // other endpoints.
 func (m *Manager) Cookies(r *simulator.Registry) {
 	read := r.Cookie
@@ -135,27 +135,27 @@ func (m *Manager) Cookies(r *simulator.Registry) {
 	}
 }
 
-// Identify tells whose session a cookie or a REST session identifier is of: its key, and the name of the user in the
-// topology. It is false when there is none (any more). client is the User-Agent of the call.
+// Identify returns the key and user (by the name in the topology) of the session of a cookie or REST session identifier, and
+// false if the session does not exist. client is the User-Agent of the call.
 func (m *Manager) Identify(cookie, client string) (key, user string, ok bool) {
 	s := m.sessions.byCookie(cookie)
 	if s == nil {
 		return "", "", false
 	}
 	if s.clientName() != client {
-		client = strings.Clone(client) // of its own, not a piece of the request
+		client = strings.Clone(client) // a copy, to release the request
 		s.client.Store(&client)
 	}
 	return s.key, s.account.given, true
 }
 
-// loginWriter puts the cookie in the place of the key in the answer to a login.
+// loginWriter replaces the key by the cookie in the answer to a login.
 type loginWriter struct {
 	http.ResponseWriter
 	m *Manager
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *loginWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter. vcsim calls it before it writes.

@@ -16,10 +16,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// Hook is asked before every SOAP call, first of all that a registry's Handler asks. A fault is the answer of the call;
-// an object is its receiver, also to be returned as it is. Otherwise the call goes on, perhaps redirected.
+// Hook must be called before every SOAP call, first in a registry's Handler. If it returns a fault, that is the answer of the
+// call; if it returns an object, that is the receiver. Otherwise the call continues, perhaps redirected.
 //
-// It may serve the registries of other endpoints, too (PBM, CNS, VSLM), whose sessions are the same.
+// It also serves the registries of other endpoints (PBM, CNS, VSLM), which share the sessions.
 func (m *Manager) Hook(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if ctx.Session == nil {
 		return m.stranger(ctx, method)
@@ -56,7 +56,7 @@ func (m *Manager) Hook(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 	return nil, nil
 }
 
-// stranger handles a call without a session. vcsim itself refuses most.
+// stranger handles a call without a session. vcsim refuses most of them.
 func (m *Manager) stranger(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if ctx.Map != m.base.Map {
 		return nil, nil
@@ -82,7 +82,7 @@ func (m *Manager) stranger(ctx *simulator.Context, method *simulator.Method) (mo
 	return nil, nil
 }
 
-// public tells whether only the service instance is read, which is for everybody.
+// public reports whether only the service instance is read, which needs no session.
 func public(specs []types.PropertyFilterSpec) bool {
 	for _, spec := range specs {
 		for _, o := range spec.ObjectSet {
@@ -94,7 +94,7 @@ func public(specs []types.PropertyFilterSpec) bool {
 	return true
 }
 
-// receiver answers calls in the place of objects of vcsim's.
+// receiver answers calls in the place of vcsim's objects.
 type receiver struct {
 	redirect.Receiver
 	m *Manager
@@ -139,10 +139,10 @@ func soapFault(fault types.BaseMethodFault) *soap.Fault {
 	return simulator.Fault(text, fault)
 }
 
-// Searches of a user who may not see what is there find nothing, and say nothing of it. That is so for vCenter: "the
-// managed entity that is found, or null". Those by UUID, DNS name and address are pkg/sim/truth's, with [Manager.Filter].
+// Searches do not find objects that the user may not see, and do not report that, as in vCenter: "the managed entity that is
+// found, or null". Searches by UUID, DNS name and address are in pkg/sim/truth, with [Manager.Filter].
 
-// FindByInventoryPath finds what the path leads to.
+// FindByInventoryPath returns the object at a path.
 func (r *receiver) FindByInventoryPath(ctx *simulator.Context, req *types.FindByInventoryPath) soap.HasFault {
 	answer := ctx.Map.SearchIndex().FindByInventoryPath(ctx, req)
 	if body, ok := answer.(*methods.FindByInventoryPathBody); ok && body.Res != nil {
@@ -151,7 +151,7 @@ func (r *receiver) FindByInventoryPath(ctx *simulator.Context, req *types.FindBy
 	return answer
 }
 
-// FindChild finds a child by name.
+// FindChild returns a child by name.
 func (r *receiver) FindChild(ctx *simulator.Context, req *types.FindChild) soap.HasFault {
 	answer := ctx.Map.SearchIndex().FindChild(ctx, req)
 	if body, ok := answer.(*methods.FindChildBody); ok && body.Res != nil {
@@ -160,7 +160,7 @@ func (r *receiver) FindChild(ctx *simulator.Context, req *types.FindChild) soap.
 	return answer
 }
 
-// FindByDatastorePath finds a VM by its configuration file.
+// FindByDatastorePath returns a VM by its configuration file.
 func (r *receiver) FindByDatastorePath(ctx *simulator.Context, req *types.FindByDatastorePath) soap.HasFault {
 	answer := ctx.Map.SearchIndex().FindByDatastorePath(ctx, req)
 	if body, ok := answer.(*methods.FindByDatastorePathBody); ok && body.Res != nil {
@@ -210,8 +210,8 @@ func (r *receiver) RetrieveUserGroups(_ *simulator.Context, req *types.RetrieveU
 	return &methods.RetrieveUserGroupsBody{Res: &types.RetrieveUserGroupsResponse{Returnval: found}}
 }
 
-// name is the name of a user or group as vCenter compares it: without regard to case, in either of the two forms
-// "user@domain" and "DOMAIN\user". The domain is empty when it was left out.
+// name is the name of a user or group as vCenter compares it: case-insensitively, in either of the forms "user@domain" and
+// "DOMAIN\user". The domain may be empty.
 type name struct{ user, domain string }
 
 func parseName(s string) name {
@@ -225,7 +225,7 @@ func parseName(s string) name {
 	return name{user: s}
 }
 
-// in returns the name with a domain, the given one if it has none.
+// in returns the name with a domain, by default the given one.
 func (n name) in(domain string) name {
 	if n.domain == "" {
 		n.domain = strings.ToLower(domain)
@@ -233,7 +233,7 @@ func (n name) in(domain string) name {
 	return n
 }
 
-// down is the form in which vCenter writes users into sessions, events and permissions ("VSPHERE.LOCAL\administrator").
+// down returns the form in sessions, events and permissions ("VSPHERE.LOCAL\administrator").
 func (n name) down() string {
 	if n.domain == "" {
 		return n.user
@@ -241,12 +241,12 @@ func (n name) down() string {
 	return strings.ToUpper(n.domain) + `\` + n.user
 }
 
-// full is the form in which vCenter writes the full name ("administrator vsphere.local").
+// full returns the form of the full name ("administrator vsphere.local").
 func (n name) full() string { return strings.TrimSpace(n.user + " " + n.domain) }
 
-// Visible tells whether the user of the call may see the object: has System.View on it, or on something below it.
-// Objects that permissions cannot be set on are as visible as the object that they belong to, or visible if they belong
-// to none. Call it with no object locked, or with only this one, by the same ctx.
+// Visible reports whether the user of the call may see the object: has System.View on it, or on an object below it. Objects
+// without permissions are as visible as the object to which they belong, or always visible. The caller must hold no lock of an
+// object, except this one's by the same ctx.
 func (m *Manager) Visible(ctx *simulator.Context, ref vc.Ref) bool {
 	if !m.restricted.Load() {
 		return true
@@ -259,7 +259,7 @@ func (m *Manager) Visible(ctx *simulator.Context, ref vc.Ref) bool {
 	return !ok || m.allowed(ctx, a, viewPrivilege, on)
 }
 
-// Filter returns those of the objects that the user of the call may see. It may return refs itself, or write to it.
+// Filter returns the objects that the user of the call may see. It may return refs itself, or write to it.
 func (m *Manager) Filter(ctx *simulator.Context, refs []vc.Ref) []vc.Ref {
 	if !m.restricted.Load() {
 		return refs
@@ -273,9 +273,9 @@ func (m *Manager) Filter(ctx *simulator.Context, refs []vc.Ref) []vc.Ref {
 	return kept
 }
 
-// Readable tells whether the user of the call may read the properties of an object: has System.Read on it. Objects on the
-// way to what the user may see count as readable, because clients find their way by names and lists of children, for
-// which vCenter asks for no more than System.View. Call it as [Manager.Visible].
+// Readable reports whether the user of the call may read the properties of an object: has System.Read on it. Objects above a
+// visible object count as readable, because clients traverse names and lists of children, for which vCenter only requires
+// System.View. Call it like [Manager.Visible].
 func (m *Manager) Readable(ctx *simulator.Context, ref vc.Ref) bool {
 	if !m.restricted.Load() {
 		return true
@@ -292,8 +292,8 @@ func (m *Manager) Readable(ctx *simulator.Context, ref vc.Ref) bool {
 	return m.allowed(ctx, a, readPrivilege, on) || m.view(r, a).onTheWay(ctx, on)
 }
 
-// Allowed tells whether a user, by any form of the name, has a privilege on an object; the zero reference means the root
-// folder. It is for REST, where calls come without a context.
+// Allowed reports whether a user, by any form of the name, has a privilege on an object; the zero reference means the root
+// folder. It serves REST, where calls have no context.
 func (m *Manager) Allowed(user, privilege string, on vc.Ref) bool {
 	if !m.restricted.Load() {
 		return true
@@ -311,15 +311,14 @@ func (m *Manager) Allowed(user, privilege string, on vc.Ref) bool {
 	return m.allowed(ctx, a, privilege, on)
 }
 
-// MayRead tells whether a user may know what tags an object has, or what is on it: has System.Read on it. To see it on the
-// way to something else is not enough.
+// MayRead reports whether a user may read the tags of an object: has System.Read on it. To see it above another object is not
+// enough.
 //
-// Source: com.vmware.cis.tagging.tag_association in the vSphere Automation API: only objects that the user may read are
-// listed.
+// Source: com.vmware.cis.tagging.tag_association in the vSphere Automation API: only objects that the user may read are listed.
 func (m *Manager) MayRead(user string, ref vc.Ref) bool { return m.Allowed(user, readPrivilege, ref) }
 
-// MayTag tells whether a user may tag an object or, of the root folder, whether the user may create, change and delete
-// tags and categories.
+// MayTag reports whether a user may tag an object or, for the root folder, whether the user may create, change and delete tags
+// and categories.
 func (m *Manager) MayTag(user string, ref vc.Ref) bool {
 	if ref == m.root || ref == (vc.Ref{}) {
 		return m.Allowed(user, "InventoryService.Tagging.CreateTag", m.root)

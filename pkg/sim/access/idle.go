@@ -12,10 +12,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// idleOption is vCenter's setting of the time after which an idle session ends, in minutes.
+// idleOption is vCenter's setting of the idle timeout of sessions, in minutes.
 const idleOption = "config.vmacore.soap.sessionTimeout"
 
-// parseIdle reads a value of the option: minutes as vCenter has it, or a time span as vcsim has it.
+// parseIdle parses a value of the option: minutes as in vCenter, or a duration as in vcsim.
 func parseIdle(value types.AnyType) (time.Duration, bool) {
 	var minutes int64
 	switch v := value.(type) {
@@ -40,7 +40,7 @@ func parseIdle(value types.AnyType) (time.Duration, bool) {
 	return time.Duration(minutes) * time.Minute, true
 }
 
-// firstIdle finds how long sessions live at first. vcsim's own never end, those of SOAP unless the option says so.
+// firstIdle sets the initial idle timeout. vcsim's sessions never end, unless the option is set.
 func (m *Manager) firstIdle() {
 	if !m.options.Stock.Has(stock.SessionIdle) {
 		m.SetIdle(DefaultIdle)
@@ -53,7 +53,7 @@ func (m *Manager) firstIdle() {
 	}
 }
 
-// SetIdle changes the time that a session lives without a call, also for sessions that are open.
+// SetIdle changes the idle timeout, also of open sessions.
 func (m *Manager) SetIdle(d time.Duration) {
 	m.idle.Store(int64(d))
 	if !m.options.Stock.Has(stock.SessionIdle) {
@@ -62,7 +62,7 @@ func (m *Manager) SetIdle(d time.Duration) {
 	m.wake()
 }
 
-// idleFrom follows the option. A value that makes no sense is left alone.
+// idleFrom applies the option. It ignores an invalid value.
 func (m *Manager) idleFrom(o types.BaseOptionValue) {
 	if v := o.GetOptionValue(); v.Key == idleOption {
 		if d, ok := parseIdle(v.Value); ok {
@@ -71,13 +71,12 @@ func (m *Manager) idleFrom(o types.BaseOptionValue) {
 	}
 }
 
-// wake makes the clock look again.
+// wake makes the timer recalculate.
 func (m *Manager) wake() {
 	notify.Wake(m.kick)
 }
 
-// watch is the clock: it ends the sessions whose time has come. One clock serves them all, set to the next that may
-// expire.
+// watch ends sessions when they expire. One timer serves all sessions.
 func (m *Manager) watch() {
 	defer close(m.stopped)
 	timer := time.NewTimer(time.Hour)
@@ -97,9 +96,9 @@ func (m *Manager) watch() {
 	}
 }
 
-// sweep ends the sessions that are idle and tells how long it is until the next can be; ok is false when none can.
+// sweep ends idle sessions and returns the time until the next expiry; ok is false if no session can expire.
 func (m *Manager) sweep(now time.Time) (next time.Duration, ok bool) {
-	var known map[string]time.Time // last calls that vcsim knows of
+	var known map[string]time.Time // last calls in vcsim's sessions
 	next = math.MaxInt64
 	for _, s := range m.sessions.list(func(*session) bool { return true }) {
 		idle := time.Duration(m.idle.Load())
@@ -113,7 +112,7 @@ func (m *Manager) sweep(now time.Time) (next time.Duration, ok bool) {
 		if s.calls.Load() == 0 {
 			left = idle - now.Sub(time.Unix(0, s.used.Load()))
 			if left <= 0 && !s.rest {
-				// Calls of other endpoints (PBM, CNS) bring the session in the message, where we do not see it.
+				// Calls of other endpoints (PBM, CNS) have the session in the message, which is not visible here.
 				if known == nil {
 					known = m.vcsimSessions()
 				}
@@ -129,10 +128,10 @@ func (m *Manager) sweep(now time.Time) (next time.Duration, ok bool) {
 	return next, next < math.MaxInt64
 }
 
-// vcsimSessions lists vcsim's sessions with the time of the last call. It forgets those that are over: a call that
-// began before a session's end may have put it back.
+// vcsimSessions lists vcsim's sessions with the time of the last call. It drops ended ones, which a concurrent call may have
+// restored.
 func (m *Manager) vcsimSessions() map[string]time.Time {
-	// Seen through a session, the session manager lists all sessions.
+	// Through a session, the session manager lists all sessions.
 	manager, ok := m.base.Session.Get(m.base.Map.SessionManager().Self).(*simulator.SessionManager)
 	if !ok {
 		return nil

@@ -17,15 +17,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// quietRegistry is a registry without the option of vcsim's session timeout, for logins: vcsim starts a goroutine for
-// each session, which lives until the timeout whatever becomes of the session.
+// quietRegistry returns a registry without the option of vcsim's session timeout, for logins: vcsim starts a goroutine for each
+// session that lives until the timeout even if the session ends.
 func quietRegistry() *simulator.Registry {
 	ctx := simulator.NewContext()
 	simulator.NewServiceInstance(ctx, simulator.VPX().ServiceContent, simulator.VPX().RootFolder)
 	return ctx.Map
 }
 
-// Login opens a session. A user without any permission may not log in.
+// Login opens a session. A user without permissions may not log in.
 func (r *receiver) Login(ctx *simulator.Context, req *types.Login) soap.HasFault {
 	body := new(methods.LoginBody)
 	a := r.m.accounts.check(req.UserName, req.Password)
@@ -42,7 +42,7 @@ func (r *receiver) Login(ctx *simulator.Context, req *types.Login) soap.HasFault
 	return body
 }
 
-// open begins a session for the call's client.
+// open opens a session for the call's client.
 func (m *Manager) open(ctx *simulator.Context, a *account, locale string) (types.UserSession, types.BaseMethodFault) {
 	if !m.mayLogin(a) {
 		return types.UserSession{}, m.noPermission(m.root, viewPrivilege)
@@ -54,7 +54,7 @@ func (m *Manager) open(ctx *simulator.Context, a *account, locale string) (types
 	s := &session{key: uuid.NewString(), cookie: rand.Text(), account: a, login: now}
 	m.options.OnSession(s.cookie)
 	if err := m.sessions.add(s); err != nil {
-		// Seldom seen: the HTTP handler says it before.
+		// Rare: the HTTP handler refuses first.
 		return types.UserSession{}, &types.SystemError{Reason: err.Error()}
 	}
 	inner := vc.Fresh(ctx)
@@ -82,8 +82,7 @@ func (m *Manager) open(ctx *simulator.Context, a *account, locale string) (types
 	return own, nil
 }
 
-// logout takes leave of a session in vcsim: the session itself, the handlers of its views, and its history collectors,
-// of which a vCenter has only so many.
+// logout removes a session from vcsim, with the handlers of its views and its history collectors, whose number a vCenter limits.
 func (m *Manager) logout(s *simulator.Session) {
 	ctx := vc.Fresh(m.base)
 	ctx.Session = s
@@ -99,7 +98,7 @@ func (m *Manager) logout(s *simulator.Session) {
 	ctx.Map.SessionManager().Logout(ctx, new(types.Logout))
 }
 
-// forget takes a key out of vcsim's sessions.
+// forget removes a key from vcsim's sessions.
 func (m *Manager) forget(key string) {
 	ctx := vc.Fresh(m.base)
 	ctx.Session = new(simulator.Session)
@@ -114,7 +113,7 @@ func (r *receiver) Logout(ctx *simulator.Context, req *types.Logout) soap.HasFau
 	return &methods.LogoutBody{Res: new(types.LogoutResponse)}
 }
 
-// TerminateSession ends sessions of others, one after the other, up to the first that cannot be ended.
+// TerminateSession ends other sessions, until one cannot be ended.
 func (r *receiver) TerminateSession(ctx *simulator.Context, req *types.TerminateSession) soap.HasFault {
 	body := new(methods.TerminateSessionBody)
 	for _, key := range req.SessionId {
@@ -133,14 +132,14 @@ func (r *receiver) TerminateSession(ctx *simulator.Context, req *types.Terminate
 	return body
 }
 
-// SessionIsActive tells whether there is a session of that key and user.
+// SessionIsActive reports whether a session with that key and user exists.
 func (r *receiver) SessionIsActive(_ *simulator.Context, req *types.SessionIsActive) soap.HasFault {
 	s := r.m.sessions.get(req.SessionID)
 	active := s != nil && s.account == r.m.accounts.find(req.UserName)
 	return &methods.SessionIsActiveBody{Res: &types.SessionIsActiveResponse{Returnval: active}}
 }
 
-// AcquireCloneTicket gives out a ticket for one CloneSession, good as long as the caller's session is.
+// AcquireCloneTicket issues a ticket for one CloneSession, valid for the life of the caller's session.
 func (r *receiver) AcquireCloneTicket(ctx *simulator.Context, _ *types.AcquireCloneTicket) soap.HasFault {
 	body := new(methods.AcquireCloneTicketBody)
 	s := r.m.sessions.get(ctx.Session.Key)
@@ -152,7 +151,7 @@ func (r *receiver) AcquireCloneTicket(ctx *simulator.Context, _ *types.AcquireCl
 	return body
 }
 
-// CloneSession opens a session of the user whose ticket it is.
+// CloneSession opens a session for the user of a ticket.
 func (r *receiver) CloneSession(ctx *simulator.Context, req *types.CloneSession) soap.HasFault {
 	body := new(methods.CloneSessionBody)
 	from := r.m.tickets.take(req.CloneTicket)
@@ -169,7 +168,7 @@ func (r *receiver) CloneSession(ctx *simulator.Context, req *types.CloneSession)
 	return body
 }
 
-// tickets are the clone tickets that were not used yet.
+// tickets are the unused clone tickets.
 type tickets struct {
 	mu  sync.Mutex
 	all map[string]*session

@@ -16,37 +16,36 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// Defaults of topology.Sessions.
+// The defaults of topology.Sessions.
 const (
 	DefaultIdle  = 30 * time.Minute
 	DefaultLimit = 2000
 )
 
-// Options of [New].
+// Options configures [New].
 type Options struct {
-	// Administrator is the name of the account that every vCenter has ("administrator@vsphere.local"). Required.
+	// Administrator is the name of every vCenter's administrator ("administrator@vsphere.local"). Required.
 	Administrator string
 	// Users and Roles are those of the topology.
 	Users []topology.User
 	Roles []topology.RoleDef
 	// Sessions limits sessions. Zero fields mean [DefaultIdle] and [DefaultLimit].
 	Sessions topology.Sessions
-	// Stock names what is left as vcsim has it: permissions, session-idle, session-limit.
+	// Stock names the behaviors that vcsim keeps: permissions, session-idle, session-limit.
 	Stock stock.Set
 
-	// OnEnd is called when a session, of SOAP or of REST, is over, however it ended: who keeps something for it should let
-	// go of it.
+	// OnEnd is called when a SOAP or REST session has ended, to release its resources.
 	OnEnd func(key string)
-	// OnChange is called when somebody may see more, or less, than before.
+	// OnChange is called when a user may see more or fewer objects than before.
 	OnChange func()
-	// OnPassword is called with each password before an account has it, those that are generated too. Its error refuses the
+	// OnPassword is called with each password, including generated ones, before an account gets it. Its error refuses the
 	// password.
 	OnPassword func(string) error
-	// OnSession is called with what the client of a new session has to show, before it gets that.
+	// OnSession is called with the cookie of a new session, before the client gets it.
 	OnSession func(string)
 }
 
-// Manager is the access control of one vCenter. Make one with [New]. All methods are safe for concurrent use.
+// Manager is the access control of one vCenter. Create one with [New]. Its methods are safe for concurrent use.
 type Manager struct {
 	options  Options
 	base     *simulator.Context
@@ -60,10 +59,10 @@ type Manager struct {
 	rules      atomic.Pointer[rules]
 	tree       *tree
 	views      sync.Map    // *account → *view
-	restricted atomic.Bool // somebody may not do everything
+	restricted atomic.Bool // some user lacks privileges
 	writing    sync.Mutex  // held while the rules change
 
-	idle     atomic.Int64 // nanoseconds; 0 means that sessions do not expire
+	idle     atomic.Int64 // nanoseconds; 0: sessions do not expire
 	idleREST atomic.Int64
 	kick     chan struct{}
 	stop     chan struct{}
@@ -73,9 +72,9 @@ type Manager struct {
 
 var errNoContent = errors.New("access: registry has no service content")
 
-// New makes the access control of the vCenter of base, whose inventory may be empty. It puts an object of ours into the
-// registry, has sessions found by our cookies and starts the clock that ends idle sessions; [Manager.Close] stops it.
-// Calls reach it through [Manager.Hook] and [Manager.Handler].
+// New returns the access control of the vCenter of base, whose inventory may be empty. It registers a receiver, replaces the
+// session cookies and starts the timer that ends idle sessions; [Manager.Close] stops it. Calls must pass [Manager.Hook] and
+// [Manager.Handler].
 func New(base *simulator.Context, options Options) (*Manager, error) {
 	instance, ok := base.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance)
 	if !ok {
@@ -130,7 +129,7 @@ func New(base *simulator.Context, options Options) (*Manager, error) {
 	return m, nil
 }
 
-// Close stops the clock and waits for it. Sessions stay as they are.
+// Close stops the timer and waits for it. Sessions stay.
 func (m *Manager) Close() {
 	m.closing.Do(func() {
 		close(m.stop)
@@ -139,7 +138,7 @@ func (m *Manager) Close() {
 	})
 }
 
-// end ends a session, and is true for the one caller that did.
+// end ends a session, and returns true for the one call that did.
 func (m *Manager) end(s *session) bool {
 	if !m.sessions.remove(s) {
 		return false
@@ -156,8 +155,8 @@ func notAuthenticated(on vc.Ref) *types.NotAuthenticated {
 	return &types.NotAuthenticated{NoPermission: types.NoPermission{Object: &on, PrivilegeId: viewPrivilege}}
 }
 
-// caller returns the user of a call. Clients inside the process have a session without a user and may do everything,
-// as the account that is inside.
+// caller returns the user of a call. Clients within the process have a session without a user, and get the internal account with
+// all privileges.
 func (m *Manager) caller(ctx *simulator.Context) *account {
 	switch {
 	case ctx.Session == nil:
@@ -171,7 +170,7 @@ func (m *Manager) caller(ctx *simulator.Context) *account {
 	return nil
 }
 
-// allowed tells whether a user has a privilege on an entity.
+// allowed reports whether a user has a privilege on an entity.
 func (m *Manager) allowed(ctx *simulator.Context, a *account, privilege string, on vc.Ref) bool {
 	r := m.rules.Load()
 	switch {
@@ -187,7 +186,7 @@ func (m *Manager) allowed(ctx *simulator.Context, a *account, privilege string, 
 	return (privilege == viewPrivilege || privilege == anonymousPrivilege) && v.onTheWay(ctx, on)
 }
 
-// mayLogin tells whether a user has any permission that lets something be seen.
+// mayLogin reports whether a user has a permission that makes any object visible.
 func (m *Manager) mayLogin(a *account) bool {
 	if !m.restricted.Load() {
 		return true
@@ -204,7 +203,7 @@ func (m *Manager) mayLogin(a *account) bool {
 	return false
 }
 
-// entity returns the object that permissions for ref are set on: itself if it is an entity, or the entity it belongs to.
+// entity returns the object whose permissions count for ref: itself if it is an entity, or the entity to which it belongs.
 func (m *Manager) entity(ctx *simulator.Context, ref vc.Ref) (vc.Ref, bool) {
 	if m.tree.has(ref) {
 		return ref, true
@@ -235,12 +234,12 @@ func (m *Manager) entityOrRoot(ctx *simulator.Context, ref vc.Ref) vc.Ref {
 	return m.root
 }
 
-// permit checks what a call needs.
+// permit checks the privileges of a call.
 func (m *Manager) permit(ctx *simulator.Context, a *account, method *simulator.Method) types.BaseMethodFault {
 	if m.rules.Load().powerful[a] {
 		return nil
 	}
-	if ctx.Map != m.base.Map { // another endpoint's, about objects of the inventory all the same
+	if ctx.Map != m.base.Map { // another endpoint, about objects of the same inventory
 		ctx = vc.Fresh(ctx)
 		ctx.Map = m.base.Map
 	}
@@ -253,7 +252,7 @@ func (m *Manager) permit(ctx *simulator.Context, a *account, method *simulator.M
 	return nil
 }
 
-// noPermission says it in the way of old and in that of vSphere 8.
+// noPermission returns the fault in the old form and in that of vSphere 8.
 func (m *Manager) noPermission(on vc.Ref, privilege string) *types.NoPermission {
 	return &types.NoPermission{
 		Object:      &on,

@@ -11,14 +11,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// need is a privilege that a call needs on an object. The object may be one that no permission can be set on: then it is
-// the entity it belongs to that counts, or the root folder.
+// need is a privilege that a call requires on an object. If the object cannot have permissions, the entity to which it belongs
+// counts, or the root folder.
 type need struct {
 	privilege string
 	on        vc.Ref
 }
 
-// needs collects what a call needs.
+// needs collects the required privileges of a call.
 type needs []need
 
 func (n *needs) add(privilege string, on ...vc.Ref) {
@@ -35,7 +35,7 @@ func (n *needs) maybe(privilege string, on *vc.Ref) {
 	}
 }
 
-// needsOf says what the call needs, of its receiver first and then of its arguments.
+// needsOf returns what the call requires, for its receiver first and then for its arguments.
 func needsOf(ctx *simulator.Context, method *simulator.Method) []need {
 	var n needs
 	kind := method.This.Type
@@ -47,7 +47,7 @@ func needsOf(ctx *simulator.Context, method *simulator.Method) []need {
 	} else if _, entity := ctx.Map.Get(method.This).(mo.Entity); entity {
 		n.add(readPrivilege, method.This)
 	}
-	n.machine(ctx, method)
+	n.vm(ctx, method)
 	n.inventory(method)
 	n.files(ctx, method)
 	n.questions(method)
@@ -55,8 +55,8 @@ func needsOf(ctx *simulator.Context, method *simulator.Method) []need {
 	return n
 }
 
-// machine says what calls about VMs need of their arguments.
-func (n *needs) machine(ctx *simulator.Context, method *simulator.Method) {
+// vm adds what calls on VMs require for their arguments.
+func (n *needs) vm(ctx *simulator.Context, method *simulator.Method) {
 	switch req := method.Body.(type) {
 	case *types.CreateVM_Task:
 		n.add("Resource.AssignVMToPool", req.Pool)
@@ -91,7 +91,7 @@ func (n *needs) relocate(spec *types.VirtualMachineRelocateSpec) {
 	n.maybe("VirtualMachine.Inventory.Move", spec.Folder)
 }
 
-// inventory says what calls that move or list things need of their arguments.
+// inventory adds what calls that move or list objects require for their arguments.
 func (n *needs) inventory(method *simulator.Method) {
 	switch req := method.Body.(type) {
 	case *types.MoveIntoFolder_Task:
@@ -142,7 +142,7 @@ func movePrivilege(kind string) string {
 	return "Folder.Move"
 }
 
-// questions says what questions about privileges, and answers to them, need of the entities they are about.
+// questions adds what calls about privileges require on their entities.
 func (n *needs) questions(method *simulator.Method) {
 	switch req := method.Body.(type) {
 	case *types.SetEntityPermissions:
@@ -164,7 +164,7 @@ func (n *needs) questions(method *simulator.Method) {
 	}
 }
 
-// files says what calls on files need of the datastores that the files are on.
+// files adds what calls on files require on their datastores.
 func (n *needs) files(ctx *simulator.Context, method *simulator.Method) {
 	const manage = "Datastore.FileManagement"
 	switch req := method.Body.(type) {
@@ -212,8 +212,8 @@ func (n *needs) files(ctx *simulator.Context, method *simulator.Method) {
 	}
 }
 
-// datastore finds the datastore that a path is on ("[shared] web/web.vmdk"), in the datacenter of an object near it: two
-// may have one name in two datacenters.
+// datastore returns the datastore of a path ("[shared] web/web.vmdk") in the datacenter of near, because datacenters may have
+// datastores of the same name.
 func datastore(ctx *simulator.Context, path string, near *vc.Ref) vc.Ref {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(path), "[")
 	if !ok {
@@ -240,8 +240,8 @@ func datastore(ctx *simulator.Context, path string, near *vc.Ref) vc.Ref {
 	return vc.Ref{}
 }
 
-// volumes says what calls of cloud native storage need of their arguments. What changes a disk needs a privilege on the
-// datastore that it is on; what changes a VM's devices, on the VM. A vCenter refuses the call, not the volume in its result
+// volumes adds what calls of Cloud Native Storage require for their arguments. Changes of a disk require a privilege on its
+// datastore, changes of a VM's devices one on the VM. A vCenter refuses the call, not the volume in its result
 // (kubernetes-sigs/vsphere-csi-driver#429, #506).
 //
 // Source: "vSphere Roles and Privileges" of the vSphere Container Storage Plug-in (roles CNS-DATASTORE, CNS-VM).
@@ -290,7 +290,7 @@ func (n *needs) volumes(ctx *simulator.Context, method *simulator.Method) {
 	}
 }
 
-// diskOn is the datastore that a first class disk is on; zero when there is no such disk.
+// diskOn returns the datastore of a first-class disk, or zero.
 func diskOn(ctx *simulator.Context, id string) (on vc.Ref) {
 	manager := ctx.Map.VStorageObjectManager()
 	vc.Fresh(ctx).WithLock(manager, func() {
@@ -304,7 +304,7 @@ func diskOn(ctx *simulator.Context, id string) (on vc.Ref) {
 	return on
 }
 
-// spec says what a configuration needs, on the VM, or on the folder of one that is created.
+// spec adds what a configuration requires, on the VM or on the folder of a new one.
 //
 // Source: "Required Privileges" of VirtualMachine.ReconfigVM_Task and Folder.CreateVM_Task in the API reference.
 func (n *needs) spec(ctx *simulator.Context, on vc.Ref, spec *types.VirtualMachineConfigSpec, create bool) {
@@ -318,7 +318,7 @@ func (n *needs) spec(ctx *simulator.Context, on vc.Ref, spec *types.VirtualMachi
 	}
 }
 
-// settings says what changes of a VM need that are not about devices.
+// settings adds what changes of a VM other than its devices require.
 func (n *needs) settings(on vc.Ref, spec *types.VirtualMachineConfigSpec) {
 	before := len(*n)
 	for _, c := range []struct {
@@ -349,7 +349,7 @@ func (n *needs) settings(on vc.Ref, spec *types.VirtualMachineConfigSpec) {
 	}
 }
 
-// device says what adding, changing or removing a device needs.
+// device adds what adding, changing or removing a device requires.
 func (n *needs) device(ctx *simulator.Context, on vc.Ref, change *types.VirtualDeviceConfigSpec, create bool) {
 	disk, isDisk := change.Device.(*types.VirtualDisk)
 	switch change.Operation {
@@ -380,7 +380,7 @@ func (n *needs) device(ctx *simulator.Context, on vc.Ref, change *types.VirtualD
 	}
 }
 
-// backing says what a new disk needs of the datastore it is created on.
+// backing adds what a new disk requires on its datastore.
 func (n *needs) backing(ctx *simulator.Context, on vc.Ref, disk *types.VirtualDisk) {
 	b, ok := disk.Backing.(types.BaseVirtualDeviceFileBackingInfo)
 	if !ok {
@@ -394,7 +394,7 @@ func (n *needs) backing(ctx *simulator.Context, on vc.Ref, disk *types.VirtualDi
 	}
 }
 
-// network says what a NIC needs of the network it is connected to.
+// network adds what a NIC requires on its network.
 func (n *needs) network(ctx *simulator.Context, device types.BaseVirtualDevice) {
 	if device == nil {
 		return

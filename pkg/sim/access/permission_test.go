@@ -42,7 +42,7 @@ func (v *vcenter) grant(t testing.TB, on vc.Ref, user, role string, propagate to
 	}
 }
 
-// sees tells whether the user of the client's session may see the object.
+// sees reports whether the user of the client's session may see the object.
 func (v *vcenter) sees(t testing.TB, c *vim25.Client, ref vc.Ref) bool {
 	t.Helper()
 	ctx := vc.Fresh(v.ctx)

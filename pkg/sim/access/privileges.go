@@ -1,8 +1,7 @@
 package access
 
-// privileges says what a call needs on the object that it is called on, by type of object and method. What is not here
-// needs System.Read of objects in the inventory, and nothing of others, such as views and collectors, which belong to
-// their session.
+// privileges maps type of object and method to the privilege that the call requires on the object. Calls that are not listed
+// require System.Read on inventory objects, and nothing on others, such as views and collectors, which belong to their session.
 //
 // Source: "Required Privileges" of each method in the vSphere Web Services API reference.
 var privileges = map[string]map[string]string{
@@ -306,7 +305,7 @@ var privileges = map[string]map[string]string{
 	},
 }
 
-// families are the types whose methods a type has too.
+// families maps types to those whose methods they inherit.
 var families = map[string]string{
 	"VmwareDistributedVirtualSwitch": "DistributedVirtualSwitch",
 	"OpaqueNetwork":                  "Network",

@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// The system's roles that matter here, by identifier.
+// The system roles that matter here, by identifier.
 const (
 	roleAdmin     int32 = -1
 	roleView      int32 = -3
@@ -25,17 +25,17 @@ const (
 	roleNoAccess  int32 = -5
 )
 
-// firstRole is the identifier of the first role that is not the system's.
+// firstRole is the identifier of the first custom role.
 const firstRole int32 = 1001
 
-// The privileges that come with every role of one's own.
+// The privileges of every custom role.
 const (
 	anonymousPrivilege = "System.Anonymous"
 	viewPrivilege      = "System.View"
 	readPrivilege      = "System.Read"
 )
 
-// role is a set of privileges. It is never changed, only replaced.
+// role is an immutable set of privileges.
 type role struct {
 	types.AuthorizationRole
 	has map[string]struct{}
@@ -52,19 +52,19 @@ func newRole(id int32, name string, system bool, info types.BaseDescription, pri
 	return r
 }
 
-// ownRole makes a role that is not the system's. Every such role has the three privileges of System.
+// ownRole returns a custom role. Every custom role has the three System privileges.
 func ownRole(id int32, name string, privileges []string) *role {
 	privileges = append([]string{anonymousPrivilege, viewPrivilege, readPrivilege}, privileges...)
 	return newRole(id, name, false, &types.Description{Label: name, Summary: name}, privileges)
 }
 
-// uses tells whether the role has the privilege.
+// uses reports whether the role has the privilege.
 func (r *role) uses(privilege string) bool {
 	_, ok := r.has[privilege]
 	return ok
 }
 
-// systemRoles are the roles that every vCenter has, as vcsim captured them. All privileges there are, are Admin's.
+// systemRoles returns the roles of every vCenter, as vcsim captured them. Admin has all privileges.
 func systemRoles() map[int32]*role {
 	roles := make(map[int32]*role, len(esx.RoleList))
 	for _, r := range esx.RoleList {
@@ -86,7 +86,7 @@ func privilegeList(admin *role) []types.AuthorizationPrivilege {
 	return list
 }
 
-// checkPrivileges returns the first privilege that does not exist.
+// unknown returns the first unknown privilege.
 func (r *rules) unknown(privileges []string) (string, bool) {
 	admin := r.roles[roleAdmin]
 	for _, p := range privileges {
@@ -97,7 +97,7 @@ func (r *rules) unknown(privileges []string) (string, bool) {
 	return "", false
 }
 
-// roleNamed finds a role by name, as vCenter compares it.
+// roleNamed returns a role by its name, case-insensitively.
 func (r *rules) roleNamed(name string) *role {
 	for _, role := range r.roles {
 		if strings.EqualFold(role.Name, name) {
@@ -107,7 +107,7 @@ func (r *rules) roleNamed(name string) *role {
 	return nil
 }
 
-// roleList is the list that clients see, the system's roles first.
+// roleList returns the roles for clients, system roles first.
 func (r *rules) roleList() []types.AuthorizationRole {
 	list := make([]types.AuthorizationRole, 0, len(r.roles))
 	for _, role := range r.roles {
@@ -117,7 +117,7 @@ func (r *rules) roleList() []types.AuthorizationRole {
 	return list
 }
 
-// addRoles adds the topology's.
+// addRoles adds the topology's roles.
 func (r *rules) addRoles(defs []topology.RoleDef) error {
 	for _, d := range defs {
 		if p, bad := r.unknown(d.Privileges); bad {
@@ -132,7 +132,7 @@ func (r *rules) addRoles(defs []topology.RoleDef) error {
 	return nil
 }
 
-// authorizationManager is vcsim's, which holds the lists that clients read as properties.
+// authorizationManager returns vcsim's, which holds the lists that clients read as properties.
 func authorizationManager(r *simulator.Registry) *simulator.AuthorizationManager {
 	instance, ok := r.Get(vim25.ServiceInstance).(*simulator.ServiceInstance)
 	if !ok || instance.Content.AuthorizationManager == nil {
@@ -142,7 +142,7 @@ func authorizationManager(r *simulator.Registry) *simulator.AuthorizationManager
 	return a
 }
 
-// AddAuthorizationRole adds a role of one's own.
+// AddAuthorizationRole adds a custom role.
 func (r *receiver) AddAuthorizationRole(ctx *simulator.Context, req *types.AddAuthorizationRole) soap.HasFault {
 	body := new(methods.AddAuthorizationRoleBody)
 	var added *role
@@ -208,7 +208,7 @@ func (r *receiver) UpdateAuthorizationRole(ctx *simulator.Context, req *types.Up
 	return body
 }
 
-// RemoveAuthorizationRole removes a role, and with it its permissions, unless that is to be refused.
+// RemoveAuthorizationRole removes a role with its permissions, or refuses if it is in use and failIfUsed is set.
 func (r *receiver) RemoveAuthorizationRole(ctx *simulator.Context, req *types.RemoveAuthorizationRole) soap.HasFault {
 	body := new(methods.RemoveAuthorizationRoleBody)
 	var old *role
@@ -243,7 +243,7 @@ func (r *receiver) RemoveAuthorizationRole(ctx *simulator.Context, req *types.Re
 	return body
 }
 
-// MergePermissions gives all permissions of one role another role.
+// MergePermissions moves all permissions from one role to another.
 func (r *receiver) MergePermissions(_ *simulator.Context, req *types.MergePermissions) soap.HasFault {
 	body := new(methods.MergePermissionsBody)
 	fault := r.m.change(func(next *rules) types.BaseMethodFault {
@@ -275,7 +275,7 @@ func (r *receiver) MergePermissions(_ *simulator.Context, req *types.MergePermis
 	return body
 }
 
-// named refuses a name that is none, or another role's.
+// named refuses an empty name, or that of another role.
 func (r *rules) named(name string, but *role) types.BaseMethodFault {
 	if strings.TrimSpace(name) == "" {
 		return &types.InvalidName{Name: name}
@@ -286,7 +286,7 @@ func (r *rules) named(name string, but *role) types.BaseMethodFault {
 	return nil
 }
 
-// own finds a role that may be changed: the system's may not.
+// own returns a role that may be changed: not a system role.
 func (r *rules) own(id int32) (*role, types.BaseMethodFault) {
 	role := r.roles[id]
 	switch {
@@ -298,7 +298,7 @@ func (r *rules) own(id int32) (*role, types.BaseMethodFault) {
 	return role, nil
 }
 
-// grantable tells whether a permission may have the role: View and Anonymous are vCenter's own.
+// grantable reports whether permissions may use the role: View and Anonymous are reserved.
 func grantable(id int32) bool { return id != roleView && id != roleAnonymous }
 
 func (r *role) argument() types.RoleEventArgument {

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// permission gives a user or group a role on an object. An object has at most one for each.
+// permission grants a user or group a role on an object. An object has at most one for each.
 type permission struct {
 	who       name
 	group     bool
@@ -20,17 +20,16 @@ type permission struct {
 	propagate bool
 }
 
-// rules are the roles and permissions of one vCenter. Readers take the current ones without a lock; they are never
-// changed, only replaced.
+// rules are the roles and permissions of one vCenter. They are immutable: readers use the current ones without a lock.
 type rules struct {
 	roles    map[int32]*role
 	nextRole int32
 	granted  map[vc.Ref][]permission
-	// powerful are the users who may do everything, everywhere.
+	// powerful are the users with all privileges everywhere.
 	powerful map[*account]bool
 }
 
-// firstRules are the roles of the system and the topology, and the permissions that every vCenter begins with.
+// firstRules returns the system's and topology's roles, and the initial permissions of every vCenter.
 func (m *Manager) firstRules() (*rules, error) {
 	r := &rules{roles: systemRoles(), nextRole: firstRole, granted: make(map[vc.Ref][]permission)}
 	if err := r.addRoles(m.options.Roles); err != nil {
@@ -48,12 +47,11 @@ func (m *Manager) firstRules() (*rules, error) {
 	return r, nil
 }
 
-// clone copies the rules for a change.
 func (r *rules) clone() *rules {
 	return &rules{roles: maps.Clone(r.roles), nextRole: r.nextRole, granted: maps.Clone(r.granted)}
 }
 
-// change replaces the rules by what f makes of a copy, unless f refuses.
+// change replaces the rules by a changed copy, unless f refuses.
 func (m *Manager) change(f func(*rules) types.BaseMethodFault) types.BaseMethodFault {
 	m.writing.Lock()
 	next := m.rules.Load().clone()
@@ -67,7 +65,7 @@ func (m *Manager) change(f func(*rules) types.BaseMethodFault) types.BaseMethodF
 	return nil
 }
 
-// put makes the rules those in force.
+// put installs rules.
 func (m *Manager) put(r *rules) {
 	r.powerful = make(map[*account]bool)
 	restricted := false
@@ -85,7 +83,7 @@ func (m *Manager) put(r *rules) {
 	m.restricted.Store(restricted)
 }
 
-// showRoles puts the roles where clients read them as properties.
+// showRoles updates the roles that clients read as properties.
 func (m *Manager) showRoles(r *rules) {
 	a := authorizationManager(m.base.Map)
 	if a == nil || m.options.Stock.Has(stock.Permissions) {
@@ -98,7 +96,7 @@ func (m *Manager) showRoles(r *rules) {
 	vc.Set(vc.Fresh(m.base), a.Self, vc.P("roleList", roles), vc.P("privilegeList", privilegeList(r.roles[roleAdmin])))
 }
 
-// mayAll tells whether the user may do everything: Admin at the root, which nothing below takes away.
+// mayAll reports whether the user has all privileges: Admin at the root, which permissions below do not reduce.
 func (r *rules) mayAll(a *account, root vc.Ref) bool {
 	for _, list := range r.granted {
 		for _, p := range list {
@@ -117,8 +115,8 @@ func (p permission) appliesTo(a *account) bool {
 	return p.who == a.name
 }
 
-// at returns the roles of a user by the permissions on one object: the user's own, or else those of all groups. From
-// above, only those that propagate count. found is false when there is no permission for the user.
+// at returns the roles of a user by the permissions on one object: the user's own, or else those of all groups. With above, only
+// propagating ones count. found is false if the user has no permission.
 func (r *rules) at(a *account, ref vc.Ref, above bool) (roles []*role, found bool) {
 	for _, p := range r.granted[ref] {
 		if above && !p.propagate || !p.appliesTo(a) {
@@ -132,8 +130,8 @@ func (r *rules) at(a *account, ref vc.Ref, above bool) (roles []*role, found boo
 	return roles, len(roles) > 0
 }
 
-// effective returns the roles that a user has on an object: by permissions on the object itself, or else the nearest
-// that come from above. A VM has two lines above it, its folder's and its pool's, and inherits from both.
+// effective returns the roles of a user on an object: by permissions on the object, or else by the nearest inherited ones. A VM
+// inherits from its folder and from its pool.
 //
 // Source: vSphere Security, "Hierarchical Inheritance of Permissions" and "Multiple Permission Settings".
 func (r *rules) effective(a *account, ref vc.Ref, parents func(vc.Ref) []vc.Ref) []*role {
@@ -161,7 +159,7 @@ func has(roles []*role, privilege string) bool {
 	return slices.ContainsFunc(roles, func(r *role) bool { return r.uses(privilege) })
 }
 
-// Grant adds the topology's permissions on an object, in place of those the same users and groups have there.
+// Grant sets the topology's permissions on an object, replacing those of the same users and groups.
 func (m *Manager) Grant(ref vc.Ref, permissions []topology.Permission) error {
 	if len(permissions) == 0 {
 		return nil
@@ -218,7 +216,7 @@ func (r *rules) unset(ref vc.Ref, who name, group bool) (old permission, removed
 	return old, true
 }
 
-// administered tells whether somebody would still be Administrator at the root.
+// administered reports whether any user is still Administrator at the root.
 func (r *rules) administered(root vc.Ref) bool {
 	return slices.ContainsFunc(r.granted[root], func(p permission) bool { return p.role == roleAdmin && p.propagate })
 }

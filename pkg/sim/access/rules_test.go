@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
@@ -95,6 +96,7 @@ func (w *world) naive(ref vc.Ref, inherited bool) (privileges map[string]bool, d
 }
 
 func TestEffectivePrivileges(t *testing.T) {
+	race.SkipSlow(t)
 	for seed := range uint64(300) {
 		w := randomWorld(rand.New(rand.NewPCG(seed, 1)))
 		for _, ref := range w.objects {

@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,15 +11,15 @@ import (
 	"github.com/vmware/govmomi/simulator"
 )
 
-// session is one login, of SOAP or of REST.
+// session is a login over SOAP or REST.
 type session struct {
 	key     string
-	cookie  string // what the client has to show; of REST it is the key
+	cookie  string // what the client must send; the key for REST
 	account *account
 	rest    bool
 	login   time.Time
 
-	used  atomic.Int64 // when the last call began or ended, Unix nanoseconds
+	used  atomic.Int64 // start or end of the last call, Unix nanoseconds
 	calls atomic.Int32 // in progress
 	ended atomic.Bool
 
@@ -26,7 +27,7 @@ type session struct {
 	client atomic.Pointer[string]            // User-Agent of the last call
 }
 
-// clientName is the User-Agent, as far as it is known.
+// clientName returns the User-Agent, if known.
 func (s *session) clientName() string {
 	if c := s.client.Load(); c != nil {
 		return *c
@@ -36,7 +37,7 @@ func (s *session) clientName() string {
 
 func (s *session) touch() { s.used.Store(time.Now().UnixNano()) }
 
-// enter and leave enclose a call: a session is not idle while it waits for an answer.
+// enter and leave enclose a call: a session is not idle during a call.
 func (s *session) enter() {
 	s.calls.Add(1)
 	s.touch()
@@ -47,7 +48,7 @@ func (s *session) leave() {
 	s.calls.Add(-1)
 }
 
-// sessions are the sessions of one vCenter, by key and by cookie. Finding one takes no lock.
+// sessions are the sessions of one vCenter, by key and by cookie. Lookups take no lock.
 type sessions struct {
 	limit   atomic.Int32 // 0 means none
 	changed func()
@@ -67,20 +68,20 @@ func (t *sessions) get(key string) *session {
 }
 
 func (t *sessions) byCookie(cookie string) *session {
-	v, ok := t.open.Load(cookie)
+	v, ok := t.open.Load(strings.TrimSpace(cookie)) // a sample of pyvmomi sends a blank before the value
 	if !ok {
 		return nil
 	}
 	return v.(*session)
 }
 
-// full tells whether nobody can log in.
+// full reports whether the limit is reached.
 func (t *sessions) full() bool {
 	limit := t.limit.Load()
 	return limit > 0 && t.count.Load() >= limit
 }
 
-// add adds the session, unless there are too many.
+// add adds the session, unless the limit is reached.
 func (t *sessions) add(s *session) error {
 	s.touch()
 	t.mu.Lock()
@@ -98,7 +99,7 @@ func (t *sessions) add(s *session) error {
 	return nil
 }
 
-// remove is true for the one caller that removed it.
+// remove returns true for the one call that removed it.
 func (t *sessions) remove(s *session) bool {
 	if s.ended.Swap(true) {
 		return false
@@ -113,7 +114,7 @@ func (t *sessions) remove(s *session) bool {
 	return true
 }
 
-// list returns those that match, oldest first.
+// list returns the matching sessions, oldest first.
 func (t *sessions) list(match func(*session) bool) []*session {
 	var found []*session
 	t.all.Range(func(_, v any) bool {
@@ -132,10 +133,10 @@ func (t *sessions) list(match func(*session) bool) []*session {
 type Session struct {
 	Key    string
 	User   string // as in the topology
-	Client string // the User-Agent of its last call; of REST only if [Manager.Identify] was told
+	Client string // the User-Agent of its last call; for REST only if [Manager.Identify] got it
 	REST   bool
 	Login  time.Time
-	Active time.Time // last call, begun or ended
+	Active time.Time // start or end of the last call
 }
 
 // Sessions lists the open sessions of SOAP and REST, oldest first.
@@ -149,7 +150,7 @@ func (m *Manager) Sessions() []Session {
 	return list
 }
 
-// UserOf tells whose session it is, SOAP or REST, by the name in the topology.
+// UserOf returns the user of a SOAP or REST session, by the name in the topology.
 func (m *Manager) UserOf(key string) (user string, ok bool) {
 	s := m.sessions.get(key)
 	if s == nil {
@@ -158,30 +159,30 @@ func (m *Manager) UserOf(key string) (user string, ok bool) {
 	return s.account.given, true
 }
 
-// EndAll ends every session of SOAP and REST, as a restart of the vCenter would, and tells how many there were.
+// EndAll ends every session of SOAP and REST, as a restart of the vCenter does, and returns their number.
 func (m *Manager) EndAll() int {
 	return m.endWhere(func(s *session) bool { return !s.account.inside })
 }
 
-// End ends the sessions of a user, of SOAP and REST, and tells how many there were.
+// End ends the SOAP and REST sessions of a user, and returns their number.
 func (m *Manager) End(user string) int {
 	a := m.accounts.find(user)
 	return m.endWhere(func(s *session) bool { return s.account == a && !a.inside })
 }
 
-// Limit is how many sessions there may be; 0 is any number.
+// Limit returns the maximum number of sessions; 0: unlimited.
 func (m *Manager) Limit() int { return int(m.sessions.limit.Load()) }
 
-// SetLimit changes it. Sessions that are open stay open.
+// SetLimit changes the maximum number of sessions. Open sessions stay open.
 func (m *Manager) SetLimit(n int) { m.sessions.limit.Store(int32(n)) }
 
-// EndSession ends one session, of SOAP or REST, and tells whether there was one.
+// EndSession ends a SOAP or REST session, and reports whether it existed.
 func (m *Manager) EndSession(key string) bool {
 	s := m.sessions.get(key)
 	return s != nil && m.end(s)
 }
 
-// EndWhere ends the sessions that match, and tells how many there were.
+// EndWhere ends the matching sessions, and returns their number.
 func (m *Manager) EndWhere(match func(Session) bool) (n int) {
 	for _, s := range m.Sessions() {
 		if match(s) && m.EndSession(s.Key) {

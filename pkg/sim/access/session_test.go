@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// alive tells whether the client has a session.
+// alive reports whether the client has a session.
 func alive(t *testing.T, c *vim25.Client) bool {
 	t.Helper()
 	u, err := session.NewManager(c).UserSession(t.Context())
@@ -69,7 +69,7 @@ func answer(t *testing.T, done <-chan error) error {
 	}
 }
 
-// over tells whether a wait failed because its session ended; or, when that was a moment before it began to wait,
+// over reports whether a wait failed because its session ended; or, when that was a moment before it began to wait,
 // because the collector was gone.
 func over(err error) bool {
 	return fault.Is(err, &types.NotAuthenticated{}) || fault.Is(err, &types.InvalidCollectorVersion{})

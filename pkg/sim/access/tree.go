@@ -11,17 +11,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// tree is what is above what, without touching locks of vcsim's objects. It follows the registry from the time that
-// somebody may not do everything; before, it costs nothing.
+// tree records the parents of all objects, without locking vcsim's objects. It follows the registry once any user lacks
+// privileges; before that it costs nothing.
 type tree struct {
 	base  *simulator.Context
 	ref   vc.Ref
-	moved atomic.Uint64 // counts changes of what is above something
+	moved atomic.Uint64 // counts changes of parents
 
 	mu        sync.RWMutex
 	following bool
 	nodes     map[vc.Ref]node
-	hosts     map[vc.Ref]vc.Ref // of standalone hosts' ComputeResources
+	hosts     map[vc.Ref]vc.Ref // of the ComputeResources of standalone hosts
 }
 
 type node struct {
@@ -38,7 +38,7 @@ func newTree(base *simulator.Context) *tree {
 	}
 }
 
-// follow begins to follow the registry, with what there is. Call it with no object locked.
+// follow starts to follow the registry, with the existing objects. The caller must hold no lock of an object.
 func (t *tree) follow() {
 	t.mu.Lock()
 	begun := t.following
@@ -56,8 +56,8 @@ func (t *tree) follow() {
 
 func (t *tree) close() { t.base.Map.RemoveHandler(t) }
 
-// above returns the objects that an object inherits permissions from: none, one, or a VM's two. The caller may hold the
-// object's lock, by ctx.
+// above returns the objects from which an object inherits permissions: none, one, or a VM's two. The caller may hold the object's
+// lock, by ctx.
 func (t *tree) above(ctx *simulator.Context, ref vc.Ref) []vc.Ref {
 	t.mu.RLock()
 	n, ok := t.nodes[ref]
@@ -78,14 +78,14 @@ func (t *tree) above(ctx *simulator.Context, ref vc.Ref) []vc.Ref {
 		return []vc.Ref{n.parent, n.pool}
 	case ref.Type == "ResourcePool" && n.parent.Type == "ComputeResource":
 		if host, ok := t.hosts[n.parent]; ok {
-			return []vc.Ref{host} // which is what a user sees of it
+			return []vc.Ref{host} // the object that users see
 		}
 	}
 	return []vc.Ref{n.parent}
 }
 
-// again looks at an object that was created a moment ago: vcsim puts a VM into the registry before it has a pool, and the
-// resource pool of a compute resource before that has a reference.
+// again reads a new object again: vcsim registers a VM before it has a pool, and the resource pool of a compute resource before
+// that has a reference.
 func (t *tree) again(ctx *simulator.Context, ref vc.Ref) node {
 	if obj := t.base.Map.Get(ref); obj != nil {
 		ctx.WithLock(obj, func() { t.put(obj) })
@@ -102,7 +102,7 @@ func (t *tree) has(ref vc.Ref) bool {
 	return ok
 }
 
-// put notes what is above the entity, whose lock is held.
+// put records the parents of the entity, whose lock is held.
 func (t *tree) put(obj mo.Reference) {
 	e, ok := obj.(mo.Entity)
 	if !ok {
@@ -121,7 +121,7 @@ func (t *tree) put(obj mo.Reference) {
 	ref := e.Reference()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// A pool that a new VM gets is nothing that anybody could have known otherwise (view.effective).
+	// The first pool of a VM changes no earlier decision (view.effective).
 	if old, known := t.nodes[ref]; known && old != n && (old.parent != n.parent || old.pool != vc.Ref{}) {
 		t.moved.Add(1)
 	}
@@ -131,7 +131,7 @@ func (t *tree) put(obj mo.Reference) {
 	}
 }
 
-// poolOf is the pool that the VM is in, or the host of a template, which is in none.
+// poolOf returns the pool of a VM, or the host of a template, which has no pool.
 func poolOf(vm *mo.VirtualMachine) vc.Ref {
 	switch {
 	case vm.ResourcePool != nil:
@@ -169,7 +169,7 @@ func (t *tree) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	}
 }
 
-// view is what a user may do where, as far as it was asked. It is good as long as rules and tree are as they were.
+// view caches what a user may do, for one version of rules and tree.
 type view struct {
 	user  *account
 	rules *rules
@@ -178,7 +178,7 @@ type view struct {
 
 	mu    sync.RWMutex
 	roles map[vc.Ref][]*role
-	way   map[vc.Ref]struct{} // nil until asked for
+	way   map[vc.Ref]struct{} // nil until needed
 }
 
 // view returns the user's view.
@@ -205,7 +205,7 @@ func (v *view) effective(ctx *simulator.Context, on vc.Ref) []*role {
 	settled := true
 	roles = v.rules.effective(v.user, on, func(ref vc.Ref) []vc.Ref {
 		above := v.tree.above(ctx, ref)
-		// A VM that is being created gets its pool without notice.
+		// A VM that is being created gets its pool without an update.
 		settled = settled && (len(above) > 1 || ref.Type != "VirtualMachine")
 		return above
 	})
@@ -217,8 +217,8 @@ func (v *view) effective(ctx *simulator.Context, on vc.Ref) []*role {
 	return roles
 }
 
-// onTheWay tells whether the entity is above one on which the user has a permission to see it: vCenter lets users see
-// the way to what they may see (its role View).
+// onTheWay reports whether the entity is above an object that the user may see: vCenter shows the path to visible objects (its
+// role View).
 func (v *view) onTheWay(ctx *simulator.Context, on vc.Ref) bool {
 	v.mu.RLock()
 	way := v.way

@@ -55,7 +55,7 @@ func settings(vm *placedVM) ([]types.BaseOptionValue, error) {
 	return all, err
 }
 
-// guestDiffers tells whether a guest is to have another name or other addresses. What it reports may differ from what it
+// guestDiffers reports whether a guest is to have another name or other addresses. What it reports may differ from what it
 // was given, as addresses of DHCP do, so that what the topology had counts, if it had the VM.
 func guestDiffers(m *machine) bool {
 	if !m.guest() {

@@ -88,7 +88,7 @@ func (p *planner) going() []*entity {
 	return gone
 }
 
-// fixed tells what comes with something else, and goes with it.
+// fixed reports what comes with something else, and goes with it.
 func (p *planner) fixed(o *entity) bool {
 	up := p.all[get[ref](o, "parent")]
 	switch o.kind {

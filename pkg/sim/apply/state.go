@@ -174,7 +174,7 @@ func (s *state) find(key string) (ref, error) {
 	return ref{}, fmt.Errorf("there is no %s", strings.TrimPrefix(key, "/"))
 }
 
-// reload reads one property of an object anew.
+// reload reads one property of an object again.
 func reload[T any](ctx context.Context, c *vim25.Client, r ref, name string) (T, error) {
 	var none T
 	res, err := property.DefaultCollector(c).RetrieveProperties(ctx, types.RetrieveProperties{

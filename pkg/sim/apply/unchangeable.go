@@ -68,7 +68,7 @@ func mapKeys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// same tells whether two lists hold the same, in any order.
+// same reports whether two lists hold the same, in any order.
 func same[T comparable](a, b []T) bool {
 	return len(a) == len(b) && len(less(a, b)) == 0 && len(less(b, a)) == 0
 }

@@ -394,7 +394,7 @@ func (p *planner) placeDiffers(v *vmChange) {
 	v.relocate = v.relocate || moved
 }
 
-// leaving tells whether a host goes: nothing stays on it.
+// leaving reports whether a host goes: nothing stays on it.
 func (p *planner) leaving(host *entity) bool { return !p.claimed[host.ref] }
 
 func poolName(key string) string {

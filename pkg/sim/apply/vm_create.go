@@ -52,7 +52,7 @@ func (p *planner) createVM(m *machine) {
 	})
 }
 
-// guest tells whether the VM's guest reports anything.
+// guest reports whether the VM's guest reports anything.
 func (vm *placedVM) guest() bool { return vm.Tools != topology.No && vm.Template != topology.Yes }
 
 // site is where a VM is to be.

@@ -44,7 +44,7 @@ func (m *Manager) CnsAttachVolume(_ *simulator.Context, req *cnstypes.CnsAttachV
 	return &methods.CnsAttachVolumeBody{Res: &cnstypes.CnsAttachVolumeResponse{Returnval: ref}}
 }
 
-// attach puts the volume's disk on a VM and returns its UUID.
+// attach adds the volume's disk to a VM and returns its UUID.
 func (m *Manager) attach(ctx *simulator.Context, spec *cnstypes.CnsVolumeAttachDetachSpec) (uuid string, fault types.BaseMethodFault) {
 	if _, ok := ctx.Map.Get(spec.Vm).(*simulator.VirtualMachine); !ok {
 		return "", &types.ManagedObjectNotFound{Obj: spec.Vm}
@@ -61,14 +61,14 @@ func (m *Manager) attach(ctx *simulator.Context, spec *cnstypes.CnsVolumeAttachD
 		if fault := m.unseen(v.id, on.vm == spec.Vm); fault != nil {
 			return "", fault
 		}
-		return "", inUse() // also when it is that VM: clients look which it is
+		return "", inUse() // also if it is that VM: clients look up which one it is
 	}
 	on, name, fault := m.plugIn(ctx, v, spec)
 	if fault != nil {
 		return "", fault
 	}
 	if fault := m.unseen(v.id, true); fault != nil {
-		_, _ = m.pullOut(ctx, v, on.vm) // what keeps it there keeps it unseen: see above
+		_, _ = m.pullOut(ctx, v, on.vm) // Guests hides the disk; see above
 		return "", fault
 	}
 	m.consumers(ctx, v)
@@ -76,8 +76,8 @@ func (m *Manager) attach(ctx *simulator.Context, spec *cnstypes.CnsVolumeAttachD
 	return v.disk, nil
 }
 
-// plugIn puts a disk into a VM, and notes it if the disk is a volume; others cannot do anything to it meanwhile. It returns
-// where the disk is, and the name of its datastore.
+// plugIn adds a disk to a VM, and records it if the disk is a volume; the caller makes other operations on the disk wait. It
+// returns the place of the disk and the name of its datastore.
 func (m *Manager) plugIn(ctx *simulator.Context, v *volume, spec *cnstypes.CnsVolumeAttachDetachSpec) (on attachment, datastore string, _ types.BaseMethodFault) {
 	if refused, _ := m.disksRefused(ctx, spec.Vm); refused != nil {
 		return on, "", refused
@@ -111,8 +111,7 @@ func (m *Manager) plugIn(ctx *simulator.Context, v *volume, spec *cnstypes.CnsVo
 	return on, datastore, fault
 }
 
-// refusedOn writes that a volume was not attached to a VM, or detached from it; what only tells that it is so already is
-// left out.
+// refusedOn logs that attaching or detaching failed, unless the volume is already in the requested state.
 func (m *Manager) refusedOn(ctx *simulator.Context, spec *cnstypes.CnsVolumeAttachDetachSpec, what string, fault types.BaseMethodFault) {
 	m.mu.Lock()
 	s := subject{id: spec.VolumeId.Id, vm: spec.Vm}
@@ -130,7 +129,7 @@ func (m *Manager) refusedOn(ctx *simulator.Context, spec *cnstypes.CnsVolumeAtta
 	m.refused(s, what, why)
 }
 
-// hang notes that the volume is attached. The lock is held.
+// hang records that the volume is attached. The caller holds the lock.
 func (m *Manager) hang(v *volume, a *attachment) {
 	m.unhang(v)
 	v.on = a
@@ -140,8 +139,8 @@ func (m *Manager) hang(v *volume, a *attachment) {
 	m.on[a.vm][v.id] = v
 }
 
-// claim is hang for a disk that is to be put into a VM, whose lock is held; false when it is on one by now: who edits VMs does
-// not wait for CNS. What is no volume is only looked for.
+// claim is hang for a disk that is about to be added to a VM whose lock is held. It returns false if the disk is on a VM by now,
+// since other clients edit VMs without waiting for CNS. A disk that is not a volume is only looked up.
 func (m *Manager) claim(v *volume, a *attachment) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,7 +156,7 @@ func (m *Manager) claim(v *volume, a *attachment) bool {
 	return true
 }
 
-// unhang notes that the volume is attached to none. The lock is held.
+// unhang records that the volume is detached. The caller holds the lock.
 func (m *Manager) unhang(v *volume) {
 	if v.on == nil {
 		return
@@ -170,7 +169,7 @@ func (m *Manager) unhang(v *volume) {
 	v.on = nil
 }
 
-// attachedTo returns a copy of where the volume is attached, nil for nowhere.
+// attachedTo returns a copy of the volume's attachment, or nil.
 func (m *Manager) attachedTo(v *volume) *attachment {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,7 +180,7 @@ func (m *Manager) attachedTo(v *volume) *attachment {
 	return &a
 }
 
-// holder is attachedTo of a volume that is busy, without VMs that are gone: nobody has told of their end then.
+// holder is attachedTo for a busy volume, without a VM that is gone but whose end was not reported yet.
 func (m *Manager) holder(ctx *simulator.Context, v *volume) *attachment {
 	on := m.attachedTo(v)
 	if on == nil || ctx.Map.Get(on.vm) != nil {
@@ -191,8 +190,7 @@ func (m *Manager) holder(ctx *simulator.Context, v *volume) *attachment {
 	return m.attachedTo(v)
 }
 
-// Locked tells whether a disk, as a client describes one to add it to a VM, is that of a volume that another VM has: it
-// holds the file.
+// Locked reports whether a disk in a client's change of a VM belongs to a volume of another VM, which holds a lock on the file.
 func (m *Manager) Locked(vm types.ManagedObjectReference, d *types.VirtualDisk) bool {
 	path := fileOf(d)
 	m.mu.Lock()
@@ -210,7 +208,7 @@ func (m *Manager) Locked(vm types.ManagedObjectReference, d *types.VirtualDisk) 
 	return false
 }
 
-// owning has the follower leave changes of the VM's devices, whose lock is held, to f's caller.
+// owning runs f, which changes the devices of the VM, without the follower noticing. The caller holds the VM's lock.
 func (m *Manager) owning(vm vc.Ref, f func()) {
 	m.mu.Lock()
 	m.own[vm] = true
@@ -221,7 +219,7 @@ func (m *Manager) owning(vm vc.Ref, f func()) {
 	m.mu.Unlock()
 }
 
-// Where disks find room on a VM: up to four SCSI controllers of sixteen units, one of which is the controller's own.
+// The slots of a VM: up to four SCSI controllers with sixteen units, one of which is the controller.
 const (
 	controllers   = 4
 	units         = 16
@@ -232,16 +230,16 @@ const (
 	scsiUnit      = 3 // of the first SCSI controller on the PCI bus
 )
 
-// slot is where a disk goes.
+// slot is the place of a disk.
 type slot struct {
 	controller, unit int32
 	bus              int32
-	// added is the controller itself when it has to be added for that; nil when it is there.
+	// added is the controller if it must be added; nil if it exists.
 	added *types.ParaVirtualSCSIController
 }
 
-// freeSlot finds the first slot that no device has, adding a controller when all are full and there may be another one;
-// false when there is none. Only the controller and unit that are asked for will do, if any are.
+// freeSlot returns the first free slot, with a new controller if all are full and another one is allowed. If a controller or unit
+// is given, no other will do. It returns false if there is no free slot.
 func freeSlot(devices []types.BaseVirtualDevice, controller, unit *int32) (slot, bool) {
 	scsi, taken := scsiControllers(devices), takenUnits(devices)
 	buses := map[int32]bool{}
@@ -288,7 +286,7 @@ func takenUnits(devices []types.BaseVirtualDevice) map[unitOf]bool {
 	return taken
 }
 
-// scsiControllers are those of a VM, in the order of their buses.
+// scsiControllers returns the SCSI controllers of a VM, in the order of their buses.
 func scsiControllers(devices []types.BaseVirtualDevice) (all []*types.VirtualSCSIController) {
 	for _, d := range devices {
 		if c, ok := d.(types.BaseVirtualSCSIController); ok {
@@ -315,7 +313,7 @@ func newController(devices []types.BaseVirtualDevice, taken map[unitOf]bool, bus
 	return c
 }
 
-// freeKey is the first key from that on that no device has.
+// freeKey returns the first free device key, starting from key.
 func freeKey(devices []types.BaseVirtualDevice, key int32) int32 {
 	for slices.ContainsFunc(devices, func(d types.BaseVirtualDevice) bool { return d.GetVirtualDevice().Key == key }) {
 		key++

@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 	"github.com/vmware/govmomi/vslm"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
@@ -34,7 +35,7 @@ func (s *server) diskOn(t testing.TB, vm vc.Ref, id string) *types.VirtualDisk {
 	return nil
 }
 
-// TestAttachmentIsADevice: the disk is one of the VM, in the place that CNS tells, and a property of it as any other.
+// TestAttachmentIsADevice: the disk is a device of the VM, where CNS reports it, and a property of it.
 func TestAttachmentIsADevice(t *testing.T) {
 	s := serve(t, 2, cns.Options{})
 	id := s.create(t, spec("pvc", "c", 1024, s.datastores[1]))
@@ -77,7 +78,7 @@ func TestAttachmentIsADevice(t *testing.T) {
 	}
 }
 
-// TestAttachmentIsAnUpdate: whoever watches a VM's devices is told.
+// TestAttachmentIsAnUpdate: clients that watch a VM's devices get an update.
 func TestAttachmentIsAnUpdate(t *testing.T) {
 	s := serve(t, 1, cns.Options{})
 	id := s.create(t, spec("pvc", "c", 1024))
@@ -150,6 +151,7 @@ func TestAttachmentIsRefused(t *testing.T) {
 
 // TestSlots: a VM takes 59 volumes, on controllers that are added when they are needed, and says what is missing.
 func TestSlots(t *testing.T) {
+	race.SkipSlow(t)
 	s := serve(t, 1, cns.Options{})
 	taken := map[string]bool{}
 	for i := range 59 {

@@ -14,14 +14,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Detach takes the volume off the VM that it is on, as somebody does who edits the VM. On none is an error.
+// Detach removes the volume from its VM, as a user does who edits the VM. A detached volume is an error.
 func (m *Manager) Detach(ctx context.Context, id string) error {
 	return m.by(ctx, id, func(v *volume) types.BaseMethodFault {
 		on := m.attachedTo(v)
 		if on == nil {
 			return new(types.NotFound)
 		}
-		return m.takeOff(m.fresh(), v, on.vm, ", by somebody who removed the disk there")
+		return m.takeOff(m.fresh(), v, on.vm, ", by a user who removed the disk there")
 	})
 }
 
@@ -30,10 +30,10 @@ func (m *Manager) Relocate(ctx context.Context, id string, datastore types.Manag
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return m.wrap(id, m.relocate(m.fresh(), id, datastore, "", ", by somebody"))
+	return m.wrap(id, m.relocate(m.fresh(), id, datastore, "", ", by a user"))
 }
 
-// Forget drops the record of a volume. Its disk stays, on the VM that it is on. See [Manager.Recall].
+// Forget drops the record of a volume. Its disk stays, also on a VM. See [Manager.Recall].
 func (m *Manager) Forget(id string) error {
 	v := m.take(id)
 	if v == nil {
@@ -49,8 +49,8 @@ func (m *Manager) Forget(id string) error {
 	return nil
 }
 
-// Recall brings the record of a volume back that was forgotten, with all that was in it; where the disk is by now counts. A
-// volume that CNS has learned of anew meanwhile is left alone. NotFound: its disk is gone, or it was not forgotten.
+// Recall restores the record of a forgotten volume, with the current place of its disk. It does nothing if CNS knows the volume
+// again. NotFound: the disk is gone, or the volume was not forgotten.
 func (m *Manager) Recall(id string) error {
 	ctx := m.fresh()
 	d, found := m.findDisk(ctx, id)
@@ -77,7 +77,7 @@ func (m *Manager) Recall(id string) error {
 	return nil
 }
 
-// by does something to a volume that is busy with it.
+// by runs f with the volume busy.
 func (m *Manager) by(ctx context.Context, id string, f func(*volume) types.BaseMethodFault) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (m *Manager) by(ctx context.Context, id string, f func(*volume) types.BaseM
 	return m.wrap(id, f(v))
 }
 
-// wrap makes an error of a fault, nil of none.
+// wrap returns an error with the fault, or nil.
 func (m *Manager) wrap(id string, fault types.BaseMethodFault) error {
 	if fault == nil {
 		return nil
@@ -98,7 +98,7 @@ func (m *Manager) wrap(id string, fault types.BaseMethodFault) error {
 	return fmt.Errorf("volume %s: %s: %w", id, reasonOf(fault), vc.Fault(fault))
 }
 
-// CnsRelocateVolume moves volumes to other datastores, attached ones too.
+// CnsRelocateVolume moves volumes to other datastores, even attached ones.
 func (m *Manager) CnsRelocateVolume(_ *simulator.Context, req *cnstypes.CnsRelocateVolume) soap.HasFault {
 	ref := m.task("CnsRelocateVolume", func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
 		if len(req.RelocateSpecs) == 0 {
@@ -130,7 +130,7 @@ func (m *Manager) CnsRelocateVolume(_ *simulator.Context, req *cnstypes.CnsReloc
 	return &methods.CnsRelocateVolumeBody{Res: &cnstypes.CnsRelocateVolumeResponse{Returnval: ref}}
 }
 
-// relocate moves a volume to a datastore, and gives it a policy if one is named. On that datastore already is no fault.
+// relocate moves a volume to a datastore, and sets a policy if one is named. It succeeds if the volume is there already.
 func (m *Manager) relocate(ctx *simulator.Context, id string, ref vc.Ref, policy, how string) types.BaseMethodFault {
 	v := m.take(id)
 	if v == nil {
@@ -181,7 +181,7 @@ func (m *Manager) relocate(ctx *simulator.Context, id string, ref vc.Ref, policy
 	return nil
 }
 
-// movable tells why a volume, which is busy, cannot be moved to a datastore; nil when it can.
+// movable returns the reason why a busy volume cannot move to a datastore, or nil.
 func (m *Manager) movable(ctx *simulator.Context, v *volume, ref vc.Ref, policy string) (from, to *store, _ types.BaseMethodFault) {
 	if v.file {
 		return nil, nil, new(types.NotSupported)
@@ -209,7 +209,7 @@ func (m *Manager) movable(ctx *simulator.Context, v *volume, ref vc.Ref, policy 
 	return from, to, m.unfit(to, w)
 }
 
-// reback changes the file that the volume's device on a VM has, and calls move while the VM is locked.
+// reback changes the file of the volume's device on a VM, and calls move while the VM is locked.
 func (m *Manager) reback(ctx *simulator.Context, v *volume, ref vc.Ref, to *store, path string, move func()) types.BaseMethodFault {
 	fault := m.withVM(ctx, ref, func(vm *simulator.VirtualMachine) types.BaseMethodFault {
 		if fault := changeable(vm, "relocate"); fault != nil {
@@ -243,7 +243,7 @@ func (m *Manager) reback(ctx *simulator.Context, v *volume, ref vc.Ref, to *stor
 	return fault
 }
 
-// moveDisk moves the entry of a volume's disk in the catalogue.
+// moveDisk moves a disk's entry in the catalogue.
 func (m *Manager) moveDisk(ctx *simulator.Context, was, is *volume) {
 	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) {
 		key := types.ID{Id: is.id}

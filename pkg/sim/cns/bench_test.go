@@ -13,8 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 )
 
-// BenchmarkQueryPage reads pages of 5,000 volumes through SOAP, with the client's part: the page that CNS returns by itself,
-// and the largest.
+// BenchmarkQueryPage reads pages of 5,000 volumes through SOAP, including the client's part: the default page and the largest.
 func BenchmarkQueryPage(b *testing.B) {
 	s := serve(b, 1, cns.Options{})
 	fill(b, s, 5000)

@@ -7,21 +7,21 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// vSphere's catalogue of first class disks is vcsim's own: here is how CNS changes it. What an entry points to is never
-// changed, but replaced: answers of vcsim's may hold it.
+// CNS changes vcsim's catalogue of first-class disks. It replaces entries instead of changing them, because answers of vcsim may
+// hold them.
 
 // disk is an entry of the catalogue.
 type disk = simulator.VStorageObject
 
 // catalogue calls f with the catalogue locked.
 func (m *Manager) catalogue(ctx *simulator.Context, f func(all map[vc.Ref]map[types.ID]*disk)) {
-	m.disks.Lock() // before the manager's own, as calls of vSLM have it: see Guard
+	m.disks.Lock() // before the manager's own lock, as calls of vSLM do: see Guard
 	defer m.disks.Unlock()
 	om := ctx.Map.VStorageObjectManager()
 	ctx.WithLock(om, func() { f(om.Catalog()) })
 }
 
-// findDisk looks for a disk in all datastores, and copies it.
+// findDisk looks for a disk in all datastores, and returns a copy.
 func (m *Manager) findDisk(ctx *simulator.Context, id string) (d disk, found bool) {
 	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) {
 		for _, disks := range all {
@@ -34,7 +34,7 @@ func (m *Manager) findDisk(ctx *simulator.Context, id string) (d disk, found boo
 	return d, found
 }
 
-// putDisk adds a disk, or replaces the one of its id there.
+// putDisk adds or replaces a disk.
 func (m *Manager) putDisk(ctx *simulator.Context, d *disk) {
 	ref := d.Config.Backing.GetBaseConfigInfoBackingInfo().Datastore
 	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) {
@@ -45,8 +45,8 @@ func (m *Manager) putDisk(ctx *simulator.Context, d *disk) {
 	})
 }
 
-// editDisk changes a disk that is there: what change does to the copy takes the place of what was. It is looked for in all
-// datastores, for a volume's record says before the catalogue that the volume has moved.
+// editDisk replaces a disk with a changed copy. It looks in all datastores, because a volume's record may say earlier than the
+// catalogue that the volume has moved.
 func (m *Manager) editDisk(ctx *simulator.Context, id string, change func(d *disk)) {
 	key := types.ID{Id: id}
 	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) {
@@ -61,13 +61,13 @@ func (m *Manager) editDisk(ctx *simulator.Context, id string, change func(d *dis
 	})
 }
 
-// dropDisk takes a disk out of the catalogue.
+// dropDisk removes a disk from the catalogue.
 func (m *Manager) dropDisk(ctx *simulator.Context, on vc.Ref, id string) {
 	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) { delete(all[on], types.ID{Id: id}) })
 }
 
-// consumers writes into the catalogue which VM has a disk, as CNS knows it now. The volume may be of any state, also about to
-// be relocated, and none at all.
+// consumers updates the catalogue with the VM that has a disk, as CNS knows it now. The volume may be in any state, even about to
+// be relocated.
 func (m *Manager) consumers(ctx *simulator.Context, v *volume) {
 	m.editDisk(ctx, v.id, func(d *disk) {
 		m.mu.Lock()
@@ -78,7 +78,7 @@ func (m *Manager) consumers(ctx *simulator.Context, v *volume) {
 		} else if m.volumes[v.id] != v {
 			path := v.path
 			if b, ok := d.Config.Backing.(*types.BaseConfigInfoDiskFileBackingInfo); ok {
-				path = b.FilePath // a copy on another VM goes by the same id for a moment
+				path = b.FilePath // a copy on another VM has the same ID for a short time
 			}
 			if at, ok := m.sighted(v.id, path); ok {
 				d.Config.ConsumerId = []types.ID{{Id: at.uuid}}

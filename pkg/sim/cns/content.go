@@ -14,8 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Dir is the directory that stands for a volume's disk (see pkg/csi/disk), whether or not there is such a volume; empty
-// when contents are not kept.
+// Dir returns the directory that stores the contents of a volume's disk (see pkg/csi/disk), whether or not the volume exists. It
+// is empty if contents are not kept.
 func (m *Manager) Dir(id string) string {
 	if m.opts.Dir == "" || id == "" || id != filepath.Base(id) || strings.HasPrefix(id, ".") {
 		return ""
@@ -23,7 +23,6 @@ func (m *Manager) Dir(id string) string {
 	return filepath.Join(m.opts.Dir, id)
 }
 
-// removeContent is the end of a volume's content.
 func (m *Manager) removeContent(id string) error {
 	if dir := m.Dir(id); dir != "" {
 		return m.removeDir(dir)
@@ -31,7 +30,7 @@ func (m *Manager) removeContent(id string) error {
 	return nil
 }
 
-// removeDir removes a directory of content.
+// removeDir removes a directory of contents.
 func (m *Manager) removeDir(dir string) error {
 	k, ok := m.opts.Guests.(Keeper)
 	if !ok {
@@ -42,7 +41,7 @@ func (m *Manager) removeDir(dir string) error {
 	return k.Remove(ctx, dir)
 }
 
-// DirOfDisk is [Manager.Dir] of the volume whose disk has that UUID, in any form; false when there is none.
+// DirOfDisk is [Manager.Dir] for the volume whose disk has that UUID, in any form, and false if there is no such volume.
 func (m *Manager) DirOfDisk(uuid string) (string, bool) {
 	want := compact(uuid)
 	m.mu.Lock()
@@ -56,12 +55,12 @@ func (m *Manager) DirOfDisk(uuid string) (string, bool) {
 	return "", false
 }
 
-// snapshotDir is the directory of a snapshot's content; empty when contents are not kept.
+// snapshotDir returns the directory of a snapshot's contents; empty if contents are not kept.
 func (m *Manager) snapshotDir(volume, snapshot string) string {
 	return m.Dir(volume + "+" + snapshot)
 }
 
-// copyContent copies a directory; the manager's end ends that.
+// copyContent copies a directory, until the manager is closed.
 func (m *Manager) copyContent(from, to string) error {
 	ctx, cancel := m.lifetime()
 	defer cancel()
@@ -71,13 +70,13 @@ func (m *Manager) copyContent(from, to string) error {
 	return content.Copy(ctx, from, to)
 }
 
-// contentSize is what a volume's content takes, in MiB; one at least, for nothing takes none.
+// contentSize returns the used size of a volume's contents in MiB, at least 1.
 func contentSize(dir string) int64 {
 	var bytes int64
 	if dir != "" {
 		_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 			if err != nil {
-				return nil // what cannot be seen takes nothing
+				return nil // unreadable files count as empty
 			}
 			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 				bytes += taken(info)
@@ -88,7 +87,7 @@ func contentSize(dir string) int64 {
 	return max(1, (bytes+1<<20-1)>>20)
 }
 
-// taken is how many bytes a file takes: holes take none, of which a raw disk is nearly all.
+// taken returns the bytes that a file occupies, without holes: a raw disk is sparse.
 func taken(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return min(info.Size(), st.Blocks*512)
@@ -96,17 +95,17 @@ func taken(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
-// compact is a UUID without dashes, in lower case.
+// compact returns a UUID without dashes, in lower case.
 func compact(uuid string) string {
 	return strings.ToLower(strings.ReplaceAll(uuid, "-", ""))
 }
 
-// inTreeFolder is where the in-tree provider kept the disks that it made.
+// inTreeFolder is the folder of disks that the in-tree provider created.
 const inTreeFolder = "kubevols/"
 
-// DirOfFile is [Manager.Dir] of the disk whose descriptor is at a path ("[ds] kubevols/a.vmdk"); empty when there is none. A
-// disk in the folder of the in-tree provider has a content before it is a volume, which is the volume's when it becomes one.
-// Of other disks that are no volumes nothing is kept.
+// DirOfFile is [Manager.Dir] for the disk whose descriptor is at a path ("[ds] kubevols/a.vmdk"). A disk in the folder of the
+// in-tree provider has contents before it becomes a volume, and keeps them then. It is empty for other disks that are not
+// volumes.
 func (m *Manager) DirOfFile(file string) string {
 	_, in, ok := strings.Cut(file, "] ")
 	if m.opts.Dir == "" || !ok || !strings.HasPrefix(in, inTreeFolder) {
@@ -119,13 +118,13 @@ func (m *Manager) DirOfFile(file string) string {
 		}
 		capacity, err := s.measure(file)
 		if err != nil {
-			continue // another datacenter's datastore of that name may have it
+			continue // a datastore of that name in another datacenter may have it
 		}
 		if _, done := m.make(makingKey{id: file}); done != nil { // not while it becomes a volume: see diskAt
 			defer done()
 		}
 		if id := m.diskWith(ctx, ref, file); id != "" {
-			return m.Dir(id) // register makes it
+			return m.Dir(id) // the ID that register will use
 		}
 		dir := m.Dir(m.nextID(file))
 		if _, err := content.Size(dir); err == nil || content.Create(dir, capacity) == nil {
@@ -136,7 +135,7 @@ func (m *Manager) DirOfFile(file string) string {
 	return ""
 }
 
-// diskWith is the id of the first class disk that has a file; empty when none has.
+// diskWith returns the ID of the first-class disk that has a file, or "".
 func (m *Manager) diskWith(ctx *simulator.Context, on vc.Ref, file string) (id string) {
 	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) {
 		for _, d := range all[on] {
@@ -148,7 +147,7 @@ func (m *Manager) diskWith(ctx *simulator.Context, on vc.Ref, file string) (id s
 	return id
 }
 
-// nextID is what newID would return for a disk with that file.
+// nextID returns the ID that newID would return for a disk with that file.
 func (m *Manager) nextID(file string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

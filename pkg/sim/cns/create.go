@@ -17,11 +17,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// makingKey is what no two volumes are made with at once: name and container cluster, or the id that is asked for.
+// makingKey identifies a volume that is being created: by name and container cluster, or by the requested ID.
 type makingKey struct{ name, cluster, id string }
 
-// CnsCreateVolume makes a volume, or registers a disk that there is. Of one name in one container cluster there is one
-// volume: a second call returns it as it is.
+// CnsCreateVolume creates a volume, or registers an existing disk. It is idempotent by name within a container cluster: a second
+// call returns the existing volume.
 func (m *Manager) CnsCreateVolume(_ *simulator.Context, req *cnstypes.CnsCreateVolume) soap.HasFault {
 	ref := m.task("CnsCreateVolume", func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
 		if len(req.CreateSpecs) != 1 {
@@ -48,7 +48,7 @@ func (m *Manager) CnsCreateVolume(_ *simulator.Context, req *cnstypes.CnsCreateV
 	return &methods.CnsCreateVolumeBody{Res: &cnstypes.CnsCreateVolumeResponse{Returnval: ref}}
 }
 
-// known tells whether a creation failed because what was asked for is there.
+// known reports whether a creation failed because the volume exists.
 func known(fault types.BaseMethodFault) bool {
 	switch fault.(type) {
 	case *cnstypes.CnsAlreadyRegisteredFault, *cnstypes.CnsVolumeAlreadyExistsFault:
@@ -57,7 +57,7 @@ func known(fault types.BaseMethodFault) bool {
 	return false
 }
 
-// create does what a spec asks for and fills in the result.
+// create executes a spec and fills in the result.
 func (m *Manager) create(ctx *simulator.Context, spec *cnstypes.CnsVolumeCreateSpec, result *cnstypes.CnsVolumeCreateResult) types.BaseMethodFault {
 	if spec.Name == "" {
 		return &types.InvalidArgument{InvalidProperty: "createSpecs.name"}
@@ -95,8 +95,8 @@ func (m *Manager) create(ctx *simulator.Context, spec *cnstypes.CnsVolumeCreateS
 	return m.createBlock(ctx, spec, details, result)
 }
 
-// make waits until nobody makes a volume of that key, and returns the one that there is then; with none, the caller makes
-// it, and calls done after that.
+// make waits until no other call creates a volume with that key, and returns the existing volume. If it returns nil, the caller
+// creates it, and then calls done.
 func (m *Manager) make(key makingKey) (is *volume, done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +105,7 @@ func (m *Manager) make(key makingKey) (is *volume, done func()) {
 			if is.busy == nil {
 				return is, nil
 			}
-			m.await(is.busy) // it may be on its way out
+			m.await(is.busy) // it may be about to be deleted
 			continue
 		}
 		if other := m.making[key]; other != nil {
@@ -123,14 +123,14 @@ func (m *Manager) make(key makingKey) (is *volume, done func()) {
 	}
 }
 
-// await waits for something without the lock, which is held before and after.
+// await waits for c without the lock, which is held before and after.
 func (m *Manager) await(c <-chan struct{}) {
 	m.mu.Unlock()
 	defer m.mu.Lock()
 	<-c
 }
 
-// named finds the volume of a key. The lock is held.
+// named returns the volume with a key. The caller holds the lock.
 func (m *Manager) named(key makingKey) *volume {
 	if key.id != "" {
 		return m.volumes[key.id]
@@ -143,7 +143,7 @@ func (m *Manager) named(key makingKey) *volume {
 	return nil
 }
 
-// again answers for a volume that there is.
+// again returns the result for an existing volume.
 func (m *Manager) again(v *volume, details *cnstypes.CnsBlockBackingDetails, result *cnstypes.CnsVolumeCreateResult) types.BaseMethodFault {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,14 +159,14 @@ func (m *Manager) again(v *volume, details *cnstypes.CnsBlockBackingDetails, res
 	return nil
 }
 
-// createBlock makes a volume with a new disk.
+// createBlock creates a volume with a new disk.
 func (m *Manager) createBlock(ctx *simulator.Context, spec *cnstypes.CnsVolumeCreateSpec, details *cnstypes.CnsBlockBackingDetails, result *cnstypes.CnsVolumeCreateResult) types.BaseMethodFault {
 	if details.CapacityInMb <= 0 {
 		return &types.InvalidArgument{InvalidProperty: "createSpecs.backingObjectDetails.capacityInMb"}
 	}
 	wanted := spec.VolumeId != nil && spec.VolumeId.Id != ""
 	if wanted {
-		if d, there := m.findDisk(ctx, spec.VolumeId.Id); there { // a disk that is no volume
+		if d, there := m.findDisk(ctx, spec.VolumeId.Id); there { // a disk without a volume
 			return &cnstypes.CnsVolumeAlreadyExistsFault{
 				VolumeId: *spec.VolumeId, Datastore: d.Config.Backing.GetBaseConfigInfoBackingInfo().Datastore,
 			}
@@ -204,7 +204,7 @@ func (m *Manager) createBlock(ctx *simulator.Context, spec *cnstypes.CnsVolumeCr
 		return because(nil, "Failed to create disk: %v", err)
 	}
 	if err := to.writeFiles(v.path, v.capacity); err != nil {
-		_ = m.removeContent(v.id) // nobody knows of it
+		_ = m.removeContent(v.id) // no record refers to it
 		return because(nil, "Failed to create disk: %v", err)
 	}
 	m.putDisk(ctx, m.newDisk(v))
@@ -216,14 +216,14 @@ func (m *Manager) createBlock(ctx *simulator.Context, spec *cnstypes.CnsVolumeCr
 	return nil
 }
 
-// origin is what a volume begins with; the zero value is nothing.
+// origin is the source of a volume; zero for an empty one.
 type origin struct {
 	datastore vc.Ref
-	dir       string // of its content; empty: there is none
+	dir       string // of its contents; empty: no contents
 	words     string
 }
 
-// source finds the snapshot that a volume is to be made of, and keeps it from changing until release.
+// source returns the snapshot from which a volume is created, and keeps it from changing until release.
 func (m *Manager) source(spec *cnstypes.CnsVolumeCreateSpec, capacityMB int64) (o origin, release func(), _ types.BaseMethodFault) {
 	if spec.VolumeSource == nil {
 		return o, func() {}, nil
@@ -253,7 +253,7 @@ func (m *Manager) source(spec *cnstypes.CnsVolumeCreateSpec, capacityMB int64) (
 	return o, nil, &cnstypes.CnsSnapshotNotFoundFault{VolumeId: src.VolumeId, SnapshotId: src.SnapshotId}
 }
 
-// fill makes the volume's content: empty, or a copy of a directory.
+// fill creates the volume's contents: empty, or a copy of a directory.
 func (m *Manager) fill(v *volume, from string) error {
 	dir := m.Dir(v.id)
 	switch {
@@ -265,7 +265,7 @@ func (m *Manager) fill(v *volume, from string) error {
 	return m.copyContent(from, dir)
 }
 
-// newDisk is the catalogue's entry of a volume that is new.
+// newDisk returns the catalogue's entry for a new volume.
 func (m *Manager) newDisk(v *volume) *disk {
 	no := func() *bool { return new(false) }
 	d := new(disk)
@@ -280,14 +280,14 @@ func (m *Manager) newDisk(v *volume) *disk {
 	return d
 }
 
-// backing is where the catalogue says that a volume's disk is.
+// backing returns the place of a volume's disk for the catalogue.
 func (m *Manager) backing(v *volume) *types.BaseConfigInfoDiskFileBackingInfo {
 	b := &types.BaseConfigInfoDiskFileBackingInfo{ProvisioningType: string(types.BaseConfigInfoDiskFileBackingInfoProvisioningTypeThin)}
 	b.Datastore, b.FilePath, b.BackingObjectId = v.datastore, v.path, uuid.NewSHA1(uuid.NameSpaceOID, []byte(v.id)).String()
 	return b
 }
 
-// policyOf is the id of the storage policy in a spec; empty for none.
+// policyOf returns the ID of the storage policy in a spec, or "".
 func policyOf(profile []types.BaseVirtualMachineProfileSpec) string {
 	for _, p := range profile {
 		if defined, ok := p.(*types.VirtualMachineDefinedProfileSpec); ok {
@@ -297,7 +297,7 @@ func policyOf(profile []types.BaseVirtualMachineProfileSpec) string {
 	return ""
 }
 
-// size is a capacity in MiB for people.
+// size formats a capacity in MiB.
 func size(mb int64) string {
 	if mb%1024 == 0 {
 		return fmt.Sprintf("%d GiB", mb/1024)
@@ -305,17 +305,16 @@ func size(mb int64) string {
 	return fmt.Sprintf("%d MiB", mb)
 }
 
-// wish is what a datastore is wanted for.
+// wish is a request for space on a datastore.
 type wish struct {
 	allowed    []vc.Ref // empty: all
 	capacityMB int64
 	policy     string
-	near       vc.Ref // is taken if it can be; zero: none
+	near       vc.Ref // preferred; zero: none
 }
 
-// place chooses a datastore: of those that can hold the volume, the one with most space that no volume has been promised.
-// The placements tell what spoke against the others; of several reasons to refuse, the fault is that which a person can do
-// something about first.
+// place chooses a datastore: among those that can hold the volume, the one with the most unpromised space. The placements report
+// why the others were rejected. Of several reasons it returns the fault that a user can resolve most easily.
 func (m *Manager) place(ctx *simulator.Context, w wish) (*store, []cnstypes.CnsPlacementResult, types.BaseMethodFault) {
 	refs := w.allowed
 	if len(refs) == 0 {
@@ -357,7 +356,8 @@ func (m *Manager) place(ctx *simulator.Context, w wish) (*store, []cnstypes.CnsP
 	return best, append([]cnstypes.CnsPlacementResult{{Datastore: best.ref}}, failed...), nil
 }
 
-// promised is what all volumes on each datastore may take, MiB. Their disks are thin: they take it when it is written.
+// promised returns the maximum size in MiB of all volumes on each datastore. Their disks are thin: they fill up as data is
+// written.
 func (m *Manager) promised() map[vc.Ref]int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -368,7 +368,7 @@ func (m *Manager) promised() map[vc.Ref]int64 {
 	return sum
 }
 
-// unfit tells why a datastore cannot hold a volume, nil when it can.
+// unfit returns the reason why a datastore cannot hold a volume, or nil.
 func (m *Manager) unfit(s *store, w wish) types.BaseMethodFault {
 	switch {
 	case w.policy != "" && m.opts.Compatible != nil && !m.opts.Compatible(w.policy, s.ref):
@@ -383,7 +383,7 @@ func (m *Manager) unfit(s *store, w wish) types.BaseMethodFault {
 	return nil
 }
 
-// weight orders faults: a datastore that is full is what the user asked for but for its space, one of another policy is not.
+// weight orders faults: a full datastore only lacks space, one of another policy is the wrong one.
 func weight(fault types.BaseMethodFault) int {
 	switch fault.(type) {
 	case *types.NoDiskSpace:

@@ -29,7 +29,7 @@ func (m *Manager) CnsDetachVolume(_ *simulator.Context, req *cnstypes.CnsDetachV
 				fault = m.detach(ctx, spec)
 			}
 			switch fault.(type) {
-			case nil, *types.NotFound, *types.ManagedObjectNotFound: // it is not there
+			case nil, *types.NotFound, *types.ManagedObjectNotFound: // it is gone
 			default:
 				m.refusedOn(ctx, spec, "detaching it", fault)
 			}
@@ -41,7 +41,7 @@ func (m *Manager) CnsDetachVolume(_ *simulator.Context, req *cnstypes.CnsDetachV
 	return &methods.CnsDetachVolumeBody{Res: &cnstypes.CnsDetachVolumeResponse{Returnval: ref}}
 }
 
-// detach takes the volume's disk off a VM, which has to be the one that it is on.
+// detach removes the volume's disk from a VM, which must be its VM.
 func (m *Manager) detach(ctx *simulator.Context, spec *cnstypes.CnsVolumeAttachDetachSpec) types.BaseMethodFault {
 	if _, ok := ctx.Map.Get(spec.Vm).(*simulator.VirtualMachine); !ok {
 		return &types.ManagedObjectNotFound{Obj: spec.Vm}
@@ -57,13 +57,13 @@ func (m *Manager) detach(ctx *simulator.Context, spec *cnstypes.CnsVolumeAttachD
 	return m.takeOff(ctx, v, spec.Vm, "")
 }
 
-// takeOff detaches a volume, which is busy, from a VM. how is for the event; empty is by CNS.
+// takeOff detaches a busy volume from a VM. how is appended to the event; empty: by CNS.
 func (m *Manager) takeOff(ctx *simulator.Context, v *volume, from vc.Ref, how string) types.BaseMethodFault {
 	name, fault := m.pullOut(ctx, v, from)
 	if fault != nil {
 		return fault
 	}
-	_ = m.show(v.id) // none is to see it
+	_ = m.show(v.id) // no guest may see it
 	m.consumers(ctx, v)
 	level := event.Info
 	if how != "" {
@@ -73,7 +73,7 @@ func (m *Manager) takeOff(ctx *simulator.Context, v *volume, from vc.Ref, how st
 	return nil
 }
 
-// pullOut takes a volume's disk, which is busy, out of a VM, and returns the VM's name.
+// pullOut removes a busy volume's disk from a VM, and returns the VM's name.
 func (m *Manager) pullOut(ctx *simulator.Context, v *volume, from vc.Ref) (name string, fault types.BaseMethodFault) {
 	fault = m.withVM(ctx, from, func(vm *simulator.VirtualMachine) types.BaseMethodFault {
 		if on := m.attachedTo(v); on == nil || on.vm != from {
@@ -95,7 +95,7 @@ func (m *Manager) pullOut(ctx *simulator.Context, v *volume, from vc.Ref) (name 
 	return name, fault
 }
 
-// CnsDeleteVolume removes a volume, and its disk if that is asked for.
+// CnsDeleteVolume deletes a volume, and its disk if requested.
 func (m *Manager) CnsDeleteVolume(_ *simulator.Context, req *cnstypes.CnsDeleteVolume) soap.HasFault {
 	ref := m.task("CnsDeleteVolume", func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
 		if len(req.VolumeIds) == 0 {
@@ -122,7 +122,7 @@ func (m *Manager) CnsDeleteVolume(_ *simulator.Context, req *cnstypes.CnsDeleteV
 	return &methods.CnsDeleteVolumeBody{Res: &cnstypes.CnsDeleteVolumeResponse{Returnval: ref}}
 }
 
-// remove removes a volume that is attached to none and has no snapshots. how is for the event.
+// remove deletes a volume without attachment and snapshots. how is appended to the event.
 func (m *Manager) remove(ctx *simulator.Context, id string, withDisk bool, how string) types.BaseMethodFault {
 	v := m.take(id)
 	if v == nil {
@@ -139,7 +139,7 @@ func (m *Manager) remove(ctx *simulator.Context, id string, withDisk bool, how s
 		if !v.file {
 			m.dropDisk(ctx, v.datastore, v.id)
 			if s := m.store(ctx, v.datastore); s != nil {
-				_ = s.removeFiles(v.path) // nobody knows of them any more
+				_ = s.removeFiles(v.path) // no record refers to them
 			}
 		}
 		_ = m.removeContent(v.id)
@@ -149,7 +149,7 @@ func (m *Manager) remove(ctx *simulator.Context, id string, withDisk bool, how s
 	return nil
 }
 
-// removable tells why a volume, which is busy, cannot be deleted; nil when it can.
+// removable returns the reason why a busy volume cannot be deleted, or nil.
 func (m *Manager) removable(ctx *simulator.Context, v *volume, withDisk bool) types.BaseMethodFault {
 	if m.holder(ctx, v) != nil {
 		return inUse()
@@ -165,7 +165,7 @@ func (m *Manager) removable(ctx *simulator.Context, v *volume, withDisk bool) ty
 	return nil
 }
 
-// refusedFor writes that something was not done to a volume.
+// refusedFor logs that an operation on a volume failed.
 func (m *Manager) refusedFor(id, what string, fault types.BaseMethodFault) {
 	m.mu.Lock()
 	s := subject{id: id}

@@ -11,8 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Devices of a VM are never changed, but replaced by copies, and so is their list: answers that hold them may be on their
-// way to clients.
+// Devices of a VM, and their list, are replaced by copies and never changed, because answers to clients may hold them.
 
 // plug returns the devices with the volume's disk in a slot, and the disk.
 func plug(devices []types.BaseVirtualDevice, v *volume, at slot, mode, sharing string) ([]types.BaseVirtualDevice, *types.VirtualDisk) {
@@ -39,7 +38,7 @@ func unplug(devices []types.BaseVirtualDevice, d *types.VirtualDisk) []types.Bas
 	})
 }
 
-// replug returns the devices with a copy of the disk in its place that change has changed.
+// replug returns the devices with the disk replaced by a changed copy.
 func replug(devices []types.BaseVirtualDevice, d *types.VirtualDisk, change func(*types.VirtualDisk)) []types.BaseVirtualDevice {
 	devices = slices.Clone(devices)
 	for i, o := range devices {
@@ -52,7 +51,7 @@ func replug(devices []types.BaseVirtualDevice, d *types.VirtualDisk, change func
 	return devices
 }
 
-// edit puts a changed copy of a controller into the list, which is the caller's own.
+// edit replaces a controller in the caller's list with a changed copy.
 func edit(devices []types.BaseVirtualDevice, key int32, change func(*types.VirtualController)) []types.BaseVirtualDevice {
 	for i, d := range devices {
 		if _, ok := d.(types.BaseVirtualController); !ok || d.GetVirtualDevice().Key != key {
@@ -83,10 +82,10 @@ func diskBacking(v *volume, mode, sharing string) *types.VirtualDiskFlatVer2Back
 	return b
 }
 
-// measure gives the disk a capacity, in MiB.
+// measure sets the capacity of the disk, in MiB.
 func measure(d *types.VirtualDisk, mb int64) { d.CapacityInBytes, d.CapacityInKB = mb<<20, mb<<10 }
 
-// summary is how vSphere describes a disk: "1,048,576 KB".
+// summary returns vSphere's description of a disk: "1,048,576 KB".
 func summary(d *types.VirtualDisk) string {
 	digits := fmt.Sprint(d.CapacityInKB)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -95,7 +94,7 @@ func summary(d *types.VirtualDisk) string {
 	return digits + " KB"
 }
 
-// label is that of the next disk: the first that no device has.
+// label returns the label of the next disk: the first free one.
 func label(devices []types.BaseVirtualDevice) string {
 	taken := make(map[string]bool)
 	for _, d := range devices {
@@ -110,8 +109,7 @@ func label(devices []types.BaseVirtualDevice) string {
 	}
 }
 
-// diskOf finds the volume's disk among the devices; nil when it is not there. A disk that has the volume's id and another
-// file is a clone's.
+// diskOf returns the volume's disk among the devices, or nil. A disk with the volume's ID and another file belongs to a clone.
 func diskOf(devices []types.BaseVirtualDevice, id, path string) *types.VirtualDisk {
 	for _, d := range devices {
 		if disk, ok := d.(*types.VirtualDisk); ok && disk.VDiskId != nil && disk.VDiskId.Id == id && fileOf(disk) == path {
@@ -121,7 +119,7 @@ func diskOf(devices []types.BaseVirtualDevice, id, path string) *types.VirtualDi
 	return nil
 }
 
-// fileOf is the path of a disk's file; empty when it has none.
+// fileOf returns the path of a disk's file, or "".
 func fileOf(d *types.VirtualDisk) string {
 	if b, ok := d.Backing.(types.BaseVirtualDeviceFileBackingInfo); ok {
 		return b.GetVirtualDeviceFileBackingInfo().FileName
@@ -129,7 +127,7 @@ func fileOf(d *types.VirtualDisk) string {
 	return ""
 }
 
-// setDevices gives the VM, whose lock is held, other devices, with all that follows from them.
+// setDevices replaces the devices of the VM, whose lock is held, and updates all that depends on them.
 func (m *Manager) setDevices(ctx *simulator.Context, vm *simulator.VirtualMachine, devices []types.BaseVirtualDevice) {
 	disks := int32(0)
 	for _, d := range devices {

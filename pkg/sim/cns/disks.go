@@ -11,8 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// disks answers the calls by which clients attach first class disks to VMs without CNS, volumes among them: vcsim notes whose
-// a disk is, and gives the VM no device.
+// disks implements the calls by which clients attach first-class disks to VMs without CNS. vcsim only records the consumer of a
+// disk, and gives the VM no device.
 type disks struct {
 	redirect.Receiver
 	m *Manager
@@ -25,18 +25,18 @@ func newDisks(m *Manager) *disks {
 	}}
 }
 
-// Redirect has calls about first class disks answered as CNS does, and tells whether it did. It belongs into the hook of the
-// vim25 registry's calls.
+// Redirect answers calls about first-class disks in the place of vcsim, and reports whether it did. Call it from the call hook of
+// the vim25 registry.
 func (m *Manager) Redirect(ctx *simulator.Context, method *simulator.Method) bool {
 	return m.firstClass.Redirect(ctx, method)
 }
 
-// AttachDiskTask puts a first class disk into a VM. Faults: NotFound, FileLocked, and why the VM cannot take it.
+// AttachDiskTask attaches a first-class disk to a VM. Faults: NotFound, FileLocked, and the reason why the VM cannot take it.
 func (d *disks) AttachDiskTask(_ *simulator.Context, req *types.AttachDisk_Task) soap.HasFault {
 	return &methods.AttachDisk_TaskBody{Res: &types.AttachDisk_TaskResponse{Returnval: d.m.attachTask(req)}}
 }
 
-// DetachDiskTask takes a first class disk off a VM. Faults: NotFound, and why the VM cannot be changed.
+// DetachDiskTask detaches a first-class disk from a VM. Faults: NotFound, and the reason why the VM cannot be changed.
 func (d *disks) DetachDiskTask(_ *simulator.Context, req *types.DetachDisk_Task) soap.HasFault {
 	return &methods.DetachDisk_TaskBody{Res: &types.DetachDisk_TaskResponse{
 		Returnval: d.m.taskOn(req.This, "detachDisk", func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
@@ -45,7 +45,6 @@ func (d *disks) DetachDiskTask(_ *simulator.Context, req *types.DetachDisk_Task)
 	}}
 }
 
-// attachTask is the task of AttachDisk_Task.
 func (m *Manager) attachTask(req *types.AttachDisk_Task) vc.Ref {
 	return m.taskOn(req.This, "attachDisk", func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
 		return nil, m.attachDisk(ctx, req)
@@ -60,7 +59,7 @@ func (m *Manager) attachDisk(ctx *simulator.Context, req *types.AttachDisk_Task)
 	if req.ControllerKey != 0 {
 		spec.ControllerKey = &req.ControllerKey
 	}
-	// The disk is looked for when nobody can delete it any more, make it a volume, or attach it like this.
+	// From here on no other call can delete the disk, make it a volume, or attach it in this way.
 	made, done := m.make(makingKey{id: req.DiskId.Id})
 	if made == nil {
 		defer done()
@@ -73,7 +72,7 @@ func (m *Manager) attachDisk(ctx *simulator.Context, req *types.AttachDisk_Task)
 	if !ok {
 		return new(types.NotSupported)
 	}
-	if made != nil { // a volume; it may be gone again, which is told
+	if made != nil { // a volume; if it is gone by now, attach returns that
 		_, fault := m.attach(ctx, spec)
 		return plain(fault, v.path)
 	}
@@ -105,12 +104,12 @@ func (m *Manager) detachDisk(ctx *simulator.Context, req *types.DetachDisk_Task)
 	if fault := m.pullDisk(ctx, req.This, id); fault != nil {
 		return fault
 	}
-	_ = m.show(id) // none is to see it
+	_ = m.show(id) // no guest may see it
 	m.consumers(ctx, &volume{id: id, path: at.path})
 	return nil
 }
 
-// pullDisk takes a disk that is no volume out of a VM.
+// pullDisk removes a disk that is not a volume from a VM.
 func (m *Manager) pullDisk(ctx *simulator.Context, from vc.Ref, id string) types.BaseMethodFault {
 	m.mu.Lock()
 	at, there := m.seen[from][id]
@@ -132,7 +131,7 @@ func (m *Manager) pullDisk(ctx *simulator.Context, from vc.Ref, id string) types
 	})
 }
 
-// diskAsVolume describes a disk of the catalogue as the volume that it would be; false when it has no file.
+// diskAsVolume returns the volume that a disk would be; false if the disk has no file.
 func (m *Manager) diskAsVolume(d *disk) (*volume, bool) {
 	b, ok := d.Config.Backing.(*types.BaseConfigInfoDiskFileBackingInfo)
 	if !ok {
@@ -145,7 +144,7 @@ func (m *Manager) diskAsVolume(d *disk) (*volume, bool) {
 	}, true
 }
 
-// plain is what vSphere says where CNS would put it into words of its own: of a disk with that file.
+// plain returns vSphere's own fault in the place of a CNS fault, for a disk with that file.
 func plain(fault types.BaseMethodFault, file string) types.BaseMethodFault {
 	switch f := fault.(type) {
 	case *types.ResourceInUse:

@@ -1,21 +1,21 @@
-// Package cns is the Cloud Native Storage of a simulated vCenter: the CnsVolumeManager that answers at /vsanHealth in the
-// place of vcsim's. Volumes are first class disks on datastores, attached as real devices of VMs, detached when a VM goes
-// away, and refused where a vCenter refuses them.
+// Package cns is the Cloud Native Storage of a simulated vCenter: a CnsVolumeManager at /vsanHealth that replaces vcsim's.
+// Volumes are first-class disks on datastores. They are attached as devices of VMs, detached when a VM is removed, and refused
+// where a vCenter refuses them.
 //
 // # Locks
 //
-// [Manager]'s own lock guards its state and is the innermost: nothing of vcsim is locked, called or waited for while it is
-// held. An operation that needs both looks at the state and marks the volume busy, lets the lock go, changes vcsim's
-// objects (each under its own lock, with a fresh Context: see internal/vc), takes the lock again and writes down what has
-// become. A busy volume is not touched by another operation, which waits until it is free.
+// [Manager]'s lock guards its state and is the innermost: while it is held, nothing of vcsim is locked, called or waited for. An
+// operation that needs both reads the state and marks the volume busy, releases the lock, changes vcsim's objects (each under its
+// own lock, with a fresh Context: see internal/vc), then takes the lock again and records the result. Other operations wait for a
+// busy volume.
 //
-// Whoever changes a VM's devices holds its lock, so that slots are given out one at a time, and the order is always: a
-// volume is busy, its VM is locked, then datastores or the catalogue of disks, then the manager's lock. What others do to
-// VMs (somebody removes a disk, the VM is destroyed) is noticed under the VM's lock and written down at once, busy volume or
-// not; what follows from it is done later, by a goroutine that takes the volume as any operation does.
+// An operation that changes a VM's devices holds the VM's lock, so that slots are allocated one at a time. The order is always:
+// the volume is busy, its VM is locked, then datastores or the catalogue of disks, then the manager's lock. Changes by other
+// clients (a removed disk, a destroyed VM) are noticed under the VM's lock and recorded at once, even for a busy volume. A
+// goroutine handles their consequences later, and takes the volume as any operation does.
 //
-// Nothing is shared between the vCenters of a process. vcsim's TaskDelay is never used.
+// The vCenters of a process share nothing. vcsim's TaskDelay is never used.
 //
-// Floor 2: of pkg/sim it imports the shared internals, host, and truth for the words of faults, and pkg/csi/disk for the contents of disks; package sim puts
-// it in place.
+// Floor 2: within pkg/sim it imports the shared internals, host, and truth for messages of faults; it imports pkg/csi/disk for
+// the contents of disks. Package sim installs it.
 package cns

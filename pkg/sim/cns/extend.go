@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// CnsExtendVolume makes volumes larger, attached ones too.
+// CnsExtendVolume extends volumes, even attached ones.
 func (m *Manager) CnsExtendVolume(_ *simulator.Context, req *cnstypes.CnsExtendVolume) soap.HasFault {
 	ref := m.task("CnsExtendVolume", func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
 		if len(req.ExtendSpecs) == 0 {
@@ -40,7 +40,7 @@ func (m *Manager) CnsExtendVolume(_ *simulator.Context, req *cnstypes.CnsExtendV
 	return &methods.CnsExtendVolumeBody{Res: &cnstypes.CnsExtendVolumeResponse{Returnval: ref}}
 }
 
-// extend makes a volume that large, in MiB. As large as it is already is no fault.
+// extend sets the capacity of a volume, in MiB. It succeeds if the volume has it already.
 func (m *Manager) extend(ctx *simulator.Context, id string, mb int64) types.BaseMethodFault {
 	v := m.take(id)
 	if v == nil {
@@ -76,15 +76,15 @@ func (m *Manager) extend(ctx *simulator.Context, id string, mb int64) types.Base
 	return nil
 }
 
-// grown has the guest see how large its disk is by now.
+// grown reports the new size of a disk to its guest.
 func (m *Manager) grown(v *volume, mb int64) types.BaseMethodFault {
-	if err := m.tell(v.id, mb<<20, Guests.Resize); err != nil {
+	if err := m.guestOf(v.id, mb<<20, Guests.Resize); err != nil {
 		return because(nil, "Failed to extend disk: the guest does not see its new size: %v", err)
 	}
 	return nil
 }
 
-// extensible tells why a volume, which is busy, cannot become that large; nil when it can.
+// extensible returns the reason why a busy volume cannot get that capacity, or nil.
 func (m *Manager) extensible(ctx *simulator.Context, v *volume, mb int64) types.BaseMethodFault {
 	switch {
 	case mb < v.capacity:
@@ -107,7 +107,7 @@ func (m *Manager) extensible(ctx *simulator.Context, v *volume, mb int64) types.
 	return nil
 }
 
-// resize gives the volume's content another capacity.
+// resize sets the capacity of the volume's contents.
 func (m *Manager) resize(v *volume, mb int64) types.BaseMethodFault {
 	dir := m.Dir(v.id)
 	if dir == "" || v.file {
@@ -119,8 +119,8 @@ func (m *Manager) resize(v *volume, mb int64) types.BaseMethodFault {
 	return nil
 }
 
-// remeasure gives the volume's content, and its device on the VM that it is on, another capacity: in that order, for a
-// node looks at the one when it sees the other.
+// remeasure sets the capacity of the volume's contents and then of its device, because a node reads the contents when it sees the
+// device change.
 func (m *Manager) remeasure(ctx *simulator.Context, v *volume, on vc.Ref, mb int64) types.BaseMethodFault {
 	fault := m.withVM(ctx, on, func(vm *simulator.VirtualMachine) types.BaseMethodFault {
 		if fault := changeable(vm, "extend"); fault != nil {
@@ -131,7 +131,7 @@ func (m *Manager) remeasure(ctx *simulator.Context, v *volume, on vc.Ref, mb int
 		}
 		d := diskOf(vm.Config.Hardware.Device, v.id, v.path)
 		if d == nil {
-			return nil // somebody has removed it
+			return nil // a user has removed it
 		}
 		m.setDevices(ctx, vm, replug(vm.Config.Hardware.Device, d, func(c *types.VirtualDisk) {
 			measure(c, mb)

@@ -21,18 +21,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// filePrefix is what ids of file volumes begin with, by which clients tell them from disks.
+// filePrefix begins the IDs of file volumes, by which clients distinguish them from disks.
 const filePrefix = "file:"
 
-// share is what a file volume has in the place of a disk: a share of vSAN's file service. No NFS server is behind it.
+// share is the share of a file volume, in vSAN's file service. No NFS server is behind it.
 type share struct {
 	id     string
-	points []types.KeyValue // where it is mounted from, by protocol
+	points []types.KeyValue // mount points, by protocol
 	access []vsanfs.VsanFileShareNetPermission
 }
 
-// createFile makes a file volume, on a vSAN datastore: nothing else has a file service. Of one name in one container cluster
-// there is one.
+// createFile creates a file volume on a vSAN datastore, the only kind with a file service. It is idempotent by name within a
+// container cluster.
 func (m *Manager) createFile(ctx *simulator.Context, spec *cnstypes.CnsVolumeCreateSpec, result *cnstypes.CnsVolumeCreateResult) types.BaseMethodFault {
 	details, ok := spec.BackingObjectDetails.(*cnstypes.CnsVsanFileShareBackingDetails)
 	if !ok {
@@ -70,7 +70,7 @@ func (m *Manager) createFile(ctx *simulator.Context, spec *cnstypes.CnsVolumeCre
 	return nil
 }
 
-// placeFile is place among the vSAN datastores that are allowed.
+// placeFile is place among the allowed vSAN datastores.
 func (m *Manager) placeFile(ctx *simulator.Context, spec *cnstypes.CnsVolumeCreateSpec, capacityMB int64) (*store, []cnstypes.CnsPlacementResult, types.BaseMethodFault) {
 	allowed := spec.Datastores
 	if len(allowed) == 0 {
@@ -100,13 +100,13 @@ func (m *Manager) placeFile(ctx *simulator.Context, spec *cnstypes.CnsVolumeCrea
 	return on, append(placements, failed...), fault
 }
 
-// points are where a share would be mounted from. The name is of a domain that never resolves.
+// points returns the mount points of a share. The domain of the name never resolves.
 func points(vcenter, id string) []types.KeyValue {
 	server := "vsan-fs." + vcenter + ".invalid"
 	return []types.KeyValue{{Key: "NFSv3", Value: server + ":/" + id}, {Key: "NFSv4.1", Value: server + ":/vsanfs/" + id}}
 }
 
-// clusterOf is the id of the container cluster that a volume is created for.
+// clusterOf returns the ID of the container cluster for which a volume is created.
 func clusterOf(md cnstypes.CnsVolumeMetadata) string {
 	if all := clusters(md); len(all) > 0 {
 		return all[0].ClusterId
@@ -114,10 +114,10 @@ func clusterOf(md cnstypes.CnsVolumeMetadata) string {
 	return ""
 }
 
-// folder is where first class disks are on a datastore; one with objects in the place of a file system names it by a UUID.
+// folder is the folder of first-class disks on a datastore; object datastores name it by a UUID.
 const folder = "fcd"
 
-// diskPath is where a disk's descriptor is on a datastore.
+// diskPath returns the path of a disk's descriptor on a datastore.
 func (m *Manager) diskPath(s *store, id string) string {
 	in := folder
 	if strings.EqualFold(s.kind, "vsan") || strings.EqualFold(s.kind, "vvol") {
@@ -126,7 +126,7 @@ func (m *Manager) diskPath(s *store, id string) string {
 	return (&object.DatastorePath{Datastore: s.name, Path: in + "/" + id + ".vmdk"}).String()
 }
 
-// file is a file of a datastore on this machine.
+// file returns the local path of a file of a datastore.
 func (s *store) file(path string) (string, bool) {
 	var p object.DatastorePath
 	if !p.FromString(path) || p.Path == "" || !filepath.IsLocal(p.Path) {
@@ -135,7 +135,7 @@ func (s *store) file(path string) (string, bool) {
 	return filepath.Join(s.dir, filepath.FromSlash(p.Path)), true
 }
 
-// writeFiles makes what vcsim looks for where there is a disk: the descriptor, and an empty file for its content.
+// writeFiles creates the files that vcsim expects for a disk: the descriptor and an empty extent.
 func (s *store) writeFiles(path string, capacityMB int64) error {
 	file, ok := s.file(path)
 	if !ok {
@@ -156,7 +156,7 @@ func (s *store) writeFiles(path string, capacityMB int64) error {
 	return os.WriteFile(flat, nil, 0o600)
 }
 
-// removeFiles is the end of both; what is not there is no error.
+// removeFiles removes both, ignoring missing ones.
 func (s *store) removeFiles(path string) error {
 	file, ok := s.file(path)
 	if !ok {
@@ -173,13 +173,13 @@ func (s *store) removeFiles(path string) error {
 
 func flatName(file string) string { return strings.TrimSuffix(file, ".vmdk") + "-flat.vmdk" }
 
-// controlFlags are what volumes are protected from, or have done to them.
+// controlFlags are the control flags of a volume.
 type controlFlags struct {
 	pinned  bool // disableRelocation
 	tracked bool // enableChangedBlockTracking
 }
 
-// tracking is whether changed blocks are tracked, as queries show it; of file shares it is not known.
+// tracking reports changed block tracking as queries show it; it is unknown for file shares.
 func (v *volume) tracking() cnstypes.CnsVolumeCBTStatus {
 	switch {
 	case v.file:
@@ -190,7 +190,7 @@ func (v *volume) tracking() cnstypes.CnsVolumeCBTStatus {
 	return cnstypes.CnsVolumeCBTStatusDisabled
 }
 
-// CnsSetVolumeControlFlags sets flags of volumes; it is no task. Faults: NotFound, InvalidArgument.
+// CnsSetVolumeControlFlags sets flags of volumes, without a task. Faults: NotFound, InvalidArgument.
 func (m *Manager) CnsSetVolumeControlFlags(_ *simulator.Context, req *cnstypes.CnsSetVolumeControlFlags) soap.HasFault {
 	body := new(methods.CnsSetVolumeControlFlagsBody)
 	if fault := m.control(req.ControlFlagsSpecs, true); fault != nil {
@@ -212,7 +212,7 @@ func (m *Manager) CnsClearVolumeControlFlags(_ *simulator.Context, req *cnstypes
 	return body
 }
 
-// control sets or clears flags of volumes; of none when one is not there or a flag is unknown.
+// control sets or clears flags of all volumes, or of none if a volume is missing or a flag unknown.
 func (m *Manager) control(specs []cnstypes.CnsVolumeControlFlagsSpec, on bool) types.BaseMethodFault {
 	ctx := m.fresh()
 	known := []string{
@@ -255,7 +255,7 @@ func (m *Manager) control(specs []cnstypes.CnsVolumeControlFlagsSpec, on bool) t
 	return nil
 }
 
-// CnsConfigureVolumeACLs changes who may mount file volumes: rules of addresses that there are already are replaced.
+// CnsConfigureVolumeACLs changes who may mount file volumes. Rules with the same addresses are replaced.
 func (m *Manager) CnsConfigureVolumeACLs(_ *simulator.Context, req *cnstypes.CnsConfigureVolumeACLs) soap.HasFault {
 	const method = "CnsConfigureVolumeACLs"
 	return &methods.CnsConfigureVolumeACLsBody{Res: &cnstypes.CnsConfigureVolumeACLsResponse{
@@ -288,8 +288,8 @@ func (m *Manager) configureACL(spec *cnstypes.CnsVolumeACLConfigureSpec) types.B
 	return nil
 }
 
-// Access returns who may mount a file volume: addresses ("*", "10.0.0.0/8") and what they may do; false when there is none
-// of that id.
+// Access returns the addresses ("*", "10.0.0.0/8") that may mount a file volume, with their rights. It returns false if there is
+// no such volume.
 func (m *Manager) Access(id string) ([]vsanfs.VsanFileShareNetPermission, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

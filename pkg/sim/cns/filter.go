@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// filter is a query's, made ready to be asked about many volumes.
+// filter is a parsed query filter.
 type filter struct {
 	ids, names, clusters map[string]bool
 	datastores           map[vc.Ref]bool
@@ -18,15 +18,14 @@ type filter struct {
 	query                *cnstypes.CnsQueryFilter
 }
 
-// entityFilter is what a query asks of the Kubernetes objects that use a volume: one of them must be of that kind (any,
-// when empty) and have one of the names.
+// entityFilter matches the Kubernetes objects that use a volume: one must have that kind (empty: any) and one of the names.
 type entityFilter struct {
 	kind      cnstypes.CnsKubernetesEntityType
-	namespace bool // the names are those of its namespace
+	namespace bool // the names are namespaces
 	names     map[string]bool
 }
 
-// newFilter reads a query's filter. Conditions of different kinds must all be met, of one kind any.
+// newFilter parses a query's filter. Conditions of different kinds must all hold; of the same kind, one.
 func newFilter(base cnstypes.BaseCnsQueryFilter) *filter {
 	q := base.GetCnsQueryFilter()
 	f := &filter{query: q, names: set(q.Names), clusters: set(q.ContainerClusterIds), datastores: set(q.Datastores)}
@@ -62,8 +61,8 @@ func set[T comparable](list []T) map[T]bool {
 	return s
 }
 
-// matches tells whether a volume's own record meets the filter; the lock is held. What depends on its datastore is left to
-// [filter.judged].
+// matches reports whether a volume's record meets the filter, without the conditions of [filter.judged]. The caller holds the
+// lock.
 func (f *filter) matches(v *volume) bool {
 	return (f.ids == nil || f.ids[v.id]) &&
 		(f.names == nil || f.names[v.name]) &&
@@ -119,13 +118,13 @@ func (e entityFilter) matches(md cnstypes.BaseCnsEntityMetadata) bool {
 	return k.EntityType == string(e.kind) && e.names[k.EntityName]
 }
 
-// judges tells whether the filter asks for what depends on datastores.
+// judges reports whether the filter has conditions on datastores.
 func (f *filter) judges() bool {
 	q := f.query
 	return q.ComplianceStatus != "" || q.DatastoreAccessibilityStatus != "" || q.HealthStatus != ""
 }
 
-// judged tells whether a volume as it is shown meets the part of the filter that depends on its datastore.
+// judged reports whether a volume meets the conditions on its datastore.
 func (f *filter) judged(v *wire.CnsVolume) bool {
 	q := f.query
 	return (q.ComplianceStatus == "" || q.ComplianceStatus == v.ComplianceStatus) &&
@@ -133,7 +132,7 @@ func (f *filter) judged(v *wire.CnsVolume) bool {
 		(q.HealthStatus == "" || q.HealthStatus == v.HealthStatus)
 }
 
-// candidates are the volumes that may match, in their order; the lock is held.
+// candidates returns the volumes that may match, in order. The caller holds the lock.
 func (f *filter) candidates(m *Manager) []*volume {
 	if f.ids == nil {
 		return m.order

@@ -41,7 +41,7 @@ func (s *server) reconfigure(t testing.TB, vm vc.Ref, op types.VirtualDeviceConf
 	}))
 }
 
-// consumer is whose disk it is, as the catalogue has it; empty for nobody's.
+// consumer returns the consumer of a disk in the catalogue, or "".
 func (s *server) consumer(t testing.TB, id string) string {
 	t.Helper()
 	v, _ := s.Volume(id)
@@ -146,7 +146,7 @@ func TestVMGoesAway(t *testing.T) {
 	}
 }
 
-// TestMortalVolumeThatCannotBeDeleted stays when its VM is destroyed, and is nobody's then.
+// TestMortalVolumeThatCannotBeDeleted stays when its VM is destroyed, and has no consumer then.
 func TestMortalVolumeThatCannotBeDeleted(t *testing.T) {
 	s := serve(t, 1, cns.Options{})
 	id := s.create(t, spec("a", "c", 10))

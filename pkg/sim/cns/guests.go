@@ -13,53 +13,53 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Guests shows disks to what runs in VMs, where that is something that has block devices. A hypervisor does so before a task that
-// attaches a disk succeeds, so that a guest need not wait for it.
+// Guests shows disks to the guests of VMs that have block devices. A hypervisor does so before the task of an attachment
+// succeeds, so that a guest need not wait.
 //
-// Calls about one disk are made one at a time, those about several side by side. The context ends with the simulator. A VM that
-// is nobody's guest is no error. Methods must not call the simulator.
+// Calls about one disk are sequential, those about several are concurrent. The context ends with the simulator. A VM without a
+// known guest is not an error. Methods must not call the simulator.
 type Guests interface {
-	// Plug has the guest see a disk of its VM, powered on or not. Its error ends the attachment, with its words.
+	// Plug shows a disk to the guest of its VM, powered on or not. An error fails the attachment, with its message.
 	Plug(ctx context.Context, vm types.ManagedObjectReference, d GuestDisk) error
-	// Unplug takes a disk away, whatever the guest does with it. The VM may be gone by then. Its error is only told: the VM
-	// does not have the disk any more.
+	// Unplug removes a disk, whether or not the guest uses it. The VM may be gone. An error is only logged, because the VM has
+	// lost the disk already.
 	Unplug(ctx context.Context, vm types.ManagedObjectReference, d GuestDisk) error
-	// Resize has the guest see that its disk has become larger. Its error ends the extension.
+	// Resize reports the new size of a disk to the guest. An error fails the extension.
 	Resize(ctx context.Context, vm types.ManagedObjectReference, d GuestDisk) error
-	// Flush is called before a disk is copied: what the guest has written is to be in the copy. Its error ends that.
+	// Flush is called before a disk is copied, and must write the guest's buffers to it. An error fails the copy.
 	Flush(ctx context.Context, vm types.ManagedObjectReference, d GuestDisk) error
 }
 
-// Keeper is what [Guests] may be, too: those whose guests write to the directories of contents themselves, so that there are
-// files which this process may neither read nor remove. Both are as the functions of package csi/disk.
+// Keeper is an optional ability of [Guests] that write to the directories of contents, whose files this process may not be able
+// to read or remove. Both methods behave like the functions of package csi/disk.
 type Keeper interface {
 	Copy(ctx context.Context, from, to string) error
 	Remove(ctx context.Context, dir string) error
 }
 
-// GuestDisk is a disk of a VM that is a volume's, or could be one.
+// GuestDisk is a disk of a VM that is, or could be, a volume.
 type GuestDisk struct {
-	// Volume is the first class disk's id, UUID that of its backing.
+	// Volume is the ID of the first-class disk, UUID that of its backing.
 	Volume, UUID string
-	// Bytes is its size, 0 when it is not known any more.
+	// Bytes is its size, 0 if unknown.
 	Bytes int64
 }
 
-// shown is which guest sees which disk.
+// shown records which guest sees which disk.
 type shown struct {
 	mu sync.Mutex
 	by map[string]*showing // by the id of the disk
 }
 
-// showing is the guest that sees a disk; the zero reference for none.
+// showing is the VM whose guest sees a disk; zero: none.
 type showing struct {
-	turn sync.Mutex // of whoever changes that
+	turn sync.Mutex // held while that changes
 	vm   vc.Ref
 	disk GuestDisk
-	uses int // who has it or waits for it; guarded by shown.mu
+	uses int // holders and waiters; guarded by shown.mu
 }
 
-// enter waits for the disk's turn.
+// enter takes the lock of the disk.
 func (s *shown) enter(id string) *showing {
 	s.mu.Lock()
 	if s.by == nil {
@@ -76,7 +76,7 @@ func (s *shown) enter(id string) *showing {
 	return w
 }
 
-// leave ends the turn. What nobody sees and nobody waits for is forgotten.
+// leave releases it, and forgets the disk if no guest sees it and no call waits.
 func (s *shown) leave(id string, w *showing) {
 	none := w.vm == vc.Ref{}
 	w.turn.Unlock()
@@ -87,8 +87,8 @@ func (s *shown) leave(id string, w *showing) {
 	}
 }
 
-// show brings the guests in line with the VM that has the disk by now. It is called with nothing locked. The error is that of
-// the guest that is to see it.
+// show updates the guests after a disk has moved to or from a VM. Call it without locks. It returns the error of the guest that
+// must see it.
 func (m *Manager) show(id string) error {
 	if m.opts.Guests == nil {
 		return nil
@@ -117,7 +117,7 @@ func (m *Manager) show(id string) error {
 	return nil
 }
 
-// unseen is the fault of a disk whose guest, if it is one to ask, does not see it; nil when it does.
+// unseen returns the fault of a disk that its guest does not see; nil if it does, or if ask is false.
 func (m *Manager) unseen(id string, ask bool) types.BaseMethodFault {
 	if !ask {
 		return nil
@@ -128,7 +128,7 @@ func (m *Manager) unseen(id string, ask bool) types.BaseMethodFault {
 	return nil
 }
 
-// showLater is show of disks that somebody else than CNS has moved; nobody waits for it.
+// showLater calls show in the background, for disks that other clients have moved.
 func (m *Manager) showLater(ids []string) {
 	if m.opts.Guests == nil || len(ids) == 0 {
 		return
@@ -142,8 +142,8 @@ func (m *Manager) showLater(ids []string) {
 	})
 }
 
-// tell calls f about the guest that sees a disk, if one does.
-func (m *Manager) tell(id string, bytes int64, f func(Guests, context.Context, vc.Ref, GuestDisk) error) error {
+// guestOf calls f with the guest that sees a disk, if one does.
+func (m *Manager) guestOf(id string, bytes int64, f func(Guests, context.Context, vc.Ref, GuestDisk) error) error {
 	if m.opts.Guests == nil {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (m *Manager) tell(id string, bytes int64, f func(Guests, context.Context, v
 	return f(m.opts.Guests, ctx, w.vm, w.disk)
 }
 
-// onVM is the VM that has the disk.
+// onVM returns the VM that has the disk.
 func (m *Manager) onVM(id string) (vm vc.Ref, d GuestDisk, has bool) {
 	d = GuestDisk{Volume: id, UUID: m.diskUUID(id)}
 	m.mu.Lock()
@@ -180,7 +180,7 @@ func (m *Manager) onVM(id string) (vm vc.Ref, d GuestDisk, has bool) {
 	return vc.Ref{}, d, false
 }
 
-// volumeName is the volume's name; empty when there is none.
+// volumeName returns the volume's name, or "".
 func (m *Manager) volumeName(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -190,7 +190,7 @@ func (m *Manager) volumeName(id string) string {
 	return ""
 }
 
-// lifetime is a context that ends with the manager.
+// lifetime returns a context that ends with the manager.
 func (m *Manager) lifetime() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
@@ -204,7 +204,7 @@ func (m *Manager) lifetime() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(); watch.Wait() }
 }
 
-// between lists the disks that are in one of two sightings of a VM and not in the other.
+// between lists the disks that are in exactly one of two sightings of a VM.
 func between(was, is map[string]sighting) (ids []string) {
 	for _, pair := range [][2]map[string]sighting{{was, is}, {is, was}} {
 		for id, at := range pair[0] {
@@ -216,7 +216,7 @@ func between(was, is map[string]sighting) (ids []string) {
 	return ids
 }
 
-// withVM calls f with the VM locked; the fault is f's, or that the VM is not there.
+// withVM calls f with the VM locked, and returns its fault, or that the VM is gone.
 func (m *Manager) withVM(ctx *simulator.Context, ref vc.Ref, f func(vm *simulator.VirtualMachine) types.BaseMethodFault) (fault types.BaseMethodFault) {
 	gone := &types.ManagedObjectNotFound{Obj: ref}
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
@@ -224,7 +224,7 @@ func (m *Manager) withVM(ctx *simulator.Context, ref vc.Ref, f func(vm *simulato
 		return gone
 	}
 	ctx.WithLock(vm, func() {
-		if ctx.Map.Get(ref) == nil { // destroyed while its lock was waited for
+		if ctx.Map.Get(ref) == nil { // destroyed while waiting for its lock
 			fault = gone
 			return
 		}
@@ -233,13 +233,13 @@ func (m *Manager) withVM(ctx *simulator.Context, ref vc.Ref, f func(vm *simulato
 	return fault
 }
 
-// nameOf is the VM's name; empty when there is none.
+// nameOf returns the VM's name, or "".
 func (m *Manager) nameOf(ctx *simulator.Context, ref vc.Ref) (name string) {
 	_ = m.withVM(ctx, ref, func(vm *simulator.VirtualMachine) types.BaseMethodFault { name = vm.Name; return nil })
 	return name
 }
 
-// disksRefused is what RefuseDisks has said of the VM.
+// disksRefused returns what RefuseDisks set for the VM.
 func (m *Manager) disksRefused(ctx *simulator.Context, vm vc.Ref) (attach, detach types.BaseMethodFault) {
 	if h := host.Of(ctx); h != nil {
 		return h.DisksRefused(vm)
@@ -247,8 +247,8 @@ func (m *Manager) disksRefused(ctx *simulator.Context, vm vc.Ref) (attach, detac
 	return nil, nil
 }
 
-// changeable tells why the devices of the VM, whose lock is held, cannot be changed in the state that it is in; nil when
-// they can. doing is what is to be done, for CNS's words.
+// changeable returns the reason why the devices of the VM, whose lock is held, cannot change, or nil. doing describes the change
+// in CNS's message.
 func changeable(vm *simulator.VirtualMachine, doing string) types.BaseMethodFault {
 	switch vm.Runtime.ConnectionState {
 	case types.VirtualMachineConnectionStateDisconnected:

@@ -22,7 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// guests remember which of them sees which disk, and what they were told.
+// guests record which of them sees which disk, and the calls.
 type guests struct {
 	mu     sync.Mutex
 	disks  map[string]vc.Ref
@@ -30,7 +30,7 @@ type guests struct {
 	refuse error // what all calls return
 }
 
-func (g *guests) tell(what string, vm vc.Ref, d cns.GuestDisk, change func()) error {
+func (g *guests) guestOf(what string, vm vc.Ref, d cns.GuestDisk, change func()) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.told = append(g.told, fmt.Sprintf("%s %s %d", what, vm.Value, d.Bytes>>20))
@@ -41,19 +41,19 @@ func (g *guests) tell(what string, vm vc.Ref, d cns.GuestDisk, change func()) er
 }
 
 func (g *guests) Plug(_ context.Context, vm vc.Ref, d cns.GuestDisk) error {
-	return g.tell("plug", vm, d, func() { g.disks[d.Volume+" "+d.UUID] = vm })
+	return g.guestOf("plug", vm, d, func() { g.disks[d.Volume+" "+d.UUID] = vm })
 }
 
 func (g *guests) Unplug(_ context.Context, vm vc.Ref, d cns.GuestDisk) error {
-	return g.tell("unplug", vm, d, func() { delete(g.disks, d.Volume+" "+d.UUID) })
+	return g.guestOf("unplug", vm, d, func() { delete(g.disks, d.Volume+" "+d.UUID) })
 }
 
 func (g *guests) Resize(_ context.Context, vm vc.Ref, d cns.GuestDisk) error {
-	return g.tell("resize", vm, d, nil)
+	return g.guestOf("resize", vm, d, nil)
 }
 
 func (g *guests) Flush(_ context.Context, vm vc.Ref, d cns.GuestDisk) error {
-	return g.tell("flush", vm, d, nil)
+	return g.guestOf("flush", vm, d, nil)
 }
 
 func (g *guests) refusing(err error) {
@@ -70,7 +70,7 @@ func (g *guests) sees(s *server, id string) vc.Ref {
 	return g.disks[id+" "+v.DiskUUID]
 }
 
-// said returns what guests were told since the last time.
+// said returns the calls since the last time.
 func (g *guests) said() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,7 +121,7 @@ func TestGuestsSeeDisks(t *testing.T) {
 	}
 }
 
-// TestGuestsDisksByOthers: a disk that somebody removes or moves, and VMs that go away, are followed.
+// TestGuestsDisksByOthers: guests follow disks that other clients remove or move, and removed VMs.
 func TestGuestsDisksByOthers(t *testing.T) {
 	s, g, _ := serveGuests(t)
 	a, b := s.vms[0], s.vms[1]
@@ -178,7 +178,7 @@ func TestGuestDoesNotSeeADisk(t *testing.T) {
 	if f := s.extend(t, id, 20).GetCnsVolumeOperationResult().Fault; f == nil {
 		t.Error("extended, and its guest does not see it")
 	}
-	fine(t, s.detach(t, id, s.vms[0])) // a disk can be pulled out whatever the guest does
+	fine(t, s.detach(t, id, s.vms[0])) // a disk can be removed regardless of the guest
 	told := false
 	all, _ := log.Read(0, 0)
 	for _, e := range all {
@@ -189,7 +189,7 @@ func TestGuestDoesNotSeeADisk(t *testing.T) {
 	}
 }
 
-// keeper are guests who have contents of their own.
+// keeper are guests with their own contents.
 type keeper struct {
 	*guests
 	kept []string
@@ -205,7 +205,7 @@ func (k *keeper) Remove(_ context.Context, dir string) error {
 	return disk.Remove(dir)
 }
 
-// Whoever lets guests write to the directories of contents copies and removes them, too.
+// TestKeeper: guests that write to the directories of contents also copy and remove them.
 func TestKeeper(t *testing.T) {
 	k := &keeper{guests: &guests{disks: map[string]vc.Ref{}}}
 	s := serve(t, 1, cns.Options{Guests: k, Dir: t.TempDir()})

@@ -27,13 +27,13 @@ func (s *server) asked(t testing.TB, spec cnstypes.CnsVolumeCreateSpec) *cnstype
 	return only(t, task, err).(*cnstypes.CnsVolumeCreateResult)
 }
 
-// is tells whether a result has a fault of that type, or one that it is caused by.
+// is reports whether a result has a fault of that type, or one that it is caused by.
 func is(r cnstypes.BaseCnsVolumeOperationResult, want types.BaseMethodFault) bool {
 	f := r.GetCnsVolumeOperationResult().Fault
 	return f != nil && fault.Is(soap.WrapVimFault(f.Fault), want)
 }
 
-// change writes properties of an object, as somebody else.
+// change changes properties of an object without CNS.
 func (s *server) change(ref vc.Ref, changes ...types.PropertyChange) {
 	vc.Set(vc.Fresh(s.ctx), ref, changes...)
 }
@@ -101,7 +101,7 @@ func TestCreationNeeds(t *testing.T) {
 	}
 }
 
-// TestPlacement: of the datastores that are allowed the one with most room is taken; each of the others is told of.
+// TestPlacement: the datastore with the most space is chosen among the allowed ones; the placements list the others.
 func TestPlacement(t *testing.T) {
 	gold := vc.Ref{}
 	s := serve(t, 1, cns.Options{Compatible: func(policy string, on vc.Ref) bool { return policy == "" || on == gold }})
@@ -150,8 +150,7 @@ func TestPlacement(t *testing.T) {
 	refusedWith[*types.InaccessibleDatastore](t, s.asked(t, spec("v8", "c", 10, c)))
 }
 
-// TestDiskOfVolume: each volume has a disk of its own, in vSphere's catalogue, with files and content, and all of it goes
-// with the volume.
+// TestDiskOfVolume: each volume has its own disk in vSphere's catalogue, with files and contents, all removed with the volume.
 func TestDiskOfVolume(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, 1, cns.Options{Dir: dir})

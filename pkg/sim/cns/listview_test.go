@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
@@ -99,6 +100,7 @@ func (w *taskWatch) wait(ctx context.Context, task *object.Task) (types.TaskInfo
 // TestListView attaches and detaches by many at once, all of whom wait in one list view. With vcsim's own collector the
 // vCenter stands still when a view changes while the collector looks at it.
 func TestListView(t *testing.T) {
+	race.SkipSlow(t)
 	const workers, each = 16, 8
 	s := serve(t, 4, cns.Options{})
 	w := watchTasks(t, s)

@@ -17,66 +17,66 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Options configure a [Manager].
+// Options configures a [Manager].
 type Options struct {
-	// VCenter is its name in events.
+	// VCenter is the name of the vCenter in events.
 	VCenter string
-	// Events gets what happens to volumes; nil: nobody does.
+	// Events gets the events of volumes. Nil: none.
 	Events *event.Log
-	// Seed makes the UUIDs of disks.
+	// Seed determines the UUIDs of disks.
 	Seed string
-	// Dir is where the contents of volumes are, a directory each; empty: there are none.
+	// Dir has one directory for the contents of each volume. Empty: contents are not kept.
 	Dir string
-	// URL returns what clients know a datastore by; nil: what vcsim has.
+	// URL returns the URL of a datastore for clients. Nil: the one of vcsim.
 	URL func(datastore types.ManagedObjectReference) string
-	// Compatible tells whether a datastore meets a storage policy; nil: all do.
+	// Compatible reports whether a datastore meets a storage policy. Nil: always.
 	Compatible func(policy string, datastore types.ManagedObjectReference) bool
-	// Cause returns the event that is the cause of what happens to a VM now, 0 when none is known; nil: never.
+	// Cause returns the event that causes what happens to a VM now, or 0. Nil: always 0.
 	Cause func(vm types.ManagedObjectReference) uint64
-	// Guests show disks to what runs in VMs; nil: nothing there has any.
+	// Guests shows disks to the guests of VMs. Nil: guests see no disks.
 	Guests Guests
-	// Now is the clock; nil: time.Now.
+	// Now returns the time. Nil: time.Now.
 	Now func() time.Time
 }
 
-// Manager is a vCenter's CnsVolumeManager. All methods may be called from any goroutine; those named Cns… are CNS's API,
-// called by vcsim.
+// Manager is the CnsVolumeManager of a vCenter. It is safe for concurrent use. vcsim calls the methods named Cns…, which are
+// CNS's API.
 type Manager struct {
 	types.ManagedObjectReference
 	opts Options
-	base *simulator.Context // of the vim25 registry; operations work on copies (vc.Fresh)
+	base *simulator.Context // of the vim25 registry; operations use copies (vc.Fresh)
 
 	follower   *follower
 	firstClass *disks
 	stop       chan struct{}  // closed when the manager ends
-	work       sync.WaitGroup // tasks, and what is done later
+	work       sync.WaitGroup // tasks, and deferred work
 
 	shown shown // which guests see which disks
 
-	disks sync.Mutex // the catalogue of disks; taken with nothing locked: calls of vSLM have it (see Guard), and lock VMs
+	disks sync.Mutex // the catalogue of disks; taken before all other locks: calls of vSLM hold it (see Guard) and lock VMs
 
 	mu sync.Mutex
-	// volumes are the volumes by id, order the same in the order in which they came; changed by put and drop only.
+	// volumes are the volumes by ID, order the same ones by age; only put and drop change them.
 	volumes map[string]*volume
 	order   []*volume
-	last    uint64 // number of the volume that came last
-	// on are the volumes that are attached to a VM, by its reference; changed by hang and unhang only.
+	last    uint64 // number of the newest volume
+	// on are the attached volumes by VM; only hang and unhang change it.
 	on map[vc.Ref]map[string]*volume
-	// seen are the first class disks on each VM that has any, by id.
+	// seen are the first-class disks of each VM that has any, by ID.
 	seen map[vc.Ref]map[string]sighting
 	// own are the VMs whose devices an operation of CNS is changing, under their lock.
 	own map[vc.Ref]bool
-	// making are names and container clusters of volumes that are being made; closed when that is done.
+	// making are the volumes that are being created; the channel is closed when that is done.
 	making map[makingKey]chan struct{}
-	used   map[string]bool // ids that there have ever been
-	// forgotten are volumes whose record was dropped by Forget, by id.
+	used   map[string]bool // all IDs ever used
+	// forgotten are the volumes dropped by Forget, by ID.
 	forgotten map[string]*volume
-	rules     []*rule // scripted, in the order in which they came
+	rules     []*rule // in the order of their arrival
 	causes    map[string]uint64
 	closed    bool
 }
 
-// New returns the manager of the vCenter whose vim25 registry ctx works on. Close ends it.
+// New returns the manager of the vCenter with the vim25 registry of ctx. Call Close to end it.
 func New(ctx *simulator.Context, o Options) *Manager {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -99,7 +99,7 @@ func New(ctx *simulator.Context, o Options) *Manager {
 	return m
 }
 
-// Registry returns the registry that vcsim finds the manager in, for Service.RegisterSDK.
+// Registry returns the registry for Service.RegisterSDK.
 func (m *Manager) Registry() *simulator.Registry {
 	r := simulator.NewRegistry()
 	r.Namespace, r.Path = cns.Namespace, cns.Path
@@ -108,15 +108,15 @@ func (m *Manager) Registry() *simulator.Registry {
 	return r
 }
 
-// fresh is a context for one operation on vcsim's objects.
+// fresh returns a context for one operation on vcsim's objects.
 func (m *Manager) fresh() *simulator.Context { return vc.Fresh(m.base) }
 
-// task answers a call with a task that ends in the results of f, one for each thing asked for.
+// task answers a call with a task whose result is that of f.
 func (m *Manager) task(name string, f func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault)) vc.Ref {
 	return m.taskOn(m.ManagedObjectReference, name, f)
 }
 
-// taskOn is task for a call on another object.
+// taskOn is task for a call of another object.
 func (m *Manager) taskOn(object vc.Ref, name string, f func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault)) vc.Ref {
 	t := simulator.CreateTask(object, name, func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		if !m.begin() {
@@ -127,7 +127,7 @@ func (m *Manager) taskOn(object vc.Ref, name string, f func(ctx *simulator.Conte
 	})
 	ctx := m.fresh()
 	on := ctx.Map.Get(object)
-	if on == nil { // CNS's own
+	if on == nil { // an object of CNS
 		return vc.Run(ctx, t)
 	}
 	var ref vc.Ref
@@ -135,7 +135,7 @@ func (m *Manager) taskOn(object vc.Ref, name string, f func(ctx *simulator.Conte
 	return ref
 }
 
-// put adds a volume that is not there yet. The lock is held.
+// put adds a new volume. The caller holds the lock.
 func (m *Manager) put(v *volume) {
 	m.last++
 	v.number = m.last
@@ -143,7 +143,7 @@ func (m *Manager) put(v *volume) {
 	m.order = append(m.order, v)
 }
 
-// drop removes a volume: from then on there is none of its id. The lock is held.
+// drop removes a volume. The caller holds the lock.
 func (m *Manager) drop(v *volume) {
 	delete(m.volumes, v.id)
 	i, found := slices.BinarySearchFunc(m.order, v.number, func(v *volume, number uint64) int { return cmp.Compare(v.number, number) })
@@ -152,8 +152,8 @@ func (m *Manager) drop(v *volume) {
 	}
 }
 
-// each makes the result of a task about volumes, one spec after the other: f does what is asked for, or is given the fault
-// that the script has for it. A call for nothing is refused.
+// each returns the result of a task about volumes, one spec after the other: f executes a spec, or gets the scripted fault. A
+// call without specs is refused.
 func each[T any](m *Manager, method string, specs []T, id func(*T) string,
 	f func(spec *T, scripted types.BaseMethodFault) cnstypes.BaseCnsVolumeOperationResult,
 ) (types.AnyType, types.BaseMethodFault) {
@@ -171,7 +171,7 @@ func each[T any](m *Manager, method string, specs []T, id func(*T) string,
 	return batch(results...), nil
 }
 
-// eachPlain is each for calls whose results tell no more than what failed.
+// eachPlain is each for calls whose results only report errors.
 func eachPlain[T any](m *Manager, method string, specs []T, id func(*T) string, f func(*T) types.BaseMethodFault,
 ) (types.AnyType, types.BaseMethodFault) {
 	return each(m, method, specs, id, func(spec *T, fault types.BaseMethodFault) cnstypes.BaseCnsVolumeOperationResult {
@@ -183,7 +183,7 @@ func eachPlain[T any](m *Manager, method string, specs []T, id func(*T) string, 
 	})
 }
 
-// begin announces work that Close waits for; false when it is too late. Who began calls m.work.Done.
+// begin registers work that Close waits for; false once Close was called. The caller then calls m.work.Done.
 func (m *Manager) begin() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -194,8 +194,7 @@ func (m *Manager) begin() bool {
 	return true
 }
 
-// later runs f on a goroutine of its own, unless the manager is being closed: for what cannot be done under the locks that
-// are held now.
+// later runs f in a goroutine, unless the manager is being closed: for work that needs other locks than those held now.
 func (m *Manager) later(f func()) {
 	if !m.begin() {
 		return
@@ -206,8 +205,8 @@ func (m *Manager) later(f func()) {
 	}()
 }
 
-// Close ends delays and stops following VMs, and waits for what is under way. Tasks that have been delayed end in
-// RequestCanceled. Closing again is harmless.
+// Close ends delays and the following of VMs, and waits for running operations. Delayed tasks fail with RequestCanceled. Closing
+// again is harmless.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	if !m.closed {
@@ -219,7 +218,7 @@ func (m *Manager) Close() {
 	m.work.Wait()
 }
 
-// derive is a UUID that follows from the seed and from what it is for.
+// derive returns a UUID that depends on the seed and its arguments.
 func (m *Manager) derive(of ...string) string {
 	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte("vsphere-sandbox cns\x00"+m.opts.Seed+"\x00"+m.opts.VCenter))
 	for _, part := range of {
@@ -228,8 +227,8 @@ func (m *Manager) derive(of ...string) string {
 	return id.String()
 }
 
-// newID is the id of a new volume: it follows from the seed and the volume's name, and is one that no volume has ever
-// had here; see nextID. The lock is held.
+// newID returns the ID of a new volume, derived from the seed and the volume's name. It is never reused; see nextID. The caller
+// holds the lock.
 func (m *Manager) newID(name, cluster string) string {
 	for n := 0; ; n++ {
 		id := m.derive("volume", name, cluster, strconv.Itoa(n))
@@ -240,6 +239,5 @@ func (m *Manager) newID(name, cluster string) string {
 	}
 }
 
-// diskUUID is the UUID of a volume's disk: of the form that vSphere gives to disks, and the same whenever and wherever the
-// disk is attached.
+// diskUUID returns the UUID of a volume's disk: in the form of vSphere, and the same for all attachments.
 func (m *Manager) diskUUID(id string) string { return "6000C29" + m.derive("disk", id)[7:] }

@@ -17,7 +17,7 @@ const (
 	maxLabelValue = 64  // bytes, exclusive
 )
 
-// CnsUpdateVolumeMetadata changes what is known of the objects that use volumes: see updated.
+// CnsUpdateVolumeMetadata updates the metadata of volumes: see updated.
 func (m *Manager) CnsUpdateVolumeMetadata(_ *simulator.Context, req *cnstypes.CnsUpdateVolumeMetadata) soap.HasFault {
 	const method = "CnsUpdateVolumeMetadata"
 	return &methods.CnsUpdateVolumeBody{Res: &cnstypes.CnsUpdateVolumeMetadataResponse{
@@ -40,7 +40,7 @@ func (m *Manager) updateMetadata(spec *cnstypes.CnsVolumeMetadataUpdateSpec) typ
 	return nil
 }
 
-// checkMetadata refuses an update of nothing, and labels that are too many or too long.
+// checkMetadata refuses an empty update, and labels that are too many or too long.
 func checkMetadata(sent *cnstypes.CnsVolumeMetadata) types.BaseMethodFault {
 	if len(clusters(*sent)) == 0 && len(sent.EntityMetadata) == 0 {
 		return &types.InvalidArgument{InvalidProperty: "metadata"}
@@ -59,11 +59,11 @@ func checkMetadata(sent *cnstypes.CnsVolumeMetadata) types.BaseMethodFault {
 	return nil
 }
 
-// CNS keeps metadata for each container cluster that uses a volume: the cluster, and the entities (PV, PVC, pods) in it.
-// A volume's record has it in that form; clients send and get one list of clusters and one of entities, which name their
-// cluster. Nothing that a record points to is changed in place.
+// CNS keeps metadata for each container cluster that uses a volume: the cluster and its entities (PV, PVC, pods). A volume's
+// record has this form. Clients exchange one list of clusters and one of entities, which name their cluster. Nothing that a
+// record points to is changed in place.
 
-// merged is what a query shows of a volume's metadata.
+// merged returns a volume's metadata as queries show it.
 func merged(metadata []cnstypes.CnsVolumeMetadata) cnstypes.CnsVolumeMetadata {
 	var all cnstypes.CnsVolumeMetadata
 	for i, md := range metadata {
@@ -76,8 +76,7 @@ func merged(metadata []cnstypes.CnsVolumeMetadata) cnstypes.CnsVolumeMetadata {
 	return all
 }
 
-// split is the inverse of merged, for the metadata of a volume that is created. Of one that is created without a cluster
-// it is the metadata of the cluster that has no id.
+// split is the inverse of merged, for a new volume. Without a cluster, the metadata belongs to the cluster with the empty ID.
 func split(sent cnstypes.CnsVolumeMetadata) []cnstypes.CnsVolumeMetadata {
 	if len(clusters(sent)) == 0 {
 		return []cnstypes.CnsVolumeMetadata{{ContainerCluster: sent.ContainerCluster, EntityMetadata: sent.EntityMetadata}}
@@ -85,8 +84,8 @@ func split(sent cnstypes.CnsVolumeMetadata) []cnstypes.CnsVolumeMetadata {
 	return updated(nil, sent)
 }
 
-// updated returns metadata with an update: clusters and entities that are there already are replaced, new ones added, and
-// those with the delete flag removed, a cluster with all its entities. What the update does not name stays.
+// updated returns metadata with an update applied: it replaces existing clusters and entities, adds new ones, and removes those
+// with the delete flag, a cluster with all its entities. It keeps the rest.
 func updated(old []cnstypes.CnsVolumeMetadata, sent cnstypes.CnsVolumeMetadata) []cnstypes.CnsVolumeMetadata {
 	out := make([]cnstypes.CnsVolumeMetadata, len(old))
 	for i, md := range old {
@@ -110,7 +109,7 @@ func updated(old []cnstypes.CnsVolumeMetadata, sent cnstypes.CnsVolumeMetadata) 
 	return out
 }
 
-// clusters are those that an update names: the list, or the one that clients of old versions send alone.
+// clusters returns the clusters of an update: the list, or the single one of old clients.
 func clusters(sent cnstypes.CnsVolumeMetadata) []cnstypes.CnsContainerCluster {
 	if len(sent.ContainerClusterArray) == 0 && sent.ContainerCluster.ClusterId != "" {
 		return []cnstypes.CnsContainerCluster{sent.ContainerCluster}
@@ -118,8 +117,8 @@ func clusters(sent cnstypes.CnsVolumeMetadata) []cnstypes.CnsContainerCluster {
 	return sent.ContainerClusterArray
 }
 
-// update adds, replaces or removes an entity in its cluster, by default the one given. Entities of a cluster that does not
-// use the volume are dropped.
+// update adds, replaces or removes an entity in its cluster, by default the given one. It drops entities of clusters that do not
+// use the volume.
 func update(metadata []cnstypes.CnsVolumeMetadata, e cnstypes.BaseCnsEntityMetadata, cluster string) {
 	if id := e.GetCnsEntityMetadata().ClusterID; id != "" {
 		cluster = id
@@ -142,7 +141,7 @@ func update(metadata []cnstypes.CnsVolumeMetadata, e cnstypes.BaseCnsEntityMetad
 	metadata[c].EntityMetadata = list
 }
 
-// entityKey is what makes two entities of a cluster the same.
+// entityKey identifies an entity within a cluster.
 type entityKey struct{ kind, namespace, name string }
 
 func keyOf(e cnstypes.BaseCnsEntityMetadata) entityKey {

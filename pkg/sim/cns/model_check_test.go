@@ -48,8 +48,8 @@ type slotOf struct {
 	controller, unit int32
 }
 
-// checkEverything holds CNS's records, devices of VMs, the catalogue of disks and files against each other, while nobody
-// does anything. extra are ids of disks that CNS has nothing to do with.
+// checkEverything compares CNS's records, the devices of VMs, the catalogue of disks and the files, while no operation runs.
+// extra are IDs of disks outside CNS.
 func checkEverything(t testing.TB, s *server, extra []string) {
 	t.Helper()
 	volumes := make(map[string]cns.Volume)

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// How vSphere says what CNS has words of its own for.
+// vSphere's messages in the place of CNS's.
 const (
 	locked       = "*types.FileLocked"
 	notConnected = "*types.HostNotConnected"
@@ -51,7 +51,7 @@ func (m *model) attachDisk(t testing.TB) (what, got, want string) {
 		want = powerState
 	case !is.reached, m.lost[v.datastore]:
 		want = noDatastore
-	case m.on(vm) >= 59:
+	case m.on(vm) >= is.slots:
 		want = tooMany
 	default:
 		want = none

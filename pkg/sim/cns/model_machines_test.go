@@ -18,8 +18,8 @@ import (
 // its own calls read: one at a time makes, ends or changes VMs.
 type fleet struct {
 	change sync.Mutex
-	// alone is held by what vcsim does without a lock of its own while nothing else may go on; under the race detector only,
-	// which reports it.
+	// alone is held during operations that vcsim does without a lock, so that nothing else runs; only under the race detector,
+	// which would report them.
 	alone sync.RWMutex
 
 	mu  sync.Mutex
@@ -53,6 +53,7 @@ func (f *fleet) all() []vc.Ref {
 type machine struct {
 	there, suspended, disconnected bool
 	reached                        bool // its host is connected
+	slots                          int  // for volumes: 60, less the disks that are none
 }
 
 func (m *model) look(vm vc.Ref) (is machine) {
@@ -67,6 +68,12 @@ func (m *model) look(vm vc.Ref) (is machine) {
 		is = machine{
 			there: true, suspended: obj.Runtime.PowerState == types.VirtualMachinePowerStateSuspended,
 			disconnected: obj.Runtime.ConnectionState == types.VirtualMachineConnectionStateDisconnected,
+			slots:        60,
+		}
+		for _, d := range obj.Config.Hardware.Device {
+			if disk, ok := d.(*types.VirtualDisk); ok && disk.VDiskId == nil {
+				is.slots-- // newVM makes VMs without a disk
+			}
 		}
 	})
 	h := ctx.Map.Get(host).(*simulator.HostSystem)
@@ -205,8 +212,8 @@ func (m *model) connect(host vc.Ref, on bool) {
 	m.reaching()
 }
 
-// datastore takes a datastore from all hosts, or gives all back. Not while others work: what vcsim does by itself after a
-// VM's end reads datastores without a lock.
+// datastore removes a datastore from all hosts, or restores all. It must not run concurrently: after the end of a VM vcsim reads
+// datastores without a lock.
 func (m *model) datastore(testing.TB) (what, got, want string) {
 	if m.shared {
 		return "", none, none
@@ -239,7 +246,7 @@ func (m *model) mount(ref vc.Ref, on bool) {
 	m.reaching()
 }
 
-// reaching notes which datastores are reached by nobody.
+// reaching records which datastores no host reaches.
 func (m *model) reaching() {
 	ctx := vc.Fresh(m.s.ctx)
 	m.lost = map[vc.Ref]bool{}
@@ -272,7 +279,7 @@ func (m *model) removeDevice(t testing.TB) (what, got, want string) {
 	for _, d := range devices.SelectByType((*types.VirtualDisk)(nil)) {
 		if disk := d.(*types.VirtualDisk); disk.VDiskId != nil && disk.VDiskId.Id == v.id {
 			if err := vm.RemoveDevice(t.Context(), true, d); err != nil {
-				return v.id, none, none // somebody else has removed it
+				return v.id, none, none // another worker has removed it
 			}
 			v.vm = vc.Ref{}
 		}

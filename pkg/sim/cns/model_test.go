@@ -52,8 +52,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestModelTogether does random things by many at once; whatever they come to, the invariants hold whenever nobody does
-// anything.
+// TestModelTogether runs random concurrent operations; the invariants must hold whenever no operation runs.
 func TestModelTogether(t *testing.T) {
 	const workers, pauses = 8, 20
 	s := serve(t, 4, cns.Options{})
@@ -158,7 +157,7 @@ func (m *model) step(t testing.TB) (what, got, want string) {
 	return "", "", ""
 }
 
-// enter keeps operations apart that vcsim itself does not: see internal/race. Without the detector all go on at once.
+// enter keeps operations apart that vcsim itself does not: see internal/race. Without the detector all continue at once.
 func (m *model) enter(op string) (done func()) {
 	switch {
 	case !race.Enabled:
@@ -190,7 +189,7 @@ func (m *model) unregistered() (ids []string) {
 	return ids
 }
 
-// any picks a volume, now and then one that is no more; among many workers mostly one that CNS has now, whoever made it.
+// any picks a volume, sometimes a deleted one; with several workers mostly one that exists.
 func (m *model) any() *modelVolume {
 	if all := m.s.Volumes(); m.shared && len(all) > 0 && m.rnd.IntN(3) > 0 {
 		v := all[m.rnd.IntN(len(all))]
@@ -216,7 +215,7 @@ func (m *model) mine() *modelVolume {
 	return m.volumes[ids[m.rnd.IntN(len(ids))]]
 }
 
-// known tells whether CNS knows the volume.
+// known reports whether CNS knows the volume.
 func (v *modelVolume) known() bool { return v.name != "" && v.registered }
 
 // run waits for a task of CNS that is about one volume, and returns its result and how it ended.

@@ -103,7 +103,7 @@ func (m *model) attach(t testing.TB) (what, got, want string) {
 		want = cnsFault
 	case is.suspended:
 		want = powerState
-	case !is.reached, m.lost[v.datastore], m.on(vm) >= 59:
+	case !is.reached, m.lost[v.datastore], m.on(vm) >= is.slots:
 		want = cnsFault
 	default:
 		want = none

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// CnsQueryVolume returns a page of the volumes that meet the filter, with all that is known of them.
+// CnsQueryVolume returns a page of the volumes that meet the filter, with all fields.
 func (m *Manager) CnsQueryVolume(_ *simulator.Context, req *cnstypes.CnsQueryVolume) soap.HasFault {
 	body := new(wire.CnsQueryVolumeBody)
 	if req.Filter == nil {
@@ -28,15 +28,14 @@ func (m *Manager) CnsQueryVolume(_ *simulator.Context, req *cnstypes.CnsQueryVol
 	return body
 }
 
-// CnsQueryAllVolume returns all volumes that meet the filter, with the selected fields. It knows no pages: cursors are
-// ignored.
+// CnsQueryAllVolume returns all volumes that meet the filter, with the selected fields. It ignores cursors.
 func (m *Manager) CnsQueryAllVolume(_ *simulator.Context, req *cnstypes.CnsQueryAllVolume) soap.HasFault {
 	return &wire.CnsQueryAllVolumeBody{Res: &wire.CnsQueryAllVolumeResponse{
 		Returnval: m.query(newFilter(&req.Filter), page{limit: 1 << 62}, selected(&req.Selection)),
 	}}
 }
 
-// CnsQueryAsync is CnsQueryVolume as a task, with a selection.
+// CnsQueryAsync is CnsQueryVolume as a task, with selected fields.
 func (m *Manager) CnsQueryAsync(_ *simulator.Context, req *cnstypes.CnsQueryAsync) soap.HasFault {
 	return &methods.CnsQueryAsyncBody{Res: &cnstypes.CnsQueryAsyncResponse{
 		Returnval: m.task("CnsQueryAsync", func(*simulator.Context) (types.AnyType, types.BaseMethodFault) {
@@ -50,9 +49,8 @@ func (m *Manager) CnsQueryAsync(_ *simulator.Context, req *cnstypes.CnsQueryAsyn
 	}}
 }
 
-// query returns what is on the page. Volumes are in the order in which they came, so that those that come while a client
-// reads page after page move none from one page to another. The lock is held while records are looked at and those that
-// are on the page copied; state of datastores is asked for without it.
+// query returns a page. Volumes are ordered by age, so that new ones do not move others between pages. It holds the lock to
+// select and copy records; it reads datastores without it.
 func (m *Manager) query(f *filter, p page, s selection) wire.CnsQueryResult {
 	if f.judges() {
 		return m.queryJudged(f, p, s)
@@ -66,7 +64,7 @@ func (m *Manager) query(f *filter, p page, s selection) wire.CnsQueryResult {
 	return wire.CnsQueryResult{Volumes: shown, Cursor: p.next(to, total)}
 }
 
-// queryJudged is query with conditions that need the state of all candidates' datastores.
+// queryJudged is query for conditions on the datastores of all candidates.
 func (m *Manager) queryJudged(f *filter, p page, s selection) wire.CnsQueryResult {
 	records, _, _ := m.records(f, page{limit: 1 << 62})
 	v := m.newView(nil)
@@ -80,8 +78,7 @@ func (m *Manager) queryJudged(f *filter, p page, s selection) wire.CnsQueryResul
 	return wire.CnsQueryResult{Volumes: matching[from:to], Cursor: p.next(to, len(matching))}
 }
 
-// records copies the records of the volumes that match and are on the page. What records point to is never changed in
-// place, only replaced.
+// records copies the matching records of a page. What records point to is replaced, never changed.
 func (m *Manager) records(f *filter, p page) (on []volume, to, total int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +94,7 @@ func (m *Manager) records(f *filter, p page) (on []volume, to, total int) {
 	return on, min(int(min(p.offset, int64(total)))+len(on), total), total
 }
 
-// CnsQueryVolumeInfo returns the first class disks of volumes, as vSphere's catalogue has them.
+// CnsQueryVolumeInfo returns the first-class disks of volumes, from vSphere's catalogue.
 func (m *Manager) CnsQueryVolumeInfo(_ *simulator.Context, req *cnstypes.CnsQueryVolumeInfo) soap.HasFault {
 	const method = "CnsQueryVolumeInfo"
 	return &methods.CnsQueryVolumeInfoBody{Res: &cnstypes.CnsQueryVolumeInfoResponse{
@@ -126,7 +123,7 @@ func (m *Manager) info(ctx *simulator.Context, id string) (cnstypes.BaseCnsVolum
 	return &cnstypes.CnsBlockVolumeInfo{VStorageObject: d.VStorageObject}, nil
 }
 
-// view makes what clients see of volumes, for one query: each datastore is looked at once. Not for several goroutines.
+// view renders volumes for one query, reading each datastore once. It is not safe for concurrent use.
 type view struct {
 	m         *Manager
 	ctx       *simulator.Context
@@ -135,7 +132,7 @@ type view struct {
 	policies  map[policyOn]pbmtypes.PbmComplianceStatus
 }
 
-// place is what a query tells of a datastore.
+// place is a datastore as queries show it.
 type place struct {
 	url   string
 	reach reach
@@ -153,7 +150,7 @@ func (m *Manager) newView(s selection) *view {
 	}
 }
 
-// show makes the record of a volume that clients see, before fields are selected.
+// show renders the full record of a volume.
 func (w *view) show(v *volume) wire.CnsVolume {
 	shown := wire.CnsVolume{
 		VolumeId:             cnstypes.CnsVolumeId{Id: v.id},
@@ -169,7 +166,7 @@ func (w *view) show(v *volume) wire.CnsVolume {
 	if w.selection == nil || w.selection.has(metadataSelected) {
 		shown.Metadata = merged(v.metadata)
 	}
-	if w.selection != nil && len(w.selection) == 0 { // nobody asks where it is
+	if w.selection != nil && len(w.selection) == 0 { // the selection does not need it
 		return shown
 	}
 	p := w.place(v.datastore)
@@ -218,14 +215,14 @@ func (w *view) compliance(v *volume, r reach) pbmtypes.PbmComplianceStatus {
 	return status
 }
 
-// selection is which fields of volumes a query returns; nil: all. The id is always returned.
+// selection is the set of fields that a query returns, beyond the ID; nil: all.
 type selection map[string]bool
 
 // metadataSelected selects the metadata; govmomi has no name for it.
 const metadataSelected = "VOLUME_METADATA"
 
-// selected reads a selection. One without names selects the id alone. Names may be those of the enumeration or of the
-// fields. Source: vSAN Management API, CnsQuerySelection.
+// selected parses a selection. One without names selects only the ID. Names may be those of the enumeration or of the fields.
+// Source: vSAN Management API, CnsQuerySelection.
 func selected(q *cnstypes.CnsQuerySelection) selection {
 	if q == nil {
 		return nil
@@ -241,7 +238,7 @@ func selected(q *cnstypes.CnsQuerySelection) selection {
 	return s
 }
 
-// fieldNames are the fields' own names, which CNS takes too.
+// fieldNames maps the names of fields, which CNS accepts, too.
 func fieldNames() map[string]cnstypes.QuerySelectionNameType {
 	return map[string]cnstypes.QuerySelectionNameType{
 		"name":                         cnstypes.QuerySelectionNameTypeVolumeName,
@@ -258,7 +255,7 @@ func fieldNames() map[string]cnstypes.QuerySelectionNameType {
 
 func (s selection) has(name cnstypes.QuerySelectionNameType) bool { return s == nil || s[string(name)] }
 
-// trim takes from a volume what is not selected.
+// trim removes the fields that are not selected.
 func (s selection) trim(v wire.CnsVolume) wire.CnsVolume {
 	if s == nil {
 		return v
@@ -294,18 +291,18 @@ func (s selection) trim(v wire.CnsVolume) wire.CnsVolume {
 	return t
 }
 
-// How many records CNS returns at once, when nothing is asked for and at most. Source: vSAN Management API, CnsCursor;
-// for snapshots, upstream's driver (pkg/common/utils, DefaultQuerySnapshotLimit).
+// The default and maximum number of records in an answer. Source: vSAN Management API, CnsCursor; for snapshots, upstream's
+// driver (pkg/common/utils, DefaultQuerySnapshotLimit).
 const (
 	defaultVolumes   = 100
 	defaultSnapshots = 128
 	maxRecords       = 1000
 )
 
-// page is a part of a list that a cursor asks for.
+// page is the part of a list that a cursor selects.
 type page struct{ offset, limit int64 }
 
-// pageOf reads a cursor; nil asks for the first records, as many as CNS returns by itself.
+// pageOf parses a cursor; nil selects the first records, up to the default number.
 func pageOf(c *cnstypes.CnsCursor, limit int64) (page, types.BaseMethodFault) {
 	if c == nil {
 		return page{limit: limit}, nil
@@ -319,14 +316,14 @@ func pageOf(c *cnstypes.CnsCursor, limit int64) (page, types.BaseMethodFault) {
 	return page{offset: c.Offset, limit: limit}, nil
 }
 
-// bounds are what of a list of that length is on the page.
+// bounds returns the range of the page in a list of that length.
 func (p page) bounds(total int) (from, to int) {
 	from = int(min(p.offset, int64(total)))
 	return from, from + int(min(p.limit, int64(total-from)))
 }
 
-// next is the cursor that asks for what follows. At the end its offset is the total, also when the records were fewer than
-// the offset asked for: clients compare the two to end their loop.
+// next returns the cursor of the next page. At the end its offset is the total, even if the requested offset was larger: clients
+// compare the two to end their loop.
 func (p page) next(to, total int) cnstypes.CnsCursor {
 	return cnstypes.CnsCursor{Offset: int64(to), Limit: p.limit, TotalRecords: int64(total)}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// register makes a volume of a first class disk that there is.
+// register creates a volume from an existing first-class disk.
 func (m *Manager) register(ctx *simulator.Context, spec *cnstypes.CnsVolumeCreateSpec, id string, result *cnstypes.CnsVolumeCreateResult) types.BaseMethodFault {
 	d, ok := m.findDisk(ctx, id)
 	if !ok {
@@ -50,14 +50,14 @@ func (m *Manager) register(ctx *simulator.Context, spec *cnstypes.CnsVolumeCreat
 	return nil
 }
 
-// diskAt is the id of the first class disk whose file is at a URL, as migration from the in-tree driver names it
-// ("https://vc/folder/kubevols/a.vmdk?dcPath=dc&dsName=shared"). A file that is none's becomes one.
+// diskAt returns the ID of the first-class disk with the file at a URL, as migration from the in-tree driver names it
+// ("https://vc/folder/kubevols/a.vmdk?dcPath=dc&dsName=shared"). It makes a plain file a first-class disk.
 func (m *Manager) diskAt(ctx *simulator.Context, address string) (id string, _ types.BaseMethodFault) {
 	ds, file, ok := m.fileAt(ctx, address)
 	if !ok {
 		return "", &types.InvalidArgument{InvalidProperty: "createSpecs.backingObjectDetails.backingDiskUrlPath"}
 	}
-	if _, done := m.make(makingKey{id: file}); done != nil { // no volume has such an id: one at a time looks, and adds
+	if _, done := m.make(makingKey{id: file}); done != nil { // no volume has such an ID: this makes calls sequential
 		defer done()
 	}
 	if id = m.diskWith(ctx, ds.ref, file); id != "" {
@@ -78,7 +78,7 @@ func (m *Manager) diskAt(ctx *simulator.Context, address string) (id string, _ t
 	return id, nil
 }
 
-// fileAt is the datastore, and the path there, that a URL names.
+// fileAt returns the datastore and path of a URL.
 func (m *Manager) fileAt(ctx *simulator.Context, address string) (_ *store, file string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -98,7 +98,7 @@ func (m *Manager) fileAt(ctx *simulator.Context, address string) (_ *store, file
 	return nil, "", false
 }
 
-// pathOf is where an entity is below the root folder ("dcs/dc").
+// pathOf returns the path of an entity below the root folder ("dcs/dc").
 func pathOf(ctx *simulator.Context, ref vc.Ref) string {
 	var names []string
 	for {
@@ -110,13 +110,13 @@ func pathOf(ctx *simulator.Context, ref vc.Ref) string {
 		var parent *vc.Ref
 		ctx.WithLock(e, func() { name, parent = e.Entity().Name, e.Entity().Parent })
 		if parent == nil {
-			return path.Join(names...) // the root folder's own name is in no path
+			return path.Join(names...) // paths do not contain the root folder's name
 		}
 		names, ref = append([]string{name}, names...), *parent
 	}
 }
 
-// measure is the capacity of a virtual disk, in bytes, as its descriptor has it.
+// measure returns the capacity of a virtual disk in bytes, from its descriptor.
 func (s *store) measure(file string) (int64, error) {
 	name, ok := s.file(file)
 	if !ok {
@@ -134,8 +134,8 @@ func (s *store) measure(file string) (int64, error) {
 	return d.Capacity(), nil
 }
 
-// mark makes the device that has a disk's file, if a VM has one, the first class disk's, and takes over its UUID: a disk that
-// becomes a volume while it is attached stays what it is.
+// mark makes the device with a disk's file, if a VM has one, the device of the first-class disk, and adopts its UUID: an attached
+// disk stays the same when it becomes a volume.
 func (m *Manager) mark(ctx *simulator.Context, v *volume) {
 	m.mu.Lock()
 	at, known := m.sighted(v.id, v.path)
@@ -170,8 +170,8 @@ func (m *Manager) mark(ctx *simulator.Context, v *volume) {
 	}
 }
 
-// CnsUnregisterVolume has CNS forget volumes, whose disks stay: as first class disks, or as plain files of the datastore.
-// A volume that is attached, or that would lose its snapshots by it, is refused.
+// CnsUnregisterVolume removes volumes from CNS. Their disks stay, as first-class disks or as plain files of the datastore. It
+// refuses attached volumes, and those that would lose their snapshots.
 func (m *Manager) CnsUnregisterVolume(_ *simulator.Context, req *cnstypes.CnsUnregisterVolume) soap.HasFault {
 	const method = "CnsUnregisterVolume"
 	return &methods.CnsUnregisterVolumeBody{Res: &cnstypes.CnsUnregisterVolumeResponse{

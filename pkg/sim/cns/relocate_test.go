@@ -24,7 +24,7 @@ func TestVMEndsWhileItsVolumeIsRelocated(t *testing.T) {
 		ids = append(ids, id)
 	}
 	moving, other := min(ids[0], ids[1]), max(ids[0], ids[1])
-	fine(t, s.relocate(t, other, s.datastores[0])) // or the VM would go on using the datastore that the other one leaves
+	fine(t, s.relocate(t, other, s.datastores[0])) // or the VM would continue using the datastore that the other one leaves
 
 	between := &between{follow: vc.Ref{Type: "Test", Value: "between"}, t: t, vm: vm}
 	between.is = func() bool {
@@ -56,7 +56,7 @@ func TestVMEndsWhileItsVolumeIsRelocated(t *testing.T) {
 	}
 }
 
-// used tells whether the catalogue says that somebody has the disk.
+// used reports whether the disk has a consumer in the catalogue.
 func used(s *server, id string) (yes bool) {
 	om := s.ctx.Map.VStorageObjectManager()
 	vc.Fresh(s.ctx).WithLock(om, func() {

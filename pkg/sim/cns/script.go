@@ -15,24 +15,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 )
 
-// Rule is what is to become of calls of CNS: they take longer, or fail, or both. Of several rules that match, delays add
-// up and the first fault counts.
+// Rule makes calls of CNS take longer, fail, or both. If several rules match, delays add up and the first fault counts.
 type Rule struct {
-	// Name is by what [Manager.Unscript] knows it; several may have the same. Empty: by none.
+	// Name is the name for [Manager.Unscript]. Several rules may share one.
 	Name string
-	// Method is the call's name ("CnsAttachVolume"); empty: all that make a task.
+	// Method is the name of the call ("CnsAttachVolume"); empty: all that create a task.
 	Method string
-	// Volume is the id of a volume, or its name; VM a VM's reference. Zero values match all. A call that has no VM in its
-	// arguments is matched by the one that the volume is attached to.
+	// Volume is the ID or name of a volume, VM the reference of a VM. Zero values match all. For a call without a VM argument, VM
+	// matches the VM of the volume.
 	Volume string
 	VM     types.ManagedObjectReference
-	// Fault is what the results of the volumes have, as CNS tells what it cannot do; TaskFault is what the task itself
-	// ends in, as when the service has a problem. Nil: none.
+	// Fault is the fault in the results of volumes, as CNS reports errors; TaskFault is the fault of the task, as for a failed
+	// service. Nil: none.
 	Fault     types.BaseMethodFault
 	TaskFault types.BaseMethodFault
-	// Delay is how long the call takes before anything is done. It locks nothing.
+	// Delay delays the call before it does anything. It holds no lock.
 	Delay time.Duration
-	// Count is how many calls it is for; 0: all.
+	// Count limits the number of calls; 0: no limit.
 	Count int
 }
 
@@ -43,7 +42,7 @@ type rule struct {
 	undone chan struct{} // closed by undo: delays end
 }
 
-// Script puts a rule in force. undo ends it, and delays that are under way because of it; it may be called again.
+// Script puts a rule in force. undo ends it and its delays; it may be called again.
 func (m *Manager) Script(r Rule) (undo func()) {
 	in := &rule{Rule: r, left: r.Count, undone: make(chan struct{})}
 	m.mu.Lock()
@@ -56,14 +55,14 @@ func (m *Manager) Script(r Rule) (undo func()) {
 	}
 }
 
-// Unscript undoes the rules of that name. None is as well.
+// Unscript ends all rules with that name.
 func (m *Manager) Unscript(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unscript(func(r *rule) bool { return name != "" && r.Name == name })
 }
 
-// unscript ends rules, and the delays that are under way because of them. The lock is held.
+// unscript ends rules and their delays. The caller holds the lock.
 func (m *Manager) unscript(which func(*rule) bool) {
 	m.rules = slices.DeleteFunc(m.rules, func(r *rule) bool {
 		if !which(r) {
@@ -74,14 +73,14 @@ func (m *Manager) unscript(which func(*rule) bool) {
 	})
 }
 
-// verdict is what the script says of one volume in a call.
+// verdict is the scripted result for one volume of a call.
 type verdict struct {
-	// fault is that of the result, task that of the task.
+	// fault is the fault of the result, task that of the task.
 	fault, task types.BaseMethodFault
 }
 
-// scripted asks the script about a call for a volume (id; or name, for one that is to be made) and a VM (zero: none), and
-// waits for as long as it says. No lock is held by the caller, and the volume is not taken.
+// scripted applies the script to a call for a volume (ID, or name of a new one) and a VM (zero: none), and waits for its delay.
+// The caller must hold no lock and not have taken the volume.
 func (m *Manager) scripted(method, volume string, vm vc.Ref) (v verdict) {
 	for _, r := range m.matching(method, volume, vm) {
 		if r.Delay > 0 && !m.wait(r.Delay, r.undone) {
@@ -97,7 +96,7 @@ func (m *Manager) scripted(method, volume string, vm vc.Ref) (v verdict) {
 	return v
 }
 
-// matching lists the rules that are for a call, and counts it.
+// matching returns the rules for a call, and counts the call.
 func (m *Manager) matching(method, volume string, vm vc.Ref) (all []*rule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,7 +123,7 @@ func (m *Manager) matching(method, volume string, vm vc.Ref) (all []*rule) {
 	return all
 }
 
-// wait returns after that time, or when the rule is undone; false when the manager ends.
+// wait waits for d, or until the rule is undone. It returns false when the manager ends.
 func (m *Manager) wait(d time.Duration, undone <-chan struct{}) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -138,7 +137,7 @@ func (m *Manager) wait(d time.Duration, undone <-chan struct{}) bool {
 	}
 }
 
-// messageOf is what a vCenter says of a fault beside it, as clients log it.
+// messageOf returns the message that a vCenter adds to a fault.
 func messageOf(f types.BaseMethodFault) string {
 	if f, ok := f.(*cnstypes.CnsFault); ok {
 		return "CnsFault error: " + f.Reason
@@ -149,8 +148,7 @@ func messageOf(f types.BaseMethodFault) string {
 	return reasonOf(f)
 }
 
-// reason is reasonOf for an event of the volume, which tells more than CNS does. nil is a volume that there is not. The
-// lock is held.
+// reason is reasonOf for an event of the volume, with more detail than CNS gives. v may be nil. The caller holds the lock.
 func (v *volume) reason(f types.BaseMethodFault) string {
 	if _, used := f.(*types.ResourceInUse); used && v != nil && v.on != nil {
 		return "volume " + v.id + ", on VM " + v.on.name + ", is in use"
@@ -158,7 +156,7 @@ func (v *volume) reason(f types.BaseMethodFault) string {
 	return reasonOf(f)
 }
 
-// reasonOf says in words what a fault is about, for events.
+// reasonOf describes a fault, for events.
 func reasonOf(f types.BaseMethodFault) string {
 	switch f := f.(type) {
 	case *cnstypes.CnsFault:
@@ -195,19 +193,19 @@ func reasonOf(f types.BaseMethodFault) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", f), "*types.")
 }
 
-// CNS says what it could not do in the results of tasks that succeed, for each volume.
+// CNS reports errors in the results of tasks that succeed, for each volume.
 
 // batch is the result of a task.
 func batch(results ...cnstypes.BaseCnsVolumeOperationResult) *cnstypes.CnsVolumeOperationBatchResult {
 	return &cnstypes.CnsVolumeOperationBatchResult{VolumeResults: results}
 }
 
-// outcome is what became of a volume; a nil fault is success.
+// outcome is the result of one volume; a nil fault is success.
 func outcome(id string, fault types.BaseMethodFault) cnstypes.CnsVolumeOperationResult {
 	return cnstypes.CnsVolumeOperationResult{VolumeId: cnstypes.CnsVolumeId{Id: id}, Fault: localized(fault)}
 }
 
-// localized is a fault in a result, nil for none.
+// localized returns a fault for a result, or nil.
 func localized(f types.BaseMethodFault) *types.LocalizedMethodFault {
 	if f == nil {
 		return nil
@@ -215,11 +213,10 @@ func localized(f types.BaseMethodFault) *types.LocalizedMethodFault {
 	return &types.LocalizedMethodFault{Fault: f, LocalizedMessage: messageOf(f)}
 }
 
-// inUse is what CNS says of a volume that is attached. It names neither volume nor VM
-// (kubernetes-sigs/vsphere-csi-driver#1175).
+// inUse returns CNS's fault for an attached volume. It names neither volume nor VM (kubernetes-sigs/vsphere-csi-driver#1175).
 func inUse() *types.ResourceInUse { return &types.ResourceInUse{Name: "volume"} }
 
-// because is CNS's own fault, with what vSphere says in it.
+// because returns CNS's own fault, with vSphere's fault as its cause.
 func because(cause types.BaseMethodFault, format string, args ...any) *cnstypes.CnsFault {
 	f := &cnstypes.CnsFault{Reason: "CNS: " + fmt.Sprintf(format, args...)}
 	if cause != nil {
@@ -228,8 +225,7 @@ func because(cause types.BaseMethodFault, format string, args ...any) *cnstypes.
 	return f
 }
 
-// reach tells how many of the hosts that mount a datastore reach it. Its values are CNS's words for it, which vSphere
-// Client knows.
+// reach is the part of the mounting hosts that reach a datastore. Its values are CNS's terms, shown by the vSphere Client.
 type reach string
 
 const (
@@ -238,7 +234,7 @@ const (
 	reachNone reach = "notAccessible"
 )
 
-// reach is that of the datastore; nil (it is gone) is reached by nobody.
+// reach returns the reach of a datastore; no host reaches nil, a missing datastore.
 func (s *store) reach() reach {
 	switch {
 	case s == nil || len(s.hosts) == 0:
@@ -249,7 +245,7 @@ func (s *store) reach() reach {
 	return reachAll
 }
 
-// unreached is the fault of an operation on a datastore that no host reaches, or that is gone (nil); nil when one does.
+// unreached returns the fault for a datastore that no host reaches or that is gone (nil), and nil otherwise.
 func unreached(ref vc.Ref, s *store) types.BaseMethodFault {
 	switch {
 	case s == nil:
@@ -260,7 +256,7 @@ func unreached(ref vc.Ref, s *store) types.BaseMethodFault {
 	return nil
 }
 
-// health is a volume's, by the reach of its datastore: a volume that some host reaches can be used.
+// health returns the health of a volume on such a datastore: if any host reaches it, the volume is usable.
 func (r reach) health() pbmtypes.PbmHealthStatusForEntity {
 	if r == reachNone {
 		return pbmtypes.PbmHealthStatusForEntityRed
@@ -268,7 +264,7 @@ func (r reach) health() pbmtypes.PbmHealthStatusForEntity {
 	return pbmtypes.PbmHealthStatusForEntityGreen
 }
 
-// compliance tells whether a datastore meets a policy; nothing is known of one that cannot be reached.
+// compliance reports whether a datastore meets a policy; it is unknown for an unreachable one.
 func (m *Manager) compliance(policy string, datastore vc.Ref, r reach) pbmtypes.PbmComplianceStatus {
 	switch {
 	case policy == "":
@@ -281,18 +277,18 @@ func (m *Manager) compliance(policy string, datastore vc.Ref, r reach) pbmtypes.
 	return pbmtypes.PbmComplianceStatusNonCompliant
 }
 
-// subject is what an event is about: a volume, and the VM that had a part in it, if any.
+// subject is the subject of an event: a volume, and the VM involved, if any.
 type subject struct {
 	id, name string
 	vm       vc.Ref
 	vmName   string
 }
 
-// about is the subject of an event of a volume, with a VM (the zero reference for none).
+// about returns the subject of an event of a volume, with a VM or zero.
 func (v *volume) about(vm vc.Ref) subject { return subject{id: v.id, name: v.name, vm: vm} }
 
-// log writes an event; its cause is what [Manager.Causing] named for the volume, or Options.Cause for the VM. It locks
-// nothing but what it has itself, and may be called with m.mu not held only.
+// log appends an event; its cause is that of [Manager.Causing] for the volume, or Options.Cause for the VM. The caller must not
+// hold m.mu.
 func (m *Manager) log(s subject, level event.Level, kind, format string, args ...any) {
 	if m.opts.Events == nil {
 		return
@@ -313,7 +309,7 @@ func (m *Manager) log(s subject, level event.Level, kind, format string, args ..
 	})
 }
 
-// Causing names the event that is the cause of what happens to the volume until release is called.
+// Causing makes seq the cause of what happens to the volume, until release is called.
 func (m *Manager) Causing(volume string, seq uint64) (release func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -327,7 +323,7 @@ func (m *Manager) Causing(volume string, seq uint64) (release func()) {
 	}
 }
 
-// refused writes that something was not done to a volume, and why.
+// refused logs that an operation on a volume failed, and why.
 func (m *Manager) refused(s subject, what, why string) {
 	on := ""
 	if s.vmName != "" {

@@ -70,7 +70,7 @@ func TestScriptedDelay(t *testing.T) {
 	fine(t, only(t, task, nil))
 }
 
-// TestCloseEndsDelays: nobody waits for an hour.
+// TestCloseEndsDelays: Close does not wait for an hour.
 func TestCloseEndsDelays(t *testing.T) {
 	s := serve(t, 1, cns.Options{})
 	id := s.create(t, spec("pvc", "c", 10))

@@ -87,7 +87,7 @@ func serve(t testing.TB, vms int, opts cns.Options) *server {
 	return s
 }
 
-// client opens a session of its own.
+// client opens another session.
 func (s *server) client(t testing.TB) (*vim25.Client, *govcns.Client) {
 	t.Helper()
 	c, err := vim25.NewClient(t.Context(), soap.NewClient(s.url, true))

@@ -16,11 +16,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// MaxSnapshots is how many snapshots vSphere lets a disk have.
+// MaxSnapshots is vSphere's limit of snapshots of a disk.
 const MaxSnapshots = 32
 
-// takeSnapshot takes a snapshot of a volume, with its content. One that has the id asked for is there already and
-// returned. all is what the volume's snapshots take together then, MiB.
+// takeSnapshot takes a snapshot of a volume, with its contents, or returns the existing one with the requested ID. all is the
+// size of all snapshots of the volume, MiB.
 func (m *Manager) takeSnapshot(ctx *simulator.Context, spec *cnstypes.CnsSnapshotCreateSpec) (_ snapshot, all int64, _ types.BaseMethodFault) {
 	v := m.take(spec.VolumeId.Id)
 	if v == nil {
@@ -57,7 +57,7 @@ func (m *Manager) takeSnapshot(ctx *simulator.Context, spec *cnstypes.CnsSnapsho
 	return s, all, nil
 }
 
-// snapshotRefused says why a volume that is taken gets no snapshot, nil when it does.
+// snapshotRefused returns the reason why a busy volume gets no snapshot, or nil.
 func (m *Manager) snapshotRefused(ctx *simulator.Context, v *volume) types.BaseMethodFault {
 	if v.file {
 		return new(types.NotSupported)
@@ -75,8 +75,7 @@ func (m *Manager) snapshotRefused(ctx *simulator.Context, v *volume) types.BaseM
 	return nil
 }
 
-// deleteSnapshot is the end of a snapshot; left is what the others take, MiB. NotFound: there is no such volume, or it has no
-// such snapshot.
+// deleteSnapshot deletes a snapshot; left is the size of the others, MiB. NotFound: the volume or the snapshot does not exist.
 func (m *Manager) deleteSnapshot(ctx *simulator.Context, spec *cnstypes.CnsSnapshotDeleteSpec) (left int64, _ types.BaseMethodFault) {
 	v := m.take(spec.VolumeId.Id)
 	if v == nil {
@@ -111,12 +110,12 @@ func (m *Manager) deleteSnapshot(ctx *simulator.Context, spec *cnstypes.CnsSnaps
 	return left, nil
 }
 
-// indexSnapshot is where the snapshot is in the volume's list, -1 when it has none of that id.
+// indexSnapshot returns the index of the snapshot in the volume's list, or -1.
 func (v *volume) indexSnapshot(id string) int {
 	return slices.IndexFunc(v.snapshot, func(s snapshot) bool { return s.id == id })
 }
 
-// newSnapshotID is an id that no snapshot has ever had here.
+// newSnapshotID returns a snapshot ID that was never used.
 func (m *Manager) newSnapshotID(volume string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,13 +127,13 @@ func (m *Manager) newSnapshotID(volume string) string {
 	}
 }
 
-// keepContent copies a volume's content for a snapshot. Contents that nobody keeps are copied nowhere.
+// keepContent copies a volume's contents for a snapshot, if contents are kept.
 func (m *Manager) keepContent(volume, snapshot string) error {
 	from, to := m.Dir(volume), m.snapshotDir(volume, snapshot)
 	if from == "" || to == "" {
 		return nil
 	}
-	if err := m.tell(volume, 0, Guests.Flush); err != nil {
+	if err := m.guestOf(volume, 0, Guests.Flush); err != nil {
 		return err
 	}
 	if err := m.copyContent(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -143,14 +142,14 @@ func (m *Manager) keepContent(volume, snapshot string) error {
 	return nil
 }
 
-// info is what vSLM shows of a snapshot.
+// info returns the snapshot as vSLM shows it.
 func (s snapshot) info() types.VStorageObjectSnapshotInfoVStorageObjectSnapshot {
 	return types.VStorageObjectSnapshotInfoVStorageObjectSnapshot{
 		Id: &types.ID{Id: s.id}, BackingObjectId: s.id, CreateTime: s.created, Description: s.description,
 	}
 }
 
-// CnsCreateSnapshots takes snapshots of volumes, also while they are attached.
+// CnsCreateSnapshots takes snapshots of volumes, even attached ones.
 func (m *Manager) CnsCreateSnapshots(_ *simulator.Context, req *cnstypes.CnsCreateSnapshots) soap.HasFault {
 	const method = "CnsCreateSnapshots"
 	return &methods.CnsCreateSnapshotsBody{Res: &cnstypes.CnsCreateSnapshotsResponse{
@@ -173,7 +172,7 @@ func (m *Manager) CnsCreateSnapshots(_ *simulator.Context, req *cnstypes.CnsCrea
 	}}
 }
 
-// CnsDeleteSnapshots deletes snapshots. One that is not there has the fault NotFound in its result.
+// CnsDeleteSnapshots deletes snapshots. A missing one has the fault NotFound in its result.
 func (m *Manager) CnsDeleteSnapshots(_ *simulator.Context, req *cnstypes.CnsDeleteSnapshots) soap.HasFault {
 	const method = "CnsDeleteSnapshots"
 	return &methods.CnsDeleteSnapshotBody{Res: &cnstypes.CnsDeleteSnapshotsResponse{
@@ -191,7 +190,7 @@ func (m *Manager) CnsDeleteSnapshots(_ *simulator.Context, req *cnstypes.CnsDele
 	}}
 }
 
-// CnsQuerySnapshots lists a page of the snapshots of a volume, a single one, or all, volume by volume and the oldest first.
+// CnsQuerySnapshots lists a page of the snapshots of a volume, a single one, or all, by volume and age.
 func (m *Manager) CnsQuerySnapshots(_ *simulator.Context, req *cnstypes.CnsQuerySnapshots) soap.HasFault {
 	return &methods.CnsQuerySnapshotsBody{Res: &cnstypes.CnsQuerySnapshotsResponse{
 		Returnval: m.task("CnsQuerySnapshots", func(*simulator.Context) (types.AnyType, types.BaseMethodFault) {
@@ -252,7 +251,7 @@ func (m *Manager) snapshotsOf(spec *cnstypes.CnsSnapshotQuerySpec) (entries []cn
 	return entries
 }
 
-// show is what clients see of a snapshot.
+// show returns the snapshot as clients see it.
 func (s snapshot) show(volume string) cnstypes.CnsSnapshot {
 	return cnstypes.CnsSnapshot{
 		SnapshotId: cnstypes.CnsSnapshotId{Id: s.id}, VolumeId: cnstypes.CnsVolumeId{Id: volume},

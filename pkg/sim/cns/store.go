@@ -10,25 +10,24 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// store is a datastore as it was at one moment.
+// store is a snapshot of a datastore's state.
 type store struct {
 	ref       vc.Ref
 	name, url string
-	dir       string // where its files are
+	dir       string // of its files
 	kind      string // "VMFS", "vsan", …
-	free      int64  // bytes; 0 when it was filled
-	// hosts are those that reach it: it is mounted there, its paths are up, and they are connected. degraded: others mount
-	// it and do not reach it.
+	free      int64  // bytes; 0 if it was filled
+	// hosts are the connected hosts that mount it and have a path to it. degraded: other hosts mount it and do not reach it.
 	hosts    []vc.Ref
 	degraded bool
-	// maintenance: nothing may be put on it.
+	// maintenance: it accepts no new files.
 	maintenance bool
 }
 
-// reachedBy tells whether the host reaches it.
+// reachedBy reports whether the host reaches it.
 func (s *store) reachedBy(host vc.Ref) bool { return slices.Contains(s.hosts, host) }
 
-// store looks at a datastore; nil when there is none. No lock is held by the caller but, perhaps, ctx's on a VM.
+// store reads a datastore; nil if it does not exist. The caller must hold no lock, except ctx's on a VM.
 func (m *Manager) store(ctx *simulator.Context, ref vc.Ref) *store {
 	ds, ok := ctx.Map.Get(ref).(*simulator.Datastore)
 	if !ok {
@@ -57,7 +56,7 @@ func (m *Manager) store(ctx *simulator.Context, ref vc.Ref) *store {
 	return s
 }
 
-// storeName is a datastore's name; its reference when it is gone.
+// storeName returns the name of a datastore, or its reference if it is gone.
 func (m *Manager) storeName(ctx *simulator.Context, ref vc.Ref) string {
 	if s := m.store(ctx, ref); s != nil {
 		return s.name
@@ -65,7 +64,7 @@ func (m *Manager) storeName(ctx *simulator.Context, ref vc.Ref) string {
 	return ref.Value
 }
 
-// stores looks at all datastores.
+// stores reads all datastores.
 func (m *Manager) stores(ctx *simulator.Context) map[vc.Ref]*store {
 	all := make(map[vc.Ref]*store)
 	for _, obj := range ctx.Map.AllReference("Datastore") {

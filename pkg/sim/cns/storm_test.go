@@ -45,7 +45,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// TestStormOverOneVolume: of many who want it one gets it, and the others are told.
+// TestStormOverOneVolume: of concurrent attachments one succeeds, and the others fail with a fault.
 func TestStormOverOneVolume(t *testing.T) {
 	s := serve(t, 5, cns.Options{})
 	id := s.create(t, spec("pvc", "c", 10))

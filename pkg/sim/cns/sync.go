@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// CnsSyncVolume has CNS look again at what vSphere's catalogue of disks says of volumes.
+// CnsSyncVolume synchronizes volumes with vSphere's catalogue of disks.
 func (m *Manager) CnsSyncVolume(_ *simulator.Context, req *cnstypes.CnsSyncVolume) soap.HasFault {
 	const method = "CnsSyncVolume"
 	return &methods.CnsSyncVolumeBody{Res: &cnstypes.CnsSyncVolumeResponse{
@@ -27,7 +27,7 @@ func (m *Manager) CnsSyncVolume(_ *simulator.Context, req *cnstypes.CnsSyncVolum
 	}}
 }
 
-// sync makes the record of a volume what the catalogue has. A volume whose disk is gone is forgotten, and not found.
+// sync updates the record of a volume from the catalogue. It drops a volume without a disk, and returns NotFound.
 func (m *Manager) sync(ctx *simulator.Context, id string) types.BaseMethodFault {
 	v := m.take(id)
 	if v == nil {
@@ -52,7 +52,7 @@ func (m *Manager) sync(ctx *simulator.Context, id string) types.BaseMethodFault 
 	return new(types.NotFound)
 }
 
-// adopt takes over what the catalogue says. The lock is held.
+// adopt copies the catalogue's entry. The caller holds the lock.
 func (v *volume) adopt(d *disk) {
 	v.capacity = d.Config.CapacityInMB
 	known := v.snapshot
@@ -81,8 +81,8 @@ func newDebugManager(m *Manager) *debugManager {
 	return &debugManager{ManagedObjectReference: cns.CnsDebugManagerInstance, m: m}
 }
 
-// CnsSyncDatastore is CnsSyncVolume for the volumes on a datastore, on all when its URL is empty. Fault: InvalidArgument for
-// a URL of none.
+// CnsSyncDatastore is CnsSyncVolume for the volumes of a datastore, or of all if the URL is empty. InvalidArgument: no datastore
+// has the URL.
 func (d *debugManager) CnsSyncDatastore(_ *simulator.Context, req *cnstypes.CnsSyncDatastore) soap.HasFault {
 	return &methods.CnsSyncDatastoreBody{Res: &cnstypes.CnsSyncDatastoreResponse{
 		Returnval: d.m.task("CnsSyncDatastore", func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
@@ -104,14 +104,14 @@ func (m *Manager) syncDatastore(ctx *simulator.Context, url string) types.BaseMe
 	}
 	for _, v := range m.Volumes() {
 		if wanted[v.Datastore] {
-			_ = m.sync(ctx, v.ID) // what it finds is in the record
+			_ = m.sync(ctx, v.ID) // the record has the result
 		}
 	}
 	return nil
 }
 
-// follower notices what becomes of volumes on VMs without CNS: a device that somebody removes, or adds, and VMs that go
-// away. vcsim calls it with the VM locked.
+// follower notices changes of volumes on VMs without CNS: devices that clients remove or add, and VMs that are removed. vcsim
+// calls it with the VM locked.
 type follower struct {
 	ref vc.Ref
 	m   *Manager
@@ -124,7 +124,7 @@ func newFollower(m *Manager) *follower {
 // Reference implements simulator.RegisterObject.
 func (f *follower) Reference() vc.Ref { return f.ref }
 
-// PutObject implements simulator.RegisterObject: a VM gets its devices after that, but for one that is loaded.
+// PutObject implements simulator.RegisterObject. A VM gets its devices afterward, unless it is loaded.
 func (f *follower) PutObject(_ *simulator.Context, obj mo.Reference) {
 	if vm, ok := obj.(*simulator.VirtualMachine); ok && vm.Config != nil && len(vm.Config.Hardware.Device) > 0 {
 		f.m.compare(&vm.VirtualMachine)
@@ -146,7 +146,7 @@ func (f *follower) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	if ref.Type == "VirtualMachine" {
 		f.m.mu.Lock()
 		had := f.m.seen[ref]
-		delete(f.m.seen, ref) // before its volumes leave it: one that is registered meanwhile is not to be found there
+		delete(f.m.seen, ref) // before its volumes are detached: one registered now must not be found there
 		f.m.mu.Unlock()
 		f.m.left(ref, gone)
 		f.m.mu.Lock()
@@ -157,18 +157,18 @@ func (f *follower) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	}
 }
 
-// Why a VM has no volumes any more.
+// The reasons why a VM loses its volumes.
 const (
 	gone      = "it is not in the inventory any more"
 	destroyed = "it was destroyed"
 )
 
-// Destroying is to be told of a VM, whose lock is held, before its first class disks are taken off it because it is being
+// Destroying must be called for a VM, whose lock is held, before its first-class disks are detached because it is being
 // destroyed.
 func (m *Manager) Destroying(vm types.ManagedObjectReference) { m.left(vm, destroyed) }
 
-// left detaches all volumes from a VM that goes away. Those that are not to outlive it go with it when it is destroyed; a VM
-// that is unregistered leaves all its files.
+// left detaches all volumes from a VM that is removed. Those without the keep flag are deleted with a destroyed VM; an
+// unregistered VM keeps its files.
 func (m *Manager) left(ref vc.Ref, why string) {
 	type lost struct {
 		v    *volume
@@ -195,13 +195,13 @@ func (m *Manager) left(ref vc.Ref, why string) {
 		ctx := m.fresh()
 		for _, l := range all {
 			if l.keep || why != destroyed || m.remove(ctx, l.v.id, true, " with VM "+l.vm) != nil {
-				m.consumers(ctx, l.v) // what cannot be deleted stays, detached
+				m.consumers(ctx, l.v) // a volume that cannot be deleted stays, detached
 			}
 		}
 	})
 }
 
-// compare brings what is known of a VM's volumes in line with its devices, after they have changed.
+// compare updates the volumes of a VM after a change of its devices.
 func (m *Manager) compare(vm *mo.VirtualMachine) {
 	if vm.Config == nil {
 		return
@@ -210,12 +210,12 @@ func (m *Manager) compare(vm *mo.VirtualMachine) {
 	m.mu.Lock()
 	others, differ := m.moved(m.seen[vm.Self], now), between(m.seen[vm.Self], now)
 	m.note(vm.Self, now)
-	if m.own[vm.Self] { // whoever changes the VM shows the disk as well
+	if m.own[vm.Self] { // the operation that changes the VM also shows the disk
 		m.mu.Unlock()
 		return
 	}
 	var gained, lost []*volume
-	var from []vc.Ref // datastores that the lost volumes are on now: they may be relocated before the VM is changed
+	var from []vc.Ref // the datastores of the lost volumes: they may be relocated before the VM is changed
 	for id, v := range m.on[vm.Self] {
 		if at, has := now[id]; has && at.path == v.path {
 			*v.on = at.attachment
@@ -235,10 +235,10 @@ func (m *Manager) compare(vm *mo.VirtualMachine) {
 	}
 	m.mu.Unlock()
 	for _, v := range lost {
-		m.log(v.about(vm.Self), event.Warning, "volume.detached", "from VM %s, by somebody who removed the disk there", vm.Name)
+		m.log(v.about(vm.Self), event.Warning, "volume.detached", "from VM %s, by a user who removed the disk there", vm.Name)
 	}
 	for _, v := range gained {
-		m.log(v.about(vm.Self), event.Warning, "volume.attached", "on VM %s, by somebody who added the disk there", vm.Name)
+		m.log(v.about(vm.Self), event.Warning, "volume.attached", "on VM %s, by a user who added the disk there", vm.Name)
 	}
 	m.reconsume(others)
 	m.showLater(differ)
@@ -257,7 +257,7 @@ func (m *Manager) compare(vm *mo.VirtualMachine) {
 	})
 }
 
-// reconsume is consumers of several disks, later.
+// reconsume calls consumers for several disks, in the background.
 func (m *Manager) reconsume(disks []*volume) {
 	if len(disks) == 0 {
 		return
@@ -270,7 +270,7 @@ func (m *Manager) reconsume(disks []*volume) {
 	})
 }
 
-// leave takes datastores off those that a VM uses, which has lost volumes there.
+// leave removes datastores from the list of a VM that has lost volumes there.
 func (m *Manager) leave(ctx *simulator.Context, ref vc.Ref, datastores []vc.Ref) {
 	if len(datastores) == 0 {
 		return
@@ -285,16 +285,16 @@ func (m *Manager) leave(ctx *simulator.Context, ref vc.Ref, datastores []vc.Ref)
 	})
 }
 
-// sighting is a first class disk on a VM, whether or not CNS knows a volume of it.
+// sighting is a first-class disk on a VM, known to CNS or not.
 type sighting struct {
 	attachment
 	path      string // of its file
 	datastore vc.Ref
 }
 
-// inspect lists the first class disks of a VM, whose devices are the caller's to read, by id. A disk that has the id of a
-// volume and another file is what a clone has: vcsim copies the id with the disk, a vCenter does not, and so it is taken
-// away. Disk and list may be in answers that are on their way to clients, and are replaced.
+// inspect returns the first-class disks of a VM by ID. The caller may read the VM's devices. A disk with a volume's ID and
+// another file belongs to a clone: vcsim copies the ID, a vCenter does not, so inspect removes it. It replaces disk and list,
+// because answers to clients may hold them.
 func (m *Manager) inspect(vm *mo.VirtualMachine) map[string]sighting {
 	var all map[string]sighting
 	for i, d := range vm.Config.Hardware.Device {
@@ -326,15 +326,15 @@ func (m *Manager) inspect(vm *mo.VirtualMachine) map[string]sighting {
 	return all
 }
 
-// strange tells whether a disk on a VM is not the volume whose id it has.
+// strange reports whether a disk on a VM is not the volume with its ID.
 func (m *Manager) strange(id string, vm vc.Ref, path string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v := m.volumes[id]
-	return v != nil && v.path != path && !m.own[vm] // a volume that is being moved has another path in a moment
+	return v != nil && v.path != path && !m.own[vm] // the path of a moving volume is about to change
 }
 
-// note remembers what first class disks a VM has. The lock is held.
+// note records the first-class disks of a VM. The caller holds the lock.
 func (m *Manager) note(vm vc.Ref, now map[string]sighting) {
 	if len(now) == 0 {
 		delete(m.seen, vm)
@@ -343,7 +343,7 @@ func (m *Manager) note(vm vc.Ref, now map[string]sighting) {
 	}
 }
 
-// sight notes that a volume that is on none is on the VM that has its disk; false when none has. The lock is held.
+// sight records that a detached volume is on the VM that has its disk; false if no VM has. The caller holds the lock.
 func (m *Manager) sight(v *volume) bool {
 	at, ok := m.sighted(v.id, v.path)
 	if ok {
@@ -352,7 +352,7 @@ func (m *Manager) sight(v *volume) bool {
 	return ok
 }
 
-// sighted looks for the VM that has a disk, a volume's or not. The lock is held.
+// sighted returns the VM that has a disk. The caller holds the lock.
 func (m *Manager) sighted(id, path string) (sighting, bool) {
 	for _, disks := range m.seen {
 		if at, ok := disks[id]; ok && at.path == path {
@@ -362,8 +362,8 @@ func (m *Manager) sighted(id, path string) (sighting, bool) {
 	return sighting{}, false
 }
 
-// moved lists the disks that are no volumes and are in one of two sightings of a VM and not in the other, as consumers wants
-// them. The lock is held.
+// moved lists the disks without volumes that are in exactly one of two sightings of a VM, for consumers. The caller holds the
+// lock.
 func (m *Manager) moved(was, is map[string]sighting) (all []*volume) {
 	for _, pair := range [][2]map[string]sighting{{was, is}, {is, was}} {
 		for id, at := range pair[0] {

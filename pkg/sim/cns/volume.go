@@ -16,34 +16,34 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// volume is what is known of a volume; guarded by Manager.mu.
+// volume is the record of a volume; guarded by Manager.mu.
 type volume struct {
 	id, name string
-	number   uint64 // by which volumes are ordered: see put
-	// file: a vSAN file share, which has no disk and is attached nowhere.
+	number   uint64 // the order of volumes: see put
+	// file: a vSAN file share, without a disk or attachments.
 	file bool
-	// metadata is one per container cluster that uses the volume, the creator's first.
+	// metadata has one entry for each container cluster that uses the volume, the creator's first.
 	metadata  []cnstypes.CnsVolumeMetadata
 	capacity  int64 // MiB
 	datastore vc.Ref
-	// disk is its VMDK's UUID, "6000C29…" with dashes as a device's backing has it; unique, and the same for ever.
+	// disk is the UUID of its VMDK, "6000C29…" with dashes as in a device's backing; unique and constant.
 	disk string
 	path string // of the descriptor: "[ds] fcd/<id>.vmdk"
-	// policy is the id of its storage policy; empty for none.
+	// policy is the ID of its storage policy, or "".
 	policy  string
 	created time.Time
-	// keep: it outlives the VM that it is attached to when that is destroyed. Volumes that CNS made do.
+	// keep: it survives the destruction of its VM. CNS sets it for the volumes that it creates.
 	keep     bool
-	on       *attachment // nil while it is attached to none; guarded by Manager.mu also while the volume is busy
+	on       *attachment // nil while detached; guarded by Manager.mu even while the volume is busy
 	snapshot []snapshot  // oldest first
-	// flags are the control flags that are set, but keepAfterDeleteVm, which is keep.
+	// flags are the control flags except keepAfterDeleteVm, which is keep.
 	flags controlFlags
 	share share // of a file volume
-	// busy is closed when the operation on it ends; nil while there is none.
+	// busy is closed when the operation on it ends; nil without one.
 	busy chan struct{}
 }
 
-// attachment is the device by which a volume is on a VM.
+// attachment is the device of a volume on a VM.
 type attachment struct {
 	vm         vc.Ref
 	name, uuid string // of the VM, when it was attached
@@ -52,15 +52,15 @@ type attachment struct {
 	unit       int32
 }
 
-// snapshot is one of a volume.
+// snapshot is a snapshot of a volume.
 type snapshot struct {
 	id, description string
 	created         time.Time
-	capacity        int64 // of the disk then, MiB
-	size            int64 // what it takes on the datastore, MiB
+	capacity        int64 // of the disk at that time, MiB
+	size            int64 // on the datastore, MiB
 }
 
-// snapshotSize is what a volume's snapshots take together, MiB. The lock is held, or the volume busy.
+// snapshotSize returns the size of all snapshots of a volume, MiB. The caller holds the lock, or the volume is busy.
 func (v *volume) snapshotSize() (mb int64) {
 	for _, s := range v.snapshot {
 		mb += s.size
@@ -68,28 +68,28 @@ func (v *volume) snapshotSize() (mb int64) {
 	return mb
 }
 
-// Volume is a copy of what CNS knows of a volume.
+// Volume is a copy of a volume's record.
 type Volume struct {
 	ID, Name string
-	// File: it is a file share.
+	// File is set for a file share.
 	File bool
-	// CapacityMB is MiB.
+	// CapacityMB is in MiB.
 	CapacityMB int64
 	Datastore  types.ManagedObjectReference
 	DiskUUID   string // as in a device's backing; empty for a file share
 	Path       string // of its descriptor
 	PolicyID   string
-	Clusters   []string // ids of container clusters that use it
-	// VM is what it is attached to, the zero reference for none; Controller and Unit are its place there.
+	Clusters   []string // IDs of container clusters that use it
+	// VM is the VM to which it is attached, or zero; Controller and Unit are its slot there.
 	VM               types.ManagedObjectReference
 	Controller, Unit int32
 	Snapshots        int
 	Created          time.Time
 }
 
-// take waits until no operation is under way on the volume and marks it busy; nil when there is none of that id. What it
-// returns may be read without the lock until release, because nobody else changes a busy volume; but for where it is attached,
-// which also a VM's end, or somebody who removes the device, changes.
+// take waits until no operation runs on the volume and marks it busy; nil if the volume does not exist. The result may be read
+// without the lock until release, because other operations leave a busy volume alone; except for its attachment, which also the
+// end of a VM or an edit of it changes.
 func (m *Manager) take(id string) *volume {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +109,7 @@ func (m *Manager) take(id string) *volume {
 	}
 }
 
-// release ends the operation that take began, after change has been made to it under the lock (nil: none).
+// release ends the operation that take began, after change was called under the lock (nil: none).
 func (m *Manager) release(v *volume, change func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *Manager) release(v *volume, change func()) {
 	v.busy = nil
 }
 
-// Volumes returns all volumes, ordered by id.
+// Volumes returns all volumes, ordered by ID.
 func (m *Manager) Volumes() []Volume {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +132,7 @@ func (m *Manager) Volumes() []Volume {
 	return all
 }
 
-// Volume returns one; false when there is none of that id.
+// Volume returns the volume with that ID, and false if there is no such volume.
 func (m *Manager) Volume(id string) (Volume, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -158,7 +158,7 @@ func (v *volume) copy() Volume {
 	return c
 }
 
-// uses notes that the VM, whose lock is held, has a disk on the datastore: each lists the other.
+// uses records that the VM, whose lock is held, has a disk on the datastore: each lists the other.
 func uses(ctx *simulator.Context, vm *simulator.VirtualMachine, ref vc.Ref) {
 	if !slices.Contains(vm.Datastore, ref) {
 		ctx.Update(vm, []types.PropertyChange{vc.P("datastore", append(slices.Clone(vm.Datastore), ref))})
@@ -171,7 +171,7 @@ func uses(ctx *simulator.Context, vm *simulator.VirtualMachine, ref vc.Ref) {
 	})
 }
 
-// usesNot takes that back, unless the VM, whose lock is held, has its home or another disk there.
+// usesNot reverts that, unless the VM, whose lock is held, has its home or another disk there.
 func usesNot(ctx *simulator.Context, vm *simulator.VirtualMachine, ref vc.Ref) {
 	if !slices.Contains(vm.Datastore, ref) || len(vm.Datastore) == 1 || at(ctx, vm, ref) {
 		return
@@ -182,7 +182,7 @@ func usesNot(ctx *simulator.Context, vm *simulator.VirtualMachine, ref vc.Ref) {
 	})
 }
 
-// at tells whether the VM has files on the datastore.
+// at reports whether the VM has files on the datastore.
 func at(ctx *simulator.Context, vm *simulator.VirtualMachine, ref vc.Ref) bool {
 	var home object.DatastorePath
 	ds, ok := ctx.Map.Get(ref).(*simulator.Datastore)
@@ -212,8 +212,8 @@ func listed(ctx *simulator.Context, ref vc.Ref, change func([]vc.Ref) []vc.Ref) 
 	})
 }
 
-// CnsReconfigVolumePolicy gives volumes another storage policy, or none. A datastore that does not meet it makes the volume
-// non-compliant; nothing is moved.
+// CnsReconfigVolumePolicy changes or removes the storage policy of volumes. On a datastore that does not meet it a volume becomes
+// non-compliant; nothing moves.
 func (m *Manager) CnsReconfigVolumePolicy(_ *simulator.Context, req *cnstypes.CnsReconfigVolumePolicy) soap.HasFault {
 	const method = "CnsReconfigVolumePolicy"
 	return &methods.CnsReconfigVolumePolicyBody{Res: &cnstypes.CnsReconfigVolumePolicyResponse{
@@ -235,7 +235,7 @@ func (m *Manager) reconfigPolicy(spec *cnstypes.CnsVolumePolicyReconfigSpec) typ
 	return nil
 }
 
-// CnsUpdateVolumeCrypto is not supported: there are no keys here.
+// CnsUpdateVolumeCrypto is not supported: the simulator has no keys.
 func (m *Manager) CnsUpdateVolumeCrypto(_ *simulator.Context, req *cnstypes.CnsUpdateVolumeCrypto) soap.HasFault {
 	const method = "CnsUpdateVolumeCrypto"
 	return &methods.CnsUpdateVolumeCryptoBody{Res: &cnstypes.CnsUpdateVolumeCryptoResponse{

@@ -12,14 +12,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// guardedVSLM is vcsim's vSLM, whose calls wait for changes of the catalogue of disks, and the other way round: vcsim walks
-// the catalogue without a lock, which ends the process when CNS adds a disk meanwhile. Disks are attached as by CNS.
+// guardedVSLM is vcsim's vSLM with a lock on the catalogue of disks: vcsim iterates over the catalogue without one, which crashes
+// the process when CNS adds a disk. It attaches disks as CNS does.
 type guardedVSLM struct {
 	*vslmsim.VStorageObjectManager
 	m *Manager
 }
 
-// Lock implements sync.Locker, by which vcsim locks an object for a call.
+// Lock implements sync.Locker; vcsim locks an object for a call.
 func (g *guardedVSLM) Lock() { g.m.disks.Lock() }
 
 // Unlock implements sync.Locker.
@@ -41,7 +41,7 @@ func (g *guardedVSLM) VslmAttachDiskTask(ctx *simulator.Context, req *vslmtypes.
 	return body
 }
 
-// on is the datastore that a disk is on. The catalogue is guarded.
+// on returns the datastore of a disk. The caller guards the catalogue.
 func (g *guardedVSLM) on(ctx *simulator.Context, id types.ID) (datastore types.ManagedObjectReference) {
 	om := ctx.Map.VStorageObjectManager()
 	vc.Fresh(ctx).WithLock(om, func() {
@@ -54,7 +54,7 @@ func (g *guardedVSLM) on(ctx *simulator.Context, id types.ID) (datastore types.M
 	return datastore
 }
 
-// Guard makes the calls of vSLM's registry, as vcsim makes it, safe while CNS works. It is returned.
+// Guard makes vcsim's vSLM registry safe to use with CNS, and returns it.
 func (m *Manager) Guard(vslm *simulator.Registry) *simulator.Registry {
 	ref := types.ManagedObjectReference{Type: "VslmVStorageObjectManager", Value: "VStorageObjectManager"}
 	if om, ok := vslm.Get(ref).(*vslmsim.VStorageObjectManager); ok {

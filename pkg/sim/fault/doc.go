@@ -1,14 +1,14 @@
-// Package fault is how a sandbox is broken on purpose: what can be broken ([Kind]), what was ([Lease]), and how it is put
-// right again.
+// Package fault injects faults into a sandbox and heals them: what can break ([Kind]), what was broken ([Lease]), and how it is
+// restored.
 //
-// A fault is a lease. [Engine.Inject] plans it, which touches nothing and tells what is in the way; writes down for each
-// target what was before; only then changes something. [Engine.Heal] puts back what was written down, as often as it is
-// called. Leases end by themselves after their time, and all of them with the engine.
+// A fault is a lease. [Engine.Inject] plans it, which touches nothing and reports what prevents it; records the previous state of
+// each target; and only then changes something. [Engine.Heal] restores the recorded state, however often it is called. Leases end
+// automatically after their duration, and all of them end with the engine.
 //
-// The kinds are in packages below, a small file for each: vm, guest, identity, host, storage, tag, api (the vCenters'
-// API, through their gates) and kube (the cluster's side); package catalogue lists them all. A kind knows how to plan,
-// apply and revert one target. It is handed a [Ground], speaks the vSphere and the Kubernetes API where these can do
-// what it is about, and says what else it needs ([Need]), so that it can be refused on a ground that lacks it.
+// The kinds are in the packages below, one small file each: vm, guest, identity, host, storage, tag, api (the vCenters' API,
+// through their gates) and kube (the cluster's side); package catalogue lists them all. A kind plans, applies and reverts one
+// target. It gets a [Ground], uses the vSphere and Kubernetes APIs where they suffice, and declares what else it needs ([Need]),
+// so that a ground that lacks it refuses the kind.
 //
 // Floor 2, above the rest of pkg/sim.
 package fault

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// draw picks as many of the items as the mode says. Each item's lot depends on its name and the seed alone: the same seed
-// picks the same of the same, and hardly others of hardly others.
+// draw picks as many of the items as the mode allows. An item's rank depends only on its name and the seed: the same seed picks
+// the same items, and a changed list changes the choice little.
 func draw(items []Item, kind Object, r Request) ([]Item, error) {
 	n, err := r.count(len(items), kind)
 	if err != nil || n == len(items) {
@@ -35,7 +35,7 @@ func draw(items []Item, kind Object, r Request) ([]Item, error) {
 	return picked, nil
 }
 
-// count is how many of there are to be picked.
+// count returns how many of available items to pick.
 func (r Request) count(there int, kind Object) (int, error) {
 	if there == 0 {
 		return 0, &Refusal{Code: "not-found", Message: fmt.Sprintf("there is no %s", kind.noun())}
@@ -67,7 +67,7 @@ func (r Request) count(there int, kind Object) (int, error) {
 	return n, nil
 }
 
-// CheckMode reports a mode that is none, which can be told without knowing what there is.
+// CheckMode returns an error for an invalid mode, without looking at any items.
 func CheckMode(mode string) error {
 	if mode == "" || mode == "one" || mode == "all" {
 		return nil
@@ -76,7 +76,7 @@ func CheckMode(mode string) error {
 	return err
 }
 
-// parseMode reads a number, or a percentage.
+// parseMode parses a number or a percentage.
 func parseMode(mode string) (n int, percent float64, err error) {
 	bad := invalid("mode %q: is one, all, a number from 1, or a percentage up to 100%%", mode)
 	if text, ok := strings.CutSuffix(mode, "%"); ok {

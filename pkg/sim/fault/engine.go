@@ -15,30 +15,30 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Options say what an engine works with. Ground and Kinds are mandatory.
+// Options configures an [Engine]. Ground and Kinds are mandatory.
 type Options struct {
 	Ground *Ground
 	Kinds  []*Kind
-	// Journal gets a line before each change and after it, from which [ReadJournal] tells what was left broken by a
-	// process that was killed. Nil: none is kept.
+	// Journal, if not nil, gets a line before and after each change; [ReadJournal] reads from it what a killed process left
+	// broken.
 	Journal io.Writer
-	// Sealer encrypts what the journal keeps of a target, which may be a password. With a Journal, or to adopt what is left
-	// of one, it is mandatory: without it nothing is injected.
+	// Sealer encrypts the target states in the journal, which may hold passwords. It is mandatory with a Journal and for Adopt:
+	// without it Inject refuses.
 	Sealer Sealer
-	// Logger gets what is no event. Nil: none.
+	// Logger gets messages that are not events. Nil: none.
 	Logger *slog.Logger
-	// OnChange is called with each lease whenever it changes, in order. It must neither block nor call the engine. Optional.
+	// OnChange, if not nil, is called with each lease after each change, in order. It must neither block nor call the engine.
 	OnChange func(Lease)
-	// Parallel is how many targets of a lease are changed at once; 0: 16.
+	// Parallel limits the targets of a lease that change at the same time; 0: 16.
 	Parallel int
 	// Timeout bounds each step on each target; 0: two minutes.
 	Timeout time.Duration
-	// Retry is how long after a failure a lease is healed again by itself, twice as long after each further one, up to
-	// half a minute; 0: one second.
+	// Retry is the delay before a failed healing is retried. It doubles with each further failure, up to half a minute; 0: one
+	// second.
 	Retry time.Duration
 }
 
-// Engine injects faults and heals them. Make one with [NewEngine]; its methods may be called from any goroutine.
+// Engine injects faults and heals them. Create one with [NewEngine]; its methods are safe for concurrent use.
 type Engine struct {
 	opts    Options
 	ground  *Ground
@@ -46,11 +46,11 @@ type Engine struct {
 	journal journal
 	turns   turns
 
-	ctx     context.Context // ends when the engine is closed
+	ctx     context.Context // done when the engine is closed
 	cancel  context.CancelFunc
-	stopped context.Context // ends when that begins
+	stopped context.Context // done when closing begins
 	stop    context.CancelFunc
-	tasks   sync.WaitGroup // goroutines of the engine's own: runs, expiry, retries
+	tasks   sync.WaitGroup // goroutines of the engine: runs, expiry, retries
 
 	mu     sync.Mutex
 	last   int      // number of the newest lease
@@ -58,13 +58,13 @@ type Engine struct {
 	closed bool
 }
 
-// keep is how many healed leases are remembered.
+// keep is the number of healed leases that are remembered.
 const keep = 1000
 
-// maxRetry bounds the wait between two tries to heal.
+// maxRetry limits the delay between two attempts to heal.
 const maxRetry = 30 * time.Second
 
-// NewEngine returns an engine without leases. Close ends it.
+// NewEngine returns an engine without leases. Call Close to end it.
 func NewEngine(opts Options) *Engine {
 	if opts.Parallel <= 0 {
 		opts.Parallel = 16
@@ -87,10 +87,10 @@ func NewEngine(opts Options) *Engine {
 	return e
 }
 
-// Kinds are the kinds that it can inject.
+// Kinds returns the kinds that the engine can inject.
 func (e *Engine) Kinds() []*Kind { return slices.Clone(e.kinds) }
 
-// Leases lists them, oldest first: those that run, those that could not be healed, and the last thousand that were.
+// Leases returns the leases, oldest first: active ones, those that failed to heal, and the last thousand healed ones.
 func (e *Engine) Leases() []Lease {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,7 +101,7 @@ func (e *Engine) Leases() []Lease {
 	return list
 }
 
-// Lease returns the lease of that ID; false when there is none.
+// Lease returns the lease with that ID, and false if there is no such lease.
 func (e *Engine) Lease(id string) (Lease, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,13 +113,13 @@ func (e *Engine) Lease(id string) (Lease, bool) {
 	return Lease{}, false
 }
 
-// Close heals all, newest first, and ends the engine: nothing is injected any more, and no goroutine is left. What could
-// not be healed before ctx ended is its error. Closing again is harmless.
+// Close heals all leases, newest first, and ends the engine: it injects nothing more and leaves no goroutine. It returns the
+// errors of what could not be healed before ctx ended. Closing again is harmless.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
-	e.stop() // what is being applied is given up, and reverted
+	e.stop() // abort and revert what is being applied
 	_, err := e.HealAll(ctx)
 	e.mu.Lock()
 	for _, l := range e.leases {
@@ -131,7 +131,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	return err
 }
 
-// spawn runs f in a goroutine of the engine, unless that is closed.
+// spawn runs f in a goroutine of the engine, unless the engine is closed.
 func (e *Engine) spawn(f func(context.Context)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -140,14 +140,14 @@ func (e *Engine) spawn(f func(context.Context)) {
 	}
 }
 
-// changed tells of a change. The caller holds the lock.
+// changed reports the lease to OnChange. The caller holds the lock.
 func (e *Engine) changed(l *lease) {
 	if e.opts.OnChange != nil {
 		e.opts.OnChange(l.copy())
 	}
 }
 
-// set changes a lease and tells of it.
+// set changes a lease with f and reports the change.
 func (e *Engine) set(l *lease, f func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,7 +155,6 @@ func (e *Engine) set(l *lease, f func()) {
 	e.changed(l)
 }
 
-// find returns a lease by its ID.
 func (e *Engine) find(id string) (*lease, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -168,7 +167,7 @@ func (e *Engine) find(id string) (*lease, error) {
 			ids = append(ids, l.ID)
 		}
 	}
-	message := fmt.Sprintf("lease %q: there is none of that ID", id)
+	message := fmt.Sprintf("lease %q not found", id)
 	if n, ok := strings.CutPrefix(id, "f"); ok {
 		if number, err := strconv.Atoi(n); err == nil && number > 0 && number <= e.last {
 			message = fmt.Sprintf("lease %q: healed so long ago that it is forgotten", id)
@@ -180,7 +179,7 @@ func (e *Engine) find(id string) (*lease, error) {
 	return nil, &Refusal{Code: "not-found", Message: message, Try: "vsphere-sandbox fault leases"}
 }
 
-// forget drops the oldest healed leases, if they are too many. The caller holds the lock.
+// forget drops the oldest healed leases beyond keep. The caller holds the lock.
 func (e *Engine) forget() {
 	healed := 0
 	for _, l := range e.leases {
@@ -197,7 +196,7 @@ func (e *Engine) forget() {
 	})
 }
 
-// Find returns the kind of that name; its error names the one that was perhaps meant.
+// Find returns the kind with that name; its error suggests a similar name.
 func Find(kinds []*Kind, name string) (*Kind, error) {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -206,7 +205,7 @@ func Find(kinds []*Kind, name string) (*Kind, error) {
 		}
 		names[i] = k.Name
 	}
-	message := fmt.Sprintf("fault %q: there is none of that name", name)
+	message := fmt.Sprintf("fault %q not found", name)
 	if near := nearest.Of(name, names); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}

@@ -42,5 +42,5 @@ func TestGivenUp(t *testing.T) {
 		t.Errorf("healed: %+v, %v", healed, err)
 	}
 	<-reverted
-	<-reverted // again, by itself
+	<-reverted // again, without a call
 }

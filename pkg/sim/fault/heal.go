@@ -11,9 +11,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Heal ends leases and returns when their targets are as they were: the leases, in the order of ids. A lease that was
-// healed before is left alone, and its Note says so. When one of the IDs is unknown nothing is done. What could not be
-// healed is the error; the others are healed, and it is tried again for as long as the engine lives.
+// Heal ends leases and returns them, in the order of ids, once their targets are restored. It leaves a healed lease alone and
+// says so in its Note. If an ID is unknown, it does nothing. It returns the errors of what could not be healed; the engine
+// retries those.
 func (e *Engine) Heal(ctx context.Context, ids ...string) ([]Lease, error) {
 	list := make([]*lease, 0, len(ids))
 	for _, id := range ids {
@@ -28,7 +28,7 @@ func (e *Engine) Heal(ctx context.Context, ids ...string) ([]Lease, error) {
 	return e.heal(ctx, list)
 }
 
-// HealAll ends every lease that there is, newest first, and returns those that it ended.
+// HealAll ends all leases, newest first, and returns those that it ended.
 func (e *Engine) HealAll(ctx context.Context) ([]Lease, error) {
 	var list []*lease
 	e.mu.Lock()
@@ -41,8 +41,7 @@ func (e *Engine) HealAll(ctx context.Context) ([]Lease, error) {
 	return e.heal(ctx, list)
 }
 
-// heal ends the leases, newest first, because a later one may stand on an earlier. Those that fail get another chance
-// when the rest is healed.
+// heal ends the leases newest first, because a later one may build on an earlier one. It retries failed ones once after the rest.
 func (e *Engine) heal(ctx context.Context, list []*lease) ([]Lease, error) {
 	notes := map[*lease]string{}
 	order := slices.Clone(list)
@@ -73,7 +72,7 @@ func (e *Engine) heal(ctx context.Context, list []*lease) ([]Lease, error) {
 	return healed, errors.Join(errs...)
 }
 
-// healOne ends one lease, and says what there is to be said.
+// healOne ends one lease, and returns a note for the user.
 func (e *Engine) healOne(ctx context.Context, l *lease) (note string, err error) {
 	if err := l.take(ctx); err != nil {
 		return "", err
@@ -88,7 +87,7 @@ func (e *Engine) healOne(ctx context.Context, l *lease) (note string, err error)
 	return "", e.revert(ctx, l, l.Seq)
 }
 
-// revert puts all targets back because of event cause. The caller has taken the lease.
+// revert restores all targets; cause is the event that ended the lease. The caller has taken the lease.
 func (e *Engine) revert(ctx context.Context, l *lease, cause uint64) error {
 	if l.stop != nil {
 		l.stop()
@@ -116,7 +115,7 @@ func (e *Engine) revert(ctx context.Context, l *lease, cause uint64) error {
 		return nil
 	}
 	err := errors.Join(failed...)
-	if text := strings.ReplaceAll(err.Error(), "\n", "; "); text != l.trouble { // or it would be told at each try
+	if text := strings.ReplaceAll(err.Error(), "\n", "; "); text != l.trouble { // or each retry would repeat the event
 		e.note(l, l.healing, event.Error, "fault.heal-failed", ": "+text)
 		l.trouble = text
 	}
@@ -151,7 +150,7 @@ func (e *Engine) targetState(l *lease, n int) State {
 	return l.Targets[n].State
 }
 
-// finish is for a lease that is over.
+// finish marks a lease as healed.
 func (e *Engine) finish(l *lease) {
 	if err := e.journal.healed(l); err != nil {
 		e.opts.Logger.Error("journal of leases", "lease", l.ID, "err", err)
@@ -167,7 +166,7 @@ func (e *Engine) finish(l *lease) {
 	e.forget()
 }
 
-// retry has a lease healed later that could not be now.
+// retry schedules another attempt to heal the lease.
 func (e *Engine) retry(l *lease) {
 	e.set(l, func() {
 		l.State = Failed
@@ -177,7 +176,7 @@ func (e *Engine) retry(l *lease) {
 		wait := min(e.opts.Retry<<min(l.retries, 10), maxRetry)
 		l.retries++
 		l.timer = time.AfterFunc(wait, func() {
-			e.spawn(func(ctx context.Context) { _, _ = e.healOne(ctx, l) }) // told
+			e.spawn(func(ctx context.Context) { _, _ = e.healOne(ctx, l) }) // reported as an event
 		})
 	})
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Inject does what is asked for, and returns when it is done to all targets. An error that is a [Refusal] came before
-// anything was touched. After any other nothing is left of it either: what had been done was reverted, or, when that
-// could not be, stays a lease that is Failed and is tried again.
+// Inject applies a fault and returns when all targets have it. A [Refusal] means that nothing was touched. After any other error,
+// what had been done was reverted; if that failed, the lease stays Failed and is retried.
 func (e *Engine) Inject(ctx context.Context, r Request) (Lease, error) {
 	l, err := e.resolve(ctx, r)
 	if err != nil {
@@ -48,7 +47,7 @@ func (e *Engine) Inject(ctx context.Context, r Request) (Lease, error) {
 	return l.copy(), nil
 }
 
-// reserve gives the lease an ID and a place among the others, and takes it.
+// reserve gives the lease an ID, adds it to the list and takes it.
 func (e *Engine) reserve(l *lease) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,7 +64,7 @@ func (e *Engine) reserve(l *lease) error {
 	return nil
 }
 
-// withdraw takes back a lease of which nothing was done. Its ID is free again, unless there is a newer one.
+// withdraw removes a lease that did nothing. Its ID is free again, unless a newer one exists.
 func (e *Engine) withdraw(l *lease) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -73,13 +72,13 @@ func (e *Engine) withdraw(l *lease) {
 	if l.ID == "f"+strconv.Itoa(e.last) {
 		e.last--
 	}
-	l.State = Healed // for whoever waits to heal it
+	l.State = Healed // for callers that wait to heal it
 	if !l.Since.IsZero() {
 		e.changed(l)
 	}
 }
 
-// apply does it to all targets.
+// apply changes all targets.
 func (e *Engine) apply(ctx context.Context, l *lease) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -108,8 +107,7 @@ func (e *Engine) apply(ctx context.Context, l *lease) error {
 	return nil
 }
 
-// ended is the error of a step, or else that its time was over: govmomi says nothing of a wait that was given up, and so
-// what was waited for may not have come.
+// ended returns err, or else the error of ctx: an aborted wait of govmomi returns nil.
 func ended(ctx context.Context, err error) error {
 	if err == nil {
 		return context.Cause(ctx)
@@ -117,7 +115,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// settle is for a lease that has been applied: it runs, and ends in time.
+// settle activates an applied lease and starts its timer.
 func (e *Engine) settle(l *lease, d time.Duration) {
 	if l.kind.over() {
 		e.finish(l)
@@ -139,7 +137,7 @@ func (e *Engine) settle(l *lease, d time.Duration) {
 	})
 }
 
-// run is the life of a target for as long as the lease lasts.
+// run calls the kind's Run for a target until the lease ends.
 func (e *Engine) run(ctx context.Context, l *lease, n int, call *Call) {
 	state, err := l.kind.steps.run(ctx, call, l.states[n])
 	l.states[n] = state
@@ -148,10 +146,10 @@ func (e *Engine) run(ctx context.Context, l *lease, n int, call *Call) {
 	}
 	err = about(l, n, err)
 	e.set(l, func() { l.Targets[n].Error = err.Error() })
-	e.note(l, l.Seq, event.Error, "fault.failed", " does not go on: "+err.Error())
+	e.note(l, l.Seq, event.Error, "fault.failed", " stopped: "+err.Error())
 }
 
-// undo is for a lease that could not be applied to all its targets.
+// undo reverts a lease that could not be applied to all targets.
 func (e *Engine) undo(ctx context.Context, l *lease, err error) (Lease, error) {
 	err = fmt.Errorf("%s: %s: %w", l.ID, l.Kind, err)
 	e.note(l, l.Seq, event.Error, "fault.failed", err.Error())
@@ -166,16 +164,16 @@ func (e *Engine) undo(ctx context.Context, l *lease, err error) (Lease, error) {
 	return l.copy(), &failure{err}
 }
 
-// failure is an error of a fault that was begun. It is no refusal, even if the target refused.
+// failure is an error after the fault was begun. It is not a refusal, even if the target refused.
 type failure struct{ err error }
 
 func (f *failure) Error() string        { return f.err.Error() }
 func (f *failure) Is(target error) bool { return errors.Is(f.err, target) }
 
-// over tells whether there is nothing to revert once it is applied.
+// over reports whether nothing needs reverting after Apply.
 func (k *Kind) over() bool { return k.Momentary || k.steps.revert == nil }
 
-// expire ends a lease whose time is over.
+// expire ends a lease at the end of its duration.
 func (e *Engine) expire(ctx context.Context, l *lease) {
 	if err := l.take(ctx); err != nil {
 		return
@@ -185,10 +183,9 @@ func (e *Engine) expire(ctx context.Context, l *lease) {
 		return
 	}
 	seq := e.note(l, l.Seq, event.Info, "fault.expired", "")
-	_ = e.revert(ctx, l, seq) // told, and tried again
+	_ = e.revert(ctx, l, seq) // reported and retried
 }
 
-// state reads the state of a lease.
 func (e *Engine) state(l *lease) State {
 	e.mu.Lock()
 	defer e.mu.Unlock()

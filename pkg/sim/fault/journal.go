@@ -14,29 +14,28 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
-// journal writes down how to undo what is about to be done, a JSON object a line. States are sealed, of every kind: a
-// kind need not say that it remembers a password.
+// journal records how to undo each change, one JSON object a line. It seals the states of every kind: a kind need not declare
+// that its state holds a password.
 type journal struct {
 	mu     sync.Mutex
 	w      io.Writer // nil: none
 	sealer Sealer
 }
 
-// Sealer encrypts the states that a journal keeps. Its methods may be called from any goroutine.
+// Sealer encrypts the states in a journal. Its methods are safe for concurrent use.
 type Sealer interface {
-	// Seal returns what only Unseal makes plain again, in this process and in a later one of the instance.
+	// Seal encrypts plain so that only Unseal decrypts it, in this or a later process of the instance.
 	Seal(plain []byte) (string, error)
 	Unseal(sealed string) ([]byte, error)
 }
 
-// Record is a lease of a journal that was not healed, with what its kind needs for the way back.
+// Record is an unhealed lease from a journal, with the states needed to revert it.
 type Record struct {
 	Lease  Lease
-	states []string // those of its targets, sealed
+	states []string // of the targets, sealed
 }
 
-// entry is a line: a lease that begins (with Targets), a target whose state is another (with Target), or a lease that
-// is healed.
+// entry is a line of the journal: a lease that begins (with Targets), the new state of a target (with Target), or a healed lease.
 type entry struct {
 	Lease   string        `json:"lease"`
 	Kind    string        `json:"kind,omitempty"`
@@ -115,13 +114,13 @@ func (j *journal) write(e entry) error {
 	return err
 }
 
-// OpenJournal opens a journal to be appended to, for its owner's eyes only.
+// OpenJournal opens a journal for appending, readable only by its owner.
 func OpenJournal(path string) (*os.File, error) {
 	return private.Open(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND)
 }
 
-// ReadJournal tells which leases of a journal were not healed, oldest first. A last line that was cut short, as by a
-// kill, is left out: nothing had been done for it. No file is an empty one.
+// ReadJournal returns the unhealed leases of a journal, oldest first. It ignores a truncated last line, because the change that
+// it announces did not begin. A missing file counts as empty.
 func ReadJournal(path string) ([]Record, error) {
 	f, err := private.Open(path, os.O_RDONLY)
 	if os.IsNotExist(err) {
@@ -147,9 +146,8 @@ func ReadJournal(path string) ([]Record, error) {
 	}
 }
 
-// Adopt takes over leases of a journal, as those of a process that was killed. They are Failed: what was done for them is
-// not known, and to heal them is harmless. It refuses them all if the kind of one is unknown, or a state was sealed with
-// another key.
+// Adopt takes over leases from the journal of a killed process. They become Failed: what was done for them is unknown, and
+// healing them is harmless. It refuses all of them if a kind is unknown or a state was sealed with another key.
 func (e *Engine) Adopt(records []Record) error {
 	leases := make([]*lease, len(records))
 	for i, r := range records {
@@ -176,7 +174,7 @@ func (e *Engine) Adopt(records []Record) error {
 	return nil
 }
 
-// fold brings the records up to date with a line.
+// fold applies a line to the records.
 func (e entry) fold(records []Record) []Record {
 	at := slices.IndexFunc(records, func(r Record) bool { return r.Lease.ID == e.Lease })
 	switch {

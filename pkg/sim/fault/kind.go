@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Kind is a kind of fault. Make one with [New].
+// Kind is a kind of fault. Create one with [New].
 type Kind struct {
 	// Name is dotted lower case, the object first: vm.power-off, vcenter.latency.
 	Name string
@@ -17,41 +17,41 @@ type Kind struct {
 	Short string
 	// Long is what else a user wants to know: what vSphere shows, what Kubernetes will make of it, how it ends.
 	Long string
-	// Object is what it happens to.
+	// Object is the kind of the targets.
 	Object Object
-	// Params are what can be said of it, in the order of the help.
+	// Params are the parameters, in the order of the help.
 	Params []Param
-	// Needs is what a ground must have for it. None: the APIs alone do.
+	// Needs lists what a ground must offer. Empty: the APIs suffice.
 	Needs []Need
-	// Touches is what it changes of a target ("power", "guest", "identity"): two leases of one target that touch the same
-	// exclude each other. Empty: it goes with everything.
+	// Touches is the aspect of a target that changes ("power", "guest", "identity"): two leases of one target that touch the same
+	// aspect exclude each other. Empty: it excludes nothing.
 	Touches string
-	// Component, if not nil, names the component of the sandbox that is touched, for kinds that reach the same one through
-	// different objects: a kubelet through its VM and through its Node. It returns "" for a target that is no such component.
+	// Component, if not nil, returns the component of the sandbox that is touched, or "", for kinds that reach the same component
+	// through different objects, such as a kubelet through its VM and its Node.
 	Component func(Item) string
 	// Whole faults take the target away and bring it back as it was then: what another lease has changed of it would stay.
 	// So they go with no other lease that touches the target itself.
 	Whole bool
-	// Momentary faults are over when they are applied, with nothing to revert: a reset.
+	// Momentary faults end when they are applied, such as a reset. They revert nothing.
 	Momentary bool
-	// Reported are the places where people met it: "cloud-provider-vsphere#642".
+	// Reported lists the issues in which users reported it: "cloud-provider-vsphere#642".
 	Reported []string
 
 	steps steps
 }
 
-// Steps are what a kind does to one target; S is what it has to remember for the way back, and is kept as JSON.
+// Steps are the actions of a kind on one target. S is the state that Revert needs, stored as JSON.
 type Steps[S any] struct {
-	// Plan checks whether it can be done to the target, touches nothing, and returns the state to go back to and what
-	// will be done in words: "power off (is on)". Its refusals are made with [Refuse].
+	// Plan checks the target without touching it. It returns the state to restore and a description of the change, such as "power
+	// off (is on)". It refuses with [Refuse].
 	Plan func(ctx context.Context, c *Call) (before S, does string, err error)
-	// Apply does it, and returns when it is done: a task has ended, a process is gone. It may add to the state what is
-	// known only then. When it fails half-way, Revert is called.
+	// Apply makes the change and returns when it is complete: a task has ended, a process has exited. It may extend the state. If
+	// it fails, Revert is called.
 	Apply func(ctx context.Context, c *Call, s *S) error
-	// Run, if not nil, goes on for as long as the lease lasts, from Apply until ctx ends; it returns soon after that.
+	// Run, if not nil, runs from the end of Apply until ctx ends, which is the end of the lease. It returns soon after that.
 	Run func(ctx context.Context, c *Call, s *S) error
-	// Revert puts the target back, and must not mind that this was done already, that Apply did only half of it, or that
-	// the target is gone. Nil for momentary kinds.
+	// Revert restores the target. It must succeed if that was done already, if Apply did only half, or if the target is gone. Nil
+	// for momentary kinds.
 	Revert func(ctx context.Context, c *Call, s *S) error
 }
 
@@ -60,30 +60,30 @@ type Call struct {
 	Ground *Ground
 	Target Item
 	Params Values
-	// Lease is the lease's ID: a name for what is made for it.
+	// Lease is the ID of the lease; kinds name what they create after it.
 	Lease string
 	// Rand draws the same numbers for the same seed and target.
 	Rand *rand.Rand
-	// Seq is the event of the injection, or of the healing: the cause of what happens.
+	// Seq is the event of the injection or healing, which causes what follows.
 	Seq uint64
 
 	turns *turns
 }
 
-// Note appends to the log, as a consequence of the call.
+// Note appends an event to the log, caused by the call.
 func (c *Call) Note(kind string, level event.Level, format string, args ...any) uint64 {
 	return c.Ground.Events.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: level, Kind: kind, Object: c.Target.Event(), Cause: c.Seq, Message: fmt.Sprintf(format, args...),
 	})
 }
 
-// steps are Steps with the state as JSON.
+// steps are Steps with JSON as the state.
 type steps struct {
 	plan               func(context.Context, *Call) (json.RawMessage, string, error)
 	apply, run, revert func(context.Context, *Call, json.RawMessage) (json.RawMessage, error)
 }
 
-// New completes a kind with what it does.
+// New returns the kind k with the steps s.
 func New[S any](k Kind, s Steps[S]) *Kind {
 	wrap := func(f func(context.Context, *Call, *S) error) func(context.Context, *Call, json.RawMessage) (json.RawMessage, error) {
 		if f == nil {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// State is what has become of a lease.
+// State is the state of a lease.
 type State string
 
-// The states. A lease that could not be healed stays Failed until it can.
+// The states. A lease that failed to heal stays Failed until it is healed.
 const (
 	Applying State = "applying"
 	Active   State = "active"
@@ -18,9 +18,9 @@ const (
 	Failed   State = "failed"
 )
 
-// Lease is a fault that was injected. It is a value.
+// Lease is an injected fault, as a value.
 type Lease struct {
-	// ID is short and never used again in the life of a sandbox: f1, f2.
+	// ID is short and unique for the life of a sandbox: f1, f2.
 	ID      string
 	Kind    string
 	State   State
@@ -29,27 +29,27 @@ type Lease struct {
 	Mode    string
 	Seed    uint64
 	Since   time.Time
-	// Until is when it heals by itself; zero: never.
+	// Until is when it heals automatically; zero: never.
 	Until time.Time
 	// Ended is when it was healed.
 	Ended time.Time
 	// Seq is the event of the injection.
 	Seq uint64
-	// Note is what else is to be said of it in an answer: "was healed already".
+	// Note is a remark for the user: "was healed already".
 	Note string
 }
 
 // Leased is one target of a lease.
 type Leased struct {
 	Target Item
-	// Does says what was done to it.
+	// Does describes the change.
 	Does  string
 	State State
-	// Error is why it could not be applied or healed.
+	// Error is the reason why it was not applied or not healed.
 	Error string
 }
 
-// number is that of the ID.
+// number returns the number in the ID.
 func (l Lease) number() int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(l.ID, "f"))
 	return n

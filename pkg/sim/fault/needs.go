@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Has tells whether the ground has what a kind may need. A vCenter that is no simulated one is told apart later, target
-// by target.
+// Has reports whether the ground meets a need. Whether a vCenter is simulated is checked later, for each target.
 func (g *Ground) Has(n Need) bool {
 	switch n {
 	case Simulator:
@@ -21,7 +20,7 @@ func (g *Ground) Has(n Need) bool {
 	return false
 }
 
-// String says it in words.
+// String describes the need.
 func (n Need) String() string {
 	switch n {
 	case Simulator:
@@ -42,7 +41,7 @@ func (k *Kind) needs(any ...Need) bool {
 	return slices.ContainsFunc(k.Needs, func(n Need) bool { return slices.Contains(any, n) })
 }
 
-// lacks is the need of a kind that a vCenter does not meet; false when it meets them.
+// lacks returns the need of a kind that a vCenter does not meet; false if it meets all.
 func (e *Endpoint) lacks(k *Kind) (Need, bool) {
 	switch {
 	case e.Sim == nil && k.needs(Simulator):

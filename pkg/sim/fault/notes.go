@@ -20,7 +20,7 @@ func (e *Engine) note(l *lease, cause uint64, level event.Level, kind, more stri
 	return e.ground.Events.Append(event.Event{Plane: event.PlaneSandbox, Level: level, Kind: kind, Object: about, Cause: cause, Message: message})
 }
 
-// targets names them, if they are not too many.
+// targets lists the names of the targets if they are few.
 func (l *lease) targets() string {
 	const many = 5
 	var names []string
@@ -34,7 +34,7 @@ func (l *lease) targets() string {
 	return strings.Join(names, ", ")
 }
 
-// noun is what an error calls such a thing.
+// noun is the name of the kind in errors.
 func (o Object) noun() string {
 	switch o {
 	case VM:
@@ -47,7 +47,7 @@ func (o Object) noun() string {
 	return strings.ToLower(string(o))
 }
 
-// plural is what an error calls several.
+// plural is its plural.
 func (o Object) plural() string {
 	if strings.HasSuffix(o.noun(), "s") {
 		return o.noun()
@@ -55,7 +55,7 @@ func (o Object) plural() string {
 	return o.noun() + "s"
 }
 
-// lister is the command that prints those there are; empty where none does.
+// lister is the command that lists such objects; empty if there is no such command.
 func (o Object) lister() string {
 	switch o {
 	case VM, Host, Datacenter, Datastore, Volume, Zone, VCenter, Node:

@@ -6,10 +6,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Object is a kind of thing that faults happen to.
+// Object is a kind of target.
 type Object string
 
-// The kinds of targets. Sandbox is the whole of it, for faults that have no other target.
+// The kinds of targets. Sandbox is the whole sandbox, for faults without another target.
 const (
 	VM         Object = "VM"
 	Host       Object = "Host"
@@ -24,24 +24,24 @@ const (
 	Sandbox    Object = "Sandbox"
 )
 
-// Item is something there is, as far as choosing it goes. What does not apply is empty.
+// Item is an object that a fault can target. Fields that do not apply are empty.
 type Item struct {
 	Kind Object `json:"kind"`
-	// VCenter is where it is; empty for what is in none or in several.
+	// VCenter is its vCenter; empty for objects of no vCenter or of several.
 	VCenter string `json:"vcenter,omitempty"`
 	Name    string `json:"name"`
-	// Path is its inventory path, Ref its reference: things of a vCenter only.
+	// Path is the inventory path, Ref the reference: for objects of a vCenter only.
 	Path string                       `json:"path,omitempty"`
 	Ref  types.ManagedObjectReference `json:"ref,omitzero"`
 
-	// Datacenter, Cluster and Host are the names of those that it is in or on.
+	// Datacenter, Cluster and Host are the names of what contains or runs it.
 	Datacenter string `json:"datacenter,omitempty"`
 	Cluster    string `json:"cluster,omitempty"`
 	Host       string `json:"host,omitempty"`
-	// Region and Zone are those of its nearest tags.
+	// Region and Zone are the values of its nearest tags.
 	Region string `json:"region,omitempty"`
 	Zone   string `json:"zone,omitempty"`
-	// ID is a volume's, Claim the claim that it is for ("default/data"), if there is one.
+	// ID is the ID of a volume, Claim its claim ("default/data"), if any.
 	ID    string `json:"id,omitempty"`
 	Claim string `json:"claim,omitempty"`
 	// Node is the name of the VM's node, Role its role: control-plane or worker.
@@ -49,12 +49,12 @@ type Item struct {
 	Role string `json:"role,omitempty"`
 }
 
-// Event is how the item is named in events.
+// Event returns the item as an object of events.
 func (i Item) Event() event.Object {
 	return event.Object{Kind: string(i.Kind), VCenter: i.VCenter, Name: i.Name}
 }
 
-// String is how people name it: us/worker-1.
+// String returns the item's display name: us/worker-1.
 func (i Item) String() string {
 	if i.VCenter == "" || i.VCenter == i.Name {
 		return i.Name

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Type is what a parameter's value has to look like.
+// Type is the type of a parameter's value.
 type Type string
 
 // The types.
@@ -21,40 +21,39 @@ const (
 type Param struct {
 	// Name is kebab case.
 	Name string `json:"name"`
-	// Short says in a few words what it is.
+	// Short is a description in a few words.
 	Short string `json:"short"`
 	Type  Type   `json:"type"`
-	// Default is its value when none is given. Required parameters have none.
+	// Default is the value if none is given. Required parameters have none.
 	Default  string `json:"default,omitempty"`
 	Required bool   `json:"required,omitempty"`
-	// Choices are all values that there are, if these are few.
+	// Choices are the allowed values, if they are few.
 	Choices []string `json:"choices,omitempty"`
 }
 
-// Values are parameters as they were given, completed with defaults and checked: the getters cannot fail for parameters
-// that the kind has.
+// Values are the parameters of a call, checked and completed with defaults: the getters cannot fail for parameters of the kind.
 type Values map[string]string
 
-// Text returns a parameter as it is.
+// Text returns a parameter unchanged.
 func (v Values) Text(name string) string { return v[name] }
 
-// Duration returns a parameter of that type.
+// Duration returns a parameter as a duration.
 func (v Values) Duration(name string) time.Duration {
 	d, _ := time.ParseDuration(v[name]) // checked
 	return d
 }
 
-// Number returns a parameter of that type.
+// Number returns a parameter as a number.
 func (v Values) Number(name string) int {
 	n, _ := strconv.Atoi(v[name]) // checked
 	return n
 }
 
-// Fraction returns a parameter of that type.
+// Fraction returns a parameter as a fraction.
 func (v Values) Fraction(name string) float64 {
 	f, _ := strconv.ParseFloat(v[name], 64) // checked
 	return f
 }
 
-// Bool returns a parameter of that type.
+// Bool returns a parameter as a boolean.
 func (v Values) Bool(name string) bool { return v[name] == "true" }

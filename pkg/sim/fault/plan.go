@@ -13,8 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
-// Plan checks a request, and tells what Inject would do: a lease without an ID, with the targets, and what is done to
-// each. It touches nothing. Its refusals are those of [Engine.Inject].
+// Plan checks a request and returns what Inject would do: a lease without an ID, with its targets and the change to each. It
+// touches nothing. It refuses what [Engine.Inject] refuses.
 func (e *Engine) Plan(ctx context.Context, r Request) (Lease, error) {
 	l, err := e.resolve(ctx, r)
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *Engine) Plan(ctx context.Context, r Request) (Lease, error) {
 	return l.copy(), nil
 }
 
-// resolve finds out what a request means: kind, parameters and targets.
+// resolve finds the kind, parameters and targets of a request.
 func (e *Engine) resolve(ctx context.Context, r Request) (*lease, error) {
 	kind, err := Find(e.kinds, r.Kind)
 	if err != nil {
@@ -55,7 +55,7 @@ func (e *Engine) resolve(ctx context.Context, r Request) (*lease, error) {
 		return nil, invalid("%s is over as soon as it is done: it takes no duration", kind.Name)
 	}
 	if r.Seed == 0 {
-		r.Seed = uint64(rand.Uint32()) + 1 // short enough to be typed again
+		r.Seed = uint64(rand.Uint32()) + 1 // short enough to type
 	}
 	items, err := e.ground.choose(ctx, kind.Object, r)
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *Engine) resolve(ctx context.Context, r Request) (*lease, error) {
 	return l, nil
 }
 
-// overlap refuses a lease on a target of which another has changed the same. The caller holds the engine's lock.
+// overlap refuses a lease on a target if another lease has changed the same aspect. The caller holds the engine's lock.
 func (e *Engine) overlap(l *lease) error {
 	if l.kind.Touches == "" {
 		return nil
@@ -107,7 +107,7 @@ func (e *Engine) overlap(l *lease) error {
 	return nil
 }
 
-// excludes tells whether leases of two kinds cannot touch the same target.
+// excludes reports whether leases of two kinds cannot touch the same target.
 func (k *Kind) excludes(other *Kind) bool {
 	if k.Touches == "" || other.Touches == "" {
 		return false
@@ -115,7 +115,7 @@ func (k *Kind) excludes(other *Kind) bool {
 	return k.Touches == other.Touches || k.Whole && other.Component == nil || other.Whole && k.Component == nil
 }
 
-// touched are the keys of what a lease touches: the target, and the component behind it.
+// touched returns the keys of the target and of the component behind it.
 func (k *Kind) touched(target Item) []string {
 	keys := []string{target.key()}
 	if k.Component != nil {
@@ -126,7 +126,7 @@ func (k *Kind) touched(target Item) []string {
 	return keys
 }
 
-// plan has the kind check every target, and keeps what each was like.
+// plan plans every target, and keeps the previous states.
 func (e *Engine) plan(ctx context.Context, l *lease) error {
 	errs := e.each(len(l.Targets), false, func(n int) error {
 		ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
@@ -141,7 +141,7 @@ func (e *Engine) plan(ctx context.Context, l *lease) error {
 	return refused(l, errs)
 }
 
-// refused makes one error of those of the plan: the first, and how many more there are.
+// refused merges the errors of a plan: the first one, and the number of others.
 func refused(l *lease, errs []error) error {
 	var first error
 	var also []string
@@ -164,7 +164,7 @@ func refused(l *lease, errs []error) error {
 	return about(l, -1, fmt.Errorf("%w; nor %s", first, strings.Join(also, ", ")))
 }
 
-// check returns the parameters completed with defaults, or what is wrong with them.
+// check returns the parameters completed with defaults, or an error.
 func (k *Kind) check(given map[string]string) (Values, error) {
 	values := Values{}
 	names := make([]string, len(k.Params))
@@ -209,7 +209,7 @@ func (k *Kind) check(given map[string]string) (Values, error) {
 	return values, nil
 }
 
-// normal returns a value as the getters of [Values] read it.
+// normal returns a value in the form that the getters of [Values] parse.
 func (p Param) normal(value string) (string, error) {
 	if len(p.Choices) > 0 && !slices.Contains(p.Choices, value) {
 		if near := nearest.Of(value, p.Choices); near != "" {
@@ -252,7 +252,7 @@ func fraction(s string) (float64, error) {
 	return strconv.ParseFloat(s, 64)
 }
 
-// Check tells what is wrong with parameters, as far as the kind alone can tell. Its errors are those of [Engine.Inject].
+// Check validates parameters as far as the kind alone allows. It returns the errors of [Engine.Inject].
 func (k *Kind) Check(given map[string]string) error {
 	_, err := k.check(given)
 	return err

@@ -12,9 +12,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// Reach returns the endpoint of a vCenter to which there is a connection, the administrator's and past its gate. What is
-// asked over SOAP may take as long as a task does; without a session its error wraps [vcenter.ErrNotConnected]. The
-// simulated vCenter is nil where there is none; it is its own front.
+// Reach returns the endpoint of a connected vCenter, accessed as its administrator and past its gate. A SOAP call may last as
+// long as a task; without a session its error wraps [vcenter.ErrNotConnected]. Simulated is nil for a real vCenter, and otherwise
+// also the front.
 func Reach(client *vcenter.Client, simulated *sim.VCenter) Endpoint {
 	e := Endpoint{
 		Name: client.Name(),
@@ -28,7 +28,7 @@ func Reach(client *vcenter.Client, simulated *sim.VCenter) Endpoint {
 			if !vmware.Is(err, &types.NotAuthenticated{}) {
 				return err
 			}
-			// The session is over, and nobody has noticed. Do gets another one.
+			// The session has expired unnoticed. Do opens another one.
 			return own(func(keep func(error) error) error {
 				return client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error { return keep(f(ctx, s.Vim)) })
 			})
@@ -45,7 +45,7 @@ func Reach(client *vcenter.Client, simulated *sim.VCenter) Endpoint {
 	return e
 }
 
-// own returns the last error that was kept, as it was, or else that of do.
+// own returns the last error passed to keep, unchanged, or else the error of do.
 func own(do func(keep func(error) error) error) error {
 	var last error
 	err := do(func(err error) error {

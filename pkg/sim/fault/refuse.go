@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Refusal says why a fault was not injected, or not healed, with nothing changed.
+// Refusal is the reason why a fault was not injected or healed. Nothing was changed.
 type Refusal struct {
-	// Code is that of api.Error: not-found, ambiguous, conflict, invalid, unsupported.
+	// Code is the code of api.Error: not-found, ambiguous, conflict, invalid, unsupported.
 	Code    string
 	Message string
-	// Try tells what to do about it.
+	// Try suggests what to do.
 	Try string
 }
 
 func (r *Refusal) Error() string { return r.Message }
 
-// Refuse returns the refusal of a plan: the target is not in a state in which it can be done.
+// Refuse returns a Refusal of a plan: the target is in the wrong state.
 func Refuse(format string, args ...any) error {
 	return &Refusal{Code: "conflict", Message: fmt.Sprintf(format, args...)}
 }
@@ -26,7 +26,7 @@ func invalid(format string, args ...any) error {
 	return &Refusal{Code: "invalid", Message: fmt.Sprintf(format, args...)}
 }
 
-// about says what target an error is about, unless its message does. A refusal stays one.
+// about prefixes an error with its target, unless the message names it. A refusal stays a refusal.
 func about(l *lease, n int, err error) error {
 	message := err.Error()
 	if n >= 0 {
@@ -41,7 +41,7 @@ func about(l *lease, n int, err error) error {
 	return &targetError{message, err}
 }
 
-// names tells whether a name is in a message, as a word.
+// names reports whether message contains name as a word.
 func names(message, name string) bool {
 	inWord := func(s string) bool { return strings.ContainsAny(s, "-_.abcdefghijklmnopqrstuvwxyz0123456789") }
 	for rest := strings.ToLower(message); ; {
@@ -57,7 +57,7 @@ func names(message, name string) bool {
 	}
 }
 
-// targetError is an error with other words.
+// targetError is an error with another message.
 type targetError struct {
 	message string
 	err     error

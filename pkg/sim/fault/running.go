@@ -11,24 +11,23 @@ import (
 	"time"
 )
 
-// lease is a [Lease] with what the engine needs to end it. The Lease is guarded by the engine's lock; the rest belongs
-// to whoever has taken busy.
+// lease is a [Lease] with what the engine needs to end it. The engine's lock guards the Lease; the rest belongs to the holder of
+// busy.
 type lease struct {
 	Lease
 	kind *Kind
-	// busy is taken by sending to it, while the lease is applied or healed.
+	// busy is a lock, taken by sending, while the lease is applied or healed.
 	busy    chan struct{}
-	states  []json.RawMessage // of the targets, for the way back
-	begun   []bool            // whose Apply was called
-	trouble string            // why it could not be healed, as told last
+	states  []json.RawMessage // of the targets, to revert them
+	begun   []bool            // whether Apply was called
+	trouble string            // the last reported error of healing it
 
 	stop    context.CancelFunc // ends the runs
 	running sync.WaitGroup
 
-	// Guarded by the engine's lock.
-	timer   *time.Timer // ends it, or tries again
+	timer   *time.Timer // ends it, or retries
 	retries int
-	healing uint64 // the event of the first try to heal it
+	healing uint64 // the event of the first attempt to heal it
 }
 
 // copy returns the lease as a value.
@@ -39,7 +38,7 @@ func (l *lease) copy() Lease {
 	return c
 }
 
-// take waits for the lease to be free; release gives it back.
+// take waits until the lease is free and takes it; release returns it.
 func (l *lease) take(ctx context.Context) error {
 	select {
 	case l.busy <- struct{}{}:
@@ -59,7 +58,7 @@ func (l *lease) disarm() {
 	}
 }
 
-// call returns the call of a step on target n, because of event seq.
+// call returns the call of a step on target n; seq is its cause.
 func (e *Engine) call(l *lease, n int, seq uint64) *Call {
 	target := l.Targets[n].Target
 	return &Call{
@@ -69,7 +68,7 @@ func (e *Engine) call(l *lease, n int, seq uint64) *Call {
 	}
 }
 
-// key tells targets apart.
+// key identifies a target.
 func (i Item) key() string {
 	id := i.Ref.Value + i.ID
 	if id == "" {
@@ -78,7 +77,7 @@ func (i Item) key() string {
 	return string(i.Kind) + "\x00" + i.VCenter + "\x00" + id
 }
 
-// hash is a number for the target's name, which, unlike its reference, is the same in each run of a topology.
+// hash returns a hash of the target's name, which is stable between runs of a topology, unlike its reference.
 func (i Item) hash() uint64 {
 	h := fnv.New64a()
 	for _, s := range []string{string(i.Kind), i.VCenter, i.Path, i.Region, i.Name} {
@@ -88,8 +87,8 @@ func (i Item) hash() uint64 {
 	return h.Sum64()
 }
 
-// each calls f for the numbers of all targets, a few at a time, and returns the errors by number. After an error of a
-// target no further one is begun if untilError is set: those have no error.
+// each calls f for each target, a few at a time, and returns the errors by target. If untilError is set, it starts no further
+// target after an error.
 func (e *Engine) each(targets int, untilError bool, f func(n int) error) []error {
 	errs := make([]error, targets)
 	if targets == 1 {

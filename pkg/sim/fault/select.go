@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
-// choose returns the targets of a request, in the order in which the ground lists them.
+// choose returns the targets of a request, in the order of the ground.
 func (g *Ground) choose(ctx context.Context, kind Object, r Request) ([]Item, error) {
 	if kind == Sandbox {
 		if !r.On.empty() {
@@ -48,7 +48,7 @@ func (s Selector) empty() bool {
 	return len(s.Names) == 0 && s.Labels == "" && !slices.ContainsFunc(s.places(), func(p place) bool { return p.want != "" })
 }
 
-// place is one thing that a selector can ask for.
+// place is one criterion of a selector.
 type place struct {
 	what, want string
 	of         func(Item) string
@@ -66,7 +66,7 @@ func (s Selector) places() []place {
 	}
 }
 
-// among keeps what is in the places asked for.
+// among returns the items in the selected places.
 func (s Selector) among(items []Item, kind Object) ([]Item, error) {
 	for _, p := range s.places() {
 		if p.want == "" {
@@ -81,7 +81,7 @@ func (s Selector) among(items []Item, kind Object) ([]Item, error) {
 	return items, nil
 }
 
-// nowhere says that nothing is in a place, and which place was perhaps meant.
+// nowhere returns the error for a place without items, with a suggestion.
 func nowhere(items []Item, kind Object, p place) error {
 	var known []string
 	for _, i := range items {
@@ -101,7 +101,7 @@ func nowhere(items []Item, kind Object, p place) error {
 	return &Refusal{Code: "not-found", Message: message, Try: kind.lister()}
 }
 
-// labeled keeps what Kubernetes has the labels on: nodes, and VMs that are nodes.
+// labeled returns the items with matching Kubernetes labels: nodes, and VMs that are nodes.
 func (g *Ground) labeled(ctx context.Context, items []Item, kind Object, selector string) ([]Item, error) {
 	if kind != VM && kind != Node {
 		return nil, invalid("labels %q: a %s has none: they are those of nodes", selector, kind.noun())
@@ -127,7 +127,7 @@ func (g *Ground) labeled(ctx context.Context, items []Item, kind Object, selecto
 	return items, nil
 }
 
-// named keeps what is named, and draws from it if a mode is asked for.
+// named returns the items with the requested names, and draws from them if a mode is set.
 func (r Request) named(items, all []Item, kind Object) ([]Item, error) {
 	chosen := make([]bool, len(items))
 	for _, name := range r.On.Names {
@@ -139,7 +139,7 @@ func (r Request) named(items, all []Item, kind Object) ([]Item, error) {
 			}
 		}
 		if len(found) == 0 {
-			return nil, nobody(name, items, all, kind)
+			return nil, unknownName(name, items, all, kind)
 		}
 		if len(found) > 1 && r.Mode == "" && !strings.ContainsAny(name, "*?") {
 			return nil, ambiguous(name, found, kind)
@@ -157,7 +157,7 @@ func (r Request) named(items, all []Item, kind Object) ([]Item, error) {
 	return draw(list, kind, r)
 }
 
-// Called tells whether a name, which may have wildcards, is one of those by which a [Selector] chooses the item.
+// Called reports whether a name, which may have wildcards, is one by which a [Selector] chooses the item.
 func (i Item) Called(name string) bool { return i.called(name) }
 
 func (i Item) called(name string) bool {
@@ -166,11 +166,11 @@ func (i Item) called(name string) bool {
 			return true
 		}
 	}
-	// Hostnames have no case.
+	// Hostnames are case-insensitive.
 	return i.Node != "" && glob.Fold(name, i.Node)
 }
 
-// names are those by which the item can be chosen.
+// names returns the names by which the item can be chosen.
 func (i Item) names() []string {
 	names := []string{i.Name}
 	if i.VCenter != "" {
@@ -191,8 +191,8 @@ func (i Item) names() []string {
 	return names
 }
 
-// nobody says that a name is nobody's, or that of something that the rest of the selector leaves out.
-func nobody(name string, items, all []Item, kind Object) error {
+// unknownName returns the error for a name that no item has, or that the rest of the selector excludes.
+func unknownName(name string, items, all []Item, kind Object) error {
 	for _, i := range all {
 		if i.called(name) {
 			return &Refusal{Code: "not-found", Message: fmt.Sprintf("%s %q: is there, but not where you look for it", kind.noun(), name), Try: kind.lister()}
@@ -208,7 +208,7 @@ func nobody(name string, items, all []Item, kind Object) error {
 			names = append(names, i.Node)
 		}
 	}
-	message := fmt.Sprintf("%s %q: there is none of that name", kind.noun(), name)
+	message := fmt.Sprintf("%s %q not found", kind.noun(), name)
 	if near := nearest.Of(name, names); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	} else if len(names) > 0 && len(names) <= 8 {
@@ -232,9 +232,9 @@ func ambiguous(name string, found []Item, kind Object) error {
 	}
 }
 
-// Selector chooses targets. All that is set has to match; in texts * and ? are wildcards.
+// Selector chooses targets. All set fields must match; * and ? are wildcards.
 type Selector struct {
-	// Names are names, hostnames of nodes, VCENTER/NAME or inventory paths: each has to match at least one.
+	// Names are names, hostnames of nodes, VCENTER/NAME or inventory paths. Each must match at least one item.
 	Names      []string
 	VCenter    string
 	Datacenter string
@@ -247,18 +247,18 @@ type Selector struct {
 	Labels string
 }
 
-// Request asks for an injection.
+// Request is a request for an injection.
 type Request struct {
 	Kind   string
 	On     Selector
 	Params map[string]string
-	// Mode is how many of what On chooses: one, all, a number, a percentage ("25%"). Empty: all of Names, else exactly
-	// one, and more than that is refused.
+	// Mode is how many of the items chosen by On: one, all, a number, or a percentage ("25%"). Empty: all of Names, or else
+	// exactly one; more than one is refused.
 	Mode string
-	// For is how long until it heals by itself; 0: until it is healed.
+	// For is the duration after which it heals automatically; 0: it lasts until it is healed.
 	For time.Duration
-	// Seed draws the targets, and whatever the kind draws. 0: a new one, which the lease tells.
+	// Seed selects the targets and the random choices of the kind. 0: a new seed, which the lease reports.
 	Seed uint64
-	// Cause is the event that asks for it; 0: none.
+	// Cause is the event that caused the request; 0: none.
 	Cause uint64
 }

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Turn waits until no other call of the engine has the turn of that name, and takes it: for what does not go side by side.
-// The returned func ends it; it must not be nested. Its error is that of ctx.
+// Turn takes the engine's lock with that name, for operations that must not run concurrently, and waits for it until ctx ends.
+// Call end to release it; it must not be nested.
 func (c *Call) Turn(ctx context.Context, name string) (end func(), err error) {
-	if c.turns == nil { // a call that no engine makes
+	if c.turns == nil { // a call without an engine
 		return func() {}, ctx.Err()
 	}
 	turn := c.turns.of(name)
@@ -20,7 +20,7 @@ func (c *Call) Turn(ctx context.Context, name string) (end func(), err error) {
 	}
 }
 
-// turns are those of an engine, by name: whoever has sent to a channel has its turn.
+// turns holds the locks by name: sending to a channel takes the lock.
 type turns struct {
 	mu    sync.Mutex
 	named map[string]chan struct{}

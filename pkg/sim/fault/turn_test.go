@@ -39,7 +39,7 @@ func TestTurn(t *testing.T) {
 				t.Errorf("%v: took %s, want %s; %v", c.names, d, c.takes, err)
 			}
 		}
-		// Who waits for a turn can be told to stop.
+		// A call that waits for a turn can be canceled.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
 		if _, err := e.Inject(ctx, fault.Request{Kind: "lamp.dusted", On: on("a", "c")}); !errors.Is(err, context.DeadlineExceeded) {

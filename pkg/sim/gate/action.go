@@ -6,41 +6,40 @@ import (
 	"time"
 )
 
-// Action is what happens to a call: one of [Outage], [Refuse], [BlackHole], [Hang], [Latency], [HTTPStatus], [Reset],
+// Action is what a rule does to a call: one of [Outage], [Refuse], [BlackHole], [Hang], [Latency], [HTTPStatus], [Reset],
 // [Throttle], [Fault], [RESTError], [FailTask] and [DropSession].
 type Action interface {
-	// key is the name in messages.
+	// key returns the name of the action in messages.
 	key() string
 }
 
-// Outage is a vCenter that is not there. A rule about all calls and with nothing left to chance stops listening and cuts
-// every connection, as the mode [Down] does; any other cuts the connections of the calls that it hits, which get no
-// answer. Answers under way are lost.
+// Outage is a vCenter that is down. A rule that hits all calls stops listening and cuts every connection, as the mode [Down]
+// does; any other rule cuts the connections of the calls that it hits, without an answer. Answers in progress are lost.
 type Outage struct{}
 
-// Refuse resets (RST). A rule about all calls resets new connections right after they are made, and leaves open ones
-// alone, as a full backlog or a firewall in front does; any other resets the connections of the calls that it hits.
+// Refuse resets connections (RST). A rule that hits all calls resets new connections and leaves open ones alone, as a full
+// backlog or a firewall does; any other rule resets the connections of the calls that it hits.
 type Refuse struct{}
 
-// BlackHole swallows. The call never reaches the vCenter and is never answered; nor is anything that was under way. The
-// connection stays open and silent until the client gives up or the rule ends, and is reset then: what went into the hole
-// is lost. A rule about all calls does the same to new connections before TLS.
+// BlackHole drops packets. The call never reaches the vCenter, and neither it nor a call in progress is answered. The connection
+// stays open until the client gives up or the rule ends, which resets it. A rule that hits all calls does the same to new
+// connections before TLS.
 type BlackHole struct{}
 
-// Hang holds calls back until the rule ends, and lets them go on then. It also holds back answers to calls that were
-// under way, long polls among them.
+// Hang holds calls until the rule ends, and then lets them continue. It also holds answers to calls in progress, including long
+// polls.
 type Hang struct{}
 
-// Latency holds a call back for Delay, give or take a draw of up to Jitter, and then lets it go on. The end of the rule
-// ends the delay.
+// Latency delays a call by Delay, plus or minus a random part of Jitter, and then lets it continue. The end of the rule ends the
+// delay.
 type Latency struct {
 	// Delay must be positive.
 	Delay time.Duration
-	// Jitter is no longer than Delay.
+	// Jitter must not exceed Delay.
 	Jitter time.Duration
 }
 
-// HTTPStatus answers with an HTTP status and a plain text, as a reverse proxy in front of a vCenter does.
+// HTTPStatus answers with an HTTP status and a plain text, as a reverse proxy before a vCenter does.
 type HTTPStatus struct {
 	// Code is 400 to 599.
 	Code int
@@ -48,57 +47,56 @@ type HTTPStatus struct {
 	Body string
 }
 
-// Throttle lets so many calls a second pass and answers the others with an HTTP status, as an overloaded vCenter does, which
-// serves so many and turns the rest away. Calls that pass go on to the next rule. A second's worth may come at once.
+// Throttle lets a number of calls a second pass and answers the others with an HTTP status, as an overloaded vCenter does. Calls
+// that pass continue to the next rule. Bursts of up to a second's worth are allowed.
 type Throttle struct {
-	// Rate is how many calls a second pass. It must be positive.
+	// Rate is the number of calls a second that pass. It must be positive.
 	Rate float64
-	// Code is the status of the others, 400 to 599. Zero stands for 503.
+	// Code is the status of the others, 400 to 599. Zero means 503.
 	Code int
 }
 
-// Reset lets the vCenter do what it was asked for and resets the connection in the midst of the answer's body: the client
-// cannot know whether it was done.
+// Reset lets the vCenter execute the call and resets the connection within the answer's body: the client does not know whether
+// the call was executed.
 type Reset struct {
-	// Bytes of the body that are let through. Zero stands for 64. Shorter answers are reset at their end.
+	// Bytes of the body that pass. Zero means 64. Shorter answers are reset at their end.
 	Bytes int
 }
 
-// Fault answers a SOAP call with a fault; calls of other transports do not match its rule.
+// Fault answers a SOAP call with a fault. Its rule does not match other transports.
 type Fault struct {
-	// Type of the fault: any of the vSphere API ("NotAuthenticated", "NoPermission", "CnsFault", "PbmFault").
+	// Type is any fault of the vSphere API ("NotAuthenticated", "NoPermission", "CnsFault", "PbmFault").
 	Type string
-	// Message is what clients print. Defaults to something that names the type.
+	// Message is what clients print. The default names the type.
 	Message string
-	// Fields of the fault, by their names in the API; references are {type: VirtualMachine, value: vm-1}, other nested
-	// objects of a polymorphic field name their type in _typeName.
+	// Fields are the fields of the fault, by their names in the API. References are {type: VirtualMachine, value: vm-1}; other
+	// nested objects of a polymorphic field name their type in _typeName.
 	Fields map[string]any
 }
 
-// RESTError answers a REST call with an error in the form that clients of its path expect, /rest or /api; calls of other
-// transports do not match its rule.
+// RESTError answers a REST call with an error in the form of its path, /rest or /api. Its rule does not match other transports.
 type RESTError struct {
 	// Type is an error of the Automation API ("UNAUTHENTICATED", "NOT_FOUND").
 	Type string
-	// Message is what clients print. Defaults to something that names the type.
+	// Message is what clients print. The default names the type.
 	Message string
-	// Status is the HTTP status. Zero stands for the type's own.
+	// Status is the HTTP status. Zero means that of the type.
 	Status int
 }
 
-// FailTask answers a call of a method that returns a Task with a Task that ends in an error; calls of other methods do
-// not match its rule. The vCenter does nothing else. Needs [Options].FailTask.
+// FailTask answers a call of a method that returns a Task with a Task that fails. Its rule does not match other methods, and the
+// vCenter does not execute the call. It needs [Options].FailTask.
 type FailTask struct {
-	// After is how long the Task runs.
+	// After is the duration of the Task.
 	After time.Duration
 	// Fault is the Task's error.
 	Fault Fault
 }
 
-// DropSession ends the session of the call, which goes on and finds itself not authenticated. Calls without a session do
-// not match its rule. Needs [Options].Identify and [Options].DropSession.
+// DropSession ends the session of the call, which then fails as not authenticated. Its rule does not match calls without a
+// session. It needs [Options].Identify and [Options].DropSession.
 type DropSession struct {
-	// After is how many calls each session is allowed first: every login is good for so many.
+	// After is the number of calls that each session is allowed first.
 	After int
 }
 
@@ -115,7 +113,7 @@ func (RESTError) key() string   { return "restError" }
 func (FailTask) key() string    { return "failTask" }
 func (DropSession) key() string { return "dropSession" }
 
-// transport is the only one that an action can happen to; "" is any.
+// transport returns the only transport that an action applies to; "" means any.
 func transport(a Action) Transport {
 	switch a.(type) {
 	case Fault, FailTask:
@@ -127,7 +125,7 @@ func transport(a Action) Transport {
 	}
 }
 
-// late tells whether an action also happens to answers of calls that were under way when its rule came into force.
+// late reports whether an action also applies to answers of calls that were in progress when its rule came into force.
 func late(a Action) bool {
 	switch a.(type) {
 	case Outage, BlackHole, Hang:
@@ -137,17 +135,17 @@ func late(a Action) bool {
 	}
 }
 
-// verdict is what becomes of a call after an action.
+// verdict is how a call proceeds after an action.
 type verdict int
 
 const (
-	goOn     verdict = iota // to the next rule
+	proceed  verdict = iota // to the next rule
 	serve                   // to the simulator
-	answered                // nowhere
-	cut                     // nowhere, without an answer
+	answered                // ends with an answer
+	cut                     // ends without an answer
 )
 
-// act lets an action happen to a call.
+// act applies an action to a call.
 func (c *call) act(e *entry, share float64) verdict {
 	switch a := e.rule.Action.(type) {
 	case Outage:
@@ -190,13 +188,13 @@ func (c *call) act(e *entry, share float64) verdict {
 	case DropSession:
 		c.gate.opts.DropSession(c.Session)
 	}
-	return goOn
+	return proceed
 }
 
-// defaultReset is how much of an answer is let through before its connection is reset.
+// defaultReset is the number of bytes of an answer that pass before its connection is reset.
 const defaultReset = 64
 
-// reply answers a call in the simulator's place.
+// reply answers a call instead of the simulator.
 func (c *call) reply(e *entry) {
 	switch a := e.rule.Action.(type) {
 	case HTTPStatus:
@@ -214,7 +212,7 @@ func (c *call) reply(e *entry) {
 	}
 }
 
-// wait holds a call until the rule ends or until fires. It returns false when the client is gone before.
+// wait holds a call until the rule ends or until fires. It returns false if the client disconnects first.
 func (c *call) wait(e *entry, until <-chan time.Time) bool {
 	select {
 	case <-e.done:

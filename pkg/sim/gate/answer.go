@@ -8,26 +8,25 @@ import (
 	"strings"
 )
 
-// errCut ends the writing of an answer that nobody gets.
+// errCut ends the writing of an answer that is not sent.
 var errCut = errors.New("call cut")
 
-// maxPeek bounds what is kept of a failure's answer to tell its type.
+// maxPeek limits the part of an error answer that is kept to find its type.
 const maxPeek = 2 << 10
 
-// answer holds back the first byte of a response while a rule says so, cuts it off where one does, and remembers what
-// became of it.
+// answer delays the first byte of a response, or cuts the response, as rules demand, and records its outcome.
 type answer struct {
 	http.ResponseWriter
 	call   *call
 	status int
 	size   int64
 	cut    bool
-	ours   bool   // a rule's own, which no other rule happens to
-	limit  int    // bytes until the connection is reset; -1 is none
-	peek   []byte // the beginning of a failure
+	ours   bool   // of a rule; no other rule applies to it
+	limit  int    // bytes until the connection is reset; -1: none
+	peek   []byte // the beginning of an error answer
 }
 
-// WriteHeader begins the answer.
+// WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) {
 	if a.status != 0 || a.cut {
 		return
@@ -40,7 +39,7 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write goes on with it.
+// Write implements http.ResponseWriter.
 func (a *answer) Write(p []byte) (int, error) {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
@@ -65,7 +64,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// FlushError sends what there is; it begins the answer if need be.
+// FlushError sends the buffered part, and begins the answer if necessary.
 func (a *answer) FlushError() error {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
@@ -76,10 +75,10 @@ func (a *answer) FlushError() error {
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// finish ends the answer of a handler that has returned.
+// finish ends the answer after the handler has returned.
 func (a *answer) finish() {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
@@ -89,17 +88,17 @@ func (a *answer) finish() {
 	}
 }
 
-// reset sends what there is of the answer and resets the connection.
+// reset sends the buffered part of the answer and resets the connection.
 func (a *answer) reset() {
 	if a.cut {
 		return
 	}
 	a.cut, a.limit = true, -1
-	_ = http.NewResponseController(a.ResponseWriter).Flush() // the client may be gone
+	_ = http.NewResponseController(a.ResponseWriter).Flush() // the client may have disconnected
 	resetCall(a.call.r)
 }
 
-// hold runs an answer by the rules that happen to answers. It returns whether nobody is to get it.
+// hold applies the rules for answers. It reports whether the answer must not be sent.
 func (c *call) hold() (lost bool) {
 	for {
 		e, share := c.next(true)
@@ -113,13 +112,13 @@ func (c *call) hold() (lost bool) {
 }
 
 const (
-	// maxBody bounds a SOAP or JSON request in memory; file uploads stream through.
+	// maxBody limits a SOAP or JSON request in memory; file uploads are streamed.
 	maxBody = 64 << 20
-	// maxTrust is the size of a body that a client is believed before it has sent it.
+	// maxTrust limits the memory that is allocated for an announced size.
 	maxTrust = 1 << 20
 )
 
-// receive reads the body of a SOAP or JSON request, leaves a copy for the simulator, and says what is called.
+// receive reads the body of a SOAP or JSON request, keeps a copy for the simulator, and parses the method.
 func (c *call) receive(w http.ResponseWriter) (err error) {
 	r := c.r
 	kind := r.Header.Get("Content-Type")
@@ -157,7 +156,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		if _, err := io.ReadFull(limited, body); err != nil {
 			return nil, err
 		}
-		// net/http starts to watch the connection when it has seen the end.
+		// net/http starts to watch the connection once it has read to the end.
 		_, err := limited.Read(make([]byte, 1))
 		if err == io.EOF {
 			err = nil
@@ -167,7 +166,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return io.ReadAll(limited)
 }
 
-// bodyStatus is what a client is told whose body could not be read.
+// bodyStatus returns the status for a body that could not be read.
 func bodyStatus(err error) int {
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		return http.StatusRequestEntityTooLarge

@@ -11,41 +11,41 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Call is one request that reached the gate, as seen at its end.
+// Call is a request that has passed the gate, recorded at its end.
 type Call struct {
 	Transport Transport `json:"transport"`
-	// Method is the SOAP method (RetrievePropertiesEx), or verb, path and action of another call with identifiers left out
-	// ("POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach").
+	// Method is the SOAP method (RetrievePropertiesEx), or verb, path and action of another call, without identifiers ("POST
+	// /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach").
 	Method string `json:"method"`
 	// Client is the User-Agent.
 	Client string `json:"client,omitempty"`
-	// User and Session are those of the session that the call was made in, "" when it was made in none.
+	// User and Session are those of the call's session, "" without one.
 	User    string `json:"user,omitempty"`
-	Session string `json:"-"` // whoever has it is logged in
+	Session string `json:"-"` // a secret: it grants access
 	// Object is the object that a SOAP method was called on (_this).
 	Object types.ManagedObjectReference `json:"object,omitzero"`
 	// Name is Object's name in the inventory; set by [Gate.Recent] only.
 	Name  string    `json:"name,omitempty"`
 	Start time.Time `json:"start"`
-	// Duration includes what the gate added to it.
+	// Duration includes the delays of the gate.
 	Duration time.Duration `json:"duration"`
 	// In and Out are the sizes of the bodies, in bytes.
 	In  int64 `json:"in"`
 	Out int64 `json:"out"`
-	// Status is the HTTP status; 0 when the call was cut before it had an answer.
+	// Status is the HTTP status; 0 if the call was cut before an answer.
 	Status int `json:"status"`
-	// Fault is the type of the SOAP fault that was the answer, or of the REST error.
+	// Fault is the type of the SOAP fault or REST error in the answer.
 	Fault string `json:"fault,omitempty"`
-	// Rules names the rules that the call was hit by; rules without a name are left out, but see Hit.
+	// Rules names the rules that hit the call, without unnamed ones; see Hit.
 	Rules []string `json:"rules,omitempty"`
-	// Hit tells whether a rule, or a mode, happened to the call.
+	// Hit reports whether a rule or a mode hit the call.
 	Hit bool `json:"hit,omitempty"`
 }
 
-// Failed tells whether the client got no answer, a SOAP fault or an error status.
+// Failed reports whether the client got no answer, a SOAP fault or an error status.
 func (c Call) Failed() bool { return c.Status == 0 || c.Status >= 400 }
 
-// Failure says what a call that failed was answered, as [Stat.LastError] does.
+// Failure describes the answer to a failed call, as [Stat.LastError] does.
 func (c Call) Failure() string {
 	switch {
 	case c.Fault != "":
@@ -57,13 +57,13 @@ func (c Call) Failure() string {
 }
 
 const (
-	// maxName bounds what is kept of a method's name.
+	// maxName limits the stored name of a method.
 	maxName = 256
-	// maxClient bounds what is kept of a User-Agent.
+	// maxClient limits the stored User-Agent.
 	maxClient = 128
 )
 
-// call is a request on its way through the gate.
+// call is a request that is passing the gate.
 type call struct {
 	Call
 	gate   *Gate
@@ -73,7 +73,7 @@ type call struct {
 	space  string // namespace of the SOAP method
 	tried  []*entry
 	refs   []types.ManagedObjectReference // what it is about; see about
-	read   bool                           // refs are there
+	read   bool                           // refs is set
 }
 
 // handle serves one request.
@@ -88,7 +88,8 @@ func (g *Gate) handle(w http.ResponseWriter, r *http.Request) {
 	c.answer = &answer{ResponseWriter: w, call: c, limit: -1}
 	defer c.end()
 
-	// The body is read before anything else: it names the method, and net/http only notices that a client is gone once
+	// The body is read first: it has the name of the method, and net/http notices a disconnected client only after the request
+	// has been read.
 	// the request has been read.
 	err := c.receive(w)
 	if g.opts.Identify != nil {
@@ -100,13 +101,12 @@ func (g *Gate) handle(w http.ResponseWriter, r *http.Request) {
 		c.serve()
 	}
 	if c.answer.finish(); c.answer.cut {
-		// Without this net/http would answer 200 with no body to a client that is still there.
+		// Otherwise net/http would answer 200 without a body to a connected client.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// serve gives the call to the simulator. What panics there is a fault to the client, as an internal error of a vCenter
-// is, and the end of nothing else.
+// serve passes the call to the simulator. A panic there becomes a fault for the client, as an internal error of a vCenter does.
 func (c *call) serve() {
 	defer func() {
 		p := recover()
@@ -145,8 +145,7 @@ func (c *call) end() {
 	}
 }
 
-// next returns the next rule that hits the call, nil when there is none. With late, only rules that happen to answers
-// are looked at.
+// next returns the next rule that hits the call, or nil. With lateOnly it considers only rules for answers.
 func (c *call) next(lateOnly bool) (e *entry, share float64) {
 	for _, e := range c.gate.table.Load().entries {
 		if lateOnly && !late(e.rule.Action) || slices.Contains(c.tried, e) || !e.matches(c) {
@@ -164,8 +163,7 @@ func (c *call) next(lateOnly bool) (e *entry, share float64) {
 	return nil, 0
 }
 
-// pass runs the call by the rules. It returns whether the call goes on to the simulator; when it does not, it has been
-// answered.
+// pass applies the rules to the call. It reports whether the call continues to the simulator; otherwise it has been answered.
 func (c *call) pass() bool {
 	for {
 		e, share := c.next(false)
@@ -173,9 +171,9 @@ func (c *call) pass() bool {
 			return true
 		}
 		switch c.act(e, share) {
-		case goOn:
+		case proceed:
 		case serve:
-			c.tried = append(c.tried, c.gate.table.Load().entries...) // it is decided
+			c.tried = append(c.tried, c.gate.table.Load().entries...) // the decision is final
 			return true
 		case answered:
 			return false
@@ -185,7 +183,7 @@ func (c *call) pass() bool {
 	}
 }
 
-// client names who calls.
+// client returns the User-Agent of a request.
 func client(r *http.Request) string {
 	ua := r.UserAgent()
 	if len(ua) > maxClient {

@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// connections knows what is connected. The zero value is ready.
+// connections tracks the open connections. The zero value is ready.
 type connections struct {
-	mu    sync.Mutex
-	open  map[net.Conn]struct{}
-	holes map[net.Conn]struct{} // in black holes, unknown to net/http
+	mu         sync.Mutex
+	open       map[net.Conn]struct{}
+	blackHoles map[net.Conn]struct{} // in black holes, unknown to net/http
 }
 
-// follow is told of connections by net/http.
+// follow is the ConnState hook of net/http.
 func (c *connections) follow(conn net.Conn, s http.ConnState) {
 	if s != http.StateNew && s != http.StateClosed && s != http.StateHijacked {
 		return
@@ -33,25 +33,25 @@ func (c *connections) follow(conn net.Conn, s http.ConnState) {
 	c.open[conn] = struct{}{}
 }
 
-// count counts those that net/http serves.
+// count returns the number of connections that net/http serves.
 func (c *connections) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.open)
 }
 
-// hole says that a connection will be swallowed.
-func (c *connections) hole(conn net.Conn) {
+// addBlackHole registers a connection for discard.
+func (c *connections) addBlackHole(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.holes == nil {
-		c.holes = make(map[net.Conn]struct{})
+	if c.blackHoles == nil {
+		c.blackHoles = make(map[net.Conn]struct{})
 	}
-	c.holes[conn] = struct{}{}
+	c.blackHoles[conn] = struct{}{}
 }
 
-// swallow reads what a client says until it gives up or the rule ends; the connection is reset then.
-func (c *connections) swallow(conn net.Conn, e *entry) {
+// discard reads from a connection until the client gives up or the rule ends, and then resets it.
+func (c *connections) discard(conn net.Conn, e *entry) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -65,20 +65,19 @@ func (c *connections) swallow(conn net.Conn, e *entry) {
 	<-gone
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.holes, conn)
+	delete(c.blackHoles, conn)
 }
 
-// closeHoles resets the connections in black holes.
-func (c *connections) closeHoles() {
+// closeBlackHoles resets the connections in black blackHoles.
+func (c *connections) closeBlackHoles() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for conn := range c.holes {
+	for conn := range c.blackHoles {
 		reset(conn)
 	}
 }
 
-// CutConnections closes all connections that are open, without a word, and returns how many there were. New ones are
-// welcome at once; calls under way are lost.
+// CutConnections closes all open connections and returns their number. New ones are accepted at once; calls in progress are lost.
 func (g *Gate) CutConnections() int {
 	c := &g.connections
 	c.mu.Lock()
@@ -93,14 +92,14 @@ func (g *Gate) CutConnections() int {
 	return len(conns)
 }
 
-// door is where connections come in: rules about all calls refuse them here, or swallow them.
-type door struct {
+// ruleListener accepts connections, except those that a rule about all calls refuses or discards.
+type ruleListener struct {
 	net.Listener
 	gate *Gate
 }
 
-// Accept returns the next connection that no rule takes.
-func (d *door) Accept() (net.Conn, error) {
+// Accept returns the next connection that passes the rules.
+func (d *ruleListener) Accept() (net.Conn, error) {
 next:
 	for {
 		conn, err := d.Listener.Accept()
@@ -114,8 +113,8 @@ next:
 			if _, refuse := e.rule.Action.(Refuse); refuse {
 				reset(conn)
 			} else {
-				d.gate.connections.hole(conn)
-				d.gate.holes.Go(func() { d.gate.connections.swallow(conn, e) })
+				d.gate.connections.addBlackHole(conn)
+				d.gate.blackHoles.Go(func() { d.gate.connections.discard(conn, e) })
 			}
 			continue next
 		}
@@ -125,19 +124,19 @@ next:
 
 type connKey struct{}
 
-// withConn lets calls reach their connection.
+// withConn adds the connection to the context of its requests.
 func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// resetCall resets the connection that a request came by.
+// resetCall resets the connection of a request.
 func resetCall(r *http.Request) {
 	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 		reset(conn)
 	}
 }
 
-// reset closes a connection with RST instead of FIN, and without TLS's farewell.
+// reset closes a connection with RST instead of FIN, and without TLS's close_notify.
 func reset(conn net.Conn) {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// What a call gets for an answer when there is none.
+// TestCutCalls: the errors that clients get for calls without an answer.
 func TestCutCalls(t *testing.T) {
 	for _, tc := range []struct {
 		action gate.Action
@@ -90,7 +90,7 @@ func TestOutageStopsListening(t *testing.T) {
 	if _, err := f.post(t.Context(), "/sdk"); err != nil {
 		t.Error(err)
 	}
-	// It comes back by itself at the end of a window.
+	// It returns at the end of a window.
 	f.add(t, gate.Rule{Action: gate.Outage{}, Window: gate.Window{From: 5 * time.Millisecond, Until: 50 * time.Millisecond}})
 	soon(t, "the gate goes down", func() bool { _, err := f.post(t.Context(), "/sdk"); drain(f); return err != nil })
 	soon(t, "the gate comes back", func() bool { _, err := f.post(t.Context(), "/sdk"); drain(f); return err == nil })

@@ -1,5 +1,5 @@
-// Package gate is the HTTPS front of one simulated vCenter: the place where its API is reachable, unreachable, slow,
-// silent or wrong, for all its clients or for some, and where every call is counted.
+// Package gate is the HTTPS front of one vCenter. It makes the API unreachable, slow, silent or wrong, for all clients or
+// for some, and counts every call.
 //
 // The simulator behind it is a plain [net/http.Handler] that never listens. Inventory, sessions, tags and tasks live in
 // that handler, so an outage of the gate loses none of them: after it the same address answers again, and a client that
@@ -14,11 +14,11 @@
 //	…
 //	err = g.Remove(ctx, id)
 //
-// A [Rule] picks calls and says what happens to them; [Gate.Set] is the short way for all calls at once. [Gate.Stats],
+// A [Rule] selects calls and an action; [Gate.Set] is a shortcut for all calls. [Gate.Stats],
 // [Gate.Counters] and [Gate.Recent] show what went through. docs/gate.md shows every field.
 //
-// The gate knows of vSphere what stands in a request: method, object, session. What only the simulator knows comes from
-// hooks in [Options]. A gate without rules costs a call a few microseconds.
+// The gate reads method, object and session from the request. Hooks in [Options] ask the simulator for the rest. A gate
+// without rules adds a few microseconds to a call.
 //
 // Floor 2, below pkg/sim. Of govmomi it uses the API's types, never the simulator.
 package gate

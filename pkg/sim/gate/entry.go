@@ -11,12 +11,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate/internal/known"
 )
 
-// entry is a rule, ready to be held against calls.
+// entry is a compiled rule.
 type entry struct {
 	id    ID
 	rule  Rule
 	fault types.BaseMethodFault // of Fault and FailTask
-	tasks map[string]bool       // methods that return a Task and do not say so; of FailTask
+	tasks map[string]bool       // methods that return a Task without the suffix _Task; of FailTask
 	stage Stage                 // Waiting, Active or Ended; guarded by Gate.change
 	done  chan struct{}         // closed when the rule ends; guarded by Gate.change
 
@@ -27,10 +27,10 @@ type entry struct {
 	used          map[string]int64 // calls by session; of DropSession with After
 }
 
-// newEntry makes an entry of a rule that is known to be good.
+// newEntry returns the entry of a valid rule.
 func (g *Gate) newEntry(r Rule) *entry {
 	name := fnv.New64a()
-	_, _ = name.Write([]byte(r.Name)) // rules with one seed do not draw alike
+	_, _ = name.Write([]byte(r.Name)) // rules with the same seed must not draw the same numbers
 	e := &entry{
 		rule:   r,
 		stage:  Active,
@@ -46,7 +46,8 @@ func (g *Gate) newEntry(r Rule) *entry {
 	return e
 }
 
-// draw decides about one call of a session ("" for none), or one connection, that matches. The share, from -1 to 1, is what it gets of the jitter.
+// draw decides about one matching call of a session ("" for none), or one connection. share, from -1 to 1, is its part of the
+// jitter.
 func (e *entry) draw(session string) (hit bool, share float64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -68,7 +69,7 @@ func (e *entry) draw(session string) (hit bool, share float64) {
 	return true, share
 }
 
-// due tells whether the action is one for this call, which it may have to count; e.mu is held.
+// due reports whether the action applies to this call, and counts it if necessary. The caller holds e.mu.
 func (e *entry) due(session string) bool {
 	switch a := e.rule.Action.(type) {
 	case Throttle:
@@ -88,16 +89,16 @@ func (e *entry) due(session string) bool {
 	return true
 }
 
-// maxUsed bounds how many sessions are counted, of those that end without having used up their calls.
+// maxUsed limits the number of tracked sessions.
 const maxUsed = 1 << 16
 
-// bucket holds what may pass at once: a second's worth, one at the least.
+// bucket is a token bucket that holds a second's worth, at least one.
 type bucket struct {
 	level float64
 	last  time.Time
 }
 
-// take lets one pass, if it may.
+// take takes a token, if one is available.
 func (b *bucket) take(rate float64, now time.Time) bool {
 	full := max(1, rate)
 	if b.last.IsZero() {
@@ -113,22 +114,22 @@ func (b *bucket) take(rate float64, now time.Time) bool {
 	return true
 }
 
-// spent tells whether nothing more is hit; e.mu is held.
+// spent reports whether the rule has reached Count. The caller holds e.mu.
 func (e *entry) spent() bool { return e.rule.Count > 0 && e.hits >= int64(e.rule.Count) }
 
-// certain tells whether every call is hit for as long as the rule is in force.
+// certain reports whether every call is hit while the rule is in force.
 func (e *entry) certain() bool {
 	r := e.rule
 	return r.Match.whole() && (r.Probability == 0 || r.Probability == 1) && r.Skip == 0 && r.Count == 0
 }
 
-// outage tells whether the gate is not to listen while the rule is in force.
+// outage reports whether the gate must not listen while the rule is in force.
 func (e *entry) outage() bool {
 	_, ok := e.rule.Action.(Outage)
 	return ok && e.certain()
 }
 
-// status describes the entry; Gate.change is held.
+// status describes the entry. The caller holds Gate.change.
 func (e *entry) status() Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -139,7 +140,7 @@ func (e *entry) status() Status {
 	return s
 }
 
-// over tells whether the rule has ended.
+// over reports whether the rule has ended.
 func (e *entry) over() bool {
 	select {
 	case <-e.done:
@@ -149,7 +150,7 @@ func (e *entry) over() bool {
 	}
 }
 
-// sleep waits for d; it returns false when the rule ends before.
+// sleep waits for d; it returns false if the rule ends first.
 func (e *entry) sleep(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -9,7 +9,7 @@ import (
 	"reflect"
 	"strings"
 
-	// Their faults are registered beside vim25's.
+	// These register their faults beside vim25's.
 	_ "github.com/vmware/govmomi/cns/types"
 	_ "github.com/vmware/govmomi/pbm/types"
 	"github.com/vmware/govmomi/vim25/types"
@@ -17,10 +17,10 @@ import (
 	_ "github.com/vmware/govmomi/vslm/types"
 )
 
-// errNoFault is for a name that is not of a fault.
+// errNoFault is returned for a name that is not a fault.
 var errNoFault = errors.New("not a fault of the vSphere API")
 
-// faultName is what a fault type is registered as: PBM's and others' have a prefix for their namespace.
+// faultName returns the registered name of a fault type: those of PBM and others have a prefix for their namespace.
 func faultName(name string) (string, reflect.Type, bool) {
 	base := reflect.TypeFor[types.BaseMethodFault]()
 	for _, full := range []string{name, "pbm:" + name, "vslm:" + name} {
@@ -31,7 +31,7 @@ func faultName(name string) (string, reflect.Type, bool) {
 	return "", nil, false
 }
 
-// build makes the fault.
+// build creates the fault.
 func (f Fault) build() (types.BaseMethodFault, error) {
 	_, kind, ok := faultName(f.Type)
 	if !ok {
@@ -52,7 +52,7 @@ func (f Fault) build() (types.BaseMethodFault, error) {
 	return made.Interface().(types.BaseMethodFault), nil
 }
 
-// fieldNames returns the names of a struct's fields in JSON, those of embedded ones among them.
+// fieldNames returns the JSON names of a struct's fields, including embedded ones.
 func fieldNames(kind reflect.Type) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(kind) {
@@ -64,7 +64,7 @@ func fieldNames(kind reflect.Type) []string {
 	return names
 }
 
-// detail is a fault as an element.
+// detail is a fault as an XML element.
 type detail struct{ fault types.BaseMethodFault }
 
 // MarshalXML writes <XFault xmlns="urn:vim25" xsi:type="X">.
@@ -121,10 +121,10 @@ func (c *call) writeFault(fault types.BaseMethodFault, message string) {
 func (c *call) writeSOAP(status int, body []byte) {
 	c.answer.Header().Set("Content-Type", "text/xml; charset=utf-8")
 	c.answer.WriteHeader(status)
-	_, _ = c.answer.Write(body) // the client may be gone
+	_, _ = c.answer.Write(body) // the client may have disconnected
 }
 
-// internalError answers as a vCenter does that cannot go on with a call.
+// internalError answers like a vCenter with an internal error.
 func (c *call) internalError(reason string) {
 	switch c.Transport {
 	case SOAP:

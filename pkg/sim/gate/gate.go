@@ -18,38 +18,38 @@ import (
 	"github.com/vmware/govmomi/vim25/xml"
 )
 
-// Options of a [Gate].
+// Options configures a [Gate].
 type Options struct {
-	// TLS holds the server certificate. Required. HTTP/1.1 is the only protocol offered: vCenter's SDK endpoint speaks
-	// nothing else, and clients tune their connection pools for it.
+	// TLS holds the server certificate. Required. HTTP/1.1 is the only protocol offered, as by vCenter's SDK endpoint; clients
+	// tune their connection pools for it.
 	TLS *tls.Config
-	// Logger receives panics of the simulator as errors, and what net/http has to say (failed handshakes) at debug level.
-	// Default: discarded.
+	// Logger receives panics of the simulator as errors, and messages of net/http (failed handshakes) at debug level. Default:
+	// discarded.
 	Logger *slog.Logger
-	// Recent is how many of the last calls [Gate.Recent] tells of. Zero stands for 256, less for none.
+	// Recent is the number of calls that [Gate.Recent] returns. Zero means 256, a negative number none.
 	Recent int
 
-	// OnMode is told of every change of mode after it took effect, one at a time and in order. It must not call Set.
+	// OnMode is called with every change of mode after it took effect, sequentially and in order. It must not call Set.
 	OnMode func(from, to Mode)
-	// OnCall is told of every call after its end, from the call's own goroutine. It must be quick.
+	// OnCall is called with every call after its end, from the call's goroutine. It must be quick.
 	OnCall func(Call)
 
-	// What only the simulator knows. Each may be nil; a rule that needs it is then refused. They are called from the
-	// goroutines of calls, many at a time.
+	// Hooks into the simulator. Each may be nil; rules that need it are then refused. They are called concurrently, from the
+	// goroutines of calls.
 
-	// Identify returns the key of the session that a request belongs to and the name of its user, "" for none. It is
-	// asked for every call, before the simulator sees it, and must be quick.
+	// Identify returns the key of a request's session and the name of its user, "" for none. It is called for every call, before
+	// the simulator, and must be quick.
 	Identify func(*http.Request) (session, user string)
-	// Name returns the name of an object in the inventory, "" when there is no such object. It must not block.
+	// Name returns the name of an object in the inventory, "" if it does not exist. It must not block.
 	Name func(types.ManagedObjectReference) string
-	// FailTask makes a Task of that method on that object that runs for a time and ends in the fault.
-	// Without a message in it, the fault's own words are to be told.
+	// FailTask creates a Task of that method on that object that runs for a time and ends with the fault. Without a message,
+	// clients get the fault's own.
 	FailTask func(method string, this types.ManagedObjectReference, after time.Duration, fault types.LocalizedMethodFault) (types.ManagedObjectReference, error)
 	// DropSession ends a session, for SOAP and REST.
 	DropSession func(session string)
 }
 
-// Gate serves one vCenter. Make one with [New]; all methods may be called from any goroutine.
+// Gate serves one vCenter. Create one with [New]; its methods are safe for concurrent use.
 type Gate struct {
 	next http.Handler
 	opts Options
@@ -62,28 +62,28 @@ type Gate struct {
 
 	table atomic.Pointer[table] // the rules in force
 
-	change   sync.Mutex // serializes all that follows and what is made of it
+	change   sync.Mutex // guards all that follows
 	closed   bool
-	modeRule *entry // what the mode does; nil when Up
+	modeRule *entry // the action of the mode; nil when Up
 	rules    []*entry
 	lastID   ID
 	srv      *http.Server // nil while not listening
-	listener net.Listener // listens already, but is not served yet
-	reserved *os.File     // keeps the address while nobody listens on it; nil while somebody does
+	listener net.Listener // bound, but not served yet
+	reserved *os.File     // reserves the address while the gate does not listen; nil while it does
 
 	mu       sync.Mutex
 	mode     Mode
 	inflight int           // calls in handle
-	drained  chan struct{} // non-nil once somebody waits for inflight to be 0; closed then
+	drained  chan struct{} // non-nil while Close waits for inflight to reach 0; closed then
 
-	serving sync.WaitGroup // accept loops
-	holes   sync.WaitGroup // connections in black holes
-	windows sync.WaitGroup // goroutines that open and close windows
-	life    context.Context
-	end     context.CancelFunc
+	serving    sync.WaitGroup // accept loops
+	blackHoles sync.WaitGroup // connections in black holes
+	windows    sync.WaitGroup // goroutines that open and close windows
+	life       context.Context
+	end        context.CancelFunc
 }
 
-// New starts to serve next on l, which it owns from now on, with mode Up and no rules. Close ends it.
+// New serves next on l, which it takes over, with mode Up and without rules. Call Close to end it.
 func New(l net.Listener, next http.Handler, opts Options) *Gate {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -106,12 +106,11 @@ func New(l net.Listener, next http.Handler, opts Options) *Gate {
 	return g
 }
 
-// Addr is the host:port that the gate serves on; it never changes.
+// Addr returns the host:port that the gate serves; it never changes.
 func (g *Gate) Addr() string { return g.addr }
 
-// Cut closes the gate for good: the listener, every connection, every call that it holds back. Calls that are inside
-// the simulator go on there; [Gate.Close] waits for them. Owners whose simulator has long polls of its own to cancel do
-// that in between. Cutting twice is harmless.
+// Cut closes the gate permanently: the listener, every connection, every held call. Calls inside the simulator continue;
+// [Gate.Close] waits for them. If the simulator has long polls to cancel, do so in between. Repeated calls are harmless.
 func (g *Gate) Cut() {
 	g.change.Lock()
 	defer g.change.Unlock()
@@ -129,8 +128,8 @@ func (g *Gate) Cut() {
 	g.end()
 }
 
-// Close cuts the gate and waits for the calls that are inside the simulator. It ends with ctx's error, saying how
-// things stand, when some do not return in time.
+// Close cuts the gate and waits for the calls inside the simulator. If ctx ends first, it returns ctx's error with the number of
+// remaining calls.
 func (g *Gate) Close(ctx context.Context) error {
 	g.Cut()
 	g.windows.Wait()
@@ -151,8 +150,8 @@ func (g *Gate) Close(ctx context.Context) error {
 	}
 }
 
-// enter counts a call in; it is refused when the gate is draining (net/http may still start a handler for a request
-// that it had read when its connection was cut).
+// enter counts a call, or refuses it while the gate is draining: net/http may start a handler for a request that it read before
+// its connection was cut.
 func (g *Gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -171,25 +170,25 @@ func (g *Gate) leave() {
 	}
 }
 
-// State is what a gate does with calls.
+// State is how a gate treats calls.
 type State string
 
 const (
-	// Up answers.
+	// Up serves calls.
 	Up State = "up"
-	// Down refuses connections and has cut those that were open.
+	// Down refuses connections; open ones were cut.
 	Down State = "down"
 	// Slow answers each call after [Mode].Delay.
 	Slow State = "slow"
-	// Hung accepts connections, completes TLS and reads requests, but no answer comes until the mode changes. Calls
-	// that were waiting then, long polls among them, are answered when it is Up again.
+	// Hung accepts connections, completes TLS and reads requests, but answers nothing until the mode changes. Waiting calls,
+	// including long polls, are answered when it is Up again.
 	Hung State = "hung"
 )
 
-// Mode is a state with its parameter. The zero value means [Up].
+// Mode is a state with its parameter. The zero value is [Up].
 type Mode struct {
 	State State `json:"state"`
-	// Delay is added to each call when Slow; it must be positive then and zero otherwise.
+	// Delay is added to each call when Slow; it must be positive then, and zero otherwise.
 	Delay time.Duration `json:"delay,omitempty"`
 }
 
@@ -201,7 +200,7 @@ func (m Mode) String() string {
 	return string(m.State)
 }
 
-// normal fills in the zero value and checks the rest.
+// normal fills in defaults and validates the rest.
 func (m Mode) normal() (Mode, error) {
 	switch m.State {
 	case "":
@@ -218,7 +217,7 @@ func (m Mode) normal() (Mode, error) {
 
 // failTask answers with a Task that ends in a fault.
 func (c *call) failTask(a FailTask) {
-	fault, err := a.Fault.build() // a fresh one: the Task keeps it
+	fault, err := a.Fault.build() // a new one: the Task keeps it
 	if err == nil {
 		ref, makeErr := c.gate.opts.FailTask(c.Method, c.Object, a.After, types.LocalizedMethodFault{
 			Fault: fault, LocalizedMessage: a.Fault.Message,
@@ -236,7 +235,7 @@ func (c *call) failTask(a FailTask) {
 	c.internalError("no task to fail: " + err.Error())
 }
 
-// namespace is that of the SOAP method: as said, or as its name has it.
+// namespace returns the namespace of the SOAP method: as sent, or derived from its name.
 func (c *call) namespace() string {
 	switch {
 	case c.space != "" && !strings.ContainsAny(c.space, `"<&`):

@@ -172,7 +172,7 @@ func TestDownCutsAndComesBackOnTheSameAddress(t *testing.T) {
 func TestUpFailsClearlyWhenTheAddressIsTaken(t *testing.T) {
 	f := open(t, nil)
 	f.set(t, gate.Mode{State: gate.Down})
-	f.GiveBack() // nobody could take it otherwise
+	f.GiveBack() // otherwise the test could not take it
 	thief, err := net.Listen("tcp", f.Addr())
 	if err != nil {
 		t.Fatal(err)

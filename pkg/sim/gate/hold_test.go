@@ -73,7 +73,7 @@ func TestHangHoldsAnswersUnderWay(t *testing.T) {
 	}
 }
 
-// Rules are tried in order: latency lets a call go on, the first answer is the last word.
+// Rules are tried in order: latency lets a call continue, the first answer is the last word.
 func TestOrder(t *testing.T) {
 	f := open(t, nil)
 	f.add(t, gate.Rule{Name: "slow", Action: gate.Latency{Delay: 20 * time.Millisecond}})

@@ -110,7 +110,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// Whatever is sent reaches the simulator as it was, rules or not, or is answered; the gate never panics.
+// FuzzBodies: every body reaches the simulator unchanged, with rules or without, or is answered; the gate never panics.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{
 		envelope, "", "<", "<a", `<a b="`, "<Body><", `<Body><x xmlns:="`, "<Body><x><_this type=", "<Body></Body><_this>", "{", `{"id":"a","type":"b"}`,

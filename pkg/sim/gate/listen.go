@@ -18,12 +18,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
-// wanted tells whether the gate is to listen; g.change is held.
+// wanted reports whether the gate must listen. The caller holds g.change.
 func (g *Gate) wanted() bool {
 	return !slices.ContainsFunc(g.inForce(), (*entry).outage)
 }
 
-// listenFor takes the address back if it will be listened on; g.change is held, and settle does the rest.
+// listenFor binds the address if the gate must listen; settle then serves it. The caller holds g.change.
 func (g *Gate) listenFor(ctx context.Context) (err error) {
 	if g.closed || g.srv != nil || g.listener != nil || !g.wanted() {
 		return nil
@@ -35,22 +35,22 @@ func (g *Gate) listenFor(ctx context.Context) (err error) {
 	return err
 }
 
-// keep reserves the address that nobody listens on, if it is to be listened on again; g.change is held.
+// keep reserves the address while the gate does not listen, if it will listen again. The caller holds g.change.
 func (g *Gate) keep() {
 	if addr, err := net.ResolveTCPAddr("tcp", g.addr); err == nil && !g.closed {
 		g.reserved = reserve(addr)
 	}
 }
 
-// giveBack ends what keep has begun; g.change is held.
+// giveBack releases the reservation of keep. The caller holds g.change.
 func (g *Gate) giveBack() {
 	if g.reserved != nil {
-		_ = g.reserved.Close() // nothing is written to it
+		_ = g.reserved.Close() // nothing was written to it
 		g.reserved = nil
 	}
 }
 
-// settle goes up or down as mode and rules have it; g.change is held.
+// settle starts or stops listening as mode and rules demand. The caller holds g.change.
 func (g *Gate) settle() {
 	up := g.wanted()
 	switch {
@@ -66,11 +66,11 @@ func (g *Gate) settle() {
 	}
 }
 
-// serve starts an accept loop on l; g.change is held, or g is not shared yet.
+// serve starts an accept loop on l. The caller holds g.change, or g is not shared yet.
 func (g *Gate) serve(l net.Listener) {
 	g.srv = &http.Server{
 		Handler: http.HandlerFunc(g.handle),
-		// Bounds the handshake as well: a client that connects and says nothing does not stay for ever.
+		// It also limits the handshake: a silent client does not stay.
 		ReadHeaderTimeout: 30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          log.New(logWriter{g.opts.Logger}, "", 0),
@@ -79,24 +79,24 @@ func (g *Gate) serve(l net.Listener) {
 	}
 	srv := g.srv
 	g.serving.Go(func() {
-		if err := srv.Serve(tls.NewListener(&door{Listener: l, gate: g}, g.opts.TLS)); !errors.Is(err, http.ErrServerClosed) {
+		if err := srv.Serve(tls.NewListener(&ruleListener{Listener: l, gate: g}, g.opts.TLS)); !errors.Is(err, http.ErrServerClosed) {
 			g.opts.Logger.Error("gate stopped serving", "addr", g.addr, "error", err)
 		}
 	})
 }
 
-// cut closes listener and connections and waits for the accept loop; g.change is held.
+// cut closes listener and connections and waits for the accept loop. The caller holds g.change.
 func (g *Gate) cut() {
-	_ = g.srv.Close() // the listener's close error; it is closed either way
+	_ = g.srv.Close() // the listener's close error; it is closed in either case
 	g.serving.Wait()
-	g.connections.closeHoles()
-	g.holes.Wait()
+	g.connections.closeBlackHoles()
+	g.blackHoles.Wait()
 	g.srv = nil
 	g.keep()
 }
 
-// relisten takes the address back. Somebody else may have it for a moment (an outgoing connection with that local port,
-// a probe for free ports), so an address in use is tried again for up to two seconds.
+// relisten binds the address. Another process may hold it for a short time (an outgoing connection with that local port, a probe
+// for free ports), so relisten retries for up to two seconds.
 func relisten(ctx context.Context, addr string) (net.Listener, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -123,14 +123,14 @@ func (w logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// certificate is what new handshakes are given.
+// certificate is the certificate for new handshakes.
 type certificate struct {
 	mu    sync.Mutex
 	first []tls.Certificate
-	now   *tls.Certificate // nil until swapped
+	now   *tls.Certificate // nil until replaced
 }
 
-// use makes config ask the gate for its certificate.
+// use makes config get its certificate from the gate.
 func (c *certificate) use(config *tls.Config) *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,9 +161,8 @@ func (c *certificate) use(config *tls.Config) *tls.Config {
 	return config
 }
 
-// SetCertificate swaps the certificate. Every handshake from now on gets the new one, none is resumed from before.
-// Connections that are open stay; [Gate.CutConnections] makes their clients come again. A certificate without a key, or
-// one that cannot be parsed, is refused.
+// SetCertificate replaces the certificate. New handshakes use it, and none resumes an older session. Open connections stay;
+// [Gate.CutConnections] makes their clients reconnect. It refuses a certificate without a key, or one that cannot be parsed.
 func (g *Gate) SetCertificate(to tls.Certificate) error {
 	if len(to.Certificate) == 0 || to.PrivateKey == nil {
 		return fmt.Errorf("gate %s: a certificate needs a chain and a private key", g.addr)
@@ -179,7 +178,7 @@ func (g *Gate) SetCertificate(to tls.Certificate) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = &to
-	// A session that is resumed shows no certificate.
+	// A resumed session shows no certificate.
 	var key [32]byte
 	_, _ = rand.Read(key[:]) // never fails
 	g.opts.TLS.SetSessionTicketKeys([][32]byte{key})

@@ -33,13 +33,13 @@ func (c *checker) method(at, pattern string, t Transport) {
 	}
 }
 
-// verbs are what REST operations begin with.
+// verbs lists the verbs of REST operations.
 func verbs() []string {
 	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead}
 }
 
-// operation says what is wrong with a pattern of REST operations, "" when nothing is. Of sessions and tags every
-// operation is known; other parts of the Automation API are taken as they come.
+// operation returns the problem of a pattern for REST operations, or "". It knows every operation on sessions and tags, and
+// accepts any other part of the Automation API.
 func operation(pattern string) string {
 	verb, path, ok := strings.Cut(pattern, " ")
 	if !ok {
@@ -71,8 +71,8 @@ func operation(pattern string) string {
 	return fmt.Sprintf("unknown REST operation %q%s", pattern, similar(pattern, operations))
 }
 
-// similar guesses what was meant by something longer than a word: of those that are close where they differ, what has
-// the longest beginning in common.
+// similar suggests the operation that was probably meant: among those with few differences, the one with the longest common
+// prefix.
 func similar(pattern string, operations []string) string {
 	best, longest := "", -1
 	for _, o := range operations {

@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve keeps an address from being listened on by others while nobody is to be there: a socket that is bound and does
-// not listen, so connections are refused as on a free port. What it returns gives the address back when it is closed; nil
-// when it could not be reserved.
+// reserve prevents other processes from listening on an address while the gate does not: a bound socket that does not listen
+// refuses connections like a free port. Close the result to release the address; it is nil if the address could not be reserved.
 func reserve(addr *net.TCPAddr) *os.File {
 	domain, sockaddr := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: addr.Port, Addr: [16]byte(addr.IP.To16())})
 	if ip := addr.IP.To4(); ip != nil {
@@ -20,7 +19,7 @@ func reserve(addr *net.TCPAddr) *os.File {
 		return nil
 	}
 	f := os.NewFile(uintptr(fd), addr.String())
-	// Connections that were just closed are in the way without the option, and with it others would not be kept away.
+	// SO_REUSEADDR allows closed connections to linger, and would also allow other sockets to bind.
 	for _, err := range []error{
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
 		unix.Bind(fd, sockaddr),

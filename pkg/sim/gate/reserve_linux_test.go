@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// While nobody listens on a reserved address it refuses connections, and nobody else can take it.
+// TestReserve: a reserved address refuses connections, and no other socket can bind it.
 func TestReserve(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// reserve does nothing: an address that was given up may be taken by others.
+// reserve does nothing: other processes may take the address.
 func reserve(*net.TCPAddr) *os.File { return nil }

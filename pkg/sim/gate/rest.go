@@ -8,7 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// isREST tells whether a path belongs to the Automation API.
+// isREST reports whether a path belongs to the Automation API.
 func isREST(path string) bool {
 	return under(path, "/rest") || under(path, "/api")
 }
@@ -18,9 +18,8 @@ func under(path, dir string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// restMethod names a REST call so that calls of one kind share a name: identifiers become {id}, and of the query only
-// ~action and action, which select the operation, are kept. Paths outside /rest and /api name files, so only their first
-// element is kept.
+// restMethod returns a common name for REST calls of one kind: it replaces identifiers by {id}, and keeps only ~action and action
+// of the query, which select the operation. Of paths outside /rest and /api, which name files, it keeps the first element.
 func restMethod(r *http.Request) string {
 	segments := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if segments[0] == "rest" || segments[0] == "api" {
@@ -76,7 +75,7 @@ func mentionedJSON(body []byte) []types.ManagedObjectReference {
 	return refs
 }
 
-// restErrors are the errors of the vSphere Automation API (com.vmware.vapi.std.errors).
+// restErrors lists the errors of the vSphere Automation API (com.vmware.vapi.std.errors).
 func restErrors() []string {
 	return []string{
 		"ALREADY_EXISTS", "ALREADY_IN_DESIRED_STATE", "CANCELED", "CONCURRENT_CHANGE", "ERROR", "FEATURE_IN_USE",
@@ -87,7 +86,7 @@ func restErrors() []string {
 	}
 }
 
-// restStatus is the HTTP status of an error, as in VMware's generator of OpenAPI (build_error_map).
+// restStatus returns the HTTP status of an error, as in VMware's generator of OpenAPI (build_error_map).
 func restStatus(kind string) int {
 	switch kind {
 	case "UNAUTHENTICATED":
@@ -116,7 +115,7 @@ type restMessage struct {
 	Args    []string `json:"args"`
 }
 
-// restBody is an error of /api; with Type left out it is the value of one of /rest.
+// restBody is an error of /api; without Type it is the value of an error of /rest.
 type restBody struct {
 	Type     string        `json:"error_type,omitempty"`
 	Messages []restMessage `json:"messages"`
@@ -146,10 +145,10 @@ func (c *call) writeRESTError(e RESTError) {
 	}
 	c.answer.Header().Set("Content-Type", "application/json")
 	c.answer.WriteHeader(e.Status)
-	_, _ = c.answer.Write(text) // the client may be gone
+	_, _ = c.answer.Write(text) // the client may have disconnected
 }
 
-// restErrorType returns the type of the error in the beginning of an answer, "" when there is none to be seen.
+// restErrorType returns the type of the error at the beginning of an answer, or "".
 func restErrorType(answer []byte) string {
 	var e struct {
 		Type    string `json:"type"`

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Rule says what becomes of some calls: those that Match, Action happens to. Rules are plain data; [Gate.Add]
-// puts one in force.
+// Rule applies Action to the calls that Match. Rules are plain data; [Gate.Add] puts one in force.
 //
 //	gate.Rule{
 //		Name:   "CSI cannot attach",
@@ -15,73 +14,70 @@ import (
 //		Count:  3,
 //	}
 //
-// Of the calls that match while the window is open, the first Skip pass, of the others each is hit with Probability, and
-// after Count hits the rule is spent. Rules are tried in the order of Add, each at most once per call: Latency and
-// DropSession let the call go on to the next rule, the first other action that hits decides.
+// Of the calls that match while the window is open, the first Skip pass; each of the others is hit with Probability; after Count
+// hits the rule is spent. Rules apply in the order of Add, each at most once per call: Latency and DropSession let the call
+// continue to the next rule, the first other action that hits decides.
 type Rule struct {
-	// Name is for people: logs, [Call].Rule, [Status]. Optional.
+	// Name is used in logs, [Call].Rules and [Status]. Optional.
 	Name string
-	// Match picks the calls. The zero value matches all.
+	// Match selects the calls. The zero value matches all.
 	Match Match
 	// Action is one of the action types of this package. Required.
 	Action Action
-	// Probability that a call is hit, above 0, up to 1. Zero stands for 1.
+	// Probability that a call is hit, above 0, up to 1. Zero means 1.
 	Probability float64
-	// Seed makes the draws of Probability and of Jitter repeatable: the n-th matching call gets the n-th draw.
+	// Seed makes Probability and Jitter repeatable: the n-th matching call gets the n-th draw.
 	Seed uint64
 	// Skip lets that many matching calls pass first.
 	Skip int
-	// Count is the number of hits after which the rule is spent. Zero stands for no limit.
+	// Count is the number of hits after which the rule is spent. Zero means no limit.
 	Count int
-	// Window is the time in which the rule is in force. The zero value is always.
+	// Window limits the time in which the rule is in force. The zero value means always.
 	Window Window
 }
 
-// Window is a time counted from [Gate.Add].
+// Window is a range of time since [Gate.Add].
 type Window struct {
-	// From is when it opens. Zero is at once.
+	// From is when it opens. Zero: at once.
 	From time.Duration
-	// Until is when it closes: calls that are held are released then. Zero is never.
+	// Until is when it closes, which releases held calls. Zero: never.
 	Until time.Duration
 }
 
-// Match picks calls. Every field that is set has to match; texts are globs in which * stands for any run of characters,
-// the empty one among them, and ? for one character.
+// Match selects calls. All fields that are set must match. Texts are globs: * matches any text, ? one character.
 type Match struct {
-	// Client is found in the User-Agent, without regard to case: a text without * and ? anywhere in it, a glob as the
-	// whole of it.
+	// Client matches the User-Agent, case-insensitively: a text without * and ? anywhere in it, a glob as a whole.
 	Client string
-	// User is a glob over the name of the session's user, without regard to case. Needs [Options].Identify.
+	// User is a case-insensitive glob for the name of the session's user. It needs [Options].Identify.
 	User string
-	// Session is the key of a session, as it is. Needs [Options].Identify.
+	// Session is the exact key of a session. It needs [Options].Identify.
 	Session string
 	// Transport is the API that is called.
 	Transport Transport
-	// Methods are globs over names of SOAP methods ("PowerOnVM_Task", "Cns*") or of REST operations as [Call].Method has
-	// them ("POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach"; without a verb any verb matches). One
-	// of them has to match.
+	// Methods are globs for names of SOAP methods ("PowerOnVM_Task", "Cns*") or of REST operations as in [Call].Method ("POST
+	// /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach"; without a verb any verb matches). One must match.
 	Methods []string
 	// Object is what the call is about.
 	Object Object
 }
 
-// Object picks calls by what they are about: the object that the method is called on, or any that the arguments name
-// (the object of a retrieval, the VM of a volume's attachment, the object of a tag). Objects reached through a view are
-// not named, so waits and retrievals of a view do not match. All that is set has to hold for one and the same object.
+// Object selects calls by the object on which the method is called, or any object in the arguments (of a retrieval, the VM of an
+// attachment, the object of a tag). It does not see objects in a view, so waits and retrievals of a view do not match. All fields
+// that are set must match the same object.
 type Object struct {
-	// Type of the managed object ("VirtualMachine"), exactly: subtypes do not count.
+	// Type is the exact type of the managed object ("VirtualMachine"), without subtypes.
 	Type string
 	// Ref is the value of its reference ("vm-42").
 	Ref string
-	// Name is a glob over its name in the inventory. Needs [Options].Name.
+	// Name is a glob for its name in the inventory. It needs [Options].Name.
 	Name string
 }
 
-// Transport is a way to call a vCenter.
+// Transport is an API of a vCenter.
 type Transport string
 
 const (
-	// SOAP is the Web Services API and its likes: vim25, PBM, CNS, VSLM, STS.
+	// SOAP is the Web Services API and similar ones: vim25, PBM, CNS, VSLM, STS.
 	SOAP Transport = "soap"
 	// REST is everything below /rest and /api.
 	REST Transport = "rest"
@@ -89,34 +85,34 @@ const (
 	HTTP Transport = "http"
 )
 
-// ID names a rule of one gate. It is never used again.
+// ID identifies a rule of one gate. It is never reused.
 type ID uint64
 
-// Status is a rule and how it fares.
+// Status is a rule with its state.
 type Status struct {
 	ID    ID
 	Rule  Rule
 	State Stage
-	// Matched counts the calls that matched, Hits those that the action happened to.
+	// Matched counts the calls that matched, Hits those that were hit.
 	Matched int64
 	Hits    int64
 }
 
-// Stage is where a rule is in its life.
+// Stage is the phase of a rule.
 type Stage string
 
 const (
-	// Waiting is before the window opens.
+	// Waiting: the window is not open yet.
 	Waiting Stage = "waiting"
-	// Active is in force.
+	// Active: the rule is in force.
 	Active Stage = "active"
-	// Spent has hit Count times. What it holds, it holds on.
+	// Spent: the rule has hit Count times. It still holds the calls that it hit.
 	Spent Stage = "spent"
-	// Ended is after the window.
+	// Ended: the window has closed.
 	Ended Stage = "ended"
 )
 
-// title names a rule for people.
+// title returns the name of a rule for messages.
 func (r Rule) title() string {
 	if r.Name != "" {
 		return fmt.Sprintf("rule %q", r.Name)
@@ -124,7 +120,7 @@ func (r Rule) title() string {
 	return "rule"
 }
 
-// whole tells whether a rule is about every call.
+// whole reports whether a rule matches every call.
 func (m Match) whole() bool {
 	return m.Client == "" && m.User == "" && m.Session == "" && m.Transport == "" && len(m.Methods) == 0 && m.Object == Object{}
 }

@@ -14,12 +14,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 )
 
-// ErrNoRule is for an [ID] that is not, or no longer, that of a rule.
+// ErrNoRule is returned for an [ID] without a rule.
 var ErrNoRule = errors.New("no such rule")
 
-// Add puts a rule in force, after those that are there, and returns when it is. It stays, and is listed, until
-// [Gate.Remove], also when it is spent or its window has closed. A malformed rule is refused with all that is wrong with
-// it, one that needs a hook that the gate does not have likewise.
+// Add puts a rule in force, after the existing ones. The rule is listed until [Gate.Remove], even when it is spent or its window
+// has closed. Add refuses a malformed rule with all its problems, and one that needs a missing hook.
 func (g *Gate) Add(r Rule) (ID, error) {
 	e, err := g.compile(r)
 	if err != nil {
@@ -44,14 +43,14 @@ func (g *Gate) Add(r Rule) (ID, error) {
 	return e.id, nil
 }
 
-// Remove ends a rule: calls that it holds go on or are reset, as the action says, and an address that it had given up is
-// listened on again. It fails, and leaves the rule as it was, when there is none of that ID ([ErrNoRule]) or the address
-// cannot be had back before ctx ends or two seconds pass.
+// Remove ends a rule: the calls that it holds continue or are reset, as the action demands, and the gate listens again if the
+// rule had stopped that. It fails without a change if the rule does not exist ([ErrNoRule]), or if the address cannot be bound
+// within two seconds or before ctx ends.
 func (g *Gate) Remove(ctx context.Context, id ID) error {
 	return g.remove(ctx, func(e *entry) bool { return e.id == id }, fmt.Errorf("gate %s: rule %d: %w", g.addr, id, ErrNoRule))
 }
 
-// Clear removes all rules, as [Gate.Remove] does one. The mode stays.
+// Clear removes all rules, as [Gate.Remove] does. The mode stays.
 func (g *Gate) Clear(ctx context.Context) error {
 	return g.remove(ctx, func(*entry) bool { return true }, nil)
 }
@@ -82,7 +81,7 @@ func (g *Gate) remove(ctx context.Context, which func(*entry) bool, none error) 
 	return nil
 }
 
-// Rules returns the rules in order, with what they have done so far.
+// Rules returns the rules in order, with their state.
 func (g *Gate) Rules() []Status {
 	g.change.Lock()
 	defer g.change.Unlock()
@@ -93,16 +92,16 @@ func (g *Gate) Rules() []Status {
 	return list
 }
 
-// table is what calls and connections are held against.
+// table holds the entries that apply to calls and connections.
 type table struct {
 	entries []*entry
-	// late is set when some of them happen to answers, too.
+	// late is set if some apply to answers, too.
 	late bool
-	// conns happen to new connections.
+	// conns apply to new connections.
 	conns []*entry
 }
 
-// enforce makes a new table of mode and rules; g.change is held.
+// enforce builds a new table from mode and rules. The caller holds g.change.
 func (g *Gate) enforce() {
 	t := new(table)
 	for _, e := range g.inForce() {
@@ -121,7 +120,7 @@ func (g *Gate) enforce() {
 	g.table.Store(t)
 }
 
-// inForce returns mode and rules whose window is open; g.change is held.
+// inForce returns the mode and the rules with an open window. The caller holds g.change.
 func (g *Gate) inForce() []*entry {
 	var open []*entry
 	if g.modeRule != nil {
@@ -167,7 +166,7 @@ func (g *Gate) watch(e *entry) {
 			g.settle()
 			return
 		}
-		// Others have their turn: one of them may have a reason to stay away from the address.
+		// Release the lock: another rule may require that the gate does not listen.
 		g.opts.Logger.Error("gate cannot listen again", "addr", g.addr, "error", err)
 		g.change.Unlock()
 		g.pause(time.Second)
@@ -185,7 +184,7 @@ func (g *Gate) pause(d time.Duration) {
 	}
 }
 
-// release lets go of what entries hold; nil ones are left out.
+// release releases what the entries hold, ignoring nil ones.
 func release(entries ...*entry) {
 	for _, e := range slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return e == nil || e.over() }) {
 		close(e.done)
@@ -205,11 +204,11 @@ func (g *Gate) setMode(m Mode) {
 	g.mode = m
 }
 
-// Set changes the mode and returns when it is in force: after Down no connection is left, after leaving Down the
-// address is listened on again, unless a rule has it otherwise. It fails, and leaves the mode as it was, when the mode is
-// malformed, the gate is closed or the address cannot be had back before ctx ends or two seconds pass.
+// Set changes the mode and returns when it is in force: after Down no connection is left; after leaving Down the gate listens
+// again, unless a rule prevents it. It fails without a change if the mode is malformed, if the gate is closed, or if the address
+// cannot be bound within two seconds or before ctx ends.
 //
-// A mode is a rule about all calls that comes before the others: Slow is [Latency], Hung is [Hang], Down is [Outage].
+// A mode is a rule about all calls that precedes the others: Slow is [Latency], Hung is [Hang], Down is [Outage].
 func (g *Gate) Set(ctx context.Context, to Mode) error {
 	to, err := to.normal()
 	if err != nil {
@@ -233,7 +232,7 @@ func (g *Gate) Set(ctx context.Context, to Mode) error {
 		return err
 	}
 	g.setMode(to)
-	// Calls learn of the new mode before they are cut or released, so that none is answered on the way down.
+	// Calls get the new mode before they are cut or released, so that none is answered on the way down.
 	g.enforce()
 	release(old)
 	g.settle()
@@ -243,7 +242,7 @@ func (g *Gate) Set(ctx context.Context, to Mode) error {
 	return nil
 }
 
-// action is what a mode does to calls; nil when Up.
+// action returns the action of a mode; nil when Up.
 func (m Mode) action() Action {
 	switch m.State {
 	case Slow:
@@ -257,7 +256,7 @@ func (m Mode) action() Action {
 	}
 }
 
-// matches tells whether a rule is about a call. What is cheap comes first.
+// matches reports whether a rule matches a call. Cheap conditions come first.
 func (e *entry) matches(c *call) bool {
 	if t := transport(e.rule.Action); t != "" && t != c.Transport {
 		return false
@@ -280,7 +279,7 @@ func (e *entry) matches(c *call) bool {
 		(m.Object == Object{} || m.Object.among(c))
 }
 
-// Caller tells whether User and Client match somebody.
+// Caller reports whether User and Client match.
 func (m *Match) Caller(client, user string) bool {
 	return (m.User == "" || glob.Fold(m.User, user)) &&
 		(m.Client == "" || isClient(m.Client, client))
@@ -308,7 +307,7 @@ func isMethod(patterns []string, method string) bool {
 	return false
 }
 
-// among tells whether the call is about such an object.
+// among reports whether the call is about such an object.
 func (o Object) among(c *call) bool {
 	for _, ref := range c.about() {
 		if o.Type != "" && o.Type != ref.Type || o.Ref != "" && o.Ref != ref.Value {
@@ -321,7 +320,7 @@ func (o Object) among(c *call) bool {
 	return false
 }
 
-// about returns the objects that the call names.
+// about returns the objects in the call.
 func (c *call) about() []types.ManagedObjectReference {
 	if !c.read {
 		c.read = true
@@ -335,7 +334,7 @@ func (c *call) about() []types.ManagedObjectReference {
 	return c.refs
 }
 
-// compile checks a rule for this gate and makes it ready.
+// compile checks a rule for this gate and returns its entry.
 func (g *Gate) compile(r Rule) (*entry, error) {
 	c := checker{found: r.problems()}
 	if g.opts.Identify == nil && (r.Match.User != "" || r.Match.Session != "") {

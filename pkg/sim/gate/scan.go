@@ -7,10 +7,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// scanner goes from start tag to start tag of an XML text. It allocates nothing, checks nothing and never fails: what it
-// makes of a malformed text is of no consequence, since the simulator decides what is well formed.
+// scanner iterates over the start tags of an XML text. It allocates nothing, checks nothing and never fails: the simulator
+// rejects malformed texts.
 type scanner struct {
-	rest []byte // what comes after the last tag
+	rest []byte // the text after the last tag
 }
 
 // tag is a start tag.
@@ -41,7 +41,7 @@ func (s *scanner) next() (t tag, ok bool) {
 	}
 }
 
-// skip goes behind the next end.
+// skip moves behind the next end.
 func (s *scanner) skip(end string) {
 	i := bytes.Index(s.rest, []byte(end))
 	if i < 0 {
@@ -51,7 +51,7 @@ func (s *scanner) skip(end string) {
 	s.rest = s.rest[i+len(end):]
 }
 
-// tag reads a start tag up to its end; s.rest begins behind its "<".
+// tag reads a start tag; s.rest begins after its "<".
 func (s *scanner) tag() (t tag) {
 	end, quote := len(s.rest), byte(0)
 	for i, c := range s.rest {
@@ -92,7 +92,7 @@ func (s *scanner) text() string {
 	return html.UnescapeString(string(bytes.TrimSpace(s.rest[:i])))
 }
 
-// attr returns the value of the attribute of exactly that name, prefix included.
+// attr returns the value of the attribute with exactly that name, including the prefix.
 func (t tag) attr(name string) string {
 	rest := t.attrs
 	for {
@@ -117,7 +117,7 @@ func (t tag) attr(name string) string {
 	}
 }
 
-// soapCall is what a SOAP envelope asks for.
+// soapCall is the call in a SOAP envelope.
 type soapCall struct {
 	method    string
 	namespace string
@@ -170,7 +170,7 @@ func mentioned(envelope []byte) []types.ManagedObjectReference {
 	}
 }
 
-// faultType returns the type of the fault in the beginning of an answer, "" when there is none to be seen.
+// faultType returns the type of the fault at the beginning of an answer, or "".
 func faultType(answer []byte) string {
 	s := scanner{rest: answer}
 	for {

@@ -10,45 +10,45 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Stat counts the calls of one method by one client since the gate was made.
+// Stat counts the calls of one method by one client since the start of the gate.
 type Stat struct {
 	Method string `json:"method"`
 	Client string `json:"client"`
 	Calls  int64  `json:"calls"`
-	// Errors are calls that ended with a SOAP fault, an error status or no answer at all.
+	// Errors are calls that ended with a SOAP fault, an error status or no answer.
 	Errors int64 `json:"errors"`
-	// Hits are calls that a rule or a mode happened to.
+	// Hits are calls that a rule or a mode hit.
 	Hits int64 `json:"hits"`
-	// Latency is the sum over all calls, long polls included.
+	// Latency is the sum over all calls, including long polls.
 	Latency time.Duration `json:"latency"`
 	// In and Out are the bytes of all bodies.
 	In  int64 `json:"in"`
 	Out int64 `json:"out"`
-	// Last is when the newest ended, LastError what the newest that failed was answered: the type of its fault or error,
-	// "HTTP 503" for one that had none, "no answer" for one that was cut.
+	// Last is the end of the newest call, LastError the answer to the newest failed one: the type of its fault or error, "HTTP
+	// 503" without a type, "no answer" if it was cut.
 	Last      time.Time `json:"last,omitzero"`
 	LastError string    `json:"lastError,omitempty"`
 
-	at int64 // which call of all the newest was
+	at int64 // the number of the newest call
 }
 
-// Counters are a gate's totals since it was made, and what is under way now.
+// Counters are the totals of a gate since its start, and its current load.
 type Counters struct {
 	Calls  int64 `json:"calls"`
 	Errors int64 `json:"errors"`
 	Hits   int64 `json:"hits"`
 	In     int64 `json:"in"`
 	Out    int64 `json:"out"`
-	// InFlight are the calls that have not ended yet.
+	// InFlight is the number of calls in progress.
 	InFlight int `json:"inFlight"`
-	// Connections are those that are open, idle ones included.
+	// Connections is the number of open connections, including idle ones.
 	Connections int `json:"connections"`
 }
 
-// maxStats bounds how many (method, client) pairs are told apart, for clients that invent names.
+// maxStats limits the number of (method, client) pairs, for clients that invent names.
 const maxStats = 4096
 
-// Other stands for the methods and clients that were too many to be told apart.
+// Other collects the methods and clients beyond that limit.
 const Other = "(other)"
 
 type statKey struct{ method, client string }
@@ -57,7 +57,7 @@ type stats struct {
 	mu    sync.Mutex
 	by    map[statKey]*Stat
 	all   Stat
-	grown chan struct{} // closed at the next call; nil while nobody waits for one
+	grown chan struct{} // closed at the next call; nil while no caller waits
 }
 
 func newStats() stats { return stats{by: make(map[statKey]*Stat)} }
@@ -102,16 +102,16 @@ func (st *Stat) count(c Call) {
 	}
 }
 
-// Stats returns the counts so far, sorted by method, then client. Calls still under way are not in it.
+// Stats returns the counts so far, sorted by method, then client, without calls in progress.
 func (g *Gate) Stats() []Stat {
 	g.stats.mu.Lock()
 	defer g.stats.mu.Unlock()
 	return g.stats.since(0)
 }
 
-// WaitStats waits until more calls than the first after have ended since the gate was made. It returns the counts of the
-// methods and clients of these, sorted as by [Gate.Stats], and how many calls there were by then: what to wait for next.
-// It ends with ctx's error. Nobody is kept waiting by a reader that does not come back.
+// WaitStats waits until more than after calls have ended since the start of the gate. It returns the counts of their methods and
+// clients, sorted like [Gate.Stats], and the total number of calls, to pass as after next time. It returns ctx's error when ctx
+// ends.
 func (g *Gate) WaitStats(ctx context.Context, after int64) ([]Stat, int64, error) {
 	s := &g.stats
 	for {
@@ -134,7 +134,7 @@ func (g *Gate) WaitStats(ctx context.Context, after int64) ([]Stat, int64, error
 	}
 }
 
-// since returns the counts that one of the calls after so many has changed. The caller holds the lock.
+// since returns the counts that changed after that number of calls. The caller holds the lock.
 func (s *stats) since(after int64) []Stat {
 	list := make([]Stat, 0, len(s.by))
 	for _, st := range s.by {
@@ -162,7 +162,7 @@ func (g *Gate) Counters() Counters {
 	}
 }
 
-// ring keeps the last calls.
+// ring holds the last calls.
 type ring struct {
 	mu    sync.Mutex
 	calls []Call
@@ -184,7 +184,7 @@ func (r *ring) add(c Call) {
 	r.total++
 }
 
-// Recent returns the last calls, in the order in which they ended. Calls still under way are not in it.
+// Recent returns the last calls, in the order of their ends, without calls in progress.
 func (g *Gate) Recent() []Call {
 	r := &g.recent
 	r.mu.Lock()

@@ -12,8 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// Rules, modes and certificates change while clients call. Whatever came before, a gate without rules answers, and one
-// that is closed has nothing left to wait for.
+// TestStorm: rules, modes and certificates change while clients call. Afterward a gate without rules answers, and Close returns.
 func TestStorm(t *testing.T) {
 	f := open(t, func(o *gate.Options) { o.Recent = 8 })
 	f.backend.next = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(envelope)) })

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate/internal/known"
 )
 
-// problem is something wrong with a rule.
+// problem is a problem of a rule.
 type problem struct {
 	at   string // path of the field, as in "match.methods[0]"
 	what string
@@ -25,7 +25,7 @@ func (p problem) Error() string {
 	return p.at + ": " + p.what
 }
 
-// Validate returns all that is wrong with a rule, nil when it is well formed.
+// Validate returns all problems of a rule, or nil.
 func (r Rule) Validate() error {
 	var all []error
 	for _, p := range r.problems() {
@@ -41,14 +41,14 @@ func (c *checker) add(at, format string, args ...any) {
 	c.found = append(c.found, problem{at, fmt.Sprintf(format, args...)})
 }
 
-// name checks a name against those that there are.
+// name checks a name against the known ones.
 func (c *checker) name(at, what, name string, known []string) {
 	if name != "" && !slices.Contains(known, name) {
 		c.add(at, "unknown %s %q%s", what, name, hint(name, known))
 	}
 }
 
-// hint guesses what was meant.
+// hint suggests a known name.
 func hint(name string, known []string) string {
 	if guess := nearest.Of(name, known); guess != "" {
 		return fmt.Sprintf(": did you mean %s?", guess)

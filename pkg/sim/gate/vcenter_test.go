@@ -92,7 +92,7 @@ func (v *vcenter) drop(key string) {
 	v.dropped <- key
 }
 
-// login returns a client of its own connection and session.
+// login returns a client with its own connection and session.
 func (v *vcenter) login(t *testing.T, agent string) *govmomi.Client {
 	t.Helper()
 	sc := soap.NewClient(&url.URL{Scheme: "https", Host: v.Addr(), Path: vim25.Path}, false)

@@ -56,7 +56,7 @@ func (g *Guests) ask(ctx *simulator.Context, ref vc.Ref, next step, kind string,
 	return fault
 }
 
-// hears tells why nothing can be asked of the guest.
+// hears reports why nothing can be asked of the guest.
 func hears(vm *simulator.VirtualMachine) types.BaseMethodFault {
 	if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
 		return &types.InvalidPowerState{

@@ -104,7 +104,7 @@ func (b *boots) loop() {
 	}
 }
 
-// next takes a boot that is due, or tells how long there is none.
+// next takes a boot that is due, or reports how long there is none.
 func (b *boots) next() (*boot, time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

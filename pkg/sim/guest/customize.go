@@ -98,7 +98,7 @@ func cloudInit(identity types.BaseCustomizationIdentitySettings) *Info {
 }
 
 // Renew gives the guest of the VM other addresses of the same networks, as a DHCP server may when a lease is not renewed in
-// time, and tells whether it did: guests that are not up and those with static addresses keep theirs, and so does an
+// time, and reports whether it did: guests that are not up and those with static addresses keep theirs, and so does an
 // address whose network is full. Nobody in the vCenter has the new ones.
 func (g *Guests) Renew(vm types.ManagedObjectReference) bool {
 	m := g.find(vm)

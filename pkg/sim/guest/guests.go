@@ -137,7 +137,7 @@ func (g *Guests) adopt(ctx *simulator.Context, vm *mo.VirtualMachine, info Info)
 	}
 }
 
-// stock tells whether guests are left to vcsim.
+// stock reports whether guests are left to vcsim.
 func (g *Guests) stock() bool { return g.opts.Stock.Has(stock.GuestInfo) }
 
 // Close stops booting guests and following the vCenter, and waits for the goroutine. Closing again is harmless.

@@ -26,7 +26,7 @@ type Info struct {
 	Static bool
 }
 
-// installed tells whether there is a guest to report anything: a VM made by an API client has an empty disk.
+// installed reports whether there is a guest to report anything: a VM made by an API client has an empty disk.
 func (i Info) installed() bool { return !i.NoTools && (i.HostName != "" || len(i.Addresses) > 0) }
 
 // remember reads what the guest of vm reports now, over what is known of it: clients write guest properties themselves
@@ -184,7 +184,7 @@ func network(ctx *simulator.Context, backing types.BaseVirtualDeviceBackingInfo)
 
 // Report is what VMware Tools tell of a guest that is up. Who changes a report makes lists of their own.
 type Report struct {
-	// Tools tells whether they run; nothing else is told when they do not.
+	// Tools reports whether they run; nothing else is told when they do not.
 	Tools    bool
 	HostName string
 	// Address is the one that the vSphere Client shows (guest.ipAddress).
@@ -232,7 +232,7 @@ func (r Report) changes(i Info, vm *mo.VirtualMachine) []types.PropertyChange {
 	}, i.tools(vm)...)
 }
 
-// rewired lets a guest that is up report its cards anew when they change: one that is put on another network keeps its
+// rewired lets a guest that is up report its cards again when they change: one that is put on another network keeps its
 // addresses, which vcsim forgets. The VM's lock is held.
 func (g *Guests) rewired(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
 	if !m.up || g.stock() || !m.info.installed() || vm.Guest == nil || (vm.Guest.HostName == "" && len(m.overrides) == 0) {

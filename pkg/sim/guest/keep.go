@@ -45,7 +45,7 @@ func (g *Guests) Keep(vm types.ManagedObjectReference, name string) error {
 	return failed
 }
 
-// Kept tells whether something is remembered under that name.
+// Kept reports whether something is remembered under that name.
 func (g *Guests) Kept(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -197,7 +197,7 @@ func (k *kept) ready() any {
 	return false
 }
 
-// tools tells whether there are any.
+// tools reports whether there are any.
 func (k *kept) tools() types.VirtualMachineToolsStatus {
 	if k.info.installed() {
 		return types.VirtualMachineToolsStatusToolsNotRunning

@@ -84,7 +84,7 @@ func (m *machine) reports(ctx *simulator.Context, vm *mo.VirtualMachine) Report 
 	return r
 }
 
-// publish has a guest that is up report anew. The VM's lock is held.
+// publish has a guest that is up report again. The VM's lock is held.
 func (g *Guests) publish(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
 	if !m.told {
 		return // it will at its time

@@ -22,7 +22,7 @@ func (g *Guests) powered(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 	case types.VirtualMachinePowerStatePoweredOn:
 		delay, message := g.bootDelay(m), "powered on"
 		if from == types.VirtualMachinePowerStateSuspended {
-			// It goes on where it stopped; vSphere's documentation has bootTime unchanged by a resume.
+			// It continues where it stopped; vSphere's documentation has bootTime unchanged by a resume.
 			delay, message = 0, "resumed from suspend"
 		} else {
 			m.boot = time.Now()
@@ -129,7 +129,7 @@ func (g *Guests) seen(m *machine, vm *mo.VirtualMachine) {
 	}
 }
 
-// visible tells whether anybody could see what a guest does.
+// visible reports whether anybody could see what a guest does.
 func visible(vm *mo.VirtualMachine) bool {
 	s := vm.Runtime.ConnectionState
 	return s == "" || s == types.VirtualMachineConnectionStateConnected

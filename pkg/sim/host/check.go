@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// needsHost tells of which calls on a VM its host has to know.
+// needsHost reports whether a call on a VM needs its host.
 func needsHost(method string) bool {
 	switch method {
 	case "PowerOnVM_Task", "PowerOffVM_Task", "SuspendVM_Task", "ResetVM_Task", "TerminateVM",
@@ -25,9 +25,9 @@ func needsHost(method string) bool {
 	return false
 }
 
-// Check tells why a call cannot be made in the state that hosts are in, nil when it can. Where the call makes a VM and
-// leaves it to the vCenter on which host, it fills in a host that can take it: vcsim would take any, and damage the
-// cluster's list of hosts. It belongs into the registry's call hook, before any redirection.
+// Check returns the reason why a call is impossible in the current state of the hosts, or nil. If the call creates a VM without
+// naming a host, Check fills one in: vcsim would take any, and damage the cluster's list of hosts. Call it from the registry's
+// call hook, before any redirection.
 func (h *Hosts) Check(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
 	if ctx.Session == nil || h.opts.Stock.Has(stock.Hosts) {
 		return nil
@@ -58,7 +58,7 @@ func (h *Hosts) Check(ctx *simulator.Context, method *simulator.Method) types.Ba
 	return nil
 }
 
-// checkVM looks at the VM that is called and at its host.
+// checkVM checks the VM of the call and its host.
 func (h *Hosts) checkVM(ctx *simulator.Context, method *simulator.Method) (fault types.BaseMethodFault) {
 	if !needsHost(method.Name) {
 		return nil
@@ -71,7 +71,7 @@ func (h *Hosts) checkVM(ctx *simulator.Context, method *simulator.Method) (fault
 		if vm.Runtime.Host == nil {
 			return
 		}
-		if fault = h.of(*vm.Runtime.Host).fault(); fault != nil {
+		if fault = h.condition(*vm.Runtime.Host).fault(); fault != nil {
 			return
 		}
 		switch h.connection(ctx, vm) {
@@ -84,7 +84,7 @@ func (h *Hosts) checkVM(ctx *simulator.Context, method *simulator.Method) (fault
 	return fault
 }
 
-// checkMove looks at the host that a VM is to move to; one that it is on already may do what it likes.
+// checkMove checks the host to which a VM moves; the current one is always fine.
 func (h *Hosts) checkMove(ctx *simulator.Context, ref vc.Ref, host *vc.Ref) types.BaseMethodFault {
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 	if host == nil || !ok {
@@ -98,7 +98,7 @@ func (h *Hosts) checkMove(ctx *simulator.Context, ref vc.Ref, host *vc.Ref) type
 	return h.checkPlace(ctx, &host, nil, "")
 }
 
-// checkClone looks at where a clone is to be.
+// checkClone checks the destination of a clone.
 func (h *Hosts) checkClone(ctx *simulator.Context, req *types.CloneVM_Task) types.BaseMethodFault {
 	to := &req.Spec.Location
 	vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine)
@@ -122,18 +122,18 @@ func (h *Hosts) checkClone(ctx *simulator.Context, req *types.CloneVM_Task) type
 		}
 	}
 	if to.Host == nil && host != nil && h.Usable(*host) && h.inPool(ctx, *host, pool) {
-		return nil // it stays where its original is
+		return nil // it stays on the original's host
 	}
 	return h.checkPlace(ctx, &to.Host, pool, path)
 }
 
-// checkPlace checks the host that is asked for, or chooses one of the pool's that mounts the datastore of path.
+// checkPlace checks the requested host, or chooses one of the pool that mounts the datastore of path.
 func (h *Hosts) checkPlace(ctx *simulator.Context, host **vc.Ref, pool *vc.Ref, path string) types.BaseMethodFault {
 	if *host != nil {
 		if _, ok := ctx.Map.Get(**host).(*simulator.HostSystem); !ok {
 			return &types.ManagedObjectNotFound{Obj: **host}
 		}
-		c := h.of(**host)
+		c := h.condition(**host)
 		if fault := c.fault(); fault != nil {
 			return fault
 		}
@@ -144,7 +144,7 @@ func (h *Hosts) checkPlace(ctx *simulator.Context, host **vc.Ref, pool *vc.Ref, 
 	}
 	var where object.DatastorePath
 	if pool == nil || !where.FromString(path) {
-		return nil // vcsim says what is wrong with that
+		return nil // vcsim returns the error
 	}
 	compute, ok := ownerOf(ctx, *pool)
 	if !ok {
@@ -163,7 +163,7 @@ func (h *Hosts) checkPlace(ctx *simulator.Context, host **vc.Ref, pool *vc.Ref, 
 	}
 }
 
-// mounts tells whether the host mounts a datastore of that name, and can read it.
+// mounts reports whether the host mounts a datastore of that name and can read it.
 func mounts(ctx *simulator.Context, ref vc.Ref, name string) bool {
 	host, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
 	if !ok {

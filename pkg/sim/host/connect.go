@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// DisconnectHostTask lets the vCenter look away from a host: VMs run on, and it knows nothing of them any more.
+// DisconnectHostTask disconnects the vCenter from a host. Its VMs continue to run, without updates.
 func (h *Hosts) DisconnectHostTask(ctx *simulator.Context, req *types.DisconnectHost_Task) soap.HasFault {
 	ref := h.task(ctx, req.This, "DisconnectHost", "disconnect", func(host *simulator.HostSystem, _ *simulator.Task) types.BaseMethodFault {
 		if !h.turn(host.Self, func(c *condition) bool {
@@ -33,7 +33,7 @@ func (h *Hosts) DisconnectHostTask(ctx *simulator.Context, req *types.Disconnect
 	return &methods.DisconnectHost_TaskBody{Res: &types.DisconnectHost_TaskResponse{Returnval: ref}}
 }
 
-// ReconnectHostTask lets the vCenter look at a host again that it was disconnected from.
+// ReconnectHostTask connects the vCenter to a disconnected host again.
 func (h *Hosts) ReconnectHostTask(ctx *simulator.Context, req *types.ReconnectHost_Task) soap.HasFault {
 	ref := h.task(ctx, req.This, "ReconnectHost", "reconnect", func(host *simulator.HostSystem, _ *simulator.Task) types.BaseMethodFault {
 		var fault types.BaseMethodFault
@@ -41,7 +41,7 @@ func (h *Hosts) ReconnectHostTask(ctx *simulator.Context, req *types.ReconnectHo
 			switch {
 			case !c.disconnected:
 				fault = new(types.InvalidState)
-			case c.machine != running:
+			case c.state != running:
 				fault = &types.NoHost{Name: host.Name}
 			}
 			if fault == nil {
@@ -63,7 +63,7 @@ func (h *Hosts) ReconnectHostTask(ctx *simulator.Context, req *types.ReconnectHo
 	return &methods.ReconnectHost_TaskBody{Res: &types.ReconnectHost_TaskResponse{Returnval: ref}}
 }
 
-// connected tells that the host can be seen again.
+// connected reports that the host is reachable again.
 func (h *Hosts) connected(ctx *simulator.Context, host *simulator.HostSystem, message string) {
 	h.publish(host.Self, h.logHost(host, event.Info, "host.connected", message))
 	e := Event(ctx, host, "")
@@ -78,19 +78,19 @@ func user(ctx *simulator.Context) string {
 	return ctx.Session.UserName
 }
 
-// Orphan makes the VM unknown to its host, as when somebody deletes it there behind the vCenter's back. Only
-// UnregisterVM works on it, then.
+// Orphan makes the VM unknown to its host, as when a user deletes it there without vCenter. Only UnregisterVM works on it
+// afterward.
 func (h *Hosts) Orphan(ctx context.Context, ref types.ManagedObjectReference) error {
 	return h.Hide(ctx, ref, types.VirtualMachineConnectionStateOrphaned)
 }
 
-// Hide shows the VM in a connection state while nothing is wrong with its host; what is wrong with that shows before it.
-// The VM runs on. Calls that need it are refused as InvalidState.
+// Hide shows a VM of a healthy host in a connection state; a problem of the host takes precedence. The VM continues to run. Calls
+// that need it fail with InvalidState.
 func (h *Hosts) Hide(ctx context.Context, ref types.ManagedObjectReference, state types.VirtualMachineConnectionState) error {
 	return h.hide(ctx, ref, state)
 }
 
-// Show ends [Hosts.Hide] and [Hosts.Orphan]; for a VM that is not hidden it does nothing.
+// Show ends [Hosts.Hide] and [Hosts.Orphan]; it does nothing for other VMs.
 func (h *Hosts) Show(ctx context.Context, ref types.ManagedObjectReference) error {
 	return h.hide(ctx, ref, "")
 }
@@ -113,46 +113,46 @@ func (h *Hosts) hide(ctx context.Context, ref vc.Ref, state types.VirtualMachine
 	return nil
 }
 
-// machine is what a host really does, whether or not its vCenter can see it.
-type machine int
+// state is the real state of a host, whether or not its vCenter sees it.
+type state int
 
 const (
-	running  machine = iota
-	isolated         // runs, and cannot be reached
+	running  state = iota
+	isolated       // runs, but is unreachable
 	crashed
 	off     // shut down by a call
-	booting // on its way back from a reboot
+	booting // rebooting
 	standby
 )
 
-// runs tells whether VMs on the host run.
-func (m machine) runs() bool { return m == running || m == isolated }
+// runs reports whether VMs on the host run.
+func (m state) runs() bool { return m == running || m == isolated }
 
-// condition is what is known of a host beside vcsim's properties. The zero value is a host in order.
+// condition is the state of a host beyond vcsim's properties. The zero value is a healthy host.
 type condition struct {
-	machine machine
-	// disconnected is what the user asked for.
+	state state
+	// disconnected: a user disconnected it.
 	disconnected bool
-	// leaving tells that VMs are to leave it, for maintenance mode or standby.
+	// leaving: VMs must leave it, for maintenance mode or standby.
 	leaving bool
-	// maintenance is maintenance mode, reached.
+	// maintenance: it is in maintenance mode.
 	maintenance bool
-	// mode is the standby mode; empty is none.
+	// mode is the standby mode; empty: none.
 	mode types.HostStandbyMode
-	// boots counts changes of machine, so that the end of a boot is known to be stale.
+	// boots counts changes of state, to detect the end of an outdated boot.
 	boots uint64
 }
 
-// usable tells whether VMs can be started on the host.
+// usable reports whether VMs can be started on the host.
 func (c condition) usable() bool {
-	return c.machine == running && !c.disconnected && !c.leaving && !c.maintenance
+	return c.state == running && !c.disconnected && !c.leaving && !c.maintenance
 }
 
 func (c condition) connection() types.HostSystemConnectionState {
 	switch {
 	case c.disconnected:
 		return types.HostSystemConnectionStateDisconnected
-	case c.machine == running:
+	case c.state == running:
 		return types.HostSystemConnectionStateConnected
 	}
 	return types.HostSystemConnectionStateNotResponding
@@ -160,28 +160,28 @@ func (c condition) connection() types.HostSystemConnectionState {
 
 func (c condition) power() types.HostSystemPowerState {
 	switch {
-	case c.machine == running && !c.disconnected:
+	case c.state == running && !c.disconnected:
 		return types.HostSystemPowerStatePoweredOn
-	case c.machine == off:
+	case c.state == off:
 		return types.HostSystemPowerStatePoweredOff
-	case c.machine == standby:
+	case c.state == standby:
 		return types.HostSystemPowerStateStandBy
 	}
 	return types.HostSystemPowerStateUnknown
 }
 
-// status is the color of the host: vCenter's own alarm on hosts turns it red when one does not respond that should.
+// status returns the color of the host: vCenter's default alarm turns a host red that does not respond.
 func (c condition) status() types.ManagedEntityStatus {
 	switch {
-	case c.disconnected, c.machine == standby:
+	case c.disconnected, c.state == standby:
 		return types.ManagedEntityStatusGray
-	case c.machine == running:
+	case c.state == running:
 		return types.ManagedEntityStatusGreen
 	}
 	return types.ManagedEntityStatusRed
 }
 
-// fault says why a call that needs the host cannot be made, nil when it can.
+// fault returns the reason why a call that needs the host is impossible, or nil.
 func (c condition) fault() types.BaseMethodFault {
 	switch c.connection() {
 	case types.HostSystemConnectionStateDisconnected:
@@ -193,8 +193,8 @@ func (c condition) fault() types.BaseMethodFault {
 	}
 }
 
-// of returns the host's condition now.
-func (h *Hosts) of(ref vc.Ref) condition {
+// condition returns the current condition of the host.
+func (h *Hosts) condition(ref vc.Ref) condition {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c := h.hosts[ref]; c != nil {
@@ -203,7 +203,7 @@ func (h *Hosts) of(ref vc.Ref) condition {
 	return condition{}
 }
 
-// turn changes the host's condition, if change agrees to, and tells whether it did. Nobody sees it before publish.
+// turn changes the host's condition if change agrees, and reports whether it did. Clients see it after publish.
 func (h *Hosts) turn(ref vc.Ref, change func(*condition) bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -211,24 +211,25 @@ func (h *Hosts) turn(ref vc.Ref, change func(*condition) bool) bool {
 	if c := h.hosts[ref]; c != nil {
 		next = *c
 	}
-	was := next.machine
+	was := next.state
 	if !change(&next) {
 		return false
 	}
-	if next.machine != was {
+	if next.state != was {
 		next.boots++
 	}
 	h.hosts[ref] = &next
 	return true
 }
 
-// Usable tells whether VMs can be started on the host now: it is connected, on, not in maintenance mode and not on its
-// way there.
-func (h *Hosts) Usable(ref types.ManagedObjectReference) bool { return h.of(ref).usable() }
+// Usable reports whether VMs can be started on the host: it is connected, on, and neither in maintenance mode nor entering it.
+func (h *Hosts) Usable(ref types.ManagedObjectReference) bool { return h.condition(ref).usable() }
 
-// Disconnected tells whether a user has disconnected the vCenter from the host.
-func (h *Hosts) Disconnected(ref types.ManagedObjectReference) bool { return h.of(ref).disconnected }
+// Disconnected reports whether a user has disconnected the vCenter from the host.
+func (h *Hosts) Disconnected(ref types.ManagedObjectReference) bool {
+	return h.condition(ref).disconnected
+}
 
-// Dead tells whether the host's VMs have died with it: it crashed, or was shut down or rebooted by force, and has not come
-// back. Of a host that only lost its network this is false, as HA finds out through the datastores.
-func (h *Hosts) Dead(ref types.ManagedObjectReference) bool { return !h.of(ref).machine.runs() }
+// Dead reports whether the host's VMs died with it: it crashed, or was shut down or rebooted by force, and has not returned. It
+// is false for a host that only lost its network, which HA detects through the datastores.
+func (h *Hosts) Dead(ref types.ManagedObjectReference) bool { return !h.condition(ref).state.runs() }

@@ -96,7 +96,7 @@ func TestPowerOnOfADisconnectedHost(t *testing.T) {
 	}
 }
 
-// recorder notes the names of what changes, as watchers are told.
+// recorder records the names of the changes, as watchers get them.
 type recorder struct{ names map[string][]string }
 
 func (r *recorder) Reference() ref                             { return ref{Type: "Recorder", Value: "recorder"} }

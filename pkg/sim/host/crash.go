@@ -11,30 +11,30 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Crash pulls the host's plug: its VMs die with it. The vCenter sees a host that does not respond, and VMs of which it
-// knows the last power state only. It is an error when the host is down already.
+// Crash powers the host off abruptly: its VMs die with it. The vCenter sees a host that does not respond, and the last known
+// power states of its VMs. It returns an error if the host is down already.
 func (h *Hosts) Crash(ctx context.Context, ref types.ManagedObjectReference) error {
 	return h.lose(ctx, ref, crashed, "host.crashed", "crashed; its VMs died with it")
 }
 
-// Isolate takes the host's management network away: the vCenter does not see it any more, and its VMs run on. It is an
-// error when the host is down or isolated already.
+// Isolate disconnects the host's management network: the vCenter loses it, and its VMs continue to run. It returns an error if
+// the host is down or isolated already.
 func (h *Hosts) Isolate(ctx context.Context, ref types.ManagedObjectReference) error {
 	return h.lose(ctx, ref, isolated, "host.isolated", "lost its management network; its VMs run on")
 }
 
-func (h *Hosts) lose(ctx context.Context, ref vc.Ref, to machine, kind, message string) error {
+func (h *Hosts) lose(ctx context.Context, ref vc.Ref, to state, kind, message string) error {
 	host, err := h.find(ctx, ref)
 	if err != nil {
 		return err
 	}
-	var seen bool // by the vCenter, so far
+	var seen bool // by the vCenter, until now
 	if !h.turn(ref, func(c *condition) bool {
 		seen = c.connection() == types.HostSystemConnectionStateConnected
-		if !c.machine.runs() || c.machine == to {
+		if !c.state.runs() || c.state == to {
 			return false
 		}
-		c.machine, c.leaving, c.mode = to, false, ""
+		c.state, c.leaving, c.mode = to, false, ""
 		return true
 	}) {
 		return fmt.Errorf("host %q: is not running", host.Name)
@@ -44,12 +44,12 @@ func (h *Hosts) lose(ctx context.Context, ref vc.Ref, to machine, kind, message 
 	if seen {
 		h.postLost(host)
 	}
-	h.tellDeath(ref, seq)
+	h.logDeath(ref, seq)
 	return nil
 }
 
-// tellDeath tells of a host that is dead, and of what ran on it.
-func (h *Hosts) tellDeath(ref vc.Ref, seq uint64) {
+// logDeath reports a dead host and its VMs.
+func (h *Hosts) logDeath(ref vc.Ref, seq uint64) {
 	host, ok := h.base.Map.Get(ref).(*simulator.HostSystem)
 	if !ok || !h.Dead(ref) {
 		return
@@ -76,7 +76,7 @@ func (h *Hosts) tellDeath(ref vc.Ref, seq uint64) {
 	}
 }
 
-// postLost tells the vCenter's history that a host does not respond.
+// postLost adds the event of an unresponsive host to the vCenter's history.
 func (h *Hosts) postLost(host *simulator.HostSystem) {
 	ctx := vc.Fresh(h.base)
 	e := Event(ctx, host, "")
@@ -84,31 +84,30 @@ func (h *Hosts) postLost(host *simulator.HostSystem) {
 	vc.Post(ctx, &types.HostConnectionLostEvent{HostEvent: e})
 }
 
-// Recover brings a host back that crashed, lost its network, was shut down or is in standby. Where the host was down, the
-// VMs that died with it are powered off; nothing but HA starts them again. It is an error when nothing is wrong with the
-// host.
+// Recover restores a host that crashed, lost its network, was shut down or is in standby. It powers off the VMs that died with
+// the host; only HA starts them again. It returns an error if the host is healthy.
 func (h *Hosts) Recover(ctx context.Context, ref types.ManagedObjectReference) error {
 	host, err := h.find(ctx, ref)
 	if err != nil {
 		return err
 	}
-	if !h.rise(host, func(c condition) bool { return c.machine != running }) {
+	if !h.rise(host, func(c condition) bool { return c.state != running }) {
 		return fmt.Errorf("host %q: nothing to recover from", host.Name)
 	}
 	return nil
 }
 
-// rise lets a host run again, if its condition is one that may to, and tells whether it did.
+// rise starts a host if may allows it, and reports whether it did.
 func (h *Hosts) rise(host *simulator.HostSystem, may func(condition) bool) bool {
 	var was condition
 	var seen bool
-	// Nothing is powered on between the host's return and the end of what died on it.
+	// No VM is powered on between the host's return and the end of its dead VMs.
 	h.starting.Lock()
 	if !h.turn(host.Self, func(c *condition) bool {
 		if was = *c; !may(was) {
 			return false
 		}
-		c.machine, c.mode = running, ""
+		c.state, c.mode = running, ""
 		seen = c.connection() == types.HostSystemConnectionStateConnected
 		return true
 	}) {
@@ -116,16 +115,16 @@ func (h *Hosts) rise(host *simulator.HostSystem, may func(condition) bool) bool 
 		return false
 	}
 	message := "runs again"
-	if was.machine == isolated {
+	if was.state == isolated {
 		message = "can be reached again"
 	} else {
 		h.booted(host.Self)
 	}
 	ctx := vc.Fresh(h.base)
-	if !was.machine.runs() {
-		// Before anybody sees them as connected: they are not seen to run then.
+	if !was.state.runs() {
+		// Before clients see them connected, so that they are never seen running.
 		for _, vm := range vmsOf(ctx, host) {
-			h.buryVM(host, vm)
+			h.powerOffDead(host, vm)
 		}
 	}
 	if seen {
@@ -137,8 +136,8 @@ func (h *Hosts) rise(host *simulator.HostSystem, may func(condition) bool) bool 
 	return true
 }
 
-// buryVM powers off a VM that died with its host, now that the host tells so.
-func (h *Hosts) buryVM(host *simulator.HostSystem, ref vc.Ref) {
+// powerOffDead powers off a VM that died with its host, once the host reports it.
+func (h *Hosts) powerOffDead(host *simulator.HostSystem, ref vc.Ref) {
 	ctx := vc.Fresh(h.base)
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 	if !ok {
@@ -162,7 +161,6 @@ func powered(ctx *simulator.Context, vm *simulator.VirtualMachine, to types.Virt
 	ctx.Update(vm, []types.PropertyChange{vc.P("runtime.powerState", to), vc.P("summary.runtime.powerState", to)})
 }
 
-// find returns the host.
 func (h *Hosts) find(ctx context.Context, ref vc.Ref) (*simulator.HostSystem, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

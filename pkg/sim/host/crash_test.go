@@ -100,7 +100,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// TestCrashOfADisconnectedHost goes unnoticed until somebody tries to connect it.
+// TestCrashOfADisconnectedHost: the crash is noticed when a user connects the host.
 func TestCrashOfADisconnectedHost(t *testing.T) {
 	r := setup(t, host.Options{})
 	_, vm := r.clustered()

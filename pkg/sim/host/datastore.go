@@ -13,13 +13,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// LoseDatastore takes the datastore away from the hosts, from all when none is named: all paths to it are down. VMs whose
-// configuration is on it become inaccessible; those that are on run on. Losing it again is harmless.
+// LoseDatastore takes all paths to the datastore down, on the named hosts or on all. VMs with their configuration on it become
+// inaccessible; running ones continue to run. Repeating it is harmless.
 func (h *Hosts) LoseDatastore(ctx context.Context, ref types.ManagedObjectReference, hosts ...types.ManagedObjectReference) error {
 	return h.mount(ctx, ref, hosts, false)
 }
 
-// RestoreDatastore gives the datastore back to the hosts, to all when none is named.
+// RestoreDatastore restores the paths on the named hosts, or on all.
 func (h *Hosts) RestoreDatastore(ctx context.Context, ref types.ManagedObjectReference, hosts ...types.ManagedObjectReference) error {
 	return h.mount(ctx, ref, hosts, true)
 }
@@ -73,7 +73,7 @@ func (h *Hosts) mount(parent context.Context, ref vc.Ref, hosts []vc.Ref, access
 	if err != nil || !changed {
 		return err
 	}
-	seq := h.tellMount(ctx, ds, len(hosts), accessible)
+	seq := h.logMount(ctx, ds, len(hosts), accessible)
 	for _, vm := range vms {
 		h.settle(vm, seq)
 	}
@@ -81,8 +81,8 @@ func (h *Hosts) mount(parent context.Context, ref vc.Ref, hosts []vc.Ref, access
 	return nil
 }
 
-// tellMount writes the event of a datastore, in the vCenter and in our log.
-func (h *Hosts) tellMount(ctx *simulator.Context, ds *simulator.Datastore, hosts int, accessible bool) uint64 {
+// logMount reports a lost or restored datastore, in the vCenter's events and in the log.
+func (h *Hosts) logMount(ctx *simulator.Context, ds *simulator.Datastore, hosts int, accessible bool) uint64 {
 	kind, id, level := "datastore.lost", "esx.problem.storage.apd.start", event.Error
 	message := "lost: all paths down on every host"
 	if hosts > 0 {
@@ -104,7 +104,7 @@ func (h *Hosts) tellMount(ctx *simulator.Context, ds *simulator.Datastore, hosts
 	return h.log(event.Object{Kind: "Datastore", Name: ds.Name}, ds.Self, level, kind, 0, message)
 }
 
-// Fill leaves no space on the datastore: calls that would need some end in NoDiskSpace. Filling it again is harmless.
+// Fill leaves no space on the datastore: calls that need space fail with NoDiskSpace. Repeating it is harmless.
 func (h *Hosts) Fill(parent context.Context, ref types.ManagedObjectReference) error {
 	ctx, ds, err := h.datastore(parent, ref)
 	if err != nil {
@@ -127,7 +127,7 @@ func (h *Hosts) Fill(parent context.Context, ref types.ManagedObjectReference) e
 	return nil
 }
 
-// Free ends [Hosts.Fill]: what was free then is free again. For a datastore that is not full it does nothing.
+// Free ends [Hosts.Fill] and restores the free space. It does nothing for a datastore that is not full.
 func (h *Hosts) Free(parent context.Context, ref types.ManagedObjectReference) error {
 	ctx, ds, err := h.datastore(parent, ref)
 	if err != nil {
@@ -140,7 +140,7 @@ func (h *Hosts) Free(parent context.Context, ref types.ManagedObjectReference) e
 		delete(h.full, ref)
 		h.mu.Unlock()
 		if done = full; full {
-			free(ctx, ds, was+ds.Summary.FreeSpace) // what was deleted meanwhile counts
+			free(ctx, ds, was+ds.Summary.FreeSpace) // including what was deleted since
 		}
 	})
 	if done {
@@ -149,7 +149,7 @@ func (h *Hosts) Free(parent context.Context, ref types.ManagedObjectReference) e
 	return nil
 }
 
-// Full tells whether the datastore was filled.
+// Full reports whether the datastore was filled.
 func (h *Hosts) Full(ref types.ManagedObjectReference) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,7 +157,7 @@ func (h *Hosts) Full(ref types.ManagedObjectReference) bool {
 	return full
 }
 
-// free writes the free space of a datastore whose lock is held, in bytes.
+// free sets the free space of a datastore whose lock is held, in bytes.
 func free(ctx *simulator.Context, ds *simulator.Datastore, bytes int64) {
 	changes := []types.PropertyChange{vc.P("summary.freeSpace", bytes)}
 	if info := copyInfo(ds.Info); info != nil {
@@ -167,7 +167,7 @@ func free(ctx *simulator.Context, ds *simulator.Datastore, bytes int64) {
 	ctx.Update(ds, changes)
 }
 
-// copyInfo copies the details of a datastore, nil for those of a kind that is not made here.
+// copyInfo copies the details of a datastore; nil for kinds that the simulator does not create.
 func copyInfo(info types.BaseDatastoreInfo) types.BaseDatastoreInfo {
 	switch i := info.(type) {
 	case *types.LocalDatastoreInfo:
@@ -198,7 +198,7 @@ func (h *Hosts) datastore(parent context.Context, ref vc.Ref) (*simulator.Contex
 	return ctx, ds, nil
 }
 
-// noSpace is the fault of a call that needs space on the datastore, nil when it has some.
+// noSpace returns the fault of a call that needs space on the datastore, or nil if it has space.
 func (h *Hosts) noSpace(ctx *simulator.Context, ref vc.Ref) types.BaseMethodFault {
 	if !h.Full(ref) {
 		return nil
@@ -210,8 +210,8 @@ func (h *Hosts) noSpace(ctx *simulator.Context, ref vc.Ref) types.BaseMethodFaul
 	return &types.NoDiskSpace{FileFault: types.FileFault{File: "[" + name + "]"}, Datastore: name}
 }
 
-// noSpaceAt is [Hosts.noSpace] of the datastore that a path ("[datastore] file") is on, in the datacenter of an object: other
-// datacenters may have one of that name. Nil: in any.
+// noSpaceAt is [Hosts.noSpace] for the datastore of a path ("[datastore] file") in the datacenter of an object, since datacenters
+// may have datastores of the same name. nil: in any datacenter.
 func (h *Hosts) noSpaceAt(ctx *simulator.Context, in *vc.Ref, path string) types.BaseMethodFault {
 	var p object.DatastorePath
 	if !p.FromString(path) {
@@ -239,17 +239,16 @@ func (h *Hosts) noSpaceAt(ctx *simulator.Context, in *vc.Ref, path string) types
 	return nil
 }
 
-// pairing is a datastore and a host.
 type pairing struct{ datastore, host vc.Ref }
 
-// unmounted is how a host mounted a datastore, for the way back.
+// unmounted is a removed mount, to restore it.
 type unmounted struct {
 	mount    types.DatastoreHostMount
-	of, atDS int // places in the lists of the host and of the datastore
+	of, atDS int // indexes in the lists of the host and of the datastore
 }
 
-// Unmount removes the datastore from the host: neither has the other in its lists any more. VMs there whose configuration
-// is on it become inaccessible. Doing it again is harmless.
+// Unmount removes the datastore from the host: neither lists the other any more. VMs there with their configuration on it become
+// inaccessible. Repeating it is harmless.
 func (h *Hosts) Unmount(parent context.Context, datastore, host types.ManagedObjectReference) error {
 	ctx, ds, on, err := h.mountable(parent, datastore, host)
 	if err != nil {
@@ -285,7 +284,7 @@ func (h *Hosts) Unmount(parent context.Context, datastore, host types.ManagedObj
 	return nil
 }
 
-// Mount ends [Hosts.Unmount], with everything in its old place; for a datastore that the host mounts it does nothing.
+// Mount reverts [Hosts.Unmount]. It does nothing for a mounted datastore.
 func (h *Hosts) Mount(parent context.Context, datastore, host types.ManagedObjectReference) error {
 	ctx, ds, on, err := h.mountable(parent, datastore, host)
 	if err != nil {
@@ -314,7 +313,7 @@ func (h *Hosts) Mount(parent context.Context, datastore, host types.ManagedObjec
 	return nil
 }
 
-// showMounts writes the mounts of the datastore, whose lock is held, and what follows from them.
+// showMounts sets the mounts of the datastore, whose lock is held, and what depends on them.
 func (h *Hosts) showMounts(ctx *simulator.Context, ds *simulator.Datastore, mounts []types.DatastoreHostMount) {
 	reached := slices.ContainsFunc(mounts, func(m types.DatastoreHostMount) bool {
 		return m.MountInfo.Accessible == nil || *m.MountInfo.Accessible
@@ -335,7 +334,7 @@ func (h *Hosts) showMounts(ctx *simulator.Context, ds *simulator.Datastore, moun
 	ctx.Update(ds, changes)
 }
 
-// remounted lets follow what follows from a datastore's mounts.
+// remounted updates what depends on a datastore's mounts.
 func (h *Hosts) remounted(ds *simulator.Datastore, cause uint64) {
 	ctx := vc.Fresh(h.base)
 	var vms []vc.Ref

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// remaining lists the VMs that keep the host from being taken out of service: those that are on, and with all the others.
+// remaining lists the VMs that keep the host in service: those that are on, or all of them with all.
 func (h *Hosts) remaining(host *simulator.HostSystem, all bool) []vc.Ref {
 	var left []vc.Ref
 	ctx := vc.Fresh(h.base)
@@ -30,8 +30,8 @@ func (h *Hosts) remaining(host *simulator.HostSystem, all bool) []vc.Ref {
 	return left
 }
 
-// evacuate moves away what DRS can move, and returns how many VMs are left. It says of each VM once that there is no other
-// place for it.
+// evacuate moves the VMs that DRS can move, and returns the number of remaining ones. It reports once for each VM that no other
+// host can take it.
 func (h *Hosts) evacuate(ctx *simulator.Context, host *simulator.HostSystem, all bool, cause uint64, refused map[vc.Ref]bool) int {
 	left := h.remaining(host, all)
 	cluster, ok := ctx.Map.Get(*host.Parent).(*simulator.ClusterComputeResource)
@@ -60,7 +60,7 @@ func (h *Hosts) evacuate(ctx *simulator.Context, host *simulator.HostSystem, all
 	return stay
 }
 
-// Automated tells whether DRS moves the VM by itself: it is enabled in the cluster and for the VM, and fully automated.
+// Automated reports whether DRS moves the VM automatically: it is enabled for cluster and VM, and fully automated.
 func Automated(ctx *simulator.Context, cluster *simulator.ClusterComputeResource, vm types.ManagedObjectReference) (yes bool) {
 	automatic := func(b types.DrsBehavior) bool { return b == "" || b == types.DrsBehaviorFullyAutomated }
 	ctx.WithLock(cluster, func() {
@@ -78,8 +78,8 @@ func Automated(ctx *simulator.Context, cluster *simulator.ClusterComputeResource
 	return yes
 }
 
-// EnterMaintenanceModeTask puts a host into maintenance mode when no VM runs on it any more. In a cluster with DRS, fully
-// automated, they are moved away; elsewhere the task waits until somebody moves them or powers them off.
+// EnterMaintenanceModeTask puts a host into maintenance mode once no VM runs on it. Fully automated DRS moves its VMs; elsewhere
+// the task waits until users move them or power them off.
 func (h *Hosts) EnterMaintenanceModeTask(ctx *simulator.Context, req *types.EnterMaintenanceMode_Task) soap.HasFault {
 	ref := h.task(ctx, req.This, "EnterMaintenanceMode", "enterMaintenanceMode", func(host *simulator.HostSystem, t *simulator.Task) types.BaseMethodFault {
 		var fault types.BaseMethodFault
@@ -112,7 +112,7 @@ func (h *Hosts) EnterMaintenanceModeTask(ctx *simulator.Context, req *types.Ente
 	return &methods.EnterMaintenanceMode_TaskBody{Res: &types.EnterMaintenanceMode_TaskResponse{Returnval: ref}}
 }
 
-// ExitMaintenanceModeTask ends maintenance mode. VMs do not come back by themselves.
+// ExitMaintenanceModeTask ends maintenance mode. VMs do not return automatically.
 func (h *Hosts) ExitMaintenanceModeTask(ctx *simulator.Context, req *types.ExitMaintenanceMode_Task) soap.HasFault {
 	ref := h.task(ctx, req.This, "ExitMaintenanceMode", "exitMaintenanceMode", func(host *simulator.HostSystem, _ *simulator.Task) types.BaseMethodFault {
 		var fault types.BaseMethodFault
@@ -142,14 +142,14 @@ func (h *Hosts) ExitMaintenanceModeTask(ctx *simulator.Context, req *types.ExitM
 	return &methods.ExitMaintenanceMode_TaskBody{Res: &types.ExitMaintenanceMode_TaskResponse{Returnval: ref}}
 }
 
-// empty waits until the VMs that have to leave the host have left, helping where DRS would, and then makes the change. A
-// fault undoes the announcement. seconds <= 0 means no limit.
+// empty waits until the VMs that must leave the host have left, moving them where DRS would, and then makes the change. A fault
+// cancels it. seconds <= 0 means no limit.
 func (h *Hosts) empty(ctx *simulator.Context, host *simulator.HostSystem, t *simulator.Task, all bool, cause uint64, seconds int32, change func(*condition)) (fault types.BaseMethodFault) {
 	defer func() {
 		if fault == nil {
 			return
 		}
-		h.turn(host.Self, func(c *condition) bool { c.leaving, c.mode = false, ""; return c.machine == running })
+		h.turn(host.Self, func(c *condition) bool { c.leaving, c.mode = false, ""; return c.state == running })
 		h.publish(host.Self, 0)
 		e := Event(ctx, host, "")
 		e.FullFormattedMessage = "The operation performed on " + host.Name + " in " + placeOf(e) + " was canceled"
@@ -164,9 +164,9 @@ func (h *Hosts) empty(ctx *simulator.Context, host *simulator.HostSystem, t *sim
 	}
 	refused := make(map[vc.Ref]bool)
 	for {
-		changed := h.watcher.next() // before the look, so that nothing is missed
-		if c := h.of(host.Self); c.fault() != nil || !c.leaving {
-			return new(types.InvalidState) // lost on the way
+		changed := h.watcher.next() // before reading, to miss no change
+		if c := h.condition(host.Self); c.fault() != nil || !c.leaving {
+			return new(types.InvalidState) // the host was lost
 		}
 		if canceled(ctx, t) {
 			return new(types.RequestCanceled)
@@ -176,7 +176,7 @@ func (h *Hosts) empty(ctx *simulator.Context, host *simulator.HostSystem, t *sim
 			return nil
 		}
 		if left == 0 {
-			continue // one was started meanwhile
+			continue // one was started since
 		}
 		select {
 		case <-changed:
@@ -188,7 +188,7 @@ func (h *Hosts) empty(ctx *simulator.Context, host *simulator.HostSystem, t *sim
 	}
 }
 
-// enter makes the change if the host is empty, with no VM being started.
+// enter makes the change if the host is empty, while no VM is being started.
 func (h *Hosts) enter(host *simulator.HostSystem, all bool, change func(*condition)) bool {
 	h.starting.Lock()
 	defer h.starting.Unlock()

@@ -12,12 +12,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Argument names a host in an event.
+// Argument returns the reference to a host for events.
 func Argument(host *simulator.HostSystem) *types.HostEventArgument {
 	return &types.HostEventArgument{EntityEventArgument: types.EntityEventArgument{Name: host.Name}, Host: host.Self}
 }
 
-// Event fills in what every event about a host says of its surroundings.
+// Event returns the common part of an event about a host.
 func Event(ctx *simulator.Context, host *simulator.HostSystem, format string, args ...any) types.HostEvent {
 	e := types.Event{
 		CreatedTime:          time.Now(),
@@ -35,7 +35,7 @@ func Event(ctx *simulator.Context, host *simulator.HostSystem, format string, ar
 	return types.HostEvent{Event: e}
 }
 
-// vmEvent fills in what every event about a VM, whose lock is held, says of its surroundings.
+// vmEvent returns the common part of an event about a VM whose lock is held.
 func vmEvent(ctx *simulator.Context, vm *simulator.VirtualMachine, format string, args ...any) types.VmEvent {
 	var e types.Event
 	if vm.Runtime.Host != nil {
@@ -74,7 +74,7 @@ func nameOf(host *types.HostEventArgument) string {
 	return host.Name
 }
 
-// placeOf names the datacenter of an event.
+// placeOf returns the datacenter of an event.
 func placeOf(e types.HostEvent) string {
 	if e.Datacenter == nil {
 		return "no datacenter"
@@ -82,8 +82,7 @@ func placeOf(e types.HostEvent) string {
 	return e.Datacenter.Name
 }
 
-// Causing names the event that is the cause of what happens to the object (host, datastore, VM) until release is called.
-// Of two at once the later one counts.
+// Causing makes seq the cause of what happens to the object (host, datastore, VM) until release is called. The latest one counts.
 func (h *Hosts) Causing(ref types.ManagedObjectReference, seq uint64) (release func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +96,7 @@ func (h *Hosts) Causing(ref types.ManagedObjectReference, seq uint64) (release f
 	}
 }
 
-// log writes one event of our own and returns its place in the log. A cause of 0 is looked up.
+// log appends an event to the log and returns its number. It looks up a cause of 0.
 func (h *Hosts) log(obj event.Object, ref vc.Ref, level event.Level, kind string, cause uint64, message string) uint64 {
 	if h.opts.Events == nil {
 		return 0
@@ -113,12 +112,11 @@ func (h *Hosts) log(obj event.Object, ref vc.Ref, level event.Level, kind string
 	})
 }
 
-// logHost writes one event about the host.
 func (h *Hosts) logHost(host *simulator.HostSystem, level event.Level, kind, message string) uint64 {
 	return h.log(event.Object{Kind: "Host", Name: host.Name}, host.Self, level, kind, 0, message)
 }
 
-// causing tells who logs the VM's events what their cause is.
+// causing passes the cause to the component that logs the VM's events.
 func (h *Hosts) causing(vm vc.Ref, seq uint64) (release func()) {
 	if h.opts.Causing == nil || seq == 0 {
 		return func() {}

@@ -109,7 +109,7 @@ func TestShutdownAndReboot(t *testing.T) {
 		if !r.host(name).Runtime.InMaintenanceMode {
 			t.Error("maintenance mode did not survive the shutdown")
 		}
-		// A host that is on its way back when all ends keeps nobody waiting.
+		// Close does not wait for a booting host.
 		done(t)(reboot(false))
 	})
 }

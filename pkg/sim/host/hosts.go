@@ -15,30 +15,30 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// Options of [Install].
+// Options configures [Install].
 type Options struct {
-	// VCenter is the name that events carry.
+	// VCenter is the name of the vCenter in events.
 	VCenter string
-	// Events receives what happens to hosts; nil means nobody wants to know.
+	// Events receives the events of hosts. Nil: none.
 	Events *event.Log
-	// Boot is how long a host takes to boot, on a reboot and out of standby. Zero means no time.
+	// Boot is the duration of a boot, after a reboot and out of standby.
 	Boot time.Duration
-	// Causing, if set, is told the event that is the cause of what happens to a VM, until release is called.
+	// Causing, if set, is called with the event that causes what happens to a VM, until release is called.
 	Causing func(vm types.ManagedObjectReference, seq uint64) (release func())
-	// Locked, if set, tells whether a disk that is to be added to a VM is a file that another VM holds.
+	// Locked, if set, reports whether another VM holds the file of a disk that will be added to a VM.
 	Locked func(vm types.ManagedObjectReference, disk *types.VirtualDisk) bool
-	// Stock leaves the calls on hosts, and the placement of VMs, to vcsim where it has stock.Hosts. Go methods work anyway.
+	// Stock disables the corrections of calls on hosts and of VM placement that stock.Hosts names. Go methods work anyway.
 	Stock stock.Set
 }
 
-// self is what the hosts of each vCenter are registered as.
+// self is the reference under which the hosts of a vCenter are registered.
 func self() vc.Ref { return vc.Ref{Type: "SandboxHosts", Value: "sandbox-hosts"} }
 
-// Admission decides whether a VM may be powered on; nil means yes. No lock of vcsim's is held.
+// Admission decides whether a VM may be powered on; nil means yes. It is called without locks of vcsim.
 type Admission func(vm types.ManagedObjectReference) types.BaseMethodFault
 
-// Hosts answers the calls on the hosts of one vCenter. Make one with [Install]. All methods may be called from any
-// goroutine that holds no lock of vcsim's.
+// Hosts answers the calls on the hosts of one vCenter. Create one with [Install]. Its methods are safe for concurrent use;
+// callers must hold no lock of vcsim.
 type Hosts struct {
 	redirect.Receiver
 
@@ -47,7 +47,7 @@ type Hosts struct {
 	admit    Admission
 	died     []func(host vc.Ref, seq uint64)
 	watcher  *watcher
-	starting sync.RWMutex // held for writing while it must not change which VMs run where; before every object lock
+	starting sync.RWMutex // held for writing while the placement of running VMs must not change; before every object lock
 	summing  sync.Mutex   // one sum of a compute resource at a time; before every object lock
 	storage  *storage
 
@@ -56,8 +56,8 @@ type Hosts struct {
 
 	mu      sync.Mutex // guards what follows; after every object lock
 	hosts   map[vc.Ref]*condition
-	hidden  map[vc.Ref]types.VirtualMachineConnectionState // VMs that the vCenter cannot see, though it sees their host
-	full    map[vc.Ref]int64                               // datastores without space, with what was free
+	hidden  map[vc.Ref]types.VirtualMachineConnectionState // hidden VMs on reachable hosts
+	full    map[vc.Ref]int64                               // full datastores, with their previous free space
 	refused map[vc.Ref]refusal
 	deaths  []func(vm vc.Ref, seq uint64)
 	causes  map[vc.Ref]uint64
@@ -67,8 +67,8 @@ type Hosts struct {
 	work sync.WaitGroup
 }
 
-// Install takes over the calls on hosts in the vCenter of base, which must not serve yet. For every call that reaches the
-// vCenter, [Hosts.Check] must be asked first and [Hosts.Redirect] after it. Close ends it.
+// Install takes over the calls on hosts in the vCenter of base, which must not serve yet. For every call, [Hosts.Check] and then
+// [Hosts.Redirect] must be called first. Call Close to end it.
 func Install(base *simulator.Context, opts Options) *Hosts {
 	h := &Hosts{
 		base:     base,
@@ -102,38 +102,37 @@ func Install(base *simulator.Context, opts Options) *Hosts {
 		if host, ok := e.(*simulator.HostSystem); ok && h.Methods != nil {
 			host.Summary.OverallStatus = host.OverallStatus // vcsim's is gray
 			if host.Runtime.StandbyMode == "" {
-				host.Runtime.StandbyMode = string(types.HostStandbyModeNone) // a vCenter always says
+				host.Runtime.StandbyMode = string(types.HostStandbyModeNone) // a vCenter always sets it
 			}
 		}
 	}
 	return h
 }
 
-// Redirect takes over the call if it is one of ours, and tells whether it was.
+// Redirect takes over the calls that the package implements, and reports whether it did.
 func (h *Hosts) Redirect(ctx *simulator.Context, method *simulator.Method) bool {
 	return h.storage.redirect(ctx, method) || h.Receiver.Redirect(ctx, method)
 }
 
-// Admit lets a decide about power-ons; it must be called before the vCenter serves. Power-ons are decided and done one
-// after the other, then, so that a can count.
+// Admit sets the decision about power-ons, before the vCenter serves. It makes power-ons sequential, so that a can count.
 func (h *Hosts) Admit(a Admission) { h.admit = a }
 
-// Died lets f know of every host whose VMs have died with it, with the event of our log that says so: the vCenter cannot
-// see that. It must be called before the vCenter serves; f is called on the goroutine of whoever ended the host, with no
-// lock held, before that returns. Several may be told.
+// Died calls f with every host whose VMs have died with it, and with the event that reports it: the vCenter cannot see that. Call
+// it before the vCenter serves. f runs without locks on the goroutine that ended the host, before that returns. It may be called
+// several times.
 func (h *Hosts) Died(f func(host types.ManagedObjectReference, seq uint64)) {
 	h.died = append(h.died, f)
 }
 
-// OnDeath lets f know of every VM that dies with its host, with the event of our log that says so. It may be called at any
-// time; f is called as by [Hosts.Died], which it is told before.
+// OnDeath calls f with every VM that dies with its host, and with the event that reports it, after the funcs of [Hosts.Died]. It
+// may be called at any time.
 func (h *Hosts) OnDeath(f func(vm types.ManagedObjectReference, seq uint64)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.deaths = append(slices.Clone(h.deaths), f)
 }
 
-// Close ends the tasks that wait and the hosts that boot, and waits for them. Closing again is harmless.
+// Close ends waiting tasks and boots, and waits for them. Closing again is harmless.
 func (h *Hosts) Close() {
 	h.mu.Lock()
 	if !h.closed {
@@ -145,7 +144,7 @@ func (h *Hosts) Close() {
 	h.work.Wait()
 }
 
-// begin announces work that Close waits for, unless it has begun to.
+// begin registers work that Close waits for; false once Close was called.
 func (h *Hosts) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,7 +155,7 @@ func (h *Hosts) begin() bool {
 	return true
 }
 
-// adopt takes on a host as it is when it is new.
+// adopt registers a new host.
 func (h *Hosts) adopt(obj mo.Reference) {
 	host, ok := obj.(*simulator.HostSystem)
 	if !ok {
@@ -167,7 +166,7 @@ func (h *Hosts) adopt(obj mo.Reference) {
 	case types.HostSystemConnectionStateDisconnected:
 		c.disconnected = true
 	case types.HostSystemConnectionStateNotResponding:
-		c.machine = crashed
+		c.state = crashed
 	default:
 	}
 	h.mu.Lock()
@@ -177,7 +176,7 @@ func (h *Hosts) adopt(obj mo.Reference) {
 	}
 }
 
-// forget drops what is known of an object that is gone.
+// forget drops the state of a removed object.
 func (h *Hosts) forget(ref vc.Ref) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -98,7 +98,7 @@ func TestMaintenanceWithoutDRS(t *testing.T) {
 	})
 }
 
-// TestMaintenanceCanceled: whatever ends the wait, the host is in service again.
+// TestMaintenanceCanceled: however the wait ends, the host is in service again.
 func TestMaintenanceCanceled(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(*rig, *object.HostSystem, *object.Task)

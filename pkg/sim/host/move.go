@@ -10,15 +10,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// ErrNoHost says that no other host can take a VM.
+// ErrNoHost means that no other host can take a VM.
 var ErrNoHost = errors.New("no host can take the VM")
 
-// errElsewhere says that a VM is not where it was seen, any more.
+// errElsewhere means that a VM has left the host.
 var errElsewhere = errors.New("the VM is not on the host any more")
 
-// Migrate moves the VM from the host to another one of its cluster, as DRS does: the one with the fewest VMs that can take
-// it and that accept, if not nil, likes. cause is the event of our log that made it so, 0 when there is none. It returns where
-// the VM is then.
+// Migrate moves the VM to another host of its cluster, as DRS does: the one with the fewest VMs that can take it and that accept,
+// if not nil, allows. cause is the event that caused it, or 0. It returns the VM's host.
 func (h *Hosts) Migrate(ref, from types.ManagedObjectReference, cause uint64, accept func(types.ManagedObjectReference) bool) (types.ManagedObjectReference, error) {
 	ctx := vc.Fresh(h.base)
 	vm, source, err := h.pair(ctx, ref, from)
@@ -50,9 +49,9 @@ func (h *Hosts) Migrate(ref, from types.ManagedObjectReference, cause uint64, ac
 	return to, err
 }
 
-// Restart starts a VM again that died with the host, as HA does: on the host of its cluster with the fewest VMs that can
-// take it and that accept, if not nil, likes. A VM that is on again, or has left the host, is left alone without an error.
-// It returns where the VM is then; cause as for [Hosts.Migrate]; moved tells whether that is another host.
+// Restart starts a VM that died with the host, as HA does: on the host of its cluster with the fewest VMs that can take it and
+// that accept, if not nil, allows. It does nothing for a VM that is on again or has left the host. It returns the VM's host;
+// cause as for [Hosts.Migrate]; moved reports whether the host is another one.
 func (h *Hosts) Restart(ref, from types.ManagedObjectReference, cause uint64, accept func(types.ManagedObjectReference) bool) (to types.ManagedObjectReference, moved bool, err error) {
 	h.starting.RLock()
 	defer h.starting.RUnlock()
@@ -89,7 +88,8 @@ func (h *Hosts) Restart(ref, from types.ManagedObjectReference, cause uint64, ac
 	return to, moved, err
 }
 
-// postRestart tells the vCenter's history of a restart by HA, in the form that replaced VmRestartedOnAlternateHostEvent.
+// postRestart adds the event of a restart by HA to the vCenter's history, in the form that replaced
+// VmRestartedOnAlternateHostEvent.
 func (h *Hosts) postRestart(ctx *simulator.Context, vm *simulator.VirtualMachine, target *simulator.HostSystem) {
 	e := vmEvent(ctx, vm, "")
 	e.FullFormattedMessage = "vSphere HA restarted virtual machine " + vm.Name + " on host " + target.Name
@@ -115,14 +115,14 @@ func (h *Hosts) pair(ctx *simulator.Context, vm, host vc.Ref) (*simulator.Virtua
 	return v, s, nil
 }
 
-// place moves the VM, whose lock is held, from one host's list to another's.
+// place moves the VM, whose lock is held, between the lists of two hosts.
 func (h *Hosts) place(ctx *simulator.Context, vm *simulator.VirtualMachine, from, to vc.Ref) {
 	relist(ctx, from, func(l []vc.Ref) []vc.Ref { return without(l, vm.Self) })
 	relist(ctx, to, func(l []vc.Ref) []vc.Ref { return append(without(l, vm.Self), vm.Self) })
 	ctx.Update(vm, []types.PropertyChange{vc.P("runtime.host", to), vc.P("summary.runtime.host", to)})
 }
 
-// relist replaces the list of VMs of a host by a changed copy.
+// relist replaces a host's list of VMs by a changed copy.
 func relist(ctx *simulator.Context, ref vc.Ref, change func([]vc.Ref) []vc.Ref) {
 	host, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
 	if !ok {
@@ -137,8 +137,8 @@ func without(l []vc.Ref, ref vc.Ref) []vc.Ref {
 	return slices.DeleteFunc(l, func(r vc.Ref) bool { return r == ref })
 }
 
-// choose picks the host of the compute resource with the fewest VMs that is usable, reaches the datastores and that
-// accept, if not nil, likes; of equal ones the first.
+// choose returns the usable host of the compute resource with the fewest VMs that reaches the datastores and that accept, if not
+// nil, allows; of equal ones the first.
 func (h *Hosts) choose(ctx *simulator.Context, compute vc.Ref, datastores []vc.Ref, accept func(vc.Ref) bool) (*simulator.HostSystem, error) {
 	obj := ctx.Map.Get(compute)
 	c, ok := vc.Compute(obj)

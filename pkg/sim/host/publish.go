@@ -12,8 +12,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// publish shows the host's condition to the vCenter's clients: on the host, on its VMs, in the sums of its compute
-// resource. It may be called by several goroutines at once: what is written is read under the lock it is written under.
+// publish shows the host's condition to clients: on the host, on its VMs, in the sums of its compute resource. It is safe for
+// concurrent use: values are read and written under the same lock.
 func (h *Hosts) publish(ref vc.Ref, cause uint64) {
 	ctx := vc.Fresh(h.base)
 	host, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
@@ -21,7 +21,7 @@ func (h *Hosts) publish(ref vc.Ref, cause uint64) {
 		return
 	}
 	ctx.WithLock(host, func() {
-		if changes := differences(host, h.of(ref)); len(changes) > 0 {
+		if changes := differences(host, h.condition(ref)); len(changes) > 0 {
 			ctx.Update(host, changes)
 		}
 	})
@@ -34,7 +34,7 @@ func (h *Hosts) publish(ref vc.Ref, cause uint64) {
 	h.watcher.shout()
 }
 
-// differences lists the properties that do not show the condition yet.
+// differences lists the properties that differ from the condition.
 func differences(host *simulator.HostSystem, c condition) []types.PropertyChange {
 	var changes []types.PropertyChange
 	set := func(name string, value any) {
@@ -62,7 +62,7 @@ func differences(host *simulator.HostSystem, c condition) []types.PropertyChange
 	return changes
 }
 
-// booted writes the time of a boot.
+// booted sets the boot time.
 func (h *Hosts) booted(ref vc.Ref) {
 	now := time.Now()
 	vc.Set(vc.Fresh(h.base), ref, vc.P("runtime.bootTime", now), vc.P("summary.runtime.bootTime", now))
@@ -74,7 +74,7 @@ func vmsOf(ctx *simulator.Context, host *simulator.HostSystem) (vms []vc.Ref) {
 	return vms
 }
 
-// sum brings the effective resources of a compute resource up to date: those of the hosts that could run a VM.
+// sum updates the effective resources of a compute resource: those of its usable hosts.
 func (h *Hosts) sum(ref vc.Ref) {
 	ctx := vc.Fresh(h.base)
 	obj := ctx.Map.Get(ref)
@@ -95,7 +95,7 @@ func (h *Hosts) sum(ref vc.Ref) {
 		if !ok {
 			continue
 		}
-		c := h.of(ref)
+		c := h.condition(ref)
 		if c.status() == types.ManagedEntityStatusRed {
 			silent++
 		}
@@ -133,7 +133,7 @@ func (h *Hosts) sum(ref vc.Ref) {
 	})
 }
 
-// copySummary copies the summary of a compute resource, and returns the part of the copy that all of them have.
+// copySummary copies the summary of a compute resource, and also returns its common part.
 func copySummary(s types.BaseComputeResourceSummary) (types.BaseComputeResourceSummary, *types.ComputeResourceSummary) {
 	switch s := s.(type) {
 	case *types.ComputeResourceSummary:
@@ -146,15 +146,15 @@ func copySummary(s types.BaseComputeResourceSummary) (types.BaseComputeResourceS
 	return nil, nil
 }
 
-// watcher wakes those who wait for VMs to leave a host, and for their task to be canceled. vcsim calls it with the
-// changing object locked, so it does no more than that.
+// watcher wakes goroutines that wait for VMs to leave a host, or for the end of their task. vcsim calls it with the changing
+// object locked, so it does nothing else.
 type watcher struct {
 	ref    vc.Ref
 	adopt  func(mo.Reference)
 	forget func(vc.Ref)
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at each change; nil while nobody waits
+	changed chan struct{} // closed and replaced at each change; nil while no caller waits
 }
 
 func newWatcher(adopt func(mo.Reference), forget func(vc.Ref)) *watcher {
@@ -185,7 +185,7 @@ func (w *watcher) Reference() vc.Ref { return w.ref }
 
 // PutObject implements simulator.RegisterObject.
 func (w *watcher) PutObject(_ *simulator.Context, obj mo.Reference) {
-	// vcsim puts a standalone host as disconnected and connects it after that, without an update: it is taken on later.
+	// vcsim puts a standalone host as disconnected and connects it later without an update: it is adopted then.
 	if host, ok := obj.(*simulator.HostSystem); ok && host.Parent != nil && host.Parent.Type == "ClusterComputeResource" {
 		w.adopt(host)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// reason tells why a call cannot be made with datastores as full, and disks as refused, as they are; nil when it can.
+// reason returns why full datastores or refused disks make a call impossible, or nil.
 func (h *Hosts) reason(ctx *simulator.Context, body any) types.BaseMethodFault {
 	switch req := body.(type) {
 	case *types.CreateVM_Task:
@@ -51,7 +51,7 @@ func (h *Hosts) reason(ctx *simulator.Context, body any) types.BaseMethodFault {
 	return nil
 }
 
-// reconfig looks at the disks that a VM is to get, lose or have larger.
+// reconfig checks the disks that are added to, removed from or extended on a VM.
 func (h *Hosts) reconfig(ctx *simulator.Context, req *types.ReconfigVM_Task) types.BaseMethodFault {
 	attach, detach := h.DisksRefused(req.This)
 	for _, change := range req.Spec.DeviceChange {
@@ -87,7 +87,7 @@ func (h *Hosts) reconfig(ctx *simulator.Context, req *types.ReconfigVM_Task) typ
 	return nil
 }
 
-// noSpaceForDisk looks at the datastore of a disk: its own, that of its file, or the VM's home.
+// noSpaceForDisk checks the datastore of a disk: its own, that of its file, or the VM's home.
 func (h *Hosts) noSpaceForDisk(ctx *simulator.Context, vm vc.Ref, disk *types.VirtualDisk) types.BaseMethodFault {
 	b, ok := disk.Backing.(types.BaseVirtualDeviceFileBackingInfo)
 	if !ok {
@@ -103,7 +103,7 @@ func (h *Hosts) noSpaceForDisk(ctx *simulator.Context, vm vc.Ref, disk *types.Vi
 	return h.noSpaceFor(ctx, vm, nil)
 }
 
-// noSpaceFor looks at a datastore, or at the VM's home when none is named.
+// noSpaceFor checks a datastore, or the VM's home if none is named.
 func (h *Hosts) noSpaceFor(ctx *simulator.Context, ref vc.Ref, datastore *vc.Ref) types.BaseMethodFault {
 	if datastore != nil {
 		return h.noSpace(ctx, *datastore)
@@ -121,7 +121,6 @@ func (h *Hosts) noSpaceFor(ctx *simulator.Context, ref vc.Ref, datastore *vc.Ref
 	return h.noSpaceAt(ctx, &ref, path)
 }
 
-// uses tells whether the VM is on the datastore.
 func uses(ctx *simulator.Context, ref, datastore vc.Ref) (yes bool) {
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 	if !ok {
@@ -135,7 +134,7 @@ func uses(ctx *simulator.Context, ref, datastore vc.Ref) (yes bool) {
 	return yes
 }
 
-// larger tells whether the disk is larger than the one of its key that the VM has.
+// larger reports whether the disk is larger than the VM's disk with the same key.
 func larger(ctx *simulator.Context, ref vc.Ref, disk *types.VirtualDisk) (yes bool) {
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 	if !ok {

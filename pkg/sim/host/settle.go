@@ -11,8 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// settle gives the VM the connection state that follows from its host and its datastore. The last of several calls at
-// once is right, because each reads under the VM's lock what it follows from.
+// settle sets the connection state of the VM that follows from its host and its datastore. Concurrent calls are safe, because
+// each reads the inputs under the VM's lock.
 func (h *Hosts) settle(ref vc.Ref, cause uint64) {
 	ctx := vc.Fresh(h.base)
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
@@ -68,7 +68,7 @@ func (h *Hosts) settleLocked(ctx *simulator.Context, vm *simulator.VirtualMachin
 	h.log(event.Object{Kind: "VM", Name: vm.Name}, vm.Self, level, "vm."+string(to), cause, message)
 }
 
-// connection is the state that follows from what the VM needs. Its lock is held.
+// connection returns the state that follows from what the VM needs. The caller holds its lock.
 func (h *Hosts) connection(ctx *simulator.Context, vm *simulator.VirtualMachine) types.VirtualMachineConnectionState {
 	if vm.Runtime.Host == nil {
 		return types.VirtualMachineConnectionStateConnected
@@ -78,7 +78,7 @@ func (h *Hosts) connection(ctx *simulator.Context, vm *simulator.VirtualMachine)
 	hidden := h.hidden[vm.Self]
 	h.mu.Unlock()
 	switch {
-	case h.of(host).fault() != nil:
+	case h.condition(host).fault() != nil:
 		return types.VirtualMachineConnectionStateDisconnected
 	case hidden != "":
 		return hidden
@@ -88,8 +88,8 @@ func (h *Hosts) connection(ctx *simulator.Context, vm *simulator.VirtualMachine)
 	return types.VirtualMachineConnectionStateConnected
 }
 
-// reachesHome tells whether the host can read the datastore that the VM's configuration is on. Other datastores may be
-// gone: the disks on them are, then, but the VM can be seen.
+// reachesHome reports whether the host can read the datastore of the VM's configuration. Other datastores may be lost: their
+// disks are missing then, but the VM is accessible.
 func reachesHome(ctx *simulator.Context, vm *simulator.VirtualMachine, host vc.Ref) bool {
 	var home object.DatastorePath
 	if vm.Config == nil || !home.FromString(vm.Config.Files.VmPathName) {
@@ -104,7 +104,7 @@ func reachesHome(ctx *simulator.Context, vm *simulator.VirtualMachine, host vc.R
 	return true
 }
 
-// reaches tells whether the host mounts the datastore and can read it.
+// reaches reports whether the host mounts the datastore and can read it.
 func reaches(ctx *simulator.Context, ds *simulator.Datastore, host vc.Ref) (ok bool) {
 	ctx.WithLock(ds, func() {
 		ok = slices.ContainsFunc(ds.Host, func(m types.DatastoreHostMount) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// PowerOnVMTask lets vcsim power a VM on, unless its host is on its way out of service or admission control is against it.
+// PowerOnVMTask lets vcsim power a VM on, unless its host is leaving service or admission control refuses.
 func (h *Hosts) PowerOnVMTask(ctx *simulator.Context, req *types.PowerOnVM_Task) soap.HasFault {
 	vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine)
 	if !ok {
@@ -21,11 +21,11 @@ func (h *Hosts) PowerOnVMTask(ctx *simulator.Context, req *types.PowerOnVM_Task)
 	return h.start(ctx, vm, req)
 }
 
-// start checks and starts while no host changes in a way that the check would have to know of.
+// start checks and starts a VM while the relevant state of its host cannot change.
 func (h *Hosts) start(ctx *simulator.Context, vm *simulator.VirtualMachine, req *types.PowerOnVM_Task) (body soap.HasFault) {
 	lock, unlock := h.starting.RLock, h.starting.RUnlock
 	if h.admit != nil {
-		lock, unlock = h.starting.Lock, h.starting.Unlock // to count, one at a time
+		lock, unlock = h.starting.Lock, h.starting.Unlock // sequential, to count
 	}
 	lock()
 	defer unlock()
@@ -44,18 +44,18 @@ func (h *Hosts) start(ctx *simulator.Context, vm *simulator.VirtualMachine, req 
 		t := simulator.CreateTask(vm.Self, "powerOn", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) { return nil, fault })
 		body = &methods.PowerOnVM_TaskBody{Res: &types.PowerOnVM_TaskResponse{Returnval: t.Run(ctx)}}
 	})
-	// The task has taken the lock over, and gives it back when the VM is on.
+	// The task has taken the lock over, and releases it when the VM is on.
 	done := vc.Fresh(ctx)
 	done.WithLock(vm, func() {})
 	return body
 }
 
-// startable tells why the VM, whose lock is held, cannot be powered on.
+// startable returns the reason why the VM, whose lock is held, cannot be powered on, or nil.
 func (h *Hosts) startable(ctx *simulator.Context, vm *simulator.VirtualMachine) types.BaseMethodFault {
 	if vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn || vm.Config != nil && vm.Config.Template || vm.Runtime.Host == nil {
-		return nil // vcsim says so
+		return nil // vcsim returns the error
 	}
-	c := h.of(*vm.Runtime.Host)
+	c := h.condition(*vm.Runtime.Host)
 	if fault := c.fault(); fault != nil {
 		return fault
 	}
@@ -65,8 +65,7 @@ func (h *Hosts) startable(ctx *simulator.Context, vm *simulator.VirtualMachine) 
 	return nil
 }
 
-// PowerOnMultiVMTask starts VMs of a datacenter. In a cluster with DRS a VM whose host cannot run it is started on another
-// one.
+// PowerOnMultiVMTask starts VMs of a datacenter. DRS moves a VM to another host if its host cannot run it.
 func (h *Hosts) PowerOnMultiVMTask(ctx *simulator.Context, req *types.PowerOnMultiVM_Task) soap.HasFault {
 	t := simulator.CreateTask(req.This, "powerOnMultiVM", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		result := types.ClusterPowerOnVmResult{}
@@ -89,11 +88,11 @@ func (h *Hosts) PowerOnMultiVMTask(ctx *simulator.Context, req *types.PowerOnMul
 		}
 		return result, nil
 	})
-	// Not with the datacenter locked: a VM that is moving locks it, too.
+	// Without the lock of the datacenter: a moving VM locks it, too.
 	return &methods.PowerOnMultiVM_TaskBody{Res: &types.PowerOnMultiVM_TaskResponse{Returnval: vc.Run(ctx, t)}}
 }
 
-// relocateToStart moves a VM that is off from a host that cannot start it, where DRS would.
+// relocateToStart moves a powered-off VM away from a host that cannot start it, where DRS would.
 func (h *Hosts) relocateToStart(ctx *simulator.Context, vm *simulator.VirtualMachine) {
 	var from vc.Ref
 	ctx.WithLock(vm, func() {
@@ -106,7 +105,7 @@ func (h *Hosts) relocateToStart(ctx *simulator.Context, vm *simulator.VirtualMac
 		return
 	}
 	if cluster, ok := ctx.Map.Get(*host.Parent).(*simulator.ClusterComputeResource); ok && Automated(ctx, cluster, vm.Self) {
-		_, _ = h.Migrate(vm.Self, from, 0, nil) // where it cannot, the start says why
+		_, _ = h.Migrate(vm.Self, from, 0, nil) // if it fails, the start returns the reason
 	}
 }
 
@@ -114,7 +113,7 @@ func localized(f types.BaseMethodFault) *types.LocalizedMethodFault {
 	return &types.LocalizedMethodFault{Fault: f, LocalizedMessage: vc.Fault(f).Error()}
 }
 
-// PowerDownHostToStandByTask puts a host to standby, when the VMs that have to leave it have left.
+// PowerDownHostToStandByTask puts a host into standby once the VMs that must leave it have left.
 func (h *Hosts) PowerDownHostToStandByTask(ctx *simulator.Context, req *types.PowerDownHostToStandBy_Task) soap.HasFault {
 	ref := h.task(ctx, req.This, "PowerDownHostToStandBy", "powerDownToStandBy", func(host *simulator.HostSystem, t *simulator.Task) types.BaseMethodFault {
 		var fault types.BaseMethodFault
@@ -135,7 +134,7 @@ func (h *Hosts) PowerDownHostToStandByTask(ctx *simulator.Context, req *types.Po
 		cause := h.logHost(host, event.Info, "host.entering-standby", "goes to standby when its VMs have left")
 		all := req.EvacuatePoweredOffVms != nil && *req.EvacuatePoweredOffVms
 		if fault := h.empty(ctx, host, t, all, cause, req.TimeoutSec, func(c *condition) {
-			c.machine, c.mode = standby, types.HostStandbyModeIn
+			c.state, c.mode = standby, types.HostStandbyModeIn
 		}); fault != nil {
 			return fault
 		}
@@ -154,7 +153,7 @@ func (h *Hosts) PowerUpHostFromStandByTask(ctx *simulator.Context, req *types.Po
 			switch {
 			case c.disconnected:
 				fault = new(types.HostNotConnected)
-			case c.machine != standby || c.mode != types.HostStandbyModeIn:
+			case c.state != standby || c.mode != types.HostStandbyModeIn:
 				fault = new(types.InvalidState)
 			default:
 				c.mode = types.HostStandbyModeExiting
@@ -169,15 +168,15 @@ func (h *Hosts) PowerUpHostFromStandByTask(ctx *simulator.Context, req *types.Po
 		wait := h.opts.Boot
 		if limit := time.Duration(req.TimeoutSec) * time.Second; limit > 0 && limit < wait {
 			h.sleep(limit)
-			h.turn(host.Self, func(c *condition) bool { c.mode = types.HostStandbyModeIn; return c.machine == standby })
+			h.turn(host.Self, func(c *condition) bool { c.mode = types.HostStandbyModeIn; return c.state == standby })
 			h.publish(host.Self, 0)
 			return new(types.Timedout)
 		}
 		if !h.sleep(wait) {
 			return new(types.RequestCanceled)
 		}
-		if !h.rise(host, func(c condition) bool { return c.machine == standby }) {
-			return new(types.InvalidState) // somebody else brought it back
+		if !h.rise(host, func(c condition) bool { return c.state == standby }) {
+			return new(types.InvalidState) // it was restored otherwise
 		}
 		vc.Post(ctx, &types.ExitedStandbyModeEvent{HostEvent: Event(ctx, host, "The host %s is no longer in standby mode", host.Name)})
 		return nil
@@ -185,7 +184,7 @@ func (h *Hosts) PowerUpHostFromStandByTask(ctx *simulator.Context, req *types.Po
 	return &methods.PowerUpHostFromStandBy_TaskBody{Res: &types.PowerUpHostFromStandBy_TaskResponse{Returnval: ref}}
 }
 
-// ShutdownHostTask powers a host off: one in maintenance mode, or any by force, with the VMs that run on it.
+// ShutdownHostTask powers off a host in maintenance mode, or, by force, any host with its running VMs.
 func (h *Hosts) ShutdownHostTask(ctx *simulator.Context, req *types.ShutdownHost_Task) soap.HasFault {
 	ref := h.task(ctx, req.This, "ShutdownHost", "shutdown", func(host *simulator.HostSystem, _ *simulator.Task) types.BaseMethodFault {
 		return h.down(ctx, host, off, req.Force, "host.shutdown", "shut down by "+user(ctx))
@@ -193,19 +192,19 @@ func (h *Hosts) ShutdownHostTask(ctx *simulator.Context, req *types.ShutdownHost
 	return &methods.ShutdownHost_TaskBody{Res: &types.ShutdownHost_TaskResponse{Returnval: ref}}
 }
 
-// RebootHostTask takes a host down like [Hosts.ShutdownHostTask] and brings it back after Options.Boot. The task ends with
-// the shutdown: the host is not responding then.
+// RebootHostTask shuts a host down like [Hosts.ShutdownHostTask] and starts it after Options.Boot. The task ends with the
+// shutdown, when the host does not respond.
 func (h *Hosts) RebootHostTask(ctx *simulator.Context, req *types.RebootHost_Task) soap.HasFault {
 	ref := h.task(ctx, req.This, "RebootHost", "reboot", func(host *simulator.HostSystem, _ *simulator.Task) types.BaseMethodFault {
 		if fault := h.down(ctx, host, booting, req.Force, "host.rebooting", "rebooted by "+user(ctx)); fault != nil {
 			return fault
 		}
-		boots := h.of(host.Self).boots
+		boots := h.condition(host.Self).boots
 		if h.begin() {
 			go func() {
 				defer h.work.Done()
 				if h.sleep(h.opts.Boot) {
-					h.rise(host, func(c condition) bool { return c.machine == booting && c.boots == boots })
+					h.rise(host, func(c condition) bool { return c.state == booting && c.boots == boots })
 				}
 			}()
 		}
@@ -214,8 +213,8 @@ func (h *Hosts) RebootHostTask(ctx *simulator.Context, req *types.RebootHost_Tas
 	return &methods.RebootHost_TaskBody{Res: &types.RebootHost_TaskResponse{Returnval: ref}}
 }
 
-// down ends a host on request.
-func (h *Hosts) down(ctx *simulator.Context, host *simulator.HostSystem, to machine, force bool, kind, message string) types.BaseMethodFault {
+// down shuts a host down.
+func (h *Hosts) down(ctx *simulator.Context, host *simulator.HostSystem, to state, force bool, kind, message string) types.BaseMethodFault {
 	var fault types.BaseMethodFault
 	h.turn(host.Self, func(c *condition) bool {
 		if fault = c.fault(); fault == nil && !force && !c.maintenance {
@@ -224,7 +223,7 @@ func (h *Hosts) down(ctx *simulator.Context, host *simulator.HostSystem, to mach
 		if fault != nil {
 			return false
 		}
-		c.machine, c.leaving, c.mode = to, false, ""
+		c.state, c.leaving, c.mode = to, false, ""
 		return true
 	})
 	if fault != nil {
@@ -236,11 +235,11 @@ func (h *Hosts) down(ctx *simulator.Context, host *simulator.HostSystem, to mach
 	seq := h.logHost(host, event.Warning, kind, message)
 	h.publish(host.Self, seq)
 	h.postLost(host)
-	h.tellDeath(host.Self, seq)
+	h.logDeath(host.Self, seq)
 	return nil
 }
 
-// sleep waits, and tells whether it was let.
+// sleep waits for d, and returns false if it was interrupted.
 func (h *Hosts) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -16,11 +16,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// refusal is what becomes of disks of a VM; nil is nothing.
+// refusal holds the faults for changes of a VM's disks; nil: allowed.
 type refusal struct{ attach, detach types.BaseMethodFault }
 
-// RefuseDisks lets disks be attached to the VM only with attach being nil, and detached only with detach being nil: the
-// tasks end in that fault. Other changes of the VM are not affected.
+// RefuseDisks makes attaching disks to the VM, or detaching them, fail with a fault; nil allows it. Other changes of the VM are
+// not affected.
 func (h *Hosts) RefuseDisks(parent context.Context, ref types.ManagedObjectReference, attach, detach types.BaseMethodFault) error {
 	if err := parent.Err(); err != nil {
 		return err
@@ -48,7 +48,6 @@ func (h *Hosts) RefuseDisks(parent context.Context, ref types.ManagedObjectRefer
 	return nil
 }
 
-// DisksRefused returns the faults of [Hosts.RefuseDisks].
 func (h *Hosts) DisksRefused(ref types.ManagedObjectReference) (attach, detach types.BaseMethodFault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,14 +55,13 @@ func (h *Hosts) DisksRefused(ref types.ManagedObjectReference) (attach, detach t
 	return r.attach, r.detach
 }
 
-// Of returns the hosts of a vCenter whose registry ctx works on, nil when there are none.
+// Of returns the hosts of the vCenter with the registry of ctx, or nil.
 func Of(ctx *simulator.Context) *Hosts {
 	h, _ := ctx.Map.Get(self()).(*Hosts)
 	return h
 }
 
-// storage answers calls that would need space where there is none, or disks where they are refused: with tasks that fail.
-// All other calls pass it by.
+// storage answers the calls that fail because of missing space or refused disks, with failing tasks.
 type storage struct {
 	redirect.Receiver
 	h *Hosts
@@ -87,7 +85,7 @@ func newStorage(h *Hosts) *storage {
 	return s
 }
 
-// redirect sends a call to s when it has to fail, or attaches a disk that there is.
+// redirect takes over a call that must fail or that attaches an existing disk.
 func (s *storage) redirect(ctx *simulator.Context, method *simulator.Method) bool {
 	if req, ok := method.Body.(*types.ReconfigVM_Task); ok && s.h.Methods != nil && len(attached(req)) > 0 {
 		return s.Receiver.Redirect(ctx, method)
@@ -104,39 +102,35 @@ func (s *storage) redirect(ctx *simulator.Context, method *simulator.Method) boo
 	return s.h.reason(ctx, method.Body) != nil && s.Receiver.Redirect(ctx, method)
 }
 
-// fail makes a task on the object that ends in the reason for which the call has to fail.
+// fail returns a task on the object that fails with the reason.
 func (s *storage) fail(ctx *simulator.Context, this vc.Ref, method string, req any) vc.Ref {
 	t := simulator.CreateTask(this, strings.ToLower(method[:1])+method[1:], func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		if fault := s.h.reason(ctx, req); fault != nil {
 			return nil, fault
 		}
-		return nil, new(types.TaskInProgress) // it has become possible while it was refused
+		return nil, new(types.TaskInProgress) // the reason has disappeared since
 	})
 	t.Info.Name = method + "_Task"
 	return vc.Run(ctx, t)
 }
 
-// CreateVMTask fails.
 func (s *storage) CreateVMTask(ctx *simulator.Context, req *types.CreateVM_Task) soap.HasFault {
 	return &methods.CreateVM_TaskBody{Res: &types.CreateVM_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateVM", req)}}
 }
 
-// CreateChildVMTask fails.
 func (s *storage) CreateChildVMTask(ctx *simulator.Context, req *types.CreateChildVM_Task) soap.HasFault {
 	return &methods.CreateChildVM_TaskBody{Res: &types.CreateChildVM_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateChildVM", req)}}
 }
 
-// CloneVMTask fails.
 func (s *storage) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) soap.HasFault {
 	return &methods.CloneVM_TaskBody{Res: &types.CloneVM_TaskResponse{Returnval: s.fail(ctx, req.This, "CloneVM", req)}}
 }
 
-// RelocateVMTask fails.
 func (s *storage) RelocateVMTask(ctx *simulator.Context, req *types.RelocateVM_Task) soap.HasFault {
 	return &methods.RelocateVM_TaskBody{Res: &types.RelocateVM_TaskResponse{Returnval: s.fail(ctx, req.This, "RelocateVM", req)}}
 }
 
-// ReconfigVMTask fails, or attaches disks that there are.
+// ReconfigVMTask fails, or attaches existing disks.
 func (s *storage) ReconfigVMTask(ctx *simulator.Context, req *types.ReconfigVM_Task) soap.HasFault {
 	if vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine); ok && s.h.reason(ctx, req) == nil {
 		return s.attach(ctx, vm, req)
@@ -144,57 +138,48 @@ func (s *storage) ReconfigVMTask(ctx *simulator.Context, req *types.ReconfigVM_T
 	return &methods.ReconfigVM_TaskBody{Res: &types.ReconfigVM_TaskResponse{Returnval: s.fail(ctx, req.This, "ReconfigVM", req)}}
 }
 
-// CreateSnapshotTask fails.
 func (s *storage) CreateSnapshotTask(ctx *simulator.Context, req *types.CreateSnapshot_Task) soap.HasFault {
 	return &methods.CreateSnapshot_TaskBody{Res: &types.CreateSnapshot_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateSnapshot", req)}}
 }
 
-// CreateSnapshotExTask fails.
 func (s *storage) CreateSnapshotExTask(ctx *simulator.Context, req *types.CreateSnapshotEx_Task) soap.HasFault {
 	return &methods.CreateSnapshotEx_TaskBody{Res: &types.CreateSnapshotEx_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateSnapshotEx", req)}}
 }
 
-// AttachDiskTask fails.
 func (s *storage) AttachDiskTask(ctx *simulator.Context, req *types.AttachDisk_Task) soap.HasFault {
 	return &methods.AttachDisk_TaskBody{Res: &types.AttachDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "AttachDisk", req)}}
 }
 
-// DetachDiskTask fails.
 func (s *storage) DetachDiskTask(ctx *simulator.Context, req *types.DetachDisk_Task) soap.HasFault {
 	return &methods.DetachDisk_TaskBody{Res: &types.DetachDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "DetachDisk", req)}}
 }
 
-// CreateVirtualDiskTask fails.
 func (s *storage) CreateVirtualDiskTask(ctx *simulator.Context, req *types.CreateVirtualDisk_Task) soap.HasFault {
 	return &methods.CreateVirtualDisk_TaskBody{Res: &types.CreateVirtualDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateVirtualDisk", req)}}
 }
 
-// ExtendVirtualDiskTask fails.
 func (s *storage) ExtendVirtualDiskTask(ctx *simulator.Context, req *types.ExtendVirtualDisk_Task) soap.HasFault {
 	return &methods.ExtendVirtualDisk_TaskBody{Res: &types.ExtendVirtualDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "ExtendVirtualDisk", req)}}
 }
 
-// CopyVirtualDiskTask fails.
 func (s *storage) CopyVirtualDiskTask(ctx *simulator.Context, req *types.CopyVirtualDisk_Task) soap.HasFault {
 	return &methods.CopyVirtualDisk_TaskBody{Res: &types.CopyVirtualDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "CopyVirtualDisk", req)}}
 }
 
-// CreateDiskTask fails.
 func (s *storage) CreateDiskTask(ctx *simulator.Context, req *types.CreateDisk_Task) soap.HasFault {
 	return &methods.CreateDisk_TaskBody{Res: &types.CreateDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateDisk", req)}}
 }
 
-// ExtendDiskTask fails.
 func (s *storage) ExtendDiskTask(ctx *simulator.Context, req *types.ExtendDisk_Task) soap.HasFault {
 	return &methods.ExtendDisk_TaskBody{Res: &types.ExtendDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "ExtendDisk", req)}}
 }
 
-// RefreshDatastore finds no space either.
+// RefreshDatastore finds no space.
 func (s *storage) RefreshDatastore(*simulator.Context, *types.RefreshDatastore) soap.HasFault {
 	return &methods.RefreshDatastoreBody{Res: new(types.RefreshDatastoreResponse)}
 }
 
-// attached lists the disks that a call attaches whose files there are.
+// attached lists the existing disks that a call attaches.
 func attached(req *types.ReconfigVM_Task) (disks []*types.VirtualDisk) {
 	for _, change := range req.Spec.DeviceChange {
 		c := change.GetVirtualDeviceConfigSpec()
@@ -209,7 +194,7 @@ func attached(req *types.ReconfigVM_Task) (disks []*types.VirtualDisk) {
 	return disks
 }
 
-// attach lets vcsim do it, and gives the datastores back what vcsim takes for files that it has not made.
+// attach calls vcsim, and returns the space to the datastores that vcsim deducts for existing files.
 func (s *storage) attach(ctx *simulator.Context, vm *simulator.VirtualMachine, req *types.ReconfigVM_Task) (body soap.HasFault) {
 	type taken struct {
 		datastore string
@@ -230,7 +215,7 @@ func (s *storage) attach(ctx *simulator.Context, vm *simulator.VirtualMachine, r
 	before := len(diskFiles(ctx, vm))
 	ctx.WithLock(vm, func() { body = vm.ReconfigVMTask(ctx, req) })
 	done := vc.Fresh(ctx)
-	done.WithLock(vm, func() {}) // The task has taken the lock over, and gives it back when it is done.
+	done.WithLock(vm, func() {}) // The task has taken the lock over, and releases it when it is done.
 	if len(diskFiles(done, vm)) <= before {
 		return body // it has failed
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/host"
 )
 
-// TestNoSpace: whatever would need space on a full datastore is refused there, and done when there is some.
+// TestNoSpace: calls that need space on a full datastore are refused, and succeed once it has space.
 func TestNoSpace(t *testing.T) {
 	r := setup(t, host.Options{})
 	hosts, vm := r.clustered()
@@ -136,7 +136,7 @@ func TestUnmount(t *testing.T) {
 	}
 }
 
-// TestNobody: what is not there is told.
+// TestNobody: missing objects are reported.
 func TestNobody(t *testing.T) {
 	r := setup(t, host.Options{})
 	ctx, no := t.Context(), ref{Type: "Datastore", Value: "datastore-0"}

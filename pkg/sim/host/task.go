@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// task runs f as a task on the host, whose lock is not held: it could neither be left by VMs nor be read.
+// task runs f as a task on the host, whose lock is not held, so that VMs can leave it and clients can read it.
 func (h *Hosts) task(ctx *simulator.Context, ref vc.Ref, method, id string, f func(*simulator.HostSystem, *simulator.Task) types.BaseMethodFault) vc.Ref {
 	if host, ok := ctx.Map.Get(ref).(*simulator.HostSystem); ok {
 		ctx.WithLock(host, func() { h.adopt(host) })
@@ -33,7 +33,7 @@ func (h *Hosts) task(ctx *simulator.Context, ref vc.Ref, method, id string, f fu
 // cancelable are the tasks that wait for VMs to leave.
 var cancelable = map[string]bool{"enterMaintenanceMode": true, "powerDownToStandBy": true}
 
-// canceled tells whether a client canceled the task.
+// canceled reports whether a client canceled the task.
 func canceled(ctx *simulator.Context, t *simulator.Task) (yes bool) {
 	ctx.WithLock(t, func() { yes = t.Info.Cancelled })
 	return yes

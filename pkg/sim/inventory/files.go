@@ -62,7 +62,7 @@ func startWriter(ctx context.Context) *writer {
 	return w
 }
 
-// add has the files written some time before close returns. It tells what has failed so far.
+// add has the files written some time before close returns. It reports what has failed so far.
 func (w *writer) add(f vmFiles) error {
 	select {
 	case w.jobs <- f:
@@ -74,7 +74,7 @@ func (w *writer) add(f vmFiles) error {
 	return w.failed
 }
 
-// close waits until everything is written and tells what has failed. Closing again is harmless.
+// close waits until everything is written and reports what has failed. Closing again is harmless.
 func (w *writer) close() error {
 	w.once.Do(func() { close(w.jobs) })
 	w.done.Wait()

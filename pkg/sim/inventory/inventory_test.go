@@ -11,10 +11,13 @@ import (
 	"github.com/vmware/govmomi/list"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 )
 
 // TestPaths finds every object by its inventory path through the API, and finds the same one as Make told of.
 func TestPaths(t *testing.T) {
+	race.SkipSlow(t)
 	v := build(t, full)
 	seen := make(map[string]int)
 	for _, o := range v.built.Objects {

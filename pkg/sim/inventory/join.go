@@ -31,7 +31,7 @@ func NewJoining(base *simulator.Context, version string) *Joining {
 			Methods: map[string][]string{
 				"ClusterComputeResource": {"AddHost_Task"},
 				"Folder":                 {"AddStandaloneHost_Task"},
-				"HostNetworkSystem":      {"AddPortGroup", "RemovePortGroup"},
+				"HostNetworkSystem":      {"AddPortGroup", "RemovePortGroup", "AddVirtualSwitch", "RemoveVirtualSwitch"},
 				"HostDatastoreSystem": {
 					"QueryAvailableDisksForVmfs", "QueryVmfsDatastoreCreateOptions", "CreateVmfsDatastore", "CreateNasDatastore",
 				},

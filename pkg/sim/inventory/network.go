@@ -35,6 +35,7 @@ func (b *builder) connect(dc *datacenter) error {
 		ctx.WithLock(h.obj, func() {
 			h.obj.Network = append([]vc.Ref(nil), all...)
 			standardGroups(&h.obj.HostSystem, dc.Networks)
+			publishNetwork(ctx, &h.obj.HostSystem)
 		})
 	}
 	for _, c := range dc.computes {
@@ -102,22 +103,8 @@ func standardGroups(h *mo.HostSystem, networks []topology.Network) {
 	if h.Config == nil || h.Config.Network == nil || len(h.Config.Network.Vswitch) == 0 {
 		return
 	}
-	const key = "key-vim.host.PortGroup-"
-	n := h.Config.Network
-	known := make(map[string]bool, len(n.Portgroup))
-	for _, g := range n.Portgroup {
-		known[g.Spec.Name] = true
-	}
-	vswitch := &n.Vswitch[0]
 	for i := range networks {
-		name := networks[i].Name
-		if known[name] {
-			continue
-		}
-		vswitch.Portgroup = append(vswitch.Portgroup, key+name)
-		n.Portgroup = append(n.Portgroup, types.HostPortGroup{
-			Key: key + name, Vswitch: vswitch.Key, Spec: types.HostPortGroupSpec{Name: name, VswitchName: vswitch.Name},
-		})
+		addGroup(h, types.HostPortGroupSpec{Name: networks[i].Name, VswitchName: h.Config.Network.Vswitch[0].Name})
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // AddStandaloneHostTask adds a host that is in no cluster.
@@ -81,7 +80,8 @@ func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) 
 	}
 	hostObj := ctx.Map.Get(host.Self)
 	ctx.WithLock(hostObj, func() {
-		standardGroups(host, []topology.Network{{Name: name}})
+		addGroup(host, req.Portgrp)
+		publishNetwork(ctx, host)
 		ctx.Update(hostObj, []types.PropertyChange{vc.P("network", union(host.Network, []vc.Ref{n.Self}))})
 	})
 	listHost(ctx, n.Self, host.Self)
@@ -124,6 +124,7 @@ func (j *Joining) RemovePortGroup(ctx *simulator.Context, req *types.RemovePortG
 	hostObj := ctx.Map.Get(host.Self)
 	ctx.WithLock(hostObj, func() {
 		dropGroup(host, req.PgName)
+		publishNetwork(ctx, host)
 		ctx.Update(hostObj, []types.PropertyChange{vc.P("network", minus(host.Network, n.Self))})
 	})
 	relink(ctx, n, "host", func() []vc.Ref { return minus(n.Host, host.Self) })
@@ -137,19 +138,6 @@ func (j *Joining) RemovePortGroup(ctx *simulator.Context, req *types.RemovePortG
 	}
 	body.Res = new(types.RemovePortGroupResponse)
 	return body
-}
-
-// dropGroup takes the port group from the host's standard switch.
-func dropGroup(h *mo.HostSystem, name string) {
-	if h.Config == nil || h.Config.Network == nil {
-		return
-	}
-	n := h.Config.Network
-	n.Portgroup = slices.DeleteFunc(slices.Clone(n.Portgroup), func(g types.HostPortGroup) bool { return g.Spec.Name == name })
-	for i := range n.Vswitch {
-		s := &n.Vswitch[i]
-		s.Portgroup = slices.DeleteFunc(slices.Clone(s.Portgroup), func(key string) bool { return key == "key-vim.host.PortGroup-"+name })
-	}
 }
 
 // listHost adds a host to those of a network.

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// tasks tells when tasks end; vcsim itself looks every 10 ms.
+// tasks reports when tasks end; vcsim itself looks every 10 ms.
 type tasks struct {
 	registry *simulator.Registry
 

@@ -70,7 +70,7 @@ func checkSet(set *pbm.PbmCapabilitySubProfile, d Datastore) []Unmet {
 	return unmet
 }
 
-// offered tells what values of a capability's properties the datastore has; nil: whatever is asked for.
+// offered reports what values of a capability's properties the datastore has; nil: whatever is asked for.
 func offered(id pbm.PbmCapabilityMetadataUniqueId, d Datastore) func(value string) bool {
 	switch id.Namespace {
 	case TagNamespace:
@@ -87,7 +87,7 @@ func offered(id pbm.PbmCapabilityMetadataUniqueId, d Datastore) func(value strin
 	return func(string) bool { return false }
 }
 
-// met tells whether one of the constraints is met: all its properties are.
+// met reports whether one of the constraints is met: all its properties are.
 func met(constraints []pbm.PbmCapabilityConstraintInstance, offers func(string) bool) bool {
 	return slices.ContainsFunc(constraints, func(c pbm.PbmCapabilityConstraintInstance) bool {
 		for i := range c.PropertyInstance {
@@ -123,12 +123,12 @@ func values(value any) []string {
 // Encryption is the name of the one profile of every vCenter that says nothing of having been made by the system.
 const Encryption = "VM Encryption Policy"
 
-// BuiltIn tells whether every vCenter has the profile.
+// BuiltIn reports whether every vCenter has the profile.
 func BuiltIn(p *pbm.PbmCapabilityProfile) bool {
 	return p.SystemCreatedProfileType != "" || p.Name == Encryption
 }
 
-// Same tells whether two profiles ask for the same, in whatever order and whatever their rule sets are called.
+// Same reports whether two profiles ask for the same, in whatever order and whatever their rule sets are called.
 func Same(a, b pbm.BasePbmCapabilityConstraints) bool { return slices.Equal(written(a), written(b)) }
 
 // written is a line for each rule set.

@@ -117,7 +117,7 @@ func (s *Service) add(p *pbm.PbmCapabilityProfile) vim.BaseMethodFault {
 	return nil
 }
 
-// named tells whether a profile other than that of the identifier has the name. It is called with the lock held.
+// named reports whether a profile other than that of the identifier has the name. It is called with the lock held.
 func (s *Service) named(name, except string) bool {
 	return slices.ContainsFunc(s.profiles, func(p *pbm.PbmCapabilityProfile) bool {
 		return p.Name == name && p.ProfileId.UniqueId != except
@@ -170,7 +170,7 @@ func (s *Service) remove(id string, used bool) vim.BaseMethodFault {
 
 func unknownProfile() vim.BaseMethodFault { return &vim.InvalidArgument{InvalidProperty: "profileId"} }
 
-// Compatible tells whether the datastore meets the profile of that identifier: every datastore meets the empty one, and
+// Compatible reports whether the datastore meets the profile of that identifier: every datastore meets the empty one, and
 // none one that there is not. The datastore must not be locked.
 func (s *Service) Compatible(profile string, datastore vc.Ref) bool {
 	if profile == "" {

@@ -63,9 +63,8 @@ func BenchmarkSync(b *testing.B) {
 	}
 }
 
-// BenchmarkCreate measures the creation of VMs under five container views that
-// nobody waits on, and under five that are watched, lists that vcsim
-// changes without notice included, which stock does not survive.
+// BenchmarkCreate measures the creation of VMs under five idle container views, and under five that are watched, with lists that
+// vcsim changes without notice, which stock vcsim does not survive.
 func BenchmarkCreate(b *testing.B) {
 	for _, vms := range []int{1000, 10000} {
 		for _, watched := range []bool{false, true} {
@@ -136,7 +135,7 @@ func watchCreation(b *testing.B, v *vcenter, views, vms int, watched bool) (seen
 	}
 }
 
-// fleet is a number of watchers in sessions of their own.
+// fleet is a number of watchers, each with its own session.
 type fleet struct {
 	b       testing.TB
 	v       *vcenter

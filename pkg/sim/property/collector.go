@@ -16,33 +16,31 @@ import (
 
 // collector is the state of one PropertyCollector of one session.
 //
-// Two kinds of goroutines meet in it. Whoever changes the inventory notes the
-// change under mu, with the changed object locked. Whoever waits holds the
-// turn, and takes mu only to look at the notes, never while it locks an object:
-// so neither can wait for the other.
+// Two kinds of goroutines use it. A change of the inventory is noted under mu, with the changed object locked. A wait holds the
+// turn, and takes mu only to read the notes, never while it locks an object: so neither can block the other.
 type collector struct {
 	service *Service
 	key     collectorKey
 
 	// turn is held by the one wait that may select, read and answer.
 	turn chan struct{}
-	// wake is filled when there may be something to answer.
+	// wake is filled when an answer may be ready.
 	wake chan struct{}
 
 	mu      sync.Mutex
 	session types.UserSession // of the last call
 	filters []*filter
 	current *waiter
-	used    time.Time // when the last wait began or ended
-	asleep  bool      // not listening: notes are missing since
+	used    time.Time // start or end of the last wait
+	asleep  bool      // not listening: changes are not noted
 	ended   types.BaseMethodFault
 	answers answers
 	pages   []page
-	// gone are removed objects that may still be found for a moment.
+	// gone are removed objects that may still be found for a short time.
 	gone map[types.ManagedObjectReference]struct{}
 }
 
-// waiter is one call that waits.
+// waiter is a waiting call.
 type waiter struct {
 	canceled chan struct{}
 	fault    types.BaseMethodFault // set before canceled is closed
@@ -94,11 +92,11 @@ func (c *collector) addFilter(f *filter) {
 func (c *collector) removeFilter(ref types.ManagedObjectReference) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// A new list: the wait in progress may be going through the old one.
+	// A copy: the wait in progress may be iterating over the old one.
 	c.filters = slices.DeleteFunc(slices.Clone(c.filters), func(f *filter) bool { return f.ref == ref })
 }
 
-// signal wakes the wait in progress, or the next one.
+// signal wakes the current or next wait.
 func (c *collector) signal() {
 	notify.Wake(c.wake)
 }
@@ -118,7 +116,7 @@ func (c *collector) cancelLocked(fault types.BaseMethodFault) {
 	}
 }
 
-// end makes the collector useless: the wait in progress and all to come fail.
+// end disables the collector: current and later waits fail.
 func (c *collector) end(fault types.BaseMethodFault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,8 +126,7 @@ func (c *collector) end(fault types.BaseMethodFault) {
 	c.filters, c.pages, c.gone = nil, nil, make(map[types.ManagedObjectReference]struct{})
 }
 
-// sleepIfIdle stops noting changes when the last wait is longer ago than the
-// time given. It says whether the collector sleeps.
+// sleepIfIdle stops noting changes if the last wait ended before since. It reports whether the collector sleeps.
 func (c *collector) sleepIfIdle(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +146,7 @@ func (c *collector) isAsleep() bool {
 	return c.asleep
 }
 
-// forgetIfIdle frees what a sleeping collector knows.
+// forgetIfIdle frees the state of a sleeping collector.
 func (c *collector) forgetIfIdle(since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +157,7 @@ func (c *collector) forgetIfIdle(since time.Time) {
 	}
 }
 
-// restart makes every filter report all its objects anew.
+// restart makes every filter report all its objects again.
 func (c *collector) restart() {
 	for _, f := range c.filters {
 		f.restart()
@@ -181,8 +178,8 @@ type PropertyCollector struct { //nolint:revive // see above
 	service *Service
 }
 
-// state finds the collector behind the object for the session of a call. It is
-// nil when there is no session, or when the vCenter called is not one of ours.
+// state returns the collector behind the object for the session of a call, or nil without a session, or if the vCenter has no
+// [Service].
 func (pc *PropertyCollector) state(ctx *simulator.Context) *collector {
 	if ctx.Session == nil || ctx.Session.Registry == nil {
 		return nil
@@ -198,7 +195,7 @@ func (pc *PropertyCollector) state(ctx *simulator.Context) *collector {
 	return singleton.service.collector(ctx, pc.Self)
 }
 
-// managedObject is the collector as a client reads it, with its filters.
+// managedObject returns the collector with its filters, as clients read it.
 func (pc *PropertyCollector) managedObject(ctx *simulator.Context) mo.Reference {
 	shown := &mo.PropertyCollector{Self: pc.Self}
 	if c := pc.state(ctx); c != nil {
@@ -218,9 +215,8 @@ func (pc *PropertyCollector) CreatePropertyCollector(ctx *simulator.Context, r *
 	}
 }
 
-// DestroyPropertyCollector removes a collector with its filters. A wait on it
-// ends with RequestCanceled. The default collector is emptied and can be used
-// again.
+// DestroyPropertyCollector removes a collector with its filters. A wait on it ends with RequestCanceled. The default collector is
+// only emptied.
 func (pc *PropertyCollector) DestroyPropertyCollector(ctx *simulator.Context, r *types.DestroyPropertyCollector) soap.HasFault {
 	c := pc.state(ctx)
 	if c == nil {
@@ -234,17 +230,15 @@ func (pc *PropertyCollector) DestroyPropertyCollector(ctx *simulator.Context, r 
 	return &methods.DestroyPropertyCollectorBody{Res: new(types.DestroyPropertyCollectorResponse)}
 }
 
-// CreateFilter adds a filter. A wait in progress delivers its objects at once.
-// A selection that refers to an undefined name is refused here, as by vCenter,
-// and so is one that starts from an object that does not exist or may not be
-// seen.
+// CreateFilter adds a filter. A wait in progress delivers its objects at once. Like vCenter it refuses a selection with an
+// undefined name, or with a start object that is missing or invisible.
 func (pc *PropertyCollector) CreateFilter(ctx *simulator.Context, r *types.CreateFilter) soap.HasFault {
 	c := pc.state(ctx)
 	if c == nil {
 		return pc.PropertyCollector.CreateFilter(ctx, r)
 	}
 	body := new(methods.CreateFilterBody)
-	sel, fault := compile([]types.PropertyFilterSpec{r.Spec})
+	sel, fault := compile(c.service.specificRoots(ctx, []types.PropertyFilterSpec{r.Spec}))
 	if fault != nil {
 		body.Fault_ = soapFault(fault)
 		return body

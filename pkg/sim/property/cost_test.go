@@ -68,7 +68,7 @@ func TestCostOfOneVM(t *testing.T) {
 	cost("destruction", func(s world) bool { return s[made.String()] == nil })
 }
 
-// A path far below an index follows changes that are told of the whole list.
+// A path far below an index follows changes of the whole list.
 func TestDeepIndexedPathFollowsItsList(t *testing.T) {
 	v := newVCenter(t, true, property.Options{}, small)
 	c := v.login(t)

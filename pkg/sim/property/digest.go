@@ -8,13 +8,12 @@ import (
 
 func isTime(t reflect.Type) bool { return t == reflect.TypeFor[time.Time]() }
 
-// digest is a number that differs when values differ. It is 0 for nil and for
-// nothing else. Collisions (1 in 2⁶⁴) would hide one change.
+// digest returns a hash of a value. It is 0 only for nil. A collision (1 in 2⁶⁴) would hide one change.
 func (s *schema) digest(val any) uint64 {
 	if val == nil {
 		return 0
 	}
-	if str, ok := val.(string); ok { // most properties that are asked for
+	if str, ok := val.(string); ok { // most properties
 		return maphash.String(s.seed, str) | 1
 	}
 	var h maphash.Hash

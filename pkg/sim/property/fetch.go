@@ -2,6 +2,7 @@ package property
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/simulator"
@@ -10,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// fetchBody is the answer to Fetch, whose types vcsim keeps to itself.
+// fetchBody is the answer to Fetch, whose types vcsim does not export.
 type fetchBody struct {
 	Res    *fetchResponse `xml:"FetchResponse,omitempty"`
 	Fault_ *soap.Fault    `xml:"http://schemas.xmlsoap.org/soap/envelope/ Fault,omitempty"`
@@ -57,8 +58,7 @@ func (pc *PropertyCollector) Fetch(ctx *simulator.Context, r any) soap.HasFault 
 	return body
 }
 
-// specific finds the object behind a reference that names a base type, such as
-// ManagedEntity: clients fetch with those.
+// specific returns the object behind a reference that names a base type, such as ManagedEntity, as clients use with Fetch.
 func (s *Service) specific(ctx *simulator.Context, ref types.ManagedObjectReference) types.ManagedObjectReference {
 	if ctx.Session.Get(ref) != nil {
 		return ref
@@ -72,21 +72,33 @@ func (s *Service) specific(ctx *simulator.Context, ref types.ManagedObjectRefere
 	return ref
 }
 
-// reading is what reading a path came to.
+// specificRoots returns specs that start from the objects behind references that name a base type, such as
+// ComputeResource:domain-c9 for a cluster. A vCenter finds objects by their values, and answers with their own types.
+func (s *Service) specificRoots(ctx *simulator.Context, specs []types.PropertyFilterSpec) []types.PropertyFilterSpec {
+	own := slices.Clone(specs)
+	for i := range own {
+		set := slices.Clone(own[i].ObjectSet)
+		for j := range set {
+			set[j].Obj = s.specific(ctx, set[j].Obj)
+		}
+		own[i].ObjectSet = set
+	}
+	return own
+}
+
+// reading is the outcome of reading a path.
 type reading int
 
 const (
-	found   reading = iota // there is a value
-	unset                  // the property exists and is not set
+	found   reading = iota // the property has a value
+	unset                  // the property exists without a value
 	invalid                // the object's type has no such property
 )
 
-// read takes a copy of the value at a path of a managed object, in the form in
-// which it goes over the wire: lists as ArrayOf types, nothing behind pointers.
-// The object must be locked; the copy outlives the lock.
+// read copies the value at a path of a managed object in its wire form: lists as ArrayOf types, no pointers. The object must be
+// locked; the copy outlives the lock.
 //
-// What is unset and what is invalid follows govmomi/simulator
-// (property_collector.go, fieldValue and fieldValueKey).
+// Unset and invalid follow govmomi/simulator (property_collector.go, fieldValue and fieldValueKey).
 func (s *schema) read(obj reflect.Value, p *path) (any, reading) {
 	if !p.valid {
 		return nil, invalid
@@ -141,7 +153,7 @@ func (s *schema) walk(v reflect.Value, names []string) (reflect.Value, reading) 
 	return v, found
 }
 
-// indexed finds the element of a list by its Key field.
+// indexed returns the element of a list by its Key field.
 func indexed(list reflect.Value, key any) (reflect.Value, reading) {
 	if list.Kind() != reflect.Slice {
 		return list, invalid
@@ -168,8 +180,7 @@ func indexed(list reflect.Value, key any) (reflect.Value, reading) {
 	return reflect.Value{}, unset
 }
 
-// isUnset says whether a field counts as not set. Numbers, booleans and lists
-// are always set.
+// isUnset reports whether a field counts as unset. Numbers, booleans and lists are always set.
 func isUnset(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -180,8 +191,8 @@ func isUnset(v reflect.Value) bool {
 	return false
 }
 
-// export copies a value for the wire: pointers and interfaces are followed, a
-// list is wrapped in its ArrayOf type. It is nil for what is not set.
+// export copies a value for the wire: it follows pointers and interfaces, and wraps a list in its ArrayOf type. It returns nil
+// for an unset value.
 func (s *schema) export(v reflect.Value) any {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -201,7 +212,7 @@ func (s *schema) export(v reflect.Value) any {
 	return s.clone(v).Interface()
 }
 
-// arrayOf finds the ArrayOf type for a list. Its only field is the list.
+// arrayOf returns the ArrayOf type for a list. Its only field is the list.
 func arrayOf(list reflect.Type) (reflect.Type, bool) {
 	name := strings.TrimPrefix(list.Elem().Name(), "Base")
 	switch list.Elem().Kind() {
@@ -233,7 +244,7 @@ func arrayOf(list reflect.Type) (reflect.Type, bool) {
 	return t, true
 }
 
-// clone copies a value so deeply that nothing is shared with the original.
+// clone returns a deep copy.
 func (s *schema) clone(v reflect.Value) reflect.Value {
 	if s.isPlain(v.Type()) {
 		// A value taken from an addressable field would follow its changes.
@@ -266,7 +277,7 @@ func (s *schema) clone(v reflect.Value) reflect.Value {
 			c.Set(l)
 		}
 	case reflect.Struct:
-		c.Set(v) // also what is unexported, such as in time.Time
+		c.Set(v) // also unexported parts, such as in time.Time
 		for i := range v.NumField() {
 			if f := c.Field(i); f.CanSet() && !s.isPlain(f.Type()) {
 				f.Set(s.clone(v.Field(i)))
@@ -278,7 +289,7 @@ func (s *schema) clone(v reflect.Value) reflect.Value {
 	return c
 }
 
-// isPlain says whether copying a value of the type copies all of it.
+// isPlain reports whether copying a value of the type copies all of it.
 func (s *schema) isPlain(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:

@@ -11,9 +11,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// filter is the state of one PropertyFilter: what it selected, what the client
-// was told, and what is to be told. Everything below mu is guarded by the
-// collector's mu; digests belong to the wait that holds the turn.
+// filter is the state of one PropertyFilter: its selection, what the client has got, and what remains to be delivered. The
+// collector's mu guards everything below mu; digests belong to the wait that holds the turn.
 type filter struct {
 	collector *collector
 	ref       types.ManagedObjectReference
@@ -25,19 +24,17 @@ type filter struct {
 	// mu: collector.mu
 	members map[types.ManagedObjectReference]*member
 	sources map[types.ManagedObjectReference]struct{}
-	// lists says that a member is asked for a list that changes unannounced.
+	// lists is set if a member has a planned list that changes unannounced.
 	lists     bool
 	fresh     bool // never selected
 	selecting bool
 	reselect  bool
 	recheck   bool // any list may have changed
-	// suspects are objects whose lists, and those of the objects they are
-	// linked to, may have changed without notice.
+	// suspects are objects whose lists, or those of linked objects, may have changed without notice.
 	suspects map[types.ManagedObjectReference]struct{}
-	// again are suspects that were looked at once: what they are linked to may
-	// have been changed a moment after it was noted.
+	// again are suspects that were read once: linked objects may change shortly after the note.
 	again map[types.ManagedObjectReference]struct{}
-	// touched may have come into the view that is followed, or left it.
+	// touched may have entered or left the followed view.
 	touched []types.ManagedObjectReference
 
 	missing []types.ManagedObjectReference
@@ -50,7 +47,7 @@ type filter struct {
 // names are changed properties; nil means any.
 type names []string
 
-// planKey tells types apart that need plans of their own.
+// planKey identifies types with separate plans.
 type planKey struct {
 	t   reflect.Type
 	ref string
@@ -59,12 +56,11 @@ type planKey struct {
 // member is a selected object.
 type member struct {
 	plan *plan
-	// entered says that the object was handed to the client, or is being read
-	// for that: from then on its changes are noted.
+	// entered is set once the object is delivered, or being read for that: from then on its changes are noted.
 	entered bool
 	// digests of the values delivered last, by plan entry.
 	digests []uint64
-	// denied says that the client was told it may not read the object.
+	// denied is set once the client has got that it may not read the object.
 	denied bool
 }
 
@@ -81,7 +77,7 @@ func newFilter(c *collector, ref types.ManagedObjectReference, spec types.Proper
 	return f
 }
 
-// restart forgets everything but the spec.
+// restart drops everything but the spec.
 func (f *filter) restart() {
 	f.members = make(map[types.ManagedObjectReference]*member)
 	f.sources = make(map[types.ManagedObjectReference]struct{})
@@ -90,8 +86,8 @@ func (f *filter) restart() {
 	f.dropNotes()
 }
 
-// dropNotes forgets what resync finds again: not that members left. Members
-// that were not handed over yet are not members.
+// dropNotes drops the notes that resync restores: all but those of members that left. Members that were not delivered are not
+// members.
 func (f *filter) dropNotes() {
 	f.reselect, f.recheck = false, false
 	f.suspects, f.again, f.touched = nil, nil, nil
@@ -104,8 +100,7 @@ func (f *filter) dropNotes() {
 	}
 }
 
-// resync makes up for notes that were not taken: it selects anew and compares
-// every value.
+// resync replaces missing notes: it selects again and compares every value.
 func (f *filter) resync() {
 	if f.fresh {
 		return
@@ -151,12 +146,12 @@ func (f *filter) leave(ref types.ManagedObjectReference) bool {
 	return m.entered
 }
 
-// pending counts the notes that are left. Some may come to nothing.
+// pending returns the number of remaining notes. Some may have no effect.
 func (f *filter) pending() int {
 	return len(f.missing) + len(f.left) + len(f.enters) + len(f.order)
 }
 
-// PropertyFilter is the managed object of a filter. It never changes; what it
+// PropertyFilter is the managed object of a filter. It never changes; the collector holds what it
 // selected is kept in the collector. It is created by CreateFilter.
 type PropertyFilter struct { //nolint:revive // as PropertyCollector
 	mo.PropertyFilter
@@ -164,8 +159,7 @@ type PropertyFilter struct { //nolint:revive // as PropertyCollector
 	collector *collector
 }
 
-// DestroyPropertyFilter removes the filter. What it had not delivered is
-// dropped.
+// DestroyPropertyFilter removes the filter, with undelivered updates.
 func (f *PropertyFilter) DestroyPropertyFilter(ctx *simulator.Context, r *types.DestroyPropertyFilter) soap.HasFault {
 	f.collector.removeFilter(f.Self)
 	ctx.Session.Remove(ctx, r.This)
@@ -191,7 +185,7 @@ func (f *PropertyFilter) UpdateObject(*simulator.Context, mo.Reference, []types.
 // RemoveObject does nothing; see PutObject.
 func (f *PropertyFilter) RemoveObject(*simulator.Context, types.ManagedObjectReference) {}
 
-// plan is what a client wants to know of one type of object.
+// plan is what a client wants of one type of object.
 type plan struct {
 	entries []entry
 	// lists are the names of entries that vcsim changes without notice.
@@ -200,13 +194,11 @@ type plan struct {
 
 type entry struct {
 	path
-	// whole marks a property that was not named but comes with "all": left out
-	// while it is unset.
+	// whole marks a property that was not named but comes with "all": it is left out while unset.
 	whole bool
 }
 
-// newPlan gathers the property specs that match a type. It is nil when none
-// does: the object is then not reported.
+// newPlan merges the property specs that match a type. It returns nil if none matches: the object is then not reported.
 func (s *schema) newPlan(t reflect.Type, refType string, specs []types.PropertySpec) *plan {
 	var p *plan
 	seen := make(map[string]bool)
@@ -238,7 +230,7 @@ func (s *schema) newPlan(t reflect.Type, refType string, specs []types.PropertyS
 	return p
 }
 
-// eachProperty names the properties of a managed object type.
+// eachProperty iterates over the properties of a managed object type.
 func eachProperty(t reflect.Type, f func(name string)) {
 	for field := range t.Fields() {
 		switch sf := field; {
@@ -251,14 +243,13 @@ func eachProperty(t reflect.Type, f func(name string)) {
 	}
 }
 
-// asks says whether a change of the named property may change a planned one.
+// asks reports whether a change of the named property may change a planned one.
 func (p *plan) asks(name string) bool {
 	return slices.ContainsFunc(p.entries, func(e entry) bool { return related(name, e.name) })
 }
 
-// isUnannounced names the properties that vcsim sets as a side effect, without
-// telling anybody (Registry.AppendReference, AddReference, RemoveReference and
-// their callers).
+// isUnannounced reports whether vcsim changes a property as a side effect without an update (Registry.AppendReference,
+// AddReference, RemoveReference and their callers).
 func isUnannounced(name string) bool {
 	switch name {
 	case "childEntity", "vm", "host", "datastore", "network", "resourcePool", "parent", "portgroup", "rootSnapshot":
@@ -267,7 +258,7 @@ func isUnannounced(name string) bool {
 	return false
 }
 
-// content reads everything planned of an object that is locked.
+// content reads all planned properties of a locked object.
 func (p *plan) content(s *schema, obj reflect.Value, ref types.ManagedObjectReference) types.ObjectContent {
 	c := types.ObjectContent{Obj: ref}
 	for i := range p.entries {

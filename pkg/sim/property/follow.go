@@ -8,9 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// followView brings a filter on a view up to date with what came into the view
-// and left it, at no other cost than that. Only the wait that holds the turn
-// may call it.
+// followView updates a filter on a view with the objects that entered or left it. Only the wait that holds the turn may call it.
 func (f *filter) followView(ctx *simulator.Context) {
 	mu := &f.collector.mu
 	mu.Lock()
@@ -45,10 +43,8 @@ func (f *filter) followView(ctx *simulator.Context) {
 	}
 }
 
-// followLists notes what vcsim may have changed without notice, given what
-// happened: lists that were asked for, of which reading finds those that did
-// change, and lists that were traversed. Only the wait that holds the turn may
-// call it.
+// followLists notes what vcsim may have changed without notice: lists that are planned, of which reading finds the changed ones,
+// and lists that were traversed. Only the wait that holds the turn may call it.
 func (f *filter) followLists(ctx *simulator.Context) {
 	mu := &f.collector.mu
 	mu.Lock()
@@ -76,7 +72,7 @@ func (f *filter) followLists(ctx *simulator.Context) {
 
 	mu.Lock()
 	defer mu.Unlock()
-	// In an order of its own, so that equal runs give equal answers.
+	// In a fixed order, so that equal runs give equal answers.
 	for _, ref := range slices.SortedFunc(maps.Keys(near), byRef) {
 		f.compareLists(ref)
 		if _, source := f.sources[ref]; source && f.selection.unannounced {
@@ -85,8 +81,7 @@ func (f *filter) followLists(ctx *simulator.Context) {
 	}
 }
 
-// compareLists notes a change of the lists of a member that change without
-// notice.
+// compareLists notes changes of a member's unannounced lists.
 func (f *filter) compareLists(ref types.ManagedObjectReference) {
 	if m := f.members[ref]; m != nil && m.entered && len(m.plan.lists) != 0 {
 		f.change(ref, m.plan.lists)
@@ -103,7 +98,7 @@ func byRef(a, b types.ManagedObjectReference) int {
 	return 0
 }
 
-// startable is the fault for a filter that cannot begin.
+// startable returns the fault of a filter that cannot start.
 func (s *Service) startable(ctx *simulator.Context, sel *selection, spec types.PropertyFilterSpec) types.BaseMethodFault {
 	roots := *sel
 	roots.roots = slices.Clone(sel.roots)

@@ -24,8 +24,7 @@ func fuzzMethods() []string {
 	}
 }
 
-// Whatever the body of a call on the collector, it is answered, with a fault or
-// without, and nothing panics.
+// FuzzSOAP: every body of a call on the collector is answered, with a fault or without, and never panics.
 func FuzzSOAP(f *testing.F) {
 	object := `<objectSet><obj type="Folder">group-d1</obj><skip>false</skip>%</objectSet>`
 	step := `<selectSet xsi:type="TraversalSpec"><name>a</name><type>Folder</type><path>childEntity</path><skip>false</skip>%</selectSet>`
@@ -73,8 +72,7 @@ func FuzzSOAP(f *testing.F) {
 	})
 }
 
-// Whatever a spec says, a filter on it can be created, waited on and read, or
-// is refused.
+// FuzzSpec: a filter on any spec can be created, waited on and read, or is refused.
 func FuzzSpec(f *testing.F) {
 	f.Add("VirtualMachine", "name", "Folder", "childEntity", "x", "x", true)
 	f.Add("ManagedEntity", `config.extraConfig["k"].value`, "", "parent", "", "x", false)

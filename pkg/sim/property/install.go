@@ -13,44 +13,35 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Options tunes a [Service]. The zero value is what a vCenter should run with.
+// Options configures a [Service]. The zero value is suitable for a vCenter.
 type Options struct {
-	// MaxWait bounds a wait that states no bound of its own; it then ends with
-	// an empty answer, upon which clients ask again. That is how the waits of
-	// dead clients vanish: vcsim does not tell when a connection is gone. A
-	// MaxWaitSeconds in the request is kept to the second, however long.
+	// MaxWait limits a wait without a limit; it then ends with an empty answer, and clients call again. This ends the waits of
+	// dead clients, because vcsim does not report closed connections. MaxWaitSeconds in the request is exact and not limited.
 	// Default 60 s.
 	MaxWait time.Duration
 
-	// Gather is how long a wait collects further changes after the first one,
-	// so that a burst becomes one answer. Default 3 ms.
+	// Gather is how long a wait collects further changes after the first one, so that a burst becomes one answer. Default 3 ms.
 	Gather time.Duration
 
-	// Idle is how long a collector listens with nobody waiting on it. After
-	// that it costs nothing; the next wait compares everything afresh.
+	// Idle is how long a collector listens without a wait. After that it costs nothing; the next wait compares everything.
 	// Default 5 min.
 	Idle time.Duration
 
-	// Forget is how long the state of an idle collector is kept. After that its
-	// versions are refused with InvalidCollectorVersion. Default 30 min.
+	// Forget is how long the state of an idle collector is kept. After that its versions are refused with
+	// InvalidCollectorVersion. Default 30 min.
 	Forget time.Duration
 
-	// Visible says whether the session of a call may know of an object at all
-	// (System.View). What it may not know of is left out of views and
-	// traversals; naming it is answered with NoPermission. It is asked about
-	// every kind of object, tasks and views included, many times and by many
-	// goroutines, with nothing locked. Nil is everything, at no cost. Call
-	// [Service.Recheck] when its answers change.
+	// Visible reports whether the session of a call may see an object (System.View). Invisible objects are left out of views and
+	// traversals; naming one fails with NoPermission. It is called often and concurrently, without locks, for every kind of
+	// object, including tasks and views. Nil: everything is visible. Call [Service.Recheck] when its results change.
 	Visible func(ctx *simulator.Context, ref types.ManagedObjectReference) bool
 
-	// Readable says whether the session of a call may read the properties of an
-	// object it knows of (System.Read). If not, they are reported as missing
-	// for NoPermission. It is asked like Visible.
+	// Readable reports whether the session of a call may read the properties of a visible object (System.Read). Otherwise they
+	// are reported as missing with NoPermission. It is called like Visible.
 	Readable func(ctx *simulator.Context, ref types.ManagedObjectReference) bool
 
-	// Shown is the object as clients are to see it, in a copy, or the object
-	// itself. It is called with the object locked, for every object that is
-	// read. Nil is the object itself.
+	// Shown returns the object as clients see it: a copy, or the object. It is called with the object locked, for every object
+	// that is read. Nil: the object.
 	Shown func(mo.Reference) mo.Reference
 }
 
@@ -73,9 +64,9 @@ func (o Options) withDefaults() Options {
 //
 // vcsim appends to lists such as Folder.childEntity, HostSystem.vm or
 // ResourcePool.vm without notice. When a VM or folder appears, moves or
-// disappears, and when a task completes, the lists of what it is linked to are
+// disappears, and when a task completes, the lists of linked objects are
 // compared again; for other entities, which are few, all lists. Selections that
-// traverse such a list are then made anew. Views are exact.
+// traverse such a list are then made again. Views are exact.
 //
 // All methods are safe for concurrent use.
 type Service struct {
@@ -87,8 +78,7 @@ type Service struct {
 	tree     *tree
 	limit    atomic.Int32 // of object updates in an answer; 0: defaultMaxObjects
 
-	// listening is replaced, never changed: it is read for every change of the
-	// inventory, with the changing object locked.
+	// listening is immutable and replaced: it is read for every change of the inventory, with the changing object locked.
 	listening atomic.Pointer[[]*collector]
 
 	mu         sync.Mutex
@@ -98,13 +88,12 @@ type Service struct {
 	closed     bool
 }
 
-// errNoCollector is what Install says of a registry without a service instance.
+// errNoCollector is returned by Install for a registry without a service instance.
 var errNoCollector = errors.New("property collector: registry has no service content")
 
-// Install puts our PropertyCollector and ViewManager over those of the vCenter
-// whose context is given (simulator.Service.Context, after Model.Create). Call it once,
-// before the vCenter serves: sessions copy the collector they find at their
-// first use of it. The in-memory client is switched over as well.
+// Install replaces the PropertyCollector and ViewManager of the vCenter with this context (simulator.Service.Context, after
+// Model.Create). Call it once, before the vCenter serves: sessions copy the collector at its first use. It also switches the
+// in-memory client.
 //
 // Close the returned Service when the vCenter stops.
 func Install(ctx *simulator.Context, options Options) (*Service, error) {
@@ -142,9 +131,8 @@ func Install(ctx *simulator.Context, options Options) (*Service, error) {
 	return s, nil
 }
 
-// Close ends every wait with RequestCanceled and stops listening. Waits that
-// come later are canceled at once. It does not wait for the answers to be
-// written: the HTTP server does that.
+// Close ends every wait with RequestCanceled and stops listening. Later waits are canceled at once. It does not wait for the
+// answers to be written: the HTTP server does that.
 func (s *Service) Close() {
 	s.registry.RemoveHandler(s)
 	s.mu.Lock()
@@ -157,16 +145,14 @@ func (s *Service) Close() {
 	}
 	s.listening.Store(new([]*collector))
 	s.dropViews(func(k viewKey, _ viewOf) bool {
-		k.session.Remove(nil, k.ref) // the in-memory session outlives us
+		k.session.Remove(nil, k.ref) // the in-memory session outlives the service
 		return true
 	})
 }
 
-// EndSession ends the waits and frees the collectors, filters and views of the
-// session with the given key (types.UserSession.Key), as vCenter does when a
-// session is terminated or expires: the waits fail with NotAuthenticated. A
-// logout needs no call, and a session ended without one is found within
-// Options.Idle. It may be called for a session that has nothing here.
+// EndSession ends the waits and frees the collectors, filters and views of the session with that key (types.UserSession.Key), as
+// vCenter does when a session is terminated or expires: the waits fail with NotAuthenticated. It is not needed for a logout, and
+// sessions that end otherwise are found within Options.Idle. Unknown sessions are ignored.
 func (s *Service) EndSession(key string) {
 	s.dropViews(func(_ viewKey, v viewOf) bool { return v.session.Key == key })
 	for _, c := range s.all() {
@@ -176,7 +162,7 @@ func (s *Service) EndSession(key string) {
 	}
 }
 
-// contentOf is what a registry's service consists of.
+// contentOf returns the content of a registry's service instance.
 func contentOf(r *simulator.Registry) (types.ServiceContent, bool) {
 	si, ok := r.Get(vim25.ServiceInstance).(interface {
 		ServiceContent() types.ServiceContent

@@ -9,13 +9,11 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Reference identifies the Service among the listeners of the registry. It is
-// no managed object.
+// Reference identifies the Service among the listeners of the registry. It is not a managed object.
 func (s *Service) Reference() types.ManagedObjectReference { return s.ref }
 
-// The three methods below are vcsim's simulator.RegisterObject. They run with
-// the changed object locked, so they note what happened and do nothing else: no
-// object is locked, none is read, nothing waits.
+// The three methods below implement vcsim's simulator.RegisterObject. They run with the changed object locked, so they only
+// record the change: they lock and read no object, and never wait.
 
 // PutObject notes a new object. Called by the registry.
 func (s *Service) PutObject(_ *simulator.Context, obj mo.Reference) {
@@ -25,7 +23,7 @@ func (s *Service) PutObject(_ *simulator.Context, obj mo.Reference) {
 	ref := obj.Reference()
 	near := append(was.all(), ref)
 	s.each(func(c *collector) { c.noteEnter(ref, near, entity) })
-	s.tellMoved(moved)
+	s.noteMoved(moved)
 }
 
 // UpdateObject notes changed properties. Called by the registry.
@@ -46,13 +44,11 @@ func (s *Service) UpdateObject(_ *simulator.Context, obj mo.Reference, changes [
 			c.noteSideEffects(effects)
 		}
 	})
-	s.tellMoved(moved)
+	s.noteMoved(moved)
 }
 
-// RemoveObject notes that an object is about to be removed: it can still be
-// found for a moment. Called by the registry; at a logout, and only then, also
-// for the collectors, filters and views of the session that makes the call, with
-// the session's registry locked.
+// RemoveObject notes that an object is about to be removed: it can still be found for a short time. Called by the registry; at a
+// logout, and only then, also for the collectors, filters and views of the calling session, with the session's registry locked.
 func (s *Service) RemoveObject(ctx *simulator.Context, ref types.ManagedObjectReference) {
 	switch ref.Type {
 	case "PropertyCollector", "PropertyFilter", "ContainerView", "ListView":
@@ -64,11 +60,10 @@ func (s *Service) RemoveObject(ctx *simulator.Context, ref types.ManagedObjectRe
 	was, entity, moved := s.tree.remove(ref)
 	near := was.all()
 	s.each(func(c *collector) { c.noteLeave(ref, near, entity) })
-	s.tellMoved(moved)
+	s.noteMoved(moved)
 }
 
-// each calls f for the collectors that listen, and puts those to sleep on which
-// nobody waited for long.
+// each calls f for the listening collectors, and puts idle ones to sleep.
 func (s *Service) each(f func(*collector)) {
 	listening := *s.listening.Load()
 	if len(listening) == 0 {
@@ -93,7 +88,7 @@ func (s *Service) listen(c *collector) {
 	}
 }
 
-// unlisten takes a collector off the list, unless it was woken meanwhile.
+// unlisten removes a collector from the list, unless it was woken.
 func (s *Service) unlisten(c *collector) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

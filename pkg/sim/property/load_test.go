@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/property"
 )
 
@@ -182,8 +183,9 @@ func (v *vcenter) takeAway(vm types.ManagedObjectReference) mo.Reference {
 	return again
 }
 
-// Whatever happens, what a watcher folds together is what a retrieval reads.
+// TestFoldedUpdatesEqualRetrieval: the folded updates of a watcher equal a retrieval.
 func TestFoldedUpdatesEqualRetrieval(t *testing.T) {
+	race.SkipSlow(t)
 	v := newVCenter(t, true, property.Options{}, func(m *simulator.Model) { m.Machine = 8 })
 	c := v.login(t)
 	paths := []string{"name", "guest.ipAddress", "guest", "summary.quickStats", "runtime.powerState", "datastore", `config.extraConfig["k"]`}

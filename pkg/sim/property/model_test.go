@@ -197,7 +197,7 @@ func (m *model) add(what string, c *vim25.Client, f types.CreateFilter, want fun
 
 var modelPaths = []string{"name", "runtime.powerState", "config.annotation", "parent", `config.extraConfig["k"].value`, "config.hardware.device[4000]"}
 
-// watchContainer follows the VMs below a folder, in a session of its own.
+// watchContainer follows the VMs below a folder, in a separate session.
 func (m *model) watchContainer(folder types.ManagedObjectReference) {
 	c := m.v.login(m.t)
 	cv, err := view.NewManager(c).CreateContainerView(m.t.Context(), folder, []string{"VirtualMachine"}, true)

@@ -11,22 +11,20 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// maxNewborns bounds how many new objects are remembered. Those beyond have
-// been finished for long: vcsim makes the children of one object in sequence.
+// maxNewborns limits the number of remembered new objects. Older ones are complete: vcsim creates the children of one object in
+// sequence.
 const maxNewborns = 1024
 
-// newborns are entities that were put into the inventory and not read since.
-// vcsim goes on writing to a new object without its lock (simulator/folder.go,
-// createVM.Run), but with its parent's: the task that makes it holds that to
-// its end. So the first who reads a new object passes through the parent's
-// lock, and then finds it finished.
+// newborns are entities that were registered and not read since. vcsim continues writing to a new object without its lock
+// (simulator/folder.go, createVM.Run), but with its parent's, which the creating task holds to its end. So the first reader of a
+// new object takes the parent's lock, and then finds the object complete.
 type newborns struct {
 	mu      sync.Mutex
 	parents map[types.ManagedObjectReference]types.ManagedObjectReference
 	order   []types.ManagedObjectReference
 }
 
-// put remembers an object that is being made.
+// put records a new object.
 func (n *newborns) put(obj mo.Reference) {
 	e, ok := obj.(mo.Entity)
 	if !ok || e.Entity().Parent == nil {
@@ -42,7 +40,7 @@ func (n *newborns) put(obj mo.Reference) {
 		n.order = append(n.order, ref)
 	}
 	n.parents[ref] = *e.Entity().Parent
-	if len(n.order) > 2*maxNewborns { // read ones are in it, too
+	if len(n.order) > 2*maxNewborns { // it still has those that were read
 		for _, old := range n.order[:maxNewborns] {
 			delete(n.parents, old)
 		}
@@ -50,8 +48,7 @@ func (n *newborns) put(obj mo.Reference) {
 	}
 }
 
-// await returns when the object is made. It must be called with no object
-// locked.
+// await returns when the object is complete. The caller must hold no lock of an object.
 func (n *newborns) await(ctx *simulator.Context, ref types.ManagedObjectReference) {
 	n.mu.Lock()
 	parent, young := n.parents[ref]
@@ -67,15 +64,12 @@ func (n *newborns) await(ctx *simulator.Context, ref types.ManagedObjectReferenc
 	n.mu.Unlock()
 }
 
-// adoptInMemorySession puts our collector into the session of vcsim's in-memory
-// client (Service.RoundTrip). That session is one for the whole process and
-// keeps the first collector it ever saw, which is vcsim's own as soon as a
-// Model was created. It is reachable through the registry's call hook only, so
-// one harmless call is made under a hook of ours.
+// adoptInMemorySession puts this collector into the session of vcsim's in-memory client (Service.RoundTrip). That session is
+// shared by the whole process and keeps its first collector, which is vcsim's as soon as a Model was created. It is reachable
+// through the registry's call hook only, so this makes one harmless call under a temporary hook.
 //
-// The collector put there finds its Service through the context of each call,
-// and hands the call to vcsim's own where there is none: it serves every
-// vCenter of the process, ours or not.
+// The collector finds its Service through the context of each call, and passes the call to vcsim's without one: it serves every
+// vCenter of the process.
 func adoptInMemorySession(ctx *simulator.Context, ref types.ManagedObjectReference) error {
 	adopt := func(s *simulator.Session) {
 		if s == nil || s.Registry == nil {

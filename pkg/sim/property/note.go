@@ -4,7 +4,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// noteChange notes changed properties of an object where they matter.
+// noteChange notes changed properties of an object for the affected filters.
 func (c *collector) noteChange(ref types.ManagedObjectReference, changes []types.PropertyChange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -17,7 +17,7 @@ func (c *collector) noteChange(ref types.ManagedObjectReference, changes []types
 
 func (f *filter) noteChange(ref types.ManagedObjectReference, changes []types.PropertyChange) bool {
 	if f.fresh && !f.selecting {
-		return false // everything is yet to be looked at
+		return false // everything will be compared
 	}
 	matters := false
 	if m := f.members[ref]; m != nil && m.entered {
@@ -43,8 +43,7 @@ func (f *filter) noteChange(ref types.ManagedObjectReference, changes []types.Pr
 	return matters
 }
 
-// noteEnter notes a new object, or one that was put in place of another.
-// Near is the object and what it was linked to.
+// noteEnter notes a new or replaced object. near is the object and its links.
 func (c *collector) noteEnter(ref types.ManagedObjectReference, near []types.ManagedObjectReference, entity bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +63,7 @@ func (c *collector) noteEnter(ref types.ManagedObjectReference, near []types.Man
 	}
 }
 
-// noteMove notes that an object hangs elsewhere now, and what it left.
+// noteMove notes that an object has moved, and what it left.
 func (c *collector) noteMove(ref types.ManagedObjectReference, left []types.ManagedObjectReference) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +74,7 @@ func (c *collector) noteMove(ref types.ManagedObjectReference, left []types.Mana
 	}
 }
 
-// noteView notes that objects may have come into a view, or left it.
+// noteView notes that objects may have entered or left a view.
 func (c *collector) noteView(view types.ManagedObjectReference, refs []types.ManagedObjectReference) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +87,7 @@ func (c *collector) noteView(view types.ManagedObjectReference, refs []types.Man
 
 func (f *filter) noteView(view types.ManagedObjectReference, refs []types.ManagedObjectReference) bool {
 	if f.fresh && !f.selecting {
-		return false // everything is yet to be looked at
+		return false // everything will be compared
 	}
 	matters := false
 	if m := f.members[view]; m != nil && m.entered && m.plan.asks("view") {
@@ -106,8 +105,7 @@ func (f *filter) noteView(view types.ManagedObjectReference, refs []types.Manage
 	return matters
 }
 
-// noteLeave notes an object that is about to be removed.
-// Near are the objects that it was linked to.
+// noteLeave notes an object that is about to be removed. near are its links.
 func (c *collector) noteLeave(ref types.ManagedObjectReference, near []types.ManagedObjectReference, entity bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,17 +127,16 @@ func (c *collector) noteLeave(ref types.ManagedObjectReference, near []types.Man
 	}
 	c.gone[ref] = struct{}{}
 	if len(c.gone) > maxGone {
-		c.buryGone()
+		c.dropGone()
 	}
 }
 
-// maxGone is how many removed objects a collector remembers before it looks
-// which of them are really gone. Those that are not are few: objects are
-// removed a moment after it is noted.
+// maxGone is the number of removed objects that a collector remembers before it checks which are really gone. Only few are not:
+// objects are removed shortly after the note.
 const maxGone = 256
 
-// buryGone forgets the removed objects that cannot be found any more.
-func (c *collector) buryGone() {
+// dropGone forgets the removed objects that cannot be found any more.
+func (c *collector) dropGone() {
 	for ref := range c.gone {
 		if c.service.registry.Get(ref) == nil {
 			delete(c.gone, ref)

@@ -5,10 +5,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// refresh brings a filter's members up to date, if there is reason to: it was
-// never selected, or a list that it follows changed. Only the wait that holds
-// the turn may call it. What it starts from and is gone since the filter was
-// created is left out.
+// refresh updates a filter's members if it was never selected, or if a list that it follows changed. Only the wait that holds the
+// turn may call it. It leaves out start objects that were removed since the filter was created.
 func (f *filter) refresh(ctx *simulator.Context) {
 	f.followLists(ctx)
 	mu := &f.collector.mu
@@ -20,7 +18,7 @@ func (f *filter) refresh(ctx *simulator.Context) {
 	}
 	first := f.fresh
 	f.reselect, f.selecting = false, true
-	f.touched = nil // the view is looked at after this
+	f.touched = nil // the view is read after this
 	mu.Unlock()
 
 	got := f.collector.service.run(ctx, f.selection)
@@ -44,7 +42,7 @@ func (f *filter) refresh(ctx *simulator.Context) {
 	f.adopt(got.refs, plans)
 }
 
-// newcomers are the references that are no members yet.
+// newcomers returns the references that are not members yet.
 func (f *filter) newcomers(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
 	f.collector.mu.Lock()
 	defer f.collector.mu.Unlock()
@@ -57,8 +55,7 @@ func (f *filter) newcomers(refs []types.ManagedObjectReference) []types.ManagedO
 	return out
 }
 
-// adopt compares a selection with the members. Of newcomers the plan is given,
-// unless they are of no interest.
+// adopt compares a selection with the members. plans has the plan of each newcomer, unless the filter ignores it.
 func (f *filter) adopt(refs []types.ManagedObjectReference, plans map[types.ManagedObjectReference]*plan) {
 	now := make(map[types.ManagedObjectReference]struct{}, len(refs))
 	for _, ref := range refs {
@@ -75,7 +72,7 @@ func (f *filter) adopt(refs []types.ManagedObjectReference, plans map[types.Mana
 	}
 }
 
-// join makes an object a member, if it is none and of interest.
+// join makes an object a member, if the filter wants it.
 func (f *filter) join(ref types.ManagedObjectReference, p *plan) {
 	if _, gone := f.collector.gone[ref]; gone || p == nil || f.members[ref] != nil {
 		return
@@ -85,7 +82,7 @@ func (f *filter) join(ref types.ManagedObjectReference, p *plan) {
 	f.lists = f.lists || len(p.lists) != 0
 }
 
-// plan is what the filter wants of a type of object; nil is nothing.
+// plan returns the filter's plan for a type of object; nil: none.
 func (f *filter) plan(k planKey) *plan {
 	p, known := f.plans[k]
 	if !known {

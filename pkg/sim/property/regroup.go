@@ -8,8 +8,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// regroup brings the views of everything that an entity was below, or is below
-// now, up to date with the entity and what is below it. t.mu is held.
+// regroup updates the views of everything that an entity was or is below, with the entity and its descendants. The caller holds
+// t.mu.
 func (t *tree) regroup(ref types.ManagedObjectReference, before []types.ManagedObjectReference) moved {
 	var affected []*ContainerView
 	after := t.above(ref)
@@ -41,8 +41,7 @@ func (t *tree) regroup(ref types.ManagedObjectReference, before []types.ManagedO
 	return out
 }
 
-// judge puts an entity into a view or takes it out, and says whether it did
-// either.
+// judge adds an entity to a view or removes it, and reports whether the view changed.
 func (t *tree) judge(v *ContainerView, ref types.ManagedObjectReference, above []types.ManagedObjectReference) bool {
 	n := t.nodes[ref]
 	in := n != nil && n.there && v.includes(ref.Type)
@@ -57,7 +56,7 @@ func (t *tree) judge(v *ContainerView, ref types.ManagedObjectReference, above [
 	return v.content.remove(ref)
 }
 
-// watch fills a new view and keeps it current from here on.
+// watch fills a new view and keeps it current.
 func (t *tree) watch(v *ContainerView) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +68,7 @@ func (t *tree) watch(v *ContainerView) {
 	t.views[v.shown.Container] = append(t.views[v.shown.Container], v)
 }
 
-// unwatch forgets a view. It keeps what it holds.
+// unwatch forgets a view, which keeps its contents.
 func (t *tree) unwatch(v *ContainerView) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +79,7 @@ func (t *tree) unwatch(v *ContainerView) {
 	}
 }
 
-// plant notes the entities that are there already.
+// plant adds the existing entities.
 func (s *Service) plant(ctx *simulator.Context) {
 	call := *ctx
 	for _, obj := range ctx.Map.AllReference("") {
@@ -90,30 +89,28 @@ func (s *Service) plant(ctx *simulator.Context) {
 	}
 }
 
-// heal looks at the entities in doubt, one locked at a time, and tells the
-// filters what came of it.
+// heal reads the entities in doubt, one locked at a time, and notes the changes for the filters.
 func (s *Service) heal(ctx *simulator.Context) {
 	for ref := range s.tree.takeDoubts() {
 		obj := ctx.Map.Get(ref)
 		if obj == nil {
-			continue // its removal is noted when it comes
+			continue // its removal will be noted
 		}
 		var out moved
 		ctx.WithLock(obj, func() { _, out = s.tree.update(obj) })
-		s.tellMoved(out)
+		s.noteMoved(out)
 	}
 }
 
-// tellMoved tells the filters on views what came and went.
-func (s *Service) tellMoved(m moved) {
+// noteMoved notes the changes of views for their filters.
+func (s *Service) noteMoved(m moved) {
 	for v, refs := range m {
-		s.tellView(v.session, v.Self, refs)
+		s.noteViewChange(v.session, v.Self, refs)
 	}
 }
 
-// tellView tells the filters of a session that a view may hold an object now
-// that it did not hold, or the other way round.
-func (s *Service) tellView(session *simulator.Registry, view types.ManagedObjectReference, refs []types.ManagedObjectReference) {
+// noteViewChange notes, for the filters of a session, objects that may have entered or left a view.
+func (s *Service) noteViewChange(session *simulator.Registry, view types.ManagedObjectReference, refs []types.ManagedObjectReference) {
 	s.each(func(c *collector) {
 		if c.key.session == session {
 			c.noteView(view, refs)

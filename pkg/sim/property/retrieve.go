@@ -10,8 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// maxPages bounds the retrievals of one collector that were begun and never
-// continued to their end. The oldest goes first.
+// maxPages limits the unfinished retrievals of one collector. The oldest is dropped.
 const maxPages = 32
 
 // page is the rest of a retrieval.
@@ -21,8 +20,8 @@ type page struct {
 	objects []types.ObjectContent
 }
 
-// retrieve collects once, for RetrievePropertiesEx. An object is read with the
-// property specs of all filter specs, as govmomi/simulator does (collect).
+// retrieve collects once, for RetrievePropertiesEx. It reads an object with the property specs of all filter specs, as
+// govmomi/simulator does (collect).
 func (s *Service) retrieve(ctx *simulator.Context, specs []types.PropertyFilterSpec) ([]types.ObjectContent, types.BaseMethodFault) {
 	type planKey struct {
 		t   reflect.Type
@@ -32,6 +31,7 @@ func (s *Service) retrieve(ctx *simulator.Context, specs []types.PropertyFilterS
 	for i := range specs {
 		want = append(want, specs[i].PropSet...)
 	}
+	specs = s.specificRoots(ctx, specs)
 	sel, fault := compile(specs)
 	if fault != nil {
 		return nil, fault
@@ -67,7 +67,7 @@ func (s *Service) retrieve(ctx *simulator.Context, specs []types.PropertyFilterS
 	return out, nil
 }
 
-// onlySet drops what is unset: a retrieval leaves it out, an update says so.
+// onlySet drops unset properties: a retrieval omits them, an update reports them.
 func onlySet(props []types.DynamicProperty) []types.DynamicProperty {
 	kept := props[:0]
 	for _, p := range props {
@@ -78,8 +78,7 @@ func onlySet(props []types.DynamicProperty) []types.DynamicProperty {
 	return kept
 }
 
-// fault is the fault for objects that are named and may not be seen, or do not
-// exist, unless the spec that names them lets them be missing.
+// fault returns the fault for named objects that are invisible or missing, unless their spec allows missing ones.
 func (s *selected) fault(specs []types.PropertyFilterSpec) types.BaseMethodFault {
 	if len(s.hidden) != 0 {
 		return notVisible(s.hidden[0])
@@ -104,7 +103,7 @@ func (s *selected) fault(specs []types.PropertyFilterSpec) types.BaseMethodFault
 	return nil
 }
 
-// soapFault words a fault as vCenter does.
+// soapFault returns a fault with vCenter's message.
 func soapFault(fault types.BaseMethodFault) *soap.Fault {
 	message := ""
 	if _, ok := fault.(*types.ManagedObjectNotFound); ok {
@@ -113,8 +112,8 @@ func soapFault(fault types.BaseMethodFault) *soap.Fault {
 	return simulator.Fault(message, fault)
 }
 
-// RetrievePropertiesEx reads properties of selected objects, once. With
-// MaxObjects it answers in pages. A call without a session goes to vcsim's own.
+// RetrievePropertiesEx reads properties of selected objects once, in pages with MaxObjects. vcsim answers a call without a
+// session.
 func (pc *PropertyCollector) RetrievePropertiesEx(ctx *simulator.Context, r *types.RetrievePropertiesEx) soap.HasFault {
 	c := pc.state(ctx)
 	if c == nil {
@@ -131,7 +130,7 @@ func (pc *PropertyCollector) RetrievePropertiesEx(ctx *simulator.Context, r *typ
 	return body
 }
 
-// ContinueRetrievePropertiesEx answers the next page. A token is good once.
+// ContinueRetrievePropertiesEx returns the next page. A token is valid once.
 func (pc *PropertyCollector) ContinueRetrievePropertiesEx(ctx *simulator.Context, r *types.ContinueRetrievePropertiesEx) soap.HasFault {
 	c := pc.state(ctx)
 	if c == nil {
@@ -148,7 +147,7 @@ func (pc *PropertyCollector) ContinueRetrievePropertiesEx(ctx *simulator.Context
 	return body
 }
 
-// CancelRetrievePropertiesEx forgets the pages that were not read.
+// CancelRetrievePropertiesEx drops the remaining pages.
 func (pc *PropertyCollector) CancelRetrievePropertiesEx(ctx *simulator.Context, r *types.CancelRetrievePropertiesEx) soap.HasFault {
 	body := new(methods.CancelRetrievePropertiesExBody)
 	c := pc.state(ctx)
@@ -164,8 +163,7 @@ func (pc *PropertyCollector) CancelRetrievePropertiesEx(ctx *simulator.Context, 
 	return body
 }
 
-// RetrieveProperties is RetrievePropertiesEx without pages. Clients still use
-// it.
+// RetrieveProperties is RetrievePropertiesEx without pages. Clients still use it.
 func (pc *PropertyCollector) RetrieveProperties(ctx *simulator.Context, r *types.RetrieveProperties) soap.HasFault {
 	c := pc.state(ctx)
 	if c == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/property"
 )
 
@@ -59,6 +60,7 @@ func mendStock(o *types.ObjectContent) {
 // Every property of every object reads as with vcsim's own collector, down to
 // the Go types an in-memory client sees.
 func TestRetrieveAllOfEverything(t *testing.T) {
+	race.SkipSlow(t)
 	v := newVCenter(t, true, property.Options{}, func(m *simulator.Model) {
 		m.Pod, m.App, m.Pool, m.Folder, m.Portgroup = 1, 1, 1, 1, 1
 	})

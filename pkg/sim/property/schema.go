@@ -13,8 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// schema knows the Go types behind managed objects. It only caches what
-// reflection finds; it is safe for concurrent use.
+// schema maps managed objects to Go types. It caches reflection, and is safe for concurrent use.
 type schema struct {
 	seed   maphash.Seed
 	fields sync.Map // fieldKey → fieldIndex
@@ -33,7 +32,7 @@ type fieldIndex struct {
 	ok    bool
 }
 
-// field finds the field of a struct type that carries a property name.
+// field returns the field of a struct type for a property name.
 func (s *schema) field(t reflect.Type, name string) ([]int, bool) {
 	k := fieldKey{t, name}
 	if v, ok := s.fields.Load(k); ok {
@@ -48,9 +47,8 @@ func (s *schema) field(t reflect.Type, name string) ([]int, bool) {
 	return f.index, f.ok
 }
 
-// findField is reflect's FieldByName, except that an embedded struct is no
-// field: the property resourcePool of a VirtualApp is a list, not the
-// ResourcePool that it extends.
+// findField is reflect's FieldByName without embedded structs: the property resourcePool of a VirtualApp is a list, not the
+// ResourcePool that it embeds.
 func findField(t reflect.Type, name string) ([]int, bool) {
 	for i := range t.NumField() {
 		if sf := t.Field(i); sf.Name == name && !sf.Anonymous && sf.IsExported() {
@@ -69,8 +67,7 @@ func findField(t reflect.Type, name string) ([]int, bool) {
 	return nil, false
 }
 
-// isA says whether a managed object is of the type a client named: its own
-// type, or one that it extends, such as ManagedEntity.
+// isA reports whether a managed object has the type that a client named: its own, or a base type such as ManagedEntity.
 func (s *schema) isA(t reflect.Type, refType, name string) bool {
 	if name == refType || name == t.Name() {
 		return true
@@ -79,8 +76,7 @@ func (s *schema) isA(t reflect.Type, refType, name string) bool {
 	return ok && f.Anonymous
 }
 
-// moType finds the type of package mo that a simulator type wraps: by vcsim's
-// convention it is the first field, at any depth.
+// moType returns the type of package mo that a simulator type wraps: by vcsim's convention the first field, at any depth.
 func moType(t reflect.Type) (reflect.Type, bool) {
 	for {
 		if t.Kind() == reflect.Pointer {
@@ -115,7 +111,7 @@ func moValue(v reflect.Value) (reflect.Value, bool) {
 	}
 }
 
-// propertyName is the name of a field on the wire.
+// propertyName returns the name of a field on the wire.
 func propertyName(field string) string {
 	return strings.ToLower(field[:1]) + field[1:]
 }
@@ -124,13 +120,13 @@ func propertyName(field string) string {
 // `config.extraConfig["guestinfo.metadata"].value`, "config.hardware.device[4000]".
 type path struct {
 	name string
-	// base are the field names up to the index.
+	// base are the field names before the index.
 	base []string
 	// key is the index: a string, an int32, or nil for a path without one.
 	key any
-	// item are the field names behind the index.
+	// item are the field names after the index.
 	item []string
-	// valid is false for a path that cannot be read as one.
+	// valid is false for a malformed path.
 	valid bool
 }
 
@@ -149,7 +145,7 @@ func parsePath(name string) path {
 	return p
 }
 
-// top is the first field name of a path.
+// top returns the first field name of a path.
 func top(name string) string {
 	if i := strings.IndexAny(name, ".["); i >= 0 {
 		return name[:i]
@@ -157,7 +153,7 @@ func top(name string) string {
 	return name
 }
 
-// within says whether name is the path itself or lies below it.
+// within reports whether name is the path or below it.
 func within(name, path string) bool {
 	if !strings.HasPrefix(name, path) {
 		return false
@@ -165,24 +161,20 @@ func within(name, path string) bool {
 	return len(name) == len(path) || name[len(path)] == '.' || name[len(path)] == '['
 }
 
-// related says whether a change of one path can change the value of the other:
-// they are the same, or one lies below the other.
+// related reports whether a change of one path can change the value of the other: they are equal, or one is below the other.
 func related(a, b string) bool {
 	return within(a, b) || within(b, a)
 }
 
-// links are the references by which an entity hangs in the inventory.
+// links are the references of an entity to its place in the inventory.
 type links struct {
-	// up are the objects that it is a child of: its parent, and of a VM also
-	// its host and its resource pool.
+	// up are its parents: for a VM also its host and its resource pool.
 	up []types.ManagedObjectReference
-	// near are other objects with a list that names it: of a VM its datastores
-	// and networks.
+	// near are other objects that list it: for a VM its datastores and networks.
 	near []types.ManagedObjectReference
 }
 
-// linksOf reads the links of an entity, which must be locked, or not yet
-// known to anybody. It says false of anything that is no entity.
+// linksOf returns the links of an entity, which must be locked or not yet shared. It returns false for other objects.
 func linksOf(obj mo.Reference) (links, bool) {
 	e, ok := obj.(mo.Entity)
 	if !ok {
@@ -208,22 +200,19 @@ func (l *links) hang(ref *types.ManagedObjectReference) {
 	}
 }
 
-// all are the links, whatever they are.
 func (l *links) all() []types.ManagedObjectReference {
 	return append(append([]types.ManagedObjectReference(nil), l.up...), l.near...)
 }
 
-// view is implemented by objects whose managed-object state is computed, such
-// as vcsim's history collectors. It is called with the object locked.
+// view is implemented by objects with a computed state, such as vcsim's history collectors. It is called with the object locked.
 type view interface{ Get() mo.Reference }
 
-// sessionView is view for an object of ours that needs to know who asks.
+// sessionView is view for objects that depend on the session.
 type sessionView interface {
 	managedObject(*simulator.Context) mo.Reference
 }
 
-// typeOf is the managed-object type behind a reference, as the session of the
-// call sees it. Nothing is locked.
+// typeOf returns the managed-object type behind a reference, as the session of the call sees it, without a lock.
 func typeOf(ctx *simulator.Context, ref types.ManagedObjectReference) (reflect.Type, bool) {
 	obj := ctx.Session.Get(ref)
 	if obj == nil {
@@ -232,8 +221,8 @@ func typeOf(ctx *simulator.Context, ref types.ManagedObjectReference) (reflect.T
 	return moType(reflect.TypeOf(obj))
 }
 
-// withObject calls f with the managed object behind a reference while the
-// object, and only it, is locked. It says false when there is none.
+// withObject calls f with the managed object behind a reference, with only that object locked. It returns false if the object
+// does not exist.
 func (s *Service) withObject(ctx *simulator.Context, ref types.ManagedObjectReference, f func(reflect.Value)) bool {
 	obj := ctx.Session.Get(ref)
 	if obj == nil {
@@ -261,8 +250,8 @@ func (s *Service) withObject(ctx *simulator.Context, ref types.ManagedObjectRefe
 	return ok
 }
 
-// refSet is a set of references that can be read as a list at no cost. The
-// order is that of addition until something is removed. The zero value is empty.
+// refSet is a set of references that can be read as a list without a copy. The order is that of addition until an element is
+// removed. The zero value is empty.
 type refSet struct {
 	list []types.ManagedObjectReference
 	at   map[types.ManagedObjectReference]int
@@ -273,7 +262,7 @@ func (s *refSet) has(ref types.ManagedObjectReference) bool {
 	return ok
 }
 
-// add says whether the reference is new.
+// add reports whether the reference is new.
 func (s *refSet) add(ref types.ManagedObjectReference) bool {
 	if s.has(ref) {
 		return false
@@ -286,7 +275,7 @@ func (s *refSet) add(ref types.ManagedObjectReference) bool {
 	return true
 }
 
-// remove says whether the reference was there. The last one takes its place.
+// remove reports whether the reference was in the set. The last one takes its place.
 func (s *refSet) remove(ref types.ManagedObjectReference) bool {
 	i, ok := s.at[ref]
 	if !ok {

@@ -8,22 +8,20 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// selected is what a selection came to.
+// selected is the result of a selection.
 type selected struct {
-	// refs are the objects, each once, the ones started from first. An object
-	// that a list names may be gone.
+	// refs are the objects, each once, start objects first. Listed objects may be gone.
 	refs []types.ManagedObjectReference
 	// sources are the objects whose lists were followed.
 	sources map[types.ManagedObjectReference]struct{}
-	// missing are the objects started from that do not exist.
+	// missing are start objects that do not exist.
 	missing []types.ManagedObjectReference
-	// hidden are the objects started from that the session may not see.
+	// hidden are start objects that the session may not see.
 	hidden []types.ManagedObjectReference
 }
 
-// run selects. At most one object is locked at any moment, and only while its
-// references are copied, so the lists of two objects may be of two moments:
-// who watches must look again at objects that change meanwhile.
+// run selects. It locks at most one object at a time, only while it copies its references, so the lists of two objects may be of
+// different times: a watch must select again when they change.
 func (s *Service) run(ctx *simulator.Context, sel *selection) selected {
 	w := walker{
 		service: s,
@@ -71,12 +69,12 @@ func (w *walker) add(ref types.ManagedObjectReference) {
 	}
 }
 
-// follow takes every step from an object, each once.
+// follow takes every step from an object once.
 func (w *walker) follow(ref types.ManagedObjectReference, steps []*step) {
 	if len(steps) == 0 {
 		return
 	}
-	// Most objects are where a traversal ends: those need not be locked.
+	// Most objects are at the end of a traversal and need no lock.
 	t, ok := typeOf(w.ctx, ref)
 	if !ok || !slices.ContainsFunc(steps, func(st *step) bool { return w.applies(t, ref.Type, st) }) {
 		return
@@ -112,7 +110,7 @@ func (w *walker) follow(ref types.ManagedObjectReference, steps []*step) {
 	}
 }
 
-// applies says whether a step is meant for an object of the type.
+// applies reports whether a step applies to an object of the type.
 func (w *walker) applies(t reflect.Type, refType string, st *step) bool {
 	return st.typ == "" || w.service.schema.isA(t, refType, st.typ)
 }
@@ -139,10 +137,10 @@ type step struct {
 	next []*step
 }
 
-// root is an object a selection starts from.
+// root is a start object.
 type root struct {
 	ref types.ManagedObjectReference
-	// self says whether the object itself is selected.
+	// self is set if the object itself is selected.
 	self  bool
 	steps []*step
 }
@@ -152,15 +150,13 @@ type selection struct {
 	roots []root
 	// paths are the properties the traversal follows.
 	paths []string
-	// unannounced says that one of them may change without notice.
+	// unannounced is set if one of them may change without notice.
 	unannounced bool
-	// listed is the view whose objects are the selection, where it is that
-	// simple: what comes and goes is then followed without selecting anew.
+	// listed is the view that equals the selection, for simple ones: changes are then followed without selecting again.
 	listed types.ManagedObjectReference
 }
 
-// compile resolves the names of a selection. Names are known everywhere in the
-// specs given, as in vCenter.
+// compile resolves the names of a selection. As in vCenter, names are visible in all specs.
 func compile(specs []types.PropertyFilterSpec) (*selection, types.BaseMethodFault) {
 	c := compiler{named: make(map[string]*step), steps: make(map[*types.TraversalSpec]*step)}
 	sel := new(selection)
@@ -193,7 +189,7 @@ func compile(specs []types.PropertyFilterSpec) (*selection, types.BaseMethodFaul
 	return sel, nil
 }
 
-// onlyView is the view that the selection consists of, if it does.
+// onlyView returns the view that equals the selection, if any.
 func (sel *selection) onlyView() types.ManagedObjectReference {
 	if len(sel.roots) != 1 || len(sel.roots[0].steps) != 1 {
 		return types.ManagedObjectReference{}
@@ -213,7 +209,7 @@ type compiler struct {
 	steps map[*types.TraversalSpec]*step
 }
 
-// declare makes a step of every traversal spec, at any depth.
+// declare creates a step for every traversal spec, at any depth.
 func (c *compiler) declare(set []types.BaseSelectionSpec, sel *selection) {
 	for _, ss := range set {
 		ts, ok := ss.(*types.TraversalSpec)
@@ -235,7 +231,7 @@ func (c *compiler) resolve(set []types.BaseSelectionSpec) ([]*step, types.BaseMe
 	var steps []*step
 	for _, ss := range set {
 		if ss == nil {
-			continue // an element of a type that nobody knows
+			continue // an element of an unknown type
 		}
 		if ts, ok := ss.(*types.TraversalSpec); ok {
 			steps = append(steps, c.steps[ts])
@@ -250,8 +246,7 @@ func (c *compiler) resolve(set []types.BaseSelectionSpec) ([]*step, types.BaseMe
 	return steps, nil
 }
 
-// traverses says whether a change of the named property may change what is
-// selected.
+// traverses reports whether a change of the named property may change the selection.
 func (sel *selection) traverses(name string) bool {
 	for _, p := range sel.paths {
 		if related(name, p) {
@@ -261,7 +256,7 @@ func (sel *selection) traverses(name string) bool {
 	return false
 }
 
-// startsAt says whether the object is one the selection starts from.
+// startsAt reports whether the object is a start object.
 func (sel *selection) startsAt(ref types.ManagedObjectReference) bool {
 	for i := range sel.roots {
 		if sel.roots[i].ref == ref {

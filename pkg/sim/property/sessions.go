@@ -9,14 +9,14 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// collectorKey names a collector: sessions share the reference of the default
-// one, and are told apart by their registry, which lives as long as they do.
+// collectorKey identifies a collector: sessions share the reference of the default one and differ in their registry, which has
+// the same lifetime.
 type collectorKey struct {
 	session *simulator.Registry
 	ref     types.ManagedObjectReference
 }
 
-// collector finds or begins the state of a collector for the session of a call.
+// collector returns or creates the collector for the session of a call.
 func (s *Service) collector(ctx *simulator.Context, ref types.ManagedObjectReference) *collector {
 	s.sweep(ctx)
 	key := collectorKey{ctx.Session.Registry, ref}
@@ -57,10 +57,8 @@ func (s *Service) drop(c *collector, fault types.BaseMethodFault) {
 	s.unlisten(c)
 }
 
-// sweep looks, now and then, for collectors that nobody waits on: they stop
-// listening after Options.Idle, lose what they know after Options.Forget, and
-// are dropped when their session is over. It rides on calls, so a vCenter that
-// nobody calls does nothing.
+// sweep occasionally checks for idle collectors: they stop listening after Options.Idle, lose their state after Options.Forget,
+// and are dropped with their session. It runs during calls, so an unused vCenter does nothing.
 func (s *Service) sweep(ctx *simulator.Context) {
 	now := time.Now()
 	s.mu.Lock()
@@ -87,8 +85,7 @@ func (s *Service) sweep(ctx *simulator.Context) {
 	}
 }
 
-// sessionActive asks the session manager. In-memory sessions have no user name
-// and are not known to it.
+// sessionActive asks the session manager. In-memory sessions have no user name and are unknown to it.
 func sessionActive(ctx *simulator.Context, user types.UserSession) bool {
 	content, ok := contentOf(ctx.Map)
 	if !ok || content.SessionManager == nil {
@@ -106,8 +103,7 @@ func sessionActive(ctx *simulator.Context, user types.UserSession) bool {
 	return !ok || body.Res == nil || body.Res.Returnval
 }
 
-// begin takes the turn: it cancels the wait in progress and waits until that
-// is out of the way.
+// begin takes the turn: it cancels the wait in progress and waits for its end.
 func (c *collector) begin(ctx *simulator.Context) (*waiter, types.BaseMethodFault) {
 	w := &waiter{canceled: make(chan struct{})}
 	c.mu.Lock()
@@ -130,7 +126,7 @@ func (c *collector) begin(ctx *simulator.Context) (*waiter, types.BaseMethodFaul
 	}
 }
 
-// finish gives the turn back.
+// finish releases the turn.
 func (c *collector) finish(w *waiter) {
 	c.retire(w)
 	<-c.turn
@@ -145,8 +141,7 @@ func (c *collector) retire(w *waiter) {
 	}
 }
 
-// begun judges the version of a request, and sees to it that changes are being
-// noted before anything is read.
+// begun judges the version of a request, and makes sure that changes are noted before anything is read.
 func (c *collector) begun(version string) (*types.UpdateSet, verdict) {
 	c.mu.Lock()
 	v := c.answers.judge(version)
@@ -174,16 +169,14 @@ func (c *collector) begun(version string) (*types.UpdateSet, verdict) {
 	return last, v
 }
 
-// answer hands out an update set. A wait that was canceled meanwhile answers
-// all the same: whoever asks again with the same version gets the answer, too.
+// answer returns an update set, even for a canceled wait: the next call with the same version gets it, too.
 func (c *collector) answer(version string, set *types.UpdateSet) *types.UpdateSet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.answers.give(version, set)
 }
 
-// visible says whether the session of a call may know of an object. Nothing of
-// the inventory is locked when it is asked.
+// visible reports whether the session of a call may see an object. It is called without locks of the inventory.
 func (s *Service) visible(ctx *simulator.Context, ref types.ManagedObjectReference) bool {
 	return s.options.Visible == nil || s.options.Visible(ctx, ref)
 }
@@ -192,7 +185,7 @@ func (s *Service) readable(ctx *simulator.Context, ref types.ManagedObjectRefere
 	return s.options.Readable == nil || s.options.Readable(ctx, ref)
 }
 
-// onlyVisible leaves out what the session may not know of. It reuses the list.
+// onlyVisible removes the references that the session may not see. It reuses the list.
 func (s *Service) onlyVisible(ctx *simulator.Context, refs []types.ManagedObjectReference) []types.ManagedObjectReference {
 	if s.options.Visible == nil {
 		return refs
@@ -206,9 +199,8 @@ func (s *Service) onlyVisible(ctx *simulator.Context, refs []types.ManagedObject
 	return kept
 }
 
-// Recheck makes every filter compare everything with what it delivered: objects
-// that became visible enter, others leave, and what became readable is told.
-// Call it when permissions changed.
+// Recheck makes every filter compare everything with what it delivered: newly visible objects enter, others leave, and newly
+// readable properties are delivered. Call it when permissions changed.
 func (s *Service) Recheck() {
 	s.each(func(c *collector) {
 		c.mu.Lock()
@@ -221,12 +213,12 @@ func (s *Service) Recheck() {
 	})
 }
 
-// notVisible is the fault for an object that is named and may not be seen.
+// notVisible returns the fault for a named object that is invisible.
 func notVisible(ref types.ManagedObjectReference) *types.NoPermission {
 	return &types.NoPermission{Object: &ref, PrivilegeId: "System.View"}
 }
 
-// denied reports properties that may not be read.
+// denied reports properties as unreadable.
 func (p *plan) denied(ref types.ManagedObjectReference) []types.MissingProperty {
 	var missing []types.MissingProperty
 	for i := range p.entries {
@@ -240,14 +232,14 @@ func (p *plan) denied(ref types.ManagedObjectReference) []types.MissingProperty 
 	return missing
 }
 
-// Usage counts what clients hold.
+// Usage counts the objects of clients.
 type Usage struct {
-	Collectors int // that were used since they were made
+	Collectors int // that were used
 	Filters    int
 	Views      int
 }
 
-// Usage counts what the clients of the vCenter hold at the moment.
+// Usage counts the current objects of the vCenter's clients.
 func (s *Service) Usage() Usage {
 	var u Usage
 	for _, c := range s.all() {

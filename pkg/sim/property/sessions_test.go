@@ -102,7 +102,7 @@ func TestHowWaitsEnd(t *testing.T) {
 	}
 }
 
-// A wait without a bound of its own ends empty, so that a dead client's does.
+// A wait without a limit ends empty, so that a dead client's wait ends.
 func TestWaitIsCapped(t *testing.T) {
 	v := newVCenter(t, true, property.Options{MaxWait: 100 * time.Millisecond}, nil)
 	c := v.login(t)
@@ -159,8 +159,8 @@ func (d *direct) wait(version string, seconds *int32) (*types.UpdateSet, types.A
 	return res.Res.Returnval, nil
 }
 
-// Nobody waits for minutes: the collector stops listening, and still the next
-// wait tells everything that changed. After the half hour it says so instead.
+// TestIdleCollector: after minutes without a wait the collector stops listening, and still the next wait delivers everything that
+// changed. After half an hour its version is refused instead.
 func TestIdleCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDirect(t, property.Options{})

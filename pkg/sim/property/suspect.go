@@ -8,16 +8,16 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// effects are what the end of a task may have changed without notice.
+// effects are what a task may have changed without notice.
 type effects struct {
-	// on are the objects that the task was about.
+	// on are the objects of the task.
 	on []types.ManagedObjectReference
-	// moves says that hosts may have changed their parent.
+	// moves is set if hosts may have changed their parent.
 	moves bool
 }
 
-// sideEffects judges changed properties of an object, which is locked: it says
-// whether a task ended that vcsim may have changed lists in the course of.
+// sideEffects checks changed properties of a locked object: it reports whether a task has ended during which vcsim may have
+// changed lists.
 func sideEffects(obj mo.Reference, changes []types.PropertyChange) (bool, effects) {
 	task, ok := obj.(*mo.Task)
 	if !ok || task.Info.Entity == nil || !slices.ContainsFunc(changes, func(ch types.PropertyChange) bool {
@@ -27,7 +27,7 @@ func sideEffects(obj mo.Reference, changes []types.PropertyChange) (bool, effect
 		return false, effects{}
 	}
 	if _, entity := mo.Value(*task.Info.Entity); !entity {
-		return false, effects{} // such as the deletion of files, after each VM's
+		return false, effects{} // such as the deletion of files after each VM's
 	}
 	e := effects{on: []types.ManagedObjectReference{*task.Info.Entity}}
 	if made, ok := task.Info.Result.(types.ManagedObjectReference); ok {
@@ -45,8 +45,8 @@ func sideEffects(obj mo.Reference, changes []types.PropertyChange) (bool, effect
 	return true, e
 }
 
-// noteSideEffects notes that a task ended. The objects it was about are compared
-// as a whole: vcsim reconfigures without saying all that it changes.
+// noteSideEffects notes the end of a task. Its objects are compared as a whole: vcsim does not report all changes of a
+// reconfiguration.
 func (c *collector) noteSideEffects(e effects) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,9 +63,8 @@ func (c *collector) noteSideEffects(e effects) {
 	}
 }
 
-// suspect notes that something happened to an entity, and which objects may
-// have changed their lists for it. Of VMs and folders that is known; of others,
-// which are few, all are looked at. It says whether the filter cares.
+// suspect notes an event of an entity, and which objects may have changed their lists. These are known for VMs and folders; for
+// others, which are few, all are checked. It reports whether the filter is affected.
 func (f *filter) suspect(entity types.ManagedObjectReference, refs ...types.ManagedObjectReference) bool {
 	if !f.lists && !f.selection.unannounced {
 		return false
@@ -83,7 +82,7 @@ func (f *filter) suspect(entity types.ManagedObjectReference, refs ...types.Mana
 	return true
 }
 
-// neighbors are the suspects and what they are linked to now.
+// neighbors returns the suspects and their current links.
 func (s *Service) neighbors(ctx *simulator.Context, suspects map[types.ManagedObjectReference]struct{}) map[types.ManagedObjectReference]struct{} {
 	all := make(map[types.ManagedObjectReference]struct{}, 4*len(suspects))
 	for ref := range suspects {

@@ -8,10 +8,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// take turns notes into updates, at most limit of them: first what left, then
-// what entered, then what changed. Values are read now, one object at a time,
-// so several changes of a property are one. Only the wait that holds the turn
-// may call it.
+// take converts notes to updates, at most limit of them: first what left, then what entered, then what changed. Values are read
+// now, one object at a time, so that several changes of a property become one. Only the wait that holds the turn may call it.
 func (f *filter) take(ctx *simulator.Context, limit int) types.PropertyFilterUpdate {
 	out := types.PropertyFilterUpdate{Filter: f.ref}
 	mu := &f.collector.mu
@@ -29,8 +27,7 @@ func (f *filter) take(ctx *simulator.Context, limit int) types.PropertyFilterUpd
 		out.ObjectSet = append(out.ObjectSet, types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: ref})
 	}
 	f.left = slices.Delete(f.left, 0, n)
-	// What is noted from here on waits for the next answer: a steady stream of
-	// changes cannot keep this one from ending.
+	// Notes from here on wait for the next answer: a steady stream of changes must not delay this one.
 	rounds := len(f.enters) + len(f.order)
 	mu.Unlock()
 
@@ -42,8 +39,7 @@ func (f *filter) take(ctx *simulator.Context, limit int) types.PropertyFilterUpd
 	return out
 }
 
-// one turns one note into an update. It is false for a note that came to
-// nothing: the object is gone, or the values are those the client has.
+// one converts a note to an update. It returns false if the object is gone, or if the client has the values.
 func (f *filter) one(ctx *simulator.Context) (types.ObjectUpdate, bool) {
 	mu := &f.collector.mu
 	mu.Lock()
@@ -55,7 +51,7 @@ func (f *filter) one(ctx *simulator.Context) (types.ObjectUpdate, bool) {
 			mu.Unlock()
 			return types.ObjectUpdate{}, false
 		}
-		m.entered = true // changes from here on are noted, and found equal if they were read
+		m.entered = true // changes from here on are noted, and compare equal if they were read
 		mu.Unlock()
 		return f.enter(ctx, ref, m)
 	}
@@ -75,7 +71,7 @@ func (f *filter) one(ctx *simulator.Context) (types.ObjectUpdate, bool) {
 	return f.modify(ctx, ref, m, changed)
 }
 
-// enter reads everything asked of an object.
+// enter reads all planned properties of an object.
 func (f *filter) enter(ctx *simulator.Context, ref types.ManagedObjectReference, m *member) (types.ObjectUpdate, bool) {
 	s := f.collector.service.schema
 	var content types.ObjectContent
@@ -102,8 +98,7 @@ func (f *filter) enter(ctx *simulator.Context, ref types.ManagedObjectReference,
 	return u, true
 }
 
-// expel drops a member that was gone before it was handed over. That it left is
-// not told either.
+// expel drops a member that was removed before its delivery, without an update.
 func (f *filter) expel(ref types.ManagedObjectReference, m *member) {
 	f.collector.mu.Lock()
 	defer f.collector.mu.Unlock()
@@ -114,7 +109,7 @@ func (f *filter) expel(ref types.ManagedObjectReference, m *member) {
 	}
 }
 
-// modify reads what may have changed of an object and keeps what did.
+// modify reads what may have changed of an object and returns what did.
 func (f *filter) modify(ctx *simulator.Context, ref types.ManagedObjectReference, m *member, changed names) (types.ObjectUpdate, bool) {
 	s := f.collector.service.schema
 	u := types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: ref}
@@ -159,8 +154,8 @@ func (e *entry) touched(changed names) bool {
 	return slices.ContainsFunc(changed, func(n string) bool { return related(n, e.name) })
 }
 
-// parts are the changed properties below the entry, sorted, for a client that
-// wants partial updates. It is nil when the entry must be told as a whole.
+// parts returns the changed properties below the entry, sorted, for a client with partial updates. It returns nil if the whole
+// entry must be delivered.
 func (e *entry) parts(changed names) []string {
 	var parts []string
 	for _, n := range changed {
@@ -183,7 +178,7 @@ func (s *schema) readParts(obj reflect.Value, parts []string) []types.PropertyCh
 	var out []types.PropertyChange
 	for i, name := range parts {
 		if i > 0 && within(name, parts[i-1]) {
-			continue // told with the part above it
+			continue // covered by the part above it
 		}
 		p := parsePath(name)
 		val, _ := s.read(obj, &p)

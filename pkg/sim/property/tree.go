@@ -8,12 +8,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// tree knows which entity is below which, and keeps the contents of container
-// views by it: an object that comes, moves or goes costs its depth and the
-// views that hold it. vcsim walks the whole inventory for every view instead.
+// tree holds the hierarchy of entities, and maintains the contents of container views: a new, moved or removed object costs its
+// depth and the views that hold it. vcsim walks the whole inventory for every view instead.
 //
-// It is told of changes while the changed object is locked, and locks nothing
-// but itself.
+// It is updated while the changed object is locked, and takes no other lock than its own.
 type tree struct {
 	mu    sync.Mutex
 	nodes map[types.ManagedObjectReference]*node
@@ -23,8 +21,7 @@ type tree struct {
 	doubts map[types.ManagedObjectReference]struct{}
 }
 
-// node is an entity, or the place of one that others are below and that is not
-// there (yet, or any more).
+// node is an entity, or the place of a missing entity with descendants.
 type node struct {
 	links
 	ref   types.ManagedObjectReference
@@ -33,7 +30,7 @@ type node struct {
 	down  map[types.ManagedObjectReference]struct{}
 }
 
-// moved are the objects that came into views or left them.
+// moved are the objects that entered or left views.
 type moved map[*ContainerView][]types.ManagedObjectReference
 
 func newTree() *tree {
@@ -44,12 +41,10 @@ func newTree() *tree {
 	}
 }
 
-// put notes where an entity hangs that is in the registry, and answers where it
-// hung before, if that was elsewhere. Anything else is ignored.
+// put records the place of a registered entity, and returns its previous place if that differs. It ignores other objects.
 func (t *tree) put(obj mo.Reference) (links, moved) { return t.hang(obj, false) }
 
-// update notes where an entity hangs now, if it is known: vcsim tells of
-// changes of objects that it has not put into the registry yet.
+// update records the new place of a known entity: vcsim also reports changes of objects that it has not registered yet.
 func (t *tree) update(obj mo.Reference) (links, moved) { return t.hang(obj, true) }
 
 func (t *tree) hang(obj mo.Reference, known bool) (was links, out moved) {
@@ -64,7 +59,7 @@ func (t *tree) hang(obj mo.Reference, known bool) (was links, out moved) {
 	}
 	n := t.node(obj.Reference())
 	if e, ok := obj.(mo.Entity); ok && e.Entity().Parent != nil && e.Entity().Parent.Value == "" {
-		// Its parent has no name yet: vcsim makes the root resource pool before its cluster.
+		// Its parent has no name yet: vcsim creates the root resource pool before its cluster.
 		t.doubts[n.ref] = struct{}{}
 	}
 	if n.there && slices.Equal(n.up, l.up) {
@@ -77,7 +72,7 @@ func (t *tree) hang(obj mo.Reference, known bool) (was links, out moved) {
 	n.links, n.there = l, true
 	for _, up := range l.up {
 		p := t.node(up)
-		if p.down == nil { // most entities have nothing below them
+		if p.down == nil { // most entities have no descendants
 			p.down = make(map[types.ManagedObjectReference]struct{})
 		}
 		p.down[n.ref] = struct{}{}
@@ -85,8 +80,7 @@ func (t *tree) hang(obj mo.Reference, known bool) (was links, out moved) {
 	return was, t.regroup(n.ref, before)
 }
 
-// remove notes that an entity is gone, and answers what it was linked to. What
-// was below it is in doubt: it went before, or hangs elsewhere.
+// remove records that an entity is gone, and returns its links. Its descendants are in doubt: they are gone, or have moved.
 func (t *tree) remove(ref types.ManagedObjectReference) (was links, entity bool, out moved) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,7 +103,7 @@ func (t *tree) remove(ref types.ManagedObjectReference) (was links, entity bool,
 	return was, true, out
 }
 
-// doubt notes that the links of all entities of a kind may have changed.
+// doubt marks the links of all entities of a kind as possibly changed.
 func (t *tree) doubt(kind string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +114,7 @@ func (t *tree) doubt(kind string) {
 	}
 }
 
-// takeDoubts empties the list of doubts.
+// takeDoubts returns and clears the doubts.
 func (t *tree) takeDoubts() map[types.ManagedObjectReference]struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +126,7 @@ func (t *tree) takeDoubts() map[types.ManagedObjectReference]struct{} {
 	return d
 }
 
-// entity says whether the reference is that of an entity.
+// entity reports whether the reference is that of an entity.
 func (t *tree) entity(ref types.ManagedObjectReference) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +134,7 @@ func (t *tree) entity(ref types.ManagedObjectReference) bool {
 	return n != nil && n.there
 }
 
-// Below, t.mu is held.
+// The methods below need t.mu.
 
 func (t *tree) node(ref types.ManagedObjectReference) *node {
 	n := t.nodes[ref]
@@ -163,7 +157,7 @@ func (t *tree) unhang(n *node) {
 	}
 }
 
-// above lists what an entity is below, nearest first.
+// above lists the ancestors of an entity, nearest first.
 func (t *tree) above(ref types.ManagedObjectReference) []types.ManagedObjectReference {
 	var out []types.ManagedObjectReference
 	for i := -1; i < len(out); i++ {
@@ -183,7 +177,7 @@ func (t *tree) above(ref types.ManagedObjectReference) []types.ManagedObjectRefe
 	return out
 }
 
-// below lists what is below an object, in the order of appearance, each once.
+// below lists the descendants of an object, in the order of appearance, each once.
 func (t *tree) below(ref types.ManagedObjectReference, recursive bool) []types.ManagedObjectReference {
 	var found []*node
 	seen := map[types.ManagedObjectReference]struct{}{ref: {}}

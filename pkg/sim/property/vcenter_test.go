@@ -74,7 +74,7 @@ func (v *vcenter) call() *simulator.Context {
 	return &c
 }
 
-// login opens a session of its own.
+// login opens another session.
 func (v *vcenter) login(t testing.TB) *vim25.Client {
 	t.Helper()
 	u := *v.url
@@ -86,16 +86,15 @@ func (v *vcenter) login(t testing.TB) *vim25.Client {
 	return c.Client
 }
 
-// set changes properties of an object and tells the watchers.
+// set changes properties of an object and notifies the watchers.
 func (v *vcenter) set(ref types.ManagedObjectReference, changes ...types.PropertyChange) {
 	ctx := v.call()
 	obj := ctx.Map.Get(ref)
 	ctx.WithLock(obj, func() { ctx.Update(obj, changes) })
 }
 
-// settle waits for the end of every task. After a VM was destroyed vcsim deletes
-// its files, and reads the datastore without its lock for that: a creation
-// meanwhile would be a race of vcsim's own.
+// settle waits for the end of every task. After the destruction of a VM vcsim deletes its files, and reads the datastore without
+// a lock: a concurrent creation would be a race in vcsim.
 func (v *vcenter) settle() {
 	for _, t := range v.Map.AllReference("Task") {
 		t.(*simulator.Task).Wait()
@@ -212,7 +211,7 @@ func newWatch(t testing.TB, c *pc.Collector, filters ...types.CreateFilter) *wat
 	return &watch{t: t, pc: c, world: make(world)}
 }
 
-// own makes a collector of its own for the watch.
+// own creates a separate collector for the watch.
 func own(t testing.TB, c *vim25.Client) *pc.Collector {
 	t.Helper()
 	p, err := pc.DefaultCollector(c).Create(t.Context())

@@ -14,38 +14,35 @@ import (
 // holder is a view: an object with a changing list of others.
 type holder interface {
 	mo.Reference
-	// holds says whether the object is on the list now.
+	// holds reports whether the object is on the list.
 	holds(types.ManagedObjectReference) bool
 	// drop frees the view.
 	drop()
 }
 
-// viewBase is what our views have in common.
+// viewBase is the common part of the views.
 type viewBase struct {
-	// Self is where vcsim looks for the reference.
+	// Self is the field that vcsim reads the reference from.
 	Self types.ManagedObjectReference
 
 	service *Service
-	// session is the registry that the view is kept in.
+	// session is the registry of the view.
 	session *simulator.Registry
-	// key is that of the session.
+	// key is the key of the session.
 	key string
 }
 
-// Reference is the view's.
+// Reference returns the reference of the view.
 func (v *viewBase) Reference() types.ManagedObjectReference { return v.Self }
 
-// Lock and Unlock do nothing: the views lock what they keep themselves, and are
-// not locked while filters are told.
+// Lock and Unlock do nothing: the views lock their state, and are not locked while filters are updated.
 func (v *viewBase) Lock() {}
 
 // Unlock does nothing; see Lock.
 func (v *viewBase) Unlock() {}
 
-// PutObject, UpdateObject and RemoveObject do nothing. With them vcsim takes
-// the view for a listener, and removes it by reference from the registry when
-// the session logs out (SessionManager.Logout): that is how the Service learns
-// of a logout.
+// PutObject, UpdateObject and RemoveObject do nothing. With them vcsim treats the view as a listener, and removes it from the
+// registry by reference when the session logs out (SessionManager.Logout): that is how the Service learns of a logout.
 func (v *viewBase) PutObject(*simulator.Context, mo.Reference) {}
 
 // UpdateObject does nothing; see PutObject.
@@ -71,7 +68,7 @@ type viewOf struct {
 	session types.UserSession
 }
 
-// dropViews frees the views for which it is asked to.
+// dropViews frees the views for which dead returns true.
 func (s *Service) dropViews(dead func(viewKey, viewOf) bool) {
 	var drop []viewOf
 	s.mu.Lock()
@@ -87,12 +84,12 @@ func (s *Service) dropViews(dead func(viewKey, viewOf) bool) {
 	}
 }
 
-// destroyView takes a view out of its session.
+// destroyView removes a view from its session.
 func (s *Service) destroyView(ctx *simulator.Context, v holder) {
 	ref := v.Reference()
 	ctx.Session.Registry.Remove(ctx, ref)
 	s.dropViews(func(k viewKey, _ viewOf) bool { return k == viewKey{ctx.Session.Registry, ref} })
-	// The session's registry has no listeners: filters on the view learn it here.
+	// The session's registry has no listeners: filters on the view are notified here.
 	s.each(func(c *collector) {
 		if c.key.session == ctx.Session.Registry {
 			c.noteLeave(ref, nil, false)
@@ -113,9 +110,8 @@ func (s *Service) viewsOf(session *simulator.Registry) []types.ManagedObjectRefe
 	return refs
 }
 
-// ViewManager makes views that filters can follow at the cost of what changes.
-// Each session has its own. Create it with [Install] only, which puts it in
-// place of vcsim's.
+// ViewManager creates views that filters follow at the cost of the changes. Each session has its own. Create it with [Install]
+// only, which replaces vcsim's.
 type ViewManager struct {
 	mo.ViewManager
 
@@ -128,7 +124,7 @@ func (m *ViewManager) Lock() {}
 // Unlock does nothing; see Lock.
 func (m *ViewManager) Unlock() {}
 
-// managedObject is the manager as a client reads it, with the session's views.
+// managedObject returns the manager with the session's views, as clients read it.
 func (m *ViewManager) managedObject(ctx *simulator.Context) mo.Reference {
 	shown := &mo.ViewManager{Self: m.Self}
 	if ctx.Session != nil {
@@ -137,7 +133,7 @@ func (m *ViewManager) managedObject(ctx *simulator.Context) mo.Reference {
 	return shown
 }
 
-// entityTypes are the types a container view can be asked for.
+// entityTypes lists the types for a container view.
 func entityTypes() []string {
 	return []string{
 		"ManagedEntity", "Folder", "StoragePod", "Datacenter", "ComputeResource", "ClusterComputeResource",
@@ -146,7 +142,7 @@ func entityTypes() []string {
 	}
 }
 
-// isContainer says whether something can be below objects of the type.
+// isContainer reports whether objects of the type can have descendants.
 func isContainer(kind string) bool {
 	switch kind {
 	case "Folder", "StoragePod", "Datacenter", "ComputeResource", "ClusterComputeResource",
@@ -156,8 +152,8 @@ func isContainer(kind string) bool {
 	return false
 }
 
-// entityKinds finds the types that are, or extend, one of those named. Nil is
-// all of them; false means that one is no type of entity.
+// entityKinds returns the types that are, or extend, one of those named. Nil means all; false that a name is not a type of
+// entity.
 func (s *schema) entityKinds(named []string) (map[string]struct{}, bool) {
 	if len(named) == 0 {
 		return nil, true
@@ -180,7 +176,7 @@ func (s *schema) entityKinds(named []string) (map[string]struct{}, bool) {
 	return kinds, true
 }
 
-// extends says whether a type of entity extends another.
+// extends reports whether a type of entity extends another.
 func (s *schema) extends(kind, name string) bool {
 	obj, ok := mo.Value(types.ManagedObjectReference{Type: kind})
 	if !ok {
@@ -190,13 +186,12 @@ func (s *schema) extends(kind, name string) bool {
 	return ok && s.isA(t, kind, name)
 }
 
-// ContainerView is a view of the entities below one: of the types asked for,
-// at any depth or directly below only. It is current at any moment, and lists
-// only what its session may see. It is created by CreateContainerView.
+// ContainerView is a view of the entities below one: of the requested types, at any depth or directly below. It is always
+// current, and lists only what its session may see. It is created by CreateContainerView.
 type ContainerView struct {
 	shown mo.ContainerView // without the list; first, for moType
 	viewBase
-	kinds map[string]struct{} // nil is every type
+	kinds map[string]struct{} // nil: every type
 	// content is guarded by the tree.
 	content refSet
 }
@@ -217,7 +212,7 @@ func (v *ContainerView) holds(ref types.ManagedObjectReference) bool {
 
 func (v *ContainerView) drop() { v.service.tree.unwatch(v) }
 
-// managedObject is the view as a client reads it.
+// managedObject returns the view as clients read it.
 func (v *ContainerView) managedObject(ctx *simulator.Context) mo.Reference {
 	t := v.service.tree
 	v.service.heal(ctx)
@@ -230,13 +225,13 @@ func (v *ContainerView) managedObject(ctx *simulator.Context) mo.Reference {
 	return &shown
 }
 
-// DestroyView frees the view. What a filter selected by it leaves.
+// DestroyView frees the view. Filters lose the objects that they selected by it.
 func (v *ContainerView) DestroyView(ctx *simulator.Context, _ *types.DestroyView) soap.HasFault {
 	v.service.destroyView(ctx, v)
 	return &methods.DestroyViewBody{Res: new(types.DestroyViewResponse)}
 }
 
-// CreateContainerView makes a view of what is below an entity.
+// CreateContainerView creates a view of what is below an entity.
 func (m *ViewManager) CreateContainerView(ctx *simulator.Context, r *types.CreateContainerView) soap.HasFault {
 	body := new(methods.CreateContainerViewBody)
 	s := m.service
@@ -273,9 +268,8 @@ func (m *ViewManager) CreateContainerView(ctx *simulator.Context, r *types.Creat
 	return body
 }
 
-// ListView is a view of whatever its session puts on it. Filters may wait on it
-// while it is changed: it holds no lock while they are told. It is created by
-// CreateListView.
+// ListView is a view of the objects that its session puts on it. Filters may wait on it during a change: it holds no lock while
+// they are updated. It is created by CreateListView.
 type ListView struct {
 	shown mo.ListView // empty; for moType
 	viewBase
@@ -292,7 +286,7 @@ func (v *ListView) holds(ref types.ManagedObjectReference) bool {
 
 func (v *ListView) drop() {}
 
-// managedObject is the view as a client reads it.
+// managedObject returns the view as clients read it.
 func (v *ListView) managedObject(ctx *simulator.Context) mo.Reference {
 	shown := v.shown
 	shown.Self = v.Self
@@ -303,7 +297,7 @@ func (v *ListView) managedObject(ctx *simulator.Context) mo.Reference {
 	return &shown
 }
 
-// CreateListView makes a view of the given objects. All of them must exist.
+// CreateListView creates a view of the given objects, which must exist.
 func (m *ViewManager) CreateListView(ctx *simulator.Context, r *types.CreateListView) soap.HasFault {
 	body := new(methods.CreateListViewBody)
 	v := new(ListView)
@@ -318,22 +312,20 @@ func (m *ViewManager) CreateListView(ctx *simulator.Context, r *types.CreateList
 	return body
 }
 
-// ModifyListView adds objects and removes others. It answers those that do not
-// exist.
+// ModifyListView adds objects and removes others. It returns those that do not exist.
 func (v *ListView) ModifyListView(ctx *simulator.Context, r *types.ModifyListView) soap.HasFault {
 	changed, unresolved := v.change(ctx, r.Add, r.Remove)
 	v.tell(changed)
 	return &methods.ModifyListViewBody{Res: &types.ModifyListViewResponse{Returnval: unresolved}}
 }
 
-// ResetListView puts the given objects on the list and nothing else. It answers
-// those that do not exist.
+// ResetListView replaces the list with the given objects. It returns those that do not exist.
 func (v *ListView) ResetListView(ctx *simulator.Context, r *types.ResetListView) soap.HasFault {
 	unresolved := v.reset(ctx, r.Obj)
 	return &methods.ResetListViewBody{Res: &types.ResetListViewResponse{Returnval: unresolved}}
 }
 
-// ResetListViewFromView puts on the list what is in another view.
+// ResetListViewFromView replaces the list with the contents of another view.
 func (v *ListView) ResetListViewFromView(ctx *simulator.Context, r *types.ResetListViewFromView) soap.HasFault {
 	body := new(methods.ResetListViewFromViewBody)
 	other, ok := ctx.Session.Get(r.View).(sessionView)
@@ -356,7 +348,7 @@ func (v *ListView) ResetListViewFromView(ctx *simulator.Context, r *types.ResetL
 	return body
 }
 
-// CreateListViewFromView makes a list view of what is in another view.
+// CreateListViewFromView creates a list view with the contents of another view.
 func (m *ViewManager) CreateListViewFromView(ctx *simulator.Context, r *types.CreateListViewFromView) soap.HasFault {
 	body := new(methods.CreateListViewFromViewBody)
 	made := m.CreateListView(ctx, new(types.CreateListView)).(*methods.CreateListViewBody)
@@ -370,7 +362,7 @@ func (m *ViewManager) CreateListViewFromView(ctx *simulator.Context, r *types.Cr
 	return body
 }
 
-// DestroyView frees the view. What a filter selected by it leaves.
+// DestroyView frees the view. Filters lose the objects that they selected by it.
 func (v *ListView) DestroyView(ctx *simulator.Context, _ *types.DestroyView) soap.HasFault {
 	v.service.destroyView(ctx, v)
 	return &methods.DestroyViewBody{Res: new(types.DestroyViewResponse)}
@@ -410,6 +402,6 @@ func (v *ListView) change(ctx *simulator.Context, add, remove []types.ManagedObj
 
 func (v *ListView) tell(changed []types.ManagedObjectReference) {
 	if len(changed) != 0 {
-		v.service.tellView(v.session, v.Self, changed)
+		v.service.noteViewChange(v.session, v.Self, changed)
 	}
 }

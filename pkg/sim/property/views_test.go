@@ -130,7 +130,7 @@ func TestViewDestroyedUnderAFilter(t *testing.T) {
 	}
 }
 
-// A list view made of a container view, and made anew of another.
+// A list view made of a container view, and made again of another.
 func TestListViewFromView(t *testing.T) {
 	v := newVCenter(t, true, property.Options{}, small)
 	c := v.login(t)

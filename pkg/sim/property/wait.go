@@ -12,15 +12,13 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// defaultMaxObjects is vCenter's limit of object updates in one answer; a
-// client can ask for less.
+// defaultMaxObjects is vCenter's limit of object updates in one answer; clients can ask for less.
 const defaultMaxObjects = 100
 
-// SetLimit changes how many object updates one answer of WaitForUpdatesEx has at
-// most, for those that come from now on; 0 is vCenter's own, 100.
+// SetLimit limits the object updates in an answer of WaitForUpdatesEx, for new calls; 0 means vCenter's limit, 100.
 func (s *Service) SetLimit(n int) { s.limit.Store(int32(n)) }
 
-// Limit is how many object updates one answer has at most.
+// Limit returns the limit of object updates in an answer.
 func (s *Service) Limit() int {
 	if n := s.limit.Load(); n > 0 {
 		return int(n)
@@ -28,21 +26,19 @@ func (s *Service) Limit() int {
 	return defaultMaxObjects
 }
 
-// patience is how long a call waits and how much it takes.
+// patience limits the time and the size of a wait.
 type patience struct {
-	wait  time.Duration // 0: answer with what there is
+	wait  time.Duration // 0: answer at once
 	limit int           // object updates
 }
 
-// WaitForUpdatesEx waits until something changed that the client has not seen,
-// and answers it. The answer is empty when MaxWaitSeconds (or, without it,
-// Options.MaxWait) went by. It is truncated after MaxObjectUpdates, at most
-// 100, and the rest follows without waiting.
+// WaitForUpdatesEx waits until something has changed that the client has not seen, and returns it. The answer is empty after
+// MaxWaitSeconds (or, without it, Options.MaxWait). It is truncated after MaxObjectUpdates, at most 100, and the rest follows
+// without waiting.
 //
-// The version must be empty, which begins anew, or that of the last answer. The
-// one before gets the last answer again, for a client that lost it. Any other
-// gets InvalidCollectorVersion. A second wait on a collector ends the first
-// with RequestCanceled.
+// The version must be empty, to start again, or that of the last answer. The previous one gets the last answer again, for a
+// client that lost it. Any other fails with InvalidCollectorVersion. A second wait on a collector ends the first with
+// RequestCanceled.
 func (pc *PropertyCollector) WaitForUpdatesEx(ctx *simulator.Context, r *types.WaitForUpdatesEx) soap.HasFault {
 	c := pc.state(ctx)
 	if c == nil {
@@ -61,8 +57,8 @@ func (pc *PropertyCollector) WaitForUpdatesEx(ctx *simulator.Context, r *types.W
 	return body
 }
 
-// WaitForUpdates is WaitForUpdatesEx without options: nothing is truncated. Its
-// answer cannot be empty, so after Options.MaxWait it is one without updates.
+// WaitForUpdates is WaitForUpdatesEx without options or truncation. Its answer cannot be empty, so after Options.MaxWait it has
+// no updates.
 func (pc *PropertyCollector) WaitForUpdates(ctx *simulator.Context, r *types.WaitForUpdates) soap.HasFault {
 	c := pc.state(ctx)
 	if c == nil {
@@ -81,8 +77,7 @@ func (pc *PropertyCollector) WaitForUpdates(ctx *simulator.Context, r *types.Wai
 	return body
 }
 
-// CheckForUpdates answers what changed and does not wait. The answer is empty
-// when nothing did. vcsim's own does not implement it.
+// CheckForUpdates returns changes without waiting; empty if there are no changes. vcsim does not implement it.
 func (pc *PropertyCollector) CheckForUpdates(ctx *simulator.Context, r *types.CheckForUpdates) soap.HasFault {
 	body := new(methods.CheckForUpdatesBody)
 	c := pc.state(ctx)
@@ -99,7 +94,7 @@ func (pc *PropertyCollector) CheckForUpdates(ctx *simulator.Context, r *types.Ch
 	return body
 }
 
-// patience reads the options of a wait.
+// patience parses the options of a wait.
 func (s *Service) patience(o *types.WaitOptions) (patience, types.BaseMethodFault) {
 	p := patience{wait: s.options.MaxWait, limit: s.Limit()}
 	if o == nil {
@@ -119,7 +114,7 @@ func (s *Service) patience(o *types.WaitOptions) (patience, types.BaseMethodFaul
 	return p, nil
 }
 
-// wait is the heart of the three calls above. A nil set is an empty answer.
+// wait implements the three calls above. A nil set is an empty answer.
 func (c *collector) wait(ctx *simulator.Context, version string, p patience) (*types.UpdateSet, types.BaseMethodFault) {
 	w, fault := c.begin(ctx)
 	if fault != nil {
@@ -134,7 +129,7 @@ func (c *collector) wait(ctx *simulator.Context, version string, p patience) (*t
 	case again:
 		return last, nil
 	}
-	// The first answer is given at once, also when it is empty. So is the one
+	// The first answer is returned at once, even if empty, and so is the one after a truncated answer, which promised more.
 	// after a truncated answer, which promised more.
 	atOnce := v == fresh || last != nil && last.Truncated != nil
 
@@ -163,8 +158,7 @@ func (c *collector) wait(ctx *simulator.Context, version string, p patience) (*t
 	}
 }
 
-// gather lets a burst of changes come in. It says whether the wait is over,
-// and how.
+// gather waits for the rest of a burst. It reports whether the wait is over, and its outcome.
 func (c *collector) gather(ctx *simulator.Context, w *waiter, deadline <-chan time.Time) (bool, types.BaseMethodFault) {
 	pause := time.NewTimer(c.service.options.Gather)
 	defer pause.Stop()
@@ -180,11 +174,11 @@ func (c *collector) gather(ctx *simulator.Context, w *waiter, deadline <-chan ti
 	}
 }
 
-// updates gathers what there is to tell, at most limit object updates.
+// updates collects at most limit object updates.
 func (c *collector) updates(ctx *simulator.Context, limit int) *types.UpdateSet {
 	c.mu.Lock()
 	filters := c.filters
-	c.buryGone()
+	c.dropGone()
 	c.mu.Unlock()
 
 	c.service.heal(ctx)
@@ -205,34 +199,33 @@ func (c *collector) updates(ctx *simulator.Context, limit int) *types.UpdateSet 
 	return set
 }
 
-// pending says whether filters hold notes that were not looked at.
+// pending reports whether filters hold unread notes.
 func (c *collector) pending(filters []*filter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(filters, func(f *filter) bool { return f.pending() != 0 })
 }
 
-// answers keeps track of which versions a client may name. The zero value has
-// given none.
+// answers tracks the versions that a client may name. The zero value has none.
 type answers struct {
 	// count is the number of the last version.
 	count uint64
-	// asked is the version with which last was asked for.
+	// asked is the version in the request for last.
 	asked string
 	last  *types.UpdateSet
 }
 
-// verdict is what a version in a request means.
+// verdict is the meaning of the version in a request.
 type verdict int
 
 const (
 	fresh   verdict = iota // the client knows nothing
 	next                   // the client has the last answer
-	again                  // the client has the one before
-	unknown                // anything else: changes would be lost
+	again                  // the client has the previous one
+	unknown                // any other: changes would be lost
 )
 
-// judge reads the version of a request.
+// judge interprets the version of a request.
 func (a *answers) judge(version string) verdict {
 	switch {
 	case version == "":

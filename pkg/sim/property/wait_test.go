@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/property"
 )
 
@@ -177,6 +178,7 @@ func TestTruncation(t *testing.T) {
 
 // vCenter answers at most 100 objects at a time.
 func TestDefaultLimit(t *testing.T) {
+	race.SkipSlow(t)
 	v := newVCenter(t, true, property.Options{}, func(m *simulator.Model) { small(m); m.Machine = 102 })
 	w := newWatch(t, own(t, v.login(t)), spec("VirtualMachine", []string{"name"}, v.vms()...))
 	first := w.next()

@@ -156,7 +156,7 @@ func (h *ha) need(ctx *simulator.Context, ref vc.Ref) (mb int64) {
 	return mb
 }
 
-// room tells which hosts have room for the VM, nil when it needs none. What they run is counted now, because it is asked
+// room reports which hosts have room for the VM, nil when it needs none. What they run is counted now, because it is asked
 // with the VM locked.
 func (h *ha) room(vm vc.Ref) func(vc.Ref) bool {
 	ctx := vc.Fresh(h.base)
@@ -219,7 +219,7 @@ func (h *ha) admit(vm types.ManagedObjectReference) types.BaseMethodFault {
 	return nil
 }
 
-// controlled tells whether admission control is on in the cluster.
+// controlled reports whether admission control is on in the cluster.
 func controlled(ctx *simulator.Context, cluster *simulator.ClusterComputeResource) (yes bool) {
 	ctx.WithLock(cluster, func() {
 		config, ok := cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)

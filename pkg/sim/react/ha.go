@@ -170,7 +170,7 @@ func (h *ha) cluster(ctx *simulator.Context, ref vc.Ref) (*simulator.ClusterComp
 	return cluster, on
 }
 
-// enabled tells whether HA restarts the VM.
+// enabled reports whether HA restarts the VM.
 func enabled(ctx *simulator.Context, cluster *simulator.ClusterComputeResource, vm vc.Ref) (yes bool) {
 	yes = true
 	ctx.WithLock(cluster, func() {

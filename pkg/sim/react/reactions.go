@@ -272,7 +272,7 @@ func (l *loop) run() {
 	}
 }
 
-// next takes a function that is due, or tells how long there is none.
+// next takes a function that is due, or reports how long there is none.
 func (l *loop) next() (func(), time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

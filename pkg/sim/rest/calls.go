@@ -304,7 +304,7 @@ type detail struct {
 	accessed time.Time
 }
 
-// details remembers when sessions were opened and used. What it has forgotten of a session that lives begins anew.
+// details remembers when sessions were opened and used. What it has forgotten of a session that lives begins again.
 type details struct {
 	mu sync.Mutex
 	of map[string]*detail

@@ -114,7 +114,7 @@ func (s *store) updateCategory(id string, u categoryUpdate) error {
 	return nil
 }
 
-// grown tells whether all types of object that were allowed still are. No types at all means any.
+// grown reports whether all types of object that were allowed still are. No types at all means any.
 func grown(before, after []string) bool {
 	if len(before) == 0 {
 		return len(after) == 0

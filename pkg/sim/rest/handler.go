@@ -31,9 +31,9 @@ type Options struct {
 	Next http.Handler
 	// Sessions keeps the sessions. Required.
 	Sessions Sessions
-	// Valid tells whether the password is the user's. Required.
+	// Valid reports whether the password is the user's. Required.
 	Valid func(user, password string) bool
-	// MayRead tells whether the user may see an object, MayWrite whether the user may tag it; categories and tags
+	// MayRead reports whether the user may see an object, MayWrite whether the user may tag it; categories and tags
 	// themselves are written as the root folder is. They are asked about objects of the inventory only, and called without
 	// locks. Default: yes.
 	MayRead, MayWrite func(user string, object vc.Ref) bool
@@ -127,7 +127,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isAPI tells the newer form from the older.
 func isAPI(path string) bool { return path == apiPrefix || strings.HasPrefix(path, apiPrefix+"/") }
 
-// exists tells whether there is such an object to tag. What is not of the inventory is the business of others.
+// exists reports whether there is such an object to tag. What is not of the inventory is the business of others.
 func (h *Handler) exists(ref vc.Ref) bool {
 	if h.store.lenient || content(ref) {
 		return true
@@ -144,12 +144,12 @@ func (h *Handler) mayWrite(user string, ref vc.Ref) bool {
 	return !inventory(ref) || h.opts.MayWrite(user, ref)
 }
 
-// content tells whether the reference is to a content library or an item of one.
+// content reports whether the reference is to a content library or an item of one.
 func content(ref vc.Ref) bool {
 	return ref.Type == "com.vmware.content.Library" || ref.Type == "com.vmware.content.library.Item"
 }
 
-// inventory tells whether the reference is to an object of the inventory, by its type.
+// inventory reports whether the reference is to an object of the inventory, by its type.
 func inventory(ref vc.Ref) bool {
 	switch ref.Type {
 	case "Folder", "StoragePod", "Datacenter",

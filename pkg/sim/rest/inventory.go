@@ -191,7 +191,7 @@ func (w *watch) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	w.store.drop(ref) // afterwards: who attaches a tag looks for the object again when it is done
 }
 
-// has tells whether the object is there. The registry itself still has one that is being removed.
+// has reports whether the object is there. The registry itself still has one that is being removed.
 func (w *watch) has(ref vc.Ref) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

@@ -15,6 +15,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 )
 
@@ -57,6 +58,7 @@ func (r *reference) drop(is func(pair) bool) {
 
 // TestRandomOperations does what clients do, in random order, and compares with the reference.
 func TestRandomOperations(t *testing.T) {
+	race.SkipSlow(t)
 	v := newVCenter(t, nil)
 	m, c, ctx := v.tags(t), v.soap(t), t.Context()
 	objects := append(v.vms(), v.one("HostSystem"), v.one("Datacenter"), v.one("Datastore"))

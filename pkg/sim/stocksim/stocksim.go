@@ -34,6 +34,6 @@ func (s *Server) URL() *url.URL {
 	return &u
 }
 
-// Remove removes the files of the inventory. The server goes on until the program ends: to close it takes as long as the
+// Remove removes the files of the inventory. The server continues until the program ends: to close it takes as long as the
 // longest wait that a client is in.
 func (s *Server) Remove() { s.model.Remove() }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/store"
 )
 
@@ -65,6 +66,7 @@ func write(t *testing.T, path, text string) {
 }
 
 func TestDamage(t *testing.T) {
+	race.SkipSlow(t)
 	whole, _ := build(t, small).save(t, store.Options{})
 	for _, tc := range []struct {
 		name   string

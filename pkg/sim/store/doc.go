@@ -20,7 +20,7 @@
 //
 // # What it is not
 //
-// Contents of datastores, volumes of CNS, content libraries, events and tasks are not saved. Files of VMs are made anew,
+// Contents of datastores, volumes of CNS, content libraries, events and tasks are not saved. Files of VMs are made again,
 // empty.
 //
 // Floor 2, inside pkg/sim.

@@ -229,7 +229,7 @@ const (
 	objectExt    = ".xml"
 )
 
-// manifest tells what the folder holds.
+// manifest reports what the folder holds.
 type manifest struct {
 	Format       int    `json:"format"`
 	VCenter      string `json:"vcenter"`

@@ -9,6 +9,7 @@ import (
 	_ "github.com/vmware/govmomi/cli/object" // object.save
 	"github.com/vmware/govmomi/simulator"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/store"
 )
@@ -27,6 +28,7 @@ func stockSave(t *testing.T, v *vcenter) string {
 }
 
 func TestLoadsWhatGovcSaved(t *testing.T) {
+	race.SkipSlow(t)
 	v := build(t, rich)
 	w, saved := load(t, stockSave(t, v))
 	if notes := saved.Notes(); len(notes) > 0 {
@@ -41,6 +43,7 @@ func TestLoadsWhatGovcSaved(t *testing.T) {
 // TestLoadsWhatVcsimSaved loads a folder of stock vcsim, whose VMs have no guests and whose datastores have no other URL
 // than a directory.
 func TestLoadsWhatVcsimSaved(t *testing.T) {
+	race.SkipSlow(t)
 	m := simulator.VPX()
 	m.Datacenter, m.Pool, m.App, m.Pod, m.PortgroupNSX, m.OpaqueNetwork, m.Folder = 2, 1, 1, 1, 1, 1, 1
 	if err := m.Create(); err != nil {
@@ -64,6 +67,7 @@ func TestLoadsWhatVcsimSaved(t *testing.T) {
 
 // TestStockLoadsWhatWeSave gives a folder of ours to vcsim itself.
 func TestStockLoadsWhatWeSave(t *testing.T) {
+	race.SkipSlow(t)
 	v := build(t, rich)
 	dir, _ := v.save(t, store.Options{})
 	m := simulator.VPX()

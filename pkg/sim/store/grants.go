@@ -19,7 +19,7 @@ func account(principalName string) string {
 	return key
 }
 
-// builtin tells whether every vCenter has the user or group.
+// builtin reports whether every vCenter has the user or group.
 func builtin(principalName string) bool {
 	_, user, _ := principal(principalName)
 	return user == "administrator" || user == "administrators"
@@ -55,7 +55,7 @@ func (l *Loaded) Spec() topology.VCenter {
 	return v
 }
 
-// system tells whether every simulated vCenter has the role.
+// system reports whether every simulated vCenter has the role.
 func system(role string) bool {
 	for i := range esx.RoleList {
 		if esx.RoleList[i].Name == role {

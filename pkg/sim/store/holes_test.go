@@ -8,6 +8,8 @@ import (
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 )
 
 // without removes a property from a saved object.
@@ -28,6 +30,7 @@ func without(t *testing.T, file, property string) {
 // TestFolderWithHoles loads what govc makes of a vCenter in which things happen: objects went while it was saved, a host
 // was disconnected, a VM inaccessible.
 func TestFolderWithHoles(t *testing.T) {
+	race.SkipSlow(t)
 	v := build(t, rich)
 	for _, d := range v.vm(t, "tpl").Config.Hardware.Device {
 		if disk, ok := d.(*types.VirtualDisk); ok {

@@ -91,7 +91,7 @@ func (in *installer) install() error {
 	return in.machineFiles()
 }
 
-// installed tells whether objects of the type are put into the vCenter. The others are vcsim's own managers, and what
+// installed reports whether objects of the type are put into the vCenter. The others are vcsim's own managers, and what
 // nothing in vcsim knows of.
 func installed(kind string) bool {
 	return isEntity(kind) || slices.Contains([]string{

@@ -121,7 +121,7 @@ func (s *saver) retrieve(v *view.ContainerView, kind string, paths []string, dst
 	return nil
 }
 
-// gone tells whether an object that was asked about has been removed meanwhile.
+// gone reports whether an object that was asked about has been removed meanwhile.
 func gone(err error) bool {
 	return err != nil && (fault.Is(err, &types.ManagedObjectNotFound{}) || errors.Is(err, errGone))
 }

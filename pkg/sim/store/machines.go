@@ -213,7 +213,7 @@ func create(file string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// datastore gives the datastore a directory. The URL that was saved is what clients go on to see: see inventory.URL.
+// datastore gives the datastore a directory. The URL that was saved is what clients continue to see: see inventory.URL.
 func (in *installer) datastore(ds *simulator.Datastore) error {
 	dir := filepath.Join(in.dir, fmt.Sprintf("%s-%s", fileName(ds.Self.Value), fileName(ds.Name)))
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -107,7 +107,7 @@ func (s *saver) alarms(manager vc.Ref) (answer, error) {
 	return answer{"GetAlarm", r}, nil
 }
 
-// unanswered tells whether it is no matter that a question was not answered: by a host that is down, an older release, or
+// unanswered reports whether it is no matter that a question was not answered: by a host that is down, an older release, or
 // for want of rights.
 func unanswered(err error) bool {
 	return err != nil && (gone(err) ||

@@ -92,7 +92,7 @@ func properties(kind string) types.PropertySpec {
 	return types.PropertySpec{Type: kind, All: new(true)}
 }
 
-// passing tells whether a property says what went on while it was saved: sessions, tasks and views are not the inventory.
+// passing reports whether a property says what continued while it was saved: sessions, tasks and views are not the inventory.
 func passing(name string) bool {
 	switch name {
 	case "recentTask", "sessionList", "currentSession", "viewList", "latestEvent", "filter":
@@ -203,7 +203,7 @@ func (in *installer) pruneList(o *item, v reflect.Value, refs []vc.Ref) {
 	}
 }
 
-// lost tells whether the reference is to an object of the tree that is not there.
+// lost reports whether the reference is to an object of the tree that is not there.
 func (in *installer) lost(o *item, ref vc.Ref) bool {
 	if !isEntity(ref.Type) || in.objects[ref] != nil || ref.Value == "ha-host" { // so a host calls itself
 		return false

@@ -15,6 +15,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/store"
 )
 
@@ -136,6 +137,7 @@ func (v *vcenter) operate(t testing.TB) {
 }
 
 func TestOperatesAsBefore(t *testing.T) {
+	race.SkipSlow(t)
 	v := build(t, rich)
 	dir, _ := v.save(t, store.Options{Name: "west"})
 	w, saved := load(t, dir)
@@ -208,6 +210,7 @@ func TestOperatesAsBefore(t *testing.T) {
 }
 
 func TestPermissionsAreInForce(t *testing.T) {
+	race.SkipSlow(t)
 	v := build(t, rich)
 	dir, _ := v.save(t, store.Options{Name: "west"})
 	w, _ := load(t, dir)

@@ -75,7 +75,7 @@ func readObject(f *folder, name string) *item {
 	return o
 }
 
-// parse reads a value, and tells what is wrong with it.
+// parse reads a value, and reports what is wrong with it.
 func parse(f *folder, name string, data []byte, v any) bool {
 	if line := tooDeep(data); line > 0 {
 		f.add(Problem{File: name, Line: line, What: fmt.Sprintf("elements are nested more than %d deep", deepest), Try: tryAgain})
@@ -268,7 +268,7 @@ func entityTypes() []string {
 	}
 }
 
-// isEntity tells whether the type is one of the inventory tree.
+// isEntity reports whether the type is one of the inventory tree.
 func isEntity(kind string) bool { return slices.Contains(entityTypes(), kind) }
 
 // compareRefs orders references as they are counted: vm-9 before vm-10.

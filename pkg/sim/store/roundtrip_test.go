@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/store"
 )
 
@@ -80,6 +81,7 @@ func files(t testing.TB, dir string) map[string]string {
 }
 
 func TestRoundTrip(t *testing.T) {
+	race.SkipSlow(t)
 	v := build(t, rich)
 	first, s := v.save(t, store.Options{Name: "west"})
 	if s.Tags != 3 || s.Policies == 0 || s.Permissions == 0 {

@@ -92,14 +92,14 @@ func (s *scrubber) fields(v reflect.Value) reflect.Value {
 	return out
 }
 
-// hidden tells whether an element of a list is left out: what cloud-init and the like are told through variables of the
+// hidden reports whether an element of a list is left out: what cloud-init and the like are told through variables of the
 // guest is full of addresses and passwords, and encoded.
 func hidden(v reflect.Value) bool {
 	o, ok := reflect.TypeAssert[types.BaseOptionValue](v)
 	return ok && strings.HasPrefix(strings.ToLower(o.GetOptionValue().Key), "guestinfo.")
 }
 
-// secret tells whether a field is left empty.
+// secret reports whether a field is left empty.
 func secret(field string) bool {
 	switch strings.ToLower(field) {
 	case "annotation", "certificate", "sslthumbprint", "sslcertificate", "thumbprint", "licensekey", "editionkey", "encryptionkey", "pemdata":

@@ -9,10 +9,12 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/store"
 )
 
 func TestScrub(t *testing.T) {
+	race.SkipSlow(t)
 	v := build(t, rich)
 	web, err := v.finder.VirtualMachine(t.Context(), "/americas/west/dc1/vm/prod/web/web-1")
 	if err != nil {
@@ -73,6 +75,7 @@ func guestName(t *testing.T, v *vcenter) string {
 
 // TestScrubLeavesWords keeps apart a host called "green" and the color.
 func TestScrubLeavesWords(t *testing.T) {
+	race.SkipSlow(t)
 	v := build(t, strings.ReplaceAll(small, "{name: web, cluster: c1}", "{name: green, hostname: green, cluster: c1}"))
 	dir, _ := v.save(t, store.Options{Name: "west", Scrub: true})
 	w, saved := load(t, dir)

@@ -39,7 +39,7 @@ var (
 	ErrForeign = errors.New("is not a saved inventory, and is not replaced")
 )
 
-// vacant tells whether the folder may be made.
+// vacant reports whether the folder may be made.
 func vacant(dir string, replace bool) error {
 	entries, err := os.ReadDir(dir)
 	switch {

@@ -141,7 +141,7 @@ func owner(ctx *simulator.Context, pool vc.Ref) (vc.Ref, types.BaseMethodFault) 
 	return vc.Ref{}, &types.ManagedObjectNotFound{Obj: pool}
 }
 
-// usable tells why a VM with files on these datastores cannot run on the host.
+// usable reports why a VM with files on these datastores cannot run on the host.
 func usable(ctx *simulator.Context, h *simulator.HostSystem, datastores []vc.Ref) (fault types.BaseMethodFault) {
 	ctx.WithLock(h, func() {
 		switch {

@@ -171,7 +171,7 @@ func (r remover) inUse(ref vc.Ref, name string) types.BaseMethodFault {
 	return &types.ResourceInUse{Type: ref.Type, Name: name}
 }
 
-// connected tells whether a VM uses the network.
+// connected reports whether a VM uses the network.
 func (r remover) connected(network vc.Ref) bool {
 	for _, e := range r.ctx.Map.All("VirtualMachine") {
 		vm := e.(*simulator.VirtualMachine)

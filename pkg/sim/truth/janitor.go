@@ -82,7 +82,7 @@ func (j *janitor) UpdateObject(_ *simulator.Context, obj mo.Reference, changes [
 	j.work.Go(j.sweep)
 }
 
-// due tells whether there are tasks to be removed. Those that are too many go in hundreds, so that the lists of recent
+// due reports whether there are tasks to be removed. Those that are too many go in hundreds, so that the lists of recent
 // tasks are not rewritten for each.
 func (j *janitor) due(now time.Time) bool {
 	return len(j.finished) > maxTasks+maxTasks/10 || (len(j.finished) > 0 && now.Sub(j.finished[0].at) > taskLife+taskLife/10)

@@ -77,7 +77,7 @@ type call struct {
 type callsKey struct{}
 
 // Unlock releases the lock of the object of a call that panicked in next, which vcsim would keep for ever: nobody could
-// call or read that object any more. The panic itself goes on, to somebody who makes an answer of it. [Corrections.Check]
+// call or read that object any more. The panic itself continues, to somebody who makes an answer of it. [Corrections.Check]
 // must be asked for every call.
 func Unlock(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

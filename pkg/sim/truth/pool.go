@@ -57,7 +57,7 @@ func (c *Corrections) CreateResourcePool(ctx *simulator.Context, req *types.Crea
 	return body
 }
 
-// complete tells whether an allocation of a new pool says all that it has to, and nothing that cannot be.
+// complete reports whether an allocation of a new pool says all that it has to, and nothing that cannot be.
 func complete(a types.ResourceAllocationInfo) bool {
 	return a.Reservation != nil && *a.Reservation >= 0 &&
 		a.Limit != nil && *a.Limit >= -1 &&

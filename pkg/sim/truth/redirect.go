@@ -16,7 +16,7 @@ import (
 type Options struct {
 	// Stock is what is left as vcsim has it.
 	Stock stock.Set
-	// Visible tells whether the session of a call may see an object; searches pass over what it may not. Default: all.
+	// Visible reports whether the session of a call may see an object; searches pass over what it may not. Default: all.
 	Visible func(ctx *simulator.Context, ref vc.Ref) bool
 	// Destroying is told of a VM that is about to be destroyed, which is locked, before its first-class disks are taken off
 	// it. Optional.
@@ -91,7 +91,7 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 		labels:  newLabels(base),
 	}
 	base.Map.Put(c)
-	base.Map.AddHandler(newPanics(opts.Logger)) // stays: tasks may go on after Close
+	base.Map.AddHandler(newPanics(opts.Logger)) // stays: tasks may continue after Close
 	base.Map.AddHandler(c.traffic)
 	base.Map.AddHandler(c.labels)
 	base.Map.AddHandler(c.index)

@@ -116,7 +116,7 @@ func (r remover) destroy(vm *simulator.VirtualMachine) types.BaseMethodFault {
 	return outcome(r.ctx, task)
 }
 
-// host takes a host out of the inventory, with its VMs: they go on living on it, but nobody here knows of them.
+// host takes a host out of the inventory, with its VMs: they continue living on it, but nobody here knows of them.
 func (r remover) host(h *simulator.HostSystem) types.BaseMethodFault {
 	if h.Parent != nil && h.Parent.Type == "ComputeResource" {
 		return r.remove(*h.Parent) // a standalone host and its compute resource are one

@@ -142,7 +142,7 @@ func (n *names) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes [
 	ctx.Update(vm, tell)
 }
 
-// modified tells whether a change may have come with another name or UUID.
+// modified reports whether a change may have come with another name or UUID.
 func modified(changes []types.PropertyChange) bool {
 	for _, c := range changes {
 		if c.Name == "config.modified" || c.Name == "name" {

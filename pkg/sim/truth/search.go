@@ -69,7 +69,7 @@ func (c *Corrections) FindChild(ctx *simulator.Context, req *types.FindChild) so
 	return body
 }
 
-// named tells whether an entity has a name.
+// named reports whether an entity has a name.
 func (c *Corrections) named(ctx *simulator.Context, ref vc.Ref, name string) bool {
 	if is := c.Name(ref); is != "" || ref.Type == "VirtualMachine" { // one that is being made has no name yet
 		return is == name

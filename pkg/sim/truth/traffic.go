@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// traffic keeps removals apart from everything else that goes on: vcsim's tasks look up hosts, datastores and networks
+// traffic keeps removals apart from everything else that continues: vcsim's tasks look up hosts, datastores and networks
 // as they go, without holding on to them, and panic when one has gone meanwhile. So a removal waits until no task runs, and
 // calls that would start one wait until it is over, which takes a moment: those that come while it waits, too, or it would
 // never begin in a busy vCenter.
@@ -24,10 +24,10 @@ type traffic struct {
 	removal sync.Mutex // held by the one removal at a time
 
 	mu       sync.Mutex
-	deleting map[vc.Ref]bool // tasks that delete files: a VM's go on for a moment after its own
+	deleting map[vc.Ref]bool // tasks that delete files: a VM's continue for a moment after its own
 	running  map[vc.Ref]bool // tasks, but removals and those that may take long
 	changed  chan struct{}   // closed and replaced when nothing runs any more or a removal ends
-	open     bool            // no removal goes on, nor waits to
+	open     bool            // no removal continues, nor waits to
 }
 
 // patience is how long a removal waits for tasks to end.
@@ -43,7 +43,7 @@ func newTraffic() *traffic {
 	}
 }
 
-// enter waits while a removal goes on, and until files that are being deleted are gone: a VM that has been destroyed has
+// enter waits while a removal continues, and until files that are being deleted are gone: a VM that has been destroyed has
 // none any more. It must not be called with an object locked.
 func (t *traffic) enter() {
 	t.await(func() bool { return t.open && len(t.deleting) == 0 }, func() bool { return t.open })
@@ -76,7 +76,7 @@ func (t *traffic) await(done, bounded func() bool) {
 	}
 }
 
-// alone runs f while no task runs. It tells whether that came to be.
+// alone runs f while no task runs. It reports whether that came to be.
 func (t *traffic) alone(f func()) bool {
 	t.removal.Lock()
 	defer t.removal.Unlock()

@@ -60,7 +60,7 @@ type Link struct {
 // place is where a VM runs.
 type place struct{ cluster, host string }
 
-// alike tells whether two objects differ in their numbers and places only. What has something in it is like nothing.
+// alike reports whether two objects differ in their numbers and places only. What has something in it is like nothing.
 func (n *Node) alike(other *Node) bool {
 	return n.Kind == other.Kind && len(n.Children)+len(other.Children) == 0 && same(n.Notes, other.Notes) &&
 		same(n.Tags, other.Tags) && sameCluster(n.on, other.on) && pattern(n.Name) == pattern(other.Name)

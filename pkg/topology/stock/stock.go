@@ -45,5 +45,5 @@ func All() []Behavior {
 // Set is the corrections that are switched off. The zero value switches off none.
 type Set []Behavior
 
-// Has tells whether vcsim's own behavior is wanted.
+// Has reports whether vcsim's own behavior is wanted.
 func (s Set) Has(b Behavior) bool { return slices.Contains(s, b) }

@@ -31,7 +31,7 @@ type Screen struct {
 type stamp struct {
 	state  *fold.State
 	calls  uint64
-	second int64 // rates fade while nothing is told
+	second int64 // rates fall without updates
 	by     grouping
 	order  order
 	filter string

@@ -268,7 +268,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// Rates fall while nothing is told, and the selection stays where it is.
+// TestTimePasses: rates fall without updates, and the selection stays.
 func TestTimePasses(t *testing.T) {
 	s := story(79)
 	tuitest.Press(s.Handle, "j", "j")

@@ -44,7 +44,7 @@ func (o order) String() string {
 
 // row is a line of the screen: calls of one kind, or the sum of some.
 type row struct {
-	key                     string // tells it from all others of its grouping
+	key                     string // unique in its grouping
 	vcenter, client, method string // "" where they differ
 	vcenters, clients       int    // how many there are of each
 	methods                 int
@@ -167,7 +167,8 @@ func (o order) sorted(rows []*row) []*row {
 	return rows
 }
 
-// matcher tells which calls have all words of a filter in their vCenter, client, method or last error, in any case.
+// matcher returns a func that reports whether a call has all words of a filter in its vCenter, client, method or last error, in
+// any case.
 func matcher(filter string) func(*fold.Call) bool {
 	words := strings.Fields(strings.ToLower(filter))
 	return func(c *fold.Call) bool {

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// footHeight is from which height on the selected row is told in full.
+// footHeight is the minimum height for the details of the selected row.
 const footHeight = 16
 
 // heights are the lines of the title, of the table with its header, and of the foot.
@@ -182,14 +182,14 @@ func (s *Screen) foot(height int) []string {
 		}
 		said := fmt.Sprintf("%s → %s  %s", who, text.Clean(several(r.vcenter, r.vcenters, "vCenter")), text.Clean(several(r.method, r.methods, "method")))
 		lines = append(lines, t.Text.Render(text.Cut(said, s.width)))
-		lines = append(lines, s.told(r, height-len(lines))...)
+		lines = append(lines, s.describe(r, height-len(lines))...)
 	}
 	lines = append(lines, make([]string, max(0, height-len(lines)))...)
 	return lines[:height]
 }
 
-// told is what is to be said of a row in so many lines: how its calls went, and how the last that failed did.
-func (s *Screen) told(r *row, most int) []string {
+// describe describes a row in so many lines: the results of its calls, and the last failure.
+func (s *Screen) describe(r *row, most int) []string {
 	t := s.theme
 	said := text.Count(r.calls) + " calls, " + text.Took(mean(r)) + " each"
 	if r.hits > 0 {

@@ -46,7 +46,7 @@ func (p *page) fact(label, s string) {
 
 func (p *page) gap() { p.lines = append(p.lines, "") }
 
-// aboutKind is all that there is to be known of a fault.
+// aboutKind describes a fault in full.
 func aboutKind(th *theme.Theme, width int, k *api.FaultKind) []string {
 	p := &page{theme: th, width: width}
 	p.add(th.Title, 0, k.Name)
@@ -94,7 +94,7 @@ func paramFacts(p api.FaultParam) string {
 	return strings.Join(words, ", ")
 }
 
-// aboutLease is all that there is to be known of a lease.
+// aboutLease describes a lease in full.
 func aboutLease(th *theme.Theme, width int, l *api.Lease, now time.Time) []string {
 	p := &page{theme: th, width: width}
 	p.lines = append(p.lines, th.Title.Render(text.Clean(l.ID+" "+l.Fault))+"  "+leaseStyle(th, l.State).Render(leaseState(l.State)))

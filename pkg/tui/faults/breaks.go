@@ -37,7 +37,7 @@ func NewMenu(kinds []api.FaultKind, subject api.Subject, state *fold.State) *Men
 	return m
 }
 
-// fits tells whether a fault of components is one of this component: those of the CSI driver happen to its processes alone.
+// fits reports whether a fault of components is one of this component: those of the CSI driver happen to its processes alone.
 func fits(k api.FaultKind, s api.Subject) bool {
 	if s.Kind != "component" || !strings.HasPrefix(k.Name, "csi.") {
 		return true

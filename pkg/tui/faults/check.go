@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// The functions here say what is wrong with a value, as far as that can be told without the sandbox; "" for nothing.
+// The checks here return what is wrong with a value, as far as that is known without the sandbox; "" for nothing.
 
 // badParam is about the value of a parameter.
 func badParam(p api.FaultParam, value string) string {
@@ -91,8 +91,7 @@ func badTargets(value string) string {
 	return ""
 }
 
-// stranger is about names that nothing that is known has. The sandbox may know better: things have names that no row
-// tells, such as paths.
+// stranger checks names that no known object has. The sandbox may know more: some names, such as paths, are in no row.
 func (k *known) stranger(value, kind string) string {
 	list := k.things(kind)
 	key := [2]string{kind, value}

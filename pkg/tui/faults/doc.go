@@ -8,8 +8,7 @@
 //	f := faults.NewForm(kind, api.Subject{Kind: "vm", VCenter: "us", Name: "worker-1"}, state)
 //	p := faults.NewPower(api.Subject{Kind: "vm", VCenter: "us", Name: "worker-1"}, vm)
 //
-// What a form refuses by itself is what the catalogue alone can tell; whether a fault is possible is for the sandbox to
-// say, in its answer to a plan.
+// A form refuses only what contradicts the catalogue. The sandbox decides whether a fault is possible, in its answer to a plan.
 //
 // Floor 4, in the tree of pkg/tui.
 package faults

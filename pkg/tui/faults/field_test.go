@@ -49,7 +49,7 @@ func TestFieldKeys(t *testing.T) {
 				t.Errorf("%s: %s is not taken", tt.name, k)
 			}
 		}
-		got := string(f.value[:f.at]) + "|" + string(f.value[f.at:])
+		got := string(f.Runes[:f.At]) + "|" + string(f.Runes[f.At:])
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
@@ -72,22 +72,22 @@ func TestFieldView(t *testing.T) {
 	th := theme.Mono()
 	for _, f := range []*field{
 		{empty: "nothing said"},
-		{value: []rune("a value that is longer than there is room for"), at: 45},
-		{value: []rune("a value that is longer than there is room for"), at: 20},
-		{value: []rune("世界世界世界世界世界"), at: 10},
-		{value: []rune("one"), at: 3, choices: []string{"one", "two"}},
-		{value: []rune("wor"), at: 3, suggest: func(string) string { return "ker-with-a-long-name-of-its-own" }},
+		{Edit: text.Edit{Runes: []rune("a value that is longer than there is room for"), At: 45}},
+		{Edit: text.Edit{Runes: []rune("a value that is longer than there is room for"), At: 20}},
+		{Edit: text.Edit{Runes: []rune("世界世界世界世界世界"), At: 10}},
+		{Edit: text.Edit{Runes: []rune("one"), At: 3}, choices: []string{"one", "two"}},
+		{Edit: text.Edit{Runes: []rune("wor"), At: 3}, suggest: func(string) string { return "ker-with-a-long-name-of-its-own" }},
 		{},
 	} {
 		for width := range 40 {
 			for _, focused := range []bool{true, false} {
 				if got := text.Width(f.view(th, width, focused)); got != width {
-					t.Errorf("%q, focused %t: %d cells, want %d", string(f.value), focused, got, width)
+					t.Errorf("%q, focused %t: %d cells, want %d", f.String(), focused, got, width)
 				}
 			}
 		}
 	}
-	f := &field{value: []rune("the end is seen"), at: 15}
+	f := &field{Edit: text.Edit{Runes: []rune("the end is seen"), At: 15}}
 	if got := ansi.Strip(f.view(th, 10, true)); got != "d is seen " {
 		t.Errorf("where one writes is not seen: %q", got)
 	}

@@ -87,8 +87,8 @@ func (f *Form) Paste(s string) {
 	}
 }
 
-// SetPlan is told what the sandbox answered to the [intent.Plan] of a number, in whatever order. An answer that is not about
-// what is written any more is dropped.
+// SetPlan takes the sandbox's answer to the [intent.Plan] with a number, in any order. It drops an answer about values that have
+// changed since.
 func (f *Form) SetPlan(ask int, l api.Lease, err error) {
 	if ask == f.asks && f.plan.asked {
 		f.plan.there, f.plan.lease, f.plan.err = true, l, err
@@ -129,9 +129,9 @@ func (f *Form) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 		if len(f.fields) == 0 {
 			break
 		}
-		before := string(f.fields[f.at].value)
+		before := f.fields[f.at].String()
 		f.fields[f.at].handle(k)
-		if string(f.fields[f.at].value) != before {
+		if f.fields[f.at].String() != before {
 			f.edited()
 		}
 	}
@@ -151,7 +151,7 @@ func (f *Form) move(by int) {
 	}
 }
 
-// ready goes to the first field that is not as it has to be, and tells whether there is none.
+// ready goes to the first invalid field, and otherwise returns the intent.
 func (f *Form) ready() (intent.Intent, bool) {
 	for i, one := range f.fields {
 		if wrong := one.wrong(); wrong != "" {
@@ -195,7 +195,7 @@ func (f *Form) Bindings() []key.Binding {
 		key.NewBinding(key.WithKeys("tab", "down", "ctrl+n"), key.WithHelp("tab/↓", "next field")),
 		key.NewBinding(key.WithKeys("shift+tab", "up", "ctrl+p"), key.WithHelp("shift+tab/↑", "previous field")),
 		key.NewBinding(key.WithKeys("left", "right"), key.WithHelp("←→", "other choice, or move in the text; → takes a suggestion")),
-		key.NewBinding(key.WithKeys("ctrl+d"), key.WithHelp("ctrl+d", "plan: tell what would be done; again, draw anew")),
+		key.NewBinding(key.WithKeys("ctrl+d"), key.WithHelp("ctrl+d", "plan: show what would be done; again: choose other targets")),
 		key.NewBinding(key.WithKeys("ctrl+s"), key.WithHelp("ctrl+s", "inject")),
 		key.NewBinding(key.WithKeys("enter"), key.WithHelp("enter", enter)),
 		key.NewBinding(key.WithKeys("esc"), key.WithHelp("esc", "close")),
@@ -234,7 +234,7 @@ func (f *Form) make(subject api.Subject) []*field {
 	}
 	if !f.kind.Momentary {
 		all = append(all, &field{
-			label: labelFor, empty: "until it is healed", help: "how long until it heals by itself: 30s, 5m", check: badFor,
+			label: labelFor, empty: "until it is healed", help: "how long until it heals automatically: 30s, 5m", check: badFor,
 		})
 	}
 	for _, p := range f.kind.Params {

@@ -104,7 +104,7 @@ func (f *Form) rows() (lines []string, focus int) {
 	return lines, focus
 }
 
-// about is what is to be said of the field that is written in.
+// about describes the field with the cursor.
 func (f *Form) about(one *field, wrong string) string {
 	if wrong != "" {
 		return f.theme.Bad.Render(text.Clean(wrong))
@@ -137,9 +137,9 @@ func (f *Form) planned() []string {
 
 func (f *Form) refused() (lines []string) {
 	words := f.plan.err.Error()
-	var told *api.Error
-	if errors.As(f.plan.err, &told) && told.Try != "" {
-		words += " (try: " + told.Try + ")"
+	var refusal *api.Error
+	if errors.As(f.plan.err, &refusal) && refusal.Try != "" {
+		words += " (try: " + refusal.Try + ")"
 	}
 	for i, l := range text.Words(text.Clean(words), f.width-2) {
 		mark := "  "

@@ -126,7 +126,7 @@ func (s *Screen) Bindings() []key.Binding {
 		b(s.list().Len() > 0, "↑↓/jk", "choose", "up", "down", "k", "j"),
 		b(s.list().Len() > 0, "g/G", "first, last", "g", "G", "home", "end"),
 		b(s.list().Len() > 0, "pgup/pgdn", "a page", "pgup", "pgdown", "ctrl+u", "ctrl+d"),
-		b(s.place.about > 0 && (l != nil || k != nil), "J/K", "scroll what is told of it", "J", "K"),
+		b(s.place.about > 0 && (l != nil || k != nil), "J/K", "scroll its description", "J", "K"),
 	}
 }
 

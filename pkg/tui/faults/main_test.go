@@ -27,7 +27,7 @@ var (
 	_ panel.Typist   = (*Form)(nil)
 )
 
-// kinds is part of the catalogue, as a sandbox tells it.
+// kinds returns part of the catalogue, as a sandbox sends it.
 func kinds(t testing.TB) []api.FaultKind {
 	t.Helper()
 	b, err := os.ReadFile("testdata/kinds.json")

@@ -84,7 +84,7 @@ func TestMenuKeys(t *testing.T) {
 		{"the node on the VM", []string{"k", "u", "b", "e", "l", "e", "t", "-", "k", "enter"}, fill("node.kubelet-killed", node)},
 		{"the ends", []string{"end", "home", "pgdown", "pgup", "enter"}, fill("vm.clone-same-uuid", vm)},
 		{"searched", []string{"o", "f", "f", "space", "p", "u", "l", "l", "enter"}, fill("vm.power-off", vm)},
-		{"searched anew", []string{"x", "y", "ctrl+u", "h", "a", "n", "g", "enter"}, fill("vm.hang", vm)},
+		{"searched again", []string{"x", "y", "ctrl+u", "h", "a", "n", "g", "enter"}, fill("vm.hang", vm)},
 		{"corrected", []string{"h", "a", "n", "g", "x", "backspace", "enter"}, fill("vm.hang", vm)},
 		{"a word taken back", []string{"h", "a", "n", "g", "space", "x", "y", "ctrl+w", "enter"}, fill("vm.hang", vm)},
 		{"a name counts more than what is said of others", []string{"o", "f", "f", "enter"}, fill("vm.power-off", vm)},
@@ -214,7 +214,7 @@ func BenchmarkMenu(b *testing.B) {
 	}
 }
 
-// A power menu that is open tells the state that the VM is in, not the one that it was in.
+// TestPowerChanges: an open power menu shows the current state of the VM.
 func TestPowerChanges(t *testing.T) {
 	before, after := tuitest.At(15*time.Second), tuitest.At(30*time.Second) // it is off by then
 	m := NewPower(vmSubject(), api.VM{Name: "worker-west-1", VCenter: "us", Power: "on", Process: "running"})
@@ -237,7 +237,7 @@ func TestPowerChanges(t *testing.T) {
 
 	m = NewPower(api.Subject{Kind: "vm", VCenter: "us", Name: "late"}, api.VM{Name: "late", VCenter: "us", Power: "on"})
 	m.SetSize(76, 11)
-	m.SetState(after) // of which there is none by now
+	m.SetState(after) // in which it does not exist any more
 	if v := m.View(); !strings.Contains(v, "gone") {
 		t.Errorf("a VM that is gone:\n%s", v)
 	}

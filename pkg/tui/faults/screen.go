@@ -39,7 +39,7 @@ type Screen struct {
 	force     table.Table
 	catalogue table.Table
 	kindsSeen int
-	scroll    int // of what is told of the selected one
+	scroll    int // of the description of the selected one
 }
 
 // New returns the screen. Its catalogue is empty until it is given one with [Screen.SetKinds].
@@ -99,7 +99,7 @@ func (s *Screen) relist() {
 		rows[i] = s.leaseRow(&s.leases.all[i])
 	}
 	s.force.SetRows(rows)
-	if !s.moved && s.leases.broken > 0 { // whoever comes to heal finds the cursor there
+	if !s.moved && s.leases.broken > 0 { // the cursor starts at a fault to heal
 		s.at = inForce
 	}
 	s.words()
@@ -119,7 +119,7 @@ func (s *Screen) refill() {
 // words are for parts that are empty.
 func (s *Screen) words() {
 	s.force.Empty = "nothing is broken"
-	s.catalogue.Empty = "The catalogue is told by a sandbox that runs."
+	s.catalogue.Empty = "Only a running sandbox has a catalogue."
 	if s.filter != "" {
 		s.force.Empty = "no lease matches the filter"
 		if len(s.kinds) > 0 {
@@ -179,7 +179,7 @@ func (s *Screen) summary() string {
 	return strings.Join(parts, " · ")
 }
 
-// about is what is told of what has the cursor, as wide as asked.
+// about returns the description of the selected row, with lines of the width.
 func (s *Screen) about(width int) []string {
 	if s.at == inForce {
 		if l := s.lease(); l != nil {
@@ -193,7 +193,7 @@ func (s *Screen) about(width int) []string {
 	return nil
 }
 
-// title is the line above a part, which tells whether it has the cursor.
+// title is the line above a part, which reports whether it has the cursor.
 func (s *Screen) title(p part, name, note string) string {
 	mark, style := "  ", s.theme.Tab
 	if s.at == p {

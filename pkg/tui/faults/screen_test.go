@@ -32,7 +32,7 @@ func TestScreen(t *testing.T) {
 	fills(t, p)
 }
 
-// In a recording nobody tells the catalogue.
+// TestNothingToShow: a recording has no catalogue.
 func TestNothingToShow(t *testing.T) {
 	p := New()
 	p.SetSize(80, 21)
@@ -171,7 +171,7 @@ func TestCursorGoesWhereItIsNeeded(t *testing.T) {
 	}
 }
 
-// Time goes on without anything being told.
+// TestCountdown: time passes without updates.
 func TestCountdown(t *testing.T) {
 	s := tuitest.At(22 * time.Second)
 	p := screen(t, s)
@@ -232,7 +232,7 @@ func TestMouse(t *testing.T) {
 		t.Error("the kind that is clicked on is not selected")
 	}
 	p.Click(5, y)     // a heading
-	p.Click(80, y+10) // what is told of it
+	p.Click(80, y+10) // its description
 	if p.kind().Name != "vm.clone-same-uuid" {
 		t.Error("a click beside the list moves in it")
 	}

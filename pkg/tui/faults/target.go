@@ -40,7 +40,7 @@ func place(s *api.Selector, name string) *string {
 	return nil
 }
 
-// selector reads the field of targets: names, and name=value for places. all tells that everything there is was meant.
+// selector parses the field of targets: names, and name=value for places. all reports that the user asked for all objects.
 func selector(value string) (s api.Selector, all bool, err error) {
 	words, err := split(value)
 	if err != nil {
@@ -117,7 +117,7 @@ func quoted(name string) string {
 	return `"` + name + `"`
 }
 
-// goesOn is how the last word of the field of targets may go on: a name of the kind, a place, or what there is of it.
+// goesOn returns a completion of the last word in the field of targets: a name of the kind, a place, or one of its values.
 func (k *known) goesOn(value, kind string) string {
 	if strings.HasSuffix(value, " ") || strings.ContainsAny(value, `"'`) {
 		return ""

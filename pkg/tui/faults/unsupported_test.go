@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 )
 
-// What the ground does not have is shown as such: in the menu, where it cannot be chosen, and in what is to be read of it.
+// TestUnsupported: what the ground does not support is marked: in the menu, where it cannot be chosen, and in its description.
 func TestUnsupported(t *testing.T) {
 	k := api.FaultKind{Name: "vm.destroy", Theme: "vm", Short: "destroys VMs", Object: "vm", Unsupported: "takes a simulated vCenter"}
 	m := NewMenu([]api.FaultKind{k}, api.Subject{}, fold.New(fold.About{}, 0))

@@ -13,7 +13,7 @@ type layout struct {
 	force     int // lines of the leases, with their title
 	catalogue int // lines of the rest, with its title
 	list      int // cells of the list of the catalogue
-	about     int // cells of what is told of the selected one
+	about     int // cells of the description of the selected one
 }
 
 // lowest is the height below which only one of the parts is shown, the one with the cursor.
@@ -30,7 +30,7 @@ func divide(width, height, n int, at part) (p layout) {
 		p.force = min(max(n, 1)+2, max(4, height*2/5))
 		p.catalogue = height - p.force
 	}
-	if p.list = width * 55 / 100; p.list < nameWidth+32 { // there is no room for what it does, which is told beside it
+	if p.list = width * 55 / 100; p.list < nameWidth+32 { // no room for the description beside the list
 		p.list = nameWidth + 11
 	}
 	if p.about = width - p.list - 3; p.about < 24 {
@@ -86,7 +86,7 @@ func (s *Screen) tally() string {
 	return shorten.Count(len(s.kinds), "fault")
 }
 
-// seen is the part that is seen of what is told, exactly so many lines.
+// seen returns the visible part of the description, exactly so many lines.
 func (s *Screen) seen(height int) []string {
 	lines := make([]string, height)
 	if s.place.about <= 0 || height == 0 {

@@ -42,8 +42,8 @@ func BenchmarkFindings(b *testing.B) {
 	}
 }
 
-// BenchmarkSettling is a row that changes, while most of 1,000 nodes are otherwise than their VMs since a moment ago: each
-// for itself has to be looked at anew when that has lasted too long.
+// BenchmarkSettling changes a row while most of 1,000 nodes have recently come to differ from their VMs: each must be examined
+// again when that lasts too long.
 func BenchmarkSettling(b *testing.B) {
 	s := tuitest.Big(1000)
 	nodes, now := world.Values[api.Node](s.World(), world.Node), s.Now()

@@ -47,19 +47,19 @@ func compareCalls(a, b Call) int {
 	return cmp.Or(cmp.Compare(a.VCenter, b.VCenter), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Method, b.Method))
 }
 
-// calls are the counts that were told last, and what was added to them within the window.
+// calls are the latest counts, and what was added to them within the window.
 type calls struct {
 	rows   map[callKey]*callRow
 	list   []Call // nil when it has to be made again
 	queue  []callKey
-	at     []time.Time // when those of the queue were told
+	at     []time.Time // when the counts in the queue arrived
 	bursts []Burst
-	told   uint64 // bursts in all
+	count  uint64 // bursts in all
 }
 
 type callKey struct{ vcenter, client, method string }
 
-// callRow is one row, with what was told within the window and the sum of it.
+// callRow is a row with the calls within the window, and their sum.
 type callRow struct {
 	api.Calls
 	samples []sample
@@ -75,7 +75,7 @@ type sample struct {
 
 func newCalls() *calls { return &calls{rows: map[callKey]*callRow{}} }
 
-// apply takes in a row. What is told while all there is is told (live is not set) was called some time ago.
+// apply adds a row. Before the first sync (live is not set) its calls happened at an unknown time.
 func (c *calls) apply(at time.Time, row api.Calls, deleted, live bool) {
 	c.list = nil
 	key := callKey{row.VCenter, row.Client, row.Method}
@@ -89,7 +89,7 @@ func (c *calls) apply(at time.Time, row api.Calls, deleted, live bool) {
 		c.rows[key] = r
 	}
 	was := r.Calls
-	if row.Calls < was.Calls || row.Latency < was.Latency { // the vCenter was started anew
+	if row.Calls < was.Calls || row.Latency < was.Latency { // the vCenter was restarted
 		was = api.Calls{}
 	}
 	r.Calls = row
@@ -107,7 +107,7 @@ func (r *callRow) add(d sample) {
 	r.sum = sample{calls: r.sum.calls + d.calls, errors: r.sum.errors + d.errors, latency: r.sum.latency + d.latency}
 }
 
-// expire forgets what has left the window, and tells whether something has.
+// expire forgets what has left the window, and reports whether something has.
 func (c *calls) expire(now time.Time) bool {
 	gone := false
 	for len(c.at) > 0 && now.Sub(c.at[0]) >= Window {
@@ -180,7 +180,7 @@ func (c *calls) sums(of func(api.Calls) api.Calls) []Call {
 	return list
 }
 
-// Burst is some calls that were told together: an entry of the timeline.
+// Burst is calls that arrived together: an entry of the timeline.
 type Burst struct {
 	// Seq counts bursts, from 1.
 	Seq                     uint64
@@ -195,13 +195,13 @@ type Burst struct {
 // KeepBursts is how many bursts a state remembers.
 const KeepBursts = 4096
 
-// Bursts are the newest calls that were told, oldest first, [KeepBursts] at most. The slice is not to be changed.
+// Bursts returns the newest calls, oldest first, [KeepBursts] at most. Do not change the slice.
 func (s *State) Bursts() []Burst { return s.calls.bursts }
 
 func (c *calls) burst(row api.Calls, d sample) {
-	c.told++
+	c.count++
 	b := Burst{
-		Seq: c.told, At: d.at, VCenter: row.VCenter, Client: row.Client, Method: row.Method,
+		Seq: c.count, At: d.at, VCenter: row.VCenter, Client: row.Client, Method: row.Method,
 		Calls: d.calls, Errors: d.errors, Mean: d.latency / time.Duration(d.calls),
 	}
 	if d.errors > 0 {

@@ -52,9 +52,9 @@ func TestRates(t *testing.T) {
 		t.Errorf("something changes in %s", s.NextTick())
 	}
 
-	after(s, 20*time.Second, calls("us", "ccm", "Login", 3, 1, 30*time.Millisecond)) // the vCenter was started anew
+	after(s, 20*time.Second, calls("us", "ccm", "Login", 3, 1, 30*time.Millisecond)) // the vCenter was restarted
 	is(0.3, 0.1, 10*time.Millisecond)
-	after(s, 21*time.Second, calls("us", "ccm", "Login", 3, 1, 30*time.Millisecond)) // told again
+	after(s, 21*time.Second, calls("us", "ccm", "Login", 3, 1, 30*time.Millisecond)) // repeated
 	is(0.3, 0.1, 10*time.Millisecond)
 	after(s, 22*time.Second, api.Update{Calls: &api.Calls{VCenter: "us", Client: "ccm", Method: "Login"}, Deleted: true})
 	if len(s.Calls()) != 0 {
@@ -63,7 +63,8 @@ func TestRates(t *testing.T) {
 	tick(s, time.Minute)
 }
 
-// What is told when a stream is taken up again was called at some time meanwhile: it is counted, and makes no rate.
+// TestCallsAfterACut: calls that arrive when a stream is reopened happened at an unknown time: they are counted, and make no
+// rate.
 func TestCallsAfterACut(t *testing.T) {
 	s := lab(calls("us", "ccm", "Login", 100, 0, 0))
 	s.Cut(fmt.Errorf("gone"))

@@ -39,7 +39,7 @@ func (s *State) Changed(k world.Kind, key string) (Change, bool) {
 	return c, true
 }
 
-// ChangedField tells whether one of the fields of a row, by their names in JSON, changed in the last moments, or the row
+// ChangedField reports whether one of the fields of a row, by their names in JSON, changed in the last moments, or the row
 // is new.
 func (s *State) ChangedField(k world.Kind, key string, fields ...string) bool {
 	m := s.changes.by[k][key]

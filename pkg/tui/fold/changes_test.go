@@ -65,7 +65,7 @@ func TestEveryFieldIsCompared(t *testing.T) {
 		kind world.Kind
 		key  string
 		u    api.Update
-		not  []string // what tells it from others, or is not compared
+		not  []string // its identity, and what is not compared
 	}{
 		{world.Node, "n", api.Update{Node: &api.Node{Name: "n"}}, []string{"name"}},
 		{world.VM, "vc/vm-1", api.Update{VM: &api.VM{Name: "v", VCenter: "vc", MoRef: "vm-1"}}, []string{"vcenter", "moref"}},

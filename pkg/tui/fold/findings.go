@@ -46,18 +46,18 @@ func (s *State) FindingsOf(about api.Subject) []Finding {
 	return slices.DeleteFunc(slices.Clone(of), func(f Finding) bool { return f.VCenter != about.VCenter })
 }
 
-// examine looks at what has changed anew.
+// examine examines changed rows again.
 func (s *State) examine() {
 	if !s.world.Synced() || s.again {
-		return // half of what there is has been told
+		return // not all rows have arrived
 	}
 	for _, kind := range s.findings.examine(s.now) {
 		s.touch(kind)
 	}
 }
 
-// findings keeps what was found about each row, and which rows have to be looked at anew. What is found about a row
-// depends on few others, which the indexes find.
+// findings keeps the findings of each row, and the rows to examine again. The findings of a row depend on few others, which the
+// indexes find.
 type findings struct {
 	world *world.World
 	speed pace.Speed
@@ -71,7 +71,7 @@ type findings struct {
 	volumes     index // names of volumes: keys of them
 	leases      map[string][]api.LeaseTarget
 
-	dirty map[rowKey]bool // those to be looked at anew, and
+	dirty map[rowKey]bool // the rows to examine again, and
 	todo  []rowKey        // in which order
 	by    map[rowKey][]Finding
 	due   map[rowKey]time.Time // when the next finding about a row is settling no more
@@ -143,7 +143,7 @@ func (f *findings) examine(now time.Time) (kinds []world.Kind) {
 	return kinds
 }
 
-// soil has a row looked at anew.
+// soil marks a row for examination.
 func (f *findings) soil(at rowKey) {
 	if !f.dirty[at] {
 		f.dirty[at] = true
@@ -151,7 +151,7 @@ func (f *findings) soil(at rowKey) {
 	}
 }
 
-// look says what there is to be found about a row now.
+// look returns the current findings of a row.
 func (f *findings) look(at rowKey) (api.Subject, []found) {
 	row, _ := f.world.Row(at.kind, at.key)
 	switch v := row.Value.(type) {
@@ -165,7 +165,7 @@ func (f *findings) look(at rowKey) (api.Subject, []found) {
 	return api.Subject{}, nil // it is gone
 }
 
-// settle has what was settling until now looked at anew.
+// settle marks the rows whose settling time is over.
 func (f *findings) settle(now time.Time) {
 	if f.next.IsZero() || now.Before(f.next) {
 		return
@@ -180,7 +180,7 @@ func (f *findings) settle(now time.Time) {
 	}
 }
 
-// expect has a row looked at anew when something about it is settling no more.
+// expect examines a row again at a time when its settling is over.
 func (f *findings) expect(at rowKey, until time.Time) {
 	if due, there := f.due[at]; !there || until.Before(due) {
 		f.due[at] = until

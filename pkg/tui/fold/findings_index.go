@@ -87,7 +87,7 @@ func (f *findings) changed(row world.Row) {
 // nodeNames are the names that the node of a VM may have.
 func nodeNames(vm api.VM) []string { return []string{id(vm.Name), id(vm.Hostname)} }
 
-// touch has rows looked at anew.
+// touch marks rows for examination.
 func (f *findings) touch(kind world.Kind, keys []string) {
 	for _, key := range keys {
 		f.soil(rowKey{kind, key})

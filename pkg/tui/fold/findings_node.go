@@ -45,7 +45,7 @@ func (f *findings) ofNode(n api.Node) (list []found) {
 	if n.ProviderID != "" && vm.UUID != "" && !isBoundTo(n, vm) {
 		list = append(list, found{"providerID", "providerID is not the VM's UUID", small})
 	}
-	if !n.Initialized { // what follows is told by the CCM, which has not come to it yet
+	if !n.Initialized { // the CCM, which sets the rest, has not reached it yet
 		return list
 	}
 	tags := small + f.speed.Of(pace.TagRefresh)
@@ -90,7 +90,7 @@ func (f *findings) readiness(n api.Node, vm api.VM) []found {
 	return nil
 }
 
-// runs tells whether the kubelet of a VM runs, as far as that is known. One that does not is a reason by itself.
+// runs reports whether the kubelet of a VM is known or assumed to run. A stopped one is a finding on its own.
 func runs(vm api.VM) bool { return vm.Process == "" || vm.Process == "running" }
 
 // grace is how long a node may be Ready that is not.
@@ -98,7 +98,7 @@ func (f *findings) grace() time.Duration {
 	return small + f.speed.Of(pace.NodeMonitorGracePeriod) + f.speed.Of(pace.NodeMonitorPeriod)
 }
 
-// vmOf finds the VM of a node: of several that have its name, the one with its UUID, or else one that is to be a node.
+// vmOf returns the VM of a node: of several with its name, the one with its UUID, or else one with a node role.
 func (f *findings) vmOf(n api.Node) (of api.VM, ok bool) {
 	if n.VM == "" {
 		return api.VM{}, false
@@ -121,7 +121,7 @@ func (f *findings) vmOf(n api.Node) (of api.VM, ok bool) {
 	return of, ok
 }
 
-// namesake is a VM that is to be a node and has the name of this one, which is not known to be its node; "" for none.
+// namesake returns a VM with a node role and the same name that is not known to be this node's, or "".
 func (f *findings) namesake(n api.Node) string {
 	for _, key := range f.names[n.Name] {
 		row, _ := f.world.Row(world.VM, key)
@@ -132,7 +132,7 @@ func (f *findings) namesake(n api.Node) string {
 	return ""
 }
 
-// broken tells whether a fault lasts by which the node may be not ready.
+// broken reports whether a fault lasts by which the node may be not ready.
 func (f *findings) broken(n api.Node, vm api.VM) bool {
 	for _, targets := range f.leases {
 		for _, t := range targets {

@@ -112,7 +112,7 @@ func TestFindings(t *testing.T) {
 		}, []string{"node w providerID: VM us/machine has another UUID"}},
 		{"VM gone, another of its name is no node", func(p *pair) { p.node.VM, p.vm.Role = "", "" }, []string{"node w vm: VM gone, node still there"}},
 		{"VM gone", func(p *pair) { p.node.VM, p.vm = "", nil }, []string{"node w vm: VM gone, node still there"}},
-		{"VM gone, its row told later", func(p *pair) { p.vm = nil }, []string{"node w vm: VM gone, node still there"}},
+		{"VM gone, its row arrives later", func(p *pair) { p.vm = nil }, []string{"node w vm: VM gone, node still there"}},
 		{"a node that is no VM", func(p *pair) { p.node.VM, p.node.ProviderID, p.vm = "", "kind://docker/w", nil }, nil},
 
 		{"UUID in the other byte order", func(p *pair) { p.node.ProviderID = "AAAAAAAA-0000-0040-8000-000000000001" }, nil},
@@ -163,7 +163,7 @@ func TestFindings(t *testing.T) {
 			tc.change(p)
 			s := lab(p.updates()...)
 			if diff := cmp.Diff(tc.want, brief(s)); diff != "" {
-				t.Errorf("told at once: %s", diff)
+				t.Errorf("applied at once: %s", diff)
 			}
 			for _, f := range s.Findings() {
 				if !f.Settling || !f.Since.Equal(began) {
@@ -181,7 +181,7 @@ func TestFindings(t *testing.T) {
 			after(s, time.Second, missing(well().updates(), p.updates())...)
 			after(s, time.Second, p.updates()...)
 			if diff := cmp.Diff(tc.want, brief(s)); diff != "" {
-				t.Errorf("told afterwards: %s", diff)
+				t.Errorf("applied one by one: %s", diff)
 			}
 			after(s, time.Second, missing(p.updates(), well().updates())...)
 			after(s, time.Second, well().updates()...)
@@ -255,7 +255,7 @@ func TestSettling(t *testing.T) {
 			}
 			after(s, at, p.updates()...)
 			is(true)
-			after(s, at+time.Second, p.updates()...) // told again, it is as old as it was
+			after(s, at+time.Second, p.updates()...) // repeated, it keeps its age
 			is(true)
 			tick(s, at+tc.lasts-1)
 			is(true)
@@ -306,7 +306,7 @@ func TestFindingsOf(t *testing.T) {
 	}
 }
 
-// Nothing is found in what has been told half.
+// TestFindingsWaitForAll: there are no findings before all rows have arrived.
 func TestFindingsWaitForAll(t *testing.T) {
 	s := fold.New(fold.About{Speed: 10}, 0)
 	s.Apply(began, api.Update{Node: well().node})
@@ -320,7 +320,7 @@ func TestFindingsWaitForAll(t *testing.T) {
 	if len(s.Findings()) != 0 {
 		t.Errorf("%+v", s.Findings())
 	}
-	after(s, 3*time.Second, api.Update{VM: well().vm}, api.Update{Synced: true}) // the volume is not told any more
+	after(s, 3*time.Second, api.Update{VM: well().vm}, api.Update{Synced: true}) // the volume is not sent any more
 	want := []string{"node w region: tag says r, no region label", "node w zone: tag says z, label says y"}
 	if diff := cmp.Diff(want, brief(s)); diff != "" {
 		t.Error(diff)
@@ -342,7 +342,7 @@ func TestFindingsOfTheStory(t *testing.T) {
 	}
 }
 
-// Whatever changed in whatever order, what is found is what is found in the rows as they are.
+// TestFindingsDependOnRowsAlone: findings depend on the rows only, not on the order of their changes.
 func TestFindingsDependOnRowsAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
@@ -399,7 +399,7 @@ func TestFindingsDependOnRowsAlone(t *testing.T) {
 	}
 }
 
-// update tells of a row.
+// update returns the update with a row.
 func update(row world.Row) (u api.Update) {
 	switch v := row.Value.(type) {
 	case api.VM:

@@ -11,14 +11,14 @@ import (
 
 var began = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 
-// lab is a sandbox at speed 10, of which all that there is has been told.
+// lab returns a synced sandbox at speed 10.
 func lab(updates ...api.Update) *fold.State {
 	s := fold.New(fold.About{Sandbox: "lab", Speed: 10}, 0)
 	s.Apply(began, append(updates, api.Update{Synced: true})...)
 	return s
 }
 
-// after tells a state something so long after the beginning.
+// after applies updates at a time since the beginning.
 func after(s *fold.State, d time.Duration, updates ...api.Update) {
 	s.Apply(began.Add(d), updates...)
 }

@@ -23,10 +23,10 @@ type State struct {
 	changes  *changes
 	calls    *calls
 	findings *findings
-	running  map[string]time.Time // until when leases last that end by themselves
+	running  map[string]time.Time // when leases with a duration end
 	run      *api.Run
 	cut      error
-	again    bool // what there is is being told once more
+	again    bool // the rows are being sent again
 }
 
 // Kinds of what changes that is no row of the world.
@@ -64,7 +64,7 @@ func (s *State) About() About { return s.about }
 // World is the rows and events. It is not to be changed.
 func (s *State) World() *world.World { return s.world }
 
-// Now is the time of the state: that of the newest update, or a later one that [State.Tick] told.
+// Now returns the time of the state: that of the newest update or [State.Tick].
 func (s *State) Now() time.Time { return s.now }
 
 // Run is the scenario that runs or ran last; nil for none.
@@ -82,7 +82,7 @@ func (s *State) Version(kinds ...world.Kind) (v uint64) {
 	return v
 }
 
-// Apply takes in what was told at a time.
+// Apply applies updates of a time.
 func (s *State) Apply(at time.Time, updates ...api.Update) {
 	s.Tick(at)
 	if s.cut != nil && len(updates) > 0 {
@@ -142,7 +142,7 @@ func (s *State) changed(was, is world.Row, before, after bool) {
 	}
 }
 
-// synced: all is told that there was, and what was not told again has gone meanwhile.
+// synced removes the rows that were not sent again since the cut: they are gone.
 func (s *State) synced(u api.Update) {
 	lists := map[world.Kind][]world.Row{}
 	if s.again {
@@ -169,8 +169,8 @@ func (s *State) touch(k world.Kind) {
 	s.versions[k]++
 }
 
-// Cut says that the stream was cut off, and why. The next update takes it up again (or nil does): from then on all there is
-// is told anew, up to an update that is Synced. While it is cut off, the state is what was told last.
+// Cut records that the stream was cut, and why. The next update (or nil) reopens it: from then on all rows arrive again, up to an
+// update that is Synced. Until then the state keeps the last rows.
 func (s *State) Cut(err error) {
 	s.cut = err
 	s.total++
@@ -183,11 +183,11 @@ func (s *State) Cut(err error) {
 // IsCut is why the state is not current, nil when it is.
 func (s *State) IsCut() error { return s.cut }
 
-// Anew returns a state of the same sandbox of which nothing is known yet, for a recording that is played from the
-// beginning again. Its versions go on from those of s: nobody takes it for what it was.
-func (s *State) Anew() *State { return s.Of(s.about) }
+// Fresh returns an empty state of the same sandbox, for a recording that starts again. Its versions continue from those of s, so
+// that no panel takes it for the old one.
+func (s *State) Fresh() *State { return s.Of(s.about) }
 
-// Of is [State.Anew] of another sandbox, which has taken the place of the one of s.
+// Of is [State.Fresh] for another sandbox, which has replaced that of s.
 func (s *State) Of(about About) *State {
 	fresh := New(about, s.keep)
 	fresh.total = s.total + 1

@@ -31,7 +31,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A stream that was cut off leaves what was known; when it has told everything anew, what it has not told is gone.
+// TestCut: a cut leaves the state; after the next sync, rows that were not sent again are gone.
 func TestCut(t *testing.T) {
 	s := lab(api.Update{Node: &api.Node{Name: "stays"}}, api.Update{Node: &api.Node{Name: "goes"}}, api.Update{VM: &api.VM{VCenter: "vc", Name: "v", MoRef: "vm-1"}})
 	why := errors.New("connection refused")
@@ -118,7 +118,7 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// Nothing changes by itself for ever: a sandbox that rests costs nothing.
+// TestRest: without updates the state stops changing: an idle sandbox costs nothing.
 func TestRest(t *testing.T) {
 	s := tuitest.At(tuitest.Length)
 	for range 1000 {
@@ -164,7 +164,7 @@ func TestBounds(t *testing.T) {
 
 func TestAnew(t *testing.T) {
 	s := tuitest.At(30 * time.Second)
-	fresh := s.Anew()
+	fresh := s.Fresh()
 	if fresh.World().Synced() || len(fresh.World().Events()) != 0 || fresh.About() != s.About() || fresh.Run() != nil {
 		t.Error("something is known")
 	}

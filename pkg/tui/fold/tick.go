@@ -25,7 +25,7 @@ func (s *State) Tick(now time.Time) {
 	s.count(before)
 }
 
-// count tells of the seconds that have passed of what is counted in seconds.
+// count updates what is counted in seconds.
 func (s *State) count(before time.Time) {
 	ticked := false
 	for id, until := range s.running {
@@ -47,8 +47,8 @@ func (s *State) count(before time.Time) {
 // seconds are the whole ones of d, rounded up: what is left of a lease is 1 s until it is over.
 func seconds(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
-// NextTick is how long it is until something changes because time passes: a mark goes, a rate falls, a countdown has a
-// second less. Zero says that nothing will, whatever the time. [State.Tick] then makes the change.
+// NextTick returns the time until something changes without an update: a mark fades, a rate falls, a countdown decreases. Zero
+// means never. [State.Tick] then makes the change.
 func (s *State) NextTick() time.Duration {
 	next := time.Duration(0)
 	sooner := func(d time.Duration) {

@@ -45,7 +45,7 @@ func Volume(s api.VolumeState) Mark {
 	return doubt(orUnknown(string(s)))
 }
 
-// Power is whether a VM is on. Off is as bad as what the VM is for: a node that is off is to be looked at.
+// Power returns whether a VM is on. A VM that is off is as serious as its role: the VM of a node needs attention.
 func Power(v api.VM) Mark {
 	switch v.Power {
 	case "on":
@@ -146,8 +146,8 @@ func (t Taint) Level() Level {
 	return Warn
 }
 
-// Taints says the taints of a node in short, one for each key with its strongest effect, the worst first; effects are
-// told of those that evict. The level is that of the worst.
+// Taints returns the taints of a node in short, one for each key with its strongest effect, the worst first. effects adds the
+// effects of those that evict. The level is that of the worst.
 func Taints(all []string, effects bool) (text string, level Level) {
 	if len(all) == 0 {
 		return "", Plain
@@ -193,7 +193,7 @@ func rank(t Taint) int {
 	return 2
 }
 
-// OutOfService tells whether a node with these taints was said to be out of service.
+// OutOfService reports whether a node with these taints was said to be out of service.
 func OutOfService(taints []string) bool {
 	return slices.ContainsFunc(taints, func(s string) bool { return ParseTaint(s).Key == "node.kubernetes.io/out-of-service" })
 }

@@ -71,7 +71,7 @@ func TestLineAndDo(t *testing.T) {
 		{vm("destroy", "-v"), "vm destroy --yes -- -v", api.VMRequest{Action: "destroy", VM: "-v", Confirmed: true}, "done to -v"},
 		{ // what the command line has no word for is not sent
 			intent.VM{VMRequest: api.VMRequest{Action: "reset", VM: "it's", Host: "esx-2"}},
-			`vm reset 'it'\''s'`,
+			`vm reset 'it'"'"'s'`,
 			api.VMRequest{Action: "reset", VM: "it's"},
 			"done to it's",
 		},
@@ -220,7 +220,7 @@ func TestHealSays(t *testing.T) {
 	}
 }
 
-// A refusal is told as it is, with its way out; of several, the others are done.
+// TestRefused: a refusal is shown with its remedy; the other requests are carried out.
 func TestRefused(t *testing.T) {
 	no := &api.Error{Code: "not-found", Message: "no such thing", Try: "look"}
 	all := map[string]error{"x": no, "it": no, "a.b": no, "heal": no}

@@ -64,7 +64,7 @@ func (a Inject) Danger() string {
 	return ""
 }
 
-// many tells whether it may hit more than one thing.
+// many reports whether it may hit more than one thing.
 func (a Inject) many() bool {
 	wild := func(n string) bool { return strings.ContainsAny(n, "*?") }
 	switch a.Mode {
@@ -123,8 +123,8 @@ func (a Inject) ends() string {
 func (a Inject) Do(ctx context.Context, s Sandbox) (string, error) {
 	l, err := s.Inject(ctx, a.InjectRequest)
 	if err != nil {
-		return "", asking(err, func(told *api.Error) Action {
-			a.Confirmed, a.Seed = true, cmp.Or(a.Seed, told.Seed)
+		return "", asking(err, func(answer *api.Error) Action {
+			a.Confirmed, a.Seed = true, cmp.Or(a.Seed, answer.Seed)
 			return a
 		})
 	}

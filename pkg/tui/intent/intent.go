@@ -8,11 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Intent is something that somebody wants. The types of this package are all there are.
+// Intent is a request of the user. This package has all its types.
 type Intent interface{ intent() }
 
 // Screen is one of the screens.
@@ -131,7 +133,7 @@ func span(d time.Duration) string {
 // is for the form that asked.
 type Plan struct {
 	api.InjectRequest
-	// Ask tells the plan from others that the form asked for: answers may come in another order.
+	// Ask identifies the plan among those of the form: answers may arrive in another order.
 	Ask int
 }
 
@@ -173,7 +175,7 @@ type (
 	Inject struct{ api.InjectRequest }
 	// Heal ends faults.
 	Heal struct{ api.HealRequest }
-	// RestartCCM starts the cloud controller manager anew.
+	// RestartCCM restarts the cloud controller manager.
 	RestartCCM struct{}
 )
 
@@ -192,30 +194,8 @@ func Line(a Action, program, name string) string {
 	return Quote(append(words, a.Args()...)...)
 }
 
-// Quote writes words so that a POSIX shell, and the prompt, read them as they are.
-func Quote(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = quote(w)
-	}
-	return strings.Join(quoted, " ")
-}
-
-func quote(w string) string {
-	if w != "" && strings.IndexFunc(w, special) < 0 && !strings.ContainsRune("~=", rune(w[0])) {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-}
-
-// special tells whether a rune may mean something to a shell.
-func special(r rune) bool {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-		return false
-	}
-	return !strings.ContainsRune("-_./:=@%+,~", r)
-}
+// Quote quotes words so that a POSIX shell, and the prompt, read them unchanged.
+func Quote(words ...string) string { return shellescape.QuoteCommand(words) }
 
 // Unconfirmed is the error of an action that would change VMs of real vCenters. Nothing of what it asks about was done.
 type Unconfirmed struct {
@@ -248,8 +228,8 @@ func (c confirmed) Danger() string { return strings.Join(c.said, ". ") + ". Do i
 // asking makes an Unconfirmed of the answer to a request that was not confirmed; every other error is as it was. confirm is
 // the same action, confirmed.
 func asking(err error, confirm func(*api.Error) Action) error {
-	if told := api.Unconfirmed(err); told != nil {
-		return &Unconfirmed{Ask: confirmed{confirm(told), []string{told.Message}}}
+	if answer := api.Unconfirmed(err); answer != nil {
+		return &Unconfirmed{Ask: confirmed{confirm(answer), []string{answer.Message}}}
 	}
 	return err
 }

@@ -53,8 +53,8 @@ func anHost(name, cluster string) api.Update {
 	return api.Update{Host: &api.Host{Name: name, VCenter: "vc", Datacenter: "dc", Cluster: cluster, Connection: "connected", Power: "on"}}
 }
 
-// told is the state after some updates that were there from the beginning.
-func told(updates ...api.Update) *fold.State {
+// stateOf returns the state after its first updates.
+func stateOf(updates ...api.Update) *fold.State {
 	s := fold.New(tuitest.About(), 0)
 	s.Apply(tuitest.Began, append(updates, api.Update{Synced: true})...)
 	return s
@@ -92,9 +92,9 @@ func drawn(t *tree) string {
 
 func TestTree(t *testing.T) {
 	for _, tc := range []struct {
-		name string
-		told []api.Update
-		want string
+		name    string
+		updates []api.Update
+		want    string
 	}{
 		{"nothing", nil, ""},
 		{"one", []api.Update{aVM("a", nil), aNode("a", "a", nil), anHost("esx-1", "c")}, `
@@ -184,7 +184,7 @@ r ▸ z ▸ vc/dc 1/1 on 0/1 Ready ◐1 ? not watched: may be old
     a`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(strings.TrimSpace(tc.want), drawn(build(told(tc.told...), false))); diff != "" {
+			if diff := cmp.Diff(strings.TrimSpace(tc.want), drawn(build(stateOf(tc.updates...), false))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -193,7 +193,7 @@ r ▸ z ▸ vc/dc 1/1 on 0/1 Ready ◐1 ? not watched: may be old
 
 // A node that was deleted is seen for a moment, and then its VM is without one.
 func TestGone(t *testing.T) {
-	s := told(aVM("a", nil), aNode("a", "a", nil), anHost("esx-1", "c"))
+	s := stateOf(aVM("a", nil), aNode("a", "a", nil), anHost("esx-1", "c"))
 	u := aNode("a", "a", nil)
 	u.Deleted = true
 	s.Apply(tuitest.Began.Add(time.Second), u)
@@ -213,7 +213,7 @@ func TestGone(t *testing.T) {
 
 // A finding that is for the moment only is no disagreement yet.
 func TestSettling(t *testing.T) {
-	s := told(aVM("a", func(v *api.VM) { v.Power = "off" }), aNode("a", "a", nil))
+	s := stateOf(aVM("a", func(v *api.VM) { v.Power = "off" }), aNode("a", "a", nil))
 	sum := build(s, false).sum
 	if sum.settling == 0 || sum.findings != 0 {
 		t.Errorf("at once: %+v", sum)

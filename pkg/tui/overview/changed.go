@@ -32,7 +32,7 @@ func (s *Screen) changed(k world.Kind, key string) change {
 	return change{c.Fields, c.Fields == nil}
 }
 
-// groupChanged tells whether something that a heading stands for changed a moment ago: what is folded away, and the host
+// groupChanged reports whether something that a heading stands for changed a moment ago: what is folded away, and the host
 // or the vCenter.
 func (s *Screen) groupChanged(g *group, folded bool) bool {
 	if c := s.changed(world.Host, g.hostKey); c.is("connection", "power") {

@@ -26,7 +26,7 @@ const (
 // cramped is a width below which only what matters most is shown, in few words.
 const cramped = 120
 
-// wordy is a width from which on taints are told with their effects.
+// wordy is the minimum width for the effects of taints.
 const wordy = 180
 
 // columns are those of a screen of a width. All but the last two begin with a cell for the mark of a change. Names of nodes

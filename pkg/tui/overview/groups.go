@@ -76,7 +76,7 @@ func (b *builder) group(p place) *group {
 	return g
 }
 
-// headings tells groups what they are the heading of, and what is wrong with that.
+// headings sets the titles and the problems of groups.
 func (b *builder) headings() {
 	hosts := world.Values[api.Host](b.s.World(), world.Host)
 	byPlace := make(map[vmPlace]int, len(hosts))

@@ -67,7 +67,7 @@ func (b *builder) nodes() {
 	}
 }
 
-// volumes tells lines which volumes are on their nodes.
+// volumes adds the volumes of nodes to their lines.
 func (b *builder) volumes() {
 	volumes := world.Values[api.Volume](b.s.World(), world.Volume)
 	if len(volumes) == 0 {

@@ -24,7 +24,7 @@ const (
 	apart // no place in vSphere: nodes without a VM
 )
 
-// place tells one group from all others: what is below its depth is empty.
+// place identifies a group: fields below its depth are empty.
 type place struct {
 	depth                                     depth
 	region, zone, vcenter, datacenter, onHost string
@@ -52,7 +52,7 @@ type group struct {
 type line struct {
 	key string
 	in  *group
-	// vm and node are nil where there is none.
+	// vm and node may be nil.
 	vm      *api.VM
 	vmKey   string
 	node    *api.Node
@@ -76,12 +76,12 @@ func (l *line) name() string {
 	return l.node.Name
 }
 
-// isNode tells whether it is a node, or should be one.
+// isNode reports whether it is a node, or should be one.
 func (l *line) isNode() bool { return l.node != nil && !l.gone || l.vm != nil && l.vm.Role != "" }
 
 func (l *line) ready() bool { return l.node != nil && !l.gone && l.node.Ready == "True" }
 
-// stop tells whether somebody who looks for what is wrong wants to stop here.
+// stop reports whether the line is a stop for a user who looks for problems.
 func (l *line) stop() bool { return len(l.findings) > 0 || l.level >= glance.Warn }
 
 func (g *group) stop() bool { return g.trouble.Level >= glance.Warn }
@@ -207,7 +207,7 @@ func (l *line) words() string {
 	return b.String()
 }
 
-// folded tells whether what is in a group is not shown.
+// folded reports whether what is in a group is not shown.
 func (s *Screen) folded(g *group) bool { return s.filter == "" && s.closed[g.key] }
 
 // toggle folds or opens the group with the cursor, or around it.
@@ -296,8 +296,7 @@ func (s *Screen) reveal(it item) bool {
 	return s.table.Choose(it.key())
 }
 
-// seek puts the cursor on the next of what the planes disagree on or that is in trouble, folded or not, and after the
-// last goes on with the first.
+// seek moves the cursor to the next line with a disagreement or a problem, folded or not, and after the last to the first.
 func (s *Screen) seek(step int) {
 	var stops []item
 	here, _ := s.current()

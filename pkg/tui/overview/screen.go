@@ -56,7 +56,7 @@ func (s *Screen) SetState(state *fold.State) {
 	s.refresh()
 }
 
-// refresh makes the tree anew if it is of something else by now.
+// refresh rebuilds the tree if its data has changed.
 func (s *Screen) refresh() {
 	if s.state == nil {
 		return

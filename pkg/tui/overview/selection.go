@@ -31,7 +31,7 @@ func (i item) subject() (api.Subject, bool) {
 	return api.Subject{}, false
 }
 
-// is tells whether somebody who names a subject means this.
+// is reports whether a subject refers to the item.
 func (i item) is(subject api.Subject) bool {
 	same := func(vcenter string) bool { return subject.VCenter == "" || subject.VCenter == vcenter }
 	switch l, g := i.line, i.group; subject.Kind {

@@ -138,7 +138,7 @@ func (k keys) live(v *viewer) []key.Binding {
 	}
 }
 
-// handle scrolls, and tells whether the key is for that.
+// handle scrolls, and reports whether the key is for that.
 func (k keys) handle(v *viewer, msg tea.KeyPressMsg) bool {
 	page := max(1, v.height)
 	const far = 1 << 30
@@ -181,7 +181,7 @@ func (k keys) goTo(v *viewer, by int) {
 	}
 }
 
-// look is how a piece of text looks, whatever the theme.
+// look is the style of a piece of text, independent of the theme.
 type look uint8
 
 const (
@@ -235,7 +235,7 @@ type search struct {
 	from  int   // the line at which the search began
 }
 
-// matches tells whether all words are in a text.
+// matches reports whether all words are in a text.
 func (s *search) matches(t string) bool {
 	t = strings.ToLower(t)
 	return len(s.words) > 0 && !slices.ContainsFunc(s.words, func(w string) bool { return !strings.Contains(t, w) })
@@ -268,7 +268,7 @@ func (s *search) pieces(t string) (found [][2]int) {
 	})
 }
 
-// set looks for other words, from a line on, and tells the line to go to; ok is false for none.
+// set searches for words from a line on, and returns the line to go to; ok is false if there is no match.
 func (s *search) set(filter string, lines []line, top int) (to int, ok bool) {
 	if len(s.words) == 0 {
 		s.from = top

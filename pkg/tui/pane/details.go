@@ -46,7 +46,7 @@ var (
 	_ panel.Clicker  = (*Details)(nil)
 )
 
-// NewDetails shows a thing that is being read; [Details.SetInspection] tells what was.
+// NewDetails shows an object that is being read; [Details.SetInspection] sets the result.
 func NewDetails(s api.Subject) *Details {
 	d := &Details{
 		subject: s, title: text.Clean("Details of " + called(s)), theme: theme.Mono(), keys: newKeys(),
@@ -57,13 +57,13 @@ func NewDetails(s api.Subject) *Details {
 	return d
 }
 
-// SetInspection tells what was read, or why it could not be. What is seen stays in its place when it is told again, and
-// also when it could not be read again, which is said above it.
+// SetInspection sets the result of reading, or its error. The scroll position stays; after an error so does the text, below the
+// error.
 func (d *Details) SetInspection(i api.Inspection, err error) {
 	if err == nil && len(i.Parts) == 0 {
 		err = errors.New("there is nothing to be seen of it")
 	}
-	if d.age.told(err) {
+	if d.age.asked(err) {
 		d.SetSize(d.width, d.height)
 		return
 	}
@@ -262,9 +262,9 @@ type age struct {
 // pass takes in the time.
 func (a *age) pass(s *fold.State) { a.now = s.Now() }
 
-// told takes in that it was read now, or was not. It tells whether what was read before is kept: a thing that is deleted
-// can still be read about.
-func (a *age) told(err error) (kept bool) {
+// asked records that the object was read now, or that this failed. It reports whether the earlier result is kept: that of a
+// deleted object is still useful.
+func (a *age) asked(err error) (kept bool) {
 	if a.failed = err; err != nil && !a.read.IsZero() {
 		return true
 	}
@@ -360,7 +360,7 @@ func keyEnd(s string) int {
 		if end+1 == len(s) || s[end+1] == ' ' {
 			if s[0] == '"' || s[0] == '\'' {
 				if i > 0 {
-					return 0 // a quoted text that goes on
+					return 0 // a quoted text continues
 				}
 			}
 			return end

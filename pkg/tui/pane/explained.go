@@ -149,8 +149,8 @@ func object(o event.Object) string {
 	return strings.TrimSpace(o.Kind + " " + name)
 }
 
-// Why tells how a thing has come to be as it is: questions, answers, what they rest on, and the chain of events. Make it
-// with [NewWhy]. The cursor goes over its lines; on one that is about an event, enter shows the chain of that.
+// Why explains the state of an object: questions, answers, their evidence, and the chain of events. Make it with [NewWhy]. The
+// cursor moves over its lines; on a line about an event, enter shows the event's chain.
 type Why struct {
 	pane
 	subject api.Subject
@@ -169,7 +169,7 @@ var (
 	_ panel.Clicker  = (*Why)(nil)
 )
 
-// NewWhy explains a thing that is being asked about; [Why.SetExplanation] tells the answer.
+// NewWhy explains an object; [Why.SetExplanation] sets the answer.
 func NewWhy(s api.Subject) *Why {
 	w := &Why{pane: newPane("Why " + called(s)), subject: s, chain: bind("enter", "chain of the event", "enter")}
 	w.cursor = 0
@@ -177,9 +177,9 @@ func NewWhy(s api.Subject) *Why {
 	return w
 }
 
-// SetExplanation tells the answer, or why there is none. An answer that there was stays, then.
+// SetExplanation sets the answer, or its error. An earlier answer stays after an error.
 func (w *Why) SetExplanation(e api.Explanation, err error) {
-	if w.age.told(err) {
+	if w.age.asked(err) {
 		w.SetSize(w.width, w.height)
 		return
 	}
@@ -203,7 +203,7 @@ func (w *Why) SetSize(width, height int) {
 	w.build()
 }
 
-// build makes the lines for the width. The filter is looked for in them anew.
+// build makes the lines for the width, and repeats the search.
 func (w *Why) build() {
 	width := max(20, w.width)
 	if w.built == width || w.explanation == nil && w.err == nil {

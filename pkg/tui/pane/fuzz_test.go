@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/tuitest"
 )
 
-// Whatever a log has in it, a pane stays in its place, and comes to an end.
+// FuzzLogs: a pane stays in its frame, and terminates, for any content of a log.
 func FuzzLogs(f *testing.F) {
 	f.Add("plain text that is long enough to be wrapped somewhere", "b", uint8(20), uint8(5))
 	f.Add("日本語 e\u0301\u200d👩\u200d💻 \x1b[31mred\x1b[0m\ttab", "日", uint8(1), uint8(3))

@@ -17,7 +17,7 @@ import (
 // Item is something to choose.
 type Item struct {
 	Text string
-	// Note is what else is to be known of it.
+	// Note is an additional remark.
 	Note string
 	// Intent is what choosing it comes to.
 	Intent intent.Intent

@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
 )
 
-// Logs is the log of a component: the newest [Most] lines. Make it with [NewLogs]. It follows the log until somebody
-// scrolls up, and again from its end on.
+// Logs shows the log of a component: the newest [Most] lines. Make it with [NewLogs]. It follows the log until the user scrolls
+// up, and again at its end.
 type Logs struct {
 	pane
 	component string
@@ -36,7 +36,7 @@ func NewLogs(component string) *Logs {
 // Component is whose log it is.
 func (l *Logs) Component() string { return l.component }
 
-// Append adds lines that were written; none, for the first time, tells that it is empty so far.
+// Append adds lines. Without lines, the first call means that the log is empty so far.
 func (l *Logs) Append(lines []string) {
 	if !l.begun {
 		l.begun = true
@@ -52,7 +52,7 @@ func (l *Logs) Append(lines []string) {
 	l.viewer.add(added)
 }
 
-// SetError tells that it cannot be read, or not any further: what was read stays.
+// SetError records that the log cannot be read, or not any further: its lines stay.
 func (l *Logs) SetError(err error) {
 	if err == nil {
 		return
@@ -110,7 +110,7 @@ func logLine(s string) line {
 	return of(strings.ReplaceAll(s, "\t", "    "), as)
 }
 
-// klog tells whether a line is klog's, of one of the levels: W1122 13:15:43.123456.
+// klog reports whether a line is klog's, of one of the levels: W1122 13:15:43.123456.
 func klog(s, levels string) bool {
 	return len(s) > 5 && strings.IndexByte(levels, s[0]) >= 0 && s[5] == ' ' && strings.Trim(s[1:5], "0123456789") == ""
 }

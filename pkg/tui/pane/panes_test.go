@@ -85,7 +85,7 @@ func TestDetailsKeys(t *testing.T) {
 			t.Errorf("%s is taken from the root", name)
 		}
 	}
-	// Told again, nothing moves.
+	// An update moves nothing.
 	press(d, "[", "j", "j")
 	d.SetInspection(inspection(), nil)
 	if !strings.Contains(seen(d), "3-10 of 33") {
@@ -294,7 +294,7 @@ func TestSideways(t *testing.T) {
 	}
 }
 
-// A log is kept up to a number of lines; who reads further up goes on reading there.
+// TestBounded: a log is kept up to a number of lines; a user who scrolled up stays in place.
 func TestBounded(t *testing.T) {
 	for _, wrap := range []bool{false, true} {
 		l := pane.NewLogs("ccm")

@@ -97,7 +97,7 @@ func (v *viewer) drop(n int) {
 	v.refold(max(0, top-n))
 }
 
-// refold makes all rows anew, with a line at the top.
+// refold makes all rows again, with a line at the top.
 func (v *viewer) refold(top int) {
 	v.rows = v.rows[:0]
 	if v.wrap {
@@ -243,7 +243,7 @@ func (v *viewer) lineText(i int) string {
 	return v.lines[i].text
 }
 
-// fits tells whether all rows are seen at once.
+// fits reports whether all rows are seen at once.
 func (v *viewer) fits() bool { return v.count() <= v.height }
 
 // where says which part is seen: "1-20 of 85  23%".

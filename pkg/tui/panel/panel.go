@@ -17,11 +17,11 @@ type Panel interface {
 	SetSize(width, height int)
 	// SetTheme gives it its looks.
 	SetTheme(t *theme.Theme)
-	// SetState tells that the state has changed, or that time has passed. It is always the same state; a panel may keep
-	// what it made of it while [fold.State.Version] of what it shows is the same.
+	// SetState sets the state, after it has changed or time has passed. It is always the same state; a panel may cache what it
+	// derives while [fold.State.Version] stays the same.
 	SetState(s *fold.State)
-	// Handle is given a key, and tells whether it was for this panel, with what is to be done about it: nil when that is
-	// done already. Keys that it does not take are the root model's.
+	// Handle handles a key, and reports whether it did. The intent is what the root model must do, or nil. Other keys go to the root
+	// model.
 	Handle(k tea.KeyPressMsg) (intent.Intent, bool)
 	// Bindings are the keys that it takes now, for the help; those without effect now are disabled.
 	Bindings() []key.Binding
@@ -43,11 +43,11 @@ type Selector interface {
 
 // Chooser is a panel in which a subject can be selected from outside.
 type Chooser interface {
-	// Choose selects the subject, and tells whether it is there.
+	// Choose selects the subject, and reports whether it is there.
 	Choose(s api.Subject) bool
 }
 
-// Clicker is a panel that takes the mouse: x and y are cells of it. A wheel is told by its lines, positive downwards.
+// Clicker is a panel with mouse support: x and y are its cells. A wheel has its lines, positive downwards.
 type Clicker interface {
 	Click(x, y int) (intent.Intent, bool)
 	Wheel(lines int)

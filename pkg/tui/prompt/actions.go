@@ -125,8 +125,8 @@ const (
 	least = 10
 )
 
-// View is the line, exactly width cells wide: what is typed, how it would go on, and beside it the candidates, the usage
-// or what is wrong.
+// View returns the line, exactly width cells wide: the input, its completion, and beside it the candidates, the usage or an
+// error.
 func (m *Model) View(width int) string {
 	if width <= 0 {
 		return ""
@@ -175,11 +175,11 @@ func (m *Model) room(width int) int {
 // window is the part of what is typed that is seen, and the cell of it with the cursor.
 func (m *Model) window(room int) (typed string, cursor int) {
 	from := 0
-	for text.Width(string(m.edit.runes[from:m.edit.at])) >= room {
+	for text.Width(string(m.edit.Runes[from:m.edit.At])) >= room {
 		from++
 	}
-	before := text.Clean(string(m.edit.runes[from:m.edit.at]))
-	all := before + text.Clean(string(m.edit.runes[m.edit.at:]))
+	before := text.Clean(string(m.edit.Runes[from:m.edit.At]))
+	all := before + text.Clean(string(m.edit.Runes[m.edit.At:]))
 	return text.Cut(all, room), text.Width(before)
 }
 
@@ -193,7 +193,7 @@ func (m *Model) beside(room int) string {
 	case m.cycle != nil:
 		return m.offers(m.cycle.candidates, m.cycle.at, room)
 	}
-	line := string(m.edit.runes[:m.edit.at])
+	line := string(m.edit.Runes[:m.edit.At])
 	c := m.complete(line)
 	if len(c.candidates) == 1 {
 		switch only := c.candidates[0]; {
@@ -224,7 +224,7 @@ func (m *Model) offers(all []candidate, chosen, room int) string {
 	}
 }
 
-// page lists candidates from one on, and tells which is the last that there is room for.
+// page lists candidates from one on, and returns the last that there is room for.
 func (m *Model) page(all []candidate, from, chosen, room int) (line string, last int) {
 	var b strings.Builder
 	used := 0

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 )
 
-// completion is how a line can go on.
+// completion is how a line can continue.
 type completion struct {
 	// start is where in the line the word begins that candidates take the place of.
 	start int
@@ -20,7 +20,7 @@ type completion struct {
 	command *command
 }
 
-// complete tells how a line can go on at its end.
+// complete returns the candidates at the end of a line.
 func (s source) complete(line string) completion {
 	all, open := split(line)
 	c := completion{start: len(line)}
@@ -44,7 +44,7 @@ func (s source) complete(line string) completion {
 	return c
 }
 
-// verbs are the words that commands can go on with. Other ways to call one are offered only where the first does not fit.
+// verbs returns the words that continue a command. Aliases are offered only if the first name does not fit.
 func verbs(before []string, typed string) []candidate {
 	var first, also []candidate
 	add := func(list []candidate, way []string, note string) []candidate {
@@ -166,5 +166,5 @@ func (s source) known(fault string) error {
 	return errUnknown("fault", fault, nearest.Of(fault, names))
 }
 
-// synced tells whether the state knows all there is.
+// synced reports whether the state knows all there is.
 func synced(s *fold.State) bool { return s != nil && s.World().Synced() }

@@ -19,7 +19,7 @@ type Model struct {
 	theme    *theme.Theme
 	source   source
 	filters  bool // it is the line of a filter, not of commands
-	edit     editor
+	edit     text.Edit
 	commands history
 	searched history
 	cycle    *cycle
@@ -47,10 +47,10 @@ func New() *Model { return &Model{theme: theme.Mono()} }
 // SetTheme gives it its looks.
 func (m *Model) SetTheme(t *theme.Theme) { m.theme = t }
 
-// SetState tells it what names there are.
+// SetState sets the source of names.
 func (m *Model) SetState(s *fold.State) { m.source.state = s }
 
-// SetKinds tells it what can be broken.
+// SetKinds sets the catalogue of faults.
 func (m *Model) SetKinds(kinds []api.FaultKind) { m.source.kinds = kinds }
 
 // Command opens it for a command that begins with a text.
@@ -61,7 +61,7 @@ func (m *Model) Filter(text string) { m.open(true, text) }
 
 func (m *Model) open(filters bool, text string) {
 	m.filters, m.cycle, m.err = filters, nil, ""
-	m.edit.set(text)
+	m.edit.Set(text)
 	m.history().begin()
 }
 
@@ -96,12 +96,12 @@ func (m *Model) Handle(k tea.KeyPressMsg) (i intent.Intent, done bool) {
 		m.recall(-1)
 	case name == "down", name == "ctrl+n":
 		m.recall(1)
-	case m.edit.end() && m.ghost() != "" && (name == "right" || name == "end" || name == "ctrl+f" || name == "ctrl+e"):
-		m.edit.insert(m.ghost())
+	case m.edit.AtEnd() && m.ghost() != "" && (name == "right" || name == "end" || name == "ctrl+f" || name == "ctrl+e"):
+		m.edit.Insert(m.ghost())
 	case typed != "":
-		m.edit.insert(typed)
+		m.edit.Insert(typed)
 	default:
-		m.edit.key(name)
+		m.edit.Key(name)
 	}
 	m.cycle = nil
 	return m.changed(was), false
@@ -111,7 +111,7 @@ func (m *Model) Handle(k tea.KeyPressMsg) (i intent.Intent, done bool) {
 func (m *Model) Paste(pasted string) intent.Intent {
 	was := m.Text()
 	pasted, _, _ = strings.Cut(strings.TrimSpace(pasted), "\n")
-	m.edit.insert(text.Clean(pasted))
+	m.edit.Insert(text.Clean(pasted))
 	m.cycle, m.err = nil, ""
 	return m.changed(was)
 }
@@ -125,7 +125,7 @@ func (m *Model) changed(was string) intent.Intent {
 }
 
 func (m *Model) leave() intent.Intent {
-	m.edit.set("")
+	m.edit.Set("")
 	m.cycle = nil
 	if m.filters {
 		return intent.Filter{}
@@ -160,7 +160,7 @@ func (m *Model) enter() (intent.Intent, bool) {
 
 func (m *Model) recall(by int) {
 	if line, ok := m.history().move(by, m.Text()); ok {
-		m.edit.set(line)
+		m.edit.Set(line)
 	}
 }
 
@@ -170,7 +170,7 @@ func (m *Model) tab(forward bool) {
 		return
 	}
 	if m.cycle == nil {
-		before := string(m.edit.runes[:m.edit.at])
+		before := string(m.edit.Runes[:m.edit.At])
 		c := m.source.complete(before)
 		n := len(c.candidates)
 		if n == 0 {
@@ -184,7 +184,7 @@ func (m *Model) tab(forward bool) {
 			m.cycle.at = 0
 			m.choose()
 			if !strings.HasSuffix(c.candidates[0].word, "=") {
-				m.edit.insert(" ")
+				m.edit.Insert(" ")
 			}
 			m.cycle = nil
 			return
@@ -206,11 +206,11 @@ func (m *Model) tab(forward bool) {
 
 // choose puts the candidate on the line, in the place of the word.
 func (m *Model) choose() {
-	after := string(m.edit.runes[m.edit.at:])
-	m.edit.set(m.cycle.before + intent.Quote(m.cycle.candidates[m.cycle.at].word))
-	at := m.edit.at
-	m.edit.insert(after)
-	m.edit.at = at
+	after := string(m.edit.Runes[m.edit.At:])
+	m.edit.Set(m.cycle.before + intent.Quote(m.cycle.candidates[m.cycle.at].word))
+	at := m.edit.At
+	m.edit.Insert(after)
+	m.edit.At = at
 }
 
 // complete is [source.complete], which is not asked twice.
@@ -225,10 +225,10 @@ func (m *Model) complete(line string) completion {
 	return m.known.completion
 }
 
-// ghost is how the word at the end would go on, as the first candidate has it.
+// ghost returns the rest of the first candidate for the word at the end.
 func (m *Model) ghost() string {
 	line := m.Text()
-	if m.filters || m.cycle != nil || !m.edit.end() || strings.TrimSpace(line) == "" {
+	if m.filters || m.cycle != nil || !m.edit.AtEnd() || strings.TrimSpace(line) == "" {
 		return ""
 	}
 	c := m.complete(line)

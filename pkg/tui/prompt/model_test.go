@@ -231,7 +231,7 @@ func TestEnter(t *testing.T) {
 	}
 }
 
-// Names of which several are the same are to be told apart.
+// TestAmbiguous: objects with the same name are distinguished.
 func TestAmbiguous(t *testing.T) {
 	s := fold.New(fold.About{}, 0)
 	s.Apply(time.Time{}, api.Update{VM: &api.VM{Name: "w", VCenter: "us", MoRef: "1"}}, api.Update{VM: &api.VM{Name: "w", VCenter: "eu", MoRef: "1"}},

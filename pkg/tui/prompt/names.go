@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 )
 
-// candidate is a word that a line can go on with.
+// candidate is a word that continues a line.
 type candidate struct {
 	word string
 	// note says what it is.

@@ -13,8 +13,7 @@ import (
 // program may stand before a command: lines are pasted from shells and tutorials.
 const program = "vsphere-sandbox"
 
-// Parse reads a command. An empty line is no intent and no error. Names are taken as they are: whether there is such a
-// thing is for whoever carries the intent out.
+// Parse parses a command. An empty line is no intent and no error. It does not check names: the receiver of the intent does.
 func Parse(line string) (intent.Intent, error) {
 	words, err := texts(line)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/tuitest"
 )
 
-// FuzzRead plays whatever can be read, forwards and backwards: nothing in a file may end the program.
+// FuzzRead plays any recording, forwards and backwards: no file may crash the program.
 func FuzzRead(f *testing.F) {
 	story := recording(f, tuitest.Story()[:60])
 	lines := bytes.SplitAfter(story, []byte("\n"))

@@ -20,7 +20,7 @@ type Player struct {
 	about fold.About
 	note  string
 	lines []api.Recorded
-	begin time.Time // what times are counted from: when all there was had been told
+	begin time.Time // the origin of times: the first sync
 	state *fold.State
 	next  int // the first of the lines that are not in the state
 	at    time.Duration
@@ -29,7 +29,7 @@ type Player struct {
 // About is what was recorded.
 func (p *Player) About() fold.About { return p.about }
 
-// Note says what is to be known of the recording besides: that its last line is cut off. It is mostly "".
+// Note is a remark on the recording: that its last line is cut off. Mostly "".
 func (p *Player) Note() string { return p.note }
 
 // Len is how long the recording is.
@@ -49,7 +49,7 @@ func (p *Player) Clock() time.Time { return p.begin.Add(p.at) }
 // State is the state at [Player.At].
 func (p *Player) State() *fold.State { return p.state }
 
-// Next is how long it is until the recording tells something; ok is false when it does not any more.
+// Next returns the time until the next update; ok is false at the end.
 func (p *Player) Next() (d time.Duration, ok bool) {
 	if p.next == len(p.lines) {
 		return 0, false
@@ -57,24 +57,23 @@ func (p *Player) Next() (d time.Duration, ok bool) {
 	return max(0, p.lines[p.next].Time.Sub(p.Clock())), true
 }
 
-// Seek goes to a time of the recording, or to the end that is nearer. Forwards it is the same state that goes on; backwards
-// it is another one, whose versions go on from those of the one before.
+// Seek goes to a time of the recording, or to the nearer end. Forwards it is the same state; backwards it is another one, with
+// versions that continue from those of the old one.
 func (p *Player) Seek(d time.Duration) *fold.State {
 	if d = min(max(d, 0), p.Len()); d < p.at {
-		p.state, p.next = p.state.Anew(), 0
+		p.state, p.next = p.state.Fresh(), 0
 	}
 	p.play(d)
 	return p.state
 }
 
-// Step goes on by so much of the recorded time, and tells whether that was the end. It never goes back: the state is the
-// same.
+// Step plays so much of the recorded time, and reports whether that was the end. The state stays the same one.
 func (p *Player) Step(d time.Duration) (s *fold.State, ended bool) {
 	p.play(p.at + min(max(0, d), p.Len()-p.at))
 	return p.state, p.at == p.Len()
 }
 
-// play has everything told up to a time that is not before the one that it is.
+// play applies the updates up to a time, which is not before the current one.
 func (p *Player) play(to time.Duration) {
 	p.at = to
 	until := p.Clock()
@@ -195,7 +194,7 @@ func (in *input) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// cutOff tells whether the line after a head and so many good ones is the last, and has no end.
+// cutOff reports whether the line after a head and so many good ones is the last, and has no end.
 func (in *input) cutOff(good int) bool {
 	if good == 0 && in.lines == 0 {
 		return false // not even the head

@@ -68,7 +68,7 @@ func TestPlay(t *testing.T) {
 	if p.Len() != tuitest.Length || p.At() != 0 || p.About().Sandbox != "zones-us-eu" || p.Note() != "" || !p.Clock().Equal(tuitest.Began) {
 		t.Errorf("it is %s long, at %s (%s), of %s, noted %q", p.Len(), p.At(), p.Clock(), p.About().Sandbox, p.Note())
 	}
-	if next, ok := p.Next(); !ok || next != 0 { // nothing is told before somebody plays
+	if next, ok := p.Next(); !ok || next != 0 { // no update before the first step
 		t.Errorf("next in %s, %t", next, ok)
 	}
 	first := p.Seek(0)
@@ -130,7 +130,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// What a recording begins with has been told when it begins, whatever the times of its lines.
+// TestBeginning: the rows at the beginning of a recording have arrived when it begins, at any times of their lines.
 func TestBeginning(t *testing.T) {
 	late := tuitest.Began.Add(time.Hour)
 	node := api.Recorded{Time: late, Update: api.Update{Node: &api.Node{Name: "n", Registered: true}}}

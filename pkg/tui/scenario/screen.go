@@ -58,7 +58,7 @@ func (s *Screen) SetState(state *fold.State) {
 	s.lay()
 }
 
-// another tells whether b is another run than a, and not only news of it.
+// another reports whether b is another run than a, and not only news of it.
 func another(a, b *api.Run) bool {
 	return a == nil || b == nil || a.Name != b.Name || !a.Began.Equal(b.Began) || a.Number != b.Number
 }
@@ -210,10 +210,10 @@ func style(th *theme.Theme, state string) theme.Style {
 	return th.Text
 }
 
-// over tells whether nothing more comes of a step or a run in that state.
+// over reports whether nothing more comes of a step or a run in that state.
 func over(state string) bool { return state != pending && state != running }
 
-// bad tells whether it did not go as it had to.
+// bad reports whether it did not go as it had to.
 func bad(state string) bool { return state == failed || state == errored }
 
 // Handle implements [panel.Panel].

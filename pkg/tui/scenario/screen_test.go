@@ -38,7 +38,7 @@ func failing() *fold.State {
 	end := began.Add(95 * time.Second)
 	r := api.Run{
 		Name: "host-crash", File: "scenarios/lifecycle/host-crash.yaml", State: failed, Began: began, Ended: &end, Number: 2, Of: 5,
-		Description: "a host dies with all its VMs; its nodes get the shutdown taint, or are deleted, and nothing happens to the nodes of other hosts, which go on as if it had never been there at all",
+		Description: "a host dies with all its VMs; its nodes get the shutdown taint, or are deleted, and nothing happens to the nodes of other hosts, which continue as if it had never been there at all",
 		Message:     "step 4: node worker-west-1: taints has node.cloudprovider.kubernetes.io/shutdown: it has node.kubernetes.io/unreachable:NoSchedule alone, after 60s",
 	}
 	for i := 1; i <= 30; i++ {
@@ -248,7 +248,7 @@ func TestMouse(t *testing.T) {
 	}
 }
 
-// Time goes on without anything being told.
+// TestElapsed: time passes without updates.
 func TestElapsed(t *testing.T) {
 	s := tuitest.At(22 * time.Second)
 	p := screen(s)

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
-// block is a step as it is shown: what it does and what is to be said of it, each broken into lines.
+// block is a step on the screen: its text and its message, each wrapped into lines.
 type block struct {
 	step    int
 	text    []string
@@ -54,7 +54,7 @@ func blocks(r *api.Run, c columns, filter string) []block {
 		b := block{step: i, text: text.Words(text.Clean(st.Text), c.text)}
 		if st.Message != "" {
 			b.message = text.Words(text.Clean(said(st)), max(1, c.text-2))
-			if most := 2; !bad(st.State) && len(b.message) > most { // why it failed is told whole
+			if most := 2; !bad(st.State) && len(b.message) > most { // the reason of a failure is shown in full
 				b.message[most-1] = text.Cut(b.message[most-1]+"…", max(1, c.text-2))
 				b.message = b.message[:most]
 			}
@@ -64,7 +64,7 @@ func blocks(r *api.Run, c columns, filter string) []block {
 	return all
 }
 
-// said is what is to be said of a step.
+// said returns the message of a step.
 func said(st *api.RunStep) string {
 	if st.State == running {
 		return "waits: " + st.Message
@@ -83,7 +83,7 @@ func took(st *api.RunStep, now time.Time) string {
 	return ""
 }
 
-// ended counts the steps that were done, whatever came of them; those that are skipped were not.
+// ended counts the steps that ran, with any result; skipped ones do not count.
 func ended(r *api.Run) (n int) {
 	for i := range r.Steps {
 		if st := r.Steps[i].State; over(st) && st != skipped {

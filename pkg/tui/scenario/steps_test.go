@@ -86,7 +86,7 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("what is waited for: %q", m)
 	}
 	if got := strings.Join(b[2].message, " "); strings.Join(strings.Fields(got), " ") != strings.TrimSpace(long) {
-		t.Errorf("why it failed is not told whole: %q", got)
+		t.Errorf("the reason of the failure is not complete: %q", got)
 	}
 	if len(b[3].text) < 2 {
 		t.Errorf("a long text is not broken: %q", b[3].text)

@@ -213,7 +213,7 @@ func (s *Screen) none() []string {
 		lines = append(lines, "  "+k.Render("$ "+text.Clean(l)))
 	}
 	lines = append(lines, "")
-	for _, l := range text.Words("It needs a sandbox of the topology that it is written for. Without --on it boots one of its own, which is not this one.", s.width) {
+	for _, l := range text.Words("It needs a sandbox with its topology. Without --on it boots another sandbox.", s.width) {
 		lines = append(lines, d.Render(l))
 	}
 	return lines

@@ -22,14 +22,14 @@ type Column struct {
 
 // Cell is one cell: a text in a style. The zero value is empty.
 type Cell struct {
-	// Text is clean: see [text.Clean]. It has no style of its own.
+	// Text is clean: see [text.Clean]. It has no style.
 	Text  string
 	Style theme.Style
 }
 
 // Row is where a [Table] gets a row from.
 type Row struct {
-	// Key tells the row from others, also when they have moved: the cursor stays with it.
+	// Key identifies the row, also after it has moved: the cursor stays with it.
 	Key string
 	// Cells makes the cells, one per column; columns that are dropped are asked for, too. It is called only for rows that
 	// are seen.
@@ -77,7 +77,7 @@ func (t *Table) SetRows(rows []Row) {
 	t.settle(1)
 }
 
-// Key is that of the row with the cursor; ok is false when there is none.
+// Key returns the key of the row with the cursor; ok is false without rows.
 func (t *Table) Key() (key string, ok bool) {
 	if t.cursor < 0 || t.cursor >= len(t.rows) || t.rows[t.cursor].Fixed {
 		return "", false
@@ -85,7 +85,7 @@ func (t *Table) Key() (key string, ok bool) {
 	return t.rows[t.cursor].Key, true
 }
 
-// Choose puts the cursor on a key, and tells whether that is there.
+// Choose puts the cursor on a key, and reports whether that is there.
 func (t *Table) Choose(key string) bool {
 	for i := range t.rows {
 		if t.rows[i].Key == key && !t.rows[i].Fixed {
@@ -113,10 +113,10 @@ func (t *Table) Move(by int) {
 // Page is how many rows are seen.
 func (t *Table) Page() int { return max(1, t.height-1) }
 
-// End tells whether the cursor is on the last row.
+// End reports whether the cursor is on the last row.
 func (t *Table) End() bool { return t.cursor >= len(t.rows)-1 }
 
-// Click puts the cursor on the row that is shown in line y, header included, and tells whether there is one.
+// Click puts the cursor on the row that is shown in line y, header included, and reports whether there is one.
 func (t *Table) Click(y int) bool {
 	i := t.top + y - 1
 	if y < 1 || i >= len(t.rows) || t.rows[i].Fixed {

@@ -79,7 +79,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// A click selects the row it is on, whatever is scrolled away above it; no heading, and nothing beside the rows.
+// TestClick: a click selects its row, at any scroll position, but no heading and nothing beside the rows.
 func TestClick(t *testing.T) {
 	x := table(20, 4, "a", "b", "#", "c", "d")
 	x.Choose("d") // it shows #, c, d
@@ -96,7 +96,7 @@ func TestClick(t *testing.T) {
 	}
 }
 
-// Only the rows that are seen are made, and the view fills its place, whatever that is.
+// TestView: only visible rows are made, and the view fills its area at any size.
 func TestView(t *testing.T) {
 	made := 0
 	var all []Row

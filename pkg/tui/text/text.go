@@ -18,7 +18,7 @@ func Cut(s string, width int) string {
 	return s
 }
 
-// cut also tells how wide it is then.
+// cut also returns the resulting width.
 func cut(s string, width int) (string, int) {
 	if width <= 0 {
 		return "", 0
@@ -34,7 +34,7 @@ func cut(s string, width int) (string, int) {
 	return s, Width(s)
 }
 
-// isASCII tells whether s is printable ASCII alone.
+// isASCII reports whether s is printable ASCII alone.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] >= 0x7f {
@@ -261,7 +261,7 @@ func style(s string) int {
 	return 0
 }
 
-// drawn tells whether r is one of the characters that the screens are drawn with: each takes a cell.
+// drawn reports whether r is one of the characters that the screens are drawn with: each takes a cell.
 func drawn(r rune) bool {
 	switch r {
 	case '●', '◐', '✗', '○', '≠', '↳', '▾', '▸', '▶', '‖', '…', '·', '→', '↓', '“', '”', '×', '–':

@@ -24,7 +24,7 @@ func TestMonoHasNoColor(t *testing.T) {
 	}
 }
 
-// What is marked is told from what is not in every theme, also where colors are not seen or told apart.
+// TestMarksAreSeen: marked text differs from other text in every theme, also without colors.
 func TestMarksAreSeen(t *testing.T) {
 	for _, th := range []*Theme{Dark(), Light(), Mono()} {
 		for name, s := range map[string]Style{"selected": th.Selected, "changed": th.Changed, "conflict": th.Conflict, "tab": th.TabOn, "match": th.Match} {

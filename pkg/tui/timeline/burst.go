@@ -43,7 +43,7 @@ func newBurst(b *fold.Burst) *burst {
 	return n
 }
 
-// same tells whether some more calls belong to it.
+// same reports whether some more calls belong to it.
 func (b *burst) same(more *fold.Burst) bool {
 	return b.vcenter == more.VCenter && b.client == more.Client && (b.errors > 0) == (more.Errors > 0)
 }
@@ -121,8 +121,8 @@ func (b *burst) failed() string {
 	return said
 }
 
-// told is what there is to be said of them at length: how the last that failed was answered, and what was called.
-func (b *burst) told() string {
+// describe describes the burst: the answer of the last failure, and the calls.
+func (b *burst) describe() string {
 	methods := make([]string, len(b.methods))
 	for i, m := range b.methods {
 		methods[i] = text.Method(m)
@@ -158,7 +158,7 @@ func (l lane) style(t *theme.Theme) theme.Style {
 	return [...]theme.Style{t.Sandbox, t.VSphere, t.Drivers, t.Kube}[l]
 }
 
-// laneOf is where an event stands. What the drivers do is told by several planes, and theirs by its kind.
+// laneOf returns the lane of an event. The drivers' actions are reported by several planes, and have a lane by kind.
 func laneOf(e event.Event) lane {
 	switch {
 	case strings.HasPrefix(e.Kind, "ccm."), strings.HasPrefix(e.Kind, "csi."):

@@ -10,8 +10,7 @@ import (
 // maxGap is how many events may be missing before what was linked so far is given up: nothing of it is near any more.
 const maxGap = 1 << 20
 
-// causes is which event made which: the links of the log, the other way round than the log has them. It is told of
-// events in their order.
+// causes maps each event to those that it caused; the log has the opposite direction. It takes events in their order.
 type causes struct {
 	first, last uint64   // the Seq of the oldest event that is linked, and of the newest
 	links       []effect // by Seq, from first on; of events that are missing, empty
@@ -80,7 +79,7 @@ func (c *causes) fault(seq uint64, after bool) (uint64, bool) {
 	return c.faults[i], true
 }
 
-// related tells whether two events have the same first cause.
+// related reports whether two events have the same first cause.
 func (c *causes) related(a, b uint64) bool { return c.at(a).root == c.at(b).root }
 
 // root is the first cause of an event, as far as the log has it.

@@ -13,7 +13,7 @@ type chain struct {
 	window
 	root  uint64
 	links []link
-	last  event.Event // the effect that happened last, the root when there is none
+	last  event.Event // the last effect, or the root without effects
 }
 
 // link is an event of a chain.
@@ -43,7 +43,7 @@ func (c *chain) note(e event.Event) {
 	}
 }
 
-// build makes the links, anew when there are more.
+// build makes the links, and again when there are more.
 func (c *chain) build(of *causes) {
 	was, had := c.selected()
 	c.links = c.links[:0]

@@ -96,7 +96,7 @@ func burstFacts(b *fold.Burst) facts {
 	return f
 }
 
-// match tells whether a row is to be shown.
+// match reports whether a row passes the filter.
 func (f filter) match(r facts) bool {
 	for i := range f.terms {
 		if t := &f.terms[i]; t.match(r) == t.not {
@@ -130,7 +130,7 @@ func (t *term) match(r facts) bool {
 	return strings.Contains(t.value, "/") && r.vcenter != "" && contains(r.vcenter+"/"+r.object, t.value)
 }
 
-// isObject tells whether the object is the one that is meant: by its name, with its vCenter or its namespace before it
+// isObject reports whether the object is the one that is meant: by its name, with its vCenter or its namespace before it
 // or not, or as a part of "pvc-1 at worker-1".
 func (t *term) isObject(r facts) bool {
 	if t.is(r.object) || r.vcenter != "" && (t.is(r.vcenter) || t.is(r.vcenter+"/"+r.object)) {
@@ -148,7 +148,7 @@ func (t *term) isObject(r facts) bool {
 	return false
 }
 
-// is tells whether a value is that of the term.
+// is reports whether a value is that of the term.
 func (t *term) is(s string) bool {
 	if glob.IsPattern(t.value) {
 		return glob.Fold(t.value, s)
@@ -156,7 +156,7 @@ func (t *term) is(s string) bool {
 	return strings.EqualFold(s, t.value)
 }
 
-// loud orders levels. One that is being typed is that which it begins.
+// loud orders levels. A prefix, as it is being typed, counts as the level.
 func loud(l event.Level) int {
 	switch {
 	case l == "":
@@ -169,7 +169,7 @@ func loud(l event.Level) int {
 	return 0
 }
 
-// contains tells whether s has a word, which is in lower case, in any case. It is asked of every event at every letter
+// contains reports whether s has a word, which is in lower case, in any case. It is asked of every event at every letter
 // that is typed, and makes nothing.
 func contains(s, word string) bool {
 	if word == "" {
@@ -205,7 +205,7 @@ func contains(s, word string) bool {
 	return false
 }
 
-// hasPrefix tells whether s begins with a word, which is in lower case, in any case.
+// hasPrefix reports whether s begins with a word, which is in lower case, in any case.
 func hasPrefix(s, word string) bool {
 	if len(s) < len(word) {
 		return false

@@ -244,7 +244,7 @@ func (s *Screen) foot(height int) []string {
 		lines = append(lines, s.wrapped(e.Message, height-2)...)
 	} else if r, ok := s.shown.selected(); ok && s.chain == nil && r.burst != nil {
 		lines = append(lines, s.aboutBurst(r.burst))
-		lines = append(lines, s.wrapped(r.burst.told(), height-2)...)
+		lines = append(lines, s.wrapped(r.burst.describe(), height-2)...)
 	} else if ok && s.chain == nil {
 		lines = append(lines, s.wrapped("These happened between the rows above and below. They came faster than they could be read, or the recording does not have them.", height-1)...)
 	}

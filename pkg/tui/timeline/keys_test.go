@@ -213,7 +213,7 @@ func TestMouse(t *testing.T) {
 	if _, ok := s.Click(0, 1); !ok {
 		t.Error("the header is not part of it")
 	}
-	New().Wheel(1) // which nothing is told yet
+	New().Wheel(1) // without a state
 }
 
 // What the help says is what keys do: all that are enabled are taken.

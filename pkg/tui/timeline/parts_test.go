@@ -116,7 +116,7 @@ func TestListKeepsOrder(t *testing.T) {
 	l.add(entry{at: at(5), seq: 2})
 	l.add(entry{at: at(4), seq: 3}) // clocks that disagree do not change the order of the log
 	l.cursor, l.top = 2, 1
-	l.addBurst(&fold.Burst{At: at(3), Client: "a"}) // told late
+	l.addBurst(&fold.Burst{At: at(3), Client: "a"}) // late
 	l.add(entry{at: at(6), lost: 2})
 	l.add(entry{at: at(6), seq: 6})
 	l.addBurst(&fold.Burst{At: at(3), Client: "a"})

@@ -162,7 +162,7 @@ func (s *Screen) newBursts() []fold.Burst {
 	return all[i:]
 }
 
-// again makes all rows anew, and keeps the cursor where it was, or near.
+// again rebuilds all rows, and keeps the cursor where it was, or near.
 func (s *Screen) again() {
 	if s.state == nil {
 		return

@@ -36,7 +36,7 @@ func subjectOf(o event.Object) (api.Subject, bool) {
 	return api.Subject{}, false
 }
 
-// about tells which events are about a subject. A volume has a name of its own on each plane.
+// about returns a func that reports whether an event is about a subject. A volume has a different name on each plane.
 func about(w *world.World, s api.Subject) func(event.Event) bool {
 	names := []string{s.Name}
 	if s.Kind == "volume" {

@@ -34,7 +34,7 @@ func (s *Screen) line(selected bool) *line {
 	return &line{width: s.width, theme: s.theme, selected: selected}
 }
 
-// title says whether the timeline follows, and what it leaves out.
+// title reports whether the timeline follows, and what it leaves out.
 func (s *Screen) title() string {
 	l, events := s.line(false), s.state.World().Events()
 	if s.paused {
@@ -94,7 +94,7 @@ func (s *Screen) rows(height int) []string {
 	return append(lines, make([]string, max(0, height-len(lines)))...)
 }
 
-// related tells which events have the first cause of the selected one, when it is not alone.
+// related returns a func that reports whether an event has the first cause of the selected one, or nil if no other does.
 func (s *Screen) related() func(seq uint64) bool {
 	e, ok := s.event()
 	if !ok || e.Cause == 0 && len(s.causes.effects(e.Seq)) == 0 {

@@ -12,10 +12,10 @@
 //	10-14 the StatefulSet web gets three volumes: web-0 on worker-west-1, web-1 on worker-east-1, web-2 on worker-eu-1
 //	15    the scenario "off-for-a-while" begins
 //	20    its fault f1 powers worker-west-1 off; its node is NotReady, tainted unreachable and shutdown, web-0 is evicted
-//	27    somebody deletes web-0 by force: it is to run on cp-1, and its volume is blocked
+//	27    a user deletes web-0 by force: it is scheduled to cp-1, and its volume is blocked
 //	45    f1 is over: the VM is on, the node is Ready, the taints go, the volume moves, web-0 runs on cp-1
 //	52    the scenario has passed
-//	60    somebody tags host esx-west-2 us-east: worker-west-1, which is on it, is still labeled us-west
+//	60    a user tags host esx-west-2 us-east: worker-west-1, which is on it, is still labeled us-west
 //	70    the fault f2 takes vCenter eu down for ten seconds
 //	90    the end
 //

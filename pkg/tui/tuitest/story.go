@@ -25,7 +25,7 @@ const (
 	govc = "govc/0.53.0"
 )
 
-// Story is the lines of a recording of it. They are made anew by each call.
+// Story returns the lines of a recording of it, new at each call.
 func Story() []api.Recorded {
 	s := &story{tape: &tape{calls: map[[3]string]api.Calls{}}, cast: newCast()}
 	s.boot()
@@ -176,7 +176,7 @@ func (s *story) claims() {
 
 	s.to(15000)
 	s.run = api.Run{
-		Name: "off-for-a-while", File: "off-for-a-while.yaml", Description: "a VM with a volume is off for 25 s, and its pod goes on elsewhere",
+		Name: "off-for-a-while", File: "off-for-a-while.yaml", Description: "a VM with a volume is off for 25 s, and its pod moves to another node",
 		State: "running", Began: s.at, Number: 1, Of: 1,
 		Steps: []api.RunStep{
 			{Text: "never event: kind is node.deleted", State: "running", Message: "until end"},
@@ -219,7 +219,7 @@ func (s *story) attach(v *api.Volume, m *machine, cause uint64, ms int) uint64 {
 	return seq
 }
 
-// step tells of a step of the scenario; its state is not told before it was running.
+// step changes the state of a step of the scenario; it is not sent before the step runs.
 func (s *story) step(i int, state, message string) {
 	st := &s.run.Steps[i]
 	if began := s.at; st.Began == nil {

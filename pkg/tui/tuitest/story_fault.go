@@ -85,7 +85,7 @@ func (s *story) fault() {
 	s.step(6, "passed", "")
 	s.step(7, "running", "ready is Unknown")
 
-	for i := range 8 { // somebody looks for it
+	for i := range 8 { // a client looks for it
 		s.to(29000 + 2000*i)
 		s.called("us", ccm, "WaitForUpdatesEx", 2, time.Second)
 		s.called("us", govc, "RetrieveProperties", 3, 6*time.Millisecond)
@@ -94,7 +94,7 @@ func (s *story) fault() {
 	}
 }
 
-// seconds 45 to 52: the fault is over, and all goes on.
+// seconds 45 to 52: the fault is over, and everything recovers.
 func (s *story) heal() {
 	m, cp, v := s.machine("worker-west-1"), s.machine("cp-1"), s.volumes[0]
 	pod := event.Object{Kind: "Pod", Name: "default/web-0"}

@@ -28,7 +28,7 @@ type tape struct {
 	calls map[[3]string]api.Calls
 }
 
-// to goes on to an offset in milliseconds.
+// to continues at an offset in milliseconds.
 func (t *tape) to(ms int) { t.at = Began.Add(time.Duration(ms) * time.Millisecond) }
 
 func (t *tape) tell(u api.Update) { t.lines = append(t.lines, api.Recorded{Time: t.at, Update: u}) }
@@ -53,7 +53,7 @@ func (t *tape) kube(level event.Level, kind string, o event.Object, cause uint64
 	return t.event(event.PlaneKubernetes, level, kind, o, cause, message)
 }
 
-// The rows that the story changes are told by copy: what was told is not changed any more.
+// Rows that the story changes are copied: what was sent stays unchanged.
 
 func (t *tape) vm(v *api.VM) {
 	c := *v
@@ -120,8 +120,8 @@ func At(d time.Duration) *fold.State {
 	return s
 }
 
-// To tells a state the lines of the story that come after from and not after to: Began+from < time <= Began+to. From 0
-// tells those of the beginning, too.
+// To applies the lines of the story after from and up to to: Began+from < time <= Began+to. From 0 also applies those of the
+// beginning.
 func To(s *fold.State, from, to time.Duration) {
 	for _, line := range Story() {
 		at := line.Time.Sub(Began)
@@ -158,7 +158,7 @@ func Key(name string) tea.KeyPressMsg {
 		}
 	}
 	if k.String() != name {
-		panic(fmt.Sprintf("tuitest: key %q: there is none of that name", name))
+		panic(fmt.Sprintf("tuitest: unknown key %q", name))
 	}
 	return k
 }
@@ -245,7 +245,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// Fills checks that a view is exactly as many lines as it is to be high, each exactly as many cells as it is to be wide.
+// Fills checks that a view has exactly height lines of exactly width cells.
 func Fills(t *testing.T, view string, width, height int) {
 	t.Helper()
 	lines := strings.Split(view, "\n")

@@ -17,7 +17,7 @@ func TestStoryIsOrdered(t *testing.T) {
 	var seq uint64
 	for i, line := range tuitest.Story() {
 		if line.Time.Before(last) {
-			t.Errorf("line %d: it is told before the one above it", i)
+			t.Errorf("line %d: it is out of order", i)
 		}
 		last = line.Time
 		if e := line.Event; e != nil {
@@ -31,7 +31,7 @@ func TestStoryIsOrdered(t *testing.T) {
 		t.Errorf("it ends at %s, not at %s", got, tuitest.Length)
 	}
 	if diff := cmp.Diff(tuitest.Story(), tuitest.Story()); diff != "" {
-		t.Errorf("it is told otherwise the second time:\n%s", diff)
+		t.Errorf("the second run differs:\n%s", diff)
 	}
 }
 

@@ -24,7 +24,7 @@ type hop struct {
 	kind  string
 	name  string
 	state glance.Mark
-	// more is what else there is to be said of it.
+	// more is additional text.
 	more string
 	// stuck: what the volume waits for is here.
 	stuck   bool

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/tuitest"
 )
 
-// TestChain tells the way of a volume in each of its states.
+// TestChain checks the path of a volume in each of its states.
 func TestChain(t *testing.T) {
 	const node, other = "worker-1", "worker-2"
 	around := []api.Update{
@@ -41,10 +41,10 @@ func TestChain(t *testing.T) {
 		return api.Update{Event: &event.Event{Seq: 1, Kind: kind, Object: event.Object{Kind: "Pod", Name: "default/p"}, Message: message}}
 	}
 	for _, tc := range []struct {
-		name   string
-		volume api.Volume
-		told   []api.Update
-		want   string
+		name    string
+		volume  api.Volume
+		updates []api.Update
+		want    string
 	}{
 		{
 			"pending",
@@ -220,7 +220,7 @@ Pod: ○ none`,
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := fold.New(tuitest.About(), 0)
-			s.Apply(tuitest.Began, append(append(around, tc.told...), api.Update{Volume: &tc.volume}, api.Update{Synced: true})...)
+			s.Apply(tuitest.Began, append(append(around, tc.updates...), api.Update{Volume: &tc.volume}, api.Update{Synced: true})...)
 			var lines []string
 			for _, h := range chain(s, tc.volume) {
 				line := strings.TrimRight(h.kind+" "+h.name, " ") + ": " + h.state.String()

@@ -83,7 +83,7 @@ func (s *Screen) cells(v api.Volume) []table.Cell {
 	return c
 }
 
-// stateOf is the state of a volume; one that waits is not as it should be, whatever its state.
+// stateOf returns the state of a volume; one that waits needs attention in any state.
 func stateOf(v api.Volume) glance.Mark {
 	m := glance.Volume(v.State)
 	if m.Level == glance.Good && v.Waits != "" {
@@ -92,7 +92,7 @@ func stateOf(v api.Volume) glance.Mark {
 	return m
 }
 
-// has tells whether one of some fields is among those that changed.
+// has reports whether one of some fields is among those that changed.
 func has(c fold.Change, fields []string) bool {
 	return slices.ContainsFunc(c.Fields, func(f string) bool { return slices.Contains(fields, f) })
 }

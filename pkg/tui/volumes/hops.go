@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// bound tells whether there is a PersistentVolume: a claim without one goes by its own name, an orphan by its id.
+// bound reports whether there is a PersistentVolume: a claim without one goes by its own name, an orphan by its id.
 func (w *way) bound() bool { return w.Name != w.Claim && w.State != api.VolumeOrphaned }
 
 func (w *way) rowChanged(fields ...string) bool {

@@ -103,7 +103,7 @@ func (s *Screen) list() {
 // rowKey keeps the cursor on a claim also when that gets its PersistentVolume, by which its row goes then.
 func rowKey(v api.Volume) string { return cmp.Or(v.Claim, v.Name) + "\x00" + byClaim(v) }
 
-// byClaim tells released volumes of one claim apart.
+// byClaim distinguishes released volumes of one claim.
 func byClaim(v api.Volume) string {
 	if v.State == api.VolumeReleased || v.State == api.VolumeOrphaned {
 		return v.Name
@@ -114,7 +114,7 @@ func byClaim(v api.Volume) string {
 // title is what people call a volume.
 func title(v api.Volume) string { return cmp.Or(v.Claim, v.Name) }
 
-// urgency is how much a volume is to be looked at.
+// urgency returns how much attention a volume needs.
 func urgency(v api.Volume) glance.Level {
 	level := glance.Volume(v.State).Level
 	if v.Waits != "" {

@@ -27,7 +27,7 @@ func (s *Screen) node(v api.Volume) (api.Node, bool) {
 	return n, n.Registered
 }
 
-// seek puts the cursor on the next volume that waits, and after the last goes on with the first.
+// seek moves the cursor to the next volume that waits, and after the last to the first.
 func (s *Screen) seek(step int) {
 	k, _ := s.table.Key()
 	at, n := s.at[k], len(s.shown)

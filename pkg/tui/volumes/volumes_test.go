@@ -46,7 +46,7 @@ func TestFrames(t *testing.T) {
 	}{
 		{"detached", 10*time.Second + 250*time.Millisecond},
 		{"in-use", 16 * time.Second},
-		{"held", 27 * time.Second},    // the pod is to end, and nobody can say that it has
+		{"held", 27 * time.Second},    // the pod must end, and no kubelet can confirm it
 		{"blocked", 30 * time.Second}, // wanted on another node
 		{"detaching", 47*time.Second + 500*time.Millisecond},
 		{"attaching", 48 * time.Second},

@@ -152,7 +152,7 @@ func (l *list) release(ctx context.Context, c *vcenter.Connection) {
 	}
 }
 
-// about tells what a release lacks.
+// about reports what a release lacks.
 func (l *list) about(about types.AboutInfo) error {
 	short, err := vcenter.ShortcomingOf(about)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
-// Guard decides which requests go on to the vCenter. Pass calls forward with the request to send on, or returns why it does
+// Guard decides which requests continue to the vCenter. Pass calls forward with the request to send on, or returns why it does
 // not: a [*guard.Refusal]. body is all of the request's.
 type Guard interface {
 	Pass(r *http.Request, body []byte, forward func(*http.Request) error) error

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 )
 
-// TestGuestsAsked tells which guests may still be about to end.
+// TestGuestsAsked reports which guests may still be about to end.
 func TestGuestsAsked(t *testing.T) {
 	type write struct{ kind, state, was string }
 	for name, tc := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// headers are those that go on to a vCenter. The others are left out: what the guard has not judged decides nothing there.
+// headers are those that continue to a vCenter. The others are left out: what the guard has not judged decides nothing there.
 // Content-Type is written by the guard itself.
 func headers() []string {
 	return []string{

@@ -71,7 +71,7 @@ func (inv *Inventory) choose(vcenter string, s Selection, datacenters []string) 
 	return nil
 }
 
-// in tells whether one of the paths is meant for an object of that inventory path and that short one, or, where inside
+// in reports whether one of the paths is meant for an object of that inventory path and that short one, or, where inside
 // counts, for one around it.
 func in(paths []string, long, short string, inside bool) bool {
 	if len(paths) == 0 {
@@ -192,12 +192,12 @@ func (s Selection) Check() error {
 	return errors.Join(errs...)
 }
 
-// named tells whether a pattern is for the name.
+// named reports whether a pattern is for the name.
 func (s Selection) named(name string) bool {
 	return len(s.Names) == 0 || slices.ContainsFunc(s.Names, func(p string) bool { return glob.Match(p, name) })
 }
 
-// tagged tells whether one of the tags is among those.
+// tagged reports whether one of the tags is among those.
 func (s Selection) tagged(tags []Tag) bool {
 	if len(s.Tags) == 0 {
 		return true

@@ -60,7 +60,7 @@ func Open(name string) (*Journal, error) {
 var errRemoved = errors.New("removed")
 
 // Read returns what is pending in the journal of that name, the newest first, and leaves the file alone: whoever has it open
-// may go on.
+// may continue.
 func Read(name string) ([]Entry, error) {
 	data, err := private.ReadFile(name)
 	if err != nil {
@@ -276,7 +276,7 @@ type Entry struct {
 	VCenter string                       `json:"vcenter"`
 	Ref     types.ManagedObjectReference `json:"ref"`
 	VM      string                       `json:"vm"`
-	// InstanceUUID is the VM's. References are numbered anew in every vCenter: who takes something back after a while looks
+	// InstanceUUID is the VM's. References are numbered again in every vCenter: who takes something back after a while looks
 	// first whether Ref is still this VM. Empty where it was not known.
 	InstanceUUID string `json:"instanceUUID,omitempty"`
 	// Do is what is done, Undo what takes it back.

@@ -154,7 +154,7 @@ func duplicates(top *topology.Topology) []topology.Duplicate {
 }
 
 // Pseudonyms are the names that stand for other names in recordings. The same name has the same one wherever it occurs, in
-// every recording made with the same map, and nothing of a pseudonym tells what it stands for but the map. Make one with
+// every recording made with the same map, and nothing of a pseudonym reports what it stands for but the map. Make one with
 // [LoadPseudonyms] or new; it is for one goroutine.
 type Pseudonyms struct {
 	// Names, UUIDs, Addresses, Subnets and VLANs are by what they stand for.

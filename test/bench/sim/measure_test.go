@@ -24,7 +24,7 @@ const (
 	gateCall = "gate"
 )
 
-// patience is how long a figure may take. What takes longer is told as that.
+// patience is the limit for one figure; a slower one is reported as such.
 const patience = 2 * time.Minute
 
 // measure is the life of a child: it builds one inventory, measures it, and prints the figures.

@@ -20,7 +20,7 @@ func memory() used {
 	return used{heap: float64(m.HeapAlloc), rss: resident()}
 }
 
-// resident reads the process's own figure; 0 where there is none.
+// resident returns the process's resident set, or 0 if it is unknown.
 func resident() float64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

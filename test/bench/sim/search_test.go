@@ -33,8 +33,8 @@ type order struct {
 	UUIDs []string
 }
 
-// searches measures FindByUuid. The clients are in a process of their own, as clients are: otherwise it is their garbage,
-// more than half of all, that makes the vCenter wait.
+// searches measures FindByUuid. The clients run in a separate process, as real ones do: otherwise their garbage, more
+// than half of all, would slow the vCenter down.
 func searches(ctx context.Context, v *vcenter, note func(string, float64)) error {
 	c, err := v.login(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func beClients() error {
 		return err
 	}
 	ctx := context.Background()
-	// Neither its garbage nor its threads are to be measured: it shares the cores with the vCenter.
+	// Do not measure its garbage collection or threads: it shares the cores with the vCenter.
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(max(1, runtime.NumCPU()/2))
 	v := &vcenter{url: u, ca: o.CA}

@@ -78,7 +78,7 @@ spec:
 // scratch is a directory for the files of datastores, as both sides have it: the system's temporary one.
 func scratch() (string, error) { return os.MkdirTemp("", "benchsim-") }
 
-// login is a client with a session and connections of its own.
+// login returns a client with its own session and connections.
 func (v *vcenter) login(ctx context.Context) (*vim25.Client, error) {
 	sc := soap.NewClient(v.url, v.ca == "")
 	if v.ca != "" {

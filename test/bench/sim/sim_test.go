@@ -1,9 +1,9 @@
 // Package sim measures the vCenter simulator beside stock vcsim, both through their API and over TLS, and prints the
 // table of docs/benchmarks.md: building, memory, searches, watches, the gate.
 //
-// Each inventory lives in a process of its own, this program run again, so that memory is its own and stock vcsim can be
-// left behind with its long polls. Stock is measured once and not at the large size, where its builder alone takes more
-// than six minutes. Linux only: it reads /proc.
+// Each inventory runs in a separate process, this program run again, so that its memory can be measured and stock vcsim
+// with its long polls can be left behind. Stock is measured once and not at the large size, where its builder alone takes
+// more than six minutes. Linux only: it reads /proc.
 //
 //	make bench-sim
 //	make bench-sim SIMARGS=-quick
@@ -81,7 +81,7 @@ func BenchmarkSimulator(b *testing.B) {
 	t.print(os.Stdout)
 }
 
-// child measures one side in a process of its own.
+// child measures one side in a separate process.
 func (t *table) child(side string, vms int) error {
 	self, err := os.Executable()
 	if err != nil {

@@ -56,7 +56,7 @@ func watches(ctx context.Context, v *vcenter, note func(string, float64)) error 
 			took, err := v.reconfigure(ctx, all, min(size.vms, len(all[0].vms)))
 			if errors.Is(err, context.DeadlineExceeded) {
 				note(size.name, -1)
-				return nil // whoever is that slow is still at it
+				return nil // a slow client has not finished yet
 			}
 			if err != nil {
 				return err
@@ -71,7 +71,7 @@ func watches(ctx context.Context, v *vcenter, note func(string, float64)) error 
 	return nil
 }
 
-// watch logs in, asks for all VMs, and returns when it knows them. It has a collector of its own: stock vcsim serves one
+// watch logs in, retrieves all VMs, and returns when it has them. It creates a property collector: stock vcsim serves one
 // session at a time on the default one.
 func (v *vcenter) watch(ctx context.Context) (*watch, error) {
 	c, err := v.login(ctx)
@@ -102,7 +102,7 @@ func (v *vcenter) watch(ctx context.Context) (*watch, error) {
 	}
 }
 
-// next reads the next updates, and tells whether there are more at once.
+// next reads the next updates, and reports whether there are more at once.
 func (w *watch) next(ctx context.Context, f func(types.ObjectUpdate)) (more bool, err error) {
 	res, err := w.pc.WaitForUpdates(ctx, w.version)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
-// The exit statuses of a run in which everything passed, and in which something expected was not so.
+// The exit statuses of a run in which everything passed, and in which an expectation failed.
 const (
 	exitPassed = 0
 	exitFailed = 3

@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	// A query passes the plugins in this order, whatever order a Corefile names them in. CoreDNS reads it from a variable.
+	// The order of the plugins for a query, independent of the Corefile. CoreDNS reads it from this variable.
 	dnsserver.Directives = []string{
 		"reload", "bind", "health", "ready", "prometheus", "errors", "log", "loadbalance", "cache",
 		"hosts", "kubernetes", "loop", "forward",

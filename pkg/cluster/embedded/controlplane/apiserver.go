@@ -107,8 +107,8 @@ func inherited(fd int) (net.Listener, error) {
 	return l, nil
 }
 
-// followTuning tells what is in the tuning file, now and whenever the parent rings, until ctx ends. It returns early
-// only when the parent is gone.
+// followTuning calls tell with the contents of the tuning file, now and after each notification of the parent, until ctx
+// ends. It returns early only if the parent is gone.
 func followTuning(ctx context.Context, cfg embedded.Config, tell func(embedded.Tuning)) error {
 	bell, err := openBell(cfg.BellFD)
 	if err != nil {

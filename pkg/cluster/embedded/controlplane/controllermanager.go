@@ -32,7 +32,7 @@ func controllerManagerSettings(cfg embedded.Config) settings {
 		"service-cluster-ip-range":    cfg.ServiceCIDR,
 		"leader-elect":                "false",
 		"bind-address":                "127.0.0.1",
-		"secure-port":                 "0", // nobody asks it anything
+		"secure-port":                 "0", // it has no clients
 		"node-eviction-rate":          strconv.FormatFloat(cfg.Speed.EvictionRate(), 'f', -1, 64),
 		"concurrent-gc-syncs":         "5",
 		"controller-start-interval":   "0s",

@@ -80,6 +80,6 @@ func (e *etcdServer) wait(ctx context.Context) error {
 	case err := <-e.Err():
 		return fmt.Errorf("serving: %w", err)
 	case <-e.Server.StopNotify():
-		return errors.New("stopped by itself")
+		return errors.New("etcd stopped unexpectedly")
 	}
 }

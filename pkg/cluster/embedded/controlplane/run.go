@@ -23,7 +23,7 @@ import (
 // Run starts everything in order of need and returns when ctx ends or, with the reason, when one part fails: a control
 // plane is whole or it is restarted. The API server is asked to stop before etcd is closed under it.
 func Run(ctx context.Context, cfg embedded.Config) error {
-	// Our own components use the APIs that their release ships; deprecation warnings about them help nobody here.
+	// Deprecation warnings do not help the user: our components use the APIs of the linked release.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 
 	slow := &slowness{}
@@ -85,7 +85,7 @@ const stopGrace = time.Second
 // lasting is for a part that has no business to end while ctx lives.
 func lasting(ctx context.Context, name string, err error) error {
 	if err == nil && ctx.Err() == nil {
-		err = errors.New("ended by itself")
+		err = errors.New("exited unexpectedly")
 	}
 	return part(name, err)
 }
@@ -123,9 +123,8 @@ func waitReady(ctx context.Context, cfg embedded.Config) error {
 	}
 }
 
-// slowness lets whoever asks etcd wait longer than they have to, as an etcd does whose disk is slow: every request, of
-// which it may take any number at once. Watches are not requests: they tell of a change as soon as it is stored. The
-// zero value adds nothing.
+// slowness delays etcd's responses, as a slow disk does: every request, any number of them in parallel. Watches are not
+// requests: they report a change as soon as it is stored. The zero value adds no delay.
 type slowness struct{ delay atomic.Int64 }
 
 // set changes how long, for requests from now on.

@@ -18,7 +18,7 @@ func schedulerSettings(cfg embedded.Config) settings {
 		"authorization-kubeconfig":  kubeconfig,
 		"leader-elect":              "false",
 		"bind-address":              "127.0.0.1",
-		"secure-port":               "0", // nobody asks it anything
+		"secure-port":               "0", // it has no clients
 	}
 }
 

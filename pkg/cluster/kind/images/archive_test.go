@@ -103,7 +103,7 @@ func TestDockerLoadsIt(t *testing.T) {
 	}
 }
 
-// Every single byte counts, and so does the length: whatever is changed is found, and nothing is loaded.
+// Any changed byte and any changed length is detected, and nothing is loaded.
 func TestDamaged(t *testing.T) {
 	path, _ := carry(t)
 	whole, err := os.ReadFile(path)

@@ -24,7 +24,7 @@ type Described struct {
 	Size int64
 }
 
-// Describe tells of the only image of a file in Docker's archive format, without reading its layers.
+// Describe returns the only image of a file in Docker's archive format, without reading its layers.
 func Describe(ctx context.Context, file string) (Described, error) {
 	d, err := describe(ctx, file)
 	if err != nil {

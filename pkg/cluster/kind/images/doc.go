@@ -1,5 +1,5 @@
-// Package images is the images that a container runtime has, and how they are carried to a place that reaches no registry:
-// packed into one file, and loaded from it.
+// Package images lists the images of a container runtime, and moves them to hosts without a registry: packed into one
+// file, and loaded from it.
 //
 //	store := images.Store{Runtime: runtime.New("docker")}
 //	image, err := store.Image(ctx, "vsphere-sandbox/kind-node:82a9a7dd8110")
@@ -8,14 +8,14 @@
 //	err = w.AddFrom(ctx, store, images.Item{Name: image.Name, Part: "node"})
 //	err = w.Close()
 //
-//	archive, err := images.Open(ctx, path, nil)  // reads it all: what is damaged is found before anything is loaded
+//	archive, err := images.Open(ctx, path, nil)  // reads all of it: damage is found before anything is loaded
 //	loaded, err := archive.Load(ctx, store, nil)
 //
-// An archive is a tar that `docker load` takes as well: its manifest.json names the images, and beside it lies one of ours
-// with the digest of every file, so that an archive that is damaged, cut short or somebody else's is refused. Layers are
-// streamed; only descriptions are in memory.
+// An archive is a tar that `docker load` accepts too: manifest.json names the images. A second file of ours has the
+// digest of every file, so that a damaged, truncated or foreign archive is rejected. Layers are streamed; only
+// descriptions are in memory.
 //
-// What an image is for is not known here: package nodeimage knows it of kind's nodes.
+// This package does not know what an image is for; package nodeimage does for kind's nodes.
 //
 // Floor 2. Of this module it imports package runtime.
 package images

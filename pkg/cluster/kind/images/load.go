@@ -17,7 +17,7 @@ import (
 // Loaded is what became of an image of an archive.
 type Loaded struct {
 	Item
-	// Had tells that the runtime had it before.
+	// Had is set if the runtime had it before.
 	Had bool
 }
 
@@ -54,7 +54,7 @@ func (a *Archive) Load(ctx context.Context, to Store, progress func(done, whole 
 	return all, nil
 }
 
-// has tells whether a runtime has an image, by its layers: the digest of a configuration is another one in some runtimes.
+// has reports whether a runtime has an image, by its layers: some runtimes change the digest of the configuration.
 func (s Store) has(ctx context.Context, item Item) (bool, error) {
 	is, err := s.Image(ctx, item.Name)
 	switch {

@@ -20,8 +20,8 @@ type Archive struct {
 	contents Contents
 }
 
-// Open reads an archive to its end and checks every file's digest. What is not an archive of this program's is [Foreign],
-// one that is damaged [Broken]. Progress, when not nil, is told how far it is, in bytes of the whole; it must not block.
+// Open reads an archive to its end and checks every file's digest. The error is [Foreign] for a file that this program
+// did not write, and [Broken] for a damaged one. progress, if not nil, gets the position in bytes; it must not block.
 func Open(ctx context.Context, path string, progress func(done, whole int64)) (*Archive, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -101,7 +101,7 @@ func check(ctx context.Context, r *counted) (Contents, error) {
 	}
 }
 
-// compare tells what is other than an archive says.
+// compare returns an error for the first difference between an archive and its contents file.
 func compare(c Contents, found map[string]File) error {
 	for _, want := range c.Files {
 		got, ok := found[want.Path]
@@ -128,7 +128,7 @@ func compare(c Contents, found map[string]File) error {
 	return nil
 }
 
-// counted tells how much of a whole has been read.
+// counted counts the bytes read.
 type counted struct {
 	r           io.Reader
 	done, whole int64

@@ -22,7 +22,7 @@ type Writer struct {
 // NewWriter returns one that writes to w, of a release of this program.
 func NewWriter(w io.Writer, by string) *Writer {
 	a := &Writer{tar: tar.NewWriter(w), contents: Contents{APIVersion: apiVersion, Kind: kindName, By: by, Created: time.Now().UTC().Truncate(time.Second)}}
-	a.err = a.file(markFile, []byte("images for vsphere-sandbox: "+contentsFile+" tells which\n"))
+	a.err = a.file(markFile, []byte("images for vsphere-sandbox: "+contentsFile+" lists them\n"))
 	return a
 }
 
@@ -39,7 +39,7 @@ func (a *Writer) AddFrom(ctx context.Context, from Store, item Item) error {
 	}()
 	err := a.Add(ctx, r, item)
 	if err == nil {
-		// Whatever is behind the end of a tar has to be taken from the runtime, or it would wait for ever.
+		// Read the padding after the tar's end, or the runtime would block on its write.
 		_, err = io.Copy(io.Discard, r)
 	} else {
 		r.CloseWithError(err)

@@ -17,9 +17,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
-// Registry serves the images of an archive as a registry does: for nodes that pull an image whenever they start it
-// (imagePullPolicy: Always), whatever they have. Who may connect may pull, and nobody may push. It is an [http.Handler];
-// Close it at the end.
+// Registry serves the images of an archive as a registry, for nodes that always pull (imagePullPolicy: Always). Any
+// client may pull and none may push. It is an [http.Handler]; call Close at the end.
 type Registry struct {
 	file *os.File
 	// hosts are the registries whose names the images have.
@@ -43,7 +42,7 @@ const (
 	layerType    = "application/vnd.oci.image.layer.v1.tar"
 )
 
-// Registry opens the archive for being served. Images whose names have no registry in them are left out: nobody would ask.
+// Registry opens the archive for serving. Images without a registry in their name are omitted: no node pulls them.
 func (a *Archive) Registry() (_ *Registry, err error) {
 	f, err := os.Open(a.path)
 	if err != nil {
@@ -149,10 +148,10 @@ func (f *firstBytes) suffix() string {
 	return "+zstd"
 }
 
-// Hosts are the registries in whose place this one is to be asked: "registry.k8s.io".
+// Hosts returns the registries that this one replaces, such as "registry.k8s.io".
 func (r *Registry) Hosts() []string { return r.hosts }
 
-// Close ends it. Nobody may be served any more.
+// Close closes the archive. No request may be in flight.
 func (r *Registry) Close() error { return r.file.Close() }
 
 // ServeHTTP answers what clients ask a registry for when they pull. They say in ns whom they mean.

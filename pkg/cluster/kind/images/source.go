@@ -119,7 +119,7 @@ func (in *source) pick(name string) (manifest, error) {
 	return manifest{}, fmt.Errorf("is not among the %d images that are there", len(in.manifests))
 }
 
-// describe completes an item, and checks that its layers are those which its configuration names.
+// describe completes an item, and checks that its layers match its configuration.
 func (in *source) describe(m manifest, item Item) (Item, error) {
 	text, ok := in.texts.by[in.real(m.Config)]
 	if !ok {
@@ -163,7 +163,7 @@ func (in *source) real(name string) string {
 	return name
 }
 
-// localPath tells whether a clean path stays where it is unpacked.
+// localPath reports whether a clean path stays inside the folder that it is unpacked to.
 func localPath(name string) bool {
 	return name != "." && name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
 }
@@ -183,7 +183,7 @@ func (f *firstBytes) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// compressed tells whether it is gzip's or zstd's.
+// compressed reports whether the data is gzip or zstd.
 func (f *firstBytes) compressed() bool {
 	return bytes.HasPrefix(f.head, []byte{0x1f, 0x8b}) || bytes.HasPrefix(f.head, []byte{0x28, 0xb5, 0x2f, 0xfd})
 }

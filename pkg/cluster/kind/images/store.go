@@ -31,7 +31,7 @@ type Image struct {
 	Labels   map[string]string
 	// Layers are the digests of its unpacked layers, which are the same in every runtime.
 	Layers []string
-	// Tagged is when the runtime got to know it by its name; zero where that is not told.
+	// Tagged is the time of its last tag; zero where the runtime does not report it.
 	Tagged time.Time
 }
 
@@ -121,7 +121,7 @@ func (s Store) inspect(ctx context.Context, names ...string) ([]Image, error) {
 	return found, nil
 }
 
-// unknown tells whether a runtime means that it does not have an image.
+// unknown reports whether err means that the runtime does not have an image.
 func unknown(err error) bool {
 	// "no such object" is what some say of anything.
 	return coded.Is(err, runtime.ImageMissing) || coded.Is(err, runtime.ContainerMissing)

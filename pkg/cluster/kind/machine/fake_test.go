@@ -65,7 +65,7 @@ func (f *fake) do(ctx context.Context, call string, change func() error) error {
 	}
 	err := change()
 	if err == nil {
-		f.bells <- runtime.Event{Container: "box", Action: call, Time: time.Now()}
+		f.bells <- runtime.Event{Container: "c1", Action: call, Time: time.Now()}
 	}
 	return err
 }
@@ -91,7 +91,7 @@ func (f *fake) Inspect(context.Context, string) (runtime.Container, error) {
 		return runtime.Container{}, &coded.Error{Code: runtime.ContainerMissing, Message: "there is no such container"}
 	}
 	return runtime.Container{
-		Name: "box", Status: f.status, PID: f.pid, ExitCode: f.exit,
+		Name: "c1", Status: f.status, PID: f.pid, ExitCode: f.exit,
 		Networks: map[string]netip.Addr{"kind": netip.MustParseAddr("172.18.0.2")},
 	}, nil
 }
@@ -172,16 +172,16 @@ func (f *fake) Events(ctx context.Context, label, value string, _ time.Time, got
 	}
 }
 
-// by is what somebody else does to the container, of which an event tells.
-func (f *fake) by(action string, change func()) {
+// external changes the container as another process would, and sends the event.
+func (f *fake) external(action string, change func()) {
 	f.mu.Lock()
 	change()
 	f.mu.Unlock()
-	f.bells <- runtime.Event{Container: "box", Action: action}
+	f.bells <- runtime.Event{Container: "c1", Action: action}
 }
 
 // said returns the calls since the last time that change something.
-func (f *fake) said() []string {
+func (f *fake) takeCalls() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	said := slices.DeleteFunc(f.calls, func(c string) bool { return c == "inspect" })

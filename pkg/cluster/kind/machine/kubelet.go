@@ -14,15 +14,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// ask is something that the machine's goroutine is to do.
-type ask = node.Ask[func(context.Context, *box) error]
+// request is a request to the Machine's goroutine.
+type request = node.Ask[func(context.Context, *container) error]
 
-// ask returns what f does with the container in the machine's goroutine.
-func (m *Machine) ask(ctx context.Context, f func(context.Context, *box) error) error {
-	return node.Send(ctx, m.asks, m.done, f)
+// do runs f in the Machine's goroutine and returns its error.
+func (m *Machine) do(ctx context.Context, f func(context.Context, *container) error) error {
+	return node.Send(ctx, m.requests, m.done, f)
 }
 
-// What is run in the container, where systemd is the first process and starts a kubelet again that has ended.
+// Scripts for the container. Its first process, systemd, restarts a kubelet that has exited.
 const (
 	killKubelet = `p=$(systemctl show --property=MainPID --value kubelet.service)
 [ "${p:-0}" != 0 ] || { echo "no kubelet runs" >&2; exit 1; }
@@ -33,37 +33,36 @@ while [ -d "/proc/$p" ]; do sleep 0.05; done`
 	restartKubelet = `systemctl restart kubelet.service`
 )
 
-// Crash kills the kubelet, which its container's systemd starts again after a while. It returns when the process is gone.
+// Crash kills the kubelet and returns when its process is gone. systemd starts it again after [restart].
 func (m *Machine) Crash(ctx context.Context) error {
-	return m.ask(ctx, func(ctx context.Context, b *box) error {
-		if err := b.guest(ctx, killKubelet); err != nil {
+	return m.do(ctx, func(ctx context.Context, c *container) error {
+		if err := c.exec(ctx, killKubelet); err != nil {
 			return fmt.Errorf("crash of the kubelet: %w", err)
 		}
-		b.kubelet.end()
-		b.kubelet = b.crashed(ctx)
+		c.kubelet.end()
+		c.kubelet = c.crashed(ctx)
 		return nil
 	})
 }
 
-// Restart ends the kubelet properly and starts another. It returns when that has been started.
+// Restart restarts the kubelet and returns when the new one has started.
 func (m *Machine) Restart(ctx context.Context) error {
-	return m.ask(ctx, func(ctx context.Context, b *box) error {
-		if err := b.guest(ctx, restartKubelet); err != nil {
+	return m.do(ctx, func(ctx context.Context, c *container) error {
+		if err := c.exec(ctx, restartKubelet); err != nil {
 			return fmt.Errorf("kubelet: %w", err)
 		}
 		return nil
 	})
 }
 
-// guest runs a shell script in the container, which has to run.
-func (b *box) guest(ctx context.Context, script string) error {
-	if !b.runs() || b.paused() {
+// exec runs a shell script in the container, or returns node.ErrNoGuest if that does not run.
+func (c *container) exec(ctx context.Context, script string) error {
+	if !c.runs() || c.paused() {
 		return node.ErrNoGuest
 	}
-	return b.call(ctx, func(ctx context.Context) error { return b.m.shell(ctx, script) })
+	return c.call(ctx, func(ctx context.Context) error { return c.m.shell(ctx, script) })
 }
 
-// shell runs a script in the container.
 func (m *Machine) shell(ctx context.Context, script string) error {
 	var said strings.Builder
 	err := m.opts.Runtime.Exec(ctx, m.opts.Container, nil, nil, &said, "sh", "-c", script)
@@ -73,53 +72,52 @@ func (m *Machine) shell(ctx context.Context, script string) error {
 	return err
 }
 
-// crash is a kubelet that was killed and is not up again.
+// crash waits for the restart of a kubelet that was killed.
 type crash struct {
 	quit context.CancelFunc
 	done sync.WaitGroup
 }
 
-// end ends the wait for the kubelet.
-func (c *crash) end() {
-	if c != nil {
-		c.quit()
-		c.done.Wait()
+func (k *crash) end() {
+	if k != nil {
+		k.quit()
+		k.done.Wait()
 	}
 }
 
 var errKilled = errors.New("its kubelet was killed")
 
-// restart is how long kind's nodes wait before they start a kubelet that has crashed.
+// restart is the time that systemd in kind's nodes waits before it restarts the kubelet.
 const restart = time.Second
 
-// crashed tells of a kubelet that was killed, and waits for the next.
-func (b *box) crashed(ctx context.Context) *crash {
-	m := b.m
+// crashed reports that the kubelet was killed, and later that the next one has started.
+func (c *container) crashed(ctx context.Context) *crash {
+	m := c.m
 	m.mu.Lock()
 	m.process = node.Crashing
 	m.count++
 	m.mu.Unlock()
-	b.notify(child.Exited, b.told, errKilled)
-	m.opts.Notify(child.Change{Name: "node/" + m.opts.Name, State: child.Restarting, PID: b.told, Backoff: restart})
-	c := new(crash)
-	ctx, c.quit = context.WithTimeout(ctx, callTimeout)
-	pid := b.told
-	c.done.Go(func() {
-		_ = m.shell(ctx, kubeletRuns) // what keeps it from running the node's own state tells
+	c.notify(child.Exited, c.notified, errKilled)
+	m.opts.Notify(child.Change{Name: "node/" + m.opts.Name, State: child.Restarting, PID: c.notified, Backoff: restart})
+	k := new(crash)
+	ctx, k.quit = context.WithTimeout(ctx, callTimeout)
+	pid := c.notified
+	k.done.Go(func() {
+		_ = m.shell(ctx, kubeletRuns) // a failure shows in the state of the node
 		if ctx.Err() != nil {
 			return
 		}
-		a := ask{Done: make(chan error, 1), Do: func(context.Context, *box) error {
-			if b.kubelet == c {
-				b.kubelet = nil
-				b.notify(child.Started, pid, nil)
+		a := request{Done: make(chan error, 1), Do: func(context.Context, *container) error {
+			if c.kubelet == k {
+				c.kubelet = nil
+				c.notify(child.Started, pid, nil)
 			}
 			return nil
 		}}
 		select {
-		case m.asks <- a:
+		case m.requests <- a:
 		case <-ctx.Done():
 		}
 	})
-	return c
+	return k
 }

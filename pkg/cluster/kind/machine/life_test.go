@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// Before a VM was seen, its container is nobody's business.
+// Until an observation has shown its VM, the container is not touched.
 func TestNothingBeforeTheVM(t *testing.T) {
 	for _, status := range []string{"running", "exited", ""} {
 		inBubble(t, status, func(r *rig) {
@@ -22,7 +22,7 @@ func TestNothingBeforeTheVM(t *testing.T) {
 				t.Errorf("%d calls", calls)
 			}
 			requireStatus(r, status)
-			r.told()
+			r.requireChanges()
 		})
 	}
 }
@@ -65,9 +65,9 @@ func TestFirstSight(t *testing.T) {
 	}
 }
 
-// What ends a boot kills the container, whatever state it is in, and nothing is started until the guest is up again.
+// The end of a boot kills the container in any state; it starts again only when the guest is up.
 func TestEndOfABoot(t *testing.T) {
-	for name, end := range map[string]func(*node.Machine){"off": off, "off, as told first": func(m *node.Machine) { m.Power = node.Off }} {
+	for name, end := range map[string]func(*node.Machine){"off": off, "off, power only": func(m *node.Machine) { m.Power = node.Off }} {
 		for before, still := range map[string]func(*rig){
 			"running":   func(*rig) {},
 			"suspended": func(r *rig) { r.sees(suspended) },
@@ -77,11 +77,11 @@ func TestEndOfABoot(t *testing.T) {
 				inBubble(t, "running", func(r *rig) {
 					r.sees()
 					still(r)
-					r.said()
-					r.told(child.Started)
+					r.takeCalls()
+					r.requireChanges(child.Started)
 					r.sees(end)
 					r.require("exited", node.Stopped, "kill")
-					if c := r.told(child.Stopped)[0]; c.Err != nil || c.PID == 0 {
+					if c := r.requireChanges(child.Stopped)[0]; c.Err != nil || c.PID == 0 {
 						t.Errorf("%+v", c)
 					}
 					r.after(time.Hour)
@@ -90,7 +90,7 @@ func TestEndOfABoot(t *testing.T) {
 					r.require("exited", node.Stopped)
 					r.sees(bootedAgain)
 					r.require("running", node.Running, "start") // what was hung is not any more
-					r.told(child.Started)
+					r.requireChanges(child.Started)
 				})
 			})
 		}
@@ -105,11 +105,11 @@ func TestShutdown(t *testing.T) {
 		r.require("running", node.Running)
 		r.sees(off)
 		r.require("exited", node.Stopped, "stop")
-		r.told(child.Started, child.Stopped)
+		r.requireChanges(child.Started, child.Stopped)
 	})
 }
 
-// A runtime that does not kill what is paused has it go on first.
+// Some runtimes do not kill a paused container: it is unpaused first.
 func TestPowerOffOfASuspendedOne(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.stubborn = true
@@ -136,7 +136,7 @@ func TestReset(t *testing.T) {
 		r.require("running", node.Running, "start")
 		r.sees(func(m *node.Machine) { m.BootTime = firstBoot.Add(time.Hour) }) // a watch may only tell the end of it
 		r.require("running", node.Running, "kill", "start")
-		r.told(child.Started, child.Stopped, child.Started, child.Stopped, child.Started)
+		r.requireChanges(child.Started, child.Stopped, child.Started, child.Stopped, child.Started)
 		r.sees(func(m *node.Machine) { m.BootTime = time.Time{} }, toolsDown) // the vCenter has lost sight of the host
 		r.sees(func(m *node.Machine) { m.BootTime = firstBoot.Add(time.Hour) })
 		r.require("running", node.Running)
@@ -160,7 +160,7 @@ func TestHang(t *testing.T) {
 	})
 }
 
-// The host's power is lost: whatever the vCenter shows, the guest is gone until another boot.
+// After the loss of the host's power the guest is gone until another boot, independent of what the vCenter shows.
 func TestDie(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees()
@@ -188,7 +188,7 @@ func TestDestroyed(t *testing.T) {
 		r.sees()
 		r.sees(destroyed)
 		r.require("exited", node.Stopped, "kill")
-		r.told(child.Started, child.Stopped)
+		r.requireChanges(child.Started, child.Stopped)
 		r.sees(bootedAgain, another)
 		r.require("running", node.Running, "start")
 		if r.identity != anotherUUID {
@@ -223,7 +223,7 @@ func TestStop(t *testing.T) {
 			t.Error(err)
 		}
 		r.require("exited", node.Stopped, "kill")
-		r.told(child.Started, child.Stopped)
+		r.requireChanges(child.Started, child.Stopped)
 		r.sees(bootedAgain)
 		r.require("exited", node.Stopped)
 		if r.Hang() {
@@ -249,7 +249,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// A call that fails is tried again, told once, and never a tight loop.
+// A failed call is retried with a back-off and reported once.
 func TestTriedAgain(t *testing.T) {
 	inBubble(t, "exited", func(r *rig) {
 		r.fake.mu.Lock()
@@ -266,7 +266,7 @@ func TestTriedAgain(t *testing.T) {
 		r.fake.mu.Unlock()
 		r.after(time.Minute)
 		requireStatus(r, "running")
-		r.told(child.Started)
+		r.requireChanges(child.Started)
 	})
 }
 
@@ -285,10 +285,10 @@ func TestQuiet(t *testing.T) {
 func TestOptions(t *testing.T) {
 	notify := func(child.Change) {}
 	for want, o := range map[string]machine.Options{
-		"no container":      {Runtime: newFake(""), Notify: notify},
-		"container runtime": {Container: "c", Notify: notify},
-		"notify":            {Container: "c", Runtime: newFake("")},
-		"no folder":         {Container: "c", Runtime: newFake(""), Notify: notify, Disks: &shelf{}},
+		"Container is empty": {Runtime: newFake(""), Notify: notify},
+		"Runtime is nil":     {Container: "c", Notify: notify},
+		"Notify is nil":      {Container: "c", Runtime: newFake("")},
+		"ByID":               {Container: "c", Runtime: newFake(""), Notify: notify, Disks: &fakeDisks{}},
 	} {
 		if _, err := machine.New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -15,7 +15,7 @@ var (
 	_ node.Network = (*Machine)(nil)
 )
 
-// Machine is the container of one VM. Make it with [New]; its methods may be called from any goroutine.
+// Machine drives the container of one VM. Create it with [New]. Its methods may be called from any goroutine.
 type Machine struct {
 	opts Options
 
@@ -23,21 +23,21 @@ type Machine struct {
 	life    node.Life
 	existed bool // an observation has shown the VM
 	guestUp bool // the guest was up when the VM was last seen powered on
-	look    bool // somebody may have done something to the container
+	look    bool // the container must be inspected
 	process node.Process
 	pid     int
 	count   int // restarts after crashes, since the last boot
 	cut     cut
 
-	plugs plugs
+	attached attachments
 
-	wake chan struct{}
-	asks chan ask
-	quit context.CancelFunc
-	done chan struct{}
+	wake     chan struct{}
+	requests chan request
+	quit     context.CancelFunc
+	done     chan struct{}
 }
 
-// New returns a machine whose VM is not there yet; its container, if there is one, is left alone until it is. End it with
+// New returns a Machine. It does not touch the container until [Machine.Observe] has shown the VM. End it with
 // [Machine.Stop].
 func New(opts Options) (*Machine, error) {
 	if err := opts.complete(); err != nil {
@@ -46,13 +46,13 @@ func New(opts Options) (*Machine, error) {
 	ctx, quit := context.WithCancel(context.Background())
 	m := &Machine{
 		opts: opts, process: node.Stopped, look: true,
-		wake: make(chan struct{}, 1), asks: make(chan ask), quit: quit, done: make(chan struct{}),
+		wake: make(chan struct{}, 1), requests: make(chan request), quit: quit, done: make(chan struct{}),
 	}
 	go m.run(ctx)
 	return m, nil
 }
 
-// Observe tells the machine what its VM is like now. It returns at once; the container follows.
+// Observe sets the state of the VM. It returns at once; the container follows.
 func (m *Machine) Observe(vm node.Machine) {
 	m.change(func() {
 		m.life.Observe(vm)
@@ -63,30 +63,30 @@ func (m *Machine) Observe(vm node.Machine) {
 	})
 }
 
-// Hang stops the guest where it stands, until [Machine.Unhang], or until the VM is reset or powered off. It has no effect on a
-// guest that does not run, and returns false.
+// Hang pauses the guest until [Machine.Unhang], or until the VM is reset or powered off. It returns false, without
+// effect, if the guest does not run.
 func (m *Machine) Hang() (ok bool) {
 	m.change(func() { ok = m.life.Hang(m.process) })
 	return ok
 }
 
-// Unhang lets a hung guest run on. Any other is left alone.
+// Unhang resumes a hung guest.
 func (m *Machine) Unhang() { m.change(m.life.Unhang) }
 
-// Die ends the guest as the loss of its host's power does: the container is killed at once, whatever the vCenter shows, and is
-// not started until the VM has booted again or was seen powered off.
+// Die kills the container as the loss of its host's power does, independent of what the vCenter shows. It starts again
+// after the VM has booted again or was seen powered off.
 func (m *Machine) Die() { m.change(m.life.Die) }
 
-// State tells how the container is, the PID that the runtime tells of it (0 when it does not run), and how often its kubelet was
-// restarted after a crash, and it itself after somebody had ended it, since the VM booted.
+// State returns the state of the container, its PID as the runtime reports it (0 if it does not run), and the number of
+// restarts since the VM booted: of the kubelet after crashes, and of the container after another process stopped it.
 func (m *Machine) State() (p node.Process, pid, restarts int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.process, m.pid, m.count
 }
 
-// Stop ends the container as the loss of power does, takes its disks off, and ends the machine; where Options.Keep says so it
-// ends the machine alone. The container is left to whoever deletes the cluster. It returns when that is done, or with ctx's error.
+// Stop kills the container, detaches its disks, and ends the Machine. With Options.Keep it only ends the Machine. The
+// container is not removed. Stop returns when that is done, or with ctx's error.
 func (m *Machine) Stop(ctx context.Context) error {
 	m.quit()
 	select {
@@ -104,11 +104,10 @@ func (m *Machine) change(f func()) {
 	notify.Wake(m.wake)
 }
 
-// lookAgain is called when something may have happened to the container.
+// lookAgain makes the Machine inspect the container now.
 func (m *Machine) lookAgain() { m.change(func() { m.look = true }) }
 
-// What failed is tried again after a while, and after a longer one the more often it does. Without that the container is looked
-// at every now and then.
+// Failures are retried with a back-off. Without one the container is inspected every maxRetry.
 const (
 	minRetry = time.Second
 	maxRetry = 30 * time.Second
@@ -116,30 +115,29 @@ const (
 
 func retries() backoff.Backoff { return backoff.Backoff{Min: minRetry, Max: maxRetry} }
 
-// unsure has the container be looked at when the machine wakes for whatever else.
+// unsure makes the Machine inspect the container when it wakes next.
 func (m *Machine) unsure() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.look = true
 }
 
-// run brings the container in line with the VM, one step at a time.
 func (m *Machine) run(ctx context.Context) {
 	defer close(m.done)
 	forget := m.opts.Watch.add(m.opts.Container, m.lookAgain)
 	defer forget()
-	b := &box{m: m}
-	defer b.end(ctx)
+	c := &container{m: m}
+	defer c.end(ctx)
 	retry := time.NewTimer(0)
 	defer retry.Stop()
 	failures := 0
 	for {
-		plugged := m.plugAll(ctx, b) // before the guest is started that may ask for a disk
-		switch inLine := b.follow(ctx); {
+		plugged := m.reconcileDisks(ctx, c) // before the start: the guest may use its disks at once
+		switch inLine := c.reconcile(ctx); {
 		case ctx.Err() != nil:
 			return
-		case inLine && plugged && b.wait > 0:
-			retry.Reset(b.wait)
+		case inLine && plugged && c.wait > 0:
+			retry.Reset(c.wait)
 		case inLine && plugged:
 			failures = 0
 			retry.Reset(maxRetry)
@@ -149,8 +147,8 @@ func (m *Machine) run(ctx context.Context) {
 		}
 		select {
 		case <-m.wake:
-		case a := <-m.asks:
-			a.Done <- a.Do(ctx, b)
+		case a := <-m.requests:
+			a.Done <- a.Do(ctx, c)
 		case <-retry.C:
 			m.unsure()
 		case <-ctx.Done():

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// Containers is what a Machine asks of a container runtime; [runtime.Runtime] is one.
+// Containers is the part of a container runtime that a Machine uses.
 type Containers interface {
 	Inspect(ctx context.Context, container string) (runtime.Container, error)
 	Start(ctx context.Context, container string) error
@@ -27,66 +27,66 @@ type Containers interface {
 
 var _ Containers = (*runtime.Runtime)(nil)
 
-// Disks show volumes to guests: those of package disks.
+// Disks shows volumes to guests; package disks implements it.
 type Disks interface {
-	// Plug has the guest see the disk whose /dev/disk/by-id that folder of this machine is, Unplug takes it away. Both again
-	// are harmless.
+	// Plug makes a disk visible to the guest whose /dev/disk/by-id is the given folder of this host. Unplug reverts that.
+	// Both are idempotent.
 	Plug(ctx context.Context, folder string, d node.Disk) error
 	Unplug(ctx context.Context, folder string, d node.Disk) error
-	// Resize has it see how large the disk is by now, Flush has all that was written be in the volume.
+	// Resize updates the disk's size in the guest. Flush writes the guest's unwritten data to the volume.
 	Resize(ctx context.Context, d node.Disk) error
 	Flush(ctx context.Context, d node.Disk) error
-	// Prepare is a shell script that a guest runs at each of its starts; empty: none. Check is a command that succeeds in a guest
-	// that sees the disk.
+	// Prepare returns a shell script that a guest runs at each start; it may be empty. Check returns a command that
+	// succeeds in a guest that sees the disk.
 	Prepare() string
 	Check(d node.Disk) []string
 }
 
-// Options make a [Machine]. Container, Runtime and Notify are needed.
+// Options configure a [Machine]. Container, Runtime and Notify are required.
 type Options struct {
-	// Name is the node's; the component is called node/NAME. Empty: the container's.
+	// Name is the node's; the component is called node/NAME. Empty: the container's. Name is the node's name; the
+	// component is called node/NAME. Default: Container.
 	Name string
-	// Container is the container's name. It need not be there.
+	// Container is the container's name. The container may be missing.
 	Container string
 	Runtime   Containers
-	// Watch rings when something has happened to the container; nil: the Machine looks every now and then.
+	// Watch reports events of the container. If nil, the Machine inspects the container periodically.
 	Watch *Watch
-	// Network is the one that the container's address is looked for in; empty for kind's.
+	// Network is the runtime's network that the container's address is read from. Default: kind's.
 	Network string
-	// Disks show volumes to the guest; nil: there are none. ByID is the folder of this machine that the container has as its
+	// Disks shows volumes to the guest; nil for none. ByID is the folder of this host that is mounted at the container's
 	// /dev/disk/by-id.
 	Disks Disks
 	ByID  string
-	// Identify is told before each start what the VM is, so that what the guest finds as its machine's identity can be said. It is
-	// called as Notify is. Nil: nobody is told.
+	// Identify is called before each start, so that the guest finds the VM's identity. It is called as Notify is. Optional.
 	Identify func(node.Machine) error
-	// Notify is told of every change of the container, as of a process: Started with the PID that the runtime tells, Stopped by
-	// its VM's life, Exited by anything else, with the reason. It is called from one goroutine at a time and must not call the
-	// Machine.
+	// Notify is called for every change of the container, as for a process: Started with the PID that the runtime reports,
+	// Stopped when the VM's life cycle ended it, Exited with the reason otherwise. Calls come from one goroutine at a time. It
+	// must not call the Machine.
 	Notify func(child.Change)
-	// Notice is told of what could not be done and is tried again, and of what somebody else has done to the container; the same
-	// once. It is called as Notify is. Nil: nobody is told.
+	// Notice is called once for each failure that is retried, and for each change by another process. It is called as Notify
+	// is. Optional.
 	Notice func(error)
-	// Addressed is told the container's address after each start. It is called as Notify is. Nil: nobody is told.
+	// Addressed is called with the container's address after each start. It is called as Notify is. Optional.
 	Addressed func(netip.Addr)
-	// Keep tells, when the Machine is stopped, whether its container is left as it is, with its disks. Nil: it is not.
+	// Keep reports, when the Machine is stopped, whether to leave the container and its disks as they are. Optional.
 	Keep   func() bool
 	Logger *slog.Logger // nil: none
 }
 
-// kindNetwork is what kind calls its network.
+// kindNetwork is the network that kind creates.
 const kindNetwork = "kind"
 
 func (o *Options) complete() error {
 	switch {
 	case o.Container == "":
-		return errors.New("machine: no container is named")
+		return errors.New("machine: Options.Container is empty")
 	case o.Runtime == nil:
-		return errors.New("machine: no container runtime")
+		return errors.New("machine: Options.Runtime is nil")
 	case o.Notify == nil:
-		return errors.New("machine: nobody to notify")
+		return errors.New("machine: Options.Notify is nil")
 	case o.Disks != nil && o.ByID == "":
-		return errors.New("machine: disks, and no folder for them")
+		return errors.New("machine: Options.Disks needs Options.ByID")
 	}
 	if o.Name == "" {
 		o.Name = o.Container
@@ -112,85 +112,85 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// prepare does in a container that has been started what a VM's hardware does: it has device files for the disks to come.
-func (b *box) prepare(ctx context.Context) error {
-	if b.ready == b.is.PID {
+// prepare runs the script of the disks once after each start: it creates the device files for later disks.
+func (c *container) prepare(ctx context.Context) error {
+	if c.prepared == c.state.PID {
 		return nil
 	}
-	if d := b.m.opts.Disks; d != nil {
+	if d := c.m.opts.Disks; d != nil {
 		if script := d.Prepare(); script != "" {
-			if err := b.guest(ctx, script); err != nil {
+			if err := c.exec(ctx, script); err != nil {
 				return fmt.Errorf("its disks' devices: %w", err)
 			}
 		}
 	}
-	b.ready = b.is.PID
-	b.m.plugs.newGuest()
+	c.prepared = c.state.PID
+	c.m.attached.newGuest()
 	return nil
 }
 
-// cut is what becomes of the packets between the container and its network.
+// cut is how the packet filter treats the container's traffic.
 type cut int
 
 const (
-	whole  cut = iota
-	loud       // connections are reset, new ones refused
-	silent     // packets vanish
+	connected cut = iota
+	rejecting     // connections are reset, new ones refused
+	dropping      // packets vanish
 )
 
-// Cut takes the container's way to everything outside of it, the pods' in it too, until [Machine.Mend]: connections are reset or,
-// silent, packets vanish. The container keeps its address, routes and names, so that nothing has to be given back. It returns at
-// once for a container that does not run, and is in force from its next start on; so it is for one that stands still.
+// Cut blocks all traffic of the container and its pods until [Machine.Mend]: connections are reset or, if silently,
+// packets are dropped. The container keeps its address, routes and DNS names. For a container that is stopped or paused,
+// Cut returns at once and takes effect at the next start.
 func (m *Machine) Cut(silently bool) error {
 	if silently {
-		return m.cutAs(silent)
+		return m.setCut(dropping)
 	}
-	return m.cutAs(loud)
+	return m.setCut(rejecting)
 }
 
-// Mend gives the way back.
-func (m *Machine) Mend() error { return m.cutAs(whole) }
+// Mend ends [Machine.Cut].
+func (m *Machine) Mend() error { return m.setCut(connected) }
 
-// IsCut tells whether the way is taken.
+// IsCut reports whether the network is cut.
 func (m *Machine) IsCut() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.cut != whole
+	return m.cut != connected
 }
 
-func (m *Machine) cutAs(c cut) error {
+func (m *Machine) setCut(want cut) error {
 	m.mu.Lock()
-	m.cut = c
+	m.cut = want
 	m.mu.Unlock()
-	return m.ask(context.Background(), func(ctx context.Context, b *box) error {
-		if !b.runs() || b.paused() {
+	return m.do(context.Background(), func(ctx context.Context, c *container) error {
+		if !c.runs() || c.paused() {
 			return nil
 		}
-		return b.network(ctx, c)
+		return c.applyCut(ctx, want)
 	})
 }
 
-// network has the container's packet filter do what is wanted.
-func (b *box) network(ctx context.Context, want cut) error {
-	if b.netOf != b.is.PID { // it is another, whose filter has nothing of ours
-		b.netOf, b.net = b.is.PID, whole
+// applyCut brings the container's packet filter in line.
+func (c *container) applyCut(ctx context.Context, want cut) error {
+	if c.netPID != c.state.PID { // a new container has no rules of ours
+		c.netPID, c.net = c.state.PID, connected
 	}
-	if b.net == want {
+	if c.net == want {
 		return nil
 	}
-	if err := b.guest(ctx, filter[want]); err != nil {
-		return fmt.Errorf("its network cannot be cut, or mended: %w", err)
+	if err := c.exec(ctx, filter[want]); err != nil {
+		return fmt.Errorf("could not change the packet filter of its network: %w", err)
 	}
-	b.net = want
+	c.net = want
 	return nil
 }
 
-// filter are the scripts that bring a container's packet filter in line. Rules are in chains of their own, for what comes and
-// goes by the container's interfaces; what its pods have among themselves goes by others. Packets vanish in the mangle table,
-// through which all go and where nobody else has rules; they can be refused in the filter table only.
+// filter are the scripts that set a container's packet filter. The rules match only the container's own interfaces, not
+// those between its pods. Packets are dropped in the mangle table, which all of them pass and which has no other rules;
+// only the filter table can reject packets.
 var filter = map[cut]string{
-	whole: eachFamily(undo),
-	loud: eachFamily(undo + `
+	connected: eachFamily(undo),
+	rejecting: eachFamily(undo + `
 $t -w -N $c
 $t -w -A $c -o eth+ -p tcp --tcp-flags RST RST -j ACCEPT
 $t -w -A $c -o eth+ -p $icmp -j ACCEPT
@@ -199,14 +199,14 @@ $t -w -A $c -o eth+ -p tcp -j REJECT --reject-with tcp-reset
 $t -w -A $c -i eth+ -j REJECT
 $t -w -A $c -o eth+ -j REJECT
 for h in INPUT FORWARD OUTPUT; do $t -w -I $h -j $c; done`),
-	silent: eachFamily(undo + `
+	dropping: eachFamily(undo + `
 $t -w -t mangle -N $c
 $t -w -t mangle -A $c -i eth+ -j DROP
 $t -w -t mangle -A $c -o eth+ -j DROP
 for h in PREROUTING POSTROUTING; do $t -w -t mangle -I $h -j $c; done`),
 }
 
-// undo takes our chains away, also half of them.
+// undo removes our chains, also incomplete ones.
 const undo = `
 for where in filter:INPUT filter:FORWARD filter:OUTPUT mangle:PREROUTING mangle:POSTROUTING; do
 	while $t -w -t ${where%:*} -D ${where#*:} -j $c 2>/dev/null; do :; done
@@ -215,7 +215,7 @@ for table in filter mangle; do
 	$t -w -t $table -F $c 2>/dev/null && $t -w -t $table -X $c
 done`
 
-// eachFamily runs a script for IPv4, and for IPv6 where there is that.
+// eachFamily runs a script for IPv4, and for IPv6 if the container has it.
 func eachFamily(script string) string {
 	return `both() {
 ` + script + `

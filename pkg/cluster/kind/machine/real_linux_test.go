@@ -27,11 +27,11 @@ const imageEnv = "VSPHERE_SANDBOX_TEST_NODE_IMAGE"
 
 // ground are real containers of the node image, in which no Kubernetes is set up, and volumes.
 type ground struct {
-	t     *testing.T
-	rt    *runtime.Runtime
-	dir   string
-	watch *machine.Watch
-	shelf *disks.Loops
+	t         *testing.T
+	rt        *runtime.Runtime
+	dir       string
+	watch     *machine.Watch
+	fakeDisks *disks.Loops
 }
 
 // realGround makes two containers, a and b, that boot as nodes do, or sleep only.
@@ -46,8 +46,8 @@ func realGround(t *testing.T, boots bool) *ground {
 		t.Fatal(err)
 	}
 	g := &ground{t: t, rt: runtime.New("docker"), dir: dir}
-	g.shelf = &disks.Loops{Dir: g.volume, Patience: time.Second}
-	if err := g.shelf.Possible(dir); err != nil {
+	g.fakeDisks = &disks.Loops{Dir: g.volume, Patience: time.Second}
+	if err := g.fakeDisks.Possible(dir); err != nil {
 		t.Skip(err)
 	}
 	label := filepath.Base(filepath.Dir(dir))
@@ -126,7 +126,7 @@ func (g *ground) machine(name string, d machine.Disks) *machine.Machine {
 	return m
 }
 
-// until waits for what the runtime and the machine say of the container, and tells how long that took.
+// until waits for a status of the container and a state of the Machine, and logs how long that took.
 func (g *ground) until(m *machine.Machine, status string, want node.Process) {
 	g.t.Helper()
 	began := time.Now()
@@ -210,7 +210,7 @@ func TestRealLife(t *testing.T) {
 	g.until(m, "exited", node.Stopped)
 	m.Observe(vm(bootedAgain))
 	g.until(m, "running", node.Running)
-	g.ok(g.rt.Kill(t.Context(), g.name("a"))) // by somebody
+	g.ok(g.rt.Kill(t.Context(), g.name("a"))) // as another process would
 	g.until(m, "exited", node.Crashing)
 	g.until(m, "running", node.Running)
 	m.Observe(vm(bootedAgain, destroyed))
@@ -222,7 +222,7 @@ func TestRealLife(t *testing.T) {
 // What a killed guest has written is there for the next, and the disk goes from one to the other.
 func TestRealDisk(t *testing.T) {
 	g := realGround(t, false)
-	a, b := g.machine("a", g.shelf), g.machine("b", g.shelf)
+	a, b := g.machine("a", g.fakeDisks), g.machine("b", g.fakeDisks)
 	d := g.create("1", 64<<20)
 	began := time.Now()
 	g.ok(a.Attach(t.Context(), d))
@@ -256,7 +256,7 @@ func TestRealDisk(t *testing.T) {
 		t.Errorf("it has %q", s)
 	}
 
-	// The guest that has it hangs, and the disk is taken from it: what it writes later reaches nobody.
+	// The guest hangs, and its disk is detached: what it writes later is lost.
 	g.must("b", "echo more >>/mnt/v/file; sync")
 	b.Hang()
 	g.until(b, "paused", node.Hung)
@@ -287,7 +287,7 @@ func TestRealDisk(t *testing.T) {
 
 func TestRealManyDisks(t *testing.T) {
 	g := realGround(t, false)
-	a := g.machine("a", g.shelf)
+	a := g.machine("a", g.fakeDisks)
 	var all []node.Disk
 	began := time.Now()
 	for n := range names.MaxVolumes {
@@ -341,7 +341,7 @@ func TestRealCut(t *testing.T) {
 			t.Errorf("%s: %q after %v", when, out, time.Since(began))
 		}
 	}
-	refused("whole") // by the other, where nobody listens
+	refused("whole") // by the other container, which has no listener
 	for range 2 {
 		g.ok(a.Cut(true))
 		if out, err := g.run("a", ping); err == nil || strings.Contains(out, "refused") {
@@ -357,7 +357,7 @@ func TestRealCut(t *testing.T) {
 	g.until(a, "exited", node.Stopped)
 	a.Observe(vm(bootedAgain))
 	g.until(a, "running", node.Running)
-	g.ok(a.Cut(false)) // waits for its turn: by then it was cut anew
+	g.ok(a.Cut(false)) // waits for its turn: by then it was cut again
 	g.must("a", "iptables -w -S VSPHERE-SANDBOX-CUT")
 	g.ok(a.Mend())
 	if out, err := g.run("a", "iptables -w -S; iptables -w -t mangle -S"); err != nil || strings.Contains(out, "VSPHERE") {

@@ -48,7 +48,7 @@ type rig struct {
 	*machine.Machine
 	*fake
 	t     *testing.T
-	disks *shelf
+	disks *fakeDisks
 
 	mu      sync.Mutex
 	changes []child.Change
@@ -64,12 +64,12 @@ type rig struct {
 func inBubble(t *testing.T, status string, test func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{fake: newFake(status), t: t, disks: &shelf{by: map[string]string{}}}
+		r := &rig{fake: newFake(status), t: t, disks: &fakeDisks{by: map[string]string{}}}
 		watch := machine.NewWatch(r.fake, "cluster", "c")
 		ctx, quit := context.WithCancel(context.Background())
 		go watch.Run(ctx)
 		m, err := machine.New(machine.Options{
-			Name: "w1", Container: "box", Runtime: r.fake, Watch: watch, Disks: r.disks, ByID: "/by-id",
+			Name: "w1", Container: "c1", Runtime: r.fake, Watch: watch, Disks: r.disks, ByID: "/by-id",
 			Notify: func(c child.Change) { r.locked(func() { r.changes = append(r.changes, c) }) },
 			Notice: func(err error) { r.locked(func() { r.notices = append(r.notices, err.Error()) }) },
 			Identify: func(m node.Machine) error {
@@ -116,10 +116,10 @@ func (r *rig) after(d time.Duration) {
 	synctest.Wait()
 }
 
-// require compares what was called, the container's status, and the state that is told.
+// require compares the calls, the container's status, and the reported state.
 func (r *rig) require(status string, want node.Process, calls ...string) {
 	r.t.Helper()
-	if got := slices.DeleteFunc(r.said(), func(c string) bool { return c == "exec" }); !slices.Equal(got, calls) {
+	if got := slices.DeleteFunc(r.takeCalls(), func(c string) bool { return c == "exec" }); !slices.Equal(got, calls) {
 		r.t.Errorf("calls %q, want %q", got, calls)
 	}
 	p, pid, _ := r.State()
@@ -128,8 +128,8 @@ func (r *rig) require(status string, want node.Process, calls ...string) {
 	}
 }
 
-// told compares the changes since the last time.
-func (r *rig) told(want ...child.State) []child.Change {
+// requireChanges compares the changes since the last call.
+func (r *rig) requireChanges(want ...child.State) []child.Change {
 	r.t.Helper()
 	var all []child.Change
 	r.locked(func() { all, r.changes = r.changes, nil })
@@ -159,8 +159,8 @@ func (r *rig) noticed(words string) {
 	}
 }
 
-// shelf is Disks in memory.
-type shelf struct {
+// fakeDisks is Disks in memory.
+type fakeDisks struct {
 	mu    sync.Mutex
 	by    map[string]string // folder by volume
 	fails bool
@@ -169,7 +169,7 @@ type shelf struct {
 
 var errNoDevice = errors.New("no device is free")
 
-func (s *shelf) do(change func()) error {
+func (s *fakeDisks) do(change func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fails {
@@ -181,7 +181,7 @@ func (s *shelf) do(change func()) error {
 	return nil
 }
 
-func (s *shelf) Plug(_ context.Context, folder string, d node.Disk) error {
+func (s *fakeDisks) Plug(_ context.Context, folder string, d node.Disk) error {
 	s.mu.Lock()
 	slow := s.slow
 	s.mu.Unlock()
@@ -189,16 +189,16 @@ func (s *shelf) Plug(_ context.Context, folder string, d node.Disk) error {
 	return s.do(func() { s.by[d.VolumeID] = folder })
 }
 
-func (s *shelf) Unplug(_ context.Context, _ string, d node.Disk) error {
+func (s *fakeDisks) Unplug(_ context.Context, _ string, d node.Disk) error {
 	return s.do(func() { delete(s.by, d.VolumeID) })
 }
 
-func (s *shelf) Resize(_ context.Context, d node.Disk) error { return s.do(nil) }
-func (s *shelf) Flush(_ context.Context, d node.Disk) error  { return s.do(nil) }
-func (*shelf) Prepare() string                               { return "prepare" }
-func (*shelf) Check(d node.Disk) []string                    { return []string{"check", d.UUID} }
+func (s *fakeDisks) Resize(_ context.Context, d node.Disk) error { return s.do(nil) }
+func (s *fakeDisks) Flush(_ context.Context, d node.Disk) error  { return s.do(nil) }
+func (*fakeDisks) Prepare() string                               { return "prepare" }
+func (*fakeDisks) Check(d node.Disk) []string                    { return []string{"check", d.UUID} }
 
-func (s *shelf) has() []string {
+func (s *fakeDisks) has() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []string
@@ -209,7 +209,7 @@ func (s *shelf) has() []string {
 	return all
 }
 
-func (s *shelf) failing(fails bool) {
+func (s *fakeDisks) failing(fails bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fails = fails

@@ -11,49 +11,49 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// Events is what a [Watch] asks of a container runtime; [runtime.Runtime] has it.
+// Events is the part of a container runtime that a [Watch] uses.
 type Events interface {
 	Events(ctx context.Context, label, value string, since time.Time, got func(runtime.Event)) error
 }
 
 var _ Events = (*runtime.Runtime)(nil)
 
-// Watch follows what happens to the containers of a cluster, and has their Machines look: one process of the runtime's command for
-// all of them. Make it with [NewWatch] and give it a goroutine with [Watch.Run]; its other methods are for Machines.
+// Watch follows the events of a cluster's containers, with one process of the runtime's command, and wakes their
+// Machines. Create it with [NewWatch] and call [Watch.Run] in a goroutine.
 type Watch struct {
 	events       Events
 	label, value string
 
-	mu    sync.Mutex
-	last  int
-	bells map[int]bell
+	mu          sync.Mutex
+	last        int
+	subscribers map[int]subscriber
 }
 
-type bell struct {
+type subscriber struct {
 	container string
-	ring      func()
+	wake      func()
 }
 
-// NewWatch watches the containers that have the label with that value.
+// NewWatch returns a Watch for the containers that have the label with this value.
 func NewWatch(events Events, label, value string) *Watch {
-	return &Watch{events: events, label: label, value: value, bells: map[int]bell{}}
+	return &Watch{events: events, label: label, value: value, subscribers: map[int]subscriber{}}
 }
 
-// healthy is how long a stream of events lasts that has not failed at once.
+// healthy is the time after which a stream of events, or a container, counts as not failed at once.
 const healthy = 30 * time.Second
 
-// Run follows events until ctx ends. When there are none to be had, as with a daemon that is away, it tries again after a while;
-// each time all machines look, for what happened to the daemon has happened to all containers.
+// Run follows events until ctx ends. When the stream ends, as with a stopped daemon, it retries with a back-off and wakes
+// all Machines, since all containers may have changed.
 func (w *Watch) Run(ctx context.Context) {
 	failures, since := 0, time.Now()
 	for {
 		began := time.Now()
-		_ = w.events.Events(ctx, w.label, w.value, since, w.got) // why it ended the machines see, when they look
+		_ = w.events.Events(ctx, w.label, w.value, since, w.got) // the Machines see the cause when they inspect
 		since = time.Now()
 		if since.Sub(began) >= healthy {
 			failures = 0
 		}
-		w.ring("")
+		w.notify("")
 		failures++
 		if backoff.Sleep(ctx, retries().After(failures)) != nil {
 			return
@@ -61,27 +61,27 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// got rings for what changes the state of a container; others are told of what is run in it.
+// got wakes the Machine of an event that changes a container's state; exec events, among others, do not.
 func (w *Watch) got(e runtime.Event) {
 	if slices.Contains([]string{"start", "die", "died", "stop", "pause", "unpause", "destroy", "remove", "oom"}, e.Action) {
-		w.ring(e.Container)
+		w.notify(e.Container)
 	}
 }
 
-// ring rings for a container; empty is all.
-func (w *Watch) ring(container string) {
+// notify wakes the subscribers of a container; empty means all.
+func (w *Watch) notify(container string) {
 	w.mu.Lock()
-	all := slices.Collect(maps.Values(w.bells))
+	all := slices.Collect(maps.Values(w.subscribers))
 	w.mu.Unlock()
-	for _, b := range all {
-		if container == "" || container == b.container {
-			b.ring()
+	for _, s := range all {
+		if container == "" || container == s.container {
+			s.wake()
 		}
 	}
 }
 
-// add has ring called until forget is.
-func (w *Watch) add(container string, ring func()) (forget func()) {
+// add subscribes to a container's events until forget is called.
+func (w *Watch) add(container string, wake func()) (forget func()) {
 	if w == nil {
 		return func() {}
 	}
@@ -89,10 +89,10 @@ func (w *Watch) add(container string, ring func()) (forget func()) {
 	defer w.mu.Unlock()
 	w.last++
 	id := w.last
-	w.bells[id] = bell{container, ring}
+	w.subscribers[id] = subscriber{container, wake}
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.bells, id)
+		delete(w.subscribers, id)
 	}
 }

@@ -23,14 +23,14 @@ type Finder struct {
 	Kubernetes string
 	// Cache is where hack/kind-node keeps what it makes. Default: vsphere-sandbox/kind-node in the user's cache folder.
 	Cache string
-	// Helper says whose the containers are that read what images say, for whoever looks for what was left of them. Default: nobody's.
+	// Helper is the owner label of the containers that read images, so that they can be found if they are left over. Optional.
 	Helper string
-	// Say is told what takes its time, when it begins and every four seconds. It must not block. Optional.
+	// Say is called when something slow begins, and every four seconds of it. It must not block. Optional.
 	Say func(string)
 }
 
-// Find returns the image that nodes are to be made from. The runtime has it then: it was loaded, or fetched, if it had to be.
-// When there is none the error is [Missing], and says how to get one.
+// Find returns the image for nodes, after it has loaded or pulled it into the runtime if needed. If there is no image,
+// the error is [Missing] and lists how to get one.
 func (f Finder) Find(ctx context.Context) (Image, error) {
 	all, err := f.List(ctx)
 	if err != nil {
@@ -57,8 +57,8 @@ func (f Finder) Find(ctx context.Context) (Image, error) {
 	return Image{}, f.missing(errors.Join(append(bad, err)...))
 }
 
-// Check returns the image that somebody has asked for by its name, and has the runtime fetch it if it has to. One of another
-// minor release of Kubernetes is [Version].
+// Check returns the image that the user named, after it has pulled it if needed. Another minor release of Kubernetes is
+// an error, [Version].
 func (f Finder) Check(ctx context.Context, name string) (Image, error) {
 	is, err := f.Store.Image(ctx, name)
 	if coded.Is(err, images.Missing) {
@@ -124,7 +124,7 @@ func (f Finder) pull(ctx context.Context) (string, error) {
 	return exact, err
 }
 
-// absent tells whether a registry has answered that there is no such image.
+// absent reports whether a registry has answered that the image does not exist.
 func absent(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "manifest unknown") || strings.Contains(text, "not found: manifest") || strings.Contains(text, "manifest for ")

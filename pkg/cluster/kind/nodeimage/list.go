@@ -127,7 +127,7 @@ func (f Finder) where() string {
 // beat is how often something is said while one thing takes its time.
 const beat = 4 * time.Second
 
-// saying does something, and says what: at its beginning, and while it goes on.
+// saying runs do, and reports what it does at its beginning and every four seconds.
 func (f Finder) saying(ctx context.Context, what string, do func(context.Context) error) error {
 	if f.Say == nil {
 		return do(ctx)
@@ -170,13 +170,13 @@ const (
 
 // Image is a node image.
 type Image struct {
-	// Name is what kind has to be told.
+	// Name is the image's name for kind.
 	Name string
 	// Kubernetes is the release in it: "v1.36.4".
 	Kubernetes string
-	// Own tells that hack/kind-node has made it.
+	// Own is set if hack/kind-node built it.
 	Own bool
-	// Loaded tells that the runtime has it, Archive is the file it can be loaded from, "" where there is none.
+	// Loaded is set if the runtime has it. Archive is the file to load it from, or "".
 	Loaded  bool
 	Archive string
 	// Size is what it takes, unpacked when it is loaded and packed otherwise, in bytes; Platform what it runs on; ID the

@@ -194,7 +194,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Where there is none it is said where it was looked for, and every way to one.
+// The error lists where the image was looked for, and every way to get one.
 func TestMissing(t *testing.T) {
 	d := &docker{}
 	f := finder(t, d)
@@ -244,7 +244,7 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// Whoever looks for what a killed sandbox has left finds the containers that read an image for it.
+// The containers that read an image have the owner label, so that the next sandbox finds those of a killed one.
 func TestHelperIsSomebodys(t *testing.T) {
 	for helper, want := range map[string]string{"": "vsphere-sandbox.helper=nodeimage", "vsphere-sandbox-lab": "vsphere-sandbox.helper=vsphere-sandbox-lab"} {
 		d := &docker{has: map[string]string{"node:1": "v1.36.4"}}

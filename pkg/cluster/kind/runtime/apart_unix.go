@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// apart gives the program a process group of its own: Ctrl-C in a terminal is for the sandbox, which then ends what it has
-// to, and needs the runtime for that.
+// apart starts the program in a new process group, so that Ctrl-C in a terminal reaches only the sandbox: its cleanup
+// needs the runtime's commands.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

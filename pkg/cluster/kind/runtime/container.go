@@ -25,7 +25,7 @@ func (r *Runtime) Kill(ctx context.Context, container string) error {
 	return r.run(ctx, "kill", container)
 }
 
-// Pause stops all processes of a container where they stand, Unpause lets them go on.
+// Pause freezes all processes of a container, Unpause resumes them.
 func (r *Runtime) Pause(ctx context.Context, container string) error {
 	return r.run(ctx, "pause", container)
 }
@@ -42,13 +42,13 @@ func (r *Runtime) Remove(ctx context.Context, containers ...string) error {
 	}
 	err := r.run(ctx, append([]string{"rm", "--force", "--volumes"}, containers...)...)
 	if coded.Is(err, ContainerMissing) {
-		return nil // the command goes on with the others
+		return nil // the command continues with the others
 	}
 	return err
 }
 
-// Exec runs a program in a container and returns when it has ended; a nil Stdin, Stdout or Stderr is none. A program that
-// ends with another status than 0 is an error for which [Status] tells it.
+// Exec runs a program in a container and returns when it has ended. A nil stream is empty. A non-zero exit status is an
+// error; see [Status].
 func (r *Runtime) Exec(ctx context.Context, container string, stdin io.Reader, stdout, stderr io.Writer, argv ...string) error {
 	args := []string{"exec", "--privileged"}
 	if stdin != nil {

@@ -68,8 +68,8 @@ func (r *Runtime) patience(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeoutCause(ctx, answerTime, coded.New(Stopped, r.restart(), nil, "%s is installed, but has not answered within %s", r.name, answerTime))
 }
 
-// Check tells why this runtime cannot be used for kind: it is missing, stopped, does not answer, does not let this user in, or is
-// too old.
+// Check returns why this runtime cannot run kind: it is missing, stopped, does not respond, denies access to this user,
+// or is too old. It returns nil if it can.
 func (r *Runtime) Check(ctx context.Context) error {
 	ctx, cancel := r.patience(ctx)
 	defer cancel()
@@ -96,7 +96,7 @@ func (r *Runtime) Check(ctx context.Context) error {
 	return nil
 }
 
-// checkDocker asks the daemon. kind's nodes need cgroup namespaces of their own, which came with API 1.41, Docker 20.10.
+// checkDocker asks the daemon. kind's nodes need private cgroup namespaces, which Docker has since API 1.41 (20.10).
 func (r *Runtime) checkDocker(ctx context.Context) error {
 	out, err := r.Output(ctx, "version", "--format", "{{.Server.APIVersion}} {{.Server.Version}}")
 	if err != nil {

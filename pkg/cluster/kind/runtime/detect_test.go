@@ -21,7 +21,7 @@ func (hung) Run(ctx context.Context, c Call) error {
 	return ctx.Err()
 }
 
-// Nobody waits for ever for a daemon that hangs, and it is told from one that has ended.
+// A daemon that hangs ends in a timeout, and its error differs from that of a stopped one.
 func TestHung(t *testing.T) {
 	for name, ask := range map[string]func(*Runtime, context.Context) error{
 		"check": (*Runtime).Check, "answer": (*Runtime).Answer,
@@ -40,7 +40,7 @@ func TestHung(t *testing.T) {
 	}
 }
 
-// Who gives up before is told that.
+// A caller that cancels gets its context's error.
 func TestAnswerIsNotWaitedFor(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

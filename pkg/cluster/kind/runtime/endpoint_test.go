@@ -19,7 +19,7 @@ func installed(t *testing.T, script string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// A runtime that is fixed to its daemon asks that one, whatever becomes of the environment and of the user's contexts.
+// A Fixed runtime asks the same daemon even if the environment or the user's contexts change.
 func TestFixed(t *testing.T) {
 	installed(t, `[ "$1 $2" = "context inspect" ] && { echo "${DOCKER_HOST:-unix:///run/first.sock}"; exit; }
 echo "$DOCKER_HOST$DOCKER_CONTEXT$DOCKER_TLS_VERIFY"`)
@@ -45,7 +45,7 @@ echo "$DOCKER_HOST$DOCKER_CONTEXT$DOCKER_TLS_VERIFY"`)
 	}
 }
 
-// One whose daemon cannot be told, or whose commands are a test's, stays as it is.
+// A runtime without a known daemon, or with a test's runner, stays as it is.
 func TestNotFixed(t *testing.T) {
 	installed(t, "exit 1")
 	for name, r := range map[string]*Runtime{"not told": New("docker"), "a test's": With("docker", script{})} {

@@ -49,7 +49,7 @@ func (r *Runtime) explain(args []string, err error, said string) error {
 // admission is how a user comes to be let in.
 func (r *Runtime) admission() string {
 	if r.Kind() == "docker" {
-		return "sudo usermod -aG docker \"$USER\", then log in again; whoever is in that group is root on this machine\nor run as root"
+		return "sudo usermod -aG docker \"$USER\", then log in again (members of that group are root on this host)\nor run as root"
 	}
 	return "run as root, or as a user for whom " + r.name + " is set up rootless"
 }
@@ -59,7 +59,7 @@ func (r *Runtime) start() string {
 	case "docker":
 		return "sudo systemctl start docker, or start Docker Desktop\nDOCKER_HOST and `docker context ls` say which daemon is asked"
 	case "podman":
-		return "podman machine start, where Podman runs in a machine of its own"
+		return "podman machine start, where Podman runs in a VM"
 	}
 	return "sudo systemctl start containerd"
 }

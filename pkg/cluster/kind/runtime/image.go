@@ -17,7 +17,7 @@ type Image struct {
 	Tags   []string
 }
 
-// Image tells of an image that is here, an [coded.Error] with the code [ImageMissing] when it is not.
+// Image returns a local image, or an [coded.Error] with the code [ImageMissing].
 func (r *Runtime) Image(ctx context.Context, name string) (Image, error) {
 	out, err := r.Output(ctx, "image", "inspect", name)
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *Runtime) Image(ctx context.Context, name string) (Image, error) {
 	return Image{ID: raw[0].ID, Labels: raw[0].Config.Labels, Tags: raw[0].RepoTags}, nil
 }
 
-// Pull fetches an image from its registry; said gets what the runtime says meanwhile.
+// Pull fetches an image from its registry and copies the runtime's output to said.
 func (r *Runtime) Pull(ctx context.Context, name string, said io.Writer) error {
 	err := r.Do(ctx, Call{Args: []string{"pull", name}, Stdout: said})
 	if coded.Is(err, Failed) {

@@ -30,10 +30,10 @@ type Container struct {
 	Networks map[string]netip.Addr
 }
 
-// Running tells whether it runs, paused or not.
+// Running reports whether it runs, paused or not.
 func (c Container) Running() bool { return c.Status == "running" || c.Status == "paused" }
 
-// Inspect tells of one container.
+// Inspect returns the state of one container.
 func (r *Runtime) Inspect(ctx context.Context, container string) (Container, error) {
 	out, err := r.Output(ctx, "container", "inspect", container)
 	if err != nil {
@@ -162,8 +162,8 @@ func parseEvent(line []byte) (Event, bool) {
 	return e, e.Container != "" && e.Action != ""
 }
 
-// Remote returns where the daemon is when it is on another machine, "" when it is on this one or that cannot be told. What
-// is mounted in containers is then that machine's, and it reaches no loopback address of this one.
+// Remote returns the address of a daemon on another host, or "" if it is on this one or unknown. The mounts of its
+// containers are then on that host, and it does not reach loopback addresses of this one.
 func (r *Runtime) Remote(ctx context.Context) string {
 	host, fixed := r.Endpoint()
 	if !fixed {
@@ -181,7 +181,7 @@ type Capacity struct {
 	MemoryBytes uint64
 }
 
-// Capacity tells what there is for all containers together.
+// Capacity returns the resources that all containers share.
 func (r *Runtime) Capacity(ctx context.Context) (Capacity, error) {
 	format := "{{.NCPU}} {{.MemTotal}}"
 	if r.Kind() == "podman" {
@@ -198,8 +198,8 @@ func (r *Runtime) Capacity(ctx context.Context) (Capacity, error) {
 	return c, nil
 }
 
-// Desktop tells whether the daemon is in a virtual machine of Docker Desktop's, or the like, from where this machine is
-// reached by a name ([HostName]) and never by the gateway of a network.
+// Desktop reports whether the daemon is in a VM of Docker Desktop or similar. Its containers reach this host by name
+// ([HostName]), not by the gateway of a network.
 func (r *Runtime) Desktop(ctx context.Context) bool {
 	if r.Kind() != "docker" {
 		return false

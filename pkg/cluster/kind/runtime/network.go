@@ -24,7 +24,7 @@ type Network struct {
 	Gateways []netip.Addr
 }
 
-// Network tells of a network; ok is false when there is none of that name.
+// Network returns a network; ok is false if it does not exist.
 func (r *Runtime) Network(ctx context.Context, name string) (_ Network, ok bool, err error) {
 	names, err := r.names(ctx, "network", "ls", "--filter", "name=^"+regexp.QuoteMeta(name)+"$", "--format", "{{.Name}}")
 	if err != nil || !slices.Contains(names, name) {
@@ -64,7 +64,7 @@ func parseNetwork(out []byte) (Network, error) {
 		}
 		n.Subnets = append(n.Subnets, subnet)
 		gateway, err := netip.ParseAddr(p.Gateway)
-		if err != nil && subnet.Addr().Is4() { // docker tells it once a container was in the network: the first address
+		if err != nil && subnet.Addr().Is4() { // docker omits the gateway until a container was in the network: the first address
 			gateway = subnet.Masked().Addr().Next()
 		}
 		if gateway.IsValid() {
@@ -110,16 +110,16 @@ func (r *Runtime) names(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// At returns the runtime of that name whose daemon answers at endpoint, as [Runtime.Endpoint] tells it, whatever the environment
-// and the user's contexts say.
+// At returns the runtime whose daemon has this endpoint (see [Runtime.Endpoint]), independent of the environment and the
+// user's contexts.
 func At(name, endpoint string) *Runtime {
 	r := &Runtime{name: name, endpoint: &endpoint}
 	r.runner = command{name: name, env: environ(os.Environ(), r.Kind(), endpoint)}
 	return r
 }
 
-// Fixed returns the same runtime with the daemon that it has now: contexts of the user's may change, and containers stay where they
-// are. One whose daemon cannot be told is returned as it is, and so is one whose commands a [Runner] runs that is not ours.
+// Fixed returns the same runtime, bound to the daemon that it uses now: the user may switch contexts, but containers
+// stay. It returns r unchanged if the daemon is unknown, or if the [Runner] is not the default one.
 func (r *Runtime) Fixed(ctx context.Context) *Runtime {
 	if _, ours := r.runner.(command); !ours || r.endpoint != nil {
 		return r
@@ -139,7 +139,7 @@ func (r *Runtime) Endpoint() (endpoint string, fixed bool) {
 	return *r.endpoint, true
 }
 
-// daemon tells where the daemon answers; ok is false when that cannot be told.
+// daemon returns the daemon's endpoint; ok is false if it is unknown.
 func (r *Runtime) daemon(ctx context.Context) (endpoint string, ok bool) {
 	if r.Kind() != "docker" {
 		return os.Getenv(addressEnv(r.Kind())), true
@@ -149,7 +149,7 @@ func (r *Runtime) daemon(ctx context.Context) (endpoint string, ok bool) {
 	return endpoint, err == nil && endpoint != ""
 }
 
-// addressEnv is the variable by which a runtime is told its daemon's address.
+// addressEnv returns the variable that sets the daemon's address of a runtime.
 func addressEnv(kind string) string {
 	switch kind {
 	case "docker":
@@ -183,7 +183,7 @@ type command struct {
 	env  []string // nil is this process's
 }
 
-// grace is how long a program that was told to end may take, and what it has left behind may hold its output.
+// grace is how long a terminated program may still run, and its children may keep its output open.
 const grace = 5 * time.Second
 
 func (of command) Run(ctx context.Context, c Call) error {

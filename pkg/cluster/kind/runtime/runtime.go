@@ -95,7 +95,7 @@ type ExitError struct{ Status int }
 
 func (e *ExitError) Error() string { return "exit status " + itoa(e.Status) }
 
-// Status is the exit status that err tells of, -1 when it tells of none.
+// Status returns the exit status in err, or -1 if it has none.
 func Status(err error) int {
 	if e, ok := errors.AsType[*ExitError](err); ok {
 		return e.Status

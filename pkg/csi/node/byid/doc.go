@@ -1,4 +1,4 @@
-// Package byid finds a disk by the link that its UUID has in a folder like /dev/disk/by-id, and waits for it there.
+// Package byid waits for a disk's symlink, named after its UUID, in a directory like /dev/disk/by-id.
 //
 // Floor 1.
 package byid

@@ -15,14 +15,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Folder is where udev makes the links.
+// Folder is the directory of udev's symlinks.
 const Folder = "/dev/disk/by-id"
 
-// Timeout is how long a disk is waited for by default. Kubelet gives a call two minutes, and comes again.
+// Timeout is the default timeout for a disk. Kubelet's timeout is two minutes, after which it retries.
 const Timeout = 20 * time.Second
 
-// Wait returns the path of a disk's link in a folder, once it leads somewhere; it looks for at most that long. The UUID
-// may be in any form. Errors: volume.ErrInvalid (no UUID), volume.ErrNotFound, ctx's.
+// Wait waits up to atMost until a disk's symlink has a target, and returns its path. The UUID may be in any form. Errors:
+// volume.ErrInvalid (not a UUID), volume.ErrNotFound, ctx's.
 func Wait(ctx context.Context, folder, diskUUID string, atMost time.Duration) (string, error) {
 	if len(names.Compact(diskUUID)) != 32 {
 		return "", fmt.Errorf("disk UUID %q in the publish context: %w", diskUUID, volume.ErrInvalid)
@@ -38,25 +38,24 @@ func Wait(ctx context.Context, folder, diskUUID string, atMost time.Duration) (s
 	return link, nil
 }
 
-// there tells whether the link is there, and what it leads to. What cannot be looked at is left to who uses it.
+// there reports whether the symlink and its target exist. Errors other than "not exist" are left to the user of the path.
 func there(link string) bool {
 	_, err := os.Stat(link)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// ErrTimeout is returned for what has not become so in time.
+// ErrTimeout reports that the condition of [Until] did not become true in time.
 var ErrTimeout = errors.New("not in time")
 
-// look is how often to look where nothing tells of a change: no folder yet, no watch to be had.
+// look is the polling interval without notifications: the folder does not exist, or no watch is available.
 const look = time.Second
 
-// Until looks whether something is so, at once and whenever something changes in a folder, until it is. Errors: ErrTimeout,
-// ctx's, and f's, which end it.
+// Until calls f now and after every change in a folder until it returns true. Errors: ErrTimeout, ctx's, and f's, which end it.
 func Until(ctx context.Context, folder string, atMost time.Duration, f func() (bool, error)) error {
 	if is, err := f(); is || err != nil {
 		return err
 	}
-	// A watch is made only when there is something to wait for: the kernel gives out few of them.
+	// A watch is created only if needed, because the kernel limits their number.
 	var changes <-chan fsnotify.Event
 	if w, err := fsnotify.NewWatcher(); err == nil {
 		defer w.Close()
@@ -69,7 +68,7 @@ func Until(ctx context.Context, folder string, atMost time.Duration, f func() (b
 	deadline := time.NewTimer(atMost)
 	defer deadline.Stop()
 	for {
-		// It may have become so before the watch began.
+		// The condition may have become true before the watch started.
 		if is, err := f(); is || err != nil {
 			return err
 		}

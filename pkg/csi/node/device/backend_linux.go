@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/byid"
 )
 
-// backend is the node.Backend. It holds no state.
+// backend implements node.Backend. It has no state.
 type backend struct {
 	opts  Options
 	mount *mount.SafeFormatAndMount
@@ -19,7 +19,7 @@ type backend struct {
 
 var _ node.Backend = (*backend)(nil)
 
-// New returns the backend. It needs the right to mount.
+// New returns the backend, which needs the privilege to mount.
 func New(o Options) (node.Backend, error) {
 	o.ByIDDir = cmp.Or(o.ByIDDir, byid.Folder)
 	o.Timeout = cmp.Or(o.Timeout, byid.Timeout)
@@ -29,5 +29,5 @@ func New(o Options) (node.Backend, error) {
 	return &backend{opts: o, mount: mount.NewSafeFormatAndMount(mount.New(""), exec.New())}, nil
 }
 
-// MountsForGroup is false: kubelet changes the group of files as the pod and the CSIDriver object say.
+// MountsForGroup returns false: kubelet changes the group of files according to the pod and the CSIDriver object.
 func (b *backend) MountsForGroup() bool { return false }

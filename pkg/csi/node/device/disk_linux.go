@@ -17,19 +17,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// number is a block device's, by which the kernel knows it whatever its file is called.
+// number is a block device's number, which identifies it independently of its device file.
 type number struct{ major, minor uint32 }
 
-// sys is the device's directory in sysfs.
 func (n number) sys() string { return fmt.Sprintf("/sys/dev/block/%d:%d", n.major, n.minor) }
 
-// path is its file in /dev.
+// path returns its file in /dev.
 func (n number) path() (string, error) {
 	to, err := os.Readlink(n.sys())
 	return filepath.Join("/dev", filepath.Base(to)), err
 }
 
-// size is in bytes; sysfs counts 512 to a sector whatever the device's own are.
+// size returns the size in bytes; sysfs counts sectors of 512 for every device.
 func (n number) size() (int64, error) {
 	b, err := os.ReadFile(filepath.Join(n.sys(), "size"))
 	if err != nil {
@@ -39,20 +38,20 @@ func (n number) size() (int64, error) {
 	return sectors * 512, err
 }
 
-// numberOf is that of a device file. Error: volume.ErrNotFound when it is none, or not there.
+// numberOf returns the number of a device file. Error: volume.ErrNotFound if it is not one, or does not exist.
 func numberOf(path string) (number, error) {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && st.Mode&unix.S_IFMT != unix.S_IFBLK:
-		return number{}, fmt.Errorf("%s: is no block device: %w", path, volume.ErrNotFound)
+		return number{}, fmt.Errorf("%s: not a block device: %w", path, volume.ErrNotFound)
 	case err != nil:
 		return number{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	return number{unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev))}, nil //nolint:unconvert // another type on other architectures
 }
 
-// find waits for a disk and returns its device file, not the link.
+// find waits for a disk and returns its device file, not the symlink.
 func (b *backend) find(ctx context.Context, uuid string) (dev string, n number, err error) {
 	link, err := byid.Wait(ctx, b.opts.ByIDDir, uuid, b.opts.Timeout)
 	if err != nil {
@@ -65,7 +64,7 @@ func (b *backend) find(ctx context.Context, uuid string) (dev string, n number, 
 	return dev, n, err
 }
 
-// rescan asks the driver of a SCSI device to look how large it is now. Other devices notice by themselves.
+// rescan makes the driver of a SCSI device read its size again. Other devices need no rescan.
 func (n number) rescan() error {
 	err := os.WriteFile(filepath.Join(n.sys(), "device", "rescan"), []byte("1"), 0o200)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,10 +73,10 @@ func (n number) rescan() error {
 	return err
 }
 
-// resized is how often a device is asked again for its size.
+// resized is the polling interval for a device's size.
 const resized = 200 * time.Millisecond
 
-// enlarged returns the device's size once it is that large.
+// enlarged waits until the device has at least the size, and returns its size.
 func (b *backend) enlarged(ctx context.Context, n number, bytes int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.opts.Timeout)
 	defer cancel()

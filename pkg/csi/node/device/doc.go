@@ -1,9 +1,9 @@
-// Package device is the node service's backend for block devices: it finds a disk by its link in /dev/disk/by-id, makes a
-// file system on it (ext4, ext3, xfs), mounts it and makes it grow, with the tools that k8s.io/mount-utils calls: blkid,
-// fsck, mkfs, mount, resize2fs, xfs_growfs. Raw devices it bind-mounts.
+// Package device is the node service's backend for block devices. It finds a disk by its symlink in /dev/disk/by-id, formats it
+// (ext4, ext3, xfs), mounts it and grows it with the tools of k8s.io/mount-utils: blkid, fsck, mkfs, mount, resize2fs,
+// xfs_growfs. It bind-mounts raw devices.
 //
-// It keeps nothing: what is mounted, the kernel's mount table says, and which device is mounted, the device's number.
-// Linux only; [New] fails elsewhere.
+// It keeps no state: mounts are read from the kernel's mount table, with the numbers of their devices. Linux only; [New] fails
+// elsewhere.
 //
 // Floor 1.
 package device

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// of returns the device that a path is, or that is mounted there.
+// of returns the device at a path, or the device that is mounted there.
 func (b *backend) of(path string) (n number, block bool, err error) {
 	if n, err := numberOf(path); err == nil {
 		return n, true, nil
@@ -23,7 +23,7 @@ func (b *backend) of(path string) (n number, block bool, err error) {
 	return m.number, false, err
 }
 
-// Expand is as in node.Backend.
+// Expand implements node.Backend.
 func (b *backend) Expand(ctx context.Context, e node.Expand) (int64, error) {
 	n, block, err := b.of(e.Path)
 	if err != nil {
@@ -40,7 +40,7 @@ func (b *backend) Expand(ctx context.Context, e node.Expand) (int64, error) {
 	return size, b.grow(dev, e.Path)
 }
 
-// Stats is as in node.Backend.
+// Stats implements node.Backend.
 func (b *backend) Stats(_ context.Context, _, path string) (node.Stats, error) {
 	n, block, err := b.of(path)
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"k8s.io/mount-utils"
 )
 
-// mounts is this process's own mount table.
+// mounts is this process's mount table.
 const mounts = "/proc/self/mountinfo"
 
-// mounted is what a path is a mount point of.
+// mounted is the mount at a path.
 type mounted struct {
 	number   // of the device that its file system is on
 	fsType   string
 	readOnly bool
 }
 
-// at returns what is mounted at a path, on top of all else there.
+// at returns the topmost mount at a path.
 func at(path string) (m mounted, is bool, err error) {
 	table, err := mount.ParseMountInfo(mounts)
 	if err != nil {
@@ -30,7 +30,7 @@ func at(path string) (m mounted, is bool, err error) {
 	path = resolved(path)
 	for _, i := range table {
 		if i.MountPoint == path {
-			m, is = of(i), true // the later is the upper one
+			m, is = of(i), true // later entries are on top
 		}
 	}
 	return m, is, nil
@@ -40,7 +40,7 @@ func of(i mount.MountInfo) mounted {
 	return mounted{number{uint32(i.Major), uint32(i.Minor)}, i.FsType, slices.Contains(i.MountOptions, "ro")}
 }
 
-// others are the mount points of a device other than these.
+// others returns the mount points of a device other than these.
 func others(n number, but ...string) ([]string, error) {
 	table, err := mount.ParseMountInfo(mounts)
 	if err != nil {
@@ -58,7 +58,7 @@ func others(n number, but ...string) ([]string, error) {
 	return paths, nil
 }
 
-// resolved is the path without links in it, as the kernel shows mount points.
+// resolved returns the path without symlinks, as in the mount table.
 func resolved(path string) string {
 	if p, err := filepath.EvalSymlinks(path); err == nil {
 		return p
@@ -69,10 +69,10 @@ func resolved(path string) string {
 	return filepath.Clean(path)
 }
 
-// maxLayers is how many mounts on top of each other are taken off a path. There should be one.
+// maxLayers is how many mounts at one path are unmounted. There should be one.
 const maxLayers = 16
 
-// unmount takes off all that is mounted at a path.
+// unmount removes all mounts at a path.
 func (b *backend) unmount(path string) error {
 	for range maxLayers {
 		if _, is, err := at(path); err != nil || !is {
@@ -82,10 +82,10 @@ func (b *backend) unmount(path string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s: something is mounted there again and again", path)
+	return fmt.Errorf("%s: still mounted after several unmounts", path)
 }
 
-// remove removes a mount point that nothing is mounted at; what has something in it is not one, and an error.
+// remove removes an unmounted mount point. A directory with content is an error.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Options make the backend.
+// Options configure the backend.
 type Options struct {
-	// ByIDDir is where links to disks are; empty for /dev/disk/by-id.
+	// ByIDDir is the directory of symlinks to disks; /dev/disk/by-id when empty.
 	ByIDDir string
-	// Timeout is how long a disk, or its new size, is waited for; 0 for byid.Timeout.
+	// Timeout is how long to wait for a disk, or for its new size; byid.Timeout when zero.
 	Timeout time.Duration
-	Logger  *slog.Logger // nil: none
+	Logger  *slog.Logger // discarded when nil
 }

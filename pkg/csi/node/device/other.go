@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// New fails: there is no such backend here.
+// New fails: the backend supports only Linux.
 func New(Options) (node.Backend, error) {
 	return nil, fmt.Errorf("csi node on block devices: %s: %w", runtime.GOOS, volume.ErrNotSupported)
 }

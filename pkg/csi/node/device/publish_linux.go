@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Publish is as in node.Backend.
+// Publish implements node.Backend.
 func (b *backend) Publish(ctx context.Context, p node.Publish) error {
 	if p.Use.Block {
 		return b.publishBlock(ctx, p)
@@ -28,14 +28,14 @@ func (b *backend) Publish(ctx context.Context, p node.Publish) error {
 	case err != nil:
 		return err
 	case is && (m.number != s.number || m.readOnly != (p.ReadOnly || s.readOnly)):
-		return fmt.Errorf("%s: is mounted there in another way: %w", p.Path, volume.ErrExists)
+		return fmt.Errorf("%s: another mount is there: %w", p.Path, volume.ErrExists)
 	case is:
 		return nil
 	}
 	if p.Alone {
 		paths, err := others(s.number, p.Staging, p.Path)
 		if err == nil && len(paths) > 0 {
-			err = fmt.Errorf("published at %s already, to one user only: %w", paths[0], volume.ErrInUse)
+			err = fmt.Errorf("already published at %s, and the volume allows only one path: %w", paths[0], volume.ErrInUse)
 		}
 		if err != nil {
 			return err
@@ -47,8 +47,8 @@ func (b *backend) Publish(ctx context.Context, p node.Publish) error {
 	return b.bind(p.Staging, p)
 }
 
-// publishBlock mounts the device's file on a file. What is mounted there already is known by the device's number: the file
-// system that it shows as being on is whatever /dev is.
+// publishBlock bind-mounts the device file. An existing mount is recognized by the device's number, because the mount table shows
+// the file system of /dev.
 func (b *backend) publishBlock(ctx context.Context, p node.Publish) error {
 	dev, n, err := b.find(ctx, p.Disk)
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *backend) publishBlock(ctx context.Context, p node.Publish) error {
 	}
 	if is, err := numberOf(p.Path); err == nil {
 		if is != n {
-			return fmt.Errorf("%s: another device is there: %w", p.Path, volume.ErrExists)
+			return fmt.Errorf("%s: another device is at the path: %w", p.Path, volume.ErrExists)
 		}
 		return nil
 	} else if !errors.Is(err, volume.ErrNotFound) {
@@ -83,7 +83,7 @@ func (b *backend) bind(source string, p node.Publish) error {
 	return b.mount.Mount(source, p.Path, "", options)
 }
 
-// Unpublish is as in node.Backend.
+// Unpublish implements node.Backend.
 func (b *backend) Unpublish(_ context.Context, _, path string) error {
 	if err := b.unmount(path); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Stage is as in node.Backend. A disk that was restored to a larger one than it comes from gets its file system grown.
+// Stage implements node.Backend. It grows the file system if the disk is larger, as when a snapshot was restored to a larger disk.
 func (b *backend) Stage(ctx context.Context, s node.Stage) error {
 	dev, n, err := b.find(ctx, s.Disk)
 	if err != nil || s.Use.Block {
@@ -26,30 +26,30 @@ func (b *backend) Stage(ctx context.Context, s node.Stage) error {
 	case is && m.number != n:
 		return fmt.Errorf("%s: another device is mounted there: %w", s.Path, volume.ErrExists)
 	case is && m.fsType != s.Use.FSType:
-		return fmt.Errorf("%s: is mounted there as %s: %w", s.Path, m.fsType, volume.ErrExists)
+		return fmt.Errorf("%s: already mounted with file system %s: %w", s.Path, m.fsType, volume.ErrExists)
 	case !is:
 		if err := b.format(dev, s); err != nil {
 			return err
 		}
 	}
-	return b.grow(dev, s.Path) // a call before may have been killed between the two
+	return b.grow(dev, s.Path) // an earlier call may have been killed before it
 }
 
-// format mounts a disk, and before that makes a file system on one that is new.
+// format formats a new disk, and mounts it.
 func (b *backend) format(dev string, s node.Stage) error {
 	has, err := b.mount.GetDiskFormat(dev)
 	if err != nil {
 		return err
 	}
 	if has != "" && has != s.Use.FSType {
-		return fmt.Errorf("disk %s: has another file system: %s, not %s: %w", dev, has, s.Use.FSType, volume.ErrState)
+		return fmt.Errorf("disk %s: the file system is %s, not %s: %w", dev, has, s.Use.FSType, volume.ErrState)
 	}
 	if err := os.MkdirAll(s.Path, 0o750); err != nil {
 		return err
 	}
 	flags := slices.Clone(s.Use.Flags)
 	if s.Use.FSType == "xfs" {
-		flags = append(flags, "nouuid") // a volume and one restored from its snapshot may be on one node
+		flags = append(flags, "nouuid") // a node may have a volume and another one that was restored from its snapshot
 	}
 	err = b.mount.FormatAndMount(dev, s.Path, s.Use.FSType, flags)
 	if bad := (mount.MountError{}); errors.As(err, &bad) && bad.Type == mount.FilesystemMismatch {
@@ -58,7 +58,7 @@ func (b *backend) format(dev string, s node.Stage) error {
 	return err
 }
 
-// grow makes the file system as large as its disk, if it is not.
+// grow grows the file system to the size of its disk, if needed.
 func (b *backend) grow(dev, path string) error {
 	r := mount.NewResizeFs(exec.New())
 	need, err := r.NeedResize(dev, path)
@@ -69,5 +69,5 @@ func (b *backend) grow(dev, path string) error {
 	return err
 }
 
-// Unstage is as in node.Backend.
+// Unstage implements node.Backend.
 func (b *backend) Unstage(_ context.Context, _, path string) error { return b.unmount(path) }

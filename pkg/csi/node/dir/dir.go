@@ -16,20 +16,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
 )
 
-// Options make the backend.
+// Options configure the backend.
 type Options struct {
-	// Root is the directory of the volumes' directories; it is made.
+	// Root is the directory of the volumes' directories; it is created if needed.
 	Root string
-	// StateDir is where the backend keeps its mount table. It is the node's own, and lasts.
+	// StateDir is the directory of the mount table. It must be per node and persistent.
 	StateDir string
-	// Boot names this boot of the machine, as in package folder; empty for the kernel's own id of it.
+	// Boot identifies this boot of the node, as in package folder; the kernel's boot id when empty.
 	Boot string
-	// Bind publishes by bind mounts, which need privilege and Linux: see [folder.CanBind]. Otherwise links do.
+	// Bind publishes with bind mounts, which need privilege and Linux: see [folder.CanBind]. Otherwise with symlinks.
 	Bind   bool
 	Logger *slog.Logger
 }
 
-// New returns the backend. Error: the mount table cannot be read or written.
+// New returns the backend. It returns an error if the mount table cannot be read or written.
 func New(o Options) (*folder.Backend, error) {
 	var m folder.Mounter = folder.Links{}
 	if o.Bind {
@@ -43,7 +43,7 @@ func New(o Options) (*folder.Backend, error) {
 	})
 }
 
-// bootID is what the kernel calls this boot; empty where it has no name for it.
+// bootID returns the kernel's boot id, or "".
 func bootID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -52,13 +52,13 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-// disks are directories below root.
+// disks are the directories below root.
 type disks struct{ root string }
 
-// Find makes the directory of a volume that has none. No call tells a node how large a volume is, so it is as large as
-// the file system below it until it is expanded.
+// Find creates the directory of a volume if needed. A node does not get the size of a volume, so the disk is as large as the file
+// system below it until it is expanded.
 func (d disks) Find(_ context.Context, volume, _ string) (string, error) {
-	dir := filepath.Join(d.root, "volume-"+url.PathEscape(volume)) // never "..", and no path of several
+	dir := filepath.Join(d.root, "volume-"+url.PathEscape(volume)) // never "..", and without separators
 	_, err := disk.Size(dir)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return dir, err
@@ -67,7 +67,7 @@ func (d disks) Find(_ context.Context, volume, _ string) (string, error) {
 	if err == nil {
 		err = disk.Create(dir, size)
 	}
-	if errors.Is(err, fs.ErrExist) { // another node of a shared root was first
+	if errors.Is(err, fs.ErrExist) { // another node with the same root was first
 		err = nil
 	}
 	return dir, err
@@ -88,7 +88,7 @@ func (d disks) room() (int64, error) {
 	}
 }
 
-// Enlarged makes the disk larger, for nobody else does.
+// Enlarged enlarges the disk, because no vCenter does.
 func (d disks) Enlarged(_ context.Context, dir string, bytes int64) error {
 	return disk.Resize(dir, bytes)
 }

@@ -1,8 +1,8 @@
-// Package dir is the node service's backend for nodes without devices: a volume is a directory (package disk) below one
-// root, made when it is first staged, and published by a bind mount where the service is root, by a link otherwise. When the
-// root is shared by all nodes, the content follows the volume from node to node.
+// Package dir is the node service's backend for nodes without block devices. A volume is a directory (package disk) below a root
+// directory, created when it is first staged. It is published with a bind mount if the service is root, otherwise with a symlink.
+// If all nodes share the root directory, the content moves with the volume from node to node.
 //
-// Nothing deletes a volume's directory: no call tells a node that a volume is gone.
+// A volume's directory is never deleted, because a node is not notified of a volume's deletion.
 //
 // Floor 1.
 package dir

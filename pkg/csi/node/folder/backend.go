@@ -18,42 +18,41 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Disks knows where volumes are.
+// Disks finds the directories of volumes.
 type Disks interface {
-	// Find waits for a volume's disk and returns a path to its directory, which may be a link that vanishes with it.
-	// Errors: volume.ErrNotFound, volume.ErrInvalid, ctx's.
+	// Find waits for a volume's disk and returns its directory, or a symlink that disappears with it. Errors:
+	// volume.ErrNotFound, volume.ErrInvalid, ctx's.
 	Find(ctx context.Context, volume, disk string) (dir string, err error)
-	// Enlarged returns when the disk has at least that many bytes, or with volume.ErrUnavailable when it does not get
-	// them.
+	// Enlarged waits until the disk has at least that many bytes. Error: volume.ErrUnavailable if it stays smaller.
 	Enlarged(ctx context.Context, dir string, bytes int64) error
 }
 
-// Mounter makes something visible at another path. A path is one caller's at a time.
+// Mounter makes a directory or file available at another path. Calls for the same path must not be concurrent.
 type Mounter interface {
-	// Mount makes source visible at target, which it makes; what was there before, if it is empty or a link, it replaces.
+	// Mount makes source available at target, which it creates. It replaces an empty directory or file, or a symlink.
 	Mount(source, target string, readOnly bool) error
-	// Mounted tells whether something is mounted at target.
+	// Mounted reports whether something is mounted at target.
 	Mounted(target string) (bool, error)
-	// Unmount undoes Mount and removes target. Nothing there is no error.
+	// Unmount undoes Mount and removes target, if it exists.
 	Unmount(target string) error
 }
 
-// Options make a [Backend].
+// Options configure a [Backend].
 type Options struct {
 	Disks   Disks
 	Mounter Mounter
-	// Table is the file of the mount table; its directory is made.
+	// Table is the file of the mount table; its directory is created if needed.
 	Table string
-	// Boot names this boot of the machine: a table of another is done away with. Empty: tables outlive boots.
+	// Boot identifies this boot of the node: the mount table of another boot is discarded. Empty: it stays valid.
 	Boot string
-	// NoBlock, when not empty, says why volumes cannot be used as raw devices.
+	// NoBlock, if not empty, is the reason why volumes cannot be used as raw devices.
 	NoBlock string
-	// MountsForGroup is what the backend tells of itself.
+	// MountsForGroup is the result of [Backend.MountsForGroup].
 	MountsForGroup bool
 	Logger         *slog.Logger
 }
 
-// Backend is a node.Backend. Make it with [New].
+// Backend implements node.Backend. Create it with [New].
 type Backend struct {
 	opts Options
 
@@ -63,7 +62,7 @@ type Backend struct {
 
 var _ node.Backend = (*Backend)(nil)
 
-// New reads the mount table, or begins one. What is left of another boot it unmounts.
+// New reads the mount table, or creates one. It unmounts what is left of another boot.
 func New(o Options) (*Backend, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -77,18 +76,18 @@ func New(o Options) (*Backend, error) {
 		return b, nil
 	}
 	for target := range t.Published {
-		if err := o.Mounter.Unmount(target); err != nil { // in nobody's way until something is to be published there
-			o.Logger.Warn("mount of an earlier boot", "target", target, "err", err)
+		if err := o.Mounter.Unmount(target); err != nil { // harmless until something is published there
+			o.Logger.Warn("cannot remove a mount of an earlier boot", "target", target, "err", err)
 		}
 	}
 	b.table = newTable(o.Boot)
 	return b, b.table.write(o.Table)
 }
 
-// MountsForGroup is as in node.Backend.
+// MountsForGroup implements node.Backend.
 func (b *Backend) MountsForGroup() bool { return b.opts.MountsForGroup }
 
-// change changes the table and writes it down.
+// change modifies the table and writes it.
 func (b *Backend) change(f func(*table)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,16 +122,16 @@ func (b *Backend) at(vol, path string) (d *disk.Disk, block bool, err error) {
 	} else if s, ok := b.staged(path); ok && s.Volume == vol {
 		dir, block = s.Dir, s.Block
 	} else {
-		return nil, false, fmt.Errorf("nothing of it at %s: %w", path, volume.ErrNotFound)
+		return nil, false, fmt.Errorf("it is not staged or published at %s: %w", path, volume.ErrNotFound)
 	}
 	d, err = disk.Open(dir)
 	if err != nil {
-		return nil, false, fmt.Errorf("disk is not attached to node any more: %w: %w", err, volume.ErrNotFound)
+		return nil, false, fmt.Errorf("disk is no longer attached to the node: %w: %w", err, volume.ErrNotFound)
 	}
 	return d, block, nil
 }
 
-// Expand is as in node.Backend.
+// Expand implements node.Backend.
 func (b *Backend) Expand(ctx context.Context, e node.Expand) (int64, error) {
 	d, block, err := b.at(e.Volume, e.Path)
 	if err != nil {
@@ -151,11 +150,10 @@ func (b *Backend) Expand(ctx context.Context, e node.Expand) (int64, error) {
 	return f.Bytes, err
 }
 
-// inodeBytes is for how much of its size mkfs.ext4 gives a file system an inode.
+// inodeBytes is the number of bytes per inode of mkfs.ext4.
 const inodeBytes = 16 << 10
 
-// Stats is as in node.Backend. A file system that has more content than it has room for, which nothing keeps it from, is
-// full.
+// Stats implements node.Backend. The content may exceed the size of the file system, which is not enforced; then it is full.
 func (b *Backend) Stats(ctx context.Context, vol, path string) (node.Stats, error) {
 	d, block, err := b.at(vol, path)
 	if err != nil {
@@ -180,7 +178,7 @@ func (b *Backend) Stats(ctx context.Context, vol, path string) (node.Stats, erro
 	}, nil
 }
 
-// table is what is staged and published, by path.
+// table lists staged and published volumes by path.
 type table struct {
 	Boot      string               `json:"boot,omitempty"`
 	Staged    map[string]staged    `json:"staged"`
@@ -196,12 +194,12 @@ type staged struct {
 	FSType string `json:"fsType,omitempty"`
 }
 
-// published is a volume at a target path. It is written down before anything is made there.
+// published is a volume at a target path. It is written before the target is created.
 type published struct {
 	Volume string `json:"volume"`
 	Dir    string `json:"dir"`
 	Block  bool   `json:"block,omitempty"`
-	// ReadOnly is what was asked for; a link cannot enforce it.
+	// ReadOnly is the requested mode; a symlink cannot enforce it.
 	ReadOnly bool `json:"readOnly,omitempty"`
 	Alone    bool `json:"alone,omitempty"`
 }
@@ -225,7 +223,7 @@ func readTable(path string) (table, error) {
 	return t, nil
 }
 
-// write replaces the file as a whole, so that a process killed at any moment leaves the table before or this one.
+// write replaces the file atomically, so that a killed process leaves either the old or the new table.
 func (t table) write(path string) error {
 	b, err := json.MarshalIndent(t, "", "  ")
 	if err == nil {

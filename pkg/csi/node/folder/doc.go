@@ -1,10 +1,8 @@
-// Package folder is the backend for volumes that are disk directories (package disk): staging formats one, publishing
-// makes its content visible by a [Mounter]: a link, or a bind mount. Where a volume's directory is, its user says (packages
-// dir and hollow).
+// Package folder is a backend for volumes that are disk directories (package disk). Staging formats a disk, and publishing makes
+// its content available with a [Mounter]: a symlink or a bind mount. Its users, packages dir and hollow, find the directories.
 //
-// What is staged and published is kept in a file, the [Backend]'s mount table, so that a service which was killed and
-// started again goes on where it was. Like the kernel's, the table lasts for one boot of the machine: of an earlier one
-// the next service takes away what is left.
+// Staged and published volumes are recorded in a file, the [Backend]'s mount table, so that the service continues after a restart.
+// As the kernel's, the table is valid for one boot of the node: the next service cleans up what an earlier boot left.
 //
 // Floor 1.
 package folder

@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Publish is as in node.Backend.
+// Publish implements node.Backend.
 func (b *Backend) Publish(_ context.Context, p node.Publish) error {
 	s, ok := b.staged(p.Staging)
 	switch {
@@ -28,18 +28,18 @@ func (b *Backend) Publish(_ context.Context, p node.Publish) error {
 	want := published{Volume: p.Volume, Dir: s.Dir, Block: s.Block, ReadOnly: p.ReadOnly, Alone: p.Alone}
 	if is, ok := b.published(p.Path); ok {
 		if is != want {
-			return fmt.Errorf("%s: volume %s is published there in another way: %w", p.Path, is.Volume, volume.ErrExists)
+			return fmt.Errorf("%s: volume %s is published there with other properties: %w", p.Path, is.Volume, volume.ErrExists)
 		}
-		// It may have been written down by a service that was killed before it was done.
+		// A service that was killed may have written the table and not mounted yet.
 		if mounted, err := b.opts.Mounter.Mounted(p.Path); err != nil || mounted {
 			return err
 		}
 	} else if other, is := b.elsewhere(p); is {
-		return fmt.Errorf("published at %s already, to one user only: %w", other, volume.ErrInUse)
+		return fmt.Errorf("already published at %s, and the volume allows only one path: %w", other, volume.ErrInUse)
 	}
 	d, err := disk.Open(s.Dir)
 	if err != nil {
-		return fmt.Errorf("disk is not attached to node any more: %w: %w", err, volume.ErrNotFound)
+		return fmt.Errorf("disk is no longer attached to the node: %w: %w", err, volume.ErrNotFound)
 	}
 	source := d.Data()
 	if s.Block {
@@ -53,7 +53,7 @@ func (b *Backend) Publish(_ context.Context, p node.Publish) error {
 	return b.opts.Mounter.Mount(source, p.Path, p.ReadOnly)
 }
 
-// elsewhere finds another path that a volume for one user only is published at.
+// elsewhere returns another path of a volume that allows only one.
 func (b *Backend) elsewhere(p node.Publish) (path string, is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +61,7 @@ func (b *Backend) elsewhere(p node.Publish) (path string, is bool) {
 		if o.Volume != p.Volume || path == p.Path || !o.Alone && !p.Alone {
 			continue
 		}
-		// A machine that lost power has lost its mounts, and nobody unpublishes what is not there.
+		// After a power failure the mounts are gone without an unpublish.
 		if mounted, err := b.opts.Mounter.Mounted(path); mounted || err != nil {
 			return path, true
 		}
@@ -69,7 +69,7 @@ func (b *Backend) elsewhere(p node.Publish) (path string, is bool) {
 	return "", false
 }
 
-// Unpublish is as in node.Backend. What another volume has there stays.
+// Unpublish implements node.Backend. It does not touch another volume at the path.
 func (b *Backend) Unpublish(_ context.Context, vol, path string) error {
 	is, ok := b.published(path)
 	if ok && is.Volume != vol {
@@ -84,10 +84,10 @@ func (b *Backend) Unpublish(_ context.Context, vol, path string) error {
 	return b.change(func(t *table) { delete(t.Published, path) })
 }
 
-// CanBind tells whether this process may make bind mounts, as far as that can be known before one is tried.
+// CanBind reports whether this process may create bind mounts, as far as that is known without trying.
 func CanBind() bool { return runtime.GOOS == "linux" && os.Geteuid() == 0 }
 
-// Binds mounts by bind mounts, which takes privilege: see [CanBind]. Make it with [NewBinds].
+// Binds mounts with bind mounts, which need privilege: see [CanBind]. Create it with [NewBinds].
 type Binds struct{ mount mount.Interface }
 
 var _ Mounter = Binds{}
@@ -95,7 +95,7 @@ var _ Mounter = Binds{}
 // NewBinds returns a mounter.
 func NewBinds() Binds { return Binds{mount.New("")} }
 
-// Mount is as in [Mounter].
+// Mount implements [Mounter].
 func (b Binds) Mount(source, target string, readOnly bool) error {
 	if err := makeTarget(source, target); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (b Binds) Mount(source, target string, readOnly bool) error {
 	return b.mount.Mount(source, target, "", options)
 }
 
-// makeTarget makes what source can be mounted on: a directory, or a file for a file.
+// makeTarget creates a mount point for source: a directory or a file.
 func makeTarget(source, target string) error {
 	info, err := os.Stat(source)
 	if err != nil {
@@ -126,7 +126,7 @@ func makeTarget(source, target string) error {
 	return f.Close()
 }
 
-// Mounted is as in [Mounter].
+// Mounted implements [Mounter].
 func (b Binds) Mounted(target string) (bool, error) {
 	is, err := b.mount.IsMountPoint(target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +135,7 @@ func (b Binds) Mounted(target string) (bool, error) {
 	return is, err
 }
 
-// Unmount is as in [Mounter].
+// Unmount implements [Mounter].
 func (b Binds) Unmount(target string) error {
 	for {
 		is, err := b.Mounted(target)
@@ -149,15 +149,15 @@ func (b Binds) Unmount(target string) error {
 			return err
 		}
 	}
-	return Links{}.Unmount(target) // what is left is a directory or a file that was mounted on
+	return Links{}.Unmount(target) // the mount point
 }
 
-// Links mounts by symbolic links, which needs no privilege. Whether a mount is read-only a link cannot tell.
+// Links mounts with symlinks, which need no privilege. They do not enforce read-only mounts.
 type Links struct{}
 
 var _ Mounter = Links{}
 
-// Mount is as in [Mounter]. The link replaces what is there in one step.
+// Mount implements [Mounter]. It replaces the target atomically.
 func (Links) Mount(source, target string, _ bool) error {
 	info, err := os.Lstat(target)
 	switch {
@@ -166,11 +166,11 @@ func (Links) Mount(source, target string, _ bool) error {
 		return err
 	case info.Mode().Type() == fs.ModeSymlink || info.Mode().IsRegular() && info.Size() == 0:
 	case info.IsDir():
-		if err := os.Remove(target); err != nil { // not when it is not empty
+		if err := os.Remove(target); err != nil { // fails if it is not empty
 			return err
 		}
 	default:
-		return fmt.Errorf("%s: is there already, and no empty directory", target)
+		return fmt.Errorf("%s: exists and is not an empty directory", target)
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (Links) Mount(source, target string, _ bool) error {
 	return os.Rename(next, target)
 }
 
-// Mounted is as in [Mounter].
+// Mounted implements [Mounter].
 func (Links) Mounted(target string) (bool, error) {
 	info, err := os.Lstat(target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -194,7 +194,7 @@ func (Links) Mounted(target string) (bool, error) {
 	return err == nil && info.Mode().Type() == fs.ModeSymlink, err
 }
 
-// Unmount is as in [Mounter]. A directory that has something in it was not made here, and is an error.
+// Unmount implements [Mounter]. It returns an error for a directory with content, which it did not create.
 func (Links) Unmount(target string) error {
 	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -202,7 +202,7 @@ func (Links) Unmount(target string) error {
 	return nil
 }
 
-// Stage is as in node.Backend. A disk that was restored to a larger one than it comes from gets its file system grown.
+// Stage implements node.Backend. It grows the file system if the disk is larger, as when a snapshot was restored to a larger disk.
 func (b *Backend) Stage(ctx context.Context, s node.Stage) error {
 	if s.Use.Block && b.opts.NoBlock != "" {
 		return fmt.Errorf("raw block volume: %s: %w", b.opts.NoBlock, volume.ErrNotSupported)
@@ -226,7 +226,7 @@ func (b *Backend) Stage(ctx context.Context, s node.Stage) error {
 	return b.change(func(t *table) { t.Staged[s.Path] = want })
 }
 
-// Unstage is as in node.Backend. Only a volume that is staged there itself is.
+// Unstage implements node.Backend. It does nothing if the volume is not staged at the path.
 func (b *Backend) Unstage(_ context.Context, vol, path string) error {
 	if is, ok := b.staged(path); !ok || is.Volume != vol {
 		return nil

@@ -1,8 +1,8 @@
-// Package hollow is the node service's backend of hollow nodes, which run unprivileged and have no devices: a link in the
-// VM's own by-id folder leads to the disk directory (package disk) of a volume that is attached to the VM, and is there
-// for as long as it is. Publishing makes a link to the disk's content by way of that link, so that a volume which is
-// detached is gone from wherever it was published, as a disk that is pulled out is. Where a node is a container its pods are
-// real ones, and content is published by bind mounts ([Options.Bind]).
+// Package hollow is the node service's backend for hollow nodes, which run unprivileged and have no block devices. A symlink in the
+// VM's own by-id directory points to the disk directory (package disk) of an attached volume, and exists while it is attached.
+// Publishing creates a symlink to the disk's content through that symlink, so that a detached volume disappears from everywhere,
+// as a removed disk does. If the node is a container with real pods, content is published with bind mounts ([Options.Bind]).
 //
-// Floor 1: it knows no simulator. Whoever watches the VM keeps the by-id folder (package node of floor 2 does).
+// Floor 1: it does not depend on the simulator. The process that watches the VM updates the by-id directory (package node of
+// floor 2).
 package hollow

@@ -15,26 +15,26 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Options make the backend.
+// Options configure the backend.
 type Options struct {
-	// ByIDDir is the VM's by-id folder.
+	// ByIDDir is the VM's by-id directory.
 	ByIDDir string
-	// StateDir is where the backend keeps its mount table. It is the node's own, and lasts.
+	// StateDir is the directory of the mount table. It must be per node and persistent.
 	StateDir string
-	// Boot names this boot of the VM: what was mounted in another is not any more. Empty: mounts outlive boots.
+	// Boot identifies this boot of the VM: mounts of another boot are discarded. Empty: mounts survive a reboot.
 	Boot string
-	// Timeout is how long a disk, or its new size, is waited for; 0 for byid.Timeout.
+	// Timeout is how long to wait for a disk, or for its new size; byid.Timeout when zero.
 	Timeout time.Duration
-	// Bind publishes by bind mounts, for containers, which follow no link out of what they are shown: see [folder.CanBind]. A
-	// volume that is detached is then seen until it is unpublished, or its machine restarts. Otherwise links do.
+	// Bind publishes with bind mounts, for containers, which cannot follow symlinks to the outside: see [folder.CanBind]. Then a
+	// detached volume stays visible until it is unpublished, or its node restarts. Otherwise symlinks are used.
 	Bind bool
-	// NoBlock, when not empty, says why volumes cannot be used as raw devices. Without, a raw volume is published as a link
-	// to a file of the disk's size.
+	// NoBlock, if not empty, is the reason why volumes cannot be used as raw devices. Otherwise a raw volume is published as a
+	// symlink to a file of the disk's size.
 	NoBlock string
 	Logger  *slog.Logger
 }
 
-// New returns the backend. Error: the mount table cannot be read or written.
+// New returns the backend. It returns an error if the mount table cannot be read or written.
 func New(o Options) (*folder.Backend, error) {
 	var m folder.Mounter = folder.Links{}
 	if o.Bind {
@@ -43,12 +43,12 @@ func New(o Options) (*folder.Backend, error) {
 	return folder.New(folder.Options{
 		Disks:   disks{byID: o.ByIDDir, timeout: cmp.Or(o.Timeout, byid.Timeout)},
 		Mounter: m, Table: filepath.Join(o.StateDir, "mounts.json"), Boot: o.Boot, NoBlock: o.NoBlock,
-		MountsForGroup: !o.Bind, // with links nobody is kept out of anything, and an unprivileged kubelet could not change owners
+		MountsForGroup: !o.Bind, // symlinks restrict no user, and an unprivileged kubelet cannot change owners
 		Logger:         o.Logger,
 	})
 }
 
-// disks are those that links in the by-id folder lead to.
+// disks are the targets of the symlinks in the by-id directory.
 type disks struct {
 	byID    string
 	timeout time.Duration
@@ -58,7 +58,7 @@ func (d disks) Find(ctx context.Context, _, uuid string) (string, error) {
 	return byid.Wait(ctx, d.byID, uuid, d.timeout)
 }
 
-// Enlarged waits: the vCenter, which makes the disk larger, may have said so a moment before it is.
+// Enlarged waits, because the vCenter may report the new size just before it takes effect.
 func (d disks) Enlarged(ctx context.Context, dir string, bytes int64) error {
 	var is int64
 	err := byid.Until(ctx, dir, d.timeout, func() (bool, error) {

@@ -1,5 +1,5 @@
-// Package registration announces a CSI driver to kubelet, which finds the socket in its plugins_registry folder, asks what is
-// behind it, and tells whether it took it: what the node-driver-registrar sidecar is for elsewhere.
+// Package registration registers a CSI driver with kubelet, which finds the socket in its plugins_registry directory, calls
+// GetInfo, and reports the result. It replaces the node-driver-registrar sidecar.
 //
 // Floor 1.
 package registration

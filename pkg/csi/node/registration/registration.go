@@ -8,20 +8,19 @@ import (
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// Announcement is what kubelet is told. It is a Registration service; all methods may be called concurrently.
+// Announcement is a Registration service. All methods are safe for concurrent use.
 type Announcement struct {
 	registerapi.UnimplementedRegistrationServer
 
-	Driver string // its name
+	Driver string // the driver's name
 	// Endpoint is the path of its CSI socket, as kubelet sees it.
 	Endpoint string
-	// Asked is called when kubelet asks what is announced, which is how it finds a driver. It must not block. Nil: nothing is
-	// called.
+	// Asked, if set, is called when kubelet calls GetInfo, by which it discovers a driver. It must not block.
 	Asked func()
-	// Told is called with what kubelet says of each attempt: empty when the driver is registered. It must not block. Nil:
-	// nobody is told. When it is not registered, kubelet tries again by itself, after up to two minutes.
+	// Told, if set, is called with the result of each attempt: empty if the driver is registered. It must not block. After a
+	// failure, kubelet retries automatically within two minutes.
 	Told   func(failure string)
-	Logger *slog.Logger // nil: none
+	Logger *slog.Logger // discarded when nil
 }
 
 var _ registerapi.RegistrationServer = (*Announcement)(nil)
@@ -31,7 +30,7 @@ func (a *Announcement) Register(s grpc.ServiceRegistrar) {
 	registerapi.RegisterRegistrationServer(s, a)
 }
 
-// GetInfo tells kubelet what is announced.
+// GetInfo returns the driver's name and endpoint to kubelet.
 func (a *Announcement) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
 	if a.Asked != nil {
 		a.Asked()
@@ -41,11 +40,11 @@ func (a *Announcement) GetInfo(context.Context, *registerapi.InfoRequest) (*regi
 	}, nil
 }
 
-// NotifyRegistrationStatus is how kubelet tells whether it took the driver.
+// NotifyRegistrationStatus receives the result of the registration from kubelet.
 func (a *Announcement) NotifyRegistrationStatus(_ context.Context, r *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
 	failure := r.GetError()
 	if !r.GetPluginRegistered() && failure == "" {
-		failure = "not registered, and kubelet does not say why"
+		failure = "not registered; kubelet gave no reason"
 	}
 	if a.Logger != nil {
 		if failure == "" {

@@ -12,27 +12,27 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// MaxSnapshots is how many snapshots a volume has at most: upstream's default.
+// MaxSnapshots is the maximum number of snapshots per volume: upstream's default.
 const MaxSnapshots = 3
 
-// Disk is a volume on a node, for whoever stands in for its device.
+// Disk is a volume on a node, for code that simulates its device.
 type Disk struct {
 	Volume   string
 	Node     volume.Node
 	UUID     string // compact
 	Capacity int64  // bytes
-	// Source is the volume whose snapshot it began with; empty for none.
+	// Source is the volume whose snapshot it was created from; empty for none.
 	Source string
 }
 
-// Hooks are called while a disk comes, goes and grows: before the method that does it returns, and outside of all locks.
-// An error becomes that of the method, and undoes nothing. Nil ones are left out.
+// Hooks are called when a disk is attached, detached or enlarged, before the method returns and without any lock. Their error
+// becomes the method's and undoes nothing. They may be nil.
 type Hooks struct {
 	Attach, Detach, Expand func(Disk) error
 	Delete                 func(volume string) error
 }
 
-// Cluster is volumes, nodes and datastores in memory. Make one with [New]. All methods may be called concurrently.
+// Cluster has volumes, nodes and datastores in memory. Create it with [New]. All methods are safe for concurrent use.
 type Cluster struct {
 	hooks Hooks
 
@@ -56,7 +56,7 @@ type node struct {
 
 type policy struct {
 	id   string
-	refs map[string]bool // of the datastores that comply
+	refs map[string]bool // of the compliant datastores
 }
 
 // entry is a volume.
@@ -69,7 +69,7 @@ type entry struct {
 	uuid      string
 }
 
-// New makes an empty one.
+// New returns an empty Cluster.
 func New(hooks Hooks) *Cluster {
 	return &Cluster{
 		hooks:    hooks,
@@ -82,21 +82,21 @@ func New(hooks Hooks) *Cluster {
 	}
 }
 
-// AddDatastore adds one that no node mounts yet.
+// AddDatastore adds a datastore that no node mounts yet.
 func (c *Cluster) AddDatastore(d volume.Datastore) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.datastores = append(c.datastores, d)
 }
 
-// AddNode adds a node in a segment, empty for none, and the datastores that its host mounts, by their references.
+// AddNode adds a node in a segment, which may be empty, and the references of the datastores that its host mounts.
 func (c *Cluster) AddNode(n volume.Node, in volume.Segment, mounts ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes = append(c.nodes, node{Node: n, segment: in, mounts: set(mounts)})
 }
 
-// RemoveNode is the end of a node's VM: its disks are detached, as vCenters do it.
+// RemoveNode deletes a node's VM: its disks are detached, as in vCenters.
 func (c *Cluster) RemoveNode(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,14 +113,14 @@ func (c *Cluster) RemoveNode(id string) {
 	}
 }
 
-// AddPolicy adds a storage policy of a vCenter, and the datastores that comply with it.
+// AddPolicy adds a storage policy of a vCenter, and its compliant datastores.
 func (c *Cluster) AddPolicy(vcenter, name, id string, refs ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.policies[vcenter+"/"+name] = policy{id: id, refs: set(refs)}
 }
 
-// SetHealthy is what CNS says of a volume's health.
+// SetHealthy sets the health of a volume in CNS.
 func (c *Cluster) SetHealthy(id string, healthy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +129,7 @@ func (c *Cluster) SetHealthy(id string, healthy bool) {
 	}
 }
 
-// Metadata returns what was told of the objects that use a volume, and Source the snapshot that it began with.
+// Metadata returns the objects that use a volume, and Source the snapshot that it was created from.
 func (c *Cluster) Metadata(id string) (m volume.Metadata, source volume.SnapshotRef) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +147,7 @@ func set(all []string) map[string]bool {
 	return s
 }
 
-// disk is the disk of a volume as the hooks see it.
+// disk returns the disk of a volume for the hooks.
 func (e *entry) disk(n volume.Node) Disk {
 	return Disk{Volume: e.ID, Node: n, UUID: names.Compact(e.uuid), Capacity: e.Capacity, Source: e.source.Volume}
 }
@@ -231,7 +231,7 @@ func (c *Cluster) place(vcenter string, segment volume.Segment, r volume.Require
 	return p, nil
 }
 
-// reached says that there are nodes in the segment and all mount the datastore.
+// reached reports whether the segment has nodes and all of them mount the datastore.
 func (c *Cluster) reached(d volume.Datastore, segment volume.Segment) bool {
 	some := false
 	for _, n := range c.nodes {
@@ -246,7 +246,7 @@ func (c *Cluster) reached(d volume.Datastore, segment volume.Segment) bool {
 	return some
 }
 
-// within says that a node's segment has every value of another.
+// within reports whether a node's segment has every value of another.
 func within(in, segment volume.Segment) bool {
 	for key, value := range segment {
 		if in[key] != value {

@@ -14,7 +14,7 @@ import (
 
 var _ volume.Store = (*Cluster)(nil)
 
-// Create implements [volume.Store]: on the datastore with the most room.
+// Create implements [volume.Store]. It selects the datastore with the most free space.
 func (c *Cluster) Create(ctx context.Context, s volume.Spec) (volume.Volume, error) {
 	if err := c.enter(ctx, "Create"); err != nil {
 		return volume.Volume{}, err
@@ -167,14 +167,14 @@ func (c *Cluster) SetMetadata(ctx context.Context, id string, m volume.Metadata)
 // same compares ids as vCenters do.
 func same(a, b string) bool { return strings.EqualFold(a, b) }
 
-// Fail lets the next call of a method, by its name, fail with that error; several calls of Fail are for as many.
+// Fail makes the next call of a method, given by name, fail with the error; several calls of Fail affect as many calls.
 func (c *Cluster) Fail(method string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults[method] = append(c.faults[method], err)
 }
 
-// Hold keeps calls of a method waiting until release is called, which it may be more than once, or their context ends.
+// Hold blocks calls of a method until release is called, which may be repeated, or their context ends.
 func (c *Cluster) Hold(method string) (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,14 +190,14 @@ func (c *Cluster) Hold(method string) (release func()) {
 	}
 }
 
-// Calls is how often a method has been called, those held included.
+// Calls returns how often a method has been called, including blocked calls.
 func (c *Cluster) Calls(method string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls[method]
 }
 
-// enter is the beginning of every method: faults, holds and the end of the context.
+// enter starts every method: it applies Fail, Hold and the end of the context.
 func (c *Cluster) enter(ctx context.Context, method string) error {
 	c.mu.Lock()
 	c.calls[method]++

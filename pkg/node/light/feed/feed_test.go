@@ -25,7 +25,7 @@ func machine(n int, s State) Machine {
 	return Machine{ID: fmt.Sprintf("vc/vm-%03d", n), Name: fmt.Sprintf("worker-%d", n), State: s}
 }
 
-// A reader that reads nothing for a while is told the last of each machine, and waits for nobody.
+// A reader that does not read for a while gets the last state of each machine, and blocks no other.
 func TestSlowReader(t *testing.T) {
 	s := NewSource()
 	for n := range 3 {
@@ -108,7 +108,7 @@ func TestServedLines(t *testing.T) {
 	}
 }
 
-// log is what a handler was told, in words.
+// log has the calls of a handler, as text.
 type log chan string
 
 func (l log) handler() Handler {
@@ -149,7 +149,7 @@ func follow(t *testing.T, w Where, s Shard) log {
 	return l
 }
 
-// A reader whose source goes away and comes back is told what has changed meanwhile, and nothing twice.
+// A reader whose source disappears and returns gets what changed since, and nothing twice.
 func TestFollowReconnects(t *testing.T) {
 	s := NewSource()
 	s.Set(machine(1, Running))
@@ -231,7 +231,7 @@ func TestFollowOverHTTPS(t *testing.T) {
 	}
 }
 
-// A source that is silent is looked for anew.
+// The reader reconnects to a source that is silent.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -21,20 +21,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
-// Handler is told of the machines of a source, from one goroutine.
+// Handler has the callbacks of [Follow]; one goroutine calls them.
 type Handler struct {
-	// Changed is told of a machine that is new, has changed or is gone.
+	// Changed is called with a machine that is new, has changed or is gone.
 	Changed func(Machine)
-	// Synced is called whenever all machines that there are have been told, at first and after each interruption.
+	// Synced is called after all machines were passed to Changed: at first, and after each reconnect.
 	Synced func()
-	// Lost is told why the source is not heard any more. What it told last stays so until it is found again.
+	// Lost is called with the reason when the connection is lost. Until the reconnect, the last states stay valid.
 	Lost func(error)
 }
 
 const (
 	minPause = 200 * time.Millisecond
 	maxPause = 5 * time.Second
-	// silence is after what time a source from which nothing comes is looked for anew.
+	// silence is the time without data after which the reader reconnects.
 	silence = 3 * alive
 	// maxLine bounds a line, in bytes.
 	maxLine = 1 << 20
@@ -42,8 +42,8 @@ const (
 
 var errSilent = errors.New("nothing was heard of it for a while")
 
-// Follow tells h of the machines of a shard, from what there is on, until ctx ends. It asks again when the stream ends, and
-// tells then only what has changed meanwhile: machines that are not there any more are gone.
+// Follow calls h with the machines of a shard, and their changes, until ctx ends. It reconnects when the stream ends, and
+// then reports only what changed since; machines that the source no longer has are reported as gone.
 func Follow(ctx context.Context, w Where, shard Shard, h Handler) error {
 	if err := w.Validate(); err != nil {
 		return err
@@ -150,14 +150,13 @@ func (f *follower) changed(m Machine) {
 	f.h.Changed(m)
 }
 
-// alive is how often a source that has nothing to tell says that it is there. A reader that hears nothing for a few times
-// that looks for it anew.
+// alive is the interval of the keep-alive lines. A reader that gets nothing for several of them reconnects.
 const alive = 10 * time.Second
 
 // writeTimeout is how long a reader may take for a page.
 const writeTimeout = time.Minute
 
-// ServeHTTP tells a reader of all machines, and then of every change until it leaves.
+// ServeHTTP sends all machines, and then every change until the client disconnects.
 func (s *Source) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r := s.read()
 	defer s.forget(r)
@@ -213,7 +212,7 @@ type Where struct {
 	TokenFile, CAFile string
 }
 
-// Validate tells why a source cannot be asked like that.
+// Validate returns an error if the fields cannot identify a source.
 func (w Where) Validate() error {
 	if path, ok := strings.CutPrefix(w.URL, "unix:"); ok {
 		if path == "" || w.TokenFile != "" || w.CAFile != "" {
@@ -294,7 +293,7 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{index, of}, nil
 }
 
-// Has tells whether the machine of that name is in the shard.
+// Has reports whether the machine of that name is in the shard.
 func (s Shard) Has(name string) bool {
 	if s.Of <= 1 {
 		return true

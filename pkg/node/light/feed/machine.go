@@ -15,12 +15,12 @@ const (
 	Stopped   State = "stopped" // off, or its guest or kubelet has not started
 	Suspended State = "suspended"
 	Hung      State = "hung" // although its VM runs
-	Gone      State = "gone" // destroyed, or no node any more; the last that is told of it
+	Gone      State = "gone" // destroyed, or no node any more; the last state of a machine
 )
 
 // Machine is what one machine is like, with all that its node says of itself.
 type Machine struct {
-	// ID tells machines apart, whatever they are called.
+	// ID is unique, unlike the name.
 	ID string `json:"id"`
 	// Name is the node's: the guest's hostname in lower case. It stays as long as the guest runs.
 	Name  string `json:"name,omitempty"`
@@ -36,16 +36,16 @@ type Machine struct {
 	MemoryBytes uint64 `json:"memoryBytes,omitempty"`
 	OSImage     string `json:"osImage,omitempty"`
 	Kernel      string `json:"kernel,omitempty"`
-	// Addresses are the guest's, the first one first. A node says them itself only where it is told to.
+	// Addresses are the guest's, the primary one first. The node sets them itself only if configured to.
 	Addresses []string `json:"addresses,omitempty"`
 	// ControlPlane gives the node the taint of kubeadm's control-plane nodes.
 	ControlPlane bool `json:"controlPlane,omitempty"`
 }
 
-// Heard tells whether the cluster hears of the machine.
+// Heard reports whether the cluster gets heartbeats of the machine.
 func (m Machine) Heard() bool { return m.State == Running && !m.Cut }
 
-// equal compares all that is told.
+// equal compares all fields.
 func (m Machine) equal(o Machine) bool {
 	if len(m.Addresses) != len(o.Addresses) {
 		return false
@@ -63,6 +63,6 @@ func (m Machine) equal(o Machine) bool {
 // Line is one line of the stream. One that is empty only says that the source is there.
 type Line struct {
 	Machine *Machine `json:"machine,omitempty"`
-	// Synced says that all machines that there are have been told. It comes once in a stream.
+	// Synced marks that all machines were sent. It comes once in a stream.
 	Synced bool `json:"synced,omitempty"`
 }

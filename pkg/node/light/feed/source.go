@@ -8,8 +8,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// Source knows the machines and tells readers of them. Make it with [NewSource]; its methods may be called from any
-// goroutine, and none of them waits for a reader.
+// Source has the machines and sends them to readers. Create it with [NewSource]. Its methods may be called from any
+// goroutine, and do not block on a reader.
 type Source struct {
 	mu       sync.Mutex
 	machines map[string]Machine
@@ -21,7 +21,7 @@ func NewSource() *Source {
 	return &Source{machines: map[string]Machine{}, readers: map[*reader]struct{}{}}
 }
 
-// Set tells what a machine is like now; what it was like already is no news. One that is [Gone] is forgotten.
+// Set sets the state of a machine and sends it to the readers if it differs. A machine that is [Gone] is removed.
 func (s *Source) Set(m Machine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Source) Machines() []Machine {
 	return list
 }
 
-// reader is someone who is told. What is still to be told to it are IDs: what is behind them it is told when it asks.
+// reader is a connected client. It queues IDs, not states: the state is read when it is sent.
 type reader struct {
 	pending map[string]struct{}
 	order   []string
@@ -67,7 +67,7 @@ func (r *reader) pend(id string) {
 	notify.Wake(r.wake)
 }
 
-// read returns a reader to whom all machines are still to be told.
+// read returns a reader with all machines queued.
 func (s *Source) read() *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Source) forget(r *reader) {
 // page is how many machines a reader takes at once.
 const page = 256
 
-// take returns what some machines that are still to be told are like now; none when there are none.
+// take returns the present states of some queued machines, or none.
 func (s *Source) take(r *reader) []Machine {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package fleet is the sandbox's side of light nodes: for each VM that is to be one a [Guest], which follows the VM as a
-// kubelet in a process of its own would, and a feed that tells the one program that stands for all of them.
+// Package fleet is the sandbox's side of light nodes: a [Guest] for each VM, which follows the VM as a separate kubelet
+// would, and a feed for the one program that replaces all those kubelets.
 //
 //	f := fleet.New()
 //	defer f.Close()
@@ -7,7 +7,7 @@
 //	g := f.Guest("us/vm-21", fleet.Options{Boot: boot, Notify: notify})
 //	g.Observe(vm.Machine())
 //
-// What the program does with what it reads is package light.
+// Package light is that program.
 //
 // Floor 2.
 package fleet

@@ -24,7 +24,7 @@ type Fleet struct {
 	done    chan struct{}
 }
 
-// process is the program's, as its supervisor told of it last.
+// process is the state of the program's process, as its supervisor reported it last.
 type process struct {
 	pid      int
 	crashing bool
@@ -35,10 +35,10 @@ func New() *Fleet {
 	return &Fleet{source: feed.NewSource(), wake: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{})}
 }
 
-// Feed is what the program is told.
+// Feed is the source that the program reads.
 func (f *Fleet) Feed() *feed.Source { return f.source }
 
-// Program tells the fleet what becomes of the program's process. It may be a child's notify function, or part of one.
+// Program handles a change of the program's process. Use it as a child's notify function, or call it there.
 func (f *Fleet) Program(c child.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +52,7 @@ func (f *Fleet) Program(c child.Change) {
 	}
 }
 
-// Guest returns the guest of a VM that is not there yet; id tells it from every other.
+// Guest returns the guest of a VM that does not exist yet; id must be unique.
 func (f *Fleet) Guest(id string, opts Options) *Guest {
 	f.begin.Do(func() { go f.run() })
 	return &Guest{fleet: f, id: id, opts: opts, process: node.Stopped}
@@ -71,8 +71,8 @@ func (f *Fleet) Close() {
 	<-f.done
 }
 
-// look has a guest looked at. A guest that is told of its VM by someone who holds a lock is followed, and tells of it,
-// without that lock.
+// look schedules a guest. The caller of Observe may hold a lock, so the guest is followed, and notifies, in another
+// goroutine.
 func (f *Fleet) look(g *Guest) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -52,8 +52,8 @@ func (r *rig) see(change func(*node.Machine)) {
 	synctest.Wait()
 }
 
-// told is what the feed says of the one machine.
-func (r *rig) told() feed.State {
+// feedState returns the state of the one machine in the feed.
+func (r *rig) feedState() feed.State {
 	synctest.Wait()
 	list := r.f.Feed().Machines()
 	if len(list) == 0 {
@@ -64,7 +64,7 @@ func (r *rig) told() feed.State {
 
 func (r *rig) expect(t *testing.T, when string, told feed.State, process node.Process) {
 	t.Helper()
-	if got := r.told(); got != told {
+	if got := r.feedState(); got != told {
 		t.Errorf("%s: the feed says %s, want %s", when, got, told)
 	}
 	if got, _, _ := r.State(); got != process {

@@ -25,7 +25,7 @@ func (g *Guest) look() seen {
 	return seen{g.life.VM, g.life.Next(g.boot), g.cut, g.crashed, g.stopped, g.starts}
 }
 
-// follow brings what is told of the guest in line with its VM.
+// follow brings the guest's machine in the feed in line with its VM.
 func (g *Guest) follow() {
 	g.telling.Lock()
 	defer g.telling.Unlock()
@@ -98,7 +98,7 @@ func (g *Guest) start(m node.Machine) {
 	g.tell(child.Change{State: child.Started})
 }
 
-// end is the loss of power. What was hung is not any more, and the next boot counts anew.
+// end is the loss of power. It ends a hang, and restarts count from zero in the next boot.
 func (g *Guest) end() {
 	g.up, g.boot = false, time.Time{}
 	g.mu.Lock()

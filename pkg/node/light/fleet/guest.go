@@ -13,11 +13,11 @@ import (
 
 // Options say how a guest boots.
 type Options struct {
-	// Boot tells what the guest is in this boot of the VM: all of a [feed.Machine] but its ID and what its guest does. It is
-	// called from the fleet's goroutine, after each power-on or reset; after an error, again a while later.
+	// Boot returns the guest's machine for this boot of the VM: all fields but its ID and state. It is called from the fleet's
+	// goroutine after each power-on or reset, and again later after an error.
 	Boot func(node.Machine) (feed.Machine, error)
-	// Notify is told of every change, in the words of a kubelet's process, and of a Boot that failed (Exited, with its error).
-	// It is called from the fleet's goroutine, or from Stop, and may call the guest.
+	// Notify is called for every change, as for a kubelet's process, and for a Boot that failed (Exited, with its error). It is
+	// called from the fleet's goroutine, or from Stop, and may call the guest.
 	Notify func(child.Change)
 }
 
@@ -45,8 +45,8 @@ type Guest struct {
 	telling sync.Mutex // held while follow works; guards what follows
 	up      bool
 	boot    time.Time    // that it is up since
-	line    feed.Machine // what was told of it in this boot
-	down    bool         // its crash was told
+	line    feed.Machine // as sent in this boot
+	down    bool         // its crash was reported
 	failure string       // why it could not boot, the last time
 }
 

@@ -1,4 +1,4 @@
-// Package kubenode reads what package match compares from a Node object.
+// Package kubenode extracts the facts that package match compares from a Node object.
 package kubenode
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// annotationProvidedIP is what k8s.io/cloud-provider/api calls AnnotationAlphaProvidedIPAddr: the kubelet's --node-ip.
+// annotationProvidedIP is AnnotationAlphaProvidedIPAddr of k8s.io/cloud-provider/api: the kubelet's --node-ip.
 const annotationProvidedIP = "alpha.kubernetes.io/provided-node-ip"
 
-// Facts returns what identifies the VM of a Node.
+// Facts returns the facts that identify the VM of a Node.
 func Facts(n *corev1.Node) match.Node {
 	facts := match.Node{Name: n.Name, ProviderID: n.Spec.ProviderID, SystemUUID: n.Status.NodeInfo.SystemUUID}
 	if ip := n.Annotations[annotationProvidedIP]; ip != "" {

@@ -1,5 +1,5 @@
-// Package matchtest is a table of Nodes, each with the VM that the cloud provider takes for its own. Tests of the provider and
-// of all that reports about it ask their code about each row.
+// Package matchtest is a table of Nodes with the VM that the cloud provider binds each to. Tests of the provider and of
+// everything that reports about it check their code with each row.
 package matchtest
 
 import (
@@ -11,20 +11,20 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 )
 
-// Row is a Node beside some VMs.
+// Row is a Node and some VMs.
 type Row struct {
 	Name string
 	Node Node
 	VMs  []VM
-	// Out names a vCenter that cannot be asked.
+	// Out is the name of a vCenter that cannot be queried.
 	Out string
-	// VM is the name of the Node's VM. Without one, Reason says why there is none.
+	// VM is the name of the Node's VM. If empty, Reason is why no VM is bound.
 	VM, Reason string
-	// By is what was decided by.
+	// By is the deciding key.
 	By string
-	// Stale is the VM of the system UUID where that is not the providerID's.
+	// Stale is the VM with the system UUID if that is not the providerID's.
 	Stale string
-	// Driver is the VM for the CSI driver where that differs from VM, "none" for no VM.
+	// Driver is the VM for the CSI driver if that differs from VM; "none" for no VM.
 	Driver string
 }
 
@@ -39,7 +39,7 @@ type Node struct {
 	ProvidedIP string `yaml:"providedIP"`
 }
 
-// VM is a virtual machine as its vCenter shows it.
+// VM is a virtual machine as its vCenter reports it.
 type VM struct {
 	Name, VCenter, UUID, Connection string
 	HostName                        string `yaml:"hostname"`
@@ -87,7 +87,7 @@ func Rows() ([]Row, error) {
 	return rows, nil
 }
 
-// Kube returns the Node as the API server has it.
+// Kube returns the Node object.
 func (n Node) Kube() *corev1.Node {
 	k := &corev1.Node{}
 	k.Name, k.Spec.ProviderID, k.Status.NodeInfo.SystemUUID = n.Name, n.ProviderID, n.SystemUUID

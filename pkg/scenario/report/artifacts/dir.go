@@ -42,7 +42,7 @@ type Dir struct {
 // maker says in started.json who has written it.
 const maker = "vsphere-sandbox"
 
-// contents are what a run leaves at the top, to be told from what somebody else has there.
+// contents are the top-level files of a run, to recognize a directory with other files.
 var contents = []string{"started.json", "finished.json", "build-log.txt", "report.html", "artifacts"}
 
 // Create makes the directory at p, or takes it: it has to be empty, or that of an earlier run, whose files go. Metadata
@@ -203,7 +203,7 @@ func (d *Dir) Close() error {
 	return errors.Join(errs...)
 }
 
-// open makes a file anew; it can be nowhere but in the directory.
+// open creates or truncates a file, which cannot be outside of the directory.
 func (d *Dir) open(name string) (*os.File, error) {
 	if dir := path.Dir(name); dir != "." {
 		if err := d.root.MkdirAll(dir, 0o700); err != nil {

@@ -2,7 +2,7 @@
 //
 //	started.json            when, and what of
 //	finished.json           when, how it ended, with versions, speed and seed
-//	build-log.txt           what was told while it ran
+//	build-log.txt           the progress of the run
 //	report.html             the page
 //	artifacts/
 //	  junit_NAME.xml

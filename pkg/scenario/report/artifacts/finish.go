@@ -52,7 +52,7 @@ func (d *Dir) Event(n int, line api.EventLine) error {
 	return err
 }
 
-// Finish writes what came of the run, and closes the directory. aborted says that the run was told to end before it had.
+// Finish writes the results and closes the directory. aborted means that the run was interrupted.
 func (d *Dir) Finish(s *result.Suite, aborted bool) error {
 	errs := []error{
 		d.made("artifacts/result.json", s, document.Write),

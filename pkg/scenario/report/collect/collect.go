@@ -123,7 +123,7 @@ func recording(ctx context.Context, d *artifacts.Dir, n int, c *api.Client) erro
 		_ = w.CloseWithError(err) // never fails
 	}()
 	err := d.Copy(name("recordings", n, "recording", "jsonl"), lines)
-	_ = lines.Close() // never fails, and ends what nobody reads any more
+	_ = lines.Close() // never fails; ends the other end too
 	<-done
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
@@ -134,7 +134,7 @@ func recording(ctx context.Context, d *artifacts.Dir, n int, c *api.Client) erro
 // apiTime is how long the API server may take for one list: it may have been broken on purpose.
 const apiTime = 10 * time.Second
 
-// objects fetches what tells of nodes and volumes. Secrets are never asked for.
+// objects fetches the objects that describe nodes and volumes. It never requests Secrets.
 func objects(ctx context.Context, d *artifacts.Dir, n int, status api.Status) error {
 	if status.Kubeconfig == "" {
 		return nil // vCenters only

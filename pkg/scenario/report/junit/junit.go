@@ -97,7 +97,7 @@ func (su *suite) add(s *result.Scenario) {
 	su.Tests++
 	su.took += s.Took
 	su.Time = seconds(su.took)
-	c := testCase{Name: s.Name, Class: su.Name, File: s.File, Time: seconds(s.Took), Out: told(s)}
+	c := testCase{Name: s.Name, Class: su.Name, File: s.File, Time: seconds(s.Took), Out: stepLines(s)}
 	bad := &trouble{Message: report.Line(s.Message), Text: why(s)}
 	switch s.Verdict {
 	case result.Passed:
@@ -133,8 +133,8 @@ func properties(s *result.Suite) []property {
 	return kept
 }
 
-// told are the steps, a line each.
-func told(s *result.Scenario) string {
+// stepLines returns the steps, a line each.
+func stepLines(s *result.Scenario) string {
 	var b strings.Builder
 	for _, st := range s.Steps {
 		fmt.Fprintf(&b, "\n%s %s", report.Glyph(st.Verdict), report.StepLine(st))

@@ -1,7 +1,8 @@
-// Package live tells a run while it happens, a line for each step with how long it took, and what is being waited for, so
-// that it is never silent for long; and sums it up at the end.
+// Package live prints the progress of a run: a line for each finished step with its duration, what the current step waits for,
+// and a summary.
 //
-// On a terminal, what is waited for is one line that changes; elsewhere it is said anew every few seconds.
+// On a terminal, what it waits for is one changing line; elsewhere it prints it again every few seconds, so that the output is
+// never silent for long.
 //
-// Floor 4. It writes to the writer that it is given, and is told whether that is a terminal.
+// Floor 4. The caller passes the writer, and whether it is a terminal.
 package live

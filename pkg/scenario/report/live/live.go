@@ -19,7 +19,8 @@ const beat = 4 * time.Second
 // textWidth is where the times of steps stand.
 const textWidth = 64
 
-// Live tells one run. Make it with [New] and end it with [Live.Close]. Its methods may be called from any goroutine.
+// Live prints the progress of one run. Make it with [New] and end it with [Live.Close]. Its methods may be called from any
+// goroutine.
 type Live struct {
 	w   io.Writer
 	tty bool
@@ -35,7 +36,7 @@ type Live struct {
 	ended  sync.WaitGroup
 }
 
-// New returns one that has told nothing.
+// New returns a Live that has printed nothing.
 func New(w io.Writer, tty bool) *Live {
 	l := &Live{w: w, tty: tty, done: make(chan struct{}), spoke: time.Now()}
 	l.ended.Go(func() {
@@ -53,7 +54,7 @@ func New(w io.Writer, tty bool) *Live {
 	return l
 }
 
-// Close takes back the changing line and ends it; what it is told later is dropped. Close again is harmless.
+// Close erases the changing line and ends the output; later calls print nothing. Close may be called again.
 func (l *Live) Close() {
 	l.mu.Lock()
 	if !l.closed {
@@ -65,21 +66,21 @@ func (l *Live) Close() {
 	l.ended.Wait()
 }
 
-// Say tells a line of its own.
+// Say prints a line.
 func (l *Live) Say(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.print(printable.Lines(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// Busy tells what is being done from now on, outside of any step; "" nothing.
+// Busy sets the activity outside of any step; "" means none.
 func (l *Live) Busy(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy(text)
 }
 
-// Update tells a change of the run.
+// Update prints a change of the run.
 func (l *Live) Update(u result.Update) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +210,7 @@ func step(s result.Step) string {
 	return line
 }
 
-// skipped tells the steps that were: many of them only how many.
+// skipped describes the skipped steps; of many only their number.
 func skipped(lines []string) string {
 	const most = 3
 	if len(lines) <= most {

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// play tells a run as a runner would.
+// play sends a run to l as a runner would.
 func play(l *Live, s *result.Suite) {
 	for i, sc := range s.Scenarios {
 		steps := sc.Steps

@@ -51,7 +51,7 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// group is a part of the system that gets lanes of its own, in a color of its own.
+// group is a part of the system with its own lanes and color.
 type group struct {
 	ID, Name string
 }
@@ -69,7 +69,7 @@ var (
 
 func groups() []group { return []group{done, vsphere, gate, process, ccm, kubernetes, sandbox} }
 
-// lane tells where an event is drawn: its group, and the name of its lane there.
+// lane returns the group of an event, and the name of its lane there.
 func lane(e event.Event) (group, string) {
 	head, _, _ := strings.Cut(e.Kind, ".")
 	name := report.Line(scoped(e.Object))
@@ -242,7 +242,7 @@ type Effect struct {
 	Effects []*Effect
 }
 
-// mostEffects is how many of them are told.
+// mostEffects is the maximum number of effects.
 const mostEffects = 120
 
 // effects are the first causes among events, each with all that followed, and how many of them there was no room for. What
@@ -318,7 +318,7 @@ func pack(marks []*Mark, right float64) int {
 	return max(1, len(rows))
 }
 
-// fit finds the first row where the mark and its label have room, -1 when there is none.
+// fit returns the first row with room for the mark and its label, or -1.
 func fit(rows []row, m *Mark, right float64) int {
 	for n := range rows {
 		if rows[n].end <= m.X-markRoom && fitLabel(m, right, rows[n].end) {

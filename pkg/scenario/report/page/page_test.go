@@ -27,7 +27,7 @@ func write(t *testing.T, s *result.Suite) string {
 // Nothing is fetched, no text of a run becomes an element, and there is no style or handler that the policy would refuse.
 func TestSelfContainedAndSafe(t *testing.T) {
 	page := write(t, sample.Suite())
-	if dir := os.Getenv("SAMPLE_PAGE"); dir != "" { // for whoever wants to look at it
+	if dir := os.Getenv("SAMPLE_PAGE"); dir != "" { // to look at it in a browser
 		if err := os.WriteFile(dir, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ const (
 	groupGap  = 22.0
 )
 
-// mostMarks is how many events a timeline draws: more cannot be told apart.
+// mostMarks is the maximum number of events in a timeline: more would overlap.
 const mostMarks = 700
 
 // Timeline is a scenario drawn.
@@ -97,7 +97,7 @@ func timeline(s *result.Scenario) *Timeline {
 	return t
 }
 
-// steps puts the steps that were carried out at the top; those that go on while others run get rows of their own.
+// steps draws the steps at the top; a step that continues while others run gets its own row.
 func (t *Timeline) steps(c scale, all []result.Step) {
 	var ends []float64
 	for _, st := range all {

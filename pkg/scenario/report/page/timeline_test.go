@@ -106,7 +106,7 @@ func TestCrowdedLane(t *testing.T) {
 	}
 }
 
-// A step that goes on while others run has a row of its own.
+// TestStepsSideBySide: a step that continues while others run has its own row.
 func TestStepsSideBySide(t *testing.T) {
 	at := sample.Began()
 	s := &result.Scenario{Began: at, Steps: []result.Step{

@@ -24,18 +24,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// accountLocked is an account that may not log in.
+// accountLocked returns the kind of an account that may not log in.
 func accountLocked() *fault.Kind {
 	return rulesFor(fault.Kind{
 		Name:  "vcenter.account-locked",
 		Short: "answers logins at a vCenter as those of a locked account",
-		Long: `As after too many logins with a wrong password: whoever logs in is told
+		Long: `As after too many logins with a wrong password: a login returns
 InvalidLogin, or 401 over REST, with the right password, too. Sessions that are
-open stay open; with vcenter.session-expired, nobody is left.
+open stay open; with vcenter.session-expired, no session is left.
 
 vCenter does not tell a locked account from a wrong password, so clients must not
 take it for the end of the world, or of a node.`,
-		Params: []fault.Param{whose()[0]},
+		Params: []fault.Param{callers()[0]},
 		Reported: []string{
 			"cloud-provider-vsphere#479", "cloud-provider-vsphere#774",
 		},
@@ -52,7 +52,7 @@ take it for the end of the world, or of a node.`,
 	})
 }
 
-// account is the account that the parameter names or, when it names none, the one that the cloud controller manager has.
+// account returns the account that the parameter names, or else the account of the cloud controller manager.
 func account(ctx context.Context, c *fault.Call, v *sim.VCenter) (string, error) {
 	name := c.Params.Text("account")
 	if name == "" {
@@ -72,11 +72,12 @@ func account(ctx context.Context, c *fault.Call, v *sim.VCenter) (string, error)
 	return "", &fault.Refusal{Code: "not-found", Message: fmt.Sprintf("vCenter %s has no account %q", v.Name(), name)}
 }
 
-// The keys of the Secret are the addresses of vCenters with these behind them.
+// The keys of the Secret are the vCenters' addresses with these suffixes.
 func userKey(c *fault.Call, v *sim.VCenter) string     { return hostOf(c, v) + ".username" }
 func passwordKey(c *fault.Call, v *sim.VCenter) string { return hostOf(c, v) + ".password" }
 
-// hostOf is by what the clients of the cluster reach a vCenter: pods may do so at another address than it listens at.
+// hostOf returns the address at which the cluster's clients reach a vCenter. It may differ for pods from the address on which it
+// listens.
 func hostOf(c *fault.Call, v *sim.VCenter) string {
 	if c.Ground.Host != nil {
 		return c.Ground.Host(v.Name())
@@ -84,7 +85,7 @@ func hostOf(c *fault.Call, v *sim.VCenter) string {
 	return v.Host()
 }
 
-// credentials is the Secret with the accounts of the vCenters; nil where there is no cluster.
+// credentials returns the Secret with the vCenters' accounts, or nil without a cluster.
 func credentials(ctx context.Context, c *fault.Call) (*corev1.Secret, error) {
 	if c.Ground.Cluster == nil {
 		return nil, nil
@@ -97,8 +98,8 @@ func credentials(ctx context.Context, c *fault.Call) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// tell puts another password for the vCenter's account into the Secret, if it has that of before.
-func tell(ctx context.Context, c *fault.Call, v *sim.VCenter, from, to string) error {
+// updateSecret replaces the password of the vCenter's account in the Secret, if it is still the old one.
+func updateSecret(ctx context.Context, c *fault.Call, v *sim.VCenter, from, to string) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		secret, err := credentials(ctx, c)
 		if err != nil || secret == nil || string(secret.Data[passwordKey(c, v)]) != from {
@@ -117,15 +118,15 @@ type password struct {
 	Now     string `json:"now"`
 }
 
-// passwordRotated is a password that has changed, with or without anybody having told Kubernetes.
+// passwordRotated returns the kind of a changed password, with or without an update of the Secret.
 func passwordRotated() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name:  "vcenter.password-rotated",
-		Short: "changes the password of an account of a vCenter, and tells Kubernetes late or never",
+		Short: "changes the password of an account of a vCenter, and updates the Secret late or never",
 		Long: `The account's password becomes another one, and its sessions end: the next login
 with the old password is refused with InvalidLogin, or 401. The Secret with the
 credentials stays as it is; with "tell", it gets the new password that much later,
-as when an operator, or whatever rotates passwords, comes round to it.
+as when an operator or a rotation job does so late.
 
 It heals by the old password, in the Secret, too.`,
 		Object: fault.VCenter,
@@ -152,7 +153,7 @@ It heals by the old password, in the Secret, too.`,
 				if c.Ground.Cluster == nil {
 					return password{}, "", &fault.Refusal{Code: "unsupported", Message: "tell: there is no cluster here, and no Secret"}
 				}
-				does += fmt.Sprintf(", and tells the Secret %s later", after)
+				does += fmt.Sprintf(", and updates the Secret %s later", after)
 			}
 			return password{Account: name, Before: passwordOf(v, name), Now: rand.Text()}, does, nil
 		},
@@ -185,7 +186,7 @@ It heals by the old password, in the Secret, too.`,
 				return nil
 			case <-wait.C:
 			}
-			if err := tell(ctx, c, v, s.Before, s.Now); err != nil {
+			if err := updateSecret(ctx, c, v, s.Before, s.Now); err != nil {
 				return err
 			}
 			c.Note("vcenter.password-told", event.Info, "the Secret has the new password of %s", s.Account)
@@ -201,7 +202,7 @@ It heals by the old password, in the Secret, too.`,
 					return err
 				}
 			}
-			return tell(ctx, c, v, s.Now, s.Before)
+			return updateSecret(ctx, c, v, s.Now, s.Before)
 		},
 	})
 }
@@ -221,13 +222,13 @@ type permissions struct {
 	On      []permission `json:"on"`
 }
 
-// permission is that of the account on a datacenter before; nil when it had none of its own there.
+// permission is the account's previous permission on a datacenter; nil if it had no explicit one.
 type permission struct {
 	Datacenter types.ManagedObjectReference `json:"datacenter"`
 	Before     *types.Permission            `json:"before,omitempty"`
 }
 
-// permissionMissing is a datacenter that an account may not read.
+// permissionMissing returns the kind of a datacenter that an account may not read.
 func permissionMissing() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name:  "vcenter.permission-missing",
@@ -261,7 +262,7 @@ A client that takes "not found" for "gone" deletes nodes whose VMs are well.`,
 				if err != nil {
 					return err
 				}
-				s.On = nil // a second try, with another session
+				s.On = nil // a retry with another session
 				names = nil
 				for _, dc := range dcs {
 					before, err := has(ctx, m, dc.Reference(), s.Account)
@@ -301,10 +302,10 @@ A client that takes "not found" for "gone" deletes nodes whose VMs are well.`,
 	})
 }
 
-// noAccessID is that of the role, the same for every vCenter.
+// noAccessID is the ID of the role NoAccess, the same in every vCenter.
 const noAccessID int32 = -5
 
-// authorized calls f with the manager of permissions.
+// authorized calls f with the authorization manager.
 func authorized(ctx context.Context, c *fault.Call, f func(context.Context, *vim25.Client, *object.AuthorizationManager) error) error {
 	ep := c.Ground.VCenter(c.Target.Name)
 	return ep.SOAP(ctx, func(ctx context.Context, vc *vim25.Client) error {
@@ -312,7 +313,7 @@ func authorized(ctx context.Context, c *fault.Call, f func(context.Context, *vim
 	})
 }
 
-// datacenters are those that the parameter picks.
+// datacenters returns those that the parameter selects.
 func datacenters(ctx context.Context, c *fault.Call, vc *vim25.Client) ([]*object.Datacenter, error) {
 	name := c.Params.Text("datacenter")
 	pattern := name
@@ -326,7 +327,7 @@ func datacenters(ctx context.Context, c *fault.Call, vc *vim25.Client) ([]*objec
 	return dcs, err
 }
 
-// has returns the permission that an account itself has on an entity; nil when it has none.
+// has returns the explicit permission of an account on an entity, or nil.
 func has(ctx context.Context, m *object.AuthorizationManager, on types.ManagedObjectReference, account string) (*types.Permission, error) {
 	list, err := m.RetrieveEntityPermissions(ctx, on, false)
 	if err != nil {
@@ -340,13 +341,13 @@ func has(ctx context.Context, m *object.AuthorizationManager, on types.ManagedOb
 	return nil, nil
 }
 
-// same tells whether DOMAIN\user, as vCenter has it, and user@domain name one account.
+// same reports whether DOMAIN\user, vCenter's form, and user@domain name the same account.
 func same(principal, account string) bool {
 	user, domain, _ := strings.Cut(account, "@")
 	return strings.EqualFold(principal, account) || strings.EqualFold(principal, domain+`\`+user)
 }
 
-// restore puts the permission on one datacenter back. One that is gone needs none.
+// restore restores the permission on one datacenter, unless that is gone.
 func restore(ctx context.Context, m *object.AuthorizationManager, account string, p permission) error {
 	now, err := has(ctx, m, p.Datacenter, account)
 	switch {
@@ -355,7 +356,7 @@ func restore(ctx context.Context, m *object.AuthorizationManager, account string
 	case err != nil:
 		return err
 	case now == nil || now.RoleId != noAccessID:
-		return nil // healed before, or somebody has changed it since
+		return nil // healed before, or changed since
 	case p.Before == nil:
 		return m.RemoveEntityPermission(ctx, p.Datacenter, account, false)
 	}

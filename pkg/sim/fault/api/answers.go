@@ -12,7 +12,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// soapFault is an error of the vSphere API.
 func soapFault() *fault.Kind {
 	return ruled(fault.Kind{
 		Name:  "vcenter.soap-fault",
@@ -23,7 +22,7 @@ nothing. Calls of REST are not hit.`,
 		Params: params([]fault.Param{
 			{Name: "fault", Short: "the type of the fault: NoPermission", Type: fault.Text, Default: "RuntimeFault"},
 			{Name: "message", Short: "what clients print", Type: fault.Text},
-		}, without(whose(), "transport"), chance()),
+		}, without(callers(), "transport"), chance()),
 		Reported: []string{"cloud-provider-vsphere#665", "cloud-provider-vsphere#680"},
 	}, func(v fault.Values) (gate.Action, string) {
 		a := gate.Fault{Type: v.Text("fault"), Message: v.Text("message")}
@@ -31,18 +30,17 @@ nothing. Calls of REST are not hit.`,
 	})
 }
 
-// restError is an error of the Automation API.
 func restError() *fault.Kind {
 	return ruled(fault.Kind{
 		Name:  "vcenter.rest-error",
 		Short: "answers REST calls to a vCenter with an error of the Automation API",
 		Long: `Tags, and with them regions and zones, are read over REST: here it fails while
-SOAP goes on. The error has the form that the path's clients expect, /rest or
+SOAP still works. The error has the form that the path's clients expect, /rest or
 /api. Calls of SOAP are not hit.`,
 		Params: params([]fault.Param{
 			{Name: "error", Short: "the type of the error: UNAUTHENTICATED, NOT_FOUND", Type: fault.Text, Default: "SERVICE_UNAVAILABLE"},
 			{Name: "message", Short: "what clients print", Type: fault.Text},
-		}, without(whose(), "transport"), chance()),
+		}, without(callers(), "transport"), chance()),
 		Reported: []string{"cluster-api-provider-vsphere#1818"},
 	}, func(v fault.Values) (gate.Action, string) {
 		a := gate.RESTError{Type: v.Text("error"), Message: v.Text("message")}
@@ -50,11 +48,11 @@ SOAP goes on. The error has the form that the path's clients expect, /rest or
 	})
 }
 
-// kept is the state of a fault that a rule of the gate is all there is to: the rule is named after the lease.
+// kept is the empty state of a fault that is only a rule of the gate, named after the lease.
 type kept struct{}
 
-// ruled completes a kind that is a rule of the gate. act says what the rule does, and what that is in words; the words
-// are followed by who is hit.
+// ruled returns a kind that is one rule of the gate. act returns what the rule does, and its description, to which the
+// description of the affected calls is appended.
 func ruled(k fault.Kind, act func(fault.Values) (gate.Action, string)) *fault.Kind {
 	return rulesFor(k, func(c *fault.Call) ([]gate.Rule, string) {
 		action, words := act(c.Params)
@@ -63,7 +61,7 @@ func ruled(k fault.Kind, act func(fault.Values) (gate.Action, string)) *fault.Ki
 	})
 }
 
-// rulesFor completes a kind that is several rules.
+// rulesFor returns a kind that is several rules.
 func rulesFor(k fault.Kind, rules func(*fault.Call) ([]gate.Rule, string)) *fault.Kind {
 	k.Object, k.Needs = fault.VCenter, []fault.Need{fault.Gated}
 	return fault.New(k, fault.Steps[kept]{
@@ -93,7 +91,7 @@ func rulesFor(k fault.Kind, rules func(*fault.Call) ([]gate.Rule, string)) *faul
 	})
 }
 
-// rule is a rule of the lease.
+// rule returns a rule of the lease.
 func rule(c *fault.Call, m gate.Match, a gate.Action) gate.Rule {
 	r := gate.Rule{Name: c.Lease, Match: m, Action: a, Count: c.Params.Number("count"), Seed: c.Rand.Uint64()}
 	if share, ok := c.Params["share"]; ok && share != "1" {
@@ -102,7 +100,7 @@ func rule(c *fault.Call, m gate.Match, a gate.Action) gate.Rule {
 	return r
 }
 
-// front is where clients reach the target.
+// front returns the front of the target.
 func front(c *fault.Call) (fault.Front, error) {
 	ep := c.Ground.VCenter(c.Target.Name)
 	if ep == nil || ep.Front == nil {
@@ -111,7 +109,7 @@ func front(c *fault.Call) (fault.Front, error) {
 	return ep.Front, nil
 }
 
-// vcenter is the target, simulated.
+// vcenter returns the target, which must be simulated.
 func vcenter(c *fault.Call) (*sim.VCenter, error) {
 	ep := c.Ground.VCenter(c.Target.Name)
 	if ep == nil || ep.Sim == nil {
@@ -120,11 +118,11 @@ func vcenter(c *fault.Call) (*sim.VCenter, error) {
 	return ep.Sim, nil
 }
 
-// planned refuses rules that make no sense, and those that are in force already: to do it twice would look like nothing.
+// planned refuses invalid rules, and rules that are in force already, since a second copy would have no effect.
 func planned(v fault.Front, list []gate.Rule) error {
 	if v.Gate().Mode().State == gate.Down {
 		return &fault.Refusal{
-			Code: "conflict", Message: "vCenter " + v.Name() + " is down: nobody would notice", Try: "vsphere-sandbox vcenter up " + v.Name(),
+			Code: "conflict", Message: "vCenter " + v.Name() + " is down: no client would notice the fault", Try: "vsphere-sandbox vcenter up " + v.Name(),
 		}
 	}
 	there := v.Gate().Rules()
@@ -141,7 +139,7 @@ func planned(v fault.Front, list []gate.Rule) error {
 	return nil
 }
 
-// words makes one line of what is wrong with a rule, in the words of our parameters.
+// words describes an invalid rule in one line, with the names of the kind's parameters.
 func words(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
@@ -163,7 +161,7 @@ func add(g *gate.Gate, list []gate.Rule) error {
 	return nil
 }
 
-// remove takes the rules of a lease away, if they are still there.
+// remove removes the rules of a lease that still exist.
 func remove(ctx context.Context, g *gate.Gate, lease string) error {
 	for _, s := range g.Rules() {
 		if s.Rule.Name != lease {
@@ -176,28 +174,28 @@ func remove(ctx context.Context, g *gate.Gate, lease string) error {
 	return nil
 }
 
-// The names of clients that can be said for short, and how their User-Agents look.
+// The short names of clients, and their User-Agents.
 const (
 	clientCCM   = "ccm"        // ours: vsphere-cloud-provider; upstream: k8s-cloud-provider-vsphere (pkg/common/vclib/connection.go)
 	clientCSI   = "csi"        // upstream: k8s-csi-useragent[-CLUSTER-FEATURE] (pkg/common/cns-lib/vsphere/virtualcenter.go)
-	clientWatch = "node-watch" // the CCM's, when it waits for changes of VMs
+	clientWatch = "node-watch" // the CCM's client that waits for changes of VMs
 	clientGovc  = "govc"       // govc/0.56.0
 )
 
-// agents are the patterns of a gate's [gate.Match].Client.
+// agents maps short names to patterns for [gate.Match].Client.
 func agents() map[string]string {
 	return map[string]string{
 		clientCCM: "*cloud-provider*", clientCSI: "*csi*", clientWatch: "*cloud-provider*", clientGovc: "govc/*",
 	}
 }
 
-// watchMethods are those of a client that waits for changes.
+// watchMethods lists the methods of a client that waits for changes.
 func watchMethods() []string {
 	return []string{"WaitForUpdatesEx", "WaitForUpdates", "CheckForUpdates", "CreateFilter", "CancelWaitForUpdates"}
 }
 
-// whose are the parameters of every fault that happens to calls: which ones.
-func whose() []fault.Param {
+// callers returns the parameters that select calls, shared by all faults of calls.
+func callers() []fault.Param {
 	return []fault.Param{
 		{Name: "client", Short: "who is hit: ccm, csi, node-watch (the CCM's watch), govc, or a text in the User-Agent; everybody, when empty", Type: fault.Text},
 		{Name: "account", Short: "the account whose sessions are hit, with * and ? as wildcards", Type: fault.Text},
@@ -207,7 +205,7 @@ func whose() []fault.Param {
 	}
 }
 
-// chance are the parameters of a fault that may happen to some of the calls only.
+// chance returns the parameters of a fault that affects a part of the calls.
 func chance() []fault.Param {
 	return []fault.Param{
 		{Name: "share", Short: "how many of these calls are hit", Type: fault.Fraction, Default: "1"},
@@ -215,7 +213,7 @@ func chance() []fault.Param {
 	}
 }
 
-// params puts lists of parameters together.
+// params concatenates lists of parameters.
 func params(lists ...[]fault.Param) []fault.Param {
 	var all []fault.Param
 	for _, l := range lists {
@@ -224,7 +222,7 @@ func params(lists ...[]fault.Param) []fault.Param {
 	return all
 }
 
-// without leaves parameters out.
+// without removes parameters from a list.
 func without(list []fault.Param, names ...string) []fault.Param {
 	var rest []fault.Param
 next:
@@ -239,7 +237,7 @@ next:
 	return rest
 }
 
-// match is what the parameters of whose pick.
+// match returns the match of the parameters of callers.
 func match(v fault.Values) gate.Match {
 	m := gate.Match{
 		Client: v.Text("client"), User: v.Text("account"), Transport: gate.Transport(v.Text("transport")),
@@ -254,7 +252,7 @@ func match(v fault.Values) gate.Match {
 	return m
 }
 
-// split parts a list at its commas.
+// split splits a list at its commas.
 func split(list string) []string {
 	var parts []string
 	for p := range strings.SplitSeq(list, ",") {
@@ -265,7 +263,7 @@ func split(list string) []string {
 	return parts
 }
 
-// victims says in words who is hit.
+// victims describes the affected calls.
 func victims(v fault.Values) string {
 	var words []string
 	if client := v.Text("client"); client != "" {

@@ -30,7 +30,7 @@ func fails(agent, other string, want func(error) bool) func(*testing.T, *faultte
 	return func(_ *testing.T, w *faulttest.World) func(*testing.T) {
 		return func(t *testing.T) {
 			ctx := t.Context()
-			if want == nil { // nobody answers
+			if want == nil { // no vCenter answers
 				ctx, want = soon(t), late
 			}
 			if err := call(ctx, w, "us", agent); err == nil || !want(err) {
@@ -106,7 +106,7 @@ func expired(err error) bool {
 	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
 
-// Every fault is felt by those whom it is for, by nobody else, and is gone when it is healed.
+// Every fault affects the calls that it selects, no others, and ends when it is healed.
 func TestFaults(t *testing.T) {
 	for _, tc := range trials() {
 		name := tc.kind
@@ -274,7 +274,7 @@ func forgets(t *testing.T, w *faulttest.World) func(*testing.T) {
 	}
 }
 
-// The kinds that have a trial, or a test of their own below, are all that there are.
+// The kinds that have a trial, or a separate test below, are all kinds.
 func TestAllAreTried(t *testing.T) {
 	tried := []string{"vcenter.restart", "vcenter.session-expired", "vcenter.event-burst"}
 	for _, tc := range trials() {

@@ -21,7 +21,7 @@ import (
 func handshake(t *testing.T, w *faulttest.World) string {
 	t.Helper()
 	v, _ := w.VCenter("us")
-	conn, err := tls.Dial("tcp", v.Addr(), &tls.Config{InsecureSkipVerify: true}) // it is looked at, whatever it is
+	conn, err := tls.Dial("tcp", v.Addr(), &tls.Config{InsecureSkipVerify: true}) // only its certificate matters
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Sessions end of those whose they are, and of nobody else.
+// Only the selected sessions end.
 func TestSessionExpired(t *testing.T) {
 	w := faulttest.Start(t, source)
 	c, other := logged(t, w, "us", agentUpstream), logged(t, w, "us", agentGovc)

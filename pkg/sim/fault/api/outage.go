@@ -11,25 +11,24 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// down is an outage.
 func down() *fault.Kind {
 	return ruled(fault.Kind{
 		Name:  "vcenter.down",
 		Short: "takes a vCenter's API away: connections are cut, new ones refused",
 		Long: `For everybody, nothing listens any more: open connections are cut and new ones
 are refused. For some clients or methods only, their connections are closed
-without an answer. VMs, sessions and tasks go on as if nothing were.
+without an answer. VMs, sessions and tasks are not affected.
 
 Kubernetes should not care while it lasts: no node may be deleted, and none may
-be called shut down, because nobody can tell.`,
-		Params: whose(),
+be called shut down, because their state is unknown.`,
+		Params: callers(),
 		Reported: []string{
 			"kubernetes#42338", "kubernetes#50465", "kubernetes#34364", "cloud-provider-vsphere#479",
 		},
 	}, func(fault.Values) (gate.Action, string) { return gate.Outage{}, "is not there for" })
 }
 
-// unavailable is a proxy in front of a vCenter whose services are not up.
+// unavailable returns the kind of a reverse proxy whose services are not up.
 func unavailable() *fault.Kind {
 	return ruled(fault.Kind{
 		Name:  "vcenter.unavailable",
@@ -39,7 +38,7 @@ so with status 503 and a page of HTML or text, which is neither a SOAP fault nor
 JSON.`,
 		Params: params([]fault.Param{
 			{Name: "code", Short: "the HTTP status, 400 to 599", Type: fault.Number, Default: "503"},
-		}, whose(), chance()),
+		}, callers(), chance()),
 		Reported: []string{"cluster-api-provider-vsphere#1818"},
 	}, func(v fault.Values) (gate.Action, string) {
 		code := v.Number("code")
@@ -47,14 +46,14 @@ JSON.`,
 	})
 }
 
-// How a service of a vCenter can be down while the others go on.
+// The ways in which one service of a vCenter can fail.
 const (
 	unavailableService = "unavailable"
 	hungService        = "hung"
 	resetService       = "reset"
 )
 
-// cnsDown is a vSAN health service that is down: it serves CNS, on every vCenter.
+// cnsDown returns the kind of a vSAN health service that is down. It serves CNS on every vCenter.
 func cnsDown() *fault.Kind {
 	return serviceDown(fault.Kind{
 		Name:  "cns.down",
@@ -66,18 +65,18 @@ volume can be made, attached, detached, deleted or even asked for.`,
 	}, "CNS", "Cns*")
 }
 
-// spbmDown is a policy service that is down.
+// spbmDown returns the kind of a policy service that is down.
 func spbmDown() *fault.Kind {
 	return serviceDown(fault.Kind{
 		Name:  "spbm.down",
 		Short: "takes the service for storage policies of a vCenter down, and nothing else",
-		Long: `Volumes of StorageClasses that name a policy cannot be made, because nobody can
+		Long: `Volumes of StorageClasses that name a policy cannot be created, because no service can
 tell which datastores meet it. Those of classes without one can, and what there is
 can be attached and detached.`,
 	}, "the service for storage policies", "Pbm*")
 }
 
-// serviceDown completes a kind that takes those methods away; name is the service's.
+// serviceDown returns a kind that makes those methods fail; name is the name of the service.
 func serviceDown(k fault.Kind, name string, methods ...string) *fault.Kind {
 	k.Params = []fault.Param{{
 		Name: "how", Short: "status 503 from the proxy, no answer until it heals, or a connection that is reset", Type: fault.Text, Default: unavailableService,
@@ -96,7 +95,7 @@ func serviceDown(k fault.Kind, name string, methods ...string) *fault.Kind {
 	})
 }
 
-// restart is vpxd that ends and starts.
+// restart returns the kind of a restart of vpxd.
 func restart() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name:  "vcenter.restart",
@@ -104,7 +103,7 @@ func restart() *fault.Kind {
 		Long: `As "service-control --restart vpxd" does: every session ends, for SOAP and REST,
 connections are cut and refused for the downtime, which the sandbox's speed
 scales; then it is back with the inventory, tags and permissions that it had.
-Clients have to log in again and to make their property filters anew.
+Clients must log in and create their property filters again.
 
 It is over when the vCenter is back.`,
 		Object: fault.VCenter,
@@ -138,7 +137,7 @@ It is over when the vCenter is back.`,
 			defer downtime.Stop()
 			select {
 			case <-downtime.C:
-			case <-ctx.Done(): // it comes back all the same
+			case <-ctx.Done(): // it comes back anyway
 			}
 			if err := v.Gate().Remove(context.WithoutCancel(ctx), id); err != nil {
 				return err
@@ -149,12 +148,12 @@ It is over when the vCenter is back.`,
 	})
 }
 
-// scaled is a parameter as it is at the sandbox's speed.
+// scaled returns a duration parameter at the sandbox's speed.
 func scaled(c *fault.Call, param string) time.Duration {
 	return time.Duration(float64(c.Params.Duration(param)) / max(1, float64(c.Ground.Speed)))
 }
 
-// resetMidBody is a connection that is lost when it matters.
+// resetMidBody returns the kind of a connection that breaks within an answer.
 func resetMidBody() *fault.Kind {
 	return ruled(fault.Kind{
 		Name:  "vcenter.reset-mid-body",
@@ -163,14 +162,14 @@ func resetMidBody() *fault.Kind {
 bytes of the answer: the client cannot know whether it was done.`,
 		Params: params([]fault.Param{
 			{Name: "bytes", Short: "how much of the answer's body is let through", Type: fault.Number, Default: "64"},
-		}, whose(), chance()),
+		}, callers(), chance()),
 	}, func(v fault.Values) (gate.Action, string) {
 		n := max(1, v.Number("bytes"))
 		return gate.Reset{Bytes: n}, fmt.Sprintf("resets connections after %d bytes of answers to", n)
 	})
 }
 
-// blackHole is a network that swallows.
+// blackHole returns the kind of a network that drops packets.
 func blackHole() *fault.Kind {
 	return ruled(fault.Kind{
 		Name:  "vcenter.black-hole",
@@ -182,11 +181,11 @@ handshake.
 
 A client without timeouts hangs, and with it all that waits for its locks:
 upstream's cloud provider has one lock for the connections to all vCenters.`,
-		Params: whose(),
+		Params: callers(),
 	}, func(fault.Values) (gate.Action, string) { return gate.BlackHole{}, "swallows the calls of" })
 }
 
-// hang is a vCenter that stops in the midst of its work.
+// hang returns the kind of a vCenter that stops answering.
 func hang() *fault.Kind {
 	return ruled(fault.Kind{
 		Name:  "vcenter.hang",
@@ -194,11 +193,11 @@ func hang() *fault.Kind {
 		Long: `Connections are accepted and requests are read, but no answer comes, not even to
 those that were under way. When the fault heals, every client that is still there
 gets its answer, as after a long pause of the vCenter's process.`,
-		Params: whose(),
+		Params: callers(),
 	}, func(fault.Values) (gate.Action, string) { return gate.Hang{}, "holds back answers to" })
 }
 
-// latency is a slow vCenter, or a slow way to it.
+// latency returns the kind of a slow vCenter, or a slow network path to it.
 func latency() *fault.Kind {
 	return ruled(fault.Kind{
 		Name:  "vcenter.latency",
@@ -209,7 +208,7 @@ time-outs of clients, which are not, either.`,
 		Params: params([]fault.Param{
 			{Name: "delay", Short: "how long each call is held back", Type: fault.Duration, Default: "1s"},
 			{Name: "jitter", Short: "how much longer or shorter it may be; no more than the delay", Type: fault.Duration, Default: "0s"},
-		}, whose(), chance()),
+		}, callers(), chance()),
 		Reported: []string{"kubernetes#75285"},
 	}, func(v fault.Values) (gate.Action, string) {
 		delay, jitter := v.Duration("delay"), v.Duration("jitter")
@@ -221,7 +220,7 @@ time-outs of clients, which are not, either.`,
 	})
 }
 
-// throttled is a vCenter that has too much to do.
+// throttled returns the kind of an overloaded vCenter.
 func throttled() *fault.Kind {
 	return ruled(fault.Kind{
 		Name:  "vcenter.throttled",
@@ -233,7 +232,7 @@ with status 503 and Retry-After.
 A client that asks once for each node runs into it; one that watches does not.`,
 		Params: params([]fault.Param{
 			{Name: "rate", Short: "how many calls a second pass", Type: fault.Number, Default: "5"},
-		}, whose()),
+		}, callers()),
 		Reported: []string{"cluster-api-provider-vsphere#1818", "kubernetes#75285"},
 	}, func(v fault.Values) (gate.Action, string) {
 		n := v.Number("rate")

@@ -58,7 +58,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The Secret is told of a new password when it was asked to be, and of the old one at the end.
+// The Secret gets the new password after the requested delay, and the old one at the end.
 func TestPasswordIsTold(t *testing.T) {
 	t.Run("where it listens", func(t *testing.T) { passwordIsTold(t, "") })
 	t.Run("where pods reach it", func(t *testing.T) { passwordIsTold(t, "10.96.0.40") })

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// sessionExpired ends sessions, once.
+// sessionExpired returns the kind that ends sessions once.
 func sessionExpired() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name:  "vcenter.session-expired",
@@ -20,7 +20,7 @@ them: the next call, and any wait for changes that is under way, ends with
 NotAuthenticated, or 401 over REST. A login makes a new session.`,
 		Object:    fault.VCenter,
 		Needs:     []fault.Need{fault.Simulator},
-		Params:    without(whose(), "methods", "object"),
+		Params:    without(callers(), "methods", "object"),
 		Momentary: true,
 		Reported:  []string{"cloud-provider-vsphere#774"},
 	}, fault.Steps[kept]{
@@ -52,37 +52,36 @@ NotAuthenticated, or 401 over REST. A login makes a new session.`,
 	})
 }
 
-// ofClient tells whether a session is one that the parameters pick.
+// ofClient reports whether the parameters select a session.
 func ofClient(v fault.Values, s sim.Session) bool {
 	m := match(v)
 	return (m.Transport == "" || (m.Transport == gate.REST) == s.REST) &&
 		m.Caller(s.Client, s.User)
 }
 
-// sessionsExpiring ends sessions, again and again.
+// sessionsExpiring returns the kind that ends sessions repeatedly.
 func sessionsExpiring() *fault.Kind {
 	return ruled(fault.Kind{
 		Name:  "vcenter.sessions-expiring",
 		Short: "ends each session at a vCenter after so many calls",
 		Long: `Every login is good for so many calls; the next one ends with NotAuthenticated,
-or 401 over REST. A client that logs in again goes on, one that takes its session
+or 401 over REST. A client that logs in again continues, one that takes its session
 for granted does not.`,
 		Params: params([]fault.Param{
 			{Name: "calls", Short: "how many calls a login is good for", Type: fault.Number, Default: "10"},
-		}, whose()),
+		}, callers()),
 	}, func(v fault.Values) (gate.Action, string) {
 		n := v.Number("calls")
 		return gate.DropSession{After: n}, fmt.Sprintf("ends sessions after %d calls of", n)
 	})
 }
 
-// limit is the state of a vCenter with fewer sessions.
+// limit is the previous limit of sessions.
 type limit struct {
-	// Before is how many sessions there might be.
 	Before int `json:"before"`
 }
 
-// sessionCap is a vCenter that has no sessions left.
+// sessionCap returns the kind of a vCenter that has no sessions left.
 func sessionCap() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name:  "vcenter.session-cap",
@@ -90,7 +89,7 @@ func sessionCap() *fault.Kind {
 		Long: `A vCenter has so many HTTP sessions and no more. Those that are open stay; with as
 many as there may be, a login is answered with status 503: over REST with
 "failedToLoginMaxUserSessionCountReached". A client that logs in for each thing
-that it does, and never out, uses them up by itself.`,
+that it does, and never out, uses them up alone.`,
 		Object: fault.VCenter,
 		Needs:  []fault.Need{fault.Simulator},
 		Params: []fault.Param{
@@ -129,7 +128,7 @@ that it does, and never out, uses them up by itself.`,
 	})
 }
 
-// certificate completes a kind that gives a vCenter another certificate. wish says which, and what that is in words.
+// certificate returns a kind that gives a vCenter another certificate. wish returns the certificate and its description.
 func certificate(k fault.Kind, wish func(fault.Values) (sim.CertificateWish, string)) *fault.Kind {
 	k.Object, k.Needs, k.Touches = fault.VCenter, []fault.Need{fault.Gated}, "certificate"
 	return fault.New(k, fault.Steps[kept]{
@@ -174,10 +173,10 @@ func certificate(k fault.Kind, wish func(fault.Values) (sim.CertificateWish, str
 func certificateRotated() *fault.Kind {
 	return certificate(fault.Kind{
 		Name:  "vcenter.certificate-rotated",
-		Short: "gives a vCenter another certificate, of its own authority or a strange one",
+		Short: "gives a vCenter another certificate, from its own authority or an unknown one",
 		Long: `Open connections are cut, so that clients see it at once. Those that trust the
-authority go on, if it is the same; those that pin a thumbprint do not. With a
-strange authority nobody goes on who verifies at all.
+authority continue, if it is the same; those that pin a thumbprint do not. With a
+unknown authority every client that verifies refuses it.
 
 It heals by the return of the first certificate.`,
 		Params: []fault.Param{
@@ -196,7 +195,7 @@ func certificateExpired() *fault.Kind {
 	return certificate(fault.Kind{
 		Name:  "vcenter.certificate-expired",
 		Short: "gives a vCenter a certificate that expired an hour ago",
-		Long: `Open connections are cut, and whoever verifies refuses to connect: x509 says that
+		Long: `Open connections are cut, and clients that verify refuse to connect: x509 says that
 the certificate has expired. It heals by the return of the first certificate.`,
 	}, func(fault.Values) (sim.CertificateWish, string) {
 		return sim.CertificateWish{Expired: true}, "shows an expired certificate"
@@ -208,7 +207,7 @@ func certificateWrongName() *fault.Kind {
 		Name:  "vcenter.certificate-wrong-name",
 		Short: "gives a vCenter a certificate for another name than it is reached by",
 		Long: `As when clients have its address and the certificate its name: open connections
-are cut, and whoever verifies refuses to connect. It heals by the return of the
+are cut, and clients that verify refuse to connect. Healing restores the
 first certificate.`,
 		Params: []fault.Param{
 			{Name: "name", Short: "the only name that the certificate is for", Type: fault.Text, Default: "vcenter.invalid"},

@@ -11,19 +11,19 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// watchTruncated is a property collector that tells little at a time.
+// watchTruncated returns the kind of a property collector that truncates its answers.
 func watchTruncated() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name:  "vcenter.watch-truncated",
 		Short: "cuts a vCenter's answers to those who watch properties into small pieces",
-		Long: `WaitForUpdatesEx tells of so many objects at a time and marks the answer truncated:
+		Long: `WaitForUpdatesEx returns a few objects at a time and marks the answer truncated:
 the rest follows. That is what a vCenter may do at any time, and does with large
 inventories. A client that takes the first answer for the whole of it sees VMs
 missing, and may delete their nodes.`,
 		Object: fault.VCenter,
 		Needs:  []fault.Need{fault.Simulator},
 		Params: []fault.Param{
-			{Name: "objects", Short: "how many objects an answer tells of at most", Type: fault.Number, Default: "1"},
+			{Name: "objects", Short: "the maximum number of objects in an answer", Type: fault.Number, Default: "1"},
 		},
 		Touches: "property collector",
 	}, fault.Steps[limit]{
@@ -37,9 +37,9 @@ missing, and may delete their nodes.`,
 			case before == 0:
 				return limit{}, "", fault.Refuse("vCenter %s has vcsim's own property collector, which truncates nothing", v.Name())
 			case n < 1:
-				return limit{}, "", &fault.Refusal{Code: "invalid", Message: "objects: an answer tells of one at least"}
+				return limit{}, "", &fault.Refusal{Code: "invalid", Message: "objects: must be at least 1"}
 			}
-			return limit{Before: before}, fmt.Sprintf("tells of %d objects at a time", n), nil
+			return limit{Before: before}, fmt.Sprintf("returns %d objects at a time", n), nil
 		},
 		Apply: func(_ context.Context, c *fault.Call, _ *limit) error {
 			v, err := vcenter(c)
@@ -60,7 +60,7 @@ missing, and may delete their nodes.`,
 	})
 }
 
-// eventBurst is a vCenter that has much to tell.
+// eventBurst returns the kind of a vCenter with many events.
 func eventBurst() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name:  "vcenter.event-burst",

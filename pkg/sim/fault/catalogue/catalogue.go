@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/volume"
 )
 
-// Theme is a group of kinds that are about the same part of the world.
+// Theme is a group of kinds that concern the same area.
 type Theme struct {
 	// Name is the name of the package, Title a heading.
 	Name  string
@@ -54,10 +54,10 @@ func Names() []string {
 	return all
 }
 
-// Find returns the kind of that name. Its error is a [*fault.Refusal] that guesses what was meant.
+// Find returns the kind with that name. Its error is a [*fault.Refusal] that suggests a similar name.
 func Find(name string) (*fault.Kind, error) { return fault.Find(Kinds(), name) }
 
-// FindTheme returns the theme of that name. Its error is a [*fault.Refusal] that guesses what was meant.
+// FindTheme returns the theme with that name. Its error is a [*fault.Refusal] that suggests a similar name.
 func FindTheme(name string) (Theme, error) {
 	var names []string
 	for _, t := range Themes() {
@@ -66,7 +66,7 @@ func FindTheme(name string) (Theme, error) {
 		}
 		names = append(names, t.Name)
 	}
-	message := fmt.Sprintf("theme %q: there is none of that name", name)
+	message := fmt.Sprintf("theme %q not found", name)
 	if near := nearest.Of(name, names); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	} else {
@@ -75,7 +75,6 @@ func FindTheme(name string) (Theme, error) {
 	return Theme{}, &fault.Refusal{Code: "not-found", Message: message, Try: "vsphere-sandbox fault list"}
 }
 
-// themes is the list: to add a theme, add a line.
 func themes() []Theme {
 	return []Theme{
 		{Name: "vm", Title: "VMs", Kinds: vm.Kinds()},
@@ -90,7 +89,7 @@ func themes() []Theme {
 	}
 }
 
-// Needs says in words what a ground must have for a kind; "" when the APIs alone do.
+// Needs describes what a ground must offer for a kind; "" if the APIs suffice.
 func Needs(k *fault.Kind) string {
 	var words []string
 	for _, n := range k.Needs {
@@ -99,7 +98,7 @@ func Needs(k *fault.Kind) string {
 	return strings.Join(words, " and ")
 }
 
-// URL is where an issue that a kind names can be read ("cloud-provider-vsphere#642"); "" when it names none.
+// URL returns the address of an issue such as "cloud-provider-vsphere#642"; "" for another text.
 func URL(reported string) string {
 	repository, number, ok := strings.Cut(reported, "#")
 	if !ok || number == "" || strings.Trim(number, "0123456789") != "" || strings.ContainsAny(repository, " :") {

@@ -33,7 +33,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Every kind tells all that people and programs want to know of it, in the same form.
+// Every kind has all documented fields, in the same form.
 func TestKinds(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*\.[a-z0-9]+(-[a-z0-9]+)*$`)
 	param := regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*$`)

@@ -7,13 +7,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// Page returns the page docs/faults.md, which a test compares with what there is.
+// Page returns the page docs/faults.md. A test compares the two.
 func Page() string {
 	var b strings.Builder
 	b.WriteString(`# Faults
 
 What can be broken on purpose, and put right again. This page is printed from the kinds of
-[pkg/sim/fault](../pkg/sim/fault); ` + "`vsphere-sandbox fault describe KIND`" + ` tells the same in a terminal.
+[pkg/sim/fault](../pkg/sim/fault); ` + "`vsphere-sandbox fault describe KIND`" + ` prints the same in a terminal.
 
 A fault is a lease: ` + "`vsphere-sandbox fault inject KIND [TARGET...]`" + ` plans it, and refuses what cannot be; writes down what
 was before; and only then changes something. ` + "`fault heal`" + ` puts that back, as the end of ` + "`--for`" + ` and of the sandbox do.
@@ -83,7 +83,7 @@ func describe(b *strings.Builder, k *fault.Kind) {
 	}
 }
 
-// anchor is what a heading is linked by.
+// anchor returns the link target of a heading.
 func anchor(heading string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(heading) {

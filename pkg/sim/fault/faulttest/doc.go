@@ -1,4 +1,4 @@
-// Package faulttest is a place where faults are tried: simulated vCenters behind a [fault.Ground] that speaks their
+// Package faulttest runs faults in tests: simulated vCenters behind a [fault.Ground] that uses their
 // public API, as a client does, and stand-ins for Kubernetes and for the processes of a sandbox where a test needs them.
 //
 //	w := faulttest.Start(t, topologySource)

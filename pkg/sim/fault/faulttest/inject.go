@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// Inject injects a fault, and ends the test when that does not work.
+// Inject injects a fault, and fails the test on an error.
 func (w *World) Inject(t sim.TB, kinds []*fault.Kind, r fault.Request) fault.Lease {
 	t.Helper()
 	lease, err := w.Engine(t, kinds).Inject(t.Context(), r)
@@ -26,7 +26,7 @@ func (w *World) Inject(t sim.TB, kinds []*fault.Kind, r fault.Request) fault.Lea
 	return lease
 }
 
-// Plan makes a dry run, and ends the test when that does not work.
+// Plan makes a dry run, and fails the test on an error.
 func (w *World) Plan(t sim.TB, kinds []*fault.Kind, r fault.Request) fault.Lease {
 	t.Helper()
 	lease, err := w.Engine(t, kinds).Plan(t.Context(), r)
@@ -36,7 +36,7 @@ func (w *World) Plan(t sim.TB, kinds []*fault.Kind, r fault.Request) fault.Lease
 	return lease
 }
 
-// Heal heals a lease, twice, because that must be harmless. It ends the test when that does not work.
+// Heal heals a lease twice, because that must be harmless. It fails the test on an error.
 func (w *World) Heal(t sim.TB, id string) fault.Lease {
 	t.Helper()
 	e := w.Engine(t, nil)
@@ -50,8 +50,8 @@ func (w *World) Heal(t sim.TB, id string) fault.Lease {
 	return healed[0]
 }
 
-// Refused injects what must be refused, and returns the refusal. It ends the test when it is not, or when anything was
-// left of it.
+// Refused injects a fault that must be refused, and returns the refusal. It fails the test if the fault is not refused or leaves
+// anything behind.
 func (w *World) Refused(t sim.TB, kinds []*fault.Kind, r fault.Request) *fault.Refusal {
 	t.Helper()
 	e := w.Engine(t, kinds)
@@ -69,11 +69,10 @@ func (w *World) Refused(t sim.TB, kinds []*fault.Kind, r fault.Request) *fault.R
 	return refusal
 }
 
-// On chooses targets by name.
+// On selects targets by name.
 func On(names ...string) fault.Selector { return fault.Selector{Names: names} }
 
-// Processes is a stand-in for the processes of a sandbox: it keeps what was asked of it. It implements
-// [fault.Processes].
+// Processes is a fake of the processes of a sandbox that records calls. It implements [fault.Processes].
 type Processes struct {
 	mu       sync.Mutex
 	replicas map[string]int
@@ -81,7 +80,7 @@ type Processes struct {
 	fail     map[string]error
 }
 
-// NewProcesses returns processes of these components, one each.
+// NewProcesses returns one process for each of these components.
 func NewProcesses(components ...string) *Processes {
 	p := &Processes{replicas: map[string]int{}, fail: map[string]error{}}
 	for _, c := range components {
@@ -90,14 +89,14 @@ func NewProcesses(components ...string) *Processes {
 	return p
 }
 
-// Calls lists what was asked for, in order: "pause ccm", "cut node/worker-1 silently", "scale ccm 2".
+// Calls lists the calls in order: "pause ccm", "cut node/worker-1 silently", "scale ccm 2".
 func (p *Processes) Calls() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.calls)
 }
 
-// Fail has a call ("pause ccm") fail from now on; nil ends that.
+// Fail makes a call ("pause ccm") fail with err from now on; nil ends that.
 func (p *Processes) Fail(call string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,18 +108,18 @@ func (p *Processes) call(component, format string, args ...any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.replicas[component] == 0 {
-		return fmt.Errorf("component %q: there is none of that name", component)
+		return fmt.Errorf("component %q not found", component)
 	}
 	p.calls = append(p.calls, call)
 	return p.fail[call]
 }
 
-// Running implements [fault.Processes]: what is there runs, unless "running COMPONENT" is to fail.
+// Running implements [fault.Processes]: all components run, unless "running COMPONENT" must fail.
 func (p *Processes) Running(component string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.replicas[component] == 0 {
-		return fmt.Errorf("component %q: there is none of that name", component)
+		return fmt.Errorf("component %q not found", component)
 	}
 	return p.fail["running "+component]
 }
@@ -183,14 +182,14 @@ func components(processes fault.Processes) []fault.Item {
 	return items
 }
 
-// Cluster is a stand-in for Kubernetes, an object store without controllers. It implements [fault.Kubernetes].
+// Cluster is a fake of Kubernetes, an object store without controllers. It implements [fault.Kubernetes].
 type Cluster struct {
 	*fake.Clientset
 	// Accounts are the ServiceAccounts by component, in kube-system.
 	Accounts map[string]string
 }
 
-// NewCluster returns a cluster with these objects. Its components are those that a sandbox has.
+// NewCluster returns a cluster with these objects and the components of a sandbox.
 func NewCluster(objects ...runtime.Object) *Cluster {
 	return &Cluster{Clientset: fake.NewClientset(objects...), Accounts: map[string]string{"ccm": "cloud-controller-manager"}}
 }
@@ -210,7 +209,7 @@ func (c *Cluster) Config() (namespace, name string) { return "kube-system", "vsp
 func (c *Cluster) Account(component string) (namespace, name string, err error) {
 	name, ok := c.Accounts[component]
 	if !ok {
-		return "", "", fmt.Errorf("component %q: there is none of that name", component)
+		return "", "", fmt.Errorf("component %q not found", component)
 	}
 	return "kube-system", name, nil
 }

@@ -27,7 +27,7 @@ type lister struct {
 	roles  map[string]topology.Role // by vCenter and inventory path
 
 	mu        *sync.Mutex
-	hostnames map[string]string // of nodes, by vCenter and reference, as first seen: what a node is called does not change
+	hostnames map[string]string // of nodes, by vCenter and reference, as first seen: the name of a node does not change
 }
 
 func newLister(top *topology.Topology, g *fault.Ground) lister {
@@ -68,7 +68,7 @@ func (w *World) items(ctx context.Context, kind fault.Object) ([]fault.Item, err
 	return all, nil
 }
 
-// volumes lists the volumes of a vCenter, by id. They are for no claims.
+// volumes lists the volumes of a vCenter, by ID. They have no claims.
 func volumes(vc *fault.Endpoint) []fault.Item {
 	if vc.Sim == nil {
 		return nil
@@ -80,7 +80,7 @@ func volumes(vc *fault.Endpoint) []fault.Item {
 	return items
 }
 
-// managed are the types of what is an object of a vCenter.
+// managed maps the types of managed objects to kinds.
 var managed = map[string]fault.Object{
 	"VirtualMachine": fault.VM, "HostSystem": fault.Host, "ClusterComputeResource": fault.Cluster,
 	"Datacenter": fault.Datacenter, "Datastore": fault.Datastore,
@@ -158,7 +158,7 @@ func (l lister) nodes(ctx context.Context) ([]fault.Item, error) {
 	return nodes, err
 }
 
-// zones lists the zones that VMs are in.
+// zones lists the zones of VMs.
 func (l lister) zones(ctx context.Context) ([]fault.Item, error) {
 	vms, err := l.vms(ctx)
 	var zones []fault.Item
@@ -171,7 +171,7 @@ func (l lister) zones(ctx context.Context) ([]fault.Item, error) {
 	return zones, err
 }
 
-// inventory is what one vCenter has.
+// inventory is the inventory of one vCenter.
 type inventory struct {
 	entities  map[ref]mo.ManagedEntity
 	hosts     map[ref]ref    // of VMs
@@ -209,7 +209,7 @@ func read(ctx context.Context, vc *fault.Endpoint) (inventory, error) {
 	})
 }
 
-// ancestors lists the objects from r upwards, r first, without the root folder.
+// ancestors lists the objects from r upward, r first, without the root folder.
 func (i inventory) ancestors(r ref) []ref {
 	var list []ref
 	for {
@@ -252,7 +252,7 @@ func (i inventory) nearest(r ref, tagged map[ref]string) string {
 	return ""
 }
 
-// attached returns the name of the tag of a category by the objects that have it. Without the category nothing has.
+// attached returns the tag of a category for each object that has one. It is empty without the category.
 func attached(ctx context.Context, vc *fault.Endpoint, category string) (map[ref]string, error) {
 	tagged := map[ref]string{}
 	return tagged, vc.REST(ctx, func(ctx context.Context, c *rest.Client) error {

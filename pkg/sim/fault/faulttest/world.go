@@ -14,11 +14,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// World is what [Start] makes: vCenters, with sessions for the test ([sim.Lab.Client]), and the ground they are.
+// World is what [Start] returns: vCenters with sessions for the test ([sim.Lab.Client]), and the ground that they form.
 type World struct {
 	*sim.Lab
-	// Ground lists what the vCenters have. Until something is injected a test may change it: give it a cluster
-	// ([NewCluster]) or processes ([NewProcesses]).
+	// Ground is the ground of the faults. Before the first injection a test may change it: set a cluster ([NewCluster]) or
+	// processes ([NewProcesses]).
 	Ground *fault.Ground
 
 	lister lister
@@ -26,16 +26,16 @@ type World struct {
 	engine *fault.Engine
 }
 
-// speed is that of the grounds: everything that is scaled is quick.
+// speed is the speed of the grounds.
 const speed pace.Speed = 10
 
-// Start runs the vCenters of a topology until the test is over: the path of a file, or its text.
+// Start runs the vCenters of a topology, given as a path or a text, until the test ends.
 func Start(t sim.TB, source string, settings ...topology.Setting) *World {
 	t.Helper()
 	return on(t, sim.Start(t, source, settings...))
 }
 
-// StartWith is [Start] for whoever has wishes.
+// StartWith is [Start] with options.
 func StartWith(t sim.TB, opts sim.Options) *World {
 	t.Helper()
 	return on(t, sim.StartWith(t, opts))
@@ -57,7 +57,7 @@ func on(t sim.TB, lab *sim.Lab) *World {
 	return w
 }
 
-// connect returns a connection to a vCenter, past its gate, until the test is over.
+// connect returns a connection to a vCenter, past its gate, until the test ends.
 func connect(t sim.TB, vc *sim.VCenter, ca []byte) *vcenter.Client {
 	t.Helper()
 	client, err := vcenter.New(vcenter.Config{
@@ -83,8 +83,8 @@ func connect(t sim.TB, vc *sim.VCenter, ca []byte) *vcenter.Client {
 	return client
 }
 
-// Engine returns the world's engine, which all its methods use. It is made with the kinds of the first call, and heals
-// all at the end of the test.
+// Engine returns the world's engine, which all its methods use. It has the kinds of the first call, and heals all leases at the
+// end of the test.
 func (w *World) Engine(t sim.TB, kinds []*fault.Kind) *fault.Engine {
 	t.Helper()
 	w.mu.Lock()

@@ -44,7 +44,7 @@ func ipv6Only() *fault.Kind {
 		Name: "guest.ipv6-only", Touches: touchesAddresses,
 		Short: "has guests report IPv6 addresses alone",
 		Long: "IPv4 addresses vanish; a NIC that has no IPv6 address gets one, made of its IPv4 address (fd00::10.0.0.1). " +
-			"Providers that are told to use IPv4 find nothing, and must say so.",
+			"Providers that are configured for IPv4 find no address, and must report that.",
 		Reported: []string{"cloud-provider-vsphere#302", "cloud-provider-vsphere#312"},
 	}, func(_ *fault.Call, vm *machine.VM, info guest.Info) (string, change, error) {
 		if !has(info, netip.Addr.Is4) {
@@ -88,7 +88,7 @@ func linkLocalOnly() *fault.Kind {
 	})
 }
 
-// linkLocal are the addresses that a NIC gives itself, by its MAC address as RFC 4291 has it.
+// linkLocal returns the address that a NIC assigns itself, derived from its MAC address (RFC 4291).
 func linkLocal(i int, mac string) []netip.Prefix {
 	var m [6]byte
 	if _, err := fmt.Sscanf(mac, "%02x:%02x:%02x:%02x:%02x:%02x", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5]); err != nil {
@@ -100,7 +100,7 @@ func linkLocal(i int, mac string) []netip.Prefix {
 	}
 }
 
-// lent are the addresses that a guest has in place of others.
+// lent are the replacement addresses of a guest.
 type lent struct {
 	Addresses map[netip.Addr]netip.Addr `json:"addresses,omitempty"`
 }
@@ -162,7 +162,7 @@ func ipChanged() *fault.Kind {
 	})
 }
 
-// exchange gives a guest other addresses: those of the table, or the first of a family.
+// exchange replaces the addresses of a guest: by those of the table, or by the first of a family.
 func exchange(table map[netip.Addr]netip.Addr, to netip.Addr) change {
 	return func(r guest.Report) guest.Report {
 		done := !to.IsValid()
@@ -179,7 +179,7 @@ func exchange(table map[netip.Addr]netip.Addr, to netip.Addr) change {
 	}
 }
 
-// readdressed is the report with other addresses: f is asked for those of each NIC in place of what it has.
+// readdressed returns the report with the addresses that f returns for each NIC.
 func readdressed(r guest.Report, f func(nic int, mac string, now []netip.Prefix) []netip.Prefix) guest.Report {
 	r.NICs = slices.Clone(r.NICs)
 	for i, nic := range r.NICs {
@@ -200,7 +200,6 @@ func readdressed(r guest.Report, f func(nic int, mac string, now []netip.Prefix)
 	return r
 }
 
-// prefixes are the addresses of a NIC.
 func prefixes(nic types.GuestNicInfo) []netip.Prefix {
 	var all []netip.Prefix
 	if nic.IpConfig == nil {
@@ -214,7 +213,7 @@ func prefixes(nic types.GuestNicInfo) []netip.Prefix {
 	return all
 }
 
-// has tells whether a guest has an address that fits.
+// has reports whether a guest has an address that fits.
 func has(info guest.Info, fits func(netip.Addr) bool) bool {
 	for _, list := range info.Addresses {
 		if slices.ContainsFunc(list, func(p netip.Prefix) bool { return fits(p.Addr()) }) {

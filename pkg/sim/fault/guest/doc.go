@@ -1,15 +1,15 @@
-// Package guest has the faults of what runs inside VMs, as far as VMware Tools tell: names and addresses that are missing,
-// wrong, or in another form than a cloud provider expects.
+// Package guest has the faults of what VMware Tools report from inside VMs: names and addresses that are missing, wrong, or in
+// another form than a cloud provider expects.
 //
-// What a guest reports is rewritten, until it is healed, on its way to vSphere: the guest itself, and its node, stay as they
-// are, whatever happens to the VM's power meanwhile. Faults of the name and faults of the addresses go together.
+// Until it is healed, a fault rewrites the guest's report on its way to vSphere. The guest and its node stay as they are, and the
+// VM's power may change. Faults of the name and faults of the addresses can be combined.
 //
 // Floor 2, inside pkg/sim.
 package guest
 
 import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 
-// Kinds are all kinds of the package.
+// Kinds returns all kinds of the package.
 func Kinds() []*fault.Kind {
 	return []*fault.Kind{
 		toolsStopped(), hostnameEmpty(), hostnameCase(), hostnameFQDN(), hostnameShort(), hostnameWrong(),
@@ -17,7 +17,7 @@ func Kinds() []*fault.Kind {
 	}
 }
 
-// What leases of this package exclude each other by.
+// The aspects by which leases of this package exclude each other.
 const (
 	touchesTools     = "tools"
 	touchesHostname  = "hostname"

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 )
 
-// named is a kind whose guests report another hostname; other returns it, or why there is none.
+// named returns a kind whose guests report another hostname; other returns it, or an error.
 func named(k fault.Kind, other func(c *fault.Call, name string) (string, error)) *fault.Kind {
 	k.Touches = touchesHostname
 	return rewrite(k, func(c *fault.Call, vm *machine.VM, info guest.Info) (string, change, error) {
@@ -40,7 +40,7 @@ func named(k fault.Kind, other func(c *fault.Call, name string) (string, error))
 func hostnameEmpty() *fault.Kind {
 	return named(fault.Kind{
 		Name: "guest.hostname-empty", Short: "has guests report no hostname",
-		Long: "Addresses are told as before. Talos' tools never report a name, others late. A provider that looks for nodes by " +
+		Long: "Addresses are reported as before. Talos' tools never report a name, others late. A provider that looks for nodes by " +
 			"name finds none; nor may it take an empty name for one.",
 		Reported: []string{"cloud-provider-vsphere#381", "talos-vmtoolsd#11"},
 	}, func(*fault.Call, string) (string, error) { return "", nil })
@@ -117,7 +117,7 @@ func nicInfoEmpty() *fault.Kind {
 		Name: "guest.nic-info-empty", Touches: touchesAddresses,
 		Short: "empties the list of NICs (guest.net), with the hostname still there",
 		Long: "VMware Tools run and tell the hostname and one address (guest.ipAddress), but no NICs, as seen on Windows. " +
-			"A node that is registered meanwhile keeps its taint until the NICs are told.",
+			"A node that registers during that time keeps its taint until the NICs are reported.",
 		Reported: []string{"cloud-provider-vsphere#772"},
 	}, func(_ *fault.Call, _ *machine.VM, _ guest.Info) (string, change, error) {
 		return "report no NICs", func(r guest.Report) guest.Report {
@@ -127,14 +127,14 @@ func nicInfoEmpty() *fault.Kind {
 	})
 }
 
-// nothing is the state of a fault that is kept in the simulator.
+// nothing is the state of a fault that lives in the simulator.
 type nothing struct{}
 
 // change rewrites a report.
 type change func(guest.Report) guest.Report
 
-// rewrite is a kind that rewrites what guests report. Prepare plans it for a VM that runs, whose guest is info; the change
-// that it returns is made anew when it is applied.
+// rewrite returns a kind that rewrites what guests report. Prepare plans it for a running VM with the guest info; it is called
+// again when the fault is applied.
 func rewrite(k fault.Kind, prepare func(c *fault.Call, vm *machine.VM, info guest.Info) (does string, f change, err error)) *fault.Kind {
 	k.Object, k.Needs = fault.VM, []fault.Need{fault.Simulator}
 	plan := func(ctx context.Context, c *fault.Call) (does string, f change, err error) {
@@ -171,7 +171,7 @@ func rewrite(k fault.Kind, prepare func(c *fault.Call, vm *machine.VM, info gues
 	})
 }
 
-// override puts a change in force.
+// override starts rewriting reports with f.
 func override(c *fault.Call, kind string, f change) error {
 	ep, err := machine.Endpoint(c)
 	if err != nil {
@@ -181,7 +181,7 @@ func override(c *fault.Call, kind string, f change) error {
 	return ep.Sim.Guests().Override(c.Target.Ref, machine.Mark(c, kind), f)
 }
 
-// release ends it.
+// release stops rewriting.
 func release(c *fault.Call, kind string) error {
 	ep, err := machine.Endpoint(c)
 	if err != nil {
@@ -192,7 +192,6 @@ func release(c *fault.Call, kind string) error {
 	return nil
 }
 
-// invalid refuses a parameter.
 func invalid(message string) error { return &fault.Refusal{Code: "invalid", Message: message} }
 
 func nicOrder() *fault.Kind {
@@ -224,7 +223,7 @@ func nicOrder() *fault.Kind {
 	})
 }
 
-// mostNICs is how many NICs VMware Tools report, unless they are told otherwise.
+// mostNICs is the default limit of NICs that VMware Tools report.
 const mostNICs = 16
 
 func pseudoNICs() *fault.Kind {
@@ -233,7 +232,7 @@ func pseudoNICs() *fault.Kind {
 		Short: "has guests report the network devices of containers, too",
 		Long: "Each pod has a device on its node, and VMware Tools report those as well: without a network, with -1 as their device " +
 			"(deviceConfigId), and with addresses of the pods. They report 16 NICs at most: with enough pseudo NICs before " +
-			"the real ones, those are not told at all, and the node loses its addresses.",
+			"the real ones, those are not reported at all, and the node loses its addresses.",
 		Params: []fault.Param{
 			{Name: "count", Short: "how many", Type: fault.Number, Default: "20"},
 			{Name: "place", Short: "before or after the real ones", Type: fault.Text, Default: "before", Choices: []string{"before", "after"}},
@@ -264,7 +263,7 @@ func pseudoNICs() *fault.Kind {
 	})
 }
 
-// pseudoNIC is the device of the i-th pod.
+// pseudoNIC returns the NIC of the i-th pod.
 func pseudoNIC(i int) types.GuestNicInfo {
 	a := netip.AddrFrom4([4]byte{10, 244, 0, byte(2 + i)})
 	return types.GuestNicInfo{

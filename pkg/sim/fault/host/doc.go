@@ -1,7 +1,7 @@
-// Package host is the faults of hosts and of what is made of hosts: compute clusters, zones, datacenters. The connection
-// states of VMs, which follow from hosts and datastores, are here, too, as faults of a single VM.
+// Package host has the faults of hosts and of what contains hosts: compute clusters, zones, datacenters. It also has the
+// connection states of a single VM, which follow from hosts and datastores.
 //
-// What a cluster does about it, with HA or DRS, is not a fault but its reaction (pkg/sim/react).
+// HA and DRS, the reactions of a cluster, are in pkg/sim/react.
 //
 // Floor 2, inside pkg/sim/fault.
 package host

@@ -138,7 +138,7 @@ func TestHealedBeforeHA(t *testing.T) {
 	w.Is(before)
 }
 
-// TestMaintenanceWithoutDRS: the host waits for somebody to move its VMs, and healing ends that.
+// TestMaintenanceWithoutDRS: the host waits until its VMs are moved, and healing ends that.
 func TestMaintenanceWithoutDRS(t *testing.T) {
 	w := startHA(t)
 	before := w.Shown()

@@ -7,6 +7,7 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/faulttest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/host"
@@ -128,7 +129,7 @@ func trials() map[string]trial {
 			},
 		},
 		"host.maintenance": {
-			on: faulttest.On("esx-west-1"), before: crashes(west2), // nobody is left to take its VMs
+			on: faulttest.On("esx-west-1"), before: crashes(west2), // no host can take its VMs
 			effect: func(t *testing.T, w world) {
 				h := w.host("us", west1[2:])
 				if !h.Runtime.InMaintenanceMode || len(h.Vm) > 0 || len(w.host("us", west2[2:]).Vm) != 2 {
@@ -154,6 +155,7 @@ func trials() map[string]trial {
 
 // TestKinds sees the effect of each kind, its revert and its refusal.
 func TestKinds(t *testing.T) {
+	race.SkipSlow(t)
 	all := trials()
 	for _, k := range host.Kinds() {
 		trial, ok := all[k.Name]

@@ -12,16 +12,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
 
-// lost is a host that is down or cannot be seen, with what ran on it.
+// lost is a host that is down or unreachable, with the VMs that ran on it.
 type lost struct {
 	VCenter string      `json:"vcenter"`
 	Name    string      `json:"name"`
 	Ref     vsphere.Ref `json:"ref"`
-	// VMs were on. Those that died with the host are powered on after it, unless they are on elsewhere.
+	// VMs were on. Revert powers on those that died with the host, unless they run elsewhere.
 	VMs []vsphere.Ref `json:"vms,omitempty"`
 }
 
-// look reads what a host is like, and which VMs are on there.
+// look reads a host and its VMs that are on.
 func look(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) (h mo.HostSystem, on []mo.VirtualMachine, err error) {
 	if err := vsphere.Get(ctx, ep, ref, &h, "name", "runtime", "vm", "parent"); err != nil {
 		return h, nil, err
@@ -38,7 +38,6 @@ func look(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) (h mo.HostSy
 	return h, on, nil
 }
 
-// note makes a lost of it, with the VMs.
 func note(ep *fault.Endpoint, h mo.HostSystem, on []mo.VirtualMachine) lost {
 	l := lost{VCenter: ep.Name, Name: h.Name, Ref: h.Self}
 	for _, vm := range on {
@@ -47,7 +46,7 @@ func note(ep *fault.Endpoint, h mo.HostSystem, on []mo.VirtualMachine) lost {
 	return l
 }
 
-// inOrder refuses a host that is not connected and on.
+// inOrder refuses a host that is not connected and powered on.
 func inOrder(h mo.HostSystem) error {
 	if s := h.Runtime.ConnectionState; s != types.HostSystemConnectionStateConnected {
 		return fault.Refuse("host %q: is not connected, but %s", h.Name, s)
@@ -55,7 +54,7 @@ func inOrder(h mo.HostSystem) error {
 	return nil
 }
 
-// bring brings the host back and starts what ran on it, as far as this is not done.
+// bring restores the host and starts the VMs that ran on it.
 func (l *lost) bring(ctx context.Context, c *fault.Call) error {
 	ep, err := vsphere.Named(c, l.VCenter)
 	if err != nil {
@@ -83,7 +82,7 @@ func (l *lost) bring(ctx context.Context, c *fault.Call) error {
 	return g.Wait()
 }
 
-// start powers a VM on that was on and is off, unless it has left the host.
+// start powers on a VM that was on, unless it has left the host.
 func (l *lost) start(ctx context.Context, c *fault.Call, ep *fault.Endpoint, ref vsphere.Ref) error {
 	var vm mo.VirtualMachine
 	if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime"); vsphere.Gone(err) {
@@ -100,7 +99,7 @@ func (l *lost) start(ctx context.Context, c *fault.Call, ep *fault.Endpoint, ref
 	return nil
 }
 
-// count says how many VMs: "1 VM", "3 VMs".
+// count formats a number of VMs: "1 VM", "3 VMs".
 func count(n int) string {
 	if n == 1 {
 		return "1 VM"
@@ -123,11 +122,11 @@ func vmInaccessible() *fault.Kind {
 func vmOrphaned() *fault.Kind {
 	return hidden("vm.orphaned", types.VirtualMachineConnectionStateOrphaned,
 		"makes VMs unknown to their hosts, as when they are deleted there behind vCenter's back",
-		`vCenter keeps a VM that it cannot find on its host. It does not say that the VM is gone, and nobody should take it for
+		`vCenter keeps a VM that it cannot find on its host. It does not say that the VM is gone, and no client may take it for
 gone. The node runs on.`)
 }
 
-// hidden makes a kind that shows a VM in a connection state.
+// hidden returns a kind that shows a VM in a connection state.
 func hidden(name string, state types.VirtualMachineConnectionState, short, long string) *fault.Kind {
 	return fault.New(fault.Kind{
 		Name: name, Short: short, Long: long,

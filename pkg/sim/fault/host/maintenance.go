@@ -15,11 +15,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
 
-// serviced is a host that goes into maintenance mode.
+// serviced is a host in maintenance mode.
 type serviced struct {
-	// VMs were on there, and come back.
+	// VMs were on the host, and return to it.
 	VMs []vsphere.Ref `json:"vms,omitempty"`
-	// Task is the one that waits for VMs to leave; of a host that is in maintenance mode it is over.
+	// Task is the task that enters maintenance mode and waits for VMs to leave.
 	Task vsphere.Ref `json:"task,omitzero"`
 }
 
@@ -28,7 +28,7 @@ func maintenance() *fault.Kind {
 		Name:  "host.maintenance",
 		Short: "puts hosts into maintenance mode, with their VMs moved to other hosts",
 		Long: `VMs that are on are moved by vMotion, and run on: nodes get the zone of another host, if it has one. With evacuate=false
-that is left to DRS: in a cluster without it the host waits until somebody moves or stops its VMs.
+that is left to DRS: in a cluster without it the host waits until a user moves or stops its VMs.
 Healing ends maintenance mode and moves the VMs back.`,
 		Object: fault.Host, Touches: "host",
 		Params: []fault.Param{{Name: "evacuate", Short: "move VMs that DRS does not move", Type: fault.Bool, Default: "true"}},
@@ -54,7 +54,7 @@ func planMaintenance(ctx context.Context, c *fault.Call) (s serviced, does strin
 		s.VMs = append(s.VMs, vm.Self)
 	}
 	if !c.Params.Bool("evacuate") {
-		return s, fmt.Sprintf("enter maintenance mode when DRS, or somebody, has moved %s", count(len(on))), nil
+		return s, fmt.Sprintf("enter maintenance mode when DRS, or a user, has moved %s", count(len(on))), nil
 	}
 	others, err := otherHosts(ctx, ep, h)
 	if err != nil {
@@ -87,12 +87,12 @@ func enterMaintenance(ctx context.Context, c *fault.Call, s *serviced) error {
 		}
 		s.Task = task.Reference()
 		if !evacuate {
-			return nil // it may take for ever
+			return nil // it may never end
 		}
 		if err := task.Wait(ctx); err != nil {
 			return err
 		}
-		return context.Cause(ctx) // of a wait that is given up govmomi says nothing
+		return context.Cause(ctx) // govmomi returns nil for an aborted wait
 	})
 }
 
@@ -105,7 +105,7 @@ func exitMaintenance(ctx context.Context, c *fault.Call, s *serviced) error {
 	if s.Task != (vsphere.Ref{}) {
 		if err := ep.SOAP(ctx, func(ctx context.Context, vc *vim25.Client) error {
 			task := object.NewTask(vc, s.Task)
-			_ = task.Cancel(ctx) // InvalidState when it is over
+			_ = task.Cancel(ctx) // InvalidState once it has ended
 			_ = task.Wait(ctx)   // canceled
 			return ctx.Err()
 		}); err != nil {
@@ -143,14 +143,14 @@ func exitMaintenance(ctx context.Context, c *fault.Call, s *serviced) error {
 	return errors.Join(errs...)
 }
 
-// move moves a VM to another host by vMotion.
+// move moves a VM to another host with vMotion.
 func move(ctx context.Context, ep *fault.Endpoint, vm, to vsphere.Ref) error {
 	return vsphere.Run(ctx, ep, func(ctx context.Context, vc *vim25.Client) (*object.Task, error) {
 		return object.NewVirtualMachine(vc, vm).Relocate(ctx, types.VirtualMachineRelocateSpec{Host: &to}, types.VirtualMachineMovePriorityDefaultPriority)
 	})
 }
 
-// places are the other hosts of a cluster, with how many VMs each has.
+// places are the other hosts of a cluster, with their number of VMs.
 type places []*place
 
 type place struct {
@@ -158,7 +158,7 @@ type place struct {
 	vms  int
 }
 
-// otherHosts lists the hosts of the host's cluster that can take VMs.
+// otherHosts returns the hosts of the host's cluster that can take VMs.
 func otherHosts(ctx context.Context, ep *fault.Endpoint, h mo.HostSystem) (places, error) {
 	if h.Parent == nil || h.Parent.Type != "ClusterComputeResource" {
 		return nil, nil
@@ -181,7 +181,7 @@ func otherHosts(ctx context.Context, ep *fault.Endpoint, h mo.HostSystem) (place
 	return all, nil
 }
 
-// take finds the host with the fewest VMs that has the datastores of the VM, and counts the VM there.
+// take returns the host with the fewest VMs that has the datastores of the VM, and counts the VM there.
 func (p places) take(vm mo.VirtualMachine) (vsphere.Ref, bool) {
 	var best *place
 	for _, one := range p {
@@ -197,7 +197,7 @@ func (p places) take(vm mo.VirtualMachine) (vsphere.Ref, bool) {
 	return best.host.Self, true
 }
 
-// leave moves the VMs that are on away from the host.
+// leave moves the running VMs away from the host.
 func leave(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) error {
 	h, on, err := look(ctx, ep, ref)
 	if err != nil {

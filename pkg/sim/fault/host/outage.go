@@ -33,7 +33,7 @@ func zoneOutage() *fault.Kind {
 		Name:   "zone.outage",
 		Short:  "crashes all hosts of zones",
 		Object: fault.Zone,
-		Long: `A zone has the hosts whose nearest zone tag names it, in whatever vCenter they are. Healing boots them and powers on what
+		Long: `A zone has the hosts whose nearest zone tag names it, in any vCenter. Healing boots them and powers on what
 ran there.`,
 	}, func(of, host fault.Item) bool {
 		return host.Zone == of.Name && (of.Region == "" || host.Region == of.Region) && (of.VCenter == "" || host.VCenter == of.VCenter)
@@ -45,14 +45,13 @@ func datacenterOutage() *fault.Kind {
 		Name:   "datacenter.outage",
 		Short:  "crashes all hosts of datacenters",
 		Object: fault.Datacenter,
-		Long:   `Its vCenter is elsewhere and goes on: see vcenter.down for that. Healing boots the hosts and powers on what ran there.`,
+		Long:   `Its vCenter is elsewhere and continues: see vcenter.down for that. Healing boots the hosts and powers on what ran there.`,
 	}, func(of, host fault.Item) bool {
 		return host.VCenter == of.VCenter && host.Datacenter == of.Name
 	})
 }
 
-// outage makes a kind that crashes all hosts that are in its target. Those that are down already are left alone, and stay
-// down when it is healed.
+// outage returns a kind that crashes all hosts of its target. It leaves hosts alone that are down already, and Revert does too.
 func outage(k fault.Kind, within func(of, host fault.Item) bool) *fault.Kind {
 	k.Needs, k.Touches = []fault.Need{fault.Simulator}, "host"
 	return fault.New(k, fault.Steps[[]lost]{
@@ -114,7 +113,7 @@ func outage(k fault.Kind, within func(of, host fault.Item) bool) *fault.Kind {
 			for i := range *hosts {
 				g.Go(func() error { errs[i] = (*hosts)[i].bring(ctx, c); return nil })
 			}
-			_ = g.Wait() // none
+			_ = g.Wait() // returns nil
 			return errors.Join(errs...)
 		},
 	})
@@ -133,7 +132,7 @@ Healing boots the host and powers on what ran there, except VMs that HA has rest
 	})
 }
 
-// one makes a kind that takes down the host that is its target.
+// one returns a kind that takes down its target, a host.
 func one(k fault.Kind, does string, down func(context.Context, *fault.Endpoint, *lost) error) *fault.Kind {
 	k.Object, k.Needs, k.Touches = fault.Host, []fault.Need{fault.Simulator}, "host"
 	return fault.New(k, fault.Steps[lost]{
@@ -242,7 +241,7 @@ provider must not take them for gone.`,
 	})
 }
 
-// Kinds are the faults of hosts, in the order of the catalogue.
+// Kinds returns the faults of hosts, in the order of the catalogue.
 func Kinds() []*fault.Kind {
 	return []*fault.Kind{
 		crash(), powerOff(), networkLoss(), disconnect(), maintenance(),

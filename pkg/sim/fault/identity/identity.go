@@ -15,16 +15,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 )
 
-// touchesUUID is what these exclude each other by.
+// touchesUUID is the aspect by which these kinds exclude each other.
 const touchesUUID = "UUID"
 
-// identified is the UUID to go back to, and the one in its place.
+// identified is the original UUID and its replacement.
 type identified struct {
 	UUID string `json:"uuid"`
 	New  string `json:"new"`
 }
 
-// other is a kind that gives VMs another BIOS UUID; choose returns it.
+// other returns a kind that gives VMs another BIOS UUID, which choose returns.
 func other(k fault.Kind, choose func(ctx context.Context, c *fault.Call, vm *machine.VM) (uuid, does string, err error)) *fault.Kind {
 	k.Object, k.Touches = fault.VM, touchesUUID
 	write := func(ctx context.Context, vm *machine.VM, id string) error {
@@ -100,8 +100,8 @@ func uuidBlank() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name: "identity.uuid-blank", Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: touchesUUID,
 		Short: "has VMs without a BIOS UUID",
-		Long: "As for seconds while a host fails over: config.uuid and summary.config.uuid are empty, and nobody finds the VM by its UUID. " +
-			"A node that is registered meanwhile must not get the provider ID vsphere:// of no VM.",
+		Long: "As for seconds while a host fails over: config.uuid and summary.config.uuid are empty, and no search by UUID finds the VM. " +
+			"A node that registers during that time must not get the provider ID vsphere:// of no VM.",
 		Reported: []string{"cloud-provider-vsphere#521"},
 	}, fault.Steps[identified]{
 		Plan: func(ctx context.Context, c *fault.Call) (before identified, _ string, _ error) {
@@ -145,7 +145,7 @@ func uuidDuplicateVCenter() *fault.Kind {
 	}, uuidOf(func(t, o fault.Item) bool { return o.VCenter != t.VCenter }, "of another vCenter"))
 }
 
-// uuidOf chooses the UUID of another VM that fits.
+// uuidOf returns a func that chooses the UUID of another VM that fits.
 func uuidOf(fits func(target, other fault.Item) bool, which string) func(context.Context, *fault.Call, *machine.VM) (string, string, error) {
 	return func(ctx context.Context, c *fault.Call, _ *machine.VM) (id, does string, err error) {
 		all, err := others(ctx, c, fits, which)
@@ -167,7 +167,7 @@ func uuidOf(fits func(target, other fault.Item) bool, which string) func(context
 	}
 }
 
-// others lists the VMs that fit, of what was asked for; nodes alone, if there are any.
+// others returns the selected VMs that fit; only nodes, if there are any.
 func others(ctx context.Context, c *fault.Call, fits func(target, other fault.Item) bool, which string) ([]fault.Item, error) {
 	vms, err := c.Ground.Items(ctx, fault.VM)
 	if err != nil {
@@ -252,7 +252,7 @@ func hostnameDuplicate() *fault.Kind {
 	})
 }
 
-// namesakeOf chooses the VM whose name is taken, and returns that name.
+// namesakeOf chooses another VM and returns its hostname.
 func namesakeOf(ctx context.Context, c *fault.Call, own string) (fault.Item, string, error) {
 	same := c.Params.Text("where") == "same"
 	which := "in its datacenter"

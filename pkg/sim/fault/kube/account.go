@@ -13,12 +13,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// whose is the parameter that chooses an account.
-func whose() fault.Param {
+// accountParam returns the parameter that chooses an account.
+func accountParam() fault.Param {
 	return fault.Param{Name: "component", Short: "whose ServiceAccount", Type: fault.Text, Default: ccm}
 }
 
-// account is the ServiceAccount that a call is about.
+// account returns the ServiceAccount of a call.
 func account(c *fault.Call) (rbacv1.Subject, error) {
 	namespace, name, err := c.Ground.Cluster.Account(c.Params.Text("component"))
 	if err != nil {
@@ -27,7 +27,7 @@ func account(c *fault.Call) (rbacv1.Subject, error) {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}, nil
 }
 
-// bindings are those that give an account its roles.
+// bindings are the bindings that give an account its roles.
 type bindings struct {
 	Cluster    []rbacv1.ClusterRoleBinding `json:"cluster,omitempty"`
 	Namespaced []rbacv1.RoleBinding        `json:"namespaced,omitempty"`
@@ -35,7 +35,7 @@ type bindings struct {
 
 func (b bindings) empty() bool { return len(b.Cluster)+len(b.Namespaced) == 0 }
 
-// bound returns the bindings of an account by its name; those of groups are not its own.
+// bound returns the bindings that name an account; those of its groups are not included.
 func bound(ctx context.Context, c *fault.Call, who rbacv1.Subject) (b bindings, err error) {
 	is := func(s rbacv1.Subject) bool {
 		return s.Kind == who.Kind && s.Namespace == who.Namespace && s.Name == who.Name
@@ -62,12 +62,12 @@ func bound(ctx context.Context, c *fault.Call, who rbacv1.Subject) (b bindings, 
 	return b, nil
 }
 
-// fresh is what an object is created anew with.
+// fresh returns the metadata with which an object is created again.
 func fresh(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels, Annotations: m.Annotations, Finalizers: m.Finalizers}
 }
 
-// unless returns err, unless it says what ok does.
+// unless returns err, or nil if ok accepts it.
 func unless(err error, ok func(error) bool) error {
 	if ok(err) {
 		return nil
@@ -82,7 +82,7 @@ func bindingRemoved() *fault.Kind {
 		Long: "Its RoleBindings and ClusterRoleBindings are deleted, as by an installation that was half removed. Every further call is forbidden; a watch that runs " +
 			"is not ended. Healing creates them again as they were.",
 		Params: []fault.Param{
-			whose(),
+			accountParam(),
 			{Name: "binding", Short: "the name of the one to delete; all, if none is given", Type: fault.Text},
 		},
 		Reported: []string{"cloud-provider-vsphere#1415"},
@@ -103,7 +103,7 @@ func bindingRemoved() *fault.Kind {
 			return b, "delete " + b.String(), err
 		},
 		Apply: func(ctx context.Context, c *fault.Call, b *bindings) error {
-			tell(c, "rbac.changed", event.Object{Kind: "ServiceAccount", Name: c.Params.Text("component")}, "deleted "+b.String())
+			report(c, "rbac.changed", event.Object{Kind: "ServiceAccount", Name: c.Params.Text("component")}, "deleted "+b.String())
 			roles := c.Ground.Cluster.Client().RbacV1()
 			for _, r := range b.Cluster {
 				if err := roles.ClusterRoleBindings().Delete(ctx, r.Name, metav1.DeleteOptions{}); err != nil {
@@ -138,7 +138,6 @@ func bindingRemoved() *fault.Kind {
 	})
 }
 
-// String names them.
 func (b bindings) String() string {
 	var names []string
 	for _, r := range b.Cluster {

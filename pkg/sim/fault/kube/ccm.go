@@ -8,15 +8,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// ccm is the component; the second replica is ccm-2.
+// ccm is the component of the first replica; the second is ccm-2.
 const ccm = "ccm"
 
-// which is the parameter that chooses one of several cloud controller managers.
+// which returns the parameter that chooses one of several cloud controller managers.
 func which() fault.Param {
 	return fault.Param{Name: "replica", Short: "of several, which: a number from 1, or the leader", Type: fault.Text, Default: "leader"}
 }
 
-// pick is the picker of the one that the parameter chooses.
+// pick returns the component that the parameter chooses.
 func pick(c *fault.Call) (one, error) {
 	n := c.Ground.Processes.Replicas(ccm)
 	if n == 0 {
@@ -54,7 +54,7 @@ func restartAll(ctx context.Context, c *fault.Call) error {
 	return nil
 }
 
-// nth is the name of a replica, from 1.
+// nth returns the name of a replica, from 1.
 func nth(number int) string {
 	if number == 1 {
 		return ccm
@@ -62,7 +62,7 @@ func nth(number int) string {
 	return ccm + "-" + strconv.Itoa(number)
 }
 
-// ccmProcess is what the kinds exclude each other by that stop or end the cloud controller manager.
+// ccmProcess is the aspect by which kinds exclude each other that stop or end the cloud controller manager.
 const ccmProcess = "ccm-process"
 
 func ccmKilled() *fault.Kind {
@@ -81,7 +81,7 @@ func ccmPaused() *fault.Kind {
 		Name: "ccm.paused", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Touches: ccmProcess,
 		Short: "has the cloud controller manager stand still",
 		Long: "It stops where it is, holding its connections. Nodes that come stay uninitialized, nodes whose VMs go are not tainted or deleted. " +
-			"Of several another one takes over, and the one that was paused must find that it does not lead any more when it goes on.",
+			"Of several another one takes over, and the one that was paused must find that it does not lead any more when it continues.",
 		Params: []fault.Param{which()},
 	}, pick)
 }

@@ -26,7 +26,7 @@ func TestCrashLoop(t *testing.T) {
 	if calls[last] != "restart ccm" || slices.ContainsFunc(calls[:last], func(c string) bool { return c != "kill ccm" }) {
 		t.Errorf("calls %q", calls)
 	}
-	r.processes.started("ccm") // which nobody minds any more
+	r.processes.started("ccm") // which is harmless by now
 	if now := r.processes.since(0); len(now) != len(calls) {
 		t.Errorf("calls after the end: %q", now)
 	}
@@ -78,7 +78,7 @@ func TestWhich(t *testing.T) {
 	}
 }
 
-// A replica that is gone meanwhile keeps nobody from healing.
+// Healing works if a replica is gone.
 func TestHealOfWhatIsGone(t *testing.T) {
 	for _, kind := range []string{
 		"ccm.paused", "ccm.api-unreachable", "ccm.crash-loop", "node.kubelet-paused", "node.api-unreachable",

@@ -20,7 +20,7 @@ func unknownPolicy() *fault.Kind {
 		Name: "storageclass.unknown-policy", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "storageclass",
 		Short: "has a StorageClass name a storage policy that no vCenter has",
 		Long: "What a wrong letter does, or a policy that was renamed or deleted in vCenter: claims of the class stay pending, and the events of csi-provisioner say why. Volumes " +
-			"that there are do not notice. A class cannot be changed: it is deleted and made anew. Healing makes it as it was; claims that wait are bound then.",
+			"that there are do not notice. A class cannot be changed: it is deleted and created again. Healing creates the original; claims that wait are bound then.",
 		Params: []fault.Param{
 			{Name: "class", Short: "the StorageClass", Type: fault.Text, Default: "vsphere"},
 			{Name: "policy", Short: "the policy that it names", Type: fault.Text, Default: "no-such-policy"},
@@ -53,7 +53,7 @@ func unknownPolicy() *fault.Kind {
 		Revert: func(ctx context.Context, c *fault.Call, before *storagev1.StorageClass) error {
 			now, err := c.Ground.Cluster.Client().StorageV1().StorageClasses().Get(ctx, before.Name, metav1.GetOptions{})
 			if err == nil && now.Parameters[policyParameter] != c.Params.Text("policy") {
-				return nil // it is as it was, or somebody else's by now
+				return nil // it is the original, or was replaced by another client
 			}
 			if err := unless(err, apierrors.IsNotFound); err != nil {
 				return err
@@ -63,10 +63,10 @@ func unknownPolicy() *fault.Kind {
 	})
 }
 
-// replaceClass puts a StorageClass in the place of the one of its name.
+// replaceClass replaces the StorageClass with the same name.
 func replaceClass(ctx context.Context, c *fault.Call, class *storagev1.StorageClass, message string) error {
 	classes := c.Ground.Cluster.Client().StorageV1().StorageClasses()
-	tell(c, "object.changed", event.Object{Kind: "StorageClass", Name: class.Name}, "StorageClass "+class.Name+": "+message)
+	report(c, "object.changed", event.Object{Kind: "StorageClass", Name: class.Name}, "StorageClass "+class.Name+": "+message)
 	if err := unless(classes.Delete(ctx, class.Name, metav1.DeleteOptions{}), apierrors.IsNotFound); err != nil {
 		return err
 	}

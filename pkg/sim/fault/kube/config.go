@@ -11,15 +11,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// configKey is where the cloud config is in its ConfigMap.
+// configKey is the key of the cloud config in its ConfigMap.
 const configKey = "vsphere.conf"
 
 func configDeleted() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name: "config.deleted", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "config",
 		Short: "deletes the ConfigMap with vsphere.conf",
-		Long: "As with a pod, whose files stay when the ConfigMap behind them goes, what runs goes on with what it has. " +
-			"Healing creates the ConfigMap again from a copy that is kept beside it meanwhile, named after the lease.",
+		Long: "As with a pod, whose files stay when the ConfigMap behind them goes, running processes keep what they have read. " +
+			"Healing creates the ConfigMap again from a copy in its namespace, named after the lease.",
 	}, fault.Steps[kept]{
 		Plan: func(ctx context.Context, c *fault.Call) (kept, string, error) {
 			k, _, err := planConfig(ctx, c)
@@ -35,8 +35,8 @@ func configMalformed() *fault.Kind {
 		Name: "config.malformed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "config",
 		Short: "writes vsphere.conf as people get it wrong",
 		Long: "empty has nothing in it; cut-short ends in the middle; tabs is indented as YAML must not be; unknown-key has a key that is none; " +
-			"no-vcenters names no vCenter; wrong-server names an address at which there is none; no-key has the file under another name in the ConfigMap. " +
-			"What runs must go on with what it had, and say so; no Node may be deleted for it. Healing writes back what a copy beside it keeps meanwhile.",
+			"no-vcenters names no vCenter; wrong-server names an address without a vCenter; no-key has the file under another name in the ConfigMap. " +
+			"Running processes must keep what they had, and report it; no Node may be deleted for it. Healing restores a copy in the same namespace.",
 		Params: []fault.Param{{
 			Name: "how", Short: "what is wrong with it", Type: fault.Text, Default: "cut-short",
 			Choices: []string{"empty", "cut-short", "tabs", "unknown-key", "no-vcenters", "wrong-server", "no-key"},
@@ -59,7 +59,7 @@ func configMalformed() *fault.Kind {
 			return k.changeConfig(ctx, c, func(data map[string]string) map[string]string {
 				after, err := misread(c.Params.Text("how"), data)
 				if err != nil {
-					return data // it was another one a moment ago
+					return data // it has changed since the plan
 				}
 				return after
 			})
@@ -68,10 +68,10 @@ func configMalformed() *fault.Kind {
 	})
 }
 
-// server finds the addresses of vCenters in YAML and in the older INI.
+// server matches the addresses of vCenters in YAML and in the older INI.
 var server = regexp.MustCompile(`(?m)^(\s*"?(?:server|VirtualCenter)"?\s*[:=]?\s*"?)(\d+\.\d+\.\d+\.\d+|[a-z0-9.-]+\.[a-z0-9-]+)`)
 
-// misread returns the data with vsphere.conf as how says; data stays as it is.
+// misread returns a copy of data with vsphere.conf broken as how says.
 func misread(how string, data map[string]string) (map[string]string, error) {
 	after := maps.Clone(data)
 	text, ok := data[configKey]
@@ -81,7 +81,7 @@ func misread(how string, data map[string]string) (map[string]string, error) {
 	switch how {
 	case "empty":
 		after[configKey] = ""
-	case "cut-short": // in a quoted string, so that no reader takes it for whole
+	case "cut-short": // within a quoted string, so that no parser accepts it
 		after[configKey] = text[:len(text)/2] + "\n  \"cut"
 	case "tabs":
 		after[configKey] = "global:\n\tport: 443\n" + text

@@ -6,7 +6,7 @@ import (
 	providerconfig "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// What is written wrong is refused by the provider, which reads it; only that a server is none nobody can see in the file.
+// The provider refuses each malformed file; only a wrong server cannot be detected in the file.
 func TestMalformedIsRefused(t *testing.T) {
 	if _, err := providerconfig.Load("vsphere.conf", []byte(conf)); err != nil {
 		t.Fatalf("before: %v", err)

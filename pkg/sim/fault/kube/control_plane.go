@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// controlPlane is the component: etcd, kube-apiserver, kube-controller-manager and kube-scheduler.
+// controlPlane is the component with etcd, kube-apiserver, kube-controller-manager and kube-scheduler.
 const controlPlane = "control-plane"
 
 func controlPlaneRestart() *fault.Kind {
@@ -18,7 +18,7 @@ func controlPlaneRestart() *fault.Kind {
 		Name: "control-plane.restart", Object: fault.Sandbox, Needs: []fault.Need{fault.Children, fault.Clustered}, Touches: controlPlane, Momentary: true,
 		Short: "restarts the control plane, whose state is kept",
 		Long: "etcd, kube-apiserver, kube-controller-manager and kube-scheduler end and start again, as in an upgrade of a cluster with one control-plane " +
-			"node. What is in etcd is kept. Watches break and are made again; whoever has missed an event has to list.",
+			"node. What is in etcd is kept. Watches break and are opened again; a client that missed an event must list.",
 		Params: []fault.Param{{Name: "kill", Short: "kills it instead of asking it to end", Type: fault.Bool, Default: "false"}},
 	}, fault.Steps[nothing]{
 		Plan: func(_ context.Context, c *fault.Call) (s nothing, does string, err error) {
@@ -38,7 +38,7 @@ func controlPlaneRestart() *fault.Kind {
 	})
 }
 
-// answers waits until the API server does. There is nothing to watch before it does, so it is asked, often.
+// answers waits until the API server answers. It polls, because no watch exists before that.
 func answers(ctx context.Context, c *fault.Call) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -62,7 +62,7 @@ func controlPlanePaused() *fault.Kind {
 		Name: "control-plane.paused", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Touches: controlPlane,
 		Short: "has the control plane stand still: connections are made, and nothing answers",
 		Long: "All of the control plane stops where it is, as on a machine that swaps itself to death. Clients wait until they lose patience. " +
-			"Healing lets it go on from there: for its controllers no time has passed, while the leases of nodes have not been renewed.",
+			"Healing continues it from there: for its controllers no time has passed, while the leases of nodes have not been renewed.",
 	}, fault.Steps[nothing]{
 		Plan: func(_ context.Context, c *fault.Call) (s nothing, does string, err error) {
 			return s, "stop the control plane where it stands", running(c, controlPlane)
@@ -110,11 +110,11 @@ func etcdSlow() *fault.Kind {
 	})
 }
 
-// kubelet is the component that is the target, kubeletOf that of a Node: it can be reached through its VM, too.
+// kubelet is the component of the target, kubeletOf that of a Node: it can also be reached through its VM.
 func kubelet(c *fault.Call) string     { return kubeletOf(c.Target) }
 func kubeletOf(node fault.Item) string { return "node/" + node.Name }
 
-// planKubelet plans what is done to its process.
+// planKubelet plans a change to the target's process.
 func planKubelet(does string) func(context.Context, *fault.Call) (nothing, string, error) {
 	return func(_ context.Context, c *fault.Call) (s nothing, _ string, err error) {
 		return s, does, running(c, kubelet(c))
@@ -163,7 +163,7 @@ func nodeUnreachable() *fault.Kind {
 		Params: []fault.Param{silently()},
 	}, fault.Steps[nothing]{
 		Plan: func(_ context.Context, c *fault.Call) (s nothing, _ string, err error) {
-			if c.Ground.Processes.Replicas(kubelet(c)) == 0 { // one that starts again meanwhile will do
+			if c.Ground.Processes.Replicas(kubelet(c)) == 0 { // a restarted one has the right state already
 				err = fault.Refuse("node %q: the sandbox runs no kubelet for it now", c.Target.Name)
 			}
 			return s, "cut its way to the API server", err

@@ -12,16 +12,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// kept names an object whose content is kept in the cluster, in a copy beside it: a journal is no place for passwords.
+// kept identifies an object with a copy in the cluster: a journal must not hold passwords.
 type kept struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
-// copy is the name of the copy for the call's lease.
+// copy returns the name of the copy for the call's lease.
 func (k kept) copy(c *fault.Call) string { return k.Name + "-before-" + c.Lease }
 
-// copyLabel is on every copy, with the original's name.
+// copyLabel marks every copy, with the original's name as its value.
 const copyLabel = "vsphere-sandbox/copy-of"
 
 func (k kept) copyMeta(c *fault.Call, m metav1.ObjectMeta) metav1.ObjectMeta {
@@ -55,16 +55,16 @@ func (k kept) changeSecret(ctx context.Context, c *fault.Call, edit func(map[str
 		return err
 	}
 	if edit == nil {
-		k.tell(c, "Secret", "deleted")
+		k.report(c, "Secret", "deleted")
 		return secrets.Delete(ctx, k.Name, metav1.DeleteOptions{})
 	}
-	k.tell(c, "Secret", "changed")
+	k.report(c, "Secret", "changed")
 	s.Data = edit(s.Data)
 	_, err = secrets.Update(ctx, s, metav1.UpdateOptions{})
 	return err
 }
 
-// restoreSecret puts back what changeSecret kept. Without a copy there is nothing to put back.
+// restoreSecret restores the copy of changeSecret, if one exists.
 func (k kept) restoreSecret(ctx context.Context, c *fault.Call) error {
 	secrets := c.Ground.Cluster.Client().CoreV1().Secrets(k.Namespace)
 	saved, err := secrets.Get(ctx, k.copy(c), metav1.GetOptions{})
@@ -73,7 +73,7 @@ func (k kept) restoreSecret(ctx context.Context, c *fault.Call) error {
 	}
 	back := saved.DeepCopy()
 	back.ObjectMeta = k.original(saved.ObjectMeta)
-	k.tell(c, "Secret", "as it was before")
+	k.report(c, "Secret", "as it was before")
 	if _, err := secrets.Update(ctx, back, metav1.UpdateOptions{}); apierrors.IsNotFound(err) {
 		_, err = secrets.Create(ctx, back, metav1.CreateOptions{})
 		if err != nil {
@@ -85,7 +85,7 @@ func (k kept) restoreSecret(ctx context.Context, c *fault.Call) error {
 	return unless(secrets.Delete(ctx, saved.Name, metav1.DeleteOptions{}), apierrors.IsNotFound)
 }
 
-// changeConfig and restoreConfig are the same for a ConfigMap.
+// changeConfig and restoreConfig do the same for a ConfigMap.
 func (k kept) changeConfig(ctx context.Context, c *fault.Call, edit func(map[string]string) map[string]string) error {
 	maps := c.Ground.Cluster.Client().CoreV1().ConfigMaps(k.Namespace)
 	m, err := maps.Get(ctx, k.Name, metav1.GetOptions{})
@@ -98,10 +98,10 @@ func (k kept) changeConfig(ctx context.Context, c *fault.Call, edit func(map[str
 		return err
 	}
 	if edit == nil {
-		k.tell(c, "ConfigMap", "deleted")
+		k.report(c, "ConfigMap", "deleted")
 		return maps.Delete(ctx, k.Name, metav1.DeleteOptions{})
 	}
-	k.tell(c, "ConfigMap", "changed")
+	k.report(c, "ConfigMap", "changed")
 	m.Data = edit(m.Data)
 	_, err = maps.Update(ctx, m, metav1.UpdateOptions{})
 	return err
@@ -115,7 +115,7 @@ func (k kept) restoreConfig(ctx context.Context, c *fault.Call) error {
 	}
 	back := saved.DeepCopy()
 	back.ObjectMeta = k.original(saved.ObjectMeta)
-	k.tell(c, "ConfigMap", "as it was before")
+	k.report(c, "ConfigMap", "as it was before")
 	if _, err := maps.Update(ctx, back, metav1.UpdateOptions{}); apierrors.IsNotFound(err) {
 		_, err = maps.Create(ctx, back, metav1.CreateOptions{})
 		if err != nil {
@@ -127,11 +127,11 @@ func (k kept) restoreConfig(ctx context.Context, c *fault.Call) error {
 	return unless(maps.Delete(ctx, saved.Name, metav1.DeleteOptions{}), apierrors.IsNotFound)
 }
 
-func (k kept) tell(c *fault.Call, kind, message string) {
-	tell(c, "object.changed", event.Object{Kind: kind, Name: k.Name}, kind+" "+k.Namespace+"/"+k.Name+": "+message)
+func (k kept) report(c *fault.Call, kind, message string) {
+	report(c, "object.changed", event.Object{Kind: kind, Name: k.Name}, kind+" "+k.Namespace+"/"+k.Name+": "+message)
 }
 
-// planSecret and planConfig refuse what is not there.
+// planSecret and planConfig refuse missing objects.
 func planSecret(ctx context.Context, c *fault.Call) (k kept, s *corev1.Secret, err error) {
 	k.Namespace, k.Name = c.Ground.Cluster.Credentials()
 	s, err = c.Ground.Cluster.Client().CoreV1().Secrets(k.Namespace).Get(ctx, k.Name, metav1.GetOptions{})

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// csiController is the component that is the CSI driver; the others of [csiComponents] are the stock sidecars.
+// csiController is the CSI driver; the other [csiComponents] are the stock sidecars.
 const csiController = "csi-controller"
 
 // csiComponents are the processes of a CSI driver's controller.
@@ -21,7 +21,7 @@ func csiComponents() []string {
 	return []string{csiController, "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter", "snapshot-controller"}
 }
 
-// driver is the picker of the component that is the target.
+// driver returns the component that is the target.
 func driver(c *fault.Call) (one, error) {
 	name := c.Target.Name
 	if !slices.Contains(csiComponents(), name) {
@@ -30,7 +30,7 @@ func driver(c *fault.Call) (one, error) {
 	return one{name}, nil
 }
 
-// ofCSI completes what all kinds have in common that happen to such a process.
+// ofCSI sets the fields that all kinds of these components share.
 func ofCSI(k fault.Kind) fault.Kind {
 	k.Object, k.Needs = fault.Component, append([]fault.Need{fault.Children}, k.Needs...)
 	return k
@@ -40,8 +40,8 @@ func csiKilled() *fault.Kind {
 	return killed(ofCSI(fault.Kind{
 		Name: "csi.killed", Touches: "process",
 		Short: "kills processes of the CSI driver, which are started again after a while",
-		Long: "The driver (csi-controller) or a sidecar dies in the midst of what it does, as when memory runs out. What vSphere has begun it goes on with: a volume may be " +
-			"made or attached, and nobody remembers to have asked. The next start must find that out, and neither make it twice nor lose it.",
+		Long: "The driver (csi-controller) or a sidecar dies in the midst of what it does, as when memory runs out. vSphere continues what it has begun: a volume may be " +
+			"made or attached, without a record of the request. The next start must find that out, and neither create it twice nor lose it.",
 		Reported: []string{"vsphere-csi-driver#284", "vsphere-csi-driver#217"},
 	}), driver)
 }
@@ -90,7 +90,7 @@ func csiNodeDeleted() *fault.Kind {
 		Name: "node.csinode-deleted", Object: fault.Node, Needs: []fault.Need{fault.Clustered}, Touches: "csinode",
 		Short: "deletes the CSINode objects of nodes",
 		Long: "What Kubernetes knows of a node's CSI drivers is in there: how many volumes it takes, and where it is. Without it no volume is attached to the node, and " +
-			"csi-provisioner knows no topology of it. A kubelet makes one when it starts, or when a driver registers, and not by itself. Healing creates it as it was.",
+			"csi-provisioner knows no topology of it. A kubelet makes one when it starts, or when a driver registers, and not at any other time. Healing restores it.",
 		Reported: []string{"vsphere-csi-driver#453"},
 	}, fault.Steps[storagev1.CSINode]{
 		Plan: func(ctx context.Context, c *fault.Call) (before storagev1.CSINode, _ string, _ error) {
@@ -106,7 +106,7 @@ func csiNodeDeleted() *fault.Kind {
 			return before, "delete its CSINode", nil
 		},
 		Apply: func(ctx context.Context, c *fault.Call, _ *storagev1.CSINode) error {
-			tell(c, "object.changed", event.Object{Kind: "Node", Name: c.Target.Name}, "its CSINode: deleted")
+			report(c, "object.changed", event.Object{Kind: "Node", Name: c.Target.Name}, "its CSINode: deleted")
 			return c.Ground.Cluster.Client().StorageV1().CSINodes().Delete(ctx, c.Target.Name, metav1.DeleteOptions{})
 		},
 		Revert: func(ctx context.Context, c *fault.Call, before *storagev1.CSINode) error {
@@ -115,7 +115,7 @@ func csiNodeDeleted() *fault.Kind {
 				return unless(err, apierrors.IsNotFound)
 			}
 			back := before.DeepCopy()
-			// Of the Node as it is now: what another owns is collected as garbage.
+			// The current Node: the garbage collector deletes what an older one owns.
 			back.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}}
 			_, err = c.Ground.Cluster.Client().StorageV1().CSINodes().Create(ctx, back, metav1.CreateOptions{})
 			return unless(err, apierrors.IsAlreadyExists)

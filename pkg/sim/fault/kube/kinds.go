@@ -2,7 +2,7 @@ package kube
 
 import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 
-// Kinds are the faults of the cluster's side.
+// Kinds returns the faults of the cluster.
 func Kinds() []*fault.Kind {
 	return []*fault.Kind{
 		controlPlaneRestart(), controlPlanePaused(), etcdSlow(),

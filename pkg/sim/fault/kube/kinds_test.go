@@ -197,7 +197,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// The table above knows every kind but that which goes on, which has a test of its own.
+// The table above has every kind but the one that runs continuously, which has a separate test.
 func TestKindsAreWellMade(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range kube.Kinds() {

@@ -19,8 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// registered is what is remembered of a Node whose object is deleted: what people may have given it. The rest is its
-// kubelet's and the cloud provider's.
+// registered is what a user may have added to a deleted Node. The kubelet and the cloud provider set the rest.
 type registered struct {
 	UID           types.UID         `json:"uid"`
 	Labels        map[string]string `json:"labels,omitempty"`
@@ -59,8 +58,8 @@ func remember(ctx context.Context, c *fault.Call) (registered, error) {
 	return registered{UID: n.UID, Labels: peoples(n.Labels), Annotations: n.Annotations, Unschedulable: n.Spec.Unschedulable}, nil
 }
 
-// peoples are labels without those of the cloud provider, which has to give them again: where a machine is may have changed,
-// and a cloud provider that does not say it must not look as if it did.
+// peoples returns the labels without those of the cloud provider, which must set them again: the VM may have moved, and a
+// provider that does not set them must not appear to.
 func peoples(labels map[string]string) map[string]string {
 	labels = maps.Clone(labels)
 	for _, key := range []string{
@@ -73,17 +72,17 @@ func peoples(labels map[string]string) map[string]string {
 }
 
 func (r registered) remove(ctx context.Context, c *fault.Call) error {
-	tell(c, "node.removed", event.Object{Kind: "Node", Name: c.Target.Name}, "Node object removed by hand")
+	report(c, "node.removed", event.Object{Kind: "Node", Name: c.Target.Name}, "Node object removed by hand")
 	return c.Ground.Cluster.Client().CoreV1().Nodes().Delete(ctx, c.Target.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID}})
 }
 
-// restore has the Node registered anew by its kubelet, unless it is there; one that is foreign is deleted first. A node
-// whose VM does not run any more registers when that does.
+// restore waits until the kubelet registers the Node again, unless it exists; it deletes a foreign one first. The Node of a VM
+// that is off registers when the VM runs.
 func (r registered) restore(ctx context.Context, c *fault.Call, foreign func(*corev1.Node) bool) error {
 	nodes := c.Ground.Cluster.Client().CoreV1().Nodes()
 	n, err := nodes.Get(ctx, c.Target.Name, metav1.GetOptions{})
 	if err == nil && foreign(n) {
-		tell(c, "node.removed", event.Object{Kind: "Node", Name: c.Target.Name}, "foreign Node object removed")
+		report(c, "node.removed", event.Object{Kind: "Node", Name: c.Target.Name}, "foreign Node object removed")
 		if err = nodes.Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &n.UID}}); err != nil {
 			return err
 		}
@@ -102,7 +101,7 @@ func (r registered) restore(ctx context.Context, c *fault.Call, foreign func(*co
 	return changeNode(ctx, c, r.complete)
 }
 
-// complete gives a Node what it lacks.
+// complete adds what a Node lacks.
 func (r registered) complete(n *corev1.Node) bool {
 	changed := n.Spec.Unschedulable != r.Unschedulable
 	n.Spec.Unschedulable = r.Unschedulable
@@ -124,7 +123,7 @@ func missing(have *map[string]string, want map[string]string) (changed bool) {
 	return changed
 }
 
-// registers waits until there is a Node of that name.
+// registers waits until a Node with that name exists.
 func registers(ctx context.Context, client kubernetes.Interface, name string) error {
 	for only := fields.OneTermEqualSelector("metadata.name", name).String(); ; {
 		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: only})
@@ -139,7 +138,7 @@ func registers(ctx context.Context, client kubernetes.Interface, name string) er
 			return err
 		}
 		select {
-		case <-w.ResultChan(): // it is there, or the watch has ended: the list tells
+		case <-w.ResultChan(): // it exists, or the watch has ended: list again
 			w.Stop()
 		case <-ctx.Done():
 			w.Stop()
@@ -152,7 +151,7 @@ func nodeForeign() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name: "node.foreign-provider-id", Object: fault.Node, Needs: []fault.Need{fault.Clustered, fault.Kubelets}, Touches: "node-object",
 		Short: "gives Nodes the providerID of another cloud",
-		Long: "No API server lets a providerID be changed, so the Node is deleted and made anew with it, uninitialized, as a kubelet does that was started with " +
+		Long: "No API server lets a providerID be changed, so the Node is deleted and created again with it, uninitialized, as a kubelet does that was started with " +
 			"--provider-id. The cloud provider must say that the node is not its own, must not panic, and must not delete it. " +
 			"Healing deletes that Node and has the kubelet register its own.",
 		Params:   []fault.Param{{Name: "id", Short: "the providerID", Type: fault.Text, Default: "aws:///eu-west-1a/i-0123456789abcdef0"}},
@@ -160,7 +159,7 @@ func nodeForeign() *fault.Kind {
 	}, fault.Steps[registered]{
 		Plan: func(ctx context.Context, c *fault.Call) (registered, string, error) {
 			r, err := remember(ctx, c)
-			return r, "make the Node object anew with providerID " + c.Params.Text("id"), err
+			return r, "create the Node again with providerID " + c.Params.Text("id"), err
 		},
 		Apply: func(ctx context.Context, c *fault.Call, r *registered) error {
 			if err := r.remove(ctx, c); err != nil {
@@ -185,7 +184,7 @@ func nodeUninitialized() *fault.Kind {
 		Name:  "node.uninitialized",
 		Short: "gives nodes back the taint of those that the cloud provider has not seen yet",
 		Long: "As by a kubelet that registers once more, or by hand. The cloud provider must take it away again soon, and must not change the node's " +
-			"providerID, addresses and labels. Healing takes it away if nobody has.",
+			"providerID, addresses and labels. Healing removes it if it is still there.",
 		Reported: []string{"cloud-provider-vsphere#218"},
 	}, func(fault.Values) corev1.Taint {
 		return corev1.Taint{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}
@@ -197,7 +196,7 @@ func nodeTainted() *fault.Kind {
 		Name:  "node.tainted",
 		Short: "taints nodes by hand",
 		Long: "Any taint: one that the cloud provider or the control plane gives to nodes they take away as soon as it is not true, any other they have to leave. " +
-			"Healing takes it away if nobody has.",
+			"Healing removes it if it is still there.",
 		Params: []fault.Param{
 			{Name: "key", Short: "its key", Type: fault.Text, Default: cloudproviderapi.TaintNodeShutdown},
 			{Name: "value", Short: "its value", Type: fault.Text},
@@ -208,7 +207,7 @@ func nodeTainted() *fault.Kind {
 	})
 }
 
-// tainted completes a kind that adds a taint.
+// tainted returns a kind that adds a taint.
 func tainted(k fault.Kind, taint func(fault.Values) corev1.Taint) *fault.Kind {
 	k.Object, k.Needs, k.Touches = fault.Node, []fault.Need{fault.Clustered}, "taints"
 	return fault.New(k, fault.Steps[nothing]{
@@ -242,12 +241,12 @@ func tainted(k fault.Kind, taint func(fault.Values) corev1.Taint) *fault.Kind {
 	})
 }
 
-// has tells whether the node has a taint of that key and effect.
+// has reports whether the node has a taint with that key and effect.
 func has(n *corev1.Node, t corev1.Taint) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(other corev1.Taint) bool { return t.MatchTaint(&other) })
 }
 
-// node returns the target as it is now.
+// node returns the current state of the target.
 func node(ctx context.Context, c *fault.Call) (*corev1.Node, error) {
 	n, err := c.Ground.Cluster.Client().CoreV1().Nodes().Get(ctx, c.Target.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -256,8 +255,7 @@ func node(ctx context.Context, c *fault.Call) (*corev1.Node, error) {
 	return n, err
 }
 
-// changeNode writes the target with what edit changes, however often others write it at the same time; edit says whether
-// there is anything to write.
+// changeNode updates the target with edit, and retries on conflicts. edit returns whether it changed anything.
 func changeNode(ctx context.Context, c *fault.Call, edit func(*corev1.Node) bool) error {
 	nodes := c.Ground.Cluster.Client().CoreV1().Nodes()
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -6,7 +6,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// What a ground's processes may be able to do to nodes that take volumes.
+// Optional abilities of a ground's processes, for nodes with volumes.
 type (
 	linker interface {
 		WithholdLinks(component string, withheld bool) error
@@ -25,12 +25,12 @@ func linkWithheld() *fault.Kind {
 		Reported: []string{"vsphere-csi-driver#27", "vsphere-csi-driver#92", "vsphere-csi-driver#943", "vsphere-csi-driver#1787", "vsphere-csi-driver#2954"},
 	}, fault.Steps[nothing]{
 		Plan: func(_ context.Context, c *fault.Call) (s nothing, _ string, err error) {
-			_, err = able[linker](c, "nobody shows disks to guests here")
+			_, err = able[linker](c, "no component shows disks to guests here")
 			return s, "show it no further disk", err
 		},
 		Apply: func(_ context.Context, c *fault.Call, _ *nothing) error {
 			defer causing(c, kubelet(c))()
-			return c.Ground.Processes.(linker).WithholdLinks(kubelet(c), true) // it is one: planned
+			return c.Ground.Processes.(linker).WithholdLinks(kubelet(c), true) // checked by Plan
 		},
 		Revert: func(_ context.Context, c *fault.Call, _ *nothing) error {
 			p, ok := c.Ground.Processes.(linker)
@@ -60,7 +60,7 @@ func csiUnregistered() *fault.Kind {
 		},
 		Apply: func(_ context.Context, c *fault.Call, _ *nothing) error {
 			defer causing(c, kubelet(c))()
-			return c.Ground.Processes.(registrar).RegisterCSI(kubelet(c), false) // it is one: planned
+			return c.Ground.Processes.(registrar).RegisterCSI(kubelet(c), false) // checked by Plan
 		},
 		Revert: func(_ context.Context, c *fault.Call, _ *nothing) error {
 			p, ok := c.Ground.Processes.(registrar)
@@ -73,7 +73,7 @@ func csiUnregistered() *fault.Kind {
 	})
 }
 
-// able returns the ground's processes as something that not all can be, and refuses a target without a kubelet.
+// able returns the ground's processes as P. It refuses if they lack it, or if the target has no kubelet.
 func able[P any](c *fault.Call, otherwise string) (p P, err error) {
 	p, ok := c.Ground.Processes.(P)
 	switch {

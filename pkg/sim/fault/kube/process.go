@@ -8,18 +8,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// What can be done to any process of the sandbox that is no kubelet: the kinds of the cloud controller manager and those of
-// the CSI driver differ in which one is meant, and in what comes of it.
+// The kinds of the cloud controller manager and of the CSI driver share these; they differ in the process and in the
+// consequences.
 
-// one is the state of what is done to one process.
+// one is the state of a fault of one process.
 type one struct {
 	Component string `json:"component"`
 }
 
-// picker chooses the process that a call is about.
+// picker returns the process of a call.
 type picker func(*fault.Call) (one, error)
 
-// plan plans what is done to it: does is what, before its name.
+// plan plans a change to the process; does precedes its name in the description.
 func (p picker) plan(does string) func(context.Context, *fault.Call) (one, string, error) {
 	return func(_ context.Context, c *fault.Call) (one, string, error) {
 		o, err := p(c)
@@ -27,7 +27,7 @@ func (p picker) plan(does string) func(context.Context, *fault.Call) (one, strin
 	}
 }
 
-// planRunning is plan for what takes a process that runs.
+// planRunning is plan for a process that must run.
 func (p picker) planRunning(does string) func(context.Context, *fault.Call) (one, string, error) {
 	return func(_ context.Context, c *fault.Call) (one, string, error) {
 		o, err := p(c)
@@ -38,7 +38,7 @@ func (p picker) planRunning(does string) func(context.Context, *fault.Call) (one
 	}
 }
 
-// still returns the error of putting a process right, unless there is none any more to put right.
+// still ignores an error if the process does not exist any more.
 func still(c *fault.Call, component string, err error) error {
 	if err != nil && c.Ground.Processes.Replicas(component) == 0 {
 		return nil
@@ -46,13 +46,13 @@ func still(c *fault.Call, component string, err error) error {
 	return err
 }
 
-// restart restarts a process, if it is there.
+// restart restarts a process, if it exists.
 func restart(ctx context.Context, c *fault.Call, component string) error {
 	defer causing(c, component)()
 	return still(c, component, c.Ground.Processes.Restart(ctx, component))
 }
 
-// killed completes a kind that kills a process once.
+// killed returns a kind that kills a process once.
 func killed(k fault.Kind, which picker) *fault.Kind {
 	k.Momentary = true
 	return fault.New(k, fault.Steps[one]{
@@ -64,7 +64,7 @@ func killed(k fault.Kind, which picker) *fault.Kind {
 	})
 }
 
-// paused completes a kind that has a process stand still.
+// paused returns a kind that pauses a process.
 func paused(k fault.Kind, which picker) *fault.Kind {
 	return fault.New(k, fault.Steps[one]{
 		Plan: which.planRunning("stop where it stands:"),
@@ -79,7 +79,7 @@ func paused(k fault.Kind, which picker) *fault.Kind {
 	})
 }
 
-// unreachable completes a kind that cuts the way of a process to the API server; it has the parameter of [silently].
+// unreachable returns a kind that cuts a process off from the API server; it has the parameter of [silently].
 func unreachable(k fault.Kind, which picker) *fault.Kind {
 	return fault.New(k, fault.Steps[one]{
 		Plan: which.plan("cut the way to the API server of"),
@@ -94,12 +94,12 @@ func unreachable(k fault.Kind, which picker) *fault.Kind {
 	})
 }
 
-// lives is the parameter of a crash loop.
+// lives returns the parameter of a crash loop.
 func lives() fault.Param {
 	return fault.Param{Name: "after", Short: "how long it lives each time", Type: fault.Duration, Default: "0s"}
 }
 
-// crashLoop completes a kind that kills a process whenever it has come up; it has the parameter of [lives].
+// crashLoop returns a kind that kills a process each time after it has started; it has the parameter of [lives].
 func crashLoop(k fault.Kind, which picker) *fault.Kind {
 	return fault.New(k, fault.Steps[one]{
 		Plan: which.planRunning("kill, whenever it has come up:"),
@@ -112,7 +112,7 @@ func crashLoop(k fault.Kind, which picker) *fault.Kind {
 	})
 }
 
-// killAgain kills a process whenever it has come up, until ctx ends.
+// killAgain kills a process each time after it has started, until ctx ends.
 func killAgain(ctx context.Context, c *fault.Call, o *one) error {
 	defer causing(c, o.Component)()
 	for seq := c.Seq; ; {
@@ -127,12 +127,12 @@ func killAgain(ctx context.Context, c *fault.Call, o *one) error {
 		if backoff.Sleep(ctx, c.Params.Duration("after")) != nil {
 			return nil //nolint:nilerr // it ends with the lease
 		}
-		// One that has died meanwhile by itself is as dead as it can be.
+		// It may have died already.
 		_ = c.Ground.Processes.Kill(o.Component)
 	}
 }
 
-// cameUp tells whether what happened last to a component is that it was started.
+// cameUp reports whether the last event of a component is its start.
 func cameUp(events []event.Event, component string) bool {
 	up := false
 	for _, e := range events {

@@ -8,10 +8,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// nothing is the state of what remembers none.
+// nothing is an empty state.
 type nothing struct{}
 
-// What a ground's processes may be able to do besides [fault.Processes].
+// Optional abilities of a ground's processes, beyond [fault.Processes].
 type (
 	causer interface {
 		Causing(component string, seq uint64) func()
@@ -23,7 +23,7 @@ type (
 	}
 )
 
-// causing names the call as the cause of what happens to a component until release is called.
+// causing makes the call the cause of what happens to a component, until release is called.
 func causing(c *fault.Call, component string) (release func()) {
 	if p, ok := c.Ground.Processes.(causer); ok {
 		return p.Causing(component, c.Seq)
@@ -31,7 +31,7 @@ func causing(c *fault.Call, component string) (release func()) {
 	return func() {}
 }
 
-// running refuses a component of which no process runs; the error names it.
+// running refuses a component without a process; the error names it.
 func running(c *fault.Call, component string) error {
 	if err := c.Ground.Processes.Running(component); err != nil {
 		return fault.Refuse("%v", err)
@@ -39,14 +39,14 @@ func running(c *fault.Call, component string) error {
 	return nil
 }
 
-// tell appends what is done to an object, as a consequence of the call; what comes of it has that for its cause.
-func tell(c *fault.Call, kind string, object event.Object, message string) {
+// report appends an event about an object, caused by the call, and makes it the cause of what follows.
+func report(c *fault.Call, kind string, object event.Object, message string) {
 	c.Ground.Events.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: kind, Object: object, Cause: c.Seq, Message: message,
 	})
 }
 
-// silently is the parameter of what cuts a way.
+// silently returns the parameter of kinds that cut a connection.
 func silently() fault.Param {
 	return fault.Param{Name: "silent", Short: "packets vanish; otherwise connections are reset and none is made", Type: fault.Bool, Default: "true"}
 }

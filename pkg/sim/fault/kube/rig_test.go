@@ -27,8 +27,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/kube"
 )
 
-// rig is a cluster of one node, worker-1, with everything that a cloud controller manager needs, and processes that do
-// what they are told.
+// rig is a cluster of one node, worker-1, with everything that a cloud controller manager needs, and fake processes.
 type rig struct {
 	*fault.Engine
 	t         *testing.T
@@ -188,7 +187,7 @@ func (p *processes) Cut(c string, silent bool) error {
 }
 func (p *processes) Mend(c string) error { return p.did(c, "mend %s", c) }
 
-// Restart has a kubelet register its node, if there is none.
+// Restart makes a kubelet register its node, if it is missing.
 func (p *processes) Restart(ctx context.Context, c string) error {
 	if err := p.did(c, "restart %s", c); err != nil || c != "node/worker-1" {
 		return err

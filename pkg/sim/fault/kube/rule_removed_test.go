@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A role that somebody writes anew while it is narrowed stays as they want it; one that they delete stays deleted.
+// A role that is rewritten while it is narrowed stays as written; a deleted one stays deleted.
 func TestRolesOfOthers(t *testing.T) {
 	roles := func(r *rig) *rbacv1.ClusterRole {
 		role, err := r.client.RbacV1().ClusterRoles().Get(t.Context(), "system:"+role, metav1.GetOptions{})

@@ -15,13 +15,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// verbs are those that a rule means by "*".
+// verbs lists the verbs that "*" stands for.
 func verbs() []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 }
 
-// without returns rules that do not allow a verb on a resource any more, and everything else as before; an empty verb is
-// all of them. Resources of all groups are meant. What a rule allows on everything ("*") it goes on allowing.
+// without returns rules that no longer allow a verb on a resource, in any group; an empty verb stands for all. It keeps
+// everything else, including what a rule allows on all resources ("*").
 func without(rules []rbacv1.PolicyRule, resource, verb string) (left []rbacv1.PolicyRule, changed bool) {
 	for _, r := range rules {
 		matters := slices.Contains(r.Resources, resource) && (verb == "" || slices.Contains(r.Verbs, verb) || slices.Contains(r.Verbs, rbacv1.VerbAll))
@@ -52,7 +52,7 @@ func dropped(list []string, s string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(other string) bool { return other == s })
 }
 
-// narrowed is one role that lost rules: a ClusterRole if Namespace is empty.
+// narrowed is a role that lost rules: a ClusterRole if Namespace is empty.
 type narrowed struct {
 	Namespace string              `json:"namespace,omitempty"`
 	Name      string              `json:"name"`
@@ -72,11 +72,11 @@ func ruleRemoved() *fault.Kind {
 		Name: "rbac.rule-removed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "rbac",
 		Short: "forbids a component a resource, or one verb on it",
 		Long: "The rule is taken out of every role that the component's ServiceAccount is bound to, and nothing else: as a role that was written for an older " +
-			"release. A watch that runs is not ended. Healing puts the rules back exactly; a role that somebody has written anew meanwhile is left alone.",
+			"release. A watch that runs is not ended. Healing puts the rules back exactly; a role that was written since is left alone.",
 		Params: []fault.Param{
 			{Name: "resource", Short: "what it may not touch any more: nodes, nodes/status, secrets, events, leases", Type: fault.Text, Required: true},
 			{Name: "verb", Short: "what it may not do to it; everything, if none is given", Type: fault.Text},
-			whose(),
+			accountParam(),
 		},
 		Reported: []string{"cloud-provider-vsphere#1415", "cloud-provider-vsphere#1716"},
 	}, fault.Steps[[]narrowed]{
@@ -115,7 +115,7 @@ func planRules(ctx context.Context, c *fault.Call) (list []narrowed, does string
 		seen[n.String()] = true
 		rules, err := n.read(ctx, c)
 		if apierrors.IsNotFound(err) {
-			return nil // the binding hangs in the air
+			return nil // the binding has no role
 		}
 		changed := false
 		n.Before = rules
@@ -150,7 +150,7 @@ func names(list []narrowed) string {
 }
 
 func applyRules(ctx context.Context, c *fault.Call, list *[]narrowed) error {
-	tell(c, "rbac.changed", event.Object{Kind: "ServiceAccount", Name: c.Params.Text("component")}, "rules taken out of "+names(*list))
+	report(c, "rbac.changed", event.Object{Kind: "ServiceAccount", Name: c.Params.Text("component")}, "rules taken out of "+names(*list))
 	for _, n := range *list {
 		if err := n.swap(ctx, c, n.Before, n.After); err != nil {
 			return err
@@ -159,7 +159,6 @@ func applyRules(ctx context.Context, c *fault.Call, list *[]narrowed) error {
 	return nil
 }
 
-// read returns the role's rules.
 func (n narrowed) read(ctx context.Context, c *fault.Call) ([]rbacv1.PolicyRule, error) {
 	roles := c.Ground.Cluster.Client().RbacV1()
 	if n.Namespace == "" {
@@ -176,7 +175,7 @@ func (n narrowed) read(ctx context.Context, c *fault.Call) ([]rbacv1.PolicyRule,
 	return r.Rules, nil
 }
 
-// swap changes the rules of a role that are from to to. One that has others, or is gone, is somebody else's by now.
+// swap changes the rules of a role from one set to another. It leaves a role with other rules, or without, alone.
 func (n narrowed) swap(ctx context.Context, c *fault.Call, from, to []rbacv1.PolicyRule) error {
 	roles := c.Ground.Cluster.Client().RbacV1()
 	if n.Namespace == "" {

@@ -18,8 +18,8 @@ func secretDeleted() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name: "secret.deleted", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "secret",
 		Short: "deletes the Secret with the credentials for the vCenters",
-		Long: "Sessions that exist go on; who has to log in again, or starts, cannot. No Node may be deleted for it. " +
-			"Healing creates the Secret again from a copy that is kept beside it meanwhile, named after the lease.",
+		Long: "Existing sessions continue; new logins fail. No Node may be deleted for it. " +
+			"Healing creates the Secret again from a copy in its namespace, named after the lease.",
 		Reported: []string{"cloud-provider-vsphere#479", "cloud-provider-vsphere#774"},
 	}, fault.Steps[kept]{
 		Plan: func(ctx context.Context, c *fault.Call) (kept, string, error) {
@@ -37,7 +37,7 @@ func secretMalformed() *fault.Kind {
 		Short: "writes the Secret with the credentials as people get it wrong",
 		Long: "no-password and no-username leave those keys out; empty-password and empty-username leave nothing in them; wrong-password has another; " +
 			"wrong-key has keys of a server that there is not; wrong-case has keys in capitals, which names of servers are allowed to be; empty has no key at all. " +
-			"Healing writes back what a copy beside it keeps meanwhile, named after the lease.",
+			"Healing restores a copy in the same namespace, named after the lease.",
 		Params: []fault.Param{
 			{
 				Name: "how", Short: "what is wrong with it", Type: fault.Text, Default: "no-password",
@@ -64,7 +64,7 @@ func secretMalformed() *fault.Kind {
 	})
 }
 
-// malformed returns the data with what the call asks for; data stays as it is.
+// malformed returns a copy of data, broken as the call asks.
 func malformed(c *fault.Call, data map[string][]byte) map[string][]byte {
 	how, server := c.Params.Text("how"), strings.ToLower(c.Params.Text("server"))
 	if u, err := url.Parse(server); err == nil && u.Hostname() != "" {
@@ -95,7 +95,7 @@ func malformed(c *fault.Call, data map[string][]byte) map[string][]byte {
 	return after
 }
 
-// fieldOf tells what a key like SERVER.username holds, "" when it is none of those.
+// fieldOf returns the field of a key like SERVER.username, or "".
 func fieldOf(key string) string {
 	for _, field := range []string{"username", "password"} {
 		if strings.HasSuffix(strings.ToLower(key), "."+field) {
@@ -111,11 +111,11 @@ func ccmTokenRevoked() *fault.Kind {
 		Short: "deletes the ServiceAccount of the cloud controller manager, and its token with it",
 		Long: "The API server takes the token for up to ten seconds more, while it remembers to have checked it; then every call is unauthorized. " +
 			"Healing creates the ServiceAccount again, whose old tokens stay worthless, hands out a new one, and starts the cloud controller manager again: " +
-			"by itself it looks at its token once a minute, which is why people delete its pods then.",
+			"it reads its token once a minute, which is why people delete its pods then.",
 	}, func(*fault.Call) (one, error) { return one{ccm}, nil }, restartAll)
 }
 
-// tokenRevoked completes a kind that deletes the ServiceAccount of a component; again starts what has a token of it.
+// tokenRevoked returns a kind that deletes the ServiceAccount of a component; again restarts what uses its token.
 func tokenRevoked(k fault.Kind, which picker, again func(context.Context, *fault.Call) error) *fault.Kind {
 	return fault.New(k, fault.Steps[corev1.ServiceAccount]{
 		Plan: func(ctx context.Context, c *fault.Call) (before corev1.ServiceAccount, does string, err error) {
@@ -128,7 +128,7 @@ func tokenRevoked(k fault.Kind, which picker, again func(context.Context, *fault
 				return before, "", err
 			}
 			if _, ok := c.Ground.Processes.(renewer); !ok {
-				return before, "", &fault.Refusal{Code: "unsupported", Message: "nobody hands out tokens here: there would be no way back"}
+				return before, "", &fault.Refusal{Code: "unsupported", Message: "no controller issues tokens here, so the fault could not be reverted"}
 			}
 			sa, err := c.Ground.Cluster.Client().CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
@@ -142,7 +142,7 @@ func tokenRevoked(k fault.Kind, which picker, again func(context.Context, *fault
 			return before, "delete ServiceAccount " + namespace + "/" + name, nil
 		},
 		Apply: func(ctx context.Context, c *fault.Call, sa *corev1.ServiceAccount) error {
-			tell(c, "rbac.changed", event.Object{Kind: "ServiceAccount", Name: sa.Name}, "deleted")
+			report(c, "rbac.changed", event.Object{Kind: "ServiceAccount", Name: sa.Name}, "deleted")
 			return c.Ground.Cluster.Client().CoreV1().ServiceAccounts(sa.Namespace).Delete(ctx, sa.Name, metav1.DeleteOptions{})
 		},
 		Revert: func(ctx context.Context, c *fault.Call, sa *corev1.ServiceAccount) error {

@@ -16,18 +16,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// dynamicer is what a ground's cluster may be besides [fault.Kubernetes].
+// dynamicer is an optional ability of a ground's cluster.
 type dynamicer interface {
 	Dynamic() (dynamic.Interface, error)
 }
 
-// topologyKind is a CustomResourceDefinition that was deleted, and what there was of its kind.
+// topologyKind is a deleted CustomResourceDefinition with its objects.
 type topologyKind struct {
 	Definition map[string]any   `json:"definition"`
 	Objects    []map[string]any `json:"objects,omitempty"`
 }
 
-// definitions are what CustomResourceDefinitions are.
+// definitions is the resource of CustomResourceDefinitions.
 func definitions() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
@@ -57,9 +57,9 @@ func topologyKindDeleted() *fault.Kind {
 			if err != nil {
 				return k, "", err
 			}
-			k.Definition = anew(d)
+			k.Definition = recreated(d)
 			for i := range all.Items {
-				k.Objects = append(k.Objects, anew(&all.Items[i]))
+				k.Objects = append(k.Objects, recreated(&all.Items[i]))
 			}
 			return k, fmt.Sprintf("delete CustomResourceDefinition %s, with %d objects", name, len(k.Objects)), nil
 		},
@@ -69,7 +69,7 @@ func topologyKindDeleted() *fault.Kind {
 				return err
 			}
 			name := nodetopology.Resource().GroupResource().String()
-			tell(c, "object.changed", event.Object{Kind: "CustomResourceDefinition", Name: name}, "CustomResourceDefinition "+name+": deleted")
+			report(c, "object.changed", event.Object{Kind: "CustomResourceDefinition", Name: name}, "CustomResourceDefinition "+name+": deleted")
 			return client.Resource(definitions()).Delete(ctx, name, metav1.DeleteOptions{})
 		},
 		Revert: func(ctx context.Context, c *fault.Call, k *topologyKind) error {
@@ -90,7 +90,7 @@ func topologyKindDeleted() *fault.Kind {
 	})
 }
 
-// anything is a client for objects of all kinds.
+// anything returns a client for objects of all kinds.
 func anything(c *fault.Call) (dynamic.Interface, error) {
 	d, ok := c.Ground.Cluster.(dynamicer)
 	if !ok {
@@ -99,8 +99,8 @@ func anything(c *fault.Call) (dynamic.Interface, error) {
 	return d.Dynamic()
 }
 
-// anew is what an object is created anew with. Its owners own it still: they have not changed.
-func anew(o *unstructured.Unstructured) map[string]any {
+// recreated returns the object to create again. Its owners have not changed and stay.
+func recreated(o *unstructured.Unstructured) map[string]any {
 	o = o.DeepCopy()
 	owners := o.GetOwnerReferences()
 	meta := fresh(metav1.ObjectMeta{Name: o.GetName(), Labels: o.GetLabels(), Annotations: o.GetAnnotations()})
@@ -113,7 +113,7 @@ func anew(o *unstructured.Unstructured) map[string]any {
 	return o.Object
 }
 
-// createWhenGone creates an object, as soon as the one before it is gone; one that is there to stay is left alone.
+// createWhenGone creates an object once its predecessor is gone, unless it exists.
 func createWhenGone(ctx context.Context, into dynamic.ResourceInterface, object map[string]any) error {
 	return persist(ctx, func() (bool, error) {
 		o := &unstructured.Unstructured{Object: object}
@@ -129,7 +129,7 @@ func createWhenGone(ctx context.Context, into dynamic.ResourceInterface, object 
 	})
 }
 
-// createWhenServed creates an object, as soon as its kind is served; one that is there is left alone.
+// createWhenServed creates an object once its kind is served, unless it exists.
 func createWhenServed(ctx context.Context, into dynamic.ResourceInterface, object map[string]any) error {
 	return persist(ctx, func() (bool, error) {
 		_, err := into.Create(ctx, (&unstructured.Unstructured{Object: object}).DeepCopy(), metav1.CreateOptions{})
@@ -141,7 +141,7 @@ func createWhenServed(ctx context.Context, into dynamic.ResourceInterface, objec
 	})
 }
 
-// persist calls f until it is done or fails. What it waits for there is nothing to watch by.
+// persist polls f until it is done or fails; what it waits for cannot be watched.
 func persist(ctx context.Context, f func() (done bool, err error)) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -54,7 +54,7 @@ its SCSI slots taken, invalid-state what vCenter says of nearly everything else.
 	})
 }
 
-// answer is the fault that an attachment ends in.
+// answer returns the fault with which an attachment ends.
 func answer(name string) types.BaseMethodFault {
 	switch name {
 	case "no-free-slot":
@@ -66,7 +66,7 @@ func answer(name string) types.BaseMethodFault {
 	}
 }
 
-// acceptDisks lets disks of the target be changed again.
+// acceptDisks lets the target's disks be changed again.
 func acceptDisks(ctx context.Context, c *fault.Call) error {
 	ep, err := vsphere.At(c)
 	if err != nil {
@@ -82,7 +82,7 @@ func acceptDisks(ctx context.Context, c *fault.Call) error {
 	return ep.Sim.Hosts().RefuseDisks(ctx, c.Target.Ref, nil, nil)
 }
 
-// taken is a disk that was taken from a VM, with all that vCenter said of it.
+// taken is a disk that was detached from a VM, with its full device.
 type taken struct {
 	Disk    disk            `json:"disk"`
 	Backing json.RawMessage `json:"backing"`
@@ -131,7 +131,7 @@ func planDetached(ctx context.Context, c *fault.Call) (t taken, does string, err
 	return t, fmt.Sprintf("detach %s (%s)", t.Disk.Label, t.Disk.File), err
 }
 
-// find looks for the disk in a VM that has it.
+// find returns the disk in a VM that has it.
 func (t *taken) find(disks []disk) *types.VirtualDisk {
 	for _, d := range disks {
 		if d.File == t.Disk.File {
@@ -191,7 +191,7 @@ func reattach(ctx context.Context, c *fault.Call, t *taken) error {
 	return err
 }
 
-// reconfigure changes a device of the target. Files are left alone.
+// reconfigure changes a device of the target, and leaves files alone.
 func reconfigure(ctx context.Context, c *fault.Call, ep *fault.Endpoint, change types.BaseVirtualDeviceConfigSpec) error {
 	defer vsphere.Causing(c, ep, c.Target.Ref)()
 	return vsphere.Run(ctx, ep, func(ctx context.Context, vc *vim25.Client) (*object.Task, error) {
@@ -240,7 +240,7 @@ that died in the midst of something. Healing lets go of the disks and powers the
 				return object.NewVirtualMachine(vc, c.Target.Ref).PowerOff(ctx)
 			})
 			if vimfault.Is(err, new(types.InvalidPowerState)) {
-				return nil // off by somebody else's doing
+				return nil // detached by another client
 			}
 			return err
 		},

@@ -61,7 +61,7 @@ the datastore. Healing gives it back to the hosts that it was taken from.`,
 			} else if err != nil {
 				return err
 			}
-			var back []vsphere.Ref // a host may be gone meanwhile
+			var back []vsphere.Ref // a host may be gone by now
 			for _, m := range ds.Host {
 				for _, h := range *hosts {
 					if m.Key == h {
@@ -126,7 +126,7 @@ Healing frees what was free.`,
 	})
 }
 
-// removed is the host that a datastore is removed from.
+// removed is the host from which a datastore was removed.
 type removed struct {
 	Host vsphere.Ref `json:"host"`
 }
@@ -193,7 +193,7 @@ configuration is there become inaccessible and run on. Healing mounts the datast
 	})
 }
 
-// Kinds are the faults of storage, in the order of the catalogue.
+// Kinds returns the faults of storage, in the order of the catalogue.
 func Kinds() []*fault.Kind {
 	return []*fault.Kind{
 		inaccessible(), removedFromHost(), full(),

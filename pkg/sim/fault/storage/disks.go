@@ -14,11 +14,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
 
-// disk is a disk as a VM has it: all that is needed to attach it again as it was.
+// disk is a disk of a VM, with all that is needed to attach it again.
 type disk struct {
 	Label    string `json:"label"`
 	File     string `json:"file"`
-	Volume   string `json:"volume,omitempty"` // its identifier as a first class disk
+	Volume   string `json:"volume,omitempty"` // its identifier as a first-class disk
 	UUID     string `json:"uuid,omitempty"`
 	Key      int32  `json:"key"`
 	Bus      int32  `json:"controllerKey"`
@@ -28,7 +28,7 @@ type disk struct {
 	device *types.VirtualDisk
 }
 
-// disksOf reads a VM and its disks, in the order of the VM: the first is what it boots from.
+// disksOf reads a VM and its disks, in the order of the VM: the first is the boot disk.
 func disksOf(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) (vm mo.VirtualMachine, disks []disk, err error) {
 	if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime", "config.hardware.device"); err != nil {
 		return vm, nil, err
@@ -59,7 +59,7 @@ func disksOf(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) (vm mo.Vi
 	return vm, disks, nil
 }
 
-// accepts refuses a VM whose disks another lease refuses to change: the first to heal would end both.
+// accepts refuses a VM with disks that another lease locks: the first one to heal would end both.
 func accepts(c *fault.Call, ep *fault.Endpoint) error {
 	if attach, detach := ep.Sim.Hosts().DisksRefused(c.Target.Ref); attach != nil || detach != nil {
 		return fault.Refuse("vm %q: changes of its disks are refused already", c.Target.Name)
@@ -67,7 +67,7 @@ func accepts(c *fault.Call, ep *fault.Endpoint) error {
 	return nil
 }
 
-// data are the disks that a VM does not boot from.
+// data returns the disks other than the boot disk.
 func data(disks []disk) []disk {
 	if len(disks) < 2 {
 		return nil
@@ -79,7 +79,7 @@ func slowTasks() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name:  "tasks.slow",
 		Short: "makes the tasks of vCenters take longer",
-		Long: `Every task that a call starts (power, creation, attachment, moves) tells of its end later than it came. Calls are answered as
+		Long: `Every task that a call starts (power, creation, attachment, moves) reports its end late. Calls are answered as
 fast as ever; see vcenter.latency for slow ones. Healing ends the tasks that wait.`,
 		Object: fault.VCenter, Needs: []fault.Need{fault.Simulator}, Touches: "tasks",
 		Params:   []fault.Param{{Name: "by", Short: "how much longer", Type: fault.Duration, Default: "10s"}},

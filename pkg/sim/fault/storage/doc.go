@@ -1,5 +1,4 @@
-// Package storage is the faults of datastores, of disks and their attachment, and of the tasks that everything of that kind
-// is.
+// Package storage has the faults of datastores, of disks and their attachment, and of storage tasks.
 //
 // Floor 2, inside pkg/sim/fault.
 package storage

@@ -264,8 +264,7 @@ func fast(w world) {
 	}
 }
 
-// TestHealingEndsSlowTasks: whoever waits for one does not wait for its time. Failures say what is wrong, and CNS is slow,
-// too.
+// TestHealingEndsSlowTasks: healing ends a delay at once. Failed tasks have a reason, and CNS is slow, too.
 func TestHealingEndsSlowTasks(t *testing.T) {
 	w := start(t)
 	lease := w.Inject(t, storage.Kinds(), fault.Request{Kind: "tasks.slow", On: faulttest.On("us"), Params: map[string]string{"by": "10m"}})

@@ -101,7 +101,7 @@ func (w world) volumes() *cns.Client {
 	return c
 }
 
-// outcome is the fault that a task of CNS tells of its only volume, nil when it is done.
+// outcome returns the fault of a CNS task for its only volume, nil if it succeeded.
 func (w world) outcome(task *object.Task, err error) (id cnstypes.CnsVolumeId, _ error) {
 	w.t.Helper()
 	if err != nil {

@@ -14,25 +14,25 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
 
-// changed is what a fault changes of the tags of an object.
+// changed is the change of an object's tags.
 type changed struct {
-	// Category is an ID, as all that follows.
+	// Category is an ID, like the fields below.
 	Category string   `json:"category"`
 	Remove   []string `json:"remove,omitempty"`
 	Add      []string `json:"add,omitempty"`
-	// Make is the name of a tag that there is none of, and is added; Made is what it was made as, for this lease or another.
+	// Make is the name of a tag that must be created and attached; Made is its ID, created for this lease or another.
 	Make string `json:"make,omitempty"`
 	Made string `json:"made,omitempty"`
-	// Widen says that the category has to allow several tags, Widened that it was made to.
+	// Widen is set if the category must allow several tags, Widened once it does.
 	Widen   bool `json:"widen,omitempty"`
 	Widened bool `json:"widened,omitempty"`
 }
 
-// marked is the description of a tag that was made for a lease.
+// marked is the description of a tag that was created for a lease.
 const marked = "made for a fault, deleted when that is healed"
 
-// attachment makes a kind that changes which tags of a category its target has: decide tells the names of those that it
-// shall have, and what is done in words.
+// attachment returns a kind that changes which tags of a category its target has. decide returns the names of the target's tags,
+// and a description.
 func attachment(k fault.Kind, decide func(context.Context, *fault.Call, state) (names []string, does string, err error)) *fault.Kind {
 	k.Touches = "tags"
 	return fault.New(k, fault.Steps[changed]{
@@ -87,7 +87,7 @@ func attachment(k fault.Kind, decide func(context.Context, *fault.Call, state) (
 	})
 }
 
-// allowed tells why the category does not let the target have that many tags.
+// allowed returns an error if the category does not allow that many tags on the target.
 func (ch *changed) allowed(c *fault.Call, ep *fault.Endpoint, category tags.Category, many int) error {
 	if many > 0 && len(category.AssociableTypes) > 0 && !slices.Contains(category.AssociableTypes, c.Target.Ref.Type) {
 		return fault.Refuse("%s: tags of category %q cannot be attached to a %s", c.Target, category.Name, c.Target.Ref.Type)
@@ -117,7 +117,7 @@ func (ch *changed) apply(ctx context.Context, ep *fault.Endpoint, ref vsphere.Re
 	})
 }
 
-// made makes the tag, unless another target of the lease has made it meanwhile.
+// made returns the tag, created unless another target of the lease has created it.
 func made(ctx context.Context, m *tags.Manager, ch *changed) (string, error) {
 	id, err := m.CreateTag(ctx, &tags.Tag{Name: ch.Make, Description: marked, CategoryID: ch.Category})
 	if err == nil {
@@ -152,11 +152,11 @@ func (ch *changed) revert(ctx context.Context, ep *fault.Endpoint, ref vsphere.R
 	}); err != nil || !ch.Widened {
 		return err
 	}
-	ch.Widened = false // each once
+	ch.Widened = false // once is enough
 	return ep.Sim.AllowSeveralTags(ch.Category, false)
 }
 
-// exchange takes tags from an object and gives it others, as far as this is not done. Tags that are gone cannot be given.
+// exchange detaches and attaches tags, as far as that is not done. It cannot attach deleted tags.
 func exchange(ctx context.Context, m *tags.Manager, ref vsphere.Ref, remove, add []string) error {
 	has, err := m.ListAttachedTags(ctx, ref)
 	if err != nil {
@@ -183,7 +183,7 @@ func exchange(ctx context.Context, m *tags.Manager, ref vsphere.Ref, remove, add
 	return nil
 }
 
-// unmade deletes a tag that was made, when nothing has it any more.
+// unmade deletes a created tag, once no object has it.
 func unmade(ctx context.Context, m *tags.Manager, id string) error {
 	if id == "" {
 		return nil
@@ -204,10 +204,10 @@ func unmade(ctx context.Context, m *tags.Manager, id string) error {
 	return nil // another target of the lease may have been faster
 }
 
-// state is what an object has of a category.
+// state is an object's state in a category.
 type state struct {
 	category tags.Category
-	all      []tags.Tag // of the category
+	all      []tags.Tag // in the category
 	names    []string   // attached
 }
 
@@ -216,7 +216,7 @@ func manage(ctx context.Context, ep *fault.Endpoint, f func(context.Context, *ta
 	return ep.REST(ctx, func(ctx context.Context, c *rest.Client) error { return f(ctx, tags.NewManager(c)) })
 }
 
-// find returns the category of that name, nil when there is none.
+// find returns the category with that name, or nil.
 func find(ctx context.Context, m *tags.Manager, name string) (*tags.Category, error) {
 	all, err := m.GetCategories(ctx)
 	if err != nil {
@@ -230,7 +230,7 @@ func find(ctx context.Context, m *tags.Manager, name string) (*tags.Category, er
 	return nil, nil
 }
 
-// read reads what an object has.
+// read reads the state of an object.
 func read(ctx context.Context, ep *fault.Endpoint, name string, ref vsphere.Ref) (s state, err error) {
 	err = manage(ctx, ep, func(ctx context.Context, m *tags.Manager) error {
 		category, err := find(ctx, m, name)
@@ -260,7 +260,7 @@ func read(ctx context.Context, ep *fault.Endpoint, name string, ref vsphere.Ref)
 	return s, err
 }
 
-// other is the name, or without one that of the first tag of the category that neither is attached nor in but.
+// other returns the name, or if empty the first tag of the category that is neither attached nor in but.
 func (s state) other(name string, but ...string) string {
 	if name != "" {
 		return name
@@ -276,7 +276,7 @@ func (s state) other(name string, but ...string) string {
 	return "another"
 }
 
-// list names the tags for people: "k8s-zone/us-west".
+// list formats the tags: "k8s-zone/us-west".
 func (s state) list() string {
 	var list []string
 	for _, n := range s.names {
@@ -285,7 +285,7 @@ func (s state) list() string {
 	return strings.Join(list, ", ")
 }
 
-// tag returns one by name, nil when there is none of it.
+// tag returns the tag with that name, or nil.
 func (s state) tag(name string) *tags.Tag {
 	for i := range s.all {
 		if s.all[i].Name == name {

@@ -1,8 +1,8 @@
-// Package tag is the faults of tags, by which a cloud provider knows regions and zones: removed, moved, doubled,
-// contradicting each other, in a category of another name.
+// Package tag has the faults of tags, from which a cloud provider reads regions and zones: tags that are removed, moved, doubled,
+// contradictory, or in a category with another name.
 //
-// Tags are where a topology puts them. A kind without a suffix is about datacenters; those of compute clusters, hosts and
-// VMs end in -cluster, -host and -vm.
+// Tags are where a topology puts them. A kind without a suffix changes datacenters; those of compute clusters, hosts and VMs end
+// in -cluster, -host and -vm.
 //
 // Floor 2, inside pkg/sim/fault.
 package tag

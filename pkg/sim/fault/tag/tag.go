@@ -12,14 +12,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
 
-// level is what tags are attached to.
+// level is a type of object that has tags.
 type level struct {
 	object fault.Object
-	suffix string // of the names of kinds
+	suffix string // of the names of its kinds
 	noun   string
 }
 
-// levels lists them, outermost first.
+// levels lists the levels, outermost first.
 func levels() []level {
 	return []level{
 		{fault.Datacenter, "", "datacenters"},
@@ -29,7 +29,7 @@ func levels() []level {
 	}
 }
 
-// Kinds are the faults of tags, in the order of the catalogue.
+// Kinds returns the faults of tags, in the order of the catalogue.
 func Kinds() []*fault.Kind {
 	var kinds []*fault.Kind
 	for _, kind := range []func(level) *fault.Kind{removed, moved, doubled} {
@@ -43,12 +43,12 @@ func Kinds() []*fault.Kind {
 	return append(kinds, categoryRenamed())
 }
 
-// category is the parameter of all kinds: which of the two categories.
+// category returns the parameter that all kinds share: which of the two categories.
 func category() fault.Param {
 	return fault.Param{Name: "category", Short: "which tags", Type: fault.Text, Default: "zone", Choices: []string{"zone", "region"}}
 }
 
-// called is the name of the category that the parameter means.
+// called returns the name of the category that the parameter selects.
 func called(c *fault.Call) string {
 	if c.Params.Text("category") == "region" {
 		return c.Ground.Categories.Region
@@ -81,8 +81,8 @@ func moved(l level) *fault.Kind {
 	return attachment(fault.Kind{
 		Name:  "tag.moved" + l.suffix,
 		Short: "gives " + l.noun + " the tag of another zone or region",
-		Long: `As when somebody moves a cluster to another zone, with nodes in it: their labels are what Kubernetes has never expected to
-change. A tag that there is none of is made, and deleted with the healing.`,
+		Long: `As when an administrator moves a cluster to another zone, with nodes in it: their labels are what Kubernetes has never expected to
+change. A missing tag is created, and healing deletes it.`,
 		Object: l.object,
 		Params: []fault.Param{category(), {Name: "to", Short: "name of the tag; without it, another one that there is", Type: fault.Text}},
 	}, func(_ context.Context, c *fault.Call, have state) ([]string, string, error) {
@@ -132,7 +132,7 @@ a VM. So the two may disagree. Healing removes the tag.`,
 		}
 		switch {
 		case len(have.names) > 0:
-			return nil, "", fault.Refuse("%s: has a tag of its own: %s", c.Target, have.list())
+			return nil, "", fault.Refuse("%s: already has a tag: %s", c.Target, have.list())
 		case farther == "":
 			return nil, "", fault.Refuse("%s: nothing that it is in has a tag of category %q that could be contradicted", c.Target, have.category.Name)
 		}
@@ -144,7 +144,7 @@ a VM. So the two may disagree. Healing removes the tag.`,
 	})
 }
 
-// renamed is a category with another name.
+// renamed is the original name of a category.
 type renamed struct {
 	ID  string `json:"id"`
 	Was string `json:"was"`
@@ -155,7 +155,7 @@ func categoryRenamed() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name:  "tag.category-renamed",
 		Short: "renames the tag category of zones or regions in vCenters",
-		Long: `All tags stay where they are, in a category that nobody looks for any more: to the cloud provider no node has a zone. Healing
+		Long: `All tags stay where they are, in a category that no client looks for: to the cloud provider no node has a zone. Healing
 gives the category its name back.`,
 		Object: fault.VCenter, Touches: "tags",
 		Params: []fault.Param{category(), {Name: "to", Short: "the name; without it, the old one with -renamed", Type: fault.Text}},
@@ -199,7 +199,7 @@ gives the category its name back.`,
 	})
 }
 
-// rename gives a category a name; one that has it, or is gone, is left alone.
+// rename renames a category, unless it has the name or is gone.
 func rename(ctx context.Context, c *fault.Call, id, name string) error {
 	ep, err := vsphere.At(c)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
 )
 
-// cloned says where the clone is.
+// cloned is the location of the clone.
 type cloned struct {
 	Folder machine.Ref `json:"folder"`
 	Name   string      `json:"name"`
@@ -23,7 +23,7 @@ func cloneSameUUID() *fault.Kind {
 		Name: "vm.clone-same-uuid", Object: fault.VM, Touches: "clone",
 		Short: "makes clones of VMs that have the same BIOS UUID",
 		Long: "As a copied configuration file does, or a restored backup beside the original. The instance UUID is the clone's own. Powered on, " +
-			"its guest has the hostname of the original and addresses of its own. Who looks for a node's UUID finds two VMs. Healing destroys the clone.",
+			"its guest has the hostname of the original and its own addresses. A search for the node's UUID finds two VMs. Healing destroys the clone.",
 		Params:   []fault.Param{{Name: "power", Short: "the clone's power", Type: fault.Text, Default: "off", Choices: []string{"on", "off"}}},
 		Reported: []string{"cloud-provider-vsphere#661"},
 	}, fault.Steps[cloned]{
@@ -92,7 +92,7 @@ func (s *cloned) clone(ctx context.Context, c *fault.Call) error {
 	})
 }
 
-// withoutVolumes takes the volumes off a clone: first-class disks have one owner.
+// withoutVolumes removes the volumes from a clone: a first-class disk has one owner.
 func withoutVolumes(vm *machine.VM) (changes []types.BaseVirtualDeviceConfigSpec) {
 	for _, d := range vm.Config.Hardware.Device {
 		if disk, ok := d.(*types.VirtualDisk); ok && disk.VDiskId != nil {
@@ -102,8 +102,7 @@ func withoutVolumes(vm *machine.VM) (changes []types.BaseVirtualDeviceConfigSpec
 	return changes
 }
 
-// install gives the clone's disk what is on the original's, which vcsim does not copy: the same guest, with addresses of
-// its own.
+// install copies the contents of the original's disk, which vcsim does not: the same guest, with other addresses.
 func (s *cloned) install(c *fault.Call, ep *fault.Endpoint, clone machine.Ref) error {
 	info, _ := ep.Sim.Guest(c.Target.Ref)
 	other := ep.Sim.Guests().Lend(c.Target.Ref, machine.Mark(c, "clone"))
@@ -119,7 +118,7 @@ func (s *cloned) install(c *fault.Call, ep *fault.Endpoint, clone machine.Ref) e
 	return ep.Sim.InstallGuest(clone, info)
 }
 
-// remove destroys the clone, if there is one.
+// remove destroys the clone, if it exists.
 func (s *cloned) remove(ctx context.Context, c *fault.Call, ep *fault.Endpoint) error {
 	return ep.SOAP(ctx, func(ctx context.Context, client *vim25.Client) error {
 		found, err := object.NewSearchIndex(client).FindChild(ctx, s.Folder, s.Name)
@@ -134,7 +133,7 @@ func (s *cloned) remove(ctx context.Context, c *fault.Call, ep *fault.Endpoint) 
 		if err := vm.Power(ctx, machine.PoweredOff); err != nil {
 			return err
 		}
-		// Volumes are known by the UUID of the VM that has them: those of the original are not to go with the clone.
+		// Volumes are tracked by the UUID of their VM: the original's must not be deleted with the clone.
 		t, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{Uuid: machine.UUID(c.Rand)})
 		if err := machine.Done(ctx, t, err); err != nil {
 			return err

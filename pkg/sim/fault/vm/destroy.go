@@ -29,10 +29,10 @@ func destroy() *fault.Kind {
 	})
 }
 
-// kept is the name that the VM is remembered by in the simulator.
+// kept is the key under which the simulator remembers the VM.
 func kept(c *fault.Call) string { return machine.Mark(c, c.Target.VCenter+" "+c.Target.Ref.Value) }
 
-// away destroys a VM, which the simulator remembers if keep says so.
+// away destroys a VM. The simulator remembers it if keep is set.
 func away(ctx context.Context, c *fault.Call, ref machine.Ref, keep bool) error {
 	return machine.At(ctx, c, ref, func(ctx context.Context, vm *machine.VM) error {
 		if keep {
@@ -54,7 +54,7 @@ func away(ctx context.Context, c *fault.Call, ref machine.Ref, keep bool) error 
 	})
 }
 
-// again has the original there, and nothing of it is remembered any more.
+// again restores the original, and makes the simulator forget it.
 func (o *origin) again(ctx context.Context, c *fault.Call) error {
 	err := o.bring(ctx, c, func(ctx context.Context, client *vim25.Client, ep *fault.Endpoint) (machine.Ref, error) {
 		return o.make(ctx, c, client, ep, o.UUID, o.InstanceUUID)
@@ -70,11 +70,11 @@ func (o *origin) again(ctx context.Context, c *fault.Call) error {
 	return nil
 }
 
-// make makes a VM, off, of what the simulator remembers, with these UUIDs.
+// make creates a VM, powered off, from what the simulator remembers, with these UUIDs.
 func (o *origin) make(ctx context.Context, c *fault.Call, client *vim25.Client, ep *fault.Endpoint, uuid, instance string) (ref machine.Ref, _ error) {
 	name := kept(c)
 	if !ep.Sim.Guests().Kept(name) {
-		return ref, fault.Refuse("vm %s: is gone, and nobody remembers what it was: vcenter %s was started again since", o.Name, ep.Name)
+		return ref, fault.Refuse("vm %s: is gone and cannot be restored: vcenter %s was restarted since", o.Name, ep.Name)
 	}
 	spec, err := o.spec(uuid, instance)
 	if err != nil {
@@ -86,7 +86,7 @@ func (o *origin) make(ctx context.Context, c *fault.Call, client *vim25.Client, 
 			return err
 		}
 		if err := ep.Sim.Guests().Resemble(ref, name, uuid, instance); err != nil {
-			t, destroyed := object.NewVirtualMachine(client, ref).Destroy(ctx) // or it would be taken for the original
+			t, destroyed := object.NewVirtualMachine(client, ref).Destroy(ctx) // or it would be mistaken for the original
 			return errors.Join(err, machine.Done(ctx, t, destroyed))
 		}
 		return nil
@@ -94,7 +94,7 @@ func (o *origin) make(ctx context.Context, c *fault.Call, client *vim25.Client, 
 	return ref, err
 }
 
-// spec is a VM with the original's files.
+// spec returns a VM with the original's files.
 func (o *origin) spec(uuid, instance string) (types.VirtualMachineConfigSpec, error) {
 	spec := types.VirtualMachineConfigSpec{
 		Name: o.Name, Uuid: uuid, InstanceUuid: instance, GuestId: o.GuestID, Version: o.Version,

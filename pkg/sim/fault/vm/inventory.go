@@ -42,7 +42,7 @@ func unregister() *fault.Kind {
 	})
 }
 
-// planGone plans what takes a VM out of the inventory.
+// planGone plans the removal of a VM from the inventory.
 func planGone(does string) func(context.Context, *fault.Call) (origin, string, error) {
 	return func(ctx context.Context, c *fault.Call) (before origin, words string, _ error) {
 		err := machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) (err error) {
@@ -57,7 +57,7 @@ func planGone(does string) func(context.Context, *fault.Call) (origin, string, e
 	}
 }
 
-// bring has a VM there again, with all that belongs to it: the one that there is, or one that is made.
+// bring restores a VM with all that belongs to it: an existing one, or one that make creates.
 func (o *origin) bring(ctx context.Context, c *fault.Call, make func(context.Context, *vim25.Client, *fault.Endpoint) (machine.Ref, error)) error {
 	ep, err := machine.Endpoint(c)
 	if err != nil {
@@ -65,7 +65,7 @@ func (o *origin) bring(ctx context.Context, c *fault.Call, make func(context.Con
 	}
 	return ep.SOAP(ctx, func(ctx context.Context, client *vim25.Client) error {
 		if ep.Sim != nil && c.Seq != 0 {
-			defer ep.Sim.Causing(o.Name, c.Seq)() // also of the one to come
+			defer ep.Sim.Causing(o.Name, c.Seq)() // also of the VM that will be created
 		}
 		vm, err := o.here(ctx, client)
 		if err != nil {
@@ -88,7 +88,7 @@ func (o *origin) bring(ctx context.Context, c *fault.Call, make func(context.Con
 	})
 }
 
-// renamed is the name to go back to.
+// renamed is the original name.
 type renamed struct {
 	Name string `json:"name"`
 	To   string `json:"to"`
@@ -98,7 +98,7 @@ func rename() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name: "vm.rename", Object: fault.VM, Touches: "name",
 		Short: "gives VMs another name in the inventory",
-		Long: "Neither the guest's hostname nor the UUIDs change: whoever knows a node's VM by its name loses it, and nobody else should notice. " +
+		Long: "Neither the guest's hostname nor the UUIDs change: clients that find a node's VM by its name lose it; others must not notice. " +
 			"Healing gives the VM its name back.",
 		Params: []fault.Param{{Name: "to", Short: "the new name; none: its own with -renamed", Type: fault.Text}},
 	}, fault.Steps[renamed]{
@@ -137,7 +137,7 @@ func renameTo(ctx context.Context, vm *machine.VM, name string) error {
 	return machine.Done(ctx, t, err)
 }
 
-// marked is what a template has not.
+// marked is what a template lacks.
 type marked struct {
 	Power machine.PowerState `json:"power"`
 	Pool  machine.Ref        `json:"pool"`

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
 )
 
-// moved is where a VM was, and where it went. Datastore and folder are set where they change.
+// moved is the original and the new place of a VM. Datastore and folder are set if they change.
 type moved struct {
 	From seat `json:"from"`
 	To   seat `json:"to"`
@@ -62,13 +62,11 @@ func move() *fault.Kind {
 	})
 }
 
-// has tells whether the VM is there.
 func (s seat) has(vm *machine.VM) bool {
 	return vm.Runtime.Host != nil && *vm.Runtime.Host == s.Host && vm.Pool != nil && *vm.Pool == s.Pool &&
 		(s.Folder == nil || vm.Parent != nil && *vm.Parent == *s.Folder)
 }
 
-// take moves the VM there.
 func (s seat) take(ctx context.Context, c *fault.Call, vm *machine.VM) error {
 	return machine.Files(ctx, c, func() error {
 		t, err := vm.Relocate(ctx, types.VirtualMachineRelocateSpec{Host: &s.Host, Pool: &s.Pool, Datastore: s.Datastore, Folder: s.Folder},
@@ -109,7 +107,7 @@ func planMove(ctx context.Context, c *fault.Call, vm *machine.VM) (s moved, does
 	return s, "", why
 }
 
-// destinations are the hosts that were asked for, but for the one that the VM is on.
+// destinations returns the selected hosts without the VM's current one.
 func destinations(ctx context.Context, c *fault.Call, vm *machine.VM) ([]fault.Item, error) {
 	host, cluster, zone := c.Params.Text("host"), c.Params.Text("cluster"), c.Params.Text("zone")
 	asked, what := 0, ""
@@ -194,7 +192,7 @@ func rootPool(ctx context.Context, c *vim25.Client, compute machine.Ref) (machin
 	return *m.ResourcePool, nil
 }
 
-// roomiest is the datastore with the most free space of those that can be used; nil when there is none.
+// roomiest returns the usable datastore with the most free space, or nil.
 func roomiest(ctx context.Context, c *vim25.Client, refs []machine.Ref) (*machine.Ref, error) {
 	if len(refs) == 0 {
 		return nil, nil

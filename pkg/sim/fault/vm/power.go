@@ -12,18 +12,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
 )
 
-// What leases of this package exclude each other by.
+// The aspects by which leases of this package exclude each other.
 const (
 	touchesPower = "power"
 	touchesPlace = "place"
 )
 
-// powered is the power state to go back to.
+// powered is the original power state.
 type powered struct {
 	Power machine.PowerState `json:"power"`
 }
 
-// planPower plans what needs a VM that is on.
+// planPower plans what needs a running VM.
 func planPower(does string) func(context.Context, *fault.Call) (powered, string, error) {
 	return func(ctx context.Context, c *fault.Call) (before powered, _ string, _ error) {
 		err := machine.On(ctx, c, func(_ context.Context, vm *machine.VM) error {
@@ -41,7 +41,7 @@ func toPower(want machine.PowerState) func(context.Context, *fault.Call, *powere
 	}
 }
 
-// revertPower brings the target back into the power state that it had.
+// revertPower restores the original power state.
 func revertPower(ctx context.Context, c *fault.Call, s *powered) error {
 	return machine.Still(ctx, c, func(ctx context.Context, vm *machine.VM) error { return vm.Power(ctx, s.Power) })
 }
@@ -64,7 +64,7 @@ func suspend() *fault.Kind {
 		Name: "vm.suspend", Object: fault.VM, Touches: touchesPower,
 		Short: "suspends VMs: their guests stand still, and report nothing",
 		Long: "To Kubernetes it is like a node that hangs; to vSphere the VM is neither on nor off, and cloud providers differ in what " +
-			"they take that for. Healing resumes it: the guest goes on where it stopped, without a boot.",
+			"they take that for. Healing resumes it: the guest continues where it stopped, without a boot.",
 	}, fault.Steps[powered]{
 		Plan: planPower("suspend (is on)"), Apply: toPower(machine.Suspended), Revert: revertPower,
 	})
@@ -122,7 +122,7 @@ func crashLoop() *fault.Kind {
 	})
 }
 
-// shuttingDown is the power state to go back to, and how far the guest was seen.
+// shuttingDown is the original power state and the progress of the shutdown.
 type shuttingDown struct {
 	powered
 	Asked bool `json:"asked,omitempty"`
@@ -133,7 +133,7 @@ func guestShutdown() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name: "vm.guest-shutdown", Object: fault.VM, Touches: touchesPower,
 		Short:    "asks guests to shut down, through VMware Tools",
-		Long:     "The VM is off when the guest has done so. Refused where VMware Tools do not run: nobody would hear it. Healing powers the VM on.",
+		Long:     "The VM is off when the guest has done so. Refused where VMware Tools do not run: the guest would not get the request. Healing powers the VM on.",
 		Reported: []string{"cloud-provider-vsphere#207"},
 	}, fault.Steps[shuttingDown]{
 		Plan: func(ctx context.Context, c *fault.Call) (before shuttingDown, _ string, _ error) {
@@ -162,7 +162,7 @@ func guestShutdown() *fault.Kind {
 		},
 		Revert: func(ctx context.Context, c *fault.Call, s *shuttingDown) error {
 			return machine.Still(ctx, c, func(ctx context.Context, vm *machine.VM) error {
-				if s.Asked && !s.Off { // nobody has waited for it: it may be about to go off
+				if s.Asked && !s.Off { // no Run has waited for it: it may be about to power off
 					if err := vm.Power(ctx, machine.PoweredOff); err != nil {
 						return err
 					}
@@ -179,7 +179,7 @@ func slowBoot() *fault.Kind {
 		Name: "vm.slow-boot", Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: "boot",
 		Short: "resets VMs whose guests then boot for longer than usual",
 		Long: "Every boot takes so much longer, this one and further ones: the VM is on, but reports neither name nor addresses. " +
-			"Healing has boots take as long as usual; a guest that is still at it begins anew.",
+			"Healing has boots take as long as usual; a guest that is still at it begins again.",
 		Params:   []fault.Param{{Name: "by", Short: "how much longer a boot takes", Type: fault.Duration, Default: "1m"}},
 		Reported: []string{"cloud-provider-vsphere#381", "cloud-provider-vsphere#383", "rancher#50089"},
 	}, fault.Steps[nothing]{

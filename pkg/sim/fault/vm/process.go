@@ -8,10 +8,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
 )
 
-// nothing is the state of what remembers none.
+// nothing is an empty state.
 type nothing struct{}
 
-// planNode plans what is done to the process that is the VM's node, if nothing is wrong with that.
+// planNode plans a change to the process that is the VM's node; wrong returns a reason to refuse.
 func planNode(does string, wrong func(*fault.Call) error) func(context.Context, *fault.Call) (nothing, string, error) {
 	return func(ctx context.Context, c *fault.Call) (nothing, string, error) {
 		err := machine.On(ctx, c, func(_ context.Context, vm *machine.VM) error {
@@ -32,7 +32,7 @@ func planNode(does string, wrong func(*fault.Call) error) func(context.Context, 
 
 func process(c *fault.Call) string { return kubelet(c.Target) }
 
-// kubelet is the component that a VM's process is, which can be reached through its Node, too.
+// kubelet returns the component of a VM's process, which can also be reached through its Node.
 func kubelet(vm fault.Item) string {
 	if vm.Node == "" {
 		return ""
@@ -40,7 +40,7 @@ func kubelet(vm fault.Item) string {
 	return "node/" + vm.Node
 }
 
-// unlessOff is the error of putting a process right: there may be none to put right, when its VM is not on.
+// unlessOff ignores an error if the VM is not on, because its node has no process then.
 func unlessOff(ctx context.Context, c *fault.Call, failed error) error {
 	if failed == nil {
 		return nil
@@ -59,7 +59,7 @@ func hang() *fault.Kind {
 		Short: "has guests stand still, while vSphere sees nothing of it",
 		Long: "The kubelet stops where it is, as in a kernel that waits for a disk for ever. vSphere says that the VM is on and reports its addresses as " +
 			"before. Kubernetes finds the node not ready; the cloud provider has no reason to taint it as shut down, nor to delete it. " +
-			"Healing lets the kubelet go on.",
+			"Healing resumes the kubelet.",
 	}, fault.Steps[nothing]{
 		Plan:  planNode("stop the node where it stands", func(c *fault.Call) error { return c.Ground.Processes.Running(process(c)) }),
 		Apply: func(_ context.Context, c *fault.Call, _ *nothing) error { return c.Ground.Processes.Pause(process(c)) },
@@ -73,12 +73,12 @@ func networkLoss() *fault.Kind {
 	return fault.New(fault.Kind{
 		Name: "vm.network-loss", Object: fault.VM, Needs: []fault.Need{fault.Kubelets}, Touches: "network", Component: kubelet,
 		Short: "cuts the network of VMs: their nodes do not reach the API server",
-		Long: "VMware Tools speak through the hypervisor and not the network, so vSphere goes on reporting the guest. " +
+		Long: "VMware Tools speak through the hypervisor and not the network, so vSphere continues to report the guest. " +
 			"Kubernetes finds the node not ready. Healing mends the network.",
 		Params: []fault.Param{{Name: "silent", Short: "packets vanish; otherwise connections are reset", Type: fault.Bool, Default: "true"}},
 	}, fault.Steps[nothing]{
 		Plan: planNode("cut the way to the API server", func(c *fault.Call) error {
-			if c.Ground.Processes.Replicas(process(c)) == 0 { // one that starts again meanwhile will do
+			if c.Ground.Processes.Replicas(process(c)) == 0 { // a restarted one has the right state already
 				return errors.New("its guest runs no kubelet now")
 			}
 			return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
 )
 
-// replaced is the original, and what stands in its place: its UUIDs, and its reference once it was made.
+// replaced is the original and its replacement: its UUIDs, and its reference once it exists.
 type replaced struct {
 	Origin          origin      `json:"origin"`
 	NewUUID         string      `json:"newUUID"`
@@ -49,7 +49,7 @@ func recreate() *fault.Kind {
 			if err := s.find(ctx, c); err != nil {
 				return err
 			}
-			if s.New != (machine.Ref{}) { // by its reference: it may be called and known otherwise by now
+			if s.New != (machine.Ref{}) { // by reference: its name and UUID may have changed
 				if err := away(ctx, c, s.New, false); err != nil && !machine.Gone(err) {
 					return err
 				}
@@ -59,7 +59,7 @@ func recreate() *fault.Kind {
 	})
 }
 
-// find looks for a new VM that was made without our being told, as when an answer was lost.
+// find looks for a replacement whose reference is unknown, because an answer was lost.
 func (s *replaced) find(ctx context.Context, c *fault.Call) error {
 	if s.New != (machine.Ref{}) {
 		return nil
@@ -77,31 +77,31 @@ func (s *replaced) find(ctx context.Context, c *fault.Call) error {
 	})
 }
 
-// origin is what a VM was that left the inventory, as far as its configuration file does not say.
+// origin is what the configuration file of a removed VM does not hold.
 type origin struct {
 	Ref          machine.Ref        `json:"ref"`
 	Name         string             `json:"name"`
 	Folder       machine.Ref        `json:"folder"`
 	Pool         machine.Ref        `json:"pool"`
 	Host         machine.Ref        `json:"host"`
-	File         string             `json:"file"` // the path of the configuration file
+	File         string             `json:"file"` // path of the configuration file
 	UUID         string             `json:"uuid"`
 	InstanceUUID string             `json:"instanceUUID"`
 	GuestID      string             `json:"guestID"`
 	Version      string             `json:"version"`
 	Power        machine.PowerState `json:"power"`
 	Disks        []disk             `json:"disks,omitempty"`
-	Tags         []string           `json:"tags,omitempty"` // their IDs
+	Tags         []string           `json:"tags,omitempty"` // IDs
 	Values       map[int32]string   `json:"values,omitempty"`
 }
 
-// disk is a virtual disk that is the VM's own.
+// disk is a virtual disk that belongs to the VM.
 type disk struct {
 	File string `json:"file"`
 	KiB  int64  `json:"kib"`
 }
 
-// remember writes down what a VM is. It refuses VMs that would not come back as they were.
+// remember records a VM. It refuses VMs that would not come back as they were.
 func remember(ctx context.Context, c *fault.Call, vm *machine.VM) (o origin, _ error) {
 	switch {
 	case vm.Snapshots:
@@ -138,7 +138,7 @@ func remember(ctx context.Context, c *fault.Call, vm *machine.VM) (o origin, _ e
 	return o, err
 }
 
-// here is the VM of that name where it was; nil when there is none.
+// here returns the VM with that name in the original place, or nil.
 func (o *origin) here(ctx context.Context, client *vim25.Client) (*machine.VM, error) {
 	found, err := object.NewSearchIndex(client).FindChild(ctx, o.Folder, o.Name)
 	if err != nil || found == nil {
@@ -151,7 +151,7 @@ func (o *origin) here(ctx context.Context, client *vim25.Client) (*machine.VM, e
 	return vm, err
 }
 
-// mark gives the VM what was attached to it.
+// mark restores the VM's tags and permissions.
 func (o *origin) mark(ctx context.Context, ep *fault.Endpoint, vm *machine.VM) error {
 	if err := o.value(ctx, vm); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (o *origin) mark(ctx context.Context, ep *fault.Endpoint, vm *machine.VM) e
 	})
 }
 
-// value gives the VM its custom attributes.
+// value restores the VM's custom attributes.
 func (o *origin) value(ctx context.Context, vm *machine.VM) error {
 	have := make(map[int32]string)
 	for _, v := range vm.Values {

@@ -24,7 +24,7 @@ spec:
       datacenters: [{name: dc, hosts: [{name: esx-1}], vms: [{name: node-1}]}]
 `
 
-// TestShutdownThatIsGivenUp: a guest that nobody waits for any more does not go off behind the healed lease's back.
+// TestShutdownThatIsGivenUp: a guest whose shutdown was canceled does not power off after the lease is healed.
 func TestShutdownThatIsGivenUp(t *testing.T) {
 	w := faulttest.Start(t, leisurely)
 	items, err := w.Ground.Items(t.Context(), fault.VM)

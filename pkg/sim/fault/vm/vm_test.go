@@ -264,7 +264,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestHealedByOthers: what somebody put right meanwhile, or made worse, is in nobody's way.
+// TestHealedByOthers: healing works after a user has restored the VM, or has changed it further.
 func TestHealedByOthers(t *testing.T) {
 	for kind, meanwhile := range map[string]func(*testing.T, *bench.VM){
 		"vm.power-off": func(t *testing.T, b *bench.VM) { bench.PowerOn(t, b) },
@@ -416,7 +416,7 @@ func TestCausesOfHealing(t *testing.T) {
 	}
 }
 
-// volume attaches a first-class disk to the VM, and returns a func that tells whose it is.
+// volume attaches a first-class disk to the VM, and returns a func that counts its consumers.
 func volume(t *testing.T, b *bench.VM) (consumers func() int) {
 	t.Helper()
 	c := b.Client("us").Client

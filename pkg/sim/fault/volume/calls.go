@@ -14,7 +14,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
 
-// params puts parameters together.
 func params(first fault.Param, more ...fault.Param) []fault.Param {
 	return append(append([]fault.Param{first}, more...), times())
 }
@@ -39,9 +38,9 @@ func attachFails() *fault.Kind {
 		Short: "has CNS attach no volumes",
 		Long: `The call succeeds, and the result of its task has a fault: in-use is a volume that another VM has, not-supported a disk
 that the VM cannot take, cns-fault ("VSLM task failed") what CNS says when the layer below fails. The pod stays in ContainerCreating, and
-csi-attacher tries again, each time later. See disk.attach-refused for VMs that take no disk, whoever adds it.`,
+csi-attacher tries again, each time later. See disk.attach-refused for VMs that accept no disk from any client.`,
 		Touches: "attachment of volumes",
-		Params:  params(answered(cnsFault, inUse, notSupported, noPermission, invalidState, taskFault), whose()...),
+		Params:  params(answered(cnsFault, inUse, notSupported, noPermission, invalidState, taskFault), callers()...),
 		Reported: []string{
 			"vsphere-csi-driver#1416", "vsphere-csi-driver#1175", "vsphere-csi-driver#519", "vsphere-csi-driver#320", "vsphere-csi-driver#570",
 		},
@@ -55,7 +54,7 @@ func detachFails() *fault.Kind {
 		Long: `The call succeeds, and the result of its task has a fault. The VolumeAttachment stays, with the error in its status, and
 where the volume is wanted elsewhere there is Multi-Attach until it heals.`,
 		Touches:  "detachment of volumes",
-		Params:   params(answered(cnsFault, noPermission, invalidState, taskFault), whose()...),
+		Params:   params(answered(cnsFault, noPermission, invalidState, taskFault), callers()...),
 		Reported: []string{"vsphere-csi-driver#242", "vsphere-csi-driver#1590", "vsphere-csi-driver#221"},
 	}, call{"CnsDetachVolume", "Failed to detach disk", "VirtualMachine.Config.RemoveDisk"})
 }
@@ -64,10 +63,10 @@ func expandFails() *fault.Kind {
 	return failing(fault.Kind{
 		Name:  "volume.expand-fails",
 		Short: "has CNS extend no volumes",
-		Long: `The call succeeds, and the result of its task has a fault. The claim goes on asking for more than it has, csi-resizer tries
-again, each time later, and pods go on with what there is.`,
+		Long: `The call succeeds, and the result of its task has a fault. The claim still requests more than it has, csi-resizer tries
+again, each time later, and pods continue with the old size.`,
 		Touches:  "extension of volumes",
-		Params:   params(answered(cnsFault, noPermission, invalidState, taskFault), whose()...),
+		Params:   params(answered(cnsFault, noPermission, invalidState, taskFault), callers()...),
 		Reported: []string{"vsphere-csi-driver#478"},
 	}, call{"CnsExtendVolume", "Failed to extend disk", "VirtualMachine.Config.DiskExtend"})
 }
@@ -79,7 +78,7 @@ func snapshotFails() *fault.Kind {
 		Long: `The call succeeds, and the result of its task has a fault. The VolumeSnapshot is not ready to use and says why, and
 csi-snapshotter tries again, each time later.`,
 		Touches:  "snapshots of volumes",
-		Params:   params(answered(cnsFault, noPermission, notSupported, taskFault), whose()[:1]...),
+		Params:   params(answered(cnsFault, noPermission, notSupported, taskFault), callers()[:1]...),
 		Reported: []string{"vsphere-csi-driver#2311"},
 	}, call{"CnsCreateSnapshots", "Failed to create snapshot", "VirtualMachine.State.CreateSnapshot"})
 }
@@ -91,13 +90,13 @@ func deleteFails() *fault.Kind {
 		Long: `The call succeeds, and the result of its task has a fault: in-use is a volume that a VM has, or a snapshot of a VM. The
 PersistentVolume stays Released, with an event, and csi-provisioner tries again, each time later.`,
 		Touches:  "deletion of volumes",
-		Params:   params(answered(cnsFault, inUse, noPermission, taskFault), whose()[:1]...),
+		Params:   params(answered(cnsFault, inUse, noPermission, taskFault), callers()[:1]...),
 		Reported: []string{"vsphere-csi-driver#1335", "vsphere-csi-driver#223", "vsphere-csi-driver#502"},
 	}, call{"CnsDeleteVolume", "Failed to delete disk", "Datastore.FileManagement"})
 }
 
-// The answers that a call of CNS can end in. All but the last are in the results of a task that succeeds, where CNS tells
-// what it cannot do.
+// The answers with which a call of CNS can fail. All but the last are in the results of a task that succeeds, which is how CNS
+// reports errors.
 const (
 	inUse        = "in-use"
 	notSupported = "not-supported"
@@ -107,19 +106,19 @@ const (
 	taskFault    = "task-fault"
 )
 
-// answered is the parameter that chooses one of them; the first is the default.
+// answered returns the parameter that chooses an answer; the first is the default.
 func answered(choices ...string) fault.Param {
 	return fault.Param{Name: "answer", Short: "what it ends in", Type: fault.Text, Default: choices[0], Choices: choices}
 }
 
-// call is what a kind makes fail.
+// call is a call that a kind makes fail.
 type call struct {
 	method string
-	// fails begins the reason of a CnsFault, as vCenter words it; privilege is what is lacking for it.
+	// fails begins the reason of a CnsFault, as vCenter words it; privilege is the missing privilege.
 	fails, privilege string
 }
 
-// answer completes a rule with what calls end in.
+// answer sets the answer of a rule.
 func (m call) answer(r *cns.Rule, name string) {
 	switch name {
 	case inUse:
@@ -141,10 +140,10 @@ func attachSlow() *fault.Kind {
 	return slowed(fault.Kind{
 		Name:  "volume.attach-slow",
 		Short: "has CNS take its time to attach volumes",
-		Long: `The task of an attachment begins to work later than it came: a driver that dies meanwhile finds the volume attached, or
+		Long: `The task of an attachment starts late: a driver that crashes during the delay finds the volume attached, or
 about to be, when it asks again. What waits is attached at once when it heals. The delay is not scaled by the sandbox's speed.`,
 		Touches:  "time of attachments",
-		Params:   append([]fault.Param{by()}, append(whose(), times())...),
+		Params:   append([]fault.Param{by()}, append(callers(), times())...),
 		Reported: []string{"vsphere-csi-driver#284"},
 	}, "CnsAttachVolume")
 }
@@ -157,17 +156,17 @@ func cnsSlow() *fault.Kind {
 came. Queries are answered as fast as ever, and so are other calls of the vCenter: see tasks.slow and vcenter.latency for those. What
 waits is done at once when it heals. The delay is not scaled by the sandbox's speed.`,
 		Touches:  "time of CNS",
-		Params:   append([]fault.Param{by()}, append(whose(), times())...),
+		Params:   append([]fault.Param{by()}, append(callers(), times())...),
 		Reported: []string{"vsphere-csi-driver#284"},
 	}, "")
 }
 
-// by is the parameter of how slow it is.
+// by returns the parameter for the delay.
 func by() fault.Param {
 	return fault.Param{Name: "by", Short: "how much longer", Type: fault.Duration, Default: "10s"}
 }
 
-// slowed completes a kind that makes a call, or all (""), take longer; it has the parameters of [by], [whose] and [times].
+// slowed returns a kind that delays a call, or all calls if method is "". It has the parameters of [by], [callers] and [times].
 func slowed(k fault.Kind, method string) *fault.Kind {
 	return ruled(k, func(ctx context.Context, c *fault.Call) (r cns.Rule, does string, err error) {
 		r.Method, r.Delay, r.Count = method, c.Params.Duration("by"), c.Params.Number("count")
@@ -182,7 +181,7 @@ func slowed(k fault.Kind, method string) *fault.Kind {
 	})
 }
 
-// Kinds are the faults of volumes, in the order of the catalogue.
+// Kinds returns the faults of volumes, in the order of the catalogue.
 func Kinds() []*fault.Kind {
 	return []*fault.Kind{
 		createFails(), attachFails(), detachFails(), expandFails(), snapshotFails(), deleteFails(),
@@ -191,8 +190,7 @@ func Kinds() []*fault.Kind {
 	}
 }
 
-// ruled completes a kind that is a rule of CNS, which is named after the lease and is all there is to it. does says what the
-// rule does.
+// ruled returns a kind that is one rule of CNS, named after the lease. does describes the rule.
 func ruled(k fault.Kind, rule func(context.Context, *fault.Call) (r cns.Rule, does string, err error)) *fault.Kind {
 	type nothing struct{}
 	k.Object, k.Needs = fault.VCenter, []fault.Need{fault.Simulator}
@@ -226,7 +224,7 @@ func ruled(k fault.Kind, rule func(context.Context, *fault.Call) (r cns.Rule, do
 	})
 }
 
-// failing completes a kind that makes a call fail; it has the parameter of [answered] and those of [whose].
+// failing returns a kind that makes a call fail. It has the parameters of [answered] and [callers].
 func failing(k fault.Kind, m call) *fault.Kind {
 	return ruled(k, func(ctx context.Context, c *fault.Call) (r cns.Rule, does string, err error) {
 		r.Method, r.Count = m.method, c.Params.Number("count")
@@ -243,20 +241,20 @@ func failing(k fault.Kind, m call) *fault.Kind {
 	})
 }
 
-// whose are the parameters that choose the calls.
-func whose() []fault.Param {
+// callers returns the parameters that select the calls.
+func callers() []fault.Param {
 	return []fault.Param{
 		{Name: "volume", Short: "the volume that is hit: claim, PersistentVolume or id; all, when empty", Type: fault.Text},
 		{Name: "vm", Short: "the VM that is hit; all, when empty", Type: fault.Text},
 	}
 }
 
-// times is the parameter that ends it by itself.
+// times returns the parameter that limits the number of calls.
 func times() fault.Param {
 	return fault.Param{Name: "count", Short: "after how many calls it is over; 0 is never", Type: fault.Number, Default: "0"}
 }
 
-// match completes a rule with whom it is for, and says that in words.
+// match sets the calls that a rule affects, and describes them.
 func match(ctx context.Context, c *fault.Call, r *cns.Rule) (about string, err error) {
 	if name := c.Params.Text("volume"); name != "" {
 		v, err := named(ctx, c, fault.Volume, name)
@@ -275,7 +273,7 @@ func match(ctx context.Context, c *fault.Call, r *cns.Rule) (about string, err e
 	return about, nil
 }
 
-// named finds what is in the target's vCenter by name.
+// named finds an object in the target's vCenter by its name.
 func named(ctx context.Context, c *fault.Call, kind fault.Object, name string) (fault.Item, error) {
 	all, err := c.Ground.Items(ctx, kind)
 	if err != nil {
@@ -291,7 +289,7 @@ func named(ctx context.Context, c *fault.Call, kind fault.Object, name string) (
 	case 1:
 		return found[0], nil
 	case 0:
-		return fault.Item{}, fault.Refuse("vCenter %s: %s %q: there is none of that name", c.Target.VCenter, kind, name)
+		return fault.Item{}, fault.Refuse("vCenter %s: %s %q not found", c.Target.VCenter, kind, name)
 	}
 	return fault.Item{}, &fault.Refusal{
 		Code:    "ambiguous",

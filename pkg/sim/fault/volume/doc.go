@@ -1,5 +1,5 @@
-// Package volume is the faults of volumes: what Cloud Native Storage does with them, and what happens to them behind its
-// back, or Kubernetes'.
+// Package volume has the faults of volumes: those of Cloud Native Storage, and changes of volumes that it or Kubernetes does not
+// know of.
 //
 // Floor 2, inside pkg/sim/fault.
 package volume

@@ -188,7 +188,7 @@ func TestCount(t *testing.T) {
 	w.ok(w.detach("a", w.id))
 }
 
-// TestHealingEndsDelays: whoever waits does not wait for the whole time.
+// TestHealingEndsDelays: healing ends a delay at once.
 func TestHealingEndsDelays(t *testing.T) {
 	w := start(t)
 	lease := w.Inject(t, volume.Kinds(), fault.Request{Kind: "cns.slow", On: faulttest.On("vc"), Params: set{"by": "10m"}})
@@ -199,7 +199,7 @@ func TestHealingEndsDelays(t *testing.T) {
 	w.ok(err)
 }
 
-// TestHealWhatHasGoneOn: what has been done to a volume meanwhile is not undone.
+// TestHealWhatHasGoneOn: healing does not undo later changes of a volume.
 func TestHealWhatHasGoneOn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind   string

@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
 
-// slot is where a volume was on a VM.
+// slot is the place of a volume on a VM.
 type slot struct {
 	VM         types.ManagedObjectReference `json:"vm"`
 	Name       string                       `json:"name"`
@@ -66,7 +66,7 @@ is on a VM by then. See disk.detached for disks that are no volumes.`,
 	})
 }
 
-// attach puts the volume where it was. On a VM, or without the VM, it is left as it is.
+// attach attaches the volume in its place. It does nothing if the volume is on a VM, or if the VM is gone.
 func (s *slot) attach(ctx context.Context, ep *fault.Endpoint, v sim.Volume) error {
 	spec := cnstypes.CnsVolumeAttachDetachSpec{
 		VolumeId: cnstypes.CnsVolumeId{Id: v.ID}, Vm: s.VM, ControllerKey: &s.Controller, UnitNumber: &s.Unit,
@@ -81,7 +81,7 @@ func (s *slot) attach(ctx context.Context, ep *fault.Endpoint, v sim.Volume) err
 		if err != nil {
 			return err
 		}
-		// The client for tasks is that of vim25, not of CNS.
+		// The client for tasks must be the one of vim25, not of CNS.
 		info, err := object.NewTask(vc, task.Reference()).WaitForResult(ctx)
 		if err != nil {
 			return err
@@ -113,7 +113,7 @@ func forgotten() *fault.Kind {
 		Short: "has CNS lose its record of volumes, whose disks stay",
 		Long: `As when the database of a vCenter is restored from before a volume was made, or when storage vMotion moved the disk. Pods that
 run with it run on; it cannot be attached, detached, extended or deleted any more, because CNS has no such volume.
-Healing gives CNS the record back, as its registration anew would. A volume whose disk is gone by then stays lost.`,
+Healing restores the record in CNS, as a new registration would. A volume whose disk is gone by then stays lost.`,
 		Object: fault.Volume, Needs: []fault.Need{fault.Simulator}, Touches: "record",
 		Reported: []string{"vsphere-csi-driver#313", "vsphere-csi-driver#365", "vsphere-csi-driver#565", "vsphere-csi-driver#2478"},
 	}, fault.Steps[nothing]{
@@ -151,7 +151,7 @@ Healing gives CNS the record back, as its registration anew would. A volume whos
 	})
 }
 
-// place is where a volume was.
+// place is the original place of a volume.
 type place struct {
 	Datastore string `json:"datastore"`
 }
@@ -161,7 +161,7 @@ func moved() *fault.Kind {
 		Name:  "volume.moved",
 		Short: "moves volumes to another datastore behind Kubernetes' back",
 		Long: `As an administrator or storage DRS does. Volumes that are attached move, too, if their VM's host reaches the datastore. The
-PersistentVolume tells the topology of where it was made: when nodes of another zone reach the new datastore only, nobody tells Kubernetes.
+PersistentVolume names the topology in which it was created: if only nodes of another zone reach the new datastore, Kubernetes does not learn of it.
 Healing moves the volume back.`,
 		Object: fault.Volume, Needs: []fault.Need{fault.Simulator}, Touches: "datastore",
 		Params:   []fault.Param{{Name: "datastore", Short: "the name of the datastore, in the same datacenter", Type: fault.Text, Required: true}},
@@ -219,7 +219,7 @@ func isDatastore(ctx context.Context, c *fault.Call, name string) error {
 	return fault.Refuse("datastore %q: vCenter %s has none of that name", name, c.Target.VCenter)
 }
 
-// target is the volume that a call is about, as it is now; false when CNS knows none.
+// target returns the volume of a call; known is false if CNS has no such volume.
 func target(c *fault.Call) (ep *fault.Endpoint, v sim.Volume, known bool, err error) {
 	if ep, err = vsphere.At(c); err != nil {
 		return nil, v, false, err
@@ -228,7 +228,7 @@ func target(c *fault.Call) (ep *fault.Endpoint, v sim.Volume, known bool, err er
 	return ep, v, known, nil
 }
 
-// lost is the refusal of a volume that is not there any more.
+// lost returns the refusal for a missing volume.
 func lost(c *fault.Call) error {
 	return fault.Refuse("volume %q: CNS has none of its id", c.Target.Name)
 }

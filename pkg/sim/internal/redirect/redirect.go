@@ -27,7 +27,7 @@ type Receiver struct {
 	Methods map[string][]string
 }
 
-// Redirect sends the call to the receiver if it is one of its methods, and tells whether it was. It belongs into the
+// Redirect sends the call to the receiver if it is one of its methods, and reports whether it was. It belongs into the
 // registry's call hook: vcsim looks the receiver up by method.This after that hook.
 func (r *Receiver) Redirect(ctx *simulator.Context, method *simulator.Method) bool {
 	if ctx.Session == nil || !slices.Contains(r.Methods[method.This.Type], method.Name) {

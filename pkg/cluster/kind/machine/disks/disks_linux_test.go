@@ -48,7 +48,7 @@ func (r room) path(guest string, d node.Disk) string {
 	return filepath.Join(r.guest(guest), names.DeviceLink(d.UUID))
 }
 
-// has tells how large the disk is that a guest sees; 0 for none.
+// has returns the size of the disk in a guest; 0 for none.
 func (r room) has(guest string, d node.Disk) int64 {
 	r.t.Helper()
 	f, err := os.Open(r.path(guest, d))
@@ -122,7 +122,7 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// What holds a disk does not keep it from being taken, and is told of; what a sandbox that was killed has left is taken over.
+// A disk in use is unplugged nevertheless and reported; what a killed sandbox left is taken over.
 func TestLoopsHeld(t *testing.T) {
 	r, l := newRoom(t)
 	ctx := t.Context()

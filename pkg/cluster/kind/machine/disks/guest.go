@@ -46,13 +46,12 @@ func (*Links) Check(d node.Disk) []string {
 // Loops shows a volume as a block device. One of them is for all machines of a vCenter, whose volumes go from one to another. Its methods may be called from any
 // goroutine; those about one volume wait for each other.
 type Loops struct {
-	// Dir returns the directory that stands for a volume's disk (package csi/disk); empty: there is none, and it is not shown.
+	// Dir returns the directory of a volume's disk (package csi/disk), or "" if the volume has none and must not be shown.
 	Dir func(volumeID string) string
 	// Patience is how long a disk that is taken off is waited for while its guest holds it, before it is pulled out: 0 for
 	// [DefaultPatience]. A guest that has lost power lets go in milliseconds; one that hangs does not.
 	Patience time.Duration
-	// Pulled is told of a disk that was pulled out of a guest that had it mounted, which gets errors from then on. Nil: nobody
-	// is told.
+	// Pulled is called for a disk that was removed while its guest had it mounted; the guest then gets I/O errors. Optional.
 	Pulled func(node.Disk)
 
 	mu sync.Mutex
@@ -64,13 +63,13 @@ const DefaultPatience = 2 * time.Second
 
 // loaded is a volume's device, if it has one.
 type loaded struct {
-	turn   chan struct{} // holds the turn of whoever does something with the volume
+	turn   chan struct{} // a lock: one operation at a time on the volume
 	in     bool
 	device loop.Device
 	link   string // the device file in the folder of the guest that has it
 }
 
-// Possible tells whether guests can be shown block devices in that folder, and if not, why and what to do about that.
+// Possible returns nil if guests can be shown block devices in that folder, else the reason and what to do about it.
 func (*Loops) Possible(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -156,7 +155,7 @@ func load(ctx context.Context, dir string, patience time.Duration) (loop.Device,
 
 // takeOff is the end of a device. The turn is the caller's.
 func (l *Loops) takeOff(ctx context.Context, v *loaded, d node.Disk) error {
-	err := remove(v.link) // first: whoever looks for it from now on does not find it
+	err := remove(v.link) // first, so that it is not opened again
 	pinned, e := v.device.Detach(ctx, l.patience())
 	if err = errors.Join(err, e); err != nil {
 		return fmt.Errorf("disk of volume %s: %w", d.VolumeID, err)
@@ -227,7 +226,7 @@ func (l *Loops) loaded(ctx context.Context, d node.Disk, f func(*loaded) error) 
 
 // Links shows a volume as a link to its directory. It holds no state; its methods may be called from any goroutine.
 type Links struct {
-	// Dir returns the directory that stands for a volume's disk; empty: there is none, and it is not shown.
+	// Dir returns the directory of a volume's disk, or "" if the volume has none and must not be shown.
 	Dir func(volumeID string) string
 	// Inside returns where a container has that directory mounted; nil: at the same path.
 	Inside func(dir string) string

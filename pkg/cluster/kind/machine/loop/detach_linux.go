@@ -60,8 +60,8 @@ func (d Device) Detach(ctx context.Context, patience time.Duration) (pinned bool
 	}
 }
 
-// backing is the file of a device. As soon as a device has ended, its number may be another's device: whoever has a number
-// in hand looks at the file before anything is done to it.
+// backing identifies the file of a device. The number of a device that has ended may be reused, so every operation
+// compares the file first.
 type backing struct{ device, inode uint64 }
 
 func fileOf(info *unix.LoopInfo64) backing { return backing{info.Device, info.Inode} }
@@ -89,7 +89,7 @@ func (d Device) clear(of backing) error {
 	return nil
 }
 
-// bound tells whether the device still has that file.
+// bound reports whether the device still has that file.
 func (d Device) bound(of backing) (bool, error) {
 	err := d.with(func(fd int) error {
 		_, err := mine(fd, of)
@@ -104,7 +104,7 @@ func (d Device) bound(of backing) (bool, error) {
 	return false, fmt.Errorf("%s: %w", d, err)
 }
 
-// unbound tells whether err says that a device has no file, or is none.
+// unbound reports whether err means that a device has no file, or does not exist.
 func unbound(err error) bool { return errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV) }
 
 func (d Device) status() (info *unix.LoopInfo64, err error) {
@@ -118,7 +118,7 @@ func (d Device) status() (info *unix.LoopInfo64, err error) {
 // severed is the size of a device that was, one sector: no block of a file system fits into that, and every write is refused.
 const severed = 512
 
-// sever takes the file from a device that somebody holds.
+// sever removes the file from a device that another process has open.
 func (d Device) sever(of backing) error {
 	err := d.with(func(fd int) error {
 		info, err := mine(fd, of)
@@ -148,7 +148,7 @@ func (d Device) endUpper(ctx context.Context) error {
 		}
 		info, err := b.Device.status()
 		if err != nil || info.Rdevice != uint64(d.rdev()) || info.Rdevice == 0 {
-			continue // it has ended meanwhile, or is another's
+			continue // it ended, or its number was reused
 		}
 		if _, err := b.Device.Detach(ctx, 0); err != nil {
 			return err

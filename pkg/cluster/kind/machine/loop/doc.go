@@ -1,14 +1,13 @@
-// Package loop makes a file a block device of this machine, and finds and ends the ones that it has made.
+// Package loop makes a file a loop device of this host, and finds and ends the loop devices that it made.
 //
 //	d, err := loop.Attach("/state/volumes/1f3a/block", false)
 //	err = d.Node("/state/nodes/w1/by-id/wwn-0x6000c29…") // what a guest opens
 //	…
 //	pinned, err := d.Detach(ctx, 2*time.Second)
 //
-// A device belongs to whoever has its backing file: nothing else is kept of it, so that a process which was killed leaves
-// nothing that [Reap] does not find. Devices are the machine's, not a container's: one that is not ended outlives them all.
+// A device is identified by its backing file and nothing else, so that [Reap] finds all devices of a process that was
+// killed. Devices belong to the host, not to a container: a device that is not ended outlives all containers.
 //
-// It needs root, Linux 5.8 or later and a file system that takes device files. [Probe] says whether all of that is there.
-//
-// Floor 2. It imports nothing of this module.
+// It needs root, Linux 5.8 or later and a file system that accepts device files. [Probe] checks that. Floor 2. It imports
+// nothing of this module.
 package loop

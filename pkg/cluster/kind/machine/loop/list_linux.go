@@ -20,7 +20,7 @@ type Bound struct {
 // deleted is what the kernel writes behind a path that is not there any more.
 const deleted = " (deleted)"
 
-// List returns all loop devices of this machine that have a file, whoever made them.
+// List returns all loop devices of this host that have a file, of any owner.
 func List() ([]Bound, error) {
 	found, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
@@ -35,7 +35,7 @@ func List() ([]Bound, error) {
 		}
 		b, err := os.ReadFile(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), err == nil && len(b) == 0: // it has ended meanwhile
+		case errors.Is(err, fs.ErrNotExist), err == nil && len(b) == 0: // it ended since the listing
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("loop devices: %w", err)

@@ -136,7 +136,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// A device that somebody holds is severed: nothing reaches the file any more, and it ends with its holder.
+// A device that another process has open is severed: nothing reaches the file any more, and it ends with the last close.
 func TestPinned(t *testing.T) {
 	file := disk(t, t.TempDir(), 8*mib)
 	d, node := attach(t, file, false)
@@ -247,7 +247,7 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// On a file system without device files the reason is told.
+// On a file system without device files the error has the reason.
 func TestProbeNodev(t *testing.T) {
 	dir := t.TempDir()
 	disk(t, dir, mib)

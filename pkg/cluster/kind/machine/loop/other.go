@@ -23,7 +23,7 @@ func none() error {
 	return fmt.Errorf("files cannot be disks on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// Attach fails: there are none here. So do Node, Resize, Flush and Probe.
+// Attach fails: this platform has no loop devices. So do Node, Resize, Flush and Probe.
 func Attach(string, bool) (Device, error) { return 0, none() }
 
 // Probe fails.

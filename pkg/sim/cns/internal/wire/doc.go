@@ -1,8 +1,8 @@
-// Package wire is the answers of CNS's queries as a vCenter sends them: with the type of what is behind a volume, which
-// govmomi's types leave out when they are written (it reads it). Without it clients take a disk or a file share for neither,
-// and upstream's driver panics.
+// Package wire has the answers of CNS's queries as a vCenter sends them: with the xsi:type of a volume's backing, which govmomi's
+// types read but do not write. Without it clients treat a volume as neither a disk nor a file share, and upstream's driver
+// panics.
 //
-// The names of the types are those that are sent.
+// The names of the types are those on the wire.
 //
 // Floor 2, inside pkg/sim/cns.
 package wire

@@ -6,7 +6,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// CnsVolume is govmomi's, field by field.
+// CnsVolume has govmomi's fields.
 type CnsVolume struct {
 	types.DynamicData
 
@@ -31,7 +31,7 @@ type CnsQueryResult struct {
 	Cursor  cns.CnsCursor `xml:"cursor"`
 }
 
-// CnsAsyncQueryResult is that of a query that is a task.
+// CnsAsyncQueryResult is the result of a query as a task.
 type CnsAsyncQueryResult struct {
 	cns.CnsVolumeOperationResult
 
@@ -48,7 +48,7 @@ type CnsQueryAllVolumeResponse struct {
 	Returnval CnsQueryResult `xml:"returnval"`
 }
 
-// CnsQueryVolumeBody is the body of CnsQueryVolume's answer.
+// CnsQueryVolumeBody is the response body of CnsQueryVolume.
 type CnsQueryVolumeBody struct {
 	Res    *CnsQueryVolumeResponse `xml:"urn:vsan CnsQueryVolumeResponse,omitempty"`
 	Fault_ *soap.Fault             `xml:"http://schemas.xmlsoap.org/soap/envelope/ Fault,omitempty"`
@@ -57,7 +57,7 @@ type CnsQueryVolumeBody struct {
 // Fault implements soap.HasFault.
 func (b *CnsQueryVolumeBody) Fault() *soap.Fault { return b.Fault_ }
 
-// CnsQueryAllVolumeBody is the body of CnsQueryAllVolume's answer.
+// CnsQueryAllVolumeBody is the response body of CnsQueryAllVolume.
 type CnsQueryAllVolumeBody struct {
 	Res    *CnsQueryAllVolumeResponse `xml:"urn:vsan CnsQueryAllVolumeResponse,omitempty"`
 	Fault_ *soap.Fault                `xml:"http://schemas.xmlsoap.org/soap/envelope/ Fault,omitempty"`

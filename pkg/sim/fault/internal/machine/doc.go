@@ -1,4 +1,4 @@
-// Package machine is what the kinds of faults of VMs have in common: the VM as it is now, its power, its tasks.
+// Package machine has what the faults of VMs share: reading a VM, its power, its tasks.
 //
 // Floor 2, inside pkg/sim.
 package machine

@@ -16,10 +16,10 @@ import (
 	kinds "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// Ref names an object of a vCenter.
+// Ref is a reference to an object of a vCenter.
 type Ref = types.ManagedObjectReference
 
-// VM is a target as it was when it was looked at, and a session to change it with. It is good for one func of [On].
+// VM is the state of a target, and a session to change it. It is valid within one func of [On].
 type VM struct {
 	*object.VirtualMachine
 	Name    string
@@ -29,13 +29,13 @@ type VM struct {
 	Runtime types.VirtualMachineRuntimeInfo
 	Pool    *Ref
 	Guest   *types.GuestInfo
-	// Snapshots tells whether it has any.
+	// Snapshots reports whether the VM has snapshots.
 	Snapshots bool
-	// Datastores are those that its files are on.
+	// Datastores are the datastores of its files.
 	Datastores []Ref
 }
 
-// look is what is read of a VM.
+// look lists the properties that Read reads.
 func look() []string {
 	return []string{"name", "parent", "config", "runtime", "resourcePool", "snapshot", "datastore", "guest", "customValue"}
 }
@@ -55,15 +55,15 @@ func Read(ctx context.Context, c *vim25.Client, ref Ref) (*VM, error) {
 	}, nil
 }
 
-// Endpoint is the vCenter of the target.
+// Endpoint returns the vCenter of the target.
 func Endpoint(c *kinds.Call) (*kinds.Endpoint, error) {
 	if ep := c.Ground.VCenter(c.Target.VCenter); ep != nil {
 		return ep, nil
 	}
-	return nil, &kinds.Refusal{Code: "not-found", Message: "vcenter " + c.Target.VCenter + ": there is none of that name"}
+	return nil, &kinds.Refusal{Code: "not-found", Message: "vcenter " + c.Target.VCenter + " not found"}
 }
 
-// On calls f with the target as it is now. What happens to it meanwhile has the call as its cause.
+// On calls f with the current state of the target. The call becomes the cause of what happens to it during f.
 func On(ctx context.Context, c *kinds.Call, f func(context.Context, *VM) error) error {
 	return At(ctx, c, c.Target.Ref, f)
 }
@@ -84,7 +84,7 @@ func At(ctx context.Context, c *kinds.Call, ref Ref, f func(context.Context, *VM
 	})
 }
 
-// Still is On for the way back: a target that is gone has none, and nothing is wrong with that.
+// Still is On for reverts: it does nothing if the target is gone.
 func Still(ctx context.Context, c *kinds.Call, f func(context.Context, *VM) error) error {
 	if err := On(ctx, c, f); !Gone(err) {
 		return err
@@ -92,7 +92,7 @@ func Still(ctx context.Context, c *kinds.Call, f func(context.Context, *VM) erro
 	return nil
 }
 
-// Causing names the call as the cause of what happens to a VM until the returned func is called.
+// Causing makes the call the cause of what happens to a VM, until release is called.
 func Causing(ep *kinds.Endpoint, c *kinds.Call, ref Ref) func() {
 	if ep.Sim == nil || c.Seq == 0 {
 		return func() {}
@@ -100,7 +100,7 @@ func Causing(ep *kinds.Endpoint, c *kinds.Call, ref Ref) func() {
 	return ep.Sim.Guests().CausingRef(ref, c.Seq)
 }
 
-// Gone tells whether an error says that the object is not there any more.
+// Gone reports whether an error means that the object does not exist any more.
 func Gone(err error) bool {
 	return err != nil && fault.Is(err, &types.ManagedObjectNotFound{})
 }
@@ -113,7 +113,7 @@ func Done(ctx context.Context, t *object.Task, err error) error {
 	return Waited(ctx, t.Wait(ctx))
 }
 
-// Waited is the error of a wait of govmomi's, which has none when ctx was canceled.
+// Waited returns the error of an aborted wait of govmomi, which returns nil when ctx was canceled.
 func Waited(ctx context.Context, err error) error {
 	if err == nil {
 		return context.Cause(ctx)
@@ -137,10 +137,10 @@ func Result(ctx context.Context, t *object.Task, err error) (Ref, error) {
 	return ref, nil
 }
 
-// Mark names what is done for a lease.
+// Mark returns a name for what is done for a lease.
 func Mark(c *kinds.Call, what string) string { return c.Lease + " " + what }
 
-// PowerState is that of a VM.
+// PowerState is the power state of a VM.
 type PowerState = types.VirtualMachinePowerState
 
 // The power states.
@@ -150,7 +150,7 @@ const (
 	Suspended  = types.VirtualMachinePowerStateSuspended
 )
 
-// Words is a power state as people say it.
+// Words formats a power state.
 func Words(s PowerState) string {
 	switch s {
 	case PoweredOn:
@@ -163,7 +163,7 @@ func Words(s PowerState) string {
 	return string(s)
 }
 
-// Power brings the VM into a power state, from whichever it was in when it was read.
+// Power brings the VM into a power state from any other one.
 func (vm *VM) Power(ctx context.Context, want PowerState) error {
 	now := vm.Runtime.PowerState
 	if now == want {
@@ -193,7 +193,7 @@ func (vm *VM) step(ctx context.Context, want PowerState) error {
 	return nil
 }
 
-// Reachable refuses VMs of which nothing can be asked: templates, and those whose host or files are not there.
+// Reachable refuses templates, and VMs with a missing host or missing files.
 func (vm *VM) Reachable() error {
 	if vm.Config.Template {
 		return kinds.Refuse("vm %s: is a template, which is nothing that runs", vm.Name)
@@ -215,18 +215,18 @@ func (vm *VM) Running() error {
 	return nil
 }
 
-// UUID draws one.
+// UUID returns a random UUID.
 func UUID(r *rand.Rand) string {
 	var id uuid.UUID
 	for i := range id {
 		id[i] = byte(r.Uint32())
 	}
-	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4, as RFC 9562 has it
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4 of RFC 9562
 	return id.String()
 }
 
-// Files calls f, which makes, moves or removes the files of a VM and waits for that, while no other call does so in the
-// target's vCenter: a simulated one reads datastores and folders without their locks then. f must not call it again.
+// Files calls f, which creates, moves or removes files of a VM, exclusively in the target's vCenter: vcsim reads datastores and
+// folders without locks. f must not call it again.
 func Files(ctx context.Context, c *kinds.Call, f func() error) error {
 	end, err := c.Turn(ctx, "files of "+c.Target.VCenter)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package snapshot writes down what a vCenter shows of its inventory, so that tests can tell whether all is as it was.
+// Package snapshot records what a vCenter shows of its inventory, so that tests can check that a fault was reverted.
 //
 // For tests only. Floor 2, inside pkg/sim/fault.
 package snapshot
@@ -27,11 +27,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/faulttest"
 )
 
-// shown is what a vCenter shows: each value as text, by where it is ("VM worker-1 runtime.powerState").
+// shown maps what a vCenter shows to a text, by its place ("VM worker-1 runtime.powerState").
 type shown map[string]string
 
-// Of returns what the vCenter shows, each value as text by where it is ("VM worker-1 runtime.powerState"). Left out is
-// what changes for ever: times, versions, tasks. REST may be nil: there are no tags, then.
+// Of returns what the vCenter shows, as text by place ("VM worker-1 runtime.powerState"). It leaves out what changes all the
+// time: times, versions, tasks. Without a REST client it leaves out tags.
 func Of(ctx context.Context, c *vim25.Client, r *rest.Client) (map[string]string, error) {
 	all := shown{}
 	v, err := view.NewManager(c).CreateContainerView(ctx, c.ServiceContent.RootFolder, nil, true)
@@ -50,7 +50,7 @@ func Of(ctx context.Context, c *vim25.Client, r *rest.Client) (map[string]string
 		m.Runtime.BootTime, m.Summary.Runtime.BootTime = nil, nil
 		if m.Config != nil {
 			for _, d := range m.Config.Hardware.Device {
-				if ctrl, ok := d.(types.BaseVirtualController); ok { // an order that means nothing
+				if ctrl, ok := d.(types.BaseVirtualController); ok { // the order has no meaning
 					slices.Sort(ctrl.GetVirtualController().Device)
 				}
 			}
@@ -131,7 +131,7 @@ func readTags(ctx context.Context, c *rest.Client, all shown) error {
 	return nil
 }
 
-// put writes down all that is in a value.
+// put adds all parts of a value.
 func (s shown) put(name string, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -166,26 +166,26 @@ func sortRefs(l []types.ManagedObjectReference) {
 	slices.SortFunc(l, func(a, b types.ManagedObjectReference) int { return strings.Compare(a.Value, b.Value) })
 }
 
-// World is one with a memory. Its methods end the test when they fail.
+// World is a faulttest.World with snapshots. Its methods fail the test on an error.
 type World struct {
 	*faulttest.World
 	t       sim.TB
-	clients map[string]*govmomi.Client // one of each vCenter is enough
+	clients map[string]*govmomi.Client // one for each vCenter
 	rest    map[string]*rest.Client
 }
 
-// Start runs the vCenters of a topology until the test is over.
+// Start runs the vCenters of a topology until the test ends.
 func Start(t sim.TB, source string) World {
 	t.Helper()
 	return On(t, faulttest.Start(t, source))
 }
 
-// On is a World for whoever has one already.
+// On returns a World around an existing one.
 func On(t sim.TB, w *faulttest.World) World {
 	return World{w, t, map[string]*govmomi.Client{}, map[string]*rest.Client{}}
 }
 
-// Client is a session of the administrator, each time the same.
+// Client returns the administrator's session, always the same.
 func (w World) Client(vc string) *govmomi.Client {
 	w.t.Helper()
 	if w.clients[vc] == nil {
@@ -194,7 +194,7 @@ func (w World) Client(vc string) *govmomi.Client {
 	return w.clients[vc]
 }
 
-// REST is a session of the administrator, each time the same.
+// REST returns the administrator's session, always the same.
 func (w World) REST(vc string) *rest.Client {
 	w.t.Helper()
 	if w.rest[vc] == nil {
@@ -203,7 +203,7 @@ func (w World) REST(vc string) *rest.Client {
 	return w.rest[vc]
 }
 
-// Shown is what all vCenters show, as [Of] has it.
+// Shown returns what all vCenters show; see [Of].
 func (w World) Shown() map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
@@ -219,7 +219,7 @@ func (w World) Shown() map[string]string {
 	return all
 }
 
-// Is waits until the vCenters show what they did before, each time that something happens.
+// Is waits until the vCenters show what they did before, checking after each event.
 func (w World) Is(before map[string]string) {
 	w.t.Helper()
 	var different []string
@@ -229,7 +229,7 @@ func (w World) Is(before map[string]string) {
 	})
 }
 
-// Until waits until f is true, which it is asked each time that something happens.
+// Until waits until f returns true, checking after each event.
 func (w World) Until(what string, f func() bool) {
 	w.t.Helper()
 	w.until(f, func() {
@@ -255,7 +255,7 @@ func (w World) until(f func() bool, vain func()) {
 	}
 }
 
-// Caused lists the kinds of events that have the event as their cause.
+// Caused lists the kinds of the events that the event caused.
 func (w World) Caused(seq uint64) (kinds []string) {
 	events, _ := w.Events.Read(seq, 0)
 	for _, e := range events {
@@ -266,7 +266,7 @@ func (w World) Caused(seq uint64) (kinds []string) {
 	return kinds
 }
 
-// Ref is the object at a path.
+// Ref returns the object at a path.
 func (w World) Ref(vc, path string) types.ManagedObjectReference {
 	w.t.Helper()
 	found, err := find.NewFinder(w.Client(vc).Client, true).ManagedObjectList(w.t.Context(), path)
@@ -284,7 +284,7 @@ func (w World) Get(vc string, ref types.ManagedObjectReference, dst any, paths .
 	}
 }
 
-// diff lists what is not the same.
+// diff lists the differences.
 func diff(before, now map[string]string) []string {
 	var lines []string
 	for k, v := range before {

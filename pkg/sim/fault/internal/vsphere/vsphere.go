@@ -1,4 +1,4 @@
-// Package vsphere holds the few calls to a vCenter that faults of hosts, storage and tags have in common.
+// Package vsphere has the calls to a vCenter that faults of hosts, storage and tags share.
 //
 // Floor 2, inside pkg/sim/fault.
 package vsphere
@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// Ref names a managed object of a vCenter.
+// Ref is a reference to a managed object.
 type Ref = types.ManagedObjectReference
 
 // At returns the vCenter of the call's target.
@@ -57,15 +57,14 @@ func Run(ctx context.Context, ep *fault.Endpoint, start func(context.Context, *v
 		if err := task.Wait(ctx); err != nil {
 			return err
 		}
-		return context.Cause(ctx) // of a wait that is given up govmomi says nothing
+		return context.Cause(ctx) // govmomi returns nil for an aborted wait
 	})
 }
 
-// Gone tells whether an error says that the object is not there any more.
+// Gone reports whether an error means that the object does not exist any more.
 func Gone(err error) bool { return vimfault.Is(err, new(types.ManagedObjectNotFound)) }
 
-// Causing says that the call is the cause of what happens to the objects until release is called. Of a real vCenter nobody
-// would know.
+// Causing makes the call the cause of what happens to the objects, until release is called. It has no effect on a real vCenter.
 func Causing(c *fault.Call, ep *fault.Endpoint, refs ...Ref) (release func()) {
 	if ep.Sim == nil {
 		return func() {}
@@ -81,7 +80,7 @@ func Causing(c *fault.Call, ep *fault.Endpoint, refs ...Ref) (release func()) {
 	}
 }
 
-// PowerOn powers a VM on; one that is on is left alone.
+// PowerOn powers a VM on, unless it is on.
 func PowerOn(ctx context.Context, c *fault.Call, ep *fault.Endpoint, vm Ref) error {
 	defer Causing(c, ep, vm)()
 	err := Run(ctx, ep, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {

@@ -1,8 +1,7 @@
-// Package known lists the names that the vSphere API has: methods, faults, types of managed objects, REST operations. A
-// rule about a method that nobody ever calls is a spelling mistake, and is better refused than never hit.
+// Package known lists the names of the vSphere API: methods, faults, types of managed objects, REST operations. A rule about an
+// unknown method is a spelling mistake, and must be refused.
 //
-// The lists are read off govmomi's source by the test with -update, since its registries tell whether a name exists but
-// not which do.
+// The test with -update reads the lists from govmomi's source, because its registries only report whether a name exists.
 //
 // Floor 2, below pkg/sim/gate. Standard library only.
 package known
@@ -23,7 +22,7 @@ var (
 	operations string
 )
 
-// taskMark follows a method that answers with a Task without saying so in its name.
+// taskMark marks a method that returns a Task without the suffix _Task.
 const taskMark = " task"
 
 // Methods returns the SOAP methods of vim25, PBM, CNS and VSLM, sorted.
@@ -31,7 +30,7 @@ func Methods() []string {
 	return strings.Fields(strings.ReplaceAll(methods, taskMark, ""))
 }
 
-// Tasks returns the SOAP methods that answer with a Task and whose names do not end in _Task, sorted.
+// Tasks returns the SOAP methods that return a Task and do not have the suffix _Task, sorted.
 func Tasks() []string {
 	var found []string
 	for line := range strings.Lines(methods) {
@@ -42,14 +41,14 @@ func Tasks() []string {
 	return found
 }
 
-// Faults returns the fault types, under the names that they are registered with in vim25/types, sorted.
+// Faults returns the fault types by their names in vim25/types, sorted.
 func Faults() []string { return strings.Fields(faults) }
 
 // Objects returns the types of managed objects, sorted.
 func Objects() []string { return strings.Fields(objects) }
 
-// Operations returns the REST operations that clients of the simulated vCenters use, named as the gate names calls. They
-// are kept by hand: there is no registry of them.
+// Operations returns the REST operations that clients of the simulated vCenters use, named as by the gate. The list is maintained
+// by hand, because no registry exists.
 func Operations() []string {
 	var found []string
 	for line := range strings.Lines(operations) {

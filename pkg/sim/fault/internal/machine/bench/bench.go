@@ -1,5 +1,5 @@
-// Package bench tries the kinds of faults of VMs: what a client of the vSphere API sees of a VM before a fault, while
-// it lasts, and after.
+// Package bench tests the kinds of faults of VMs: what a client of the vSphere API sees of a VM before a fault, during it, and
+// afterwards.
 //
 // Floor 2, for tests only.
 package bench
@@ -23,7 +23,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/faulttest"
 )
 
-// T is what is needed of a *testing.T.
+// T is the part of *testing.T that the package uses.
 type T interface {
 	sim.TB
 	Errorf(format string, args ...any)
@@ -31,7 +31,7 @@ type T interface {
 	Failed() bool
 }
 
-// VM is a VM in a running world. Make one with [Start].
+// VM is a VM in a running world. Create one with [Start].
 type VM struct {
 	*faulttest.World
 	Processes *faulttest.Processes
@@ -41,11 +41,11 @@ type VM struct {
 
 	client *govmomi.Client
 	rest   *rest.Client
-	// What it was known by at first.
+	// The original identity.
 	uuid, instance, hostname, ip string
 }
 
-// Start starts the vCenters of [Topology], and returns the VM of that name. node-1 has a custom attribute.
+// Start runs the vCenters of [Topology], and returns the VM with that name. node-1 has a custom attribute.
 func Start(t T, name string) *VM {
 	t.Helper()
 	b := &VM{World: faulttest.Start(t, Topology)}
@@ -92,7 +92,7 @@ func (b *VM) Other(t T, vcenter, path string) *object.VirtualMachine {
 	return vm
 }
 
-// Until waits for the VM to look as it should, following its properties.
+// Until waits until the portrait of the VM is as wanted, following its properties.
 func (b *VM) Until(t T, want func(Portrait) bool) Portrait {
 	t.Helper()
 	now := b.Look(t)
@@ -108,30 +108,30 @@ func (b *VM) Until(t T, want func(Portrait) bool) Portrait {
 		}
 		now = p
 		return want(now)
-	}) // what it did not become, the caller's look tells
+	}) // the caller compares the portrait
 	return now
 }
 
 // Case is one fault on one VM.
 type Case struct {
-	Name string // of the test; none: the kind
+	Name string // of the test; empty: the kind
 	Kind string
-	On   string // none: node-1
-	// Before makes the VM what it should be first.
+	On   string // empty: node-1
+	// Before prepares the VM.
 	Before func(T, *VM)
 	Params map[string]string
-	// Does is what the plan says.
+	// Does is the description in the plan.
 	Does string
-	// Effect checks what became of the VM, by what was.
+	// Effect compares the VM with its previous portrait.
 	Effect func(t T, b *VM, was, now Portrait)
-	// Differs lists properties that may differ afterwards.
+	// Differs lists properties that may differ afterward.
 	Differs []string
 }
 
 // Title is the name of the case's test.
 func (c *Case) Title() string { return strings.TrimSpace(c.Kind + " " + c.Name) }
 
-// Complete checks that each kind has a case, and describes itself as it should.
+// Complete checks that each kind has a case and a complete description.
 func Complete(t T, kinds []*fault.Kind, cases []Case) {
 	t.Helper()
 	for _, k := range kinds {
@@ -180,7 +180,7 @@ func (c *Case) Try(t T, kinds []*fault.Kind) {
 	}
 }
 
-// check looks at how a kind describes itself.
+// check checks the description of a kind.
 func check(t T, k *fault.Kind) {
 	t.Helper()
 	if k.Object != fault.VM || k.Short == "" || k.Long == "" || strings.HasSuffix(k.Short, ".") || !strings.HasSuffix(k.Long, ".") {
@@ -200,7 +200,7 @@ type Refusal struct {
 	On     string
 	Before func(T, *VM)
 	Params map[string]string
-	Code   string // none: conflict
+	Code   string // empty: conflict
 	Says   string
 }
 
@@ -251,8 +251,8 @@ func (b *VM) do(t T, f func(*object.VirtualMachine, context.Context) (*object.Ta
 	}
 }
 
-// Topology has VMs of every sort: node-1 with everything, node-2 beside it, node-3 in another zone and datacenter, node-4
-// in another vCenter, one that is off, one without tools, one with snapshots, and a template.
+// Topology has VMs of every sort: node-1 with everything, node-2 beside it, node-3 in another zone and datacenter, node-4 in
+// another vCenter, one that is off, one without tools, one with snapshots, and a template.
 const Topology = `
 apiVersion: sandbox.vsphere/v1alpha1
 kind: Topology
@@ -286,7 +286,7 @@ spec:
               datastore: shared
               guestInfo: "yes"
               tags: [{category: class, name: gold}, {category: class, name: silver}]
-              extraConfig: [{key: guestinfo.owner, value: somebody}]
+              extraConfig: [{key: guestinfo.owner, value: team-a}]
               nics:
                 - {network: nodes, addresses: [10.0.0.11/24, "2001:db8::11/64"]}
                 - {network: storage, addresses: [10.1.0.11/24]}

@@ -16,11 +16,11 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Portrait is all that a client can see of a VM, by the path of the property. Of a VM that is gone only "gone" and the
-// searches are there.
+// Portrait holds all that a client sees of a VM, by the path of the property. For a VM that is gone it has only "gone" and the
+// searches.
 type Portrait map[string]string
 
-// seen are the properties of a portrait.
+// seen lists the properties of a portrait.
 func seen() []string {
 	return []string{
 		"name", "parent", "config", "summary.config", "summary.guest", "summary.runtime", "summary.customValue", "guest", "guestHeartbeatStatus",
@@ -28,7 +28,7 @@ func seen() []string {
 	}
 }
 
-// differs are those of which nobody expects that they come back.
+// differs lists the properties that no fault restores.
 func differs() []string {
 	return []string{
 		"config.modified", "config.changeVersion", "runtime.bootTime", "summary.runtime.bootTime",
@@ -36,7 +36,7 @@ func differs() []string {
 	}
 }
 
-// Look makes a portrait of the VM as it is now.
+// Look returns a portrait of the VM.
 func (b *VM) Look(t T) Portrait {
 	t.Helper()
 	p, err := b.look(t.Context())
@@ -86,7 +86,7 @@ func (b *VM) look(ctx context.Context) (Portrait, error) {
 	return p, b.lists(ctx, p, vm)
 }
 
-// flatten writes a value of JSON down, property by property.
+// flatten adds a JSON value, property by property.
 func (p Portrait) flatten(path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -109,7 +109,7 @@ func (p Portrait) flatten(path string, v any) {
 	}
 }
 
-// find reads the VM: the one of the reference, and when that is gone the one that stands at its path.
+// find reads the VM by its reference, or else the VM at its path.
 func (b *VM) find(ctx context.Context) (*mo.VirtualMachine, error) {
 	pc := property.DefaultCollector(b.client.Client)
 	var vm mo.VirtualMachine
@@ -128,7 +128,7 @@ func (b *VM) find(ctx context.Context) (*mo.VirtualMachine, error) {
 	return &vm, pc.RetrieveOne(ctx, b.Ref, seen(), &vm)
 }
 
-// search finds out what is found by what the VM was known by.
+// search records what searches for the VM's original identity find.
 func (b *VM) search(ctx context.Context, p Portrait) error {
 	s := object.NewSearchIndex(b.client.Client)
 	for name, find := range map[string]func() ([]object.Reference, error){
@@ -167,7 +167,7 @@ func (b *VM) tags(ctx context.Context, ref types.ManagedObjectReference) (string
 	return strings.Join(names, " "), err
 }
 
-// lists tells whether host, pool and datastores know the VM, and how often.
+// lists records how often the host, pool and datastores list the VM.
 func (b *VM) lists(ctx context.Context, p Portrait, vm *mo.VirtualMachine) error {
 	pc := property.DefaultCollector(b.client.Client)
 	refs := slices.Clone(vm.Datastore)
@@ -177,7 +177,7 @@ func (b *VM) lists(ctx context.Context, p Portrait, vm *mo.VirtualMachine) error
 		}
 	}
 	for _, r := range refs {
-		var owner mo.HostSystem // any of them: it has the list
+		var owner mo.HostSystem // any host, for the type of the list
 		switch r.Type {
 		case "Datastore":
 			var d mo.Datastore
@@ -207,7 +207,7 @@ func (b *VM) lists(ctx context.Context, p Portrait, vm *mo.VirtualMachine) error
 	return nil
 }
 
-// Diff lists what is different, a line for each property; nothing when nothing is.
+// Diff lists the differences, one line for each property; it is empty if there are no differences.
 func Diff(was, now Portrait) string {
 	paths := maps.Clone(was)
 	maps.Copy(paths, now)

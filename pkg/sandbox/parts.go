@@ -1,0 +1,230 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/actions"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/desired"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// assemble makes the parts of a sandbox and connects them. Parts that others read through functions may be made in any order.
+func assemble(s *Sandbox) {
+	opts, list := &s.opts, func() vcenters.List { return s.vcenters }
+	watched := func() vcenters.List {
+		if s.currentWorld() == nil {
+			return nil
+		}
+		return s.vcenters
+	}
+	s.boot = boot.Boot{Log: s.log, Logger: opts.Logger, Timeout: s.stepTime(), Report: func(p Progress) {
+		if s.opts.Progress != nil {
+			s.opts.Progress(p)
+		}
+	}}
+	s.await = await.Waiter{Log: s.log, Timeout: s.stepTime(), Detail: s.boot.Detail}
+	s.desired = desired.New(opts.Topology)
+	s.desired.Log, s.desired.Phase, s.desired.VCenters, s.desired.Builder, s.desired.Light = s.log, s.boot.Phase, watched, s.source.Builder, opts.Light
+	s.desired.NamesFree = func(ctx context.Context, top *topology.Topology) error {
+		if g, ok := s.ground.(ground.Shared); ok {
+			return g.NamesFree(ctx, top)
+		}
+		return nil
+	}
+	s.desired.AssignRoles = func(top, passing *topology.Topology) {
+		s.nodes.Assign(top, passing)
+		s.rows.RolesChanged()
+	}
+	s.desired.Applied = func(ctx context.Context) error {
+		err := s.config.Update(ctx)
+		if err == nil {
+			s.tags.Refresh(ctx)
+		}
+		return err
+	}
+	s.faults = &faults.Faults{Source: s.source, Refuse: func(k *fault.Kind) string {
+		if g, ok := s.sourced(); ok {
+			return g.Lacks(k)
+		}
+		return ""
+	}}
+	s.causes = &causality.Finder{
+		Log: s.log, Grace: s.grace(), Topology: s.desired.Topology, Lease: s.faults.Lease,
+		VM: func(node string) (vcenter, vm string) {
+			b := s.nodes.Behind(node)
+			return b.Key.VCenter, b.VM
+		},
+	}
+	s.tags = &vcenters.Tags{
+		VCenters: list, Log: s.log, Changed: s.rows.TagsChanged, Logger: opts.Logger,
+		Categories: func() topology.Categories { return s.desired.Topology().Spec.Categories },
+	}
+	s.listing = vcenters.Listing{World: s.currentWorld, VCenters: watched, Tags: s.tags, Nodes: s.Nodes, CAFile: s.vcenterCA}
+	s.components = &components.Registry{
+		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Crashed: s.boot.Crashed,
+		Describe: func(rows []api.Component) {
+			s.ccm.Describe(rows)
+			stopped := s.nodes.Stopped()
+			for i := range rows {
+				if p, ok := stopped[rows[i].Name]; ok {
+					rows[i].State = string(p)
+				}
+			}
+		},
+	}
+	s.storage = &storage.Watcher{
+		Log: s.log, Causes: s.causes, Cache: &s.watchCache, ForceDetach: opts.Speed.Of(pace.AttachDetachMaxWaitForUnmount), Allow: s.source.AllowVolume,
+		VCenters: list, Nodes: func() []api.Node { return s.world.Nodes() },
+	}
+	s.listing.Volumes = s.storage.Rows
+	s.volumes = storage.Server{
+		Watcher: s.storage, Built: s.built,
+		Mounts: func(volume string) []api.Path { return s.nodes.Mounts(volume) },
+		Guest:  func(file string) (api.Path, bool) { return s.nodes.DiskPath(file) },
+		Ground: func(v api.Volume) (path api.Path, ok bool, err error) {
+			g, ok := s.ground.(ground.Volumes)
+			if ok {
+				path, err = g.Path(v)
+			}
+			return path, ok, err
+		},
+	}
+	s.proxies.Server = func() string { return s.cluster.Addr() }
+	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
+	s.nodes = nodes.New(nodes.Options{
+		Ground: func() ground.Ground { return s.ground }, Topology: opts.Topology, VCenters: list, World: s.currentWorld,
+		Cluster: func() cluster.Cluster { return s.cluster }, Dir: opts.Dir, Speed: opts.Speed, Log: s.log, Logger: opts.Logger,
+		Causes: s.causes, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
+	})
+	s.rows = rows.Rows{
+		Log: s.log, Cache: &s.watchCache, VCenters: list, Tags: s.tags, Storage: s.storage, Components: s.components, Roles: s.nodes,
+		VMs:  s.nodes.Observe,
+		VMOf: func(node string) world.VMKey { return s.nodes.Behind(node).Key },
+	}
+	s.actions = actions.Actions{
+		Log: s.log, World: s.currentWorld, VCenters: list, Kubernetes: s.client, Hang: s.nodes.Hang,
+		Allow: func(vm world.VM, r api.VMRequest) error {
+			if g, ok := s.sourced(); ok && r.Action == api.Hang {
+				return g.Refuse(fmt.Sprintf("vm %q: a guest is hung", vm.Name))
+			}
+			return s.source.AllowVM(vm, r)
+		},
+		ReadOnlyNodes: func() bool { _, ok := s.sourced(); return ok },
+	}
+	s.files = recording.Files{
+		Log: s.log, Dir: opts.Dir, Source: &s.watchCache, Background: &s.background,
+		Head: func() api.Recording {
+			return api.Recording{
+				APIVersion: api.RecordingVersion, Kind: api.RecordingKind,
+				Sandbox: s.opts.Name, Scenario: s.desired.Topology().Metadata.Name, Speed: float64(s.opts.Speed), StartedAt: s.start,
+				Version: build.Version(), KubernetesVersion: build.Kubernetes(), Ground: s.standsOn(),
+			}
+		},
+	}
+	s.pods = &pods.Pods{
+		Log: s.log, Logger: opts.Logger, Dir: opts.Dir, Components: s.components, Background: &s.background, VCenters: list,
+		CAFile: s.vcenterCA, CloudConfig: s.source.CloudConfig,
+	}
+	s.csi = &csi.Driver{
+		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars, Args: s.source.Args(),
+		Env:             ccm.Environ,
+		SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
+		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
+		World: func() *world.World { return s.world },
+		Light: func(v world.VM) bool { return s.nodes.IsLight(v) },
+		Kubelet: func(node string) string {
+			if k, err := s.nodes.Kubelet(node); err == nil {
+				return k.Component
+			}
+			return ""
+		},
+		Waiter: &s.await, Pods: s.pods, Conf: s.source.CSIConfig,
+		Volumes: func() deploy.CSI {
+			if g, ok := s.ground.(ground.Volumes); ok {
+				v := g.PodVolumes()
+				return deploy.CSI{Backend: v.Backend, VolumesDir: v.Dir, SerialFile: v.Serial}
+			}
+			return deploy.CSI{}
+		},
+	}
+	if f := opts.CSI.Foreign; f != nil {
+		s.csi.Manifest = f.Manifest
+	}
+	s.inspector = newInspector(s)
+}
+
+// newInspector returns what explains and inspects the objects of s.
+func newInspector(s *Sandbox) *inspect.Inspector {
+	cut := func(component string) bool {
+		w := s.proxies.Find(component)
+		return w != nil && w.IsCut()
+	}
+	_, others := s.sourced()
+	return &inspect.Inspector{
+		Log: s.log, World: s.currentWorld, Kubernetes: s.client, Roles: s.nodes, Volumes: s.storage.Rows,
+		Datastores: func() []api.Datastore { return s.vcenters.Datastores() },
+		Components: s.components.Rows, Leases: s.faults.Rows, Grace: s.causes.Grace, Others: others, VMOf: s.causes.VM,
+		VCenters: func() (all []inspect.VCenter) {
+			for _, vc := range s.vcenters {
+				all = append(all, inspect.VCenter{
+					Row: vc.Row(), Server: vc.Host(), Client: vc.Client, Inventory: vc.Inventory, Gate: vc.Gate(), Simulated: vc.Simulated, Calls: vc.Calls,
+				})
+			}
+			return all
+		},
+		NodeOf: func(vcenter, vm string) string { return s.nodes.Find(s.world.VMs(), vcenter, vm) },
+		Cut: func(node string) bool {
+			k, err := s.nodes.Kubelet(node)
+			return err == nil && cut(k.Proxy)
+		},
+		CCM: inspect.CCM{
+			Replicas: func() (rows []api.Component) {
+				for _, row := range s.components.Rows() {
+					if s.ccm.Has(row.Name) {
+						rows = append(rows, row)
+					}
+				}
+				return rows
+			},
+			Cut:  cut,
+			Log:  func(component string) string { return s.opts.Dir.Log(component) },
+			Args: func() []string { return s.ccm.Running().Args },
+			Config: func() (*config.Config, error) {
+				if s.guarded() == nil {
+					return config.LoadFile(s.config.File)
+				}
+				conf, err := s.config.RenderFile() // the file of the cluster's own cloud controller manager is unknown
+				if err != nil {
+					return nil, err
+				}
+				return config.Load(cloudconfig.Key, conf)
+			},
+		},
+	}
+}
