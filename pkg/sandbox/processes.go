@@ -43,7 +43,7 @@ func (p processes) Running(component string) error {
 }
 
 // Kill implements [fault.Processes]. It returns when the process is gone.
-func (p processes) Kill(component string) error {
+func (p processes) Kill(ctx context.Context, component string) error {
 	t, err := p.s.supervised(component)
 	if err != nil {
 		return err
@@ -52,16 +52,16 @@ func (p processes) Kill(component string) error {
 		return err
 	}
 	p.s.components.Expect(t.component, p.note(t, event.Warning, "component.killed", "killed: SIGKILL"))
-	return t.crash()
+	return t.crash(ctx)
 }
 
 // Pause implements [fault.Processes].
-func (p processes) Pause(component string) error {
+func (p processes) Pause(ctx context.Context, component string) error {
 	t, err := p.s.supervised(component)
 	if err != nil {
 		return err
 	}
-	changed, err := t.pause()
+	changed, err := t.pause(ctx)
 	if err == nil && changed {
 		p.note(t, event.Warning, t.hung("component.paused"), "stopped where it stood: SIGSTOP")
 	}
@@ -69,12 +69,12 @@ func (p processes) Pause(component string) error {
 }
 
 // Resume implements [fault.Processes]. There is nothing to resume of a component that is gone.
-func (p processes) Resume(component string) error {
+func (p processes) Resume(ctx context.Context, component string) error {
 	t, err := p.s.supervised(component)
 	if err != nil {
 		return nil // it is as harmless as to resume what runs
 	}
-	changed, err := t.resume()
+	changed, err := t.resume(ctx)
 	if err == nil && changed {
 		p.note(t, event.Info, t.resumed("component.resumed"), "goes on: SIGCONT")
 	}

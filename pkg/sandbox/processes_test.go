@@ -155,7 +155,7 @@ func TestKill(t *testing.T) {
 			_, before := s.row(component)
 			why := s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "why"})
 			release := p.(ownProcesses).Causing(component, why)
-			if err := p.Kill(component); err != nil {
+			if err := p.Kill(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
 			release()
@@ -195,21 +195,21 @@ func TestPauseAndResume(t *testing.T) {
 			if strings.HasPrefix(component, "node/") {
 				state, paused, resumed = string(node.Hung), "node.hung", "node.resumed"
 			}
-			if err := p.Pause(component); err != nil {
+			if err := p.Pause(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
 			s.requireRow(t, component, state)
-			if err := p.Pause(component); err != nil {
+			if err := p.Pause(t.Context(), component); err != nil {
 				t.Errorf("again: %v", err)
 			}
 			// What is started in its place stands still, too.
-			if err := p.Kill(component); err != nil {
+			if err := p.Kill(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
 			told(t, s, after, object, "child.started")
 			s.requireRow(t, component, state)
 			for range 2 {
-				if err := p.Resume(component); err != nil {
+				if err := p.Resume(t.Context(), component); err != nil {
 					t.Error(err)
 				}
 			}
@@ -278,14 +278,14 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 	}
 	for _, component := range []string{"ccm-2", "csi", "node/worker-2", ""} {
 		for name, err := range map[string]error{
-			"kill": p.Kill(component), "pause": p.Pause(component), "cut": p.Cut(component, false), "restart": p.Restart(t.Context(), component),
+			"kill": p.Kill(t.Context(), component), "pause": p.Pause(t.Context(), component), "cut": p.Cut(component, false), "restart": p.Restart(t.Context(), component),
 			"scale": p.Scale(t.Context(), component, 2),
 		} {
 			if err == nil {
 				t.Errorf("%s %q: no error", name, component)
 			}
 		}
-		if p.Running(component) == nil || p.Replicas(component) != 0 || p.Resume(component) != nil || p.Mend(component) != nil {
+		if p.Running(component) == nil || p.Replicas(component) != 0 || p.Resume(t.Context(), component) != nil || p.Mend(component) != nil {
 			t.Errorf("%q: there is one, or it is no peace to heal it", component)
 		}
 	}
@@ -302,7 +302,7 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 	if err := p.Running("node/worker-1"); err == nil || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("a kubelet of a VM that is off runs: %v", err)
 	}
-	if err := p.Kill("node/worker-1"); err == nil || p.Replicas("node/worker-1") != 0 {
+	if err := p.Kill(t.Context(), "node/worker-1"); err == nil || p.Replicas("node/worker-1") != 0 {
 		t.Errorf("a kubelet of a VM that is off: %v", err)
 	}
 }
@@ -313,7 +313,7 @@ func TestCauseOfWhatAFaultDoes(t *testing.T) {
 	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "fault.injected", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}, Message: "f1: vm.hang on vc/worker-1"})
 	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "fault.injected", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-2"}, Message: "f2: vm.hang on vc/worker-2"})
 	after := s.log.Last()
-	if err := s.processes().Pause("node/worker-1"); err != nil {
+	if err := s.processes().Pause(t.Context(), "node/worker-1"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"node.hung <- fault.injected"}, told(t, s, after, "worker-1", "node.hung")); diff != "" {
@@ -361,5 +361,38 @@ func TestWires(t *testing.T) {
 	}
 	if addr, err := s.proxies.Addr("a"); err == nil {
 		t.Errorf("made one at the end: %s", addr)
+	}
+}
+
+// stuckGuest does not crash before the context ends.
+type stuckGuest struct{ node.Guest }
+
+func (stuckGuest) Crash(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// The context of a fault bounds a kill.
+func TestKillEndsWithContext(t *testing.T) {
+	s := newSandbox(t, "single")
+	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1", Power: string(node.On), Tools: true, Hostname: "worker-1"}, BootTime: time.Now(), Ref: worker.Ref}
+	addWorker(t, s, v, func(n ground.Node) node.Guest {
+		return stuckGuest{node.New(node.Options{
+			Spec: func(node.Machine) (child.Spec, error) {
+				return child.Spec{Name: "node/worker-1", Path: "/bin/sleep", Args: []string{"600"}}, nil
+			},
+			Notify: n.Notify,
+		})}
+	})
+	t.Cleanup(func() {
+		if err := s.nodes.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	s.requireRow(t, "node/worker-1", "running")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := s.processes().Kill(ctx, "node/worker-1"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
 	}
 }

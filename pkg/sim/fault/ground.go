@@ -30,9 +30,9 @@ const (
 // Ground is what faults act on. Nil fields are what it lacks. It is safe for concurrent use.
 type Ground struct {
 	// Items lists the objects of a kind that exist now, in a stable order.
-	Items func(ctx context.Context, kind Object) ([]Item, error)
+	Items    func(ctx context.Context, kind Object) ([]Item, error)
 	VCenters []Endpoint
-	Cluster Kubernetes
+	Cluster  Kubernetes
 	// Host returns the host or address at which the clients configured in the cluster reach a vCenter, by its name; the keys of
 	// the credentials Secret begin with it. Nil: the address on which the vCenter listens.
 	Host func(vcenter string) string
@@ -109,10 +109,10 @@ type Processes interface {
 	// off or suspended, or it crashed and waits for its restart.
 	Running(component string) error
 	// Kill ends a process with SIGKILL; its supervisor starts another one.
-	Kill(component string) error
+	Kill(ctx context.Context, component string) error
 	// Pause stops a process (SIGSTOP), Resume continues it. Repeating either is harmless.
-	Pause(component string) error
-	Resume(component string) error
+	Pause(ctx context.Context, component string) error
+	Resume(ctx context.Context, component string) error
 	// Cut breaks the component's connection to the API server: it resets connections and refuses new ones, or, if silent, drops
 	// packets. Mend restores it. Repeating either is harmless.
 	Cut(component string, silent bool) error
