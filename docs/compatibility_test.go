@@ -32,7 +32,7 @@ func TestBuiltIn(t *testing.T) {
 	generated(t, "compatibility.md", "built-in", b.String())
 }
 
-// What was run has the versions that the commands run by themselves.
+// TestWasRun checks that the table of what was run has the versions that the commands use.
 func TestWasRun(t *testing.T) {
 	kubernetes := required(t, "k8s.io/kubernetes")
 	cpi, csi := found(t, "../Makefile", `(?m)^UPSTREAM \?= (\S+)$`), found(t, "../Makefile", `(?m)^CSI_UPSTREAM \?= (\S+)$`)

@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
-// What Kubernetes asks is printed from the interface itself: a method that is new there has to be told of here.
+// The table is printed from the interface itself, so a new method must be described here.
 func TestCloudProviderInterface(t *testing.T) {
 	means := map[string]string{
 		"InstanceExists":   "is there a VM for this Node, on or off?",

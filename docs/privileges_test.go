@@ -97,7 +97,7 @@ func listed(calls []string) string {
 
 func neededBy(n privilege.Need) string {
 	switch n {
-	case privilege.Everybody:
+	case privilege.Both:
 		return "this module and upstream"
 	case privilege.Upstream:
 		return "upstream's CSI driver alone"

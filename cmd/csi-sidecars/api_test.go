@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// fakeAPI is an API server without objects but Leases, which says what it was asked for.
+// fakeAPI is an API server with Leases and no other object, which records its requests.
 type fakeAPI struct {
 	*httptest.Server
 	kubeconfig string
@@ -27,10 +27,10 @@ type fakeAPI struct {
 	mu     sync.Mutex
 	asked  map[string]bool // "verb group/resource"
 	leases map[string]*coordinationv1.Lease
-	more   chan struct{} // has a token when more has been asked
+	more   chan struct{} // has a token after a new request
 }
 
-// kinds are those that the sidecars may ask for.
+// kinds are the kinds that the sidecars may request.
 func kinds() map[string]string {
 	return map[string]string{
 		"persistentvolumes": "PersistentVolume", "persistentvolumeclaims": "PersistentVolumeClaim", "nodes": "Node", "pods": "Pod",
@@ -84,7 +84,7 @@ func (a *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"metadata": map[string]any{"resourceVersion": "1"}, "items": []any{},
 		})
 	case verb == "watch":
-		// All that there is has been told, and nothing follows.
+		// The initial list is complete, and nothing follows.
 		answer(w, map[string]any{"type": "BOOKMARK", "object": map[string]any{
 			"apiVersion": strings.TrimPrefix(group+"/"+version, "/"), "kind": kinds()[resource],
 			"metadata": map[string]any{"resourceVersion": "1", "annotations": map[string]string{"k8s.io/initial-events-end": "true"}},
@@ -97,7 +97,7 @@ func (a *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// place splits a path; rest is nil when it is about discovery.
+// place parses a path; rest is nil for discovery.
 func place(path string) (group, version string, rest []string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if parts[0] == "api" {
@@ -118,7 +118,7 @@ func (a *fakeAPI) discover(w io.Writer, group, version string) {
 	answer(w, map[string]any{"apiVersion": "v1", "kind": "APIResourceList", "groupVersion": group + "/" + version, "resources": all})
 }
 
-// lease keeps Leases, as far as to be taken and given back.
+// lease stores Leases, as far as acquiring and releasing needs.
 func (a *fakeAPI) lease(w http.ResponseWriter, r *http.Request, verb string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -152,7 +152,7 @@ func (a *fakeAPI) lease(w http.ResponseWriter, r *http.Request, verb string) {
 	answer(w, lease)
 }
 
-// holder is who holds a Lease, "" when nobody does.
+// holder returns the holder of a Lease, or "".
 func (a *fakeAPI) holder(name string) (string, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -186,7 +186,7 @@ func (a *fakeAPI) requests() []string {
 	return slices.Sorted(maps.Keys(a.asked))
 }
 
-// await waits until it has been asked for all of these.
+// await waits for all of these requests.
 func (a *fakeAPI) await(t *testing.T, p *process, want ...string) {
 	t.Helper()
 	for late := time.After(patience); ; {

@@ -21,8 +21,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// attach is csi-attacher: VolumeAttachments become ControllerPublishVolume and ControllerUnpublishVolume. Where the driver
-// lists which volume is on which node, that is compared with the VolumeAttachments every now and then.
+// attach is csi-attacher: it calls ControllerPublishVolume and ControllerUnpublishVolume for VolumeAttachments. If the driver lists
+// the nodes of volumes, it regularly compares them with the VolumeAttachments.
 type attach struct {
 	resync, timeout, reconcile time.Duration
 	workers                    uint
@@ -31,23 +31,23 @@ type attach struct {
 }
 
 func (a *attach) flags(fs *flag.FlagSet) {
-	fs.DurationVar(&a.resync, "resync", 10*time.Minute, "How often everything is looked at again.")
-	fs.DurationVar(&a.timeout, "timeout", 15*time.Second, "How long attaching or detaching a volume may take.")
-	fs.UintVar(&a.workers, "worker-threads", 10, "How many volumes are attached or detached at once.")
-	fs.IntVar(&a.maxEntries, "max-entries", 0, "How many volumes to ask the driver for at once; 0 is all.")
-	fs.StringVar(&a.fsType, "default-fstype", "", "File system of volumes that name none.")
+	fs.DurationVar(&a.resync, "resync", 10*time.Minute, "How often all objects are synced again.")
+	fs.DurationVar(&a.timeout, "timeout", 15*time.Second, "Timeout for attaching or detaching a volume.")
+	fs.UintVar(&a.workers, "worker-threads", 10, "Maximum number of concurrent attach and detach operations.")
+	fs.IntVar(&a.maxEntries, "max-entries", 0, "Number of volumes per ListVolumes call; 0 is all.")
+	fs.StringVar(&a.fsType, "default-fstype", "", "Default file system of volumes.")
 	fs.DurationVar(&a.reconcile, "reconcile-sync", time.Minute, "How often VolumeAttachments are compared with the driver's list.")
-	fs.IntVar(&a.maxLog, "max-grpc-log-length", -1, "How much of an answer of the driver is logged, in characters; -1 is all.")
+	fs.IntVar(&a.maxLog, "max-grpc-log-length", -1, "Maximum length of a logged gRPC response, in characters; -1 is all.")
 }
 
-func (a *attach) build(ctx context.Context, w *world) (*built, error) {
+func (a *attach) build(ctx context.Context, w *dependencies) (*sidecarControllers, error) {
 	if a.workers == 0 {
-		return nil, errors.New("--worker-threads has to be positive")
+		return nil, errors.New("--worker-threads must be positive")
 	}
 	connection.SetMaxGRPCLogLength(a.maxLog)
 	factory := informers.NewSharedInformerFactory(w.client, a.resync)
 	can := w.driver.controller
-	handler := controller.NewTrivialHandler(w.client) // of a driver that attaches nothing: says that all is attached
+	handler := controller.NewTrivialHandler(w.client) // for a driver without attachments: marks all as attached
 	if can[csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME] {
 		handler = controller.NewCSIHandler(w.client, w.driver.name,
 			attacher.NewAttacher(w.driver.conn),
@@ -64,7 +64,7 @@ func (a *attach) build(ctx context.Context, w *world) (*built, error) {
 	all := controller.NewCSIAttachController(klog.FromContext(ctx), w.client, w.driver.name, handler,
 		factory.Storage().V1().VolumeAttachments(), factory.Core().V1().PersistentVolumes(),
 		w.retries(), w.retries(), lists, a.reconcile)
-	return &built{
+	return &sidecarControllers{
 		lease: "external-attacher-leader-" + w.driver.name,
 		run: func(ctx context.Context, wg *sync.WaitGroup) {
 			factory.Start(ctx.Done())
@@ -74,15 +74,15 @@ func (a *attach) build(ctx context.Context, w *world) (*built, error) {
 	}, nil
 }
 
-// askTimeout bounds one question about what the driver is.
+// askTimeout bounds a call for the driver's properties.
 const askTimeout = 15 * time.Second
 
 var errDriverLost = errors.New("lost connection to CSI driver")
 
-// driver is the connection to a CSI driver that was ready, and what it said of itself.
+// driver is the connection to a CSI driver that was ready, with its properties.
 type driver struct {
 	name       string
-	inTree     string // the plugin in the tree of Kubernetes that it has replaced; empty when there was none
+	inTree     string // the in-tree plugin that it replaces; may be empty
 	conn       *grpc.ClientConn
 	metrics    metrics.CSIMetricsManager
 	plugin     rpc.PluginCapabilitySet
@@ -90,15 +90,15 @@ type driver struct {
 	stop       context.CancelFunc
 }
 
-// connect waits for the driver's socket, up to half a minute as csi-lib-utils do, and then until the driver says that it is
-// ready. When the connection is lost later, lost is called: what was learned of a driver need not be true of the next one.
+// connect waits for the driver's socket, up to half a minute as csi-lib-utils do, and then until the driver is ready. It calls lost
+// when the connection breaks later, because the next driver may have other properties.
 func connect(ctx context.Context, address string, lost context.CancelCauseFunc) (*driver, error) {
 	name, err := driverName(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	// By the name it is known whether calls are counted as those of a migrated plugin, and a connection has its metrics from
-	// the beginning.
+	// The name decides whether calls are counted as those of a migrated plugin, and a connection has its metrics from the
+	// beginning.
 	d := &driver{name: name}
 	measure := []metrics.MetricsManagerOption{metrics.WithProcessStartTime(false)}
 	if translator := csitrans.New(); translator.IsMigratedCSIDriverByName(name) {
@@ -124,7 +124,7 @@ func connect(ctx context.Context, address string, lost context.CancelCauseFunc) 
 	return d, nil
 }
 
-// driverName waits for the driver to be ready and asks it for its name.
+// driverName waits until the driver is ready and returns its name.
 func driverName(ctx context.Context, address string) (string, error) {
 	conn, err := connection.Connect(ctx, address, nil)
 	if err != nil {
@@ -143,7 +143,7 @@ func driverName(ctx context.Context, address string) (string, error) {
 	return name, nil
 }
 
-// learn asks the driver what it can do.
+// learn reads the driver's capabilities.
 func (d *driver) learn(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -157,7 +157,7 @@ func (d *driver) learn(ctx context.Context) error {
 	return nil
 }
 
-// watch calls lost when the connection is no longer one.
+// watch calls lost when the connection has broken.
 func watch(ctx context.Context, conn *grpc.ClientConn, lost context.CancelCauseFunc) {
 	for state := conn.GetState(); ; state = conn.GetState() {
 		if state != connectivity.Ready {
@@ -174,5 +174,5 @@ func watch(ctx context.Context, conn *grpc.ClientConn, lost context.CancelCauseF
 
 func (d *driver) close() {
 	d.stop()
-	_ = d.conn.Close() // what a closed connection has to complain about is nobody's trouble
+	_ = d.conn.Close() // the connection may be closed already
 }

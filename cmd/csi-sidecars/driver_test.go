@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// fakeDriver can do what the driver of this project can, and does nothing.
+// fakeDriver has the capabilities of this project's driver, and does nothing.
 type fakeDriver struct {
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer
@@ -52,7 +52,7 @@ func (*fakeDriver) ListVolumes(context.Context, *csi.ListVolumesRequest) (*csi.L
 	return &csi.ListVolumesResponse{}, nil
 }
 
-// everything is what a driver can do.
+// everything are the driver's capabilities.
 func everything() []csi.ControllerServiceCapability_RPC_Type {
 	return []csi.ControllerServiceCapability_RPC_Type{
 		csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
@@ -61,7 +61,7 @@ func everything() []csi.ControllerServiceCapability_RPC_Type {
 	}
 }
 
-// socketDir is a folder whose name is short enough for a socket.
+// socketDir returns a directory with a path that is short enough for a socket.
 func socketDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "csi")
@@ -90,7 +90,7 @@ func serveDriver(t *testing.T, socket string, can ...csi.ControllerServiceCapabi
 	return stop
 }
 
-// startDriver serves a driver that can do everything.
+// startDriver serves a driver with all capabilities.
 func startDriver(t *testing.T) (socket string, stop func()) {
 	t.Helper()
 	socket = filepath.Join(socketDir(t), "csi.sock")

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// election says whether this process waits to be the only one that acts.
+// election are the options of leader election.
 type election struct {
 	enabled                bool
 	namespace              string
@@ -27,23 +27,23 @@ type election struct {
 }
 
 func (e *election) flags(fs *flag.FlagSet) {
-	fs.BoolVar(&e.enabled, "leader-election", false, "Act only while holding the Lease.")
-	fs.StringVar(&e.namespace, "leader-election-namespace", "", "Namespace of the Lease; the pod's own unless given.")
-	fs.DurationVar(&e.duration, "leader-election-lease-duration", 15*time.Second, "How long others wait before they take the Lease by force.")
+	fs.BoolVar(&e.enabled, "leader-election", false, "Work only while holding the Lease.")
+	fs.StringVar(&e.namespace, "leader-election-namespace", "", "Namespace of the Lease; the default is the pod's namespace.")
+	fs.DurationVar(&e.duration, "leader-election-lease-duration", 15*time.Second, "How long other candidates wait before they acquire an expired Lease.")
 	fs.DurationVar(&e.renew, "leader-election-renew-deadline", 10*time.Second, "How long the holder tries to renew the Lease before it gives up.")
 	fs.DurationVar(&e.retry, "leader-election-retry-period", 5*time.Second, "How long to wait between two tries.")
 }
 
-// healthPath and healthTimeout are csi-lib-utils'.
+// healthPath and healthTimeout are those of csi-lib-utils.
 const (
 	healthPath    = "/healthz/leader-election"
 	healthTimeout = 20 * time.Second
 )
 
-var errNoLeader = errors.New("the Lease is lost: another process may act by now")
+var errNoLeader = errors.New("the Lease is lost: another process may lead now")
 
-// elector returns what runs a function while this process leads, or at once without election, until its context ends. The
-// client is one of its own, so that a Lease is renewed however busy the controllers are.
+// elector returns a function that runs another one while this process leads, or at once without election, until its context ends. It
+// uses a separate client, so that a Lease is renewed however busy the controllers are.
 func (e *election) elector(cfg *rest.Config, lease string, mux *http.ServeMux) (func(context.Context, func(context.Context)) error, error) {
 	if !e.enabled {
 		return func(ctx context.Context, run func(context.Context)) error {
@@ -67,7 +67,7 @@ func (e *election) elector(cfg *rest.Config, lease string, mux *http.ServeMux) (
 	})
 	config := leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: e.home(), Name: leaseName(lease)},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: e.leaseNamespace(), Name: leaseName(lease)},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: leaseName(identity)},
 		},
@@ -77,15 +77,15 @@ func (e *election) elector(cfg *rest.Config, lease string, mux *http.ServeMux) (
 	return func(ctx context.Context, run func(context.Context)) error { return lead(ctx, config, run) }, nil
 }
 
-// lead runs a function while this process holds the Lease. When ctx ends, the Lease is given back after the function has
-// returned; when the Lease is lost, this returns at once, for another process may act by then.
+// lead runs a function while this process holds the Lease. When ctx ends, it releases the Lease after the function has returned; when
+// the Lease is lost, it returns at once, because another process may lead then.
 func lead(ctx context.Context, config leaderelection.LeaderElectionConfig, run func(context.Context)) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var leading atomic.Bool
 	done := make(chan struct{})
 	config.Callbacks = leaderelection.LeaderCallbacks{
-		OnStoppedLeading: func() {}, // it is told without ever having led, too
+		OnStoppedLeading: func() {}, // also called without having led
 		OnStartedLeading: func(held context.Context) {
 			leading.Store(true)
 			defer stop()
@@ -101,7 +101,7 @@ func lead(ctx context.Context, config leaderelection.LeaderElectionConfig, run f
 		return err
 	}
 	defer context.AfterFunc(ctx, func() {
-		if !leading.Load() { // there is nothing to be finished first
+		if !leading.Load() { // no running work
 			stop()
 		}
 	})()
@@ -115,8 +115,8 @@ func lead(ctx context.Context, config leaderelection.LeaderElectionConfig, run f
 	return nil
 }
 
-// home is the namespace of the Lease, found as csi-lib-utils finds it.
-func (e *election) home() string {
+// leaseNamespace returns the namespace of the Lease, as csi-lib-utils do.
+func (e *election) leaseNamespace() string {
 	if e.namespace != "" {
 		return e.namespace
 	}
@@ -129,7 +129,7 @@ func (e *election) home() string {
 	return metav1.NamespaceDefault
 }
 
-// leaseName is what csi-lib-utils makes of a name: csi.vsphere.vmware.com becomes csi-vsphere-vmware-com.
+// leaseName converts a name as csi-lib-utils do: csi.vsphere.vmware.com becomes csi-vsphere-vmware-com.
 func leaseName(name string) string {
 	name = regexp.MustCompile("[^a-zA-Z0-9-]").ReplaceAllString(name, "-")
 	if strings.HasSuffix(name, "-") {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// asProgram makes the test binary the program: feature gates, metrics and logging are a process' own, so each sidecar of a
-// test has one.
+// asProgram makes the test binary the program: feature gates, metrics and logging are process-wide, so each sidecar of a test needs a
+// process.
 const asProgram = "CSI_SIDECARS_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is a sidecar that runs.
+// process is a running sidecar.
 type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -33,7 +33,7 @@ type process struct {
 
 	mu    sync.Mutex
 	said  bytes.Buffer
-	heard chan struct{} // has a token when more has been said
+	heard chan struct{} // has a token after new output
 }
 
 // start starts the program. It is killed at the end of the test.
@@ -75,7 +75,7 @@ func (p *process) output() string {
 	return p.said.String()
 }
 
-// says waits until the program has said something.
+// says waits for output of the program.
 func (p *process) says(text string) {
 	p.t.Helper()
 	for late := time.After(patience); !strings.Contains(p.output(), text); {
@@ -91,7 +91,7 @@ func (p *process) says(text string) {
 	}
 }
 
-// term asks the program to end.
+// term sends SIGTERM.
 func (p *process) term() {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -99,7 +99,7 @@ func (p *process) term() {
 	}
 }
 
-// ends waits for the end, with this exit code.
+// ends waits for the end with this exit code.
 func (p *process) ends(code int) {
 	p.t.Helper()
 	select {
@@ -112,5 +112,5 @@ func (p *process) ends(code int) {
 	}
 }
 
-// patience is how long a busy machine may take over anything.
+// patience is a timeout for busy machines.
 const patience = 30 * time.Second

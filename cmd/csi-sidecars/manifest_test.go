@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Every sidecar is in the manifests once, with a command line that it understands.
+// Every sidecar is in the manifests once, with a valid command line.
 func TestManifestArguments(t *testing.T) {
 	var found []string
 	for _, file := range []string{"controller.yaml", "snapshot-controller.yaml"} {

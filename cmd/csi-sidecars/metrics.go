@@ -16,8 +16,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// listen serves metrics and whatever is in mux at --http-endpoint, if there is one, until stop is called.
-func (w *world) listen(mux *http.ServeMux, b *built, end context.CancelCauseFunc) (stop func(), err error) {
+// listen serves metrics and the handlers of mux at --http-endpoint, if set, until stop is called.
+func (w *dependencies) listen(mux *http.ServeMux, b *sidecarControllers, end context.CancelCauseFunc) (stop func(), err error) {
 	if w.httpEndpoint == "" {
 		return func() {}, nil
 	}

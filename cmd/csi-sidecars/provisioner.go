@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller/metrics"
 )
 
-// provision is csi-provisioner: a claim becomes CreateVolume, a released volume DeleteVolume.
+// provision is csi-provisioner: it calls CreateVolume for a claim, and DeleteVolume for a released volume.
 type provision struct {
 	prefix                     string
 	uuidLength                 int
@@ -38,22 +38,22 @@ type provision struct {
 }
 
 func (p *provision) flags(fs *flag.FlagSet) {
-	fs.StringVar(&p.prefix, "volume-name-prefix", "pvc", "What volumes' names begin with.")
-	fs.IntVar(&p.uuidLength, "volume-name-uuid-length", -1, "How many characters of the claim's UID are in a volume's name; -1 is all.")
-	fs.UintVar(&p.workers, "worker-threads", 100, "How many volumes are created or deleted at once.")
-	fs.DurationVar(&p.timeout, "timeout", 10*time.Second, "How long creating or deleting a volume may take.")
-	fs.BoolVar(&p.strict, "strict-topology", false, "Where the pod has a node already, ask for a volume for that node alone.")
-	fs.BoolVar(&p.immediate, "immediate-topology", true, "Where no pod waits, ask for a volume that any node with the driver can use.")
-	fs.BoolVar(&p.extraMetadata, "extra-create-metadata", false, "Tell the driver the names of claim and volume.")
-	fs.StringVar(&p.fsType, "default-fstype", "", "File system of volumes whose StorageClass names none.")
+	fs.StringVar(&p.prefix, "volume-name-prefix", "pvc", "Prefix of volumes' names.")
+	fs.IntVar(&p.uuidLength, "volume-name-uuid-length", -1, "Number of characters of the claim's UID in a volume's name; -1 is all.")
+	fs.UintVar(&p.workers, "worker-threads", 100, "Maximum number of concurrent create and delete operations.")
+	fs.DurationVar(&p.timeout, "timeout", 10*time.Second, "Timeout for creating or deleting a volume.")
+	fs.BoolVar(&p.strict, "strict-topology", false, "If the pod has a node, request a volume for that node only.")
+	fs.BoolVar(&p.immediate, "immediate-topology", true, "If no pod waits, request a volume that any node with the driver can use.")
+	fs.BoolVar(&p.extraMetadata, "extra-create-metadata", false, "Send the names of claim and volume to the driver.")
+	fs.StringVar(&p.fsType, "default-fstype", "", "Default file system of volumes.")
 	fs.BoolVar(&p.publishReadOnly, "controller-publish-readonly", false, "Volumes of read-only claims are read-only for the driver too.")
 	fs.BoolVar(&p.keepsMode, "prevent-volume-mode-conversion", true, "A volume from a snapshot has the mode of the snapshot's volume, unless the snapshot allows another.")
-	fs.DurationVar(&p.sweep, "snapshot-orphan-sweep-interval", 5*time.Minute, "How often finalizers of snapshots that nobody restores any longer are looked for; 0 is never.")
+	fs.DurationVar(&p.sweep, "snapshot-orphan-sweep-interval", 5*time.Minute, "How often finalizers of snapshots that are no longer being restored are removed; 0 is never.")
 }
 
-func (p *provision) build(ctx context.Context, w *world) (*built, error) {
+func (p *provision) build(ctx context.Context, w *dependencies) (*sidecarControllers, error) {
 	if p.workers == 0 {
-		return nil, errors.New("--worker-threads has to be positive")
+		return nil, errors.New("--worker-threads must be positive")
 	}
 	if err := p.gates(w); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (p *provision) build(ctx context.Context, w *world) (*built, error) {
 	registry.MustRegister(counted.PersistentVolumeClaimProvisionTotal, counted.PersistentVolumeClaimProvisionFailedTotal,
 		counted.PersistentVolumeClaimProvisionDurationSeconds, counted.PersistentVolumeDeleteTotal,
 		counted.PersistentVolumeDeleteFailedTotal, counted.PersistentVolumeDeleteDurationSeconds)
-	return &built{
+	return &sidecarControllers{
 		lease:   strings.ReplaceAll(w.driver.name, "/", "-"),
 		metrics: []prometheus.Gatherer{registry},
 		run: func(ctx context.Context, wg *sync.WaitGroup) {
@@ -103,8 +103,8 @@ func (p *provision) build(ctx context.Context, w *world) (*built, error) {
 	}, nil
 }
 
-// gates turns VolumeAttributesClass off where the API server does not have it, and refuses what is not built in.
-func (p *provision) gates(w *world) error {
+// gates disables VolumeAttributesClass if the API server does not have it, and refuses gates that are not built in.
+func (p *provision) gates(w *dependencies) error {
 	if utilfeature.DefaultFeatureGate.Enabled(features.CrossNamespaceVolumeDataSource) {
 		return fmt.Errorf("feature gate %s is not supported", features.CrossNamespaceVolumeDataSource)
 	}
@@ -113,13 +113,13 @@ func (p *provision) gates(w *world) error {
 		return nil
 	}
 	if served, err := features.IsVolumeAttributesClassV1Enabled(w.client.Discovery()); err != nil || served {
-		return nil // upstream leaves it on when the API server does not say
+		return nil // upstream keeps it enabled if the API server does not report it
 	}
 	return gate.OverrideDefault(features.VolumeAttributesClass, false)
 }
 
-// provisioner is what creates and deletes volumes, with the view of the cluster that topology takes.
-func (p *provision) provisioner(w *world, factory informers.SharedInformerFactory, client snapshots.Interface) controller.Provisioner {
+// provisioner returns the controller that creates and deletes volumes, with the listers for topology.
+func (p *provision) provisioner(w *dependencies, factory informers.SharedInformerFactory, client snapshots.Interface) controller.Provisioner {
 	var attachments storagelisters.VolumeAttachmentLister
 	if w.driver.controller[csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME] {
 		attachments = factory.Storage().V1().VolumeAttachments().Lister() // a volume is deleted when it is attached nowhere
@@ -139,8 +139,8 @@ func (p *provision) provisioner(w *world, factory informers.SharedInformerFactor
 		p.publishReadOnly, p.keepsMode, topologies)
 }
 
-// sweeper takes finalizers off snapshots; nil where there are none.
-func (p *provision) sweeper(w *world, claims corelisters.PersistentVolumeClaimLister, client snapshots.Interface) *provisioning.SnapshotFinalizerController {
+// sweeper removes finalizers from snapshots; nil without snapshots.
+func (p *provision) sweeper(w *dependencies, claims corelisters.PersistentVolumeClaimLister, client snapshots.Interface) *provisioning.SnapshotFinalizerController {
 	if p.sweep <= 0 {
 		return nil
 	}

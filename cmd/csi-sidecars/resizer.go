@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/informers"
 )
 
-// resize is csi-resizer: a claim that wants to be larger than its volume becomes ControllerExpandVolume.
+// resize is csi-resizer: it calls ControllerExpandVolume for a claim that is larger than its volume.
 type resize struct {
 	resync, timeout time.Duration
 	workers         int
@@ -24,15 +24,15 @@ type resize struct {
 }
 
 func (r *resize) flags(fs *flag.FlagSet) {
-	fs.DurationVar(&r.resync, "resync-period", 10*time.Minute, "How often everything is looked at again.")
-	fs.DurationVar(&r.timeout, "timeout", 10*time.Second, "How long expanding a volume may take.")
-	fs.IntVar(&r.workers, "workers", 10, "How many volumes are expanded at once.")
-	fs.BoolVar(&r.inUse, "handle-volume-inuse-error", true, "Wait until no pod uses a volume of which the driver says that it is in use. Needs all pods to be watched.")
+	fs.DurationVar(&r.resync, "resync-period", 10*time.Minute, "How often all objects are synced again.")
+	fs.DurationVar(&r.timeout, "timeout", 10*time.Second, "Timeout for expanding a volume.")
+	fs.IntVar(&r.workers, "workers", 10, "Maximum number of concurrent expand operations.")
+	fs.BoolVar(&r.inUse, "handle-volume-inuse-error", true, "If the driver reports that a volume is in use, wait until no pod uses it. This watches all pods.")
 }
 
-func (r *resize) build(_ context.Context, w *world) (*built, error) {
+func (r *resize) build(_ context.Context, w *dependencies) (*sidecarControllers, error) {
 	if r.workers <= 0 {
-		return nil, fmt.Errorf("--workers=%d has to be positive", r.workers)
+		return nil, fmt.Errorf("--workers=%d must be positive", r.workers)
 	}
 	factory := informers.NewSharedInformerFactory(w.client, r.resync)
 	one, err := resizer.NewResizerFromClient(&resizeClient{driver: w.driver}, r.timeout, w.client, w.driver.name)
@@ -40,7 +40,7 @@ func (r *resize) build(_ context.Context, w *world) (*built, error) {
 		return nil, err
 	}
 	all := controller.NewResizeController(one.Name(), one, w.client, r.resync, factory, w.retries(), r.inUse, w.retryMax)
-	return &built{
+	return &sidecarControllers{
 		lease: "external-resizer-" + util.SanitizeName(one.Name()),
 		run: func(ctx context.Context, wg *sync.WaitGroup) {
 			factory.Start(ctx.Done())
@@ -50,8 +50,8 @@ func (r *resize) build(_ context.Context, w *world) (*built, error) {
 	}, nil
 }
 
-// resizeClient is the driver as the resizer wants to see it. Upstream's own client insists on a connection of its own, and
-// on ending the process when it is lost.
+// resizeClient is the resizer's interface to the driver. Upstream's client makes a separate connection, and exits the process when
+// that breaks.
 type resizeClient struct{ driver *driver }
 
 func (c *resizeClient) GetDriverName(context.Context) (string, error) { return c.driver.name, nil }
@@ -72,7 +72,7 @@ func (c *resizeClient) SupportsControllerSingleNodeMultiWriter(context.Context) 
 	return c.driver.controller[csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER], nil
 }
 
-// SupportsNodeResize is asked when the controller cannot expand: then the node has to.
+// SupportsNodeResize is called if the controller cannot expand: then the node must.
 func (c *resizeClient) SupportsNodeResize(ctx context.Context) (bool, error) {
 	answer, err := csi.NewNodeClient(c.driver.conn).NodeGetCapabilities(ctx, &csi.NodeGetCapabilitiesRequest{})
 	if err != nil {
@@ -94,10 +94,10 @@ func (c *resizeClient) Expand(ctx context.Context, volume string, bytes int64, s
 	return answer.GetCapacityBytes(), answer.GetNodeExpansionRequired(), nil
 }
 
-// Modify is never called: there is no controller here that would.
+// Modify is never called: no controller here modifies volumes.
 func (c *resizeClient) Modify(context.Context, string, map[string]string, map[string]string) error {
 	return errors.New("volumes are not modified")
 }
 
-// CloseConnection leaves the connection to whoever made it.
+// CloseConnection does nothing; the connection belongs to the caller.
 func (c *resizeClient) CloseConnection() {}

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 )
 
-// rightsOf are what the ServiceAccount of a sidecar may do, as "verb group/resource".
+// rightsOf returns the permissions of a sidecar's ServiceAccount, as "verb group/resource".
 func rightsOf(sidecar string) []string {
 	var all []string
 	for _, o := range objects.Rights(objects.Config{LeaderElection: true}) {
@@ -34,7 +34,7 @@ func rightsOf(sidecar string) []string {
 	return all
 }
 
-// checkRights wants every request to be one that the sidecar's ServiceAccount may make.
+// checkRights fails for requests that the sidecar's ServiceAccount may not make.
 func checkRights(t *testing.T, sidecar string, requests []string) {
 	t.Helper()
 	allowed := rightsOf(sidecar)
@@ -45,7 +45,7 @@ func checkRights(t *testing.T, sidecar string, requests []string) {
 	}
 }
 
-// Its Lease is the one that its Role names.
+// Its Lease is the one in its Role.
 func TestLeaseNames(t *testing.T) {
 	named := map[string]string{}
 	for _, o := range objects.Rights(objects.Config{LeaderElection: true}) {

@@ -32,37 +32,36 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 )
 
-// controllers are what a sidecar is for.
+// controllers are the controllers of a sidecar.
 type controllers interface {
-	// flags adds those that are this sidecar's own, with upstream's defaults.
+	// flags adds the sidecar's own flags, with upstream's defaults.
 	flags(fs *flag.FlagSet)
-	// build makes the controllers; nothing runs yet.
-	build(ctx context.Context, w *world) (*built, error)
+	// build creates the controllers without running them.
+	build(ctx context.Context, w *dependencies) (*sidecarControllers, error)
 }
 
-// world is what controllers stand on.
-type world struct {
+// dependencies has the dependencies of the controllers.
+type dependencies struct {
 	options
 	rest   *rest.Config // JSON, for custom resources
 	client kubernetes.Interface
 	driver *driver // nil for a sidecar without
 }
 
-// built are controllers that can run.
-type built struct {
-	// lease is the name of their Lease, as in upstream's main packages: two releases of a sidecar exclude each other.
+type sidecarControllers struct {
+	// lease is the name of their Lease, as in upstream's main packages, so that two releases of a sidecar exclude each other.
 	lease string
-	// run lasts as long as ctx; wg counts workers that are still busy then.
+	// run returns when ctx ends; wg counts workers that are still busy then.
 	run func(ctx context.Context, wg *sync.WaitGroup)
-	// metrics are beyond those that every sidecar has.
+	// metrics are those beyond the common ones.
 	metrics []prometheus.Gatherer
 }
 
-// grace is how long workers may take to finish what they have in hand, after the end has been asked for.
-const grace = 5 * time.Second
+// shutdownTimeout is how long workers may take to finish after the end is requested.
+const shutdownTimeout = 5 * time.Second
 
-// run is the sidecar, until ctx ends, which is no error, or something that upstream's ends for, too: the driver that is
-// gone, a Lease that is lost.
+// run runs the sidecar until ctx ends, which is no error, or until a failure at which upstream's exits too: a lost driver or a lost
+// Lease.
 func (s sidecar) run(ctx context.Context, args []string, stdout io.Writer) error {
 	c, w, logging, err := s.parse(args, stdout)
 	if err != nil {
@@ -80,7 +79,7 @@ func (s sidecar) run(ctx context.Context, args []string, stdout io.Writer) error
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	err = s.serve(ctx, end, c, w)
-	// What stopped all else is told rather than what came of it.
+	// Report the cause rather than its consequence.
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -90,9 +89,9 @@ func (s sidecar) run(ctx context.Context, args []string, stdout io.Writer) error
 	return err
 }
 
-// parse reads the command line; --help is answered on stdout.
-func (s sidecar) parse(args []string, stdout io.Writer) (controllers, *world, *logger, error) {
-	c, w := s.new(), &world{}
+// parse reads the command line; it prints --help to stdout.
+func (s sidecar) parse(args []string, stdout io.Writer) (controllers, *dependencies, *logger, error) {
+	c, w := s.new(), &dependencies{}
 	fs := flag.NewFlagSet(s.name, flag.ContinueOnError)
 	fs.SetOutput(stdout)
 	w.flags(fs, s.driver)
@@ -108,7 +107,7 @@ func (s sidecar) parse(args []string, stdout io.Writer) (controllers, *world, *l
 }
 
 // serve works until ctx ends; end ends it.
-func (s sidecar) serve(ctx context.Context, end context.CancelCauseFunc, c controllers, w *world) error {
+func (s sidecar) serve(ctx context.Context, end context.CancelCauseFunc, c controllers, w *dependencies) error {
 	plain, protobuf, err := w.kube()
 	if err != nil {
 		return err
@@ -140,22 +139,22 @@ func (s sidecar) serve(ctx context.Context, end context.CancelCauseFunc, c contr
 	return lead(ctx, func(ctx context.Context) {
 		var busy sync.WaitGroup
 		b.run(ctx, &busy)
-		waitFor(&busy, grace)
+		waitFor(&busy, shutdownTimeout)
 	})
 }
 
-// waitFor waits, but not for ever.
+// waitFor waits with a timeout.
 func waitFor(wg *sync.WaitGroup, atMost time.Duration) {
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(atMost):
-		klog.InfoS("Work in hand is left behind", "after", atMost)
+		klog.InfoS("Running work did not finish in time", "after", atMost)
 	}
 }
 
-// moduleRoot is where all their modules are.
+// moduleRoot is the prefix of all their modules.
 const moduleRoot = "github.com/kubernetes-csi/"
 
 func help(w io.Writer) error {
@@ -168,7 +167,7 @@ func help(w io.Writer) error {
 	return t.Flush()
 }
 
-// versions are this program's own and those of the modules in it.
+// versions returns this program's version and those of the modules in it.
 func versions(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "csi-sidecars\t%s\n", build.Version())
@@ -178,7 +177,7 @@ func versions(w io.Writer) error {
 	return t.Flush()
 }
 
-// version is the release of its module, as the linker has written it down.
+// version returns the release of its module, as recorded by the linker.
 func (s sidecar) version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
@@ -190,7 +189,7 @@ func (s sidecar) version() string {
 	return "unknown"
 }
 
-// logger is what the flags for logging say: -v and the like, as in every component of Kubernetes.
+// logger are the logging flags: -v and so on, as in every component of Kubernetes.
 type logger struct {
 	gate   featuregate.MutableVersionedFeatureGate
 	config *logsapi.LoggingConfiguration
@@ -204,7 +203,7 @@ func logFlags(fs *flag.FlagSet) *logger {
 	return l
 }
 
-// apply can be done once in a process.
+// apply can be called once in a process.
 func (l *logger) apply() error {
 	if l.err != nil {
 		return l.err
@@ -213,15 +212,15 @@ func (l *logger) apply() error {
 	return logsapi.ValidateAndApply(l.config, l.gate)
 }
 
-// setGates sets the feature gates of the sidecars. Upstream's for a clean end is on unless it is turned off: without it the
-// controllers' workers are not waited for.
+// setGates sets the feature gates of the sidecars. Upstream's gate for a graceful end is enabled by default: without it, the workers
+// of the controllers are not waited for.
 func setGates(asked map[string]bool) error {
 	gates := map[string]bool{"ReleaseLeaderElectionOnExit": true}
 	maps.Copy(gates, asked)
 	return utilfeature.DefaultMutableFeatureGate.SetFromMap(gates)
 }
 
-// run does what the arguments say, of which the first is the program's own name.
+// run runs the program with its arguments, of which the first is its name.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	name, rest := filepath.Base(args[0]), args[1:]
 	if _, ok := find(name); !ok {
@@ -239,7 +238,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	s, ok := find(name)
 	if !ok {
-		return fmt.Errorf("%q is no sidecar: one of %v is", name, names())
+		return fmt.Errorf("%q is not a sidecar; use one of %v", name, names())
 	}
 	return s.run(ctx, rest, stdout)
 }
@@ -252,7 +251,6 @@ type sidecar struct {
 	new         func() controllers
 }
 
-// sidecars are all there are.
 func sidecars() []sidecar {
 	return []sidecar{
 		{"csi-provisioner", "creates and deletes volumes", "external-provisioner/v6", true, func() controllers { return &provision{} }},
@@ -280,7 +278,7 @@ func names() []string {
 	return all
 }
 
-// options are the flags that sidecars have in common, with the defaults of csi-lib-utils' standardflags.
+// options are the flags that all sidecars share, with the defaults of csi-lib-utils' standardflags.
 type options struct {
 	showVersion         bool
 	kubeconfig, address string
@@ -295,32 +293,32 @@ type options struct {
 }
 
 func (o *options) flags(fs *flag.FlagSet, driver bool) {
-	fs.BoolVar(&o.showVersion, "version", false, "Show the release and end.")
-	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "File that says where the API server is; unless it is given, this has to run in a pod.")
+	fs.BoolVar(&o.showVersion, "version", false, "Print the release and exit.")
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "Path to a kubeconfig; needed outside of a pod.")
 	if driver {
 		fs.StringVar(&o.address, "csi-address", "/run/csi/socket", "Unix socket of the CSI driver.")
 	}
-	fs.Float64Var(&o.qps, "kube-api-qps", 5, "Requests per second to the API server.")
-	fs.IntVar(&o.burst, "kube-api-burst", 10, "Requests to the API server that may be made at once.")
-	fs.DurationVar(&o.retryStart, "retry-interval-start", time.Second, "How long to wait after the first failure of an operation. It doubles with each one.")
-	fs.DurationVar(&o.retryMax, "retry-interval-max", 5*time.Minute, "How long to wait at most after a failure.")
-	fs.StringVar(&o.httpEndpoint, "http-endpoint", "", "TCP address for metrics and the health of leader election, such as 127.0.0.1:8080; none unless given.")
-	fs.StringVar(&o.metricsPath, "metrics-path", "/metrics", "Where metrics are below --http-endpoint.")
+	fs.Float64Var(&o.qps, "kube-api-qps", 5, "Maximum number of requests per second to the API server.")
+	fs.IntVar(&o.burst, "kube-api-burst", 10, "Maximum burst of requests to the API server.")
+	fs.DurationVar(&o.retryStart, "retry-interval-start", time.Second, "Initial retry interval of failed operations. It doubles with each failure.")
+	fs.DurationVar(&o.retryMax, "retry-interval-max", 5*time.Minute, "Maximum retry interval of failed operations.")
+	fs.StringVar(&o.httpEndpoint, "http-endpoint", "", "TCP address for metrics and the health of leader election, such as 127.0.0.1:8080; empty for none.")
+	fs.StringVar(&o.metricsPath, "metrics-path", "/metrics", "Path of the metrics at --http-endpoint.")
 	fs.Var(cliflag.NewMapStringBool(&o.gates), "feature-gates", "Feature gates of the sidecar, as name=true,name=false.")
 	o.election.flags(fs)
 }
 
 func (o *options) validate(driver bool) error {
 	if driver && !strings.HasPrefix(o.address, "/") && !strings.HasPrefix(o.address, "unix://") {
-		return fmt.Errorf("--csi-address=%s: the path of a unix socket is needed", o.address)
+		return fmt.Errorf("--csi-address=%s: must be the path of a unix socket", o.address)
 	}
 	if o.retryStart <= 0 || o.retryMax < o.retryStart {
-		return errors.New("--retry-interval-start and --retry-interval-max: the first has to be positive and no longer than the second")
+		return errors.New("--retry-interval-start must be positive and at most --retry-interval-max")
 	}
 	return nil
 }
 
-// kube is how to reach the API server; protobuf is for what is not a custom resource.
+// kube returns configurations for the API server; protobuf is for built-in resources.
 func (o *options) kube() (plain, protobuf *rest.Config, err error) {
 	if o.kubeconfig == "" {
 		plain, err = rest.InClusterConfig()
@@ -336,7 +334,7 @@ func (o *options) kube() (plain, protobuf *rest.Config, err error) {
 	return plain, protobuf, nil
 }
 
-// retries says how long to wait after a failure: a limiter of its own for each queue.
+// retries returns the rate limiter for failures, a separate one for each queue.
 func (o *options) retries() workqueue.TypedRateLimiter[string] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[string](o.retryStart, o.retryMax)
 }

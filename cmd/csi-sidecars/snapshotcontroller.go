@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// snapshotController is the snapshot-controller, one for all drivers of a cluster: it makes a VolumeSnapshotContent for a
+// snapshotController is the snapshot-controller, one for all drivers of a cluster: it creates a VolumeSnapshotContent for a
 // VolumeSnapshot and binds the two.
 type snapshotController struct {
 	resync, waitForCRDs time.Duration
@@ -29,15 +29,15 @@ type snapshotController struct {
 }
 
 func (s *snapshotController) flags(fs *flag.FlagSet) {
-	fs.DurationVar(&s.resync, "resync-period", 15*time.Minute, "How often everything is looked at again.")
-	fs.IntVar(&s.workers, "worker-threads", 10, "How many snapshots are worked at at once.")
-	fs.BoolVar(&s.keepsMode, "prevent-volume-mode-conversion", true, "Note the mode of the volume, for what is made from the snapshot.")
+	fs.DurationVar(&s.resync, "resync-period", 15*time.Minute, "How often all objects are synced again.")
+	fs.IntVar(&s.workers, "worker-threads", 10, "Maximum number of concurrently processed snapshots.")
+	fs.BoolVar(&s.keepsMode, "prevent-volume-mode-conversion", true, "Record the mode of the volume, for volumes that are created from the snapshot.")
 	fs.DurationVar(&s.waitForCRDs, "retry-crd-interval-max", 30*time.Second, "How long to wait for the CustomResourceDefinitions of snapshots.")
 }
 
-func (s *snapshotController) build(ctx context.Context, w *world) (*built, error) {
+func (s *snapshotController) build(ctx context.Context, w *dependencies) (*sidecarControllers, error) {
 	if s.workers <= 0 {
-		return nil, fmt.Errorf("--worker-threads=%d has to be positive", s.workers)
+		return nil, fmt.Errorf("--worker-threads=%d must be positive", s.workers)
 	}
 	client, err := snapshots.NewForConfig(w.rest)
 	if err != nil {
@@ -50,14 +50,14 @@ func (s *snapshotController) build(ctx context.Context, w *world) (*built, error
 		return nil, err
 	}
 	factory, core := externalversions.NewSharedInformerFactory(client, s.resync), informers.NewSharedInformerFactory(w.client, s.resync)
-	of, groups := factory.Snapshot().V1(), factory.Groupsnapshot().V1() // groups are not watched: they are off
+	of, groups := factory.Snapshot().V1(), factory.Groupsnapshot().V1() // group snapshots are disabled, so they are not watched
 	counted := metrics.NewMetricsManager()
 	all := controller.NewCSISnapshotCommonController(client, w.client,
 		of.VolumeSnapshots(), of.VolumeSnapshotContents(), of.VolumeSnapshotClasses(),
 		groups.VolumeGroupSnapshots(), groups.VolumeGroupSnapshotContents(), groups.VolumeGroupSnapshotClasses(),
 		core.Core().V1().PersistentVolumeClaims(), core.Core().V1().PersistentVolumes(), nil,
 		counted, s.resync, w.retries(), w.retries(), w.retries(), w.retries(), false, s.keepsMode, false)
-	return &built{
+	return &sidecarControllers{
 		lease:   "snapshot-controller-leader",
 		metrics: []prometheus.Gatherer{counted.GetRegistry()},
 		run: func(ctx context.Context, wg *sync.WaitGroup) {
@@ -69,7 +69,7 @@ func (s *snapshotController) build(ctx context.Context, w *world) (*built, error
 	}, nil
 }
 
-// await waits until the API server serves snapshots: without, the controllers would wait for ever and say nothing.
+// await waits until the API server serves snapshots: otherwise the controllers would wait forever without a log line.
 func (s *snapshotController) await(ctx context.Context, client snapshots.Interface) error {
 	one := metav1.ListOptions{Limit: 1}
 	var last error

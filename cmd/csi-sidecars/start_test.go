@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// watched is what each sidecar watches when it works, with the flags that the sandbox gives it.
+// watched is what each sidecar watches with the sandbox's flags.
 type watched struct {
 	name  string
 	args  []string
@@ -58,7 +58,7 @@ func all() []watched {
 	}
 }
 
-// flagsFor are those of every sidecar.
+// flagsFor are the flags of every sidecar.
 func flagsFor(w watched, api *fakeAPI, socket string) []string {
 	args := []string{w.name, "--kubeconfig=" + api.kubeconfig, "--kube-api-qps=100", "--kube-api-burst=100", "--retry-interval-start=100ms", "--retry-interval-max=10s", "--v=4"}
 	if w.name != "snapshot-controller" {
@@ -67,7 +67,7 @@ func flagsFor(w watched, api *fakeAPI, socket string) []string {
 	return append(args, w.args...)
 }
 
-// Each starts, watches what it works at, and ends by SIGTERM with no error.
+// Each sidecar starts, watches its objects, and ends on SIGTERM without an error.
 func TestStartsAndEnds(t *testing.T) {
 	for _, w := range all() {
 		t.Run(w.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestStartsAndEnds(t *testing.T) {
 	}
 }
 
-// With leader election each has a Lease of upstream's name, and gives it back.
+// With leader election each has a Lease with upstream's name, and releases it.
 func TestLeaderElection(t *testing.T) {
 	for _, w := range all() {
 		t.Run(w.name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestLeaderElection(t *testing.T) {
 	}
 }
 
-// Whoever does not lead does nothing but wait, and can be ended.
+// A process that does not lead only waits, and can be stopped.
 func TestWaitsForTheLease(t *testing.T) {
 	api := startAPI(t)
 	socket, _ := startDriver(t)
@@ -134,7 +134,7 @@ func TestWaitsForTheLease(t *testing.T) {
 	}
 }
 
-// A sidecar waits for its driver, and ends with an error when the driver goes: whoever supervises starts it again.
+// A sidecar waits for its driver, and ends with an error when the driver disappears: its supervisor starts it again.
 func TestDriverComesAndGoes(t *testing.T) {
 	for _, w := range all()[:4] {
 		t.Run(w.name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestDriverComesAndGoes(t *testing.T) {
 	}
 }
 
-// A driver that cannot do what a sidecar is for is told, not waited for.
+// A driver without a sidecar's capability is an error; the sidecar does not wait.
 func TestDriverCannot(t *testing.T) {
 	api := startAPI(t)
 	socket := filepath.Join(socketDir(t), "csi.sock")
@@ -162,7 +162,7 @@ func TestDriverCannot(t *testing.T) {
 	p.says("driver csi.vsphere.vmware.com: it takes no snapshots")
 }
 
-// SIGTERM is heard while there is no driver yet.
+// SIGTERM ends a sidecar that waits for its driver.
 func TestEndsWithoutDriver(t *testing.T) {
 	api := startAPI(t)
 	p := start(t, flagsFor(all()[0], api, filepath.Join(socketDir(t), "csi.sock"))...)
@@ -205,7 +205,7 @@ func TestMetrics(t *testing.T) {
 	p.ends(0)
 }
 
-// freeAddress is one that nobody listens at.
+// freeAddress returns an address that no process uses.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -216,7 +216,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// What cannot be is said in words, and nothing is started.
+// Invalid command lines are reported, and nothing starts.
 func TestMistakes(t *testing.T) {
 	for want, args := range map[string][]string{
 		`"csi-cloner" is no sidecar: one of [csi-provisioner csi-attacher csi-resizer csi-snapshotter snapshot-controller] is`: {"csi-cloner"},
@@ -233,7 +233,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Help, the releases, and the name under which the program is called.
+// Help, the releases, and the name of the program.
 func TestHelp(t *testing.T) {
 	for _, test := range []struct {
 		args []string

@@ -1,5 +1,5 @@
-// Command vsphere-cloud-controller-manager is the cloud controller manager alone, as it runs in a cluster: package provider
-// is all of it.
+// Command vsphere-cloud-controller-manager is the vSphere cloud controller manager for a cluster. Package provider implements
+// it.
 package main
 
 import (

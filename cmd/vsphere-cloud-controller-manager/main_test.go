@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider"
 )
 
-// The program takes the command line of the manifest: all that it complains about is the file that is not there.
+// The program accepts the command line of the manifest: the only error is the missing file.
 func TestManifestArguments(t *testing.T) {
 	data, err := os.ReadFile("../../manifests/ccm/daemonset.yaml")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command vsphere-csi is the vSphere CSI driver, controller or node service, as it runs in a cluster: package csi is all of
+// Command vsphere-csi is the vSphere CSI driver for a cluster, both controller and node service. Package csi implements
 // it.
 package main
 

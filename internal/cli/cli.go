@@ -33,7 +33,7 @@ func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		fmt.Fprintln(streams.Err, "error: the path of this program is not known:", err)
+		fmt.Fprintln(streams.Err, "error: cannot find the path of this program:", err)
 		return report.Failure
 	}
 	ctx, release := signals.Context(ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi"
 )
 
-// calls are those that the engine has made to a vCenter, by method, the long polls aside.
+// calls are the engine's calls to a vCenter, by method, without the long polls.
 func (w *world) calls(t *testing.T, vcenter string) map[string]int {
 	v, ok := w.sim.VCenter(vcenter)
 	if !ok {
@@ -25,8 +25,7 @@ func (w *world) calls(t *testing.T, vcenter string) map[string]int {
 	return made
 }
 
-// Fifty volumes are made and attached at once, to one VM and to another, with few calls each: a vCenter is asked for nothing
-// that is known already.
+// Fifty volumes are created and attached at once, to two VMs, with few calls each: known data are not read again.
 func TestManyAtOnce(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()

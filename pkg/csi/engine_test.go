@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// A volume of each zone, in two vCenters, is made, attached, listed and deleted.
+// A volume in each zone, in two vCenters, is created, attached, listed and deleted.
 func TestLife(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
@@ -68,7 +68,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// A vCenter that is down takes nothing from the other, and is told.
+// A vCenter that is down does not affect the other, and is reported.
 func TestOneDown(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
@@ -130,7 +130,7 @@ func TestOneDown(t *testing.T) {
 	}
 }
 
-// A vCenter that is taken out of the configuration is no longer used, and is again when it is put back, without a restart.
+// A vCenter that is removed from the configuration is no longer used, and is used again when it is added, without a restart.
 func TestReconfigured(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()

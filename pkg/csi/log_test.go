@@ -10,12 +10,12 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// forgetful does with With what klog's handler does.
+// forgetful drops the attributes of With, as klog's handler does.
 type forgetful struct{ slog.Handler }
 
 func (h forgetful) WithAttrs([]slog.Attr) slog.Handler { return h }
 
-// What a logger is about is in its lines.
+// A logger's attributes are in its lines.
 func TestWithAttrs(t *testing.T) {
 	var out bytes.Buffer
 	text := logr.ToSlogHandler(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out))))

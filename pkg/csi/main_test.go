@@ -7,7 +7,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// TestMain lets several of these tests be the driver: log flags are the process's, and are given once by a program.
+// TestMain sets the process-wide log flags once, so that several of these tests can run the driver.
 func TestMain(m *testing.M) {
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	os.Exit(m.Run())

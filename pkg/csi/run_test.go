@@ -25,7 +25,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// kubeconfig is of an API server that has one namespace and lists nothing else.
+// kubeconfig is for an API server that has one namespace and nothing else.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func kubeconfig(t *testing.T) string {
 	return file
 }
 
-// run is the driver with a command line, until stop is called.
+// run runs the driver with a command line, until stop is called.
 func run(t *testing.T, args ...string) (socket string, stop func()) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "csi.sock")
@@ -96,8 +96,8 @@ func dial(t *testing.T, socket string) csiapi.IdentityClient {
 	return csiapi.NewIdentityClient(c)
 }
 
-// The controller serves when it is not ready yet, becomes ready, and leaves no session behind. It is the one Run of this
-// process that has metrics.
+// The controller serves before it is ready, becomes ready, and leaves no session behind. It is the only Run in this process with
+// metrics.
 func TestRunController(t *testing.T) {
 	lab := sim.Start(t, twoVCenters)
 	socket, stop := run(t, "--mode=controller", "--config="+lab.CloudConfigFile(), "--kubeconfig="+kubeconfig(t), "--metrics-address=127.0.0.1:0")
@@ -125,7 +125,7 @@ func TestRunController(t *testing.T) {
 	}
 }
 
-// The node service needs no vCenter, and no API server when it tells no topology.
+// The node service needs no vCenter, and without topology no API server.
 func TestRunNode(t *testing.T) {
 	socket, stop := run(t, "--mode=node", "--backend=hollow", "--by-id-dir="+t.TempDir(), "--state-dir="+t.TempDir(), "--node-id="+us1, "--topology=false")
 	defer stop()
@@ -134,7 +134,7 @@ func TestRunNode(t *testing.T) {
 	}
 }
 
-// What is wrong with a command line is told before anything begins.
+// Errors in the command line are reported before anything starts.
 func TestCommandLine(t *testing.T) {
 	serial := filepath.Join(t.TempDir(), "serial")
 	if err := os.WriteFile(serial, []byte("Parallels-1\n"), 0o600); err != nil {

@@ -60,7 +60,7 @@ spec:
           vms: [{name: eu-1, role: worker, hostname: eu-1, uuid: ` + eu1 + `}]
 `
 
-// world is simulated vCenters and a fake API server, and an engine between them.
+// world is simulated vCenters and a fake API server, and an engine that uses them.
 type world struct {
 	*csi.Engine
 	sim  *sim.Lab
@@ -111,7 +111,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// ready waits until all is known.
+// ready waits until everything is in sync.
 func (w *world) ready(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -121,7 +121,7 @@ func (w *world) ready(t *testing.T) {
 	}
 }
 
-// sessions is how many the engine has at a vCenter.
+// sessions returns the number of the engine's sessions at a vCenter.
 func (w *world) sessions(t *testing.T, vcenter string) int {
 	v, ok := w.sim.VCenter(vcenter)
 	if !ok {
@@ -143,7 +143,7 @@ func capability() *csiapi.VolumeCapability {
 	}
 }
 
-// volume makes a volume in a zone.
+// volume creates a volume in a zone.
 func (w *world) volume(ctx context.Context, name, region, in string) (*csiapi.Volume, error) {
 	answer, err := w.Controller.CreateVolume(ctx, &csiapi.CreateVolumeRequest{
 		Name: name, VolumeCapabilities: []*csiapi.VolumeCapability{capability()}, CapacityRange: &csiapi.CapacityRange{RequiredBytes: gib},
@@ -159,7 +159,7 @@ func (w *world) publish(ctx context.Context, volume, node string) error {
 	return err
 }
 
-// eventually waits until f is nil.
+// eventually waits until f returns nil.
 func eventually(t *testing.T, f func() error) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)

@@ -2,7 +2,7 @@ package event
 
 import "time"
 
-// Plane is the part of the system an event was seen on; it decides the lane a timeline draws it in.
+// Plane is the part of the system on which an event was seen, and the lane of a timeline.
 type Plane string
 
 // The planes.
@@ -12,7 +12,7 @@ const (
 	PlaneKubernetes Plane = "kubernetes" // what the API server's objects did
 )
 
-// Level reports how loud an event is.
+// Level is the severity of an event.
 type Level string
 
 // The levels, from quiet to loud.
@@ -22,18 +22,18 @@ const (
 	Error   Level = "error"
 )
 
-// Object names what an event is about. The zero value means "the sandbox as a whole".
+// Object identifies the subject of an event. The zero value is the whole sandbox.
 type Object struct {
-	// Kind is the field's name for it: VM, Node, VCenter, Component, Secret.
+	// Kind is the usual term for it: VM, Node, VCenter, Component, Secret.
 	Kind string `json:"kind,omitempty"`
-	// VCenter scopes vSphere objects, whose names and morefs repeat between vCenters.
+	// VCenter scopes vSphere objects: vCenters may use the same names and references.
 	VCenter string `json:"vcenter,omitempty"`
 	Name    string `json:"name,omitempty"`
 }
 
-// Event is one thing that happened. Events are values: a reader may keep and change its copy.
+// Event is an event, as a value: a reader may keep and change its copy.
 type Event struct {
-	// Seq orders the log: 1 for the first event, then without gaps. Set by [Log.Append].
+	// Seq orders the log: 1 for the first event, then without gaps. [Log.Append] sets it.
 	Seq uint64 `json:"seq"`
 	// Time is set by [Log.Append] when zero.
 	Time  time.Time `json:"time"`
@@ -43,6 +43,6 @@ type Event struct {
 	Kind    string `json:"kind"`
 	Object  Object `json:"object,omitzero"`
 	Message string `json:"message"`
-	// Cause is the Seq of the event that made this one happen; 0 when that is not known.
+	// Cause is the Seq of the event that caused this one; 0 if unknown.
 	Cause uint64 `json:"cause,omitempty"`
 }

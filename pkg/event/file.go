@@ -16,53 +16,51 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
-// DefaultFileSize is how large a [File] becomes, both segments together: the newest quarter of a million events, or so.
+// DefaultFileSize is the default limit of a [File], for both segments together: about a quarter of a million events.
 const DefaultFileSize = 64 << 20
 
-// File is a copy of a [Log] on disk, a JSON object a line, for whoever looks when the process is gone. It has two
-// segments of half its size each: events.jsonl is written to until it is full and then becomes events.1.jsonl, in the
-// place of the one that was. So it never grows beyond its size, and has the newest events always. Events that are in it
-// no longer are said to be gone by an event of their own, event-file.rotated, and by the number of the first that is
-// left. Make one with [CreateFile]; it is not for several goroutines.
+// File is a copy of a [Log] on disk, one JSON object a line, for use after the process has ended. It has two segments of half its
+// size each: events.jsonl is written until it is full and then becomes events.1.jsonl, replacing the previous one. So the file is
+// bounded, and always has the newest events. Dropped events are reported by the event event-file.rotated, and by the number of
+// the first remaining one. Create one with [CreateFile]; it is not safe for concurrent use.
 //
-// A write that fails, as on a full disk, does not end the copy: see [File.Copy].
+// A failed write, as on a full disk, does not end the copy: see [File.Copy].
 type File struct {
 	path  string
 	limit int64 // of a segment
 	retry time.Duration
-	// openFile is [os.OpenFile] but in tests.
+	// openFile is [os.OpenFile], except in tests.
 	openFile func(path string, flag int) (segmentFile, error)
 
-	f    segmentFile // nil when the segment could not be opened
+	f    segmentFile // nil if the segment could not be opened
 	w    *bufio.Writer
 	size int64  // of the segment
-	last uint64 // Seq of what was written last
-	old  uint64 // last event of the older segment; 0 when there is none
+	last uint64 // Seq of the last written event
+	old  uint64 // last event of the older segment; 0 without one
 
-	// What the disk has: whole lines up to an offset, and the Seq of the last of them.
+	// What is on disk: whole lines up to an offset, and the Seq of the last one.
 	kept     int64
 	keptLast uint64
 }
 
-// segmentFile is what a [File] needs of an [os.File].
+// segmentFile is the part of [os.File] that a [File] uses.
 type segmentFile interface {
 	io.WriteCloser
 	io.Seeker
 	Truncate(size int64) error
 }
 
-// retryPause is the time between two attempts to write after one has failed.
+// retryPause is the time between two attempts after a failed write.
 const retryPause = time.Second
 
 // Line is a line of a [File].
 type Line struct {
 	Event
-	// Lost is how many events before this one the writer was too slow for.
+	// Lost is the number of events before this one for which the writer was too slow.
 	Lost uint64 `json:"lost,omitempty"`
 }
 
-// CreateFile makes an empty file for its owner's eyes only, in the place of one that is there. size <= 0 means
-// [DefaultFileSize].
+// CreateFile creates an empty file, readable only by its owner, and replaces an existing one. size <= 0 means [DefaultFileSize].
 func CreateFile(path string, size int64) (*File, error) {
 	if size <= 0 {
 		size = DefaultFileSize
@@ -77,18 +75,18 @@ func CreateFile(path string, size int64) (*File, error) {
 func openFile(path string, flag int) (segmentFile, error) {
 	f, err := os.OpenFile(path, flag, 0o600)
 	if err != nil {
-		return nil, err // a nil *os.File would be no nil segmentFile
+		return nil, err // a nil *os.File would be a non-nil segmentFile
 	}
 	return f, nil
 }
 
-// older is the path of the older segment: events.1.jsonl.
+// older returns the path of the older segment: events.1.jsonl.
 func older(path string) string {
 	ext := filepath.Ext(path)
 	return strings.TrimSuffix(path, ext) + ".1" + ext
 }
 
-// Segments are the files of a [File] that there are, oldest first.
+// Segments returns the existing files of a [File], oldest first.
 func Segments(path string) []string {
 	var list []string
 	for _, p := range []string{older(path), path} {
@@ -99,7 +97,7 @@ func Segments(path string) []string {
 	return list
 }
 
-// open opens the newest segment at its end. With [os.O_TRUNC] it is empty.
+// open opens the newest segment at its end, or empties it with [os.O_TRUNC].
 func (f *File) open(flag int) (err error) {
 	if f.f, err = f.openFile(f.path, os.O_CREATE|os.O_WRONLY|flag); err != nil {
 		f.f = nil
@@ -112,13 +110,13 @@ func (f *File) open(flag int) (err error) {
 	return nil
 }
 
-// Copy writes the events of a log until ctx ends, and then what is left. It may lag behind the log by an instant, and when
-// it lags further than the log remembers, says so ([Line].Lost).
+// Copy writes the events of a log until ctx ends, and then the remaining ones. It may lag behind the log; if it lags by more than
+// the log's capacity, it records that ([Line].Lost).
 //
-// When a write fails, Copy appends event-file.failed to the log, and tries again every second. As soon as a write
-// succeeds, the file continues after its last whole line with the events that the log still remembers, and Copy appends
-// event-file.resumed, which says which events are missing. It returns an error only when the file is closed, or when ctx
-// ends and the last events cannot be written; the file then ends with a whole line.
+// If a write fails, Copy appends event-file.failed to the log, and retries every second. When a write succeeds again, the file
+// continues after its last whole line with the events that the log still has, and Copy appends event-file.resumed with the
+// missing events. It returns an error only if the file is closed, or if ctx ends and the last events cannot be written; the file
+// then ends with a whole line.
 func (f *File) Copy(ctx context.Context, l *Log) error {
 	const batch = 1024
 	for failing := false; ; {
@@ -145,7 +143,7 @@ func (f *File) Copy(ctx context.Context, l *Log) error {
 					Message: fmt.Sprintf("events after %d are not in %s, and a write is tried every %s: %v", f.keptLast, filepath.Base(f.path), f.retry, err),
 				})
 			}
-			_ = f.repair() // the next write meets its error again
+			_ = f.repair() // the next write returns the error again
 			_ = backoff.Sleep(ctx, f.retry)
 		case failing:
 			failing = false
@@ -157,7 +155,7 @@ func (f *File) Copy(ctx context.Context, l *Log) error {
 	}
 }
 
-// resumed says which events are missing in a file that is written again, from these events on.
+// resumed describes the events that are missing before these.
 func (f *File) resumed(events []Event, lost uint64) string {
 	text := "events are written to " + filepath.Base(f.path) + " again; "
 	if lost == 0 || len(events) == 0 {
@@ -167,8 +165,7 @@ func (f *File) resumed(events []Event, lost uint64) string {
 	return text + fmt.Sprintf("events %d to %d are missing", first-lost, first-1)
 }
 
-// repair prepares the segment for the next attempt after a write has failed: it ends with its last whole line, and what
-// was not written completely is read from the log again.
+// repair prepares the segment for a retry: it truncates it after its last whole line; the rest is read from the log again.
 func (f *File) repair() error {
 	f.last = f.keptLast
 	if f.f == nil {
@@ -187,8 +184,8 @@ func (f *File) repair() error {
 	return nil
 }
 
-// write writes events, before the first of which so many were lost. gone is the last event that is no longer in the
-// files, 0 when all are still there.
+// write writes events; lost is the number of lost ones before the first. gone is the last event that the files do not have any
+// more, or 0.
 func (f *File) write(events []Event, lost uint64) (gone uint64, err error) {
 	if f.f == nil {
 		if err := f.repair(); err != nil {
@@ -217,7 +214,7 @@ func (f *File) write(events []Event, lost uint64) (gone uint64, err error) {
 	return gone, f.flush()
 }
 
-// flush writes what is buffered, and remembers that it is on the disk.
+// flush writes the buffer, and records that it is on disk.
 func (f *File) flush() error {
 	if err := f.w.Flush(); err != nil {
 		return err
@@ -226,7 +223,7 @@ func (f *File) flush() error {
 	return nil
 }
 
-// rotate begins a new segment, and returns the last event of the one that it takes the place of.
+// rotate starts a new segment, and returns the last event of the one that it replaces.
 func (f *File) rotate() (gone uint64, err error) {
 	if err := f.flush(); err != nil {
 		return 0, err
@@ -244,7 +241,7 @@ func (f *File) rotate() (gone uint64, err error) {
 	return gone, f.open(os.O_TRUNC)
 }
 
-// Close closes the file. What was copied is in it.
+// Close closes the file, which keeps its contents.
 func (f *File) Close() error {
 	if f.f == nil {
 		return nil
@@ -252,8 +249,7 @@ func (f *File) Close() error {
 	return errors.Join(f.w.Flush(), f.f.Close())
 }
 
-// ReadSegments reads the lines of a [File] that nobody writes to any more, oldest first. A last line that was cut short,
-// as by a kill, is left out.
+// ReadSegments reads the lines of a [File] without a writer, oldest first. It skips a truncated last line.
 func ReadSegments(path string, each func(Line) error) error {
 	for _, segment := range Segments(path) {
 		if err := readSegment(segment, each); err != nil {

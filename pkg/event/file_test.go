@@ -127,7 +127,7 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 func TestMillionEvents(t *testing.T) {
 	race.SkipSlow(t)
 	n := 1_000_000
-	if race.Enabled { // which has a memory of its own
+	if race.Enabled { // which allocates memory itself
 		n = 100_000
 	}
 	before := heap()

@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// DefaultCapacity is how many events a [Log] remembers: a day of an eventful sandbox, some 20 MB.
+// DefaultCapacity is the default number of events in a [Log]: a day of a busy sandbox, some 20 MB.
 const DefaultCapacity = 65536
 
-// Log is an ordered, bounded log of events in memory. Make one with [NewLog]. All methods may be called from any
-// goroutine.
+// Log is an ordered, bounded log of events in memory. Create one with [NewLog]. Its methods are safe for concurrent use.
 type Log struct {
 	mu    sync.Mutex
 	ring  []Event
 	last  uint64        // Seq of the newest event; 0 when empty
-	grown chan struct{} // closed at the next append; nil while nobody waits for one
+	grown chan struct{} // closed at the next append; nil while no reader waits
 }
 
-// NewLog returns an empty log that remembers the newest capacity events; capacity <= 0 means [DefaultCapacity].
+// NewLog returns an empty log that keeps the newest capacity events; capacity <= 0 means [DefaultCapacity].
 func NewLog(capacity int) *Log {
 	if capacity <= 0 {
 		capacity = DefaultCapacity
@@ -26,8 +25,8 @@ func NewLog(capacity int) *Log {
 	return &Log{ring: make([]Event, 0, capacity)}
 }
 
-// Append adds e with the next Seq (and the current time when it has none, and Info when it has no Level) and returns
-// that Seq, for use as the Cause of what follows. It never blocks.
+// Append adds e with the next Seq, which it returns for use as a Cause. It sets a missing time, and the level Info if e has none.
+// It never blocks.
 func (l *Log) Append(e Event) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,23 +50,23 @@ func (l *Log) Append(e Event) uint64 {
 	return e.Seq
 }
 
-// Last returns the Seq of the newest event, 0 when there is none.
+// Last returns the Seq of the newest event, 0 if the log is empty.
 func (l *Log) Last() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
 }
 
-// Read returns up to limit events after the event with Seq after (0 reads from the start; limit <= 0 means no limit),
-// oldest first, and how many events between after and the first returned one the log has already forgotten. It does
-// not wait: no events means there are none yet.
+// Read returns up to limit events after the event with Seq after, oldest first (0 reads from the start; limit <= 0 means no
+// limit), and the number of events between after and the first returned one that the log has dropped. It does not wait, and may
+// return no events.
 func (l *Log) Read(after uint64, limit int) (events []Event, lost uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.read(after, limit)
 }
 
-// read is Read; l.mu is held.
+// read is Read with l.mu held.
 func (l *Log) read(after uint64, limit int) (events []Event, lost uint64) {
 	if oldest := l.last - uint64(len(l.ring)); after < oldest {
 		lost, after = oldest-after, oldest
@@ -86,8 +85,7 @@ func (l *Log) read(after uint64, limit int) (events []Event, lost uint64) {
 	return events, lost
 }
 
-// Wait returns as [Log.Read] does, but waits for the first event after the given Seq when there is none yet. It ends
-// with ctx's error.
+// Wait is [Log.Read], but waits for the first event after the given Seq. It returns ctx's error when ctx ends.
 func (l *Log) Wait(ctx context.Context, after uint64, limit int) (events []Event, lost uint64, err error) {
 	for {
 		l.mu.Lock()

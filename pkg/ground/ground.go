@@ -117,13 +117,13 @@ func (None) Refuse(what string) error {
 }
 
 // Lacks implements [NodeSource].
-func (None) Lacks(k *fault.Kind) string {
+func (None) Lacks(k *fault.Kind) (why, try string) {
 	for _, n := range k.Needs {
 		if n == fault.Kubelets || n == fault.Children || n == fault.Clustered {
-			return "takes " + n.String() + ", which there is not here"
+			return "takes " + n.String() + ", which there is not here", ""
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // Guard implements [Guarded].
@@ -179,8 +179,8 @@ type NodeSource interface {
 	NodeOf(uuid string) (name string, role topology.Role, ok bool)
 	// Refuse returns the error for a change of a Node or its kubelet.
 	Refuse(what string) error
-	// Lacks returns why a kind of fault cannot be injected, "" when it can.
-	Lacks(*fault.Kind) string
+	// Lacks returns why a kind of fault cannot be injected, "" when it can, and a command to try.
+	Lacks(*fault.Kind) (why, try string)
 }
 
 // Guarded is a ground that may forbid the sandbox to change the cluster.

@@ -6,17 +6,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 )
 
-// boot is one run of the guest, between power-on (or reset) and power-off: the process that stands for it, if it has
-// been started. It belongs to the node's goroutine.
+// boot is one run of the guest, between power-on (or reset) and power-off, with its process once that has been started.
+// It belongs to the node's goroutine.
 type boot struct {
 	node    *Node
-	time    time.Time // the VM's boot time that the process belongs to
+	time    time.Time // the VM's boot time of the process
 	process *child.Child
 	state   Process // the wanted state: Running, or stopped (SIGSTOP) as Paused or Hung
-	failure string  // why it could not be prepared, the last time
+	failure string  // the last error of its preparation
 }
 
-// follow does what the VM's present state asks for; false means to try again in a while.
+// follow reconciles the process with the VM. It returns false if the caller must retry.
 func (b *boot) follow() bool {
 	n := b.node
 	n.mu.Lock()
@@ -27,7 +27,7 @@ func (b *boot) follow() bool {
 		b.end()
 	}
 	if b.process != nil && b.time.IsZero() {
-		b.time = m.BootTime // it was not known before
+		b.time = m.BootTime // it was unknown before
 	}
 	if b.process == nil {
 		return !next.Start || b.start(m)
@@ -38,7 +38,7 @@ func (b *boot) follow() bool {
 func (b *boot) start(m Machine) bool {
 	spec, err := b.node.opts.Spec(m)
 	if err != nil {
-		if err.Error() != b.failure { // the same again is no news
+		if err.Error() != b.failure { // report it once
 			b.failure = err.Error()
 			b.node.opts.Notify(child.Change{Name: spec.Name, State: child.Exited, Err: err})
 		}
@@ -53,7 +53,7 @@ func (b *boot) start(m Machine) bool {
 	return true
 }
 
-// note keeps the node's picture of its process and passes the change on.
+// note updates the node's state from a change of its process and passes the change on.
 func (b *boot) note(c child.Change) {
 	n := b.node
 	n.mu.Lock()
@@ -70,14 +70,14 @@ func (b *boot) note(c child.Change) {
 	n.opts.Notify(c)
 }
 
-// become stops the process, or lets it run on. One that is down after a crash is stopped from its next start on.
+// become suspends or resumes the process. After a crash this applies to its next start.
 func (b *boot) become(state Process) bool {
 	signal := b.process.Suspend
 	if state == Running {
 		signal = b.process.Resume
 	}
 	if signal() != nil {
-		return false // it crashed this moment; its supervisor starts it again
+		return false // it just crashed; its supervisor restarts it
 	}
 	b.state = state
 	n := b.node
@@ -90,12 +90,12 @@ func (b *boot) become(state Process) bool {
 	return true
 }
 
-// end kills the process, as losing power does. What was hung is not any more.
+// end kills the process, as a loss of power does, and ends a hang.
 func (b *boot) end() {
 	if b.process == nil {
 		return
 	}
-	_ = b.process.Kill() // its only error is that it is gone already
+	_ = b.process.Kill() // it only fails if the process is gone
 	b.process, b.time = nil, time.Time{}
 	n := b.node
 	n.mu.Lock()

@@ -7,7 +7,7 @@ import (
 
 // Config is the configuration of the kubelet of one VM. It is passed as a file; it has paths and no secrets.
 type Config struct {
-	// Name is the node's: the guest's hostname, in lower case as Kubernetes wants it.
+	// Name is the node's: the guest's hostname, in lower case as Kubernetes requires.
 	Name string `json:"name"`
 	// RootDir is the kubelet's root directory.
 	RootDir    string `json:"rootDir"`
@@ -15,9 +15,9 @@ type Config struct {
 	// SystemUUID is the VM's BIOS UUID, which a guest reads from its firmware and reports as its own.
 	SystemUUID string `json:"systemUUID"`
 	CPUs       int    `json:"cpus"`
-	// MemoryBytes is what the VM is configured with.
+	// MemoryBytes is the VM's configured memory.
 	MemoryBytes uint64 `json:"memoryBytes"`
-	// OSImage and Kernel are what the guest would report of itself.
+	// OSImage and Kernel are what the guest reports.
 	OSImage string     `json:"osImage"`
 	Kernel  string     `json:"kernel"`
 	Speed   pace.Speed `json:"speed"`

@@ -2,28 +2,28 @@ package node
 
 import "time"
 
-// Life decides what a VM's guest does: from the VM as the vCenter shows it, and from what happened to the guest that a vCenter
-// does not show. Each kind of guest (a process, a container, a light node) acts on [Life.Next] in its own way. The zero value is
-// the guest of a VM that is not there. It is not safe for concurrent use.
+// Life decides what a VM's guest does: from the VM as the vCenter shows it, and from events of the guest that a vCenter
+// does not show. All kinds of guests (a process, a container, a light node) carry out [Life.Next]. The zero value is the
+// guest of a VM that does not exist. It is not safe for concurrent use.
 type Life struct {
 	VM Machine
-	// hung says that the guest stands still although its VM runs.
+	// hung is set while the guest hangs although its VM runs.
 	hung bool
 	// died is set if the guest lost its power in the VM's present boot, independent of what the vCenter shows.
 	died bool
 }
 
-// Next is what a guest has to do.
+// Next is the next action of a guest.
 type Next struct {
-	// End says that a guest of the given boot is over: its power is lost.
+	// End is set if the guest of the given boot must end: its power is lost.
 	End bool
-	// Start says that a guest that does not run has to boot.
+	// Start is set if a guest that does not run must boot.
 	Start bool
-	// State is what a guest that runs, and is not over, does: Running, Paused or Hung.
+	// State is the state of a guest that runs and need not end: Running, Paused or Hung.
 	State Process
 }
 
-// Observe takes the VM as the vCenter shows it now. A guest that died stays dead until the VM has booted again, is off or is gone.
+// Observe sets the VM's state. A guest that died stays dead until the VM has booted again, is off or is gone.
 func (l *Life) Observe(vm Machine) {
 	if l.died && (lost(vm) || rebooted(l.VM.BootTime, vm.BootTime)) {
 		l.died = false
@@ -37,7 +37,7 @@ func (l *Life) Observe(vm Machine) {
 // Die ends the guest as the loss of its host's power does.
 func (l *Life) Die() { l.died = !lost(l.VM) }
 
-// Hang makes a guest that does what process says stand still until Unhang, and reports whether it runs: no other can hang.
+// Hang makes a guest hang until Unhang, and reports whether it runs: only a running guest can hang.
 func (l *Life) Hang(process Process) bool {
 	if process != Running {
 		return false
@@ -46,11 +46,10 @@ func (l *Life) Hang(process Process) bool {
 	return true
 }
 
-// Unhang lets a hung guest run on. The driver calls it for each guest that ended, too: the next boot is not hung.
+// Unhang resumes a hung guest. The driver also calls it when a guest has ended: the next boot does not hang.
 func (l *Life) Unhang() { l.hung = false }
 
-// Next returns what the guest has to do. boot is the VM's boot time that the running guest belongs to, the zero time when none
-// runs or it is not known.
+// Next returns the next action. boot is the VM's boot time of the running guest; zero if none runs or it is unknown.
 func (l *Life) Next(boot time.Time) Next {
 	next := Next{
 		End:   l.died || lost(l.VM) || rebooted(boot, l.VM.BootTime),
@@ -66,8 +65,8 @@ func (l *Life) Next(boot time.Time) Next {
 	return next
 }
 
-// lost reports that a VM has no power, so no guest.
+// lost reports whether a VM has no power, so no guest.
 func lost(vm Machine) bool { return !vm.Exists || vm.Power == Off }
 
-// rebooted reports that a boot time is that of another boot. A vCenter that has lost sight of a host may not know it.
+// rebooted reports whether a boot time is that of another boot. Without a connection to the host a vCenter may not know it.
 func rebooted(was, is time.Time) bool { return !was.IsZero() && !is.IsZero() && !is.Equal(was) }

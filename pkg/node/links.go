@@ -10,10 +10,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
-// Links say how the disks of a VM are shown to its guest: as links in a folder that stands for /dev/disk/by-id, there for as
-// long as the VM has the disk, whether it is powered on or not.
+// Links shows the disks of a VM to its guest: as links in a folder that replaces /dev/disk/by-id. A link exists as long
+// as the VM has the disk, powered on or not.
 type Links struct {
-	// Dir is the folder; it is made, and holds nothing else.
+	// Dir is the folder; it is created and has nothing else in it.
 	Dir string
 	// Disk returns the directory of a volume's disk, or "" if it has none and gets no link. It is called from the node's
 	// goroutine.
@@ -26,10 +26,10 @@ type Links struct {
 // ByID returns the folder in a node's directory that stands for the guest's /dev/disk/by-id.
 func ByID(dir string) string { return filepath.Join(dir, "by-id") }
 
-// prefix is that of every link: see names.DeviceLink.
+// prefix starts the name of every link: see names.DeviceLink.
 const prefix = "wwn-0x"
 
-// link brings the links in line with the VM's disks; false means to try again in a while.
+// link reconciles the links with the VM's disks. It returns false if the caller must retry.
 func (n *Node) link() bool {
 	l := n.opts.Links
 	if l == nil {
@@ -43,7 +43,7 @@ func (n *Node) link() bool {
 		n.linking = ""
 		return true
 	}
-	if err.Error() != n.linking { // the same again is no news
+	if err.Error() != n.linking { // report it once
 		n.linking = err.Error()
 		if l.Failed != nil {
 			l.Failed(err)
@@ -52,11 +52,11 @@ func (n *Node) link() bool {
 	return false
 }
 
-// WithholdLinks has no link appear any more for disks that come, as in a VM without disk.EnableUUID, whose guest cannot tell
-// disks apart; or ends that, and those that are missing appear. Links that there are stay for as long as their disks.
+// WithholdLinks creates no links for new disks any more, as in a VM without disk.EnableUUID, whose guest cannot identify
+// disks; or ends that, and creates the missing ones. Existing links stay as long as their disks.
 func (n *Node) WithholdLinks(withheld bool) { n.change(func() { n.withheld = withheld }) }
 
-// follow makes the links that are missing, unless they are withheld, and removes those of disks that the VM has no more.
+// follow creates the missing links, unless they are withheld, and removes those of detached disks.
 func (l *Links) follow(m Machine, withheld bool) error {
 	want := map[string]string{}
 	if m.Exists {

@@ -12,12 +12,12 @@ const (
 	Suspended Power = "suspended"
 )
 
-// Machine is what a node needs to know of its VM. The zero value is a VM that is not there.
+// Machine is the state of a VM. The zero value is a VM that does not exist.
 type Machine struct {
 	// Exists is false once the VM was destroyed or unregistered.
 	Exists bool
 	Power  Power
-	// BootTime changes at each power-on and reset.
+	// BootTime changes with each power-on and reset.
 	BootTime time.Time
 	// GuestUp is set if the guest has booted: its tools run and have reported its hostname.
 	GuestUp  bool
@@ -27,16 +27,16 @@ type Machine struct {
 	CPUs        int
 	MemoryBytes uint64
 	GuestID     string
-	// Disks are the virtual disks that volumes are on; the VM's own are not among them.
+	// Disks are the virtual disks of volumes, without the VM's own disks.
 	Disks []Disk
 }
 
-// Disk is a virtual disk of a VM that is a volume's.
+// Disk is a virtual disk of a volume.
 type Disk struct {
-	// UUID is that of its backing, by which the guest finds it.
+	// UUID is that of its backing, which the guest sees.
 	UUID string
-	// VolumeID is the id of the first class disk: the CSI volume's. A disk of the in-tree provider that is none yet goes by the
-	// path of its file.
+	// VolumeID is the ID of the first class disk, which is the CSI volume's; of a disk of the in-tree provider that is
+	// none yet, the path of its file.
 	VolumeID string
 	Bytes    int64
 }

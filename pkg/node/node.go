@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// Process is the state of the kubelet's process, as a person would call it.
+// Process is the state of the kubelet's process.
 type Process string
 
 // The states.
@@ -22,13 +22,13 @@ const (
 	Running  Process = "running"
 	Paused   Process = "suspended"   // with its VM
 	Hung     Process = "hung"        // although its VM runs
-	Crashing Process = "backing-off" // crashed, waiting to be started again
+	Crashing Process = "backing-off" // it crashed, and restarts later
 )
 
-// Options say how a Node gets its process.
+// Options configure a Node.
 type Options struct {
-	// Spec prepares the kubelet for one boot of the VM: writes its configuration and says how to start it. It is called
-	// from the node's goroutine before each start after a power-on or reset, not after a crash.
+	// Spec prepares the kubelet for one boot of the VM: it writes its configuration and returns how to start it. It is
+	// called from the node's goroutine before each start after a power-on or reset, not after a crash.
 	Spec func(Machine) (child.Spec, error)
 	// Notify is called for every change of the process, and for a Spec that failed (as a Change with Err). It is called
 	// from one goroutine at a time and must not call the Node.
@@ -39,31 +39,31 @@ type Options struct {
 
 var _ Guest = (*Node)(nil)
 
-// Node is the kubelet of one VM. Make it with [New]; its methods may be called from any goroutine.
+// Node is the kubelet of one VM. Create it with [New]. Its methods may be called from any goroutine.
 type Node struct {
 	opts Options
 
 	mu   sync.Mutex
 	life Life
-	// withheld: links of disks that come do not appear.
+	// withheld is set while new disks get no links.
 	withheld bool
 	process  Process
-	alive    Process // what process is while there is a pid: Running, Paused or Hung
+	alive    Process // the state while there is a PID: Running, Paused or Hung
 	pid      int
 	count    int // restarts after crashes, since the last boot
 
-	linking string // why links could not be kept, the last time; the node's goroutine's
+	linking string // the last error of the links; for the node's goroutine
 
-	wake chan struct{}
-	asks chan Ask[func(*boot) error]
-	quit context.CancelFunc
-	done chan struct{}
+	wake     chan struct{}
+	requests chan Request[func(*boot) error]
+	quit     context.CancelFunc
+	done     chan struct{}
 }
 
-// New returns a node whose VM is not there yet. End it with [Node.Stop].
+// New returns a node whose VM does not exist yet. End it with [Node.Stop].
 func New(opts Options) *Node {
 	ctx, quit := context.WithCancel(context.Background())
-	n := &Node{opts: opts, process: Stopped, wake: make(chan struct{}, 1), asks: make(chan Ask[func(*boot) error]), quit: quit, done: make(chan struct{})}
+	n := &Node{opts: opts, process: Stopped, wake: make(chan struct{}, 1), requests: make(chan Request[func(*boot) error]), quit: quit, done: make(chan struct{})}
 	go n.run(ctx)
 	return n
 }
@@ -71,14 +71,14 @@ func New(opts Options) *Node {
 // Observe sets the state of the VM. It returns at once; the process follows.
 func (n *Node) Observe(m Machine) { n.change(func() { n.life.Observe(m) }) }
 
-// Hang stops the guest where it stands, until [Node.Unhang], or until the VM is reset or powered off. It has no effect on
-// a guest that does not run, and returns false.
+// Hang stops the process until [Node.Unhang], or until the VM is reset or powered off. It returns false, without effect,
+// if the guest does not run.
 func (n *Node) Hang() (ok bool) {
 	n.change(func() { ok = n.life.Hang(n.process) })
 	return ok
 }
 
-// Unhang lets a hung guest run on. Any other is left alone.
+// Unhang resumes a hung guest.
 func (n *Node) Unhang() { n.change(n.life.Unhang) }
 
 // Die kills the process as the loss of its host's power does, independent of what the vCenter shows. It starts again
@@ -108,16 +108,16 @@ func (n *Node) change(f func()) {
 	n.mu.Lock()
 	f()
 	n.mu.Unlock()
-	notify.Wake(n.wake) // one that is awake looks again before it sleeps
+	notify.Wake(n.wake) // a running step is followed by another
 }
 
-// What failed is tried again after a while, and after a longer one the more often it does.
+// Failures are retried with a back-off.
 const (
 	minRetry = time.Second
 	maxRetry = time.Minute
 )
 
-// run brings the process in line with the VM, one step at a time.
+// run reconciles the process with the VM, one step at a time.
 func (n *Node) run(ctx context.Context) {
 	defer close(n.done)
 	b := &boot{node: n}
@@ -126,7 +126,7 @@ func (n *Node) run(ctx context.Context) {
 	defer retry.Stop()
 	failures := 0
 	for {
-		linked := n.link() // before the process is started that may ask for a disk
+		linked := n.link() // before the start: the guest may use its disks at once
 		if b.follow() && linked {
 			failures = 0
 		} else {
@@ -135,8 +135,8 @@ func (n *Node) run(ctx context.Context) {
 		}
 		select {
 		case <-n.wake:
-		case a := <-n.asks:
-			a.Done <- a.Do(b)
+		case r := <-n.requests:
+			r.Done <- r.Do(b)
 		case <-retry.C:
 		case <-ctx.Done():
 			return
@@ -144,42 +144,41 @@ func (n *Node) run(ctx context.Context) {
 	}
 }
 
-// ErrNoGuest is returned for what needs a guest that runs: its VM is off, hangs or is suspended, or has not booted.
+// ErrNoGuest is returned if the guest does not run: its VM is off, hangs or is suspended, or has not booted.
 var ErrNoGuest = errors.New("its guest does not run")
 
-// Ask is something that the goroutine of a guest does for others.
-type Ask[F any] struct {
+// Request is a function for the goroutine of a guest.
+type Request[F any] struct {
 	Do   F
 	Done chan error // of capacity 1
 }
 
-// Send has the goroutine that reads asks do f, and returns what that returns: [child.ErrStopped] once ended is closed.
-func Send[F any](ctx context.Context, asks chan<- Ask[F], ended <-chan struct{}, f F) error {
-	a := Ask[F]{Do: f, Done: make(chan error, 1)}
+// Send runs f in the goroutine that reads requests, and returns its error, or [child.ErrStopped] once ended is closed.
+func Send[F any](ctx context.Context, requests chan<- Request[F], ended <-chan struct{}, f F) error {
+	r := Request[F]{Do: f, Done: make(chan error, 1)}
 	select {
-	case asks <- a:
+	case requests <- r:
 	case <-ended:
 		return child.ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
-	case err := <-a.Done:
+	case err := <-r.Done:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// ask returns what f does with the process in the node's goroutine.
-func (n *Node) ask(ctx context.Context, f func(*boot) error) error {
-	return Send(ctx, n.asks, n.done, f)
+// do runs f in the node's goroutine.
+func (n *Node) do(ctx context.Context, f func(*boot) error) error {
+	return Send(ctx, n.requests, n.done, f)
 }
 
-// Crash kills the kubelet, which is started again after a while: its machine runs on. It returns when the process is
-// gone.
+// Crash kills the kubelet, which restarts after a while: its VM continues to run. It returns when the process is gone.
 func (n *Node) Crash(ctx context.Context) error {
-	return n.ask(ctx, func(b *boot) error {
+	return n.do(ctx, func(b *boot) error {
 		if b.process == nil {
 			return ErrNoGuest
 		}
@@ -190,7 +189,7 @@ func (n *Node) Crash(ctx context.Context) error {
 // Restart ends the kubelet properly and starts it again, as its init system does. It returns when the new process has
 // started.
 func (n *Node) Restart(ctx context.Context) error {
-	return n.ask(ctx, func(b *boot) error {
+	return n.do(ctx, func(b *boot) error {
 		if b.process == nil || b.state != Running {
 			return fmt.Errorf("kubelet: %w", ErrNoGuest)
 		}
@@ -206,30 +205,30 @@ type Guest interface {
 	// State returns the state of the guest, its PID (0 if it has none), and the number of restarts after crashes since the VM
 	// booted.
 	State() (p Process, pid, restarts int)
-	// Stop ends it for good. It returns when nothing of it is left, or with ctx's error.
+	// Stop ends the guest. It returns when nothing of it is left, or with ctx's error.
 	Stop(ctx context.Context) error
-	// Hang stops the guest where it stands until Unhang, a reset or the loss of power; false when it does not run.
+	// Hang freezes the guest until Unhang, a reset or the loss of power. It returns false if it does not run.
 	Hang() bool
 	Unhang()
 	// Die ends the guest as the loss of its host's power does, until the VM has booted again or was seen powered off.
 	Die()
-	// Crash kills the kubelet, which its machine starts again. Restart ends it properly and starts another.
+	// Crash kills the kubelet, which restarts automatically. Restart restarts it properly.
 	Crash(ctx context.Context) error
 	Restart(ctx context.Context) error
-	// WithholdLinks has no disk that comes appear in the guest any more, or ends that.
+	// WithholdLinks hides new disks from the guest, or ends that.
 	WithholdLinks(withheld bool)
 }
 
-// Network is a Guest whose way to everything else can be cut. One that is not a Network is cut off elsewhere.
+// Network is a Guest whose network can be cut here. The network of other guests is cut elsewhere.
 type Network interface {
-	// Cut takes the way away until Mend: connections are reset or, silent, packets vanish. Both again are harmless.
+	// Cut blocks all traffic until Mend: connections are reset or, if silent, packets are dropped. Both are idempotent.
 	Cut(silent bool) error
 	Mend() error
 	IsCut() bool
 }
 
-// OS is what a guest says of itself in the node's info: an OS image and a kernel for the guest ID with which the VM is
-// configured. A guest that Kubernetes does not run on is reported as a generic Linux.
+// OS returns the OS image and kernel that a guest reports in its node's info, by the guest ID in the VM's configuration.
+// An unsupported guest is reported as a generic Linux.
 func OS(guestID string) (image, kernel string) {
 	for _, os := range []struct{ prefix, image, kernel string }{
 		{"ubuntu", "Ubuntu 24.04.3 LTS", "6.8.0-87-generic"},

@@ -41,13 +41,13 @@ func (i instances) selected(vm *inventory.VM, node *corev1.Node) (list []corev1.
 func addresses(vm *inventory.VM, rules address.Rules) (list []corev1.NodeAddress, warning, err error) {
 	if vm.HostName == "" {
 		// A node must not be initialized before its guest is up: kubernetes/cloud-provider-vsphere#383.
-		return nil, nil, unaddressed(vm, &address.Problem{
+		return nil, nil, addressError(vm, &address.Problem{
 			Reason: address.GuestNotReporting, Message: "guest reports no hostname: VMware Tools (open-vm-tools) does not run in it, or has not started yet",
 		})
 	}
 	s, err := address.Select(address.Guest{Adapters: vm.Adapters, Static: vm.Static, StaticErr: vm.StaticErr}, rules)
 	if err != nil {
-		return nil, nil, unaddressed(vm, err)
+		return nil, nil, addressError(vm, err)
 	}
 	list = make([]corev1.NodeAddress, 0, 1+len(s.Addresses))
 	list = append(list, corev1.NodeAddress{Type: corev1.NodeHostName, Address: vm.HostName})
@@ -57,7 +57,7 @@ func addresses(vm *inventory.VM, rules address.Rules) (list []corev1.NodeAddress
 	for _, w := range s.Warnings {
 		// A configuration with internal addresses alone is deliberate.
 		if w.Reason != address.NoExternalAddress {
-			warning = joined(warning, w)
+			warning = joinErrors(warning, w)
 		}
 	}
 	return list, wrap(warning, "vm "+vm.String()), nil
@@ -82,8 +82,8 @@ func providedNodeIPs(node *corev1.Node) []netip.Addr {
 // errOff reports that a guest reports nothing because its VM does not run.
 var errOff = errors.New("does not run")
 
-// unaddressed wraps err with the VM. If the VM is off or suspended, it gives that as the reason.
-func unaddressed(vm *inventory.VM, err error) error {
+// addressError wraps err with the VM. If the VM is off or suspended, it gives that as the reason.
+func addressError(vm *inventory.VM, err error) error {
 	var p *address.Problem
 	if errors.As(err, &p) && p.Reason == address.GuestNotReporting {
 		switch vm.Power {

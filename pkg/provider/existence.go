@@ -36,7 +36,7 @@ func (p *Provider) InstanceExists(ctx context.Context, node *corev1.Node) (bool,
 		p.nodes.events.existence(node, exists, confirmed, err)
 		p.reportAnnotation(node, exists)
 	}
-	p.remember(node)
+	p.enqueueAnnotation(node)
 	if exists {
 		return true, nil
 	}
@@ -52,10 +52,10 @@ func (p *Provider) confirmation(node *corev1.Node) string {
 	}
 	text := fmt.Sprintf("every configured vcenter (%s) confirms that it has no vm with providerID %s",
 		strings.Join(asked, ", "), node.Spec.ProviderID)
-	if choicesOf(g.opts.Parity).nothingRemembered {
+	if choicesOf(g.opts.Parity).noAnnotation {
 		return text
 	}
-	r, err := rememberedBy(node)
+	r, err := recordOf(node)
 	if err != nil {
 		return text + "; which vcenter the node was initialized from is not known"
 	}
@@ -64,10 +64,10 @@ func (p *Provider) confirmation(node *corev1.Node) string {
 
 // reportAnnotation reports an annotation that would have counted if it were readable.
 func (p *Provider) reportAnnotation(node *corev1.Node, exists bool) {
-	if exists || node.Spec.ProviderID == "" || choicesOf(p.opts.Parity).nothingRemembered {
+	if exists || node.Spec.ProviderID == "" || choicesOf(p.opts.Parity).noAnnotation {
 		return
 	}
-	if _, err := rememberedBy(node); err != nil && !errors.Is(err, errNotRemembered) {
+	if _, err := recordOf(node); err != nil && !errors.Is(err, errNoRecord) {
 		p.nodes.events.annotation(node, err)
 	}
 }
@@ -128,7 +128,7 @@ func (i instances) vmExists(ctx context.Context, node *corev1.Node) (bool, error
 		return false, err
 	}
 	// The reference first: a VM that is registered again in between gets a new one, and the searches find it.
-	err = i.rememberedGone(ctx, node, uuids[0])
+	err = i.recordedVMGone(ctx, node, uuids[0])
 	for _, u := range uuids {
 		if err != nil {
 			break

@@ -53,7 +53,7 @@ func TestPermissionLost(t *testing.T) {
 					t.Fatal("gone")
 				}
 			}
-			w.toldOf(t, "w1", ReasonDeletionHeldBack)
+			w.expectEvent(t, "w1", ReasonDeletionHeldBack)
 		})
 	}
 }

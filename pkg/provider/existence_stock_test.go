@@ -116,7 +116,7 @@ func TestStockControllers(t *testing.T) {
 		return nil
 	})
 	w.create(t, namedNode("doubtful", "vsphere://"+unknown))
-	w.toldOf(t, "doubtful", ReasonVCenterUnavailable, `vcenter "eu"`)
+	w.expectEvent(t, "doubtful", ReasonVCenterUnavailable, `vcenter "eu"`)
 	list, err := w.k8s.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func TestExists(t *testing.T) {
 	}
 }
 
-// A node is not deleted while the VM with its system UUID may exist, whatever its providerID is.
+// A node is not deleted while the VM with its system UUID may exist, with any providerID.
 func TestExistsAsksForBothUUIDs(t *testing.T) {
 	x := &listIndex{}
 	if got, err := verdictOf(t, x.over(""), node("n1", "vsphere://"+u1, u1Swapped)); got != deleted || len(x.confirmed) != 1 {

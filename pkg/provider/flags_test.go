@@ -72,7 +72,7 @@ func TestParseRefuses(t *testing.T) {
 		{"--node-labels=nothing", `invalid argument "nothing" for "--node-labels"`},
 		{"--node-labels=a=b,-x=c", `--node-labels: node label "-x"`},
 		{"--node-labels=a=b!", `--node-labels: node label "a": value "b!"`},
-		{"--health-address=10267", `--health-address is "10267": use a loopback address with a port`},
+		{"--health-address=10267", `--health-address is "10267"; use a loopback address with a port`},
 		{"--health-address=127.0.0.1:", `--health-address is "127.0.0.1:"`},
 		{"--relabel-zones=perhaps", `invalid argument "perhaps" for "--relabel-zones"`},
 	} {

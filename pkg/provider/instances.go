@@ -55,13 +55,13 @@ func (p *Provider) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cl
 	m, err := p.now().instances().metadata(node)
 	p.nodes.events.metadata(node, m, err)
 	if m == nil {
-		p.remember(node)
+		p.enqueueAnnotation(node)
 		return nil, err
 	}
-	if err := p.rememberFirst(ctx, node, m); err != nil {
+	if err := p.annotateFirst(ctx, node, m); err != nil {
 		return nil, err
 	}
-	p.remember(node)
+	p.enqueueAnnotation(node)
 	return m, nil
 }
 
@@ -85,10 +85,10 @@ func (i instances) metadata(node *corev1.Node) (*cloudprovider.InstanceMetadata,
 	addresses, warning, err := i.selected(vm, node)
 	zone, zoneErr := i.zone(vm)
 	if err != nil || zoneErr != nil && (!initialized(node) || i.choices.zoneHoldsAddresses) {
-		return nil, fmt.Errorf("node %q: %w", node.Name, joined(err, zoneErr))
+		return nil, fmt.Errorf("node %q: %w", node.Name, joinErrors(err, zoneErr))
 	}
 	if other, ok, _ := i.elsewhere(node, vm.UUID); ok {
-		warning = joined(&match.StaleError{ProviderID: node.Spec.ProviderID, RunsOn: other.String()}, warning)
+		warning = joinErrors(&match.StaleError{ProviderID: node.Spec.ProviderID, RunsOn: other.String()}, warning)
 	}
 	if zoneErr != nil {
 		zone = inventory.Zone{Region: node.Labels[corev1.LabelTopologyRegion], Zone: node.Labels[corev1.LabelTopologyZone]}
@@ -100,7 +100,7 @@ func (i instances) metadata(node *corev1.Node) (*cloudprovider.InstanceMetadata,
 		Zone:             zone.Zone,
 		Region:           zone.Region,
 		AdditionalLabels: maps.Clone(i.labels),
-	}, wrap(joined(zoneErr, warning), fmt.Sprintf("node %q", node.Name))
+	}, wrap(joinErrors(zoneErr, warning), fmt.Sprintf("node %q", node.Name))
 }
 
 // find returns the VM of a node from the index. An error that wraps [match.ErrNotFound] means only that the index has none.
@@ -132,8 +132,8 @@ func initialized(node *corev1.Node) bool {
 	})
 }
 
-// joined is [errors.Join] on one line, for logs and Events.
-func joined(a, b error) error {
+// joinErrors is [errors.Join] on one line, for logs and Events.
+func joinErrors(a, b error) error {
 	if a == nil || b == nil {
 		return errors.Join(a, b)
 	}

@@ -26,23 +26,23 @@ func (w *world) eventsOf(t *testing.T, name string) []corev1.Event {
 	})
 }
 
-// toldOf waits for an event on a node with the reason, whose message contains all parts.
-func (w *world) toldOf(t *testing.T, name, reason string, parts ...string) {
+// expectEvent waits for an event on a node with the reason, whose message contains all parts.
+func (w *world) expectEvent(t *testing.T, name, reason string, parts ...string) {
 	t.Helper()
-	eventually(t, name+": "+reason, func() error { return w.told(t, name, reason, parts...) })
+	eventually(t, name+": "+reason, func() error { return w.hasEvent(t, name, reason, parts...) })
 }
 
-// told returns nil if there is such an event, and otherwise an error with the existing ones.
-func (w *world) told(t *testing.T, name, reason string, parts ...string) error {
+// hasEvent returns nil if there is such an event, and otherwise an error with the existing ones.
+func (w *world) hasEvent(t *testing.T, name, reason string, parts ...string) error {
 	t.Helper()
-	var told []string
+	var events []string
 	for _, e := range w.eventsOf(t, name) {
-		told = append(told, e.Reason+": "+e.Message)
+		events = append(events, e.Reason+": "+e.Message)
 		if e.Reason == reason && !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(e.Message, p) }) {
 			return nil
 		}
 	}
-	return fmt.Errorf("told %q", told)
+	return fmt.Errorf("events: %q", events)
 }
 
 // Nodes of every vCenter have zones (kubernetes/cloud-provider-vsphere#294).
@@ -80,13 +80,13 @@ func TestGuestReportsLate(t *testing.T) {
 	if exists, err := w.InstanceExists(t.Context(), n); !exists || err != nil {
 		t.Errorf("exists %v, %v", exists, err)
 	}
-	w.toldOf(t, "w1", ReasonGuestNotReporting, "w1 (vm-", "it is off")
+	w.expectEvent(t, "w1", ReasonGuestNotReporting, "w1 (vm-", "it is off")
 	w.do(t, "/west/vm/w1", (*object.VirtualMachine).PowerOn)
 	eventually(t, "reported", func() error {
 		_, err := w.InstanceMetadata(t.Context(), n)
 		return err
 	})
-	w.toldOf(t, "w1", ReasonNodeWell, ReasonGuestNotReporting)
+	w.expectEvent(t, "w1", ReasonNodeWell, ReasonGuestNotReporting)
 }
 
 // A VM outside the configured datacenters is not gone; upstream reports it gone.
@@ -102,7 +102,7 @@ func TestOutsideDatacenters(t *testing.T) {
 			t.Errorf("parity %q: exists %v, %v", parity, exists, err)
 		}
 		if !gone {
-			w.toldOf(t, "u1", ReasonDeletionHeldBack, "u1 (vm-", "outside the configured datacenters")
+			w.expectEvent(t, "u1", ReasonDeletionHeldBack, "u1 (vm-", "outside the configured datacenters")
 		}
 		w.gate(t, "eu", gate.Down)
 		eventually(t, "in doubt", func() error {
@@ -124,7 +124,7 @@ func TestDatacenterMissing(t *testing.T) {
 		if exists, err := w.InstanceExists(t.Context(), node("gone", "vsphere://"+unknown, "")); exists || err == nil {
 			t.Errorf("parity %q: exists %v, %v", parity, exists, err)
 		}
-		w.toldOf(t, "gone", ReasonDeletionHeldBack, `vcenter "us"`, `"renamed"`)
+		w.expectEvent(t, "gone", ReasonDeletionHeldBack, `vcenter "us"`, `"renamed"`)
 	}
 }
 
@@ -138,11 +138,11 @@ func TestNodeEventsName(t *testing.T) {
 	}
 	eu, _ := w.sim.VCenter("eu")
 	ask(node("foreign", "k3s://foreign", ""))
-	w.toldOf(t, "foreign", ReasonForeignProviderID, "k3s://foreign")
+	w.expectEvent(t, "foreign", ReasonForeignProviderID, "k3s://foreign")
 	ask(node("gone", "vsphere://"+unknown, unknown))
-	w.toldOf(t, "gone", ReasonVCenterUnavailable, `vcenter "eu"`, eu.User(), "login refused")
+	w.expectEvent(t, "gone", ReasonVCenterUnavailable, `vcenter "eu"`, eu.User(), "login refused")
 	ask(uninitialized(node("waits", "", unknown)))
-	w.toldOf(t, "waits", ReasonVCenterUnavailable, `vcenter "eu"`, "login refused")
+	w.expectEvent(t, "waits", ReasonVCenterUnavailable, `vcenter "eu"`, "login refused")
 	ask(uninitialized(node("u1", "", "")))
 	w.update(t, w.secret())
 	eventually(t, "every vcenter is there", func() error {
@@ -151,11 +151,11 @@ func TestNodeEventsName(t *testing.T) {
 		}
 		return nil
 	})
-	w.toldOf(t, "gone", ReasonVMGone, "every vcenter", unknown)
+	w.expectEvent(t, "gone", ReasonVMGone, "every configured vcenter", unknown)
 	ask(uninitialized(node("waits", "", unknown)))
-	w.toldOf(t, "waits", ReasonVMNotFound, "system uuid", unknown, "hostnames [waits]")
+	w.expectEvent(t, "waits", ReasonVMNotFound, "system uuid", unknown, "hostnames [waits]")
 	ask(uninitialized(node("u1", "", "")))
-	w.toldOf(t, "u1", ReasonZoneTagMissing, `"k8s-region"`, `"k8s-zone"`, `"h2"`, `"untagged"`)
+	w.expectEvent(t, "u1", ReasonZoneTagMissing, `"k8s-region"`, `"k8s-zone"`, `"h2"`, `"untagged"`)
 	for _, e := range w.events(t, "") {
 		if strings.Contains(e.Message, "hunter2") {
 			t.Errorf("a password: %s", e.Message)
@@ -175,7 +175,7 @@ func TestCredentialsRotatedToWrong(t *testing.T) {
 	s := w.secret()
 	s.Data["127.0.0.2.PASSWORD"] = []byte("hunter2-wrong")
 	w.update(t, s)
-	eventually(t, "told of the Secret", func() error {
+	eventually(t, "an event about the Secret", func() error {
 		if len(w.events(t, ReasonLoginFailed)) == 0 {
 			return errors.New("no event")
 		}
@@ -207,7 +207,7 @@ func TestCredentialsRotatedToWrong(t *testing.T) {
 		return nil
 	})
 	// The first failure depends on timing; an event about another one comes a minute later.
-	w.toldOf(t, "gone", ReasonVCenterUnavailable, `vcenter "eu"`)
+	w.expectEvent(t, "gone", ReasonVCenterUnavailable, `vcenter "eu"`)
 	w.update(t, w.secret())
 	eventually(t, "right again", func() error {
 		exists, err := w.InstanceExists(t.Context(), there)
@@ -236,11 +236,11 @@ func TestSkipNodeDeletion(t *testing.T) {
 	w := startWith(t, setup{env: []string{"SKIP_NODE_DELETION=false"}})
 	n := node("gone", "vsphere://"+unknown, "")
 	// While a vCenter is not in sync, that is reported instead.
-	eventually(t, "the reason that is told", func() error {
+	eventually(t, "the reported reason", func() error {
 		if exists, err := w.InstanceExists(t.Context(), n); exists || !errors.Is(err, ErrDeletionSkipped) {
 			t.Fatalf("exists %v, %v", exists, err)
 		}
-		return w.told(t, "gone", ReasonDeletionSkipped, "SKIP_NODE_DELETION", unknown)
+		return w.hasEvent(t, "gone", ReasonDeletionSkipped, "SKIP_NODE_DELETION", unknown)
 	})
 }
 

@@ -125,7 +125,7 @@ func TestLegacyKnownNodes(t *testing.T) {
 		e := w.nodes.events
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		return len(e.troubled)
+		return len(e.states)
 	}
 	eventually(t, "in trouble", func() error {
 		_, _ = w.InstanceMetadata(t.Context(), broken)

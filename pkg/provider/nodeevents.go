@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// maxTroubled bounds the nodes that are remembered. After that, a forgotten node's event is sent again.
-	maxTroubled = 5000
-	// retellAfter is the least time between two events with the same reason about one node, because a failing vCenter may
+	// maxNodeStates bounds the nodes that are remembered. After that, a forgotten node's event is sent again.
+	maxNodeStates = 5000
+	// minInterval is the least time between two events with the same reason about one node, because a failing vCenter may
 	// fail differently at every attempt.
-	retellAfter = time.Minute
+	minInterval = time.Minute
 )
 
 // concern is one of the questions that the controllers ask about a node. Each has a separate state.
@@ -42,24 +42,24 @@ type nodeEvents struct {
 
 	mu       sync.Mutex
 	recorder record.EventRecorder // nil before the provider has started and after it has ended
-	troubled map[types.UID]*troubles
+	states   map[types.UID]*nodeState
 }
 
-// troubles is what was reported about a node.
-type troubles struct {
-	told  [concerns]*tale
+// nodeState is what was reported about a node.
+type nodeState struct {
+	last  [concerns]*nodeEvent
 	asked time.Time // time of the last question about it
 }
 
-// tale is an event about a node.
-type tale struct {
+// nodeEvent is an event about a node.
+type nodeEvent struct {
 	kind, reason, message string
 	at                    time.Time
-	other                 bool // already sent for another concern
+	duplicate             bool // already sent for another concern
 }
 
 func newNodeEvents(log *slog.Logger) *nodeEvents {
-	return &nodeEvents{log: log, troubled: map[types.UID]*troubles{}}
+	return &nodeEvents{log: log, states: map[types.UID]*nodeState{}}
 }
 
 // attach sets the recorder that events go to; nil discards them.
@@ -73,11 +73,11 @@ func (e *nodeEvents) attach(r record.EventRecorder) {
 func (e *nodeEvents) forget(node *corev1.Node) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.troubled, nodeKey(node))
+	delete(e.states, nodeKey(node))
 }
 
-// tell sends an event about a node, unless it repeats the last one of this concern, or another concern has sent it.
-func (e *nodeEvents) tell(node *corev1.Node, c concern, t tale) {
+// report sends an event about a node, unless it repeats the last one of this concern, or another concern has sent it.
+func (e *nodeEvents) report(node *corev1.Node, c concern, t nodeEvent) {
 	if node.Name == "" {
 		return // a query for a VM
 	}
@@ -89,62 +89,64 @@ func (e *nodeEvents) tell(node *corev1.Node, c concern, t tale) {
 	}
 	t.at = time.Now()
 	ts := e.entry(nodeKey(node), t.at)
-	if last := ts.told[c]; last != nil && last.reason == t.reason && (last.same(t) || t.at.Sub(last.at) < retellAfter) {
+	if last := ts.last[c]; last != nil && last.reason == t.reason && (last.same(t) || t.at.Sub(last.at) < minInterval) {
 		return
 	}
-	t.other = slices.ContainsFunc(ts.told[:], func(other *tale) bool { return other != nil && other.same(t) })
-	ts.told[c] = &t
-	if !t.other {
+	t.duplicate = slices.ContainsFunc(ts.last[:], func(other *nodeEvent) bool { return other != nil && other.same(t) })
+	ts.last[c] = &t
+	if !t.duplicate {
 		e.send(node, t)
 	}
 }
 
-// well records that concerns have no problem, and sends an event if one of them had.
-func (e *nodeEvents) well(node *corev1.Node, message string, of ...concern) {
+// resolve records that concerns have no problem, and sends an event if one of them had.
+func (e *nodeEvents) resolve(node *corev1.Node, message string, of ...concern) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ts := e.troubled[nodeKey(node)]
+	ts := e.states[nodeKey(node)]
 	if ts == nil || e.recorder == nil {
 		return
 	}
 	over := ""
 	for _, c := range of {
-		if t := ts.told[c]; t != nil && t.kind == corev1.EventTypeWarning && !t.other && over == "" {
+		if t := ts.last[c]; t != nil && t.kind == corev1.EventTypeWarning && !t.duplicate && over == "" {
 			over = t.reason
 		}
-		ts.told[c] = nil
+		ts.last[c] = nil
 	}
-	if ts.told == ([concerns]*tale{}) {
-		delete(e.troubled, nodeKey(node))
+	if ts.last == ([concerns]*nodeEvent{}) {
+		delete(e.states, nodeKey(node))
 	}
 	if over != "" {
-		e.send(node, tale{kind: corev1.EventTypeNormal, reason: ReasonNodeWell, message: message + " (was: " + over + ")"})
+		e.send(node, nodeEvent{kind: corev1.EventTypeNormal, reason: ReasonNodeWell, message: message + " (was: " + over + ")"})
 	}
 }
 
-func (t tale) same(other tale) bool { return t.reason == other.reason && t.message == other.message }
+func (t nodeEvent) same(other nodeEvent) bool {
+	return t.reason == other.reason && t.message == other.message
+}
 
 // entry returns the state of a node. When the map is full, it replaces the node that was asked about longest ago.
-func (e *nodeEvents) entry(key types.UID, now time.Time) *troubles {
-	ts := e.troubled[key]
+func (e *nodeEvents) entry(key types.UID, now time.Time) *nodeState {
+	ts := e.states[key]
 	if ts == nil {
-		if len(e.troubled) >= maxTroubled {
+		if len(e.states) >= maxNodeStates {
 			var oldest types.UID
-			for k, t := range e.troubled {
-				if o := e.troubled[oldest]; o == nil || t.asked.Before(o.asked) {
+			for k, t := range e.states {
+				if o := e.states[oldest]; o == nil || t.asked.Before(o.asked) {
 					oldest = k
 				}
 			}
-			delete(e.troubled, oldest)
+			delete(e.states, oldest)
 		}
-		ts = &troubles{}
-		e.troubled[key] = ts
+		ts = &nodeState{}
+		e.states[key] = ts
 	}
 	ts.asked = now
 	return ts
 }
 
-func (e *nodeEvents) send(node *corev1.Node, t tale) {
+func (e *nodeEvents) send(node *corev1.Node, t nodeEvent) {
 	if t.kind == corev1.EventTypeWarning {
 		e.log.Warn("node event", "node", node.Name, "reason", t.reason, "message", t.message)
 	} else {
@@ -170,7 +172,7 @@ func message(node *corev1.Node, err error) string {
 	text := strings.TrimPrefix(err.Error(), fmt.Sprintf("node %q: ", node.Name))
 	text = strings.TrimPrefix(text, ErrDeletionHeldBack.Error()+": ")
 	text = strings.ReplaceAll(text, rootFolder, "the root folder")
-	return sentence(wording(text), hint(node, err))
+	return sentence(eventText(text), hint(node, err))
 }
 
 // hint returns what to do about err, where the error does not contain it.

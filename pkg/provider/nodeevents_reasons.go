@@ -111,10 +111,10 @@ func unavailable(err error) bool {
 func (e *nodeEvents) metadata(node *corev1.Node, m *cloudprovider.InstanceMetadata, err error) {
 	if err == nil {
 		of := []concern{metadataConcern, existenceConcern}
-		if slices.ContainsFunc(node.Status.Conditions, isReady) {
+		if slices.ContainsFunc(node.Status.Conditions, readyCondition) {
 			of = append(of, shutdownConcern) // the controllers no longer ask
 		}
-		e.well(node, "vm, addresses, region and zone are known", of...)
+		e.resolve(node, "vm, addresses, region and zone are known", of...)
 		return
 	}
 	reason := reasonOf(err)
@@ -122,24 +122,24 @@ func (e *nodeEvents) metadata(node *corev1.Node, m *cloudprovider.InstanceMetada
 		return
 	}
 	if m != nil {
-		e.well(node, "vm is found", existenceConcern)
+		e.resolve(node, "vm is found", existenceConcern)
 	}
-	e.tell(node, metadataConcern, tale{kind: corev1.EventTypeWarning, reason: reason, message: message(node, err)})
+	e.report(node, metadataConcern, nodeEvent{kind: corev1.EventTypeWarning, reason: reason, message: message(node, err)})
 }
 
 // existence reports the outcome of InstanceExists. confirmed is the message of the event that the VM is gone.
 func (e *nodeEvents) existence(node *corev1.Node, exists bool, confirmed string, err error) {
 	switch {
 	case exists && err == nil:
-		e.well(node, "vm is found", existenceConcern)
+		e.resolve(node, "vm is found", existenceConcern)
 	case initialized(node) && errors.Is(err, errOff): // with upstream's guestFirst; as in metadata
 	case err == nil:
-		e.tell(node, existenceConcern, tale{
+		e.report(node, existenceConcern, nodeEvent{
 			kind: corev1.EventTypeNormal, reason: ReasonVMGone,
 			message: confirmed,
 		})
 	default:
-		e.tell(node, existenceConcern, tale{kind: corev1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
+		e.report(node, existenceConcern, nodeEvent{kind: corev1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
 	}
 }
 
@@ -147,20 +147,20 @@ func (e *nodeEvents) existence(node *corev1.Node, exists bool, confirmed string,
 func (e *nodeEvents) shutdown(node *corev1.Node, err error) {
 	switch {
 	case err == nil:
-		e.well(node, "power state is known", shutdownConcern)
+		e.resolve(node, "power state is known", shutdownConcern)
 	case errors.Is(err, match.ErrNotFound), errors.Is(err, match.ErrAmbiguous):
 	default:
-		e.tell(node, shutdownConcern, tale{kind: corev1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
+		e.report(node, shutdownConcern, nodeEvent{kind: corev1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
 	}
 }
 
 // annotation reports that the node's annotation is ignored, or with a nil err that it is written again.
 func (e *nodeEvents) annotation(node *corev1.Node, err error) {
 	if err == nil {
-		e.well(node, "annotation "+VMAnnotation+" is written", annotationConcern)
+		e.resolve(node, "annotation "+VMAnnotation+" is written", annotationConcern)
 		return
 	}
-	e.tell(node, annotationConcern, tale{
+	e.report(node, annotationConcern, nodeEvent{
 		kind: corev1.EventTypeWarning, reason: ReasonVMAnnotationIgnored,
 		message: "annotation " + VMAnnotation + " is ignored: " + err.Error() + "; it will be written again when the vm is known",
 	})

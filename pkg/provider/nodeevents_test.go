@@ -70,10 +70,10 @@ func TestNodeEventsOncePerChange(t *testing.T) {
 		r.expect(t, "another reason", "Warning VMAmbiguous")
 		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40000->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "another message at once")
-		time.Sleep(retellAfter)
+		time.Sleep(minInterval)
 		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40001->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "another message later", "Warning VMAmbiguous")
-		time.Sleep(retellAfter)
+		time.Sleep(minInterval)
 		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:7->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "the same from another port")
 		r.existence(n, true, "", nil)
@@ -82,8 +82,8 @@ func TestNodeEventsOncePerChange(t *testing.T) {
 		r.expect(t, "known again", "Normal NodeWell")
 		r.metadata(n, m, nil)
 		r.expect(t, "well")
-		if len(r.troubled) != 0 {
-			t.Errorf("remembered: %v", r.troubled)
+		if len(r.states) != 0 {
+			t.Errorf("remembered: %v", r.states)
 		}
 	})
 }
@@ -147,19 +147,19 @@ func TestNodeEventsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorded()
 		r.attach(nothing{})
-		for i := range maxTroubled + 10 {
+		for i := range maxNodeStates + 10 {
 			n := node(fmt.Sprint("n", i), "", "")
 			n.UID = types.UID(n.Name)
 			time.Sleep(time.Millisecond)
 			r.metadata(n, nil, errors.New(strings.Repeat("x", 2*maxNote)))
 		}
-		if len(r.troubled) != maxTroubled {
-			t.Errorf("%d remembered", len(r.troubled))
+		if len(r.states) != maxNodeStates {
+			t.Errorf("%d remembered", len(r.states))
 		}
-		if r.troubled["n0"] != nil || r.troubled["n10"] == nil {
+		if r.states["n0"] != nil || r.states["n10"] == nil {
 			t.Error("not the oldest was forgotten")
 		}
-		if l := len(r.troubled["n10"].told[metadataConcern].message); l > maxNote {
+		if l := len(r.states["n10"].last[metadataConcern].message); l > maxNote {
 			t.Errorf("message of %d bytes", l)
 		}
 	})

@@ -30,7 +30,7 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	_, _ = known.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
 			if node, ok := o.(*corev1.Node); ok {
-				p.remember(node)
+				p.enqueueAnnotation(node)
 			}
 		},
 		UpdateFunc: func(before, after any) {
@@ -38,7 +38,7 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 			node, also := after.(*corev1.Node)
 			if ok && also && (old.UID != node.UID || old.Spec.ProviderID != node.Spec.ProviderID || old.Annotations[VMAnnotation] != node.Annotations[VMAnnotation]) {
 				p.annotations.changed(node)
-				p.remember(node)
+				p.enqueueAnnotation(node)
 			}
 		},
 		DeleteFunc: func(o any) {
@@ -115,12 +115,12 @@ func (k *nodes) changed(node *corev1.Node) string {
 		return "another node has its name"
 	case now.Spec.ProviderID != node.Spec.ProviderID || now.Status.NodeInfo.SystemUUID != node.Status.NodeInfo.SystemUUID:
 		return "the node runs on another vm"
-	case slices.ContainsFunc(now.Status.Conditions, isReady):
+	case slices.ContainsFunc(now.Status.Conditions, readyCondition):
 		return "the node is ready"
 	}
 	return ""
 }
 
-func isReady(c corev1.NodeCondition) bool {
+func readyCondition(c corev1.NodeCondition) bool {
 	return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 }

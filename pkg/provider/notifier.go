@@ -21,11 +21,11 @@ import (
 type notifier struct {
 	pod Pod
 
-	mu       sync.Mutex
-	recorder record.EventRecorder
-	waiting  []func()
-	others   []func(record.EventRecorder) // called with each new recorder, as attach is
-	last     map[string]string            // last reason by key
+	mu          sync.Mutex
+	recorder    record.EventRecorder
+	waiting     []func()
+	subscribers []func(record.EventRecorder) // called with each new recorder, as attach is
+	last        map[string]string            // last reason by key
 
 	rotations map[string]int // reported credential rotations, by tenant
 }
@@ -36,7 +36,7 @@ func newNotifier(pod Pod) *notifier {
 
 // run delivers events until ctx ends.
 func (n *notifier) run(ctx context.Context, client kubernetes.Interface) {
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(correlation()))
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(correlatorOptions()))
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	n.attach(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: UserAgent}))
@@ -44,11 +44,11 @@ func (n *notifier) run(ctx context.Context, client kubernetes.Interface) {
 	n.attach(nil)
 }
 
-// correlation configures what client-go may hold back. The default allows 25 events per object and then one every 5
+// correlatorOptions configures what client-go may hold back. The default allows 25 events per object and then one every 5
 // minutes. Here every event is a change, and one Secret may carry all events about vCenters and the configuration, so a
 // vCenter that comes and goes would hide the others. So each reason has a separate limit of one per second. Different
 // messages are not aggregated to "(combined from similar events)", because they may be about different vCenters.
-func correlation() record.CorrelatorOptions {
+func correlatorOptions() record.CorrelatorOptions {
 	return record.CorrelatorOptions{
 		BurstSize: 100,
 		QPS:       1,
@@ -65,7 +65,7 @@ func (n *notifier) attach(r record.EventRecorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.recorder = r
-	for _, tell := range n.others {
+	for _, tell := range n.subscribers {
 		tell(r)
 	}
 	if r == nil {
@@ -222,7 +222,7 @@ func describe(vc config.VCenter, s vcenter.State) (kind, reason, message string)
 		if s.Connected {
 			stays = "the session made with the previous credentials stays in use"
 		}
-		return corev1.EventTypeWarning, ReasonLoginFailed, subject(vc) + sentence(wording(s.Err.Error()), stays, remedy(s.Err))
+		return corev1.EventTypeWarning, ReasonLoginFailed, subject(vc) + sentence(eventText(s.Err.Error()), stays, remedy(s.Err))
 	}
-	return corev1.EventTypeWarning, ReasonUnreachable, subject(vc) + sentence(wording(s.Err.Error()), remedy(s.Err))
+	return corev1.EventTypeWarning, ReasonUnreachable, subject(vc) + sentence(eventText(s.Err.Error()), remedy(s.Err))
 }

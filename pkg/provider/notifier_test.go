@@ -11,7 +11,7 @@ import (
 // A vCenter that comes and goes does not suppress events about the configuration on the same Secret, and events are not
 // aggregated.
 func TestEventsAreNotHeldBack(t *testing.T) {
-	c := record.NewEventCorrelatorWithOptions(correlation())
+	c := record.NewEventCorrelatorWithOptions(correlatorOptions())
 	send := func(reason, message string) {
 		t.Helper()
 		e := &corev1.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message}

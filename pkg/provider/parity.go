@@ -35,8 +35,8 @@ type choices struct {
 	// guestFirst: InstanceExists returns an error while the guest reports no hostname, adapters or addresses, so that a VM
 	// that is off may never be reported as off. nodemanager.go, DiscoverNode.
 	guestFirst bool
-	// nothingRemembered: Nodes get no VM annotation, and an existing one is ignored. Upstream has none.
-	nothingRemembered bool
+	// noAnnotation: Nodes get no VM annotation, and an existing one is ignored. Upstream has none.
+	noAnnotation bool
 	// zoneHoldsAddresses: while a tag is missing, the addresses of an initialized node are not updated either.
 	// instances_v2.go, InstanceMetadata.
 	zoneHoldsAddresses bool
@@ -58,7 +58,7 @@ func choicesOf(p Parity) choices {
 		Choices:            match.Choices{FirstOfSeveral: true, ForeignIsUnknown: true, ProviderIDAlone: true},
 		searchSuffices:     true,
 		guestFirst:         true,
-		nothingRemembered:  true,
+		noAnnotation:       true,
 		zoneHoldsAddresses: true,
 		addressRulesAlone:  true,
 		anyTagName:         true,

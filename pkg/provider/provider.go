@@ -94,7 +94,7 @@ type Provider struct {
 	dirs        *directories
 	events      *notifier
 	nodes       nodes
-	annotations annotations
+	annotations annotationWriter
 	metrics     *metrics.Metrics // nil without a registry
 
 	begin   sync.Once
@@ -117,7 +117,7 @@ func New(cfg *config.Config, opts Options) (*Provider, error) {
 	}
 	p := &Provider{opts: opts, log: opts.Logger, events: newNotifier(opts.Pod), edits: make(chan edit, 1)}
 	p.nodes.events = newNodeEvents(p.log)
-	p.events.others = append(p.events.others, p.nodes.events.attach)
+	p.events.subscribers = append(p.events.subscribers, p.nodes.events.attach)
 	p.closed, p.close = context.WithCancel(context.Background())
 	p.secrets = newSecrets(p.log, func(ref config.SecretRef) { p.originChanged(origin{secret: ref}) })
 	p.dirs = newDirectories(p.log, opts.ConfigPeriod, func(path string) { p.originChanged(origin{directory: path}) })
@@ -157,10 +157,10 @@ func (p *Provider) start(parent context.Context, client kubernetes.Interface) {
 
 func (p *Provider) startIn(ctx context.Context, client kubernetes.Interface) {
 	g := p.now()
-	p.warn(g.cfg)
+	p.logWarnings(g.cfg)
 	warnNodeLabels(p.log, p.opts.NodeLabels)
 	p.running.Go(func() { p.events.run(ctx, client) })
-	p.annotate(ctx, client)
+	p.runAnnotations(ctx, client)
 	p.secrets.follow(ctx, client, &p.running)
 	p.dirs.follow(ctx, &p.running)
 	g.run(ctx)
@@ -180,7 +180,7 @@ func (p *Provider) Close() { p.close() }
 // Initialize's stop channel has closed or Close was called.
 func (p *Provider) Wait() { p.running.Wait() }
 
-func (p *Provider) warn(cfg *config.Config) {
+func (p *Provider) logWarnings(cfg *config.Config) {
 	for _, w := range cfg.Warnings {
 		p.log.Warn("cloud config", "warning", w)
 	}

@@ -76,7 +76,7 @@ func (p *Provider) adopt(c *connection, vc config.VCenter) {
 	before := c.vc.Swap(&vc)
 	if originOf(*before) != originOf(vc) {
 		c.CredentialsChanged()
-		if err := p.lacking(vc); !errors.Is(err, errNotRead) { // else reported once it has been read
+		if err := p.credentialsError(vc); !errors.Is(err, errNotRead) { // else reported once it has been read
 			p.events.credentials(vc, c.State().Connected, err)
 		}
 	}

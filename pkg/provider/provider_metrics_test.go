@@ -19,7 +19,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatalf("exists %v, %v", exists, err)
 	}
 	w.edit(func(c conf) { c.section("nodes")["internalVmNetworkName"] = "none" })
-	w.told(ReasonConfigReloaded)
+	w.expectEvent(ReasonConfigReloaded)
 
 	families, err := registry.Gather()
 	if err != nil {

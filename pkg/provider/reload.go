@@ -54,7 +54,7 @@ func (p *Provider) reload(ctx context.Context) {
 		p.running.Go(func() { p.file.Run(ctx) })
 	}
 	r := &reloader{Provider: p, ctx: ctx, wanted: p.now().cfg, authorities: authorities{}}
-	r.authorities.look(r.wanted)
+	r.authorities.changedSince(r.wanted)
 	defer r.drop()
 	tick := time.NewTicker(p.opts.ConfigPeriod)
 	defer tick.Stop()
@@ -62,10 +62,10 @@ func (p *Provider) reload(ctx context.Context) {
 		select {
 		case e := <-p.edits:
 			r.edit(e)
-		case <-r.synced():
-			r.put()
+		case <-r.proposalReady():
+			r.activate()
 		case <-tick.C:
-			r.look()
+			r.checkFiles()
 		case <-ctx.Done():
 			return
 		}
@@ -81,30 +81,30 @@ type reloader struct {
 	authorities authorities
 
 	proposal *proposal // the generation that will replace the one in force; nil for none
-	held     bool      // a part of wanted waits for the next start
-	told     string    // the current warning: why a part of wanted is not in force
+	partial  bool      // a part of wanted waits for the next start
+	warning  string    // the current warning: why a part of wanted is not in force
 }
 
 func (r *reloader) edit(e edit) {
 	if e.err != nil {
 		r.log.Warn("cloud config rejected", "err", e.err)
 		r.metrics.Reload(metrics.Refused)
-		r.tell(ReasonConfigRejected, "the last valid configuration stays in force: "+e.err.Error())
+		r.warn(ReasonConfigRejected, "the last valid configuration stays in force: "+e.err.Error())
 		return
 	}
-	r.warn(e.cfg)
+	r.logWarnings(e.cfg)
 	r.wanted = e.cfg
 	r.propose()
 }
 
-// look checks the files of certificate authorities for changes, and whether a late proposal can be put in force.
-func (r *reloader) look() {
-	if names := r.authorities.look(r.now().cfg); len(names) > 0 {
+// checkFiles checks the files of certificate authorities for changes, and whether a late proposal can be put in force.
+func (r *reloader) checkFiles() {
+	if names := r.authorities.changedSince(r.now().cfg); len(names) > 0 {
 		r.log.Info("certificate authorities changed", "changed", names)
 		r.events.config(r.now().cfg, corev1.EventTypeNormal, ReasonConfigReloaded, "in force for new connections: "+strings.Join(names, ", "))
 	}
 	if r.proposal != nil && r.proposal.late {
-		r.put()
+		r.activate()
 	}
 }
 
@@ -112,9 +112,9 @@ func (r *reloader) look() {
 // connection; this only detects changes, so that they can be reported.
 type authorities map[string][sha256.Size]byte
 
-// look returns which vCenters' files have changed since the last call. It skips unreadable files, which may be about to be
+// checkFiles returns which vCenters' files have changed since the last call. It skips unreadable files, which may be about to be
 // replaced.
-func (a authorities) look(cfg *config.Config) (changed []string) {
+func (a authorities) changedSince(cfg *config.Config) (changed []string) {
 	now := authorities{}
 	for _, vc := range cfg.VCenters {
 		if vc.CAFile == "" {
@@ -142,7 +142,7 @@ func merged(inForce, wanted *config.Config) *config.Config {
 	taken := map[string]bool{} // tenants
 	for _, vc := range inForce.VCenters {
 		next, ok := successor(vc, wanted)
-		if !ok || narrower(vc.Datacenters, next.Datacenters) || next.Tenant != vc.Tenant && named(inForce, next.Tenant) {
+		if !ok || dropsDatacenter(vc.Datacenters, next.Datacenters) || next.Tenant != vc.Tenant && hasTenant(inForce, next.Tenant) {
 			next = vc
 		}
 		taken[next.Tenant] = true
@@ -167,7 +167,7 @@ func successor(vc config.VCenter, wanted *config.Config) (config.VCenter, bool) 
 	return wanted.VCenters[i], true
 }
 
-func named(cfg *config.Config, tenant string) bool {
+func hasTenant(cfg *config.Config, tenant string) bool {
 	return slices.ContainsFunc(cfg.VCenters, func(vc config.VCenter) bool { return vc.Tenant == tenant })
 }
 
@@ -175,8 +175,8 @@ func sameServer(a, b config.VCenter) bool {
 	return strings.EqualFold(a.Server, b.Server) && a.Port == b.Port
 }
 
-// narrower reports whether to omits a datacenter of from. An empty list means all datacenters.
-func narrower(from, to []string) bool {
+// dropsDatacenter reports whether to omits a datacenter of from. An empty list means all datacenters.
+func dropsDatacenter(from, to []string) bool {
 	if len(to) == 0 {
 		return false
 	}
@@ -192,8 +192,8 @@ type proposal struct {
 	late    bool // ReloadWait has passed
 }
 
-// synced returns a channel that delivers when the proposal's vCenters are in sync, or ReloadWait has passed.
-func (r *reloader) synced() <-chan error {
+// proposalReady returns a channel that delivers when the proposal's vCenters are in sync, or ReloadWait has passed.
+func (r *reloader) proposalReady() <-chan error {
 	if r.proposal == nil {
 		return nil
 	}
@@ -211,7 +211,7 @@ func (r *reloader) propose() {
 		r.reject(err)
 		return
 	}
-	if r.held = len(later) > 0; r.held {
+	if r.partial = len(later) > 0; r.partial {
 		r.needsRestart(later)
 	} else {
 		r.settled(len(changed) == 0)
@@ -246,14 +246,14 @@ func (r *reloader) drop() {
 	r.proposal = nil
 }
 
-// put puts the proposal in force, unless a vCenter that can be queried now could not be queried after that.
-func (r *reloader) put() {
+// activate puts the proposal in force, unless a vCenter that can be queried now could not be queried after that.
+func (r *reloader) activate() {
 	c, before := r.proposal, r.now()
-	if err := worse(before, c.generation); err != nil {
+	if err := lostVCenters(before, c.generation); err != nil {
 		if !c.late {
 			c.late = true
 			r.log.Warn("cloud config delayed", "changed", c.changed, "err", err)
-			r.tell(ReasonConfigDelayed, fmt.Sprintf(
+			r.warn(ReasonConfigDelayed, fmt.Sprintf(
 				"changed: %s: takes effect as soon as the vCenter can be used with it; the previous configuration stays in force until then: %v", strings.Join(c.changed, ", "), err))
 		}
 		return
@@ -270,16 +270,16 @@ func (r *reloader) put() {
 	r.metrics.Reload(metrics.Applied)
 	r.log.Info("cloud config reloaded", "changed", c.changed)
 	r.events.config(c.cfg, corev1.EventTypeNormal, ReasonConfigReloaded, "in force: "+strings.Join(c.changed, ", "))
-	if strings.HasPrefix(r.told, ReasonConfigDelayed) {
-		r.told = ""
+	if strings.HasPrefix(r.warning, ReasonConfigDelayed) {
+		r.warning = ""
 	}
 	if r.opts.Nudge != nil {
 		r.opts.Nudge.Everything()
 	}
 }
 
-// worse returns an error about the vCenters that from can query and to cannot.
-func worse(from, to *generation) error {
+// lostVCenters returns an error about the vCenters that from can query and to cannot.
+func lostVCenters(from, to *generation) error {
 	var err error
 	for _, vc := range to.cfg.VCenters {
 		doubt := to.inv.Doubt(vc.Tenant)
@@ -298,7 +298,7 @@ func worse(from, to *generation) error {
 func (r *reloader) needsRestart(names []string) {
 	r.metrics.Reload(metrics.NeedsRestart)
 	r.log.Warn("cloud config needs a restart", "changed", names)
-	r.tell(ReasonConfigNeedsRestart,
+	r.warn(ReasonConfigNeedsRestart,
 		"takes effect at the next start, because nodes whose VMs are no longer watched would be reported gone: "+strings.Join(names, ", "))
 }
 
@@ -306,25 +306,25 @@ func (r *reloader) reject(err error) {
 	r.keep(r.now())
 	r.metrics.Reload(metrics.Refused)
 	r.log.Warn("cloud config rejected", "err", err)
-	r.tell(ReasonConfigRejected, "the previous configuration stays in force: "+err.Error())
+	r.warn(ReasonConfigRejected, "the previous configuration stays in force: "+err.Error())
 }
 
 // settled clears the warning, since everything wanted may take effect. If it is in force already, settled reports that.
 func (r *reloader) settled(already bool) {
-	if r.told == "" {
+	if r.warning == "" {
 		return
 	}
-	r.told = ""
+	r.warning = ""
 	if already {
 		r.log.Info("cloud config is in force unchanged")
 		r.events.config(r.now().cfg, corev1.EventTypeNormal, ReasonConfigReloaded, "the configuration is in force unchanged")
 	}
 }
 
-// tell writes a warning unless it repeats the current one.
-func (r *reloader) tell(reason, message string) {
-	if text := reason + ": " + message; text != r.told {
-		r.told = text
+// warn writes a warning unless it repeats the current one.
+func (r *reloader) warn(reason, message string) {
+	if text := reason + ": " + message; text != r.warning {
+		r.warning = text
 		r.events.config(r.now().cfg, corev1.EventTypeWarning, reason, message)
 	}
 }

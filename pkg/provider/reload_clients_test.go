@@ -26,7 +26,7 @@ func TestReloadConnection(t *testing.T) {
 	replaceFile(t, ca, string(other.Cert))
 	before := w.one("us")
 	w.edit(func(c conf) { c.section("vcenter", "us")["caFile"] = ca })
-	w.told(ReasonConfigDelayed, "changed: vcenter.us.caFile:", "unknown authority")
+	w.expectEvent(ReasonConfigDelayed, "changed: vcenter.us.caFile:", "unknown authority")
 	w.served(idNode("w1", w1UUID))
 	if w.one("us") != before {
 		t.Error("another session")
@@ -37,7 +37,7 @@ func TestReloadConnection(t *testing.T) {
 	}
 	eu := w.one("eu")
 	replaceFile(t, ca, string(good))
-	w.told(ReasonConfigReloaded, "in force: vcenter.us.caFile")
+	w.expectEvent(ReasonConfigReloaded, "in force: vcenter.us.caFile")
 	w.served(idNode("w1", w1UUID))
 	if after := w.one("us"); after == before {
 		t.Error("the same session with other settings")
@@ -52,9 +52,9 @@ func TestReloadConnectionTakenBack(t *testing.T) {
 	w := follow(t, nil, nil)
 	before := w.one("us")
 	w.edit(func(c conf) { c.section("vcenter", "us")["caFile"] = filepath.Join(t.TempDir(), "missing") })
-	w.told(ReasonConfigDelayed, "vcenter.us.caFile", "no such file")
+	w.expectEvent(ReasonConfigDelayed, "vcenter.us.caFile", "no such file")
 	w.edit(nil)
-	w.told(ReasonConfigReloaded, "in force unchanged")
+	w.expectEvent(ReasonConfigReloaded, "in force unchanged")
 	w.served(idNode("w1", w1UUID))
 	if w.one("us") != before {
 		t.Error("another session")
@@ -70,7 +70,7 @@ func TestReloadAuthorities(t *testing.T) {
 	}
 	w.served(idNode("w1", w1UUID))
 	replaceFile(t, w.lab.CAFile, string(w.lab.CA())+string(next.Cert))
-	w.told(ReasonConfigReloaded, "in force for new connections: ", "vcenter.us.caFile (its content)")
+	w.expectEvent(ReasonConfigReloaded, "in force for new connections: ", "vcenter.us.caFile (its content)")
 	v, _ := w.lab.VCenter("us")
 	pair, err := next.Sign(cert.Leaf{CommonName: "us", IPs: []net.IP{net.ParseIP(v.Host())}})
 	if err != nil {
@@ -95,7 +95,7 @@ func TestReloadTenantRenamed(t *testing.T) {
 		vcs["europe"] = vcs["eu"]
 		delete(vcs, "eu")
 	})
-	w.told(ReasonConfigReloaded, "vcenter.eu", "vcenter.europe")
+	w.expectEvent(ReasonConfigReloaded, "vcenter.eu", "vcenter.europe")
 	n := idNode("eu1", eu1UUID)
 	w.zone(n, "eu/eu-all")
 	w.stays(n)
@@ -118,7 +118,7 @@ func TestReloadConnectionSettings(t *testing.T) {
 			us, eu := w.one("us"), w.one("eu")
 			v, _ := w.lab.VCenter("us")
 			w.edit(func(c conf) { edit(c.section("vcenter", "us"), v) })
-			w.told(ReasonConfigReloaded, "in force: vcenter.us."+name)
+			w.expectEvent(ReasonConfigReloaded, "in force: vcenter.us."+name)
 			if w.one("us") == us || w.one("eu") != eu {
 				t.Error("not a new session at the one vCenter alone")
 			}

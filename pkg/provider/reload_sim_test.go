@@ -125,8 +125,8 @@ func replaceFile(t *testing.T, name, text string) {
 	}
 }
 
-// told waits for an event with the reason and all texts, and returns it.
-func (w *live) told(reason string, texts ...string) corev1.Event {
+// expectEvent waits for an event with the reason and all texts, and returns it.
+func (w *live) expectEvent(reason string, texts ...string) corev1.Event {
 	w.t.Helper()
 	var found corev1.Event
 	eventually(w.t, "event "+reason, func() error {

@@ -19,7 +19,7 @@ func TestReloadLabels(t *testing.T) {
 	before, nudged := [2]string{w.one("us"), w.one("eu")}, w.nudges.everything.Load()
 	w.edit(nil)
 	w.zone(n, "us/us-west")
-	e := w.told(ReasonConfigReloaded, "in force: labels.region, labels.zone")
+	e := w.expectEvent(ReasonConfigReloaded, "in force: labels.region, labels.zone")
 	if e.InvolvedObject.Kind != "Pod" || e.InvolvedObject.Name != "ccm-1" || e.Type != corev1.EventTypeNormal {
 		t.Errorf("%s event about %+v", e.Type, e.InvolvedObject)
 	}
@@ -33,7 +33,7 @@ func TestReloadLabels(t *testing.T) {
 		return nil
 	})
 	w.edit(func(c conf) { c.section("nodes")["internalNetworkSubnetCidr"] = "2001:db8::/32" })
-	w.told(ReasonConfigReloaded, "in force: nodes.internalNetworkSubnetCidr")
+	w.expectEvent(ReasonConfigReloaded, "in force: nodes.internalNetworkSubnetCidr")
 	if after := w.one("us"); after != before[0] {
 		t.Errorf("another session")
 	}
@@ -50,7 +50,7 @@ func TestReloadAddsVCenter(t *testing.T) {
 	if zone := w.served(idNode("eu1", eu1UUID)); zone != "eu/eu-all" {
 		t.Errorf("zone %s", zone)
 	}
-	w.told(ReasonConfigReloaded, "in force: vcenter.eu")
+	w.expectEvent(ReasonConfigReloaded, "in force: vcenter.eu")
 	if w.one("us") != before {
 		t.Error("another session at us")
 	}
@@ -68,7 +68,7 @@ func TestReloadAddsDeadVCenter(t *testing.T) {
 	v, _ := w.lab.VCenter("eu")
 	hold(t, v, down())
 	w.edit(nil)
-	w.told(ReasonConfigReloaded, "in force: vcenter.eu")
+	w.expectEvent(ReasonConfigReloaded, "in force: vcenter.eu")
 	w.served(idNode("w1", w1UUID))
 	for _, uuid := range []string{eu1UUID, unknown} {
 		if exists, err := w.InstanceExists(t.Context(), idNode("x", uuid)); exists || err == nil {
@@ -92,12 +92,12 @@ func TestReloadAddsDatacenter(t *testing.T) {
 	}
 	w.edit(only("west", "untagged"))
 	w.served(n)
-	w.told(ReasonConfigReloaded, "in force: vcenter.us.datacenters")
+	w.expectEvent(ReasonConfigReloaded, "in force: vcenter.us.datacenters")
 	if w.one("us") != before {
 		t.Error("another session")
 	}
 	w.edit(func(c conf) { delete(c, "labels") })
-	w.told(ReasonConfigReloaded, "in force: vcenter.us.datacenters")
+	w.expectEvent(ReasonConfigReloaded, "in force: vcenter.us.datacenters")
 }
 
 // A change that would report nodes gone waits for a restart, with an event; the rest of the change is in force.
@@ -136,11 +136,11 @@ func TestReloadRefusesRemoval(t *testing.T) {
 			w.served(tc.node)
 			before := [2]string{w.one("us"), w.one("eu")}
 			w.edit(func(c conf) { tc.after(c); c.section("nodes")["internalVmNetworkName"] = "none" })
-			e := w.told(ReasonConfigNeedsRestart, "takes effect at the next start", ": "+tc.later)
+			e := w.expectEvent(ReasonConfigNeedsRestart, "takes effect at the next start", ": "+tc.later)
 			if e.Type != corev1.EventTypeWarning {
 				t.Errorf("type %s", e.Type)
 			}
-			w.told(ReasonConfigReloaded, "in force: nodes.internalVmNetworkName")
+			w.expectEvent(ReasonConfigReloaded, "in force: nodes.internalVmNetworkName")
 			if exists, err := w.InstanceExists(t.Context(), tc.node); !exists || err != nil {
 				t.Errorf("exists %v, %v", exists, err)
 			}
@@ -148,7 +148,7 @@ func TestReloadRefusesRemoval(t *testing.T) {
 				t.Errorf("sessions %v, then %v", before, after)
 			}
 			w.edit(func(c conf) { tc.before(c); c.section("nodes")["internalVmNetworkName"] = "none" })
-			w.told(ReasonConfigReloaded, "in force unchanged")
+			w.expectEvent(ReasonConfigReloaded, "in force unchanged")
 		})
 	}
 }
@@ -158,17 +158,17 @@ func TestReloadBrokenFile(t *testing.T) {
 	w := follow(t, nil, nil)
 	good := w.conf(nil)
 	w.write(strings.Replace(good, "labels:\n", "labels:\n  zoone: secret-value\n", 1))
-	e := w.told(ReasonConfigRejected, "vsphere.conf:6: labels.zoone: ", "the last valid configuration stays in force")
+	e := w.expectEvent(ReasonConfigRejected, "vsphere.conf:6: labels.zoone: ", "the last valid configuration stays in force")
 	if strings.Contains(e.Message, "secret-value") {
 		t.Errorf("message %q", e.Message)
 	}
 	w.zone(idNode("w1", w1UUID), "us/us-west")
 	w.write("")
-	w.told(ReasonConfigRejected, "vsphere.conf: ")
+	w.expectEvent(ReasonConfigRejected, "vsphere.conf: ")
 	w.stays(idNode("eu1", eu1UUID))
 	w.write(strings.Replace(good, "k8s-zone", "k8s-region", 1))
 	w.zone(idNode("w1", w1UUID), "us/us")
-	w.told(ReasonConfigReloaded, "in force: labels.zone")
+	w.expectEvent(ReasonConfigReloaded, "in force: labels.zone")
 }
 
 // Calls during a change of the configuration use either the old or the new one, never less.
@@ -222,7 +222,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
-// A replica that has waited for the lead starts with the current file, whatever was in it before.
+// A replica that has waited for the lead starts with the current file, with any content.
 func TestRefresh(t *testing.T) {
 	w := follow(t, nil, nil)
 	w.end()

@@ -29,13 +29,13 @@ type secrets struct {
 	log     *slog.Logger
 	changed func(config.SecretRef)
 
-	mu    sync.Mutex
-	held  map[config.SecretRef]*heldSecret
-	begin func(config.SecretRef, *heldSecret) // nil until follow
+	mu      sync.Mutex
+	watched map[config.SecretRef]*watchedSecret
+	begin   func(config.SecretRef, *watchedSecret) // nil until follow
 }
 
-// heldSecret is the last state of one Secret.
-type heldSecret struct {
+// watchedSecret is the last state of one Secret.
+type watchedSecret struct {
 	data map[string][]byte  // nil when it does not exist
 	read chan struct{}      // closed after the first read
 	err  error              // why it cannot be read now
@@ -43,18 +43,18 @@ type heldSecret struct {
 }
 
 func newSecrets(log *slog.Logger, changed func(config.SecretRef)) *secrets {
-	return &secrets{log: log, changed: changed, held: map[config.SecretRef]*heldSecret{}}
+	return &secrets{log: log, changed: changed, watched: map[config.SecretRef]*watchedSecret{}}
 }
 
 // want adds a Secret to watch. The watch starts now, or with follow.
 func (s *secrets) want(ref config.SecretRef) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held[ref] != nil {
+	if s.watched[ref] != nil {
 		return
 	}
-	h := &heldSecret{read: make(chan struct{})}
-	s.held[ref] = h
+	h := &watchedSecret{read: make(chan struct{})}
+	s.watched[ref] = h
 	if s.begin != nil {
 		s.begin(ref, h)
 	}
@@ -64,12 +64,12 @@ func (s *secrets) want(ref config.SecretRef) {
 func (s *secrets) follow(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begin = func(ref config.SecretRef, h *heldSecret) {
+	s.begin = func(ref config.SecretRef, h *watchedSecret) {
 		var of context.Context
 		of, h.stop = context.WithCancel(ctx)
 		s.watch(of, client, running, ref, h)
 	}
-	for ref, h := range s.held {
+	for ref, h := range s.watched {
 		s.begin(ref, h)
 	}
 }
@@ -78,19 +78,19 @@ func (s *secrets) follow(ctx context.Context, client kubernetes.Interface, runni
 func (s *secrets) keep(refs map[config.SecretRef]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for ref, h := range s.held {
+	for ref, h := range s.watched {
 		if refs[ref] {
 			continue
 		}
 		if h.stop != nil {
 			h.stop()
 		}
-		delete(s.held, ref)
+		delete(s.watched, ref)
 	}
 }
 
 // set stores the Secret that the watch delivers.
-func (s *secrets) set(ref config.SecretRef, h *heldSecret, o any, deleted bool) {
+func (s *secrets) set(ref config.SecretRef, h *watchedSecret, o any, deleted bool) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err != nil || key != ref.Namespace+"/"+ref.Name {
 		return // another Secret: not every server implements the field selector
 	}
@@ -109,7 +109,7 @@ func (s *secrets) set(ref config.SecretRef, h *heldSecret, o any, deleted bool) 
 }
 
 // failed stores why a Secret cannot be read. It calls changed if there is no older content.
-func (s *secrets) failed(ref config.SecretRef, h *heldSecret, err error) {
+func (s *secrets) failed(ref config.SecretRef, h *watchedSecret, err error) {
 	s.mu.Lock()
 	first := h.err == nil && h.data == nil
 	h.err = err
@@ -120,7 +120,7 @@ func (s *secrets) failed(ref config.SecretRef, h *heldSecret, err error) {
 }
 
 // listed records that the Secret has been read for the first time. It calls changed if the Secret does not exist.
-func (s *secrets) listed(ref config.SecretRef, h *heldSecret) {
+func (s *secrets) listed(ref config.SecretRef, h *watchedSecret) {
 	s.mu.Lock()
 	exists := h.data != nil
 	h.err = nil
@@ -134,7 +134,7 @@ func (s *secrets) listed(ref config.SecretRef, h *heldSecret) {
 // credentials returns the Secret's credentials for a server. It waits up to secretWait for the first read.
 func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, server string) (vcenter.Credentials, error) {
 	s.mu.Lock()
-	h := s.held[ref]
+	h := s.watched[ref]
 	s.mu.Unlock()
 	if h == nil {
 		return s.now(ref, server)
@@ -153,7 +153,7 @@ func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, server 
 func (s *secrets) now(ref config.SecretRef, server string) (vcenter.Credentials, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.held[ref]
+	h := s.watched[ref]
 	if h == nil {
 		return vcenter.Credentials{}, fmt.Errorf("secret %s/%s: no longer in use", ref.Namespace, ref.Name)
 	}
@@ -164,7 +164,7 @@ func (s *secrets) now(ref config.SecretRef, server string) (vcenter.Credentials,
 	return c, nil
 }
 
-func (h *heldSecret) credentials(server string) (vcenter.Credentials, error) {
+func (h *watchedSecret) credentials(server string) (vcenter.Credentials, error) {
 	switch {
 	case h.data == nil && h.err != nil:
 		return vcenter.Credentials{}, h.err
@@ -176,7 +176,7 @@ func (h *heldSecret) credentials(server string) (vcenter.Credentials, error) {
 			return vcenter.Credentials{}, errNotRead
 		}
 	}
-	return plain(config.ParseSecret("secret", h.data).For(server))
+	return loginCredentials(config.ParseSecret("secret", h.data).For(server))
 }
 
 // directories watches the directories with credentials.
@@ -185,32 +185,32 @@ type directories struct {
 	period  time.Duration
 	changed func(path string)
 
-	mu    sync.Mutex
-	held  map[string]*heldDirectory
-	begin func(*heldDirectory) // nil until follow
+	mu      sync.Mutex
+	watched map[string]*watchedDirectory
+	begin   func(*watchedDirectory) // nil until follow
 }
 
-type heldDirectory struct {
+type watchedDirectory struct {
 	*config.Directory
 	stop context.CancelFunc // nil until it is watched
 }
 
 func newDirectories(log *slog.Logger, period time.Duration, changed func(string)) *directories {
-	return &directories{log: log, period: period, changed: changed, held: map[string]*heldDirectory{}}
+	return &directories{log: log, period: period, changed: changed, watched: map[string]*watchedDirectory{}}
 }
 
 // want adds a directory to watch. The watch starts now, or with follow.
 func (d *directories) want(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.held[path] != nil {
+	if d.watched[path] != nil {
 		return
 	}
-	h := &heldDirectory{Directory: config.NewDirectory(path, d.period, func(err error) {
+	h := &watchedDirectory{Directory: config.NewDirectory(path, d.period, func(err error) {
 		d.log.Info("secrets directory changed", "directory", path, "err", err)
 		d.changed(path)
 	})}
-	d.held[path] = h
+	d.watched[path] = h
 	if d.begin != nil {
 		d.begin(h)
 	}
@@ -220,12 +220,12 @@ func (d *directories) want(path string) {
 func (d *directories) follow(ctx context.Context, running *sync.WaitGroup) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.begin = func(h *heldDirectory) {
+	d.begin = func(h *watchedDirectory) {
 		var of context.Context
 		of, h.stop = context.WithCancel(ctx)
 		running.Go(func() { h.Run(of) })
 	}
-	for _, h := range d.held {
+	for _, h := range d.watched {
 		d.begin(h)
 	}
 }
@@ -234,20 +234,20 @@ func (d *directories) follow(ctx context.Context, running *sync.WaitGroup) {
 func (d *directories) keep(paths map[string]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for path, h := range d.held {
+	for path, h := range d.watched {
 		if paths[path] {
 			continue
 		}
 		if h.stop != nil {
 			h.stop()
 		}
-		delete(d.held, path)
+		delete(d.watched, path)
 	}
 }
 
 func (d *directories) credentials(path, server string) (config.Credentials, error) {
 	d.mu.Lock()
-	h := d.held[path]
+	h := d.watched[path]
 	d.mu.Unlock()
 	if h == nil {
 		return config.Credentials{}, fmt.Errorf("secrets directory %s: no longer in use", path)
@@ -277,7 +277,7 @@ func (p *Provider) credentials(ctx context.Context, vc config.VCenter) (vcenter.
 	o := originOf(vc)
 	switch {
 	case o.directory != "":
-		return plain(p.dirs.credentials(o.directory, vc.Server))
+		return loginCredentials(p.dirs.credentials(o.directory, vc.Server))
 	case o.secret != (config.SecretRef{}):
 		return p.secrets.credentials(ctx, o.secret, vc.Server)
 	}
@@ -323,14 +323,14 @@ func (p *Provider) originChanged(o origin) {
 			c.CredentialsChanged()
 			// A connected client keeps its session and does not report missing credentials.
 			if g == inForce {
-				p.events.credentials(vc, c.State().Connected, p.lacking(vc))
+				p.events.credentials(vc, c.State().Connected, p.credentialsError(vc))
 			}
 		}
 	}
 }
 
-// lacking returns why there are no credentials now. It does not wait.
-func (p *Provider) lacking(vc config.VCenter) error {
+// credentialsError returns why there are no credentials now. It does not wait.
+func (p *Provider) credentialsError(vc config.VCenter) error {
 	var err error
 	switch o := originOf(vc); {
 	case o.directory != "":
@@ -341,7 +341,7 @@ func (p *Provider) lacking(vc config.VCenter) error {
 	return err
 }
 
-func plain(c config.Credentials, err error) (vcenter.Credentials, error) {
+func loginCredentials(c config.Credentials, err error) (vcenter.Credentials, error) {
 	if err != nil {
 		return vcenter.Credentials{}, err
 	}
@@ -350,7 +350,7 @@ func plain(c config.Credentials, err error) (vcenter.Credentials, error) {
 
 // watch follows one Secret until ctx ends. It watches that name alone, so a Role that grants list and watch on it is
 // enough.
-func (s *secrets) watch(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup, ref config.SecretRef, h *heldSecret) {
+func (s *secrets) watch(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup, ref config.SecretRef, h *watchedSecret) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithNamespace(ref.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {

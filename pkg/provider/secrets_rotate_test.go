@@ -139,7 +139,7 @@ func TestRotation(t *testing.T) {
 				}
 				return nil
 			})
-			w.told(ReasonLoginFailed, "vCenter us (", "the session made with the previous credentials stays in use")
+			w.expectEvent(ReasonLoginFailed, "vCenter us (", "the session made with the previous credentials stays in use")
 			if exists, err := w.InstanceExists(t.Context(), n); !exists || err != nil {
 				t.Errorf("exists %v, %v", exists, err)
 			}
@@ -158,7 +158,7 @@ func TestRotation(t *testing.T) {
 				}
 				return state().Err
 			})
-			w.told(ReasonCredentialsRotated, "vCenter us (", "logged in with new credentials")
+			w.expectEvent(ReasonCredentialsRotated, "vCenter us (", "logged in with new credentials")
 			t.Logf("in use after %s", time.Since(began).Round(time.Millisecond))
 			w.served(n)
 			if w.one("eu") != eu {
@@ -189,7 +189,7 @@ func TestSecretDeleted(t *testing.T) {
 	if err := secrets.Delete(t.Context(), "creds", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	e := w.told(ReasonCredentialsMissing, "vCenter us (", "secret kube-system/creds: does not exist", "stays in use")
+	e := w.expectEvent(ReasonCredentialsMissing, "vCenter us (", "secret kube-system/creds: does not exist", "stays in use")
 	if e.InvolvedObject.Kind != "Secret" || e.Type != corev1.EventTypeWarning {
 		t.Errorf("%s event about %+v", e.Type, e.InvolvedObject)
 	}
@@ -200,7 +200,7 @@ func TestSecretDeleted(t *testing.T) {
 	if _, err := secrets.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.told(ReasonCredentialsFound, "vCenter us (")
+	w.expectEvent(ReasonCredentialsFound, "vCenter us (")
 	if w.one("us") != first {
 		t.Error("another session")
 	}
@@ -222,14 +222,14 @@ func TestSecretMoved(t *testing.T) {
 		c.section("global")["secretName"] = "next"
 		c.section("global")["secretNamespace"] = "vsphere"
 	})
-	e := w.told(ReasonConfigReloaded, "vcenter.us.secretName")
+	e := w.expectEvent(ReasonConfigReloaded, "vcenter.us.secretName")
 	if e.InvolvedObject.Kind != "Secret" || e.InvolvedObject.Name != "next" || e.Namespace != "vsphere" {
 		t.Errorf("event about %+v", e.InvolvedObject)
 	}
 	w.secrets.mu.Lock()
 	defer w.secrets.mu.Unlock()
-	if len(w.secrets.held) != 1 {
-		t.Errorf("%d Secrets are followed", len(w.secrets.held))
+	if len(w.secrets.watched) != 1 {
+		t.Errorf("%d Secrets are followed", len(w.secrets.watched))
 	}
 	if w.one("us") != first {
 		t.Error("another session with the same credentials")
@@ -251,14 +251,14 @@ func TestCredentialsMovedNowhere(t *testing.T) {
 			w := follow(t, nil, nil)
 			first := w.one("us")
 			w.edit(tc.edit)
-			w.told(ReasonConfigReloaded, "vcenter.us.secretName")
-			w.told(ReasonCredentialsMissing, "vCenter us (", tc.want, "stays in use")
+			w.expectEvent(ReasonConfigReloaded, "vcenter.us.secretName")
+			w.expectEvent(ReasonCredentialsMissing, "vCenter us (", tc.want, "stays in use")
 			w.served(idNode("w1", w1UUID))
 			if w.one("us") != first {
 				t.Error("another session")
 			}
 			w.edit(nil)
-			w.told(ReasonCredentialsFound, "vCenter us (")
+			w.expectEvent(ReasonCredentialsFound, "vCenter us (")
 		})
 	}
 }

@@ -20,7 +20,7 @@ type step = ground.Step
 func (s *Sandbox) steps() []step {
 	all := []step{
 		{Name: "event log", Start: s.openFiles, Stop: func(ctx context.Context) error { return errors.Join(s.files.Close(ctx), s.secrets.Close()) }},
-		{Name: "control API", Start: s.serveAPI, Stop: s.closeAPI},
+		{Name: "control API", Start: s.server.Start, Stop: s.server.Close}, // before all that takes time: clients follow the boot
 	}
 	stock := ground.Steps{
 		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.source.Stop},

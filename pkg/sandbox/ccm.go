@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -29,7 +30,7 @@ func assembleCCM(s *Sandbox) {
 		VCenters:  func() vcenters.List { return s.vcenters },
 		Render:    func(c sim.CloudConfig) ([]byte, error) { return s.source.CloudConfig(c) },
 		Namespace: place.Namespace, Labels: place.Labels,
-		Provided: s.opts.CCM.None || s.opts.VCentersOnly,
+		Provided: s.opts.CCM.None || s.guarded() != nil,
 	}
 	if s.opts.Dir != nil { // nil in tests
 		c.File, c.CAFile = s.opts.Dir.Path("ccm", cloudconfig.Key), s.vcenterCA()
@@ -71,11 +72,7 @@ func assembleCCM(s *Sandbox) {
 
 // ccmPlace is where the objects of the cloud controller manager are in the cluster.
 func (s *Sandbox) ccmPlace() ccm.Place {
-	place := ccm.Place{Namespace: s.facts.Namespace, Roles: s.facts.Namespace, Labels: s.facts.Labels}
-	if place.Namespace == "" {
-		place.Namespace = cloudconfig.Namespace
-	}
-	return place
+	return ccm.Place{Namespace: cmp.Or(s.facts.Namespace, cloudconfig.Namespace), Roles: s.facts.Namespace, Labels: s.facts.Labels}
 }
 
 // registerCCM adds the handlers of the cloud controller manager, and those of the metrics of all components.

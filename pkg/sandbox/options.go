@@ -1,11 +1,9 @@
 package sandbox
 
 import (
-	"cmp"
 	"errors"
 	"log/slog"
 	"net/url"
-	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -78,15 +76,6 @@ func (o *Options) check() error {
 		return errors.New("real vCenters have no sandbox in a cluster")
 	}
 	return nil
-}
-
-// stepTime is how long a boot step may take, and how long nodes may make no progress.
-func (s *Sandbox) stepTime() time.Duration { return max(boot.StepTimeout, s.source.StepTime()) }
-
-// grace is how long the cluster goes without hearing of a node before it takes the node for lost. A cluster that others
-// use keeps its own speed.
-func (s *Sandbox) grace() time.Duration {
-	return cmp.Or(s.facts.Speed, s.opts.Speed).Of(pace.NodeMonitorGracePeriod)
 }
 
 // CSI chooses the CSI driver of the sandbox. The zero value is none.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/desired"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
@@ -43,12 +45,14 @@ func assemble(s *Sandbox) {
 		}
 		return s.vcenters
 	}
-	s.boot = boot.Boot{Log: s.log, Logger: opts.Logger, Timeout: s.stepTime(), Report: func(p Progress) {
+	s.server = control.Server{Path: func() string { return s.opts.Dir.SocketPath() }, Handler: s.routes, Logger: opts.Logger}
+	timeout := max(boot.StepTimeout, s.source.StepTime())
+	s.boot = boot.Boot{Log: s.log, Logger: opts.Logger, Timeout: timeout, Report: func(p Progress) {
 		if s.opts.Progress != nil {
 			s.opts.Progress(p)
 		}
 	}}
-	s.await = await.Waiter{Log: s.log, Timeout: s.stepTime(), Detail: s.boot.Detail}
+	s.await = await.Waiter{Log: s.log, Timeout: timeout, Detail: s.boot.Detail}
 	s.desired = desired.New(opts.Topology)
 	s.desired.Log, s.desired.Phase, s.desired.VCenters, s.desired.Builder, s.desired.Light = s.log, s.boot.Phase, watched, s.source.Builder, opts.Light
 	s.desired.NamesFree = func(ctx context.Context, top *topology.Topology) error {
@@ -68,14 +72,15 @@ func assemble(s *Sandbox) {
 		}
 		return err
 	}
-	s.faults = &faults.Faults{Source: s.source, Refuse: func(k *fault.Kind) string {
+	s.faults = &faults.Faults{Source: s.source, Refuse: func(k *fault.Kind) (why, try string) {
 		if g, ok := s.sourced(); ok {
 			return g.Lacks(k)
 		}
-		return ""
+		return "", ""
 	}}
+	grace := cmp.Or(s.facts.Speed, opts.Speed).Of(pace.NodeMonitorGracePeriod) // a shared cluster keeps its own speed
 	s.causes = &causality.Finder{
-		Log: s.log, Grace: s.grace(), Topology: s.desired.Topology, Lease: s.faults.Lease,
+		Log: s.log, Grace: grace, Topology: s.desired.Topology, Lease: s.faults.Lease,
 		VM: func(node string) (vcenter, vm string) {
 			b := s.nodes.Behind(node)
 			return b.Key.VCenter, b.VM

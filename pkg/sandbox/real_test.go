@@ -342,11 +342,11 @@ func TestRealWrites(t *testing.T) {
 // TestRealIsSlow gives a boot step the time that a vCenter takes which needs half a minute for each answer.
 func TestRealIsSlow(t *testing.T) {
 	s := New(Options{Topology: idle(t).opts.Topology, Real: far(t)})
-	if got := s.stepTime(); got < 20*30*time.Second {
+	if got := s.boot.Timeout; got < 20*30*time.Second {
 		t.Errorf("%s", got)
 	}
 	simulated := idle(t)
-	if got := simulated.stepTime(); got != boot.StepTimeout {
+	if got := simulated.boot.Timeout; got != boot.StepTimeout {
 		t.Errorf("simulated: %s", got)
 	}
 }

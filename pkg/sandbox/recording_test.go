@@ -47,7 +47,7 @@ func TestRecordingOfASandbox(t *testing.T) {
 		t.Errorf("told %+v", u)
 	}
 	s.log.Append(event.Event{Kind: "sandbox.stopping"}) // told though it ends at once
-	if err := s.closeAPI(t.Context()); err != nil {
+	if err := s.server.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := <-ended; err != nil {

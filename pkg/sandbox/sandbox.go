@@ -50,7 +50,6 @@ type Sandbox struct {
 	mu           sync.Mutex
 	secrets      *secret.Store
 	sessions     atomic.Int32 // that the store has
-	server       *control.Server
 	cluster      cluster.Cluster
 	controlPlane *child.Child
 	vcenters     vcenters.List
@@ -63,6 +62,7 @@ type Sandbox struct {
 	boot       boot.Boot
 	await      await.Waiter
 	files      recording.Files
+	server     control.Server
 	desired    *desired.State
 	nodes      *nodes.Nodes
 	ccm        ccm.Manager

@@ -13,14 +13,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
-// serveAPI opens the control API. It comes before every step that takes time, so that other commands can follow the boot.
-func (s *Sandbox) serveAPI(context.Context) (err error) {
-	s.server, err = control.Listen(s.opts.Dir.SocketPath(), s.routes(), s.opts.Logger)
-	return err
-}
-
-func (s *Sandbox) closeAPI(ctx context.Context) error { return s.server.Close(ctx) }
-
 // routes returns the control API: the handlers of all parts, and those of the sandbox itself.
 func (s *Sandbox) routes() http.Handler {
 	mux := http.NewServeMux()
@@ -85,13 +77,13 @@ func (s *Sandbox) Status() api.Status {
 		Ground: s.standsOn(), LastEvent: s.log.Last(), Components: s.components.Rows(), VCenters: s.listing.Rows(),
 	}
 	s.boot.AddTo(&st)
+	if w := s.currentWorld(); w != nil {
+		st.Nodes = w.Count()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cluster != nil {
 		st.Server, st.Kubeconfig, st.Context = s.cluster.Server(), s.cluster.Kubeconfig(), s.cluster.Context()
-	}
-	if s.world != nil {
-		st.Nodes = s.world.Count()
 	}
 	return st
 }

@@ -21,11 +21,11 @@ import (
 // serve opens the control API of s, which ends with the test, and returns a client.
 func serve(t testing.TB, s *Sandbox) *api.Client {
 	t.Helper()
-	if err := s.serveAPI(t.Context()); err != nil {
+	if err := s.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.closeAPI(context.Background()); err != nil {
+		if err := s.server.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -43,14 +43,14 @@ func requireCode(t *testing.T, what string, err error, code string) {
 
 func TestSocketIsForItsOwner(t *testing.T) {
 	s := newSandbox(t, "single")
-	if err := s.serveAPI(t.Context()); err != nil {
+	if err := s.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	path := s.opts.Dir.SocketPath()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := s.closeAPI(t.Context()); err != nil {
+	if err := s.server.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -218,7 +218,7 @@ func TestFollowersEndWithTheSandbox(t *testing.T) {
 		})
 	}()
 	<-reading
-	if err := s.closeAPI(t.Context()); err != nil {
+	if err := s.server.Close(t.Context()); err != nil {
 		t.Errorf("close: %v", err)
 	}
 	if err := <-ended; err != nil {
@@ -232,7 +232,7 @@ func TestStalledReadersAreCutOff(t *testing.T) {
 	for i := range 8 { // more than a socket takes
 		s.watchCache.SetComponent(api.Component{Name: fmt.Sprint(i), Message: strings.Repeat("x", 1<<20)})
 	}
-	if err := s.serveAPI(t.Context()); err != nil {
+	if err := s.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", s.opts.Dir.SocketPath())
@@ -247,7 +247,7 @@ func TestStalledReadersAreCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	if err := s.closeAPI(t.Context()); err != nil {
+	if err := s.server.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if took := time.Since(begin); took >= boot.StopTimeout {

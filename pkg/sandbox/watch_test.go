@@ -153,7 +153,7 @@ func TestWatchTags(t *testing.T) {
 
 func TestWatchEndsWithTheSandbox(t *testing.T) {
 	s := newSandbox(t, "single")
-	if err := s.serveAPI(t.Context()); err != nil {
+	if err := s.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c := api.NewClient(s.opts.Dir.SocketPath())
@@ -167,7 +167,7 @@ func TestWatchEndsWithTheSandbox(t *testing.T) {
 		})
 	}()
 	<-synced
-	if err := s.closeAPI(t.Context()); err != nil {
+	if err := s.server.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := <-ended; err != nil {

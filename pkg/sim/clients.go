@@ -7,27 +7,26 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 )
 
-// What happens to the clients of a vCenter, other than by its gate.
+// Settings that affect clients of a vCenter outside of its gate.
 
-// Console is the account of whoever runs the simulation, to log in with on connections of [VCenter.DialConsole]. What is
-// done to the passwords and permissions of other accounts does not concern it, its sessions do not count, and it is not
-// among [VCenter.Users].
+// Console returns the credentials of the operator's account, for connections of [VCenter.DialConsole]. Changed passwords and
+// permissions of other accounts do not affect it, its sessions do not count, and [VCenter.Users] does not list it.
 func (v *VCenter) Console() *url.Userinfo { return v.service.access.Console() }
 
-// EndSessionsWhere ends the sessions that match, and reports how many there were. Calls that wait end with
-// NotAuthenticated; clients may log in again.
+// EndSessionsWhere ends the matching sessions, and returns their number. Waiting calls end with NotAuthenticated; clients may log
+// in again.
 func (v *VCenter) EndSessionsWhere(match func(Session) bool) int {
 	return v.service.access.EndWhere(match)
 }
 
-// SessionLimit is how many sessions there may be, of SOAP and REST together; 0 is any number.
+// SessionLimit returns the maximum number of SOAP and REST sessions; 0: unlimited.
 func (v *VCenter) SessionLimit() int { return v.service.access.Limit() }
 
-// SetSessionLimit changes it. Sessions that are open stay open; new ones are refused until there is room.
+// SetSessionLimit changes that limit. Open sessions stay open; new ones are refused while the limit is reached.
 func (v *VCenter) SetSessionLimit(n int) { v.service.access.SetLimit(n) }
 
-// UpdateLimit is how many objects one answer of WaitForUpdatesEx tells of at most; 0 for a vCenter with vcsim's own
-// property collector, which has no limit.
+// UpdateLimit returns the maximum number of objects in an answer of WaitForUpdatesEx; 0 for a vCenter with vcsim's property
+// collector, which has no limit.
 func (v *VCenter) UpdateLimit() int {
 	if v.collectors == nil {
 		return 0
@@ -35,21 +34,21 @@ func (v *VCenter) UpdateLimit() int {
 	return v.collectors.Limit()
 }
 
-// SetUpdateLimit changes it; 0 is vCenter's own. It does nothing to vcsim's own property collector.
+// SetUpdateLimit changes that limit; 0 means vCenter's default. It has no effect on vcsim's property collector.
 func (v *VCenter) SetUpdateLimit(n int) {
 	if v.collectors != nil {
 		v.collectors.SetLimit(n)
 	}
 }
 
-// CertificateWish is a certificate that a vCenter can be given. The zero value is one like its first.
+// CertificateWish describes a certificate for a vCenter. The zero value is one like its first.
 type CertificateWish = cert.Wish
 
-// NewCertificate makes a certificate for the vCenter, with a key of its own, signed as its first was. It is not used
-// until the gate is told.
+// NewCertificate issues a certificate for the vCenter, with a new key, signed like its first one. It is in use once the gate gets
+// it.
 func (v *VCenter) NewCertificate(w CertificateWish) (tls.Certificate, error) {
 	return v.authority.Replace(v.leaf, w)
 }
 
-// FirstCertificate is the one that the vCenter began with.
+// FirstCertificate returns the vCenter's first certificate.
 func (v *VCenter) FirstCertificate() tls.Certificate { return v.pair.TLS() }

@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
-// Whoever runs the simulation gets in at its console whatever becomes of everybody else.
+// TestConsoleAccount: the operator can log in at the console regardless of other accounts.
 func TestConsoleAccount(t *testing.T) {
 	lab := Start(t, "../../scenarios/single.yaml")
 	v := lab.VCenters()[0]

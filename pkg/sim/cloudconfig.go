@@ -9,20 +9,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// CloudConfig says how [Simulation.CloudConfig] lets clients log in and trust.
+// CloudConfig configures [Simulation.CloudConfig].
 type CloudConfig struct {
-	// CAFile is where the clients find [Simulation.CA].
+	// CAFile is the path at which the clients find [Simulation.CA].
 	CAFile string
-	// SecretName and SecretNamespace name the Secret with the credentials. Without them users and passwords are in the
-	// configuration itself.
+	// SecretName and SecretNamespace identify the Secret with the credentials. Without them the configuration contains users and
+	// passwords.
 	SecretName, SecretNamespace string
-	// Reach is where the clients reach a vCenter, by its name. Default: where it listens.
+	// Reach returns the address at which the clients reach a vCenter, by its name. Default: the address on which it listens.
 	Reach func(vcenter string) (host string, port int)
 }
 
-// CloudConfig renders vsphere.conf, in the YAML of the upstream cloud provider, for all vCenters and datacenters. The
-// labels region and zone are asked for where the topology has them: with labels configured, a node whose VM has no tags
-// is never initialized, here as upstream.
+// CloudConfig renders vsphere.conf, in the YAML of the upstream cloud provider, for all vCenters and datacenters. It sets the
+// labels for region and zone if the topology has them: with labels, a node whose VM has no tags is never initialized, here and
+// upstream.
 func (s *Simulation) CloudConfig(c CloudConfig) ([]byte, error) {
 	global := map[string]any{"insecureFlag": false, "caFile": c.CAFile}
 	if c.SecretName != "" {
@@ -53,7 +53,7 @@ func (s *Simulation) CloudConfig(c CloudConfig) ([]byte, error) {
 	return yaml.Marshal(conf)
 }
 
-// zoned reports whether a node of the topology has region and zone, or any VM where none is a node.
+// zoned reports whether a node of the topology has region and zone, or any VM if no VM is a node.
 func zoned(top *topology.Topology) bool {
 	anyNode := top.Count().Nodes > 0
 	for r := range top.AllVMs() {
@@ -64,8 +64,8 @@ func zoned(top *topology.Topology) bool {
 	return false
 }
 
-// Rack puts up the hardware of a topology: hosts that clients add from then on have the size that it says, and see its
-// datastores as disks and exports. vCenters that the topology does not have keep what they had.
+// Rack sets the hardware of a topology: hosts that clients add get its sizes, and see its datastores as disks and exports.
+// vCenters that are not in the topology do not change.
 func (s *Simulation) Rack(t *topology.Topology) {
 	for _, v := range s.vcenters {
 		for i := range t.Spec.VCenters {
@@ -76,11 +76,11 @@ func (s *Simulation) Rack(t *topology.Topology) {
 	}
 }
 
-// Topology is what the inventories are to be, as far as the simulation was told.
+// Topology returns the topology of the inventories, as last set.
 func (s *Simulation) Topology() *topology.Topology { return s.topology.Load() }
 
-// SetTopology says that the inventories have become those of another topology with the same vCenters in any order, as
-// pkg/sim/apply makes them. [Simulation.CloudConfig] follows it; nothing else does.
+// SetTopology records that the inventories have the state of another topology with the same vCenters, as after pkg/sim/apply. It
+// only affects [Simulation.CloudConfig].
 func (s *Simulation) SetTopology(t *topology.Topology) error {
 	sorted := *t
 	sorted.Spec.VCenters = nil

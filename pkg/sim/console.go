@@ -5,6 +5,6 @@ import (
 	"net"
 )
 
-// DialConsole returns a connection to the vCenter's API, on which TLS is to be spoken, that its gate knows nothing of:
-// neither does it count the calls, nor do its outages reach them.
+// DialConsole returns a connection to the vCenter's API that bypasses its gate: the gate does not count the calls, and outages do
+// not affect them. The caller must use TLS on it.
 func (v *VCenter) DialConsole(ctx context.Context) (net.Conn, error) { return v.console.Dial(ctx) }

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// CSIConfig says how [Simulation.CSIConfig] lets a CSI driver log in and trust.
+// CSIConfig configures [Simulation.CSIConfig].
 type CSIConfig struct {
-	// ClusterID tells the cluster's volumes from those of others in the same vCenters.
+	// ClusterID distinguishes the cluster's volumes from those of other clusters.
 	ClusterID string
-	// CAFile is where the driver finds [Simulation.CA].
+	// CAFile is the path at which the driver finds [Simulation.CA].
 	CAFile string
-	// Reach is where the driver reaches a vCenter, by its name. Default: where it listens.
+	// Reach returns the address at which the driver reaches a vCenter, by its name. Default: the address on which it listens.
 	Reach func(vcenter string) (host string, port int)
-	// Login is by what user and password, by the vCenter's name. Default: the vCenter's own.
+	// Login returns user and password, by the vCenter's name. Default: the administrator's.
 	Login func(vcenter string) (user, password string)
 }
 
-// CSIConfig renders csi-vsphere.conf, in the INI of upstream's CSI driver, for all vCenters and datacenters. Where nodes have
+// CSIConfig renders csi-vsphere.conf, in the INI format of upstream's CSI driver, for all vCenters and datacenters. If nodes have
 // regions and zones, their tag categories are the driver's topology.
 func (s *Simulation) CSIConfig(c CSIConfig) []byte {
 	var b bytes.Buffer

@@ -1,5 +1,5 @@
-// Package sim runs simulated vCenters: it builds each vCenter of a topology into a vcsim service of its own, corrects
-// what vcsim tells differently from a vCenter, and serves it through a gate with TLS and a password.
+// Package sim runs simulated vCenters. It builds each vCenter of a topology into a separate vcsim service, corrects the
+// differences between vcsim and a vCenter, and serves it through a gate with TLS and a password.
 //
 //	s, err := sim.New(ctx, sim.Options{Topology: t, Events: log})
 //	if err != nil { … }
@@ -8,18 +8,19 @@
 //		fmt.Println(v.Name(), v.URL(), v.User())
 //	}
 //
-// In a test one line does it, clean-up included:
+// In a test one line does it, including the cleanup:
 //
 //	lab := sim.Start(t, "testdata/zones.yaml")
 //	client := lab.Client("vc-us") // a govmomi.Client, logged in
 //
-// All that is known of govmomi/simulator is in here and below: the rest of the sandbox, and every client, speaks the
-// vSphere API. Nothing is shared between the vCenters of a process, neither state nor settings.
+// Only this package and those below it use govmomi/simulator: the rest of the sandbox, and every client, uses the vSphere
+// API. The vCenters of a process share neither state nor settings.
 //
-// The parts, each a package: gate (HTTPS front: outages, call counts), inventory (topology → objects), property (the
-// PropertyCollector), guest (what VMware Tools report), cns (volumes), truth (other corrections).
+// The parts are packages: gate (HTTPS front: outages, call counts), inventory (topology → objects), property (the
+// PropertyCollector), guest (reports of VMware Tools), host (hosts and datastores), cns (volumes), rest (sessions and
+// tags), access (accounts and permissions), react (HA, DRS, DHCP), truth (other corrections). Package fault breaks them.
 //
-// It does not know Kubernetes, and it does not decide what breaks when: that is the callers' business.
+// The package does not know Kubernetes, and it injects no faults unless it is called to.
 //
 // Floor 2: it imports pkg/topology, pkg/event and internal/cert.
 package sim

@@ -15,8 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// Every enum that a type requires has a value: vcsim leaves out what no client of its own reads, and clients in Python refuse to
-// read an object with such a property.
+// TestRequiredEnumsHaveAValue: every required enum has a value. vcsim omits those that govmomi does not read, and Python clients
+// cannot decode objects without them.
 func TestRequiredEnumsHaveAValue(t *testing.T) {
 	lab := sim.Start(t, `
 apiVersion: sandbox.vsphere/v1alpha1

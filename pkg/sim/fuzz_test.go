@@ -28,11 +28,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// FuzzSOAP sends bodies through the gate to the vCenter, within a session of the administrator. Whatever they are, the
-// answer is an envelope with a result or a fault; a panic anywhere ends the test.
+// FuzzSOAP sends bodies through the gate to the vCenter, within a session of the administrator. Every answer must be an envelope
+// with a result or a fault; a panic anywhere ends the test.
 //
-// The seeds are what clients send, recorded. pick is the value in the body that is replaced by value, none when 0: the
-// fuzzer alone would hardly ever find a body that is still XML.
+// The seeds are recorded calls of clients. pick selects the value in the body that is replaced by value, none when 0: random
+// bodies are hardly ever valid XML.
 func FuzzSOAP(f *testing.F) {
 	lab := sim.Start(f, large(5))
 	b := &browser{lab: lab}
@@ -109,7 +109,7 @@ func (b *browser) send(t *testing.T, body string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if strings.Contains(body, "WaitForUpdates") { // it may wait, if nobody knows for how long
+	if strings.Contains(body, "WaitForUpdates") { // it may wait without a limit
 		ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
 		defer cancel()
 	}

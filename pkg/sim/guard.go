@@ -6,8 +6,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// hook is asked by vcsim before every SOAP call: whether the caller may make it, whether it makes sense, and who answers
-// it.
+// hook is vcsim's hook before every SOAP call: it checks permissions and arguments, and redirects the call.
 func (v *VCenter) hook(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if receiver, fault := v.service.access.Hook(ctx, method); receiver != nil || fault != nil {
 		return receiver, fault

@@ -99,7 +99,7 @@ func TestGuestLife(t *testing.T) {
 		t.Errorf("guest.up is caused by %d, want %d", events[2].Cause, events[0].Seq)
 	}
 
-	// The guest restarts by itself: neither power nor boot time change.
+	// The guest restarts within the VM: neither power nor boot time change.
 	boot = *look(t, c, cp).Runtime.BootTime
 	after = s.events.Last()
 	if err := cp.RebootGuest(t.Context()); err != nil {

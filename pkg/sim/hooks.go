@@ -8,10 +8,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// What happens to hosts and what no client of a vCenter can ask for. Errors say which object it is about.
+// Changes of hosts and VMs that no client of a vCenter can make. Errors name the object.
 
-// CausingRef names the event that is the cause of what happens to the object (VM, host, datastore), and to its tags, until
-// release is called. Of two at once the later one counts.
+// CausingRef makes seq the cause of what happens to the object (VM, host, datastore) and to its tags, until release is called.
+// The latest call counts.
 func (v *VCenter) CausingRef(ref types.ManagedObjectReference, seq uint64) (release func()) {
 	releases := []func(){v.hosts.Causing(ref, seq), v.service.rest.Causing(ref, seq)}
 	if ref.Type == "VirtualMachine" {
@@ -24,25 +24,22 @@ func (v *VCenter) CausingRef(ref types.ManagedObjectReference, seq uint64) (rele
 	}
 }
 
-// OnDied lets f know of every VM that dies with its host, whose vCenter still shows it as powered on: it cannot see that.
-// seq is the event of the log that says so. It may be called at any time; f is called on the goroutine of whoever ended
-// the host, with no lock held, before that returns.
+// OnDied calls f with every VM that dies with its host, whose vCenter still shows it as powered on. seq is the event that reports
+// it. It may be called at any time; f runs without locks on the goroutine that ended the host, before that returns.
 func (v *VCenter) OnDied(f func(vm types.ManagedObjectReference, seq uint64)) { v.hosts.OnDeath(f) }
 
-// What no client can ask of a VM and its guest.
-
-// Guest is what the VM's guest is; false when there is no such VM.
+// Guest returns the VM's guest; false if the VM does not exist.
 func (v *VCenter) Guest(vm types.ManagedObjectReference) (guest.Info, bool) { return v.guests.Info(vm) }
 
-// Cards are the MAC addresses of the VM's network cards: see [guest.Guests.Cards].
+// Cards returns the MAC addresses of the VM's NICs: see [guest.Guests.Cards].
 func (v *VCenter) Cards(vm types.ManagedObjectReference) []string { return v.guests.Cards(vm) }
 
-// InstallGuest makes the VM's guest another one: see [guest.Guests.Become].
+// InstallGuest replaces the VM's guest: see [guest.Guests.Become].
 func (v *VCenter) InstallGuest(vm types.ManagedObjectReference, info guest.Info) error {
 	return v.guests.Become(vm, info)
 }
 
-// WriteUUID writes the VM's BIOS UUID as it is given: also none, which no client can. A VM that is gone is left alone.
+// WriteUUID sets the VM's BIOS UUID, which may be empty, unlike in the API. It ignores a removed VM.
 func (v *VCenter) WriteUUID(vm types.ManagedObjectReference, uuid string) {
 	ctx := vc.Fresh(v.service.ctx)
 	if _, ok := ctx.Map.Get(vm).(*simulator.VirtualMachine); !ok {

@@ -6,10 +6,9 @@ import (
 	"log/slog"
 )
 
-// CaptureLog sends what the standard logger of package log is told to logger, at debug level: vcsim writes to that one
-// ("managed object not found", "does not implement"), and it would end up in the middle of a terminal's output. The
-// standard logger is one for the whole process, so this is for the process's owner to call, once. The function that it
-// returns puts things back.
+// CaptureLog redirects the standard logger of package log to logger, at debug level: vcsim writes to it ("managed object not
+// found", "does not implement"), which would disturb terminal output. It affects the whole process, so only its owner may call
+// it, once. restore reverts it.
 func CaptureLog(logger *slog.Logger) (restore func()) {
 	out, flags, prefix := log.Writer(), log.Flags(), log.Prefix()
 	log.SetOutput(lines{logger})
@@ -22,7 +21,7 @@ func CaptureLog(logger *slog.Logger) (restore func()) {
 	}
 }
 
-// lines makes a record of each line; package log writes whole lines.
+// lines writes one record for each line; package log writes whole lines.
 type lines struct{ logger *slog.Logger }
 
 func (l lines) Write(p []byte) (int, error) {

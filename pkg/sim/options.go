@@ -16,50 +16,45 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Options of [New]. Only Topology is required.
+// Options configures [New]. Only Topology is required.
 type Options struct {
-	// Topology is what to build, as topology.Load returns it.
+	// Topology is the topology to build, as topology.Load returns it.
 	Topology *topology.Topology
-	// Saved are inventories to load, one for each vCenter of Topology, which [TopologyOf] makes of them. Optional.
+	// Saved are inventories to load, one for each vCenter of a Topology from [TopologyOf]. Optional.
 	Saved []*Saved
-	// CA signs the certificates of the vCenters. Default: one of their own, see [Simulation.CA].
+	// CA signs the certificates of the vCenters. Default: a new one, see [Simulation.CA].
 	CA *cert.CA
-	// Dir holds the files of the datastores: an existing directory that nobody else can read, empty, removed by the
-	// caller after Close. Each VM is a directory with five small files, and making them is most of the time that a large
-	// topology takes: on a file system in memory 1,000 VMs take a second, on a disk several. Default: a temporary one,
-	// removed by Close.
+	// Dir holds the files of the datastores: an existing, empty directory that other users cannot read. The caller removes it
+	// after Close. Each VM is a directory with five small files, whose creation is most of the startup time of a large topology:
+	// 1,000 VMs take a second on a file system in memory, several on a disk. Default: a temporary directory, removed by Close.
 	Dir string
-	// Addresses are where the vCenters listen, one "IP:port" each in the order of the topology; port 0 means any free
-	// one. Empty means a loopback address of its own for each, all with the same Port, and the next block of
-	// addresses where those are taken by another sandbox: see [loopback.Listen].
+	// Addresses are the listen addresses of the vCenters, one "IP:port" each in the order of the topology; port 0 means any free
+	// one. Empty: a separate loopback address for each, all with the same Port, from the next free block of addresses: see
+	// [loopback.Listen].
 	Addresses []string
-	// Port is that of every vCenter when Addresses is empty; [loopback.AnyPort] takes free ones. Default:
+	// Port is the port of every vCenter if Addresses is empty; [loopback.AnyPort] takes free ones. Default:
 	// [loopback.DefaultPort].
 	Port int
-	// Names are further names and IP addresses by which a vCenter, told by its name, is reached: its certificate has them
-	// beside its own. Optional.
+	// Names returns more names and IP addresses for the certificate of a vCenter, by its name. Optional.
 	Names func(vcenter string) []string
-	// Guests show the disks of VMs, of the vCenter of that name, to what runs in them: see [cns.Guests]. Nil, or one that
-	// returns nil: nothing there has block devices.
+	// Guests returns what shows the disks of VMs to their guests, by the vCenter's name: see [cns.Guests]. Nil, or a nil result:
+	// guests have no block devices.
 	Guests func(vcenter string) cns.Guests
-	// Login is the administrator of every vCenter. Default: an account for each, with a password of its own.
+	// Login is the administrator of every vCenter. Default: a separate account and password for each.
 	Login *url.Userinfo
-	// OnPassword is called with each password before an account of a vCenter has it: those of the topology, those that are
-	// generated, and later ones. Its error refuses the password. It must not block, and is called from any goroutine.
-	// Optional.
+	// OnPassword is called with each password, including generated ones, before an account of a vCenter gets it. Its error
+	// refuses the password. It must not block, and may be called concurrently. Optional.
 	OnPassword func(string) error
-	// OnSession is called with what the client of each new session has to show: a secret as long as the session is open. It
-	// must not block, and is called from any goroutine. Optional.
+	// OnSession is called with the cookie of each new session: a secret as long as the session is open. It must not block, and
+	// may be called concurrently. Optional.
 	OnSession func(string)
-	// BootDelay is the time from a VM's power-on to a guest that reports. VMs that the topology has powered on are up
-	// from the start.
+	// BootDelay is the time from a VM's power-on to a reporting guest. VMs that the topology powers on are up from the start.
 	BootDelay time.Duration
-	// Speed divides the times that a topology leaves at their defaults for what vCenters do by themselves: HA, DRS, DHCP.
-	// Default: 1.
+	// Speed divides the default times of automatic actions of vCenters: HA, DRS, DHCP. Default: 1.
 	Speed pace.Speed
-	// Events receives what happens to VMs and gates. Default: nobody.
+	// Events receives the events of VMs and gates. Default: none.
 	Events *event.Log
-	// Logger receives what is going on inside, at debug level. Default: discarded.
+	// Logger receives internal messages, at debug level. Default: discarded.
 	Logger *slog.Logger
 }
 
@@ -77,7 +72,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// setDefaults fills in what was left out. It returns the temporary directory that it made, if it made one.
+// setDefaults fills in defaults. It returns the temporary directory, if it created one.
 func (o *Options) setDefaults() (temp string, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -96,7 +91,7 @@ func (o *Options) setDefaults() (temp string, err error) {
 	return temp, nil
 }
 
-// saved is the inventory that the vCenter of that place is loaded from; nil for one that is built.
+// saved returns the saved inventory of the i-th vCenter, or nil.
 func (o *Options) saved(i int) *Saved {
 	if len(o.Saved) == 0 {
 		return nil
@@ -104,7 +99,7 @@ func (o *Options) saved(i int) *Saved {
 	return o.Saved[i]
 }
 
-// guests are those of a vCenter; nil for none.
+// guests returns the Guests of a vCenter, or nil.
 func (o *Options) guests(vcenter string) cns.Guests {
 	if o.Guests == nil {
 		return nil
@@ -112,7 +107,7 @@ func (o *Options) guests(vcenter string) cns.Guests {
 	return o.Guests(vcenter)
 }
 
-// leaf is the certificate of a vCenter that listens at an address.
+// leaf describes the certificate of a vCenter that listens at an address.
 func (o *Options) leaf(name string, listens net.IP) cert.Leaf {
 	leaf := cert.Leaf{CommonName: name, DNSNames: []string{"localhost"}, IPs: []net.IP{listens}}
 	if o.Names == nil {

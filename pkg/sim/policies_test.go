@@ -187,7 +187,7 @@ func TestPoliciesOfSiblings(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfClients: policies are made, changed and deleted by whoever may, and refused where a vCenter refuses them.
+// TestPoliciesOfClients: clients create, change and delete policies, and are refused where a vCenter refuses them.
 func TestPoliciesOfClients(t *testing.T) {
 	lab := sim.Start(t, tiers)
 	c, names := policiesOf(t, lab, "one")

@@ -31,7 +31,7 @@ func whereIs(t *testing.T, c *govmomi.Client, vm types.ManagedObjectReference) p
 	for _, d := range m.Datastore {
 		p.datastores = append(p.datastores, d.Value)
 	}
-	// Nobody else may claim the VM.
+	// No other object may list the VM.
 	list := func(what string, refs []types.ManagedObjectReference, self string, is bool) {
 		if slices.Contains(refs, vm) != is {
 			t.Errorf("%s %s lists the VM: %v, want %v", what, self, !is, is)

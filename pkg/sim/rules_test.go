@@ -77,7 +77,7 @@ func TestRuleFailsTasksOfOneUserOnOneVM(t *testing.T) {
 		i.DescriptionId != "VirtualMachine.powerOffVM" || i.Key != task.Reference().Value || i.StartTime == nil || i.CompleteTime == nil {
 		t.Errorf("task says %+v", got.Info)
 	}
-	must(t)(west.PowerOff(t.Context())) // somebody else's
+	must(t)(west.PowerOff(t.Context())) // of another vCenter
 	if s := status(); s.Matched != 2 || s.Hits != 1 {
 		t.Errorf("matched %d, hit %d", s.Matched, s.Hits)
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Saved is the inventory of one vCenter, read from a folder. It is good for one simulation.
+// Saved is the inventory of one vCenter, read from a folder, for one simulation.
 type Saved struct{ loaded *store.Loaded }
 
-// DamagedError says what is wrong with a folder, file by file; its Try says what to do about it.
+// DamagedError lists the problems of a folder by file, with suggestions.
 type DamagedError = store.Error
 
-// OpenSaved reads and checks an inventory that "vcenter save" or govc's object.save has written. Its errors are of type
-// *[DamagedError] where the folder's contents are the reason.
+// OpenSaved reads and checks an inventory that "vcenter save" or govc's object.save wrote. If the contents are invalid, the error
+// is a *[DamagedError].
 func OpenSaved(dir string) (*Saved, error) {
 	loaded, err := store.Load(dir)
 	if err != nil {
@@ -25,11 +25,11 @@ func OpenSaved(dir string) (*Saved, error) {
 	return &Saved{loaded}, nil
 }
 
-// Notes say what of the inventory was left out, because the folder does not have it.
+// Notes lists what was left out of the inventory because the folder lacks it.
 func (s *Saved) Notes() []string { return s.loaded.Notes() }
 
-// TopologyOf is what [Options] needs for saved inventories: a topology of their vCenters with users and roles, and with
-// nothing in them. Two of them cannot have one name or be the same vCenter.
+// TopologyOf returns the topology of saved inventories for [Options]: their vCenters with users and roles, and without objects.
+// It fails if two have the same name or are the same vCenter.
 func TopologyOf(saved ...*Saved) (*topology.Topology, error) {
 	t := &topology.Topology{
 		APIVersion: topology.APIVersion, Kind: topology.Kind, Metadata: topology.Metadata{Name: "loaded"},
@@ -49,7 +49,7 @@ func TopologyOf(saved ...*Saved) (*topology.Topology, error) {
 	return t, nil
 }
 
-// restore fills in a saved inventory.
+// restore installs a saved inventory.
 func (v *VCenter) restore(ctx context.Context, dir string, saved *Saved) (*inventory.Built, error) {
 	built, err := saved.loaded.Install(ctx, store.Target{Context: v.service.ctx, Dir: dir})
 	if err != nil {

@@ -32,40 +32,39 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// service is one vCenter's vcsim, with every endpoint registered by hand on a mux that never listens. vcsim's own
-// NewServer would listen, take the endpoints from a process-wide list and write its address into settings that all
-// vCenters of the process share.
+// service is the vcsim of one vCenter, with every endpoint registered on a mux that does not listen. vcsim's NewServer would
+// listen, use a process-wide list of endpoints, and write its address into settings that all vCenters of the process share.
 type service struct {
 	vcsim    *simulator.Service
-	ctx      *simulator.Context // the vCenter's own; operations work on copies
+	ctx      *simulator.Context // of the vCenter; operations use copies
 	access   *access.Manager
 	rest     *rest.Handler // sessions and tags of REST
 	policies *profile.Service
 	volumes  *cns.Manager
-	handler  http.Handler // everything, guarded
+	handler  http.Handler // all endpoints, with access control
 }
 
-// parts are what an empty vCenter is made from.
+// parts are the inputs of an empty vCenter.
 type parts struct {
 	spec        *topology.VCenter
 	stock       stock.Set
-	host        string // that it believes to be reached at ("127.0.0.11:8989")
+	host        string // its address for links ("127.0.0.11:8989")
 	dir         string
 	certificate tls.Certificate
-	login       *url.Userinfo // of the administrator; nil: a name and password of its own
+	login       *url.Userinfo // of the administrator; nil: generated
 	events      *event.Log
 	saved       *Saved // nil for a vCenter that is built
 	onEnd       func(session string)
 	onChange    func()
 	onPassword  func(string) error
 	onSession   func(string)
-	// seed and contents are those of volumes; cause reports what causes what happens to a VM.
+	// seed and contents are for volumes; cause returns the cause of what happens to a VM.
 	seed, contents string
 	cause          func(vm types.ManagedObjectReference) uint64
 	guests         cns.Guests
 }
 
-// newService makes an empty vCenter.
+// newService creates an empty vCenter.
 func newService(p parts) (_ *service, err error) {
 	globals.Lock()
 	defer globals.Unlock()
@@ -99,7 +98,7 @@ func newService(p parts) (_ *service, err error) {
 			return nil, err
 		}
 	}
-	// vcsim accepts any login while this has no user, and takes the address for links to itself.
+	// vcsim accepts any login while this has no user, and uses the address in links.
 	s.vcsim.Listen = &url.URL{Scheme: "https", Host: p.host, Path: vim25.Path, User: s.access.Inside()}
 	sessions := ctx.Map.SessionManager()
 	sessions.ServiceHostName = p.host
@@ -116,15 +115,14 @@ func newService(p parts) (_ *service, err error) {
 	return s, nil
 }
 
-// close ends what the service runs by itself.
+// close stops the background work of the service.
 func (s *service) close() {
 	s.volumes.Close()
 	s.rest.Close()
 	s.access.Close()
 }
 
-// settings gives the vCenter its own copy of the options, which vcsim keeps once for the process, with its own address
-// in them.
+// settings gives the vCenter a separate copy of the options, with its address; vcsim has one copy for the process.
 func (s *service) settings(name, host, dir string) error {
 	manager := s.ctx.Map.OptionManager()
 	options := make([]types.BaseOptionValue, 0, len(manager.Setting)+2)
@@ -152,9 +150,9 @@ func (s *service) settings(name, host, dir string) error {
 	return nil
 }
 
-// endpoints registers SOAP (vim25, PBM, CNS, VSLM, STS) and REST. Left out on purpose are vcsim's /nfc, whose leases are
-// shared by all vCenters of a process, /guestFile, which runs docker, and /about, which reads the registry without a lock:
-// a call while an object is made ends the process.
+// endpoints registers SOAP (vim25, PBM, CNS, VSLM, STS) and REST. It omits vcsim's /nfc, whose leases all vCenters of a process
+// share, /guestFile, which runs docker, and /about, which reads the registry without a lock: a call while an object is created
+// would end the process.
 func (s *service) endpoints(p parts, api string) {
 	s.vcsim.RegisterSDK(s.ctx.Map, vim25.Path+"/vimService")
 	mux := s.vcsim.ServeMux
@@ -185,9 +183,8 @@ func (s *service) endpoints(p parts, api string) {
 
 const datastorePath = "/folder/"
 
-// files asks for a session or a password, and for the privilege on the datastore, where vcsim does not: for the files of
-// datastores. A file that is written is a new one, because the one that is there may go by several names: empty files of
-// VMs do (see pkg/sim/inventory).
+// files protects the files of datastores: unlike vcsim it requires a session or a password, and the privilege on the datastore. A
+// written file replaces the old one, which may have several links: empty files of VMs do (see pkg/sim/inventory).
 func (s *service) files(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, datastorePath) {
@@ -212,17 +209,17 @@ func (s *service) files(next http.Handler) http.Handler {
 			http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
 			return
 		}
-		if r.Method == http.MethodPut && !strings.Contains(r.URL.Path, "..") { // which vcsim refuses
+		if r.Method == http.MethodPut && !strings.Contains(r.URL.Path, "..") { // vcsim refuses that
 			file := path.Join(dir, strings.TrimPrefix(r.URL.Path, datastorePath))
 			if info, err := os.Lstat(file); err == nil && info.Mode().IsRegular() {
-				_ = os.Remove(file) // at worst it is written over
+				_ = os.Remove(file) // at worst it is overwritten
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// datastore finds the datastore of a path to a file, and the directory that its files are in.
+// datastore returns the datastore of a path to a file, and the directory of its files.
 func (s *service) datastore(ctx context.Context, query url.Values) (ref vc.Ref, dir string, err error) {
 	client, err := vim25.NewClient(ctx, s.vcsim)
 	if err != nil {

@@ -17,18 +17,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Simulation is the set of running vCenters of one topology. Make one with [New].
+// Simulation is the set of running vCenters of one topology. Create one with [New].
 type Simulation struct {
-	topology atomic.Pointer[topology.Topology] // replaced when it is changed live
+	topology atomic.Pointer[topology.Topology] // replaced by SetTopology
 	ca       *cert.CA
 	vcenters []*VCenter
 	note     string
-	temp     string // a directory of our own, removed at Close
+	temp     string // a temporary directory, removed by Close
 }
 
-// New builds the topology and serves its vCenters. When it returns without error every one of them answers, and runs
-// until [Simulation.Close]; ctx is for the start alone. When it returns an error nothing is left but files in
-// Options.Dir.
+// New builds the topology and serves its vCenters until [Simulation.Close]; ctx only bounds the start. When it returns, every
+// vCenter answers. After an error only files in Options.Dir are left.
 func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -52,7 +51,7 @@ func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 		}
 	}()
 
-	// One after the other, because vcsim fills in defaults that all vCenters of a process share.
+	// Sequentially, because vcsim fills in defaults that all vCenters of a process share.
 	for i, spec := range specs {
 		v, err := newVCenter(spec, listeners[i].Addr(), opts.saved(i), opts)
 		if err != nil {
@@ -73,7 +72,7 @@ func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 	return s, nil
 }
 
-// build builds the inventories side by side.
+// build builds the inventories concurrently.
 func (s *Simulation) build(ctx context.Context, opts Options) ([]*inventory.Built, error) {
 	built := make([]*inventory.Built, len(s.vcenters))
 	g, ctx := errgroup.WithContext(ctx)
@@ -97,17 +96,17 @@ func (s *Simulation) build(ctx context.Context, opts Options) ([]*inventory.Buil
 	return built, g.Wait()
 }
 
-// serve gives each listener to its gate.
+// serve passes each listener to its gate.
 func (s *Simulation) serve(listeners []*net.TCPListener) {
 	for i, v := range s.vcenters {
 		v.serve(listeners[i])
 	}
 }
 
-// VCenters are the vCenters in the order of the topology.
+// VCenters returns the vCenters in the order of the topology.
 func (s *Simulation) VCenters() []*VCenter { return append([]*VCenter(nil), s.vcenters...) }
 
-// VCenter finds a vCenter by name.
+// VCenter returns the vCenter with that name.
 func (s *Simulation) VCenter(name string) (*VCenter, bool) {
 	for _, v := range s.vcenters {
 		if v.Name() == name {
@@ -117,14 +116,14 @@ func (s *Simulation) VCenter(name string) (*VCenter, bool) {
 	return nil, false
 }
 
-// Note says what the user should know about how the vCenters came to listen; usually it is empty.
+// Note returns a message about the chosen addresses for the user; usually it is empty.
 func (s *Simulation) Note() string { return s.note }
 
-// CA is the certificate, PEM, of the authority that all vCenters' certificates are signed by.
+// CA returns the certificate (PEM) of the authority that signed all vCenters' certificates.
 func (s *Simulation) CA() []byte { return s.ca.Cert }
 
-// Close stops every vCenter: connections are cut, long polls end, guests stop. It waits for the calls that are inside,
-// until ctx ends. Files stay in Options.Dir, if it was given. Closing again is harmless.
+// Close stops every vCenter: it cuts connections, ends long polls and stops guests. It waits for calls in progress until ctx
+// ends. Files in a given Options.Dir stay. Closing again is harmless.
 func (s *Simulation) Close(ctx context.Context) error {
 	var all []error
 	for _, v := range s.vcenters {

@@ -15,16 +15,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// slowness is how much longer tasks take than they take. Clients of the gate are given another task, which tells of the
-// end of the one that was started some time after it: so nothing is locked meanwhile.
+// slowness delays the end of tasks. Clients of the gate get another task, which ends some time after the real one, so that
+// nothing is locked during the delay.
 type slowness struct {
 	mu      sync.Mutex
 	by      time.Duration
 	changed chan struct{} // closed when by changes
 }
 
-// SetSlowTasks lets each task that a client starts from now on take that much longer; 0 is none. Tasks that wait for
-// having taken longer end.
+// SetSlowTasks makes each task that a client starts from now on take that much longer; 0 ends that, and the current delays.
 func (v *VCenter) SetSlowTasks(by time.Duration) {
 	v.slow.mu.Lock()
 	defer v.slow.mu.Unlock()
@@ -34,7 +33,7 @@ func (v *VCenter) SetSlowTasks(by time.Duration) {
 	v.slow.by, v.slow.changed = by, make(chan struct{})
 }
 
-// SlowTasks is what was set with SetSlowTasks.
+// SlowTasks returns the delay set by SetSlowTasks.
 func (v *VCenter) SlowTasks() time.Duration {
 	by, _ := v.slow.now()
 	return by
@@ -46,7 +45,7 @@ func (s *slowness) now() (time.Duration, <-chan struct{}) {
 	return s.by, s.changed
 }
 
-// slowTasks puts slow tasks in the place of those that next answers with.
+// slowTasks replaces the tasks in the answers of next by slow ones.
 func (v *VCenter) slowTasks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		by, changed := v.slow.now()
@@ -60,7 +59,7 @@ func (v *VCenter) slowTasks(next http.Handler) http.Handler {
 	})
 }
 
-// heldAnswer holds back answers that are short enough to be no more than a task.
+// heldAnswer buffers answers that are short enough to be a task.
 type heldAnswer struct {
 	http.ResponseWriter
 	status int
@@ -68,7 +67,7 @@ type heldAnswer struct {
 	passed bool
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *heldAnswer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -89,10 +88,10 @@ func (w *heldAnswer) Write(p []byte) (int, error) {
 func (w *heldAnswer) pass(body []byte) {
 	w.passed = true
 	w.ResponseWriter.WriteHeader(w.status)
-	_, _ = w.ResponseWriter.Write(body) // the client may be gone
+	_, _ = w.ResponseWriter.Write(body) // the client may have disconnected
 }
 
-// finish lets the answer go, with another task if it is one.
+// finish sends the answer, with another task if it is one.
 func (w *heldAnswer) finish(other func(task string) string) {
 	const open, end = `<returnval type="Task">`, `</returnval>`
 	if w.passed {
@@ -110,7 +109,7 @@ func (w *heldAnswer) finish(other func(task string) string) {
 	w.pass(body)
 }
 
-// slowTask makes a task that ends as the other one has, by later, or when by changes.
+// slowTask returns a task with the outcome of another one, by later, or when by changes.
 func (v *VCenter) slowTask(task string, by time.Duration, changed <-chan struct{}) string {
 	ctx := vc.Fresh(v.service.ctx)
 	started, ok := ctx.Map.Get(types.ManagedObjectReference{Type: "Task", Value: task}).(*simulator.Task)
@@ -134,7 +133,7 @@ func (v *VCenter) slowTask(task string, by time.Duration, changed <-chan struct{
 }
 
 func (v *VCenter) endSlowTask(started, slow *simulator.Task, by time.Duration, changed <-chan struct{}) {
-	const look = 50 * time.Millisecond // at a task that takes long itself, if any does
+	const look = 50 * time.Millisecond // the poll interval for tasks that are slow themselves
 	wait := time.NewTimer(by)
 	defer wait.Stop()
 	ctx := vc.Fresh(v.service.ctx)

@@ -47,7 +47,7 @@ func TestStock(t *testing.T) {
 	}
 }
 
-// What is left as it is can be told from what is corrected.
+// TestStockShows: stock behavior differs from corrected behavior.
 func TestStockShows(t *testing.T) {
 	lab := sim.Start(t, strings.Replace(zones, "spec:", "spec:\n  stock: [search-scope]", 1))
 	client := lab.Client("vc-us")

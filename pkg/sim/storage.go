@@ -12,16 +12,16 @@ import (
 
 // Policy is a storage policy of a vCenter.
 type Policy struct {
-	// ID is what volumes carry and CNS takes, the same in each run.
+	// ID is the identifier for volumes and CNS, the same in each run.
 	ID, Name, Description string
-	// BuiltIn: every vCenter has it.
+	// BuiltIn is set for the policies of every vCenter.
 	BuiltIn bool
-	// Datastores meet it now, by their tags and types.
+	// Datastores currently meet the policy, by their tags and types.
 	Datastores []types.ManagedObjectReference
 }
 
-// Policies are the vCenter's storage policies: those that every vCenter has, then those of the topology and of clients, in
-// the order of their making.
+// Policies returns the vCenter's storage policies in the order of creation: built-in ones, then those of the topology and of
+// clients.
 func (v *VCenter) Policies() []Policy {
 	var all []Policy
 	for _, p := range v.service.policies.List() {
@@ -33,18 +33,18 @@ func (v *VCenter) Policies() []Policy {
 	return all
 }
 
-// Compatible reports whether a datastore meets the storage policy of that identifier: every one meets the empty one, none
-// one that there is not. It locks the datastore.
+// Compatible reports whether a datastore meets the storage policy with that identifier: every datastore meets the empty one, and
+// none an unknown one. It locks the datastore.
 func (v *VCenter) Compatible(profile string, datastore types.ManagedObjectReference) bool {
 	return v.service.policies.Compatible(profile, datastore)
 }
 
-// newPolicies makes the storage policy service of the vCenter of that instance UUID.
+// newPolicies returns the storage policy service of the vCenter with that instance UUID.
 func (s *service) newPolicies(instance string) *profile.Service {
 	return profile.New(profile.Options{Base: s.ctx, InstanceUUID: instance, Tags: s.tagsOn, Uses: s.policyUses})
 }
 
-// policyUses are the volumes that were made with a storage policy.
+// policyUses returns the volumes with a storage policy.
 func (s *service) policyUses() []profile.Use {
 	var all []profile.Use
 	for _, v := range s.volumes.Volumes() {
@@ -57,7 +57,7 @@ func (s *service) policyUses() []profile.Use {
 	return all
 }
 
-// tagsOn are the tags of an object.
+// tagsOn returns the tags of an object.
 func (s *service) tagsOn(ref vc.Ref) []topology.Tag {
 	var all []topology.Tag
 	for _, id := range s.rest.Tags(ref) {

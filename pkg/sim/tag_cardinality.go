@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 )
 
-// widened are the categories that allow several tags per object for the time being.
+// widened are the categories that temporarily allow several tags per object.
 type widened struct {
 	mu sync.Mutex
 	by map[string]*widening
@@ -18,8 +18,8 @@ type widening struct {
 	times int
 }
 
-// AllowSeveralTags lets an object have several tags of the category, until it was called with several being false as many
-// times: a vCenter lets its clients do the former only. Objects that have several then keep them.
+// AllowSeveralTags lets objects have several tags of the category, until it was called with several == false as many times. A
+// vCenter's API can only widen a category. Objects keep their tags.
 func (v *VCenter) AllowSeveralTags(category string, several bool) error {
 	w := &v.widened
 	w.mu.Lock()

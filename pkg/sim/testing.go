@@ -20,7 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// TB is what [Start] needs of a *testing.T, *testing.B or *testing.F.
+// TB is the part of *testing.T, *testing.B and *testing.F that [Start] uses.
 type TB interface {
 	Helper()
 	Fatal(args ...any)
@@ -30,19 +30,19 @@ type TB interface {
 	Context() context.Context
 }
 
-// Lab is what [Start] makes: running vCenters, for the time of a test. Its methods end the test when they fail.
+// Lab is the set of running vCenters of a test. Its methods fail the test on an error.
 type Lab struct {
 	*Simulation
-	// CAFile holds the certificate that verifies every vCenter.
+	// CAFile has the certificate that verifies every vCenter.
 	CAFile string
-	// Events is what happened.
+	// Events is the event log.
 	Events *event.Log
 
 	t TB
 }
 
-// Start runs the vCenters of a topology until the test is over: the path of a topology file, or its text, which has more
-// than one line, with values of its parameters. They listen on free ports of loopback addresses.
+// Start runs the vCenters of a topology until the test ends. source is the path of a topology file, or its text, which has more
+// than one line. The vCenters listen on free ports of loopback addresses.
 func Start(t TB, source string, settings ...topology.Setting) *Lab {
 	t.Helper()
 	top, err := load(source, settings)
@@ -59,7 +59,7 @@ func load(source string, settings []topology.Setting) (*topology.Topology, error
 	return topology.LoadFile(source, settings...)
 }
 
-// StartWith is [Start] for whoever has wishes. What the options leave open is as Start has it.
+// StartWith is [Start] with options. Unset options have the defaults of Start.
 func StartWith(t TB, opts Options) *Lab {
 	t.Helper()
 	if opts.Dir == "" {
@@ -76,7 +76,7 @@ func StartWith(t TB, opts Options) *Lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // a call that hangs is told, not waited for
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // a hanging call must fail the test
 		defer cancel()
 		if err := s.Close(ctx); err != nil {
 			t.Error(err)
@@ -89,8 +89,8 @@ func StartWith(t TB, opts Options) *Lab {
 	return lab
 }
 
-// freeAddresses asks for any port: tests run side by side. Several vCenters get an IP address each where the system has
-// more than one for loopback, because cloud configurations tell them apart by it.
+// freeAddresses returns addresses with any port, because tests run concurrently. Several vCenters get separate IP addresses if
+// the system has more than one loopback address, because cloud configurations need that.
 func freeAddresses(n int) []string {
 	addresses := make([]string, n)
 	for i := range addresses {
@@ -102,7 +102,7 @@ func freeAddresses(n int) []string {
 	return addresses
 }
 
-// Client is a new session of the administrator of a vCenter. It is logged out at the end of the test.
+// Client returns a new session of a vCenter's administrator, which ends with the test.
 func (l *Lab) Client(vcenter string) *govmomi.Client {
 	l.t.Helper()
 	v, ok := l.VCenter(vcenter)
@@ -112,7 +112,7 @@ func (l *Lab) Client(vcenter string) *govmomi.Client {
 	return l.ClientAs(vcenter, v.User(), v.Password())
 }
 
-// ClientAs is a session of somebody else.
+// ClientAs returns a session of another user.
 func (l *Lab) ClientAs(vcenter, user, password string) *govmomi.Client {
 	l.t.Helper()
 	v, ok := l.VCenter(vcenter)
@@ -132,11 +132,11 @@ func (l *Lab) ClientAs(vcenter, user, password string) *govmomi.Client {
 	if err := c.Login(ctx, url.UserPassword(user, password)); err != nil {
 		l.t.Fatal(err)
 	}
-	l.t.Cleanup(func() { _ = c.Logout(context.Background()) }) // the vCenter may be down on purpose
+	l.t.Cleanup(func() { _ = c.Logout(context.Background()) }) // a test may have stopped the vCenter
 	return c
 }
 
-// REST is a session of the administrator at the vCenter's REST endpoint, for tags and the like.
+// REST returns a session of the administrator at the vCenter's REST endpoint.
 func (l *Lab) REST(vcenter string) *rest.Client {
 	l.t.Helper()
 	v, ok := l.VCenter(vcenter)

@@ -30,7 +30,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// VCenter is one running vCenter. All methods may be called from any goroutine.
+// VCenter is one running vCenter. Its methods are safe for concurrent use.
 type VCenter struct {
 	spec   topology.VCenter
 	addr   *net.TCPAddr
@@ -38,7 +38,7 @@ type VCenter struct {
 	logger *slog.Logger
 
 	pair       *cert.Pair
-	authority  *cert.CA // that signed it
+	authority  *cert.CA // the signer
 	leaf       cert.Leaf
 	service    *service
 	collectors *property.Service
@@ -49,14 +49,14 @@ type VCenter struct {
 	joining    *inventory.Joining
 	gate       *gate.Gate
 	console    *console.Console
-	closing    chan struct{}  // closed when the vCenter is to end
-	failing    sync.WaitGroup // tasks that will fail, or end late
+	closing    chan struct{}  // closed when the vCenter must end
+	failing    sync.WaitGroup // tasks that fail or end late
 	slow       slowness
 	widened    widened
 	once       sync.Once
 }
 
-// newVCenter makes an empty vCenter that will be reached at addr.
+// newVCenter creates an empty vCenter for the address addr.
 func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options) (*VCenter, error) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -81,7 +81,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 	return v, err
 }
 
-// build fills in the inventory.
+// build fills the inventory.
 func (v *VCenter) build(ctx context.Context, dir string, spec *topology.Spec) (*inventory.Built, error) {
 	built, err := inventory.Make(ctx, inventory.Target{
 		Context:  v.service.ctx,
@@ -95,7 +95,7 @@ func (v *VCenter) build(ctx context.Context, dir string, spec *topology.Spec) (*
 	return built, v.grant(built)
 }
 
-// grant puts the permissions in force that the inventory comes with.
+// grant sets the permissions of the inventory.
 func (v *VCenter) grant(built *inventory.Built) error {
 	for _, g := range built.Grants {
 		if err := v.service.access.Grant(g.On, g.Permissions); err != nil {
@@ -105,7 +105,7 @@ func (v *VCenter) grant(built *inventory.Built) error {
 	return nil
 }
 
-// correct puts our parts in the places of vcsim's, and sets the guests going.
+// correct installs the corrections, and starts the guests.
 func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
 	ctx, off := v.service.ctx, opts.Topology.Spec.Stock
 	if !off.Has(stock.PropertyCollector) {
@@ -138,7 +138,7 @@ func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
 	return nil
 }
 
-// sessionEnded lets go of what was kept for a session.
+// sessionEnded releases the resources of a session.
 func (v *VCenter) sessionEnded(key string) {
 	if v.collectors != nil {
 		v.collectors.EndSession(key)
@@ -149,7 +149,7 @@ func (v *VCenter) sessionEnded(key string) {
 	v.service.rest.EndSession(key)
 }
 
-// permissionsChanged has watchers see what they may see now.
+// permissionsChanged updates watchers after a change of permissions.
 func (v *VCenter) permissionsChanged() {
 	if v.collectors != nil {
 		v.collectors.Recheck()
@@ -167,7 +167,7 @@ func (v *VCenter) serve(l net.Listener) {
 	}))
 }
 
-// close ends what was started, in an order in which nothing is waited for that still waits itself.
+// close stops everything, in an order without deadlocks.
 func (v *VCenter) close(ctx context.Context) error {
 	v.once.Do(func() { close(v.closing) })
 	if v.gate != nil {
@@ -202,7 +202,7 @@ func (v *VCenter) close(ctx context.Context) error {
 	return nil
 }
 
-// logMode reports changes of the gate.
+// logMode reports changes of the gate's mode.
 func (v *VCenter) logMode(from, to gate.Mode) {
 	if v.events == nil {
 		return
@@ -220,44 +220,44 @@ func (v *VCenter) logMode(from, to gate.Mode) {
 	})
 }
 
-// Name is the name in the topology.
+// Name returns the name in the topology.
 func (v *VCenter) Name() string { return v.spec.Name }
 
-// InstanceUUID is what tells this vCenter from all others (About.InstanceUuid).
+// InstanceUUID returns the UUID of this vCenter (About.InstanceUuid).
 func (v *VCenter) InstanceUUID() string { return v.spec.InstanceUUID }
 
-// Version is the release that the vCenter says it is.
+// Version returns the release of the vCenter.
 func (v *VCenter) Version() string { return cmp.Or(v.spec.Version, inventory.Version) }
 
-// Host is the IP address that the vCenter listens on.
+// Host returns the IP address on which the vCenter listens.
 func (v *VCenter) Host() string { return v.addr.IP.String() }
 
-// Port is its port.
+// Port returns the port on which the vCenter listens.
 func (v *VCenter) Port() int { return v.addr.Port }
 
-// Addr is "host:port".
+// Addr returns "host:port".
 func (v *VCenter) Addr() string { return net.JoinHostPort(v.Host(), strconv.Itoa(v.Port())) }
 
-// URL is the address of its SOAP endpoint, without user.
+// URL returns the address of the SOAP endpoint, without user.
 func (v *VCenter) URL() *url.URL { return &url.URL{Scheme: "https", Host: v.Addr(), Path: vim25.Path} }
 
-// Causing names the event that is the cause of what happens to the VM of that name until release is called.
+// Causing makes seq the cause of what happens to the VM with that name, until release is called.
 func (v *VCenter) Causing(vm string, seq uint64) (release func()) { return v.guests.Causing(vm, seq) }
 
-// Certificate is the certificate that the vCenter began with, PEM; its gate may show another one since.
+// Certificate returns the vCenter's first certificate (PEM); its gate may use another one since.
 func (v *VCenter) Certificate() []byte { return v.pair.Cert }
 
-// Gate is the front of its API: call counts, outages.
+// Gate returns the front of its API: call counts, outages.
 func (v *VCenter) Gate() *gate.Gate { return v.gate }
 
-// VMs counts the VMs in the inventory now.
+// VMs returns the current number of VMs.
 func (v *VCenter) VMs() int { return len(v.service.ctx.Map.AllReference("VirtualMachine")) }
 
-// Hosts returns the hosts and datastores: what happens to them and no client of a vCenter can ask for.
+// Hosts returns the hosts and datastores, for changes that no client can make.
 func (v *VCenter) Hosts() *host.Hosts { return v.hosts }
 
-// Guests returns the guests of VMs: what no client can ask of them.
+// Guests returns the guests of VMs, for changes that no client can make.
 func (v *VCenter) Guests() *guest.Guests { return v.guests }
 
-// CNS returns the manager of volumes: what happens to them behind Kubernetes' back, and rules for its calls.
+// CNS returns the manager of volumes, for changes without Kubernetes, and rules for its calls.
 func (v *VCenter) CNS() *cns.Manager { return v.service.volumes }

@@ -14,14 +14,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 )
 
-// Volume is a volume of a vCenter, with the names of what it is on.
+// Volume is a volume of a vCenter, with the names of its datastore and VM.
 type Volume struct {
 	cns.Volume
-	// DatastoreName is empty when the datastore is gone; VMName is empty when the volume is attached to no VM.
+	// DatastoreName is empty if the datastore is gone; VMName is empty if the volume is detached.
 	DatastoreName, VMName string
 }
 
-// Volumes are all that CNS knows, ordered by id.
+// Volumes returns all volumes of CNS, ordered by ID.
 func (v *VCenter) Volumes() []Volume {
 	all := v.service.volumes.Volumes()
 	named := make([]Volume, len(all))
@@ -31,7 +31,7 @@ func (v *VCenter) Volumes() []Volume {
 	return named
 }
 
-// Volume is the one of that id; false when CNS knows none.
+// Volume returns the volume with that ID, and false if there is no such volume.
 func (v *VCenter) Volume(id string) (Volume, bool) {
 	is, ok := v.service.volumes.Volume(id)
 	return v.withNames(is), ok
@@ -44,11 +44,11 @@ func (v *VCenter) withNames(is cns.Volume) Volume {
 // StateDir returns the directory of the simulated vCenters in a sandbox's directory.
 func StateDir(dir string) string { return filepath.Join(dir, "sim") }
 
-// VolumesDir is the directory in which all [VCenter.VolumeDir] of a simulation are that has the given Options.Dir.
+// VolumesDir returns the parent of all [VCenter.VolumeDir] of a simulation with the given Options.Dir.
 func VolumesDir(dir string) string { return filepath.Join(dir, "volumes") }
 
-// VolumeDir is the directory that stands for the volume's disk: see pkg/csi/disk. It is there as long as the disk. In place of
-// the id it takes the path of a disk of the in-tree provider, "[ds] kubevols/a.vmdk", be it a volume or not yet.
+// VolumeDir returns the directory with the contents of the volume's disk: see pkg/csi/disk. It exists as long as the disk. It
+// also accepts the path of a disk of the in-tree provider, "[ds] kubevols/a.vmdk", which may not be a volume yet.
 func (v *VCenter) VolumeDir(id string) string {
 	if strings.HasSuffix(id, ".vmdk") {
 		return v.service.volumes.DirOfFile(id)
@@ -56,7 +56,7 @@ func (v *VCenter) VolumeDir(id string) string {
 	return v.service.volumes.Dir(id)
 }
 
-// newVolumes makes the vCenter's CNS. vSphere's file systems and policies have to be there.
+// newVolumes creates the vCenter's CNS. Datastores and policies must exist.
 func (s *service) newVolumes(p parts) *cns.Manager {
 	return cns.New(s.ctx, cns.Options{
 		VCenter: p.spec.Name, Events: p.events, Seed: p.seed, Dir: p.contents,
@@ -64,7 +64,7 @@ func (s *service) newVolumes(p parts) *cns.Manager {
 	})
 }
 
-// urlOf is the URL that clients know a datastore by.
+// urlOf returns the URL of a datastore for clients.
 func (s *service) urlOf(ref types.ManagedObjectReference) (url string) {
 	ctx := vc.Fresh(s.ctx)
 	if ds, ok := ctx.Map.Get(ref).(*simulator.Datastore); ok {
@@ -73,22 +73,22 @@ func (s *service) urlOf(ref types.ManagedObjectReference) (url string) {
 	return url
 }
 
-// causeOf is the event that causes what happens to the VM; 0 when none is known.
+// causeOf returns the event that causes what happens to the VM, or 0.
 func (v *VCenter) causeOf(vm types.ManagedObjectReference) uint64 {
 	if v.guests == nil {
-		return 0 // it is not serving yet
+		return 0 // it does not serve yet
 	}
 	return v.guests.Cause(vm)
 }
 
-// What happens to volumes behind Kubernetes' back.
+// Changes of volumes without Kubernetes.
 
-// DetachVolume takes the volume off the VM that it is on, as an administrator does who edits the VM. On none is an error.
+// DetachVolume removes the volume from its VM, as an administrator does who edits the VM. A detached volume is an error.
 func (v *VCenter) DetachVolume(ctx context.Context, id string) error {
 	return v.service.volumes.Detach(ctx, id)
 }
 
-// RelocateVolume moves the volume to the datastore of that name, in the datacenter of the one that it is on.
+// RelocateVolume moves the volume to the datastore with that name in the same datacenter.
 func (v *VCenter) RelocateVolume(ctx context.Context, id, datastore string) error {
 	is, ok := v.service.volumes.Volume(id)
 	if !ok {
@@ -101,8 +101,8 @@ func (v *VCenter) RelocateVolume(ctx context.Context, id, datastore string) erro
 	return v.service.volumes.Relocate(ctx, id, to)
 }
 
-// datastoreBeside finds a datastore by name in the datacenter of another one; anywhere, when that is gone and the name is
-// not ambiguous.
+// datastoreBeside returns a datastore by name in the datacenter of another one; if that is gone, in any datacenter, if the name
+// is unique.
 func (v *VCenter) datastoreBeside(beside types.ManagedObjectReference, name string) (vc.Ref, error) {
 	ctx := vc.Fresh(v.service.ctx)
 	here, known := vc.Datacenter(ctx.Map, beside)

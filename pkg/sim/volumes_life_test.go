@@ -305,7 +305,7 @@ func TestVolumesOfTwoVCenters(t *testing.T) {
 	}
 }
 
-// TestDiskIsOnOneVM: what a VM has nobody can add to another.
+// TestDiskIsOnOneVM: a disk of one VM cannot be added to another.
 func TestDiskIsOnOneVM(t *testing.T) {
 	r := startRooms(t)
 	id := r.create("pvc-1", "shared")

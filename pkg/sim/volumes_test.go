@@ -23,7 +23,7 @@ func block(name string, on ...types.ManagedObjectReference) []cnstypes.CnsVolume
 	}}
 }
 
-// outcome is the fault that a task of CNS tells of its only volume.
+// outcome returns the fault of a CNS task for its only volume.
 func outcome(t *testing.T) func(*object.Task, error) error {
 	return func(task *object.Task, err error) error {
 		t.Helper()

@@ -13,8 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// parseAddress reads "10.0.0.5/16" or a bare address, which gets the length of the network that it is on, if it is in
-// there, or else the customary /24 or /64.
+// parseAddress parses "10.0.0.5/16", or an address without prefix length, which gets that of the network on if it contains the
+// address, or else /24 or /64.
 func parseAddress(s string, on netip.Prefix) (netip.Prefix, error) {
 	address, err := netip.ParseAddr(s)
 	prefix := netip.PrefixFrom(address, 24)
@@ -41,7 +41,7 @@ func parseAddress(s string, on netip.Prefix) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-// parseSubnet reads the range that a network's addresses come from.
+// parseSubnet parses the range of a network's addresses.
 func parseSubnet(s string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(s)
 	address := prefix.Addr()
@@ -66,7 +66,7 @@ func isSubnetOrBroadcast(p netip.Prefix) bool {
 	return p.Addr() == p.Masked().Addr() || !p.Contains(p.Addr().Next())
 }
 
-// parseMAC reads a hardware address and returns it in lower case with colons.
+// parseMAC parses a hardware address and returns it in lower case with colons.
 func parseMAC(s string) (string, error) {
 	mac, err := net.ParseMAC(s)
 	if err != nil || len(mac) != 6 {
@@ -78,7 +78,7 @@ func parseMAC(s string) (string, error) {
 	return mac.String(), nil
 }
 
-// parseUUID reads a UUID in its usual notation and returns it in lower case.
+// parseUUID parses a UUID and returns it in lower case.
 func parseUUID(s string) (string, error) {
 	raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
 	if err != nil || len(raw) != 16 || formatUUID([16]byte(raw)) != strings.ToLower(s) {
@@ -94,15 +94,14 @@ func formatUUID(u [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
-// subnet is a network whose NICs get their addresses from its CIDR.
+// subnet is a network whose NICs get addresses from its CIDR.
 type subnet struct {
 	prefix  netip.Prefix
 	network string
 	gateway netip.Addr
-	// size counts the addresses that can be given out: all but the network's own, the gateway's and, with IPv4, the
-	// broadcast address.
+	// size is the number of available addresses: all but those of the network, the gateway and, for IPv4, broadcast.
 	size uint64
-	// needs counts the NICs of each VM entry that want an address, and got those that have theirs.
+	// needs counts the NICs of each VM entry that need an address, got those that have one.
 	needs, got map[*path]int
 	full       bool
 }
@@ -119,15 +118,15 @@ func newSubnet(network *Network) *subnet {
 	case bits < 63:
 		n.size = 1<<bits - 2
 	default:
-		n.size = math.MaxInt64 // the lower half of the range: nobody will see its end
+		n.size = math.MaxInt64 // the lower half of the range suffices
 	}
 	return n
 }
 
-// gatewayOf is the first address after the network's own.
+// gatewayOf returns the first address after the network's.
 func gatewayOf(prefix netip.Prefix) netip.Addr { return prefix.Masked().Addr().Next() }
 
-// address is the nth one of those that can be given out.
+// address returns the nth available address.
 func (n *subnet) address(number uint64) netip.Addr {
 	first := n.gateway.Next()
 	if first.Is4() {
@@ -141,7 +140,7 @@ func (n *subnet) address(number uint64) netip.Addr {
 	return netip.AddrFrom16(raw)
 }
 
-// subnets finds the networks of a datacenter that have a CIDR.
+// subnets returns the networks of a datacenter with a CIDR.
 func subnets(dc *Datacenter) map[string]*subnet {
 	found := map[string]*subnet{}
 	for _, network := range dc.AllNetworks() {
@@ -177,7 +176,7 @@ type Host struct {
 	// CPUs are cores (default 16), Memory defaults to 64Gi.
 	CPUs   int32 `json:"cpus,omitempty"`
 	Memory Bytes `json:"memory,omitempty"`
-	// Pools are resource pools of a standalone host; hosts of a cluster have none of their own.
+	// Pools are resource pools of a standalone host; a host in a cluster must not have any.
 	Pools []Pool `json:"pools,omitempty"`
 }
 

@@ -2,8 +2,8 @@ package topology
 
 import "slices"
 
-// AllCategories are the tag categories that every vCenter of the topology has, with defaults: first those of
-// [Spec.Categories], with what [Spec.TagCategories] has to say of them, then the others.
+// AllCategories returns the tag categories of every vCenter of the topology, with defaults: those of [Spec.Categories], with
+// their details in [Spec.TagCategories], then the others.
 func (s *Spec) AllCategories() []TagCategory {
 	region, zone := s.Categories.Region, s.Categories.Zone
 	fill(&region, defaultRegionCategory)
@@ -30,7 +30,7 @@ func (s *Spec) AllCategories() []TagCategory {
 	return all
 }
 
-// The types of object that carry tags, as vSphere's tagging calls them.
+// The types of object that have tags, as in vSphere's tagging API.
 const (
 	typeFolder     = "Folder"
 	typeDatacenter = "Datacenter"
@@ -47,13 +47,12 @@ const (
 	typeCompute    = "ComputeResource"
 )
 
-// placeable are the types of object that may be a region or a zone unless the file says otherwise: those on the way from
-// a VM's host to the root folder.
+// placeable returns the default types for regions and zones: those from a VM's host up to the root folder.
 func placeable() []string {
 	return []string{typeDatacenter, typeFolder, typeCluster, typeCompute, typeHost}
 }
 
-// taggable are the types that a category may name: those of a topology's objects, and others of vSphere.
+// taggable returns the types for a category: those of a topology's objects, and others of vSphere.
 func taggable() []string {
 	return []string{
 		typeFolder, typeDatacenter, typeCluster, typeCompute, typeHost, typePool, typeVApp, typeVM, typeDatastore,
@@ -62,7 +61,7 @@ func taggable() []string {
 	}
 }
 
-// isFor reports whether the category's tags may be attached to objects of that type.
+// isFor reports whether the category's tags can be attached to objects of that type.
 func (c *TagCategory) isFor(kind string) bool {
 	return len(c.Types) == 0 || slices.Contains(c.Types, kind) ||
 		kind == typeSwitch && slices.Contains(c.Types, typeAnySwitch)

@@ -2,7 +2,7 @@ package topology
 
 import "github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 
-// The largest things vSphere 8 knows (configuration maximums), which also bound what a slip of a digit can do.
+// The configuration maximums of vSphere 8, which also limit the effect of typos.
 const (
 	maxHostCPUs   = 1024
 	maxVMCPUs     = 768
@@ -10,7 +10,7 @@ const (
 	minimalMemory = 4 * Mi
 )
 
-// checkHeader checks what stands above the inventory.
+// checkHeader checks everything above the inventory.
 func checkHeader(p *problems, t *Topology) {
 	root := (*path)(nil)
 	checkConstant(p, root.key("apiVersion"), t.APIVersion, APIVersion)
@@ -40,7 +40,7 @@ func checkConstant(p *problems, at *path, value, want string) {
 	}
 }
 
-// checkName checks a name that must be there.
+// checkName checks a required name.
 func checkName(p *problems, at *path, name string, r rule) {
 	if name != "" {
 		checkOptional(p, at, name, r)
@@ -53,7 +53,7 @@ func checkName(p *problems, at *path, name string, r rule) {
 	p.field(at, "", "is required")
 }
 
-// checkOptional checks a name if it is there.
+// checkOptional checks a name if it is set.
 func checkOptional(p *problems, at *path, name string, r rule) {
 	if name == "" {
 		return
@@ -63,7 +63,7 @@ func checkOptional(p *problems, at *path, name string, r rule) {
 	}
 }
 
-// checkHas reports a list that needs an item and has none.
+// checkHas reports an empty list that needs an item.
 func checkHas(p *problems, at *path, count int, noun string) {
 	if count == 0 {
 		p.field(at, "", "needs at least one %s", noun)
@@ -91,7 +91,7 @@ func checkMemory(p *problems, at *path, memory Bytes) {
 	}
 }
 
-// checkInventory checks names and values everywhere, and that names which must differ do.
+// checkInventory checks all names and values, and that names are unique where required.
 func checkInventory(p *problems, t *Topology, sites []*site) {
 	vcenters, left, m := newScope(p, "vCenter"), sites, newMarking(p, &t.Spec)
 	nodes := newScope(p, "node")

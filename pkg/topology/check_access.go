@@ -8,8 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// accounts are a vCenter's users, groups and roles, as permissions refer to them: without regard to case, in which
-// vCenter's names do not differ.
+// accounts are the users, groups and roles of a vCenter for permissions. Names are case-insensitive, as in vCenter.
 type accounts struct {
 	*problems
 	users, groups, roles *scope
@@ -88,19 +87,19 @@ func (a *accounts) checkRoles(roles []RoleDef, at *path) {
 	a.roles.forgive(at)
 }
 
-// known reports a name that is none of them.
+// known reports an unknown name.
 func (a *accounts) known(s *scope, name string, at *path) {
 	if _, ok := s.seen[strings.ToLower(name)]; !ok {
 		s.refer(name, at, a.where)
 	}
 }
 
-// builtInRoles are the roles that every vCenter has.
+// builtInRoles returns the roles of every vCenter.
 func builtInRoles() []string {
 	return []string{"Admin", "ReadOnly", "View", "NoAccess", "Anonymous", "NoCryptoAdmin", "TrustedAdmin", "NoTrustedAdmin"}
 }
 
-// check checks the permissions of one object, whose list is at that path.
+// check checks the permissions at a path.
 func (a *accounts) check(permissions []Permission, at *path) {
 	if len(permissions) == 0 {
 		return

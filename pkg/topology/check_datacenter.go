@@ -6,8 +6,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// checkDatacenter checks everything of a datacenter but its VMs. Hosts must differ in the whole vCenter, which knows
-// them by their DNS names; the other names in their datacenter only.
+// checkDatacenter checks a datacenter without its VMs. Hosts must be unique in the vCenter, which identifies them by DNS name;
+// other names in the datacenter.
 func checkDatacenter(p *problems, m *marking, s *site, hosts *scope) {
 	dc, at := s.datacenter, s.at
 	m.check(dc.Marks, dc.Place, typeDatacenter, at)
@@ -41,7 +41,7 @@ func checkDatacenter(p *problems, m *marking, s *site, hosts *scope) {
 	checkDatastores(p, m, s, mounting, clusters)
 }
 
-// checkHost checks a host; what all replicas of a group share only with the first of them.
+// checkHost checks a host; it checks what replicas share only for the first one.
 func checkHost(p *problems, m *marking, host sitedHost, first bool) {
 	checkName(p, host.at.key("name"), host.Name, hostName)
 	m.check(host.Marks, host.Place, typeHost, host.at)
@@ -57,7 +57,7 @@ func checkHost(p *problems, m *marking, host sitedHost, first bool) {
 	checkPools(p, m, host.Pools, nil, host.at, 1)
 }
 
-// checkFolders checks a vCenter's datacenter folders, those that its datacenters name as well as those it lists.
+// checkFolders checks a vCenter's datacenter folders: listed ones, and those named by datacenters.
 func checkFolders(p *problems, m *marking, vcenter *VCenter, at *path, sites []*site) {
 	used := newScope(p, "datacenter in folder")
 	for _, s := range sites {
@@ -74,7 +74,7 @@ func checkFolders(p *problems, m *marking, vcenter *VCenter, at *path, sites []*
 	for i := range vcenter.Folders {
 		folder, at := &vcenter.Folders[i], at.key("folders").item(i)
 		checkFolder(p, m, folder, listed, all, at)
-		// Empty folders are fine, but a region or zone is meant for somebody.
+		// An empty folder is valid, but its region or zone has no effect.
 		if folder.Path != "" && folder.Place != (Place{}) {
 			used.refer(folder.Path, at.key("path"), "vCenter "+strict.Shown(vcenter.Name))
 		}
@@ -86,7 +86,7 @@ func checkFolders(p *problems, m *marking, vcenter *VCenter, at *path, sites []*
 	}
 }
 
-// checkVMFolders checks the VM folders that a datacenter lists, and returns all there are.
+// checkVMFolders checks the VM folders of a datacenter, and returns all of them.
 func checkVMFolders(p *problems, m *marking, s *site) map[string]bool {
 	all := map[string]bool{}
 	for i := range s.datacenter.VMs {
@@ -113,7 +113,7 @@ func checkFolder(p *problems, m *marking, folder *Folder, listed *scope, all map
 	}
 }
 
-// ancestors runs over a folder and those around it, the innermost first.
+// ancestors iterates over a folder and its parents, innermost first.
 func ancestors(folder string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		if len(folder) > maxFolderPath {
@@ -125,7 +125,7 @@ func ancestors(folder string) func(func(string) bool) {
 	}
 }
 
-// join puts a name into a folder, which may be the root.
+// join appends a name to a folder, which may be the root.
 func join(folder, name string) string {
 	if folder == "" {
 		return name

@@ -6,14 +6,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// marking checks what any object may carry: tags, also those that region: and zone: stand for, and permissions.
+// marking checks the tags, including those of region: and zone:, and the permissions of objects.
 type marking struct {
 	*problems
 	categories map[string]*TagCategory
 	names      []string
 	region     string
 	zone       string
-	accounts   *accounts // those of the vCenter at hand
+	accounts   *accounts // of the current vCenter
 }
 
 func newMarking(p *problems, spec *Spec) *marking {
@@ -42,7 +42,7 @@ func (m *marking) check(marks Marks, place Place, kind string, at *path) {
 	m.accounts.check(marks.Permissions, at.key("permissions"))
 }
 
-// carried is a tag that the object has already, by the field that says so.
+// carried is a tag of the object, with its field.
 type carried struct {
 	Tag
 	by *path
@@ -52,7 +52,7 @@ func (m *marking) tags(tags []Tag, place Place, kind string, at *path) {
 	if len(tags) == 0 {
 		return
 	}
-	// Few enough (maxTags) to compare each with each.
+	// Few enough (maxTags) to compare all pairs.
 	var all []carried
 	if place.Region != "" {
 		all = append(all, carried{Tag{m.region, place.Region}, at.key("region")})
@@ -69,7 +69,7 @@ func (m *marking) tags(tags []Tag, place Place, kind string, at *path) {
 	}
 }
 
-// tag checks one tag by itself.
+// tag checks a single tag.
 func (m *marking) tag(tag Tag, kind string, at *path) bool {
 	checkName(m.problems, at.key("name"), tag.Name, freeName)
 	at = at.key("category")
@@ -86,7 +86,7 @@ func (m *marking) tag(tag Tag, kind string, at *path) bool {
 	return m.associable(tag.Category, kind, at)
 }
 
-// associable reports a tag on an object that its category is not for.
+// associable reports a tag on an object of the wrong type.
 func (m *marking) associable(category, kind string, at *path) bool {
 	c := m.categories[category]
 	if c == nil || c.isFor(kind) {
@@ -96,7 +96,7 @@ func (m *marking) associable(category, kind string, at *path) bool {
 	return false
 }
 
-// beside checks a tag against those that the object has already.
+// beside checks a tag against the object's previous ones.
 func (m *marking) beside(tag Tag, others []carried, at *path) {
 	for _, other := range others {
 		switch {
@@ -140,7 +140,7 @@ func (m *marking) checkPolicies(policies []Policy, at *path) {
 	}
 }
 
-// builtInPolicies are those that every vCenter has.
+// builtInPolicies returns the storage policies of every vCenter.
 func builtInPolicies() []string {
 	return []string{
 		"VM Encryption Policy", "vSAN Default Storage Policy", "VVol No Requirements Policy", "Host-local PMem Default Storage Policy",

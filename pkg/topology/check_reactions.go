@@ -2,7 +2,7 @@ package topology
 
 import "github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 
-// checkReactions checks what a vCenter does by itself, and that it does what it is told the details of.
+// checkReactions checks a vCenter's automatic actions, and that details only accompany enabled ones.
 func checkReactions(p *problems, vcenter *VCenter, at *path) {
 	at = at.key("reactions")
 	r := vcenter.Reactions
@@ -21,7 +21,7 @@ func checkReactions(p *problems, vcenter *VCenter, at *path) {
 	}
 }
 
-// needsEnabled reports details of a reaction that is neither on nor, in so many words, off.
+// needsEnabled reports details of a reaction that is neither enabled nor explicitly disabled.
 func needsEnabled(p *problems, enabled Choice, told bool, at *path) {
 	if told && enabled == "" {
 		p.field(at, "", "has no effect without enabled: yes (or enabled: no, to keep it for later)")

@@ -6,7 +6,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// The largest volumes: of VMFS 6, and of anything else that a slip of a digit makes.
+// The largest volumes: of VMFS 6, and a limit for typos in others.
 const (
 	maxVMFS     = 64 * Ti
 	maxCapacity = 4096 * Ti
@@ -31,7 +31,7 @@ func checkDatastores(p *problems, m *marking, s *site, hosts, clusters *scope) {
 	}
 }
 
-// checkPools checks the resource pools and vApps of a compute resource or a pool, and those below them.
+// checkPools checks the resource pools and vApps of a compute resource or a pool, recursively.
 func checkPools(p *problems, m *marking, pools []Pool, vapps []VApp, at *path, depth int) {
 	names := newScope(p, "resource pool or vApp")
 	for i := range pools {
@@ -70,7 +70,7 @@ func poolPaths(into *scope, pools []Pool, vapps []VApp, prefix string, depth int
 
 const maxVLAN = 4094
 
-// checkNetworks checks a datacenter's networks and distributed switches, which share a folder of the vCenter.
+// checkNetworks checks a datacenter's networks and distributed switches, which share a folder.
 func checkNetworks(p *problems, m *marking, s *site, hosts, clusters *scope) {
 	dc := s.datacenter
 	networks := newScope(p, "network")
@@ -119,7 +119,7 @@ func checkNetwork(p *problems, network *Network, networks *scope, at *path) {
 	}
 }
 
-// checkMembers checks the hosts and clusters that mount a datastore or are on a switch.
+// checkMembers checks the hosts and clusters of a datastore or switch.
 func checkMembers(s *site, hosts, clusters []string, at *path, allHosts, allClusters *scope) {
 	where := "datacenter " + strict.Shown(s.datacenter.Name)
 	allHosts.referAll(hosts, at.key("hosts"), where)

@@ -2,8 +2,8 @@ package topology
 
 import "strings"
 
-// checkVMs checks a datacenter's VMs but for where they are placed and their identities. The names of nodes must differ
-// in the whole topology, as they all join one Kubernetes cluster.
+// checkVMs checks a datacenter's VMs without their placement and identities. Names of nodes must be unique in the topology,
+// because all join one Kubernetes cluster.
 func checkVMs(p *problems, m *marking, spec *Spec, s *site, nodes *scope) {
 	vms, folders := newScope(p, "VM"), checkVMFolders(p, m, s)
 	twins, cousins := spec.Allows(DuplicateName), spec.Allows(DuplicateHostname)
@@ -20,14 +20,14 @@ func checkVMs(p *problems, m *marking, spec *Spec, s *site, nodes *scope) {
 		}
 		checkHostname(p, vm, at, nodes, cousins)
 		if at != last {
-			checkMachine(p, m, s.vcenter, vm, at)
+			checkVM(p, m, s.vcenter, vm, at)
 		}
 		last = at
 	}
 }
 
-// checkMachine checks what all replicas of a group share.
-func checkMachine(p *problems, m *marking, vcenter *VCenter, vm *VM, at *path) {
+// checkVM checks what all replicas of a group share.
+func checkVM(p *problems, m *marking, vcenter *VCenter, vm *VM, at *path) {
 	m.check(vm.Marks, Place{}, typeVM, at)
 	checkMost(p, at.key("cpus"), vm.CPUs, maxVMCPUs)
 	checkMemory(p, at.key("memory"), vm.Memory)
@@ -48,7 +48,7 @@ func checkMachine(p *problems, m *marking, vcenter *VCenter, vm *VM, at *path) {
 	}
 }
 
-// checkTemplate reports what only a VM that can run has.
+// checkTemplate reports settings that a template cannot have.
 func checkTemplate(p *problems, vm *VM, at *path) {
 	if vm.IsNode() {
 		p.field(at.key("role"), "", "is for VMs that run: a template is no node")
@@ -86,7 +86,7 @@ func checkExtraConfig(p *problems, vm *VM, at *path) {
 	}
 }
 
-// reserved says why a key of extraConfig cannot be given, or nothing.
+// reserved returns the reason why a key of extraConfig is not allowed, or "".
 func reserved(key string) string {
 	lower := strings.ToLower(key)
 	if key == "ip0" || strings.HasPrefix(lower, "set.") || strings.HasPrefix(lower, "run.") {
@@ -97,13 +97,13 @@ func reserved(key string) string {
 		"vc.uuid": "instanceUUID", "virtualhw.version": "hardwareVersion",
 	}[lower]
 	if ok {
-		return "has a field of its own: " + own
+		return "is set by the field " + own
 	}
 	return ""
 }
 
-// checkHostname settles the hostname, which for a node becomes the name of its Node object. What is wrong with a
-// hostname taken from the VM's name is wrong with that name.
+// checkHostname sets and checks the hostname, which is the name of a node's Node object. It reports an invalid hostname that
+// comes from the VM's name for that name.
 func checkHostname(p *problems, vm *VM, at *path, nodes *scope, twice bool) {
 	field := at.key("hostname")
 	if vm.Hostname == "" {
@@ -120,7 +120,7 @@ func checkHostname(p *problems, vm *VM, at *path, nodes *scope, twice bool) {
 		return
 	}
 	if vm.Hostname == "" {
-		return // its name is missing, and that is reported
+		return // the missing name is reported
 	}
 	checkOptional(p, field, vm.Hostname, nodeName)
 	if !twice {

@@ -113,7 +113,7 @@ func addressesByVM(t *testing.T, vms string) map[string]string {
 	return got
 }
 
-// What comes later takes nobody's address, and what grows moves few.
+// Additional NICs take no address of others, and a larger group changes few.
 func TestAddressesOfNetworkStable(t *testing.T) {
 	before := addressesByVM(t, "{name: a, replicas: 20}, {name: b, replicas: 20}")
 	if again := addressesByVM(t, "{name: a, replicas: 20}, {name: b, replicas: 20}"); !cmp.Equal(before, again) {

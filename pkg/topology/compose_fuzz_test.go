@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Whatever a file, a part that it may include and a setting are, loading them returns a topology that survives being
-// written and read, or errors with positions in one of the two files.
+// FuzzCompose: loading any file with any included part and any setting returns a topology that survives encoding and decoding, or
+// errors with positions in one of the two files.
 func FuzzCompose(f *testing.F) {
 	f.Add(composed("[part.yaml]", "{seed: s}"), inventory, "site", "x")
 	f.Add(parametrized, "", "site", "${x}$${")

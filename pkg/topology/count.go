@@ -6,7 +6,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
-// Counts says how much there is of what.
+// Counts holds numbers of objects.
 type Counts struct {
 	VCenters    int `json:"vcenters"`
 	Datacenters int `json:"datacenters"`
@@ -32,10 +32,10 @@ func (t *Topology) Count() Counts {
 	return c
 }
 
-// String is the summary for people: "2 vCenters, 3 datacenters, 6 VMs, 6 nodes".
+// String returns a summary: "2 vCenters, 3 datacenters, 6 VMs, 6 nodes".
 func (c Counts) String() string { return c.Inventory() + ", " + shorten.Count(c.Nodes, "node") }
 
-// Inventory is the summary of what vCenters alone hold: "2 vCenters, 3 datacenters, 6 VMs".
+// Inventory returns a summary without nodes: "2 vCenters, 3 datacenters, 6 VMs".
 func (c Counts) Inventory() string {
 	return strings.Join([]string{shorten.Count(c.VCenters, "vCenter"), shorten.Count(c.Datacenters, "datacenter"), shorten.Count(c.VMs, "VM")}, ", ")
 }

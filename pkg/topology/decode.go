@@ -13,14 +13,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// scalarReader reads single values by the rules of a topology: text is not converted to numbers, nor numbers to text.
+// scalarReader decodes scalars by the rules of a topology: it does not convert between text and numbers.
 type scalarReader struct {
 	*strict.Reader
 	bounds bounds
 }
 
-// bounds are what a field takes beyond what its type says, from its tags min:"0" (numbers and sizes that may be nothing)
-// and max:"65536" (bytes of text).
+// bounds are the limits in a field's tags: min:"0" (numbers and sizes that may be zero) and max:"65536" (bytes of text).
 type bounds struct {
 	zero bool
 	most int
@@ -47,10 +46,10 @@ func scalar(r *strict.Reader, node *yaml.Node, into reflect.Value, tag reflect.S
 	}
 }
 
-// choices is implemented by types that take one of a few words.
+// choices is implemented by types with a fixed set of values.
 type choices interface{ choices() []string }
 
-// choicesOf are the words that a type takes, if it takes a few only. Those of package stock are its own to list.
+// choicesOf returns the values of a type with a fixed set. Package stock lists its own.
 func choicesOf(value any) (words []string, limited bool) {
 	switch v := value.(type) {
 	case choices:
@@ -91,7 +90,7 @@ func (d scalarReader) choice(node *yaml.Node, into reflect.Value, at string, wor
 	d.Hint(node, at, d.Nearest(node.Value, words), "must be one of %s, not %s", strict.Listed(words), strict.Shown(node.Value))
 }
 
-// text reads a scalar that knows how to read itself. Numbers are text to it.
+// text decodes a scalar with UnmarshalText, also from a number.
 func (d scalarReader) text(node *yaml.Node, into encoding.TextUnmarshaler, at string) {
 	if node.Kind != yaml.ScalarNode {
 		d.Hint(node, at, "", "must be a single value, not %s", strict.Describe(node))
@@ -111,7 +110,7 @@ func (d scalarReader) text(node *yaml.Node, into encoding.TextUnmarshaler, at st
 	}
 }
 
-// count reads a whole number. All numbers of a topology are counts of things, of most of which there is at least one.
+// count decodes a whole number. All numbers of a topology are counts, most of them positive.
 func (d scalarReader) count(node *yaml.Node, into reflect.Value, at string) {
 	var n int64
 	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!int" {
@@ -133,7 +132,7 @@ func (d scalarReader) count(node *yaml.Node, into reflect.Value, at string) {
 	into.SetInt(n)
 }
 
-// truth is the hint for a truth value where yes or no belongs.
+// truth returns a hint for a boolean in the place of yes or no.
 func truth(node *yaml.Node, words []string) string {
 	if node.ShortTag() != "!!bool" || !slices.Contains(words, string(Yes)) {
 		return ""
@@ -144,7 +143,7 @@ func truth(node *yaml.Node, words []string) string {
 	return string(No)
 }
 
-// quoted is the hint for a value that YAML takes for a number or the like.
+// quoted returns a hint for a value that YAML reads as a number or similar.
 func quoted(node *yaml.Node) string {
 	switch node.ShortTag() {
 	case "!!int", "!!float", "!!bool", "!!timestamp":

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What a topology gets that does not say otherwise.
+// The defaults of a topology.
 const (
 	defaultRegionCategory = "k8s-region"
 	defaultZoneCategory   = "k8s-zone"
@@ -32,7 +32,7 @@ const (
 	defaultLease          = time.Hour
 )
 
-// setDefaults fills in everything that does not depend on what else there is.
+// setDefaults fills in the defaults that do not depend on other fields.
 func setDefaults(t *Topology) {
 	fill(&t.Spec.Seed, t.Metadata.Name)
 	fill(&t.Spec.Categories.Region, defaultRegionCategory)
@@ -64,7 +64,7 @@ func defaultVCenter(t *Topology, vcenter *VCenter) {
 	}
 }
 
-// defaultReactions gives those that are on what they need.
+// defaultReactions fills in the details of enabled reactions.
 func defaultReactions(r *Reactions) {
 	if r.HA.Enabled == Yes {
 		fill(&r.HA.Detect, Duration(defaultDetect))
@@ -119,7 +119,7 @@ func defaultVM(vm *VM, network string) {
 	}
 }
 
-// defaultNodes says of nodes what they are made of, where the topology does.
+// defaultNodes sets the kind of nodes without one.
 func defaultNodes(dc *Datacenter, kind NodeKind) {
 	for i := range dc.VMs {
 		if dc.VMs[i].IsNode() {
@@ -128,7 +128,7 @@ func defaultNodes(dc *Datacenter, kind NodeKind) {
 	}
 }
 
-// Lighten has all nodes be light ones, whatever the topology said.
+// Lighten makes all nodes light, regardless of the topology.
 func (t *Topology) Lighten() {
 	t.Spec.Nodes = NodesLight
 	for ref := range t.AllVMs() {
@@ -138,7 +138,7 @@ func (t *Topology) Lighten() {
 	}
 }
 
-// fill sets what is still zero.
+// fill sets a zero value.
 func fill[T comparable](into *T, value T) {
 	var zero T
 	if *into == zero {
@@ -146,17 +146,17 @@ func fill[T comparable](into *T, value T) {
 	}
 }
 
-// What the datastores of a datacenter are that names none.
+// The default datastores of a datacenter.
 const (
-	// zoneCapacity is that of a zone's own. It is twice that of the shared one, so that whoever looks for the most free
-	// space, as vSphere does, finds a zone's own first.
+	// zoneCapacity is the capacity of a zone's datastore: twice that of the shared one, so that a client that chooses by free
+	// space, as vSphere does, chooses it first.
 	zoneCapacity = 2 * defaultCapacity
-	// maxDefaultZones is from how many zones on there is none for each: hosts that are a zone each need not mount many.
+	// maxDefaultZones is the largest number of zones with a default datastore each, for topologies with a zone for each host.
 	maxDefaultZones = 100
 )
 
-// defaultDatastores are one that all hosts mount, which comes first and has the disks of VMs, and one for each zone, where
-// there is more than one. In a datacenter that is one zone, or in none, the first is all: it is the zone's own already.
+// defaultDatastores returns a datastore for all hosts, the first one, which has the disks of VMs, and, with several zones, one
+// for each zone. With one zone or none, the first one suffices.
 func (t *Topology) defaultDatastores(vcenter *VCenter, dc *Datacenter) []Datastore {
 	names := map[string]bool{}
 	list := []Datastore{{Name: unused(names, dc.Name+"-ds", "datastore1")}}
@@ -173,7 +173,7 @@ func (t *Topology) defaultDatastores(vcenter *VCenter, dc *Datacenter) []Datasto
 	return list
 }
 
-// unused is the first of the names that a datastore can have and that none has yet. The last one is taken as it is.
+// unused returns the first valid name that is not in use, or else the last one.
 func unused(taken map[string]bool, names ...string) string {
 	for i, name := range names {
 		complaint, _ := inventoryName(name)
@@ -185,13 +185,13 @@ func unused(taken map[string]bool, names ...string) string {
 	return ""
 }
 
-// hostsByZone returns the zones of the datacenter's hosts in the order of the file, and the hosts of each, by name; those
-// of no zone are the hosts of "".
+// hostsByZone returns the zones of the datacenter's hosts in the order of the file, and the names of the hosts of each; "" has
+// those without a zone.
 func (t *Topology) hostsByZone(vcenter *VCenter, dc *Datacenter) (zones []string, hosts map[string][]string) {
 	hosts = map[string][]string{}
 	for cluster, host := range dc.AllHosts() {
 		if host.Name == "" || cluster != nil && cluster.Name == "" {
-			continue // reported elsewhere
+			continue // reported already
 		}
 		zone := t.placeOf(vcenter, dc, cluster, host).Zone
 		if zone != "" && hosts[zone] == nil {
@@ -202,7 +202,7 @@ func (t *Topology) hostsByZone(vcenter *VCenter, dc *Datacenter) (zones []string
 	return zones, hosts
 }
 
-// members says which hosts are meant in the fewest words: compute clusters that are among them as a whole, and the rest.
+// members returns the shortest description of hosts: complete compute clusters, and the rest.
 func (d *Datacenter) members(hosts []string) (clusters, rest []string) {
 	among := make(map[string]bool, len(hosts))
 	for _, name := range hosts {
@@ -227,12 +227,11 @@ func (d *Datacenter) members(hosts []string) (clusters, rest []string) {
 	return clusters, rest
 }
 
-// UUID derives a stable UUID for an object of the topology from its seed: the same for the same seed, kind and path,
-// and different otherwise. Kind tells apart the several UUIDs of one object ("bios", "instance"); path leads to the
-// object from its vCenter's name down. The result is a name-based UUID (version 5 of RFC 9562) in lower case.
+// UUID derives a stable UUID for an object of the topology from its seed: the same for the same seed, kind and path. Kind
+// distinguishes the UUIDs of one object ("bios", "instance"); path is its place, from the vCenter's name down. The result is a
+// name-based UUID (version 5 of RFC 9562) in lower case.
 //
-// Load fills in the UUIDs that the format has fields for; the function is exported for those it has not, such as a
-// host's.
+// Load sets the UUIDs that have fields; use UUID for others, such as those of hosts.
 func (t *Topology) UUID(kind string, path ...string) string {
 	sum := t.digest(kind, path...)
 	sum[6] = sum[6]&0x0f | 0x50
@@ -240,16 +239,15 @@ func (t *Topology) UUID(kind string, path ...string) string {
 	return formatUUID([16]byte(sum[:16]))
 }
 
-// digest is what every identity is cut from. SHA-1 because version 5 says so; nothing here is a secret.
+// digest is the source of all derived identities. Version 5 prescribes SHA-1; nothing here is secret.
 func (t *Topology) digest(kind string, path ...string) [sha1.Size]byte {
-	// No part of a path holds a NUL, so different paths never read the same.
+	// No element of a path contains a NUL, so different paths have different inputs.
 	h := sha1.New()
 	_, _ = io.WriteString(h, APIVersion+"\x00"+t.Spec.Seed+"\x00"+kind+"\x00"+strings.Join(path, "\x00"))
 	return [sha1.Size]byte(h.Sum(nil))
 }
 
-// The range of MAC addresses that VMware leaves to its users, and of IPv4 addresses that never meet real ones
-// (RFC 2544).
+// VMware's range of manually assigned MAC addresses, and a range of IPv4 addresses that are not used on the internet (RFC 2544).
 const (
 	macPrefix    = "00:50:56"
 	macs         = 0x40 << 16
@@ -258,20 +256,20 @@ const (
 	addresses    = 1 << (32 - derivedBits)
 )
 
-// derivedMAC is the nth MAC address of the range.
+// derivedMAC returns the nth MAC address of the range.
 func derivedMAC(n uint64) string {
 	return fmt.Sprintf("%s:%02x:%02x:%02x", macPrefix, byte(n>>16), byte(n>>8), byte(n))
 }
 
-// derivedAddress is the nth IPv4 address of the range, and whether a machine should have it: those ending in 0, 1 and
-// 255 look like networks, gateways and broadcasts to people and to programs that assume /24.
+// derivedAddress returns the nth IPv4 address of the range, and whether it is suitable: addresses ending in 0, 1 and 255 look
+// like networks, gateways and broadcasts of a /24.
 func derivedAddress(n uint64) (address netip.Addr, fit bool) {
 	var raw [4]byte
 	binary.BigEndian.PutUint32(raw[:], firstAddress+uint32(n))
 	return netip.AddrFrom4(raw), raw[3] > 1 && raw[3] < 255
 }
 
-// derivedNumber is the number of an address in the range, if it is in it.
+// derivedNumber returns the number of an address in the range.
 func derivedNumber(address netip.Addr) (n uint32, ok bool) {
 	if !address.Is4() {
 		return 0, false
@@ -281,8 +279,8 @@ func derivedNumber(address netip.Addr) (n uint32, ok bool) {
 	return n, n < addresses
 }
 
-// probe walks a range of the given size from start until take accepts a number, and reports whether one did. Two names
-// that fall on the same number are thus told apart, and always in the same way.
+// probe tries the numbers of a range from start until take accepts one, and reports whether one was accepted. It resolves
+// collisions in a reproducible way.
 func probe(start, size uint64, take func(uint64) bool) bool {
 	for i := range size {
 		if take((start + i) % size) {

@@ -14,8 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// Marshal writes a topology as YAML that [Load] reads, fields in the order of the types. Loading what Marshal made of a
-// resolved topology gives the same topology.
+// Marshal writes a topology as YAML for [Load], with fields in the order of the types. Loading the result of a resolved topology
+// returns an equal one.
 func Marshal(t *Topology) ([]byte, error) {
 	var text bytes.Buffer
 	out := yaml.NewEncoder(&text)
@@ -63,8 +63,8 @@ func (r encoder) node(value reflect.Value) *yaml.Node {
 	}
 }
 
-// textNode quotes text where a reader of YAML could take it for something else; the encoder knows YAML 1.2 only. What
-// looks like a parameter is escaped, as a resolved topology has none.
+// textNode quotes text that a YAML 1.1 reader could interpret differently; the encoder only knows YAML 1.2. It escapes text that
+// looks like a parameter.
 func textNode(text string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.ReplaceAll(text, "${", "$${")}
 	if slices.Contains([]string{"y", "Y", "n", "N", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF"}, text) {

@@ -3,8 +3,8 @@ package topology
 import "github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 
 type (
-	// Error is one thing that is wrong with a topology file.
+	// Error is one problem of a topology file.
 	Error = strict.Error
-	// Errors is everything that is wrong with a topology: [Load] returns it as its error.
+	// Errors are all problems of a topology, the error of [Load].
 	Errors = strict.Errors
 )

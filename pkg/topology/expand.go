@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// expand replaces every replica group by its replicas. It returns false, with the topology untouched, where there would
-// be too many of them.
+// expand replaces every replica group by its replicas. If there would be too many, it returns false and leaves the topology as it
+// is.
 func expand(p *problems, t *Topology) ([]*site, bool) {
 	if !countGroups(p, t) {
 		return nil, false
@@ -83,14 +83,14 @@ func expandVMs(p *problems, groups []VM, at *path, allow *Spec) (vms []VM, from 
 	return vms, from
 }
 
-// replicas is one group. A count of zero is an entry that stands for itself.
+// replicas is a group. A count of zero is a single entry.
 type replicas struct {
 	*problems
 	at    *path
 	count int
 }
 
-// each runs over the replicas' numbers, or once over 0 for an entry that is no group.
+// each iterates over the replicas' numbers, or once over 0 for a single entry.
 func (g replicas) each() func(func(int) bool) {
 	return func(yield func(int) bool) {
 		if g.count == 0 {
@@ -105,7 +105,7 @@ func (g replicas) each() func(func(int) bool) {
 	}
 }
 
-// named is a replica's name: numbered in place of {n}, or at the end.
+// named returns a replica's name: with its number in place of {n}, or at the end.
 func (g replicas) named(key, pattern string, n int) string {
 	name := g.text(key, pattern, n)
 	if name != pattern || n == 0 || name == "" {

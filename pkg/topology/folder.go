@@ -10,27 +10,27 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// folder is where a topology's files are.
+// folder is the folder of a topology's files.
 type folder struct {
 	files fs.FS
-	// dir is put before their names in messages.
+	// dir precedes their names in messages.
 	dir string
-	// path, for a folder of the machine, is opened when a file of it is wanted, which most topologies never do.
+	// path, for a folder on disk, is opened when a file of it is needed, which is rare.
 	path string
 	root *os.Root
 }
 
-// name is what people know a file of the folder as.
+// name returns the name of a file in messages.
 func (f *folder) name(file string) string {
 	return filepath.Join(f.dir, filepath.FromSlash(file))
 }
 
-// read reads a file that has at most room bytes.
+// read reads a file of at most room bytes.
 func (f *folder) read(name string, room int) ([]byte, error) {
 	if err := f.open(); err != nil {
 		return nil, err
 	}
-	// Asked before it is opened: opening a pipe would wait for a writer.
+	// Before opening: opening a pipe would block.
 	switch info, err := fs.Stat(f.files, name); {
 	case err != nil:
 		return nil, err
@@ -43,11 +43,11 @@ func (f *folder) read(name string, room int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() // only read from: closing cannot lose anything
+	defer file.Close() // only read: closing cannot lose data
 	return input.ReadAll(file, "", int64(room))
 }
 
-// list is the names of files beside one that is not there, for hints.
+// list returns the names of files beside a missing one, for hints.
 func (f *folder) list(dir string) []string {
 	entries, err := fs.ReadDir(f.files, dir)
 	if err != nil {
@@ -62,7 +62,7 @@ func (f *folder) list(dir string) []string {
 	return names
 }
 
-// open opens a folder of the machine in such a way that nothing outside it can be read through it.
+// open opens a folder on disk without access to files outside of it.
 func (f *folder) open() error {
 	if f.files != nil {
 		return nil
@@ -75,23 +75,23 @@ func (f *folder) open() error {
 	return nil
 }
 
-// close lets go of what open opened.
+// close closes what open opened.
 func (f *folder) close() {
 	if f.root != nil {
-		_ = f.root.Close() // only read from: closing cannot lose anything
+		_ = f.root.Close() // only read: closing cannot lose data
 	}
 }
 
-// Place is the region and zone that a VM is effectively in: those of the nearest ancestor that has one, each on its own,
-// from the VM's host over its compute cluster and datacenter to the datacenter's folders, the innermost first, and the
-// root folder. Tags that objects carry in the two categories count as region: and zone: do; of several, the first. This
-// is what a cloud provider has to find out, so it is what tests expect of one. Both are empty where no ancestor has any.
+// Place returns the region and zone of a VM: for each, that of the nearest ancestor that has one, from the VM's host over its
+// compute cluster and datacenter to the datacenter's folders, innermost first, and the root folder. Tags of the two categories
+// count like region: and zone:; of several, the first. A cloud provider must find the same, so tests compare with it. Missing
+// ones are empty.
 func (t *Topology) Place(ref VMRef) Place {
 	cluster, host := ref.Datacenter.Host(ref.VM.Host)
 	return t.placeOf(ref.VCenter, ref.Datacenter, cluster, host)
 }
 
-// placeOf is the region and zone of the VMs on a host; cluster and host may be nil.
+// placeOf returns the region and zone of the VMs on a host; cluster and host may be nil.
 func (t *Topology) placeOf(vcenter *VCenter, dc *Datacenter, cluster *Cluster, host *Host) Place {
 	var place Place
 	near := func(p Place, tags []Tag) {
@@ -124,33 +124,32 @@ func (t *Topology) placeOf(vcenter *VCenter, dc *Datacenter, cluster *Cluster, h
 	return place
 }
 
-// placeVMs gives every VM its host, compute cluster and datastore, and checks those and the pools and networks that it
-// names.
+// placeVMs assigns every VM its host, compute cluster and datastore, and checks those and its pools and networks.
 func placeVMs(p *problems, sites []*site) {
 	for _, s := range sites {
 		newPlacing(p, s).all()
 	}
 }
 
-// placing is a datacenter as VMs choose in it.
+// placing is a datacenter for the placement of VMs.
 type placing struct {
 	*problems
 	*site
 	where                                 string // for messages
 	hostScope, clusters, stores, networks *scope
-	// byName is the host behind a name; groups are the hosts of each compute cluster.
+	// byName are the hosts by name; groups are the hosts of each compute cluster.
 	byName map[string]sitedHost
 	groups map[string][]sitedHost
 	// pools are the paths of pools in each compute resource, by its name.
 	pools map[string]*scope
-	// mounts are the datastores by name, on the switches behind port groups.
+	// mounts are the datastores by name, on the switches of port groups.
 	mounts map[string]members
 	on     map[string]members
-	// turn counts the VMs that each compute cluster has taken, and spreading has.
+	// turn counts the VMs that were placed, for each compute cluster and for spreading.
 	turn map[string]int
 }
 
-// The turns of spreading; no compute cluster has such a name.
+// The keys for spreading, which are not valid names of compute clusters.
 const (
 	turnOfHosts    = "\x00hosts"
 	turnOfClusters = "\x00clusters"
@@ -196,7 +195,7 @@ func newPlacing(p *problems, s *site) *placing {
 	return g
 }
 
-// pooled notes the pools of a compute resource, if it has any.
+// pooled records the pools of a compute resource.
 func (g *placing) pooled(name string, pools []Pool, vapps []VApp, at *path) {
 	s := newScope(g.problems, "resource pool or vApp")
 	poolPaths(s, pools, vapps, "", 1)
@@ -241,7 +240,7 @@ func (g *placing) put(vm *VM, host sitedHost) {
 	}
 }
 
-// host is where the VM goes: the host it names, or the next one of its compute cluster or of all it is spread over.
+// host returns the host of a VM: the one that it names, or the next one of its compute cluster or of its spread.
 func (g *placing) host(vm *VM, at *path) (sitedHost, bool) {
 	if vm.Cluster != "" && !g.clusters.refer(vm.Cluster, at.key("cluster"), g.where) {
 		return sitedHost{}, false
@@ -301,7 +300,7 @@ func (g *placing) named(vm *VM, at *path) (sitedHost, bool) {
 	return host, true
 }
 
-// next takes hosts in turn, passing over those that do not have what the VM needs.
+// next returns the next host in turn that has what the VM needs.
 func (g *placing) next(vm *VM, hosts []sitedHost, turn string, field, at *path) (sitedHost, bool) {
 	host, lack := g.pick(vm, hosts, turn)
 	if lack == nothing {
@@ -329,8 +328,7 @@ func (g *placing) overClusters(vm *VM, at *path) (sitedHost, bool) {
 	return sitedHost{}, false
 }
 
-// pick is the next host that has what the VM needs, or the most that one of them comes to lack. Without hosts it is
-// neither.
+// pick returns the next host that has what the VM needs, or else the last unmet need among the hosts.
 func (g *placing) pick(vm *VM, hosts []sitedHost, turn string) (sitedHost, need) {
 	most := nothing
 	for range hosts {
@@ -345,7 +343,7 @@ func (g *placing) pick(vm *VM, hosts []sitedHost, turn string) (sitedHost, need)
 	return sitedHost{}, most
 }
 
-// members are hosts that mount a datastore or are on a switch.
+// members are the hosts of a datastore or switch.
 type members struct {
 	name     string // of the datastore or switch
 	all      bool
@@ -368,7 +366,7 @@ func (m members) has(host sitedHost) bool {
 	return m.all || m.hosts[host.Name] || host.cluster != nil && m.clusters[host.cluster.Name]
 }
 
-// need is something that a VM needs of its host, in the order in which it is looked for.
+// need is a requirement of a VM on its host, in the order of the checks.
 type need int
 
 const (
@@ -378,7 +376,7 @@ const (
 	aPool
 )
 
-// lacks reports what the host does not have that the VM needs.
+// lacks returns the need of the VM that the host does not meet.
 func (g *placing) lacks(vm *VM, host sitedHost) need {
 	switch {
 	case !g.stores.broken && !g.stored(vm, host):
@@ -391,7 +389,7 @@ func (g *placing) lacks(vm *VM, host sitedHost) need {
 	return nothing
 }
 
-// stored reports whether the host mounts the VM's datastore, or any if it names none.
+// stored reports whether the host mounts the VM's datastore, or any if the VM names none.
 func (g *placing) stored(vm *VM, host sitedHost) bool {
 	if vm.Datastore != "" {
 		return g.mounts[vm.Datastore].has(host)
@@ -404,8 +402,7 @@ func (g *placing) stored(vm *VM, host sitedHost) bool {
 	return false
 }
 
-// unreached is the first of the VM's networks that the host is not on, as only the members of a switch are on its port
-// groups.
+// unreached returns the first of the VM's networks that the host does not have: only members of a switch have its port groups.
 func (g *placing) unreached(vm *VM, host sitedHost) string {
 	for i := range vm.NICs {
 		if on, is := g.on[vm.NICs[i].Network]; is && !on.has(host) {
@@ -424,7 +421,7 @@ func (g *placing) hasPool(path string, host sitedHost) bool {
 	return has || pools.broken
 }
 
-// complain reports hosts that all lack something, which some of them come to lack only after all else is there.
+// complain reports that no host meets a need.
 func (g *placing) complain(vm *VM, hosts []sitedHost, lack need, who string, field, at *path) {
 	switch lack {
 	case aDatastore:
@@ -450,7 +447,7 @@ func (g *placing) complain(vm *VM, hosts []sitedHost, lack need, who string, fie
 		}
 		g.field(field, "", "%s %s on switch %s, which port group %s is of", who, verb, strict.Shown(g.on[network].name), strict.Shown(network))
 	case aPool:
-		// Where there is but one compute resource to look in, say so.
+		// Be specific if there is only one compute resource.
 		compute := hosts[0].compute()
 		where, candidates := "compute resource "+strict.Shown(compute), g.pools[compute]
 		for _, host := range hosts {

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Whatever the file, Load returns: a topology that survives being written and read, or errors with positions.
+// FuzzLoad: Load returns a topology that survives encoding and decoding, or errors with positions.
 func FuzzLoad(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {

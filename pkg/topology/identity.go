@@ -9,19 +9,19 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// identities are those given out so far, with the fields that hold them. Each kind is unique in the whole topology:
-// cloud providers find nodes by them in all vCenters at once.
+// identities are the assigned identities, with their fields. Each kind is unique in the topology: cloud providers search for
+// nodes by them in all vCenters.
 type identities struct {
 	*problems
 	top                                  *Topology
 	vcenters, bios, instances, macs, ips map[string]*path
-	// pool marks what is taken of the addresses that are derived, by their number; used up, it says so once.
+	// pool marks used numbers of derived addresses; if it is used up, that is reported once.
 	pool   []bool
 	usedUp bool
 }
 
-// identify checks the identities that the file gives, then derives those it leaves out, so that a derived one gives way
-// to a given one wherever in the file that is.
+// identify checks the identities in the file, and then derives the missing ones, so that a derived one never conflicts with a
+// given one.
 func identify(p *problems, t *Topology, sites []*site) {
 	d := &identities{
 		problems: p, top: t,
@@ -36,7 +36,7 @@ func identify(p *problems, t *Topology, sites []*site) {
 		d.given(&t.Spec.VCenters[i].InstanceUUID, vcentersPath().item(i).key("instanceUUID"), parseUUID, d.vcenters, "")
 	}
 	if p.Len() > 0 {
-		return // nobody will see the rest
+		return // later ones would be duplicates of this error
 	}
 	for i := range t.Spec.VCenters {
 		vcenter := &t.Spec.VCenters[i]
@@ -70,7 +70,7 @@ func (d *identities) givenVM(s *site, vm *VM, at *path) {
 	}
 }
 
-// given brings an identity into its usual form and reports it if it has none or is taken.
+// given normalizes an identity and reports an invalid or duplicate one.
 func (d *identities) given(value *string, at *path, parse func(string) (string, error), taken map[string]*path, kind Duplicate) {
 	if *value == "" {
 		return
@@ -155,8 +155,8 @@ func (d *identities) deriveAddress(nic *NIC, where []string, at *path) {
 	}
 }
 
-// allot gives a NIC an address of its network. As with all that is derived, it follows from the NIC's path, so that
-// others keep theirs when one comes or goes.
+// allot assigns a NIC an address of its network. It is derived from the NIC's path, so that others keep theirs when NICs are
+// added or removed.
 func (d *identities) allot(nic *NIC, on *subnet, where []string, at *path) {
 	if on.full {
 		return
@@ -184,7 +184,7 @@ func (d *identities) allot(nic *NIC, on *subnet, where []string, at *path) {
 	}
 }
 
-// uuid derives a missing UUID. Should it be given elsewhere, the next one is derived.
+// uuid derives a missing UUID, skipping those in use.
 func (d *identities) uuid(value *string, taken map[string]*path, kind string, where ...string) {
 	for *value == "" {
 		if derived := d.top.UUID(kind, where...); take(taken, derived) {
@@ -194,7 +194,7 @@ func (d *identities) uuid(value *string, taken map[string]*path, kind string, wh
 	}
 }
 
-// start is where in a range of that size to look for a free number.
+// start returns where to begin the search for a free number in a range.
 func (d *identities) start(kind string, size uint64, where []string) uint64 {
 	sum := d.top.digest(kind, where...)
 	return binary.BigEndian.Uint64(sum[:8]) % size

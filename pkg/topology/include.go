@@ -14,33 +14,32 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// The most that one topology may be made of, beside the size that all its files share.
+// The limits of a topology's files, in addition to their total size.
 const (
 	maxFiles   = 200
 	maxNesting = 10
 )
 
-// includes puts a topology together from its file and those that it includes: fragments of topologies, over which the
-// including file is laid (see merge). A file counts once, where it is included first.
+// includes merges a topology's file with the files that it includes: fragments of topologies, which the including file overrides
+// (see merge). A file counts once, where it is first included.
 //
-// Names are relative to the file that they stand in, and never lead out of the folder of the topology itself, neither
-// by .. nor by a symbolic link: a topology may come from somebody else, messages quote what is in files, and a folder
-// that holds all of its topology can be moved.
+// Names are relative to the including file, and must not leave the folder of the topology, by .. or by a symbolic link: a
+// topology may be untrusted, messages quote contents of files, and a folder with a complete topology can be moved.
 type includes struct {
 	*problems
 	folder *folder
-	room   int             // how many bytes there may still be
+	room   int             // the remaining number of bytes
 	files  map[string]bool // by path below the folder
 	chain  []inclusion
 }
 
-// inclusion is the file that is being put together, and where the one around it includes it.
+// inclusion is a file that is being merged, and the place that includes it.
 type inclusion struct {
 	path string // below the folder
 	line int    // of the sources
 }
 
-// whole is the file's node, laid over the files that it includes.
+// whole returns the file's node, merged with the files that it includes.
 func (s *includes) whole(root *yaml.Node) *yaml.Node {
 	var lower *yaml.Node
 	for i, name := range s.names(root) {
@@ -51,7 +50,7 @@ func (s *includes) whole(root *yaml.Node) *yaml.Node {
 	return merge(lower, root, "")
 }
 
-// names takes the list of files out of the root of a file.
+// names removes the list of included files from the root of a file.
 func (s *includes) names(root *yaml.Node) []*yaml.Node {
 	at := (*path)(nil).key("include")
 	list := takeKey(s.problems, root, at)
@@ -71,7 +70,7 @@ func (s *includes) names(root *yaml.Node) []*yaml.Node {
 	return list.Content
 }
 
-// include reads one file with what it includes, or reports why not.
+// include reads one file with those that it includes, or reports an error.
 func (s *includes) include(node *yaml.Node, at *path) *yaml.Node {
 	from := s.chain[len(s.chain)-1].path
 	name := slash.Join(slash.Dir(from), node.Value)
@@ -118,7 +117,7 @@ func (s *includes) include(node *yaml.Node, at *path) *yaml.Node {
 	return s.fragment(data, inclusion{name, node.Line})
 }
 
-// fragment parses an included file and puts it together in turn.
+// fragment parses and merges an included file.
 func (s *includes) fragment(data []byte, this inclusion) *yaml.Node {
 	root := s.parse(data)
 	if root == nil {
@@ -139,7 +138,7 @@ func (s *includes) fragment(data []byte, this inclusion) *yaml.Node {
 	return s.whole(root)
 }
 
-// around reports how the file at hand came to be included, for its messages; nothing where it is the topology itself.
+// around describes how the current file was included, for messages; empty for the topology itself.
 func (s *includes) around() string {
 	var steps []string
 	for i := len(s.chain) - 1; i > 0; i-- {
@@ -152,7 +151,7 @@ func (s *includes) around() string {
 	return " (included from " + strings.Join(steps, ", from ") + ")"
 }
 
-// circle spells out the way from the file at a place of the chain to itself.
+// circle describes the cycle of includes from a place in the chain.
 func (s *includes) circle(from int) string {
 	var steps []string
 	for _, inclusion := range append(s.chain[from:len(s.chain):len(s.chain)], s.chain[from]) {
@@ -161,7 +160,7 @@ func (s *includes) circle(from int) string {
 	return strings.Join(steps, " → ")
 }
 
-// takeKey removes a key from a mapping and returns its value, nil if there is none. Given twice, the first counts.
+// takeKey removes a key from a mapping and returns its value, or nil. Of duplicates, the first counts.
 func takeKey(p *problems, root *yaml.Node, at *path) *yaml.Node {
 	if root.Kind != yaml.MappingNode {
 		return nil
@@ -186,9 +185,8 @@ func takeKey(p *problems, root *yaml.Node, at *path) *yaml.Node {
 	return found
 }
 
-// outside says why a name does not lead to a file in the folder of the file that has it, or below; "" when it does, as far
-// as the name tells. Joined is the name from the folder that must not be left. Links are followed within a folder only,
-// by [folder].
+// outside returns the reason why a name leads outside of the including file's folder, or "", without checking links. joined is
+// the name relative to the folder that must not be left. [folder] follows links only within the folder.
 func outside(name, joined, folder string) string {
 	joined = slash.Clean(joined)
 	switch {
@@ -202,7 +200,7 @@ func outside(name, joined, folder string) string {
 	return ""
 }
 
-// tooLarge reports whether an error is that there is more than there may be.
+// tooLarge reports whether an error is about the size limit.
 func tooLarge(err error) bool {
 	_, is := errors.AsType[*input.TooLarge](err)
 	return is

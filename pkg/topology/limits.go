@@ -1,10 +1,9 @@
 package topology
 
-// MaxVMs is the most VMs that a topology may hold after expansion.
+// MaxVMs is the maximum number of VMs in a topology after expansion.
 const MaxVMs = 50_000
 
-// The most a topology may hold of other things. One machine simulates less; the limits keep a slip of a digit from
-// eating its memory.
+// The limits for other objects, above what one computer simulates. They keep a typo from using all memory.
 const (
 	maxVCenters    = 200
 	maxDatacenters = 1_000
@@ -13,22 +12,22 @@ const (
 	maxDatastores  = 5_000
 	maxFolders     = 5_000
 	maxPools       = 20_000
-	// maxText is longer than any name may be; it keeps replicas of long texts small.
+	// maxText exceeds any name; it limits the replicas of long texts.
 	maxText = 1024
-	// maxNICs is vSphere's own limit; maxAddresses of one NIC is ours.
+	// maxNICs is vSphere's limit; maxAddresses of one NIC is specific to the sandbox.
 	maxNICs      = 10
 	maxAddresses = 32
-	// maxSnapshots is vSphere's own limit of a chain, and so is maxPoolDepth; the others are ours.
+	// maxSnapshots, the length of a chain, and maxPoolDepth are vSphere's limits; the others are specific to the sandbox.
 	maxSnapshots   = 32
 	maxPoolDepth   = 8
 	maxTags        = 64
 	maxPermissions = 64
 	maxExtraConfig = 512
-	// maxItems is about what fits a file that is a topology; lists can be packed denser only if they say nothing.
+	// maxItems is roughly what fits in a file.
 	maxItems = 250_000
 )
 
-// countGroups adds up what there will be before any of it is made, and reports the group that goes too far.
+// countGroups counts the objects before the expansion, and reports the group that exceeds a limit.
 func countGroups(p *problems, t *Topology) bool {
 	c := newCensus(p)
 	for i := range t.Spec.VCenters {
@@ -42,7 +41,7 @@ func countGroups(p *problems, t *Topology) bool {
 	return !c.over()
 }
 
-// census is how much there is of what.
+// census holds the counts of objects.
 type census struct {
 	vcenters, datacenters, hosts, vms, networks, datastores, folders, pools tally
 }
@@ -88,7 +87,7 @@ func (c *census) grouped(hosts []Host, at *path) {
 	}
 }
 
-// pooled counts the pools of a compute resource, however deep, as often as there are replicas of it.
+// pooled counts the pools of a compute resource, recursively, times its replicas.
 func (c *census) pooled(pools []Pool, vapps []VApp, replicas int, at *path) {
 	if len(pools)+len(vapps) == 0 {
 		return
@@ -121,7 +120,7 @@ func (c *tally) each(items int, at *path) {
 	}
 }
 
-// add counts a group; zero replicas are an entry that stands for itself.
+// add counts a group; zero replicas are a single entry.
 func (c *tally) add(replicas int, at *path) {
 	if replicas > 1 {
 		at = at.key("replicas")
@@ -129,7 +128,7 @@ func (c *tally) add(replicas int, at *path) {
 	c.put(max(replicas, 1), at)
 }
 
-// put counts some. Past the limit, only those that go over it on their own are reported after the first.
+// put adds to the count. After the limit was exceeded once, it reports only groups that exceed it alone.
 func (c *tally) put(count int, at *path) {
 	if count <= c.most-c.count {
 		c.count += count

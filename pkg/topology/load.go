@@ -17,19 +17,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// maxUnread is how many errors of form a file may have before its sense is not looked at: it is no topology then, and
-// whatever else could be said of it follows from that.
+// maxUnread is the number of syntax errors above which the contents are not checked: the file is probably not a topology, and
+// more errors would not help.
 const maxUnread = 1000
 
-// Load reads and resolves a topology. The name stands for the data in messages. As there is no folder, nothing can be
-// included; settings are values of its parameters. The error, if any, is an [Errors] with everything that is wrong;
-// there is no topology then. A topology without nodes is fine.
+// Load reads and resolves a topology. name stands for the data in messages. Without a folder it cannot include files; settings
+// are values of its parameters. The error, if any, is an [Errors] with all problems. A topology without nodes is valid.
 func Load(name string, data []byte, settings ...Setting) (*Topology, error) {
 	return load(name, name, data, nil, settings)
 }
 
-// LoadFile loads the file at path with what it includes, which must lie in the file's folder or below it. It reads no
-// more than a topology may have. Errors are those of [Load] and, for the file itself, those of reading it.
+// LoadFile loads the file at path with the files that it includes, which must be in the file's folder or below. It reads no more
+// than the limits allow. It returns the errors of [Load], or those of reading the file.
 func LoadFile(path string, settings ...Setting) (*Topology, error) {
 	data, err := input.File(path, MaxSize)
 	if err != nil && !tooLarge(err) {
@@ -44,9 +43,8 @@ func LoadFile(path string, settings ...Setting) (*Topology, error) {
 	return load(path, base, data, from, settings)
 }
 
-// LoadBelow is [LoadFile] for a file that another one names: name is relative to dir, the folder of that other file, and is
-// refused when it leads out of it, be it absolute, by .. or by a symbolic link, with nothing read. Names have slashes on
-// every system.
+// LoadBelow is [LoadFile] for a file that another one names: name is relative to dir, the folder of that other file. It refuses
+// names that lead out of dir (absolute ones, by .., or by a symbolic link) without reading. Names have slashes on every system.
 func LoadBelow(dir, name string, settings ...Setting) (*Topology, error) {
 	if complaint := outside(name, name, "this file's own folder"); complaint != "" {
 		return nil, errors.New(complaint)
@@ -55,7 +53,7 @@ func LoadBelow(dir, name string, settings ...Setting) (*Topology, error) {
 	if err != nil {
 		return nil, unreadable(dir, err)
 	}
-	defer root.Close() // only read from: closing cannot lose anything
+	defer root.Close() // only read: closing cannot lose data
 	below, err := root.OpenRoot(slash.Dir(slash.Clean(name)))
 	if err != nil {
 		return nil, unreadable(name, err)
@@ -73,8 +71,7 @@ func LoadBelow(dir, name string, settings ...Setting) (*Topology, error) {
 	return load(from.name(base), base, data, from, settings)
 }
 
-// LoadFS is [LoadFile] for a file of a file system, such as one that is embedded in a program. What it includes may lie
-// in the folder of that file or below.
+// LoadFS is [LoadFile] for a file system, such as an embedded one. Included files must be in the file's folder or below.
 func LoadFS(files fs.FS, name string, settings ...Setting) (*Topology, error) {
 	dir := slash.Dir(name)
 	below, err := fs.Sub(files, dir)
@@ -92,19 +89,19 @@ func LoadFS(files fs.FS, name string, settings ...Setting) (*Topology, error) {
 	return load(name, slash.Base(name), data, from, settings)
 }
 
-// tooLong is the error for a file of which no more is read than a topology may have.
+// tooLong returns the error for a file that exceeds the limit.
 func tooLong(name string) error {
 	p := newProblems(name)
 	p.TooLong()
 	return p.err()
 }
 
-// unreadable names the file as it was asked for, and not the call that failed.
+// unreadable returns the error with the requested name and without the failed call.
 func unreadable(name string, err error) error {
 	return fmt.Errorf("topology %s: %w", name, input.Plain(err))
 }
 
-// load puts the topology together, decodes and resolves it. Base is the name of its file in the folder.
+// load merges the topology, decodes and resolves it. base is the name of its file in the folder.
 func load(name, base string, data []byte, from *folder, settings []Setting) (*Topology, error) {
 	p := newProblems(name)
 	if p.root = p.parse(data); p.root == nil {
@@ -124,8 +121,8 @@ func load(name, base string, data []byte, from *folder, settings []Setting) (*To
 	return t, nil
 }
 
-// compose makes one topology of its files and parameters. Where a step has errors it returns false, and the next ones
-// are not taken: what they would find missing may just not have been read.
+// compose merges the files and parameters of a topology. After errors in a step it returns false without the next ones, which
+// could report missing parts that were only not read.
 func compose(p *problems, base string, size int, from *folder, settings []Setting) bool {
 	whole := &includes{
 		problems: p, folder: from, room: MaxSize - size, files: map[string]bool{base: true}, chain: []inclusion{{path: base}},
@@ -141,8 +138,7 @@ func compose(p *problems, base string, size int, from *folder, settings []Settin
 	return p.Len() == before
 }
 
-// resolve turns what was decoded into a resolved topology, step by step. Each step copes with what the ones before it
-// had to report.
+// resolve resolves a decoded topology step by step. Each step tolerates what earlier ones reported.
 func resolve(p *problems, t *Topology) {
 	checkHeader(p, t)
 	sites, ok := expand(p, t)
@@ -158,13 +154,13 @@ func resolve(p *problems, t *Topology) {
 //go:embed schema.json
 var schema string
 
-// Schema is the JSON schema (draft 7) of topology files, for editors: every key with its type, its words to choose from
-// and what it means. It takes any file that [Load] takes, and parts that are included, too, so it cannot tell that
-// something is missing which another file may have; names that refer to nothing are [Load]'s to find.
+// Schema returns the JSON schema (draft 7) of topology files, for editors: every key with its type, its values and its meaning.
+// It accepts every file that [Load] accepts, and included parts, so it cannot require fields that another file may have; only
+// [Load] checks references.
 func Schema() []byte { return []byte(schema) }
 
-// path is a field's place in the file, as a list from the field upwards. It is cheap to extend and turned into text or
-// a line number only for an error. Nil is the document itself.
+// path is a field's place in the file, as a list from the field upward. It is cheap to extend and only formatted for errors. Nil
+// is the document.
 type path struct {
 	up    *path
 	name  string // a mapping's key; empty for a list item
@@ -186,7 +182,7 @@ func (p *path) steps() []*path {
 	return steps
 }
 
-// String is the usual notation, such as spec.vcenters[0].name.
+// String returns the usual notation, such as spec.vcenters[0].name.
 func (p *path) String() string {
 	var b strings.Builder
 	for i, step := range p.steps() {
@@ -202,7 +198,7 @@ func (p *path) String() string {
 	return b.String()
 }
 
-// locate finds the node at p below root. Where the file does not go that deep it returns the nearest ancestor and false.
+// locate finds the node at p below root. If it does not exist, locate returns the nearest ancestor and false.
 func locate(root *yaml.Node, p *path) (*yaml.Node, bool) {
 	node := root
 	for _, step := range p.steps() {

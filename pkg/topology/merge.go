@@ -6,11 +6,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// merge lays one file's node over that of the files it includes. Mappings merge key by key; lists whose items go by
-// name (see named) merge item by item, all others are the lower one's items and then the upper one's; of anything else
-// the upper one counts. What the upper file leaves empty it leaves as it is. Neither node is to be used afterwards.
+// merge merges one file's node over that of its included files. Mappings merge by key; lists with named items (see named) merge
+// by item, others are concatenated, lower first; otherwise the upper value counts, unless it is empty. The caller must not use
+// either node afterward.
 //
-// Nothing is reported here: keys given twice stay, for the decoder to find.
+// It reports nothing: duplicate keys stay for the decoder.
 func merge(lower, upper *yaml.Node, key string) *yaml.Node {
 	switch {
 	case lower == nil, lower.Kind != upper.Kind && !strict.IsNull(upper):
@@ -27,7 +27,7 @@ func merge(lower, upper *yaml.Node, key string) *yaml.Node {
 	return upper
 }
 
-// named are the lists in which one name is one thing, so that two files can each say a part of it.
+// named reports whether a list's items are identified by name, so that two files can each have a part of one.
 func named(key string) bool {
 	switch key {
 	case "vcenters", "datacenters", "clusters", "parameters":
@@ -49,7 +49,7 @@ func mergeKeys(lower, upper []*yaml.Node) []*yaml.Node {
 		key, value := upper[i], upper[i+1]
 		if j, ok := at[key.Value]; ok && key.Kind == yaml.ScalarNode {
 			merged[j], merged[j+1] = key, merge(merged[j+1], value, key.Value)
-			delete(at, key.Value) // a second one in upper is for the decoder
+			delete(at, key.Value) // a duplicate in upper is left for the decoder
 			continue
 		}
 		merged = append(merged, key, value)
@@ -57,7 +57,7 @@ func mergeKeys(lower, upper []*yaml.Node) []*yaml.Node {
 	return merged
 }
 
-// mergeNamed merges two lists of things with names. A name counts as it is written, parameters unreplaced.
+// mergeNamed merges two lists of named items. Names are compared as written, with parameters.
 func mergeNamed(lower, upper []*yaml.Node) []*yaml.Node {
 	at := make(map[string]int, len(lower))
 	for i, item := range lower {

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Valid topologies with parts that are missing, doubled or somebody else's: more of them stay near the rules, on either
-// side, than of those that [FuzzLoad] makes of bytes.
+// TestLoadMutated loads valid topologies with missing, duplicated or exchanged parts: more of them stay near the rules, valid or
+// not, than of those that [FuzzLoad] creates from bytes.
 func TestLoadMutated(t *testing.T) {
 	var documents []*yaml.Node
 	var values []string

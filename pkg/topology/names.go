@@ -9,10 +9,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// A rule says what is wrong with a name, and what it might have been meant to be. An empty complaint is approval.
+// rule returns the problem of a name, and a similar valid name. An empty complaint means that the name is valid.
 type rule func(name string) (complaint, hint string)
 
-// dnsLabel is RFC 1123: what DNS takes between two dots, and Kubernetes and the file system take anywhere.
+// dnsLabel is RFC 1123: a label of DNS, valid in Kubernetes and file systems.
 func dnsLabel(name string) (complaint, hint string) {
 	if isLabel(name) {
 		return "", ""
@@ -30,8 +30,7 @@ func dnsName(name string) (complaint, hint string) {
 		strict.Shown(name), approved(isSubdomain, tamed(name, true))
 }
 
-// hostName is what an ESXi host may be called: a DNS name, in any case, and with the underscores that DNS has no use for
-// but that vcsim's own names have (DC0_C0_H0).
+// hostName is the name of an ESXi host: a DNS name, in any case, and with underscores, which vcsim's names have (DC0_C0_H0).
 func hostName(name string) (complaint, hint string) {
 	if isSubdomain(strings.ReplaceAll(strings.ToLower(name), "_", "x")) {
 		return "", ""
@@ -39,7 +38,7 @@ func hostName(name string) (complaint, hint string) {
 	return dnsName(name)
 }
 
-// nodeName is a DNS name that a label can hold: the kubelet sets kubernetes.io/hostname to it.
+// nodeName is a DNS name that fits in a label: the kubelet sets kubernetes.io/hostname to it.
 func nodeName(name string) (complaint, hint string) {
 	if complaint, hint := dnsName(name); complaint != "" {
 		return complaint, hint
@@ -50,7 +49,7 @@ func nodeName(name string) (complaint, hint string) {
 	return "", ""
 }
 
-// tagName is what fits both a vSphere tag and a Kubernetes label's value.
+// tagName is valid as a vSphere tag and as the value of a Kubernetes label.
 func tagName(name string) (complaint, hint string) {
 	if isTag(name) {
 		return "", ""
@@ -59,7 +58,7 @@ func tagName(name string) (complaint, hint string) {
 		strict.Shown(name), approved(isTag, strings.Trim(strings.ReplaceAll(name, " ", "-"), "-_."))
 }
 
-// inventoryName is what a vCenter shows as it was given: no slashes or percent signs, which it would escape.
+// inventoryName is a name that a vCenter shows unchanged: without slashes and percent signs, which it escapes.
 func inventoryName(name string) (complaint, hint string) {
 	switch {
 	case len(name) > 80:
@@ -76,7 +75,7 @@ func inventoryName(name string) (complaint, hint string) {
 	return "", ""
 }
 
-// freeName is what vSphere takes for tags, categories, policies, roles and snapshots: any text on one line.
+// freeName is valid for tags, categories, policies, roles and snapshots in vSphere: any text on one line.
 func freeName(name string) (complaint, hint string) {
 	switch {
 	case len(name) > 256:
@@ -89,7 +88,7 @@ func freeName(name string) (complaint, hint string) {
 	return "", ""
 }
 
-// accountName is what an identity source knows a user or group by: "cpi@vsphere.local".
+// accountName is a user or group of an identity source: "cpi@vsphere.local".
 func accountName(name string) (complaint, hint string) {
 	if user, domain, ok := strings.Cut(name, "@"); ok && user != "" && isSubdomain(strings.ToLower(domain)) &&
 		len(name) <= 255 && !strings.ContainsFunc(user, func(r rune) bool {
@@ -100,10 +99,10 @@ func accountName(name string) (complaint, hint string) {
 	return "must be a name with its domain, such as cpi@vsphere.local, not " + strict.Shown(name), ""
 }
 
-// anyName is for references, which are right if what they refer to is there.
+// anyName is for references, which are valid if their target exists.
 func anyName(string) (complaint, hint string) { return "", "" }
 
-// maxFolderPath bounds folders: deeper than anybody nests them.
+// maxFolderPath limits the path of a folder.
 const maxFolderPath = 512
 
 // folderPath is inventory names joined by slashes.
@@ -123,8 +122,8 @@ func folderPath(name string) (complaint, hint string) {
 	return "", ""
 }
 
-// guestID is an identifier of vSphere's VirtualMachineGuestOsIdentifier. The list grows with each release, so only the
-// form is checked.
+// guestID is an identifier of vSphere's VirtualMachineGuestOsIdentifier. The list grows with each release, so only the form is
+// checked.
 func guestID(name string) (complaint, hint string) {
 	if len(name) <= 80 && only(name, func(b byte) bool { return alnum(b) || 'A' <= b && b <= 'Z' || b == '_' }) {
 		return "", ""
@@ -163,7 +162,7 @@ func only(s string, allowed func(byte) bool) bool {
 	return true
 }
 
-// tamed makes the nearest DNS name of any text: lower case, and a hyphen for what DNS does not take.
+// tamed returns the most similar DNS name: lower case, with hyphens for invalid characters.
 func tamed(name string, dots bool) string {
 	mapped := strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && alnum(byte(r)) || dots && r == '.' {
@@ -181,7 +180,7 @@ func tamed(name string, dots bool) string {
 	return strings.Join(kept, ".")
 }
 
-// approved is the name if it is valid: a hint must not lead to the next error.
+// approved returns the name if it is valid: a hint must not cause the next error.
 func approved(valid func(string) bool, name string) string {
 	if len(name) > 64 || !valid(name) {
 		return ""
@@ -203,15 +202,15 @@ func knownPrivileges() map[string]bool {
 	return known
 }
 
-// Marks is what any object of the inventory may carry.
+// Marks are the tags and permissions of an object of the inventory.
 type Marks struct {
-	// Tags are attached to the object, beside those of region and zone.
+	// Tags are attached to the object, in addition to those of region and zone.
 	Tags []Tag `json:"tags,omitempty"`
 	// Permissions are granted on the object.
 	Permissions []Permission `json:"permissions,omitempty"`
 }
 
-// Tag is a tag of one of the topology's categories. It exists by being named.
+// Tag is a tag of one of the topology's categories. Naming a tag creates it.
 type Tag struct {
 	Category string `json:"category"`
 	Name     string `json:"name"`
@@ -221,14 +220,13 @@ type Tag struct {
 type TagCategory struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Cardinality says how many of its tags one object may have. Default: single.
+	// Cardinality is the number of its tags that one object may have. Default: single.
 	Cardinality Cardinality `json:"cardinality,omitempty"`
-	// Types are the types of object that its tags may be attached to (Datacenter, HostSystem, VirtualMachine …). Empty
-	// means any.
+	// Types are the types of object that may have its tags (Datacenter, HostSystem, VirtualMachine …). Empty means any.
 	Types []string `json:"types,omitempty"`
 }
 
-// Cardinality is how many tags of a category one object may have.
+// Cardinality is the number of tags of a category that one object may have.
 type Cardinality string
 
 // The cardinalities of vSphere.
@@ -243,36 +241,36 @@ func (Cardinality) choices() []string {
 
 // Permission grants a role to a user or group.
 type Permission struct {
-	// User is one of the vCenter's users or its administrator; Group, in place of it, one of their groups, of which
-	// administrators@vsphere.local is always there. Names do not differ by case.
+	// User is one of the vCenter's users or its administrator; Group, instead of it, one of their groups or
+	// administrators@vsphere.local. Names are case-insensitive.
 	User  string `json:"user,omitempty"`
 	Group string `json:"group,omitempty"`
-	// Role is one of the vCenter's own or one of vSphere's: Admin, ReadOnly, View, NoAccess, NoCryptoAdmin, Anonymous,
-	// TrustedAdmin, NoTrustedAdmin.
+	// Role is a role of the vCenter or of vSphere: Admin, ReadOnly, View, NoAccess, NoCryptoAdmin, Anonymous, TrustedAdmin,
+	// NoTrustedAdmin.
 	Role string `json:"role"`
-	// Propagate passes it on to what is below. Default: yes.
+	// Propagate also grants it on everything below. Default: yes.
 	Propagate Choice `json:"propagate,omitempty"`
 }
 
-// User is an account of a vCenter, beside the administrator that every vCenter has.
+// User is an account of a vCenter, in addition to the administrator.
 type User struct {
-	// Name is given with its domain: "cpi@vsphere.local".
+	// Name includes the domain: "cpi@vsphere.local".
 	Name string `json:"name"`
-	// Password is generated when absent.
+	// Password is generated if it is missing.
 	Password string `json:"password,omitempty"`
-	// Groups are given with their domains, too, and exist by being named.
+	// Groups include their domains. Naming a group creates it.
 	Groups []string `json:"groups,omitempty"`
 }
 
-// RoleDef is a role of a vCenter, beside those of vSphere.
+// RoleDef is a role of a vCenter, in addition to those of vSphere.
 type RoleDef struct {
 	Name string `json:"name"`
-	// Privileges are identifiers ("VirtualMachine.Interact.PowerOff"). System.Anonymous, System.View and System.Read come
-	// with every role.
+	// Privileges are identifiers ("VirtualMachine.Interact.PowerOff"). Every role has System.Anonymous, System.View and
+	// System.Read.
 	Privileges []string `json:"privileges,omitempty"`
 }
 
-// Choice is yes, no, or left open (empty).
+// Choice is yes, no, or unset (empty).
 type Choice string
 
 // The choices.

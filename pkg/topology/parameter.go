@@ -8,43 +8,43 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// Preamble is what a topology file says beside its [Topology]. None of it is left once it is loaded.
+// Preamble is the part of a topology file in addition to its [Topology]. A loaded topology does not have it.
 type Preamble struct {
-	// Include lists files that are parts of this topology: relative to this file, in the topology's folder or below it.
-	// Mappings merge by key, vCenters, datacenters, clusters and parameters by name, other lists one after the other; where
-	// both say something, this file counts, and of its included files the later one.
+	// Include lists files that are parts of this topology: relative to this file, in the topology's folder or below it. Mappings
+	// merge by key, vCenters, datacenters, clusters and parameters by name; other lists are concatenated. This file overrides
+	// included files, and a later included file overrides an earlier one.
 	Include []string `json:"include,omitempty"`
-	// Parameters are values that are chosen when the topology is loaded, used as ${name} in any value. $${ stands for ${.
+	// Parameters are values that are set when the topology is loaded, used as ${name} in any value. $${ stands for ${.
 	Parameters []Parameter `json:"parameters,omitempty"`
 }
 
-// Parameter is a value that is chosen when the topology is loaded.
+// Parameter is a value that is set when the topology is loaded.
 type Parameter struct {
 	// Name begins with a letter, and continues with letters, digits, hyphens and underscores.
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Type is what the value must be. Default: int or bool where the default is one, else string.
+	// Type is the type of the value. Default: int or bool if the default has that type, else string.
 	Type ParameterType `json:"type,omitempty"`
-	// Default is the value unless another one is set. A parameter without one must be set.
+	// Default is the value if none is set. A parameter without a default must be set.
 	Default Scalar `json:"default,omitempty"`
-	// Allowed are the values to choose from. Default: any.
+	// Allowed are the allowed values. Default: any.
 	Allowed []Scalar `json:"allowed,omitempty"`
 }
 
-// Scalar is text, a number or a truth value, as it is written.
+// Scalar is a text, a number or a boolean, as written.
 type Scalar string
 
-// UnmarshalText takes any text.
+// UnmarshalText accepts any text.
 func (s *Scalar) UnmarshalText(text []byte) error {
 	*s = Scalar(text)
 	return nil
 }
 
-// ParameterType is what the values of a parameter are.
+// ParameterType is the type of a parameter's values.
 type ParameterType string
 
-// The types of parameters. A bool is yes, no, true or false, and becomes yes or no, which are the words that a topology
-// has for it. A size is written as [Bytes] are.
+// The types of parameters. A bool is yes, no, true or false, and becomes yes or no, the form in a topology. A size has the form
+// of [Bytes].
 const (
 	StringParameter ParameterType = "string"
 	IntParameter    ParameterType = "int"
@@ -56,7 +56,7 @@ func (ParameterType) choices() []string {
 	return []string{string(StringParameter), string(IntParameter), string(BoolParameter), string(SizeParameter)}
 }
 
-// Read turns a value as it was given into the one that is used, or returns what is wrong with it. The zero type is a string.
+// Read converts a given value, or returns its problem. The zero type is a string.
 func (t ParameterType) Read(text string) (value, complaint string) {
 	switch t {
 	case IntParameter:
@@ -90,7 +90,7 @@ func (t ParameterType) Read(text string) (value, complaint string) {
 	return text, ""
 }
 
-// tag is the YAML type of a value that consists of the parameter and nothing else.
+// tag returns the YAML type of a value that consists only of the parameter.
 func (t ParameterType) tag() string {
 	if t == IntParameter {
 		return "!!int"
@@ -98,7 +98,7 @@ func (t ParameterType) tag() string {
 	return "!!str"
 }
 
-// parameterName is the rule for names of parameters: what cannot be mistaken for anything else between ${ and }.
+// parameterName is the rule for names of parameters, which must be unambiguous between ${ and }.
 func parameterName(name string) (complaint, hint string) {
 	letter := func(b byte) bool { return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' }
 	if letter(name[0]) && len(name) <= 63 && only(name, func(b byte) bool { return letter(b) || '0' <= b && b <= '9' || b == '-' || b == '_' }) {

@@ -7,14 +7,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// MaxSize is how many bytes a topology file may have: room for more than ten thousand VMs written out one by one.
+// MaxSize is the maximum size of a topology file in bytes: enough for more than ten thousand VMs without replicas.
 const MaxSize = input.MaxFile
 
-// problems collects what is wrong with one topology. A field is reported once: its first error tends to explain the
-// others, and the replicas of a group share their fields.
+// problems collects the problems of one topology. It reports a field once: the first error tends to explain others, and the
+// replicas of a group share their fields.
 type problems struct {
 	*strict.Reader
-	// sources are the files that root was made of, which its lines lead to.
+	// sources are the files of root, for line numbers.
 	sources sources
 	root    *yaml.Node
 }
@@ -28,18 +28,17 @@ func newProblems(file string) *problems {
 	return p
 }
 
-// parse turns the text of the latest of the sources into the node of its one document, nil where there is nothing to continue
-// with.
+// parse parses the latest of the sources, and returns the node of its only document, or nil after a fatal error.
 func (p *problems) parse(data []byte) *yaml.Node {
 	p.Base = p.sources[len(p.sources)-1].base
 	return p.Parse(data)
 }
 
-// decode fills into, a pointer, from what the file has at a place.
+// decode decodes the node at a place into a pointer.
 func decode(p *problems, node *yaml.Node, into any, at *path) { p.Decode(node, into, at.String()) }
 
-// substitute replaces ${name} in every value below root. A value that is nothing else gets the parameter's type with it,
-// quoted or not: replicas: ${workers} is a number. Keys are left alone.
+// substitute replaces ${name} in every value below root. A value that consists only of a parameter gets its type, quoted or not:
+// replicas: ${workers} is a number. Keys are not changed.
 func substitute(p *problems, known map[string]parameter) {
 	values := make(map[string]strict.Value, len(known))
 	for name, one := range known {
@@ -53,7 +52,7 @@ func (p *problems) mark(node *yaml.Node, field *path, hint, format string, args 
 	p.Hint(node, field.String(), hint, format, args...)
 }
 
-// field reports an error of the field p where the file has it, or else where it should have been.
+// field reports an error of the field p at its position, or where it is missing.
 func (p *problems) field(field *path, hint, format string, args ...any) {
 	if p.has(field) {
 		return
@@ -62,7 +61,7 @@ func (p *problems) field(field *path, hint, format string, args ...any) {
 	p.mark(node, field, hint, format, args...)
 }
 
-// has reports whether the field has been reported already, or something around it, without which it means nothing.
+// has reports whether an error of the field, or of an enclosing one, was reported.
 func (p *problems) has(field *path) bool {
 	if !p.Failed() {
 		return false
@@ -75,7 +74,7 @@ func (p *problems) has(field *path) bool {
 	return p.Reported("")
 }
 
-// line is where the file has a field, for messages about the field at that point at another one: "12", or "12 of
+// line returns the position of a field for messages about another one: "12", or "12 of zones.yaml".
 // zones.yaml".
 func (p *problems) line(at, field *path) string {
 	here, _ := locate(p.root, at)
@@ -83,7 +82,7 @@ func (p *problems) line(at, field *path) string {
 	return p.sources.describe(node.Line, here.Line)
 }
 
-// err is the collected errors in order, or nil. Nothing can be added after it.
+// err returns the collected errors in order, or nil. Nothing can be added afterward.
 func (p *problems) err() error {
 	err := p.Err()
 	list, _ := err.(Errors) //nolint:errorlint // it is not wrapped

@@ -8,8 +8,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// releases are the vSphere releases that a vCenter can say it is, newest first, each from its first update on, with the
-// newest hardware version that its hosts know (Broadcom's article 315655).
+// releases lists the vSphere releases for vCenters, newest first, each from its first update on, with the newest hardware version
+// of its hosts (Broadcom's article 315655).
 func releases() []release {
 	return []release{
 		{9, 0, 0, 22},
@@ -26,7 +26,7 @@ func releases() []release {
 
 type release struct{ major, minor, update, hardware int }
 
-// newestHardware is the newest hardware version of a vCenter's release, or 0 where it is none.
+// newestHardware returns the newest hardware version of a vCenter's release, or 0 for an unknown one.
 func newestHardware(version string) int {
 	var major, minor, update int
 	if n, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &update); n != 3 || err != nil ||
@@ -41,7 +41,7 @@ func newestHardware(version string) int {
 	return 0
 }
 
-// releaseVersion is a rule for the version of a vCenter.
+// releaseVersion is the rule for the version of a vCenter.
 func releaseVersion(version string) (complaint, hint string) {
 	if newestHardware(version) > 0 {
 		return "", ""
@@ -54,7 +54,7 @@ func releaseVersion(version string) (complaint, hint string) {
 
 func hardwareName(version int) string { return "vmx-" + strconv.Itoa(version) }
 
-// hardwareNumber reads "vmx-21", or returns 0. Workstation's own (6, 12, 16) and 5, which never was, are not ESXi's.
+// hardwareNumber parses "vmx-21", or returns 0. It excludes those of Workstation (6, 12, 16), and 5, which does not exist.
 func hardwareNumber(name string) int {
 	digits, ok := strings.CutPrefix(name, "vmx-")
 	n, err := strconv.Atoi(digits)

@@ -74,7 +74,7 @@ func (g *generator) structure(t reflect.Type) object {
 		}
 		property := g.value(f.Type, f.Tag.Get("min") == "0")
 		if docs != "" {
-			property["description"] = told(docs, keys)
+			property["description"] = description(docs, keys)
 		}
 		properties[name] = property
 		// Lists may come from another file, as the only things that are merged by name are in lists.
@@ -87,7 +87,7 @@ func (g *generator) structure(t reflect.Type) object {
 		made["required"] = required
 	}
 	if doc := g.comments[t.Name()]; doc != "" {
-		made["description"] = told(doc, nil)
+		made["description"] = description(doc, nil)
 	}
 	return made
 }
@@ -152,8 +152,8 @@ var (
 	word        = regexp.MustCompile(`\w+`)
 )
 
-// told turns a doc comment into a description for people who write YAML, to whom fields are keys.
-func told(doc string, keys map[string]string) string {
+// description converts a doc comment for YAML users, with keys in the place of fields.
+func description(doc string, keys map[string]string) string {
 	doc = strings.Join(strings.Fields(doc), " ")
 	doc = goLink.ReplaceAllString(goReference.ReplaceAllString(doc, ""), "$1")
 	return word.ReplaceAllStringFunc(doc, func(word string) string {

@@ -43,7 +43,7 @@ func schema(t *testing.T) validator {
 	return validator{root}
 }
 
-// Whatever loads is what the schema takes: our own scenarios, the test data, and topologies written out whole.
+// TestSchemaTakesValid: the schema accepts every valid file: the embedded scenarios, the test data, and marshaled topologies.
 func TestSchemaTakesValid(t *testing.T) {
 	s := schema(t)
 	files := append(glob(t, "testdata/valid-*.yaml"), glob(t, "testdata/valid-*.resolved")...)

@@ -8,12 +8,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// scope is a set of names that must differ, and that other fields refer to.
+// scope is a set of unique names to which other fields refer.
 type scope struct {
 	*problems
-	noun string // what the names are of: "host"
+	noun string // what the names identify: "host"
 	seen map[string]*path
-	// broken is set when a name is missing, so that whoever refers to it is not blamed too.
+	// broken is set if a name is missing, so that references to it are not reported, too.
 	broken bool
 }
 
@@ -21,7 +21,7 @@ func newScope(p *problems, noun string) *scope {
 	return &scope{problems: p, noun: noun, seen: map[string]*path{}}
 }
 
-// add enters the name that the field holds and reports it if it is taken.
+// add adds the name of a field and reports a duplicate.
 func (s *scope) add(name string, field *path) {
 	if name == "" {
 		s.broken = true
@@ -38,7 +38,7 @@ func (s *scope) add(name string, field *path) {
 	s.field(field, "", "%s %s is already there, on line %s", s.noun, strict.Shown(name), s.line(field, first))
 }
 
-// once is add for a list of words, of which an empty one has been reported.
+// once is add for a list of words, of which empty ones were reported.
 func (s *scope) once(word string, field *path) {
 	if first, taken := s.seen[word]; word != "" && taken {
 		s.field(field, "", "%s is already there, on line %s", strict.Shown(word), s.line(field, first))
@@ -46,7 +46,7 @@ func (s *scope) once(word string, field *path) {
 	s.seen[word] = field
 }
 
-// enter adds a name that may be there already.
+// enter adds a name that may exist already.
 func (s *scope) enter(name string, field *path) {
 	if name == "" {
 		s.broken = true
@@ -55,10 +55,10 @@ func (s *scope) enter(name string, field *path) {
 	}
 }
 
-// forgive lets references pass where the list of names could not be read.
+// forgive accepts all references if the list of names could not be read.
 func (s *scope) forgive(list *path) { s.broken = s.broken || s.has(list) }
 
-// refer reports a field that names nothing in the scope.
+// refer reports a field without a target in the scope.
 func (s *scope) refer(name string, field *path, where string) bool {
 	if _, ok := s.seen[name]; ok {
 		return true
@@ -73,7 +73,7 @@ func (s *scope) refer(name string, field *path, where string) bool {
 	return false
 }
 
-// referAll checks a list of references, which must differ.
+// referAll checks a list of unique references.
 func (s *scope) referAll(names []string, list *path, where string) {
 	twice := newScope(s.problems, s.noun)
 	for i, name := range names {

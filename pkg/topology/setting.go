@@ -7,10 +7,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// Setting is the value of a parameter, in place of its default. Of several for one parameter the last one counts.
+// Setting sets the value of a parameter. Of several for one parameter the last one counts.
 type Setting struct{ Name, Value string }
 
-// ParseSetting reads "name=value", where the value may be empty, or hold further equals signs.
+// ParseSetting parses "name=value". The value may be empty, or contain equals signs.
 func ParseSetting(text string) (Setting, error) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" {

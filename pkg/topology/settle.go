@@ -8,14 +8,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// parameter is a parameter with its value settled.
+// parameter is a parameter with its final value.
 type parameter struct {
 	kind  ParameterType
 	value string
 }
 
-// parameters takes the parameters out of the topology and settles their values: what was set for them, or else their
-// defaults. Whatever is wrong is reported.
+// parameters removes the parameters from the topology and returns them with their values: the settings, or else the defaults. It
+// reports all problems.
 func parameters(p *problems, settings []Setting) map[string]parameter {
 	at := (*path)(nil).key("parameters")
 	node, found := locate(p.root, at)
@@ -51,7 +51,7 @@ func parameters(p *problems, settings []Setting) map[string]parameter {
 	return known
 }
 
-// settle checks a parameter and returns it with its value: text if that was given, or else its default.
+// settle checks a parameter and returns it with its value: text if given, or else its default.
 func settle(p *problems, at *path, declared Parameter, text string, given bool) parameter {
 	def, has := locate(p.root, at.key("default"))
 	has = has && !strict.IsNull(def)
@@ -92,7 +92,7 @@ func settle(p *problems, at *path, declared Parameter, text string, given bool) 
 	return settled
 }
 
-// inferred is the type of a parameter whose default is its only word on that.
+// inferred returns the type of a parameter from its default.
 func inferred(def *yaml.Node) ParameterType {
 	switch def.ShortTag() {
 	case "!!int":

@@ -12,15 +12,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// APIVersion and Kind name the format that [Load] reads.
+// APIVersion and Kind identify the format of [Load].
 const (
 	APIVersion = "sandbox.vsphere/v1alpha1"
 	Kind       = "Topology"
 )
 
-// Topology is the desired inventory of a sandbox. [Load] returns it resolved: files included, parameters filled in,
-// replica groups expanded, defaults and identities derived, references checked. A resolved Topology is never changed, so
-// it may be read concurrently.
+// Topology is the desired inventory of a sandbox. [Load] returns it resolved: files included, parameters replaced, replica groups
+// expanded, defaults and identities derived, references checked. A resolved Topology is never changed, so it may be read
+// concurrently.
 type Topology struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -28,27 +28,27 @@ type Topology struct {
 	Spec       Spec     `json:"spec"`
 }
 
-// Metadata names a topology.
+// Metadata identifies a topology.
 type Metadata struct {
 	// Name is a DNS label: lower-case letters, digits and hyphens.
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 }
 
-// Spec is what there is.
+// Spec is the inventory.
 type Spec struct {
-	// Seed makes the identities of two sandboxes with the same file differ. Default: the topology's name.
+	// Seed changes the derived identities. Default: the topology's name.
 	Seed string `json:"seed,omitempty"`
-	// Categories are the tag categories that region: and zone: shorthands become tags of.
+	// Categories are the tag categories of the region: and zone: shorthands.
 	Categories Categories `json:"categories,omitzero"`
-	// TagCategories are further categories, in every vCenter. The two of Categories may be among them, to say more of
-	// them than their names.
+	// TagCategories are further categories, in every vCenter. They may include the two of Categories, to set more than their
+	// names.
 	TagCategories []TagCategory `json:"tagCategories,omitempty"`
-	// AllowDuplicate is what may be there twice, on purpose.
+	// AllowDuplicate lists the identities that may occur twice.
 	AllowDuplicate []Duplicate `json:"allowDuplicate,omitempty"`
-	// Stock is what is left as vcsim has it.
+	// Stock lists the behaviors that stay as in vcsim.
 	Stock stock.Set `json:"stock,omitempty"`
-	// Nodes is what the nodes among the VMs are made of where they do not say so themselves. Default: hollow.
+	// Nodes is the default kind of nodes. Default: hollow.
 	Nodes NodeKind `json:"nodes,omitempty"`
 	// VCenters holds at least one.
 	VCenters []VCenter `json:"vcenters"`
@@ -60,28 +60,28 @@ type Categories struct {
 	Zone   string `json:"zone,omitempty"`
 }
 
-// Place carries the shorthands that any ancestor of a VM may have: the object gets a tag of that name in the region or
-// zone category. Both end up as values of Kubernetes labels, so they must be fit for one.
+// Place has the shorthands for any ancestor of a VM: the object gets a tag with that name in the region or zone category. Both
+// must be valid values of Kubernetes labels.
 type Place struct {
 	Region string `json:"region,omitempty"`
 	Zone   string `json:"zone,omitempty"`
 }
 
-// Duplicate is something of which vSphere, or a careless administrator, can make two. Two of them in one topology are an
-// error unless its AllowDuplicate says so.
+// Duplicate is an identity that vSphere, or a mistake of an administrator, can duplicate. A duplicate in a topology is an error
+// unless AllowDuplicate has it.
 type Duplicate string
 
-// The things that may be there twice.
+// The identities that may occur twice.
 const (
 	DuplicateName         Duplicate = "name"     // VM names in one folder
-	DuplicateHostname     Duplicate = "hostname" // guests of nodes that report one DNS name; see [Topology.Nodes]
+	DuplicateHostname     Duplicate = "hostname" // DNS names that guests of nodes report; see [Topology.Nodes]
 	DuplicateUUID         Duplicate = "uuid"     // BIOS UUIDs
 	DuplicateInstanceUUID Duplicate = "instanceUUID"
 	DuplicateAddress      Duplicate = "address"
 	DuplicateMAC          Duplicate = "mac"
 )
 
-// Allows reports whether that may be there twice.
+// Allows reports whether an identity may occur twice.
 func (s *Spec) Allows(d Duplicate) bool { return slices.Contains(s.AllowDuplicate, d) }
 
 func (Duplicate) choices() []string {
@@ -91,8 +91,8 @@ func (Duplicate) choices() []string {
 	}
 }
 
-// Bytes is a number of bytes. In text it is a Kubernetes quantity: digits with an optional fraction and one of the
-// suffixes Ki Mi Gi Ti Pi Ei (powers of 1024), k M G T P E (powers of 1000), or an exponent (2e9).
+// Bytes is a number of bytes. As text it is a Kubernetes quantity: digits with an optional fraction and one of the suffixes Ki Mi
+// Gi Ti Pi Ei (powers of 1024), k M G T P E (powers of 1000), or an exponent (2e9).
 type Bytes int64
 
 // The binary units.
@@ -111,7 +111,7 @@ const (
 	decimalSuffixes = "kMGTPE"
 )
 
-// ParseBytes reads a quantity. Sizes that are no whole number of bytes or do not fit are errors.
+// ParseBytes parses a quantity. A fractional or too large number of bytes is an error.
 func ParseBytes(s string) (Bytes, error) {
 	digits := strings.TrimLeft(s, "+-")
 	end := strings.IndexFunc(digits, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
@@ -140,7 +140,7 @@ func ParseBytes(s string) (Bytes, error) {
 	return Bytes(value.Num().Int64()), nil
 }
 
-// scale is what a quantity's suffix multiplies by.
+// scale returns the factor of a quantity's suffix.
 func scale(suffix string) (*big.Rat, bool) {
 	power := func(base, exponent int64) *big.Rat {
 		return new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(base), big.NewInt(exponent), nil))
@@ -165,7 +165,7 @@ func scale(suffix string) (*big.Rat, bool) {
 	return nil, false
 }
 
-// String is the canonical form: the largest binary suffix that leaves a whole number.
+// String returns the canonical form: the largest binary suffix with a whole number.
 func (b Bytes) String() string {
 	suffix := -1
 	for b != 0 && b%1024 == 0 && suffix+1 < len(binarySuffixes) {
@@ -182,7 +182,7 @@ func (b Bytes) String() string {
 // MarshalText writes the canonical form.
 func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// UnmarshalText reads what [ParseBytes] reads.
+// UnmarshalText parses text like [ParseBytes].
 func (b *Bytes) UnmarshalText(text []byte) error {
 	value, err := ParseBytes(string(text))
 	if err != nil {
@@ -192,15 +192,13 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MiB is the size in whole mebibytes, rounded down, as vSphere counts memory. It saturates at the largest int32, which
-// no VM reaches.
+// MiB returns the size in whole mebibytes, rounded down, as vSphere counts memory, and at most the largest int32.
 func (b Bytes) MiB() int32 { return int32(min(b/Mi, math.MaxInt32)) }
 
-// maxPattern bounds what is numbered in lists: longer than any tag, network or address may be, and so for the checks to
-// refuse as it stands.
+// maxPattern limits texts with {n} in lists: longer ones are not replaced, and fail the later checks.
 const maxPattern = 256
 
-// text is a replica's text: numbered in place of {n}, if it has one.
+// text returns a replica's text, with its number in place of {n}.
 func (g replicas) text(key, pattern string, n int) string {
 	if !strings.Contains(pattern, "{n") {
 		return pattern
@@ -218,7 +216,7 @@ func (g replicas) textAt(at *path, pattern string, n int) string {
 
 func isPattern(s string) bool { return len(s) <= maxPattern && strings.Contains(s, "{n") }
 
-// tags numbers the names of tags. Without {n} in any, all replicas share the list.
+// tags numbers the names of tags. Without {n}, all replicas share the list.
 func (g replicas) tags(tags []Tag, n int) []Tag {
 	if !slices.ContainsFunc(tags, func(t Tag) bool { return isPattern(t.Name) }) {
 		return tags
@@ -232,7 +230,7 @@ func (g replicas) tags(tags []Tag, n int) []Tag {
 	return tags
 }
 
-// nics gives each replica its own NICs, as their identities differ.
+// nics returns a replica's NICs, with separate identities.
 func (g replicas) nics(nics []NIC, n int) []NIC {
 	nics = slices.Clone(nics)
 	for i := range nics {
@@ -273,7 +271,7 @@ func number(pattern string, n int) (text string, replaced bool) {
 	}
 }
 
-// bounded reports NICs and addresses that are too many, before they are multiplied, and drops them.
+// bounded reports and drops NICs and addresses beyond the limits, before they are multiplied.
 func (g replicas) bounded(nics []NIC) []NIC {
 	at := g.at.key("nics")
 	nics = few(g.problems, nics, maxNICs, at, "a VM")
@@ -292,7 +290,7 @@ func (g replicas) boundedMarks(m Marks) Marks {
 	return m
 }
 
-// few reports a list that is too long and drops it.
+// few reports and drops a list that is too long.
 func few[T any](p *problems, list []T, most int, at *path, whose string) []T {
 	if len(list) <= most {
 		return list

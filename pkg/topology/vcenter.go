@@ -6,9 +6,9 @@ import "strconv"
 type VCenter struct {
 	// Name is a DNS label, unique in the topology.
 	Name string `json:"name"`
-	// Version is the release that it says it is ("8.0.3", "7.0.3"). Default: 8.0.3.
+	// Version is the release of the vCenter ("8.0.3", "7.0.3"). Default: 8.0.3.
 	Version string `json:"version,omitempty"`
-	// InstanceUUID is the vCenter's own. Derived when absent.
+	// InstanceUUID is the UUID of the vCenter. Default: derived.
 	InstanceUUID string           `json:"instanceUUID,omitempty"`
 	Marks        `json:",inline"` // of the root folder
 
@@ -16,12 +16,12 @@ type VCenter struct {
 	Roles []RoleDef `json:"roles,omitempty"`
 	// Sessions are limits on logins.
 	Sessions Sessions `json:"sessions,omitzero"`
-	// Policies are storage policies, beside those that every vCenter has.
+	// Policies are storage policies, in addition to those of every vCenter.
 	Policies []Policy `json:"policies,omitempty"`
-	// Reactions are what the vCenter does by itself.
+	// Reactions are the automatic actions of the vCenter.
 	Reactions Reactions `json:"reactions,omitzero"`
-	// Folders are datacenter folders that need tags or permissions, or are empty; folders named by a Datacenter exist
-	// without being listed here. An empty one has no region and zone, which would be nobody's.
+	// Folders are datacenter folders with tags or permissions, or empty ones; folders named by a Datacenter need not be listed.
+	// An empty folder cannot have a region and zone.
 	Folders []Folder `json:"folders,omitempty"`
 	// Datacenters holds at least one.
 	Datacenters []Datacenter `json:"datacenters"`
@@ -29,9 +29,9 @@ type VCenter struct {
 
 // Sessions limits the sessions of a vCenter.
 type Sessions struct {
-	// Idle is how long a session lives without a call ("30m"). Default 30m, as a vCenter's.
+	// Idle is the time without a call after which a session ends ("30m"). Default 30m, as in vCenter.
 	Idle Duration `json:"idle,omitempty"`
-	// Limit is how many there may be at once. Default 2000 for SOAP; a vCenter's own limit depends on its size.
+	// Limit is the maximum number of sessions. Default 2000 for SOAP; a vCenter's limit depends on its size.
 	Limit int32 `json:"limit,omitempty"`
 }
 
@@ -42,47 +42,46 @@ type Folder struct {
 	Marks `json:",inline"`
 }
 
-// Policy is a storage policy: it accepts the datastores that carry all its tags and are of one of its types. It has tags
-// or types, or both.
+// Policy is a storage policy: it accepts the datastores that have all its tags and one of its types. It has tags, types, or both.
 type Policy struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Tags are on every datastore that it accepts. A datastore's own count, not those of the folder that it is in.
+	// Tags must be on every accepted datastore; tags of its folder do not count.
 	Tags []Tag `json:"tags,omitempty"`
-	// Types are those of datastores that it accepts; empty means any.
+	// Types are the accepted types of datastores; empty means any.
 	Types []DatastoreType `json:"types,omitempty"`
 }
 
-// Datacenter holds everything a VM needs.
+// Datacenter contains everything a VM needs.
 type Datacenter struct {
-	// Name is unique in its vCenter, whatever the folder: cloud configurations name datacenters without their folders.
+	// Name is unique in its vCenter, regardless of the folder: cloud configurations name datacenters without their folders.
 	Name string `json:"name"`
-	// Folder is the path of the folder that holds it; empty means the root folder.
+	// Folder is the path of its folder; empty means the root folder.
 	Folder string `json:"folder,omitempty"`
 	Place  `json:",inline"`
 	Marks  `json:",inline"`
 
 	// Networks defaults to one "VM Network".
 	Networks []Network `json:"networks,omitempty"`
-	// Switches are distributed switches with their port groups, which are networks, too.
+	// Switches are distributed switches. Their port groups are also networks.
 	Switches []Switch `json:"switches,omitempty"`
-	// Datastores defaults to one named "<datacenter>-ds", mounted everywhere, and, where its hosts are in several zones, a
-	// larger one for each zone named "<zone>-ds", mounted by the hosts of that zone.
+	// Datastores defaults to one named "<datacenter>-ds" for all hosts and, if the hosts are in several zones, a larger one for
+	// the hosts of each zone, named "<zone>-ds".
 	Datastores []Datastore `json:"datastores,omitempty"`
 	Clusters   []Cluster   `json:"clusters,omitempty"`
 	// Hosts are standalone hosts.
 	Hosts []Host `json:"hosts,omitempty"`
-	// Folders are VM folders that need tags or permissions, or are empty.
+	// Folders are VM folders with tags or permissions, or empty ones.
 	Folders []Folder `json:"folders,omitempty"`
 	VMs     []VM     `json:"vms,omitempty"`
 }
 
-// Network is a standard network, seen by every host of its datacenter.
+// Network is a standard network of every host of its datacenter.
 type Network struct {
 	Name  string `json:"name"`
 	Marks `json:",inline"`
-	// CIDR is where addresses of NICs on it come from when they name none: "10.20.0.0/24", "2001:db8:20::/64". The first
-	// address after the network's own is the gateway's ([Network.Gateway]). Running out of addresses is an error.
+	// CIDR is the range of addresses for NICs without addresses: "10.20.0.0/24", "2001:db8:20::/64". The first address after the
+	// network's is the gateway ([Network.Gateway]). Too few addresses are an error.
 	CIDR string `json:"cidr,omitempty"`
 }
 
@@ -90,17 +89,17 @@ type Network struct {
 type Switch struct {
 	Name  string `json:"name"`
 	Marks `json:",inline"`
-	// Hosts and Clusters are its members, by name; both empty means every host of the datacenter.
+	// Hosts and Clusters are the names of its members; both empty means every host of the datacenter.
 	Hosts    []string `json:"hosts,omitempty"`
 	Clusters []string `json:"clusters,omitempty"`
 	// PortGroups holds at least one.
 	PortGroups []PortGroup `json:"portGroups"`
 }
 
-// PortGroup is a distributed port group: a network on the hosts of its switch.
+// PortGroup is a distributed port group: a network of the hosts of its switch.
 type PortGroup struct {
 	Network `json:",inline"`
-	// VLAN is its VLAN, at most 4094; 0 or absent means none.
+	// VLAN is its VLAN, at most 4094; 0 means none.
 	VLAN int32 `json:"vlan,omitempty" min:"0"`
 }
 
@@ -110,17 +109,16 @@ type Datastore struct {
 	Marks `json:",inline"`
 	// Type defaults to vmfs.
 	Type DatastoreType `json:"type,omitempty"`
-	// Capacity is written as a Kubernetes quantity ("500Gi"). Default 1Ti.
+	// Capacity is a Kubernetes quantity ("500Gi"). Default 1Ti.
 	Capacity Bytes `json:"capacity,omitempty"`
-	// Used is what is taken of it from the start, at most its capacity. The disks of the topology's VMs are thin and take
-	// nothing.
+	// Used is the initially used space, at most its capacity. The disks of the topology's VMs are thin and use nothing.
 	Used Bytes `json:"used,omitempty" min:"0"`
-	// Hosts mount it, and the hosts of Clusters, by name; both empty means every host of the datacenter.
+	// Hosts and the hosts of Clusters, by name, mount it; both empty means every host of the datacenter.
 	Hosts    []string `json:"hosts,omitempty"`
 	Clusters []string `json:"clusters,omitempty"`
 }
 
-// DatastoreType is the kind of a datastore.
+// DatastoreType is the type of a datastore.
 type DatastoreType string
 
 // The types of datastore.
@@ -136,25 +134,25 @@ func (DatastoreType) choices() []string {
 	return []string{string(VMFS), string(NFS), string(NFS41), string(VSAN), string(VVOL)}
 }
 
-// site is a datacenter while it is resolved: its parts together with where the file has them, which after expansion is
-// no longer their index.
+// site is a datacenter during resolution: its parts with their paths in the file, which differ from their indexes after
+// expansion.
 type site struct {
 	vcenter    *VCenter
 	datacenter *Datacenter
 	at         *path
 	hosts      []sitedHost
-	vms        []*path // of datacenter.VMs, index by index
+	vms        []*path // of datacenter.VMs, by index
 	subnets    map[string]*subnet
 }
 
-// sitedHost is a host of a datacenter, with its compute cluster unless it stands alone.
+// sitedHost is a host of a datacenter, with its compute cluster unless it is standalone.
 type sitedHost struct {
 	*Host
 	cluster *Cluster
 	at      *path
 }
 
-// list gathers the hosts, compute clusters first, once the slices have their final place in memory.
+// list lists the hosts, those of compute clusters first, once the slices do not move any more.
 func (s *site) list(clusterHosts [][]*path, standalone []*path) {
 	for i := range s.datacenter.Clusters {
 		cluster := &s.datacenter.Clusters[i]
@@ -167,7 +165,7 @@ func (s *site) list(clusterHosts [][]*path, standalone []*path) {
 	}
 }
 
-// clusterName is the name of its compute cluster, empty for a standalone host.
+// clusterName returns the name of its compute cluster, empty for a standalone host.
 func (h sitedHost) clusterName() string {
 	if h.cluster == nil {
 		return ""
@@ -175,7 +173,7 @@ func (h sitedHost) clusterName() string {
 	return h.cluster.Name
 }
 
-// compute is the name of its compute resource, which a standalone host has to itself.
+// compute returns the name of its compute resource, which for a standalone host is its own.
 func (h sitedHost) compute() string {
 	if h.cluster == nil {
 		return h.Name
@@ -183,23 +181,23 @@ func (h sitedHost) compute() string {
 	return h.cluster.Name
 }
 
-// source is one of the files that a topology is read from. Lines are numbered on from file to file, so that the line of
-// a node tells its file, too: base is what a file's own lines are moved by, 0 for the first.
+// source is one of the files of a topology. Line numbers continue from file to file, so that a node's line identifies its file:
+// base is the offset of a file's lines, 0 for the first.
 type source struct {
 	name string
 	base int
 }
 
-// sources are the files read so far, by base. There is always the first.
+// sources are the files read so far, by base, at least one.
 type sources []source
 
-// open begins the next file, behind one whose text had size bytes and so at most as many lines and one.
+// open begins the next file, after one with size bytes and so at most size + 1 lines.
 func (s *sources) open(name string, size int) {
 	last := (*s)[len(*s)-1]
 	*s = append(*s, source{name: name, base: last.base + size + 2})
 }
 
-// find returns the file that a line is in, and its number there.
+// find returns the file of a line, and its number there.
 func (s sources) find(line int) (file source, own int) {
 	i := len(s) - 1
 	for i > 0 && line <= s[i].base {
@@ -208,7 +206,7 @@ func (s sources) find(line int) (file source, own int) {
 	return s[i], line - s[i].base
 }
 
-// describe is a line for a message at another one: its number, and its file where that is a different one.
+// describe returns a line number for a message at another line, with the file if that differs.
 func (s sources) describe(line, seenFrom int) string {
 	file, own := s.find(line)
 	if other, _ := s.find(seenFrom); other != file {
@@ -217,7 +215,7 @@ func (s sources) describe(line, seenFrom int) string {
 	return strconv.Itoa(own)
 }
 
-// refuseShared reports what the replicas of a VM cannot have in common, unless it may be there twice.
+// refuseShared reports what the replicas of a VM must not share, unless duplicates are allowed.
 func (g replicas) refuseShared(group VM, spec *Spec) {
 	if g.count < 2 {
 		return

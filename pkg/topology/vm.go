@@ -8,65 +8,64 @@ import (
 
 // VM is a virtual machine.
 type VM struct {
-	// Name is the inventory name, unique in its folder; {n} as in [Host]. So may Hostname, Cluster, Host, Pool, Folder,
-	// Datastore, the names of tags, and the networks and addresses of NICs hold it.
+	// Name is the inventory name, unique in its folder; {n} as in [Host]. Hostname, Cluster, Host, Pool, Folder, Datastore, the
+	// names of tags, and the networks and addresses of NICs may also contain {n}.
 	Name string `json:"name"`
-	// Replicas makes that many VMs of one entry; zero in a resolved topology.
+	// Replicas creates that many VMs; zero in a resolved topology.
 	Replicas int `json:"replicas,omitempty"`
 	Marks    `json:",inline"`
-	// Spread says over what VMs go in turn, where neither Cluster nor Host decides it: the hosts of the datacenter's
-	// compute resources or its clusters (one cluster's hosts in turn, then). Default: none. Empty in a resolved topology.
+	// Spread distributes VMs if neither Cluster nor Host is set: over the hosts of the datacenter's compute resources, or over
+	// its clusters (and the hosts of each in turn). Default: none. Empty in a resolved topology.
 	Spread Spread `json:"spread,omitempty"`
-	// Cluster places it on the cluster's hosts, VMs in turn; Host names one host and may hold {n}. One of the two is
-	// needed where the datacenter has more than one compute resource. A resolved VM has its Host always, its Cluster
-	// where the host is in one.
+	// Cluster places VMs on the cluster's hosts in turn; Host names one host and may contain {n}. One of the two is required if
+	// the datacenter has more than one compute resource. A resolved VM always has its Host, and its Cluster if the host is in
+	// one.
 	Cluster string `json:"cluster,omitempty"`
 	Host    string `json:"host,omitempty"`
-	// Pool is the path of a resource pool or vApp below the compute resource's own ("prod/web"); empty means that one.
+	// Pool is the path of a resource pool or vApp below the root pool of the compute resource ("prod/web"); empty means the root
+	// pool.
 	Pool string `json:"pool,omitempty"`
-	// Folder is a path below the datacenter's VM folder; empty means that folder itself.
+	// Folder is a path below the datacenter's VM folder; empty means that folder.
 	Folder string `json:"folder,omitempty"`
-	// Datastore defaults to the first one that the VM's host mounts.
+	// Datastore defaults to the first one of the VM's host.
 	Datastore string `json:"datastore,omitempty"`
 	// CPUs defaults to 2, Memory (whole Mi) to 4Gi, GuestID to ubuntu64Guest.
 	CPUs    int32  `json:"cpus,omitempty"`
 	Memory  Bytes  `json:"memory,omitempty"`
 	GuestID string `json:"guestID,omitempty"`
-	// Hostname is what the guest reports through its tools, and so the node's name: a DNS name in lower case, unique
-	// among nodes unless duplicates are allowed, and {n} as in Name. Default: Name, made a DNS name where the VM is no
-	// node.
+	// Hostname is what the guest reports through its tools, and so the node's name: a DNS name in lower case, unique among nodes
+	// unless duplicates are allowed, with {n} as in Name. Default: Name, converted to a DNS name unless the VM is a node.
 	Hostname string `json:"hostname,omitempty"`
 	// NICs defaults to one on the datacenter's first network.
 	NICs []NIC `json:"nics,omitempty"`
-	// Template makes it a template, which has no power, no pool and no addresses, and is no node.
+	// Template makes it a template, which has no power, no pool and no addresses, and is not a node.
 	Template Choice `json:"template,omitempty"`
-	// HardwareVersion defaults to the newest that hosts of the vCenter's version know ("vmx-21").
+	// HardwareVersion defaults to the newest of the vCenter's version ("vmx-21").
 	HardwareVersion string `json:"hardwareVersion,omitempty"`
-	// ExtraConfig is the VM's advanced configuration (guestinfo.* among it). Keys for which a VM has a field of its own
-	// are refused.
+	// ExtraConfig is the VM's advanced configuration (including guestinfo.*). Keys that other fields of a VM set are refused.
 	ExtraConfig []KeyValue `json:"extraConfig,omitempty"`
-	// GuestInfo, when yes, puts the NICs' addresses into extraConfig as cloud-init's metadata (guestinfo.metadata), as
-	// provisioning tools do for static addresses.
+	// GuestInfo, if yes, adds the NICs' addresses to extraConfig as cloud-init's metadata (guestinfo.metadata), as provisioning
+	// tools do for static addresses.
 	GuestInfo Choice `json:"guestInfo,omitempty"`
-	// Snapshots are made in this order, each a child of the one before.
+	// Snapshots are taken in this order, each the child of the previous one.
 	Snapshots []Snapshot `json:"snapshots,omitempty"`
-	// Tools, when no, has a guest without VMware Tools: it reports nothing. Default: yes.
+	// Tools, if no, means a guest without VMware Tools: it reports nothing. Default: yes.
 	Tools Choice `json:"tools,omitempty"`
-	// Power defaults to on, a template's to off.
+	// Power defaults to on, for a template to off.
 	Power Power `json:"power,omitempty"`
-	// Role makes the VM a Kubernetes node. Empty: a VM that is none.
+	// Role makes the VM a Kubernetes node. Empty: not a node.
 	Role Role `json:"role,omitempty"`
-	// Nodes is what the VM's node is made of; for VMs with a role. Default: the topology's own.
+	// Nodes is the kind of the VM's node. Default: that of the topology.
 	Nodes NodeKind `json:"nodes,omitempty"`
-	// UUID is the BIOS UUID (config.uuid) and InstanceUUID the vCenter-wide one; derived when absent, lower case.
+	// UUID is the BIOS UUID (config.uuid), InstanceUUID the one that is unique in the vCenter; in lower case. Default: derived.
 	UUID         string `json:"uuid,omitempty"`
 	InstanceUUID string `json:"instanceUUID,omitempty"`
 }
 
-// Spread is over what VMs are spread.
+// Spread is how VMs are distributed.
 type Spread string
 
-// What VMs can be spread over.
+// The ways to distribute VMs.
 const (
 	SpreadHosts    Spread = "hosts"
 	SpreadClusters Spread = "clusters"
@@ -77,7 +76,7 @@ func (Spread) choices() []string { return []string{string(SpreadHosts), string(S
 // KeyValue is one setting.
 type KeyValue struct {
 	Key string `json:"key"`
-	// Value is not empty: to vSphere, an empty value removes the key.
+	// Value must not be empty: in vSphere, an empty value removes the key.
 	Value string `json:"value" max:"65536"`
 }
 
@@ -87,28 +86,28 @@ type Snapshot struct {
 	Description string `json:"description,omitempty"`
 }
 
-// IsNode reports whether the VM is to be a Kubernetes node.
+// IsNode reports whether the VM is a Kubernetes node.
 func (v VM) IsNode() bool { return v.Role != "" }
 
-// IsLight reports whether it is to be a light node.
+// IsLight reports whether the VM is a light node.
 func (v VM) IsLight() bool { return v.IsNode() && v.Nodes == NodesLight }
 
 // NIC is a network card of a VM.
 type NIC struct {
 	// Network defaults to the datacenter's first.
 	Network string `json:"network,omitempty"`
-	// MAC is derived when absent (VMware's manual range 00:50:56:00-3f).
+	// MAC defaults to a derived one (VMware's manual range 00:50:56:00-3f).
 	MAC string `json:"mac,omitempty"`
-	// Addresses are IPv4 or IPv6 addresses with prefix length ("198.18.0.10/16"); a bare address has that of the
-	// network's CIDR, if it is in there, or else /24 or /64. When absent, one comes from the network's CIDR, or from the
-	// benchmarking range 198.18.0.0/15 (RFC 2544). In a group of replicas an address may hold {n}.
+	// Addresses are IPv4 or IPv6 addresses with prefix length ("198.18.0.10/16"); without one, an address has that of the
+	// network's CIDR that contains it, or else /24 or /64. By default, one comes from the network's CIDR, or from the
+	// benchmarking range 198.18.0.0/15 (RFC 2544). In a group of replicas an address may contain {n}.
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// Power is a VM's power state at start.
+// Power is a VM's initial power state.
 type Power string
 
-// The power states a topology can ask for.
+// The power states of a topology.
 const (
 	PowerOn  Power = "on"
 	PowerOff Power = "off"
@@ -116,7 +115,7 @@ const (
 
 func (Power) choices() []string { return []string{string(PowerOn), string(PowerOff)} }
 
-// Role is what a VM does in the Kubernetes cluster.
+// Role is the role of a node in the Kubernetes cluster.
 type Role string
 
 // The roles of nodes.
@@ -127,36 +126,35 @@ const (
 
 func (Role) choices() []string { return []string{string(RoleControlPlane), string(RoleWorker)} }
 
-// NodeKind is what the node of a VM is made of.
+// NodeKind is the implementation of a node.
 type NodeKind string
 
-// What nodes can be made of.
+// The kinds of nodes.
 const (
-	// NodesHollow have a kubelet each, in a process of its own.
+	// NodesHollow have a separate kubelet process each.
 	NodesHollow NodeKind = "hollow"
-	// NodesLight share one process, which does for each what its kubelet would: thousands of them fit on one machine. They
-	// take no volumes.
+	// NodesLight share one process, which acts as the kubelet of each: thousands fit on one computer. They have no volumes.
 	NodesLight NodeKind = "light"
 )
 
 func (NodeKind) choices() []string { return []string{string(NodesHollow), string(NodesLight)} }
 
-// VMRef is a VM together with what it lies in. The pointers lead into the topology and must not be written through.
+// VMRef is a VM with its containers. The pointers lead into the topology, which must not be changed.
 type VMRef struct {
 	VCenter    *VCenter
 	Datacenter *Datacenter
 	VM         *VM
 }
 
-// InventoryPath is the VM's path in its vCenter, as govc and the finder take it: /americas/dc/vm/folder/name.
+// InventoryPath returns the VM's path in its vCenter, as for govc and the finder: /americas/dc/vm/folder/name.
 func (r VMRef) InventoryPath() string {
 	return r.Datacenter.InventoryPath() + "/vm/" + join(r.VM.Folder, r.VM.Name)
 }
 
-// InventoryPath is the datacenter's path in its vCenter: /americas/dc.
+// InventoryPath returns the datacenter's path in its vCenter: /americas/dc.
 func (d *Datacenter) InventoryPath() string { return "/" + join(d.Folder, d.Name) }
 
-// AllVMs runs over the VMs of all vCenters in the order of the file.
+// AllVMs iterates over the VMs of all vCenters in the order of the file.
 func (t *Topology) AllVMs() iter.Seq[VMRef] {
 	return func(yield func(VMRef) bool) {
 		for i := range t.Spec.VCenters {
@@ -173,9 +171,8 @@ func (t *Topology) AllVMs() iter.Seq[VMRef] {
 	}
 }
 
-// Nodes returns the VMs that are to be Kubernetes nodes, in the order of the file; none is fine. No two have the same
-// hostname: where the topology allows that (DuplicateHostname), the first VM of a name is the node, and the others only
-// look like it.
+// Nodes returns the VMs that are Kubernetes nodes, in the order of the file; it may be empty. Hostnames are unique: if the
+// topology allows duplicates (DuplicateHostname), only the first VM with a name is a node.
 func (t *Topology) Nodes() []VMRef {
 	var nodes []VMRef
 	var names map[string]bool
@@ -194,8 +191,8 @@ func (t *Topology) Nodes() []VMRef {
 	return nodes
 }
 
-// AllHosts runs over the hosts of a datacenter: those of compute clusters first, each with its cluster, then the
-// standalone ones with nil.
+// AllHosts iterates over the hosts of a datacenter: those of compute clusters with their cluster, then the standalone ones with
+// nil.
 func (d *Datacenter) AllHosts() iter.Seq2[*Cluster, *Host] {
 	return func(yield func(*Cluster, *Host) bool) {
 		for i := range d.Clusters {
@@ -213,8 +210,7 @@ func (d *Datacenter) AllHosts() iter.Seq2[*Cluster, *Host] {
 	}
 }
 
-// Host finds a host of the datacenter by name, with its compute cluster (nil for a standalone one). Without one of that
-// name, both are nil.
+// Host returns a host of the datacenter by name, with its compute cluster (nil for a standalone one), or nil.
 func (d *Datacenter) Host(name string) (*Cluster, *Host) {
 	for cluster, host := range d.AllHosts() {
 		if host.Name == name {
@@ -224,7 +220,7 @@ func (d *Datacenter) Host(name string) (*Cluster, *Host) {
 	return nil, nil
 }
 
-// AllNetworks runs over the networks of a datacenter: the standard ones, then the port groups, each with its switch.
+// AllNetworks iterates over the networks of a datacenter: the standard ones, then the port groups with their switch.
 func (d *Datacenter) AllNetworks() iter.Seq2[*Switch, *Network] {
 	return func(yield func(*Switch, *Network) bool) {
 		for i := range d.Networks {
@@ -242,8 +238,7 @@ func (d *Datacenter) AllNetworks() iter.Seq2[*Switch, *Network] {
 	}
 }
 
-// Network finds a network of the datacenter by name, with its switch if it is a port group. Without one of that name,
-// both are nil.
+// Network returns a network of the datacenter by name, with its switch if it is a port group, or nil.
 func (d *Datacenter) Network(name string) (*Switch, *Network) {
 	for sw, network := range d.AllNetworks() {
 		if network.Name == name {
@@ -253,7 +248,7 @@ func (d *Datacenter) Network(name string) (*Switch, *Network) {
 	return nil, nil
 }
 
-// Gateway is the gateway of a network that has a CIDR, the first address after the network's own; else it is not valid.
+// Gateway returns the gateway of a network with a CIDR, the first address after the network's; otherwise it is invalid.
 func (n *Network) Gateway() netip.Addr {
 	prefix, err := parseSubnet(n.CIDR)
 	if err != nil {
@@ -262,13 +257,13 @@ func (n *Network) Gateway() netip.Addr {
 	return gatewayOf(prefix)
 }
 
-// MountedBy reports whether a host mounts the datastore, given the names of both it and its compute cluster (empty for a
-// standalone host); all are of one datacenter.
+// MountedBy reports whether a host mounts the datastore, by the names of its compute cluster (empty for a standalone host) and
+// the host, in the same datacenter.
 func (d *Datastore) MountedBy(cluster, host string) bool {
 	return isMember(d.Hosts, d.Clusters, cluster, host)
 }
 
-// Has reports whether a host is on the switch, given as to [Datastore.MountedBy].
+// Has reports whether a host is on the switch, with arguments as for [Datastore.MountedBy].
 func (s *Switch) Has(cluster, host string) bool { return isMember(s.Hosts, s.Clusters, cluster, host) }
 
 func isMember(hosts, clusters []string, cluster, host string) bool {
@@ -276,5 +271,5 @@ func isMember(hosts, clusters []string, cluster, host string) bool {
 		cluster != "" && slices.Contains(clusters, cluster)
 }
 
-// Administrator is the name of the account that every vCenter has.
+// Administrator returns the name of the administrator's account.
 func (v *VCenter) Administrator() string { return "administrator@" + v.Name + ".local" }

@@ -11,20 +11,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
 )
 
-// askEvery is how long an answer is left as it is, at least.
+// askEvery is the minimum time between two requests for an open panel.
 const askEvery = 2 * time.Second
 
-// asked is a question about a subject whose answer is on the screen: it is asked again when something has changed.
+// asked is a request about a subject whose answer is on the screen: it is repeated after changes.
 type asked struct {
 	subject api.Subject
-	// question asks; what it returns shows the answer.
+	// question sends the request; its result shows the answer.
 	question func(context.Context) func(*Model)
 	under    bool
 	at       time.Time
-	version  uint64 // of the state, when it was asked
+	version  uint64 // of the state at the request
 }
 
-// pushAsked opens a panel that shows an answer, and asks.
+// pushAsked opens a panel that shows an answer, and sends the request.
 func (m *Model) pushAsked(p panel.Panel, s api.Subject, question func(context.Context) func(*Model)) tea.Cmd {
 	m.push(p, false, nil)
 	a := &asked{subject: s, question: question}
@@ -32,7 +32,7 @@ func (m *Model) pushAsked(p panel.Panel, s api.Subject, question func(context.Co
 	return m.pose(a)
 }
 
-// pose asks a question.
+// pose sends a request.
 func (m *Model) pose(a *asked) tea.Cmd {
 	a.under, a.at, a.version = true, m.opts.Now(), m.happened()
 	return m.request(askTime, func(ctx context.Context) func(*Model) {
@@ -44,7 +44,7 @@ func (m *Model) pose(a *asked) tea.Cmd {
 	})
 }
 
-// askAgain asks again what is on top, when something has changed since.
+// askAgain repeats the request of the top panel after a change.
 func (m *Model) askAgain() tea.Cmd {
 	n := len(m.over)
 	if n == 0 || m.state.IsCut() != nil {
@@ -69,6 +69,5 @@ func (m *Model) repeated(s api.Subject, is func(panel.Panel) bool) (tea.Cmd, boo
 	return m.pose(m.over[n-1].asked), true
 }
 
-// happened grows whenever something happens that an answer may depend on: anything but calls, of which there are always
-// some.
+// happened grows with every update that an answer may depend on: all but calls, which never pause.
 func (m *Model) happened() uint64 { return m.state.Version(append(world.Kinds(), world.Event)...) }

@@ -35,8 +35,7 @@ func (d *driver) answered() {
 	d.until(func() bool { n := len(d.over); return n == 0 || d.over[n-1].asked == nil || !d.over[n-1].asked.under })
 }
 
-// Details that are open are read again when something has changed, say of when they are, and stay when they cannot be read
-// any more.
+// TestDetailsAge: open details are read again after a change, show their age, and stay when they cannot be read any more.
 func TestDetailsAge(t *testing.T) {
 	now := tuitest.Story()[0].Time.Add(calm)
 	var shared atomic.Pointer[time.Time] // the clock is read beside the test
@@ -69,7 +68,7 @@ func TestDetailsAge(t *testing.T) {
 	still := a.asked()
 	pass()
 	if a.asked() != still {
-		t.Fatalf("it was read again though nothing has changed")
+		t.Fatalf("it was read again without a change")
 	}
 	node("False")
 	pass()
@@ -92,6 +91,6 @@ func TestDetailsAge(t *testing.T) {
 	node("True")
 	before = a.asked()
 	if pass(); a.asked() != before {
-		t.Error("what is closed is read")
+		t.Error("a closed panel is read")
 	}
 }

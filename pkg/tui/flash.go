@@ -8,27 +8,27 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// flash is what is said at the foot of the screen for a while.
+// flash is a message at the foot of the screen.
 type flash struct {
 	text string
-	// command is the command line that does the same as what was done.
+	// command is the equivalent command line of an action.
 	command string
 	bad     bool
-	// under: it is under way.
+	// under means that the action has not ended yet.
 	under        bool
 	since, until time.Time
 }
 
 const (
-	// flashTime is how long it is said; what went wrong stays twice as long.
+	// flashTime is how long a message stays; an error stays twice as long.
 	flashTime = 6 * time.Second
-	// flashLeast is how long it is said before a key takes it away.
+	// flashLeast is how long a message stays even if a key is pressed.
 	flashLeast = 2 * time.Second
-	// flashLines is how many lines it may take. The longest are answers of servers.
+	// flashLines is the maximum number of lines. Answers of servers are the longest.
 	flashLines = 8
 )
 
-// say shows something at the foot of the screen for a while.
+// say shows a message at the foot of the screen.
 func (m *Model) say(text string, bad bool) {
 	now := m.opts.Now()
 	until := now.Add(flashTime)
@@ -38,14 +38,14 @@ func (m *Model) say(text string, bad bool) {
 	m.flash = flash{text: text, bad: bad, since: now, until: until}
 }
 
-// heard takes away what has been said long enough to be read, as a key is pressed.
+// heard removes a message that was there long enough to be read, when a key is pressed.
 func (m *Model) heard() {
 	if !m.flash.under && m.opts.Now().Sub(m.flash.since) >= flashLeast {
 		m.flash = flash{}
 	}
 }
 
-// aboveFoot is what the foot has no room for: it stands on the body.
+// aboveFoot returns what does not fit into the foot, to be shown above it.
 func (m *Model) aboveFoot() []string {
 	switch {
 	case m.leaving:
@@ -60,7 +60,7 @@ func (m *Model) aboveFoot() []string {
 	return nil
 }
 
-// said are the lines of what is said: one if there is room, else as many as it takes.
+// said returns the lines of the message: one if it fits.
 func (m *Model) said() []string {
 	f, t := m.flash, m.theme
 	style, glyph := t.Good, theme.GlyphGood
@@ -83,7 +83,7 @@ func (m *Model) said() []string {
 	return m.lines(glyph, style, lines)
 }
 
-// lines are some lines with a glyph before them, cut off after [flashLines].
+// lines wraps a text after a glyph, and cuts it off after [flashLines].
 func (m *Model) lines(glyph string, style theme.Style, lines []string) []string {
 	if most := min(flashLines, max(1, m.layout.body.height)); len(lines) > most {
 		lines = append(lines[:most-1:most-1], text.Cut(strings.Join(lines[most-1:], " "), m.width-4))

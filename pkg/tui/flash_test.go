@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// A long answer is read whole: it takes as many lines as it needs, on top of what is there.
+// TestLongAnswer: a long answer is shown in full, on as many lines as it needs.
 func TestLongAnswer(t *testing.T) {
 	long := "the vCenter us answers: " + strings.Repeat("NoPermission on datastore ds-1 ", 6) + "end-of-it"
 	d := drive(t, &fake{upTo: calm, fails: &api.Error{Message: long, Try: "get events"}}, nil)

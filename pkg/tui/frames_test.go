@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/tuitest"
 )
 
-// Every screen at every size, as it is on paper.
+// Every screen at every size.
 func TestFrames(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {100, 30}, {140, 45}, {200, 60}} {
 		for screen := 1; screen <= 6; screen++ {
@@ -87,7 +87,7 @@ func TestFramesFit(t *testing.T) {
 	}
 }
 
-// The same recording gives the same frames, whenever and however often it is played.
+// The same recording gives the same frames every time.
 func TestReplayTwice(t *testing.T) {
 	final := func(step time.Duration) (frames []string) {
 		p := recording(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// header is the first line: what is shown, how it is, how late it is.
+// header returns the first line: the sandbox, its state, and its age.
 func (m *Model) header() string {
 	a, t := m.state.About(), m.theme
 	left := []string{t.Title.Render(text.Clean(cmp.Or(a.Sandbox, "vsphere-sandbox")))}
@@ -48,12 +48,12 @@ func (m *Model) header() string {
 	}
 	join := func() string { return " " + strings.Join(left, t.Dim.Render(" · ")) }
 	line := join()
-	if a.Speed > 0 && text.Width(line)+wide > room { // it stays what it was
+	if a.Speed > 0 && text.Width(line)+wide > room { // it never changes
 		left = slices.Delete(left, len(left)-2, len(left)-1)
 		line = join()
 	}
 	line = text.Cut(line, room)
-	for _, c := range counts { // those that there is room for
+	for _, c := range counts { // as far as there is room
 		if text.Width(line)+2+text.Width(c) > room {
 			break
 		}
@@ -62,7 +62,7 @@ func (m *Model) header() string {
 	return text.Fit(line, room) + " " + clock + " "
 }
 
-// ground is what a sandbox stands on, where that is not the usual: its own cluster and simulated vCenters.
+// ground returns the ground of a sandbox other than the default: its own cluster and simulated vCenters.
 func ground(g api.Ground) string {
 	var words []string
 	if g.Cluster != "" && g.Cluster != api.ClusterEmbedded {
@@ -75,7 +75,7 @@ func ground(g api.Ground) string {
 	return strings.Join(words, ", ")
 }
 
-// phase is how the sandbox is, in a word or two.
+// phase returns the phase of the sandbox in a word or two.
 func (m *Model) phase() (string, theme.Style) {
 	if cut := m.state.IsCut(); cut == errEnded { //nolint:errorlint // it is never wrapped
 		return theme.GlyphBad + " ended", m.theme.Bad
@@ -105,11 +105,11 @@ func (m *Model) phase() (string, theme.Style) {
 // phaseAt is the newest event about the life of the sandbox.
 type phaseAt struct {
 	of         *world.World
-	seen       uint64 // the Seq of the last event that was looked at
+	seen       uint64 // the Seq of the last event that was read
 	kind, text string
 }
 
-// take looks at the events that are new.
+// take reads the new events.
 func (p *phaseAt) take(w *world.World) {
 	if last := w.LastEvent(); p.of != w || last < p.seen {
 		*p = phaseAt{of: w}
@@ -127,7 +127,7 @@ func (p *phaseAt) take(w *world.World) {
 	}
 }
 
-// counted is what the counts were made of.
+// counted are the inputs of the counts.
 type counted struct {
 	of      *world.World
 	version uint64
@@ -135,7 +135,7 @@ type counted struct {
 	counts  []string
 }
 
-// counts are what is as it should be, of how much, and what is not.
+// counts returns how many objects are healthy, of how many, and the problems.
 func (m *Model) counts() []string {
 	now := counted{of: m.state.World(), version: m.state.Version(world.Node, world.VCenter, world.Lease, fold.Findings), theme: m.theme}
 	if now.of != m.counted.of || now.version != m.counted.version || now.theme != m.counted.theme {
@@ -178,7 +178,7 @@ func (m *Model) count() []string {
 		}
 	}
 	all := []string{of("nodes", ready, nodes), of("vCenters", up, vcenters)}
-	if slow > 0 && up+slow == vcenters { // they all answer, some late
+	if slow > 0 && up+slow == vcenters { // all answer, some slowly
 		all[1] = t.Dim.Render("vCenters ") + t.Warn.Render(fmt.Sprintf("%s %d/%d", theme.GlyphWarn, up, vcenters))
 	}
 	switch {
@@ -193,7 +193,7 @@ func (m *Model) count() []string {
 	return all
 }
 
-// tabs is the second line.
+// tabs returns the second line.
 func (m *Model) tabs() string {
 	var b strings.Builder
 	for s := range intent.Screens {
@@ -222,7 +222,7 @@ func (m *Model) tabs() string {
 
 func tabName(s intent.Screen) string { return fmt.Sprintf("%d %s", s+1, s) }
 
-// tabAt is the screen whose tab is at a column.
+// tabAt returns the screen whose tab is at a column.
 func (m *Model) tabAt(x int) (intent.Screen, bool) {
 	at := 0
 	for s := range intent.Screens {

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// In a narrow terminal the counts come before what stays as it is, and nothing touches the clock.
+// In a narrow terminal the counts have priority over constant parts, and the clock stays apart.
 func TestNarrowHeader(t *testing.T) {
 	now := time.Time{}
 	d := drive(t, &fake{upTo: 40 * time.Second}, func(o *Options) {
@@ -44,7 +44,7 @@ func TestNarrowHeader(t *testing.T) {
 	d.state.Apply(d.state.Now(), api.Update{Event: &event.Event{Seq: 1 << 40, Kind: "boot.step", Message: "faults: up in 3ms"}})
 	d.shows("booting, faults up")
 
-	// What is cut off says how old it is.
+	// The header of a cut stream has its age.
 	d.updatedAt = d.state.Now()
 	d.state.Cut(errFake)
 	now = d.state.Now().Add(42 * time.Second)
@@ -52,7 +52,7 @@ func TestNarrowHeader(t *testing.T) {
 	d.shows("not connected, 42s old")
 }
 
-// A filter of any length leaves the tabs as they are.
+// A long filter does not change the tabs.
 func TestLongFilter(t *testing.T) {
 	d := drive(t, &fake{upTo: calm}, func(o *Options) { o.ReadOnly = true })
 	d.resize(80, 24)
@@ -63,7 +63,7 @@ func TestLongFilter(t *testing.T) {
 	}
 }
 
-// Nor does it break any screen.
+// It does not break any screen either.
 func TestLongFilterScreens(t *testing.T) {
 	d := drive(t, &fake{upTo: 40 * time.Second}, nil)
 	for _, key := range []string{"1", "2", "3", "4", "5", "6"} {

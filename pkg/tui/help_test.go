@@ -24,7 +24,7 @@ func (d *driver) footLine() string { return ansi.Strip(d.foot()) }
 
 func worker() api.Subject { return api.Subject{Kind: "node", Name: "worker-west-1"} }
 
-// At the foot is what can be done with what is selected. How to move is no news, and help always has its place.
+// The foot has the keys for the selected object. Keys that move are left out, and the help is always there.
 func TestHints(t *testing.T) {
 	d := drive(t, &fake{upTo: calm}, nil)
 	d.resize(80, 24)
@@ -40,7 +40,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// No hint and no line of the help is about a key that something else takes.
+// No hint and no line of the help is about a key that a panel takes.
 func TestShadowedKeys(t *testing.T) {
 	d := drive(t, &fake{upTo: 40 * time.Second}, nil)
 	d.press("2", "G", "k") // enter shows a chain there
@@ -84,7 +84,7 @@ func TestHelpCloses(t *testing.T) {
 	d.shows("read-only")
 }
 
-// A key that has no effect says why.
+// A key without an effect shows why.
 func TestIdleKeys(t *testing.T) {
 	said := func(d *driver, key, want string) {
 		t.Helper()
@@ -105,13 +105,13 @@ func TestIdleKeys(t *testing.T) {
 	d.press("6")
 	said(d, "p", "no VM or node is selected")
 	said(d, "w", "no node, VM or volume is selected")
-	said(d, "o", "nothing is selected")
+	said(d, "o", "the selection is on no other screen")
 
 	m := NewModel(t.Context(), Options{Player: recording(t), Theme: "mono", Now: func() time.Time { return time.Time{} }})
 	m.resize(80, 24)
 	d = &driver{Model: m, t: t}
-	said(d, "f", "nothing can be broken")
-	said(d, "y", "only a sandbox that runs can be asked")
+	said(d, "f", "no faults can be injected")
+	said(d, "y", "only a running sandbox answers")
 }
 
 // In read-only mode no hint and no line of the help is about a key that changes something.
@@ -145,7 +145,7 @@ func TestPlanReadOnly(t *testing.T) {
 	}
 }
 
-// What is focused on is seen: a filter that hides it goes, one that does not stays.
+// Focus shows its subject: it removes a filter that hides it, and keeps any other.
 func TestFocusFiltered(t *testing.T) {
 	d := drive(t, &fake{upTo: calm}, nil)
 	d.filter("worker-west")
@@ -153,17 +153,17 @@ func TestFocusFiltered(t *testing.T) {
 	d.shows("/worker-west")
 	d.do(intent.Focus{Subject: api.Subject{Kind: "node", Name: "worker-eu-1"}})
 	d.hides("/worker-west")
-	d.shows("is taken away")
+	d.shows("removed the filter")
 	if s, ok := d.subject(); !ok || s.Name != "worker-eu-1" {
 		t.Errorf("selected is %v", s)
 	}
 	d.filter("worker-west")
 	d.do(intent.Focus{Subject: api.Subject{Kind: "node", Name: "nobody"}})
 	d.shows("/worker-west")
-	d.shows("node nobody is not there")
+	d.shows("node nobody does not exist")
 }
 
-// What read-only mode forbids is not offered by what is open already, and a plan is no promise to inject.
+// Open panels do not offer what read-only mode forbids, and a plan does not offer to inject.
 func TestReadOnlyWhileOpen(t *testing.T) {
 	d := drive(t, &fake{upTo: calm}, nil)
 	d.choose(worker())

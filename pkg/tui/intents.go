@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/timeline"
 )
 
-// do carries an intent out. It is the only place where one is.
+// do carries out an intent. It is the only place that does.
 func (m *Model) do(i intent.Intent) tea.Cmd {
 	switch i := i.(type) {
 	case nil:
@@ -62,8 +62,7 @@ func (m *Model) do(i intent.Intent) tea.Cmd {
 	return nil
 }
 
-// ask has an action done, after a question if it is dangerous. Read-only mode ends here, for keys, menus and commands
-// alike.
+// ask starts an action, after a question if it is dangerous. It enforces read-only mode for keys, menus and commands.
 func (m *Model) ask(a intent.Action) tea.Cmd {
 	dry, _ := a.(intent.Inject)
 	switch {
@@ -83,26 +82,26 @@ func (m *Model) ask(a intent.Action) tea.Cmd {
 	return nil
 }
 
-// confirmed reports whether what is on top is the question whether to do it.
+// confirmed reports whether the top panel is the question about the action.
 func (m *Model) confirmed() bool {
 	_, ok := m.top().(*confirm.Question)
 	return ok
 }
 
-// command is the command line that does the same.
+// command returns the equivalent command line.
 func (m *Model) command(a intent.Action) string {
 	return intent.Line(a, "vsphere-sandbox", m.opts.Name)
 }
 
-// act does an action.
+// act runs an action.
 func (m *Model) act(a intent.Action) tea.Cmd {
 	if m.confirmed() {
 		m.pop()
 	}
-	asked := m.top() // a menu or a form, which has done its part when this is done
+	asked := m.top() // a menu or a form, to close when this is done
 	now, command := m.opts.Now(), m.command(a)
 	m.flash = flash{text: "…", command: command, under: true, since: now, until: now.Add(actTime)}
-	if m.doing[command] { // a key that was pressed twice, while a vCenter is slow
+	if m.doing[command] { // a key was pressed twice while a vCenter is slow
 		return nil
 	}
 	m.under++
@@ -133,7 +132,7 @@ func (m *Model) act(a intent.Action) tea.Cmd {
 // ones. It does not ask a user who has opened something else since: the next key would become the answer.
 func (m *Model) unconfirmed(u *intent.Unconfirmed, said string, there bool) {
 	if !there || m.typing || m.leaving {
-		m.say("not done: "+u.Error()+" Ask for it again to confirm it", true)
+		m.say("not done: "+u.Error()+" Repeat it to confirm", true)
 		return
 	}
 	switch m.flash = (flash{}); {
@@ -145,7 +144,7 @@ func (m *Model) unconfirmed(u *intent.Unconfirmed, said string, there bool) {
 	m.push(confirm.New(u.Ask, m.command(u.Ask)), true, nil)
 }
 
-// closeBoxes takes menus, forms and lists away that are on top.
+// closeBoxes closes the top menus, forms and lists.
 func (m *Model) closeBoxes() {
 	for n := len(m.over); n > 0 && m.over[n-1].box; n = len(m.over) {
 		m.pop()
@@ -163,7 +162,7 @@ func (m *Model) show(s intent.Screen) {
 	m.screens[s].SetState(m.state)
 }
 
-// back takes away what is on top, or the filter.
+// back closes the top panel, or removes the filter.
 func (m *Model) back() {
 	if m.pop() {
 		return
@@ -173,7 +172,7 @@ func (m *Model) back() {
 	}
 }
 
-// filter sets the filter of what is on top.
+// filter sets the filter of the top panel.
 func (m *Model) filter(text string) {
 	f, ok := m.top().(panel.Filterer)
 	if !ok {
@@ -194,7 +193,7 @@ func (m *Model) toggleReadOnly() {
 		m.say("changes are allowed", false)
 	default:
 		m.readOnly = true
-		if _, ok := m.top().(*faults.Menu); ok { // nothing of it can be done any more
+		if _, ok := m.top().(*faults.Menu); ok { // none of its actions is possible any more
 			m.pop()
 		}
 		m.say("read-only: nothing is changed until ctrl+r", false)
@@ -205,7 +204,7 @@ func (m *Model) toggleReadOnly() {
 	}
 }
 
-// focus selects a subject on the screen that it is on. A filter that hides it is taken away.
+// focus selects a subject on its screen. It removes a filter that hides it.
 func (m *Model) focus(s api.Subject) {
 	on, there := screenOf(s)
 	if !there {
@@ -220,15 +219,15 @@ func (m *Model) focus(s api.Subject) {
 	if hid := m.filters[on]; hid != "" {
 		m.filter("")
 		if c.Choose(s) {
-			m.say(fmt.Sprintf("the filter %q, which hides %s %s, is taken away", hid, s.Kind, s.Name), false)
+			m.say(fmt.Sprintf("removed the filter %q, which hides %s %s", hid, s.Kind, s.Name), false)
 			return
 		}
 		m.filter(hid)
 	}
-	m.say(fmt.Sprintf("%s %s is not there", s.Kind, s.Name), true)
+	m.say(fmt.Sprintf("%s %s does not exist", s.Kind, s.Name), true)
 }
 
-// screenOf is the screen that things of the kind of a subject are on, if they are on one.
+// screenOf returns the screen for the kind of a subject, if there is one.
 func screenOf(s api.Subject) (on intent.Screen, ok bool) {
 	switch s.Kind {
 	case "volume":
@@ -243,7 +242,7 @@ func screenOf(s api.Subject) (on intent.Screen, ok bool) {
 func (m *Model) chain(seq uint64) {
 	m.show(intent.Timeline)
 	if !m.screens[intent.Timeline].(*timeline.Screen).ShowChain(seq) {
-		m.say(fmt.Sprintf("event %d is not remembered any more", seq), true)
+		m.say(fmt.Sprintf("event %d is too old: it was dropped", seq), true)
 	}
 }
 
@@ -251,7 +250,7 @@ func (m *Model) chain(seq uint64) {
 func (m *Model) power(s api.Subject) {
 	vm, ok := m.vmOf(s)
 	if !ok {
-		m.say(fmt.Sprintf("there is no VM of %s %s, or there are several; :vm power-off VCENTER/NAME names one", s.Kind, s.Name), true)
+		m.say(fmt.Sprintf("%s %s has no VM, or several; :vm power-off VCENTER/NAME names one", s.Kind, s.Name), true)
 		return
 	}
 	menu := faults.NewPower(api.Subject{Kind: "vm", VCenter: vm.VCenter, Name: vm.Name}, vm)
@@ -259,8 +258,7 @@ func (m *Model) power(s api.Subject) {
 	m.push(menu, true, nil)
 }
 
-// vmOf is the VM that a subject is, or that a node stands on. Where several are called so, it is none of them: what is done
-// to a VM is not done to its namesake.
+// vmOf returns the VM of a subject or of a node. If several have the name it returns none, so that no action hits the wrong one.
 func (m *Model) vmOf(s api.Subject) (api.VM, bool) {
 	name, vcenter := s.Name, s.VCenter
 	if s.Kind == "node" {

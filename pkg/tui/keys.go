@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
-// keymap are the keys of the root model. Those of panels are their own.
+// keymap has the keys of the root model. Panels have their own.
 type keymap struct {
 	help, prompt, filter, next, previous, back, quit, force, suspend key.Binding
 	readOnly, logs, why, details, power, breaks, focus               key.Binding
@@ -32,8 +32,8 @@ func newKeymap() keymap {
 		previous: b([]string{"shift+tab"}, "shift+tab", "previous screen"),
 		back:     b([]string{"esc"}, "esc", "back"),
 		quit:     b([]string{"q"}, "q", "quit"),
-		force:    b([]string{"ctrl+c"}, "ctrl+c", "quit; twice, at once"),
-		suspend:  b([]string{"ctrl+z"}, "ctrl+z", "to the shell; fg comes back"),
+		force:    b([]string{"ctrl+c"}, "ctrl+c", "quit; twice: at once"),
+		suspend:  b([]string{"ctrl+z"}, "ctrl+z", "suspend; fg returns"),
 		readOnly: b([]string{"ctrl+r"}, "ctrl+r", "read-only on/off"),
 		logs:     b([]string{"l"}, "l", "logs"),
 		why:      b([]string{"w"}, "w", "why"),
@@ -50,7 +50,7 @@ func newKeymap() keymap {
 	}
 }
 
-// all are all of them.
+// all returns all of them.
 func (k *keymap) all() []*key.Binding {
 	return []*key.Binding{
 		&k.help, &k.prompt, &k.filter, &k.next, &k.previous, &k.back, &k.quit, &k.force, &k.suspend, &k.readOnly, &k.logs, &k.why, &k.details,
@@ -58,31 +58,30 @@ func (k *keymap) all() []*key.Binding {
 	}
 }
 
-// general are the keys for the help, as they are now.
+// general returns the enabled keys for the help.
 func (k keymap) general() []key.Binding {
 	return []key.Binding{
 		k.screens, k.next, k.previous, k.prompt, k.filter, k.back, k.help, k.quit, k.force, k.suspend, k.readOnly,
 	}
 }
 
-// selected are those that are about what is selected.
+// selected returns the keys about the selected object.
 func (k keymap) selected() []key.Binding {
 	return []key.Binding{k.details, k.why, k.logs, k.power, k.breaks, k.focus}
 }
 
-// playing are those of a recording.
+// playing returns the keys of a recording.
 func (k keymap) playing() []key.Binding {
 	return []key.Binding{k.pause, k.rewind, k.forward, k.slower, k.faster}
 }
 
-// typesText reports whether letters are for what is on top.
+// typesText reports whether the top panel takes letters.
 func (m *Model) typesText() bool {
 	w, ok := m.top().(panel.Typist)
 	return ok && w.Typing()
 }
 
-// rootKeys are the keys of the root model as they are now: without those that what is on top takes for itself, which are
-// nearly all while text is typed there.
+// rootKeys returns the enabled keys of the root model, without those that the top panel takes: nearly all while it takes text.
 func (m *Model) rootKeys() keymap {
 	always := []string{"ctrl+c", "ctrl+z", "f1"}
 	k := m.keys
@@ -107,16 +106,16 @@ func (m *Model) rootKeys() keymap {
 	return k
 }
 
-// helpPane shows all keys that have an effect now.
+// helpPane shows all enabled keys.
 func (m *Model) helpPane() panel.Panel {
 	k := m.rootKeys()
-	here := "What is open"
+	here := "This panel"
 	if len(m.over) == 0 {
 		here = m.at.String()
 	}
 	sections := []pane.Section{
 		{Title: here, Bindings: m.bindings(m.top())},
-		{Title: "What is selected", Bindings: enabled(k.selected())},
+		{Title: "Selected object", Bindings: enabled(k.selected())},
 		{Title: "Everywhere", Bindings: enabled(k.general())},
 	}
 	if m.play != nil {
@@ -131,7 +130,7 @@ func (m *Model) helps() bool {
 	return ok
 }
 
-// help opens the help, or closes it.
+// help opens or closes the help.
 func (m *Model) help() {
 	if m.helps() {
 		m.pop()
@@ -156,7 +155,7 @@ func (m *Model) foot() string {
 	return text.Fit(m.hinted(first, room), room) + m.hinted(last, m.width)
 }
 
-// hinted are as many hints as there is room for.
+// hinted returns as many hints as there is room for.
 func (m *Model) hinted(hints []key.Binding, room int) string {
 	var b strings.Builder
 	used := 0
@@ -171,8 +170,7 @@ func (m *Model) hinted(hints []key.Binding, room int) string {
 	return b.String()
 }
 
-// hints are the keys that are worth a place at the foot, the most useful first, and those that always have one at its end.
-// How to move is known, or looked up.
+// hints returns the keys for the foot, the most useful first, and those that always have a place. It leaves out keys that move.
 func (m *Model) hints() (first, last []key.Binding) {
 	k := m.rootKeys()
 	own := m.worth(m.bindings(m.top()))
@@ -182,7 +180,7 @@ func (m *Model) hints() (first, last []key.Binding) {
 	if m.play != nil {
 		first = k.playing()
 	}
-	for i, b := range own { // what enter does is what a row is for
+	for i, b := range own { // enter is the main action of a row
 		if slices.Contains(b.Keys(), "enter") {
 			first, own = append(first, b), slices.Delete(own, i, i+1)
 			break
@@ -193,7 +191,7 @@ func (m *Model) hints() (first, last []key.Binding) {
 	return enabled(first), enabled([]key.Binding{k.filter, k.prompt, k.help})
 }
 
-// worth leaves out the keys that only move. Where text is typed, ctrl+d does something else.
+// worth leaves out the keys that only move. In a text field, ctrl+d does something else.
 func (m *Model) worth(all []key.Binding) []key.Binding {
 	moves := []string{"up", "down", "left", "right", "home", "end", "pgup", "pgdown", "shift+tab"}
 	if !m.typesText() {
@@ -204,7 +202,7 @@ func (m *Model) worth(all []key.Binding) []key.Binding {
 	})
 }
 
-// bindings are those of a panel that have an effect now.
+// bindings returns the enabled keys of a panel.
 func (m *Model) bindings(p panel.Panel) []key.Binding {
 	all := enabled(p.Bindings())
 	w, ok := p.(panel.Writer)
@@ -238,14 +236,14 @@ func enabled(all []key.Binding) (on []key.Binding) {
 	return on
 }
 
-// typeCommand opens the line at the foot for a command.
+// typeCommand opens the prompt for a command.
 func (m *Model) typeCommand(text string) {
 	m.typing = true
 	m.line.SetState(m.state)
 	m.line.Command(text)
 }
 
-// typeFilter opens it for the filter of what is on top.
+// typeFilter opens the prompt for the filter of the top panel.
 func (m *Model) typeFilter() {
 	if _, ok := m.top().(panel.Filterer); !ok {
 		return
@@ -258,7 +256,7 @@ func (m *Model) typeFilter() {
 	m.line.Filter(before)
 }
 
-// typed gives a key to the line.
+// typed passes a key to the prompt.
 func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 	i, done := m.line.Handle(k)
 	if done {
@@ -269,7 +267,7 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 	return cmd
 }
 
-// paste types what was pasted, as far as it is one line.
+// paste types the first line of pasted text.
 func (m *Model) paste(s string) tea.Cmd {
 	if m.typing {
 		return m.do(m.line.Paste(s))

@@ -69,7 +69,7 @@ func TestEveryKey(t *testing.T) {
 	s.press("enter", "an event of the node", func(n seen) bool { return !n.typing && n.subject == worker() })
 	s.press("o", "the node in the overview", func(n seen) bool { return n.at == intent.Overview && n.subject == worker() })
 
-	s.press("ctrl+z", "why not", func(n seen) bool { return strings.Contains(n.frame, "would stand still") })
+	s.press("ctrl+z", "why not", func(n seen) bool { return strings.Contains(n.frame, "would be suspended") })
 	s.press("q", "the question", func(n seen) bool { return n.leaving })
 	s.press("x", "no end", func(n seen) bool { return !n.leaving })
 	s.press("ctrl+c", "the question", func(n seen) bool { return n.leaving })

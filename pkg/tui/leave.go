@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// quit leaves the UI; of one that owns its sandbox it asks first what is to become of that.
+// quit leaves the UI. If the UI owns its sandbox, it first asks whether to stop it.
 func (m *Model) quit() tea.Cmd {
 	if m.opts.Owned && m.state.IsCut() != errEnded { //nolint:errorlint // it is never wrapped
 		m.leaving = true
@@ -16,16 +16,16 @@ func (m *Model) quit() tea.Cmd {
 	return m.leave(false)
 }
 
-// suspend goes to the shell, until the person comes back. A UI that owns its sandbox does not: that would stand still, too.
+// suspend suspends the process, unless it owns the sandbox, which would be suspended too.
 func (m *Model) suspend() tea.Cmd {
 	if m.opts.Owned {
-		m.say("the sandbox runs in this process, and would stand still, too", true)
+		m.say("the sandbox runs in this process and would be suspended too", true)
 		return nil
 	}
 	return tea.Suspend
 }
 
-// interrupt is ctrl+c: as q, and at once when it is pressed again.
+// interrupt handles ctrl+c: like q, and quits at once if it is repeated.
 func (m *Model) interrupt() tea.Cmd {
 	if m.opts.Owned && !m.leaving {
 		return m.quit()
@@ -37,14 +37,14 @@ func (m *Model) interrupt() tea.Cmd {
 func (m *Model) leave(stop bool) tea.Cmd {
 	m.outcome.Stop = stop
 	for _, l := range world.Values[api.Lease](m.state.World(), world.Lease) {
-		if l.State != "healed" && l.State != "healing" { // also one that could not be healed
+		if l.State != "healed" && l.State != "healing" { // including those that failed to heal
 			m.outcome.Leases++
 		}
 	}
 	return tea.Quit
 }
 
-// leaveKey is the answer to what is to become of the sandbox.
+// leaveKey handles the answer of leaveQuestion.
 func (m *Model) leaveKey(k string) tea.Cmd {
 	m.leaving = false
 	switch k {
@@ -56,5 +56,5 @@ func (m *Model) leaveKey(k string) tea.Cmd {
 	return nil
 }
 
-// leaveQuestion is asked at the foot of the screen.
+// leaveQuestion asks what to do with the sandbox, at the foot of the screen.
 const leaveQuestion = "Leave: s stops the sandbox, l leaves it running, any other key stays"

@@ -8,7 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// ctrl+z goes to the shell, from wherever: but not with a sandbox in the same process, which would stand still.
+// ctrl+z goes to the shell, from wherever: but not with a sandbox in the same process, which would be suspended.
 func TestSuspend(t *testing.T) {
 	ctrlZ := tea.KeyPressMsg{Code: 'z', Mod: tea.ModCtrl}
 	for _, keys := range [][]string{{}, {":"}, {"?"}} {
@@ -26,7 +26,7 @@ func TestSuspend(t *testing.T) {
 	if _, cmd := d.Update(ctrlZ); cmd != nil {
 		t.Error("the sandbox is suspended, too")
 	}
-	d.shows("would stand still")
+	d.shows("would be suspended")
 }
 
 // Also where nothing else fits, the person is asked, and the answer counts.

@@ -18,7 +18,7 @@ type logged struct {
 	more  <-chan logged
 }
 
-// logs follows the log of a component, or asks of which.
+// logs follows the log of a component, or asks which.
 func (m *Model) logs(component string) tea.Cmd {
 	switch {
 	case m.play != nil || m.opts.Logs == nil:
@@ -28,7 +28,7 @@ func (m *Model) logs(component string) tea.Cmd {
 		m.push(pane.NewList("Logs of which component?", pane.Components(m.state)), true, nil)
 		return nil
 	}
-	m.closeBoxes() // the list has done its part
+	m.closeBoxes() // the list of components
 	p := pane.NewLogs(component)
 	ctx, cancel := context.WithCancel(m.ctx)
 	m.push(p, false, cancel)
@@ -74,7 +74,7 @@ func (m *Model) log(l logged) tea.Cmd {
 	return nextLines(l.more)
 }
 
-// component is that of a subject: a component itself, or the kubelet of a node or VM; "" for others.
+// component returns the component of a subject: itself, or the kubelet of a node or VM; "" for others.
 func (m *Model) component(s api.Subject) string {
 	switch s.Kind {
 	case "component":

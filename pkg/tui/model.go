@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// Model is the whole UI: the only model that bubbletea knows of. Make it with [NewModel].
+// Model is the root model of bubbletea. Make it with [NewModel].
 type Model struct {
 	opts Options
 	// ctx ends with the UI, and with it all requests.
@@ -37,13 +37,13 @@ type Model struct {
 	at      intent.Screen
 	over    []overlay // the last is on top
 	line    *prompt.Model
-	typing  bool // at the foot of the screen
+	typing  bool // the prompt is open
 
 	kinds     []api.FaultKind
 	readOnly  bool
 	flash     flash
 	under     int             // actions under way
-	doing     map[string]bool // these, by their command lines
+	doing     map[string]bool // by command line
 	leaving   bool
 	outcome   Outcome
 	phaseAt   phaseAt
@@ -51,21 +51,21 @@ type Model struct {
 	counted   counted
 }
 
-// faults is the screen that shows what can be broken.
+// faults is the screen of faults.
 func (m *Model) faults() *faults.Screen { return m.screens[intent.Faults].(*faults.Screen) }
 
 // overlay is a panel on top of a screen.
 type overlay struct {
 	panel panel.Panel
-	// box is as large as the panel wants to be; others take the whole body.
+	// box means that the panel chooses its size; others take the whole body.
 	box bool
-	// end stops what feeds it; nil for nothing.
+	// end stops its data source, if any.
 	end context.CancelFunc
-	// asked is what it shows the answer to; nil for nothing.
+	// asked is the request whose answer it shows, if any.
 	asked *asked
 }
 
-// NewModel returns the model of a UI. What it asks of a sandbox ends with ctx.
+// NewModel returns the model of a UI. Its requests end with ctx.
 func NewModel(ctx context.Context, o Options) *Model {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -83,7 +83,7 @@ func NewModel(ctx context.Context, o Options) *Model {
 	return m
 }
 
-// Init starts to listen.
+// Init starts to read updates.
 func (m *Model) Init() tea.Cmd {
 	cmds := []tea.Cmd{m.tick()}
 	if m.opts.Theme == "" {
@@ -95,7 +95,7 @@ func (m *Model) Init() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// setTheme gives everything its looks.
+// setTheme sets the theme of all parts.
 func (m *Model) setTheme(t *theme.Theme) {
 	m.theme = t
 	m.line.SetTheme(t)
@@ -104,7 +104,7 @@ func (m *Model) setTheme(t *theme.Theme) {
 	}
 }
 
-// panels are all that there are.
+// panels returns all panels.
 func (m *Model) panels() []panel.Panel {
 	all := append([]panel.Panel(nil), m.screens[:]...)
 	for _, o := range m.over {
@@ -113,7 +113,7 @@ func (m *Model) panels() []panel.Panel {
 	return all
 }
 
-// top is the panel that gets the keys.
+// top returns the panel that gets the keys.
 func (m *Model) top() panel.Panel {
 	if n := len(m.over); n > 0 {
 		return m.over[n-1].panel
@@ -129,7 +129,7 @@ func (m *Model) tell() {
 	}
 }
 
-// resize gives everything its place.
+// resize lays out all parts.
 func (m *Model) resize(width, height int) {
 	m.width, m.height, m.layout = width, height, arrange(width, height)
 	if m.layout.small {
@@ -144,7 +144,7 @@ func (m *Model) resize(width, height int) {
 	}
 }
 
-// place gives an overlay its size.
+// place sets the size of an overlay.
 func (m *Model) place(o overlay) {
 	body := m.layout.body
 	if !o.box {
@@ -176,7 +176,7 @@ func (m *Model) push(p panel.Panel, box bool, end context.CancelFunc) {
 	m.bind()
 }
 
-// pop takes the panel on top away, and reports whether there was one.
+// pop closes the top panel, and reports whether there was one.
 func (m *Model) pop() bool {
 	n := len(m.over)
 	if n == 0 {
@@ -191,7 +191,7 @@ func (m *Model) pop() bool {
 	return true
 }
 
-// subject is what is selected.
+// subject returns the selected object.
 func (m *Model) subject() (api.Subject, bool) {
 	if s, ok := m.top().(panel.Selector); ok {
 		return s.Subject()
@@ -199,7 +199,7 @@ func (m *Model) subject() (api.Subject, bool) {
 	return api.Subject{}, false
 }
 
-// bind enables the keys that have an effect now, so that hints and help are true.
+// bind enables the keys that have an effect now, for hints and help.
 func (m *Model) bind() {
 	subject, ok := m.subject()
 	k := &m.keys

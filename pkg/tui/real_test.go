@@ -65,7 +65,7 @@ func TestUnconfirmedTooLate(t *testing.T) {
 	d.shows("real vCenters, read-only")
 	u := &intent.Unconfirmed{Ask: intent.VM{VMRequest: api.VMRequest{Action: api.Destroy, VM: "a"}}}
 	d.unconfirmed(u, "", false)
-	d.shows("Ask for it again to confirm it")
+	d.shows("Repeat it to confirm")
 	if len(d.over) > 0 || len(f.done()) > 0 {
 		t.Errorf("asks, or did %v", f.done())
 	}

@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// askTime is how long a sandbox may take to answer a question.
+	// askTime is the time limit of a request.
 	askTime = 15 * time.Second
-	// actTime is how long it may take to do something: a vCenter may be slow on purpose.
+	// actTime is the time limit of an action: a vCenter may be slow on purpose.
 	actTime = 2 * time.Minute
 )
 
 // answer is how to handle an answer of the sandbox.
 type answer struct{ show func(*Model) }
 
-// request asks the sandbox something, beside the UI. What f returns is done when it has answered.
+// request sends a request to the sandbox in the background. The result of f is applied when it has answered.
 func (m *Model) request(limit time.Duration, f func(ctx context.Context) func(*Model)) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(m.ctx, limit)
@@ -37,13 +37,13 @@ func (m *Model) request(limit time.Duration, f func(ctx context.Context) func(*M
 	}
 }
 
-// attached is that a sandbox is there, or that it is not.
+// attached is the result of attaching to a sandbox.
 type attached struct {
 	status api.Status
 	err    error
 }
 
-// attach asks the sandbox how it is.
+// attach requests the status of the sandbox.
 func (m *Model) attach() tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(m.ctx, askTime)
@@ -53,7 +53,7 @@ func (m *Model) attach() tea.Cmd {
 	}
 }
 
-// attachedTo begins to read the stream of the sandbox.
+// attachedTo starts to read the stream of the sandbox.
 func (m *Model) attachedTo(a attached) tea.Cmd {
 	if a.err != nil {
 		m.state.Cut(a.err)
@@ -75,7 +75,7 @@ func (m *Model) attachedTo(a attached) tea.Cmd {
 	return listen(m.stream, m.opts.Now)
 }
 
-// askKinds asks what can be broken.
+// askKinds requests the catalogue of faults.
 func (m *Model) askKinds() tea.Cmd {
 	return m.request(askTime, func(ctx context.Context) func(*Model) {
 		kinds, err := m.opts.Sandbox.FaultKinds(ctx)
@@ -125,7 +125,7 @@ func (m *Model) why(s api.Subject) tea.Cmd {
 func (m *Model) refuseAsking(s api.Subject) bool {
 	switch {
 	case m.play != nil:
-		m.say("this is a recording: only a sandbox that runs can be asked", true)
+		m.say("this is a recording: only a running sandbox answers", true)
 	case s.Name == "":
 		m.say("nothing is selected", true)
 	default:
@@ -134,7 +134,7 @@ func (m *Model) refuseAsking(s api.Subject) bool {
 	return true
 }
 
-// plan asks what a fault would do.
+// plan requests the plan of a fault.
 func (m *Model) plan(i intent.Plan) tea.Cmd {
 	form, ok := m.top().(interface {
 		SetPlan(ask int, l api.Lease, err error)
@@ -150,7 +150,7 @@ func (m *Model) plan(i intent.Plan) tea.Cmd {
 	})
 }
 
-// reason is an error in words, with what to try.
+// reason returns the text of an error, with what to try.
 func reason(err error) string {
 	var refusal *api.Error
 	switch {
@@ -159,14 +159,14 @@ func reason(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the sandbox did not answer in time"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return "the sandbox is not there any more"
+		return "the sandbox does not exist any more"
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return "the sandbox broke off"
+		return "the sandbox closed the connection"
 	}
 	return err.Error()
 }
 
-// inWords is an error that says its [reason], for panels that know what to make of what to try.
+// inWords is an error with its [reason] as text, for panels that show what to try separately.
 func inWords(err error) error {
 	if refusal := (*api.Error)(nil); err == nil || errors.As(err, &refusal) {
 		return err

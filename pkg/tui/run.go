@@ -15,12 +15,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/replay"
 )
 
-// ErrCrashed is what [Run] returns when the UI itself failed. The terminal is as it was before, and the reason was
-// written to it.
+// ErrCrashed is returned by [Run] after a panic of the UI. The terminal is restored, and has the reason.
 var ErrCrashed = errors.New("the terminal UI crashed")
 
-// Run shows the UI until the person leaves it or ctx ends, which is no error. The terminal is as it was before when it
-// returns, also when a panel crashed.
+// Run shows the UI until the user leaves it or ctx ends, which is no error. It restores the terminal, even after a panic.
 func Run(ctx context.Context, o Options) (Outcome, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -53,7 +51,7 @@ func programOptions(ctx context.Context) []tea.ProgramOption {
 	return []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(30)}
 }
 
-// Sandbox is what the UI asks of a sandbox: an [api.Client].
+// Sandbox is what the UI needs of a sandbox: an [api.Client].
 type Sandbox interface {
 	intent.Sandbox
 	Status(ctx context.Context) (api.Status, error)
@@ -63,29 +61,29 @@ type Sandbox interface {
 	Inspect(ctx context.Context, s api.Subject) (api.Inspection, error)
 }
 
-// Options say what is shown, and where.
+// Options configure the UI.
 type Options struct {
-	// Sandbox is what is shown and acted upon. Exactly one of it and Player is set.
+	// Sandbox is the sandbox to show. Set either it or Player.
 	Sandbox Sandbox
-	// Player plays a recording. Nothing can be done then.
+	// Player plays a recording, without actions.
 	Player *replay.Player
-	// PlaySpeed is how many seconds of the recording pass in one. Default: 1.
+	// PlaySpeed is the number of recorded seconds in a second. Default: 1.
 	PlaySpeed float64
 
-	// Name is the sandbox's, as the command lines that are shown have to name it; "" for the one that needs no name.
+	// Name is the sandbox's name in command lines; "" for the default sandbox.
 	Name string
-	// ReadOnly refuses all that would change something, until ctrl+r turns it off.
+	// ReadOnly refuses all changes, until ctrl+r turns it off.
 	ReadOnly bool
 	// Locked keeps read-only mode on.
 	Locked bool
-	// Owned: quitting asks whether the sandbox is to end, too.
+	// Owned makes quit ask whether to stop the sandbox.
 	Owned bool
-	// Mouse takes the mouse, which the terminal then does not select text with.
+	// Mouse enables the mouse. The terminal then does not select text with it.
 	Mouse bool
 	// Theme is dark, light or mono; "" asks the terminal.
 	Theme string
 
-	// Logs follows the log of a component: it calls f with lines, the last of those there are first, until ctx ends.
+	// Logs follows the log of a component: it calls f with the last lines, then with new ones, until ctx ends.
 	Logs func(ctx context.Context, component string, f func(lines []string)) error
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
@@ -96,16 +94,15 @@ type Options struct {
 	Environ []string
 }
 
-// Outcome is how the UI was left.
+// Outcome is the result of the UI.
 type Outcome struct {
-	// Stop: the sandbox is to end.
+	// Stop means that the user wants the sandbox to stop.
 	Stop bool
-	// Leases is how many faults are still injected.
+	// Leases is the number of faults that are still injected.
 	Leases int
 }
 
-// crash is a panic of a goroutine that bubbletea knows nothing of. The model panics with it in turn: then the terminal is
-// given back.
+// crash is a panic of a goroutine outside of bubbletea. The model panics with it, so that bubbletea restores the terminal.
 type crash struct {
 	reason any
 	stack  []byte
@@ -120,7 +117,7 @@ func guard(tell func(error)) {
 	}
 }
 
-// raise panics when err is a crash.
+// raise panics if err is a crash.
 func raise(err error) {
 	if c, ok := errors.AsType[*crash](err); ok {
 		panic(c.Error())

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/volumes"
 )
 
-// newScreens makes the screens, in the order of their keys.
+// newScreens returns the screens, in the order of their keys.
 func newScreens() [intent.Screens]panel.Panel {
 	return [intent.Screens]panel.Panel{
 		intent.Overview: overview.New(),

@@ -35,7 +35,7 @@ func TestNamesakes(t *testing.T) {
 		}
 	}
 	d.do(intent.Power{Subject: api.Subject{Kind: "vm", Name: "twin"}}) // of an event that does not say
-	if len(d.over) > 0 || !strings.Contains(d.flash.text, "there are several") {
+	if len(d.over) > 0 || !strings.Contains(d.flash.text, "or several") {
 		t.Errorf("a menu is open for one of them; said %q", d.flash.text)
 	}
 }

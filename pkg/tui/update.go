@@ -18,10 +18,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/replay"
 )
 
-// clock says that time has passed.
+// clock is the message that time has passed.
 type clock time.Time
 
-// tick says so at the next full second, or sooner while a recording plays.
+// tick sends clock at the next full second, or sooner for a playing recording.
 func (m *Model) tick() tea.Cmd {
 	every := time.Second
 	if m.play != nil && m.play.running() {
@@ -31,7 +31,7 @@ func (m *Model) tick() tea.Cmd {
 	return tea.Tick(now.Truncate(every).Add(every).Sub(now), func(time.Time) tea.Msg { return clock(m.opts.Now()) })
 }
 
-// Update takes in a message. It does no I/O.
+// Update handles a message. It does no I/O.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -64,7 +64,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// pass takes in that time has passed.
+// pass advances the state to a time.
 func (m *Model) pass(now time.Time) {
 	if m.flash.text != "" && !now.Before(m.flash.until) {
 		m.flash = flash{}
@@ -79,7 +79,7 @@ func (m *Model) pass(now time.Time) {
 	m.bind()
 }
 
-// take takes in what the sandbox message.
+// take applies updates of the sandbox.
 func (m *Model) take(b batch) tea.Cmd {
 	raise(b.cut)
 	if len(b.updates) > 0 {
@@ -108,7 +108,7 @@ func (m *Model) take(b batch) tea.Cmd {
 	return listen(m.stream, m.opts.Now)
 }
 
-// press gives a key to whom it is for: what is being typed, what is on top, the UI as a whole.
+// press passes a key to the prompt, the top panel, or the root model.
 func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	if key.Matches(k, m.keys.force) {
 		return m.interrupt()
@@ -129,7 +129,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	if m.typing {
 		return m.typed(k)
 	}
-	if k.String() == "f1" { // where "?" is text, too
+	if k.String() == "f1" { // also where "?" is text
 		m.help()
 		return nil
 	}
@@ -139,14 +139,14 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 		return cmd
 	}
 	if m.typesText() {
-		return nil // letters are for it alone
+		return nil // it takes all letters
 	}
 	cmd := m.do(m.own(k))
 	m.bind()
 	return cmd
 }
 
-// own is what a key of the root model wants.
+// own handles a key of the root model.
 func (m *Model) own(k tea.KeyPressMsg) intent.Intent {
 	subject, _ := m.subject()
 	switch {
@@ -191,16 +191,16 @@ func (m *Model) own(k tea.KeyPressMsg) intent.Intent {
 	return nil
 }
 
-// idle says why a key has no effect now, if it is one that has at other times.
+// idle shows why a key has no effect now, if it has one at other times.
 func (m *Model) idle(k tea.KeyPressMsg) intent.Intent {
 	is := func(b key.Binding) bool { return slices.Contains(b.Keys(), k.String()) }
 	why := ""
 	switch {
 	case m.helps():
 	case m.play != nil && (is(m.keys.details) || is(m.keys.why) || is(m.keys.logs)):
-		why = "this is a recording: only a sandbox that runs can be asked"
+		why = "this is a recording: only a running sandbox answers"
 	case m.play != nil && (is(m.keys.power) || is(m.keys.breaks)):
-		why = "this is a recording: nothing can be broken in it"
+		why = "this is a recording: no faults can be injected"
 	case m.play != nil && is(m.keys.readOnly), m.opts.Locked && is(m.keys.readOnly):
 		why = "read-only, always"
 	case m.readOnly && m.opts.Locked && (is(m.keys.power) || is(m.keys.breaks)):
@@ -210,17 +210,17 @@ func (m *Model) idle(k tea.KeyPressMsg) intent.Intent {
 	case is(m.keys.breaks):
 		why = "the faults of the sandbox are not known yet"
 	case is(m.keys.power):
-		why = "no VM or node is selected, and nothing else has power"
+		why = "no VM or node is selected"
 	case is(m.keys.why):
 		why = "no node, VM or volume is selected"
 	case is(m.keys.details):
-		why = "nothing is selected that has details"
+		why = "the selection has no details"
 	case is(m.keys.filter):
-		why = "there is nothing to filter here"
+		why = "nothing to filter here"
 	case is(m.keys.logs):
-		why = "there are no logs of this sandbox"
+		why = "this sandbox has no logs"
 	case is(m.keys.focus) && m.at != intent.Overview:
-		why = "nothing is selected that is on another screen"
+		why = "the selection is on no other screen"
 	}
 	if why == "" {
 		return nil
@@ -228,7 +228,7 @@ func (m *Model) idle(k tea.KeyPressMsg) intent.Intent {
 	return intent.Say{Text: why, Bad: true}
 }
 
-// click gives a click to the panel it is on.
+// click passes a click to the panel under it.
 func (m *Model) click(x, y int) tea.Cmd {
 	if m.layout.small || m.typing || m.leaving {
 		return nil
@@ -264,7 +264,7 @@ func (m *Model) wheel(msg tea.MouseWheelMsg) {
 	m.bind()
 }
 
-// placeOf is where the panel on top is.
+// placeOf returns the position of the top panel.
 func (m *Model) placeOf() rect {
 	if n := len(m.over); n > 0 && m.over[n-1].box {
 		w, h := boxSize(m.over[n-1].panel, m.layout.body.width-4, m.layout.body.height-4)
@@ -277,20 +277,20 @@ func (m *Model) placeOf() rect {
 const (
 	// frame is the interval between frames of a playing recording.
 	frame = 50 * time.Millisecond
-	// jump is how far one key goes.
+	// jump is the step of a seek key.
 	jump = 10 * time.Second
 	// The slowest and the fastest that a recording plays.
 	slowest, fastest = 1.0 / 16, 1024.0
 )
 
-// play is a recording that plays.
+// play is a playing recording.
 type play struct {
 	player *replay.Player
 	state  *fold.State
 	speed  float64
 	paused bool
 	ended  bool
-	last   time.Time // when time passed last
+	last   time.Time // the last pass
 }
 
 func newPlay(p *replay.Player, speed float64) *play {
@@ -320,7 +320,7 @@ func (p *play) seek(to time.Duration) {
 	p.ended = to >= p.player.Len()
 }
 
-// String says where it is: "▶ 0:12/1:05 ×4".
+// String returns the position: "▶ 0:12/1:05 ×4".
 func (p *play) String() string {
 	glyph := "▶"
 	switch {
@@ -340,7 +340,7 @@ func minutes(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// playKey gives a key to the recording, and reports whether it is one of its.
+// playKey handles a key for the recording, and reports whether it was one.
 func (m *Model) playKey(k tea.KeyPressMsg) bool {
 	p := m.play
 	if p == nil {
@@ -371,29 +371,29 @@ func (m *Model) playKey(k tea.KeyPressMsg) bool {
 }
 
 const (
-	// gather is how long updates are gathered before they are shown together: two frames.
+	// gather is how long updates are gathered for one frame: two frames.
 	gather = 33 * time.Millisecond
-	// most is how many updates are taken in before a frame is made of them.
+	// most is the maximum number of updates for one frame.
 	most = 4096
-	// history is how many events of before the UI was opened are asked for.
+	// history is how many earlier events are requested.
 	history = 20000
-	// again is how long it takes before a stream that was cut off is taken up again.
+	// again is the pause before a cut stream is reopened.
 	again = time.Second
 )
 
-// errEnded is why the stream ended when the sandbox did.
+// errEnded ends the stream when the sandbox ends.
 var errEnded = errors.New("the sandbox has ended")
 
-// errAnother is why the stream ended when another sandbox answers than the one it was of.
+// errAnother ends the stream when another sandbox answers.
 var errAnother = errors.New("another sandbox answers")
 
-// message is something of the stream.
+// message is an item of the stream.
 type message struct {
 	update api.Update
-	cut    error // the stream has ended; it is taken up again unless it is errEnded or errAnother
+	cut    error // the stream has ended; it is reopened unless this is errEnded or errAnother
 }
 
-// batch is some updates that are shown together.
+// batch is the updates of one frame.
 type batch struct {
 	at      time.Time
 	updates []api.Update
@@ -432,7 +432,7 @@ func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan 
 				_ = send(message{cut: errEnded})
 				return
 			}
-			for err != nil { // until one answers
+			for err != nil { // until the sandbox answers
 				if send(message{cut: err}) != nil {
 					return
 				}
@@ -450,7 +450,7 @@ func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan 
 	return stream
 }
 
-// start is when a sandbox was started.
+// start returns when a sandbox was started.
 func start(ctx context.Context, s Sandbox) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -458,7 +458,7 @@ func start(ctx context.Context, s Sandbox) (time.Time, error) {
 	return status.StartedAt, err
 }
 
-// listen waits for updates, and gathers those that come at once.
+// listen waits for updates, and gathers those that follow at once.
 func listen(stream <-chan message, now func() time.Time) tea.Cmd {
 	return func() tea.Msg {
 		first, ok := <-stream

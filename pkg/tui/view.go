@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// View is the frame.
+// View returns the frame.
 func (m *Model) View() tea.View {
 	v := tea.NewView(m.Frame())
 	v.AltScreen = true
@@ -28,10 +28,10 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-// Frame is what is on the screen now: as many lines as it is high, each as wide as it is.
+// Frame returns the current screen: height lines of width cells.
 func (m *Model) Frame() string {
 	if m.width == 0 {
-		return "" // its size is not known yet
+		return "" // the size is not known yet
 	}
 	if m.layout.small {
 		return m.small()
@@ -52,7 +52,7 @@ func (m *Model) Frame() string {
 	return m.header() + "\n" + m.tabs() + "\n" + body + "\n" + m.foot()
 }
 
-// small is for terminals that are too small.
+// small returns the frame for terminals that are too small.
 func (m *Model) small() string {
 	lines := []string{
 		"too small",
@@ -66,7 +66,7 @@ func (m *Model) small() string {
 	return text.Block(lines, m.width, m.height)
 }
 
-// frameOf draws a line around a panel.
+// frameOf draws a border around a panel.
 func (m *Model) frameOf(view string, b rect) []string {
 	bar := strings.Repeat("─", max(0, b.width-2))
 	line := func(s string) string { return m.theme.Border.Render(s) }
@@ -77,7 +77,7 @@ func (m *Model) frameOf(view string, b rect) []string {
 	return append(lines, line("└"+bar+"┘"))
 }
 
-// themeOf is the theme of a name; "" is that for a dark or a light terminal.
+// themeOf returns the theme with a name; "" is the one for a dark or a light terminal.
 func themeOf(name string, dark bool) *theme.Theme {
 	switch {
 	case name == "mono":
@@ -88,22 +88,22 @@ func themeOf(name string, dark bool) *theme.Theme {
 	return theme.Dark()
 }
 
-// The smallest terminal in which all that matters can be seen.
+// The minimum size of the terminal.
 const (
 	LeastWidth  = 80
 	LeastHeight = 24
 )
 
-// rect is a place on the screen, in cells.
+// rect is an area of the screen, in cells.
 type rect struct{ x, y, width, height int }
 
-// layout is where everything is.
+// layout has the area of each part.
 type layout struct {
 	small                    bool // nothing fits
 	header, tabs, body, foot rect
 }
 
-// arrange divides a terminal.
+// arrange lays out a terminal.
 func arrange(width, height int) layout {
 	if width < LeastWidth || height < LeastHeight {
 		return layout{small: true}
@@ -116,13 +116,13 @@ func arrange(width, height int) layout {
 	}
 }
 
-// box is where an overlay of a size stands in the body, with a line around it.
+// box returns the area of an overlay in the body, with its border.
 func (l layout) box(width, height int) rect {
 	w, h := min(width+2, l.body.width), min(height+2, l.body.height)
 	return rect{l.body.x + (l.body.width-w)/2, l.body.y + (l.body.height-h)/2, w, h}
 }
 
-// put lays lines over a text, from column x and line y on.
+// put draws lines over a text, from column x and line y on.
 func put(under string, lines []string, x, y int) string {
 	rows := strings.Split(under, "\n")
 	for i, l := range lines {
@@ -135,11 +135,11 @@ func put(under string, lines []string, x, y int) string {
 	return strings.Join(rows, "\n")
 }
 
-// Still is one frame of a recording as text: at an offset, after some keys, named as in the help and with spaces
-// between ("2 j enter"). It is the same whenever and wherever it is made: in the mono theme, without escapes.
+// Still returns one frame of a recording as text: at an offset, after some keys, named as in the help and with spaces between ("2
+// j enter"). It is the same every time: in the mono theme, without escapes.
 func Still(o Options, width, height int, at time.Duration, keys string) (string, error) {
 	if o.Player == nil {
-		return "", errors.New("a frame is made of a recording")
+		return "", errors.New("a still frame needs a recording")
 	}
 	o.Theme = "mono"
 	m := NewModel(context.Background(), o)
@@ -163,7 +163,7 @@ func Still(o Options, width, height int, at time.Duration, keys string) (string,
 	return strings.Join(rows, "\n"), nil
 }
 
-// keyOf is the key of a name.
+// keyOf returns the key with a name.
 func keyOf(name string) (tea.KeyPressMsg, error) {
 	special := map[string]rune{
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft,
@@ -183,5 +183,5 @@ func keyOf(name string) (tea.KeyPressMsg, error) {
 	case len([]rune(name)) == 1:
 		return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}, nil
 	}
-	return tea.KeyPressMsg{}, fmt.Errorf("there is no key %q; letters are single, others are enter, esc, tab, up, down, pgdown, space, ctrl+r", name)
+	return tea.KeyPressMsg{}, fmt.Errorf("unknown key %q; use a single letter, or enter, esc, tab, up, down, pgdown, space, ctrl+r", name)
 }

@@ -13,51 +13,51 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// Config is one or more vCenters. Make one with [LoadFile], [Load] or [FromEnvironment].
+// Config is one or more vCenters. Create one with [LoadFile], [Load] or [FromEnvironment].
 type Config struct {
-	// VCenters are in the order of their names, at least one.
+	// VCenters are sorted by name; there is at least one.
 	VCenters []VCenter
 	// Region and Zone are names of tag categories.
 	Region, Zone string
-	// Warnings are about what is valid and has no effect, one line each.
+	// Warnings describe valid settings without effect, one line each.
 	Warnings []string
 }
 
-// VCenter is where one vCenter is and whom it is to take us for. It may be copied; its password is in no text made of it.
+// VCenter is the address of a vCenter with an account there. It may be copied; formatting it omits its password.
 type VCenter struct {
-	// Name is what messages call it.
+	// Name is the name in messages.
 	Name string
 	// Server is a host name or an IP address without brackets; Port is never zero.
 	Server string
 	Port   int
-	// User is empty where SecretsDirectory has the credentials.
+	// User is empty if SecretsDirectory has the credentials.
 	User             string
 	SecretsDirectory string
 
-	// Insecure takes any certificate.
+	// Insecure accepts any certificate.
 	Insecure bool
-	// CAFile names a PEM file of authorities to trust instead of the system's; Authorities are PEM, too, in memory.
+	// CAFile names a PEM file with authorities to trust instead of the system's; Authorities holds PEM, too.
 	CAFile      string
 	Authorities []byte
-	// Thumbprint, SHA-1 or SHA-256, is trusted where verification fails for lack of trust.
+	// Thumbprint, SHA-1 or SHA-256, is accepted if the authority is not trusted.
 	Thumbprint string
 	// Datacenters are names or inventory paths; empty means all.
 	Datacenters []string
 
 	password string
-	govc     bool // it came from govc's variables, which is how to trust it is then told
+	govc     bool // from govc's variables, which errors then refer to
 }
 
-// The tag categories of a configuration that names none.
+// The default tag categories.
 const (
 	DefaultRegion = "k8s-region"
 	DefaultZone   = "k8s-zone"
 )
 
-// LoadFile reads a vsphere.conf, YAML or INI. What is wrong with it is told all at once, each with file and line, as
-// [*config.Error]. Paths in it are relative to its folder.
+// LoadFile reads a vsphere.conf, YAML or INI. It returns all problems, each with file and line, as a [*config.Error]. Paths in
+// the file are relative to its folder.
 func LoadFile(name string) (*Config, error) {
-	data, err := input.Head(name, config.MaxSize+1) // the byte too much has Load say so
+	data, err := input.Head(name, config.MaxSize+1) // the extra byte makes Load report the size
 	if err != nil {
 		return nil, fmt.Errorf("cloud config: %w", err)
 	}
@@ -80,7 +80,7 @@ func LoadFile(name string) (*Config, error) {
 	return c, nil
 }
 
-// within is a path of a file of that folder.
+// within resolves a path relative to that folder.
 func within(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -88,7 +88,7 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// Load is [LoadFile] for a text; name stands for the file in messages.
+// Load is [LoadFile] for a text; name is the file name in messages.
 func Load(name string, data []byte) (*Config, error) {
 	read, err := config.Load(name, data)
 	if err != nil {
@@ -119,7 +119,7 @@ func fromCloudConfig(name string, read *config.Config) (*Config, error) {
 		})
 	}
 	if len(read.VCenters) == 0 {
-		//nolint:revive,staticcheck // it ends with a key as YAML has it
+		//nolint:revive,staticcheck // it ends with a YAML key
 		errs = append(errs, fmt.Errorf("%s: names no vCenter: add one below vcenter:", name))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -128,10 +128,10 @@ func fromCloudConfig(name string, read *config.Config) (*Config, error) {
 	return c, nil
 }
 
-// Address is host:port.
+// Address returns host:port.
 func (v VCenter) Address() string { return net.JoinHostPort(v.Server, strconv.Itoa(v.Port)) }
 
-// String names the vCenter and the user.
+// String returns the vCenter and the user.
 func (v VCenter) String() string {
 	who := v.User
 	if who == "" {
@@ -140,8 +140,8 @@ func (v VCenter) String() string {
 	return fmt.Sprintf("vcenter %q at %s (%s)", v.Name, v.Address(), who)
 }
 
-// GoString is String: %#v is no way to a password either.
+// GoString returns the same as String: %#v must not show the password.
 func (v VCenter) GoString() string { return v.String() }
 
-// LogValue is String, for logs.
+// LogValue returns the same as String, for logs.
 func (v VCenter) LogValue() slog.Value { return slog.StringValue(v.String()) }

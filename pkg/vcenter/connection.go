@@ -19,26 +19,25 @@ import (
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// Patience is how long a call may take unless Options say otherwise: a vCenter that needs half a minute for an answer is
-// slow, not dead.
+// Patience is the default timeout of a call: a vCenter that needs half a minute for an answer is slow, not dead.
 const Patience = time.Minute
 
-// Options of [VCenter.Connect]. UserAgent is mandatory.
+// Options configures [VCenter.Connect]. UserAgent is mandatory.
 type Options struct {
 	// UserAgent is sent with every request.
 	UserAgent string
-	// Patience bounds every call, the login among them. Default: [Patience].
+	// Patience is the timeout of every call, including the login. Default: [Patience].
 	Patience time.Duration
-	// OnCall, when set, is told of every call; see the field of the same name of provider/vcenter's Config.
+	// OnCall, if set, is called with every call; see the field of provider/vcenter's Config.
 	OnCall func(client.Call)
-	// Logger receives changes of the connection; none when nil.
+	// Logger receives changes of the connection. Nil: none.
 	Logger *slog.Logger
 }
 
-// Connection is a session at a vCenter, which is made again where it expires. It may be used from any goroutine until it is
+// Connection is a session at a vCenter, which is opened again after it has expired. It is safe for concurrent use until it is
 // closed.
 type Connection struct {
-	// VCenter is the one that it leads to.
+	// VCenter is the vCenter of the connection.
 	VCenter VCenter
 
 	client *client.Client
@@ -46,8 +45,8 @@ type Connection struct {
 	ended  sync.WaitGroup
 }
 
-// Connect logs in, once: a vCenter that cannot be reached, is not to be trusted ([*UntrustedError]) or refuses the
-// credentials is an error at once. ctx bounds the login only; [Connection.Close] logs out.
+// Connect logs in, without retries: it returns an error if the vCenter is unreachable, not trusted ([*UntrustedError]) or refuses
+// the credentials. ctx limits only the login; [Connection.Close] logs out.
 func (v VCenter) Connect(ctx context.Context, o Options) (*Connection, error) {
 	states := make(chan client.State, 1)
 	c, err := client.New(client.Config{
@@ -57,7 +56,7 @@ func (v VCenter) Connect(ctx context.Context, o Options) (*Connection, error) {
 		OnState: func(s client.State) {
 			select {
 			case states <- s:
-			default: // only the first is waited for
+			default: // only the first result matters
 			}
 		},
 	})
@@ -66,7 +65,7 @@ func (v VCenter) Connect(ctx context.Context, o Options) (*Connection, error) {
 	}
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	conn := &Connection{VCenter: v, client: c, end: end}
-	conn.ended.Go(func() { _ = c.Run(running) }) // it says only that running has ended
+	conn.ended.Go(func() { _ = c.Run(running) }) // its error has no information
 	select {
 	case s := <-states:
 		if s.Connected {
@@ -83,7 +82,7 @@ func (v VCenter) Connect(ctx context.Context, o Options) (*Connection, error) {
 	return nil, fmt.Errorf("%v: %w", v, err)
 }
 
-// credentials are read again at every login where they are in a directory.
+// credentials reads credentials from a directory at every login.
 func (v VCenter) credentials(context.Context) (client.Credentials, error) {
 	if v.password != "" {
 		return client.Credentials{User: v.User, Password: v.password}, nil
@@ -99,36 +98,35 @@ func (v VCenter) credentials(context.Context) (client.Credentials, error) {
 	return client.Credentials(found), nil
 }
 
-// Close logs out and waits for it, at most a few seconds. It may be called more than once.
+// Close logs out, which takes at most a few seconds. It may be called more than once.
 func (c *Connection) Close() {
 	c.end()
 	c.ended.Wait()
 }
 
-// Do runs f, one exchange over SOAP, within the patience, and once more where the session has expired. Its error names the
-// vCenter.
+// Do runs f, one SOAP exchange, with the timeout, and once more if the session has expired. Its error names the vCenter.
 func (c *Connection) Do(ctx context.Context, f func(context.Context, *vim25.Client) error) error {
 	return c.client.Do(ctx, func(ctx context.Context, s *client.Session) error { return f(ctx, s.Vim) })
 }
 
-// DoREST is Do for the REST API, which needs a login of its own at the first call.
+// DoREST is Do for the REST API, whose first call logs in separately.
 func (c *Connection) DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error {
 	return c.client.DoREST(ctx, f)
 }
 
-// Login is whom the vCenter is to take us for, for those who log in by other means than [VCenter.Connect]. Credentials in a
-// directory are read again. What it returns is a secret: it belongs in no log, argument or error.
+// Login returns the credentials for logins other than [VCenter.Connect], reading them from a directory if necessary. The result
+// is a secret: it must not appear in a log, argument or error.
 func (v VCenter) Login(ctx context.Context) (client.Credentials, error) { return v.credentials(ctx) }
 
-// Shortcoming is what a release of vCenter cannot do, and what can be done about it.
+// Shortcoming is what a release of vCenter lacks, and what to do about it.
 type Shortcoming struct {
 	Why, Try string
-	// Serious says that something does not work at all.
+	// Serious is set if a feature does not work at all.
 	Serious bool
 }
 
-// ShortcomingOf goes by the version of the API, as the CSI driver does: 6.7 Update 3, with which CNS came, is 6.7.3 there and
-// calls itself 6.7.0. It is nil for a release that does all; one that nobody can read is an error.
+// ShortcomingOf checks the version of the API, as the CSI driver does: 6.7 Update 3, which introduced CNS, reports API 6.7.3 and
+// release 6.7.0. It returns nil for a complete release, and an error for an invalid version.
 func ShortcomingOf(about types.AboutInfo) (*Shortcoming, error) {
 	var major, minor, update int
 	if n, err := fmt.Sscanf(about.ApiVersion, "%d.%d.%d", &major, &minor, &update); n < 2 {
@@ -146,12 +144,11 @@ func ShortcomingOf(about types.AboutInfo) (*Shortcoming, error) {
 	return nil, nil
 }
 
-// handshake bounds the making of one connection.
+// handshake is the timeout of a TLS handshake.
 const handshake = 30 * time.Second
 
-// DialTLS makes a connection to the vCenter and verifies its certificate as [VCenter.Connect] does: by the authorities, or
-// by the thumbprint where there is no other reason to trust it. An error for lack of trust wraps
-// [client.ErrCertificate].
+// DialTLS connects to the vCenter and verifies its certificate as [VCenter.Connect] does: by the authorities, or else by the
+// thumbprint. An error for lack of trust wraps [client.ErrCertificate].
 func (v VCenter) DialTLS(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshake)
 	defer cancel()

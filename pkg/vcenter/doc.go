@@ -1,7 +1,7 @@
-// Package vcenter is about vCenters that are not ours: where they are, how to trust them, and a connection to each.
+// Package vcenter connects to existing vCenters: their addresses, their trust, and a session at each.
 //
-// Which ones is said by a vsphere.conf, the very file that the cloud provider reads ([LoadFile]), or by govc's variables
-// ([FromEnvironment]). [VCenter.Connect] logs in, and says of a certificate that nobody vouches for what it is and how to
+// The vCenters come from a vsphere.conf, the file of the cloud provider ([LoadFile]), or from govc's variables
+// ([FromEnvironment]). [VCenter.Connect] logs in; for an untrusted certificate its error describes the certificate and how to
 // trust it ([UntrustedError]).
 //
 //	config, err := vcenter.LoadFile("vsphere.conf")
@@ -10,11 +10,11 @@
 //	if err != nil { … }
 //	defer c.Close()
 //
-// Of the packages below, inventory reads the VMs that are chosen, record makes a topology of them, and doctor says what a
-// cloud provider and a CSI driver will not be able to do. None of them writes to a vCenter; who does goes through scope,
-// which refuses what is outside, and journal, which knows the way back.
+// Of the packages below, inventory reads selected VMs, record converts them to a topology, and doctor reports what a cloud
+// provider and a CSI driver cannot do. None of them writes to a vCenter; writes go through scope, which limits them, and journal,
+// which can revert them.
 //
-// It knows neither nodes nor simulators, and prints nothing. Passwords are in no error and in no text made of a value.
+// The package does not use nodes or simulators, and prints nothing. Passwords appear in no error and no formatted value.
 //
 // Floor 2: of this module it imports only provider/config and provider/vcenter.
 package vcenter

@@ -20,29 +20,29 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
-// UntrustedError says that the certificate a vCenter shows is not to be trusted, and what it is.
+// UntrustedError means that a vCenter's certificate is not trusted, and describes it.
 type UntrustedError struct {
 	// VCenter is its name, Address its host and port.
 	VCenter, Address string
 	// Subject and Issuer are distinguished names, Fingerprint the certificate's SHA-256 in hexadecimal with colons.
 	Subject, Issuer, Fingerprint string
 	NotBefore, NotAfter          time.Time
-	// Try says how to trust it.
+	// Try suggests how to trust it.
 	Try string
-	// Err is why it is not trusted.
+	// Err is the reason.
 	Err error
 }
 
-// Error is all of it but the times, on one line.
+// Error returns everything except the times, on one line.
 func (e *UntrustedError) Error() string {
 	return fmt.Sprintf("vcenter %q: certificate of %s is not trusted: subject %q, issuer %q, SHA-256 %s: %v: %s",
 		e.VCenter, e.Address, e.Subject, e.Issuer, e.Fingerprint, cause(e.Err), e.Try)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *UntrustedError) Unwrap() error { return e.Err }
 
-// cause is the error of package x509, which says it best, or all of it.
+// cause returns the error of package x509, the most specific one, or all of it.
 func cause(err error) error {
 	var (
 		unknown x509.UnknownAuthorityError
@@ -60,7 +60,7 @@ func cause(err error) error {
 	return err
 }
 
-// Presented returns the certificates that the vCenter shows, its own first, whether they are to be trusted or not.
+// Presented returns the certificates of the vCenter, trusted or not, its own first.
 func (v VCenter) Presented(ctx context.Context) ([]*x509.Certificate, error) {
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: v.Server, InsecureSkipVerify: true}} // nothing is sent on it
 	conn, err := dialer.DialContext(ctx, "tcp", v.Address())
@@ -71,7 +71,7 @@ func (v VCenter) Presented(ctx context.Context) ([]*x509.Certificate, error) {
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates, nil
 }
 
-// untrusted makes the error for why; plain why where the vCenter does not show its certificate again.
+// untrusted returns the error for why; just why if the certificate cannot be read again.
 func (v VCenter) untrusted(ctx context.Context, why error) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // it has just answered
 	defer cancel()
@@ -88,7 +88,7 @@ func (v VCenter) untrusted(ctx context.Context, why error) error {
 	return e
 }
 
-// howToTrust is what a person is to do.
+// howToTrust suggests what a user can do.
 func (v VCenter) howToTrust(fingerprint string, why error) string {
 	var invalid x509.CertificateInvalidError
 	if errors.As(why, &invalid) && invalid.Reason == x509.Expired {
@@ -106,8 +106,8 @@ func (v VCenter) howToTrust(fingerprint string, why error) string {
 		file, net.JoinHostPort(v.Server, fmt.Sprint(v.Port)), pin)
 }
 
-// setKnownHosts looks the server up in govc's lists of known hosts, one "HOST[:PORT] THUMBPRINT" a line. The last one that
-// is about the server counts, as for govc, and so does a file that is not there: for nothing.
+// setKnownHosts looks the server up in govc's lists of known hosts, one "HOST[:PORT] THUMBPRINT" a line. As in govc the last
+// matching line counts, and a missing file is ignored.
 func (v *VCenter) setKnownHosts(list string) error {
 	for _, file := range filepath.SplitList(list) {
 		data, err := input.File(file, input.MaxFile)
@@ -135,7 +135,7 @@ func (v *VCenter) setKnownHosts(list string) error {
 	return nil
 }
 
-// is reports whether an address, whose port may be left out, is the vCenter's.
+// is reports whether an address, whose port may be omitted, is the vCenter's.
 func (v *VCenter) is(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -150,9 +150,8 @@ func isThumbprint(text string) bool {
 	return err == nil && (len(b) == 20 || len(b) == 32)
 }
 
-// FromEnvironment reads the one vCenter that govc would talk to, from GOVC_URL, GOVC_USERNAME, GOVC_PASSWORD,
-// GOVC_INSECURE, GOVC_TLS_CA_CERTS, GOVC_TLS_KNOWN_HOSTS and GOVC_DATACENTER. environ is as os.Environ has it. All that is
-// wrong is told at once, by variable.
+// FromEnvironment reads the vCenter of govc from GOVC_URL, GOVC_USERNAME, GOVC_PASSWORD, GOVC_INSECURE, GOVC_TLS_CA_CERTS,
+// GOVC_TLS_KNOWN_HOSTS and GOVC_DATACENTER. environ has the form of os.Environ. It returns all problems, by variable.
 func FromEnvironment(environ []string) (*Config, error) {
 	vars := map[string]string{}
 	for _, pair := range environ {
@@ -191,8 +190,8 @@ func FromEnvironment(environ []string) (*Config, error) {
 	return &Config{VCenters: []VCenter{v}, Region: DefaultRegion, Zone: DefaultZone}, nil
 }
 
-// setURL takes what govc takes: a host, with or without scheme, port, user and path. Errors do not hold the text, which
-// may hold a password.
+// setURL accepts what govc accepts: a host, with or without scheme, port, user and path. Errors omit the text, which may contain
+// a password.
 func (v *VCenter) setURL(text string) error {
 	if text == "" {
 		return errors.New("environment: GOVC_URL: is not set")
@@ -209,7 +208,7 @@ func (v *VCenter) setURL(text string) error {
 	case u.Hostname() == "":
 		return errors.New("environment: GOVC_URL: names no host")
 	case u.Path != "" && u.Path != "/" && u.Path != "/sdk", u.RawQuery != "", u.Fragment != "":
-		// What stands there may be the end of a password with a slash, ? or # in it.
+		// The text may be the end of a password with a slash, ? or # in it.
 		return errors.New("environment: GOVC_URL: path is not /sdk, or something is behind it: write it as https://HOST/sdk, with characters of a password escaped or in GOVC_PASSWORD")
 	}
 	v.Name, v.Server, v.User = u.Hostname(), u.Hostname(), u.User.Username()

@@ -49,7 +49,7 @@ func TestTopologyApply(t *testing.T) {
 			}
 		}
 	}
-	if got := apply(); !strings.Contains(got, "nothing differs") {
+	if got := apply(); !strings.Contains(got, "no changes") {
 		t.Errorf("the same: %s", got)
 	}
 	if got := apply("--set", "workers=3", "--dry-run"); !strings.Contains(got, "2 changes to do") {

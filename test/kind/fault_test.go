@@ -34,7 +34,7 @@ func TestNoDocker(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) {
 		h := newHome(t)
 		h.Env = append(h.Env, "DOCKER_HOST=unix://"+filepath.Join(h.Dir, "none.sock"), "KIND_EXPERIMENTAL_PROVIDER=docker")
-		h.refused(h.Try(refusedBoot("stopped")...), 4, "nothing answers", "try: ")
+		h.refused(h.Try(refusedBoot("stopped")...), 4, "does not respond", "try: ")
 	})
 	t.Run("denied", func(t *testing.T) {
 		h := newHome(t)
@@ -65,7 +65,7 @@ func TestNoDocker(t *testing.T) {
 		if h.Binary, err = program.Copy(h.Dir, binary); err != nil {
 			t.Fatal(err)
 		}
-		h.refused(h.Try(refusedBoot("denied")...), 4, "does not let this user in", "try: ")
+		h.refused(h.Try(refusedBoot("denied")...), 4, "denies access to this user", "try: ")
 		h.As = nil
 	})
 }

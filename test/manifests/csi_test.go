@@ -243,8 +243,8 @@ func TestCSIEveryValueHasAnEffect(t *testing.T) {
 func TestCSIMistakes(t *testing.T) {
 	for want, values := range map[string]string{
 		`additional properties 'vcenters' not allowed`:               `vcenters: []`,
-		`files has no csi-vsphere.conf, which file names`:            `config: {file: csi-vsphere.conf}`,
-		`a Secret is created in the namespace of the release alone`:  `credentials: {namespace: kube-system}`,
+		`config: files does not contain csi-vsphere.conf`:            `config: {file: csi-vsphere.conf}`,
+		`a Secret can be created only in the namespace of the release`:  `credentials: {namespace: kube-system}`,
 		`at '/node/maxVolumes': maximum: got 300, want 255`:          `node: {maxVolumes: 300}`,
 		`at '/sidecars/timeout': '5 minutes' does not match pattern`: `sidecars: {timeout: 5 minutes}`,
 		`at '/storageClasses/policies/0': missing property 'policy'`: `storageClasses: {policies: [{name: a}]}`,

@@ -47,29 +47,29 @@ func TestMistakes(t *testing.T) {
 			`at '': additional properties 'extraVolumesMounts' not allowed`,
 		}, {
 			"a port in a server", `vcenters: [{name: a, server: "a.test:8443", username: u, password: p}]`,
-			`vcenters[0] (a): the server a.test:8443 has its port in it: put that into port`,
+			`vcenters[0] (a): the server a.test:8443 contains a port: set port instead`,
 		}, {
 			"two vCenters of a name", `vcenters: [{name: a, server: a.test, username: u, password: p}, {name: a, server: b.test}]`,
 			`vcenters[1] (a): the name is taken by another vCenter`,
 		}, {
 			"two vCenters of a server", `vcenters: [{name: a, server: a.test, username: u, password: p}, {name: b, server: A.test}]`,
-			`vcenters[1] (b): the server A.test is that of another vCenter too`,
+			`vcenters[1] (b): the server A.test is also that of another vCenter`,
 		}, {
 			"two authorities", `vcenters: [{name: a, server: a.test, ca: "-----BEGIN CERTIFICATE-----", caFile: /a}]`,
-			`vcenters[0] (a): ca and caFile are two ways to say one thing: leave one out`,
+			`vcenters[0] (a): set either ca or caFile, not both`,
 		}, {
 			"no credentials", `vcenters: [{name: a, server: a.test, username: u}]`,
-			`vcenters[0] (a): give it username and password, or a secretName, or set credentials.create to false`,
+			`vcenters[0] (a): set username and password, or secretName, or set credentials.create to false`,
 		}, {
 			"credentials twice", `vcenters: [{name: a, server: a.test, username: u, secretName: s}]`,
-			`vcenters[0] (a): its credentials are in the Secret s: leave username and password out`,
+			`vcenters[0] (a): its credentials are in the Secret s: remove username and password`,
 		}, {
-			"credentials that go nowhere",
+			"credentials without effect",
 			`{vcenters: [{name: a, server: a.test, username: u, password: p}], credentials: {create: false}}`,
-			`vcenters[0] (a): username and password go nowhere while credentials.create is false`,
+			`vcenters[0] (a): username and password have no effect while credentials.create is false`,
 		}, {
 			"zones without regions", `labels: {zone: k8s-zone}`,
-			`labels: region and zone are needed together`,
+			`labels: set both region and zone`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -7,10 +7,10 @@ func addresses() []Mutant {
 			Name:   "silent-guest-has-no-address",
 			Breaks: "a node loses its addresses when VMware Tools stop",
 			File:   "pkg/provider/addresses.go",
-			Old:    "\t\treturn nil, nil, unaddressed(vm, &address.Problem{\n",
+			Old:    "\t\treturn nil, nil, addressError(vm, &address.Problem{\n",
 			New: "\t\tif vm.Name != \"\" {\n" +
 				"\t\t\treturn []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: vm.Name}}, nil, nil\n\t\t}\n" +
-				"\t\treturn nil, nil, unaddressed(vm, &address.Problem{\n",
+				"\t\treturn nil, nil, addressError(vm, &address.Problem{\n",
 			Caught: []Caught{{"addresses/tools-stopped", `never node worker-west-1: addresses`}},
 		},
 		{

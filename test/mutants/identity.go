@@ -64,7 +64,7 @@ const metadataRest = `		InstanceType:     instanceType(vm),
 		Zone:             zone.Zone,
 		Region:           zone.Region,
 		AdditionalLabels: maps.Clone(i.labels),
-	}, wrap(joined(zoneErr, warning), fmt.Sprintf("node %q", node.Name))
+	}, wrap(joinErrors(zoneErr, warning), fmt.Sprintf("node %q", node.Name))
 }
 `
 

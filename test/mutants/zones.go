@@ -34,9 +34,9 @@ func zones() []Mutant {
 			Name:   "first-tags-for-good",
 			Breaks: "tags are read once, and what is changed later is never seen",
 			File:   "pkg/provider/inventory/tags.go",
-			Old:    "\t\tif why, err = t.pace.idle(ctx, t.followed(), passing(err)); err != nil {\n",
+			Old:    "\t\tif why, err = t.schedule.idle(ctx, t.followed(), passing(err)); err != nil {\n",
 			New: "\t\tif !t.state.Load().readAt.IsZero() {\n\t\t\t<-ctx.Done()\n\t\t}\n" +
-				"\t\tif why, err = t.pace.idle(ctx, t.followed(), passing(err)); err != nil {\n",
+				"\t\tif why, err = t.schedule.idle(ctx, t.followed(), passing(err)); err != nil {\n",
 			Caught: []Caught{{"zones/tag-late", `expect node worker-eu-1: .*initialized no`}},
 		},
 		{

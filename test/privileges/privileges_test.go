@@ -72,7 +72,7 @@ func TestEachPrivilege(t *testing.T) {
 						t.Errorf("%s does not name %s", f.Says, p.ID)
 					}
 				}
-				if (p.Need == privilege.Everybody) != (len(p.Without) > 0) {
+				if (p.Need == privilege.Both) != (len(p.Without) > 0) {
 					t.Errorf("%d operations fail, and %s needs it", len(p.Without), p.Need)
 				}
 			})
@@ -122,7 +122,7 @@ func TestSystemPrivileges(t *testing.T) {
 		v, _ := w.lab.VCenter("vc")
 		expect(t, w.do(w.prepare(w.driverOf(v.User(), v.Password()))), by("System.Read").Without)
 	})
-	if p := by("System.Anonymous"); p.Need != privilege.Nobody || len(p.Without) > 0 {
+	if p := by("System.Anonymous"); p.Need != privilege.Neither || len(p.Without) > 0 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -146,7 +146,7 @@ func TestRecordFile(t *testing.T) {
 	s, h := stock(t), newHome(t)
 	conf := s.config(h)
 	kept := h.File("kept.yaml", "mine")
-	h.refused(2, []string{"kept.yaml is there already", "--force"}, "record", "--vcenter-config", conf, "-f", kept)
+	h.refused(2, []string{"kept.yaml already exists", "--force"}, "record", "--vcenter-config", conf, "-f", kept)
 	if text, err := os.ReadFile(kept); err != nil || string(text) != "mine" {
 		t.Errorf("%q, %v", text, err)
 	}

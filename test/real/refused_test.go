@@ -91,7 +91,7 @@ func TestBadFlags(t *testing.T) {
 			{"record --vcenter-config CONF --nodes [", 2, []string{"--nodes"}},
 			{"record --vcenter-config CONF --name-of-topology Prod", 2, []string{"--name-of-topology"}},
 			{"record --vcenter-config CONF --pseudonyms map.json", 2, []string{"--anonymise"}},
-			{"record --vcenter-config CONF -f CONF", 2, []string{"is there already", "--force"}},
+			{"record --vcenter-config CONF -f CONF", 2, []string{"already exists", "--force"}},
 			{"record --vcenter-config CONF -f /nonexistent/out.yaml", 4, []string{"/nonexistent"}},
 			{"doctor --folder k8s", 2, []string{"--vcenter-config"}},
 			{"doctor --vcenter-config CONF --fix", 2, []string{"--fix"}},

@@ -67,7 +67,7 @@ func TestBoots(t *testing.T) {
 
 // noHome is all that a command says which needs a place for sandboxes.
 const noHome = `error: there is no place for sandboxes: state directory: $HOME is not defined; set VSPHERE_SANDBOX_STATE
-try: export VSPHERE_SANDBOX_STATE=DIR   # a folder that you may write
+try: export VSPHERE_SANDBOX_STATE=DIR   # a folder that you can write to
 `
 
 // Without a home it says what is missing, and writes nothing. What takes no sandbox works, and says nothing of it.

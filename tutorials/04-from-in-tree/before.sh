@@ -10,7 +10,7 @@ govc() { vsphere-sandbox govc "$@"; }
 of() { kubectl -n kube-system get secret vsphere-cloud-secret -o go-template="{{range \$key, \$value := .data}}{{\$key}} {{base64decode \$value}}
 {{end}}" | awk -v "what=.$1" '{ n = length($1) - length(what); if (substr($1, n + 1) == what) print substr($1, 1, n), $2 }'; }
 umask 077
-mkdir in-tree # and no further if it is there: it may be somebody's
+mkdir in-tree # fails if it exists: it may belong to the user
 new=$(kubectl -n kube-system get configmap vsphere-cloud-config -o jsonpath='{.data.vsphere\.conf}')
 of username >in-tree/login
 read -r server user <in-tree/login

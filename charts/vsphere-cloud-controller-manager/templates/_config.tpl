@@ -1,4 +1,4 @@
-{{/* What a schema cannot say, or not so that anybody understands it. */}}
+{{/* Checks that a schema cannot express, or not with a clear message. */}}
 {{- define "ccm.validate" -}}
 {{- $names := dict }}
 {{- $servers := dict }}
@@ -9,29 +9,29 @@
 {{- end }}
 {{- $_ := set $names $vc.name true }}
 {{- if hasKey $servers (lower $vc.server) }}
-{{- fail (printf "%s: the server %s is that of another vCenter too" $at $vc.server) }}
+{{- fail (printf "%s: the server %s is also that of another vCenter" $at $vc.server) }}
 {{- end }}
 {{- $_ := set $servers (lower $vc.server) true }}
 {{- if regexMatch "^[^:]+:[0-9]+$" $vc.server }}
-{{- fail (printf "%s: the server %s has its port in it: put that into port" $at $vc.server) }}
+{{- fail (printf "%s: the server %s contains a port: set port instead" $at $vc.server) }}
 {{- end }}
 {{- if and $vc.ca $vc.caFile }}
-{{- fail (printf "%s: ca and caFile are two ways to say one thing: leave one out" $at) }}
+{{- fail (printf "%s: set either ca or caFile, not both" $at) }}
 {{- end }}
 {{- if $vc.secretName }}
 {{- if or $vc.username $vc.password }}
-{{- fail (printf "%s: its credentials are in the Secret %s: leave username and password out" $at $vc.secretName) }}
+{{- fail (printf "%s: its credentials are in the Secret %s: remove username and password" $at $vc.secretName) }}
 {{- end }}
 {{- else if $.Values.credentials.create }}
 {{- if not (and $vc.username $vc.password) }}
-{{- fail (printf "%s: give it username and password, or a secretName, or set credentials.create to false" $at) }}
+{{- fail (printf "%s: set username and password, or secretName, or set credentials.create to false" $at) }}
 {{- end }}
 {{- else if or $vc.username $vc.password }}
-{{- fail (printf "%s: username and password go nowhere while credentials.create is false" $at) }}
+{{- fail (printf "%s: username and password have no effect while credentials.create is false" $at) }}
 {{- end }}
 {{- end }}
 {{- if ne (empty .Values.labels.region) (empty .Values.labels.zone) }}
-{{- fail "labels: region and zone are needed together" }}
+{{- fail "labels: set both region and zone" }}
 {{- end }}
 {{- end }}
 
@@ -40,7 +40,7 @@
 ca-{{ .name }}.crt
 {{- end }}
 
-{{/* "true" when a vCenter has its credentials in the common Secret. */}}
+{{/* "true" if a vCenter has its credentials in the common Secret. */}}
 {{- define "ccm.shared" -}}
 {{- range .Values.vcenters }}{{ if not .secretName }}true{{ break }}{{ end }}{{ end }}
 {{- end }}
@@ -86,7 +86,7 @@ ca-{{ .name }}.crt
 {{- toYaml $conf }}
 {{- end }}
 
-{{/* The keys of the Secret. One cannot hold the colons of an IPv6 address, so such a server has a key of its own. */}}
+{{/* The keys of the Secret. A key cannot contain the colons of an IPv6 address, so such a server has a separate key. */}}
 {{- define "ccm.credentials" -}}
 {{- $data := dict }}
 {{- range .Values.vcenters }}
@@ -104,7 +104,7 @@ ca-{{ .name }}.crt
 {{- toYaml $data }}
 {{- end }}
 
-{{/* The Secrets that have to be read, as a YAML list, each once. */}}
+{{/* The Secrets that must be readable, as a YAML list without duplicates. */}}
 {{- define "ccm.secretNames" -}}
 {{- $names := .Values.rbac.secretNames }}
 {{- if .Values.config.create }}

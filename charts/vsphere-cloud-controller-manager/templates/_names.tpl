@@ -1,4 +1,4 @@
-{{/* The name of everything that has no name of its own in the values. A cluster has one cloud controller manager for
+{{/* The name of everything without a separate name in the values. A cluster has one cloud controller manager for
      vSphere, so the name of the release is not in it. */}}
 {{- define "ccm.name" -}}
 vsphere-cloud-controller-manager

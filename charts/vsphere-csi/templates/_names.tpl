@@ -13,7 +13,7 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
-{{/* Where the controllers' pods go, and as whom they run. */}}
+{{/* Scheduling and ServiceAccount of the controllers' pods. */}}
 {{- define "csi.controllerPod" -}}
 priorityClassName: system-cluster-critical
 securityContext:
@@ -68,7 +68,7 @@ livenessProbe:
 - --retry-interval-max={{ .Values.sidecars.retryIntervalMax }}
 {{- end }}
 
-{{/* One of the sidecars beside the driver, with flags of its own. */}}
+{{/* One of the sidecars, with its flags. */}}
 {{- define "csi.sidecar" -}}
 - name: {{ .name }}
   image: {{ include "csi.image" (dict "root" .root "image" .root.Values.image.sidecars) }}
@@ -91,7 +91,7 @@ livenessProbe:
       mountPath: /csi
 {{- end }}
 
-{{/* Whom a process runs as: the sidecars are in the controller's pod. */}}
+{{/* The ServiceAccount of a process: the sidecars are in the controller's pod. */}}
 {{- define "csi.account" -}}
 {{- if has . (list "vsphere-csi-node" "snapshot-controller") }}{{ . }}{{ else }}vsphere-csi-controller{{ end }}
 {{- end }}

@@ -163,9 +163,9 @@ func TestArguments(t *testing.T) {
 		want string
 	}{
 		{"none", command.NoArgs, nil, ""},
-		{"one too many", command.NoArgs, []string{"a"}, `x does not understand the argument "a"`},
+		{"one too many", command.NoArgs, []string{"a"}, `x: unexpected argument "a"`},
 		{"one of one", command.AtMostOne, []string{"a"}, ""},
-		{"two of one", command.AtMostOne, []string{"a", "b"}, `x does not understand the argument "b"`},
+		{"two of one", command.AtMostOne, []string{"a", "b"}, `x: unexpected argument "b"`},
 		{"many", command.AtLeastOne("VM"), []string{"a", "b"}, ""},
 		{"too few", command.AtLeastOne("VM"), nil, "x needs a VM"},
 	} {

@@ -181,7 +181,7 @@ func count(cmd *cobra.Command, args []string, least, most int, what string) erro
 	case len(args) < least:
 		return report.UsageError(try, "%s needs a %s", cmd.CommandPath(), what)
 	case most >= 0 && len(args) > most:
-		return report.UsageError(try, "%s does not understand the argument %q", cmd.CommandPath(), args[most])
+		return report.UsageError(try, "%s: unexpected argument %q", cmd.CommandPath(), args[most])
 	}
 	return nil
 }

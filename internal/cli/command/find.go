@@ -74,7 +74,7 @@ func (s Sandbox) NotRunning(exit int) error {
 	case Retained:
 		return &report.Error{Code: Retained, Message: fmt.Sprintf("sandbox %q has ended, and its files are kept in %s", s.Name, s.Dir), Try: logs + "\n" + down, Exit: exit}
 	case Left:
-		return &report.Error{Code: Left, Message: fmt.Sprintf("sandbox %q has ended, and could not remove all that it made", s.Name), Try: down, Exit: exit}
+		return &report.Error{Code: Left, Message: fmt.Sprintf("sandbox %q has ended, and could not remove everything that it created", s.Name), Try: down, Exit: exit}
 	}
 	e := &report.Error{
 		Code: Crashed, Message: fmt.Sprintf("sandbox %q crashed, and its logs, events and recording are kept in %s", s.Name, s.Dir),

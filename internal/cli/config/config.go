@@ -56,9 +56,9 @@ func check(streams *iostreams.Streams, file string) (*provider.Config, []provide
 
 // invalid is the error of a configuration that cannot be used.
 func invalid(file string, problems []provider.Problem) error {
-	try := "mend what is named, then " + command.Program + " config validate " + shellescape.Quote(file)
+	try := "fix these errors, then " + command.Program + " config validate " + shellescape.Quote(file)
 	if file == "-" {
-		file, try = "from standard input", "mend what is named, then "+command.Program+" config validate -"
+		file, try = "from standard input", "fix these errors, then "+command.Program+" config validate -"
 	}
 	message := "cloud config " + file + " cannot be used"
 	var lines []string

@@ -130,7 +130,7 @@ func TestOutput(t *testing.T) {
 
 func TestStandardInput(t *testing.T) {
 	got, r := run(t, "global: {server: vc, user: u}\n", "validate", "-")
-	if _, bad := run(t, "global: {}\n", "validate", "-"); !strings.HasPrefix(bad.Message, "cloud config from standard input cannot be used\n") || bad.Try != "mend what is named, then vsphere-sandbox config validate -" {
+	if _, bad := run(t, "global: {}\n", "validate", "-"); !strings.HasPrefix(bad.Message, "cloud config from standard input cannot be used\n") || bad.Try != "fix these errors, then vsphere-sandbox config validate -" {
 		t.Errorf("of nothing: %+v", bad)
 	}
 	if r.Exit != report.Usage || !strings.Contains(got, "standard input:1: global.server: credentials are missing") {
@@ -151,7 +151,7 @@ func TestRenderedValidates(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"validate":                               "validate needs a FILE",
-		"validate a b":                           `validate does not understand the argument "b"`,
+		"validate a b":                           `validate: unexpected argument "b"`,
 		"render":                                 "render needs a FILE",
 		"validate nosuch":                        "open nosuch: no such file or directory",
 		"render nosuch":                          "open nosuch: no such file or directory",

@@ -36,9 +36,9 @@ func checkBundle(file string) error {
 	try := "vsphere-sandbox doctor --bundle " + defaultBundle
 	switch {
 	case file == "-":
-		return report.UsageError(try, "--bundle -: a bug report is an archive that you should read before you give it away: name a file")
+		return report.UsageError(try, "--bundle -: name a file: check the archive before you share it")
 	case !strings.HasSuffix(file, ".tar.gz") && !strings.HasSuffix(file, ".tgz"):
-		return report.UsageError(try, "--bundle %s: want a name that ends with .tar.gz, for that is what is written", file)
+		return report.UsageError(try, "--bundle %s: want a name that ends with .tar.gz", file)
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func stateDirectory(o *options) finding {
 // leftovers looks for dead sandboxes, and with --fix removes them.
 func leftovers(ctx context.Context, o *options) finding {
 	if _, err := o.sandboxes.Root(); err != nil {
-		return finding{Verdict: warn, Message: "whether a sandbox has crashed is not known: " + errNoRoot.Error()}
+		return finding{Verdict: warn, Message: "cannot check for crashed sandboxes: " + errNoRoot.Error()}
 	}
 	all, err := o.sandboxes.List(ctx)
 	if err != nil {
@@ -131,14 +131,14 @@ func leftovers(ctx context.Context, o *options) finding {
 		return finding{Verdict: pass, Message: "no sandbox has crashed"}
 	case !o.fix:
 		return finding{
-			Verdict: warn, Message: "crashed and not cleared away: " + strings.Join(dead, ", "), Try: command.Program + " doctor --fix",
+			Verdict: warn, Message: "crashed, and not removed yet: " + strings.Join(dead, ", "), Try: command.Program + " doctor --fix",
 		}
 	}
 	done, err := o.sandboxes.Reap(ctx)
 	if err != nil {
-		return finding{Verdict: fail, Message: "clearing away what crashed: " + err.Error()}
+		return finding{Verdict: fail, Message: "remove what crashed sandboxes left: " + err.Error()}
 	}
-	return finding{Verdict: pass, Message: "cleared away: " + strings.Join(done, "; ")}
+	return finding{Verdict: pass, Message: "removed: " + strings.Join(done, "; ")}
 }
 
 // unreverted looks for sandboxes that have written to real vCenters and are gone, and says how that is taken back.

@@ -118,13 +118,13 @@ func (o *options) complete(cmd *cobra.Command) error {
 	}
 	switch {
 	case o.bundle != "" && o.fix:
-		return report.UsageError("vsphere-sandbox doctor --bundle "+o.bundle+", and --fix afterwards", "--fix clears away what a bug report is about: --bundle goes first")
+		return report.UsageError("vsphere-sandbox doctor --bundle "+o.bundle+", and --fix afterwards", "--fix removes what a bug report needs: run --bundle first")
 	case o.bundle != "" && o.real.Asked():
-		return report.UsageError("vsphere-sandbox doctor --bundle "+o.bundle, "--bundle is about this machine and its sandboxes; what is found at real vCenters is printed, with -o json to a file")
+		return report.UsageError("vsphere-sandbox doctor --bundle "+o.bundle, "--bundle is for this machine and its sandboxes; the findings for real vCenters are printed")
 	case !o.real.Asked() && (o.kubeconfig != "" || o.context != ""):
-		return report.UsageError("--vcenter-config FILE", "--kubeconfig and --context are for nodes to be matched with VMs of real vCenters, and none is named")
+		return report.UsageError("--vcenter-config FILE", "--kubeconfig and --context need --vcenter-config")
 	case o.real.Asked() && o.fix:
-		return report.UsageError("vsphere-sandbox doctor --fix", "--fix is about this machine; nothing is mended at a vCenter")
+		return report.UsageError("vsphere-sandbox doctor --fix", "--fix is for this machine; it does not change vCenters")
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func inotify(m containers) finding {
 	n, err := m.Inotify()
 	switch {
 	case err != nil:
-		return finding{Verdict: warn, Message: fmt.Sprintf("the limit of inotify instances is not known: %v", err)}
+		return finding{Verdict: warn, Message: fmt.Sprintf("cannot read the limit of inotify instances: %v", err)}
 	case n < enoughInotify:
 		return finding{
 			Verdict: warn, Try: fmt.Sprintf("sudo sysctl fs.inotify.max_user_instances=%d", enoughInotify),
@@ -73,10 +73,10 @@ func inotify(m containers) finding {
 func disks(o *options) finding {
 	root, err := o.sandboxes.Root()
 	if err != nil {
-		return finding{Verdict: warn, Message: fmt.Sprintf("whether loop devices work is not known: %v", errNoRoot)}
+		return finding{Verdict: warn, Message: fmt.Sprintf("cannot check loop devices: %v", errNoRoot)}
 	}
 	if err := o.containers.Disks(root); err != nil {
-		return finding{Verdict: warn, Message: fmt.Sprintf("volumes on kind will be directories, which keep to no size and are no raw block volumes: %v", err)}
+		return finding{Verdict: warn, Message: fmt.Sprintf("volumes on kind will be directories, which have no size limit and cannot be raw block volumes: %v", err)}
 	}
 	return finding{Verdict: pass, Message: "loop devices work: volumes on kind can be block devices"}
 }
@@ -85,7 +85,7 @@ func cgroup(m containers) finding {
 	n, err := m.Cgroup()
 	switch {
 	case err != nil:
-		return finding{Verdict: warn, Message: fmt.Sprintf("the version of control groups is not known: %v", err)}
+		return finding{Verdict: warn, Message: fmt.Sprintf("cannot read the version of control groups: %v", err)}
 	case n < 2:
 		return finding{Verdict: pass, Message: "control groups are version 1, which Kubernetes is removing: kubelets of nodes here are configured to accept them"}
 	}

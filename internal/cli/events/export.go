@@ -147,7 +147,7 @@ func (stdout) Discard()    {}
 
 // errThere is returned for an existing file without permission to replace it.
 func errThere(path string) error {
-	return report.UsageError("--force, to replace it", "file %s is there already", path)
+	return report.UsageError("--force   # to overwrite it", "file %s already exists", path)
 }
 
 // there reports whether there is something at a path.

@@ -108,7 +108,7 @@ func TestExportRefuses(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := export(); r.Exit != report.Usage || r.Try != "--force, to replace it" {
+	if r := export(); r.Exit != report.Usage || r.Try != "--force   # to overwrite it" {
 		t.Errorf("ended with %+v", r)
 	}
 	holds("mine")

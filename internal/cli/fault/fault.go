@@ -60,7 +60,7 @@ func settings(k *fault.Kind, given []string) (map[string]string, error) {
 			return nil, report.UsageError(command.Program+" fault describe "+k.Name, "--set %q is not NAME=VALUE", s)
 		}
 		if _, twice := values[name]; twice {
-			return nil, report.UsageError("--set "+s, "--set %s is there twice", name)
+			return nil, report.UsageError("--set "+s, "--set %s is given twice", name)
 		}
 		values[name] = value
 	}

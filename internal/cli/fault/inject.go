@@ -114,7 +114,7 @@ func (o *injectOptions) complete(args []string) error {
 	case o.duration < 0:
 		return report.UsageError("--for 30s", "--for %s is negative", o.duration)
 	case o.duration > 0 && k.Momentary:
-		return report.UsageError("leave --for out", "%s is over as soon as it has happened", k.Name)
+		return report.UsageError("leave --for out", "%s happens once and has no duration", k.Name)
 	}
 	o.request.For = api.Duration(o.duration)
 	return nil

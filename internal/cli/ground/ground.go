@@ -32,7 +32,7 @@ func (i *In) bind(cmd *cobra.Command) {
 func (i *In) pod(getenv func(string) string) (*incluster.Options, error) {
 	ip, err := netip.ParseAddr(getenv("POD_IP"))
 	if err != nil {
-		return nil, report.UsageError("vsphere-sandbox up --cluster existing", "--cluster pod: this is no pod of the sandbox's chart: POD_IP: %v", err)
+		return nil, report.UsageError("vsphere-sandbox up --cluster existing", "--cluster pod: this is not a pod of the sandbox's chart: POD_IP: %v", err)
 	}
 	return &incluster.Options{
 		Name: getenv("POD_NAME"), Namespace: getenv("POD_NAMESPACE"), Node: getenv("NODE_NAME"), IP: ip,

@@ -41,7 +41,7 @@ func ExplainState(err error, name, verb string) error {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return &report.Error{
 			Code: "state-unwritable", Message: "the state directory cannot be written", Err: err, Exit: report.Prerequisite,
-			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you may write",
+			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you can write to",
 		}
 	}
 	return fmt.Errorf("sandbox %q: %w", name, err)
@@ -90,7 +90,7 @@ func behind(err error, name string) error {
 	} else if e != nil && e.Try != "" {
 		try = e.Try + "\n" + try
 	}
-	return &report.Error{Code: "left-behind", Message: fmt.Sprintf("sandbox %q: not all of it is gone", name), Try: try, Err: err, Exit: report.Failure}
+	return &report.Error{Code: "left-behind", Message: fmt.Sprintf("sandbox %q: not everything could be removed", name), Try: try, Err: err, Exit: report.Failure}
 }
 
 // groundError is an error of what the cluster of a sandbox stands on, as one that commands end with; nil for any other.
@@ -111,6 +111,6 @@ func full(err error) bool {
 func diskFull(err error) error {
 	return &report.Error{
 		Code: "disk-full", Message: "the disk of the state directory is full", Err: err, Exit: report.Prerequisite,
-		Try: "make room, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
+		Try: "free some space, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
 	}
 }

@@ -65,7 +65,7 @@ func TestLeftBehind(t *testing.T) {
 	err := errors.Join(errors.New("boom"), fmt.Errorf("stop kind cluster: %w", &ground.LeftError{Err: stopped}))
 	got := report.Of(ExplainRun(err, "lab", ""))
 	want := report.Record{
-		Code: "left-behind", Message: `sandbox "lab": not all of it is gone`, Why: "boom\nstop kind cluster: docker is installed, but nothing answers",
+		Code: "left-behind", Message: `sandbox "lab": not everything could be removed`, Why: "boom\nstop kind cluster: docker is installed, but nothing answers",
 		Try: "start docker\nvsphere-sandbox down --name lab   # takes away what is left", Exit: report.Failure,
 	}
 	if got != want {

@@ -62,7 +62,7 @@ hack/kind-node; if neither has it, it is downloaded.`,
 
 func save(ctx context.Context, o *saveOptions) error {
 	if _, err := os.Lstat(o.file); err == nil && !o.force {
-		return report.UsageError("--force replaces it", "%s is there already", o.file)
+		return report.UsageError("--force   # to overwrite it", "%s already exists", o.file)
 	}
 	f, err := atomicfile.Create(o.file, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -35,7 +35,7 @@ func (i Instances) Root() (string, error) {
 	if err != nil {
 		return "", &report.Error{
 			Code: "no-home", Message: "there is no place for sandboxes", Err: err, Exit: report.Prerequisite,
-			Try: "export " + instance.RootEnv + "=DIR   # a folder that you may write",
+			Try: "export " + instance.RootEnv + "=DIR   # a folder that you can write to",
 		}
 	}
 	if err := instance.Check(root); err != nil {

@@ -59,7 +59,7 @@ func edit(ctx context.Context, path string, change func(*clientcmdapi.Config) (b
 	}
 	if err != nil {
 		return &report.Error{
-			Code: "kubeconfig-unusable", Message: "kubeconfig " + path, Err: err, Try: "mend it, or export KUBECONFIG=FILE   # another one, which need not be there",
+			Code: "kubeconfig-unusable", Message: "kubeconfig " + path, Err: err, Try: "fix it, or export KUBECONFIG=FILE   # another file; it need not exist",
 		}
 	}
 	if changed, err := change(config); err != nil || !changed {
@@ -124,7 +124,7 @@ func replace(path string, text []byte) error {
 // unwritable is the error for a file that cannot be written, or not beside its lock.
 func unwritable(err error) error {
 	return &report.Error{
-		Code: "kubeconfig-unwritable", Message: "kubeconfig", Err: err, Try: "export KUBECONFIG=FILE   # in a folder that you may write",
+		Code: "kubeconfig-unwritable", Message: "kubeconfig", Err: err, Try: "export KUBECONFIG=FILE   # in a folder that you can write to",
 	}
 }
 

@@ -180,7 +180,7 @@ func explain(failed []preflight.Finding) error {
 		e.Message = "this machine has too little for the sandbox:\n  " + strings.Join(said, "\n  ")
 	}
 	if e.Code != "port-in-use" { // with a port that is taken, nothing boots
-		tries = append(tries, fmt.Sprintf("--%s=%s   # to boot all the same", ignoreFlag, strings.Join(names, ",")))
+		tries = append(tries, fmt.Sprintf("--%s=%s   # to boot anyway", ignoreFlag, strings.Join(names, ",")))
 	}
 	e.Try = strings.Join(tries, "\n")
 	return e

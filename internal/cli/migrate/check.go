@@ -134,7 +134,7 @@ func (w *subject) check(ctx context.Context, streams *iostreams.Streams, datasto
 	return r, nil
 }
 
-// failed is the error where a finding says that something is to be mended first.
+// failed returns the error for a report with a finding that fails.
 func failed(r *check.Report) error {
 	n := r.Count(check.Fail)
 	if n == 0 {
@@ -142,7 +142,7 @@ func failed(r *check.Report) error {
 	}
 	return &report.Error{
 		Code: "not-ready", Exit: report.Degraded, Message: fmt.Sprintf("%d of %d checks fail: the cluster is not ready to be migrated", n, len(r.Findings)),
-		Try: "mend what fails, and check once more",
+		Try: "fix what fails, and run the check again",
 	}
 }
 

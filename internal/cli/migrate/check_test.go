@@ -30,7 +30,7 @@ func sick() *check.Report {
 		Classes: []check.Class{{Name: "old"}},
 		Findings: []check.Finding{
 			{Check: "login", Verdict: check.Pass, Where: "vc", Found: "lets us in"},
-			{Check: "ccm", Verdict: check.Warn, Where: "cluster", Found: "none", Why: "nobody initializes nodes", Try: "install it"},
+			{Check: "ccm", Verdict: check.Warn, Where: "cluster", Found: "none", Why: "nodes are never initialized", Try: "install it"},
 			{Check: "nodes", Verdict: check.Fail, Where: "cluster", Found: "1 of 2 nodes", Why: "it is deleted", Try: "look for its VM", Objects: []string{"worker-1"}},
 		},
 	}

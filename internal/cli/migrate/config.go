@@ -130,7 +130,7 @@ func (o *configOptions) write(m *migration.Migration) error {
 	}
 	if err != nil {
 		return &report.Error{
-			Code: "folder-unwritable", Message: err.Error(), Exit: report.Prerequisite, Try: "--out with a folder whose parent is there and may be written to",
+			Code: "folder-unwritable", Message: err.Error(), Exit: report.Prerequisite, Try: "--out with a folder whose parent exists and is writable",
 		}
 	}
 	return nil

@@ -178,7 +178,7 @@ func TestRefused(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"":                              "config needs a FILE",
-		"a b":                           `config does not understand the argument "b"`,
+		"a b":                           `config: unexpected argument "b"`,
 		"nosuch":                        "nosuch: no such file or directory",
 		"full":                          "full: is a directory",
 		"old.conf -o table":             `there is no output format "table"`,

@@ -86,7 +86,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	// What cannot be converted is told before anybody is asked.
+	// A file that cannot be converted is an error before any call.
 	m, err := migration.Convert(src, migration.Options{ClusterID: o.clusterID, Force: o.force})
 	if err != nil {
 		return refused(src.Name, o.old, err)

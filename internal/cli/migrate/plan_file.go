@@ -31,7 +31,7 @@ func (o *planOptions) vacant() error {
 }
 
 func (o *planOptions) exists() error {
-	return &report.Error{Code: "file-exists", Message: o.out + " is there already", Try: "name another file\n--force, which replaces it", Exit: report.Usage}
+	return &report.Error{Code: "file-exists", Message: o.out + " already exists", Try: "name another file\n--force   # to overwrite it", Exit: report.Usage}
 }
 
 // write writes the plan to standard output or to the file, which it writes completely or not at all.
@@ -49,7 +49,7 @@ func (o *planOptions) write(p *steps.Plan) error {
 		return o.exists()
 	case err != nil:
 		return &report.Error{
-			Code: "file-unwritable", Message: err.Error(), Exit: report.Prerequisite, Try: "--out with a file in a folder that is there and may be written to",
+			Code: "file-unwritable", Message: err.Error(), Exit: report.Prerequisite, Try: "--out with a file in an existing folder that you can write to",
 		}
 	}
 	fmt.Fprintf(o.streams.Err, "%s: %d steps\n", o.out, len(p.Steps))

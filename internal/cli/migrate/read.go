@@ -113,12 +113,12 @@ func refused(name, typed string, err error) error {
 		e := &report.Error{
 			Code: "cloud-config-invalid", Message: name + " cannot be converted, and nothing has been written" + listed(bad.Problems), Exit: report.Usage,
 		}
-		e.Try = "mend the file, and convert it once more"
+		e.Try = "fix the file, and convert it again"
 		if whole := !slices.ContainsFunc(bad.Problems, func(p config.Problem) bool { return p.Line > 0 || p.Hint != "" }); whole {
 			e.Try = "name the vsphere.conf that --cloud-config names, as UTF-8 text"
 		}
 		if hasUnknown(err) {
-			e.Try = "mend the file, or drop what is not known with --force"
+			e.Try = "fix the file, or drop unknown keys with --force"
 		}
 		return e
 	}

@@ -147,7 +147,7 @@ func (o *rolesOptions) print(plans []*roles.Plan) error {
 	return text(o.streams.Out, plans)
 }
 
-// text prints the plans for people: the roles, where they are granted, and what else is to be known.
+// text prints the plans for people: the roles, where they are granted, and notes.
 func text(w io.Writer, plans []*roles.Plan) error {
 	for i, p := range plans {
 		if i > 0 {
@@ -196,7 +196,7 @@ func state(s roles.State, why string) string {
 	return string(s) + " (" + why + ")"
 }
 
-// drop leaves out the column of states where nobody was asked for any.
+// drop leaves out the column of states if no vCenter was asked.
 func drop(rows [][]string, p *roles.Plan) [][]string {
 	for _, r := range p.Roles {
 		if r.State != roles.Unknown {

@@ -39,7 +39,7 @@ func runRoles(ctx context.Context, o *rolesOptions) error {
 	return o.print(plans)
 }
 
-// connected plans for what is there, and makes what is missing when it is told to.
+// connected compares plans with the vCenters and, with --create, creates what is missing.
 func (o *rolesOptions) connected(ctx context.Context) error {
 	chosen, err := o.real.Complete(o.getenv)
 	if err != nil {
@@ -115,11 +115,11 @@ func (o *rolesOptions) make(ctx context.Context, targets []roles.Target, plans [
 			return err
 		}
 		return &report.Error{
-			Code: "roles-differ", Message: "nothing was done, as something else is in the place of what is planned\n" + strings.Join(differing, "\n"),
-			Try: "look at it in the vSphere Client: change or remove it there, or name another account",
+			Code: "roles-differ", Message: "nothing was done: roles or permissions with other contents exist\n" + strings.Join(differing, "\n"),
+			Try: "change or remove them in the vSphere Client, or name another account",
 		}
 	case newRoles+newGrants == 0:
-		fmt.Fprintln(o.streams.Err, "all of it is there already")
+		fmt.Fprintln(o.streams.Err, "everything already exists")
 		return o.print(plans)
 	}
 	if !o.yes {
@@ -163,7 +163,7 @@ func (o *rolesOptions) ask(ctx context.Context, plans []*roles.Plan, newRoles, n
 	return err
 }
 
-// undone tells what was taken back.
+// undone prints what was rolled back.
 func (o *rolesOptions) undone(ctx context.Context, u *roles.Undone) error {
 	for _, s := range u.Back {
 		fmt.Fprintln(o.streams.Err, "taken back:", printable.Line(s))
@@ -172,7 +172,7 @@ func (o *rolesOptions) undone(ctx context.Context, u *roles.Undone) error {
 		fmt.Fprintln(o.streams.Err, "still there:", printable.Line(s))
 	}
 	if len(u.Left) > 0 {
-		return &report.Error{Code: "roles-left", Message: u.Error(), Try: "remove in the vSphere Client what is still there"}
+		return &report.Error{Code: "roles-left", Message: u.Error(), Try: "remove the listed objects in the vSphere Client"}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

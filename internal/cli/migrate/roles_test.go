@@ -242,7 +242,7 @@ func TestRolesRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"CONF":                                 "cannot be used",
 		"nosuch":                               "nosuch: no such file or directory",
-		"a b":                                  `roles does not understand the argument "b"`,
+		"a b":                                  `roles: unexpected argument "b"`,
 		"CONF --vcenter-config env":            "give one of them",
 		"--create":                             "--create needs a vCenter",
 		"--folder k8s":                         "--folder is about real vCenters",

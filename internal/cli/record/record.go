@@ -103,9 +103,9 @@ func (o *options) complete() error {
 	}
 	switch {
 	case o.pseudonyms != "" && !o.anonymise:
-		return report.UsageError("--anonymise", "--pseudonyms means nothing without --anonymise")
+		return report.UsageError("--anonymise", "--pseudonyms has no effect without --anonymise")
 	case o.force && o.file == "":
-		return report.UsageError("--file FILE", "--force means nothing without --file")
+		return report.UsageError("--file FILE", "--force has no effect without --file")
 	case o.file != "" && o.file == o.pseudonyms:
 		return report.UsageError("--pseudonyms "+o.file+".pseudonyms", "--file and --pseudonyms are one file, %s", o.file)
 	}
@@ -115,7 +115,7 @@ func (o *options) complete() error {
 // unwritable is the error for a file that cannot be written.
 func unwritable(err error) error {
 	return &report.Error{
-		Code: "file-unwritable", Message: fmt.Sprint(err), Exit: report.Prerequisite, Try: "another file, in a folder that is there and that you may write",
+		Code: "file-unwritable", Message: fmt.Sprint(err), Exit: report.Prerequisite, Try: "another file, in an existing folder that you can write to",
 	}
 }
 
@@ -185,7 +185,7 @@ func (p *pending) keep(text []byte) error {
 }
 
 func there(path string) error {
-	return &report.Error{Code: "file-exists", Message: path + " is there already", Try: "--force, which replaces it", Exit: report.Usage}
+	return &report.Error{Code: "file-exists", Message: path + " already exists", Try: "--force   # to overwrite it", Exit: report.Usage}
 }
 
 func run(ctx context.Context, o *options) error {
@@ -233,7 +233,7 @@ func (o *options) loadPseudonyms() (*record.Pseudonyms, error) {
 	}
 	p, err := record.LoadPseudonyms(o.pseudonyms)
 	if err != nil {
-		return nil, &report.Error{Code: "pseudonyms-invalid", Message: err.Error(), Exit: report.Usage, Try: "name another file, which need not be there"}
+		return nil, &report.Error{Code: "pseudonyms-invalid", Message: err.Error(), Exit: report.Usage, Try: "name another file; it need not exist"}
 	}
 	return p, nil
 }

@@ -110,7 +110,7 @@ type envelope struct {
 // State returns the error of a state directory, or of a file in it, that cannot be used or believed; nil for any other
 // error. Every command may meet one.
 func State(err error) error {
-	const elsewhere = "export " + instance.RootEnv + "=DIR   # a folder that you alone may write"
+	const elsewhere = "export " + instance.RootEnv + "=DIR   # a folder that only you can write to"
 	var planted *private.Error
 	var unusable *instance.ErrUnusable
 	switch {

@@ -81,7 +81,7 @@ func recordIt(ctx context.Context, o *recordOptions) error {
 		return err
 	}
 	if _, err := os.Lstat(o.file); o.file != "" && err == nil && !o.force {
-		return report.UsageError("--force, to replace it", "file %s is there already", o.file)
+		return report.UsageError("--force   # to overwrite it", "file %s already exists", o.file)
 	}
 	status, err := command.Ask(ctx, t, (*api.Client).Status)
 	if err != nil {
@@ -139,7 +139,7 @@ func (o *recordOptions) write(text []byte) error {
 	}
 	f, err := os.OpenFile(o.file, how, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return report.UsageError("--force, to replace it", "file %s is there already", o.file)
+		return report.UsageError("--force   # to overwrite it", "file %s already exists", o.file)
 	}
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("%v\n%s", err, b)
 	}
 	r := e.Run(t.Context(), NewCmdRecord(e.Deps, nil), "--file", file)
-	if r.Exit != report.Usage || r.Message != "file "+file+" is there already" {
+	if r.Exit != report.Usage || r.Message != "file "+file+" already exists" {
 		t.Errorf("again: %+v", r)
 	}
 	if r := e.Run(t.Context(), NewCmdRecord(e.Deps, nil), "--file", file, "--force"); r.Exit != 0 {

@@ -143,10 +143,10 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 		return report.UsageError("--speed 10", "--speed: %v", err)
 	}
 	if !(o.patience > 0) || o.patience > 100 {
-		return report.UsageError("--patience 3", "--patience %g: want a number from 0 to 100, and not 0", o.patience)
+		return report.UsageError("--patience 3", "--patience %g: want more than 0 and at most 100", o.patience)
 	}
 	if o.seed == 0 {
-		return report.UsageError("--seed 1", "--seed 0: want a number from 1")
+		return report.UsageError("--seed 1", "--seed 0: want 1 or more")
 	}
 	if err := o.ccm.Check(); err != nil {
 		return err

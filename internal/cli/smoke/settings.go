@@ -89,10 +89,10 @@ func (s *settings) complete(sources ...string) error {
 		return report.UsageError("--speed 10", "--speed: %v", err)
 	}
 	if !(s.patience > 0) || s.patience > 100 {
-		return report.UsageError("--patience 3", "--patience %g: want a number from 0 to 100, and not 0", s.patience)
+		return report.UsageError("--patience 3", "--patience %g: want more than 0 and at most 100", s.patience)
 	}
 	if s.seed == 0 {
-		return report.UsageError("--seed 1", "--seed 0: want a number from 1")
+		return report.UsageError("--seed 1", "--seed 0: want 1 or more")
 	}
 	if !slices.Contains(smoke.Suites(), s.suite) {
 		try := "--suite core"

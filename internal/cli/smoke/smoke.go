@@ -198,10 +198,10 @@ func (o *matrixOptions) complete() error {
 	}
 	for i, text := range o.ccms {
 		if text == "" {
-			return report.UsageError(try, "--ccm: there is nothing between two commas")
+			return report.UsageError(try, "--ccm: empty source between two commas")
 		}
 		if slices.Contains(o.ccms[:i], text) {
-			return report.UsageError(try, "--ccm: %s is there twice", text)
+			return report.UsageError(try, "--ccm: %s is given twice", text)
 		}
 	}
 	if err := o.settings.complete(o.ccms...); err != nil {
@@ -274,7 +274,7 @@ func (s *settings) checkOnly() error {
 	all := s.checks(s.scenarios)
 	for _, pattern := range s.only {
 		if pattern == "" {
-			return report.UsageError("--only 'lifecycle/*'", "--only %q: is no pattern of names", pattern)
+			return report.UsageError("--only 'lifecycle/*'", "--only %q: want names of checks", pattern)
 		}
 		matches := func(name string) bool { return smoke.Chosen([]string{pattern}, name) }
 		if slices.ContainsFunc(all, matches) {

@@ -23,17 +23,17 @@ func TestOptions(t *testing.T) {
 	}{
 		{"", "", 0},
 		{"--ccm ./mine --baseline module:v1.34.0 --suite full --strict", "", 0},
-		{"mine", `smoke does not understand the argument "mine"`, report.Usage},
+		{"mine", `smoke: unexpected argument "mine"`, report.Usage},
 		{"--ccm moon:x", `CCM "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`, report.Usage},
 		{"--baseline moon:x", `CCM "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`, report.Usage},
 		{"--suite cor", `--suite "cor": want core or full`, report.Usage},
 		{"--speed 0", "--speed: speed 0: want a number from 1 (upstream's defaults) to 100", report.Usage},
-		{"--patience 0", "--patience 0: want a number from 0 to 100, and not 0", report.Usage},
-		{"--seed 0", "--seed 0: want a number from 1", report.Usage},
+		{"--patience 0", "--patience 0: want more than 0 and at most 100", report.Usage},
+		{"--seed 0", "--seed 0: want 1 or more", report.Usage},
 		{"-o xml", `there is no output format "xml"`, report.Usage},
 		{"--only upgrade,lifecycle/power-off", "", 0},
 		{"--only upgrad", `--only "upgrad": there is no such check`, report.Usage},
-		{"--only ,upgrade", `--only "": is no pattern of names`, report.Usage},
+		{"--only ,upgrade", `--only "": want names of checks`, report.Usage},
 		{"--only vcenter-down-at-start", `--only "vcenter-down-at-start": is in the suite full, not in core`, report.Usage},
 		{"--only vcenter-down-at-start --suite full", "", 0},
 	} {
@@ -53,8 +53,8 @@ func TestOptions(t *testing.T) {
 func TestMatrixOptions(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                          "matrix needs --ccm SOURCE,SOURCE",
-		"--ccm builtin,":            "--ccm: there is nothing between two commas",
-		"--ccm builtin,x/y,builtin": "--ccm: builtin is there twice",
+		"--ccm builtin,":            "--ccm: empty source between two commas",
+		"--ccm builtin,x/y,builtin": "--ccm: builtin is given twice",
 		"--ccm builtin,moon:x":      `CCM "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`,
 		"--ccm builtin,module:v1.36.0 --ccm ./mine": "",
 		"--ccm builtin --only upgrade":              `--only "upgrade": there is no such check`,

@@ -203,7 +203,7 @@ func unwritable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &report.Error{Code: "artifacts-unwritable", Message: "artifacts", Err: err, Try: "--artifacts DIR in a folder that is there and that you may write"}
+	return &report.Error{Code: "artifacts-unwritable", Message: "artifacts", Err: err, Try: "--artifacts DIR in an existing folder that you can write to"}
 }
 
 // mostOutput bounds what is kept of what a command of a scenario writes, in bytes.

@@ -132,12 +132,12 @@ func (a *applying) end(ctx context.Context, err error) error {
 	case err != nil || !a.text():
 		return err
 	case len(a.changes) == 0:
-		fmt.Fprintln(a.o.streams.Err, "nothing differs")
+		fmt.Fprintln(a.o.streams.Err, "no changes")
 	case a.o.dryRun:
 		if err := output.List(a.o.streams.Out, output.Flags{Format: a.o.format}, changeKind(), told); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.o.streams.Err, "%s to do, none done\n", changes(len(told)))
+		fmt.Fprintf(a.o.streams.Err, "%s planned, none made\n", changes(len(told)))
 	default:
 		fmt.Fprintf(a.o.streams.Err, "%s done\n", changes(a.done))
 	}

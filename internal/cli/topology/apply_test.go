@@ -76,7 +76,7 @@ func TestApplyRequest(t *testing.T) {
 
 func TestApplyNothing(t *testing.T) {
 	out, told, r := runApply(t.Context(), t, clitest.Serve(t, clitest.ZonesUSEU()), "mine.yaml")
-	if out != "" || told != "nothing differs\n" || r.Exit != 0 {
+	if out != "" || told != "no changes\n" || r.Exit != 0 {
 		t.Errorf("printed %q, said %q, ended with %+v", out, told, r)
 	}
 }

@@ -124,7 +124,7 @@ topology worse.yaml cannot be used
 worse.yaml:1:11: include[0]: there is no file parts/net.yml (did you mean "parts/net.yaml"?)`},
 		{args: "validate singel", code: "usage", message: `topology "singel": no built-in topology`, try: "vsphere-sandbox topology validate single"},
 		{args: "validate", code: "usage", message: "validate needs a SCENARIO or FILE"},
-		{args: "render mine.yaml single", code: "usage", message: `render does not understand the argument "single"`},
+		{args: "render mine.yaml single", code: "usage", message: `render: unexpected argument "single"`},
 		{args: "render singel", code: "usage", message: `topology "singel"`, try: "vsphere-sandbox topology render single"},
 		{args: "render absent.yaml", code: "topology-unreadable", message: "absent.yaml"},
 		{args: "render mine.yaml --set workers=many", code: "topology-invalid", message: `mine.yaml:6:5: parameters[0]: parameter "workers", as it was set, must be a whole number, not "many"`},
@@ -132,7 +132,7 @@ worse.yaml:1:11: include[0]: there is no file parts/net.yml (did you mean "parts
 		{args: "graph --format dots", code: "usage", message: `there is no graph format "dots"`, try: "--format dot"},
 		{args: "graph --format png", code: "usage", message: `there is no graph format "png"`, try: "--format tree|dot|mermaid"},
 		{args: "graph singel", code: "usage", message: `topology "singel"`, try: "vsphere-sandbox topology graph single"},
-		{args: "schema x", code: "usage", message: `schema does not understand the argument "x"`},
+		{args: "schema x", code: "usage", message: `schema: unexpected argument "x"`},
 		{args: "apple", code: "usage", message: `there is no command`},
 	} {
 		t.Run(tc.args, func(t *testing.T) {

@@ -153,7 +153,7 @@ type still struct {
 func (s *still) complete() error {
 	var rest string
 	if n, _ := fmt.Sscanf(s.size, "%dx%d%s", &s.width, &s.height, &rest); n != 2 || s.width < 1 || s.height < 1 || s.width > 1000 || s.height > 1000 {
-		return report.UsageError("--size 100x30", "--size %q is no size", s.size)
+		return report.UsageError("--size 100x30", "--size %q is not COLUMNSxLINES", s.size)
 	}
 	return nil
 }
@@ -189,8 +189,8 @@ func Terminal(d *command.Deps) error {
 		}
 	case d.Getenv("TERM") == "dumb":
 		return &report.Error{
-			Code: "no-terminal", Message: "this terminal (TERM=dumb) cannot be drawn on", Exit: report.Prerequisite,
-			Try: "export TERM=xterm-256color, if it can after all",
+			Code: "no-terminal", Message: "the terminal does not support cursor movement (TERM=dumb)", Exit: report.Prerequisite,
+			Try: "export TERM=xterm-256color   # if it supports that",
 		}
 	}
 	return nil
@@ -219,7 +219,7 @@ func Explain(err error, became, try string) error {
 	if errors.Is(err, tui.ErrCrashed) {
 		return &report.Error{
 			Code: "tui-crashed", Message: "the terminal UI crashed; " + became, Err: err,
-			Try: try + "\nand please report it, with what is written above",
+			Try: try + "\nand report it, with the output above",
 		}
 	}
 	return err

@@ -28,7 +28,7 @@ type entry struct {
 	Title   string `json:"title"`
 	Minutes int    `json:"minutes"`
 	Steps   int    `json:"steps"`
-	// Begun says that there is a place to go on at, and Step which that is.
+	// Begun reports whether the tutorial is in progress, and Step where.
 	Begun bool   `json:"begun"`
 	Step  int    `json:"step,omitempty"`
 	Dir   string `json:"dir,omitempty"`
@@ -129,7 +129,7 @@ with the page. Each takes ten minutes at most and leaves nothing behind.`,
 	}, NewCmdList(d, nil), NewCmdStart(d, nil), NewCmdStop(d, nil), NewCmdEnv(d, nil))
 }
 
-// shell is how a kind of shell is told things. The zero value is a POSIX one.
+// shell is the syntax of a shell. The zero value is POSIX.
 type shell struct{ fish bool }
 
 func shellOf(name string) shell { return shell{fish: path.Base(name) == "fish"} }

@@ -238,7 +238,7 @@ func runStop(ctx context.Context, o *stopOptions) error {
 	}
 	place, err := shelf.Place(page)
 	if err != nil {
-		fmt.Fprintln(o.streams.Err, err) // it is removed, whatever is in it
+		fmt.Fprintln(o.streams.Err, err) // it is removed with any content
 	}
 	fmt.Fprintf(o.streams.Err, "tutorial %s: stopping\n", page.Name)
 	left, err := stopped(ctx, o.streams, shelf, page, o.self)
@@ -271,7 +271,7 @@ const (
 	widest = 100
 )
 
-// lines are what the reader types, until the end of the input. A read that is under way when ctx ends goes on until the
+// lines are what the reader types, until the end of the input. A read in progress when ctx ends continues until the
 // next line, which is lost.
 func lines(ctx context.Context, in io.Reader) <-chan string {
 	found := make(chan string)

@@ -153,7 +153,7 @@ func TestStop(t *testing.T) {
 	if err := os.WriteFile(e.Self, []byte("#!/bin/sh\nrm -rf \"$VSPHERE_SANDBOX_STATE\"/*\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dir := begin(t, e, "01", `not JSON`) // whatever is there
+	dir := begin(t, e, "01", `not JSON`) // any content
 	if err := os.Mkdir(filepath.Join(dir, "state", "default"), 0o700); err != nil {
 		t.Fatal(err)
 	}

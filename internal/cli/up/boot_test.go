@@ -52,23 +52,23 @@ func TestExplain(t *testing.T) {
 		}},
 		{name: "disk", err: &fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}, want: report.Record{
 			Code: "disk-full", Message: "the disk of the state directory is full", Why: "write /x: no space left on device", Exit: 4,
-			Try: "make room, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
+			Try: "free some space, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
 		}},
 		{name: "disk, as a child tells it", err: errors.New("control-plane: etcd: write 0.tmp: no space left on device"), want: report.Record{
 			Code: "disk-full", Message: "the disk of the state directory is full", Why: "control-plane: etcd: write 0.tmp: no space left on device", Exit: 4,
-			Try: "make room, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
+			Try: "free some space, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
 		}},
 		{name: "permission", state: true, err: &fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EACCES}, want: report.Record{
 			Code: "state-unwritable", Message: "the state directory cannot be written", Why: "mkdir /x: permission denied", Exit: 4,
-			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you may write",
+			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you can write to",
 		}},
 		{name: "read-only", state: true, err: &fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EROFS}, want: report.Record{
 			Code: "state-unwritable", Message: "the state directory cannot be written", Why: "mkdir /x: read-only file system", Exit: 4,
-			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you may write",
+			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you can write to",
 		}},
 		{name: "disk, before the run", state: true, err: &fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}, want: report.Record{
 			Code: "disk-full", Message: "the disk of the state directory is full", Why: "write /x: no space left on device", Exit: 4,
-			Try: "make room, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
+			Try: "free some space, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
 		}},
 		{name: "other, before the run", state: true, err: errors.New("boom"), want: report.Record{Code: "failed", Message: `sandbox "lab": boom`, Exit: 1}},
 		{name: "interrupted", err: fmt.Errorf("nodes: %w", context.Canceled), want: report.Record{Code: "interrupted", Message: "interrupted", Exit: 130}},

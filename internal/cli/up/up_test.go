@@ -31,7 +31,7 @@ func TestOptions(t *testing.T) {
 		},
 		{args: "single --dry-run -o yaml", env: "lab", want: want{Source: "single", Name: "lab", Topology: "single", Format: "yaml", Speed: 10, DryRun: true}},
 		{args: "single --detached", want: want{Source: "single", Name: "default", Topology: "single", Format: "table", Speed: 10, Detached: true}},
-		{args: "single zones-us-eu", refused: `up does not understand the argument "zones-us-eu"`},
+		{args: "single zones-us-eu", refused: `up: unexpected argument "zones-us-eu"`},
 		{flag: "My Lab", refused: "name"},
 		{env: "../x", refused: "name"},
 		{args: "--speed 0.5", refused: "--speed: speed 0.5: want a number from 1"},

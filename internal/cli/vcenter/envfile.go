@@ -24,7 +24,7 @@ func writeEnv(ctx context.Context, path, lines string) error {
 	if err := write(ctx, path, lines); err != nil && ctx.Err() == nil {
 		return &report.Error{
 			Code: "env-unwritable", Message: fmt.Sprintf("--env: %v", err), Exit: report.Prerequisite,
-			Try: "--env FILE in a folder that is there and that you may write\n--env -   # to have the variables printed",
+			Try: "--env FILE in an existing folder that you can write to\n--env -   # to have the variables printed",
 		}
 	}
 	return nil

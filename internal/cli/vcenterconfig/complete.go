@@ -33,7 +33,7 @@ func (f *Flags) Unasked(cmd *cobra.Command) error {
 // os.Getenv or similar. Its errors are of package report, and have all problems of a file.
 func (f *Flags) Complete(getenv func(string) string) (*real.Options, error) {
 	if err := f.chosen.Selection.Check(); err != nil {
-		return nil, report.UsageError("--datacenter NAME, --folder PATH, --pool PATH, --tag CATEGORY:TAG, --vm 'worker-*'", "what chooses VMs: %v", err)
+		return nil, report.UsageError("--datacenter NAME, --folder PATH, --pool PATH, --tag CATEGORY:TAG, --vm 'worker-*'", "selection of VMs: %v", err)
 	}
 	if err := f.checkScope(); err != nil {
 		return nil, err
@@ -60,10 +60,10 @@ func (f *Flags) checkScope() error {
 		return report.UsageError("--allow-writes --write-folder /dc/vm/k8s\n--allow-writes --write-tag CATEGORY:TAG",
 			"--allow-writes allows nothing: it does not say to which VMs")
 	case named && !s.AllowWrites:
-		return report.UsageError("--allow-writes", "--write-folder and --write-tag say where, and nothing may be written without --allow-writes")
+		return report.UsageError("--allow-writes", "--write-folder and --write-tag have no effect without --allow-writes")
 	}
 	if f.chosen.Keep && !s.AllowWrites {
-		return report.UsageError("--allow-writes", "--keep-writes: nothing is written without --allow-writes")
+		return report.UsageError("--allow-writes", "--keep-writes has no effect without --allow-writes")
 	}
 	for _, folder := range s.Folders { // one that counts in every datacenter may be more than anybody thinks of
 		if !strings.HasPrefix(folder, "/") {

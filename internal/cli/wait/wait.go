@@ -59,10 +59,10 @@ printed on standard error.`,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(texts) == 0 {
-				return report.UsageError("--for=ready", "wait needs something to wait for")
+				return report.UsageError("--for=ready", "wait needs --for CONDITION")
 			}
 			if o.timeout <= 0 {
-				return report.UsageError("--timeout 60s", "--timeout %s is no time to wait", o.timeout)
+				return report.UsageError("--timeout 60s", "--timeout %s: want more than 0", o.timeout)
 			}
 			for _, text := range texts {
 				c, err := parse(text)

@@ -191,7 +191,7 @@ func (f *fake) Run(ctx context.Context, command string, out io.Writer) (int, err
 		}
 	case "drop":
 		if err := os.Remove(filepath.Join(f.lab.state(), rest)); err != nil {
-			fmt.Fprintln(out, "error: there is none")
+			fmt.Fprintln(out, "error: missing")
 			return 1, nil
 		}
 	case "slow":

@@ -18,39 +18,38 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 )
 
-// Kubeconfigs writes kubeconfigs for one way to the API server. Get it from [Cluster.Via].
+// Kubeconfigs writes kubeconfigs for one address of the API server. Get it from [Cluster.Via].
 type Kubeconfigs struct {
 	pki    *pki
 	server string
 }
 
-// Via returns what writes kubeconfigs for clients that reach the API server at addr (host:port), from where connections
-// are forwarded to it. The host has to be a loopback address that the server's certificate names: 127.0.0.1.
+// Via returns a writer of kubeconfigs for clients that connect to the API server at addr (host:port), which forwards
+// connections to it. The host must be a loopback address in the server's certificate: 127.0.0.1.
 func (c *Cluster) Via(addr string) Kubeconfigs {
 	return Kubeconfigs{pki: c.pki, server: "https://" + addr}
 }
 
-// Addr is the API server's own address, host:port.
+// Addr returns the API server's own address, host:port.
 func (c *Cluster) Addr() string { return c.listener.Addr().String() }
 
-// Node writes a kubeconfig to path with which a kubelet is the node of that name, and nothing else.
+// Node writes a kubeconfig to path for the kubelet of a node.
 func (k Kubeconfigs) Node(path, node string) error {
 	return k.pki.kubeconfig(path, k.server, "default", cert.Leaf{CommonName: "system:node:" + node, Organizations: []string{"system:nodes"}})
 }
 
-// Token writes a kubeconfig to path whose client reads its bearer token from tokenFile at each use, as a pod does with
-// its ServiceAccount's.
+// Token writes a kubeconfig to path. Its client reads its bearer token from tokenFile at each use, as a pod does.
 func (k Kubeconfigs) Token(path, context, tokenFile string) error {
 	return k.pki.writeKubeconfig(path, k.server, context, &clientcmdapi.AuthInfo{TokenFile: tokenFile})
 }
 
-// Token implements [cluster.Cluster]. The host of addr has to be one that the server's certificate names: 127.0.0.1.
+// Token implements [cluster.Cluster]. The host of addr must be in the server's certificate: 127.0.0.1.
 func (c *Cluster) Token(path, addr, tokenFile string) error {
 	return c.Via(addr).Token(path, "default", tokenFile)
 }
 
-// kubeconfig writes a self-contained kubeconfig (for its owner only) whose one context has the given name, for the
-// client that leaf describes.
+// kubeconfig writes a self-contained kubeconfig (for its owner only) with one context of the given name, for a client
+// with the certificate that leaf describes.
 func (p *pki) kubeconfig(path, server, context string, leaf cert.Leaf) error {
 	pair, err := p.ca.Sign(leaf)
 	if err != nil {
@@ -71,13 +70,13 @@ func (p *pki) writeKubeconfig(path, server, context string, auth *clientcmdapi.A
 	return nil
 }
 
-// REST is how to reach the API server as the admin. It is a copy.
+// REST returns a copy of the admin's client configuration.
 func (c *Cluster) REST() *rest.Config { return rest.CopyConfig(c.rest) }
 
-// pki is the cluster's authorities and what they signed, in memory and as files.
+// pki has the cluster's authorities and certificates, in memory and as files.
 type pki struct {
 	dir    string
-	server string   // the API server's own URL
+	server string   // the API server's URL
 	ca     *cert.CA // signs the API server, kubelets and every client
 }
 
@@ -139,7 +138,7 @@ func (p *pki) write(name string, pair *cert.Pair) error {
 	return os.WriteFile(filepath.Join(p.dir, name+".key"), pair.Key, 0o600)
 }
 
-// serviceAccountKey makes the key that signs and verifies ServiceAccount tokens.
+// serviceAccountKey creates the key that signs and verifies ServiceAccount tokens.
 func (p *pki) serviceAccountKey() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

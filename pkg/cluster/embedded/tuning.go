@@ -13,11 +13,11 @@ import (
 // which the control plane follows. The file outlives it, so the settings also apply after a restart or a pause. The zero
 // value changes nothing.
 type Tuning struct {
-	// EtcdDelay is how much longer than it takes etcd lets the API server wait for the answer to a request.
+	// EtcdDelay is the delay of etcd's responses to the API server.
 	EtcdDelay time.Duration `json:"etcdDelay,omitempty"`
 }
 
-// ReadTuning reads the file; none is the zero value.
+// ReadTuning reads the file; a missing one is the zero value.
 func ReadTuning(path string) (Tuning, error) {
 	t, err := child.ReadConfig[Tuning](path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -26,12 +26,12 @@ func ReadTuning(path string) (Tuning, error) {
 	return t, err
 }
 
-// Tune changes the control plane to t, a moment after it returns.
+// Tune applies t to the control plane, shortly after it returns.
 func (c *Cluster) Tune(t Tuning) error {
 	if err := child.WriteConfig(c.tuning(), t); err != nil {
 		return err
 	}
-	return c.bell.ring()
+	return c.notifier.notify()
 }
 
 func (c *Cluster) tuning() string { return filepath.Join(c.opts.Dir, "control-plane-tuning.json") }

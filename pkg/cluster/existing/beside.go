@@ -16,9 +16,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
-// What is here is for a sandbox that is a process of this machine, beside a cluster whose nodes it watches.
+// This file is for a sandbox that runs as a process on the user's host and watches the nodes of a cluster.
 
-// MayWatch asks whether the user may read what such a sandbox cannot do without.
+// MayWatch checks the permissions that such a sandbox requires.
 func (c *Cluster) MayWatch(ctx context.Context) error {
 	wanted := []authorizationv1.ResourceAttributes{{Verb: "get", Resource: "nodes"}}
 	for _, resource := range []string{"nodes", "events"} {
@@ -26,10 +26,10 @@ func (c *Cluster) MayWatch(ctx context.Context) error {
 			wanted = append(wanted, authorizationv1.ResourceAttributes{Verb: verb, Resource: resource})
 		}
 	}
-	return c.holds(ctx, wanted, "that watching its nodes takes", "take another context: --context NAME")
+	return c.holds(ctx, wanted, "to watch its nodes", "use another context: --context NAME")
 }
 
-// Nodes are those that the cluster has.
+// Nodes returns the cluster's nodes.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*Patience)
 	defer cancel()
@@ -40,8 +40,8 @@ func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// GuardBeside refuses a cluster in which a cloud controller manager of a process beside it would meet another, unless that is
-// allowed, or a namespace of the name that it needs.
+// GuardBeside rejects a cluster that has a cloud controller manager, unless that is allowed, or a namespace of the name
+// that the sandbox needs.
 func (c *Cluster) GuardBeside(ctx context.Context, name string, besideController bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*Patience)
 	defer cancel()
@@ -53,8 +53,8 @@ func (c *Cluster) GuardBeside(ctx context.Context, name string, besideController
 		return c.explain(ctx, err)
 	}
 	return &coded.Error{
-		Code: CodeController, Message: "the cluster runs a cloud controller manager, and two would work on the same nodes: " + where,
-		Try: "leave --ccm out   # the sandbox then only watches\n--beside-cloud-controller   # when that one is stopped, or leaves these nodes alone\n--context NAME   # another cluster",
+		Code: CodeController, Message: "the cluster runs a cloud controller manager, and two would manage the same nodes: " + where,
+		Try: "leave --ccm out   # the sandbox then only watches\n--beside-cloud-controller   # if that one is stopped, or ignores these nodes\n--context NAME   # another cluster",
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *Cluster) namespaceFree(ctx context.Context, name string) error {
 	}
 	return &coded.Error{
 		Code: CodeTaken, Message: fmt.Sprintf("the cluster has a namespace %s already", NamespaceOf(name)),
-		Try: "--name ANOTHER\nkubectl --context " + c.context + " delete namespace " + NamespaceOf(name) + "   # when nothing in it is needed",
+		Try: "--name ANOTHER\nkubectl --context " + c.context + " delete namespace " + NamespaceOf(name) + "   # if nothing in it is needed",
 	}
 }
 
@@ -85,12 +85,12 @@ func (c *Cluster) Straight() error {
 		return nil
 	}
 	return &coded.Error{
-		Code: CodeKubeconfig, Message: fmt.Sprintf("context %q reaches its API server %s, and a cloud controller manager here would need its address", c.context, how),
-		Try: "--context NAME   # one that leads to the API server itself\nleave --ccm out   # the sandbox then only watches",
+		Code: CodeKubeconfig, Message: fmt.Sprintf("context %q reaches its API server %s, but a cloud controller manager here needs its address", c.context, how),
+		Try: "--context NAME   # one with a direct connection to the API server\nleave --ccm out   # the sandbox then only watches",
 	}
 }
 
-// Looking are the rights that [Cluster.GuardBeside] takes.
+// Looking returns the permissions that [Cluster.GuardBeside] needs.
 func Looking(besideController bool) []authorizationv1.ResourceAttributes {
 	rights := []authorizationv1.ResourceAttributes{{Verb: "get", Resource: "namespaces"}}
 	if besideController {
@@ -104,7 +104,7 @@ func Looking(besideController bool) []authorizationv1.ResourceAttributes {
 	}...)
 }
 
-// Settle makes the namespace of a sandbox, with these labels.
+// Settle creates the namespace of a sandbox, with these labels.
 func (c *Cluster) Settle(ctx context.Context, name string, labels map[string]string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -114,10 +114,10 @@ func (c *Cluster) Settle(ctx context.Context, name string, labels map[string]str
 	return c.explain(ctx, err)
 }
 
-// besideTime is how long what [Cluster.RemoveBeside] removes may take to be gone.
+// besideTime is the timeout of [Cluster.RemoveBeside].
 const besideTime = 80 * time.Second
 
-// RemoveBeside removes what such a sandbox has made: roles and bindings that have its labels, and its namespace with all that is
+// RemoveBeside removes what such a sandbox created: roles and bindings with its labels, and its namespace with everything
 // in it. It waits until that is gone.
 func (c *Cluster) RemoveBeside(ctx context.Context, name string, say func(string)) error {
 	client, err := metadata.NewForConfig(c.REST())
@@ -134,7 +134,7 @@ func (c *Cluster) RemoveBeside(ctx context.Context, name string, say func(string
 	return c.explain(ctx, err)
 }
 
-// besideKinds are the kinds of which it makes objects outside of its namespace, and that, in the order in which they go.
+// besideKinds returns the kinds of its objects, in the order of their removal.
 func besideKinds() []made {
 	var some []made
 	for _, k := range kinds() {

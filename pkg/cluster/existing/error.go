@@ -1,6 +1,6 @@
 package existing
 
-// Codes of a [coded.Error] about a cluster, or about the way to it.
+// Codes of a [coded.Error] about a cluster, or about the connection to it.
 const (
 	CodeKubeconfig  = "kubeconfig-invalid"
 	CodeUnreachable = "cluster-unreachable"

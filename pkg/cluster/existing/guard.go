@@ -20,12 +20,11 @@ import (
 
 // Intent is what the sandbox brings into a cluster, as far as it could harm the cluster's own nodes.
 type Intent struct {
-	// Name is the sandbox's.
+	// Name is the sandbox's name.
 	Name string
-	// VMs are those that will be Nodes of the sandbox: a cloud controller manager may take a node of the cluster for one of them.
+	// VMs become Nodes of the sandbox: a cloud controller manager may mistake a node of the cluster for one of them.
 	VMs []match.VM
-	// BesideController allows a cluster that has a cloud controller manager, BesideUnowned one with nodes that no cloud has
-	// given a providerID. Nothing else is allowed by either.
+	// BesideController allows a cluster with a cloud controller manager, BesideUnowned one with nodes without a providerID.
 	BesideController, BesideUnowned bool
 }
 
@@ -43,7 +42,8 @@ func (c *Cluster) Guard(ctx context.Context, i Intent) error {
 	return nil
 }
 
-// guardSandboxes refuses a cluster that has a sandbox: the cloud controller managers of two take each other's nodes for gone.
+// guardSandboxes rejects a cluster with another sandbox: each of their cloud controller managers would delete the other's
+// nodes.
 func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
 	all, err := c.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: selectAnyChart})
 	if err != nil {
@@ -52,11 +52,11 @@ func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
 	for _, ns := range all.Items {
 		name := ns.Labels[instanceLabel]
 		return &coded.Error{
-			Code: CodeTaken, Message: fmt.Sprintf("the cluster has the sandbox %q already, in namespace %s, and there can be one", name, ns.Name),
+			Code: CodeTaken, Message: fmt.Sprintf("the cluster has the sandbox %q already, in namespace %s, and supports only one", name, ns.Name),
 			Try: fmt.Sprintf("vsphere-sandbox down --name %s\n--context NAME   # another cluster", name),
 		}
 	}
-	for _, name := range []string{program, NamespaceOf(i.Name)} { // those that the chart makes
+	for _, name := range []string{program, NamespaceOf(i.Name)} { // the chart's namespaces
 		_, err := c.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
@@ -65,8 +65,8 @@ func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
 			return err
 		}
 		e := &coded.Error{
-			Code: CodeTaken, Message: fmt.Sprintf("the cluster has a namespace %s, which no sandbox has made", name),
-			Try: "--context NAME   # another cluster\nkubectl --context " + c.context + " delete namespace " + name + "   # when nothing in it is needed",
+			Code: CodeTaken, Message: fmt.Sprintf("the cluster has a namespace %s that was not created by a sandbox", name),
+			Try: "--context NAME   # another cluster\nkubectl --context " + c.context + " delete namespace " + name + "   # if nothing in it is needed",
 		}
 		if name == NamespaceOf(i.Name) {
 			e.Try = "--name ANOTHER\n" + e.Try
@@ -76,7 +76,7 @@ func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
 	return nil
 }
 
-// guardNodes refuses nodes that the cloud controller manager could take for VMs of the sandbox.
+// guardNodes rejects nodes that the cloud controller manager could mistake for VMs of the sandbox.
 func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
 	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
 	for _, n := range list.Items {
 		if slices.ContainsFunc(i.VMs, func(vm match.VM) bool { return strings.EqualFold(vm.HostName, n.Name) }) {
 			return &coded.Error{
-				Code: CodeName, Message: fmt.Sprintf("the cluster has a node %s, and a VM of the topology would be one of that name", n.Name),
+				Code: CodeName, Message: fmt.Sprintf("the cluster has a node %s, and a VM of the topology would become a node of the same name", n.Name),
 				Try: "give the VM another hostname in the topology\n--context NAME   # another cluster",
 			}
 		}
@@ -94,13 +94,13 @@ func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
 			return endangered(fmt.Sprintf("node %s has the providerID %s: it would be deleted as soon as it is not Ready, since no vCenter of the sandbox has its VM", n.Name, n.Spec.ProviderID))
 		}
 		if uninitialized(n) {
-			return endangered(fmt.Sprintf("node %s waits for a cloud controller manager, and the sandbox's would be the one that comes", n.Name))
+			return endangered(fmt.Sprintf("node %s waits for a cloud controller manager, and the sandbox's would initialize it", n.Name))
 		}
 		if n.Spec.ProviderID != "" {
 			continue
 		}
 		if like := alike(n, i); like != "" {
-			return endangered(fmt.Sprintf("node %s has no providerID and %s as a VM of the topology has: it would be taken for that", n.Name, like))
+			return endangered(fmt.Sprintf("node %s has no providerID, and has %s of a VM of the topology: it would be mistaken for that VM", n.Name, like))
 		}
 		unowned = append(unowned, n.Name)
 	}
@@ -108,7 +108,7 @@ func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
 		return nil
 	}
 	return &coded.Error{
-		Code: CodeNodes, Message: fmt.Sprintf("%d nodes have no providerID, %s the first: a cloud controller manager may come to take them for its own", len(unowned), unowned[0]),
+		Code: CodeNodes, Message: fmt.Sprintf("%d nodes have no providerID, the first is %s: a cloud controller manager may mistake them for its own", len(unowned), unowned[0]),
 		Try: "--beside-unowned-nodes   # none of them has a name, UUID or address of this topology\n--context NAME   # another cluster",
 	}
 }
@@ -127,7 +127,7 @@ func uninitialized(n corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" })
 }
 
-// alike says by what the provider would take a node for a VM; "" when it would not.
+// alike returns the property by which the provider would mistake a node for a VM, or "".
 func alike(n corev1.Node, i Intent) string {
 	a := match.Find(kubenode.Facts(&n), match.List[match.VM]{VMs: i.VMs}, match.Choices{})
 	switch {
@@ -139,7 +139,7 @@ func alike(n corev1.Node, i Intent) string {
 	return "the " + string(a.By) + " " + a.Key
 }
 
-// VMOf returns what the provider compares of a VM of a topology.
+// VMOf returns the properties of a topology's VM that the provider compares.
 func VMOf(r topology.VMRef) match.VM {
 	vm := match.VM{VCenter: r.VCenter.Name, Ref: r.VM.Name, HostName: r.VM.Hostname, Template: r.VM.Template == topology.Yes, Connected: true}
 	vm.UUID, _ = match.ParseUUID(r.VM.UUID)
@@ -167,11 +167,11 @@ func (c *Cluster) guardController(ctx context.Context, i Intent) error {
 	}
 	return &coded.Error{
 		Code: CodeController, Message: "the cluster runs a cloud controller manager, which may delete nodes of the sandbox: " + where,
-		Try: "--beside-cloud-controller   # when it leaves nodes alone that it does not know\n--context NAME   # another cluster",
+		Try: "--beside-cloud-controller   # if it ignores nodes that it does not know\n--context NAME   # another cluster",
 	}
 }
 
-// controller says where there is one, "" when there seems to be none.
+// controller returns where a cloud controller manager was found, or "".
 func (c *Cluster) controller(ctx context.Context) (where string, err error) {
 	leases, err := c.client.CoordinationV1().Leases(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *Cluster) controller(ctx context.Context) (where string, err error) {
 	}
 	for _, n := range nodes.Items {
 		cloud, _, found := strings.Cut(n.Spec.ProviderID, "://")
-		if found && cloud != "kind" { // which gives out providerIDs with no cloud behind them
+		if found && cloud != "kind" { // kind sets providerIDs without a cloud
 			return fmt.Sprintf("node %s has the providerID %s", n.Name, n.Spec.ProviderID), nil
 		}
 	}

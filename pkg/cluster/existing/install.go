@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// fieldManager is whose the fields of objects are that are applied.
+// fieldManager owns the fields of applied objects.
 const fieldManager = installer
 
 // Secret is the name of the Secret that the chart's feed.secretName has by default.
@@ -27,7 +27,7 @@ const Secret = "vsphere-sandbox-feed"
 // Feed has the credentials of the stream of machines: PEM, and the token that clients must send.
 type Feed struct{ CA, Cert, Key, Token []byte }
 
-// FeedHost is the name by which light nodes ask for it, which the certificate has to be for.
+// FeedHost returns the DNS name of the stream for light nodes, which the certificate needs.
 func FeedHost(name string) string { return "sandbox." + NamespaceOf(name) + ".svc" }
 
 // installationObjects returns the objects of an installation that are not in the chart: the namespace, and the Secrets.
@@ -50,11 +50,11 @@ func installationObjects(name string, f Feed) []*unstructured.Unstructured {
 	}
 }
 
-// atOnce is how many objects are applied at the same time.
+// atOnce is the number of objects that are applied in parallel.
 const atOnce = 8
 
-// Install applies the namespace of a sandbox, its Secret and the chart's objects, in an order in which each finds what it
-// needs. What it has applied when it fails is for [Cluster.Remove].
+// Install applies the namespace of a sandbox, its Secret and the chart's objects, in the order of their dependencies.
+// After a failure [Cluster.Remove] removes what was applied.
 func (c *Cluster) Install(ctx context.Context, name string, f Feed, objects []*unstructured.Unstructured) error {
 	client, err := dynamic.NewForConfig(c.REST())
 	if err != nil {
@@ -102,17 +102,15 @@ func apply(ctx context.Context, client dynamic.Interface, o *unstructured.Unstru
 	return err
 }
 
-// Door is a port of a pod's loopback address, where nothing but a port-forward through the API server comes in, and what is
-// behind it.
+// Door forwards a port on a pod's loopback address, which is only reachable by port-forward through the API server.
 type Door struct {
-	// Port is on 127.0.0.1.
+	// Port is the port on 127.0.0.1.
 	Port int
-	// Network and Address are what net.Dial takes: "unix" and the control socket, "tcp" and where a vCenter listens.
+	// Network and Address are those for net.Dial: "unix" and the control socket, or "tcp" and a vCenter's address.
 	Network, Address string
 }
 
-// Expose opens doors, and keeps them open until the function that it returns is called, which waits until all connections
-// are closed.
+// Expose opens the doors until closeAll is called, which waits for the end of all connections.
 func Expose(ctx context.Context, doors ...Door) (closeAll func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var open sync.WaitGroup
@@ -126,14 +124,14 @@ func Expose(ctx context.Context, doors ...Door) (closeAll func(), err error) {
 		open.Go(func() {
 			var to net.Dialer
 			dial := func(ctx context.Context) (net.Conn, error) { return to.DialContext(ctx, d.Network, d.Address) }
-			_ = Forward(ctx, l, dial, nil) // Accept fails when there are no descriptors left, and then so does everything
+			_ = Forward(ctx, l, dial, nil) // Accept only fails if the process is out of descriptors
 		})
 	}
 	return closeAll, nil
 }
 
-// Forward accepts connections and passes each on to one that dial makes, until ctx ends; it closes the listener, and returns
-// when none of the connections is left. What dial says when it cannot goes to trouble, which may be nil.
+// Forward accepts connections and forwards each to one that dial makes, until ctx ends. It closes the listener, and
+// returns after the last connection. Errors of dial go to trouble, which may be nil.
 func Forward(ctx context.Context, l net.Listener, dial func(context.Context) (net.Conn, error), trouble func(error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -164,7 +162,7 @@ func Forward(ctx context.Context, l net.Listener, dial func(context.Context) (ne
 	}
 }
 
-// splice copies both ways until both sides have said all, one of them breaks, or ctx ends.
+// splice copies in both directions until both sides have ended, one breaks, or ctx ends.
 func splice(ctx context.Context, near, far net.Conn) {
 	end := func() { _, _ = near.Close(), far.Close() } // of connections that may be broken
 	stop := context.AfterFunc(ctx, end)
@@ -196,8 +194,8 @@ func parseVersion(raw []byte) (*version.Info, error) {
 	return v, nil
 }
 
-// ControlPort is where the pod's control API answers to port-forwards unless the chart's sandbox.controlPort says otherwise.
+// ControlPort is the default of the chart's sandbox.controlPort: the port-forward port of the pod's control API.
 const ControlPort = 10280
 
-// ReleaseOf is the release that installs the sandbox of a name.
+// ReleaseOf returns the Helm release of a sandbox.
 func ReleaseOf(name string) Release { return Release{Name: name, Namespace: NamespaceOf(name)} }

@@ -6,26 +6,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// resourceOf is where the API has objects of a kind. No discovery is asked: the kinds are those that a sandbox makes.
+// resourceOf returns the API resource of a kind, without discovery: the kinds are those of a sandbox's objects.
 func resourceOf(kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	for _, k := range kinds() {
 		if k.kind == kind.Kind && k.resource.Group == kind.Group {
 			return k.resource, nil
 		}
 	}
-	return schema.GroupVersionResource{}, fmt.Errorf("%s: no kind that a sandbox is made of", kind)
+	return schema.GroupVersionResource{}, fmt.Errorf("%s: a sandbox has no objects of this kind", kind)
 }
 
-// made is a kind of objects that a sandbox makes.
+// made is a kind of a sandbox's objects.
 type made struct {
 	kind     string
 	resource schema.GroupVersionResource
-	// wide: objects of it have no namespace.
+	// wide is set for cluster-scoped kinds.
 	wide bool
 }
 
-// kinds are those of which a sandbox makes objects, in the order in which they go: what acts before what it acts on, its rights
-// after it, and namespaces last.
+// kinds returns the kinds of a sandbox's objects in the order of their removal: controllers before what they manage,
+// their permissions after it, and namespaces last.
 func kinds() []made {
 	of := func(wide bool, group, kind, resource string) made {
 		return made{kind, schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, wide}

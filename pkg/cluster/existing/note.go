@@ -12,22 +12,21 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
-// noteName is the file of a sandbox's directory that says that a cluster has something of it. The kubeconfig beside it says
-// which cluster.
+// noteName is the file in a sandbox's directory that records objects in a cluster, that of the kubeconfig beside it.
 const noteName = "cluster.json"
 
-// Note is what is in it.
+// Note is the contents of that file.
 type Note struct {
 	Name    string `json:"name"`
 	Context string `json:"context"`
-	// Beside: the sandbox is a process of this machine, and has no more in the cluster than [Cluster.RemoveBeside] removes.
+	// Beside is set for a sandbox outside of the cluster: [Cluster.RemoveBeside] removes all its objects.
 	Beside bool `json:"beside,omitempty"`
 }
 
-// NotePath is where the note of a sandbox's directory is.
+// NotePath returns the path of the note in a sandbox's directory.
 func NotePath(dir string) string { return filepath.Join(dir, noteName) }
 
-// Leave writes the note, before the first object is made.
+// Leave writes the note. Call it before the first object is created.
 func Leave(dir string, n Note) error {
 	text, err := json.Marshal(n)
 	if err != nil {

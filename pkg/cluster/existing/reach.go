@@ -18,7 +18,7 @@ import (
 // a label, which selects a shard of light nodes.
 const oldest = 28
 
-// Reach asks the cluster who it is, and says within [Patience] what is wrong where it does not tell.
+// Reach connects to the cluster and returns its version, or within [Patience] an error that explains the problem.
 func (c *Cluster) Reach(ctx context.Context) (*version.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -29,21 +29,21 @@ func (c *Cluster) Reach(ctx context.Context) (*version.Info, error) {
 	v, err := parseVersion(raw)
 	if err != nil {
 		return nil, &coded.Error{
-			Code: CodeUnreachable, Message: fmt.Sprintf("%s does not answer as a Kubernetes API server does", c.Server()),
+			Code: CodeUnreachable, Message: fmt.Sprintf("%s does not respond like a Kubernetes API server", c.Server()),
 			Try: "kubectl --context " + c.context + " version\n--context NAME   # another one", Err: err,
 		}
 	}
 	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
 	if err == nil && v.Major == "1" && minor < oldest {
 		return nil, &coded.Error{
-			Code: CodeVersion, Message: fmt.Sprintf("the cluster runs Kubernetes %s, and 1.%d is needed at least", v.GitVersion, oldest),
-			Try: "upgrade it, or take another: --context NAME",
+			Code: CodeVersion, Message: fmt.Sprintf("the cluster runs Kubernetes %s, but at least 1.%d is needed", v.GitVersion, oldest),
+			Try: "upgrade it, or use another: --context NAME",
 		}
 	}
 	return v, nil
 }
 
-// explain makes an error of a request one that says what to do about it; nil of nil.
+// explain adds to an error of a request what to do about it; nil stays nil.
 func (c *Cluster) explain(ctx context.Context, err error) error {
 	var (
 		known     *coded.Error
@@ -58,13 +58,13 @@ func (c *Cluster) explain(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case apierrors.IsUnauthorized(err), strings.Contains(err.Error(), "getting credentials"):
 		return &coded.Error{
-			Code: CodeCredentials, Message: fmt.Sprintf("%s does not know who you are: the credentials of context %q are wrong or have expired", c.Server(), c.context),
+			Code: CodeCredentials, Message: fmt.Sprintf("%s rejects the credentials of context %q: they are wrong or have expired", c.Server(), c.context),
 			Try: "log in again, as for kubectl\nkubectl --context " + c.context + " auth whoami", Err: err,
 		}
 	case apierrors.IsForbidden(err):
 		return &coded.Error{
-			Code: CodeRights, Message: fmt.Sprintf("context %q may not do this", c.context),
-			Try: "take an administrator's context: --context NAME", Err: err,
+			Code: CodeRights, Message: fmt.Sprintf("the user of context %q is not permitted to do this", c.context),
+			Try: "use an administrator's context: --context NAME", Err: err,
 		}
 	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &expired):
 		return &coded.Error{
@@ -73,7 +73,7 @@ func (c *Cluster) explain(ctx context.Context, err error) error {
 		}
 	}
 	return &coded.Error{
-		Code: CodeUnreachable, Message: fmt.Sprintf("the cluster of context %q does not answer at %s", c.context, c.Server()),
+		Code: CodeUnreachable, Message: fmt.Sprintf("the cluster of context %q does not respond at %s", c.context, c.Server()),
 		Try: "kubectl --context " + c.context + " version\n--context NAME   # another one", Err: err,
 	}
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
-// patience is how long removed objects may take to be gone, namespaces with their pods among them.
+// patience is the timeout of a removal, including namespaces with their pods.
 const patience = 90 * time.Second
 
-// Remove removes everything that was made for a sandbox, and waits until it is gone: first what runs, so that nothing is made
-// again; then its Nodes; then the rest, by label, and its namespaces last. It is for a sandbox in any state, one that was
-// never whole or that is gone already among them.
+// Remove removes all objects of a sandbox, and waits until they are gone: first workloads, so that nothing is created
+// again; then its Nodes; then the rest, by label, and its namespaces last. It works for a sandbox in any state, including
+// incomplete and removed ones.
 func (c *Cluster) Remove(ctx context.Context, name string, say func(string)) error {
 	client, err := metadata.NewForConfig(c.REST())
 	if err != nil {
@@ -40,22 +40,22 @@ func (c *Cluster) Remove(ctx context.Context, name string, say func(string)) err
 	return c.explain(ctx, err)
 }
 
-// left is the error of what is not gone.
+// left returns the error about remaining objects.
 func (c *Cluster) left(name string, waits *stillThere) error {
 	return &coded.Error{
-		Code: CodeLeft, Message: fmt.Sprintf("not everything of sandbox %q is gone from the cluster: %s", name, waits),
+		Code: CodeLeft, Message: fmt.Sprintf("objects of sandbox %q are still in the cluster: %s", name, waits),
 		Try: fmt.Sprintf("vsphere-sandbox down --name %s\nkubectl --context %s get namespace %s -o yaml", name, c.context, NamespaceOf(name)),
 	}
 }
 
-// remover removes what is selected.
+// remover removes the selected objects.
 type remover struct {
 	client    metadata.Interface
 	selectors []string
-	kinds     []made // in the order in which they go
+	kinds     []made // in the order of their removal
 }
 
-// object is one that is to go.
+// object is an object to remove.
 type object struct {
 	made
 	meta metav1.ObjectMeta
@@ -69,7 +69,7 @@ func (o object) String() string {
 	return strings.ToLower(o.kind) + " " + name
 }
 
-// stillThere is the error of a removal that was not over in time.
+// stillThere is the error of a removal that timed out.
 type stillThere struct{ what []string }
 
 func (e *stillThere) Error() string { return shorten.List(e.what, 5) }
@@ -91,7 +91,7 @@ func (r remover) all(ctx context.Context, say func(string)) error {
 	return nil
 }
 
-// list returns all objects of a kind that are selected, each once; none where the cluster has no such kind.
+// list returns all selected objects of a kind, each once; none if the cluster does not have the kind.
 func (r remover) list(ctx context.Context, k made) ([]object, error) {
 	var all []object
 	seen := map[types.UID]bool{}
@@ -113,7 +113,7 @@ func (r remover) list(ctx context.Context, k made) ([]object, error) {
 	return all, nil
 }
 
-// at is where the API has an object.
+// at returns the API resource of an object.
 func (r remover) at(o object) metadata.ResourceInterface {
 	if o.meta.Namespace == "" {
 		return r.client.Resource(o.resource)
@@ -121,12 +121,12 @@ func (r remover) at(o object) metadata.ResourceInterface {
 	return r.client.Resource(o.resource).Namespace(o.meta.Namespace)
 }
 
-// gone deletes objects and waits until they, and the pods of those that have any, are gone.
+// gone deletes objects and waits until they, and their pods, are gone.
 func (r remover) gone(ctx context.Context, all []object) error {
 	err := each(ctx, all, func(ctx context.Context, o object) error {
-		// Another one of that name is not what was found.
+		// The UID protects another object that was created with the same name.
 		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.meta.UID}}
-		if o.resource.Group == "apps" { // gone when its pods are
+		if o.resource.Group == "apps" { // wait for the pods, too
 			options.PropagationPolicy = new(metav1.DeletePropagationForeground)
 		}
 		err := r.at(o).Delete(ctx, o.meta.Name, options)
@@ -182,7 +182,7 @@ func (r remover) gone(ctx context.Context, all []object) error {
 	}
 }
 
-// each calls f for all objects, some at the same time, and names the object in an error.
+// each calls f for all objects in parallel, and names the object in an error.
 func each(ctx context.Context, all []object, f func(context.Context, object) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)

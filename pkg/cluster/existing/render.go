@@ -21,10 +21,10 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// installer is what managed-by says of objects that were installed from here, where Helm says "Helm".
+// installer is the managed-by label of objects that were installed from here, in place of "Helm".
 const installer = "vsphere-sandbox-up"
 
-// Release is what Helm calls one installation of a chart.
+// Release is a Helm release.
 type Release struct{ Name, Namespace string }
 
 // Render renders a chart's templates as Helm does, and returns the results by their paths in the chart. It supports the
@@ -56,7 +56,7 @@ func Render(chart fs.FS, r Release, values map[string]any) (map[string]string, e
 	}
 	data := map[string]any{
 		"Release": map[string]any{"Name": r.Name, "Namespace": r.Namespace, "Service": installer},
-		// The fields that templates ask for, by the names that they have in Helm.
+		// The fields that the templates use, with Helm's names.
 		"Chart":  map[string]any{"Name": about["name"], "Version": about["version"], "AppVersion": about["appVersion"]},
 		"Values": laid(defaults, values),
 		"Files":  chartFiles{chart},
@@ -64,7 +64,7 @@ func Render(chart fs.FS, r Release, values map[string]any) (map[string]string, e
 	out := map[string]string{}
 	for _, name := range names {
 		if strings.HasPrefix(path.Base(name), "_") {
-			continue // of which others include parts
+			continue // only included by others
 		}
 		var b strings.Builder
 		if err := all.ExecuteTemplate(&b, name, data); err != nil {
@@ -75,8 +75,8 @@ func Render(chart fs.FS, r Release, values map[string]any) (map[string]string, e
 	return out, nil
 }
 
-// Objects returns the objects that [Render] renders, in an order in which they can be created: accounts and rights first,
-// what runs last.
+// Objects returns the objects of [Render] in an order in which they can be created: accounts and permissions first,
+// workloads last.
 func Objects(chart fs.FS, r Release, values map[string]any) ([]*unstructured.Unstructured, error) {
 	rendered, err := Render(chart, r, values)
 	if err != nil {
@@ -103,7 +103,7 @@ func Objects(chart fs.FS, r Release, values map[string]any) ([]*unstructured.Uns
 	return all, nil
 }
 
-// turn says when objects of a kind are created.
+// turn returns the position of a kind in the order of creation.
 func turn(kind string) int {
 	switch kind {
 	case "Namespace":
@@ -118,7 +118,7 @@ func turn(kind string) int {
 	return 4
 }
 
-// document reads a file of the chart.
+// document parses a file of the chart.
 func document(chart fs.FS, name string) (map[string]any, error) {
 	text, err := fs.ReadFile(chart, name)
 	if err != nil {
@@ -131,7 +131,8 @@ func document(chart fs.FS, name string) (map[string]any, error) {
 	return o, nil
 }
 
-// laid returns the values with others over them: tables are merged, everything else replaced, and nil takes away.
+// laid returns the values of under merged with those of over, as in Helm: tables are merged, others replaced, and null
+// removes.
 func laid(under, over map[string]any) map[string]any {
 	all := maps.Clone(under)
 	for key, value := range over {
@@ -149,7 +150,7 @@ func laid(under, over map[string]any) map[string]any {
 	return all
 }
 
-// chartFiles is what templates know as .Files.
+// chartFiles is .Files in templates.
 type chartFiles struct{ chart fs.FS }
 
 // Get returns the text of a file of the chart, or "", as Helm does.
@@ -161,7 +162,7 @@ func (f chartFiles) Get(name string) string {
 	return string(text)
 }
 
-// functions are those of Helm that the chart uses, beyond text/template's own.
+// functions are the functions of Helm that the chart uses, beyond text/template's own.
 func functions(all *template.Template) template.FuncMap {
 	return template.FuncMap{
 		"include": func(name string, data any) (string, error) {
@@ -201,7 +202,7 @@ func functions(all *template.Template) template.FuncMap {
 	}
 }
 
-// workload is what may be a cloud controller manager.
+// workload is a candidate for a cloud controller manager.
 type workload struct {
 	name string // "daemonset kube-system/cloud-controller-manager"
 	pod  corev1.PodSpec
@@ -272,10 +273,10 @@ const (
 	selectAnyChart = partOfLabel + "=" + program
 )
 
-// NamespaceOf is the namespace of the sandbox of a name.
+// NamespaceOf returns the namespace of a sandbox.
 func NamespaceOf(name string) string { return program + "-" + name }
 
-// selectChart selects what the chart has made for a sandbox.
+// selectChart selects the chart's objects of a sandbox.
 func selectChart(name string) string { return selectAnyChart + "," + instanceLabel + "=" + name }
 
 // selectManaged selects what a sandbox created itself.
@@ -283,7 +284,7 @@ func selectManaged(name string) string {
 	return managedByLabel + "=" + program + "," + instanceLabel + "=" + name
 }
 
-// chartLabels are those of objects that are installed with the chart and are not in it.
+// chartLabels returns the labels of objects that are installed with the chart but not in it.
 func chartLabels(name string) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/name": program, partOfLabel: program, instanceLabel: name, managedByLabel: installer,

@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
-// asked is how many reviews are under way at the same time.
+// asked is the number of parallel access reviews.
 const asked = 16
 
 // CheckRights checks the user's permissions for an installation: to create each object, to hold every permission in its
@@ -29,10 +29,10 @@ func (c *Cluster) CheckRights(ctx context.Context, objects []*unstructured.Unstr
 	if err != nil {
 		return err
 	}
-	return c.holds(ctx, append(wanted, extra...), "that an installation takes", "take an administrator's context: --context NAME")
+	return c.holds(ctx, append(wanted, extra...), "for an installation", "use an administrator's context: --context NAME")
 }
 
-// holds asks whether the user has all of these rights, which are what is said; the error lists those that are missing.
+// holds checks that the user has all these permissions; the error lists the missing ones. what is their purpose.
 func (c *Cluster) holds(ctx context.Context, wanted []authorizationv1.ResourceAttributes, what, try string) error {
 	all, err := c.may(ctx, authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"})
 	if err != nil || all {
@@ -62,7 +62,7 @@ func (c *Cluster) holds(ctx context.Context, wanted []authorizationv1.ResourceAt
 	}
 	slices.Sort(missing)
 	return &coded.Error{
-		Code: CodeRights, Message: fmt.Sprintf("context %q lacks rights %s: %s", c.context, what, shorten.List(missing, 8)),
+		Code: CodeRights, Message: fmt.Sprintf("the user of context %q lacks permissions %s: %s", c.context, what, shorten.List(missing, 8)),
 		Try: try,
 	}
 }
@@ -78,7 +78,7 @@ func (c *Cluster) may(ctx context.Context, a authorizationv1.ResourceAttributes)
 	return answer.Status.Allowed, nil
 }
 
-// needed are the rights to create, follow and delete objects, and those that are in their roles, each once.
+// needed returns the permissions to create, watch and delete objects, and those in their roles, each once.
 func needed(objects []*unstructured.Unstructured) ([]authorizationv1.ResourceAttributes, error) {
 	seen := map[authorizationv1.ResourceAttributes]bool{}
 	var all []authorizationv1.ResourceAttributes
@@ -115,14 +115,14 @@ func needed(objects []*unstructured.Unstructured) ([]authorizationv1.ResourceAtt
 	if !pods {
 		return all, nil
 	}
-	for _, subresource := range []string{"log", "portforward"} { // the way to the sandbox
+	for _, subresource := range []string{"log", "portforward"} { // to connect to the sandbox
 		verb := map[string]string{"log": "get", "portforward": "create"}[subresource]
 		add(authorizationv1.ResourceAttributes{Verb: verb, Resource: "pods", Subresource: subresource, Namespace: in})
 	}
 	return all, nil
 }
 
-// namespaceOf is where the installation's pods are; false when it has none.
+// namespaceOf returns the namespace of the installation's pods; false if it has none.
 func namespaceOf(objects []*unstructured.Unstructured) (string, bool) {
 	for _, o := range objects {
 		if o.GetKind() == "Deployment" {

@@ -17,11 +17,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 )
 
-// Target says which cluster is meant, as kubectl's flags do. The zero value is the one that kubectl would take.
+// Target selects a cluster, as kubectl's flags do. The zero value selects kubectl's default.
 type Target struct {
-	// Kubeconfig is a path; "" is $KUBECONFIG, else ~/.kube/config.
+	// Kubeconfig is a path. Default: $KUBECONFIG, else ~/.kube/config.
 	Kubeconfig string
-	// Context is a context in it; "" is the current one.
+	// Context is a context in it. Default: the current one.
 	Context string
 }
 

@@ -160,8 +160,7 @@ func (t *Tunnel) connection(ctx context.Context) (httpstream.Connection, int, er
 	return conn, n, err
 }
 
-// has returns the connection that there is, one in doubt only if that is good enough, with the number of the next request;
-// nil for none.
+// has returns the present connection with the number of the next request, or nil; one in doubt only if doubted is set.
 func (t *Tunnel) has(doubted bool) (httpstream.Connection, int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,46 +203,46 @@ func open(conn httpstream.Connection, port, number int, refused func()) (net.Con
 	if err != nil {
 		return nil, err
 	}
-	_ = trouble.Close() // nothing is written to it
+	_ = trouble.Close() // our direction is not used
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := conn.CreateStream(headers)
 	if err != nil {
 		conn.RemoveStreams(trouble)
 		return nil, err
 	}
-	f := &forwarded{Stream: data, conn: conn, trouble: trouble, told: make(chan struct{}), refused: refused}
+	f := &forwarded{Stream: data, conn: conn, trouble: trouble, reported: make(chan struct{}), refused: refused}
 	go f.listen()
 	return f, nil
 }
 
-// forwarded is one connection through a tunnel.
+// forwarded is a connection through a tunnel.
 type forwarded struct {
 	httpstream.Stream
-	conn    httpstream.Connection
-	trouble httpstream.Stream
-	told    chan struct{} // closed when err is what went wrong
-	refused func()
-	err     error
-	once    sync.Once
+	conn     httpstream.Connection
+	trouble  httpstream.Stream
+	reported chan struct{} // closed when err is final
+	refused  func()
+	err      error
+	once     sync.Once
 }
 
-// listen waits for what went wrong; the stream ends without a word when nothing did.
+// listen reads the error stream, which ends empty without an error.
 func (f *forwarded) listen() {
 	text, err := io.ReadAll(f.trouble)
 	if err == nil && len(text) > 0 {
 		f.err = errors.New(strings.TrimSpace(string(text)))
 		f.refused()
 	}
-	close(f.told)
+	close(f.reported)
 	if f.err != nil {
-		_ = f.Reset() // so that who reads comes back
+		_ = f.Reset() // wakes a blocked Read
 	}
 }
 
 // reason returns the error from the error stream if there is one, in place of its consequence err.
 func (f *forwarded) reason(err error) error {
 	select {
-	case <-f.told:
+	case <-f.reported:
 		if err != nil && f.err != nil {
 			return f.err
 		}
@@ -252,7 +251,7 @@ func (f *forwarded) reason(err error) error {
 	return err
 }
 
-// Read implements [net.Conn]. In place of the end it returns what went wrong, if anything did.
+// Read implements [net.Conn]. It returns the error from the error stream, if any, in place of EOF.
 func (f *forwarded) Read(b []byte) (int, error) {
 	n, err := f.Stream.Read(b)
 	return n, f.reason(err)
@@ -263,12 +262,12 @@ func (f *forwarded) Write(b []byte) (int, error) {
 	return n, f.reason(err)
 }
 
-// CloseWrite says that nothing follows; what the other side says still comes.
+// CloseWrite ends our direction; data of the other side still arrives.
 func (f *forwarded) CloseWrite() error { return f.reason(f.Stream.Close()) }
 
 func (f *forwarded) Close() error {
 	f.once.Do(func() {
-		_ = f.Reset() // its only error is that it has ended
+		_ = f.Reset() // it only fails if the stream has ended
 		f.conn.RemoveStreams(f.Stream, f.trouble)
 	})
 	return nil
@@ -277,7 +276,7 @@ func (f *forwarded) Close() error {
 func (f *forwarded) LocalAddr() net.Addr  { return tunneled{} }
 func (f *forwarded) RemoteAddr() net.Addr { return tunneled{} }
 
-// There are no deadlines: a request has its context, and its end closes the connection.
+// Deadlines are not supported: a request has its context, which closes the connection.
 func (f *forwarded) SetDeadline(time.Time) error      { return nil }
 func (f *forwarded) SetReadDeadline(time.Time) error  { return nil }
 func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }

@@ -20,7 +20,7 @@ func (t *Tunnel) connect(ctx context.Context, pod *corev1.Pod) error {
 	if pod == nil || !running(pod) {
 		waiting, _ := state(pod)
 		return &coded.Error{
-			Code: CodePod, Message: "the sandbox's pod does not run: it waits for " + waiting,
+			Code: CodePod, Message: "the sandbox's pod does not run: waiting for " + waiting,
 			Try: "kubectl -n " + NamespaceOf(t.name) + " get pods",
 		}
 	}
@@ -31,14 +31,14 @@ func (t *Tunnel) connect(ctx context.Context, pod *corev1.Pod) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		go func() { _ = conn.Close() }() // as drop does
+		go func() { _ = conn.Close() }() // may block, as in drop
 		return net.ErrClosed
 	}
 	t.conn, t.pod = conn, pod.UID
 	return nil
 }
 
-// dial returns a connection to a pod, or gives up: after [Patience], when ctx ends, or when the tunnel is closed.
+// dial returns a connection to a pod. It gives up after [Patience], when ctx ends, or when the tunnel is closed.
 func (t *Tunnel) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Connection, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer within %s", Patience))
 	defer cancel()
@@ -54,7 +54,7 @@ func (t *Tunnel) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Connecti
 	why := net.ErrClosed
 	select {
 	case r := <-dialed:
-		if r.err != nil && ctx.Err() != nil { // which is why
+		if r.err != nil && ctx.Err() != nil { // ctx is the cause
 			return nil, context.Cause(ctx)
 		}
 		return r.conn, r.err
@@ -70,7 +70,7 @@ func (t *Tunnel) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Connecti
 	return nil, why
 }
 
-// during has requests end with a context, which the library makes without one.
+// during ends requests with a context, which the library does not set.
 type during struct {
 	ctx context.Context
 	rt  http.RoundTripper
@@ -81,7 +81,7 @@ func (d during) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.rt.RoundTrip(r.WithContext(d.ctx))
 }
 
-// upgraded asks the API server for a connection to a pod. Where that is silent it may take longer than ctx.
+// upgraded opens a connection to a pod through the API server. If that does not respond it may block longer than ctx.
 func (t *Tunnel) upgraded(ctx context.Context, pod *corev1.Pod) (httpstream.Connection, error) {
 	to := t.c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
 	config := t.c.REST()
@@ -93,7 +93,7 @@ func (t *Tunnel) upgraded(ctx context.Context, pod *corev1.Pod) (httpstream.Conn
 	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
 	dialer := old
 	if websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config); err == nil {
-		// API servers before 1.30, and proxies on the way, know the older protocol alone.
+		// API servers before 1.30, and some proxies, only support SPDY.
 		dialer = portforward.NewFallbackDialerForStreaming(websocket, old, func(err error) bool {
 			return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 		})

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
-// look is how often pods are looked at while they start.
+// look is the poll interval.
 const look = 500 * time.Millisecond
 
 // hopeless is the time after which a pod in a failed state is given up.
@@ -55,7 +55,7 @@ func (c *Cluster) Pod(ctx context.Context, name string, say func(string)) (strin
 		case <-ctx.Done():
 			tick.Stop()
 			return "", &coded.Error{
-				Code: CodePod, Message: "the sandbox's pod does not run: it waits for " + waiting, Err: context.Cause(ctx),
+				Code: CodePod, Message: "the sandbox's pod does not run: waiting for " + waiting, Err: context.Cause(ctx),
 				Try: "kubectl -n " + NamespaceOf(name) + " get pods",
 			}
 		}
@@ -85,8 +85,8 @@ func running(p *corev1.Pod) bool {
 	return len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].State.Running != nil
 }
 
-// secondChance is how often a container may end while the sandbox boots: once, as when the rights that it was given were not
-// known everywhere yet.
+// secondChance is the number of permitted container restarts while the sandbox boots: once, as when its new permissions
+// are not effective yet.
 const secondChance = 1
 
 func endsAgain(p *corev1.Pod) *coded.Error {
@@ -95,7 +95,7 @@ func endsAgain(p *corev1.Pod) *coded.Error {
 		why = fmt.Sprintf(" with exit status %d", t.ExitCode)
 	}
 	return &coded.Error{
-		Code: CodePod, Message: "the sandbox ends again and again" + why,
+		Code: CodePod, Message: "the sandbox exits repeatedly" + why,
 		Try: fmt.Sprintf("kubectl -n %s logs %s --previous", p.Namespace, p.Name),
 	}
 }
@@ -113,12 +113,12 @@ func restarts(p *corev1.Pod) (n int32) {
 // state returns what a pod waits for, and a non-nil failed if waiting does not help.
 func state(p *corev1.Pod) (waiting string, failed *coded.Error) {
 	if p == nil {
-		return "the Deployment to make a pod", nil
+		return "the Deployment to create a pod", nil
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			text := "a machine for pod " + p.Name + ": " + c.Message
-			return text, &coded.Error{Code: CodePod, Message: "the cluster has no room for the sandbox's pod: " + c.Message, Try: "make room, or ask for less: the chart's sandbox.resources"}
+			text := "a node for pod " + p.Name + ": " + c.Message
+			return text, &coded.Error{Code: CodePod, Message: "the cluster has no room for the sandbox's pod: " + c.Message, Try: "free resources, or request less: the chart's sandbox.resources"}
 		}
 	}
 	for _, s := range p.Status.ContainerStatuses {
@@ -130,18 +130,17 @@ func state(p *corev1.Pod) (waiting string, failed *coded.Error) {
 		case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ErrImageInspect", "CreateContainerConfigError", "CreateContainerError":
 			return fmt.Sprintf("image %s: %s", s.Image, w.Reason), &coded.Error{
 				Code: CodeImage, Message: fmt.Sprintf("image %s: %s: %s", s.Image, w.Reason, shorten.FirstLine(w.Message)),
-				Try: "--image REGISTRY/vsphere-sandbox:TAG   # one that the cluster's machines can pull\nkind load image-archive FILE   # where it is one of kind's",
+				Try: "--image REGISTRY/vsphere-sandbox:TAG   # one that the cluster's nodes can pull\nkind load image-archive FILE   # for a kind cluster",
 			}
 		case "CrashLoopBackOff":
-			return "the sandbox, which ended and is started again", endsAgain(p)
+			return "the sandbox, which exited and is restarted", endsAgain(p)
 		}
 		return fmt.Sprintf("pod %s: %s", p.Name, w.Reason), nil
 	}
 	return "pod " + p.Name, nil
 }
 
-// Words returns the last lines that the sandbox's pod has written, of the one before when it was restarted; "" when there is
-// nothing to be had.
+// Words returns the last log lines of the sandbox's pod, of the previous container if it was restarted, or "".
 func (c *Cluster) Words(ctx context.Context, name string, lines int64) string {
 	pod, err := c.newestPod(ctx, name)
 	if err != nil || pod == nil {

@@ -29,7 +29,7 @@ func TestPod(t *testing.T) {
 		"no image":     {sandboxPod("a", waiting("ImagePullBackOff", "no such host\nmore")), CodeImage, "image sandbox:v1: ImagePullBackOff: no such host"},
 		"never pulled": {sandboxPod("a", waiting("ErrImageNeverPull", "")), CodeImage, "ErrImageNeverPull"},
 		"no room":      {unscheduled, CodePod, "3 Insufficient memory"},
-		"crashes":      {crashed, CodePod, "again and again with exit status 2"},
+		"crashes":      {crashed, CodePod, "exits repeatedly with exit status 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestPodComes(t *testing.T) {
 			}
 		}()
 		pod, err := c.Pod(t.Context(), "mine", func(text string) { said = append(said, text) })
-		if err != nil || pod != "a" || strings.Join(said, "; ") != "the Deployment to make a pod; pod a: ContainerCreating" {
+		if err != nil || pod != "a" || strings.Join(said, "; ") != "the Deployment to create a pod; pod a: ContainerCreating" {
 			t.Errorf("%q, %v, said %q", pod, err, said)
 		}
 	})

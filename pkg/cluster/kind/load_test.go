@@ -72,13 +72,13 @@ func TestArchives(t *testing.T) {
 		t.Error("contents are mixed up")
 	}
 	for want, b := range map[string][]byte{
-		"is no tar archive of images":      []byte("nonsense"),
-		"is no image archive":  tarOf(t, map[string]string{"a": "b"}),
-		"is truncated or damaged":   docker(`{"a":1}`, `"x"`)[:1200],
-		"which is missing":       tarOf(t, map[string]string{"manifest.json": `[{"Config":"c.json"}]`}),
-		"manifest.json: json":      tarOf(t, map[string]string{"manifest.json": `{}`}),
-		"index.json: json":         tarOf(t, map[string]string{"index.json": `[]`}),
-		"is no image archive:": nil,
+		"is no tar archive of images": []byte("nonsense"),
+		"is no image archive":         tarOf(t, map[string]string{"a": "b"}),
+		"is truncated or damaged":     docker(`{"a":1}`, `"x"`)[:1200],
+		"which is missing":            tarOf(t, map[string]string{"manifest.json": `[{"Config":"c.json"}]`}),
+		"manifest.json: json":         tarOf(t, map[string]string{"manifest.json": `{}`}),
+		"index.json: json":            tarOf(t, map[string]string{"index.json": `[]`}),
+		"is no image archive:":        nil,
 	} {
 		if _, err := readArchive(bytes.NewReader(b)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)

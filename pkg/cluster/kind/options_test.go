@@ -9,19 +9,19 @@ import (
 
 func TestOptionsAreChecked(t *testing.T) {
 	for want, edit := range map[string]func(*Options){
-		`sandbox name "Demo"`:                       func(o *Options) { o.Name = "Demo" },
+		`sandbox name "Demo"`:                        func(o *Options) { o.Name = "Demo" },
 		"has 34 characters; on kind the limit is 33": func(o *Options) { o.Name = strings.Repeat("a", 34) },
-		"has to be an absolute path":                func(o *Options) { o.Dir = "here" },
-		"with a colon or a comma":                   func(o *Options) { o.Dir = "/a:b" },
-		"no node image":                             func(o *Options) { o.Image = "" },
-		"port 70000":                                func(o *Options) { o.Port = 70000 },
-		"speed 0":                                   func(o *Options) { o.Speed = 0 },
-		`node "Worker-1": a node's name has to be`:  func(o *Options) { o.Nodes[0].Name = "Worker-1" },
-		`node "worker-2": is given twice`:           func(o *Options) { o.Nodes[0].Name = "worker-2" },
-		`UUID "x": want 32 hexadecimal digits`:      func(o *Options) { o.Nodes[0].UUID = "x" },
-		"serial number":                             func(o *Options) { o.Nodes[0].Serial = "a\nb" },
-		`directory "/a,b": has to be an absolute`:   func(o *Options) { o.Volumes = "/a,b" },
-		"without a colon or a comma":                func(o *Options) { o.Nodes[0].ByID = "disks" },
+		"has to be an absolute path":                 func(o *Options) { o.Dir = "here" },
+		"with a colon or a comma":                    func(o *Options) { o.Dir = "/a:b" },
+		"no node image":                              func(o *Options) { o.Image = "" },
+		"port 70000":                                 func(o *Options) { o.Port = 70000 },
+		"speed 0":                                    func(o *Options) { o.Speed = 0 },
+		`node "Worker-1": a node's name has to be`:   func(o *Options) { o.Nodes[0].Name = "Worker-1" },
+		`node "worker-2": is given twice`:            func(o *Options) { o.Nodes[0].Name = "worker-2" },
+		`UUID "x": want 32 hexadecimal digits`:       func(o *Options) { o.Nodes[0].UUID = "x" },
+		"serial number":                              func(o *Options) { o.Nodes[0].Serial = "a\nb" },
+		`directory "/a,b": has to be an absolute`:    func(o *Options) { o.Volumes = "/a,b" },
+		"without a colon or a comma":                 func(o *Options) { o.Nodes[0].ByID = "disks" },
 	} {
 		opts := planned(t, "single")
 		edit(&opts)

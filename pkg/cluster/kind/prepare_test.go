@@ -65,11 +65,11 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		"the daemon is elsewhere": {map[string]string{"context inspect": "ssh://there\n"}, RuntimeRemote, "docker uses a daemon on another host (ssh://there)"},
 		"the daemon has stopped": {
 			map[string]string{inspect: "!Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?"},
-			runtime.Stopped, "docker is installed, but nothing answers",
+			runtime.Stopped, "docker is installed, but its daemon does not respond",
 		},
 		"no image": {
 			map[string]string{inspect: "!Error: No such image: x", "pull " + node: "!Error response from daemon: no such host"},
-			runtime.ImageMissing, "image " + node + " is not on this machine and cannot be pulled",
+			runtime.ImageMissing, "image " + node + " is not on this host and cannot be pulled",
 		},
 		"another Kubernetes": {
 			map[string]string{inspect: `[{"Config":{"Labels":{"org.opencontainers.image.version":"v1.35.0"}}}]`},

@@ -109,8 +109,8 @@ func originOf(vc VCenter) origin {
 	return origin{user: vc.User, password: vc.Password}
 }
 
-// followed reports whether the source must be watched.
-func (o origin) followed() bool { return o.directory != "" || o.secret != (SecretRef{}) }
+// isWatched reports whether the source must be watched.
+func (o origin) isWatched() bool { return o.directory != "" || o.secret != (SecretRef{}) }
 
 // keeper watches the sources of credentials.
 type keeper struct {
@@ -120,20 +120,20 @@ type keeper struct {
 	changed func(origin)
 
 	mu      sync.Mutex
-	held    map[origin]holding
+	watched map[origin]source
 	ctx     context.Context // nil before run
 	running *sync.WaitGroup
 }
 
-// holding is one watched source.
-type holding struct {
+// source is one watched source.
+type source struct {
 	follow func(context.Context) // returns when its context has ended
 	read   func(ctx context.Context, server string) (provider.Credentials, error)
 	stop   context.CancelFunc // nil until it is watched
 }
 
 func newKeeper(o Options, changed func(origin)) *keeper {
-	return &keeper{log: o.Logger, client: o.Secrets, period: o.Period, changed: changed, held: map[origin]holding{}}
+	return &keeper{log: o.Logger, client: o.Secrets, period: o.Period, changed: changed, watched: map[origin]source{}}
 }
 
 // want watches the source of a vCenter's credentials, from now on or when run starts.
@@ -141,17 +141,17 @@ func (k *keeper) want(vc VCenter) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	o := originOf(vc)
-	if _, ok := k.held[o]; ok || !o.followed() {
+	if _, ok := k.watched[o]; ok || !o.isWatched() {
 		return nil
 	}
-	var h holding
+	var h source
 	switch {
 	case o.directory != "":
 		d := provider.NewDirectory(o.directory, k.period, func(err error) {
 			k.log.Info("secrets directory changed", "directory", o.directory, "err", err)
 			k.changed(o)
 		})
-		h = holding{follow: d.Run, read: func(_ context.Context, server string) (provider.Credentials, error) { return d.Credentials(server) }}
+		h = source{follow: d.Run, read: func(_ context.Context, server string) (provider.Credentials, error) { return d.Credentials(server) }}
 	case k.client == nil:
 		return fmt.Errorf("vcenter %q: credentials are in the Secret %s/%s, but no API server is configured",
 			vc.Tenant, o.secret.Namespace, o.secret.Name)
@@ -160,12 +160,12 @@ func (k *keeper) want(vc VCenter) error {
 			k.log.Info("credentials secret changed", "namespace", o.secret.Namespace, "secret", o.secret.Name, "exists", exists)
 			k.changed(o)
 		})
-		h = holding{follow: s.follow, read: s.credentials}
+		h = source{follow: s.follow, read: s.credentials}
 	}
 	if k.ctx != nil {
 		k.begin(&h)
 	}
-	k.held[o] = h
+	k.watched[o] = h
 	return nil
 }
 
@@ -174,33 +174,33 @@ func (k *keeper) run(ctx context.Context, running *sync.WaitGroup) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ctx, k.running = ctx, running
-	for o, h := range k.held {
+	for o, h := range k.watched {
 		k.begin(&h)
-		k.held[o] = h
+		k.watched[o] = h
 	}
 }
 
-func (k *keeper) begin(h *holding) {
+func (k *keeper) begin(h *source) {
 	var ctx context.Context
 	ctx, h.stop = context.WithCancel(k.ctx)
 	follow := h.follow
 	k.running.Go(func() { follow(ctx) })
 }
 
-// only stops watching sources that none of vcs uses.
-func (k *keeper) only(vcs []VCenter) {
+// keepOnly stops watching sources that none of vcs uses.
+func (k *keeper) keepOnly(vcs []VCenter) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	used := map[origin]bool{}
 	for _, vc := range vcs {
 		used[originOf(vc)] = true
 	}
-	for o, h := range k.held {
+	for o, h := range k.watched {
 		if !used[o] {
 			if h.stop != nil {
 				h.stop()
 			}
-			delete(k.held, o)
+			delete(k.watched, o)
 		}
 	}
 }
@@ -208,11 +208,11 @@ func (k *keeper) only(vcs []VCenter) {
 // credentials returns the credentials to log in with now.
 func (k *keeper) credentials(ctx context.Context, vc VCenter) (vcenter.Credentials, error) {
 	o := originOf(vc)
-	if !o.followed() {
+	if !o.isWatched() {
 		return vcenter.Credentials{User: o.user, Password: o.password}, nil
 	}
 	k.mu.Lock()
-	h, ok := k.held[o]
+	h, ok := k.watched[o]
 	k.mu.Unlock()
 	if !ok {
 		return vcenter.Credentials{}, errors.New("credentials of a vCenter that is no longer configured")

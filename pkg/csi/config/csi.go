@@ -41,11 +41,11 @@ func checkCSI(name string, data []byte, r Reading) (*Config, []provider.Problem)
 	}
 	w.topology(cfg)
 	w.connect(cfg, r)
-	return concluded(cfg, w.problems)
+	return result(cfg, w.problems)
 }
 
 // number parses a number within bounds; a missing one is otherwise.
-func (w *written) number(v value, least, most, otherwise int) int {
+func (w *parsedFile) number(v value, least, most, otherwise int) int {
 	if !v.set {
 		return otherwise
 	}
@@ -62,7 +62,7 @@ func (w *written) number(v value, least, most, otherwise int) int {
 }
 
 // truth parses a boolean with the words of gcfg.
-func (w *written) truth(v value) bool {
+func (w *parsedFile) truth(v value) bool {
 	switch strings.ToLower(strings.TrimSpace(v.text)) {
 	case "true", "yes", "on", "1":
 		return true
@@ -85,7 +85,7 @@ func list(v value) []string {
 }
 
 // topology reads the tag categories and their labels.
-func (w *written) topology(cfg *Config) {
+func (w *parsedFile) topology(cfg *Config) {
 	region, zone, categories := w.labels.get("region"), w.labels.get("zone"), w.labels.get("topology-categories")
 	switch {
 	case categories.set && (region.set || zone.set):
@@ -99,7 +99,7 @@ func (w *written) topology(cfg *Config) {
 	}
 	for i, c := range cfg.Categories {
 		if slices.Contains(cfg.Categories[:i], c) {
-			w.problem(categories.or(zone), "", "%q stands twice", c)
+			w.problem(categories.or(zone), "", "%q is listed twice", c)
 		}
 	}
 	if len(cfg.Categories) > mostCategories {
@@ -134,7 +134,7 @@ func nearestCategory(name string, all []string) string {
 	return ""
 }
 
-func (w *written) connect(cfg *Config, r Reading) {
+func (w *parsedFile) connect(cfg *Config, r Reading) {
 	fallback := ""
 	if info, err := os.Stat(r.DefaultSecrets); r.DefaultSecrets != "" && err == nil && info.IsDir() {
 		fallback = r.DefaultSecrets
@@ -163,7 +163,7 @@ func (w *written) connect(cfg *Config, r Reading) {
 var thumbprint = regexp.MustCompile(`^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){19}$|^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31}$`)
 
 // vcenter reads one vCenter, which inherits from the global section.
-func (w *written) vcenter(name string, at value, fallback string) VCenter {
+func (w *parsedFile) vcenter(name string, at value, fallback string) VCenter {
 	own := w.vcenters[name]
 	get := func(key string) value { return own.get(key).or(w.global.get(key)) }
 	if message, hint := provider.HostProblem(name); message != "" {
@@ -226,8 +226,8 @@ func (v *values) get(key string) value {
 	return v.by[key]
 }
 
-// written is the parsed file.
-type written struct {
+// parsedFile is the parsed file.
+type parsedFile struct {
 	file     string
 	problems []provider.Problem
 
@@ -235,25 +235,25 @@ type written struct {
 	vcenters, categories     map[string]*values // by second name
 }
 
-func (w *written) problem(v value, hint, format string, args ...any) {
+func (w *parsedFile) problem(v value, hint, format string, args ...any) {
 	w.problems = append(w.problems, provider.Problem{
 		File: w.file, Line: v.line, Column: v.column, Path: v.path, Message: fmt.Sprintf(format, args...), Hint: hint,
 	})
 }
 
-func (w *written) warn(v value, format string, args ...any) {
+func (w *parsedFile) warn(v value, format string, args ...any) {
 	w.problem(v, "", format, args...)
 	w.problems[len(w.problems)-1].Warning = true
 }
 
 // failed reports whether there are errors, not only warnings.
-func (w *written) failed() bool {
+func (w *parsedFile) failed() bool {
 	return slices.ContainsFunc(w.problems, func(p provider.Problem) bool { return !p.Warning })
 }
 
 // read parses the file.
-func read(name string, data []byte) *written {
-	w := &written{file: name, vcenters: map[string]*values{}, categories: map[string]*values{}}
+func read(name string, data []byte) *parsedFile {
+	w := &parsedFile{file: name, vcenters: map[string]*values{}, categories: map[string]*values{}}
 	switch {
 	case len(data) > maxSize:
 		w.problem(value{}, "", "is longer than the %d MiB a driver config may have", maxSize>>20)
@@ -273,7 +273,7 @@ func read(name string, data []byte) *written {
 	return w
 }
 
-func (w *written) section(s provider.INISection) {
+func (w *parsedFile) section(s provider.INISection) {
 	title := s.Title()
 	at := value{line: s.Line, column: s.Column, path: title}
 	known, ok := sectionNamed(s.Name)
@@ -301,7 +301,7 @@ func (w *written) section(s provider.INISection) {
 }
 
 // into returns the destination of a section's values; a section may occur several times.
-func (w *written) into(known section, sub string) *values {
+func (w *parsedFile) into(known section, sub string) *values {
 	one := func(v **values) *values {
 		if *v == nil {
 			*v = &values{}
@@ -327,7 +327,7 @@ func (w *written) into(known section, sub string) *values {
 	return among(w.categories)
 }
 
-func (w *written) entry(known section, into *values, e provider.INIEntry) {
+func (w *parsedFile) entry(known section, into *values, e provider.INIEntry) {
 	v := value{text: e.Value, line: e.Line, column: e.Column, path: into.title + " " + e.Key}
 	k, ok := known.key(e.Key)
 	before := into.by[k.name]

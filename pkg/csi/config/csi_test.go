@@ -64,10 +64,10 @@ func TestCSI(t *testing.T) {
 		Labels:        map[string]string{"k8s-zone": "topology.kubernetes.io/zone"},
 		SnapshotLimit: 10, Page: 500,
 		Warnings: []string{
-			"csi-vsphere.conf:11: [Global] csi-auth-check-intervalinmin: has no effect: permissions are not asked for in advance",
-			`csi-vsphere.conf:19: [VirtualCenter "vc-west.example"] targetvSANFileShareClusters: has no effect: this driver makes no file volumes`,
+			"csi-vsphere.conf:11: [Global] csi-auth-check-intervalinmin: has no effect: permissions are not checked in advance",
+			`csi-vsphere.conf:19: [VirtualCenter "vc-west.example"] targetvSANFileShareClusters: has no effect: this driver has no file volumes`,
 			"csi-vsphere.conf:30: [Snapshot] granular-max-snapshots-per-block-volume-vsan: has no effect: the global limit is for every kind of datastore",
-			`csi-vsphere.conf:31: [NetPermissions "a"]: has no effect: this driver makes no file volumes`,
+			`csi-vsphere.conf:31: [NetPermissions "a"]: has no effect: this driver has no file volumes`,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -103,7 +103,7 @@ func TestCSIDefaults(t *testing.T) {
 	}
 }
 
-// Every mistake is told, with its line and what may have been meant.
+// Every error has its line and a suggestion.
 func TestCSIMistakes(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"unknown key":             {"[Global]\nclusterid = c\n", "f:2: [Global] clusterid: unknown key, did you mean cluster-id?"},
@@ -118,7 +118,7 @@ func TestCSIMistakes(t *testing.T) {
 		"no truth value":          {"[VirtualCenter \"vc\"]\ninsecure-flag = maybe\n", `f:2: [VirtualCenter "vc"] insecure-flag: must be true or false, not "maybe"`},
 		"no value":                {"[Global]\ncluster-id\n", "f:2: [Global] cluster-id: has no value"},
 		"long cluster id":         {"[Global]\ncluster-id = " + strings.Repeat("x", 65) + "\n", "f:2: [Global] cluster-id: is longer than 64 characters"},
-		"no cluster id":           {"[VirtualCenter \"vc\"]\n", "f: there is no cluster-id, and none to take in its place, write one under [Global]"},
+		"no cluster id":           {"[VirtualCenter \"vc\"]\n", "f: cluster-id is missing, and no default is given, write one under [Global]"},
 		"no credentials":          {"[VirtualCenter \"vc\"]\nuser = u@d\n", `f:1: [VirtualCenter "vc"]: credentials are missing: user and password are needed`},
 		"no vCenter":              {"[Global]\ncluster-id = c\n", `f: no vCenter is configured, write a section [VirtualCenter "HOST"]`},
 		"warnings and no vCenter": {"[Global]\ncluster-id = c\n[NetPermissions \"a\"]\n", `f: no vCenter is configured, write a section [VirtualCenter "HOST"]`},
@@ -127,9 +127,9 @@ func TestCSIMistakes(t *testing.T) {
 		"one host twice":          {"[VirtualCenter \"VC\"]\n[VirtualCenter \"vc\"]\n", `f:2: [VirtualCenter "vc"]: this host is also that of [VirtualCenter "VC"]`},
 		"thumbprint":              {"[VirtualCenter \"vc\"]\nthumbprint = abc\n", `f:2: [VirtualCenter "vc"] thumbprint: "abc": must be a SHA-1 or SHA-256 fingerprint with colons`},
 		"zone alone":              {"[Labels]\nzone = z\n", "f:2: [Labels] zone: set both region and zone"},
-		"zone beside":             {"[Labels]\nzone = z\nregion = r\ntopology-categories = a\n", "f:3: [Labels] region: stands beside topology-categories, which replace it, leave region and zone out"},
+		"zone beside":             {"[Labels]\nzone = z\nregion = r\ntopology-categories = a\n", "f:3: [Labels] region: is set together with topology-categories, which replaces it, remove region and zone"},
 		"category twice":          {"[Labels]\ntopology-categories = a,b,a\n", `f:2: [Labels] topology-categories: "a" is listed twice`},
-		"categories":              {"[Labels]\ntopology-categories = a,b,c,d,e,f\n", "f:2: [Labels] topology-categories: 6 categories, of which 5 are the most"},
+		"categories":              {"[Labels]\ntopology-categories = a,b,c,d,e,f\n", "f:2: [Labels] topology-categories: 6 categories, at most 5 are allowed"},
 		"foreign category":        {"[Labels]\ntopology-categories = k8s-zone\n[TopologyCategory \"k8s-zon\"]\nlabel = a/b\n", `f:4: [TopologyCategory "k8s-zon"] label: the category is not among [Labels] topology-categories, did you mean "k8s-zone"?`},
 		"no label":                {"[Labels]\ntopology-categories = a\n[TopologyCategory \"a\"]\nlabel = b\n", `f:4: [TopologyCategory "a"] label: "b" is not the key of a label like topology.kubernetes.io/zone`},
 		"not text":                {"[Global]\xff", "f: file is not UTF-8 text"},
@@ -143,7 +143,7 @@ func TestCSIMistakes(t *testing.T) {
 	}
 }
 
-// All mistakes of a file are told at once, in its order.
+// All errors of a file are reported at once, in order.
 func TestCSIAllMistakes(t *testing.T) {
 	_, err := config.Load("f", []byte("[Global]\nclusterid = x\nport = x\n[Lables]\n[VirtualCenter \"vc\"]\nuser = u@d\npassword = p\n"), config.Reading{Form: config.CSI, ClusterID: "c"})
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {

@@ -20,7 +20,7 @@ vcenter:
 labels: {region: k8s-region, zone: k8s-zone}
 `
 
-// The cloud controller manager's file serves the driver too.
+// The cloud controller manager's file configures the driver too.
 func TestCloud(t *testing.T) {
 	got, err := config.Load("vsphere.conf", []byte(cloudYAML), config.Reading{ClusterID: "uid"})
 	if err != nil {
@@ -33,7 +33,7 @@ func TestCloud(t *testing.T) {
 	if got.Form != config.Cloud || got.ClusterID != "uid" || !cmp.Equal(got.Categories, []string{"k8s-region", "k8s-zone"}) || got.SnapshotLimit != 3 || got.Page != 1000 {
 		t.Errorf("%+v", got)
 	}
-	if _, err := config.Load("vsphere.conf", []byte(cloudYAML), config.Reading{}); err == nil || !strings.Contains(err.Error(), "no cluster-id") {
+	if _, err := config.Load("vsphere.conf", []byte(cloudYAML), config.Reading{}); err == nil || !strings.Contains(err.Error(), "cluster-id is missing") {
 		t.Errorf("without a cluster id: %v", err)
 	}
 	if _, err := config.Load("vsphere.conf", []byte(cloudYAML+"labells: {}\n"), config.Reading{ClusterID: "uid"}); err == nil || !strings.Contains(err.Error(), "vsphere.conf:6: labells: unknown key, did you mean labels?") {

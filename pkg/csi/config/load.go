@@ -91,8 +91,8 @@ func formOf(name string, data []byte) Form {
 	return Cloud
 }
 
-// concluded returns a configuration with its warnings, or nil if there are errors.
-func concluded(cfg *Config, all []provider.Problem) (*Config, []provider.Problem) {
+// result returns a configuration with its warnings, or nil if there are errors.
+func result(cfg *Config, all []provider.Problem) (*Config, []provider.Problem) {
 	all = provider.SortProblems(all)
 	for _, p := range all {
 		if !p.Warning {
@@ -117,12 +117,12 @@ type file struct {
 
 func newFile(name string) *file {
 	f := &file{name: name}
-	_, _ = f.look()
+	_, _ = f.changed()
 	return f
 }
 
-// look reports whether the file has changed, or has become unreadable or readable.
-func (f *file) look() (different bool, err error) {
+// changed reports whether the file has changed, or has become unreadable or readable.
+func (f *file) changed() (different bool, err error) {
 	data, err := readFile(f.name)
 	sum, text := f.sum, ""
 	if err != nil {
@@ -229,5 +229,5 @@ func checkCloud(name string, data []byte, r Reading) (*Config, []provider.Proble
 	if from.Labels.Region != "" && from.Labels.Zone != "" { // one alone has a warning, and no effect there either
 		cfg.Categories = []string{from.Labels.Region, from.Labels.Zone}
 	}
-	return concluded(cfg, all)
+	return result(cfg, all)
 }

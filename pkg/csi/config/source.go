@@ -117,7 +117,7 @@ func (s *Source) Run(ctx context.Context, changed func(*Config, []*vcenter.Clien
 		case <-ctx.Done():
 			return nil
 		}
-		different, err := s.file.look()
+		different, err := s.file.changed()
 		if different && err == nil {
 			err = s.reload(changed)
 		}
@@ -193,7 +193,7 @@ func (s *Source) use(cfg *Config) (old []*connection, err error) {
 		}
 	}
 	s.cfg, s.clients = cfg, clients
-	s.keep.only(cfg.VCenters)
+	s.keep.keepOnly(cfg.VCenters)
 	for _, c := range fresh {
 		if s.ctx == nil {
 			s.waiting = append(s.waiting, c)

@@ -29,7 +29,7 @@ spec:
     - {name: eu, datacenters: [{name: dc, clusters: [{name: c, hosts: [{name: h}]}]}]}
 `
 
-// rig is simulated vCenters and the files that lead to them.
+// rig is simulated vCenters and the files that configure them.
 type rig struct {
 	*config.Source
 	t   *testing.T
@@ -63,7 +63,7 @@ func (r *rig) vc(name string) *sim.VCenter {
 	return v
 }
 
-// write replaces a file as a whole.
+// write replaces a file atomically.
 func (r *rig) write(name, text string) string {
 	r.t.Helper()
 	path := filepath.Join(r.dir, name)
@@ -73,7 +73,7 @@ func (r *rig) write(name, text string) string {
 	return path
 }
 
-// csi is a csi-vsphere.conf for some of the vCenters.
+// csi returns a csi-vsphere.conf for some of the vCenters.
 func (r *rig) csi(more string, names ...string) string {
 	text := "[Global]\ncluster-id = c\nca-file = " + r.lab.CAFile + "\n" + more
 	for _, name := range names {
@@ -84,7 +84,7 @@ func (r *rig) csi(more string, names ...string) string {
 	return text
 }
 
-// run opens the file and follows it for the time of the test.
+// run opens the file and runs the source until the test ends.
 func (r *rig) run(file string) {
 	r.t.Helper()
 	var err error
@@ -143,7 +143,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// Whatever the place of the credentials, a changed password is used without a restart, by the same connection.
+// With any source of credentials, a changed password is used without a restart, by the same connection.
 func TestRotation(t *testing.T) {
 	secret := func(r *rig) *corev1.Secret {
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "creds"}, Data: map[string][]byte{}}
@@ -217,7 +217,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A changed file is in force without a restart: limits, topology, vCenters. What cannot be used is not.
+// A changed file is in force without a restart: limits, topology, vCenters. An invalid one is not.
 func TestChange(t *testing.T) {
 	r := newRig(t)
 	file := r.write("csi-vsphere.conf", r.csi("", "us"))
@@ -242,7 +242,7 @@ func TestChange(t *testing.T) {
 	} {
 		before := r.Config()
 		r.write("csi-vsphere.conf", text)
-		time.Sleep(50 * time.Millisecond) // nothing tells that nothing happens
+		time.Sleep(50 * time.Millisecond) // nothing signals that nothing happens
 		if r.Config() != before {
 			t.Errorf("%s is in force", name)
 		}
@@ -258,7 +258,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// A Secret that comes later, or that says nothing of a vCenter, is told as what it is.
+// A Secret that is created later, or has nothing about a vCenter, is reported as such.
 func TestSecretLater(t *testing.T) {
 	r := newRig(t)
 	us, eu := r.vc("us"), r.vc("eu")

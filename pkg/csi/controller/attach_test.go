@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// The publish context is upstream's, whatever form CNS gives the UUID.
+// The publish context is upstream's, with the UUID in CNS's form or another.
 func TestPublish(t *testing.T) {
 	_, c := newCluster(t)
 	v := create(t, c, request("v", gib, "a"))
@@ -42,13 +42,13 @@ func detach(id, node string) *csi.ControllerUnpublishVolumeRequest {
 	return &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: node}
 }
 
-// What is detached already, or never was attached, or is not there, is detached.
+// A volume that is detached, was never attached, or does not exist counts as detached.
 func TestUnpublish(t *testing.T) {
 	_, c := newCluster(t)
 	v := create(t, c, request("v", gib, "a"))
 	publish(t, c, v.GetVolumeId(), nodeUS1)
 	for _, r := range []*csi.ControllerUnpublishVolumeRequest{
-		detach(v.GetVolumeId(), nodeUS2), // another node's disk stays
+		detach(v.GetVolumeId(), nodeUS2), // the other node's disk stays
 		detach("none", nodeUS1),
 		detach(v.GetVolumeId(), "fake-node"),
 	} {
@@ -66,7 +66,7 @@ func TestUnpublish(t *testing.T) {
 	publish(t, c, v.GetVolumeId(), nodeUS2)
 }
 
-// Without a node it is all of them.
+// Without a node id it is detached from all.
 func TestUnpublishEverywhere(t *testing.T) {
 	_, c := newCluster(t)
 	v := create(t, c, request("v", gib, "a"))
@@ -77,7 +77,7 @@ func TestUnpublishEverywhere(t *testing.T) {
 	publish(t, c, v.GetVolumeId(), nodeUS2)
 }
 
-// The store hears of a detach from a node that is no more, and only a certain answer counts as one.
+// The store is called for a node that no longer exists, and only a definite answer counts as detached.
 func TestUnpublishGone(t *testing.T) {
 	fake, c := newCluster(t)
 	v := create(t, c, request("v", gib, "a"))
@@ -97,7 +97,7 @@ func TestUnpublishGone(t *testing.T) {
 	}
 	publish(t, c, v.GetVolumeId(), nodeUS2)
 	for _, refusal := range []error{volume.ErrInvalid, volume.ErrNotFound, errors.Join(volume.ErrNotFound, volume.ErrUnavailable)} {
-		fake.Fail("Detach", refusal) // what is not there, the store does not call an error
+		fake.Fail("Detach", refusal) // the store returns no error for a missing volume
 		if _, err := c.ControllerUnpublishVolume(t.Context(), detach(v.GetVolumeId(), nodeUS2)); err == nil {
 			t.Errorf("%v: counts as detached", refusal)
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Every error of the vocabulary has its code, whatever it is wrapped in and whichever call it ends.
+// Every error of package volume has its code, wrapped in any way and from any call.
 func TestCodes(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		want codes.Code
-		text string // what the message advises
+		text string // advice in the message
 	}{
 		{volume.ErrNotFound, codes.NotFound, ""},
 		{volume.ErrNodeGone, codes.NotFound, "delete the Node object"},
@@ -38,10 +38,10 @@ func TestCodes(t *testing.T) {
 		{volume.ErrInTree, codes.Unimplemented, "StorageClass of the CSI driver"},
 		{volume.ErrNotSupported, codes.FailedPrecondition, "version of the vCenter"},
 		{volume.ErrToken, codes.Aborted, "from the beginning"},
-		{context.DeadlineExceeded, codes.DeadlineExceeded, "goes on"},
+		{context.DeadlineExceeded, codes.DeadlineExceeded, "continues the operation"},
 		{context.Canceled, codes.Canceled, ""},
 		{errors.New("a surprise"), codes.Internal, ""},
-		// Doubt counts more than anything else.
+		// Doubt has priority.
 		{errors.Join(volume.ErrNotFound, volume.ErrUnavailable), codes.Unavailable, ""},
 		{fmt.Errorf("%w: %w", volume.ErrUnavailable, context.DeadlineExceeded), codes.Unavailable, ""},
 	} {
@@ -70,7 +70,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// A request that says too little, or what cannot be, is invalid, and reaches no vCenter.
+// An incomplete or impossible request is invalid, and causes no call to a vCenter.
 func TestInvalid(t *testing.T) {
 	_, c := newCluster(t)
 	ctx := t.Context()

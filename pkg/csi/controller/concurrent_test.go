@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Of two identical calls at a time the second is told to come again; no other call waits for the first.
+// The second of two identical concurrent calls gets Aborted; no other call waits for the first.
 func TestSameCallTwice(t *testing.T) {
 	for _, test := range []struct {
 		method string
@@ -89,7 +89,7 @@ func TestSameCallTwice(t *testing.T) {
 	}
 }
 
-// A caller that gives up frees the way for its next call.
+// A call whose context ends does not block the next one.
 func TestGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, c := newCluster(t)

@@ -30,7 +30,7 @@ type Controller struct {
 	migrated Migrated
 	log      *slog.Logger
 	flight   flight
-	taken    taken
+	taken    snapshotNames
 }
 
 var _ csi.ControllerServer = (*Controller)(nil)

@@ -71,8 +71,8 @@ func (c *Controller) reached(ctx context.Context, v volume.Volume, r volume.Requ
 	return segments, nil
 }
 
-// wanted is a requested volume.
-type wanted struct {
+// volumeRequest is a requested volume.
+type volumeRequest struct {
 	spec        volume.Spec
 	requirement volume.Requirement
 	// on is the datastore that the source requires; empty URL for any.
@@ -80,8 +80,8 @@ type wanted struct {
 	inTree inTree
 }
 
-// wanted parses a request.
-func (c *Controller) wanted(r *csi.CreateVolumeRequest) (w wanted, err error) {
+// volumeRequest parses a request.
+func (c *Controller) wanted(r *csi.CreateVolumeRequest) (w volumeRequest, err error) {
 	if err := checkCapabilities(r.GetVolumeCapabilities()); err != nil {
 		return w, err
 	}
@@ -112,7 +112,7 @@ func (c *Controller) wanted(r *csi.CreateVolumeRequest) (w wanted, err error) {
 }
 
 // create tries the places in order.
-func (c *Controller) create(ctx context.Context, w wanted) (volume.Volume, error) {
+func (c *Controller) create(ctx context.Context, w volumeRequest) (volume.Volume, error) {
 	places, err := c.places(ctx, w)
 	if err != nil {
 		if v, ok := c.earlier(ctx, w.spec, err); ok {
@@ -129,7 +129,7 @@ func (c *Controller) create(ctx context.Context, w wanted) (volume.Volume, error
 			return v, nil
 		}
 		err = placeError{place, err}
-		if !elsewhere(err) {
+		if !tryNextPlace(err) {
 			return volume.Volume{}, failed(err, "create volume %q of %d bytes", spec.Name, spec.Capacity)
 		}
 		c.log.Warn("datastores skipped", "volume", spec.Name, "vcenter", place.VCenter, "err", err)
@@ -156,9 +156,9 @@ func (c *Controller) earlier(ctx context.Context, s volume.Spec, why error) (vol
 	return volume.Volume{}, false
 }
 
-// elsewhere reports whether another place may be tried. A vCenter that does not respond must not be skipped: it may have
+// tryNextPlace reports whether another place may be tried. A vCenter that does not respond must not be skipped: it may have
 // created the volume, and a second one with that name would be orphaned.
-func elsewhere(err error) bool {
+func tryNextPlace(err error) bool {
 	for _, doubt := range []error{volume.ErrPending, volume.ErrUnavailable, context.DeadlineExceeded, context.Canceled} {
 		if errors.Is(err, doubt) {
 			return false
@@ -173,7 +173,7 @@ func elsewhere(err error) bool {
 }
 
 // places returns where the volume may be created, best first, at least one.
-func (c *Controller) places(ctx context.Context, w wanted) ([]volume.Place, error) {
+func (c *Controller) places(ctx context.Context, w volumeRequest) ([]volume.Place, error) {
 	places, err := c.nodes.Places(ctx, w.requirement)
 	switch {
 	case errors.Is(err, volume.ErrNotFound):
@@ -183,7 +183,7 @@ func (c *Controller) places(ctx context.Context, w wanted) ([]volume.Place, erro
 		return nil, failed(err, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
 	}
 	if w.on.URL != "" {
-		places = only(places, w.on)
+		places = onDatastore(places, w.on)
 	}
 	places = slices.DeleteFunc(places, func(p volume.Place) bool { return len(p.Datastores) == 0 })
 	if len(places) > 0 {
@@ -197,8 +197,8 @@ func (c *Controller) places(ctx context.Context, w wanted) ([]volume.Place, erro
 	return nil, failed(volume.ErrNoDatastore, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
 }
 
-// only limits places to one datastore.
-func only(places []volume.Place, on volume.Datastore) []volume.Place {
+// onDatastore limits places to one datastore.
+func onDatastore(places []volume.Place, on volume.Datastore) []volume.Place {
 	var left []volume.Place
 	for _, p := range places {
 		if p.VCenter != on.VCenter {
@@ -338,7 +338,7 @@ func checkFileSystem(name string) error {
 
 // source sets the content of the volume: none, or that of a snapshot. As upstream, a volume from a snapshot has the
 // snapshot's size and is created on the datastore of the snapshot's volume.
-func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest, w *wanted) error {
+func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest, w *volumeRequest) error {
 	var id string
 	switch s := r.GetVolumeContentSource().GetType().(type) {
 	case nil:

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume/volumetest"
 )
 
-// The next place is tried for what it may cure, and for nothing that may have made a volume.
+// The next place is tried after errors that it may avoid, and never if a volume may have been created.
 func TestNextPlace(t *testing.T) {
 	for _, test := range []struct {
 		err  error
@@ -49,14 +49,14 @@ func TestNextPlace(t *testing.T) {
 	}
 }
 
-// When no place does, the answer says why each did not.
+// If no place works, the error has the reason for each.
 func TestNoPlace(t *testing.T) {
 	fake, c := newCluster(t)
 	fake.Fail("Create", volume.ErrState)
 	fake.Fail("Create", volume.ErrNoSpace)
 	_, err := c.CreateVolume(t.Context(), request("v", gib, "a", "b"))
 	wantCode(t, err, codes.ResourceExhausted)
-	for _, text := range []string{"local-a", "local-b", "no space", "not in a state", "free space on the datastores"} {
+	for _, text := range []string{"local-a", "local-b", "no space", "its state does not allow it", "free space on the datastores"} {
 		if message := status.Convert(err).Message(); !strings.Contains(message, text) {
 			t.Errorf("%q is not in %q", text, message)
 		}
@@ -65,7 +65,7 @@ func TestNoPlace(t *testing.T) {
 	wantCode(t, err, codes.ResourceExhausted)
 }
 
-// A volume whose topology is not to be had is asked for again, and is then the same.
+// If the topology of a volume is not available, the caller retries, and gets the same volume.
 func TestTopologyLater(t *testing.T) {
 	fake, c := newCluster(t)
 	fake.Fail("SegmentsOf", volume.ErrUnavailable)
@@ -77,7 +77,7 @@ func TestTopologyLater(t *testing.T) {
 	}
 }
 
-// What cannot be told of a volume that is there is no final answer: nobody would ever delete it.
+// Missing data about an existing volume are not a final error: the volume would be orphaned.
 func TestTopologyDoubtful(t *testing.T) {
 	fake, c := newCluster(t)
 	for range 2 {
@@ -92,15 +92,15 @@ func TestTopologyDoubtful(t *testing.T) {
 	}
 }
 
-// moved are nodes that no longer reach what they reached when the place was chosen. A volume of no topology would be taken
-// for one that all nodes reach.
+// moved are nodes that no longer reach what they reached when the place was selected. A volume without a topology would count as
+// reachable from all nodes.
 type moved struct{ *volumetest.Cluster }
 
 func (moved) SegmentsOf(context.Context, string, string) ([]volume.Segment, error) {
 	return nil, nil
 }
 
-// The volume that has taken the last space is found again.
+// The volume that used the last space is found again.
 func TestNoPlaceAnyMore(t *testing.T) {
 	fake, c := newCluster(t)
 	first := create(t, c, request("v", 100*gib, "a"))

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// A volume is where the topology wants it, and tells which nodes reach it.
+// A volume is created in the required topology, and the response has the segments that reach it.
 func TestCreateTopology(t *testing.T) {
 	for _, test := range []struct {
 		name       string
@@ -21,7 +21,7 @@ func TestCreateTopology(t *testing.T) {
 		parameters map[string]string
 		vcenter    string
 		url        string
-		reached    []string // zones of the answer
+		reached    []string // zones of the response
 	}{
 		{"the preferred zone", []string{"b", "a", "c"}, nil, "us", "ds:///vmfs/volumes/b/", []string{"b"}},
 		{"another vCenter", []string{"c"}, nil, "eu", "ds:///vmfs/volumes/c/", []string{"c"}},
@@ -55,7 +55,7 @@ func TestCreateTopology(t *testing.T) {
 	}
 }
 
-// A second call returns the first volume, and one that asks for another is refused.
+// A second call returns the first volume, and one with other properties is refused.
 func TestCreateTwice(t *testing.T) {
 	_, c := newCluster(t)
 	first := create(t, c, request("v", gib, "a"))
@@ -102,7 +102,7 @@ func TestSizes(t *testing.T) {
 		{2 * gib, gib, 0, codes.InvalidArgument},
 		{-1, 0, 0, codes.InvalidArgument},
 		{0, -1, 0, codes.InvalidArgument},
-		{62 << 40, 0, 0, codes.ResourceExhausted}, // as a size it will do
+		{62 << 40, 0, 0, codes.ResourceExhausted}, // the size is valid
 	} {
 		t.Run(fmt.Sprint(test.required, "-", test.limit), func(t *testing.T) {
 			_, c := newCluster(t)
@@ -152,7 +152,7 @@ func TestModes(t *testing.T) {
 	})
 }
 
-// A parameter that is not known is told with what was meant.
+// An unknown parameter is refused with a suggestion.
 func TestParameters(t *testing.T) {
 	for _, test := range []struct {
 		given map[string]string
@@ -160,9 +160,9 @@ func TestParameters(t *testing.T) {
 	}{
 		{map[string]string{"storagePolicy": "gold"}, "did you mean storagepolicyname?"},
 		{map[string]string{"datastore": "ds:///"}, "did you mean datastoreurl?"},
-		{map[string]string{"diskformat": "thin"}, "there are storagepolicyname, datastoreurl, csi.storage.k8s.io/fstype"},
-		{map[string]string{strings.Repeat("x", 100): ""}, "not known"},
-		{map[string]string{"datastoreurl": "a", "DatastoreURL": "b"}, "is there as"},
+		{map[string]string{"diskformat": "thin"}, "use one of storagepolicyname, datastoreurl, csi.storage.k8s.io/fstype"},
+		{map[string]string{strings.Repeat("x", 100): ""}, "unknown"},
+		{map[string]string{"datastoreurl": "a", "DatastoreURL": "b"}, "is also set as"},
 		{map[string]string{"csi.storage.k8s.io/fstype": "nfs"}, "file volumes"},
 		{map[string]string{"storagepolicyname": "goldd"}, `"goldd"`},
 	} {

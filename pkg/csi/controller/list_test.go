@@ -41,7 +41,7 @@ func TestListVolumes(t *testing.T) {
 	}
 }
 
-// Pages neither repeat nor skip what is there all the time, though the last entry of a page goes and others come.
+// Pages neither repeat nor skip entries that exist the whole time, although the last entry of a page is deleted and others are added.
 func TestListVolumesPages(t *testing.T) {
 	fake, c := newCluster(t)
 	var before []string

@@ -35,7 +35,7 @@ func (c *Controller) ListVolumes(ctx context.Context, r *csi.ListVolumesRequest)
 	answer := &csi.ListVolumesResponse{NextToken: next}
 	for _, v := range volumes {
 		answer.Entries = append(answer.Entries, &csi.ListVolumesResponse_Entry{
-			Volume: listed(v),
+			Volume: csiVolume(v),
 			Status: &csi.ListVolumesResponse_VolumeStatus{PublishedNodeIds: on[v.ID], VolumeCondition: condition(v)},
 		})
 	}
@@ -44,8 +44,8 @@ func (c *Controller) ListVolumes(ctx context.Context, r *csi.ListVolumesRequest)
 
 func volumeID(v volume.Volume) string { return v.ID }
 
-// listed returns a volume for listings.
-func listed(v volume.Volume) *csi.Volume {
+// csiVolume returns a volume for listings.
+func csiVolume(v volume.Volume) *csi.Volume {
 	return &csi.Volume{
 		VolumeId:      v.ID,
 		CapacityBytes: v.Capacity,
@@ -94,7 +94,7 @@ func (c *Controller) ControllerGetVolume(ctx context.Context, r *csi.ControllerG
 		return nil, failed(err, "nodes of volume %s", v.ID)
 	}
 	return &csi.ControllerGetVolumeResponse{
-		Volume: listed(v),
+		Volume: csiVolume(v),
 		Status: &csi.ControllerGetVolumeResponse_VolumeStatus{PublishedNodeIds: on, VolumeCondition: condition(v)},
 	}, nil
 }

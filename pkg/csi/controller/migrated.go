@@ -57,7 +57,7 @@ func (p *inTree) read(key, value string) (bool, error) {
 }
 
 // placeInTree sets the datastore of a volume of an in-tree class.
-func (c *Controller) placeInTree(ctx context.Context, w *wanted) error {
+func (c *Controller) placeInTree(ctx context.Context, w *volumeRequest) error {
 	if !w.inTree.is {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (c *Controller) placeInTree(ctx context.Context, w *wanted) error {
 
 // attributes returns the context of a new volume. The volume exists already: as in reached, an error must not be final, or
 // the volume would be orphaned.
-func (c *Controller) attributes(ctx context.Context, w wanted, id string) (map[string]string, error) {
+func (c *Controller) attributes(ctx context.Context, w volumeRequest, id string) (map[string]string, error) {
 	all := map[string]string{names.AttributeType: names.BlockVolume}
 	if w.inTree.is {
 		path, err := c.migrated.Remember(ctx, id)

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// inTree is [controller.Migrated].
+// inTree implements [controller.Migrated].
 type inTree struct {
 	remembered []string
 	err        error // of Remember
@@ -34,7 +34,7 @@ func (m *inTree) Remember(_ context.Context, id string) (string, error) {
 	return "[ds] fcd/" + id + ".vmdk", m.err
 }
 
-// A volume that was made, and whose path cannot be noted, is asked for again: with a final error nobody would delete it.
+// A created volume whose path cannot be recorded causes a retry: after a final error it would be orphaned.
 func TestCreateInTreeUnnoted(t *testing.T) {
 	for _, why := range []error{volume.ErrState, volume.ErrUnavailable, errors.New("a mistake")} {
 		fake, _ := newCluster(t)
@@ -47,7 +47,7 @@ func TestCreateInTreeUnnoted(t *testing.T) {
 	}
 }
 
-// A StorageClass of the in-tree provider, as Kubernetes translates it.
+// A StorageClass of the in-tree provider, as translated by Kubernetes.
 func TestCreateInTree(t *testing.T) {
 	for name, test := range map[string]struct {
 		parameters map[string]string

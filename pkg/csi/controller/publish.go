@@ -37,7 +37,7 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context, r *csi.Control
 	}
 	disk, err := c.store.Attach(ctx, id, n)
 	if err != nil {
-		return nil, failed(err, "attach volume %s to %s", id, described(n))
+		return nil, failed(err, "attach volume %s to %s", id, nodeText(n))
 	}
 	return &csi.ControllerPublishVolumeResponse{PublishContext: map[string]string{
 		names.AttributeType: names.BlockVolume,
@@ -48,8 +48,8 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context, r *csi.Control
 // attachment is the key of both attaching and detaching, so that they never run concurrently for a volume and a node.
 const attachment = "attachment of volume"
 
-// described returns a node and its VM for messages.
-func described(n volume.Node) string {
+// nodeText returns a node and its VM for messages.
+func nodeText(n volume.Node) string {
 	name := n.Name
 	if name == "" {
 		name = n.ID
@@ -93,21 +93,21 @@ func (c *Controller) detach(ctx context.Context, id, nodeID string) error {
 	defer end()
 	n, err := c.nodes.Node(ctx, nodeID)
 	switch {
-	case gone(err):
+	case nodeGone(err):
 		c.log.Info("node has no VM", "volume", id, "node", nodeID, "err", err)
 		n = volume.Node{ID: nodeID}
 	case err != nil:
 		return failed(err, "detach volume %s from node %s", id, nodeID)
 	}
 	// The store returns no error for a volume that does not exist or is not attached. After any other the disk may be attached.
-	if err := c.store.Detach(ctx, id, n); err != nil && !gone(err) {
-		return failed(err, "detach volume %s from %s", id, described(n))
+	if err := c.store.Detach(ctx, id, n); err != nil && !nodeGone(err) {
+		return failed(err, "detach volume %s from %s", id, nodeText(n))
 	}
 	return nil
 }
 
-// gone reports that the VM certainly does not exist.
-func gone(err error) bool {
+// nodeGone reports that the VM certainly does not exist.
+func nodeGone(err error) bool {
 	return errors.Is(err, volume.ErrNodeGone) && !errors.Is(err, volume.ErrUnavailable)
 }
 

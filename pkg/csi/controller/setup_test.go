@@ -23,10 +23,10 @@ const (
 	zone = "topology.csi.vmware.com/k8s-zone"
 )
 
-// in is the segment of a zone.
+// in returns the segment of a zone.
 func in(name string) volume.Segment { return volume.Segment{zone: name} }
 
-// newCluster has vCenters us, with zones a and b, and eu, with zone c: a datastore for each zone, and in us one for both.
+// newCluster returns vCenters us, with zones a and b, and eu, with zone c: a datastore for each zone, and in us one for both.
 func newCluster(t *testing.T) (*volumetest.Cluster, *controller.Controller) {
 	t.Helper()
 	c := volumetest.New(volumetest.Hooks{})
@@ -65,7 +65,7 @@ func raw() *csi.VolumeCapability {
 	return c
 }
 
-// request asks for a volume in zones, the first one preferred.
+// request requests a volume in zones, the first one preferred.
 func request(name string, bytes int64, zones ...string) *csi.CreateVolumeRequest {
 	r := &csi.CreateVolumeRequest{
 		Name: name, VolumeCapabilities: []*csi.VolumeCapability{once()}, CapacityRange: &csi.CapacityRange{RequiredBytes: bytes},
@@ -80,7 +80,7 @@ func request(name string, bytes int64, zones ...string) *csi.CreateVolumeRequest
 	return r
 }
 
-// create makes a volume.
+// create creates a volume.
 func create(t *testing.T, c *controller.Controller, r *csi.CreateVolumeRequest) *csi.Volume {
 	t.Helper()
 	answer, err := c.CreateVolume(t.Context(), r)

@@ -35,7 +35,7 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 		return nil, err
 	}
 	defer end()
-	if err := c.free(ctx, name, of); err != nil {
+	if err := c.checkNameFree(ctx, name, of); err != nil {
 		return nil, err
 	}
 	s, err := c.store.Snapshot(ctx, of, name)
@@ -43,12 +43,12 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 		return nil, failed(err, "take snapshot %q of volume %s", name, of)
 	}
 	c.taken.add(name, s.SnapshotRef)
-	return &csi.CreateSnapshotResponse{Snapshot: shown(s)}, nil
+	return &csi.CreateSnapshotResponse{Snapshot: csiSnapshot(s)}, nil
 }
 
-// free refuses a name that a snapshot of another volume has. vSphere's snapshot names are unique only per volume, so this
+// checkNameFree refuses a name that a snapshot of another volume has. vSphere's snapshot names are unique only per volume, so this
 // covers snapshots since the driver started; Kubernetes derives the names from UIDs, so they never repeat.
-func (c *Controller) free(ctx context.Context, name, of string) error {
+func (c *Controller) checkNameFree(ctx context.Context, name, of string) error {
 	ref, ok := c.taken.get(name)
 	if !ok || ref.Volume == of {
 		return nil
@@ -85,8 +85,8 @@ func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRe
 	return &csi.DeleteSnapshotResponse{}, nil
 }
 
-// shown converts a snapshot to CSI.
-func shown(s volume.Snapshot) *csi.Snapshot {
+// csiSnapshot converts a snapshot to CSI.
+func csiSnapshot(s volume.Snapshot) *csi.Snapshot {
 	created := s.Created
 	if created.IsZero() {
 		created = time.Unix(0, 0) // CSI requires a time
@@ -112,21 +112,21 @@ func checkSnapshotParameters(given map[string]string) error {
 
 const maxTaken = 4096
 
-// taken maps the names of the latest snapshots to their volumes. The zero value is ready to use.
-type taken struct {
+// snapshotNames maps the names of the latest snapshots to their volumes. The zero value is ready to use.
+type snapshotNames struct {
 	mu     sync.Mutex
 	byName map[string]volume.SnapshotRef
 	order  []string // of byName, oldest first
 }
 
-func (t *taken) get(name string) (volume.SnapshotRef, bool) {
+func (t *snapshotNames) get(name string) (volume.SnapshotRef, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ref, ok := t.byName[name]
 	return ref, ok
 }
 
-func (t *taken) add(name string, ref volume.SnapshotRef) {
+func (t *snapshotNames) add(name string, ref volume.SnapshotRef) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byName == nil {
@@ -142,7 +142,7 @@ func (t *taken) add(name string, ref volume.SnapshotRef) {
 	}
 }
 
-func (t *taken) remove(ref volume.SnapshotRef) {
+func (t *snapshotNames) remove(ref volume.SnapshotRef) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, name := range t.order {
@@ -177,7 +177,7 @@ func (c *Controller) ListSnapshots(ctx context.Context, r *csi.ListSnapshotsRequ
 	}
 	answer := &csi.ListSnapshotsResponse{NextToken: next}
 	for _, s := range all {
-		answer.Entries = append(answer.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: shown(s)})
+		answer.Entries = append(answer.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: csiSnapshot(s)})
 	}
 	return answer, nil
 }

@@ -23,7 +23,7 @@ func snapshot(t *testing.T, c *controller.Controller, name, of string) *csi.Snap
 	return answer.GetSnapshot()
 }
 
-// restore asks for a volume with the content of a snapshot.
+// restore requests a volume with the content of a snapshot.
 func restore(name, snapshot string, bytes int64, zones ...string) *csi.CreateVolumeRequest {
 	r := request(name, bytes, zones...)
 	r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
@@ -57,7 +57,7 @@ func TestSnapshot(t *testing.T) {
 	snapshot(t, c, "s", other) // the name is free again
 }
 
-// A name is free as soon as its snapshot is gone, whoever has deleted that.
+// A name is free as soon as its snapshot has been deleted by any client.
 func TestSnapshotNameFree(t *testing.T) {
 	fake, c := newCluster(t)
 	id := create(t, c, request("v", gib, "a")).GetVolumeId()
@@ -73,7 +73,7 @@ func TestSnapshotNameFree(t *testing.T) {
 	snapshot(t, c, "s", other)
 }
 
-// A restored volume has the size of the snapshot and lies where it lies.
+// A restored volume has the size of the snapshot and is on the same datastore.
 func TestRestore(t *testing.T) {
 	fake, c := newCluster(t)
 	id := create(t, c, request("v", 3*gib, "a", "b")).GetVolumeId()

@@ -38,7 +38,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// entries names what lies in a directory.
+// entries lists the names in a directory.
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -190,7 +190,7 @@ func TestCopy(t *testing.T) {
 	if err := disk.Copy(t.Context(), from, to); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a copy over a disk: %v", err)
 	}
-	if err := disk.Resize(from, 2*gib); err != nil { // of no matter to the copy
+	if err := disk.Resize(from, 2*gib); err != nil { // does not affect the copy
 		t.Fatal(err)
 	}
 	c, err := disk.Open(to)
@@ -229,7 +229,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// A copy that is broken off leaves no disk; what a killed process left is in nobody's way.
+// A canceled copy leaves no disk; leftovers of a killed process do no harm.
 func TestHalfWritten(t *testing.T) {
 	from, d := create(t, gib)
 	write(t, filepath.Join(d.Data(), "file"), "content")
@@ -289,7 +289,7 @@ func TestNotADisk(t *testing.T) {
 	}
 }
 
-// A reader never sees a size or a file system that was not written as a whole.
+// A reader never sees a partly written size or file system.
 func TestReadWhileWritten(t *testing.T) {
 	dir, d := create(t, gib)
 	if _, err := d.Format("ext4"); err != nil {
@@ -328,7 +328,7 @@ func TestReadWhileWritten(t *testing.T) {
 	wg.Wait()
 }
 
-// Root keeps whose files are whose: a database refuses to start on another's.
+// As root, Copy keeps the owners: a database refuses to start with files of another owner.
 func TestCopyKeepsOwners(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("nobody but root gives files away")

@@ -65,7 +65,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// Without metrics nothing is counted, and nothing else is different.
+// Without metrics nothing is counted, with no other difference.
 func TestNil(t *testing.T) {
 	var m *metrics.Metrics
 	m.Call("CreateVolume", "OK", time.Second)

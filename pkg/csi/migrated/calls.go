@@ -13,7 +13,7 @@ import (
 // Delete implements [volume.Store]. A disk that CNS does not manage is registered first, because CNS checks whether it may be
 // deleted.
 func (s *Store) Delete(ctx context.Context, id string) error {
-	is, err := s.id(ctx, id)
+	is, err := s.cnsID(ctx, id)
 	if errors.Is(err, volume.ErrNotFound) && IsPath(id) {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 
 // Volume implements [volume.Store]; the volume's id is the requested one.
 func (s *Store) Volume(ctx context.Context, id string) (v volume.Volume, err error) {
-	err = s.with(ctx, id, func(is string) (err error) {
+	err = s.withVolume(ctx, id, func(is string) (err error) {
 		v, err = s.CNS.Volume(ctx, is)
 		v.ID = id
 		return err
@@ -38,7 +38,7 @@ func (s *Store) Volume(ctx context.Context, id string) (v volume.Volume, err err
 
 // Attach implements [volume.Store].
 func (s *Store) Attach(ctx context.Context, id string, n volume.Node) (disk string, err error) {
-	err = s.with(ctx, id, func(is string) (err error) {
+	err = s.withVolume(ctx, id, func(is string) (err error) {
 		disk, err = s.CNS.Attach(ctx, is, n)
 		return err
 	})
@@ -47,7 +47,7 @@ func (s *Store) Attach(ctx context.Context, id string, n volume.Node) (disk stri
 
 // Detach implements [volume.Store].
 func (s *Store) Detach(ctx context.Context, id string, n volume.Node) error {
-	is, err := s.id(ctx, id)
+	is, err := s.cnsID(ctx, id)
 	if errors.Is(err, volume.ErrNotFound) && IsPath(id) {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (s *Store) Detach(ctx context.Context, id string, n volume.Node) error {
 // Expand implements [volume.Store]; it refuses paths.
 func (s *Store) Expand(ctx context.Context, id string, bytes int64) (int64, error) {
 	if IsPath(id) {
-		return 0, refused(id, "it cannot be expanded")
+		return 0, errInTree(id, "it cannot be expanded")
 	}
 	return s.CNS.Expand(ctx, id, bytes)
 }
@@ -68,14 +68,14 @@ func (s *Store) Expand(ctx context.Context, id string, bytes int64) (int64, erro
 // Snapshot implements [volume.Store]; it refuses paths.
 func (s *Store) Snapshot(ctx context.Context, id, name string) (volume.Snapshot, error) {
 	if IsPath(id) {
-		return volume.Snapshot{}, refused(id, "it cannot have snapshots")
+		return volume.Snapshot{}, errInTree(id, "it cannot have snapshots")
 	}
 	return s.CNS.Snapshot(ctx, id, name)
 }
 
-// refused returns the error for operations that upstream refuses too (vanilla/controller.go, "cannot expand migrated vSphere
+// errInTree returns the error for operations that upstream refuses too (vanilla/controller.go, "cannot expand migrated vSphere
 // volume").
-func refused(id, what string) error {
+func errInTree(id, what string) error {
 	return fmt.Errorf("in-tree volume %q: %w: %s, because its PersistentVolume names the file of a disk, not a volume", id, volume.ErrInTree, what)
 }
 
@@ -113,7 +113,7 @@ func (s *Store) Volumes(ctx context.Context) ([]volume.Volume, []volume.Attached
 
 // Attachments implements [volume.Store].
 func (s *Store) Attachments(ctx context.Context, id string) (on []volume.Attached, err error) {
-	err = s.with(ctx, id, func(is string) (err error) {
+	err = s.withVolume(ctx, id, func(is string) (err error) {
 		on, err = s.CNS.Attachments(ctx, is)
 		for i := range on {
 			on[i].Volume = id
@@ -125,5 +125,5 @@ func (s *Store) Attachments(ctx context.Context, id string) (on []volume.Attache
 
 // SetMetadata implements [volume.Store].
 func (s *Store) SetMetadata(ctx context.Context, id string, m volume.Metadata) error {
-	return s.with(ctx, id, func(is string) error { return s.CNS.SetMetadata(ctx, is, m) })
+	return s.withVolume(ctx, id, func(is string) error { return s.CNS.SetMetadata(ctx, is, m) })
 }

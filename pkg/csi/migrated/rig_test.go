@@ -45,7 +45,7 @@ spec:
 `
 )
 
-// rig is simulated vCenters, a cluster that keeps records, and drivers over both.
+// rig is simulated vCenters, a cluster with records, and drivers that use both.
 type rig struct {
 	*testing.T
 	lab     *sim.Lab
@@ -108,7 +108,7 @@ func (r *rig) connect(v *sim.VCenter) *vcenter.Client {
 	return c
 }
 
-// driver is a process of the driver: what another one remembered, it does not.
+// driver is the driver in another process, without any cache.
 func (r *rig) driver(urls ...string) *migrated.Store {
 	s := store.New(store.Options{
 		Clients: r.clients, Cluster: store.Cluster{ID: "cluster-1"},
@@ -125,7 +125,7 @@ func (r *rig) driver(urls ...string) *migrated.Store {
 	return migrated.New(migrated.Config{CNS: s, Records: migrated.NewRecords(r.cluster), DatastoreURLs: func() []string { return urls }})
 }
 
-// disk makes a virtual disk as the in-tree provider did, and returns its path.
+// disk creates a virtual disk as the in-tree provider did, and returns its path.
 func (r *rig) disk(vc, file string) string {
 	r.Helper()
 	c, ctx := r.lab.Client(vc).Client, r.Context()
@@ -154,7 +154,7 @@ func (r *rig) disk(vc, file string) string {
 	return ds.Path(file)
 }
 
-// registered counts how often CNS was asked to make a volume.
+// registered counts how often CNS was called to create a volume.
 func (r *rig) registered() (n int64) {
 	for _, v := range r.lab.VCenters() {
 		for _, s := range v.Gate().Stats() {

@@ -50,9 +50,9 @@ func New(cfg Config) *Store {
 	return &Store{CNS: cfg.CNS, cfg: cfg}
 }
 
-// id returns the CNS volume for an id. It registers the disk if needed. Errors: volume.ErrNotFound if the disk does not exist;
+// cnsID returns the CNS volume for an id. It registers the disk if needed. Errors: volume.ErrNotFound if the disk does not exist;
 // volume.ErrNoDatastore; volume.ErrInvalid; and those of CNS.
-func (s *Store) id(ctx context.Context, id string) (string, error) {
+func (s *Store) cnsID(ctx context.Context, id string) (string, error) {
 	if !IsPath(id) {
 		return id, nil
 	}
@@ -82,7 +82,7 @@ func (s *Store) id(ctx context.Context, id string) (string, error) {
 }
 
 // datastore returns the datastore of a path. A datastore that several datacenters of a vCenter mount is an object in each,
-// with one URL; any of these objects may be used.
+// withVolume one URL; any of these objects may be used.
 func (s *Store) datastore(ctx context.Context, p Path) (volume.Datastore, error) {
 	all, err := s.Datastores(ctx, p.Datastore)
 	if err != nil {
@@ -106,9 +106,9 @@ func (s *Store) datastore(ctx context.Context, p Path) (volume.Datastore, error)
 		volume.ErrNoDatastore, len(all), p.Datastore, where.String())
 }
 
-// with runs f with the CNS volume of an id. If the recorded volume no longer exists, it searches for the disk again, once.
-func (s *Store) with(ctx context.Context, id string, f func(id string) error) error {
-	is, err := s.id(ctx, id)
+// withVolume runs f with the CNS volume of an id. If the recorded volume no longer exists, it searches for the disk again, once.
+func (s *Store) withVolume(ctx context.Context, id string, f func(id string) error) error {
+	is, err := s.cnsID(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *Store) with(ctx context.Context, id string, f func(id string) error) er
 	if err := s.cfg.Records.Delete(ctx, id); err != nil {
 		return err
 	}
-	if is, err = s.id(ctx, id); err != nil {
+	if is, err = s.cnsID(ctx, id); err != nil {
 		return err
 	}
 	return f(is)

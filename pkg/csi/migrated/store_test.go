@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// A disk becomes a volume when it is first asked for, once, and is that volume for every process and wherever it lies.
+// A disk becomes a volume at its first use, once, and stays that volume for every process and at any location.
 func TestLife(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -60,10 +60,10 @@ func TestLife(t *testing.T) {
 	if v, err := s.Volume(ctx, path); err != nil || v.ID != path || v.Capacity != gib || v.Name != "old" {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if _, err := s.Expand(ctx, path, 2*gib); !errors.Is(err, volume.ErrInTree) || !strings.Contains(err.Error(), "not expanded") {
+	if _, err := s.Expand(ctx, path, 2*gib); !errors.Is(err, volume.ErrInTree) || !strings.Contains(err.Error(), "cannot be expanded") {
 		t.Errorf("expand: %v", err)
 	}
-	if _, err := s.Snapshot(ctx, path, "snap"); !errors.Is(err, volume.ErrInTree) || !strings.Contains(err.Error(), "no snapshot is taken") {
+	if _, err := s.Snapshot(ctx, path, "snap"); !errors.Is(err, volume.ErrInTree) || !strings.Contains(err.Error(), "cannot have snapshots") {
 		t.Errorf("snapshot: %v", err)
 	}
 	if all, err := s.Snapshots(ctx, volume.SnapshotRef{Volume: path}); err != nil || len(all) != 0 {
@@ -83,7 +83,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// A disk that CNS was told to forget is the same volume again.
+// A disk that CNS has unregistered becomes the same volume again.
 func TestRecordOutlives(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -99,7 +99,7 @@ func TestRecordOutlives(t *testing.T) {
 	}
 }
 
-// A path that may mean several disks is refused, unless the configuration says which.
+// A path that matches several disks is refused, unless the configuration selects one.
 func TestSeveral(t *testing.T) {
 	r := start(t, two)
 	ctx := t.Context()
@@ -133,7 +133,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// A path may name the cluster of datastores that its datastore was in.
+// A path may contain the former datastore cluster of its datastore.
 func TestCluster(t *testing.T) {
 	r := start(t, one)
 	path := r.disk("us", "kubevols/old.vmdk")
@@ -153,7 +153,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A datastore that two datacenters mount is one; two that have its name are not.
+// A datastore that two datacenters mount is one; two with the same name are not.
 func TestMounted(t *testing.T) {
 	d := func(vc, dc, url string) volume.Datastore {
 		return volume.Datastore{Name: "ds", VCenter: vc, Datacenter: dc, URL: url}
@@ -175,7 +175,7 @@ func TestMounted(t *testing.T) {
 	}
 }
 
-// known is a CNS that knows datastores alone.
+// known is a CNS with datastores only.
 type known struct {
 	migrated.CNS
 	all []volume.Datastore
@@ -183,7 +183,7 @@ type known struct {
 
 func (k known) Datastores(context.Context, string) ([]volume.Datastore, error) { return k.all, nil }
 
-// What is wrong is said, and nothing is made of it.
+// Errors are reported, and no volume is created.
 func TestRefused(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -211,12 +211,12 @@ func TestRefused(t *testing.T) {
 	if _, _, err := r.driver().Volumes(ctx); err != nil {
 		t.Errorf("listed without the kind: %v", err)
 	}
-	if n := r.registered(); n != 1 { // of the file that is not there
+	if n := r.registered(); n != 1 { // the missing file
 		t.Errorf("CNS was asked %d times", n)
 	}
 }
 
-// A volume of an in-tree StorageClass goes by the path of its disk.
+// A volume of an in-tree StorageClass has the path of its disk as id.
 func TestRemember(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()

@@ -83,7 +83,7 @@ func TestRefused(t *testing.T) {
 	requireCode(t, err, codes.InvalidArgument)
 }
 
-// The backend is asked for what kubelet asked for.
+// The backend gets the arguments from kubelet.
 func TestAsked(t *testing.T) {
 	var got node.Publish
 	s := newServer(t, node.Options{Backend: &scripted{publish: func(p node.Publish) error { got = p; return nil }}})

@@ -14,10 +14,10 @@ import (
 
 const nodeID = "42000000-0000-4000-8000-000000000001"
 
-// scripted is a backend that does what the test says.
+// scripted is a backend with functions from the test.
 type scripted struct {
 	stage func(context.Context, node.Stage) error
-	// publish gets what was asked for.
+	// publish receives the arguments.
 	publish func(node.Publish) error
 	expand  func(node.Expand) (int64, error)
 	stats   func() (node.Stats, error)

@@ -41,8 +41,8 @@ type Plugin struct {
 	server  *Server
 	sockets []*rpc.Server // registration last, so that the CSI socket exists first
 
-	asked func() // closes found, once
-	found chan struct{}
+	onGetInfo func() // closes found, once
+	found     chan struct{}
 }
 
 // Found is closed when kubelet has found the registration socket and called GetInfo.
@@ -55,13 +55,13 @@ func Listen(ctx context.Context, o Options, at Sockets) (*Plugin, error) {
 		return nil, err
 	}
 	p := &Plugin{server: s, found: make(chan struct{})}
-	p.asked = sync.OnceFunc(func() { close(p.found) })
+	p.onGetInfo = sync.OnceFunc(func() { close(p.found) })
 	err = p.listen(ctx, at.CSI, s.opts.Logger, func(g grpc.ServiceRegistrar) {
 		csi.RegisterIdentityServer(g, &identity.Server{Version: at.Version})
 		csi.RegisterNodeServer(g, s)
 	})
 	if err == nil && at.Registration != "" {
-		a := registration.Announcement{Driver: at.Driver, Endpoint: at.Announced, Asked: p.asked, Logger: s.opts.Logger}
+		a := registration.Announcement{Driver: at.Driver, Endpoint: at.Announced, OnGetInfo: p.onGetInfo, Logger: s.opts.Logger}
 		if a.Driver == "" {
 			a.Driver = names.Driver
 		}
@@ -90,8 +90,8 @@ func (p *Plugin) listen(ctx context.Context, socket string, log *slog.Logger, re
 	return err
 }
 
-// farewell is how long the shutdown waits for operations on volumes. A mount that hangs cannot be canceled.
-const farewell = 5 * time.Second
+// shutdownTimeout is how long the shutdown waits for operations on volumes. A mount that hangs cannot be canceled.
+const shutdownTimeout = 5 * time.Second
 
 // Run serves until ctx ends, waits some seconds for calls in progress, and returns nil, or why it could not serve. It must be
 // called once.
@@ -112,7 +112,7 @@ func (p *Plugin) Run(ctx context.Context) error {
 
 // finish waits for operations that continue after their calls have returned.
 func (p *Plugin) finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := p.server.Wait(ctx); err != nil {
 		p.server.opts.Logger.Warn("operations on volumes are still running", "err", err)

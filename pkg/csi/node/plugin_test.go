@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 )
 
-// shortDir is a directory whose path leaves room for that of a socket.
+// shortDir returns a directory with a path that is short enough for a socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "csi") // a path that is short
@@ -37,7 +37,7 @@ func dial(t *testing.T, socket string) *grpc.ClientConn {
 	return c
 }
 
-// Kubelet finds the driver by the registration socket, asks it who it is and tells it that it is known.
+// Kubelet finds the driver by the registration socket, calls GetInfo, and reports success.
 func TestPlugin(t *testing.T) {
 	dir := shortDir(t)
 	at := node.Sockets{CSI: filepath.Join(dir, "plugins", "csi.sock"), Registration: filepath.Join(dir, "plugins_registry", "reg.sock"), Version: "v1"}

@@ -41,10 +41,10 @@ const maxCalls = 64
 // Server is the Node service. Create it with [New]; all methods are safe for concurrent use.
 type Server struct {
 	csi.UnimplementedNodeServer
-	opts    Options
-	volumes locks
-	slots   chan struct{}
-	calls   working
+	opts       Options
+	volumes    locks
+	slots      chan struct{}
+	operations operations
 }
 
 var _ csi.NodeServer = (*Server)(nil)
@@ -67,7 +67,7 @@ func New(o Options) (*Server, error) {
 }
 
 // Wait returns when no operation on a volume is running, or ctx has ended.
-func (s *Server) Wait(ctx context.Context) error { return s.calls.wait(ctx) }
+func (s *Server) Wait(ctx context.Context) error { return s.operations.wait(ctx) }
 
 // call is one call from kubelet.
 type call struct {
@@ -92,9 +92,9 @@ func do[T any](ctx context.Context, s *Server, c call, f func(context.Context) (
 		err   error
 	}
 	done := make(chan result, 1)
-	s.calls.begin()
+	s.operations.begin()
 	go func() {
-		defer s.calls.end()
+		defer s.operations.end()
 		defer cancel()
 		defer release()
 		var r result
@@ -212,21 +212,21 @@ func (l *locks) leave(key string, k *lock) {
 	}
 }
 
-// working counts running operations. Unlike a sync.WaitGroup, wait can time out, and operations may start during it. The zero
+// operations counts running operations. Unlike a sync.WaitGroup, wait can time out, and operations may start during it. The zero
 // value is ready to use.
-type working struct {
+type operations struct {
 	mu   sync.Mutex
 	n    int
 	idle chan struct{} // closed when n becomes 0; nil if no call waits
 }
 
-func (w *working) begin() {
+func (w *operations) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.n++
 }
 
-func (w *working) end() {
+func (w *operations) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.n--; w.n == 0 && w.idle != nil {
@@ -236,7 +236,7 @@ func (w *working) end() {
 }
 
 // wait returns when no operation is running, or with ctx's error.
-func (w *working) wait(ctx context.Context) error {
+func (w *operations) wait(ctx context.Context) error {
 	w.mu.Lock()
 	if w.n == 0 {
 		w.mu.Unlock()

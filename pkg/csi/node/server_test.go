@@ -71,7 +71,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// A mistake ends one call, and the volume can be worked on again.
+// A panic ends one call, and the volume can be used again.
 func TestPanic(t *testing.T) {
 	first := true
 	s := newServer(t, node.Options{Backend: &scripted{stage: func(context.Context, node.Stage) error {
@@ -87,7 +87,7 @@ func TestPanic(t *testing.T) {
 	requireCode(t, err, codes.OK)
 }
 
-// Of one volume one thing is done at a time; other volumes do not wait for it, nor do statistics.
+// Operations on one volume run one at a time; other volumes do not wait, nor do statistics.
 func TestOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most, volumes atomic.Int32
@@ -133,7 +133,7 @@ func TestOneAtATime(t *testing.T) {
 	})
 }
 
-// A mount that hangs keeps its own volume and nobody else; who waits gets an answer in time.
+// A mount that hangs blocks only its own volume; waiting calls get a response in time.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})
@@ -151,7 +151,7 @@ func TestStuck(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = s.NodeStageVolume(ctx, stage("stuck")) // by somebody who waits for less
+		_, err = s.NodeStageVolume(ctx, stage("stuck")) // by a client with a shorter timeout
 		requireCode(t, err, codes.Aborted)
 		_, err = s.NodeStageVolume(t.Context(), stage("fine"))
 		requireCode(t, err, codes.OK)
@@ -167,7 +167,7 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// A backend that looks at its context ends with the call.
+// A backend that uses its context ends with the call.
 func TestCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, node.Options{Backend: &scripted{stage: func(ctx context.Context, _ node.Stage) error {

@@ -17,15 +17,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// ask searches every vCenter directly and concurrently for a VM. A nil VM without an error means that none exists: every
-// vCenter is in sync, reachable, readable, and has no such VM. It is for VMs that no picture has, as ConfirmAbsent of
+// searchAll searches every vCenter directly and concurrently for a VM. A nil VM without an error means that none exists: every
+// vCenter is in sync, reachable, readable, and has no such VM. It is for VMs that no inventory has, as ConfirmAbsent of
 // pkg/provider/inventory.
-func (n *Nodes) ask(ctx context.Context, u match.UUID) (*member, *vm, error) {
+func (n *Nodes) searchAll(ctx context.Context, u match.UUID) (*member, *vm, error) {
 	members := *n.members.Load()
 	found, errs := make([]*vm, len(members)), make([]error, len(members))
 	var wg sync.WaitGroup
 	for i, m := range members {
-		wg.Go(func() { found[i], errs[i] = m.ask(ctx, u) })
+		wg.Go(func() { found[i], errs[i] = m.searchVM(ctx, u) })
 	}
 	wg.Wait()
 	for i, v := range found {
@@ -33,15 +33,15 @@ func (n *Nodes) ask(ctx context.Context, u match.UUID) (*member, *vm, error) {
 			return members[i], v, nil
 		}
 	}
-	// A VM may have appeared in a picture, or moved between vCenters, during the search.
+	// A VM may have appeared in an inventory, or moved between vCenters, during the search.
 	if m, v, err := n.lookup(u); !errors.Is(err, errNoVM) {
 		return m, v, err
 	}
 	return nil, nil, errors.Join(errs...)
 }
 
-// ask searches one vCenter; nil without an error if it has no such VM.
-func (m *member) ask(ctx context.Context, u match.UUID) (*vm, error) {
+// searchAll searches one vCenter; nil without an error if it has no such VM.
+func (m *member) searchVM(ctx context.Context, u match.UUID) (*vm, error) {
 	r, err := m.search(ctx, u)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (m *member) absent(ctx context.Context, u match.UUID) error {
 	if err := m.doubt(); err != nil {
 		return err
 	}
-	scope, missing := m.picture.scope(m.datacenters)
+	scope, missing := m.inventory.scope(m.datacenters)
 	switch {
 	case len(missing) > 0:
 		return fmt.Errorf("vcenter %q: datacenter %q not found", m.name(), strings.Join(missing, ", "))
@@ -92,7 +92,7 @@ func (m *member) absent(ctx context.Context, u match.UUID) error {
 	if err := m.resolve(ctx, u); err != nil {
 		return err
 	}
-	if v := m.picture.unidentified(); v != nil {
+	if v := m.inventory.unidentified(); v != nil {
 		return fmt.Errorf("vcenter %q: the vcenter reports no uuid for vm %s, so it may be the vm that is searched for", m.name(), v.name)
 	}
 	return m.doubt() // failures during the queries count too
@@ -119,9 +119,9 @@ func (m *member) readable(ctx context.Context, datacenters []ref) error {
 // resolve queries the reference under which the VM was last seen: a VM whose datastore is lost leaves the search index but
 // still exists (kubernetes/cloud-provider-vsphere#642).
 func (m *member) resolve(ctx context.Context, u match.UUID) error {
-	m.picture.mu.RLock()
-	last := []ref{m.picture.departed[u], m.picture.departed[u.Swapped()]}
-	m.picture.mu.RUnlock()
+	m.inventory.mu.RLock()
+	last := []ref{m.inventory.departed[u], m.inventory.departed[u.Swapped()]}
+	m.inventory.mu.RUnlock()
 	for _, r := range last {
 		if r.Value == "" {
 			continue

@@ -24,7 +24,7 @@ func many(b *testing.B) (*Nodes, *member) {
 	}
 	var cluster manyNodes
 	obj := func(kind string, n int) ref { return ref{Type: kind, Value: fmt.Sprintf("%s-%d", kind, n)} }
-	p := newPicture()
+	p := newInventory()
 	tags := &tagState{of: []attached{{}, {}}, absent: make([]bool, 1), read: true}
 	for z := range 10 {
 		p.entities[obj("ClusterComputeResource", z)] = entity{name: fmt.Sprint("cluster-", z), parent: obj("Datacenter", 1)}
@@ -54,14 +54,14 @@ func many(b *testing.B) (*Nodes, *member) {
 		b.Fatal(err)
 	}
 	m := (*n.members.Load())[0]
-	m.picture, m.synced = p, true
+	m.inventory, m.synced = p, true
 	m.tags.state.Store(tags)
 	return n, m
 }
 
 func nobody(context.Context) (vcenter.Credentials, error) { return vcenter.Credentials{}, nil }
 
-// BenchmarkLayout is what a change costs, of one VM's host for example.
+// BenchmarkLayout measures the cost of a change, such as a VM's host.
 func BenchmarkLayout(b *testing.B) {
 	n, _ := many(b)
 	for b.Loop() {
@@ -72,12 +72,12 @@ func BenchmarkLayout(b *testing.B) {
 	}
 }
 
-// BenchmarkChoose is what one volume's placing costs, without the policy.
+// BenchmarkChoose measures the search for one volume, without a policy.
 func BenchmarkChoose(b *testing.B) {
 	n, m := many(b)
 	l := n.current()
 	for b.Loop() {
-		s := &placing{nodes: n, layout: l, want: volume.Requirement{Capacity: 1 << 30}}
+		s := &placement{nodes: n, layout: l, want: volume.Requirement{Capacity: 1 << 30}}
 		seg := l.segments[3]
 		c := choice{in: m, of: seg.of, stores: s.fit(m, "", seg.hosts)}
 		if places := c.places(l); len(places) == 0 {
@@ -86,7 +86,7 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
-// BenchmarkNode is what an attach asks.
+// BenchmarkNode measures the lookup for an attach.
 func BenchmarkNode(b *testing.B) {
 	n, _ := many(b)
 	id := match.UUID{1, 0, 7}.String()

@@ -34,7 +34,7 @@ func NewInformer(client kubernetes.Interface) (*Informer, error) {
 	_, err := i.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { i.tell(obj) },
 		UpdateFunc: func(before, after any) {
-			if !same(before, after) {
+			if !sameNode(before, after) {
 				i.tell(after)
 			}
 		},
@@ -117,7 +117,7 @@ func trim(obj any) (any, error) {
 	return small, nil
 }
 
-func same(before, after any) bool {
+func sameNode(before, after any) bool {
 	a, ok := before.(*corev1.Node)
 	b, ok2 := after.(*corev1.Node)
 	return ok && ok2 && a.UID == b.UID && a.Spec.ProviderID == b.Spec.ProviderID &&

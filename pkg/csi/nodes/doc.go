@@ -1,9 +1,9 @@
 // Package nodes maps the cluster's nodes to virtual machines and finds datastores for their volumes. It implements
 // [volume.Nodes].
 //
-// It keeps a picture of each vCenter with one property watch: VMs by BIOS UUID, the objects above them, hosts, datastores,
+// It keeps an inventory of each vCenter with one property watch: VMs by BIOS UUID, the objects above them, hosts, datastores,
 // and which host mounts which; and the tags of the configured categories, which are read again after an event that one was
-// attached or detached. Lookups use the picture. A vCenter is queried directly only for a node that no picture has, and for
+// attached or detached. Lookups use the inventory. A vCenter is queried directly only for a node that no inventory has, and for
 // storage policies.
 //
 //	n, err := nodes.New(nodes.Config{Cluster: cluster, VCenters: []nodes.VCenter{{Client: client}}, Categories: …})

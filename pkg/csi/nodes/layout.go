@@ -14,14 +14,14 @@ import (
 type layout struct {
 	version  uint64
 	known    bool // the list of nodes is complete
-	nodes    []*located
-	lost     []lost
+	nodes    []*placedNode
+	lost     []lostNode
 	segments []*segment
 	names    map[match.UUID]string // node names by UUID
 }
 
-// located is a node with a VM in a picture.
-type located struct {
+// placedNode is a node with a VM in an inventory.
+type placedNode struct {
 	name    string
 	in      *member
 	vm      *vm
@@ -29,8 +29,8 @@ type located struct {
 	err     error // why it has no segment
 }
 
-// lost is a node without a VM in any picture.
-type lost struct {
+// lostNode is a node without a VM in any inventory.
+type lostNode struct {
 	name string
 	err  error
 }
@@ -39,8 +39,8 @@ type lost struct {
 type segment struct {
 	of    volume.Segment
 	key   string
-	nodes []*located
-	hosts []*located // one node per host
+	nodes []*placedNode
+	hosts []*placedNode // one node per host
 }
 
 // members returns the vCenters of its nodes.
@@ -65,12 +65,12 @@ func (n *Nodes) current() *layout {
 	defer n.mu.Unlock()
 	version := n.version.Load()
 	if n.latest == nil || n.latest.version != version {
-		n.latest = n.lay(version)
+		n.latest = n.newLayout(version)
 	}
 	return n.latest
 }
 
-func (n *Nodes) lay(version uint64) *layout {
+func (n *Nodes) newLayout(version uint64) *layout {
 	all, known := n.cfg.Cluster.Nodes()
 	slices.SortFunc(all, func(a, b KubeNode) int { return strings.Compare(a.Name, b.Name) })
 	l := &layout{version: version, known: known, names: map[match.UUID]string{}}
@@ -78,16 +78,16 @@ func (n *Nodes) lay(version uint64) *layout {
 	for _, k := range all {
 		u, ok := k.uuid()
 		if !ok {
-			l.lost = append(l.lost, lost{k.Name, errNoUUID})
+			l.lost = append(l.lost, lostNode{k.Name, errNoUUID})
 			continue
 		}
 		l.names[u] = k.Name
 		m, v, err := n.lookup(u)
 		if err != nil {
-			l.lost = append(l.lost, lost{k.Name, err})
+			l.lost = append(l.lost, lostNode{k.Name, err})
 			continue
 		}
-		node := &located{name: k.Name, in: m, vm: v}
+		node := &placedNode{name: k.Name, in: m, vm: v}
 		node.segment, node.err = m.segment(k.Name, v)
 		l.nodes = append(l.nodes, node)
 		if node.segment == nil {
@@ -108,7 +108,7 @@ func (n *Nodes) lay(version uint64) *layout {
 }
 
 // perHost returns the first node on each host: all nodes of a host reach the same datastores.
-func perHost(nodes []*located) (some []*located) {
+func perHost(nodes []*placedNode) (some []*placedNode) {
 	type place struct {
 		in   *member
 		host ref
@@ -123,7 +123,7 @@ func perHost(nodes []*located) (some []*located) {
 	return some
 }
 
-// lookup finds a VM in the pictures that are in sync. It tries the swapped byte order only if no VM has the UUID as given.
+// lookup finds a VM in the inventories that are in sync. It tries the swapped byte order only if no VM has the UUID as given.
 func (n *Nodes) lookup(u match.UUID) (*member, *vm, error) {
 	for _, u := range [...]match.UUID{u, u.Swapped()} {
 		var in *member
@@ -132,8 +132,8 @@ func (n *Nodes) lookup(u match.UUID) (*member, *vm, error) {
 			if !m.inSync() {
 				continue
 			}
-			for _, v := range m.picture.find(u) {
-				if !v.template && m.picture.inside(v, m.datacenters) {
+			for _, v := range m.inventory.find(u) {
+				if !v.template && m.inventory.inside(v, m.datacenters) {
 					in, found = m, append(found, v)
 				}
 			}

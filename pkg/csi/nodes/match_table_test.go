@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/matchtest"
 )
 
-// The driver goes by UUIDs alone: a node that the provider finds by UUID has the same VM here, unless the table says otherwise.
+// The driver uses only UUIDs: a node that the provider finds by UUID has the same VM here, unless the table differs.
 func TestTable(t *testing.T) {
 	rows, err := matchtest.Rows()
 	if err != nil {
@@ -15,13 +15,13 @@ func TestTable(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {
-			m := &member{picture: &picture{byUUID: map[match.UUID][]*vm{}}, synced: true}
+			m := &member{inventory: &inventory{byUUID: map[match.UUID][]*vm{}}, synced: true}
 			n := &Nodes{}
 			n.members.Store(&[]*member{m})
 			for _, v := range row.VMs {
 				u, _ := match.ParseUUID(v.UUID)
 				fresh := &vm{name: v.Name, uuid: u, template: v.Template}
-				m.picture.byUUID[u] = append(m.picture.byUUID[u], fresh)
+				m.inventory.byUUID[u] = append(m.inventory.byUUID[u], fresh)
 			}
 			want := row.Driver
 			if want == "" && (row.By == string(match.ByProviderID) || row.By == string(match.BySystemUUID)) {

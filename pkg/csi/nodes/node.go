@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// Node implements [volume.Nodes]. It answers from memory. If no picture has a VM with the id, it queries every vCenter
+// Node implements [volume.Nodes]. It answers from memory. If no inventory has a VM with the id, it queries every vCenter
 // directly. The error is volume.ErrNodeGone if all of them are reachable and readable and none has the VM, or if id is not a
 // UUID. It is volume.ErrUnavailable if a vCenter is in doubt, or the VM is in an unexpected place.
 func (n *Nodes) Node(ctx context.Context, id string) (volume.Node, error) {
@@ -19,14 +19,14 @@ func (n *Nodes) Node(ctx context.Context, id string) (volume.Node, error) {
 	}
 	m, v, err := n.lookup(u)
 	if errors.Is(err, errNoVM) {
-		if m, v, err = n.ask(ctx, u); err == nil && v == nil {
+		if m, v, err = n.searchAll(ctx, u); err == nil && v == nil {
 			return volume.Node{}, fmt.Errorf("node %q: %w", id, volume.ErrNodeGone)
 		}
 	}
 	if err != nil {
 		return volume.Node{}, fmt.Errorf("node %q: %w: %w", id, volume.ErrUnavailable, err)
 	}
-	n.spelled.learn(v.uuid, id)
+	n.nodeIDs.learn(v.uuid, id)
 	return volume.Node{ID: id, Name: n.nodeName(u), VCenter: m.name(), VM: v.ref.Value}, nil
 }
 
@@ -43,7 +43,7 @@ func (n *Nodes) In(vcenter string) ([]volume.Node, error) {
 	var all []volume.Node
 	for _, node := range l.nodes {
 		if node.in == m {
-			all = append(all, volume.Node{ID: n.spelled.of(node.vm.uuid), Name: node.name, VCenter: vcenter, VM: node.vm.ref.Value})
+			all = append(all, volume.Node{ID: n.nodeIDs.of(node.vm.uuid), Name: node.name, VCenter: vcenter, VM: node.vm.ref.Value})
 		}
 	}
 	if !l.known {
@@ -73,7 +73,7 @@ func (n *Nodes) Segment(ctx context.Context, node, id string) (volume.Segment, e
 	}
 	m, v, err := n.lookup(u)
 	if errors.Is(err, errNoVM) {
-		switch _, v, err = n.ask(ctx, u); {
+		switch _, v, err = n.searchAll(ctx, u); {
 		case err != nil:
 		case v == nil:
 			return nil, fmt.Errorf("node %q: %w: BIOS UUID %s", node, volume.ErrNodeGone, u)

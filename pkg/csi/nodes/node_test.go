@@ -37,7 +37,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// The nodes of one vCenter are known without the other; their ids are spelled as Kubernetes spells them.
+// The nodes of one vCenter are known without the other; their ids are spelled as in Kubernetes.
 func TestIn(t *testing.T) {
 	r := start(t, world, nil).synced()
 	names := func(vcenter string) (all []string, err error) {
@@ -90,7 +90,7 @@ func TestNodeCosts(t *testing.T) {
 		}
 		return n
 	}
-	// The picture itself may make a call at the same time, once; lookups that do would make one every time.
+	// The inventory may make a call at the same time, once; lookups with calls would make one every time.
 	eventually(t, "no calls", func() error {
 		before := calls()
 		for range 100 {
@@ -105,7 +105,7 @@ func TestNodeCosts(t *testing.T) {
 	})
 }
 
-// That a VM is gone is said by all vCenters or not at all.
+// A VM is reported gone only with a confirmation from all vCenters.
 func TestNodeGone(t *testing.T) {
 	r := start(t, world, nil).synced()
 	const nobody = "42010000-1c2d-4e5f-8071-92a3b4c5d6ff"
@@ -131,7 +131,7 @@ func TestNodeGone(t *testing.T) {
 	})
 }
 
-// A VM that was destroyed is gone; one that was unregistered and is back is a node again, under its new reference.
+// A destroyed VM is gone; one that was unregistered and registered again is a node again, with its new reference.
 func TestNodeDestroyed(t *testing.T) {
 	r := start(t, world, nil).synced()
 	vm := object.NewVirtualMachine(r.lab.Client("eu").Client, r.element("eu", "/eu/vm/e1"))
@@ -153,7 +153,7 @@ func TestNodeDestroyed(t *testing.T) {
 	})
 }
 
-// VMs outside the configured datacenters are no nodes, and not gone either.
+// VMs outside the configured datacenters are not nodes, and not gone either.
 func TestNodeOutside(t *testing.T) {
 	r := start(t, world, func(_ *rig, cfg *nodes.Config) { cfg.VCenters[0].Datacenters = []string{"west"} })
 	ctx := t.Context()

@@ -27,7 +27,7 @@ type Nodes struct {
 	version atomic.Uint64 // incremented when nodes may have moved
 	wake    chan struct{} // the version has changed
 
-	spelled spelled
+	nodeIDs idSpelling
 
 	moved notify.Listeners[[]string] // nodes whose segment has changed
 	any   notify.Listeners[struct{}] // the version has changed
@@ -53,7 +53,7 @@ func New(cfg Config) (*Nodes, error) {
 	return n, nil
 }
 
-// Set replaces vCenters and categories without blocking. The picture of a vCenter with the same client, datacenters and
+// Set replaces vCenters and categories without blocking. The inventory of a vCenter with the same client, datacenters and
 // categories is kept. On an error nothing changes.
 func (n *Nodes) Set(vcenters []VCenter, categories []Category) error {
 	if err := check(vcenters, categories); err != nil {
@@ -90,7 +90,7 @@ func (n *Nodes) changed() {
 	n.any.Tell(struct{}{})
 }
 
-// Run keeps the pictures current until ctx ends, and returns nil. It must be called once, and the vCenters' clients must run
+// Run keeps the inventories current until ctx ends, and returns nil. It must be called once, and the vCenters' clients must run
 // at the same time.
 func (n *Nodes) Run(ctx context.Context) error {
 	defer n.cfg.Cluster.Listen(n.changed)()
@@ -151,7 +151,7 @@ func (n *Nodes) member(name string) (*member, error) {
 	return nil, fmt.Errorf("vcenter %q is not configured", name)
 }
 
-// WaitSynced waits until the nodes are known and each vCenter's picture is complete with its tags read. If ctx ends before, it
+// WaitSynced waits until the nodes are known and each vCenter's inventory is complete with its tags read. If ctx ends before, it
 // returns what is missing. It also waits while tags cannot be read.
 func (n *Nodes) WaitSynced(ctx context.Context) error {
 	woken := make(chan struct{}, 1)
@@ -169,14 +169,14 @@ func (n *Nodes) WaitSynced(ctx context.Context) error {
 	}
 }
 
-// feed writes a watch into the picture of its vCenter.
+// feed writes a watch into the inventory of its vCenter.
 type feed struct{ *member }
 
 var _ vcenter.EventHandler = feed{}
 
 // Update implements [vcenter.Handler].
 func (f feed) Update(batch []vcenter.Update) {
-	if f.picture.take(batch) && f.inSync() {
+	if f.inventory.apply(batch) && f.inSync() {
 		f.changed()
 	}
 }
@@ -203,13 +203,13 @@ func (f feed) Happened() { f.tags.event() }
 
 var errNotSynced = errors.New("inventory not in sync")
 
-// member is one vCenter with its picture and its tags.
+// member is one vCenter with its inventory and its tags.
 type member struct {
 	client      *vcenter.Client
 	datacenters []string // as configured; empty for all
 	categories  []Category
 	log         *slog.Logger
-	picture     *picture
+	inventory   *inventory
 	tags        *tagIndex
 	policies    policies
 	changed     func() // called when nodes may have moved; must not block
@@ -223,17 +223,17 @@ func newMember(cfg *Config, vc VCenter, categories []Category, changed func()) *
 	log := cfg.Logger.With("vcenter", vc.Client.Name())
 	return &member{
 		client: vc.Client, datacenters: vc.Datacenters, categories: categories, log: log,
-		picture: newPicture(), tags: newTagIndex(cfg, vc.Client, categories, log, changed), changed: changed,
+		inventory: newInventory(), tags: newTagIndex(cfg, vc.Client, categories, log, changed), changed: changed,
 	}
 }
 
 func (m *member) name() string { return m.client.Name() }
 
-// run keeps picture and tags current until ctx ends.
+// run keeps inventory and tags current until ctx ends.
 func (m *member) run(ctx context.Context) {
 	var tags sync.WaitGroup
 	tags.Go(func() { m.tags.run(ctx) })
-	_ = m.client.Watch(ctx, watched(len(m.categories) > 0), feed{m}) // always ctx's error
+	_ = m.client.Watch(ctx, watchSpec(len(m.categories) > 0), feed{m}) // always ctx's error
 	tags.Wait()
 }
 
@@ -260,7 +260,7 @@ func (m *member) inSync() bool {
 	return m.synced
 }
 
-// doubt returns why the picture cannot be relied on at the moment, or nil.
+// doubt returns why the inventory cannot be relied on at the moment, or nil.
 func (m *member) doubt() error {
 	if _, err := m.client.Session(); err != nil {
 		return err

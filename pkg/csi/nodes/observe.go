@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// settle is how long changes are collected before listeners are called.
-const settle = 20 * time.Millisecond
+// debounce is how long changes are collected before listeners are called.
+const debounce = 20 * time.Millisecond
 
 // Listen calls f with the sorted names of nodes whose [Nodes.Segment] may have changed: because of vMotion, tags, added or
 // removed nodes, or because a vCenter came into sync or lost it. f must not block. It is not called before Run, and not after
@@ -23,14 +23,14 @@ func (n *Nodes) observe(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		timer := time.NewTimer(settle)
+		timer := time.NewTimer(debounce)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		}
-		answers := n.current().answers()
+		answers := n.current().nodeStates()
 		var differ []string
 		for name, answer := range answers {
 			if before, ok := told[name]; !ok || before != answer {
@@ -50,8 +50,8 @@ func (n *Nodes) observe(ctx context.Context) {
 	}
 }
 
-// answers returns each node's segment in a comparable form.
-func (l *layout) answers() map[string]string {
+// nodeStates returns each node's segment in a comparable form.
+func (l *layout) nodeStates() map[string]string {
 	all := make(map[string]string, len(l.nodes)+len(l.lost))
 	for _, node := range l.nodes {
 		all[node.name] = node.in.name() + "\n" + segmentKey(node.segment)

@@ -20,7 +20,7 @@ import (
 // that is named like a value of the segment. Without any required segment, all nodes must be in one vCenter and reach the
 // datastores.
 //
-// Nodes without a VM in a picture, and vCenters that are unreachable, are skipped. If nothing is found and one of those might
+// Nodes without a VM in an inventory, and vCenters that are unreachable, are skipped. If nothing is found and one of those might
 // have matched, the error is volume.ErrUnavailable. Otherwise it is volume.ErrNoDatastore, joined with volume.ErrNoSpace if a
 // datastore lacked only space, or volume.ErrPermission if the account may not read storage policies.
 func (n *Nodes) Places(ctx context.Context, r volume.Requirement) ([]volume.Place, error) {
@@ -28,9 +28,9 @@ func (n *Nodes) Places(ctx context.Context, r volume.Requirement) ([]volume.Plac
 	if !l.known {
 		return nil, fmt.Errorf("%w: %w", volume.ErrUnavailable, errNodesUnknown)
 	}
-	s := &placing{nodes: n, layout: l, want: r, policies: map[*member]policyAnswer{}}
+	s := &placement{nodes: n, layout: l, want: r, policies: map[*member]policyAnswer{}}
 	if len(r.Requisite) == 0 && len(r.Preferred) == 0 {
-		s.anywhere(ctx)
+		s.withoutTopology(ctx)
 	} else {
 		s.segments(ctx)
 	}
@@ -54,7 +54,7 @@ func (n *Nodes) SegmentsOf(_ context.Context, vcenter, datastoreURL string) ([]v
 	if !m.inSync() {
 		return nil, fmt.Errorf("%w: %w", volume.ErrUnavailable, m.doubt())
 	}
-	stores := m.picture.stores()
+	stores := m.inventory.stores()
 	i := slices.IndexFunc(stores, func(d *datastore) bool { return sameURL(d.url, datastoreURL) })
 	if i < 0 {
 		return nil, fmt.Errorf("vcenter %q: datastore %q: %w", vcenter, datastoreURL, volume.ErrNotFound)
@@ -68,15 +68,15 @@ func (l *layout) reaching(m *member, stores []*datastore) (all []volume.Segment)
 		if members := s.members(); len(members) != 1 || members[0] != m {
 			continue
 		}
-		if !slices.ContainsFunc(stores, func(d *datastore) bool { return d.unreached(s.hosts) != "" }) {
+		if !slices.ContainsFunc(stores, func(d *datastore) bool { return d.unreachableFrom(s.hosts) != "" }) {
 			all = append(all, s.of)
 		}
 	}
 	return all
 }
 
-// placing is one call of Places.
-type placing struct {
+// placement is one call of Places.
+type placement struct {
 	nodes    *Nodes
 	layout   *layout
 	want     volume.Requirement
@@ -100,23 +100,23 @@ type policyAnswer struct {
 	err error
 }
 
-// anywhere finds datastores that all nodes reach.
-func (s *placing) anywhere(ctx context.Context) {
+// withoutTopology finds datastores that all nodes reach.
+func (s *placement) withoutTopology(ctx context.Context) {
 	all := &segment{nodes: s.layout.nodes, hosts: perHost(s.layout.nodes)}
 	members := all.members()
 	for _, m := range *s.nodes.members.Load() {
 		if err := m.doubt(); err != nil {
-			s.doubted(err)
+			s.addDoubt(err)
 		}
 	}
 	if s.doubt != nil && len(s.layout.lost) > 0 {
 		// These may be the nodes that do not reach the datastores of the others, and the scheduler would not know.
-		s.note("", "nodes have no VM in a reachable vcenter"+s.strays())
+		s.exclude("", "nodes have no VM in a reachable vcenter"+s.lostNodes())
 		return
 	}
 	switch len(members) {
 	case 0:
-		s.note("", "no node of the cluster has a VM in a configured vcenter"+s.strays())
+		s.exclude("", "no node of the cluster has a VM in a configured vcenter"+s.lostNodes())
 	case 1:
 		if c, ok := s.choose(ctx, members[0], all); ok {
 			s.choices = append(s.choices, c)
@@ -126,13 +126,13 @@ func (s *placing) anywhere(ctx context.Context) {
 		for _, m := range members {
 			names = append(names, fmt.Sprintf("%q", m.name()))
 		}
-		s.note("", "nodes are in several vcenters ("+strings.Join(names, ", ")+
+		s.exclude("", "nodes are in several vcenters ("+strings.Join(names, ", ")+
 			"), no datastore is reachable from all of them, and the request has no topology")
 	}
 }
 
-// strays lists nodes without a VM in a picture, with the reasons.
-func (s *placing) strays() string {
+// lostNodes lists nodes without a VM in an inventory, with the reasons.
+func (s *placement) lostNodes() string {
 	var all []string
 	for _, node := range s.layout.lost {
 		all = append(all, fmt.Sprintf("%s: %v", node.name, node.err))
@@ -140,11 +140,11 @@ func (s *placing) strays() string {
 	if len(all) == 0 {
 		return ""
 	}
-	return " (" + some(all) + ")"
+	return " (" + joinReasons(all) + ")"
 }
 
 // segments finds datastores in the required segments.
-func (s *placing) segments(ctx context.Context) {
+func (s *placement) segments(ctx context.Context) {
 	done := map[string]bool{}
 	for _, want := range s.want.Preferred {
 		s.term(ctx, want, done)
@@ -157,7 +157,7 @@ func (s *placing) segments(ctx context.Context) {
 }
 
 // term finds datastores in the segments that match one term of the requirement.
-func (s *placing) term(ctx context.Context, want volume.Segment, done map[string]bool) {
+func (s *placement) term(ctx context.Context, want volume.Segment, done map[string]bool) {
 	var found []choice
 	matched := false
 	for _, in := range s.layout.segments {
@@ -171,7 +171,7 @@ func (s *placing) term(ctx context.Context, want volume.Segment, done map[string
 		done[in.key] = true
 		members := in.members()
 		if len(members) > 1 {
-			s.note(segmentText(in.of), fmt.Sprintf("its nodes are in several vcenters: %s in %q, %s in %q",
+			s.exclude(segmentText(in.of), fmt.Sprintf("its nodes are in several vcenters: %s in %q, %s in %q",
 				in.nodes[0].name, in.nodes[0].in.name(), in.nodes[len(in.nodes)-1].name, in.nodes[len(in.nodes)-1].in.name()))
 			continue
 		}
@@ -180,10 +180,10 @@ func (s *placing) term(ctx context.Context, want volume.Segment, done map[string
 		}
 	}
 	if !matched {
-		s.note(segmentText(want), "no node is in it"+s.untold())
+		s.exclude(segmentText(want), "no node is in it"+s.unplacedNodes())
 		for _, m := range *s.nodes.members.Load() {
 			if err := m.doubt(); err != nil {
-				s.doubted(err)
+				s.addDoubt(err)
 			}
 		}
 	}
@@ -191,8 +191,8 @@ func (s *placing) term(ctx context.Context, want volume.Segment, done map[string
 	s.choices = append(s.choices, found...)
 }
 
-// untold lists the nodes without a segment, with the reasons.
-func (s *placing) untold() string {
+// unplacedNodes lists the nodes without a segment, with the reasons.
+func (s *placement) unplacedNodes() string {
 	var all []string
 	for _, node := range s.layout.nodes {
 		if node.err != nil {
@@ -205,10 +205,10 @@ func (s *placing) untold() string {
 	if len(all) == 0 {
 		return ""
 	}
-	return " (" + some(all) + ")"
+	return " (" + joinReasons(all) + ")"
 }
 
-func (s *placing) note(where, why string) {
+func (s *placement) exclude(where, why string) {
 	if where != "" {
 		why = where + ": " + why
 	}
@@ -217,15 +217,15 @@ func (s *placing) note(where, why string) {
 	}
 }
 
-// doubted records what could not be queried, once.
-func (s *placing) doubted(err error) {
+// addDoubt records what could not be queried, once.
+func (s *placement) addDoubt(err error) {
 	if s.doubt == nil || !strings.Contains(s.doubt.Error(), err.Error()) {
 		s.doubt = errors.Join(s.doubt, err)
 	}
 }
 
-func (s *placing) error() error {
-	why := some(s.ruledOut)
+func (s *placement) error() error {
+	why := joinReasons(s.ruledOut)
 	switch {
 	case s.doubt != nil:
 		return fmt.Errorf("%w: %w: %s", volume.ErrUnavailable, s.doubt, why)
@@ -239,12 +239,12 @@ func (s *placing) error() error {
 	return fmt.Errorf("%w: %s", volume.ErrNoDatastore, why)
 }
 
-// most is how many reasons an error contains.
-const most = 20
+// maxReasons is how many reasons an error contains.
+const maxReasons = 20
 
-func some(reasons []string) string {
-	if len(reasons) > most {
-		reasons = append(slices.Clone(reasons[:most]), fmt.Sprintf("and %d more", len(reasons)-most))
+func joinReasons(reasons []string) string {
+	if len(reasons) > maxReasons {
+		reasons = append(slices.Clone(reasons[:maxReasons]), fmt.Sprintf("and %d more", len(reasons)-maxReasons))
 	}
 	return strings.Join(reasons, "; ")
 }
@@ -257,10 +257,10 @@ type choice struct {
 	stores []*datastore
 }
 
-// choose returns the choice for nodes that are all in one vCenter. It returns false and records the reasons if there is none.
-func (s *placing) choose(ctx context.Context, m *member, seg *segment) (c choice, ok bool) {
+// choose returns the choice for nodes that are all in one vCenter. Without one it returns false and records the reasons.
+func (s *placement) choose(ctx context.Context, m *member, seg *segment) (c choice, ok bool) {
 	if err := m.doubt(); err != nil {
-		s.doubted(err)
+		s.addDoubt(err)
 		return c, false
 	}
 	where := ""
@@ -273,10 +273,10 @@ func (s *placing) choose(ctx context.Context, m *member, seg *segment) (c choice
 		switch c.policy, c.stores, err = s.accepted(ctx, m, where, c.stores); {
 		case vcenter.Denied(err): // a retry does not help, but another vCenter may match
 			s.denied = true
-			s.note(where, err.Error())
+			s.exclude(where, err.Error())
 			return c, false
 		case err != nil:
-			s.doubted(err)
+			s.addDoubt(err)
 			return c, false
 		}
 	}
@@ -302,11 +302,11 @@ func (c choice) places(l *layout) (all []volume.Place) {
 }
 
 // fit returns the datastores that match everything but the policy, which is checked later.
-func (s *placing) fit(m *member, where string, nodes []*located) (fit []*datastore) {
-	stores := m.picture.stores()
+func (s *placement) fit(m *member, where string, nodes []*placedNode) (fit []*datastore) {
+	stores := m.inventory.stores()
 	if url := s.want.DatastoreURL; url != "" {
 		if stores = slices.DeleteFunc(stores, func(d *datastore) bool { return !sameURL(d.url, url) }); len(stores) == 0 {
-			s.note(where, fmt.Sprintf("vcenter %q has no datastore %q", m.name(), url))
+			s.exclude(where, fmt.Sprintf("vcenter %q has no datastore %q", m.name(), url))
 			s.missed(url)
 			return nil
 		}
@@ -314,31 +314,31 @@ func (s *placing) fit(m *member, where string, nodes []*located) (fit []*datasto
 	}
 	far := 0
 	for _, d := range stores {
-		if s.want.DatastoreURL == "" && !d.near(nodes) {
+		if s.want.DatastoreURL == "" && !d.mountedByAny(nodes) {
 			far++ // not used by this cluster
 			continue
 		}
-		why, short := d.unreached(nodes), false
+		why, short := d.unreachableFrom(nodes), false
 		if why == "" {
-			why, short = d.unfit(s.want.Capacity)
+			why, short = d.unusable(s.want.Capacity)
 		}
 		if why == "" {
 			fit = append(fit, d)
 			continue
 		}
 		s.space = s.space || short
-		s.note(where, d.name+": "+why)
+		s.exclude(where, d.name+": "+why)
 	}
 	if far == len(stores) {
-		s.note(where, fmt.Sprintf("no host of its nodes mounts any datastore of vcenter %q", m.name()))
+		s.exclude(where, fmt.Sprintf("no host of its nodes mounts any datastore of vcenter %q", m.name()))
 	}
 	return fit
 }
 
 // missed records that no vCenter has the datastore. If one has it, it is only out of reach here.
-func (s *placing) missed(url string) {
+func (s *placement) missed(url string) {
 	for _, m := range *s.nodes.members.Load() {
-		if slices.ContainsFunc(m.picture.stores(), func(d *datastore) bool { return sameURL(d.url, url) }) {
+		if slices.ContainsFunc(m.inventory.stores(), func(d *datastore) bool { return sameURL(d.url, url) }) {
 			s.url.found++
 			return
 		}
@@ -347,7 +347,7 @@ func (s *placing) missed(url string) {
 }
 
 // accepted returns the datastores that the storage policy accepts.
-func (s *placing) accepted(ctx context.Context, m *member, where string, stores []*datastore) (string, []*datastore, error) {
+func (s *placement) accepted(ctx context.Context, m *member, where string, stores []*datastore) (string, []*datastore, error) {
 	answer, asked := s.policies[m]
 	if !asked {
 		answer.id, answer.err = m.policy(ctx, s.want.Policy)
@@ -355,7 +355,7 @@ func (s *placing) accepted(ctx context.Context, m *member, where string, stores 
 	}
 	switch {
 	case errors.Is(answer.err, errNoPolicy):
-		s.note(where, answer.err.Error())
+		s.exclude(where, answer.err.Error())
 		s.policy.missed++
 		return "", nil, nil
 	case answer.err != nil:
@@ -372,7 +372,7 @@ func (s *placing) accepted(ctx context.Context, m *member, where string, stores 
 			fit = append(fit, d)
 			continue
 		}
-		s.note(where, fmt.Sprintf("%s: not compatible with storage policy %q", d.name, s.want.Policy))
+		s.exclude(where, fmt.Sprintf("%s: not compatible with storage policy %q", d.name, s.want.Policy))
 	}
 	return answer.id, fit, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// placed is a place as tests write it: "us: ds-b ds-shared in us-a us-b".
+// placed is a place in the notation of the tests: "us: ds-b ds-shared in us-a us-b".
 func placed(p volume.Place) string {
 	var stores, segments []string
 	for _, d := range p.Datastores {
@@ -106,7 +106,7 @@ func TestPlaces(t *testing.T) {
 		{
 			name: "no space",
 			want: volume.Requirement{Requisite: []volume.Segment{a}, Capacity: 4096 * gi},
-			err:  volume.ErrNoSpace, why: "ds-a: 100.0 GiB free, 4096.0 GiB asked",
+			err:  volume.ErrNoSpace, why: "ds-a: 100.0 GiB free, 4096.0 GiB required",
 		},
 		{
 			name: "nobody's segment",
@@ -143,7 +143,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What a policy does not accept is no place, and said.
+// A datastore that the policy does not accept is not a place, and the error has the reason.
 func TestPlacesPolicy(t *testing.T) {
 	r := start(t, world, nil).synced()
 	got, err := r.places(volume.Requirement{Requisite: []volume.Segment{segmentOf("us", "us-a")}, Policy: "gold"})
@@ -156,7 +156,7 @@ func TestPlacesPolicy(t *testing.T) {
 	}
 }
 
-// Without topology a datastore has to be within reach of every node that can be found; one that cannot blocks nobody.
+// Without topology, every node with a known VM must reach a datastore; a node without one does not block.
 func TestPlacesAnywhere(t *testing.T) {
 	r := start(t, world, nil)
 	r.cluster.set(append(everyone()[:3], nodes.KubeNode{Name: "stray"}, nodes.KubeNode{Name: "lost", SystemUUID: "42010000-1c2d-4e5f-8071-92a3b4c5d6ff"})...)
@@ -196,7 +196,7 @@ func TestPlacesPreferred(t *testing.T) {
 	})
 }
 
-// A vCenter that is down takes its own places and no others; that it may have had some is said.
+// A vCenter that is down loses only its own places, and the error mentions it.
 func TestPlacesDown(t *testing.T) {
 	r := start(t, world, nil).synced()
 	a, eu := segmentOf("us", "us-a"), segmentOf("eu", "eu-1")
@@ -246,7 +246,7 @@ func TestSegmentsOf(t *testing.T) {
 	}
 }
 
-// Before all nodes are known no place can be said to be within reach of all.
+// Before all nodes are known, no place is reachable from all.
 func TestPlacesEarly(t *testing.T) {
 	r := start(t, world, func(r *rig, _ *nodes.Config) { r.cluster.unknown = true })
 	if _, err := r.places(volume.Requirement{}); !errors.Is(err, volume.ErrUnavailable) {

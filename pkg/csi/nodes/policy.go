@@ -36,8 +36,8 @@ type policyID struct {
 	read time.Time
 }
 
-// on returns a client of the policy service with the session.
-func (p *policies) on(ctx context.Context, s *vcenter.Session) (*pbm.Client, error) {
+// clientFor returns a client of the policy service with the session.
+func (p *policies) clientFor(ctx context.Context, s *vcenter.Session) (*pbm.Client, error) {
 	p.mu.Lock()
 	client, session := p.client, p.session
 	p.mu.Unlock()
@@ -65,7 +65,7 @@ func (m *member) policy(ctx context.Context, name string) (id string, err error)
 	}
 	var profiles []pbmtypes.BasePbmProfile
 	err = m.client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error {
-		client, err := p.on(ctx, s)
+		client, err := p.clientFor(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (m *member) compatible(ctx context.Context, policy string, stores []*datast
 		hubs = append(hubs, pbmtypes.PbmPlacementHub{HubType: d.ref.Type, HubId: d.ref.Value})
 	}
 	err := m.client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error {
-		client, err := m.policies.on(ctx, s)
+		client, err := m.policies.clientFor(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (m *member) compatible(ctx context.Context, policy string, stores []*datast
 }
 
 // stores returns the datastores of a vCenter by name.
-func (p *picture) stores() []*datastore {
+func (p *inventory) stores() []*datastore {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	all := make([]*datastore, 0, len(p.datastores))
@@ -138,52 +138,52 @@ func (p *picture) stores() []*datastore {
 	return all
 }
 
-func (p *picture) host(r ref) string {
+func (p *inventory) hostName(r ref) string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.name(r)
 }
 
-func (p *picture) away(r ref) bool {
+func (p *inventory) hostDisconnected(r ref) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.entities[r].away
+	return p.entities[r].disconnected
 }
 
-// unreached returns why one of the nodes, all in the datastore's vCenter, would not reach a volume on the datastore, or "". A
+// unreachableFrom returns why one of the nodes, all in the datastore's vCenter, would not reach a volume on the datastore, or "". A
 // disconnected host that mounts it counts as reaching it: its nodes run nothing, and it will be accessible again when they do.
-func (d *datastore) unreached(nodes []*located) string {
+func (d *datastore) unreachableFrom(nodes []*placedNode) string {
 	for _, node := range nodes {
 		m, ok := d.mounts[node.vm.host]
 		switch {
 		case node.vm.host.Value == "":
 			return fmt.Sprintf("the host of node %s is not known", node.name)
 		case !ok:
-			return fmt.Sprintf("not mounted on host %s of node %s", node.in.picture.host(node.vm.host), node.name)
-		case node.in.picture.away(node.vm.host):
+			return fmt.Sprintf("not mounted on host %s of node %s", node.in.inventory.hostName(node.vm.host), node.name)
+		case node.in.inventory.hostDisconnected(node.vm.host):
 		case !m.accessible:
 			why := ""
 			if m.reason != "" {
 				why = " (" + m.reason + ")"
 			}
-			return fmt.Sprintf("not accessible from host %s of node %s%s", node.in.picture.host(node.vm.host), node.name, why)
+			return fmt.Sprintf("not accessible from host %s of node %s%s", node.in.inventory.hostName(node.vm.host), node.name, why)
 		case m.readOnly:
-			return fmt.Sprintf("mounted read-only on host %s of node %s", node.in.picture.host(node.vm.host), node.name)
+			return fmt.Sprintf("mounted read-only on host %s of node %s", node.in.inventory.hostName(node.vm.host), node.name)
 		}
 	}
 	return ""
 }
 
-// near reports whether the host of any node mounts the datastore.
-func (d *datastore) near(nodes []*located) bool {
-	return slices.ContainsFunc(nodes, func(node *located) bool {
+// mountedByAny reports whether the host of any node mounts the datastore.
+func (d *datastore) mountedByAny(nodes []*placedNode) bool {
+	return slices.ContainsFunc(nodes, func(node *placedNode) bool {
 		_, ok := d.mounts[node.vm.host]
 		return ok
 	})
 }
 
-// unfit returns why a datastore cannot have a volume of that size, or "", and whether it lacks only space.
-func (d *datastore) unfit(bytes int64) (why string, space bool) {
+// unusable returns why a datastore cannot have a volume of that size, or "", and whether it lacks only space.
+func (d *datastore) unusable(bytes int64) (why string, space bool) {
 	switch {
 	case !d.accessible:
 		return "not accessible", false

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Everybody asks while everything changes; nobody gets an answer that was never true.
+// Lookups during concurrent changes never return a state that did not exist.
 func TestAtOnce(t *testing.T) {
 	r := start(t, world, nil).synced()
 	ctx, cancel := context.WithCancel(t.Context())

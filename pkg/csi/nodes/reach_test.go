@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// A datastore that one host of a zone has lost, or no longer mounts, is none for that zone, until it is back.
+// A datastore that one host of a zone has lost, or no longer mounts, is not used for that zone, until it is back.
 func TestPlacesUnmounted(t *testing.T) {
 	r := start(t, world, nil).synced()
 	v := r.vcenter("us")
@@ -43,7 +43,7 @@ func TestPlacesUnmounted(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "ds-a: not accessible from host esx-a-2 of node a2") {
 		t.Error(err)
 	}
-	if err := v.Hosts().Isolate(t.Context(), host); err != nil { // what it said last takes the datastore from nobody
+	if err := v.Hosts().Isolate(t.Context(), host); err != nil { // its last state does not exclude the datastore
 		t.Fatal(err)
 	}
 	expect("host lost", "us: ds-a ds-shared in us-a")
@@ -62,7 +62,7 @@ func TestPlacesUnmounted(t *testing.T) {
 	expect("full", "us: ds-shared in us-a us-b")
 }
 
-// A datastore that is suspended for CNS takes no new volumes.
+// A datastore that is suspended for CNS gets no new volumes.
 func TestPlacesSuspended(t *testing.T) {
 	r := start(t, world, nil)
 	c := r.lab.Client("us").Client
@@ -80,7 +80,7 @@ func TestPlacesSuspended(t *testing.T) {
 		}
 	}
 	r.synced()
-	r.vcenter("us").EndSessions("") // vcsim tells nobody of custom values; whoever begins to watch sees them
+	r.vcenter("us").EndSessions("") // vcsim does not report changes of custom values, but a new watch reads them
 	want := volume.Requirement{Requisite: []volume.Segment{segmentOf("us", "us-a")}}
 	eventually(t, "suspended", func() error {
 		got, err := r.places(want)

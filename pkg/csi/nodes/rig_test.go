@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// world has two vCenters with three zones. In west each cluster's hosts mount a datastore of theirs and all a third one.
+// world has two vCenters with three zones. In west, the hosts of each cluster mount a separate datastore, and all mount a third one.
 const world = `
 apiVersion: sandbox.vsphere/v1alpha1
 kind: Topology
@@ -68,7 +68,7 @@ const (
 
 func segmentOf(r, z string) volume.Segment { return volume.Segment{region: r, zone: z} }
 
-// fakeCluster is nodes that are what the test says.
+// fakeCluster has the nodes of the test.
 type fakeCluster struct {
 	mu        sync.Mutex
 	all       []nodes.KubeNode
@@ -110,7 +110,7 @@ func (c *fakeCluster) set(all ...nodes.KubeNode) {
 	}
 }
 
-// everyone are the nodes of the world.
+// everyone returns the nodes of the world.
 func everyone() []nodes.KubeNode {
 	return []nodes.KubeNode{
 		{Name: "a1", ProviderID: "vsphere://" + uuidA1},
@@ -129,7 +129,7 @@ type rig struct {
 	clients map[string]*vcenter.Client
 }
 
-// start runs both for the time of the test; edit changes the configuration.
+// start runs both until the test ends; edit changes the configuration.
 func start(t *testing.T, top string, edit func(*rig, *nodes.Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, lab: sim.Start(t, top), cluster: &fakeCluster{all: everyone()}, clients: map[string]*vcenter.Client{}}
@@ -217,7 +217,7 @@ func (r *rig) gate(vcenter string, state gate.State) {
 	}
 }
 
-// move takes a VM to another host and its cluster, running as it is.
+// move moves a running VM to another host and its cluster.
 func (r *rig) move(vcenter, vm, host string) {
 	r.t.Helper()
 	c := r.lab.Client(vcenter).Client

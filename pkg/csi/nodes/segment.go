@@ -30,7 +30,7 @@ func (e *MissingTagError) Error() string {
 	return b.String()
 }
 
-// segment returns the topology of a VM in the picture; see the package comment. Without categories it is nil. Errors: a
+// segment returns the topology of a VM in the inventory; see the package comment. Without categories it is nil. Errors: a
 // [*MissingTagError], and one that wraps volume.ErrUnavailable before the first read of the tags.
 func (m *member) segment(node string, v *vm) (volume.Segment, error) {
 	if len(m.categories) == 0 {
@@ -43,15 +43,15 @@ func (m *member) segment(node string, v *vm) (volume.Segment, error) {
 		}
 		return nil, fmt.Errorf("%w: vcenter %q: tags not read yet", volume.ErrUnavailable, m.name())
 	}
-	m.picture.mu.RLock()
-	defer m.picture.mu.RUnlock()
+	m.inventory.mu.RLock()
+	defer m.inventory.mu.RUnlock()
 	s := volume.Segment{}
 	for i, c := range m.categories {
-		tag, ok := m.picture.nearest(v, tags.of[i])
+		tag, ok := m.inventory.nearest(v, tags.of[i])
 		if !ok {
 			m.tags.missed()
 			return nil, &MissingTagError{
-				Node: node, VM: v.name, VCenter: m.name(), Category: c.Name, NoCategory: tags.absent[i], Walked: m.picture.walked(v),
+				Node: node, VM: v.name, VCenter: m.name(), Category: c.Name, NoCategory: tags.absent[i], Walked: m.inventory.walked(v),
 			}
 		}
 		s[c.key()] = tag
@@ -60,7 +60,7 @@ func (m *member) segment(node string, v *vm) (volume.Segment, error) {
 }
 
 // nearest returns the tag on the nearest object. The lock is held.
-func (p *picture) nearest(v *vm, tags attached) (string, bool) {
+func (p *inventory) nearest(v *vm, tags attached) (string, bool) {
 	for _, start := range [...]ref{v.host, v.pool, v.ref} {
 		for r, n := start, 0; r.Value != "" && n < maxDepth; r, n = p.up(r), n+1 {
 			if names := tags[r]; len(names) > 0 {
@@ -86,7 +86,7 @@ func (m *member) prefers(d *datastore, in volume.Segment) bool {
 }
 
 // walked lists the objects that nearest visits, once each. The lock is held.
-func (p *picture) walked(v *vm) (all []string) {
+func (p *inventory) walked(v *vm) (all []string) {
 	seen := map[ref]bool{}
 	for _, start := range [...]ref{v.host, v.pool, v.ref} {
 		for r := start; r.Value != "" && !seen[r]; r = p.up(r) {

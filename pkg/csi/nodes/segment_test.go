@@ -17,37 +17,37 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// told gathers what listeners are told.
-type told struct {
+// changeLog collects the calls of listeners.
+type changeLog struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (l *told) add(names []string) {
+func (l *changeLog) add(names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, names...)
 }
 
-func (l *told) has(name string) error {
+func (l *changeLog) has(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !slices.Contains(l.all, name) {
-		return fmt.Errorf("told of %v", l.all)
+		return fmt.Errorf("changes: %v", l.all)
 	}
 	return nil
 }
 
-func (l *told) nothing() error {
+func (l *changeLog) nothing() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.all) > 0 {
-		return fmt.Errorf("told of %v", l.all)
+		return fmt.Errorf("changes: %v", l.all)
 	}
 	return nil
 }
 
-func (l *told) reset() {
+func (l *changeLog) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = nil
@@ -74,23 +74,23 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// A VM that moves to another zone takes its node there, and that node alone is told of.
+// A VM that moves to another zone moves its node there, and only that node is reported.
 func TestSegmentMove(t *testing.T) {
 	r := start(t, world, nil)
-	var l told
+	var l changeLog
 	defer r.Listen(l.add)()
 	r.synced()
-	eventually(t, "all are told of once", func() error { return errors.Join(l.has("a1"), l.has("a2"), l.has("b1"), l.has("e1")) })
-	eventually(t, "nothing more is told", func() error {
+	eventually(t, "all are reported once", func() error { return errors.Join(l.has("a1"), l.has("a2"), l.has("b1"), l.has("e1")) })
+	eventually(t, "nothing more is reported", func() error {
 		l.reset()
 		time.Sleep(200 * time.Millisecond)
 		return l.nothing()
 	})
 	r.move("us", "/west/vm/a1", "/west/host/b/esx-b-2")
 	r.expectSegment("a1", uuidA1, segmentOf("us", "us-b"))
-	eventually(t, "told", func() error { return l.has("a1") })
+	eventually(t, "reported", func() error { return l.has("a1") })
 	if err := l.has("a2"); err == nil {
-		t.Error("told of a2, too")
+		t.Error("a2 is reported too")
 	}
 	eventually(t, "places follow", func() error {
 		got, err := r.places(volume.Requirement{Requisite: []volume.Segment{segmentOf("us", "us-b")}})
@@ -101,7 +101,7 @@ func TestSegmentMove(t *testing.T) {
 	})
 }
 
-// A tag that comes late is missed by name until it is there; a nearer one replaces it.
+// A tag that is attached late is reported as missing until then; a nearer one replaces it.
 func TestSegmentTagLate(t *testing.T) {
 	r := start(t, world, nil)
 	r.cluster.set(append(everyone(), nodes.KubeNode{Name: "n1", SystemUUID: uuidN1})...)
@@ -112,7 +112,7 @@ func TestSegmentTagLate(t *testing.T) {
 		!strings.Contains(err.Error(), `node "n1": no tag of category "k8s-region" on any of HostSystem "esx-bare"`) {
 		t.Fatalf("got %v", err)
 	}
-	var l told
+	var l changeLog
 	defer r.Listen(l.add)()
 	m := r.tags("us")
 	tag := func(category, name, path string) {
@@ -128,12 +128,12 @@ func TestSegmentTagLate(t *testing.T) {
 	tag("k8s-region", "far", "/bare")
 	tag("k8s-zone", "far-1", "/bare")
 	r.expectSegment("n1", uuidN1, segmentOf("far", "far-1"))
-	eventually(t, "told", func() error { return l.has("n1") })
+	eventually(t, "reported", func() error { return l.has("n1") })
 	tag("k8s-zone", "far-2", "/bare/host/esx-bare")
 	r.expectSegment("n1", uuidN1, segmentOf("far", "far-2"))
 }
 
-// A category that is nowhere above the host is looked for above the VM, each by itself.
+// A category without a tag above the host is searched above the VM, each separately.
 func TestSegmentOfTheVM(t *testing.T) {
 	r := start(t, world, nil).synced()
 	m := r.tags("us")
@@ -149,7 +149,7 @@ func TestSegmentOfTheVM(t *testing.T) {
 	r.expectSegment("n1", uuidN1, segmentOf("own-k8s-region", "own-k8s-zone"))
 }
 
-// While a vCenter is away nobody says that its nodes are somewhere else, or gone.
+// While a vCenter is unreachable, its nodes are neither moved nor gone.
 func TestSegmentDown(t *testing.T) {
 	r := start(t, world, nil).synced()
 	r.gate("eu", gate.Down)
@@ -169,7 +169,7 @@ func TestNoSuchCategory(t *testing.T) {
 		cfg.Categories = []nodes.Category{{Name: "k8s-zone", Key: "topology.kubernetes.io/zone"}, {Name: "rack"}}
 	}).synced()
 	_, err := r.Segment(t.Context(), "a1", uuidA1)
-	if err == nil || !strings.Contains(err.Error(), `no tag of category "rack"`) || !strings.Contains(err.Error(), "no category of that name") {
+	if err == nil || !strings.Contains(err.Error(), `no tag of category "rack"`) || !strings.Contains(err.Error(), "no category with that name") {
 		t.Error(err)
 	}
 	if err := r.Set(nil, nil); err == nil {
@@ -177,7 +177,7 @@ func TestNoSuchCategory(t *testing.T) {
 	}
 }
 
-// Categories and vCenters can be replaced; what stays is not asked for anew.
+// Categories and vCenters can be replaced; what stays is not read again.
 func TestSet(t *testing.T) {
 	var vcenters []nodes.VCenter
 	r := start(t, world, func(_ *rig, cfg *nodes.Config) {

@@ -91,7 +91,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	switch {
 	case err != nil && ctx.Err() == nil:
 		level := c.cfg.Logger.Warn
-		if errors.Is(err, errLater) {
+		if errors.Is(err, errRetry) {
 			level = c.cfg.Logger.Debug
 		}
 		level("cannot determine node topology", "node", name, "err", err)

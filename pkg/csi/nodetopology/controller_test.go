@@ -32,7 +32,7 @@ func (r *rig) expect(ch <-chan answer, want volume.Segment) {
 	}
 }
 
-// A node asks, the controller answers, and the answer is in an object that the Node owns.
+// A node sends a request, the controller answers, and the Node owns the object.
 func TestAnswer(t *testing.T) {
 	r := newRig(t)
 	r.topology.answers["u1"] = in("west")
@@ -56,7 +56,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// The answer follows what is true, and so do the labels that the node has.
+// The answer and the existing labels of the node follow the topology.
 func TestFollow(t *testing.T) {
 	r := newRig(t, node("one", map[string]string{zone: "west", "topology.kubernetes.io/zone": "west"}), node("two", nil))
 	r.topology.answers["u1"], r.topology.answers["u2"] = in("west"), in("west")
@@ -74,7 +74,7 @@ func TestFollow(t *testing.T) {
 	if labels, _ := r.labels.Labels("two"); len(labels) > 0 {
 		t.Errorf("a node that never registered was labeled: %v", labels)
 	}
-	// Somebody writes another value; the kubelet would refuse to register with the true one.
+	// Another client writes another value; the kubelet would refuse to register with the correct one.
 	n := node("one", map[string]string{zone: "south"})
 	if _, err := r.client.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// The kubelet must not learn of a topology that its node is not labeled with yet.
+// The kubelet must not get a topology before its node has the label.
 func TestLabelsFirst(t *testing.T) {
 	r := newRig(t, node("one", map[string]string{zone: "west"}))
 	r.topology.answers["u1"] = in("east")
@@ -110,7 +110,7 @@ func TestLabelsFirst(t *testing.T) {
 	r.expect(ch, in("east"))
 }
 
-// A missing tag is an error that names it, until the tag is there.
+// A missing tag is an error with its category, until the tag is attached.
 func TestMissing(t *testing.T) {
 	r := newRig(t)
 	r.topology.answers["u1"] = errors.New(`node "one": no tag of category "k8s-zone"`)
@@ -121,7 +121,7 @@ func TestMissing(t *testing.T) {
 	r.expect(ch, in("west"))
 }
 
-// A tag that is moved is taken away first: for that moment nothing is said. One that stays away is.
+// A tag that is moved is detached first: that short time is not reported. A tag that stays away is.
 func TestGrace(t *testing.T) {
 	r := newRig(t)
 	r.topology.answers["u1"] = in("west")
@@ -140,7 +140,7 @@ func TestGrace(t *testing.T) {
 	}
 	want := []string{
 		"Normal TopologyRetrievalSucceeded topology is k8s-zone=west",
-		"Normal TopologyChanged topology was k8s-zone=west, is k8s-zone=east",
+		"Normal TopologyChanged topology changed from k8s-zone=west to k8s-zone=east",
 		"Warning TopologyRetrievalFailed no tag",
 		"Normal TopologyRetrievalSucceeded topology is k8s-zone=west",
 	}
@@ -149,7 +149,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// A vCenter that is out of reach makes nothing untrue; who has no answer yet is told after a while.
+// An unreachable vCenter invalidates nothing; a node without an answer gets an error after a while.
 func TestUnavailable(t *testing.T) {
 	r := newRig(t)
 	r.topology.answers["u1"] = in("west")
@@ -165,7 +165,7 @@ func TestUnavailable(t *testing.T) {
 	r.expect(ch, in("east"))
 }
 
-// A node that was replaced under its name by another VM does not get the old one's answer.
+// A node that was replaced under its name by another VM does not get the old answer.
 func TestReplaced(t *testing.T) {
 	r := newRig(t)
 	r.topology.answers["u1"], r.topology.answers["u2"] = in("west"), in("east")
@@ -183,7 +183,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// Without an answer the reason is told in the end.
+// Without an answer, the error has the reason in the end.
 func TestNoAnswer(t *testing.T) {
 	r := newRig(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -193,7 +193,7 @@ func TestNoAnswer(t *testing.T) {
 		t.Error(err)
 	}
 	r.run()
-	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second) // time enough for it to answer
+	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second) // long enough for an answer
 	defer cancel()
 	_, err = nodetopology.Request(ctx, r.dynamic, "one", "u1", nil)
 	if !errors.Is(err, nodetopology.ErrNoAnswer) || !strings.Contains(err.Error(), "no VM for the node") {
@@ -201,7 +201,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// The object is deleted under the one who waits: it is made again.
+// The object is deleted during a request: it is created again.
 func TestDeleted(t *testing.T) {
 	r := newRig(t)
 	ch := r.request("one", "u1", nil)

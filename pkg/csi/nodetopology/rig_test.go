@@ -30,7 +30,7 @@ const zone = "topology.csi.vmware.com/k8s-zone"
 
 func in(z string) volume.Segment { return volume.Segment{zone: z} }
 
-// fakeTopology knows what the test says, by UUID.
+// fakeTopology returns the test's answers by UUID.
 type fakeTopology struct {
 	mu      sync.Mutex
 	answers map[string]any // volume.Segment or error
@@ -70,7 +70,7 @@ func (f *fakeTopology) set(uuid string, answer any) {
 	}
 }
 
-// fakeLabels are those of the nodes of a fake client, asked for each time.
+// fakeLabels are the labels of a fake client's nodes, read each time.
 type fakeLabels struct {
 	client *kubefake.Clientset
 	mu     sync.Mutex
@@ -98,7 +98,7 @@ func (f *fakeLabels) changed(node string) {
 	f.listen(node)
 }
 
-// conflicts makes the fake refuse updates of what has been updated meanwhile, as an API server does.
+// conflicts makes the fake client refuse updates of outdated objects, as an API server does.
 func conflicts(client *fake.FakeDynamicClient) {
 	var mu sync.Mutex
 	versions := map[string]int{}
@@ -143,7 +143,7 @@ func newRig(t *testing.T, nodes ...runtime.Object) *rig {
 	return r
 }
 
-// run runs a controller for the time of the test, and returns when it listens.
+// run runs a controller until the test ends, and returns when it listens.
 func (r *rig) run() {
 	r.t.Helper()
 	c := nodetopology.New(nodetopology.Config{
@@ -164,7 +164,7 @@ func (r *rig) run() {
 	})
 }
 
-// request asks for a node's topology in the background.
+// request requests a node's topology in the background.
 func (r *rig) request(node, uuid string, owner *corev1.Node) <-chan answer {
 	ch := make(chan answer, 1)
 	go func() {
@@ -185,7 +185,7 @@ func (r *rig) object(name string) (*unstructured.Unstructured, error) {
 	return r.dynamic.Resource(nodetopology.Resource()).Get(context.Background(), name, metav1.GetOptions{})
 }
 
-// expectStatus waits for an object to say something.
+// expectStatus waits for the status of an object.
 func (r *rig) expectStatus(name, status, text string) {
 	r.t.Helper()
 	eventually(r.t, name+" says "+status, func() error {

@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// What the parts are to each other.
+// The parts implement each other's interfaces.
 var (
 	_ nodetopology.Topology = (*nodes.Nodes)(nil)
 	_ nodetopology.Labels   = (*nodes.Informer)(nil)
@@ -41,7 +41,7 @@ spec:
           vms: [{name: worker, cluster: a, uuid: 42010000-1c2d-4e5f-8071-92a3b4c5d601}]
 `
 
-// From the tags of a vCenter to the labels of a Node: a VM that moves to another zone takes its node there.
+// From the tags of a vCenter to the labels of a Node: a VM that moves to another zone moves its node there.
 func TestMove(t *testing.T) {
 	const (
 		uuid   = "42010000-1c2d-4e5f-8071-92a3b4c5d601"
@@ -86,7 +86,7 @@ func TestMove(t *testing.T) {
 	}
 
 	r.expect(r.request("worker", uuid, worker), volume.Segment{region: "us", zone: "us-a"})
-	// What the kubelet makes of it.
+	// As the kubelet does.
 	worker.Labels = map[string]string{region: "us", zone: "us-a"}
 	if _, err := r.client.CoreV1().Nodes().Update(ctx, worker, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)

@@ -28,8 +28,8 @@ const (
 	ReasonLabelChanged = "TopologyLabelChanged"
 )
 
-// errLater reports that the object must be synced again, without a warning.
-var errLater = errors.New("no answer yet")
+// errRetry reports that the object must be synced again, without a warning.
+var errRetry = errors.New("no answer yet")
 
 // sync brings one object and the labels of its node up to date. If again is not zero, it must be called again after that time,
 // and with back-off after an error.
@@ -39,7 +39,7 @@ func (c *Controller) sync(ctx context.Context, name string) (again time.Duration
 		return 0, err
 	}
 	if o == nil {
-		c.found(name)
+		c.clearMissing(name)
 		return 0, nil
 	}
 	if o.Spec.NodeUUID == "" { // upstream's older drivers set it later
@@ -47,7 +47,7 @@ func (c *Controller) sync(ctx context.Context, name string) (again time.Duration
 	}
 	segment, err := c.cfg.Topology.Segment(ctx, o.Spec.NodeID, o.Spec.NodeUUID)
 	if err == nil {
-		c.found(name)
+		c.clearMissing(name)
 		// Labels first: a kubelet that gets another value than its node has refuses the registration.
 		if err := c.label(ctx, o.Spec.NodeID, segment); err != nil {
 			return 0, err
@@ -56,21 +56,21 @@ func (c *Controller) sync(ctx context.Context, name string) (again time.Duration
 	}
 	unavailable := errors.Is(err, volume.ErrUnavailable)
 	if unavailable && o.Status.Status == Success {
-		return 0, fmt.Errorf("%w: %w", errLater, err) // keep the last known topology
+		return 0, fmt.Errorf("%w: %w", errRetry, err) // keep the last known topology
 	}
 	if unavailable && o.Status.Status == "" || o.Status.Status == Success {
-		if left := c.cfg.Grace - time.Since(c.lost(name)); left > 0 {
+		if left := c.cfg.Grace - time.Since(c.missingSince(name)); left > 0 {
 			return left, nil
 		}
 	}
 	if answerErr := c.answer(ctx, o, Status{Status: Error, ErrorMessage: err.Error()}); answerErr != nil {
 		return 0, answerErr
 	}
-	return 0, fmt.Errorf("%w: %w", errLater, err)
+	return 0, fmt.Errorf("%w: %w", errRetry, err)
 }
 
-// lost returns since when a node has no topology.
-func (c *Controller) lost(name string) time.Time {
+// missingSince returns since when a node has no topology.
+func (c *Controller) missingSince(name string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.missing[name]; !ok {
@@ -79,7 +79,7 @@ func (c *Controller) lost(name string) time.Time {
 	return c.missing[name]
 }
 
-func (c *Controller) found(name string) {
+func (c *Controller) clearMissing(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.missing, name)
@@ -99,7 +99,7 @@ func (c *Controller) answer(ctx context.Context, o *Object, s Status) error {
 	}
 	if _, err := c.cfg.Dynamic.Resource(Resource()).Update(ctx, u, metav1.UpdateOptions{}); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return fmt.Errorf("%w: %w", errLater, err)
+			return fmt.Errorf("%w: %w", errRetry, err)
 		}
 		return err
 	}
@@ -199,7 +199,7 @@ func Request(ctx context.Context, client dynamic.Interface, nodeName, uuid strin
 			return segment, nil
 		}
 		if ctx.Err() == nil {
-			r.failed = err
+			r.callErr = err
 			t := time.NewTimer(requestRetry)
 			select {
 			case <-t.C:
@@ -208,24 +208,24 @@ func Request(ctx context.Context, client dynamic.Interface, nodeName, uuid strin
 				t.Stop()
 			}
 		}
-		return nil, fmt.Errorf("node %q: %w: %w (%w)", nodeName, ErrNoAnswer, r.why(), ctx.Err())
+		return nil, fmt.Errorf("node %q: %w: %w (%w)", nodeName, ErrNoAnswer, r.reason(), ctx.Err())
 	}
 }
 
 type request struct {
-	client dynamic.ResourceInterface
-	want   Object
-	told   error // of the last answer
-	failed error // of the last failed call
+	client    dynamic.ResourceInterface
+	want      Object
+	answerErr error // of the last answer
+	callErr   error // of the last failed call
 }
 
-// why returns the most specific reason for not having an answer.
-func (r *request) why() error {
+// reason returns the most specific reason for not having an answer.
+func (r *request) reason() error {
 	switch {
-	case r.told != nil:
-		return r.told
-	case r.failed != nil:
-		return r.failed
+	case r.answerErr != nil:
+		return r.answerErr
+	case r.callErr != nil:
+		return r.callErr
 	}
 	return errors.New("no answer: check that the driver's controller is running")
 }
@@ -281,7 +281,7 @@ func (r *request) answer(o *Object) (volume.Segment, bool) {
 	case Success:
 		return o.Status.Segment(), true
 	case Error:
-		r.told = errors.New(o.Status.ErrorMessage)
+		r.answerErr = errors.New(o.Status.ErrorMessage)
 	}
 	return nil, false
 }

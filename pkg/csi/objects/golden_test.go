@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite crds/, and what of manifests/csi and the chart is printed from here")
 
-// check compares a file with what it should be, or makes it so.
+// check compares a file with its expected content, or updates it.
 func check(t *testing.T, file, want string) {
 	t.Helper()
 	if *update {
@@ -40,7 +40,7 @@ func check(t *testing.T, file, want string) {
 
 const snapshotModule = "github.com/kubernetes-csi/external-snapshotter/client/v8"
 
-// The definitions of snapshots are those of the module that the sidecars are built with, but for what they tell people.
+// The definitions of snapshots are those of the module that the sidecars use, without descriptions.
 func TestSnapshotDefinitions(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", snapshotModule).Output()
 	if err != nil {
@@ -62,7 +62,7 @@ func TestSnapshotDefinitions(t *testing.T) {
 	}
 }
 
-// undescribed is a definition without sentences: what the API server goes by.
+// undescribed returns a definition without descriptions.
 func undescribed(t *testing.T, definition []byte) string {
 	t.Helper()
 	var all any
@@ -73,7 +73,7 @@ func undescribed(t *testing.T, definition []byte) string {
 	strip = func(v any) {
 		switch v := v.(type) {
 		case map[string]any:
-			if _, sentence := v["description"].(string); sentence { // and not a field of that name
+			if _, sentence := v["description"].(string); sentence { // not a field with that name
 				delete(v, "description")
 			}
 			for _, below := range v {
@@ -93,7 +93,7 @@ func undescribed(t *testing.T, definition []byte) string {
 	return string(data)
 }
 
-// printed is a file with objects in it.
+// printed is a file with objects.
 func printed(t *testing.T, comment string, objects ...runtime.Object) string {
 	t.Helper()
 	var b strings.Builder
@@ -107,27 +107,27 @@ func printed(t *testing.T, comment string, objects ...runtime.Object) string {
 	return b.String()
 }
 
-// chartProcess is what the chart needs to know of a process to make its roles.
+// chartProcess is the chart's data for the roles of a process.
 type chartProcess struct {
 	Name  string              `json:"name"`
 	Lease string              `json:"lease,omitempty"`
 	Rules []rbacv1.PolicyRule `json:"rules"`
 }
 
-// The chart makes the roles of what is printed here.
+// The chart renders roles from the generated file.
 func TestChartRules(t *testing.T) {
 	var all []chartProcess
-	for _, p := range processes() {
+	for _, p := range components() {
 		all = append(all, chartProcess{p.name, p.lease, p.rules})
 	}
 	data, err := yaml.Marshal(map[string]any{"processes": all})
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, "../../../charts/vsphere-csi/files/rules.yaml", "# Printed from pkg/csi/objects, which says why each of these is needed.\n"+string(data))
+	check(t, "../../../charts/vsphere-csi/files/rules.yaml", "# Generated from pkg/csi/objects, which documents the reasons.\n"+string(data))
 }
 
-// marshal leaves out what an object that has not been created yet has nothing to say about.
+// marshal omits the fields that a new object does not have.
 func marshal(t *testing.T, o runtime.Object) string {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -148,15 +148,15 @@ func marshal(t *testing.T, o runtime.Object) string {
 	return string(data)
 }
 
-// manifest is what manifests/csi is for: the controller with its sidecars in a pod, and a Secret.
+// manifest is the configuration of manifests/csi: the controller with its sidecars in a pod, and a Secret.
 func manifest() Config {
 	return Config{OnePod: true, LeaderElection: true, SecretNames: []string{"vsphere-csi-secret"}}
 }
 
-// What manifests/csi has of these objects is printed from here. `go test ./pkg/csi/objects -update` does it.
+// manifests/csi is generated from these objects: `go test ./pkg/csi/objects -update`.
 func TestManifests(t *testing.T) {
 	const dir = "../../../manifests/csi/"
-	const comment = "Printed from pkg/csi/objects, which says why each of these is needed."
+	const comment = "Printed from pkg/csi/objects, which documents the reasons."
 	c := manifest()
 	check(t, dir+"namespace.yaml", printed(t, comment, Namespace(c)))
 	check(t, dir+"rights.yaml", printed(t, comment, Rights(c)...))

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// list is "Kind namespace/name" of each.
+// list returns "Kind namespace/name" of each.
 func list(t *testing.T, objects []runtime.Object) []string {
 	t.Helper()
 	var all []string
@@ -27,7 +27,7 @@ func list(t *testing.T, objects []runtime.Object) []string {
 	return all
 }
 
-// Everything is there once, in an order in which it can be created.
+// Every object exists once, in the order of creation.
 func TestAll(t *testing.T) {
 	objects, err := All(Config{Policies: []string{"Gold"}, SecretNames: []string{"b", "a", "b"}, SecretNamespace: "kube-system"})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// No right has a wildcard, Secrets and Leases are by name, and only what has no namespace, or any, is cluster-wide.
+// No permission has a wildcard, Secrets and Leases are by name, and only what has no namespace, or any, is cluster-wide.
 func TestLeastPrivilege(t *testing.T) {
 	for _, o := range Rights(Config{SecretNames: []string{"creds"}, LeaderElection: true}) {
 		var rules []rbacv1.PolicyRule
@@ -101,7 +101,7 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
-// In one pod there is one account for the controller and its sidecars, which has the roles of all.
+// In one pod, the controller and its sidecars have one account with all roles.
 func TestOnePod(t *testing.T) {
 	var got []string
 	for _, o := range Rights(Config{OnePod: true, Namespace: "csi"}) {
@@ -121,7 +121,7 @@ func TestOnePod(t *testing.T) {
 	}
 }
 
-// A policy of any name gets a class, of another name than all others.
+// A policy with any name gets a class with a unique name.
 func TestPolicyClasses(t *testing.T) {
 	policies := []string{"Gold", "gold!", "vSAN Default Storage Policy", "immediate", "äöü", strings.Repeat("long ", 100)}
 	want := []string{
@@ -149,7 +149,7 @@ func TestPolicyClasses(t *testing.T) {
 	}
 }
 
-// Who asks for another group policy gets it.
+// A configured group policy is used.
 func TestDriver(t *testing.T) {
 	for policy, want := range map[storagev1.FSGroupPolicy]storagev1.FSGroupPolicy{
 		"":                          storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy,

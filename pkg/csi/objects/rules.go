@@ -12,16 +12,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
-// process is a process with permissions.
-type process struct {
+// component is a process with permissions.
+type component struct {
 	name  string
 	lease string // the name of its Lease, if it supports leader election
 	rules []rbacv1.PolicyRule
 }
 
-func processes() []process {
+func components() []component {
 	driver := strings.ReplaceAll(names.Driver, ".", "-") // as in the names of Leases
-	return []process{
+	return []component{
 		{name: Controller, rules: controllerRules()},
 		{name: Node, rules: nodeRules()},
 		{Provisioner, driver, provisionerRules()},
@@ -141,7 +141,7 @@ const prefix = "vsphere-csi:"
 func Rights(c Config) []runtime.Object {
 	c = c.withDefaults()
 	var accounts, roles []runtime.Object
-	for _, p := range processes() {
+	for _, p := range components() {
 		if c.account(p.name) == p.name {
 			accounts = append(accounts, &corev1.ServiceAccount{
 				TypeMeta:   typeMeta(corev1.SchemeGroupVersion, "ServiceAccount"),

@@ -23,8 +23,8 @@ import (
 const (
 	// DefaultTimeout bounds a call whose client sets no deadline. Sidecars set one; this is for others.
 	DefaultTimeout = 5 * time.Minute
-	// farewell is how long the shutdown waits for calls in progress.
-	farewell = 5 * time.Second
+	// shutdownTimeout is how long the shutdown waits for calls in progress.
+	shutdownTimeout = 5 * time.Second
 )
 
 // Config is the configuration of a [Server].
@@ -65,7 +65,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, fmt.Errorf("csi: endpoint %s: %w", path, err)
 	}
-	if err := clear(ctx, path); err != nil {
+	if err := removeStaleSocket(ctx, path); err != nil {
 		return nil, fmt.Errorf("csi: endpoint %s: %w", path, err)
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "unix", path)
@@ -83,8 +83,8 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	return &Server{listener: l, grpc: s, path: path}, nil
 }
 
-// clear removes a socket that no process serves, and nothing else.
-func clear(ctx context.Context, path string) error {
+// removeStaleSocket removes a socket that no process serves, and nothing else.
+func removeStaleSocket(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -122,7 +122,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}()
 	select {
 	case <-stopped:
-	case <-time.After(farewell):
+	case <-time.After(shutdownTimeout):
 		s.grpc.Stop() // cancels the calls and ends GracefulStop
 		<-stopped
 	}
@@ -193,14 +193,14 @@ func recovered(log *slog.Logger) grpc.UnaryServerInterceptor {
 func logged(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		method := path.Base(info.FullMethod)
-		log.Debug("call began", "method", method, "request", text{r})
+		log.Debug("call began", "method", method, "request", redacted{r})
 		began := time.Now()
 		answer, err := next(ctx, r)
 		// Ordinary pairs, because klog's handler drops the attributes of With.
 		pairs := slices.Concat([]any{"method", method}, subject(r), []any{"seconds", time.Since(began).Seconds()})
 		switch code := status.Code(err); {
-		case err == nil && asks(method):
-			log.Debug("call done", append(pairs, "answer", text{answer})...)
+		case err == nil && readOnly(method):
+			log.Debug("call done", append(pairs, "answer", redacted{answer})...)
 		case err == nil:
 			log.Info("call done", pairs...)
 		case code == codes.Internal || code == codes.Unknown:
@@ -212,8 +212,8 @@ func logged(log *slog.Logger) grpc.UnaryServerInterceptor {
 	}
 }
 
-// asks reports whether a method only reads.
-func asks(method string) bool {
+// readOnly reports whether a method only reads.
+func readOnly(method string) bool {
 	return strings.Contains(method, "Get") || strings.HasPrefix(method, "List") || strings.HasPrefix(method, "Validate") || method == "Probe"
 }
 
@@ -242,9 +242,9 @@ func subject(r any) (pairs []any) {
 	return pairs
 }
 
-// text formats a message without the fields that CSI marks as secret, and only if it is logged.
-type text struct{ message any }
+// redacted formats a message without the fields that CSI marks as secret, and only if it is logged.
+type redacted struct{ message any }
 
-func (t text) LogValue() slog.Value {
+func (t redacted) LogValue() slog.Value {
 	return slog.StringValue(protosanitizer.StripSecrets(t.message).String())
 }

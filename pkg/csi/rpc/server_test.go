@@ -21,7 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/rpc"
 )
 
-// service is a Controller of which a test replaces what it needs.
+// service is a Controller with the methods that a test needs.
 type service struct {
 	csi.UnimplementedControllerServer
 	create func(context.Context, *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error)
@@ -31,7 +31,7 @@ func (s service) CreateVolume(ctx context.Context, r *csi.CreateVolumeRequest) (
 	return s.create(ctx, r)
 }
 
-// log is a buffer that goroutines write to.
+// log is a buffer that is safe for concurrent writes.
 type log struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -49,7 +49,7 @@ func (l *log) String() string {
 	return l.b.String()
 }
 
-// forgetful does with what With is given as klog's handler does.
+// forgetful drops the attributes of With, as klog's handler does.
 type forgetful struct{ slog.Handler }
 
 func (h forgetful) WithAttrs([]slog.Attr) slog.Handler { return h }
@@ -85,7 +85,7 @@ func serve(t *testing.T, cfg rpc.Config, s service) (client csi.ControllerClient
 	return csi.NewControllerClient(c), stop
 }
 
-// A call is logged with what it is about and without what is secret, and counted with its code.
+// A call is logged with its ids and without secrets, and counted with its code.
 func TestCall(t *testing.T) {
 	var out log
 	counted := make(chan string, 1)
@@ -114,7 +114,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// A panic is the end of one call.
+// A panic ends only its call.
 func TestPanic(t *testing.T) {
 	var out log
 	client, _ := serve(t, rpc.Config{Logger: slog.New(slog.NewTextHandler(&out, nil))},
@@ -136,7 +136,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// Nobody waits for ever.
+// Every call has a timeout.
 func TestBounded(t *testing.T) {
 	client, _ := serve(t, rpc.Config{Timeout: 10 * time.Millisecond},
 		service{create: func(ctx context.Context, _ *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
@@ -149,7 +149,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// Calls under way end before the server does.
+// Calls in progress end before the server does.
 func TestStop(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	client, stop := serve(t, rpc.Config{}, service{create: func(context.Context, *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
@@ -201,7 +201,7 @@ func TestEndpoints(t *testing.T) {
 		{"unix://relative.sock", "not unix:///path"},
 		{"tcp://127.0.0.1:0", "not unix:///path"},
 		{"unix:///" + strings.Repeat("x", 200), "use a shorter one"},
-		{"unix://" + file, "no socket"},
+		{"unix://" + file, "not a socket"},
 		{"unix://" + served, "another process serves it"},
 		{"unix://" + filepath.Join(dir, "none", "x"), ""}, // its folder is made
 		{"unix://" + filepath.Join(file, "x"), "not a directory"},

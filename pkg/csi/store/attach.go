@@ -28,22 +28,22 @@ func (s *Store) Attach(ctx context.Context, id string, n volume.Node) (diskUUID 
 	if id == "" || n.VM == "" {
 		return "", fmt.Errorf("attach volume %q to VM %q: %w: empty id", id, n.VM, volume.ErrInvalid)
 	}
-	what := fmt.Sprintf("attach volume %s to %s", id, shown(n))
+	what := fmt.Sprintf("attach volume %s to %s", id, nodeText(n))
 	return join(ctx, s, id, what, func(ctx context.Context) (uuid string, err error) {
 		uuid, err = s.attach(ctx, c, id, n)
 		if err == nil {
-			s.holders.put(id, c)
-			s.holders.attached(id, n)
+			s.locations.put(id, c)
+			s.locations.attached(id, n)
 		}
-		about(c, &err, "%s", what)
+		wrapError(c, &err, "%s", what)
 		return uuid, err
 	})
 }
 
 func vm(id string) ref { return ref{Type: "VirtualMachine", Value: id} }
 
-// shown returns a node and its VM for messages.
-func shown(n volume.Node) string {
+// nodeText returns a node and its VM for messages.
+func nodeText(n volume.Node) string {
 	if n.Name == "" {
 		return "VM " + n.VM
 	}
@@ -104,7 +104,7 @@ func (c *conn) user(ctx context.Context, id string) string {
 	}
 	for _, a := range attached {
 		if a.Volume == id {
-			return shown(a.Node)
+			return nodeText(a.Node)
 		}
 	}
 	return ""
@@ -115,7 +115,7 @@ func (c *conn) user(ctx context.Context, id string) string {
 func (s *Store) Detach(ctx context.Context, id string, n volume.Node) (err error) {
 	defer s.observe(n.VCenter, "detach", time.Now(), &err)
 	if n.VM == "" {
-		last, ok := s.holders.vm(id, n)
+		last, ok := s.locations.vm(id, n)
 		if !ok {
 			return nil // no known VM can have it
 		}
@@ -125,13 +125,13 @@ func (s *Store) Detach(ctx context.Context, id string, n volume.Node) (err error
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("detach volume %s from %s", id, shown(n))
+	what := fmt.Sprintf("detach volume %s from %s", id, nodeText(n))
 	_, err = join(ctx, s, id, what, func(ctx context.Context) (none struct{}, err error) {
 		err = c.detach(ctx, id, n)
 		if err == nil {
-			s.holders.detached(id, n)
+			s.locations.detached(id, n)
 		}
-		about(c, &err, "%s", what)
+		wrapError(c, &err, "%s", what)
 		return none, err
 	})
 	return err
@@ -154,7 +154,7 @@ func (c *conn) detach(ctx context.Context, id string, n volume.Node) error {
 	if errors.Is(err, volume.ErrNodeGone) {
 		return nil // CNS has deleted its record
 	}
-	// Whatever the reason of the failure: if the VM does not have the disk, it is detached, otherwise not.
+	// For any reason of the failure: if the VM does not have the disk, it is detached, otherwise not.
 	uuid, diskErr := c.disk(ctx, id, vm(n.VM))
 	switch {
 	case errors.Is(diskErr, volume.ErrNodeGone):

@@ -8,8 +8,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// BenchmarkAttach is an attachment and a detachment over TLS, one after the other and many at once; calls/op is what both
-// cost the vCenter.
+// BenchmarkAttach measures an attachment and a detachment over TLS, sequentially and concurrently; calls/op are the vCenter calls of
+// both.
 func BenchmarkAttach(b *testing.B) {
 	for _, parallel := range []int{1, 16} {
 		b.Run(fmt.Sprintf("%d at once", parallel), func(b *testing.B) {

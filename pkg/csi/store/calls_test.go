@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// What operations cost the vCenter once a session has its view of tasks.
+// The calls of operations after the session has a view of tasks.
 func TestCalls(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -41,7 +41,7 @@ func TestCalls(t *testing.T) {
 		}
 		n, by := r.since("us", before)
 		if polls := r.calls("us")["WaitForUpdatesEx"] - before["WaitForUpdatesEx"]; polls > 1 {
-			n -= polls - 1 // a task that takes its time, on a machine that has other things to do
+			n -= polls - 1 // the task took longer on a busy machine
 		}
 		if n > tc.most {
 			t.Errorf("%s: %d calls, at most %d:%s", tc.name, n, tc.most, by)
@@ -49,7 +49,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// Fifty attachments at once, on one VM and on several, share calls; each has its own disk.
+// Fifty concurrent attachments, on one VM and on several, share calls; each has its own disk.
 func TestConcurrent(t *testing.T) {
 	for _, vms := range []int{1, 4} {
 		t.Run(fmt.Sprintf("%d VMs", vms), func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// Everybody who asks for the same thing at once gets the same, made once.
+// Identical concurrent calls get the same result, created once.
 func TestConcurrentSame(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()

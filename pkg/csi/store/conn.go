@@ -22,22 +22,22 @@ import (
 )
 
 type conn struct {
-	client *vcenter.Client
-	opts   *Options
-	log    *slog.Logger
-	born   time.Time
-	end    context.CancelFunc // of its waiter for tasks; set by the store
+	client  *vcenter.Client
+	opts    *Options
+	log     *slog.Logger
+	created time.Time
+	end     context.CancelFunc // of its waiter for tasks; set by the store
 
-	places   chan struct{}            // a semaphore for concurrent calls
-	making   chan struct{}            // of capacity 1: a lock for creating services
-	services atomic.Pointer[services] // of the newest session; nil before the first call
-	tasks    *tasks
+	callSlots chan struct{}            // a semaphore for concurrent calls
+	preparing chan struct{}            // of capacity 1: a lock for creating services
+	services  atomic.Pointer[services] // of the newest session; nil before the first call
+	tasks     *tasks
 }
 
 func newConn(client *vcenter.Client, o *Options) *conn {
 	c := &conn{
-		client: client, opts: o, log: o.Logger.With("vcenter", client.Name()), born: time.Now(),
-		places: make(chan struct{}, o.Calls), making: make(chan struct{}, 1),
+		client: client, opts: o, log: o.Logger.With("vcenter", client.Name()), created: time.Now(),
+		callSlots: make(chan struct{}, o.Calls), preparing: make(chan struct{}, 1),
 	}
 	c.tasks = newTasks(c)
 	return c
@@ -49,13 +49,13 @@ func (c *conn) name() string { return c.client.Name() }
 // volume.ErrUnavailable.
 func (c *conn) call(ctx context.Context, f func(context.Context, *services) error) error {
 	select {
-	case c.places <- struct{}{}:
-		defer func() { <-c.places }()
+	case c.callSlots <- struct{}{}:
+		defer func() { <-c.callSlots }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	err := c.try(ctx, f)
-	if errors.Is(err, vcenter.ErrNotConnected) && c.soon(ctx) {
+	if errors.Is(err, vcenter.ErrNotConnected) && c.waitGrace(ctx) {
 		err = c.try(ctx, f)
 	}
 	return err
@@ -107,11 +107,11 @@ func (c *conn) exchange(ctx context.Context, f func(context.Context, *vcenter.Se
 	return fmt.Errorf("%w: %w", volume.ErrUnavailable, err)
 }
 
-// soon waits for a connection for Grace after it was lost, or after the start.
-func (c *conn) soon(ctx context.Context) bool {
+// waitGrace waits for a connection for Grace after it was lost, or after the start.
+func (c *conn) waitGrace(ctx context.Context) bool {
 	lost := c.client.State().Since
 	if lost.IsZero() {
-		lost = c.born
+		lost = c.created
 	}
 	ctx, cancel := context.WithDeadline(ctx, lost.Add(c.opts.Grace))
 	defer cancel()
@@ -137,8 +137,8 @@ func (c *conn) prepare(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case c.making <- struct{}{}:
-		defer func() { <-c.making }()
+	case c.preparing <- struct{}{}:
+		defer func() { <-c.preparing }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

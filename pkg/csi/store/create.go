@@ -35,18 +35,18 @@ func (s *Store) Create(ctx context.Context, spec volume.Spec) (v volume.Volume, 
 	if spec.Snapshot.Snapshot != "" {
 		what += fmt.Sprintf(" from snapshot %s of volume %s", spec.Snapshot.Snapshot, spec.Snapshot.Volume)
 	}
-	return join(ctx, s, creation(spec.Name), what, func(ctx context.Context) (v volume.Volume, err error) {
-		if err := s.finish(ctx, creation(spec.Name)); err != nil {
+	return join(ctx, s, createKey(spec.Name), what, func(ctx context.Context) (v volume.Volume, err error) {
+		if err := s.finish(ctx, createKey(spec.Name)); err != nil {
 			return v, fmt.Errorf("%s: %w", what, err)
 		}
 		v, err = s.existing(ctx, c, spec)
 		if errors.Is(err, volume.ErrNotFound) {
 			v, err = s.create(ctx, c, spec)
-			about(c, &err, "%s", what)
+			wrapError(c, &err, "%s", what)
 		}
 		if err == nil {
 			if conn, err := s.conn(v.VCenter); err == nil {
-				s.holders.put(v.ID, conn)
+				s.locations.put(v.ID, conn)
 			}
 		}
 		return v, err
@@ -68,8 +68,8 @@ func checkSpec(spec volume.Spec) error {
 	return nil
 }
 
-// creation returns the key of operations on the volume with that name.
-func creation(name string) string { return "name " + name }
+// createKey returns the key of operations on the volume with that name.
+func createKey(name string) string { return "name " + name }
 
 func mebibytes(bytes int64) int64 { return (bytes + mib - 1) / mib }
 
@@ -81,14 +81,14 @@ func (s *Store) existing(ctx context.Context, c *conn, spec volume.Spec) (volume
 		if v == nil {
 			continue
 		}
-		s.sent.settle(creation(spec.Name))
+		s.attempts.remove(createKey(spec.Name))
 		if v.Capacity != mebibytes(spec.Capacity)*mib {
 			return volume.Volume{}, fmt.Errorf("vcenter %q: create volume %q: %w: volume %s has %d bytes",
 				conns[i].name(), spec.Name, volume.ErrExists, v.ID, v.Capacity)
 		}
 		return *v, nil
 	}
-	earlier := s.sent.get(creation(spec.Name)).vcenter
+	earlier := s.attempts.get(createKey(spec.Name)).vcenter
 	for i, err := range errs {
 		if err != nil && (conns[i] == c || conns[i].name() == earlier) {
 			return volume.Volume{}, fmt.Errorf("vcenter %q: create volume %q: search for an earlier one: %w", conns[i].name(), spec.Name, err)
@@ -109,14 +109,14 @@ func (c *conn) named(ctx context.Context, cluster, name string) (*volume.Volume,
 		return nil, nil
 	}
 	slices.SortFunc(found, func(a, b cnstypes.CnsVolume) int { return cmp.Compare(a.VolumeId.Id, b.VolumeId.Id) })
-	v := c.understood(found[0])
+	v := c.toVolume(found[0])
 	return &v, nil
 }
 
 // create creates a volume in CNS; the result contains its datastore.
 func (s *Store) create(ctx context.Context, c *conn, spec volume.Spec) (volume.Volume, error) {
 	a := attempt{vcenter: c.name()}
-	s.sent.note(creation(spec.Name), a)
+	s.attempts.note(createKey(spec.Name), a)
 	result, err := c.operate(ctx, func(ctx context.Context, svc *services) (ref, error) {
 		res, err := cnsmethods.CnsCreateVolume(ctx, svc.cns, &cnstypes.CnsCreateVolume{
 			This: manager(), CreateSpecs: []cnstypes.CnsVolumeCreateSpec{createSpec(s.opts.Cluster, svc.user, spec)},
@@ -127,12 +127,12 @@ func (s *Store) create(ctx context.Context, c *conn, spec volume.Spec) (volume.V
 		a.task = res.Returnval
 		return a.task, nil
 	})
-	s.sent.end(creation(spec.Name), a, err)
-	if id := already(err); id != "" {
+	s.attempts.end(createKey(spec.Name), a, err)
+	if id := existingID(err); id != "" {
 		return c.volume(ctx, id)
 	}
 	if err != nil {
-		return volume.Volume{}, placed(result, spec, err)
+		return volume.Volume{}, withPlacement(result, spec, err)
 	}
 	id := result.GetCnsVolumeOperationResult().VolumeId.Id
 	v := volume.Volume{
@@ -152,8 +152,8 @@ func (s *Store) create(ctx context.Context, c *conn, spec volume.Spec) (volume.V
 	return v, nil
 }
 
-// already returns the volume for which a creation was refused because it exists.
-func already(err error) string {
+// existingID returns the volume for which a creation was refused because it exists.
+func existingID(err error) string {
 	switch f := faultOf(err).(type) {
 	case *cnstypes.CnsVolumeAlreadyExistsFault:
 		return f.VolumeId.Id
@@ -163,8 +163,8 @@ func already(err error) string {
 	return ""
 }
 
-// placed adds the result for each datastore to the error of a creation, and the kind if the fault itself has none.
-func placed(result cnstypes.BaseCnsVolumeOperationResult, spec volume.Spec, err error) error {
+// withPlacement adds the result for each datastore to the error of a creation, and the kind if the fault itself has none.
+func withPlacement(result cnstypes.BaseCnsVolumeOperationResult, spec volume.Spec, err error) error {
 	var f *faultError
 	if !errors.As(err, &f) {
 		return err

@@ -21,7 +21,7 @@ func (s *Store) Datastores(ctx context.Context, name string) (all []volume.Datas
 	defer s.observe("", "datastores", time.Now(), &err)
 	found, errs := each(s.conns(), func(c *conn) (all []volume.Datastore, err error) {
 		all, err = c.datastores(ctx, name)
-		about(c, &err, "datastores named %q", name)
+		wrapError(c, &err, "datastores named %q", name)
 		return all, err
 	})
 	if err := errors.Join(errs...); err != nil {

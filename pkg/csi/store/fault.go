@@ -39,7 +39,7 @@ func (e *faultError) Unwrap() error { return e.kind }
 
 // newFault returns the error for a fault and its message.
 func newFault(f types.BaseMethodFault, message string) *faultError {
-	e := &faultError{fault: f, message: spoken(f, message)}
+	e := &faultError{fault: f, message: messageOf(f, message)}
 	e.kind = kindOf(f, e.message)
 	return e
 }
@@ -64,8 +64,8 @@ func fromResult(f *types.LocalizedMethodFault) *faultError {
 	return newFault(f.Fault, f.LocalizedMessage)
 }
 
-// spoken joins all messages of a fault.
-func spoken(f types.BaseMethodFault, message string) string {
+// messageOf joins all messages of a fault.
+func messageOf(f types.BaseMethodFault, message string) string {
 	message = strings.TrimPrefix(message, "ServerFaultCode: ")
 	if strings.TrimLeft(message, "*") == reflect.TypeOf(f).Elem().String() || message == faultName(f) {
 		message = "" // the name of a Go type: vcsim has no message
@@ -125,7 +125,7 @@ func kindOf(f types.BaseMethodFault, message string) error {
 	case types.BaseResourceInUse:
 		return volume.ErrInUse
 	}
-	if kind := wordsKind(message); kind != nil {
+	if kind := messageKind(message); kind != nil {
 		return kind
 	}
 	switch f.(type) {
@@ -182,9 +182,9 @@ func goneKind(obj types.ManagedObjectReference) error {
 	return nil
 }
 
-// wordsKind classifies faults without a specific type by their messages: those of CNS in vSphere 7 and 8, in English, because
+// messageKind classifies faults without a specific type by their messages: those of CNS in vSphere 7 and 8, in English, because
 // sessions log in with that locale (package vcenter).
-func wordsKind(message string) error {
+func messageKind(message string) error {
 	message = strings.ToLower(message)
 	has := func(words ...string) bool {
 		for _, w := range words {

@@ -65,7 +65,7 @@ func (fs *flights) begin(s *Store, key, what string, f func(context.Context) (an
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, s.opts.OperationLimit)
 		defer cancel()
-		fl.value, fl.err = survive(ctx, s, what, f)
+		fl.value, fl.err = recoverPanic(ctx, s, what, f)
 		fs.mu.Lock()
 		delete(fs.by, key)
 		fs.mu.Unlock()
@@ -74,8 +74,8 @@ func (fs *flights) begin(s *Store, key, what string, f func(context.Context) (an
 	return fl, nil
 }
 
-// survive converts a panic to the failure of one operation; otherwise it would end the process.
-func survive(ctx context.Context, s *Store, what string, f func(context.Context) (any, error)) (value any, err error) {
+// recoverPanic converts a panic to the failure of one operation; otherwise it would end the process.
+func recoverPanic(ctx context.Context, s *Store, what string, f func(context.Context) (any, error)) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.opts.Logger.Error("operation panicked", "operation", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

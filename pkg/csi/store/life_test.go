@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// The life of a volume, with everything asked for twice.
+// The life of a volume, with every call repeated.
 func TestLife(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -72,7 +72,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// What is not there is said to be so, or is as good as done.
+// A missing object is reported, or counts as done.
 func TestNotThere(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -109,11 +109,11 @@ func TestNotThere(t *testing.T) {
 	}
 }
 
-// A volume whose VM is gone can be detached, and then attached elsewhere, in either of the ways that a VM goes.
+// A volume whose VM is gone can be detached and then attached elsewhere, in each way that a VM may disappear.
 func TestNodeGone(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		unknown bool // the node's VM is not known any more
+		unknown bool // the node's VM is no longer known
 	}{{"vm known", false}, {"vm unknown", true}} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := start(t, one)
@@ -142,7 +142,7 @@ func TestNodeGone(t *testing.T) {
 			if moved, err := r.Attach(ctx, v.ID, other); err != nil || moved != uuid {
 				t.Errorf("attached elsewhere: %q, %v", moved, err)
 			}
-			// Of a node that is gone the volume may be taken off again, which is nobody else's.
+			// A volume can be detached from a deleted node, if no other node has it.
 			for _, late := range []string{n.ID, "unknown"} {
 				r.must(r.Detach(ctx, v.ID, volume.Node{ID: late}))
 				if is, _ := r.vc("us").Volume(v.ID); is.VMName != "vm-2" {
@@ -166,7 +166,7 @@ func TestExists(t *testing.T) {
 	}
 }
 
-// CNS has lost a volume that a VM has: nobody is told that it is detached.
+// CNS has lost a volume that a VM still has: it is not reported detached.
 func TestDetachForgotten(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// A listing has this cluster's volumes of all vCenters and no others, by pages, and what is attached to nodes that are.
+// A listing has only this cluster's volumes of all vCenters, by pages, and their attachments to nodes.
 func TestList(t *testing.T) {
 	r := start(t, two)
 	ctx := t.Context()
@@ -80,7 +80,7 @@ func sorted[T any](list []T, less func(a, b T) bool) []T {
 	return list
 }
 
-// A volume is as healthy as the way to it.
+// A volume is as healthy as its datastore.
 func TestHealth(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -93,7 +93,7 @@ func TestHealth(t *testing.T) {
 	eventually(t, "healthy", healthy)
 }
 
-// A volume has the policy that it is asked for with.
+// A volume has the requested policy.
 func TestPolicy(t *testing.T) {
 	r := start(t, one)
 	for _, p := range r.vc("us").Policies() {
@@ -110,7 +110,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// CNS is told of the cluster, who it is, and the objects.
+// CNS stores the cluster, the user and the objects.
 func TestMetadata(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -118,13 +118,13 @@ func TestMetadata(t *testing.T) {
 	spec.Metadata = volume.Metadata{PV: "pv-1", PVC: "data", Namespace: "default"}
 	v, err := r.Create(ctx, spec)
 	r.must(err)
-	r.told(v.ID, "PERSISTENT_VOLUME /pv-1", "PERSISTENT_VOLUME_CLAIM default/data of pv-1")
+	r.metadataOf(v.ID, "PERSISTENT_VOLUME /pv-1", "PERSISTENT_VOLUME_CLAIM default/data of pv-1")
 	r.must(r.SetMetadata(ctx, v.ID, volume.Metadata{PV: "pv-1", PVC: "data", Namespace: "default", Labels: map[string]string{"app": "db"}}))
-	r.told(v.ID, "PERSISTENT_VOLUME /pv-1 app=db", "PERSISTENT_VOLUME_CLAIM default/data of pv-1")
+	r.metadataOf(v.ID, "PERSISTENT_VOLUME /pv-1 app=db", "PERSISTENT_VOLUME_CLAIM default/data of pv-1")
 }
 
-// told compares what CNS knows of the objects that use a volume.
-func (r *rig) told(id string, want ...string) {
+// metadataOf compares CNS's metadata of a volume.
+func (r *rig) metadataOf(id string, want ...string) {
 	r.t.Helper()
 	t, ctx := r.t, r.t.Context()
 	c, err := cns.NewClient(ctx, r.lab.Client("us").Client)
@@ -155,7 +155,7 @@ func (r *rig) told(id string, want ...string) {
 	}
 }
 
-// Everything is counted, with what came of it.
+// Everything is counted with its result.
 func TestOperations(t *testing.T) {
 	r := start(t, one)
 	n := r.node("us", "vm-1")

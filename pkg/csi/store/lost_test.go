@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// A call whose answer is lost may have begun a task. It is not made again while that task may run: CNS does not list what it
-// makes.
+// A call with a lost response may have started a task. It is not repeated while that task may run, because CNS does not list an
+// object before its creation has ended.
 func TestAnswerLost(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestMain looks for goroutines of the store that the tests left behind.
+// TestMain finds leaked goroutines of the store.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {

@@ -16,8 +16,8 @@ func (s *Store) SetMetadata(ctx context.Context, id string, m volume.Metadata) (
 	defer s.observe("", "metadata", time.Now(), &err)
 	what := "set the metadata of volume " + id
 	_, err = join(ctx, s, id, fmt.Sprintf("%s to %v", what, m), func(ctx context.Context) (none struct{}, err error) {
-		return none, s.at(ctx, id, func(c *conn) (err error) {
-			defer about(c, &err, "%s", what)
+		return none, s.atVCenterOf(ctx, id, func(c *conn) (err error) {
+			defer wrapError(c, &err, "%s", what)
 			_, err = c.operate(ctx, func(ctx context.Context, svc *services) (ref, error) {
 				res, err := cnsmethods.CnsUpdateVolumeMetadata(ctx, svc.cns, &cnstypes.CnsUpdateVolumeMetadata{
 					This: manager(), UpdateSpecs: []cnstypes.CnsVolumeMetadataUpdateSpec{{

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// A vCenter that is down takes its own volumes away and no others.
+// A vCenter that is down affects only its own volumes.
 func TestOneDown(t *testing.T) {
 	r := start(t, two)
 	ctx := t.Context()
@@ -66,27 +66,27 @@ func TestOneDown(t *testing.T) {
 	}
 }
 
-// poke has a connection notice that its vCenter is gone.
+// poke makes a connection notice that its vCenter is gone.
 func (r *rig) poke(i int) bool {
 	_, _ = r.Volume(r.t.Context(), fmt.Sprintf("poke-%d", i))
 	return false
 }
 
-// A volume in another vCenter than the node's cannot be attached there, and the error says so.
+// A volume in another vCenter than the node's cannot be attached there, and the error has the reason.
 func TestOtherVCenter(t *testing.T) {
 	r := start(t, two)
 	v := r.create("eu", "pvc-eu")
 	if _, err := r.Attach(t.Context(), v.ID, r.node("us", "vm-1")); !errors.Is(err, volume.ErrState) {
 		t.Errorf("attach: %v", err)
 	}
-	r.must(r.open().Delete(t.Context(), v.ID)) // by one who has to ask where it is
+	r.must(r.open().Delete(t.Context(), v.ID)) // by a store without a cache
 	if left := r.vc("eu").Volumes(); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
-// The password changes, all sessions end, and calls fail now and then while volumes are attached and detached: nothing
-// that was asked for is lost.
+// The password changes, all sessions end, and calls fail from time to time while volumes are attached and detached: no operation is
+// lost.
 func TestRotation(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -134,7 +134,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// retried does what a sidecar does.
+// retried retries as a sidecar does.
 func retried(t *testing.T, f func() error) {
 	t.Helper()
 	var err error
@@ -150,7 +150,7 @@ func retried(t *testing.T, f func() error) {
 	t.Error(err)
 }
 
-// The poll hangs, or fails, or is not to be had: tasks are read directly then, a little later.
+// If the poll hangs, fails, or is not available, tasks are read directly a little later.
 func TestPollFails(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -187,7 +187,7 @@ func TestPollFails(t *testing.T) {
 	}
 }
 
-// A volume of a vCenter that is configured no more is not gone.
+// A volume of a vCenter that is no longer configured is not gone.
 func TestVCenterRemoved(t *testing.T) {
 	r := start(t, two)
 	ctx := t.Context()

@@ -11,10 +11,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 )
 
-// patience is longer than anything here may take.
+// patience is a timeout that no test reaches.
 const patience = 20 * time.Second
 
-// Who has no more time is told at once, the operation goes on, and who asks again takes part in it.
+// A call returns when its context ends, the operation continues, and a repeated call joins it.
 func TestJoins(t *testing.T) {
 	r := start(t, one)
 	n := r.node("us", "vm-1")
@@ -22,7 +22,7 @@ func TestJoins(t *testing.T) {
 	undo := r.vc("us").CNS().Script(cns.Rule{Method: "CnsAttachVolume", Delay: time.Minute})
 	defer undo()
 	before := r.calls("us")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // in which the operation has begun
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // long enough to start the operation
 	defer cancel()
 	_, err := r.Attach(ctx, v.ID, n)
 	if !errors.Is(err, volume.ErrPending) || !errors.Is(err, context.DeadlineExceeded) {
@@ -51,7 +51,7 @@ func TestJoins(t *testing.T) {
 	}
 }
 
-// A driver that ended in the middle of something finds it done, or under way, when it is back.
+// A driver that ended during an operation finds it completed, or in progress, after a restart.
 func TestRestart(t *testing.T) {
 	r := start(t, one)
 	n := r.node("us", "vm-1")
@@ -96,7 +96,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Tasks take their time; the long poll waits for them all, and the view does not grow.
+// Tasks take time; one long poll waits for all of them, and the view does not grow.
 func TestSlowTasks(t *testing.T) {
 	r := start(t, one, func(o *store.Options) { o.TaskCheck = patience })
 	ctx := t.Context()

@@ -30,7 +30,7 @@ func (s *Store) Volume(ctx context.Context, id string) (v volume.Volume, err err
 	if id == "" {
 		return v, fmt.Errorf("volume id: %w: empty", volume.ErrInvalid)
 	}
-	err = s.at(ctx, id, func(c *conn) (err error) {
+	err = s.atVCenterOf(ctx, id, func(c *conn) (err error) {
 		v, err = c.volume(ctx, id)
 		return err
 	})
@@ -39,21 +39,21 @@ func (s *Store) Volume(ctx context.Context, id string) (v volume.Volume, err err
 
 // volume finds a volume in this vCenter.
 func (c *conn) volume(ctx context.Context, id string) (v volume.Volume, err error) {
-	defer about(c, &err, "volume %s", id)
+	defer wrapError(c, &err, "volume %s", id)
 	found, err := c.query(ctx, cnstypes.CnsQueryFilter{VolumeIds: []cnstypes.CnsVolumeId{volumeID(id)}})
 	if err != nil {
 		return volume.Volume{}, err
 	}
 	for _, f := range found {
 		if f.VolumeId.Id == id {
-			return c.understood(f), nil
+			return c.toVolume(f), nil
 		}
 	}
 	return volume.Volume{}, volume.ErrNotFound
 }
 
-// understood converts a CNS volume.
-func (c *conn) understood(v cnstypes.CnsVolume) volume.Volume {
+// toVolume converts a CNS volume.
+func (c *conn) toVolume(v cnstypes.CnsVolume) volume.Volume {
 	u := volume.Volume{
 		ID: v.VolumeId.Id, Name: v.Name, VCenter: c.name(), DatastoreURL: v.DatastoreUrl, Policy: v.StoragePolicyId,
 		Healthy: healthy(v),
@@ -83,12 +83,12 @@ func (s *Store) Volumes(ctx context.Context) (volumes []volume.Volume, attached 
 	defer s.observe("", "volumes", time.Now(), &err)
 	conns := s.conns()
 	found, errs := each(conns, func(c *conn) (l listing, err error) {
-		defer about(c, &err, "list volumes")
+		defer wrapError(c, &err, "list volumes")
 		return c.list(ctx, s.opts.Cluster.ID)
 	})
 	for i, l := range found {
 		for _, v := range l.volumes {
-			s.holders.put(v.ID, conns[i])
+			s.locations.put(v.ID, conns[i])
 		}
 		volumes, attached = append(volumes, l.volumes...), append(attached, l.attached...)
 	}
@@ -103,8 +103,8 @@ func (s *Store) Attachments(ctx context.Context, id string) (on []volume.Attache
 	if id == "" {
 		return nil, fmt.Errorf("volume id: %w: empty", volume.ErrInvalid)
 	}
-	err = s.at(ctx, id, func(c *conn) (err error) {
-		defer about(c, &err, "nodes of volume %s", id)
+	err = s.atVCenterOf(ctx, id, func(c *conn) (err error) {
+		defer wrapError(c, &err, "nodes of volume %s", id)
 		if _, err := c.volume(ctx, id); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (c *conn) list(ctx context.Context, cluster string) (listing, error) {
 	for _, v := range found {
 		if isBlock(v) {
 			ours[v.VolumeId.Id] = true
-			l.volumes = append(l.volumes, c.understood(v))
+			l.volumes = append(l.volumes, c.toVolume(v))
 		}
 	}
 	if len(ours) == 0 {

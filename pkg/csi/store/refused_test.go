@@ -16,8 +16,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// Each way in which CNS refuses becomes the error that says what to do, with vCenter's own words, whether it comes as the
-// result for a volume or as the end of the task.
+// Each refusal of CNS becomes the error with the right advice and vCenter's own message, whether it is the result for a volume or the
+// end of the task.
 func TestRefused(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -74,7 +74,7 @@ func TestRefused(t *testing.T) {
 	r.must(attach(ctx))
 }
 
-// A refused detach counts as done only when the VM has been seen without the disk.
+// A refused detach counts as done only if the VM does not have the disk.
 func TestDetachRefused(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()
@@ -96,7 +96,7 @@ func TestDetachRefused(t *testing.T) {
 	unseen()
 }
 
-// A call, too, can be refused, before there is a task.
+// A call may also be refused before there is a task.
 func TestCallRefused(t *testing.T) {
 	r := start(t, one)
 	spec := r.spec("us", "pvc-1")
@@ -110,7 +110,7 @@ func TestCallRefused(t *testing.T) {
 	}
 }
 
-// A VM takes as many disks as it has units, and no more.
+// A VM accepts as many disks as it has units, and no more.
 func TestSlots(t *testing.T) {
 	r := start(t, one)
 	ctx := t.Context()

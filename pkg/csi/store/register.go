@@ -28,7 +28,7 @@ func (s *Store) Register(ctx context.Context, name string, on volume.Datastore, 
 	}
 	what := fmt.Sprintf("register disk [%s] %s of datacenter %s", on.Name, file, on.Datacenter)
 	return join(ctx, s, "file "+on.VCenter+"/"+on.Ref+"/"+file, what, func(ctx context.Context) (v volume.Volume, err error) {
-		defer about(c, &err, "%s", what)
+		defer wrapError(c, &err, "%s", what)
 		result, err := c.operate(ctx, func(ctx context.Context, svc *services) (ref, error) {
 			res, err := cnsmethods.CnsCreateVolume(ctx, svc.cns, &cnstypes.CnsCreateVolume{
 				This: manager(), CreateSpecs: []cnstypes.CnsVolumeCreateSpec{registerSpec(s.opts.Cluster, svc, name, on, file)},
@@ -38,18 +38,18 @@ func (s *Store) Register(ctx context.Context, name string, on volume.Datastore, 
 			}
 			return res.Returnval, nil
 		})
-		id := already(err)
+		id := existingID(err)
 		switch {
 		case id != "":
-		case noFile(err):
-			return v, fmt.Errorf("%w: the disk does not exist: %s", volume.ErrNotFound, said(err))
+		case fileMissing(err):
+			return v, fmt.Errorf("%w: the disk does not exist: %s", volume.ErrNotFound, faultMessage(err))
 		case err != nil:
 			return v, err
 		default:
 			id = result.GetCnsVolumeOperationResult().VolumeId.Id
 		}
 		if v, err = c.volume(ctx, id); err == nil {
-			s.holders.put(id, c)
+			s.locations.put(id, c)
 		}
 		return v, err
 	})
@@ -69,8 +69,8 @@ func registerSpec(cluster Cluster, svc *services, name string, on volume.Datasto
 	}
 }
 
-// said returns the vCenter's message of a fault without its kind.
-func said(err error) string {
+// faultMessage returns the vCenter's message of a fault without its kind.
+func faultMessage(err error) string {
 	var f *faultError
 	if errors.As(err, &f) && f.message != "" {
 		return f.message
@@ -78,8 +78,8 @@ func said(err error) string {
 	return err.Error()
 }
 
-// noFile reports that the file does not exist. That fault may be the cause of another.
-func noFile(err error) bool {
+// fileMissing reports that the file does not exist. That fault may be the cause of another.
+func fileMissing(err error) bool {
 	for f := faultOf(err); f != nil; {
 		switch f.(type) {
 		case *types.FileNotFound, *types.NotFound:
@@ -98,8 +98,8 @@ func noFile(err error) bool {
 // create. A vCenter without this feature is not an error, because there it is the default.
 func (s *Store) Protect(ctx context.Context, id string) (err error) {
 	defer s.observe("", "protect", time.Now(), &err)
-	err = s.at(ctx, id, func(c *conn) (err error) {
-		defer about(c, &err, "keep the disk of volume %s when its VM is destroyed", id)
+	err = s.atVCenterOf(ctx, id, func(c *conn) (err error) {
+		defer wrapError(c, &err, "keep the disk of volume %s when its VM is destroyed", id)
 		return c.call(ctx, func(ctx context.Context, svc *services) error {
 			_, err := cnsmethods.CnsSetVolumeControlFlags(ctx, svc.cns, &cnstypes.CnsSetVolumeControlFlags{
 				This: manager(), ControlFlagsSpecs: []cnstypes.CnsVolumeControlFlagsSpec{{
@@ -124,8 +124,8 @@ func (s *Store) Expand(ctx context.Context, id string, bytes int64) (size int64,
 	}
 	what := fmt.Sprintf("expand volume %s to %d MiB", id, mebibytes(bytes))
 	return join(ctx, s, id, what, func(ctx context.Context) (size int64, err error) {
-		err = s.at(ctx, id, func(c *conn) (err error) {
-			defer about(c, &err, "%s", what)
+		err = s.atVCenterOf(ctx, id, func(c *conn) (err error) {
+			defer wrapError(c, &err, "%s", what)
 			size, err = c.expand(ctx, id, mebibytes(bytes))
 			return err
 		})
@@ -151,7 +151,7 @@ func (c *conn) expand(ctx context.Context, id string, capacity int64) (size int6
 		return res.Returnval, nil
 	})
 	if err != nil {
-		return 0, c.blameSnapshots(ctx, id, err)
+		return 0, c.checkSnapshots(ctx, id, err)
 	}
 	return capacity * mib, nil
 }
@@ -163,9 +163,9 @@ func (s *Store) Delete(ctx context.Context, id string) (err error) {
 		return fmt.Errorf("delete volume: %w: empty id", volume.ErrInvalid)
 	}
 	_, err = join(ctx, s, id, "delete volume "+id, func(ctx context.Context) (none struct{}, err error) {
-		err = s.at(ctx, id, func(c *conn) error { return c.delete(ctx, id) })
+		err = s.atVCenterOf(ctx, id, func(c *conn) error { return c.delete(ctx, id) })
 		if err == nil || errors.Is(err, volume.ErrNotFound) {
-			s.holders.forget(id)
+			s.locations.forget(id)
 			return none, nil
 		}
 		return none, err
@@ -174,7 +174,7 @@ func (s *Store) Delete(ctx context.Context, id string) (err error) {
 }
 
 func (c *conn) delete(ctx context.Context, id string) (err error) {
-	defer about(c, &err, "delete volume %s", id)
+	defer wrapError(c, &err, "delete volume %s", id)
 	_, err = c.operate(ctx, func(ctx context.Context, s *services) (ref, error) {
 		res, err := cnsmethods.CnsDeleteVolume(ctx, s.cns, &cnstypes.CnsDeleteVolume{
 			This: manager(), VolumeIds: []cnstypes.CnsVolumeId{volumeID(id)}, DeleteDisk: true,
@@ -184,11 +184,11 @@ func (c *conn) delete(ctx context.Context, id string) (err error) {
 		}
 		return res.Returnval, nil
 	})
-	return c.blameSnapshots(ctx, id, err)
+	return c.checkSnapshots(ctx, id, err)
 }
 
-// blameSnapshots checks whether snapshots are the reason of a failure, if the fault does not contain it.
-func (c *conn) blameSnapshots(ctx context.Context, id string, err error) error {
+// checkSnapshots checks whether snapshots are the reason of a failure, if the fault does not contain it.
+func (c *conn) checkSnapshots(ctx context.Context, id string, err error) error {
 	var f *faultError
 	if !errors.As(err, &f) || f.kind != nil && !errors.Is(f.kind, volume.ErrState) && !errors.Is(f.kind, volume.ErrInvalid) {
 		return err

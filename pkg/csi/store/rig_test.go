@@ -49,7 +49,7 @@ const two = one + `
           vms: [{name: "vm-{n}", replicas: 2, cluster: c}]
 `
 
-// rig is simulated vCenters, connections, and a store over them.
+// rig is simulated vCenters, connections, and a store that uses them.
 type rig struct {
 	*store.Store
 	t       testing.TB
@@ -57,7 +57,7 @@ type rig struct {
 	clients []*vcenter.Client
 
 	mu       sync.Mutex
-	password map[string]string // in place of the vCenter's own
+	password map[string]string // instead of the vCenter's own
 	nodes    []volume.Node
 	done     []store.Operation
 }
@@ -76,7 +76,7 @@ func start(t testing.TB, source string, change ...func(*store.Options)) *rig {
 	return r
 }
 
-// connect runs a connection for the time of the test, and waits until it is there.
+// connect runs a connection until the test ends, and waits until it is connected.
 func (r *rig) connect(v *sim.VCenter) *vcenter.Client {
 	r.t.Helper()
 	c, err := vcenter.New(vcenter.Config{
@@ -114,7 +114,7 @@ func (r *rig) connect(v *sim.VCenter) *vcenter.Client {
 	return c
 }
 
-// open makes a store over the connections, for the time of the test.
+// open creates a store with the connections, until the test ends.
 func (r *rig) open(change ...func(*store.Options)) *store.Store {
 	o := store.Options{
 		Clients: r.clients, Cluster: store.Cluster{ID: cluster, Distribution: "test"},
@@ -149,7 +149,7 @@ func (r *rig) vc(name string) *sim.VCenter {
 	return v
 }
 
-// node is a VM as a node.
+// node returns a VM as a node.
 func (r *rig) node(vc, name string) volume.Node {
 	r.t.Helper()
 	m, err := find.NewFinder(r.lab.Client(vc).Client).VirtualMachine(r.t.Context(), "/dc/vm/"+name)
@@ -167,7 +167,7 @@ func vmRef(n volume.Node) types.ManagedObjectReference {
 	return types.ManagedObjectReference{Type: "VirtualMachine", Value: n.VM}
 }
 
-// datastores are all of a vCenter.
+// datastores returns all datastores of a vCenter.
 func (r *rig) datastores(vc string) []volume.Datastore {
 	r.t.Helper()
 	c := r.lab.Client(vc).Client
@@ -218,7 +218,7 @@ func (r *rig) calls(vc string) map[string]int64 {
 	return n
 }
 
-// since is what has been called since before.
+// since returns the calls since before.
 func (r *rig) since(vc string, before map[string]int64) (total int64, by string) {
 	for method, n := range r.calls(vc) {
 		if d := n - before[method]; d > 0 {
@@ -245,7 +245,7 @@ func (r *rig) gate(vc string, s gate.State) {
 	r.must(r.vc(vc).Gate().Set(r.t.Context(), gate.Mode{State: s}))
 }
 
-// eventually waits for a condition that nothing announces.
+// eventually polls a condition.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !cond(); time.Sleep(5 * time.Millisecond) {

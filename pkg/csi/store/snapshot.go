@@ -22,8 +22,8 @@ func (s *Store) Snapshot(ctx context.Context, id, name string) (snap volume.Snap
 	}
 	what := fmt.Sprintf("take snapshot %q of volume %s", name, id)
 	return join(ctx, s, id, what, func(ctx context.Context) (snap volume.Snapshot, err error) {
-		err = s.at(ctx, id, func(c *conn) (err error) {
-			defer about(c, &err, "%s", what)
+		err = s.atVCenterOf(ctx, id, func(c *conn) (err error) {
+			defer wrapError(c, &err, "%s", what)
 			snap, err = s.snapshot(ctx, c, id, name)
 			return err
 		})
@@ -46,7 +46,7 @@ func (s *Store) snapshot(ctx context.Context, c *conn, id, name string) (volume.
 	}
 	for _, t := range taken {
 		if t.Description == name {
-			s.sent.settle(key)
+			s.attempts.remove(key)
 			return c.snapshotOf(v, t), nil
 		}
 	}
@@ -64,7 +64,7 @@ func (s *Store) snapshot(ctx context.Context, c *conn, id, name string) (volume.
 		a.task = res.Returnval
 		return a.task, nil
 	})
-	s.sent.end(key, a, err)
+	s.attempts.end(key, a, err)
 	if err != nil {
 		return volume.Snapshot{}, err
 	}
@@ -94,8 +94,8 @@ func (s *Store) DeleteSnapshot(ctx context.Context, of volume.SnapshotRef) (err 
 	}
 	what := fmt.Sprintf("delete snapshot %s of volume %s", of.Snapshot, of.Volume)
 	_, err = join(ctx, s, of.Volume, what, func(ctx context.Context) (none struct{}, err error) {
-		err = s.at(ctx, of.Volume, func(c *conn) (err error) {
-			defer about(c, &err, "%s", what)
+		err = s.atVCenterOf(ctx, of.Volume, func(c *conn) (err error) {
+			defer wrapError(c, &err, "%s", what)
 			return c.deleteSnapshot(ctx, of)
 		})
 		if errors.Is(err, volume.ErrNotFound) {
@@ -134,7 +134,7 @@ func (s *Store) Snapshots(ctx context.Context, of volume.SnapshotRef) (found []v
 		lists, errs := each(s.conns(), func(c *conn) ([]volume.Snapshot, error) { return s.allSnapshots(ctx, c) })
 		found, err = slices.Concat(lists...), errors.Join(errs...)
 	} else {
-		err = s.at(ctx, of.Volume, func(c *conn) (err error) {
+		err = s.atVCenterOf(ctx, of.Volume, func(c *conn) (err error) {
 			found, err = c.snapshotsOf(ctx, of)
 			return err
 		})
@@ -154,7 +154,7 @@ func (c *conn) snapshotsOf(ctx context.Context, of volume.SnapshotRef) (found []
 	if err != nil {
 		return nil, err
 	}
-	defer about(c, &err, "list snapshots of volume %s", of.Volume)
+	defer wrapError(c, &err, "list snapshots of volume %s", of.Volume)
 	taken, err := c.snapshots(ctx, of)
 	for _, t := range taken {
 		found = append(found, c.snapshotOf(v, t))
@@ -164,14 +164,14 @@ func (c *conn) snapshotsOf(ctx context.Context, of volume.SnapshotRef) (found []
 
 // allSnapshots returns the snapshots of the cluster's volumes in one vCenter.
 func (s *Store) allSnapshots(ctx context.Context, c *conn) (found []volume.Snapshot, err error) {
-	defer about(c, &err, "list snapshots")
+	defer wrapError(c, &err, "list snapshots")
 	volumes, err := c.query(ctx, cnstypes.CnsQueryFilter{ContainerClusterIds: []string{s.opts.Cluster.ID}})
 	if err != nil {
 		return nil, err
 	}
 	by := map[string]volume.Volume{}
 	for _, v := range volumes {
-		by[v.VolumeId.Id] = c.understood(v)
+		by[v.VolumeId.Id] = c.toVolume(v)
 	}
 	if len(by) == 0 {
 		return nil, nil

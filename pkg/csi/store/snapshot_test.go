@@ -33,7 +33,7 @@ func TestSnapshots(t *testing.T) {
 	r.SetSnapshotLimit(4)
 	_, err := r.Snapshot(ctx, v.ID, "snap-3")
 	r.must(err)
-	_, err = r.Snapshot(ctx, other.ID, "snap-0") // the name is of a volume's snapshots only
+	_, err = r.Snapshot(ctx, other.ID, "snap-0") // names are unique only per volume
 	r.must(err)
 
 	for name, tc := range map[string]struct {

@@ -21,9 +21,9 @@ type Store struct {
 	inUse atomic.Pointer[[]*conn]
 	set   sync.Mutex // serializes Set
 
-	holders holders
-	sent    sent
-	flights flights
+	locations locations
+	attempts  attempts
+	flights   flights
 
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
@@ -112,14 +112,14 @@ func each[T any](conns []*conn, f func(*conn) (T, error)) ([]T, []error) {
 	return found, errs
 }
 
-// about wraps an error with the vCenter and the operation.
-func about(c *conn, err *error, format string, args ...any) {
+// wrapError wraps an error with the vCenter and the operation.
+func wrapError(c *conn, err *error, format string, args ...any) {
 	if *err != nil {
 		*err = fmt.Errorf("vcenter %q: %s: %w", c.name(), fmt.Sprintf(format, args...), *err)
 	}
 }
 
-// unknown reports whether err leaves the outcome of a call open.
-func unknown(err error) bool {
+// outcomeUnknown reports whether err leaves the outcome of a call open.
+func outcomeUnknown(err error) bool {
 	return errors.Is(err, volume.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

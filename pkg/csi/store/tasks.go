@@ -29,11 +29,11 @@ type tasks struct {
 	changed chan struct{} // of capacity 1: pending differs from the view
 }
 
-// task is one awaited task. Its fields are guarded by tasks.mu until told is closed.
+// task is one awaited task. Its fields are guarded by tasks.mu until done is closed.
 type task struct {
 	viewed bool          // it is in the view of this round
 	news   time.Time     // of the last update
-	told   chan struct{} // closed at its end
+	done   chan struct{} // closed at its end
 	info   types.TaskInfo
 	err    error // why its outcome is unknown
 }
@@ -52,7 +52,7 @@ func (t *tasks) wait(ctx context.Context, id ref) (types.TaskInfo, error) {
 	defer timer.Stop()
 	for {
 		select {
-		case <-p.told:
+		case <-p.done:
 			return p.info, p.err
 		case <-ctx.Done():
 			return types.TaskInfo{}, context.Cause(ctx)
@@ -73,7 +73,7 @@ func (t *tasks) wait(ctx context.Context, id ref) (types.TaskInfo, error) {
 func (t *tasks) add(id ref) *task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := &task{told: make(chan struct{}), news: time.Now()}
+	p := &task{done: make(chan struct{}), news: time.Now()}
 	t.pending[id] = p
 	notify.Wake(t.changed)
 	return p
@@ -98,8 +98,8 @@ func (t *tasks) quiet(p *task) time.Duration {
 	return time.Since(p.news)
 }
 
-// told applies an update of a task.
-func (t *tasks) told(info types.TaskInfo) {
+// update applies an update of a task.
+func (t *tasks) update(info types.TaskInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.pending[info.Task]
@@ -127,7 +127,7 @@ func (t *tasks) gone(ids []ref) {
 
 func (t *tasks) end(id ref, p *task) {
 	delete(t.pending, id)
-	close(p.told)
+	close(p.done)
 }
 
 // read reads tasks directly. A task that the vCenter does not have ends with errTaskGone.
@@ -145,7 +145,7 @@ func (t *tasks) read(ctx context.Context, ids []ref) error {
 		switch {
 		case err == nil:
 			for _, info := range infos {
-				t.told(info)
+				t.update(info)
 			}
 			return nil
 		case gone == nil || !contains(ids, gone.Obj):
@@ -159,7 +159,7 @@ func (t *tasks) read(ctx context.Context, ids []ref) error {
 
 func (t *tasks) run(ctx context.Context) {
 	for failures := 0; ; {
-		if !t.await(ctx) {
+		if !t.waitForTasks(ctx) {
 			return
 		}
 		s, err := t.conn.client.Wait(ctx)
@@ -175,7 +175,7 @@ func (t *tasks) run(ctx context.Context) {
 		}
 		t.conn.log.Debug("task watch lost", "err", err)
 		// A direct read shows whether the session or the vCenter failed, and gets missed updates.
-		if err := t.read(ctx, t.some()); err != nil && !errors.Is(err, context.Canceled) {
+		if err := t.read(ctx, t.ids()); err != nil && !errors.Is(err, context.Canceled) {
 			t.conn.log.Debug("tasks not read", "err", err)
 		}
 		if backoff.Sleep(ctx, backoff.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}.After(failures)) != nil {
@@ -184,9 +184,9 @@ func (t *tasks) run(ctx context.Context) {
 	}
 }
 
-// await waits until there are tasks.
-func (t *tasks) await(ctx context.Context) bool {
-	for len(t.some()) == 0 {
+// waitForTasks waits until there are tasks.
+func (t *tasks) waitForTasks(ctx context.Context) bool {
+	for len(t.ids()) == 0 {
 		select {
 		case <-t.changed:
 		case <-ctx.Done():
@@ -196,8 +196,8 @@ func (t *tasks) await(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// some returns awaited tasks, at most as many as one call may read.
-func (t *tasks) some() []ref {
+// ids returns awaited tasks, at most as many as one call may read.
+func (t *tasks) ids() []ref {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ids []ref

@@ -19,20 +19,20 @@ import (
 // callTime bounds the calls of a round, and the time that a poll may take beyond the requested wait.
 const callTime = 20 * time.Second
 
-// gather is how long a new task waits for others before it is added to the view. Most have ended by then, so that the first
+// addDelay is how long a new task waits for others before it is added to the view. Most have ended by then, so that the first
 // poll returns their outcome.
-const gather = 5 * time.Millisecond
+const addDelay = 5 * time.Millisecond
 
 var errSessionEnded = errors.New("session ended")
 
 // round is the lifetime of one list view and its collector, which end with their session.
 type round struct {
 	*tasks
-	session *vcenter.Session
-	view    *view.ListView
-	pc      *property.Collector
-	inView  map[ref]bool  // used only by change
-	kick    chan struct{} // of capacity 1: the view has changed
+	session     *vcenter.Session
+	view        *view.ListView
+	pc          *property.Collector
+	inView      map[ref]bool  // used only by change
+	viewChanged chan struct{} // of capacity 1: the view has changed
 }
 
 // round waits for tasks on a session until it ends or fails; worked reports that a poll succeeded.
@@ -49,8 +49,8 @@ func (t *tasks) round(parent context.Context, s *vcenter.Session) (worked bool, 
 		case <-ctx.Done():
 		}
 	})
-	r := &round{tasks: t, session: s, inView: map[ref]bool{}, kick: make(chan struct{}, 1)}
-	defer r.leave(parent)
+	r := &round{tasks: t, session: s, inView: map[ref]bool{}, viewChanged: make(chan struct{}, 1)}
+	defer r.destroy(parent)
 	if err := r.open(ctx); err != nil {
 		return false, err
 	}
@@ -89,13 +89,13 @@ func (r *round) open(ctx context.Context) error {
 		ReportMissingObjectsInResults: new(true),
 	}})
 	if err == nil {
-		r.put(add, nil)
+		r.viewUpdated(add, nil)
 	}
 	return err
 }
 
-// leave destroys the view and the collector, unless the session has ended. The parent may have ended.
-func (r *round) leave(parent context.Context) {
+// destroy destroys the view and the collector, unless the session has ended. The parent may have ended.
+func (r *round) destroy(parent context.Context) {
 	select {
 	case <-r.session.Done():
 		return
@@ -124,7 +124,7 @@ func (r *round) change(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		_ = backoff.Sleep(ctx, gather)
+		_ = backoff.Sleep(ctx, addDelay)
 		add, remove := r.differences()
 		if len(add) == 0 && len(remove) < 256 {
 			continue // ended tasks may stay until others are added
@@ -136,7 +136,7 @@ func (r *round) change(ctx context.Context) error {
 			return err
 		}
 		r.gone(intersection(res.Returnval, add))
-		r.put(add, remove)
+		r.viewUpdated(add, remove)
 	}
 }
 
@@ -157,8 +157,8 @@ func (r *round) differences() (add, remove []ref) {
 	return add, remove
 }
 
-// put records an update of the view, and triggers a poll.
-func (r *round) put(add, remove []ref) {
+// viewUpdated records an update of the view, and triggers a poll.
+func (r *round) viewUpdated(add, remove []ref) {
 	for _, id := range remove {
 		delete(r.inView, id)
 	}
@@ -170,11 +170,11 @@ func (r *round) put(add, remove []ref) {
 	for id, p := range r.pending {
 		p.viewed = r.inView[id]
 	}
-	notify.Wake(r.kick)
+	notify.Wake(r.viewChanged)
 }
 
-// awaited reports whether the view has an awaited task.
-func (r *round) awaited() bool {
+// hasAwaited reports whether the view has an awaited task.
+func (r *round) hasAwaited() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.pending {
@@ -189,9 +189,9 @@ func (r *round) awaited() bool {
 func (r *round) follow(ctx context.Context) (worked bool, err error) {
 	version := ""
 	for {
-		if !r.awaited() {
+		if !r.hasAwaited() {
 			select {
-			case <-r.kick:
+			case <-r.viewChanged:
 				continue
 			case <-ctx.Done():
 				return worked, ctx.Err()
@@ -207,7 +207,7 @@ func (r *round) follow(ctx context.Context) (worked bool, err error) {
 		}
 		version = set.Version
 		for _, f := range set.FilterSet {
-			r.news(f)
+			r.applyUpdate(f)
 		}
 	}
 }
@@ -225,8 +225,8 @@ func (r *round) poll(ctx context.Context, version string) (*types.UpdateSet, err
 	return res.Returnval, nil
 }
 
-// news applies an update.
-func (r *round) news(f types.PropertyFilterUpdate) {
+// applyUpdate applies an update.
+func (r *round) applyUpdate(f types.PropertyFilterUpdate) {
 	for _, o := range f.ObjectSet {
 		if o.Kind == types.ObjectUpdateKindLeave {
 			continue // not awaited, or read directly soon
@@ -234,7 +234,7 @@ func (r *round) news(f types.PropertyFilterUpdate) {
 		for _, c := range o.ChangeSet {
 			if info, ok := c.Val.(types.TaskInfo); ok && c.Name == "info" {
 				info.Task = o.Obj
-				r.told(info)
+				r.update(info)
 			}
 		}
 	}

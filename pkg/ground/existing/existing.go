@@ -165,16 +165,21 @@ func (*Ground) NamesFree(context.Context, *topology.Topology) error { return nil
 // Guest implements [ground.Ground]: the kubelet of a real Node follows its VM without the sandbox.
 func (g *Ground) Guest(ground.Node) node.Guest { return guest{g} }
 
+// tryRecording is for what only Nodes of the sandbox allow.
+const tryRecording = "vsphere-sandbox record, then up with the recording"
+
 // Refuse implements [ground.NodeSource].
 func (*Ground) Refuse(what string) error {
 	return &api.Error{
 		Code: "unsupported", Message: what + " only where the nodes are the sandbox's: those of this cluster are real ones, which it watches",
-		Try: "vsphere-sandbox record, then up with the recording",
+		Try: tryRecording,
 	}
 }
 
 // Lacks implements [ground.NodeSource]: what a fault breaks there has to be the sandbox's own.
-func (g *Ground) Lacks(k *fault.Kind) string {
+func (g *Ground) Lacks(k *fault.Kind) (why, try string) { return g.lacks(k), tryRecording }
+
+func (g *Ground) lacks(k *fault.Kind) string {
 	needs := func(n fault.Need) bool { return slices.Contains(k.Needs, n) }
 	theme, _, _ := strings.Cut(k.Name, ".")
 	switch theme {

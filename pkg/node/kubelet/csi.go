@@ -32,7 +32,7 @@ import (
 // losetup: an unprivileged user cannot, and root would do it on the host of the sandbox.
 const noBlock = "a hollow kubelet cannot map devices to pods"
 
-// newCSI makes the sockets of the VM's CSI node service, where kubelet looks for them.
+// newCSI creates the sockets of the VM's CSI node service, where the kubelet looks for them.
 func newCSI(ctx context.Context, cfg node.Config, kubelet kubernetes.Interface) (*csinode.Plugin, error) {
 	driver := cfg.CSI.Driver
 	if driver == "" {
@@ -55,7 +55,7 @@ func newCSI(ctx context.Context, cfg node.Config, kubelet kubernetes.Interface) 
 	})
 }
 
-// topologyOf asks for the node's topology as upstream's driver does, by an object that the controller answers.
+// topologyOf requests the node's topology as upstream's driver does, with an object that the controller fills in.
 func topologyOf(cfg node.Config, kubelet kubernetes.Interface) (func(context.Context) (map[string]string, error), error) {
 	if cfg.CSI.Kubeconfig == "" {
 		return nil, nil
@@ -78,7 +78,7 @@ func topologyOf(cfg node.Config, kubelet kubernetes.Interface) (func(context.Con
 	}, nil
 }
 
-// ownPoll is how often it is asked for: a kubelet registers within a second.
+// ownPoll is the poll interval: a kubelet registers within a second.
 const ownPoll = 100 * time.Millisecond
 
 // own returns the kubelet's own Node, once it has registered.
@@ -98,15 +98,15 @@ func own(ctx context.Context, kubelet kubernetes.Interface, name string) (*corev
 	}
 }
 
-// mounter is kubemark's stand-in, which mounts nothing, but sees what the hollow CSI node service has published: links that
-// lead through the VM's by-id folder. Without that a kubelet takes such a volume for an empty directory and tries to remove
-// it as one.
+// mounter is kubemark's fake mounter, which mounts nothing, but reports what the hollow CSI node service has published:
+// links through the VM's by-id folder. Otherwise a kubelet would take such a volume for an empty directory and try to
+// remove it.
 type mounter struct {
 	*mount.FakeMounter
 	byID string
 }
 
-// IsLikelyNotMountPoint is as in mount.Interface. A link is a mount point also when its disk is gone.
+// IsLikelyNotMountPoint implements mount.Interface. A link is a mount point even if its disk is gone.
 func (m mounter) IsLikelyNotMountPoint(path string) (bool, error) {
 	if to, err := os.Readlink(path); err == nil && filepath.Dir(filepath.Dir(to)) == filepath.Clean(m.byID) {
 		return false, nil
@@ -114,19 +114,19 @@ func (m mounter) IsLikelyNotMountPoint(path string) (bool, error) {
 	return m.FakeMounter.IsLikelyNotMountPoint(path)
 }
 
-// IsMountPoint is as in mount.Interface.
+// IsMountPoint implements mount.Interface.
 func (m mounter) IsMountPoint(path string) (bool, error) {
 	not, err := m.IsLikelyNotMountPoint(path)
 	return err == nil && !not, err
 }
 
-// foundWithin is how long a kubelet may take to find the CSI driver's registration socket, which was there before it started.
-// It looks once a second; a machine with twenty times as much work as processors needs five seconds.
+// foundWithin is the time for a kubelet to find the CSI driver's registration socket, which exists before it starts. It
+// scans once a second; a host with a load of twenty times its CPUs takes five seconds.
 const foundWithin = 40 * time.Second
 
-// watchable returns why a kubelet cannot watch its plugins: on Linux, mostly that the user's inotify instances are used up.
-// A kubelet whose watcher does not start logs one line and never registers a CSI driver (pkg/kubelet/pluginmanager's Run),
-// while its Node is Ready. One that exits is started again, and its last words are in the events.
+// watchable returns why a kubelet cannot watch its plugins: on Linux, mostly because the user's inotify instances are
+// used up. A kubelet without a watcher logs one line and never registers a CSI driver (pkg/kubelet/pluginmanager's Run),
+// while its Node is Ready. So it must exit: then it is restarted, and the events have its last log lines.
 func watchable(dir string) error {
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
@@ -134,7 +134,7 @@ func watchable(dir string) error {
 	}
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("cannot watch its plugins: %w: all programs of a user share fs.inotify.max_user_instances and max_user_watches; "+
-			"end some, or try `sysctl fs.inotify.max_user_instances=1024`", err)
+			"stop some, or try `sysctl fs.inotify.max_user_instances=1024`", err)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot watch its plugins: %w", err)
@@ -156,5 +156,5 @@ func awaitFound(ctx context.Context, found <-chan struct{}, limit time.Duration,
 	if err := watchable(dir); err != nil {
 		return err
 	}
-	return fmt.Errorf("has not looked for its plugins within %s", limit)
+	return fmt.Errorf("has not scanned its plugins within %s", limit)
 }

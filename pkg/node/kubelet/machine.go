@@ -18,14 +18,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// machine stands where cAdvisor would look at the host: it reports the VM instead. It implements the kubelet's
-// cadvisor.Interface.
+// machine replaces cAdvisor: it reports the VM instead of the host. It implements the kubelet's cadvisor.Interface.
 type machine struct {
 	cfg    node.Config
 	bootID string
 }
 
-// newMachine is one boot of the VM: like a kernel it has a new boot ID each time, by which a kubelet knows a reboot.
+// newMachine returns one boot of the VM: like a kernel it has a new boot ID each time, so that a kubelet detects a reboot.
 func newMachine(cfg node.Config) *machine {
 	return &machine{cfg: cfg, bootID: uuid.NewString()}
 }
@@ -46,7 +45,7 @@ func (m *machine) VersionInfo() (*cadvisorapi.VersionInfo, error) {
 	return &cadvisorapi.VersionInfo{KernelVersion: m.cfg.Kernel, ContainerOsVersion: m.cfg.OSImage}, nil
 }
 
-// The root disk of every VM, half full: the eviction manager wants to see free space.
+// The root disk of every VM, half full: the eviction manager needs free space.
 const (
 	diskBytes  = 40 << 30
 	diskInodes = 2 << 20
@@ -67,7 +66,7 @@ func (m *machine) ContainerFsInfo(context.Context) (cadvisorapiv2.FsInfo, error)
 func (m *machine) RootFsInfo() (cadvisorapiv2.FsInfo, error)                     { return m.fs() }
 func (m *machine) GetDirFsInfo(string) (cadvisorapiv2.FsInfo, error)             { return m.fs() }
 
-// ContainerInfoV2 knows the machine as a whole, half of its memory in use; the eviction manager asks for that.
+// ContainerInfoV2 reports the whole VM, with half of its memory in use, for the eviction manager.
 func (m *machine) ContainerInfoV2(string, cadvisorapiv2.RequestOptions) (map[string]cadvisorapiv2.ContainerInfo, error) {
 	return map[string]cadvisorapiv2.ContainerInfo{"/": {
 		Spec: cadvisorapiv2.ContainerSpec{HasCpu: true, HasMemory: true, Memory: cadvisorapiv2.MemorySpec{Limit: m.cfg.MemoryBytes}},
@@ -83,8 +82,7 @@ func (m *machine) GetRequestedContainersInfo(string, cadvisorapiv2.RequestOption
 	return map[string]*cadvisorapi.ContainerInfo{}, nil
 }
 
-// containers is kubemark's stand-in for the container manager, which manages nothing, with a disk that pods may ask
-// room on.
+// containers is kubemark's stub container manager, which manages nothing, plus a disk for pods' ephemeral storage.
 type containers struct {
 	cm.ContainerManager
 }
@@ -103,8 +101,8 @@ func (containers) GetCapacity(localStorageCapacityIsolation bool) corev1.Resourc
 // error if it is missing, so it is that of the host.
 func (containers) GetPodCgroupRoot() string { return "/" }
 
-// newRuntime returns a container runtime that remembers containers instead of running them. It is called in process:
-// the gRPC socket that kubemark puts between costs every node a server, a client and a file.
+// newRuntime returns a container runtime that records containers instead of running them. It is called in process:
+// kubemark's gRPC socket would cost every node a server, a client and a file.
 func newRuntime(ctx context.Context) (internalapi.RuntimeService, internalapi.ImageManagerService) {
 	r := crifake.NewFakeRuntimeService()
 	r.FakeStatus = &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
@@ -112,7 +110,7 @@ func newRuntime(ctx context.Context) (internalapi.RuntimeService, internalapi.Im
 		{Type: runtimeapi.NetworkReady, Status: true},
 	}}
 	images := crifake.NewFakeImageService()
-	// The eviction manager asks the runtime where images lie, and the machine how full that is.
+	// The eviction manager asks the runtime where images are, and cAdvisor how full that is.
 	disk := []*runtimeapi.FilesystemUsage{{
 		FsId:       &runtimeapi.FilesystemIdentifier{Mountpoint: "/"},
 		UsedBytes:  &runtimeapi.UInt64Value{Value: diskBytes / 2},
@@ -124,7 +122,7 @@ func newRuntime(ctx context.Context) (internalapi.RuntimeService, internalapi.Im
 	return r, images
 }
 
-// forgetCalls keeps the fakes' call records, made for unit tests that read them, from growing as long as the node lives.
+// forgetCalls clears the fakes' call records, which are for unit tests, so that they do not grow.
 func forgetCalls(ctx context.Context, r *crifake.FakeRuntimeService, i *crifake.FakeImageService) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()

@@ -23,11 +23,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// trimAfter is when a kubelet has registered, and needs no more of what it started with.
+// trimAfter is the time by which a kubelet has registered, and does not need its start-up memory any more.
 const trimAfter = 5 * time.Second
 
-// Run is a kubelet from registration until ctx ends. Like a machine that loses power it says no good-bye: what the
-// cluster makes of its silence is what a sandbox is there to show.
+// Run runs a kubelet until ctx ends. Like a VM that loses power it does not deregister: the cluster must notice its silence.
 func Run(ctx context.Context, cfg node.Config) error {
 	flags, config, err := settings(cfg)
 	if err != nil {
@@ -39,7 +38,7 @@ func Run(ctx context.Context, cfg node.Config) error {
 	}
 	rc.UserAgent = "kubelet/" + cfg.Name
 	rc.ContentType = "application/vnd.kubernetes.protobuf"
-	// As cmd/kubelet/app/server.go has it. Client-go's own five a second start a pod with a volume each second.
+	// As in cmd/kubelet/app/server.go. Client-go's default of five a second would start one pod with a volume per second.
 	rc.QPS, rc.Burst = float32(config.KubeAPIQPS), int(config.KubeAPIBurst)
 	client, err := kubernetes.NewForConfig(rc)
 	if err != nil {
@@ -58,8 +57,8 @@ func Run(ctx context.Context, cfg node.Config) error {
 		if err := watchable(cfg.RootDir); err != nil {
 			return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
 		}
-		// Its sockets are there when the kubelet first looks for plugins: what a process before has left it would try in vain,
-		// and the next time later.
+		// Its sockets must exist when the kubelet first scans for plugins: it would try the stale ones of an earlier process in
+		// vain, and then back off.
 		if csi, err = newCSI(ctx, cfg, client); err != nil {
 			return fmt.Errorf("csi node of %s: %w", cfg.Name, err)
 		}
@@ -96,24 +95,24 @@ func Run(ctx context.Context, cfg node.Config) error {
 	return all.Wait()
 }
 
-// settings are those of a kubelet on a vSphere VM with an external cloud provider, at the sandbox's pace, less all
-// that would touch the machine it really runs on.
+// settings returns the configuration of a kubelet on a vSphere VM with an external cloud provider, at the sandbox's pace,
+// without anything that changes the host.
 func settings(cfg node.Config) (*options.KubeletFlags, *kubeletconfig.KubeletConfiguration, error) {
 	f := options.NewKubeletFlags()
 	f.RootDirectory = cfg.RootDir
 	f.CertDirectory = filepath.Join(cfg.RootDir, "pki")
 	f.HostnameOverride = cfg.Name
-	f.CloudProvider = "external" // with it goes the uninitialized taint
+	f.CloudProvider = "external" // adds the uninitialized taint
 
 	c, err := options.NewKubeletConfiguration()
 	if err != nil {
 		return nil, nil, err
 	}
-	// The providerID is the cloud controller manager's to set.
+	// The cloud controller manager sets the providerID.
 	c.ProviderID = ""
 	c.RegisterNode = true
 	if cfg.ControlPlane {
-		// The label of that name a node may not give itself (NodeRestriction); the sandbox does, as kubeadm would.
+		// A node may not set the label of that name itself (NodeRestriction); the sandbox does, as kubeadm would.
 		c.RegisterWithTaints = append(c.RegisterWithTaints, corev1.Taint{
 			Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule,
 		})
@@ -125,10 +124,10 @@ func settings(cfg node.Config) (*options.KubeletFlags, *kubeletconfig.KubeletCon
 	c.NodeStatusReportFrequency.Duration = cfg.Speed.Of(pace.NodeStatusReport)
 	c.SyncFrequency.Duration = cfg.Speed.Of(pace.KubeletSync)
 
-	// No container runs, so there is nothing to look into: the kubelet's own server, which would need a port and an
-	// address that the node does not really have, stays off.
+	// The kubelet's server is off: it would need a port and an address that the node does not have, and there are no
+	// containers to access.
 	c.EnableServer = false
-	c.MakeIPTablesUtilChains = false // they would go into the packet filter of this machine, where root runs it
+	c.MakeIPTablesUtilChains = false // as root it would change the host's packet filter
 	c.ReadOnlyPort = 0
 	c.HealthzPort = 0
 	c.StaticPodPath = ""

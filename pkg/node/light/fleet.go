@@ -18,37 +18,37 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
-// fleet keeps the Nodes of all machines of the feed.
+// fleet manages the Nodes of all machines of the feed.
 type fleet struct {
 	client kubernetes.Interface
 	maker  maker
 	speed  pace.Speed
 	log    *slog.Logger
 	leases *leases
-	book   book
+	nodes  nodeCache
 	// pods is called with a node whose pods need a resync; it may be nil.
 	pods  func(node string)
 	queue workqueue.TypedRateLimitingInterface[string] // of machines' IDs
 
 	mu     sync.Mutex
 	guests map[string]*guest // by ID
-	names  map[string]string // which machine has a node's name
+	names  map[string]string // a node's name to its machine
 }
 
-// guest is one machine, and how far its Node is.
+// guest is one machine with the state of its Node.
 type guest struct {
 	// Guarded by the fleet's lock:
 	want feed.Machine
-	kept string // the name of the Node that is the machine's; "": none
-	// alive: its Node is registered, and the machine heard of.
+	kept string // the name of the machine's Node, or ""
+	// alive is set if its Node is registered and the machine sends heartbeats.
 	alive   bool
-	deleted types.UID // of a Node of its that was deleted
+	deleted types.UID // of its last Node that was deleted
 
-	// The worker's that has the machine, of which there is one at a time:
+	// Of the one worker that has the machine:
 	since   start     // the start of the kubelet that has registered the Node
-	uid     types.UID // of the Node; "" when it was deleted behind the kubelet's back
-	posted  time.Time // when its status was
-	failure string    // what went wrong the last time
+	uid     types.UID // of the Node; "" if it was deleted
+	posted  time.Time // of the last status
+	failure string    // the last error
 }
 
 // start identifies one start of a kubelet.
@@ -85,7 +85,7 @@ func (f *fleet) found(n *corev1.Node, deleted bool) {
 		g.deleted = n.UID
 		f.queue.Add(id)
 	case !ready(n):
-		// A kubelet looks at its Node from time to time only.
+		// A kubelet checks its Node only from time to time.
 		f.queue.AddAfter(id, rand.N(f.speed.Of(pace.NodeStatusUpdate))+1)
 	}
 }
@@ -98,7 +98,7 @@ func (f *fleet) keeps(node string) (ours, alive bool) {
 	return ours, ours && f.guests[id].alive
 }
 
-// work brings machines' Nodes in line, until the queue is shut down.
+// work reconciles machines until the queue is shut down.
 func (f *fleet) work(ctx context.Context) {
 	for {
 		id, end := f.queue.Get()
@@ -119,7 +119,7 @@ func (f *fleet) work(ctx context.Context) {
 	}
 }
 
-// within is follow, as long as a kubelet waits for an answer.
+// within calls follow with a kubelet's timeout.
 func (f *fleet) within(ctx context.Context, id string) (again time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, max(f.speed.Of(pace.NodeStatusUpdate), time.Second))
 	defer cancel()
@@ -148,9 +148,9 @@ func (f *fleet) follow(ctx context.Context, id string) (again time.Duration, err
 	return f.keep(ctx, t)
 }
 
-// keep keeps the Node of a kubelet that has registered.
+// keep maintains the Node of a registered kubelet.
 func (f *fleet) keep(ctx context.Context, t task) (again time.Duration, err error) {
-	n, known := f.book.Get(t.Name)
+	n, known := f.nodes.Get(t.Name)
 	if known && n.UID != t.uid && n.UID != t.dead { // another client created it again, and the kubelet continues with that
 		t.uid, t.posted = n.UID, time.Time{}
 	}
@@ -160,7 +160,7 @@ func (f *fleet) keep(ctx context.Context, t task) (again time.Duration, err erro
 		err = errLost
 	case t.posted.IsZero() || known && !ready(n) && late > settle:
 		if _, err = f.post(ctx, t.Machine); err == nil {
-			t.wasAlive = false // pods, too, were given up
+			t.wasAlive = false // its pods were evicted, too
 		}
 	case late >= f.report():
 		err = f.beat(ctx, t.Name)
@@ -184,13 +184,13 @@ func (f *fleet) keep(ctx context.Context, t task) (again time.Duration, err erro
 	return f.report(), nil
 }
 
-// settle is how long the watch may take to tell of what was written.
+// settle is the time for the watch to deliver what was written.
 const settle = time.Second / 2
 
 var (
 	errTaken  = errors.New("another machine has that name")
 	errLost   = errors.New("its Node was deleted")
-	errOthers = errors.New("the cluster has a Node of that name which is not the sandbox's: it is left alone")
+	errOthers = errors.New("the cluster has a Node of that name that belongs to another owner: it is not changed")
 )
 
 // note logs an error, once.
@@ -204,7 +204,7 @@ func (f *fleet) note(ctx context.Context, t task, err error) {
 	}
 }
 
-// report is how often a status in which nothing has changed is written.
+// report is the interval of an unchanged status.
 func (f *fleet) report() time.Duration { return f.speed.Of(pace.NodeStatusReport) }
 
 // task is a machine that a worker reconciles.
@@ -212,8 +212,8 @@ type task struct {
 	*guest
 	feed.Machine
 	wasAlive bool
-	dead     types.UID // a Node of its that was deleted
-	taken    bool      // its name is another machine's
+	dead     types.UID // its last Node that was deleted
+	taken    bool      // another machine has its name
 }
 
 // take returns the state of a machine for a worker. The Lease of one without heartbeats is released now; one that is gone
@@ -262,7 +262,7 @@ func (f *fleet) live(t task, returned bool) {
 	}
 }
 
-// lost notes that the Node is not there any more.
+// lost records that the Node was deleted.
 func (f *fleet) lost(t task) {
 	t.uid, t.posted = "", time.Time{}
 	f.mu.Lock()

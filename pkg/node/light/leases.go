@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// leases renews the Leases of nodes that are heard of: each holds its own, as a kubelet does.
+// leases renews the Leases of live nodes: each node holds its own, as with kubelets.
 type leases struct {
 	ctx      context.Context // of the program
 	client   kubernetes.Interface
@@ -30,9 +30,9 @@ type leases struct {
 
 type lease struct {
 	uid    types.UID             // of the Node, which owns it
-	latest *coordinationv1.Lease // as it was written last; nil: not known. The worker's.
-	ctx    context.Context       // ends when it is let go
-	let    context.CancelFunc
+	latest *coordinationv1.Lease // as written last; nil if unknown. For the worker.
+	ctx    context.Context       // ends when it is released
+	cancel context.CancelFunc
 }
 
 func newLeases(ctx context.Context, client kubernetes.Interface, duration time.Duration, log *slog.Logger) *leases {
@@ -42,10 +42,10 @@ func newLeases(ctx context.Context, client kubernetes.Interface, duration time.D
 	}
 }
 
-// renewEvery is a kubelet's quarter of the duration.
+// renewEvery returns the interval of renewals: a quarter of the duration, as in kubelets.
 func (l *leases) renewEvery() time.Duration { return l.duration / 4 }
 
-// hold renews the Lease of a node from now on.
+// hold starts to renew the Lease of a node.
 func (l *leases) hold(node string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,20 +53,20 @@ func (l *leases) hold(node string, uid types.UID) {
 		if had.uid == uid {
 			return
 		}
-		had.let()
+		had.cancel()
 	}
 	one := &lease{uid: uid}
-	one.ctx, one.let = context.WithCancel(l.ctx)
+	one.ctx, one.cancel = context.WithCancel(l.ctx)
 	l.held[node] = one
 	l.queue.Add(node)
 }
 
-// release renews it no more. A renewal that is on its way is called back.
+// release stops the renewal, also one in progress.
 func (l *leases) release(node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if had := l.held[node]; had != nil {
-		had.let()
+		had.cancel()
 		delete(l.held, node)
 	}
 }
@@ -77,26 +77,27 @@ func (l *leases) find(node string) *lease {
 	return l.held[node]
 }
 
-// work renews what is due, until the queue is shut down. Any number of goroutines may do it: no Lease is renewed by two.
+// work renews due Leases until the queue is shut down. Several goroutines may call it: the queue gives each Lease to one
+// at a time.
 func (l *leases) work() {
 	for {
 		node, end := l.queue.Get()
 		if end {
 			return
 		}
-		l.due(node)
+		l.process(node)
 		l.queue.Done(node)
 	}
 }
 
-func (l *leases) due(node string) {
+func (l *leases) process(node string) {
 	one := l.find(node)
 	if one == nil {
 		return
 	}
 	next := l.renewEvery()
 	if one.latest == nil {
-		// Many that were taken up at once, as after a restart, are not renewed at once for ever.
+		// Spread Leases that were all taken up at once, as after a restart.
 		next = next/4 + rand.N(next*3/4)
 	} else {
 		next += rand.N(next/25 + 1) // a kubelet's jitter

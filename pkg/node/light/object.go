@@ -30,16 +30,16 @@ const (
 	pods              = 110
 )
 
-// maker makes Node objects.
+// maker builds Node objects.
 type maker struct {
-	version string // the kubelet's: the cluster's own
+	version string // of the kubelet: that of the cluster
 	runtime string
 	nodeIP  bool
 	labels  map[string]string
 	taints  []corev1.Taint
 }
 
-// object is the Node as which a kubelet on that machine registers.
+// object returns the Node that a kubelet on that machine registers.
 func (k maker) object(m feed.Machine, now time.Time) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -80,7 +80,7 @@ func (k maker) others(n *corev1.Node) bool {
 	return false
 }
 
-// status brings a Node's status in line with the machine, as a kubelet does: all but what is the cloud provider's.
+// status updates a Node's status from the machine, as a kubelet does, except for the cloud provider's part.
 func (k maker) status(n *corev1.Node, m feed.Machine, now time.Time) {
 	s := &n.Status
 	capacity := corev1.ResourceList{
@@ -124,7 +124,7 @@ func merged(has, own corev1.ResourceList) corev1.ResourceList {
 	return all
 }
 
-// healthy are the conditions of a kubelet with nothing to complain of.
+// healthy returns the conditions of a healthy kubelet.
 func healthy() []corev1.NodeCondition {
 	return []corev1.NodeCondition{
 		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
@@ -134,7 +134,7 @@ func healthy() []corev1.NodeCondition {
 	}
 }
 
-// conditions are those of a node that is well, the kubelet's among what there is: one that was so before keeps its time.
+// conditions returns the conditions of a healthy node, merged into has: unchanged ones keep their transition time.
 func conditions(has []corev1.NodeCondition, now time.Time) []corev1.NodeCondition {
 	all, at := slices.Clone(has), metav1.NewTime(now.Truncate(time.Second))
 	for _, c := range healthy() {
@@ -165,8 +165,8 @@ func (f *fleet) register(ctx context.Context, m feed.Machine) (n *corev1.Node, e
 	return n, true, err
 }
 
-// post writes the status of a Node that there is, as a kubelet does that has something new to say of it. A kubelet owns the
-// name; in a cluster that others use, a Node without the labels of ours belongs to a machine of theirs.
+// post updates the status of an existing Node, as a kubelet does after a change. In a shared cluster, a Node without our
+// labels belongs to another owner.
 func (f *fleet) post(ctx context.Context, m feed.Machine) (*corev1.Node, error) {
 	was, err := f.client.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{})
 	if err != nil {
@@ -193,7 +193,7 @@ func (f *fleet) post(ctx context.Context, m feed.Machine) (*corev1.Node, error) 
 	return f.client.CoreV1().Nodes().Patch(ctx, m.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 }
 
-// statusPatch is what makes is of was, but for its spec, which is not a kubelet's to change.
+// statusPatch returns the patch from was to is, without the spec, which kubelets do not change.
 func statusPatch(was, is *corev1.Node) ([]byte, error) {
 	is.Spec = was.Spec
 	before, err := json.Marshal(was)
@@ -207,7 +207,7 @@ func statusPatch(was, is *corev1.Node) ([]byte, error) {
 	return strategicpatch.CreateTwoWayMergePatch(before, after, corev1.Node{})
 }
 
-// beat says once more that a node is well, as a kubelet does from time to time.
+// beat renews the heartbeat of a healthy node's conditions.
 func (f *fleet) beat(ctx context.Context, name string) error {
 	type condition struct {
 		Type              corev1.NodeConditionType `json:"type"`

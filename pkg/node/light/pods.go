@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 )
 
-// podStages is what becomes of a pod.
+// podStages are the stages of pods.
 //
 //go:embed stages/pods.yaml
 var podStages []byte
@@ -31,7 +31,7 @@ var podStages []byte
 // podRange is the range of pod addresses for nodes without a pod CIDR.
 const podRange = "10.128.0.0/9"
 
-// pods plays the pods that are bound to nodes that are heard of.
+// podPlayer simulates the pods of live nodes.
 type podPlayer struct {
 	informer *informer.Informer[*corev1.Pod, *corev1.PodList]
 	events   chan informer.Event[*corev1.Pod]
@@ -39,8 +39,8 @@ type podPlayer struct {
 	back workqueue.TypedRateLimitingInterface[string]
 }
 
-// playPods has kwok's controller play pods until ctx ends.
-func playPods(ctx context.Context, client kubernetes.Interface, nodes book, keeps func(node string) (ours, alive bool)) (*podPlayer, error) {
+// playPods starts kwok's controller for pods until ctx ends.
+func playPods(ctx context.Context, client kubernetes.Interface, nodes nodeCache, keeps func(node string) (ours, alive bool)) (*podPlayer, error) {
 	stages, err := readStages(podStages)
 	if err != nil {
 		return nil, err
@@ -77,10 +77,10 @@ func playPods(ctx context.Context, client kubernetes.Interface, nodes book, keep
 	return p, p.informer.Watch(ctx, bound, p.events)
 }
 
-// returned has the pods of a node looked at again.
+// returned requests a resync of a node's pods.
 func (p *podPlayer) returned(node string) { p.back.Add(node) }
 
-// work looks at pods of nodes that were away, until the queue is shut down.
+// work resyncs the pods of nodes that are alive again, until the queue is shut down.
 func (p *podPlayer) work(ctx context.Context) {
 	for {
 		node, end := p.back.Get()
@@ -97,7 +97,7 @@ func (p *podPlayer) work(ctx context.Context) {
 	}
 }
 
-// readStages reads the stages of a file.
+// readStages parses a file of stages.
 func readStages(text []byte) ([]*internalversion.Stage, error) {
 	var all []*internalversion.Stage
 	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)

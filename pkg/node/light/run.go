@@ -22,16 +22,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
-// workers is how many requests of a kind are on their way at once.
+// workers is the number of parallel requests of a kind.
 const workers = 16
 
-// limiter spaces what is tried again.
+// limiter is the back-off of retries.
 func limiter() workqueue.TypedRateLimiter[string] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, 7*time.Second) // as a kubelet's registration
 }
 
-// Run keeps the nodes of the feed's machines until ctx ends. It waits for the cluster and for the feed as long as it takes,
-// and like machines that lose power it says no good-bye.
+// Run maintains the nodes of the feed's machines until ctx ends. It waits for the cluster and for the feed indefinitely.
+// Like VMs that lose power it does not deregister its nodes.
 func Run(ctx context.Context, c Config) error {
 	c, err := c.complete()
 	if err != nil {
@@ -50,7 +50,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	player, err := playPods(ctx, c.Client, f.book, f.keeps)
+	player, err := playPods(ctx, c.Client, f.nodes, f.keeps)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func Run(ctx context.Context, c Config) error {
 	for range 2 {
 		all.Go(func() { player.work(ctx) })
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), f.book.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), f.nodes.HasSynced) {
 		return nil
 	}
 	err = feed.Follow(ctx, c.Feed, c.Shard, feed.Handler{
@@ -77,19 +77,19 @@ func Run(ctx context.Context, c Config) error {
 	return err
 }
 
-// newFleet returns a fleet without machines, which follows Nodes once it is started.
+// newFleet returns a fleet without machines. It watches Nodes once it is started.
 func newFleet(ctx context.Context, c Config, maker maker) (*fleet, error) {
-	b, err := newBook(c.Client)
+	nodes, err := newNodeCache(c.Client)
 	if err != nil {
 		return nil, err
 	}
 	f := &fleet{
-		client: c.Client, maker: maker, speed: c.Speed, log: c.Logger, book: b,
+		client: c.Client, maker: maker, speed: c.Speed, log: c.Logger, nodes: nodes,
 		leases: newLeases(ctx, c.Client, c.LeaseDuration, c.Logger),
 		queue:  workqueue.NewTypedRateLimitingQueue(limiter()),
 		guests: map[string]*guest{}, names: map[string]string{},
 	}
-	_, err = b.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err = nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { f.found(o.(*corev1.Node), false) },
 		UpdateFunc: func(_, o any) { f.found(o.(*corev1.Node), false) },
 		DeleteFunc: func(o any) {
@@ -102,9 +102,9 @@ func newFleet(ctx context.Context, c Config, maker maker) (*fleet, error) {
 	return f, err
 }
 
-// start starts what works for the fleet until ctx ends and [fleet.end] is called.
+// start starts the fleet's goroutines. They run until ctx ends and [fleet.end] is called.
 func (f *fleet) start(ctx context.Context, all *sync.WaitGroup) {
-	all.Go(func() { f.book.RunWithContext(ctx) })
+	all.Go(func() { f.nodes.RunWithContext(ctx) })
 	for range workers {
 		all.Go(func() { f.work(ctx) })
 		all.Go(f.leases.work)
@@ -116,16 +116,16 @@ func (f *fleet) end() {
 	f.leases.queue.ShutDown()
 }
 
-// serverVersion is the cluster's, as soon as it says so.
+// serverVersion waits for the cluster and returns its version.
 func serverVersion(ctx context.Context, c Config) (string, error) {
-	said := ""
+	logged := ""
 	for {
-		v, err := kubernetesVersion(c.Client)
+		v, err := c.Client.Discovery().ServerVersion()
 		if err == nil {
-			return v, nil
+			return v.GitVersion, nil
 		}
-		if err.Error() != said {
-			said = err.Error()
+		if err.Error() != logged {
+			logged = err.Error()
 			c.Logger.Warn("API server", "err", err)
 		}
 		if backoff.Sleep(ctx, time.Second) != nil {
@@ -134,32 +134,24 @@ func serverVersion(ctx context.Context, c Config) (string, error) {
 	}
 }
 
-func kubernetesVersion(client kubernetes.Interface) (string, error) {
-	v, err := client.Discovery().ServerVersion()
-	if err != nil {
-		return "", err
-	}
-	return v.GitVersion, nil
-}
-
-// Config says which machines are made nodes of which cluster.
+// Config configures [Run].
 type Config struct {
 	// Feed is the source of the machines, Shard selects those of this program.
 	Feed  feed.Where
 	Shard feed.Shard
-	// Client reaches the cluster with the rights of fleet.Rights and fleet.LeaseRights. It is not to limit its own rate.
+	// Client needs the permissions of fleet.Rights and fleet.LeaseRights, and no rate limit.
 	Client kubernetes.Interface
-	// Speed scales the kubelet's periods. 0: upstream's own.
+	// Speed scales the kubelet's periods. Default: 1, upstream's.
 	Speed pace.Speed
-	// LeaseDuration is that of a node's Lease, renewed at a quarter of it. 0: a kubelet's. See fleet.LeaseDuration.
+	// LeaseDuration is that of a node's Lease, renewed at a quarter of it. Default: a kubelet's. See fleet.LeaseDuration.
 	LeaseDuration time.Duration
 	// Labels and Taints are added to each Node when it is registered. In a cluster of the user the labels distinguish
 	// these Nodes from the cluster's own, and the taints repel its pods. A Node of a machine's name that lacks one of the
 	// labels belongs to another owner: neither it nor its Lease is changed.
 	Labels map[string]string
 	Taints []corev1.Taint
-	// NodeIP has a Node say its machine's first address itself, as a kubelet with --node-ip does, for the cloud controller
-	// manager to check.
+	// NodeIP makes a Node set its machine's first address itself, as a kubelet with --node-ip does, for the cloud
+	// controller manager to check.
 	NodeIP bool
 	// Logger is optional.
 	Logger *slog.Logger
@@ -184,7 +176,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// containerRuntime is what a light node says that its containers are run by: "kwok://v0.8.0".
+// containerRuntime returns the container runtime version of a light node: "kwok://v0.8.0".
 func containerRuntime() string {
 	version := "unknown" // as in most test binaries
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -197,15 +189,15 @@ func containerRuntime() string {
 	return "kwok://" + version
 }
 
-// book is what is known of the cluster's Nodes, little of each. It implements kwok's getter of nodes.
-type book struct{ cache.SharedIndexInformer }
+// nodeCache is an informer of the cluster's Nodes that keeps few of their fields. It implements kwok's getter of nodes.
+type nodeCache struct{ cache.SharedIndexInformer }
 
-func newBook(client kubernetes.Interface) (book, error) {
-	b := book{cache.NewSharedIndexInformer(nodesOf(client), &corev1.Node{}, 0, cache.Indexers{})}
-	return b, b.SetTransform(brief)
+func newNodeCache(client kubernetes.Interface) (nodeCache, error) {
+	c := nodeCache{cache.NewSharedIndexInformer(nodesOf(client), &corev1.Node{}, 0, cache.Indexers{})}
+	return c, c.SetTransform(brief)
 }
 
-// brief is all of a Node that anything here reads.
+// brief keeps the fields of a Node that this package reads.
 func brief(o any) (any, error) {
 	n, ok := o.(*corev1.Node)
 	if !ok {
@@ -235,27 +227,27 @@ func ready(n *corev1.Node) bool {
 }
 
 // Get implements kwok's informer.Getter.
-func (b book) Get(name string) (*corev1.Node, bool) {
-	o, ok, err := b.GetStore().GetByKey(name)
+func (c nodeCache) Get(name string) (*corev1.Node, bool) {
+	o, ok, err := c.GetStore().GetByKey(name)
 	if err != nil || !ok {
 		return nil, false
 	}
 	return o.(*corev1.Node), true
 }
 
-// GetWithNamespace implements kwok's informer.Getter. Nodes are in none.
-func (b book) GetWithNamespace(name, _ string) (*corev1.Node, bool) { return b.Get(name) }
+// GetWithNamespace implements kwok's informer.Getter. Nodes have no namespace.
+func (c nodeCache) GetWithNamespace(name, _ string) (*corev1.Node, bool) { return c.Get(name) }
 
 // List implements kwok's informer.Getter.
-func (b book) List() []*corev1.Node {
+func (c nodeCache) List() []*corev1.Node {
 	var all []*corev1.Node
-	for _, o := range b.GetStore().List() {
+	for _, o := range c.GetStore().List() {
 		all = append(all, o.(*corev1.Node))
 	}
 	return all
 }
 
-// nodesOf lists and watches Nodes.
+// nodesOf returns a ListerWatcher of Nodes.
 func nodesOf(client kubernetes.Interface) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

@@ -13,11 +13,11 @@ type candidate struct {
 	network string
 }
 
-// candidates appends the addresses of a family to list: first the static ones in order, then all, in the order of adapters
+// appendCandidates appends the addresses of a family to list: first the static ones in order, then all, in the order of adapters
 // and of addresses on each. Duplicates do no harm.
-func (g *Guest) candidates(list []candidate, family config.IPFamily) []candidate {
+func (g *Guest) appendCandidates(list []candidate, family config.IPFamily) []candidate {
 	for _, ip := range g.Static {
-		if !is(ip, family) || !guest.Usable(ip) {
+		if !isFamily(ip, family) || !guest.Usable(ip) {
 			continue
 		}
 		for _, a := range g.Adapters {
@@ -31,7 +31,7 @@ func (g *Guest) candidates(list []candidate, family config.IPFamily) []candidate
 			continue
 		}
 		for _, ip := range a.Addresses {
-			if is(ip, family) && guest.Usable(ip) {
+			if isFamily(ip, family) && guest.Usable(ip) {
 				list = append(list, candidate{ip, a.Network})
 			}
 		}
@@ -39,7 +39,7 @@ func (g *Guest) candidates(list []candidate, family config.IPFamily) []candidate
 	return list
 }
 
-func is(ip netip.Addr, family config.IPFamily) bool {
+func isFamily(ip netip.Addr, family config.IPFamily) bool {
 	switch family {
 	case config.IPv4:
 		return ip.Is4()

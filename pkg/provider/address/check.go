@@ -30,7 +30,7 @@ func (s *selector) check() *Problem {
 	}
 	usable := func(a guest.Adapter) bool { return !a.Virtual && slices.ContainsFunc(a.Addresses, guest.Usable) }
 	if !slices.ContainsFunc(adapters, usable) {
-		return problem(NoUsableAddress, "guest reports no usable address: %s%s", s.reported(), s.crowded())
+		return problem(NoUsableAddress, "guest reports no usable address: %s%s", s.reported(), s.adapterLimitHint())
 	}
 	return nil
 }
@@ -39,12 +39,12 @@ func (s *selector) check() *Problem {
 func (s *selector) familyMissing(family config.IPFamily) *Problem {
 	var others []netip.Addr
 	for _, f := range []config.IPFamily{config.IPv4, config.IPv6} {
-		for _, c := range s.guest.candidates(nil, f) {
+		for _, c := range s.guest.appendCandidates(nil, f) {
 			others = append(others, c.ip)
 		}
 	}
 	return problem(IPFamilyMissing, "guest reports no usable %s address, which the vcenter's ip family (%s) asks for, but %s%s",
-		family, list(s.rules.Families), list(others), s.crowded())
+		family, list(s.rules.Families), list(others), s.adapterLimitHint())
 }
 
 // allExcluded returns the problem that every address of a family is excluded, both as internal and as external address.
@@ -54,8 +54,8 @@ func (s *selector) allExcluded(family config.IPFamily) *Problem {
 		family, s.ips(), list(internal.exclude), list(external.exclude))
 }
 
-// crowded adds a hint if guest tools may not report all adapters.
-func (s *selector) crowded() string {
+// adapterLimitHint adds a hint if guest tools may not report all adapters.
+func (s *selector) adapterLimitHint() string {
 	if len(s.guest.Adapters) < maxReported {
 		return ""
 	}
@@ -134,8 +134,8 @@ func list[T any](things []T) string {
 
 // ips formats the current candidates in an order that does not depend on preference.
 func (s *selector) ips() string {
-	ips := make([]netip.Addr, len(s.of))
-	for i, c := range s.of {
+	ips := make([]netip.Addr, len(s.candidates))
+	for i, c := range s.candidates {
 		ips[i] = c.ip
 	}
 	slices.SortFunc(ips, netip.Addr.Compare)
@@ -198,7 +198,7 @@ func (s *selector) unmatched(family config.IPFamily, side *side, c choice) {
 	if c.by == bySubnet {
 		return
 	}
-	if slices.ContainsFunc(side.subnets, func(p netip.Prefix) bool { return is(p.Addr(), family) }) {
+	if slices.ContainsFunc(side.subnets, func(p netip.Prefix) bool { return isFamily(p.Addr(), family) }) {
 		s.warn(SubnetUnmatched, "no %s address that the guest reports (%s) is in the %ss (%s) and not excluded",
 			family, s.ips(), side.subnetsName(), list(side.subnets))
 	}
@@ -220,5 +220,5 @@ func (s *selector) oneOnly(family config.IPFamily, in, ex netip.Addr) {
 // nodeIPMissing warns that the kubelet's node IP is not a usable address.
 func (s *selector) nodeIPMissing(ip netip.Addr) {
 	s.warn(NodeIPUnknown, "the kubelet's node IP %s is none of the usable addresses that the guest reports (%s): the node cannot "+
-		"be initialized%s", ip, s.ips(), s.crowded())
+		"be initialized%s", ip, s.ips(), s.adapterLimitHint())
 }

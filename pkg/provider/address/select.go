@@ -76,20 +76,20 @@ func Select(g Guest, r Rules) (Selection, error) {
 }
 
 type selector struct {
-	guest *Guest
-	rules *Rules
-	of    []candidate // of the current family
-	out   Selection
+	guest      *Guest
+	rules      *Rules
+	candidates []candidate // of the current family
+	out        Selection
 }
 
 func (s *selector) family(family config.IPFamily) *Problem {
-	s.of = s.guest.candidates(s.of[:0], family)
-	if len(s.of) == 0 {
+	s.candidates = s.guest.appendCandidates(s.candidates[:0], family)
+	if len(s.candidates) == 0 {
 		return s.familyMissing(family)
 	}
 	internal, external := s.sides()
-	c := choose(s.of, &internal, &external)
-	if c.internal.at < 0 && c.external.at < 0 {
+	c := choose(s.candidates, &internal, &external)
+	if c.internal.index < 0 && c.external.index < 0 {
 		return s.allExcluded(family)
 	}
 	if err := s.static(&internal, &external, c); err != nil {
@@ -97,7 +97,7 @@ func (s *selector) family(family config.IPFamily) *Problem {
 	}
 	s.unmatched(family, &internal, c.internal)
 	s.unmatched(family, &external, c.external)
-	in, ex := s.at(c.internal), s.at(c.external)
+	in, ex := s.chosen(c.internal), s.chosen(c.external)
 	if !s.rules.Upstream {
 		in, ex = s.nodeIP(family, &internal, &external, in, ex)
 	}
@@ -109,12 +109,12 @@ func (s *selector) family(family config.IPFamily) *Problem {
 	return nil
 }
 
-// at returns the chosen address, or the zero address.
-func (s *selector) at(c choice) netip.Addr {
-	if c.at < 0 {
+// index returns the chosen address, or the zero address.
+func (s *selector) chosen(c choice) netip.Addr {
+	if c.index < 0 {
 		return netip.Addr{}
 	}
-	return s.of[c.at].ip
+	return s.candidates[c.index].ip
 }
 
 func (s *selector) add(kind Kind, ip netip.Addr) {
@@ -138,7 +138,7 @@ func (s *selector) sides() (internal, external side) {
 
 // choice is the index of a candidate and why it was chosen.
 type choice struct {
-	at     int // -1 for none
+	index  int // -1 for none
 	by     rule
 	subnet netip.Prefix // when by bySubnet
 }
@@ -160,7 +160,7 @@ type choices struct {
 // choose applies the rules to the candidates.
 func choose(of []candidate, internal, external *side) choices {
 	c := choices{internal.choose(of), external.choose(of)}
-	if c.internal.at < 0 && c.external.at < 0 {
+	if c.internal.index < 0 && c.external.index < 0 {
 		c = choices{internal.first(of), external.first(of)}
 	}
 	return c
@@ -177,22 +177,22 @@ func (s *side) choose(of []candidate) choice {
 	}
 	if s.network != "" {
 		for i := range of {
-			if c := (choice{at: i, by: byNetwork}); s.fits(of[i], c) {
+			if c := (choice{index: i, by: byNetwork}); s.fits(of[i], c) {
 				return c
 			}
 		}
 	}
-	return choice{at: -1}
+	return choice{index: -1}
 }
 
 // first returns the first candidate that is not excluded.
 func (s *side) first(of []candidate) choice {
 	for i := range of {
 		if !s.excludes(of[i].ip) {
-			return choice{at: i, by: byOrder}
+			return choice{index: i, by: byOrder}
 		}
 	}
-	return choice{at: -1}
+	return choice{index: -1}
 }
 
 // fits reports whether a candidate could have been chosen for the same reason as c.
@@ -225,13 +225,13 @@ func (s *selector) static(internal, external *side, c choices) *Problem {
 		*side
 		choice
 	}{{internal, c.internal}, {external, c.external}} {
-		if one.at < 0 {
+		if one.index < 0 {
 			continue
 		}
-		for _, other := range s.of {
-			if other.ip != s.of[one.at].ip && one.fits(other, one.choice) {
+		for _, other := range s.candidates {
+			if other.ip != s.candidates[one.index].ip && one.fits(other, one.choice) {
 				return &Problem{StaticUnreadable, fmt.Sprintf("%v; so the order of %s and %s is unknown, "+
-					"and no %s or VM network is configured that only one is in", s.guest.StaticErr, s.of[one.at].ip, other.ip, one.subnetsName())}
+					"and no %s or VM network is configured that only one is in", s.guest.StaticErr, s.candidates[one.index].ip, other.ip, one.subnetsName())}
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func (s *selector) static(internal, external *side, c choices) *Problem {
 // kubernetes/cloud-provider-vsphere#614, #1455). If the rules do not select it, it is put before all other candidates and
 // the rules are applied again. If they still do not select it, it replaces the internal address.
 func (s *selector) nodeIP(family config.IPFamily, internal, external *side, in, ex netip.Addr) (netip.Addr, netip.Addr) {
-	i := slices.IndexFunc(s.rules.NodeIPs, func(ip netip.Addr) bool { return is(ip, family) })
+	i := slices.IndexFunc(s.rules.NodeIPs, func(ip netip.Addr) bool { return isFamily(ip, family) })
 	if i < 0 {
 		return in, ex
 	}
@@ -256,8 +256,8 @@ func (s *selector) nodeIP(family config.IPFamily, internal, external *side, in, 
 		s.nodeIPMissing(want)
 		return in, ex
 	}
-	c := choose(s.of, internal, external)
-	if again, other := s.at(c.internal), s.at(c.external); want == again || want == other {
+	c := choose(s.candidates, internal, external)
+	if again, other := s.chosen(c.internal), s.chosen(c.external); want == again || want == other {
 		return again, other
 	}
 	if internal.excludes(want) {
@@ -272,10 +272,10 @@ func (s *selector) nodeIP(family config.IPFamily, internal, external *side, in, 
 // prefer moves an address before all other candidates, and reports whether it is one.
 func (s *selector) prefer(ip netip.Addr) bool {
 	is := func(c candidate) bool { return c.ip == ip }
-	if !slices.ContainsFunc(s.of, is) {
+	if !slices.ContainsFunc(s.candidates, is) {
 		return false
 	}
-	slices.SortStableFunc(s.of, func(a, b candidate) int {
+	slices.SortStableFunc(s.candidates, func(a, b candidate) int {
 		switch {
 		case is(a) == is(b):
 			return 0

@@ -141,14 +141,14 @@ func (p *problems) at(at position, hint, format string, args ...any) {
 	p.add(at, false, hint, format, args...)
 }
 
-// mostHints is for how many problems a hint is computed, which takes longer than finding them: a file of random data has tens
+// maxHints is for how many problems a hint is computed, which takes longer than finding them: a file of random data has tens
 // of thousands.
-const mostHints = 1000
+const maxHints = 1000
 
 // unknown reports an unknown key.
 func (p *problems) unknown(at position, hint func() string) {
 	said := ""
-	if len(p.list) < mostHints {
+	if len(p.list) < maxHints {
 		said = hint()
 	}
 	p.at(at, said, "unknown key")

@@ -64,7 +64,7 @@ func readSecretFiles(dir string) (data map[string][]byte, broken []Problem, err 
 // concurrent use.
 type Directory struct {
 	path  string
-	watch watch
+	watch poller
 }
 
 // NewDirectory reads a directory and returns a Directory that Run reads again every period, 2 s when zero. Run calls changed
@@ -74,7 +74,7 @@ type Directory struct {
 // a few small files takes microseconds.
 func NewDirectory(path string, period time.Duration, changed func(error)) *Directory {
 	d := &Directory{path: path}
-	d.watch = newWatch(period, d.fingerprint, changed)
+	d.watch = newPoller(period, d.fingerprint, changed)
 	return d
 }
 
@@ -119,8 +119,8 @@ type file struct {
 	nodes    nodes
 	// skipNodeDeletion and alphaDualStack come from the environment.
 	skipNodeDeletion, alphaDualStack bool
-	// lost reports that a section that may be a vCenter's could not be read.
-	lost bool
+	// incomplete reports that a section that may be a vCenter's could not be read.
+	incomplete bool
 	// name is the name of the file, for problems without a line.
 	name string
 }
@@ -196,8 +196,8 @@ func (f *file) readEnvironment(environ []string, p *problems) {
 			}
 		}
 	}
-	f.skipNodeDeletion = switched(vars, "SKIP_NODE_DELETION", p)
-	f.alphaDualStack = switched(vars, "ENABLE_ALPHA_DUAL_STACK", p)
+	f.skipNodeDeletion = isSet(vars, "SKIP_NODE_DELETION", p)
+	f.alphaDualStack = isSet(vars, "ENABLE_ALPHA_DUAL_STACK", p)
 }
 
 // setVars sets the cells of one section and records the known variables.
@@ -229,8 +229,8 @@ func (f *file) endpoint(name string, at position) *endpoint {
 	return e
 }
 
-// switched reports whether a variable is set, with any value, as upstream does.
-func switched(vars map[string]string, name string, p *problems) bool {
+// isSet reports whether a variable is set, with any value, as upstream does.
+func isSet(vars map[string]string, name string, p *problems) bool {
 	value, ok := vars[name]
 	if b, isBool := parseBool(value); ok && isBool && !b {
 		p.warn(inEnvironment(name), "counts as set: its value %q is ignored", value)

@@ -35,9 +35,9 @@ func iniKeys() []string {
 	)
 }
 
-// familiar reports whether a word is one of the names, ignoring case and hyphens. A long word may also have a typo, because
+// resembles reports whether a word is one of the names, ignoring case and hyphens. A long word may also have a typo, because
 // it does not match by chance.
-func familiar(word string, all []string) bool {
+func resembles(word string, all []string) bool {
 	const long = 8
 	return len(word) >= long && nearest.Of(word, all) != "" || slices.ContainsFunc(all, func(name string) bool { return fold(name) == fold(word) })
 }
@@ -52,7 +52,7 @@ func readINI(name string, data []byte, p *problems) *file {
 		return nil
 	}
 	r := &iniReader{name, p, map[string]int{}}
-	f := &file{format: INI, name: name, lost: lost, global: endpoint{at: position{file: name, path: "[Global]"}}}
+	f := &file{format: INI, name: name, incomplete: lost, global: endpoint{at: position{file: name, path: "[Global]"}}}
 	for _, s := range sections {
 		r.section(f, s)
 	}
@@ -65,7 +65,7 @@ func (r *iniReader) section(f *file, s iniSection) {
 	fields := strings.ToLower(s.name)
 	switch {
 	case fields == "virtualcenter" && !s.hasSub:
-		f.lost = true
+		f.incomplete = true
 		r.p.at(at, "", `a vCenter's section has its address or a name in quotes: [VirtualCenter "192.0.2.1"]`)
 	case fields == "virtualcenter":
 		e := f.vcenter(s.sub, at)
@@ -89,7 +89,7 @@ func (r *iniReader) section(f *file, s iniSection) {
 		if best := nearest.Of(s.name, iniSections()); best != "" {
 			hint = "did you mean [" + best + "]?"
 		}
-		f.lost = true
+		f.incomplete = true
 		r.p.at(at, hint, "unknown section")
 	}
 }
@@ -102,7 +102,7 @@ func setSection[S any](r *iniReader, s iniSection, section position, into *S, fi
 		f, ok := named(fields, iniName, key)
 		if !ok {
 			at.path = section.path + " " + e.called()
-			r.p.unknown(at, func() string { return unknownHint(e.key, names(fields, iniName), iniElsewhere()) })
+			r.p.unknown(at, func() string { return unknownHint(e.key, names(fields, iniName), iniFullNames()) })
 			continue
 		}
 		id := strings.ToLower(s.name) + "\x00" + s.sub + "\x00" + key
@@ -148,8 +148,8 @@ func (s iniSection) title() string {
 	return "[" + s.name + "]"
 }
 
-// iniElsewhere returns the full name of every key by folded name.
-func iniElsewhere() map[string]string {
+// iniFullNames returns the full name of every key by folded name.
+func iniFullNames() map[string]string {
 	all := map[string]string{}
 	for section, keys := range map[string][]string{
 		"[Global]": names(globalFields(), iniName), "[Labels]": names(labelFields(), iniName), "[Nodes]": names(nodeFields(), iniName),
@@ -180,16 +180,16 @@ type iniSection struct {
 
 // iniEntry is one variable. A bare one, without an equals sign, means true.
 type iniEntry struct {
-	key, value   string
-	bare         bool
-	commented    bool // a comment follows on the last of its lines
-	line, column int
-	tail         bool // unknown key that may be the rest of the password before it
+	key, value    string
+	bare          bool
+	commented     bool // a comment follows on the last of its lines
+	line, column  int
+	afterPassword bool // unknown key that may be the rest of the password before it
 }
 
 // called returns the key for messages.
 func (e iniEntry) called() string {
-	if e.tail {
+	if e.afterPassword {
 		return "(a word after the password)"
 	}
 	return e.key
@@ -275,7 +275,7 @@ func (s *iniScanner) header() (iniSection, bool) {
 		return fail("", "a section has no name")
 	}
 	called := section.name
-	if s.afterPassword && !familiar(called, iniSections()) {
+	if s.afterPassword && !resembles(called, iniSections()) {
 		called = "…"
 	}
 	s.spaces()
@@ -324,7 +324,7 @@ func (s *iniScanner) header() (iniSection, bool) {
 // entry reads "key = value" or "key", and the rest of its line.
 func (s *iniScanner) entry() (iniEntry, bool) {
 	e := iniEntry{key: s.word()}
-	if e.tail = s.afterPassword && !familiar(e.key, iniKeys()); !e.tail {
+	if e.afterPassword = s.afterPassword && !resembles(e.key, iniKeys()); !e.afterPassword {
 		s.afterPassword = nearest.Of(e.key, []string{"password"}) != ""
 	}
 	s.spaces()
@@ -342,7 +342,7 @@ func (s *iniScanner) entry() (iniEntry, bool) {
 		s.skipLine()
 		return e, true
 	default:
-		if e.tail {
+		if e.afterPassword {
 			s.problem(s.line, s.column(), restOfPassword, noKey)
 			s.skipLine()
 			return e, false

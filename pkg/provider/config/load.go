@@ -149,26 +149,26 @@ func looksLikeINI(data []byte) bool {
 // defaultPeriod is the default polling period.
 const defaultPeriod = 2 * time.Second
 
-// watch polls something, and calls changed when it has changed since newWatch.
-type watch struct {
+// poller polls something, and calls changed when it has changed since newPoller.
+type poller struct {
 	period  time.Duration
-	look    func() (fingerprint string, err error)
+	read    func() (fingerprint string, err error)
 	changed func(error)
 
 	last    string
 	lastErr string
 }
 
-func newWatch(period time.Duration, look func() (string, error), changed func(error)) watch {
+func newPoller(period time.Duration, look func() (string, error), changed func(error)) poller {
 	if period <= 0 {
 		period = defaultPeriod
 	}
-	w := watch{period: period, look: look, changed: changed}
+	w := poller{period: period, read: look, changed: changed}
 	_, _ = w.compare() // the first state
 	return w
 }
 
-func (w *watch) run(ctx context.Context) {
+func (w *poller) run(ctx context.Context) {
 	t := time.NewTicker(w.period)
 	defer t.Stop()
 	for {
@@ -185,8 +185,8 @@ func (w *watch) run(ctx context.Context) {
 
 // compare reads the state and reports whether it differs from the last one. A recovery from an error counts as a change,
 // even to the state before it.
-func (w *watch) compare() (different bool, err error) {
-	now, err := w.look()
+func (w *poller) compare() (different bool, err error) {
+	now, err := w.read()
 	text := ""
 	if err != nil {
 		text, now = err.Error(), w.last
@@ -200,14 +200,14 @@ func (w *watch) compare() (different bool, err error) {
 type File struct {
 	name  string
 	opts  []Option
-	watch watch
+	watch poller
 }
 
 // NewFile reads a file and returns a File that Run reads again every period, 2 s when zero. Run calls changed after every
 // change of the content, with the new configuration or the error; after an error, the last configuration stays in force.
 func NewFile(name string, period time.Duration, changed func(*Config, error), opts ...Option) *File {
 	f := &File{name: name, opts: opts}
-	f.watch = newWatch(period, f.fingerprint, func(error) { changed(f.Load()) })
+	f.watch = newPoller(period, f.fingerprint, func(error) { changed(f.Load()) })
 	return f
 }
 
@@ -251,16 +251,16 @@ func Changes(from, to *Config) ([]string, error) {
 	var names []string
 	for path := range changed {
 		// Without the settings of a vCenter that was added or removed.
-		if parts := strings.SplitN(path, between, 3); len(parts) < 3 || !changed[parts[0]+between+parts[1]] {
-			names = append(names, strings.ReplaceAll(path, between, "."))
+		if parts := strings.SplitN(path, pathSeparator, 3); len(parts) < 3 || !changed[parts[0]+pathSeparator+parts[1]] {
+			names = append(names, strings.ReplaceAll(path, pathSeparator, "."))
 		}
 	}
 	slices.Sort(names)
 	return names, nil
 }
 
-// between separates the names of a path; no name contains it.
-const between = "\x00"
+// pathSeparator separates the names of a path; no name contains it.
+const pathSeparator = "\x00"
 
 // flat returns the values of the normal form by path, and every vCenter without a value.
 func (c *Config) flat() (map[string]string, error) {
@@ -278,9 +278,9 @@ func (c *Config) flat() (map[string]string, error) {
 		switch n.Kind {
 		case yaml.MappingNode:
 			for i := 0; i+1 < len(n.Content); i += 2 {
-				at := shown(n.Content[i].Value)
+				at := quoteKey(n.Content[i].Value)
 				if path != "" {
-					at = path + between + at
+					at = path + pathSeparator + at
 				}
 				if path == "vcenter" {
 					flat[at] = ""
@@ -289,7 +289,7 @@ func (c *Config) flat() (map[string]string, error) {
 			}
 		case yaml.SequenceNode:
 			for _, item := range n.Content {
-				flat[path] += item.Value + between
+				flat[path] += item.Value + pathSeparator
 			}
 		default:
 			flat[path] = n.Value

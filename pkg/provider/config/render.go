@@ -121,8 +121,8 @@ type cell[T any] struct {
 
 func (c *cell[T]) put(v T, at position) { *c = cell[T]{value: v, at: at, set: true} }
 
-// spoil records a value that is not readable, so that it is not reported missing too.
-func (c *cell[T]) spoil(at position) { *c = cell[T]{at: at, set: true, bad: true} }
+// setBad records a value that is not readable, so that it is not reported missing too.
+func (c *cell[T]) setBad(at position) { *c = cell[T]{at: at, set: true, bad: true} }
 
 // good reports whether there is a readable value.
 func (c cell[T]) good() bool { return c.set && !c.bad }
@@ -146,7 +146,7 @@ func setText(dst any, text string, at position, p *problems) {
 		n, err := parseInt(text)
 		if err != nil {
 			p.at(at, "", "must be a whole number, not %q", text)
-			dst.spoil(at)
+			dst.setBad(at)
 			return
 		}
 		dst.put(n, at)
@@ -154,7 +154,7 @@ func setText(dst any, text string, at position, p *problems) {
 		b, ok := parseBool(text)
 		if !ok {
 			p.at(at, "", "must be true or false, not %q", text)
-			dst.spoil(at)
+			dst.setBad(at)
 			return
 		}
 		dst.put(b, at)
@@ -282,7 +282,9 @@ type INIEntry struct {
 }
 
 // Called returns the key for messages.
-func (e INIEntry) Called() string { return iniEntry{key: e.Key, tail: e.AfterPassword}.called() }
+func (e INIEntry) Called() string {
+	return iniEntry{key: e.Key, afterPassword: e.AfterPassword}.called()
+}
 
 // ReadINI returns the readable sections in the order of the file, and the problems of the rest; name is the file name in
 // them.
@@ -293,7 +295,7 @@ func ReadINI(name string, data []byte) ([]INISection, []Problem) {
 	for i, s := range scanned {
 		sections[i] = INISection{Name: s.name, Sub: s.sub, HasSub: s.hasSub, Line: s.line, Column: s.column, Commented: s.commented}
 		for _, e := range s.entries {
-			sections[i].Entries = append(sections[i].Entries, INIEntry{e.key, e.value, e.bare, e.line, e.column, e.commented, e.tail})
+			sections[i].Entries = append(sections[i].Entries, INIEntry{e.key, e.value, e.bare, e.line, e.column, e.commented, e.afterPassword})
 		}
 	}
 	return sections, p.list

@@ -19,7 +19,7 @@ func (f *file) resolve(o options, p *problems) *Config {
 	}
 	f.global.check(p)
 	f.addGlobalServer()
-	if len(f.vcenters) == 0 && !f.lost {
+	if len(f.vcenters) == 0 && !f.incomplete {
 		p.at(position{file: f.name}, "", "no vCenter is configured")
 	}
 	fallback := ""

@@ -40,8 +40,8 @@ func readYAML(name string, data []byte, p *problems) *file {
 		p.at(r.at(root, ""), notMapping(root), "must be a mapping, not %s", strict.Describe(root))
 		return nil
 	}
-	if k := repeats(root); k != nil {
-		p.at(r.at(k, ""), "", "key %q is a duplicate, and this mapping has more than %d duplicates: the file is refused", k.Value, maxRepeats)
+	if k := tooManyDuplicates(root); k != nil {
+		p.at(r.at(k, ""), "", "key %q is a duplicate, and this mapping has more than %d duplicates: the file is refused", k.Value, maxDuplicates)
 		return nil
 	}
 	// The decoder finds duplicate keys, also below keys that are not read here, and guards against aliases that expand
@@ -66,7 +66,7 @@ func (r *yamlReader) file(root *yaml.Node) *file {
 			f.global.at = e.at
 			readSection(r, e, &f.global, globalFields())
 		case "vcenter":
-			f.lost = f.lost || e.value.Kind != yaml.MappingNode && !strict.IsNull(e.value)
+			f.incomplete = f.incomplete || e.value.Kind != yaml.MappingNode && !strict.IsNull(e.value)
 			for _, t := range r.entries(e.value, e.at.path) {
 				readSection(r, t, f.vcenter(t.key, t.at), vcenterFields())
 			}
@@ -79,7 +79,7 @@ func (r *yamlReader) file(root *yaml.Node) *file {
 				r.p.warn(e.at, "has no effect")
 			}
 		default:
-			f.lost = true
+			f.incomplete = true
 			r.p.unknown(e.at, func() string { return sectionHint(e.key) })
 		}
 	}
@@ -92,11 +92,11 @@ func sectionHint(key string) string {
 		return "did you mean vcenter?"
 	}
 	sections := []string{"global", "vcenter", "labels", "nodes", "nsxt", "loadBalancer", "loadBalancerClass", "route"}
-	return unknownHint(key, sections, yamlElsewhere())
+	return unknownHint(key, sections, yamlFullNames())
 }
 
-// yamlElsewhere returns the full name of every key by folded name.
-func yamlElsewhere() map[string]string {
+// yamlFullNames returns the full name of every key by folded name.
+func yamlFullNames() map[string]string {
 	all := map[string]string{}
 	for section, keys := range map[string][]string{
 		"global": names(globalFields(), yamlName), "labels": names(labelFields(), yamlName), "nodes": names(nodeFields(), yamlName),
@@ -113,7 +113,7 @@ func readSection[S any](r *yamlReader, section entry, into *S, fields []field[S]
 		f, ok := named(fields, yamlName, e.key)
 		switch {
 		case !ok:
-			r.p.unknown(e.at, func() string { return unknownHint(e.key, names(fields, yamlName), yamlElsewhere()) })
+			r.p.unknown(e.at, func() string { return unknownHint(e.key, names(fields, yamlName), yamlFullNames()) })
 		case f.into == nil:
 			r.p.warn(e.at, "has no effect")
 		default:
@@ -132,7 +132,7 @@ func (r *yamlReader) set(dst any, e entry) {
 	case *cell[string]:
 		if n.Kind != yaml.ScalarNode {
 			r.p.at(e.at, "", "must be text, not %s", strict.Describe(n))
-			dst.spoil(e.at)
+			dst.setBad(e.at)
 		} else if n.Value != "" {
 			dst.put(n.Value, e.at)
 		}
@@ -140,7 +140,7 @@ func (r *yamlReader) set(dst any, e entry) {
 		var i int
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || n.Decode(&i) != nil {
 			r.p.at(e.at, quoted(n), "must be a whole number, not %s", strict.Describe(n))
-			dst.spoil(e.at)
+			dst.setBad(e.at)
 			return
 		}
 		dst.put(i, e.at)
@@ -148,13 +148,13 @@ func (r *yamlReader) set(dst any, e entry) {
 		var b bool
 		if n.Kind != yaml.ScalarNode || n.Decode(&b) != nil {
 			r.p.at(e.at, quoted(n), "must be true or false, not %s", strict.Describe(n))
-			dst.spoil(e.at)
+			dst.setBad(e.at)
 			return
 		}
 		dst.put(b, e.at)
 	case *cell[[]string]:
 		if list, ok := r.list(e); !ok {
-			dst.spoil(e.at)
+			dst.setBad(e.at)
 		} else if len(list) > 0 {
 			dst.put(list, e.at)
 		}
@@ -221,7 +221,7 @@ func (r *yamlReader) entries(n *yaml.Node, path string) []entry {
 				merged = append(merged, value)
 			case !seen[key.Value]:
 				seen[key.Value] = true
-				all = append(all, entry{key.Value, value, r.at(n.Content[i], join(path, shown(key.Value)))})
+				all = append(all, entry{key.Value, value, r.at(n.Content[i], join(path, quoteKey(key.Value)))})
 			}
 		}
 		for _, from := range merged {
@@ -270,8 +270,8 @@ func notMapping(n *yaml.Node) string {
 	return ""
 }
 
-// shown returns a key for messages: quoted if it is empty or has unprintable characters.
-func shown(key string) string {
+// quoteKey returns a key for messages: quoted if it is empty or has unprintable characters.
+func quoteKey(key string) string {
 	key = withoutLogin(key)
 	if quoted := strconv.Quote(key); key == "" || len(quoted) != len(key)+2 {
 		return quoted
@@ -350,25 +350,25 @@ func tabHint(text string, line int, data []byte) string {
 	return ""
 }
 
-// maxRepeats is how many duplicate keys a mapping may have before the file is refused as a whole. The decoder makes an error
+// maxDuplicates is how many duplicate keys a mapping may have before the file is refused as a whole. The decoder makes an error
 // for every pair of equal keys: for a file of 30 kB with one key, that takes gigabytes.
-const maxRepeats = 20
+const maxDuplicates = 20
 
-// repeats returns a key of a mapping with too many duplicates for the decoder; nil for none.
-func repeats(n *yaml.Node) *yaml.Node {
+// tooManyDuplicates returns a key of a mapping with too many duplicates for the decoder; nil for none.
+func tooManyDuplicates(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.MappingNode {
 		seen, again := make(map[string]bool, len(n.Content)/2), 0
 		for i := 0; i < len(n.Content); i += 2 {
 			k := n.Content[i]
 			if !seen[k.Value] {
 				seen[k.Value] = true
-			} else if again++; again > maxRepeats {
+			} else if again++; again > maxDuplicates {
 				return k
 			}
 		}
 	}
 	for _, c := range n.Content { // not below aliases: their targets are visited anyway
-		if k := repeats(c); k != nil {
+		if k := tooManyDuplicates(c); k != nil {
 			return k
 		}
 	}

@@ -67,7 +67,7 @@ func BenchmarkNudge(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		g.tell(news{ids: map[string]struct{}{ids[i%benchNodes]: {}}})
+		g.dispatch(changes{ids: map[string]struct{}{ids[i%benchNodes]: {}}})
 		<-handed
 	}
 }
@@ -81,7 +81,7 @@ func BenchmarkNudgeOfAll(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		g.tell(news{ids: ids})
+		g.dispatch(changes{ids: ids})
 		for n := 0; n < benchNodes; {
 			n += <-handed
 		}

@@ -52,7 +52,7 @@ func (g *group) start(ctx context.Context) error {
 	g.nudges.goRun(func() {
 		// Before the cache is in sync, bound and unbound VMs are indistinguishable.
 		if cache.WaitForCacheSync(ctx.Done(), g.nodes().Informer().HasSynced) {
-			g.nudges.each(ctx, p, g.tell)
+			g.nudges.forEach(ctx, p, g.dispatch)
 		}
 	})
 	return nil
@@ -72,8 +72,8 @@ func (g *group) newRounds(ctx context.Context, r *rounds) *rounds {
 	return r
 }
 
-// tell passes changes to the controllers.
-func (g *group) tell(n news) {
+// dispatch passes changes to the controllers.
+func (g *group) dispatch(n changes) {
 	g.mu.Lock()
 	all, again := g.rounds, g.retry
 	g.mu.Unlock()
@@ -103,7 +103,7 @@ func (g *group) tell(n news) {
 		r.urge(names...)
 	}
 	if stranger && again != nil {
-		again.stranger()
+		again.unknownVM()
 	}
 }
 
@@ -147,9 +147,9 @@ func initialized(node *corev1.Node) bool {
 	return !hasTaint(node, cloudproviderapi.TaintExternalCloudProvider)
 }
 
-// troubled reports whether the lifecycle controller may query the VM of the node. For a ready node it only removes the
+// needsAttention reports whether the lifecycle controller may query the VM of the node. For a ready node it only removes the
 // shutdown taint.
-func troubled(node *corev1.Node) bool {
+func needsAttention(node *corev1.Node) bool {
 	return !ready(node) || hasTaint(node, cloudproviderapi.TaintNodeShutdown)
 }
 
@@ -205,8 +205,8 @@ func (r *rounds) urgeAll() {
 
 func (r *rounds) signal() { notify.Wake(r.wake) }
 
-// taken returns the requests since the last call.
-func (r *rounds) taken() (urged []string, early bool) {
+// takeRequests returns the requests since the last call.
+func (r *rounds) takeRequests() (urged []string, early bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	urged, early = r.urged, r.early
@@ -226,7 +226,7 @@ func (r *rounds) run(ctx context.Context) {
 	var again bool
 	var next *batch
 	for {
-		if next != nil && !next.urged && q.hurried() {
+		if next != nil && !next.urged && q.hasUrgent() {
 			q.putBack(next)
 			next = nil
 		}
@@ -254,7 +254,7 @@ func (r *rounds) run(ctx context.Context) {
 		case b := <-r.done:
 			q.returned(b)
 		case <-r.wake:
-			urged, early := r.taken()
+			urged, early := r.takeRequests()
 			q.urge(urged)
 			switch {
 			case early && q.inRound:

@@ -67,7 +67,7 @@ func (g *group) startLifecycle(init app.ControllerInitContext) app.InitFunc {
 		}
 		r := g.newRounds(ctx, &rounds{
 			period: orDefault(g.config.ComponentConfig.KubeCloudShared.NodeMonitorPeriod.Duration, monitorPeriod),
-			alone:  troubled,
+			alone:  needsAttention,
 		})
 		client := g.config.ClientBuilder.ClientOrDie(init.ClientName)
 		for range g.opts.LifecycleWorkers {
@@ -79,7 +79,7 @@ func (g *group) startLifecycle(init app.ControllerInitContext) app.InitFunc {
 			g.nudges.goRun(func() { stock.Run(ctx, generic.ControllerManagerMetrics) })
 		}
 		if _, err := g.nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-			UpdateFunc: func(was, is any) { urgeIfTurned(r, was, is) },
+			UpdateFunc: func(was, is any) { urgeOnReadyChange(r, was, is) },
 		}); err != nil {
 			return nil, false, fmt.Errorf("cloud-node-lifecycle: %w", err)
 		}
@@ -87,8 +87,8 @@ func (g *group) startLifecycle(init app.ControllerInitContext) app.InitFunc {
 	}
 }
 
-// urgeIfTurned urges a node whose Ready condition has changed.
-func urgeIfTurned(r *rounds, was, is any) {
+// urgeOnReadyChange urges a node whose Ready condition has changed.
+func urgeOnReadyChange(r *rounds, was, is any) {
 	before, ok1 := was.(*corev1.Node)
 	now, ok2 := is.(*corev1.Node)
 	if ok1 && ok2 && ready(before) != ready(now) {

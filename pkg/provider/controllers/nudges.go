@@ -7,23 +7,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// mostPending is how many VMs are recorded individually; after that every node counts as affected.
-const mostPending = 4096
+// maxPending is how many VMs are recorded individually; after that every node counts as affected.
+const maxPending = 4096
 
 // Nudges collects changes at the vCenters for the controllers. All methods are safe for concurrent use. [Nudges.Changed] and
 // [Nudges.Everything] never block, and changes before the controllers start are kept. The zero value is ready to use with one
 // call of [Initializers].
 type Nudges struct {
 	mu      sync.Mutex
-	pending news
+	pending changes
 	wake    chan struct{}
 
 	running sync.WaitGroup
 	ended   bool
 }
 
-// news are the changes since the last take.
-type news struct {
+// changes are the changes since the last take.
+type changes struct {
 	ids        map[string]struct{}
 	everything bool
 }
@@ -34,8 +34,8 @@ func (n *Nudges) Changed(providerID string) {
 	defer n.mu.Unlock()
 	switch {
 	case n.pending.everything:
-	case len(n.pending.ids) >= mostPending:
-		n.pending = news{everything: true}
+	case len(n.pending.ids) >= maxPending:
+		n.pending = changes{everything: true}
 	case n.pending.ids == nil:
 		n.pending.ids = map[string]struct{}{providerID: {}}
 	default:
@@ -48,7 +48,7 @@ func (n *Nudges) Changed(providerID string) {
 func (n *Nudges) Everything() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.pending = news{everything: true}
+	n.pending = changes{everything: true}
 	n.signal()
 }
 
@@ -83,16 +83,16 @@ func (n *Nudges) channel() chan struct{} {
 	return n.wake
 }
 
-func (n *Nudges) take() news {
+func (n *Nudges) take() changes {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	taken := n.pending
-	n.pending = news{}
+	n.pending = changes{}
 	return taken
 }
 
-// each calls f with the changes, paced by p, until ctx ends.
-func (n *Nudges) each(ctx context.Context, p pace, f func(news)) {
+// forEach calls f with the changes, paced by p, until ctx ends.
+func (n *Nudges) forEach(ctx context.Context, p pace, f func(changes)) {
 	n.mu.Lock()
 	wake := n.channel()
 	n.mu.Unlock()

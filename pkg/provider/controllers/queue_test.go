@@ -38,7 +38,7 @@ func TestQueueOrder(t *testing.T) {
 		q.putBack(b)
 	}
 	q.returned(ab)
-	if !q.hurried() {
+	if !q.hasUrgent() {
 		t.Error("a has come back and is urged")
 	}
 	hand(take(true, "a"))
@@ -64,7 +64,7 @@ func TestQueueOrder(t *testing.T) {
 
 func TestQueueBatchesAreBounded(t *testing.T) {
 	var names []string
-	for i := range 2*mostAtOnce + 1 {
+	for i := range 2*maxBatch + 1 {
 		names = append(names, fmt.Sprint(i))
 	}
 	q := newQueue(slowAlone)
@@ -73,7 +73,7 @@ func TestQueueBatchesAreBounded(t *testing.T) {
 	for b := q.take(); b != nil; b = q.take() {
 		sizes = append(sizes, len(b.names))
 	}
-	if diff := cmp.Diff([]int{mostAtOnce, mostAtOnce, 1}, sizes); diff != "" {
+	if diff := cmp.Diff([]int{maxBatch, maxBatch, 1}, sizes); diff != "" {
 		t.Errorf("sizes (-want +got):\n%s", diff)
 	}
 }

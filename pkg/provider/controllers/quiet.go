@@ -101,8 +101,8 @@ func (i *lifecycleInstances) InstanceShutdown(ctx context.Context, node *corev1.
 	return off, nil
 }
 
-// mostAtOnce bounds a batch, so that urged nodes do not wait for a round over all nodes.
-const mostAtOnce = 256
+// maxBatch bounds a batch, so that urged nodes do not wait for a round over all nodes.
+const maxBatch = 256
 
 // queue is the order in which [rounds] hands out nodes: urged nodes first, then those of the round, except nodes that a
 // consumer has now. It is used by one goroutine.
@@ -131,8 +131,8 @@ func (q *queue) urge(names []string) {
 	}
 }
 
-// hurried reports whether an urged node can be handed out.
-func (q *queue) hurried() bool {
+// hasUrgent reports whether an urged node can be handed out.
+func (q *queue) hasUrgent() bool {
 	for _, name := range q.urgent {
 		if !q.busy[name] {
 			return true
@@ -177,7 +177,7 @@ func (q *queue) cut(from []string) (names, rest []string) {
 			continue
 		}
 		alone := q.alone(name)
-		if len(names) == mostAtOnce || alone && len(names) > 0 {
+		if len(names) == maxBatch || alone && len(names) > 0 {
 			return names, append(from[i:len(from):len(from)], busy...)
 		}
 		names = append(names, name)
@@ -212,9 +212,9 @@ func (q *queue) returned(b *batch) {
 const (
 	// burstInterval is the least time between two attempts for all uninitialized nodes.
 	burstInterval = time.Second
-	// strangerInterval is the least time between two attempts because of VMs that are not known to run a node. In a large
+	// unknownVMInterval is the least time between two attempts because of VMs that are not known to run a node. In a large
 	// vCenter these change all the time, and each failed attempt logs two lines.
-	strangerInterval = 10 * time.Second
+	unknownVMInterval = 10 * time.Second
 )
 
 // retry makes the cloud-node controller retry uninitialized nodes regardless of its back-off.
@@ -222,11 +222,11 @@ type retry struct {
 	nodes   corelisters.NodeLister
 	handler cache.ResourceEventHandler // the controller's own
 	wake    chan struct{}
-	met     chan struct{}
+	unknown chan struct{}
 }
 
 func newRetry(nodes corelisters.NodeLister) *retry {
-	return &retry{nodes: nodes, wake: make(chan struct{}, 1), met: make(chan struct{}, 1)}
+	return &retry{nodes: nodes, wake: make(chan struct{}, 1), unknown: make(chan struct{}, 1)}
 }
 
 // node retries one node now.
@@ -239,8 +239,8 @@ func (r *retry) node(node *corev1.Node) {
 // all retries all nodes soon. It does not block.
 func (r *retry) all() { notify.Wake(r.wake) }
 
-// stranger reports a change of a VM that may belong to any of the nodes. It does not block.
-func (r *retry) stranger() { notify.Wake(r.met) }
+// unknownVM reports a change of a VM that may belong to any of the nodes. It does not block.
+func (r *retry) unknownVM() { notify.Wake(r.unknown) }
 
 // run retries all nodes on request, within the limits of the intervals, until ctx ends.
 func (r *retry) run(ctx context.Context) {
@@ -248,8 +248,8 @@ func (r *retry) run(ctx context.Context) {
 	for {
 		select {
 		case <-r.wake:
-		case <-r.met:
-			if !r.wait(ctx, strangerInterval-time.Since(last)) {
+		case <-r.unknown:
+			if !r.wait(ctx, unknownVMInterval-time.Since(last)) {
 				return
 			}
 		case <-ctx.Done():

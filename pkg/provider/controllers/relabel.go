@@ -74,16 +74,16 @@ type relabeler struct {
 func (l *relabeler) run(ctx context.Context, r *rounds) {
 	for nodes, held := r.next(ctx, nil); len(nodes) > 0; nodes, held = r.next(ctx, held) {
 		for _, node := range nodes {
-			if err := l.look(ctx, node); err != nil && ctx.Err() == nil {
+			if err := l.relabel(ctx, node); err != nil && ctx.Err() == nil {
 				l.log.Warn("cannot update zone labels", "node", node.Name, "err", err)
 			}
 		}
 	}
 }
 
-// look updates the labels of one node. Without an answer, or without both region and zone, the labels stay: one new and one
+// relabel updates the labels of one node. Without an answer, or without both region and zone, the labels stay: one new and one
 // old label could be a combination that does not exist.
-func (l *relabeler) look(ctx context.Context, node *corev1.Node) error {
+func (l *relabeler) relabel(ctx context.Context, node *corev1.Node) error {
 	if !initialized(node) {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (l *relabeler) look(ctx context.Context, node *corev1.Node) error {
 	if metadata == nil || metadata.Region == "" || metadata.Zone == "" {
 		return nil
 	}
-	from, to := placeOf(node), place{Region: metadata.Region, Zone: metadata.Zone}
+	from, to := zoneOf(node), zone{Region: metadata.Region, Zone: metadata.Zone}
 	changes := labelChanges(node, to)
 	if len(changes) == 0 {
 		return nil
@@ -117,12 +117,12 @@ func (l *relabeler) look(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-type place struct {
+type zone struct {
 	Region, Zone string
 }
 
 // String returns "region/zone", with "-" for an unknown one.
-func (p place) String() string { return orDash(p.Region) + "/" + orDash(p.Zone) }
+func (p zone) String() string { return orDash(p.Region) + "/" + orDash(p.Zone) }
 
 func orDash(s string) string {
 	if s == "" {
@@ -131,13 +131,13 @@ func orDash(s string) string {
 	return s
 }
 
-func placeOf(node *corev1.Node) place {
-	return place{Region: node.Labels[corev1.LabelTopologyRegion], Zone: node.Labels[corev1.LabelTopologyZone]}
+func zoneOf(node *corev1.Node) zone {
+	return zone{Region: node.Labels[corev1.LabelTopologyRegion], Zone: node.Labels[corev1.LabelTopologyZone]}
 }
 
 // labelChanges returns the labels that must change if the node is at p. The beta labels change too if the node has them,
 // because the cloud-node controller copies them over the others (controllers/node, reconcileNodeLabels).
-func labelChanges(node *corev1.Node, p place) map[string]string {
+func labelChanges(node *corev1.Node, p zone) map[string]string {
 	changes := map[string]string{}
 	for _, l := range []struct {
 		name, value string

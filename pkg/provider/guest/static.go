@@ -50,7 +50,7 @@ func addressesOf(metadata, encoding string, upstream bool) ([]netip.Addr, error)
 		return nil, fmt.Errorf("guestinfo.metadata: %w", err)
 	}
 	root, err := parse(text)
-	if err != nil && !encoded(encoding) {
+	if err != nil && !isEncoded(encoding) {
 		return nil, nil
 	}
 	r := reader{budget: maxNodes, upstream: upstream}
@@ -75,8 +75,8 @@ const (
 // of gzip may become a megabyte.
 const maxText = 256 << 10
 
-// encoded reports whether encoding means that text is encoded.
-func encoded(encoding string) bool {
+// isEncoded reports whether encoding means that text is encoded.
+func isEncoded(encoding string) bool {
 	switch encoding {
 	case encodingBase64, encodingB64, encodingGzipBase64, encodingGzB64:
 		return true
@@ -90,7 +90,7 @@ func decode(text, encoding string) ([]byte, error) {
 		return nil, fmt.Errorf("longer than %d bytes", 2*maxText)
 	}
 	data := []byte(text)
-	if encoded(encoding) {
+	if isEncoded(encoding) {
 		// As cloud-init, which ignores characters outside the alphabet: some tools add spaces.
 		b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 		if err != nil {
@@ -302,7 +302,7 @@ func (r *reader) get(mapping *yaml.Node, key string) (*yaml.Node, error) {
 	}
 	var merged *yaml.Node
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if err := r.spend(); err != nil {
+		if err := r.count(); err != nil {
 			return nil, err
 		}
 		switch k := target(mapping.Content[i]); {
@@ -322,7 +322,7 @@ func (r *reader) get(mapping *yaml.Node, key string) (*yaml.Node, error) {
 		return r.get(merged, key)
 	}
 	for _, m := range merged.Content {
-		if err := r.spend(); err != nil {
+		if err := r.count(); err != nil {
 			return nil, err
 		}
 		if v, err := r.get(m, key); v != nil || err != nil {
@@ -351,7 +351,7 @@ func (r *reader) each(n *yaml.Node, f func(*yaml.Node) error) error {
 		first, step = 1, 2
 	}
 	for i := first; i < len(n.Content); i += step {
-		if err := r.spend(); err != nil {
+		if err := r.count(); err != nil {
 			return err
 		}
 		if err := f(target(n.Content[i])); err != nil {
@@ -361,7 +361,7 @@ func (r *reader) each(n *yaml.Node, f func(*yaml.Node) error) error {
 	return nil
 }
 
-func (r *reader) spend() error {
+func (r *reader) count() error {
 	if r.budget--; r.budget < 0 {
 		return errTooMuch
 	}

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// askTimeout bounds the reading of a request, answerTimeout the whole exchange: a probe gives up long before.
-	askTimeout    = 5 * time.Second
-	answerTimeout = 30 * time.Second
-	// farewell is how long the shutdown waits for open requests.
-	farewell = 5 * time.Second
+	// readTimeout bounds the reading of a request, answerTimeout the whole exchange: a probe gives up long before.
+	readTimeout  = 5 * time.Second
+	writeTimeout = 30 * time.Second
+	// shutdownTimeout is how long the shutdown waits for open requests.
+	shutdownTimeout = 5 * time.Second
 )
 
 // Config is the configuration of a [Server].
@@ -63,10 +63,10 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		listener: l,
 		http: &http.Server{
 			Handler:           cfg.handler(),
-			ReadHeaderTimeout: askTimeout,
-			ReadTimeout:       askTimeout,
-			WriteTimeout:      answerTimeout,
-			IdleTimeout:       answerTimeout,
+			ReadHeaderTimeout: readTimeout,
+			ReadTimeout:       readTimeout,
+			WriteTimeout:      writeTimeout,
+			IdleTimeout:       writeTimeout,
 			MaxHeaderBytes:    1 << 14,
 			ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 		},
@@ -107,7 +107,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("health: %w", err)
 	case <-ctx.Done():
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := s.http.Shutdown(ctx); err != nil {
 		_ = s.http.Close() // requests that did not end in time
@@ -129,12 +129,12 @@ const standby = "standby\n"
 
 func (c Config) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { respond(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { c.ready(w, r, c.Source()) })
 	mux.HandleFunc("GET /readyz/{tenant}", func(w http.ResponseWriter, r *http.Request) {
 		all := c.Source()
 		if len(all) == 0 {
-			answer(w, http.StatusOK, standby)
+			respond(w, http.StatusOK, standby)
 			return
 		}
 		for _, s := range all {
@@ -143,7 +143,7 @@ func (c Config) handler() http.Handler {
 				return
 			}
 		}
-		answer(w, http.StatusNotFound, "no such vcenter\n")
+		respond(w, http.StatusNotFound, "no such vcenter\n")
 	})
 	if c.Metrics != nil {
 		mux.Handle("GET /metrics", c.Metrics)
@@ -157,17 +157,17 @@ func (c Config) ready(w http.ResponseWriter, r *http.Request, all []Status) {
 	_, verbose := r.URL.Query()["verbose"]
 	switch {
 	case !ready:
-		answer(w, http.StatusInternalServerError, text+"readyz check failed\n")
+		respond(w, http.StatusInternalServerError, text+"readyz check failed\n")
 	case len(all) == 0:
-		answer(w, http.StatusOK, standby)
+		respond(w, http.StatusOK, standby)
 	case verbose:
-		answer(w, http.StatusOK, text+"readyz check passed\n")
+		respond(w, http.StatusOK, text+"readyz check passed\n")
 	default:
-		answer(w, http.StatusOK, "ok\n")
+		respond(w, http.StatusOK, "ok\n")
 	}
 }
 
-func answer(w http.ResponseWriter, status int, text string) {
+func respond(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache")

@@ -12,10 +12,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// told collects changes as texts: "everything", "one" for a VM that changed, "-one" for one that left.
-type told struct{ changes []string }
+// changeLog collects changes as texts: "everything", "one" for a VM that changed, "-one" for one that left.
+type changeLog struct{ changes []string }
 
-func (l *told) add(c Change) {
+func (l *changeLog) add(c Change) {
 	var parts []string
 	if c.Everything {
 		parts = append(parts, "everything")
@@ -29,19 +29,19 @@ func (l *told) add(c Change) {
 	l.changes = append(l.changes, strings.Join(parts, " "))
 }
 
-func (l *told) take() []string {
+func (l *changeLog) take() []string {
 	taken := l.changes
 	l.changes = nil
 	return taken
 }
 
 // listening is tree in sync, with a listener.
-func listening(t *testing.T, datacenters ...string) (*Inventory, feed, *told) {
+func listening(t *testing.T, datacenters ...string) (*Inventory, feed, *changeLog) {
 	t.Helper()
 	inv, f := offline(t, Categories{Region: "r", Zone: "z"})
 	tree(f)
 	inv.members[0].datacenters = datacenters
-	l := &told{}
+	l := &changeLog{}
 	inv.members[0].onChange = l.add
 	t.Cleanup(inv.members[0].listen())
 	return inv, f, l
@@ -82,7 +82,7 @@ func TestChanges(t *testing.T) {
 		{"metadata that cannot be read", nil, []vcenter.Update{update(vcenter.Modify, vm1, metadata(option("!"), option("base64")))}, []string{"vm-1"}},
 		{"cluster renamed", nil, []vcenter.Update{update(vcenter.Modify, cluster, map[string]any{"name": "x"})}, nil},
 		{"datacenter renamed", nil, []vcenter.Update{update(vcenter.Modify, dc, map[string]any{"name": "x"})}, []string{"everything"}},
-		{"datacenter told again", nil, []vcenter.Update{update(vcenter.Modify, dc, map[string]any{"name": "dc"})}, nil},
+		{"datacenter reported again", nil, []vcenter.Update{update(vcenter.Modify, dc, map[string]any{"name": "dc"})}, nil},
 		{"folder moved", nil, []vcenter.Update{update(vcenter.Modify, vms, map[string]any{"parent": ref("Folder", "us")})}, []string{"everything"}},
 		{"folder and VM", nil, []vcenter.Update{update(vcenter.Modify, vms, map[string]any{"parent": ref("Folder", "us")}), second}, []string{"everything two"}},
 		{"host hidden", nil, []vcenter.Update{{Kind: vcenter.Leave, Ref: host}}, []string{"everything"}},
@@ -144,7 +144,7 @@ func TestChangesOfOneDatacenter(t *testing.T) {
 	if diff := cmp.Diff([]string{"-vm-1"}, l.take()); diff != "" || found() {
 		t.Errorf("moved out, found %v: %s", found(), diff)
 	}
-	if err := inv.members[0].outside(u); err == nil {
+	if err := inv.members[0].checkOutOfScope(u); err == nil {
 		t.Error("nobody knows that it is outside")
 	}
 	move("k8s")

@@ -48,7 +48,7 @@ func (inv *Inventory) confirmAbsent(ctx context.Context, u UUID) error {
 	// The vCenters are not queried at the same instant: a VM that moves between two of them may arrive at one after its
 	// query, and leave the other before its query. A second search finds it.
 	if len(inv.members) > 1 {
-		if err := inv.each(func(m *member) error { return m.ask(ctx, searches(u)) }); err != nil {
+		if err := inv.each(func(m *member) error { return m.runQueries(ctx, searches(u)) }); err != nil {
 			return err
 		}
 	}
@@ -67,12 +67,12 @@ func (inv *Inventory) each(f func(*member) error) error {
 	return errors.Join(errs...)
 }
 
-// question is one call to a vCenter; it returns an error if the VM may exist.
-type question = func(context.Context, *vcenter.Session) error
+// query is one call to a vCenter; it returns an error if the VM may exist.
+type query = func(context.Context, *vcenter.Session) error
 
 // confirmAbsent is [Inventory.ConfirmAbsent] for one vCenter.
 func (m *member) confirmAbsent(ctx context.Context, u UUID) error {
-	if err := m.outside(u); err != nil {
+	if err := m.checkOutOfScope(u); err != nil {
 		return err
 	}
 	scope, err := m.scope()
@@ -80,7 +80,7 @@ func (m *member) confirmAbsent(ctx context.Context, u UUID) error {
 		return err
 	}
 	var folders []types.ManagedObjectReference
-	questions := []question{
+	questions := []query{
 		func(ctx context.Context, s *vcenter.Session) (err error) {
 			folders, err = vmFolders(ctx, s, scope)
 			return err
@@ -91,15 +91,15 @@ func (m *member) confirmAbsent(ctx context.Context, u UUID) error {
 	for _, ref := range m.index.lastSeen(u) {
 		questions = append(questions, func(ctx context.Context, s *vcenter.Session) error { return resolve(ctx, s, ref) })
 	}
-	if err := m.ask(ctx, questions); err != nil {
+	if err := m.runQueries(ctx, questions); err != nil {
 		return err
 	}
 	return m.unidentified()
 }
 
-// ask stops at the first error. Each question is a separate Do, so that a vCenter that answers slowly is not treated as
+// runQueries stops at the first error. Each question is a separate Do, so that a vCenter that answers slowly is not treated as
 // one that does not answer.
-func (m *member) ask(ctx context.Context, questions []question) error {
+func (m *member) runQueries(ctx context.Context, questions []query) error {
 	for _, q := range questions {
 		if err := m.client.Do(ctx, q); err != nil {
 			return err
@@ -109,8 +109,8 @@ func (m *member) ask(ctx context.Context, questions []question) error {
 }
 
 // searches returns the searches for a UUID in both byte orders.
-func searches(u UUID) []question {
-	return []question{
+func searches(u UUID) []query {
+	return []query{
 		func(ctx context.Context, s *vcenter.Session) error { return findByUUID(ctx, s, u) },
 		func(ctx context.Context, s *vcenter.Session) error { return findByUUID(ctx, s, u.Swapped()) },
 	}

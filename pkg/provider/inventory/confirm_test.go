@@ -17,8 +17,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// told is an update with properties of a VM.
-func told(kind vcenter.Kind, ref types.ManagedObjectReference, values map[string]any) vcenter.Update {
+// changeLog is an update with properties of a VM.
+func changeLog(kind vcenter.Kind, ref types.ManagedObjectReference, values map[string]any) vcenter.Update {
 	u := vcenter.Update{Kind: kind, Ref: ref}
 	for path, val := range values {
 		u.Changes = append(u.Changes, types.PropertyChange{Name: path, Val: val})
@@ -37,7 +37,7 @@ func TestConfirmBesidesUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost, gone := uuid(t, "aaaaaaaa-1c2d-4e5f-8071-92a3b4c5d6e7"), uuid(t, strange)
-	w.Feed("us", told(vcenter.Leave, w2.Ref, nil), told(vcenter.Enter, w2.Ref, map[string]any{"name": "w2", "summary.config.uuid": lost.String()}))
+	w.Feed("us", changeLog(vcenter.Leave, w2.Ref, nil), changeLog(vcenter.Enter, w2.Ref, map[string]any{"name": "w2", "summary.config.uuid": lost.String()}))
 	unreadable := map[string]any{
 		"summary.config.uuid": "", "runtime.connectionState": types.VirtualMachineConnectionStateInaccessible,
 	}
@@ -45,9 +45,9 @@ func TestConfirmBesidesUnreadable(t *testing.T) {
 		name   string
 		update vcenter.Update
 	}{
-		{"unreadable", told(vcenter.Modify, w2.Ref, unreadable)},
-		{"still unreadable in a new watch", told(vcenter.Enter, w2.Ref, unreadable)},
-		{"out of the watch", told(vcenter.Leave, w2.Ref, nil)},
+		{"unreadable", changeLog(vcenter.Modify, w2.Ref, unreadable)},
+		{"still unreadable in a new watch", changeLog(vcenter.Enter, w2.Ref, unreadable)},
+		{"out of the watch", changeLog(vcenter.Leave, w2.Ref, nil)},
 	} {
 		w.Feed("us", step.update)
 		if err := w.ConfirmAbsent(t.Context(), gone); err != nil {
@@ -69,7 +69,7 @@ func TestConfirmAfterRestart(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-lost"}
-	w.Feed("us", told(vcenter.Enter, ref, map[string]any{
+	w.Feed("us", changeLog(vcenter.Enter, ref, map[string]any{
 		"name": "lost", "runtime.connectionState": types.VirtualMachineConnectionStateInaccessible,
 	}))
 	err := w.ConfirmAbsent(t.Context(), uuid(t, strange))

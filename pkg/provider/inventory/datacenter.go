@@ -22,8 +22,8 @@ func (inv *Inventory) Datacenter(vm *VM) string {
 	return ""
 }
 
-// place is a datacenter, one value for all its VMs.
-type place struct{ ref types.ManagedObjectReference }
+// datacenterRef is a datacenter, one value for all its VMs.
+type datacenterRef struct{ ref types.ManagedObjectReference }
 
 // datacenterOf returns the VM's datacenter. The lock is held.
 func (x *index) datacenterOf(vm *VM) (dc types.ManagedObjectReference, ok bool) {
@@ -41,26 +41,26 @@ func (x *index) datacenterOf(vm *VM) (dc types.ManagedObjectReference, ok bool) 
 	return dc, false
 }
 
-// placeOf is datacenterOf for callers that hold writing as well.
-func (x *index) placeOf(vm *VM) *place {
+// datacenterRefOf is datacenterOf for callers that hold writing as well.
+func (x *index) datacenterRefOf(vm *VM) *datacenterRef {
 	ref, ok := x.datacenterOf(vm)
 	if !ok {
 		return nil
 	}
-	p := x.places[ref]
+	p := x.datacenterRefs[ref]
 	if p == nil {
-		p = &place{ref: ref}
-		x.places[ref] = p
+		p = &datacenterRef{ref: ref}
+		x.datacenterRefs[ref] = p
 		x.layout.Add(1)
 	}
 	return p
 }
 
-// placeAll updates the datacenter of every VM. writing and the lock are held.
-func (x *index) placeAll() {
+// updateDatacenters updates the datacenter of every VM. writing and the lock are held.
+func (x *index) updateDatacenters() {
 	var moved []*VM
 	for _, vm := range x.vms {
-		if p := x.placeOf(vm); p != vm.dc {
+		if p := x.datacenterRefOf(vm); p != vm.dc {
 			fresh := *vm
 			fresh.dc = p
 			moved = append(moved, &fresh)
@@ -71,10 +71,10 @@ func (x *index) placeAll() {
 	}
 }
 
-// selected are the datacenters that match a member's configuration.
-type selected struct {
+// datacenterSet are the datacenters that match a member's configuration.
+type datacenterSet struct {
 	layout uint64 // the index's layout at the time of the selection
-	dcs    map[*place]struct{}
+	dcs    map[*datacenterRef]struct{}
 }
 
 // inside reports whether the VM, which must be from the index, is below one of the configured datacenters. Without any it
@@ -83,7 +83,7 @@ func (m *member) inside(vm *VM) bool {
 	if len(m.datacenters) == 0 {
 		return true
 	}
-	s := m.selected.Load()
+	s := m.inScope.Load()
 	if layout := m.index.layout.Load(); s == nil || s.layout != layout {
 		s = m.selectDatacenters(layout)
 	}
@@ -91,17 +91,17 @@ func (m *member) inside(vm *VM) bool {
 	return ok
 }
 
-func (m *member) selectDatacenters(layout uint64) *selected {
+func (m *member) selectDatacenters(layout uint64) *datacenterSet {
 	x := m.index
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	s := &selected{layout: layout, dcs: map[*place]struct{}{}}
-	for ref, p := range x.places {
+	s := &datacenterSet{layout: layout, dcs: map[*datacenterRef]struct{}{}}
+	for ref, p := range x.datacenterRefs {
 		if slices.ContainsFunc(m.datacenters, func(want string) bool { return x.isDatacenter(ref, want) }) {
 			s.dcs[p] = struct{}{}
 		}
 	}
-	m.selected.Store(s)
+	m.inScope.Store(s)
 	return s
 }
 

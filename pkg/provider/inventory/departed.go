@@ -35,8 +35,8 @@ func (d departed) keep(vm *VM) {
 	d[vm.UUID] = append(refs[max(0, len(refs)-maxDepartedRef+1):], vm.Ref)
 }
 
-// back removes a VM that has returned.
-func (d departed) back(vm *VM) {
+// returned removes a VM that has returned.
+func (d departed) returned(vm *VM) {
 	refs := d[vm.UUID]
 	i := slices.Index(refs, vm.Ref)
 	switch {
@@ -89,13 +89,13 @@ func (x *index) remember(other *index) {
 }
 
 var (
-	errOutside      = errors.New("is outside the configured datacenters")
+	errOutOfScope   = errors.New("is outside the configured datacenters")
 	errUnidentified = errors.New("vm cannot be identified")
 )
 
-// outside returns an error if the index holds a VM with this UUID, in either byte order, outside the configured
+// checkOutOfScope returns an error if the index holds a VM with this UUID, in either byte order, outside the configured
 // datacenters: lookups do not find it, but it exists.
-func (m *member) outside(u UUID) error {
+func (m *member) checkOutOfScope(u UUID) error {
 	for _, u := range []UUID{u, u.Swapped()} {
 		vms := m.index.uuid(u)
 		for _, vm := range vms {
@@ -104,7 +104,7 @@ func (m *member) outside(u UUID) error {
 			case vm.dc == nil:
 				return fmt.Errorf("vcenter %q: %v is in no known datacenter", m.client.Name(), vm)
 			default:
-				return fmt.Errorf("vcenter %q: %v %w", m.client.Name(), vm, errOutside)
+				return fmt.Errorf("vcenter %q: %v %w", m.client.Name(), vm, errOutOfScope)
 			}
 		}
 	}

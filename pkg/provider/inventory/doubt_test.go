@@ -81,7 +81,7 @@ func TestOutside(t *testing.T) {
 		{"the folder hidden", vcenter.Update{Kind: vcenter.Leave, Ref: folder}, true, false},
 	} {
 		f.Update([]vcenter.Update{tc.update})
-		if err := m.outside(u.Swapped()); (err != nil) != tc.outside || OnlyUnseen(err) != tc.onlyFar {
+		if err := m.checkOutOfScope(u.Swapped()); (err != nil) != tc.outside || OnlyUnseen(err) != tc.onlyFar {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}

@@ -18,9 +18,9 @@ const (
 	eventDetach = "com.vmware.cis.tagging.detach"
 )
 
-// watched returns the objects and properties that the index watches, and with tags the events. ComputeResource includes
+// watchSpec returns the objects and properties that the index watches, and with tags the events. ComputeResource includes
 // clusters, ResourcePool includes vApps.
-func watched(tags bool) vcenter.WatchSpec {
+func watchSpec(tags bool) vcenter.WatchSpec {
 	above := []string{"name", "parent"}
 	spec := vcenter.WatchSpec{
 		Properties: map[string][]string{
@@ -50,7 +50,7 @@ func (f feed) Update(batch []vcenter.Update) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	synced := f.inSync()
-	d := x.take(batch, f.freshVMs(batch), synced)
+	d := x.apply(batch, f.freshVMs(batch), synced)
 	if synced && !d.empty() {
 		f.changes.Tell(d)
 	}
@@ -96,7 +96,7 @@ func (f feed) Synced() {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()
-	x.placeAll()
+	x.updateDatacenters()
 	x.mu.Unlock()
 	f.setSync(true, nil)
 	f.changes.Tell(delta{everything: true})
@@ -118,20 +118,20 @@ func (f feed) Following(ok bool) { f.following.Store(ok) }
 // Happened implements [vcenter.EventHandler].
 func (f feed) Happened() { f.tagged.Tell(struct{}{}) }
 
-// step is the change of one VM; before is nil for a new VM, after for one that left.
-type step struct{ before, after *VM }
+// vmChange is the change of one VM; before is nil for a new VM, after for one that left.
+type vmChange struct{ before, after *VM }
 
 // delta is the effect of a batch of updates on an index.
 type delta struct {
-	steps      []step
+	steps      []vmChange
 	everything bool
 }
 
 func (d delta) empty() bool { return len(d.steps) == 0 && !d.everything }
 
-// take applies a batch, with the values of its VMs, in one step. Before the index is in sync no caller relies on it, so
+// apply applies a batch, with the values of its VMs, in one step. Before the index is in sync no caller relies on it, so
 // that take does not compute what changed.
-func (x *index) take(batch []vcenter.Update, fresh map[types.ManagedObjectReference]*VM, synced bool) (d delta) {
+func (x *index) apply(batch []vcenter.Update, fresh map[types.ManagedObjectReference]*VM, synced bool) (d delta) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, u := range batch {
@@ -149,7 +149,7 @@ func (x *index) take(batch []vcenter.Update, fresh map[types.ManagedObjectRefere
 		if vm == nil {
 			x.leave(u.Ref)
 			if old != nil {
-				d.steps = append(d.steps, step{before: old})
+				d.steps = append(d.steps, vmChange{before: old})
 			}
 			continue
 		}
@@ -157,15 +157,15 @@ func (x *index) take(batch []vcenter.Update, fresh map[types.ManagedObjectRefere
 			continue
 		}
 		if synced {
-			vm.dc = x.placeOf(vm)
+			vm.dc = x.datacenterRefOf(vm)
 		}
 		x.put(vm)
 		if old == nil || !sameVM(old, vm) {
-			d.steps = append(d.steps, step{old, vm})
+			d.steps = append(d.steps, vmChange{old, vm})
 		}
 	}
 	if d.everything {
-		x.placeAll()
+		x.updateDatacenters()
 	}
 	return d
 }
@@ -200,8 +200,8 @@ func (m *member) change(d delta) (c Change, ok bool) {
 // errEnded reports that the last holder released it, after which it cannot start again.
 var errEnded = errors.New("has ended")
 
-// held runs a function from the first hold until the last release.
-type held struct {
+// sharedRun runs a function from the first hold until the last release.
+type sharedRun struct {
 	run func(context.Context) error
 
 	mu      sync.Mutex
@@ -212,7 +212,7 @@ type held struct {
 }
 
 // hold starts the function unless it runs. The caller must call release once.
-func (h *held) hold(ctx context.Context) error {
+func (h *sharedRun) hold(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stop != nil && h.holders == 0 {
@@ -235,7 +235,7 @@ func (h *held) hold(ctx context.Context) error {
 }
 
 // release stops the function and waits for it if no other holder is left.
-func (h *held) release() error {
+func (h *sharedRun) release() error {
 	h.mu.Lock()
 	h.holders--
 	last := h.holders == 0

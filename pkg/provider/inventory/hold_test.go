@@ -13,7 +13,7 @@ import (
 // A held function runs from the first hold to the last release, and does not start again.
 func TestHeld(t *testing.T) {
 	begun, failure := make(chan struct{}, 2), errors.New("failure")
-	h := &held{run: func(ctx context.Context) error {
+	h := &sharedRun{run: func(ctx context.Context) error {
 		begun <- struct{}{}
 		<-ctx.Done()
 		return errors.Join(failure)

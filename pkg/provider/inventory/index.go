@@ -15,31 +15,31 @@ type index struct {
 	writing sync.Mutex
 	strings interner // used with writing held
 
-	mu       sync.RWMutex
-	vms      map[types.ManagedObjectReference]*VM
-	unknown  map[types.ManagedObjectReference]*VM // VMs without a known UUID
-	byUUID   map[UUID][]*VM
-	byName   map[string][]*VM // by hostname, folded
-	byLabel  map[string][]*VM // by the first label of a hostname with several
-	byIP     map[netip.Addr][]*VM
-	entities map[types.ManagedObjectReference]entity
-	places   map[types.ManagedObjectReference]*place
-	departed departed
+	mu             sync.RWMutex
+	vms            map[types.ManagedObjectReference]*VM
+	unknown        map[types.ManagedObjectReference]*VM // VMs without a known UUID
+	byUUID         map[UUID][]*VM
+	byName         map[string][]*VM // by hostname, folded
+	byLabel        map[string][]*VM // by the first label of a hostname with several
+	byIP           map[netip.Addr][]*VM
+	entities       map[types.ManagedObjectReference]entity
+	datacenterRefs map[types.ManagedObjectReference]*datacenterRef
+	departed       departed
 
 	layout atomic.Uint64 // incremented when a datacenter name may match another datacenter
 }
 
 func newIndex() *index {
 	return &index{
-		vms:      map[types.ManagedObjectReference]*VM{},
-		unknown:  map[types.ManagedObjectReference]*VM{},
-		byUUID:   map[UUID][]*VM{},
-		byName:   map[string][]*VM{},
-		byLabel:  map[string][]*VM{},
-		byIP:     map[netip.Addr][]*VM{},
-		entities: map[types.ManagedObjectReference]entity{},
-		places:   map[types.ManagedObjectReference]*place{},
-		departed: departed{},
+		vms:            map[types.ManagedObjectReference]*VM{},
+		unknown:        map[types.ManagedObjectReference]*VM{},
+		byUUID:         map[UUID][]*VM{},
+		byName:         map[string][]*VM{},
+		byLabel:        map[string][]*VM{},
+		byIP:           map[netip.Addr][]*VM{},
+		entities:       map[types.ManagedObjectReference]entity{},
+		datacenterRefs: map[types.ManagedObjectReference]*datacenterRef{},
+		departed:       departed{},
 	}
 }
 
@@ -54,7 +54,7 @@ func (x *index) put(vm *VM) {
 		x.unknown[vm.Ref] = vm
 	} else {
 		add(x.byUUID, vm.UUID, vm)
-		x.departed.back(vm)
+		x.departed.returned(vm)
 	}
 	if vm.folded != "" {
 		add(x.byName, vm.folded, vm)

@@ -21,7 +21,7 @@ var ErrNotSynced = errors.New("inventory not in sync")
 type member struct {
 	*source
 	datacenters []string // as configured; empty for all
-	selected    atomic.Pointer[selected]
+	inScope     atomic.Pointer[datacenterSet]
 	tags        *tagIndex
 	onChange    func(Change) // may be nil
 }
@@ -96,7 +96,7 @@ type source struct {
 	client  *vcenter.Client
 	index   *index
 	log     *slog.Logger
-	running held
+	running sharedRun
 	static  staticFunc
 	follow  bool // whether the watch includes the events about tags
 
@@ -136,7 +136,7 @@ func (s *source) run(ctx context.Context) error {
 	var connection sync.WaitGroup
 	var connErr error
 	connection.Go(func() { connErr = s.client.Run(connCtx) })
-	err := s.client.Watch(ctx, watched(s.follow), feed{s})
+	err := s.client.Watch(ctx, watchSpec(s.follow), feed{s})
 	disconnect()
 	connection.Wait()
 	return errors.Join(err, connErr)
@@ -239,7 +239,7 @@ func OnlyUnseen(err error) bool {
 	case interface{ Unwrap() error }:
 		return OnlyUnseen(e.Unwrap())
 	}
-	return err == errOutside || err == errUnidentified //nolint:errorlint // a leaf
+	return err == errOutOfScope || err == errUnidentified //nolint:errorlint // a leaf
 }
 
 // Status is the state of one vCenter's part of an inventory.

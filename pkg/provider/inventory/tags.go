@@ -68,21 +68,21 @@ type tagIndex struct {
 	source  *source
 	cfg     Config
 	log     *slog.Logger
-	running held
+	running sharedRun
 	changes notify.Listeners[struct{}] // notified when the tags differ
 
-	state atomic.Pointer[tagState]
-	ready chan struct{} // closed after the first read
-	pace  pace
+	state    atomic.Pointer[tagState]
+	ready    chan struct{} // closed after the first read
+	schedule schedule
 
 	reader tagReader // used only by run
 }
 
 func newTagIndex(s *source, cfg Config) *tagIndex {
 	cfg.Previous = nil
-	t := &tagIndex{source: s, cfg: cfg, log: s.log, ready: make(chan struct{}), pace: newPace(cfg)}
+	t := &tagIndex{source: s, cfg: cfg, log: s.log, ready: make(chan struct{}), schedule: newSchedule(cfg)}
 	t.state.Store(&tagState{})
-	t.reader.age = t.pace.nameAge()
+	t.reader.age = t.schedule.nameAge()
 	t.running.run = t.run
 	return t
 }
@@ -92,14 +92,14 @@ func (t *tagIndex) run(ctx context.Context) error {
 	if !t.cfg.Categories.enabled() {
 		return nil
 	}
-	defer t.source.tagged.Listen(func(struct{}) { t.pace.event() })()
+	defer t.source.tagged.Listen(func(struct{}) { t.schedule.event() })()
 	for why := byTimer; ; {
 		if _, err := t.source.client.Wait(ctx); err != nil {
 			return err
 		}
-		t.pace.begin()
+		t.schedule.begin()
 		err := t.refresh(ctx, why)
-		if why, err = t.pace.idle(ctx, t.followed(), passing(err)); err != nil {
+		if why, err = t.schedule.idle(ctx, t.followed(), passing(err)); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func (t *tagIndex) run(ctx context.Context) error {
 func passing(err error) bool { return err != nil && !errors.Is(err, errNoCategory) }
 
 // followed reports whether events report every attached or detached tag.
-func (t *tagIndex) followed() bool { return t.source.following.Load() && t.pace.trusted() }
+func (t *tagIndex) followed() bool { return t.source.following.Load() && t.schedule.trusted() }
 
 func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 	old := t.state.Load()
@@ -132,7 +132,7 @@ func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 func (t *tagIndex) publish(old, fresh *tagState, why reason) {
 	t.state.Store(fresh)
 	differs := !fresh.same(old)
-	if t.pace.end(why, differs, fresh.attachedMore(old)) {
+	if t.schedule.end(why, differs, fresh.attachedMore(old)) {
 		t.log.Info("tags changed without an event: reading them more often")
 	}
 	if differs {
@@ -159,7 +159,7 @@ func (t *tagIndex) wait(ctx context.Context) error {
 }
 
 // missed requests an early read.
-func (t *tagIndex) missed() { t.pace.miss(t.followed()) }
+func (t *tagIndex) missed() { t.schedule.miss(t.followed()) }
 
 // add records a tag of an object. The names of one object stay in order, so that several tags of one category always give
 // the same result.
@@ -182,8 +182,8 @@ const (
 	missInterval = 10 * time.Second
 
 	// Reads after events slow down when this many in a row find no change: the events are about other tags.
-	patience     = 4
-	slowInterval = 5 * time.Second
+	fruitlessLimit = 4
+	slowInterval   = 5 * time.Second
 )
 
 type reason int
@@ -194,8 +194,8 @@ const (
 	byMiss
 )
 
-// pace decides when tags are read. event and miss are safe for concurrent use; the rest belongs to one goroutine.
-type pace struct {
+// schedule decides when tags are read. event and miss are safe for concurrent use; the rest belongs to one goroutine.
+type schedule struct {
 	refresh, interval time.Duration // as configured
 
 	events, misses chan struct{}
@@ -203,19 +203,19 @@ type pace struct {
 	seen           atomic.Bool  // an event since the last read began
 	distrust       atomic.Bool  // tags were attached without an event
 
-	told      bool // an event before the current read, not yet explained by a change
+	announced bool // an event before the current read, not yet explained by a change
 	fruitless int  // reads after events that changed nothing, in a row
 }
 
-func newPace(cfg Config) pace {
-	return pace{
+func newSchedule(cfg Config) schedule {
+	return schedule{
 		refresh: cfg.TagRefresh, interval: cfg.TagMissInterval,
 		events: make(chan struct{}, 1), misses: make(chan struct{}, 1),
 	}
 }
 
 // nameAge is how long the names of tags and categories are cached: they are read one by one, and rarely change.
-func (p *pace) nameAge() time.Duration {
+func (p *schedule) nameAge() time.Duration {
 	if p.refresh > 0 {
 		return min(refreshFollowed, 10*p.refresh)
 	}
@@ -223,14 +223,14 @@ func (p *pace) nameAge() time.Duration {
 }
 
 // event records that a tag was attached or detached.
-func (p *pace) event() {
+func (p *schedule) event() {
 	p.seen.Store(true)
 	p.distrust.Store(false)
 	notify.Wake(p.events)
 }
 
 // miss records that a lookup found no tag.
-func (p *pace) miss(followed bool) {
+func (p *schedule) miss(followed bool) {
 	now := time.Now().UnixNano()
 	last := p.lastMiss.Load()
 	if followed && now-last < int64(missInterval) || !p.lastMiss.CompareAndSwap(last, now) {
@@ -240,10 +240,10 @@ func (p *pace) miss(followed bool) {
 }
 
 // trusted reports whether events, if they are followed, report every change.
-func (p *pace) trusted() bool { return !p.distrust.Load() }
+func (p *schedule) trusted() bool { return !p.distrust.Load() }
 
 // begin is called before a read, which covers all triggers so far.
-func (p *pace) begin() {
+func (p *schedule) begin() {
 	select {
 	case <-p.events:
 	default:
@@ -252,23 +252,23 @@ func (p *pace) begin() {
 	case <-p.misses:
 	default:
 	}
-	p.told = p.seen.Swap(false) || p.fruitless > 0
+	p.announced = p.seen.Swap(false) || p.fruitless > 0
 }
 
 // end is called after a read. It reports whether events have just proved incomplete, because the account may not see all of
 // them.
-func (p *pace) end(why reason, differs, attachedMore bool) (doubtful bool) {
+func (p *schedule) end(why reason, differs, attachedMore bool) (doubtful bool) {
 	if p.fruitless++; why != byEvent || differs {
 		p.fruitless = 0
 	}
-	if why != byEvent && attachedMore && !p.told && !p.seen.Load() {
+	if why != byEvent && attachedMore && !p.announced && !p.seen.Load() {
 		return p.distrust.CompareAndSwap(false, true)
 	}
 	return false
 }
 
 // idle waits for the next read and returns its reason.
-func (p *pace) idle(ctx context.Context, followed, failed bool) (reason, error) {
+func (p *schedule) idle(ctx context.Context, followed, failed bool) (reason, error) {
 	most := refreshAlone
 	switch {
 	case p.refresh > 0:
@@ -297,7 +297,7 @@ func (p *pace) idle(ctx context.Context, followed, failed bool) (reason, error) 
 }
 
 // least is the least time between two reads.
-func (p *pace) least() time.Duration {
+func (p *schedule) least() time.Duration {
 	least := backoff.Backoff{Min: p.interval, Max: max(p.interval, slowInterval)}
-	return least.After(p.fruitless - patience + 2)
+	return least.After(p.fruitless - fruitlessLimit + 2)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // due waits for the next read and returns its reason and the time until it.
-func due(t *testing.T, p *pace, followed, failed bool) (reason, time.Duration) {
+func due(t *testing.T, p *schedule, followed, failed bool) (reason, time.Duration) {
 	t.Helper()
 	began := time.Now()
 	why, err := p.idle(t.Context(), followed, failed)
@@ -36,7 +36,7 @@ func TestPaceOfTimer(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPace(Config{TagRefresh: tc.refresh, TagMissInterval: time.Second / 2})
+				p := newSchedule(Config{TagRefresh: tc.refresh, TagMissInterval: time.Second / 2})
 				p.begin()
 				p.end(byTimer, false, false)
 				if why, after := due(t, &p, tc.followed, tc.failed); why != byTimer || after != tc.want {
@@ -50,7 +50,7 @@ func TestPaceOfTimer(t *testing.T) {
 // An event triggers a read after the least interval, at once if that has passed, and once for several events.
 func TestPaceOfEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace(Config{TagMissInterval: time.Second / 2})
+		p := newSchedule(Config{TagMissInterval: time.Second / 2})
 		p.event()
 		p.event()
 		if why, after := due(t, &p, true, false); why != byEvent || after != time.Second/2 {
@@ -75,7 +75,7 @@ func TestPaceOfEvents(t *testing.T) {
 // Events without any change slow down the reads; the first change ends that.
 func TestPaceOfOtherPeoplesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace(Config{TagMissInterval: time.Second / 2})
+		p := newSchedule(Config{TagMissInterval: time.Second / 2})
 		var waits []time.Duration
 		for range 10 {
 			p.event()
@@ -101,7 +101,7 @@ func TestPaceOfOtherPeoplesEvents(t *testing.T) {
 // The change of an event may be readable a little later: it is searched for, and does not count as a change without an event.
 func TestPaceOfEarlyEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace(Config{TagMissInterval: time.Second / 2})
+		p := newSchedule(Config{TagMissInterval: time.Second / 2})
 		p.event()
 		due(t, &p, true, false)
 		p.begin()
@@ -123,7 +123,7 @@ func TestPaceOfEarlyEvents(t *testing.T) {
 func TestPaceOfMisses(t *testing.T) {
 	for followed, want := range map[bool]int{false: 40, true: 2} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPace(Config{TagMissInterval: time.Second / 2})
+			p := newSchedule(Config{TagMissInterval: time.Second / 2})
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second-time.Millisecond)
 			defer cancel()
 			var asking sync.WaitGroup
@@ -151,7 +151,7 @@ func TestPaceOfMisses(t *testing.T) {
 
 // Tags that were attached without an event end the trust in events until the next event.
 func TestPaceOfTrust(t *testing.T) {
-	p := newPace(Config{})
+	p := newSchedule(Config{})
 	p.begin()
 	if p.end(byTimer, true, false) || !p.trusted() {
 		t.Error("tags that went are no reason for doubt: nothing tells of those that were deleted")

@@ -36,9 +36,9 @@ type VM struct {
 
 	Host, ResourcePool, Parent types.ManagedObjectReference // zero when unknown
 
-	folded   string // HostName in the form in which names are compared
-	encoding string // guestinfo.metadata.encoding; the metadata itself is not kept
-	dc       *place // the datacenter it lies in, nil when unknown or not in sync
+	folded   string         // HostName in the form in which names are compared
+	encoding string         // guestinfo.metadata.encoding; the metadata itself is not kept
+	dc       *datacenterRef // the datacenter it lies in, nil when unknown or not in sync
 }
 
 // String names the VM in messages.

@@ -65,7 +65,7 @@ func (w walker) zone(vm *VM) (z Zone, ok bool) {
 // walk goes up from start. If it does not find both labels, z has the one that it found.
 func (w walker) walk(vm *VM, start types.ManagedObjectReference) (z Zone, ok bool) {
 	for ref, n := start, 0; ref.Value != "" && n < maxDepth; ref, n = w.up(vm, ref), n+1 {
-		w.see(&z, first(w.tags.region[ref]), first(w.tags.zone[ref]))
+		w.observe(&z, firstName(w.tags.region[ref]), firstName(w.tags.zone[ref]))
 		if z.Region != "" && z.Zone != "" {
 			return z, true
 		}
@@ -73,8 +73,8 @@ func (w walker) walk(vm *VM, start types.ManagedObjectReference) (z Zone, ok boo
 	return z, false
 }
 
-// see applies the labels of the next object; "" means no label.
-func (w walker) see(z *Zone, region, zone string) {
+// observe applies the labels of the next object; "" means no label.
+func (w walker) observe(z *Zone, region, zone string) {
 	before := *z
 	if z.Region == "" {
 		z.Region = region
@@ -103,7 +103,7 @@ func (w walker) up(vm *VM, ref types.ManagedObjectReference) types.ManagedObject
 	return vm.ResourcePool
 }
 
-func first(names []string) string {
+func firstName(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}

@@ -80,7 +80,7 @@ func TestZone(t *testing.T) {
 			if (tc.missing == "") != (err == nil) || err != nil && (!errors.As(err, &missing) || !strings.Contains(err.Error(), tc.missing)) {
 				t.Errorf("error %v, want %q in it", err, tc.missing)
 			}
-			if asked := len(tags.pace.misses) == 1; asked != (tc.missing != "") {
+			if asked := len(tags.schedule.misses) == 1; asked != (tc.missing != "") {
 				t.Errorf("early reading asked for: %v", asked)
 			}
 		})
@@ -129,7 +129,7 @@ func TestDatacenterNames(t *testing.T) {
 		vms, scope  int
 	}{{nil, 1, 1}, {[]string{"dc"}, 1, 1}, {[]string{"other"}, 0, 0}, {[]string{"dc", "/us/dc"}, 1, 1}} {
 		m.datacenters = tc.datacenters
-		m.selected.Store(nil)
+		m.inScope.Store(nil)
 		if n := len(m.filter([]*VM{vm})); n != tc.vms {
 			t.Errorf("%v: %d VMs", tc.datacenters, n)
 		}

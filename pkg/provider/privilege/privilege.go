@@ -12,11 +12,11 @@ const (
 // Need is which programs need a privilege.
 type Need string
 
-// The needs. Everybody includes this module's provider or driver, and upstream's.
+// The needs. Both includes this module's provider or driver, and upstream's.
 const (
-	Everybody Need = "both"     // proven by a test
-	Upstream  Need = "upstream" // only upstream's CSI driver
-	Nobody    Need = "nobody"   // part of every role, cannot be removed
+	Both     Need = "both"     // proven by a test
+	Upstream Need = "upstream" // only upstream's CSI driver
+	Neither  Need = "none"     // part of every role, cannot be removed
 )
 
 // Privilege is one vSphere privilege.
@@ -76,20 +76,20 @@ func failures(says string, of ...Operation) []Failure {
 	return all
 }
 
-// written returns what fails if files on a datastore cannot be changed.
-func written() []Failure {
+// fileFailures returns what fails if files on a datastore cannot be changed.
+func fileFailures() []Failure {
 	return failures("needs Datastore.FileManagement on Datastore:", CreateVolume, CreateWithPolicy, CreateFrom, ExpandVolume,
 		TakeSnapshot, DeleteSnapshot, DeleteVolume)
 }
 
-// unseen returns what fails in a datacenter that an account may not see or read. A vCenter does not refuse such a query but
+// visibilityFailures returns what fails in a datacenter that an account may not see or read. A vCenter does not refuse such a query but
 // returns nothing. The driver sees the VMs of nodes through its role on them.
-func unseen() []Failure {
-	return append(failures("vm not found", InitializeNode, ZoneOfNode, ShutdownNode), unplaced()...)
+func visibilityFailures() []Failure {
+	return append(failures("vm not found", InitializeNode, ZoneOfNode, ShutdownNode), topologyFailures()...)
 }
 
-// unplaced returns what fails if the driver does not see hosts and clusters, whose tags are the topology.
-func unplaced() []Failure {
+// topologyFailures returns what fails if the driver does not see hosts and clusters, whose tags are the topology.
+func topologyFailures() []Failure {
 	return failures(`no tag of category "k8s-zone"`, NodeTopology, CreateVolume, CreateWithPolicy, CreateFrom)
 }
 
@@ -122,14 +122,14 @@ const (
 // Always returns the privileges that vCenter adds to every role.
 func Always() []Privilege {
 	return []Privilege{
-		{ID: "System.Anonymous", Label: "none", Need: Nobody, Why: "no call of the cloud provider or the driver asks for it"},
+		{ID: "System.Anonymous", Label: "none", Need: Neither, Why: "no call of the cloud provider or the driver asks for it"},
 		{
-			ID: "System.View", Label: "none", Need: Everybody, Calls: []string{"CreateContainerView", "FindByUuid"},
-			Why: "without it, an object does not exist for the account", Without: unseen(),
+			ID: "System.View", Label: "none", Need: Both, Calls: []string{"CreateContainerView", "FindByUuid"},
+			Why: "without it, an object does not exist for the account", Without: visibilityFailures(),
 		},
 		{
-			ID: "System.Read", Label: "none", Need: Everybody, Calls: []string{"RetrievePropertiesEx", "WaitForUpdatesEx"},
-			Why: "properties of objects, and their tags", Without: unseen(),
+			ID: "System.Read", Label: "none", Need: Both, Calls: []string{"RetrievePropertiesEx", "WaitForUpdatesEx"},
+			Why: "properties of objects, and their tags", Without: visibilityFailures(),
 		},
 	}
 }
@@ -141,14 +141,14 @@ func ReadOnly() Role { return Role{Name: "ReadOnly", System: true, Privileges: A
 func Search() Role {
 	return Role{Name: "CNS-SEARCH-AND-SPBM", Privileges: []Privilege{
 		{
-			ID: "Cns.Searchable", Label: "CNS > Searchable", Need: Everybody,
+			ID: "Cns.Searchable", Label: "CNS > Searchable", Need: Both,
 			Calls: []string{"CnsQueryVolume", "CnsQuerySnapshots", "CnsCreateVolume", "CnsExtendVolume", "CnsCreateSnapshots", "CnsDeleteSnapshots", "CnsDeleteVolume", "CnsUpdateVolumeMetadata"},
 			Why:   "all that is done to volumes, and every look for one",
 			Without: failures("needs Cns.Searchable on Folder:", CreateVolume, CreateWithPolicy, CreateFrom, ExpandVolume, TakeSnapshot,
 				DeleteSnapshot, ListVolumes, ListSnapshots, DeleteVolume),
 		},
 		{
-			ID: "StorageProfile.View", Label: "VM storage policies > View VM storage policies", Need: Everybody,
+			ID: "StorageProfile.View", Label: "VM storage policies > View VM storage policies", Need: Both,
 			Calls: []string{"PbmQueryProfile", "PbmRetrieveContent", "PbmCheckRequirements"},
 			Why:   "StorageClasses with storagepolicyname", Without: failures("needs StorageProfile.View on Folder:", CreateWithPolicy),
 		},
@@ -158,9 +158,9 @@ func Search() Role {
 // Volumes returns the role for datastores.
 func Volumes() Role {
 	return Role{Name: "CNS-DATASTORE", Privileges: []Privilege{{
-		ID: "Datastore.FileManagement", Label: "Datastore > Low level file operations", Need: Everybody,
+		ID: "Datastore.FileManagement", Label: "Datastore > Low level file operations", Need: Both,
 		Calls: []string{"CnsCreateVolume", "CnsExtendVolume", "CnsCreateSnapshots", "CnsDeleteSnapshots", "CnsDeleteVolume"},
-		Why:   "the files of volumes", Without: written(),
+		Why:   "the files of volumes", Without: fileFailures(),
 	}}}
 }
 
@@ -169,12 +169,12 @@ func Attach() Role {
 	return Role{Name: "CNS-VM", Privileges: []Privilege{
 		{
 			ID: "VirtualMachine.Config.AddExistingDisk", Label: "Virtual machine > Change Configuration > Add existing disk",
-			Need: Everybody, Calls: []string{"CnsAttachVolume"}, Why: "a volume is a disk that exists",
+			Need: Both, Calls: []string{"CnsAttachVolume"}, Why: "a volume is a disk that exists",
 			Without: failures("needs VirtualMachine.Config.AddExistingDisk on VirtualMachine:", AttachVolume),
 		},
 		{
 			ID: "VirtualMachine.Config.AddRemoveDevice", Label: "Virtual machine > Change Configuration > Add or remove device",
-			Need: Everybody, Calls: []string{"CnsAttachVolume", "CnsDetachVolume"}, Why: "a disk is a device",
+			Need: Both, Calls: []string{"CnsAttachVolume", "CnsDetachVolume"}, Why: "a disk is a device",
 			Without: failures("needs VirtualMachine.Config.AddRemoveDevice on VirtualMachine:", AttachVolume, DetachVolume),
 		},
 	}}
@@ -212,13 +212,13 @@ func Grants() []Grant {
 		{
 			Component: CSI, Role: ReadOnly(), On: Datacenter, Propagate: true,
 			Why:     "VMs, hosts and which of them mounts which datastore; tags, which are topology",
-			Without: unplaced(),
+			Without: topologyFailures(),
 		},
 		{
 			Component: CSI, Role: ReadOnly(), On: Above, Why: "tags on it, which are of all datacenters below",
 			Without: failures(`no tag of category "k8s-region"`, NodeTopology, CreateVolume, CreateWithPolicy, CreateFrom),
 		},
-		{Component: CSI, Role: Volumes(), On: Datastore, Why: "volumes are files there", Without: written()},
+		{Component: CSI, Role: Volumes(), On: Datastore, Why: "volumes are files there", Without: fileFailures()},
 		{
 			Component: CSI, Role: Attach(), On: Machines, Propagate: true, Why: "volumes are attached to them",
 			Without: append(failures("needs VirtualMachine.Config.AddExistingDisk on VirtualMachine:", AttachVolume),

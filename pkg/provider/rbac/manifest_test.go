@@ -24,7 +24,7 @@ func manifest() Config {
 func TestManifest(t *testing.T) {
 	const file = "../../../manifests/ccm/rbac.yaml"
 	var b strings.Builder
-	b.WriteString("# Printed from pkg/provider/rbac, which says why each of these is needed.\n")
+	b.WriteString("# Generated from pkg/provider/rbac, which documents the reasons.\n")
 	for i, o := range Objects(manifest()) {
 		data, err := yaml.Marshal(o)
 		if err != nil {

@@ -36,7 +36,7 @@ func (c *Client) Do(ctx context.Context, f func(context.Context, *Session) error
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("vcenter %q: %w", c.cfg.Name, lacking(err))
+		return fmt.Errorf("vcenter %q: %w", c.cfg.Name, withMissingPrivileges(err))
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ const (
 	reasonCredentials reason = "credentials" // no credentials
 	reasonTrust       reason = "trust"       // certificate not trusted
 	reasonFault       reason = "fault"       // a fault from the vCenter or a session manager
-	reasonSilence     reason = "silence"     // no response
+	reasonUnreachable reason = "silence"     // no response
 )
 
 func reasonOf(err error) reason {
@@ -136,7 +136,7 @@ func reasonOf(err error) reason {
 	case errors.Is(err, errManager) || !unreachable(err):
 		return reasonFault
 	}
-	return reasonSilence
+	return reasonUnreachable
 }
 
 // Lacking returns the privileges that an account lacks according to a fault, "needs Cns.Searchable on Folder:group-d1". It
@@ -149,14 +149,14 @@ func Lacking(f types.BaseMethodFault) string {
 	no := b.GetNoPermission()
 	var all []string
 	for _, m := range no.MissingPrivileges {
-		all = append(all, strings.Join(m.PrivilegeIds, ", ")+on(m.Entity))
+		all = append(all, strings.Join(m.PrivilegeIds, ", ")+onObject(m.Entity))
 	}
 	if len(all) == 0 && no.PrivilegeId != "" { // before vSphere 8
 		var object types.ManagedObjectReference
 		if no.Object != nil {
 			object = *no.Object
 		}
-		all = append(all, no.PrivilegeId+on(object))
+		all = append(all, no.PrivilegeId+onObject(object))
 	}
 	if len(all) == 0 {
 		return ""
@@ -164,7 +164,7 @@ func Lacking(f types.BaseMethodFault) string {
 	return "needs " + strings.Join(all, "; ")
 }
 
-func on(object types.ManagedObjectReference) string {
+func onObject(object types.ManagedObjectReference) string {
 	if object.Value == "" {
 		return ""
 	}
@@ -178,8 +178,8 @@ func Denied(err error) bool {
 	return ok
 }
 
-// lacking adds the missing privileges to an error.
-func lacking(err error) error {
+// withMissingPrivileges adds the missing privileges to an error.
+func withMissingPrivileges(err error) error {
 	var f types.BaseNoPermission
 	if _, ok := fault.As(err, &f); !ok {
 		return err

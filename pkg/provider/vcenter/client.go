@@ -18,8 +18,8 @@ type Client struct {
 	doubt chan struct{} // a call met an error that puts the session in doubt
 
 	logins *logins
-	rest   restSide
-	told   outcome     // last logged; used only by Run
+	rest   restState
+	logged outcome     // last logged; used only by Run
 	used   Credentials // of the last successful login; used only by Run
 
 	mu      sync.Mutex
@@ -41,7 +41,7 @@ func New(cfg Config) (*Client, error) {
 		fresh:   make(chan struct{}, 1),
 		doubt:   make(chan struct{}, 1),
 		logins:  &logins{backoff: cfg.LoginRetry},
-		rest:    restSide{turn: make(chan struct{}, 1)},
+		rest:    restState{lock: make(chan struct{}, 1)},
 		changed: make(chan struct{}),
 	}, nil
 }
@@ -81,7 +81,7 @@ func (c *Client) pause(failures int, err error) time.Duration {
 	switch reasonOf(err) {
 	case reasonNone, reasonLogin: // logins knows how long
 		return 0
-	case reasonSilence:
+	case reasonUnreachable:
 		return c.cfg.Retry.pause(failures)
 	}
 	return c.cfg.FaultRetry.pause(failures)
@@ -196,15 +196,15 @@ func (c *Client) announce(connected bool, err error) {
 	s := c.setState(connected, err)
 	news := outcome{connected, reasonOf(err)}
 	switch {
-	case news == c.told && err != nil:
+	case news == c.logged && err != nil:
 		c.cfg.Logger.Debug("vcenter connection", "connected", connected, "err", err)
-	case news == c.told:
+	case news == c.logged:
 	case err != nil:
 		c.cfg.Logger.Warn("vcenter connection", "connected", connected, "err", err)
 	default:
 		c.cfg.Logger.Info("vcenter connection", "connected", connected)
 	}
-	c.told = news
+	c.logged = news
 	if c.cfg.OnState != nil {
 		c.cfg.OnState(s)
 	}
@@ -221,7 +221,7 @@ func (c *Client) close(ctx context.Context) {
 	s := c.current()
 	c.replace(nil)
 	c.setState(false, errors.New("closed"))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.cfg.CallTimeout, farewell))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.cfg.CallTimeout, shutdownTimeout))
 	defer cancel()
 	var both sync.WaitGroup
 	both.Go(func() { c.closeREST(ctx) }) // concurrently, so that neither delays the other

@@ -120,7 +120,7 @@ func newSOAPClient(cfg *Config) *soap.Client {
 	t.MaxIdleConnsPerHost = idleConnections
 	t.TLSClientConfig = cfg.TLS(strings.Trim(cfg.Server, "[]")) // for connections through a proxy
 	t.DialTLSContext = cfg.dialTLS(cfg.Dial)
-	sc.Transport = patient{t}
+	sc.Transport = retryTransport{t}
 	return sc
 }
 

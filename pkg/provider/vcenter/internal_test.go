@@ -38,7 +38,7 @@ func TestWhole(t *testing.T) {
 		{"guest", []string{"guest.net", "guest.hostName"}, false},
 		{"guest.network", nil, false},
 	} {
-		got, exact := w.whole(tc.name)
+		got, exact := w.affectedPaths(tc.name)
 		if exact != tc.exact || !cmp.Equal(got, tc.want) {
 			t.Errorf("%s: %v, exact %v; want %v, %v", tc.name, got, exact, tc.want, tc.exact)
 		}
@@ -60,15 +60,15 @@ func TestForget(t *testing.T) {
 	w := &watch{handler: h, seen: map[types.ManagedObjectReference]int{}, round: 2}
 	old, kept := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}, types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
 	w.seen[old], w.seen[kept] = 1, 2
-	w.forget()
-	w.forget()
+	w.reportLeft()
+	w.reportLeft()
 	want := [][]Update{{{Kind: Leave, Ref: old}}}
 	if diff := cmp.Diff(want, h.list); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A removal is a nil value, whatever value the vCenter sends.
+// A removal is a nil value, even if the vCenter sends a value.
 func TestDeliverRemoval(t *testing.T) {
 	h := &batches{}
 	w := &watch{

@@ -22,15 +22,15 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// loginPatience is how many call timeouts a login may take. A vCenter that authenticates against a directory of users may
+// loginTimeouts is how many call timeouts a login may take. A vCenter that authenticates against a directory of users may
 // be slow at logins alone, and a canceled login may still succeed and leave an orphaned session.
-const loginPatience = 4
+const loginTimeouts = 4
 
 // login opens a session. A refusal wraps ErrInvalidLogin. It logs in only after the vCenter has answered a simpler call
 // within the call timeout, so that a vCenter that hangs or is too slow does not accumulate sessions.
 func login(ctx context.Context, cfg *Config, creds Credentials) (*Session, error) {
 	sc := newSOAPClient(cfg)
-	vim, err := greet(ctx, cfg, sc)
+	vim, err := readServiceContent(ctx, cfg, sc)
 	if err == nil {
 		err = authenticate(ctx, cfg, vim, creds)
 	}
@@ -42,8 +42,8 @@ func login(ctx context.Context, cfg *Config, creds Credentials) (*Session, error
 	return newSession(cfg, creds, vim), nil
 }
 
-// greet reads the service content, which needs no session.
-func greet(ctx context.Context, cfg *Config, sc *soap.Client) (vim *vim25.Client, err error) {
+// readServiceContent reads the service content, which needs no session.
+func readServiceContent(ctx context.Context, cfg *Config, sc *soap.Client) (vim *vim25.Client, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.CallTimeout)
 	defer cancel()
 	vim = &vim25.Client{Client: sc, RoundTripper: cfg.observe(sc)}
@@ -53,9 +53,9 @@ func greet(ctx context.Context, cfg *Config, sc *soap.Client) (vim *vim25.Client
 
 // authenticate opens a session on vim's connection, with one call that is not retried.
 func authenticate(ctx context.Context, cfg *Config, vim *vim25.Client, creds Credentials) (err error) {
-	ctx, stop := outlive(ctx, farewell)
+	ctx, stop := extendContext(ctx, shutdownTimeout)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, loginPatience*cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, loginTimeouts*cfg.CallTimeout)
 	defer cancel()
 	m := session.NewManager(vim)
 	switch {
@@ -162,9 +162,9 @@ func (l *logins) accepted(a api, creds Credentials) {
 	}
 }
 
-// farewell is how long a login or a logout may still take when the process ends. Canceled, it might leave an orphaned
+// shutdownTimeout is how long a login or a logout may still take when the process ends. Canceled, it might leave an orphaned
 // session.
-const farewell = 5 * time.Second
+const shutdownTimeout = 5 * time.Second
 
 // Session is one login at a vCenter. It is safe for concurrent use until [Session.Done] is closed.
 type Session struct {
@@ -199,7 +199,7 @@ func (s *Session) alive(ctx context.Context) (bool, error) {
 
 // logout tries to end the session; otherwise the vCenter's idle timeout ends it.
 func (s *Session) logout(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(s.cfg.CallTimeout, farewell))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(s.cfg.CallTimeout, shutdownTimeout))
 	defer cancel()
 	if err := session.NewManager(s.Vim).Logout(ctx); err != nil {
 		s.cfg.Logger.Debug("soap logout", "err", err)
@@ -207,8 +207,8 @@ func (s *Session) logout(ctx context.Context) {
 	s.Vim.CloseIdleConnections()
 }
 
-// outlive returns a context that ends the given time after ctx.
-func outlive(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
+// extendContext returns a context that ends the given time after ctx.
+func extendContext(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		t := time.NewTimer(while)
@@ -237,7 +237,7 @@ const (
 func cloneTicket(ctx context.Context, cfg *Config, creds Credentials) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, managerTimeout)
 	defer cancel()
-	ticket, err := askManager(ctx, cfg, creds)
+	ticket, err := requestTicket(ctx, cfg, creds)
 	if err != nil {
 		if urlErr, ok := errors.AsType[*url.Error](err); ok {
 			err = urlErr.Err // the URL may contain a secret
@@ -247,7 +247,7 @@ func cloneTicket(ctx context.Context, cfg *Config, creds Credentials) (string, e
 	return ticket, nil
 }
 
-func askManager(ctx context.Context, cfg *Config, creds Credentials) (string, error) {
+func requestTicket(ctx context.Context, cfg *Config, creds Credentials) (string, error) {
 	bearer := creds.SessionManagerToken
 	if bearer == "" {
 		file, err := os.ReadFile(cfg.TokenFile)

@@ -71,11 +71,11 @@ func soapResult(ctx context.Context, err error) string {
 	case soap.IsSoapFault(err):
 		return resultError
 	}
-	return noAnswer(ctx, err)
+	return failureResult(ctx, err)
 }
 
-// noAnswer classifies a call without a response.
-func noAnswer(ctx context.Context, err error) string {
+// failureResult classifies a call without a response.
+func failureResult(ctx context.Context, err error) string {
 	var netErr net.Error
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -110,7 +110,7 @@ func (o restObserver) RoundTrip(req *http.Request) (*http.Response, error) {
 func restResult(ctx context.Context, res *http.Response, err error) string {
 	switch {
 	case err != nil:
-		return noAnswer(ctx, err)
+		return failureResult(ctx, err)
 	case res.StatusCode < http.StatusBadRequest:
 		return resultOK
 	case res.StatusCode >= http.StatusBadGateway && res.StatusCode <= http.StatusGatewayTimeout:

@@ -12,12 +12,12 @@ import (
 	"github.com/vmware/govmomi/vim25"
 )
 
-// restSide is the REST session. It and the SOAP sessions with the same credentials may outlive each other.
-type restSide struct {
-	turn   chan struct{} // of capacity 1: a lock on the other fields
+// restState is the REST session. It and the SOAP sessions with the same credentials may outlive each other.
+type restState struct {
+	lock   chan struct{} // of capacity 1: a lock on the other fields
 	client *rest.Client  // nil without a session
 	creds  Credentials   // of the session
-	of     *Session      // the SOAP session that it shares, or nil if it has a separate one
+	shared *Session      // the SOAP session that it shares, or nil if it has a separate one
 
 	// A login with an unknown outcome may have left a session behind: the next one waits.
 	failures int
@@ -90,8 +90,8 @@ func (c *Client) restAgain(ctx context.Context, s *Session, stale *rest.Client, 
 func (c *Client) restClient(ctx context.Context, s *Session, stale *rest.Client) (*rest.Client, error) {
 	r := &c.rest
 	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
+	case r.lock <- struct{}{}:
+		defer func() { <-r.lock }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -106,7 +106,7 @@ func (c *Client) restClient(ctx context.Context, s *Session, stale *rest.Client)
 	case r.client == stale:
 		r.client.CloseIdleConnections()
 		r.client = nil
-	case r.creds == s.creds && (r.of == nil || r.of == s):
+	case r.creds == s.creds && (r.shared == nil || r.shared == s):
 		return r.client, nil
 	default:
 		c.logoutREST(ctx)
@@ -116,7 +116,7 @@ func (c *Client) restClient(ctx context.Context, s *Session, stale *rest.Client)
 		if cookie := s.Vim.SessionCookie(); cookie != nil {
 			rc.SessionID(cookie.Value)
 		}
-		r.client, r.creds, r.of = rc, s.creds, s
+		r.client, r.creds, r.shared = rc, s.creds, s
 		return rc, nil
 	}
 	if time.Now().Before(r.next) {
@@ -131,7 +131,7 @@ func (c *Client) restClient(ctx context.Context, s *Session, stale *rest.Client)
 		}
 		return nil, err
 	}
-	r.client, r.creds, r.of = rc, s.creds, nil
+	r.client, r.creds, r.shared = rc, s.creds, nil
 	r.failures, r.next = 0, time.Time{}
 	return rc, nil
 }
@@ -140,7 +140,7 @@ func (c *Client) restClient(ctx context.Context, s *Session, stale *rest.Client)
 func (c *Client) newREST() *rest.Client {
 	sc := newSOAPClient(&c.cfg)
 	rc := rest.NewClient(&vim25.Client{Client: sc})
-	rc.Client.Transport = c.cfg.observeHTTP(recordRefusals{patient{sc.DefaultTransport()}})
+	rc.Client.Transport = c.cfg.observeHTTP(recordRefusals{retryTransport{sc.DefaultTransport()}})
 	return rc
 }
 
@@ -148,9 +148,9 @@ func (c *Client) loginREST(ctx context.Context, s *Session) (*rest.Client, error
 	if wait, err := c.logins.wait(restAPI, s.creds); wait > 0 {
 		return nil, err
 	}
-	ctx, stop := outlive(ctx, farewell)
+	ctx, stop := extendContext(ctx, shutdownTimeout)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, loginPatience*c.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, loginTimeouts*c.cfg.CallTimeout)
 	defer cancel()
 	rc := c.newREST()
 	var err error
@@ -180,8 +180,8 @@ func (c *Client) logoutREST(ctx context.Context) {
 	if r.client == nil {
 		return
 	}
-	if r.of == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.cfg.CallTimeout, farewell))
+	if r.shared == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.cfg.CallTimeout, shutdownTimeout))
 		defer cancel()
 		if err := r.client.Logout(ctx); err != nil {
 			c.cfg.Logger.Debug("rest logout", "err", err)
@@ -194,8 +194,8 @@ func (c *Client) logoutREST(ctx context.Context) {
 // closeREST waits for a login in progress, and logs out.
 func (c *Client) closeREST(ctx context.Context) {
 	select {
-	case c.rest.turn <- struct{}{}:
-		defer func() { <-c.rest.turn }()
+	case c.rest.lock <- struct{}{}:
+		defer func() { <-c.rest.lock }()
 		c.logoutREST(ctx)
 	case <-ctx.Done():
 	}

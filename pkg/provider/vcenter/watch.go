@@ -116,7 +116,7 @@ func (w *watch) run(parent context.Context, s *Session) error {
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(errors.New("session ended")) })()
 	w.round++
-	w.sweep(ctx, s)
+	w.destroyLeftovers(ctx, s)
 	pc, err := w.collector(ctx, s)
 	if err == nil {
 		err = w.followEvents(ctx, s, pc)
@@ -128,7 +128,7 @@ func (w *watch) run(parent context.Context, s *Session) error {
 		err = cause
 	}
 	if !unreachable(err) && !expired(err) {
-		w.sweep(context.WithoutCancel(parent), s)
+		w.destroyLeftovers(context.WithoutCancel(parent), s)
 	}
 	return fmt.Errorf("vcenter %q: watch: %w", w.client.cfg.Name, err)
 }
@@ -145,7 +145,7 @@ func (w *watch) collector(ctx context.Context, s *Session) (pc *property.Collect
 	if err != nil {
 		return nil, err
 	}
-	w.note(s, v.Destroy)
+	w.addLeftover(s, v.Destroy)
 	err = w.call(ctx, s, func(ctx context.Context) (err error) {
 		pc, err = property.DefaultCollector(s.Vim).Create(ctx)
 		return err
@@ -153,7 +153,7 @@ func (w *watch) collector(ctx context.Context, s *Session) (pc *property.Collect
 	if err != nil {
 		return nil, err
 	}
-	w.note(s, pc.Destroy)
+	w.addLeftover(s, pc.Destroy)
 	filter := types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
 			Obj:       v.Reference(),
@@ -190,12 +190,12 @@ func (w *watch) follow(ctx context.Context, s *Session, pc *property.Collector) 
 			if err := w.deliver(ctx, s, pc, set); err != nil {
 				return err
 			}
-			if err := w.rest(ctx, set); err != nil {
+			if err := w.pauseAfterEvents(ctx, set); err != nil {
 				return err
 			}
 		}
 		if !w.synced && !truncated {
-			w.forget()
+			w.reportLeft()
 			w.synced = true
 			w.handler.Synced()
 		}
@@ -226,19 +226,19 @@ func (w *watch) call(ctx context.Context, s *Session, f func(context.Context) er
 	return w.client.try(ctx, deadline, s, func(ctx context.Context, _ *Session) error { return f(ctx) })
 }
 
-// note records how to destroy an object that this watch has created on the server. Views and collectors live as long as
+// addLeftover records how to destroy an object that this watch has created on the server. Views and collectors live as long as
 // their session, which outlives many rounds: without that they would pile up, and each costs the vCenter work at every
 // change.
-func (w *watch) note(s *Session, remove func(context.Context) error) {
+func (w *watch) addLeftover(s *Session, remove func(context.Context) error) {
 	if w.owner != s {
 		w.owner, w.leftover = s, nil
 	}
 	w.leftover = append(w.leftover, remove)
 }
 
-// sweep destroys the noted objects, newest first, unless their session has ended. A round that lost its vCenter leaves that
+// destroyLeftovers destroys the noted objects, newest first, unless their session has ended. A round that lost its vCenter leaves that
 // to the next one. It only logs errors, because the objects may be gone already.
-func (w *watch) sweep(ctx context.Context, s *Session) {
+func (w *watch) destroyLeftovers(ctx context.Context, s *Session) {
 	remove := w.leftover
 	w.leftover = nil
 	if w.owner != s || s.ctx.Err() != nil {

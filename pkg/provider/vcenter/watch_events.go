@@ -73,7 +73,7 @@ func (w *watch) eventCollector(ctx context.Context, s *Session, pc *property.Col
 		return ref, err
 	}
 	ref = made.Returnval
-	w.note(s, func(ctx context.Context) error {
+	w.addLeftover(s, func(ctx context.Context) error {
 		_, err := methods.DestroyCollector(ctx, s.Vim, &types.DestroyCollector{This: ref})
 		return err
 	})
@@ -99,8 +99,8 @@ func (w *watch) happened(o types.ObjectUpdate) {
 	}
 }
 
-// rest pauses before the next poll if the last one returned only events.
-func (w *watch) rest(ctx context.Context, set *types.UpdateSet) error {
+// pauseAfterEvents pauses before the next poll if the last one returned only events.
+func (w *watch) pauseAfterEvents(ctx context.Context, set *types.UpdateSet) error {
 	if w.events.Value == "" {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (w *watch) complete(ctx context.Context, s *Session, pc *property.Collector
 		u := &batch[i]
 		var reread []string
 		u.Changes = slices.DeleteFunc(u.Changes, func(c types.PropertyChange) bool {
-			paths, exact := w.whole(c.Name)
+			paths, exact := w.affectedPaths(c.Name)
 			if !exact {
 				reread = append(reread, paths...)
 			}
@@ -208,7 +208,7 @@ func (u *Update) take(paths []string, content []types.ObjectContent) {
 		return
 	}
 	for _, path := range paths {
-		if slices.ContainsFunc(content[0].MissingSet, func(m types.MissingProperty) bool { return m.Path == path && !invalid(m) }) {
+		if slices.ContainsFunc(content[0].MissingSet, func(m types.MissingProperty) bool { return m.Path == path && !isInvalidPath(m) }) {
 			u.Missing = append(u.Missing, path)
 			continue
 		}
@@ -222,14 +222,14 @@ func (u *Update) take(paths []string, content []types.ObjectContent) {
 	}
 }
 
-// invalid reports whether a path does not exist, such as that of an option that is not set.
-func invalid(m types.MissingProperty) bool {
+// isInvalidPath reports whether a path does not exist, such as that of an option that is not set.
+func isInvalidPath(m types.MissingProperty) bool {
 	_, ok := m.Fault.Fault.(*types.InvalidProperty)
 	return ok
 }
 
-// whole returns the spec's paths that a change of the named property affects, and whether it is exactly one of them.
-func (w *watch) whole(name string) (paths []string, exact bool) {
+// affectedPaths returns the spec's paths that a change of the named property affects, and whether it is exactly one of them.
+func (w *watch) affectedPaths(name string) (paths []string, exact bool) {
 	for _, ps := range w.spec.Properties {
 		for _, p := range ps {
 			if p == name {
@@ -249,8 +249,8 @@ func below(path, parent string) bool {
 	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// forget delivers Leave for the objects of earlier rounds that were not delivered in this one.
-func (w *watch) forget() {
+// reportLeft delivers Leave for the objects of earlier rounds that were not delivered in this one.
+func (w *watch) reportLeft() {
 	var batch []Update
 	for ref, round := range w.seen {
 		if round != w.round {

@@ -79,7 +79,7 @@ func (a *Actions) VM(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	}
 	operate, ok := operations()[r.Action]
 	if !ok {
-		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
+		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: no such action", r.Action)}
 	}
 	vc := a.VCenters().Find(vm.VCenter)
 	release := vc.Causing(vm.Name, seq)

@@ -28,7 +28,7 @@ func NewClient(path string) *Client {
 	}}}
 }
 
-// Status tells how the sandbox is.
+// Status returns the state of the sandbox.
 func (c *Client) Status(ctx context.Context) (Status, error) { return get[Status](ctx, c, "status") }
 
 // VCenters lists them in topology order, as all lists below.
@@ -53,13 +53,13 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) { return get[[]Node]
 // Zones lists the failure domains.
 func (c *Client) Zones(ctx context.Context) ([]Zone, error) { return get[[]Zone](ctx, c, "zones") }
 
-// Secrets are those that the sandbox has known up to now, passwords that were replaced included, and what opens its
-// vCenters now: what has to be masked in whatever leaves. They are given only on the owner's socket.
+// Secrets returns all that must be masked in an export: the secrets that the sandbox has had, replaced passwords included, and the
+// present passwords of its vCenters. Only the owner of the socket can read them.
 func (c *Client) Secrets(ctx context.Context) ([]string, error) {
 	return get[[]string](ctx, c, "secrets")
 }
 
-// Access tells how to log in to every vCenter.
+// Access returns how to log in to every vCenter.
 func (c *Client) Access(ctx context.Context) ([]Access, error) {
 	return get[[]Access](ctx, c, "access")
 }
@@ -74,13 +74,13 @@ func (c *Client) Gate(ctx context.Context, r GateRequest) (Done, error) {
 	return post[Done](ctx, c, "gate", r)
 }
 
-// Stop asks the sandbox to end. It returns when that has begun; the instance's lock tells when it is over.
+// Stop asks the sandbox to end, and returns when it has started to. The lock of the instance is free when it has ended.
 func (c *Client) Stop(ctx context.Context) (Done, error) {
 	return post[Done](ctx, c, "stop", struct{}{})
 }
 
 // Events calls f for each event after the given Seq, oldest first, with the number of events lost just before it. With
-// follow it goes on until ctx ends or the sandbox does; without, it returns after the newest.
+// follow it continues until ctx or the sandbox ends; without, it returns after the newest event.
 func (c *Client) Events(ctx context.Context, after uint64, follow bool, f func(e event.Event, lost uint64) error) error {
 	q := url.Values{"after": {strconv.FormatUint(after, 10)}, "follow": {strconv.FormatBool(follow)}}
 	resp, err := c.do(ctx, http.MethodGet, "events?"+q.Encode(), nil)

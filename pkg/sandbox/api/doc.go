@@ -1,5 +1,5 @@
-// Package api is how everything outside the sandbox's process talks to it: JSON over HTTP on a unix socket that only
-// its owner may open. Types are what travels; [Client] speaks it; package sandbox serves it.
+// Package api is the control API of a sandbox for other processes: JSON over HTTP on a unix socket that only its owner may open.
+// It has the types of requests and answers, and a [Client]. Package sandbox serves them.
 //
-// Floor 3, beside pkg/sandbox and without its weight: a command that asks for status links no simulator.
+// Floor 3. It does not import pkg/sandbox: a command that only asks for the status links no simulator.
 package api

@@ -12,27 +12,27 @@ import (
 type Subject struct {
 	// Kind is node, vm or volume; [Client.Inspect] knows more: host, vcenter, component.
 	Kind string `json:"kind"`
-	// VCenter tells things of vSphere apart that have one name; "" where the name is enough.
+	// VCenter distinguishes objects of vSphere that have the same name; "" if the name is enough.
 	VCenter string `json:"vcenter,omitempty"`
 	// Name is as in the row of its kind; of a volume, its claim, its PersistentVolume or its id in CNS.
 	Name string `json:"name"`
 }
 
-// Explanation tells how something has come to be as it is.
+// Explanation explains the state of a subject.
 type Explanation struct {
 	Subject
 	// Summary is the whole in a sentence: "not ready, because its VM is off".
 	Summary string `json:"summary"`
-	// Questions are what a person would ask of it as it is now, the most urgent first.
+	// Questions are what a user would ask about its state, the most urgent first.
 	Questions []Question `json:"questions"`
-	// Events are those about it, and what they come from, oldest first.
+	// Events are the events about it and their causes, oldest first.
 	Events []event.Event `json:"events"`
-	// Volume is set when it is one.
+	// Volume is set for a volume.
 	Volume *Volume `json:"volume,omitempty"`
 }
 
 // Question is something about a subject that wants a reason: a label that is missing, a taint, a node that was deleted,
-// a volume that is stuck. One that is as it should be is told, too, with what makes it so.
+// a volume that is stuck. A subject in its desired state has questions, too, with the reasons.
 type Question struct {
 	// Ask is the question: "Why has it no zone?".
 	Ask string `json:"ask"`
@@ -60,19 +60,19 @@ type Evidence struct {
 	Event uint64 `json:"event,omitempty"`
 }
 
-// Explain tells how a node, a VM or a volume has come to be as it is.
+// Explain explains the state of a Node, a VM or a volume.
 func (c *Client) Explain(ctx context.Context, s Subject) (Explanation, error) {
 	return post[Explanation](ctx, c, "explain", s)
 }
 
-// Inspection is everything there is to be seen of a subject on each plane.
+// Inspection is all that can be read of a subject on each plane.
 type Inspection struct {
 	Parts []Part `json:"parts"`
 }
 
 // Part is one object of an [Inspection], as its own API has it.
 type Part struct {
-	// Title says what it is: "Node worker-1", "VM worker-1 of vCenter us".
+	// Title names the object: "Node worker-1", "VM worker-1 of vCenter us".
 	Title string `json:"title"`
 	// YAML is the object, without managed fields and secrets.
 	YAML string `json:"yaml,omitempty"`
@@ -85,8 +85,8 @@ func (c *Client) Inspect(ctx context.Context, s Subject) (Inspection, error) {
 	return post[Inspection](ctx, c, "inspect", s)
 }
 
-// Mask has m know every secret of the sandbox, whose directory is dir, and those that it comes to know later. Whoever
-// exports what a sandbox says calls it first, and exports nothing where it fails.
+// Mask adds every secret of the sandbox with the directory dir to m, and those that the sandbox learns later. Call it before an
+// export of what a sandbox reports, and export nothing if it fails.
 func (c *Client) Mask(ctx context.Context, m *mask.Mask, dir string) error {
 	if err := m.Follow(dir); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (c *Client) FaultKinds(ctx context.Context) ([]FaultKind, error) {
 	return get[[]FaultKind](ctx, c, "fault-kinds")
 }
 
-// Run is a scenario that runs on a sandbox, or ran there, as whoever runs it tells.
+// Run is a scenario that runs on a sandbox, or ran there, as its runner reports it.
 type Run struct {
 	// Name is the scenario's.
 	Name        string `json:"name"`

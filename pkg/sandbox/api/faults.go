@@ -33,7 +33,7 @@ type InjectRequest struct {
 	Params map[string]string `json:"params,omitempty"`
 	// Mode is one, all, a number or a percentage; "" is all that is named, or the one that the rest selects.
 	Mode string `json:"mode,omitempty"`
-	// For is how long until it heals by itself; 0: until it is healed.
+	// For is the time until it heals automatically; 0: until it is healed.
 	For  Duration `json:"for,omitzero"`
 	Seed uint64   `json:"seed,omitempty"`
 	// DryRun asks for the plan alone: a lease without an ID.
@@ -60,13 +60,13 @@ type Lease struct {
 	Mode    string            `json:"mode,omitempty"`
 	Seed    uint64            `json:"seed,omitempty"`
 	Since   time.Time         `json:"since,omitzero"`
-	// Until is when it heals by itself.
+	// Until is when it heals automatically.
 	Until *time.Time `json:"until,omitempty"`
 	// Ended is when it was healed.
 	Ended *time.Time `json:"ended,omitempty"`
 	// Seq is the event of the injection.
 	Seq uint64 `json:"seq,omitempty"`
-	// Note is what else is to be said of it in an answer: "was healed already".
+	// Note is a remark in an answer: "was healed already".
 	Note string `json:"note,omitempty"`
 }
 
@@ -121,7 +121,7 @@ func (c *Client) RestartCCM(ctx context.Context) (Done, error) {
 	return post[Done](ctx, c, "ccm/restart", struct{}{})
 }
 
-// Metrics returns the metrics of a component in Prometheus' text format, as it tells them: "ccm", "ccm-2",
+// Metrics returns the metrics of a component in Prometheus' text format: "ccm", "ccm-2",
 // "control-plane".
 func (c *Client) Metrics(ctx context.Context, component string) ([]byte, error) {
 	resp, err := c.do(ctx, http.MethodGet, "metrics/"+url.PathEscape(component), nil)
@@ -135,15 +135,15 @@ func (c *Client) Metrics(ctx context.Context, component string) ([]byte, error) 
 // Ground is what a sandbox stands on.
 type Ground struct {
 	// Cluster is the Kubernetes cluster: embedded (a process, with what its nodes take beside it), kind (containers), pod (the
-	// cluster that the sandbox itself is a pod of), existing (one that was there before, and is others'), or none (vCenters only).
+	// cluster that the sandbox itself is a pod of), existing (a cluster of the user's), or none (vCenters only).
 	Cluster string `json:"cluster"`
-	// Inventory is simulated or real: whose the vCenters are.
+	// Inventory is simulated or real.
 	Inventory string `json:"inventory"`
-	// Writable tells whether VMs can be changed: those of simulated vCenters always, those of real ones in the scope that it
-	// was started with, each time somebody confirms it.
+	// Writable reports whether VMs can be changed: those of simulated vCenters always, those of real ones in the scope that it
+	// was started with, each time the user confirms it.
 	Writable bool `json:"writable"`
 	// Nodes is what stands for a node: hollow (a kubelet's process), container, light (one process for all), mixed, light
-	// ones beside the others, or real, a machine of its own whose kubelet is not the sandbox's; "" where there is none.
+	// ones beside the others, or real, a VM with a kubelet that is not the sandbox's; "" without nodes.
 	Nodes string `json:"nodes,omitempty"`
 }
 
@@ -188,7 +188,7 @@ type ApplyRequest struct {
 	Topology string `json:"topology"`
 	// DryRun asks for the steps alone.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Prune removes what the topology does not name, whoever made it.
+	// Prune removes all objects that the topology does not name, also those of other tools.
 	Prune bool `json:"prune,omitempty"`
 }
 
@@ -198,7 +198,7 @@ type Change struct {
 	Op      string `json:"op"`
 	Kind    string `json:"kind"`
 	VCenter string `json:"vcenter"`
-	// Path is an inventory path, or a name where there is none.
+	// Path is an inventory path, or a name for an object without one.
 	Path string `json:"path"`
 	// What says what about it.
 	What string `json:"what,omitempty"`

@@ -38,15 +38,15 @@ type Recording struct {
 	Began time.Time `json:"began"`
 }
 
-// Recorded is an [Update] and when it was told. The first lines of a recording are all that there was when it began, up
-// to one that is Synced; a state of the sandbox at any time is those lines and the ones up to that time.
+// Recorded is an [Update] and its time. The first lines of a recording have all rows of its beginning, up to a line that is
+// Synced. The state of the sandbox at any time is those lines and the ones up to that time.
 type Recorded struct {
 	Time time.Time `json:"time"`
 	Update
 }
 
 // Record calls begin with what is recorded, then f for each line of the sandbox's own recording, oldest first. With
-// follow it goes on until ctx ends or the sandbox does, and any other end is an error; without, it returns after the newest.
+// follow it continues until ctx or the sandbox ends, and any other end is an error; without, it returns after the newest line.
 func (c *Client) Record(ctx context.Context, follow bool, begin func(Recording) error, f func(Recorded) error) error {
 	resp, err := c.do(ctx, http.MethodGet, "recording?"+url.Values{"follow": {strconv.FormatBool(follow)}}.Encode(), nil)
 	if err != nil {

@@ -51,7 +51,7 @@ const (
 type Volume struct {
 	// Name is the PersistentVolume's. A claim that has none yet goes by namespace/name, an orphan by its id.
 	Name string `json:"name"`
-	// Phase is that of the PersistentVolume, or of the claim when there is none.
+	// Phase is that of the PersistentVolume, or of the claim without one.
 	Phase string `json:"phase,omitempty"`
 	// Claim is namespace/name of the PersistentVolumeClaim that it is bound to.
 	Claim  string `json:"claim,omitempty"`
@@ -65,7 +65,7 @@ type Volume struct {
 	Datastore     string `json:"datastore,omitempty"`
 	// VM is the one that has the disk, "" for none.
 	VM string `json:"vm,omitempty"`
-	// Node is the one it is attached to, as Kubernetes has it, or is to be, when Attached is not set.
+	// Node is the one that it is attached to in Kubernetes, or will be if Attached is not set.
 	Node     string `json:"node,omitempty"`
 	Attached bool   `json:"attached,omitempty"`
 	// Pods are those that use its claim, namespace/name, as far as they have not ended.
@@ -73,7 +73,7 @@ type Volume struct {
 	State VolumeState `json:"state"`
 	// Waits says what the next step waits for, "" when it waits for nothing.
 	Waits string `json:"waits,omitempty"`
-	// Try tells what ends the wait, where somebody has to do it.
+	// Try is what the user must do to end the wait; "" if it ends automatically.
 	Try string `json:"try,omitempty"`
 }
 
@@ -145,8 +145,8 @@ type Path struct {
 	Path string `json:"path"`
 }
 
-// VolumePath tells where the files of a volume are that is mounted into a pod, or, of a disk of the in-tree provider that is
-// named by its path, where the guest of the VM that has it sees them.
+// VolumePath returns where the files of a volume are that is mounted into a pod. For a disk of the in-tree provider, named by its
+// path, it returns where the guest of the VM sees them.
 func (c *Client) VolumePath(ctx context.Context, r PathRequest) (Path, error) {
 	return post[Path](ctx, c, "volume-path", r)
 }

@@ -89,7 +89,7 @@ type VCenter struct {
 	Gate string `json:"gate"`
 	// Delay is what a slow gate adds to each call.
 	Delay Duration `json:"delay,omitzero"`
-	// Watched tells whether the sandbox's own view of its inventory is current.
+	// Watched reports whether the sandbox's own view of its inventory is current.
 	Watched     bool   `json:"watched"`
 	Datacenters int    `json:"datacenters"`
 	Hosts       int    `json:"hosts"`
@@ -123,7 +123,7 @@ type Host struct {
 	VMs         int    `json:"vms"`
 }
 
-// VM is a virtual machine, as its vCenter tells it now.
+// VM is a virtual machine, as its vCenter reports it now.
 type VM struct {
 	Name       string `json:"name"`
 	VCenter    string `json:"vcenter"`
@@ -136,7 +136,7 @@ type VM struct {
 	// Power is on, off or suspended.
 	Power      string `json:"power"`
 	Connection string `json:"connection"`
-	// Tools tells whether the guest's tools run.
+	// Tools reports whether the guest's tools run.
 	Tools       bool     `json:"tools"`
 	Hostname    string   `json:"hostname,omitempty"`
 	Addresses   []string `json:"addresses,omitempty"`
@@ -267,14 +267,14 @@ type Error struct {
 	// unchangeable, unsupported, refused, unconfirmed, internal.
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Try tells what to do about it.
+	// Try is what to do about it.
 	Try string `json:"try,omitempty"`
-	// Seed is what a fault that is unconfirmed has drawn: a repeat with it is about the same targets.
+	// Seed is what an unconfirmed fault has drawn: a repeat with it has the same targets.
 	Seed uint64 `json:"seed,omitempty"`
 }
 
-// Unconfirmed is the answer to a request that is to be repeated with Confirmed, once somebody has read what it says and
-// wants it; nil for every other error.
+// Unconfirmed returns the answer to a request that must be repeated with Confirmed after the user has read and accepted it; nil for
+// every other error.
 func Unconfirmed(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) && e.Code == "unconfirmed" {

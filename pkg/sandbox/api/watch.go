@@ -13,11 +13,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Update is one line of the stream in which a sandbox tells everything that changes: first what there is, up to a line
-// that is Synced, then every change, none left out: a row that changes twice is sent twice. Besides Synced, exactly one
+// Update is one line of the stream in which a sandbox reports all changes: first all rows, up to a line that is Synced, then every
+// change: a row that changes twice is sent twice. Besides Synced, exactly one
 // of the pointers is set.
 type Update struct {
-	// Event is an event of the log. Lost is how many before it the reader was too slow for.
+	// Event is an event of the log. Lost is the number of events before it that a slow reader missed.
 	Event *event.Event `json:"event,omitempty"`
 	Lost  uint64       `json:"lost,omitempty"`
 
@@ -29,14 +29,14 @@ type Update struct {
 	Lease      *Lease      `json:"lease,omitempty"`
 	Volume     *Volume     `json:"volume,omitempty"`
 	Attachment *Attachment `json:"attachment,omitempty"`
-	// Calls are counts of calls that have changed; each is told once a second at most.
+	// Calls are counts of calls that have changed; each is sent at most once a second.
 	Calls *Calls `json:"calls,omitempty"`
-	// Run is the scenario that runs, when it tells so.
+	// Run is the scenario that runs, if its runner reports it.
 	Run *Run `json:"run,omitempty"`
-	// Deleted says that the row is gone; it is what it was at last.
+	// Deleted marks a deleted row, with its last values.
 	Deleted bool `json:"deleted,omitempty"`
 
-	// Synced says that all that there was has been sent.
+	// Synced marks the end of the initial state.
 	Synced bool `json:"synced,omitempty"`
 }
 
@@ -47,11 +47,11 @@ type Calls struct {
 	Method  string `json:"method"`
 	Calls   uint64 `json:"calls"`
 	Errors  uint64 `json:"errors"`
-	// Hits are calls that a fault happened to.
+	// Hits counts the calls that a fault affected.
 	Hits uint64 `json:"hits,omitempty"`
 	// Latency is the sum over all calls, long polls included.
 	Latency Duration `json:"latency,omitzero"`
-	// Last is when the newest ended, LastError what the newest that failed was answered.
+	// Last is when the newest call ended, LastError the answer to the newest failed one.
 	Last      time.Time `json:"last,omitzero"`
 	LastError string    `json:"lastError,omitempty"`
 }
@@ -60,8 +60,8 @@ type Calls struct {
 func (c *Client) Calls(ctx context.Context) ([]Calls, error) { return get[[]Calls](ctx, c, "calls") }
 
 // Watch calls f for each update, from what there is on, until ctx ends, f returns an error or the sandbox ends, which is
-// nil. Events are those after the given Seq; [math.MaxUint64] leaves out what has happened already. A reader that is so
-// slow that rows pile up without bounds is cut off with an error: it watches anew.
+// nil. Events are those after the given Seq; [math.MaxUint64] leaves out what has happened already. A reader that is
+// too slow is disconnected with an error, and must watch again.
 func (c *Client) Watch(ctx context.Context, after uint64, f func(Update) error) error {
 	resp, err := c.do(ctx, http.MethodGet, "watch?"+url.Values{"after": {strconv.FormatUint(after, 10)}}.Encode(), nil)
 	if err != nil {

@@ -23,25 +23,25 @@ import (
 // Finder finds causes. Its methods may be called from any goroutine.
 type Finder struct {
 	Log *event.Log
-	// Grace is how long the cluster goes without hearing of a node before it takes the node for lost.
+	// Grace is how long the cluster waits for a node's heartbeat before it marks the node as lost.
 	Grace time.Duration
 	// Topology returns what was applied last.
 	Topology func() *topology.Topology
-	// VM returns the VM behind a node, "" when there is none.
+	// VM returns the VM behind a node, "" without one.
 	VM func(node string) (vcenter, vm string)
 	// Lease returns a lease of the fault engine.
 	Lease func(id string) (fault.Lease, bool)
 }
 
 const (
-	// Ever is an age that no event has.
+	// Ever is larger than the age of any event.
 	Ever = time.Duration(math.MaxInt64)
-	// JustNow is how long after the event of a fault its effects come at most.
+	// JustNow is the longest time between the event of a fault and its effects.
 	JustNow = 2 * time.Second
 )
 
 // Newest returns the Seq of the newest event of one of the kinds that match accepts, of those that the cluster may just
-// have noticed; 0 when there is none.
+// have noticed; 0 for none.
 func (f *Finder) Newest(kinds []string, match func(event.Event) bool) uint64 {
 	return f.Within(2*f.Grace+10*time.Second, kinds, match)
 }
@@ -65,8 +65,8 @@ func (f *Finder) Within(age time.Duration, kinds []string, match func(event.Even
 	return 0
 }
 
-// causes tells for a kind of event of a node which kinds of events of the node, its kubelet or its VM bring it about.
-// What is not here, or has none of them behind it, has no known cause: a wrong one would be worse than none.
+// causes has, for a kind of event of a node, the kinds of events of the node, its kubelet or its VM that cause it. An event that is
+// not here, or follows none of them, has no known cause: a wrong cause would be worse than none.
 var causes = map[string][]string{
 	"node.registered":     {"child.started"},
 	"node.provider-id":    {"node.registered", "tag.attached", "fault.injected/node.foreign-provider-id", "fault.healed/node.foreign-provider-id"},
@@ -93,8 +93,8 @@ var causes = map[string][]string{
 // lasting are the effects that may come long after their cause: a Node is kept as long as there is doubt.
 var lasting = []string{"node.deleted", "ccm.vm-gone"}
 
-// OfNode finds the newest event that may have made a node change so, 0 when there is none. One that is older than the
-// cluster takes to notice anything did not.
+// OfNode returns the newest event that may have caused a change of a node, 0 for none. An event that is older than the time in which
+// the cluster notices a change is no cause.
 func (f *Finder) OfNode(node, kind string) uint64 {
 	vcenter, vm := f.VM(node)
 	about := func(e event.Event) bool {
@@ -120,7 +120,7 @@ func (f *Finder) OfNode(node, kind string) uint64 {
 	return seq
 }
 
-// ofZone tells whether a tag of the event says where something is: "tag k8s-zone/us-west attached by …".
+// ofZone reports whether a tag of the event says where something is: "tag k8s-zone/us-west attached by …".
 func (f *Finder) ofZone(e event.Event) bool {
 	c := f.Topology().Spec.Categories
 	return strings.HasPrefix(e.Message, "tag "+c.Region+"/") || strings.HasPrefix(e.Message, "tag "+c.Zone+"/")
@@ -182,7 +182,7 @@ func (f *Finder) OfEviction(p *corev1.Pod) uint64 {
 	})
 }
 
-// evicts tells whether a taint takes pods from a node: of those that Kubernetes and the CCM put there, most only keep pods away.
+// evicts reports whether a taint takes pods from a node: of those that Kubernetes and the CCM put there, most only keep pods away.
 func evicts(key string) bool {
 	switch key {
 	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService:
@@ -209,10 +209,10 @@ func (f *Finder) OfComplaint(kind, name string) uint64 {
 	return f.Within(Ever, asked[kind], func(e event.Event) bool { return e.Object.Kind == kind && e.Object.Name == name })
 }
 
-// In tables of causes, what a fault does without an event of its own is written fault.injected/PREFIX and fault.healed/PREFIX:
-// the beginning and the end of a fault whose kind begins so.
+// In tables of causes, fault.injected/PREFIX and fault.healed/PREFIX stand for the effects of a fault that have no event: the
+// beginning and the end of a fault with a kind that begins so.
 
-// matchesAny tells whether the kind of an event is in a list of causes.
+// matchesAny reports whether the kind of an event is in a list of causes.
 func matchesAny(e event.Event, kinds []string) bool {
 	if slices.Contains(kinds, e.Kind) {
 		return true

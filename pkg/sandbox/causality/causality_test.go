@@ -33,8 +33,8 @@ func finder(t *testing.T) *Finder {
 	}
 }
 
-// A cause is the newest event that can have had that effect, of this node or its VM and of no other; where there is none,
-// or it was too long ago, no cause is told.
+// A cause is the newest event that can have had that effect, of this node or its VM and of no other. Without one,
+// or if it was too long ago, no cause is given.
 func TestCauses(t *testing.T) {
 	node := func(kind string) event.Event {
 		return event.Event{Plane: event.PlaneKubernetes, Kind: kind, Object: event.Object{Kind: "Node", Name: "worker-1"}}
@@ -104,7 +104,7 @@ func TestCauseOfAProcess(t *testing.T) {
 	}
 }
 
-// Of two taints of a node that does not answer, one comes from its silence and one from whoever ran the command.
+// Of two taints of a node that does not answer, one comes from its silence and one from the user's command.
 func TestCauseOfATaint(t *testing.T) {
 	f := finder(t)
 	about := event.Object{Kind: "Node", Name: "a"}
@@ -210,7 +210,7 @@ func TestCausesOfClusterEvents(t *testing.T) {
 	}
 }
 
-// What a fault does without an event of its own has the fault for its cause, as long as the fault lasts.
+// An effect without a separate event has the fault as its cause, as long as the fault lasts.
 func TestCausesInFaults(t *testing.T) {
 	about := func(kind, what, vcenter, name, message string) event.Event {
 		return event.Event{Kind: kind, Object: event.Object{Kind: what, VCenter: vcenter, Name: name}, Message: message}

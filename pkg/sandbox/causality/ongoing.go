@@ -37,7 +37,7 @@ func (c *Ongoing) remove(component string, seq uint64) {
 	c.seqs[component] = list
 }
 
-// Of returns the event, 0 when there is none.
+// Of returns the event, 0 for none.
 func (c *Ongoing) Of(component string) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

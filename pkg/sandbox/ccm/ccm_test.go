@@ -295,7 +295,7 @@ func TestArguments(t *testing.T) {
 	}
 	has(other.Args, "--leader-elect=true", "--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=3.333s", "--leader-elect-retry-period=667ms", "--v=2")
 	for _, a := range other.Args {
-		for _, prefix := range []string{"--config-poll", "--tag-refresh", "--concurrent-node-syncs", "--vcenter", "--leader-elect-resource-namespace"} {
+		for _, prefix := range []string{"--config-poll", "--tag-refresh", "--concurrent-node-syncs", "--vcenter"} {
 			if strings.HasPrefix(a, prefix) {
 				t.Errorf("%s is none of upstream's defaults", a)
 			}

@@ -204,10 +204,8 @@ func (p *Processes) arguments(r *replica, o Options, elect bool) []string {
 		"--leader-elect=true",
 		"--leader-elect-lease-duration="+lease.String(),
 		"--leader-elect-renew-deadline="+(lease*2/3).Round(time.Millisecond).String(),
-		"--leader-elect-retry-period="+(lease*2/15).Round(time.Millisecond).String())
-	if p.Place.Roles != "" { // the Lease in kube-system belongs to the cluster's own cloud controller manager
-		args = append(args, "--leader-elect-resource-namespace="+p.Place.Namespace)
-	}
+		"--leader-elect-retry-period="+(lease*2/15).Round(time.Millisecond).String(),
+		"--leader-elect-resource-namespace="+p.Place.Namespace)
 	return append(args, o.Args...)
 }
 

@@ -37,7 +37,7 @@ type Registry struct {
 	Log     *event.Log
 	Logger  *slog.Logger
 	Cache   Cache
-	// Describe adds to rows what others know of their components.
+	// Describe adds to rows what other parts know of their components.
 	Describe func(rows []api.Component)
 	// Crashed is called when a child has exited, with how often it did; [math.MaxInt] for one that could not be started.
 	Crashed func(times int, text string)
@@ -70,7 +70,7 @@ func (c *Registry) Notify(ch child.Change) {
 	c.Note(ch, event.Object{Kind: "Component", Name: ch.Name}, 0)
 }
 
-// Note records a change of the child that stands for object, made by the event cause (0: by itself).
+// Note records a change of the child of an object. Cause is the event that caused it; 0 for none.
 func (c *Registry) Note(ch child.Change, object event.Object, cause uint64) {
 	if seq := c.explained(ch); seq != 0 {
 		cause = seq
@@ -150,7 +150,7 @@ func (c *Registry) set(row api.Component) {
 	c.Cache.SetComponent(rows[0])
 }
 
-// Changed sets the row of a component of which others than its supervisor know something new.
+// Changed sets the row of a component when Describe has something new to add.
 func (c *Registry) Changed(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +177,7 @@ func (c *Registry) Rows() []api.Component {
 	return rows
 }
 
-// Forget takes a component that is gone for good out of the list.
+// Forget removes a component that is gone for good.
 func (c *Registry) Forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,7 +263,7 @@ func (c *Registry) leads(ch child.Change, seq uint64) {
 	}
 }
 
-// Freeze notes that a component was stopped where it stands, or goes on; changed, that this is news.
+// Freeze notes that a component was suspended or resumed. It returns false if it was so before.
 func (c *Registry) Freeze(component string, frozen bool) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,7 +288,7 @@ func (c *Registry) Freeze(component string, frozen bool) (changed bool) {
 	return changed
 }
 
-// Suspend stops a child where it stands; changed says that it was not stopped before.
+// Suspend suspends a child. It returns false if the child was suspended before.
 func (c *Registry) Suspend(ch *child.Child) (changed bool, err error) {
 	if err := ch.Suspend(); err != nil {
 		return false, err
@@ -296,7 +296,7 @@ func (c *Registry) Suspend(ch *child.Child) (changed bool, err error) {
 	return c.Freeze(ch.Name(), true), nil
 }
 
-// Resume lets a child that was stopped go on.
+// Resume resumes a child that was suspended.
 func (c *Registry) Resume(ch *child.Child) (changed bool, err error) {
 	if err := ch.Resume(); err != nil {
 		return false, err
@@ -304,7 +304,7 @@ func (c *Registry) Resume(ch *child.Child) (changed bool, err error) {
 	return c.Freeze(ch.Name(), false), nil
 }
 
-// Settled ends what was set as the cause of what a component does next: it has started, and does the rest by itself.
+// Settled clears the cause of the next changes of a component: it has started, and later changes have other causes.
 func (c *Registry) Settled(component string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

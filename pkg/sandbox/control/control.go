@@ -23,47 +23,53 @@ import (
 const (
 	// maxRequest bounds the body of a request, in bytes.
 	maxRequest = 1 << 20
-	// closeTimeout is how long readers have, when the server ends, to read what is already written.
+	// closeTimeout is how long readers may read what is already written when the server ends.
 	closeTimeout = 2 * time.Second
 )
 
-// Server is a control API that serves. Make it with [Listen].
+// Server serves the control API. Set its fields before [Server.Start].
 type Server struct {
+	// Path returns the path of the unix socket.
+	Path    func() string
+	Handler func() http.Handler
+	Logger  *slog.Logger
+
 	server *http.Server
-	done   chan struct{} // closed when it serves no more
+	done   chan struct{} // closed when the server has ended
 }
 
-// Listen serves h on a unix socket at path that only its owner may open.
-func Listen(path string, h http.Handler, logger *slog.Logger) (*Server, error) {
+// Start serves on a unix socket that only its owner may open.
+func (s *Server) Start(context.Context) error {
+	path := s.Path()
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, l.Close())
+		return errors.Join(err, l.Close())
 	}
-	// Streams end with the server, whether or not their readers have gone.
+	// Streams end with the server, also when their readers stay.
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{done: make(chan struct{}), server: &http.Server{
-		Handler:           h,
+	s.done, s.server = make(chan struct{}), &http.Server{
+		Handler:           s.Handler(),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second,
-	}}
+	}
 	s.server.RegisterOnShutdown(cancel)
 	go func() {
 		defer close(s.done)
 		defer cancel()
 		if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error("control API", "err", err)
+			s.Logger.Error("control API", "err", err)
 		}
 	}()
-	return s, nil
+	return nil
 }
 
-// Close ends the server. It cuts off readers that do not read any more, as one that was suspended with Ctrl-Z. A nil
-// Server is closed already.
+// Close ends the server. It disconnects readers that have stopped to read, such as one that was suspended with Ctrl-Z. It may be
+// called before [Server.Start].
 func (s *Server) Close(ctx context.Context) error {
-	if s == nil {
+	if s.server == nil {
 		return nil
 	}
 	patient, cancel := context.WithTimeout(ctx, closeTimeout)

@@ -33,9 +33,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// process is one of the processes of a CSI driver's controller.
+// process is a process of a CSI driver's controller.
 type process struct {
-	// name is that of the component, of its log and, in the cases of sidecars, of the program's subcommand.
+	// name is the name of the component, of its log and, for a sidecar, of the program's subcommand.
 	name string
 	// account is its ServiceAccount, in objects.DefaultNamespace.
 	account string
@@ -43,7 +43,7 @@ type process struct {
 	driver bool
 }
 
-// processes lists them in the order in which they are started, the driver first; they wait for each other themselves.
+// processes lists them in the order of their start, the driver first. They wait for each other.
 func processes() []process {
 	return []process{
 		{name: controller, account: objects.Controller, driver: true},
@@ -55,7 +55,7 @@ func processes() []process {
 	}
 }
 
-// controller is the component that is the driver, and the command of this binary that is.
+// controller is the component of the driver, and its command in this binary.
 const controller = "csi-controller"
 
 // Driver is the processes of a CSI driver's controller. Set its fields before [Driver.Start].
@@ -110,12 +110,12 @@ func (d *Driver) Find(component string) *child.Child {
 	return d.children[component]
 }
 
-// dir is where everything of the driver is that is no node's.
+// dir returns a path in the driver's directory. Nodes have their own files elsewhere.
 func (d *Driver) dir(elem ...string) string {
 	return d.Dir.Path(append([]string{"csi"}, elem...)...)
 }
 
-// csiSocket is where the driver's controller serves.
+// socket returns the path at which the driver's controller listens.
 func (d *Driver) socket() (string, error) {
 	dir, err := d.Dir.ShortPath("/csi.sock", "csi")
 	return dir + "/csi.sock", err
@@ -141,10 +141,10 @@ func (d *Driver) Start(ctx context.Context) error {
 	return nil
 }
 
-// bootGroup is the background group of what is done while nodes boot.
+// bootGroup is the background group that works while Nodes boot.
 const bootGroup = "csi boot"
 
-// startProcesses creates what a driver needs in the cluster and starts its processes, each with the rights of its own
+// startProcesses creates what a driver needs in the cluster and starts its processes, each with the rights of a separate
 // ServiceAccount. It returns before they serve.
 func (d *Driver) startProcesses(ctx context.Context) error {
 	clusterID, err := d.ClusterID(ctx)
@@ -185,7 +185,7 @@ func (d *Driver) startProcesses(ctx context.Context) error {
 	return nil
 }
 
-// awaitSocket waits until the driver serves, for a while: a sidecar that finds no socket looks again a second later.
+// awaitSocket waits up to 2 seconds until the driver listens: a sidecar that finds no socket retries only a second later.
 func awaitSocket(ctx context.Context, socket string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -203,7 +203,7 @@ func awaitSocket(ctx context.Context, socket string) {
 	}
 }
 
-// kubeconfig writes the kubeconfig of a process: the rights of its account, by a way of its own.
+// kubeconfig writes the kubeconfig of a process, with the rights of its account and its own proxy to the API server.
 func (d *Driver) kubeconfig(ctx context.Context, p process) (path string, err error) {
 	a := d.Account(p.account)
 	if err := d.Tokens.Project(ctx, a); err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 )
 
-// ClusterID tells this cluster's volumes from another's in the same vCenters, for as long as the cluster lives.
+// ClusterID returns an id that distinguishes the volumes of this cluster from those of other clusters in the same vCenters. It
+// stays the same as long as the cluster exists.
 func (d *Driver) ClusterID(ctx context.Context) (string, error) {
 	ns, err := d.Cluster().Client().CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {

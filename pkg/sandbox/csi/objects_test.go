@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 )
 
-// Every object goes to the resource that its kind is of; one that nobody serves would be lost.
+// Every object is created as a resource of its kind. An object of a kind that is not served would be lost.
 func TestCreateAny(t *testing.T) {
 	all, err := objects.All(objects.Config{Policies: []string{"gold"}})
 	if err != nil {

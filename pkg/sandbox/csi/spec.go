@@ -5,7 +5,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 )
 
-// spec is one process of the driver's controller.
+// spec returns the spec of a process of the driver's controller.
 func (d *Driver) spec(p process, socket, kubeconfig, clusterID string) child.Spec {
 	spec := child.Spec{Name: p.name, Env: d.Env()}
 	if p.driver {
@@ -26,8 +26,8 @@ func (d *Driver) spec(p process, socket, kubeconfig, clusterID string) child.Spe
 	return spec
 }
 
-// flags are those of a sidecar: upstream's manifests of vsphere-csi-driver, with topology on, and periods at the
-// sandbox's pace. There is one of each, which nobody has to elect.
+// flags returns the flags of a sidecar: those of vsphere-csi-driver's manifests, with topology on and periods at the speed of
+// the sandbox. There is one process of each, so that leader election is off.
 func (d *Driver) flags(name, socket string) []string {
 	of := func(p pace.Period) string { return d.Speed.Of(p).String() }
 	retries := []string{"--retry-interval-start=" + of(pace.CSIRetryStart), "--retry-interval-max=" + of(pace.CSIRetryMax)}
@@ -38,7 +38,7 @@ func (d *Driver) flags(name, socket string) []string {
 	switch name {
 	case "csi-provisioner":
 		flags = append(flags, "--extra-create-metadata=true", "--default-fstype=ext4")
-		if d.Zoned() { // it makes nothing for a node that is in no zone, otherwise
+		if d.Zoned() { // without zones it would make no volume for a node
 			flags = append(flags, "--feature-gates=Topology=true", "--strict-topology=true")
 		} else {
 			flags = append(flags, "--feature-gates=Topology=false")

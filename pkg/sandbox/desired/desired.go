@@ -34,7 +34,7 @@ type State struct {
 	VCenters func() vcenters.List
 	// Builder returns an error where the inventories cannot be changed.
 	Builder func() (vcenters.Builder, error)
-	// Light: all Nodes are light ones, whatever a topology has.
+	// Light: all Nodes of a topology become light ones.
 	Light bool
 	// NamesFree returns an error when a VM of a topology would be a Node whose name is taken.
 	NamesFree func(context.Context, *topology.Topology) error

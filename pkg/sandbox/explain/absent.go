@@ -10,7 +10,7 @@ import (
 
 // absent says why there is no node of that name: that it was deleted, or that it has never come to be.
 func (c Node) absent() (q question) {
-	q.saw(apiServer, missing, "Node "+c.Name, "there is none")
+	q.saw(apiServer, missing, "Node "+c.Name, "does not exist")
 	deleted := c.newestOf(ofNode(c.Name), "node.deleted")
 	if deleted.Seq > c.newestOf(ofNode(c.Name), "node.registered").Seq {
 		c.deleted(&q, deleted)
@@ -21,7 +21,7 @@ func (c Node) absent() (q question) {
 	return q
 }
 
-// deleted says who had the Node object deleted, and what the CCM had asked and was told.
+// deleted answers who deleted the Node object, with the calls of the CCM before and their answers.
 func (c Node) deleted(q *question, e event.Event) {
 	q.Ask = "Why was it deleted?"
 	q.because(c.Around, e)
@@ -59,23 +59,23 @@ func (c Node) deleted(q *question, e event.Event) {
 	removed := c.newestOf(ofNode(c.Name), "node.removed")
 	switch {
 	case strings.Contains(first.Message, "node.object-deleted"):
-		q.answer(event.Error, c.undo(e, "vsphere-sandbox vm reset "+c.vmName()), "a fault deleted its Node object (#%d: %s); its kubelet registers it anew when it is restarted", first.Seq, first.Message)
+		q.answer(event.Error, c.undo(e, "vsphere-sandbox vm reset "+c.vmName()), "a fault deleted its Node object (#%d: %s); its kubelet registers it again after a restart", first.Seq, first.Message)
 	case removed.Seq != 0 && e.Cause == removed.Seq:
 		q.answer(event.Error, "", "the topology has it no more%s", c.who(e))
 	case gone.Seq != 0 && len(list) == 0:
-		q.answer(event.Error, "", "its VM is gone: the CCM asked every vCenter, was told by each that it has none of its providerID, and had the Node deleted%s", c.who(e))
+		q.answer(event.Error, "", "its VM is gone: the CCM asked every vCenter, none had a VM with its providerID, and the Node was deleted%s", c.who(e))
 	case gone.Seq != 0:
 		q.answer(event.Error, "vsphere-sandbox vm reset "+list[0].Name, "its VM was gone when the CCM asked every vCenter%s; VM %s has its UUID by now, and registers when it boots", c.who(e), list[0].id())
 	case e.Cause != 0:
 		q.answer(event.Error, "", "its VM is gone, and its cloud controller manager had the Node deleted%s", c.who(e))
 	}
 	if len(list) > 0 {
-		q.answer(event.Error, "vsphere-sandbox vm reset "+list[0].Name, "somebody deleted its Node object: its VM %s is there, and the CCM did not say that it was gone; its kubelet registers it anew when it is restarted", list[0].id())
+		q.answer(event.Error, "vsphere-sandbox vm reset "+list[0].Name, "another client deleted its Node object: its VM %s exists, and the CCM did not report it as gone; its kubelet registers it again after a restart", list[0].id())
 	}
 	q.answer(event.Error, "", "it is not known who deleted its Node object")
 }
 
-// sawCalls adds what the CCM asked each vCenter in the seconds before an event, and was told.
+// sawCalls adds the calls of the CCM to each vCenter in the seconds before an event, and their answers.
 func (a Around) sawCalls(q *question, e event.Event) {
 	const before, most = 10, 6 // seconds, calls of a vCenter
 	for _, vc := range a.VCenters {
@@ -98,12 +98,12 @@ func (a Around) sawCalls(q *question, e event.Event) {
 	}
 }
 
-// searches tells whether a call is one by which a VM is looked for.
+// searches reports whether a call is one by which a VM is looked for.
 func searches(method string) bool {
 	return strings.HasPrefix(method, "Find") || strings.HasPrefix(method, "Retrieve")
 }
 
-// unborn says why a VM that is to be a node is none.
+// unborn answers why a VM that should be a node is none.
 func (c Node) unborn(q *question) {
 	m := c.behind()
 	if m == nil {
@@ -121,7 +121,7 @@ func (c Node) unborn(q *question) {
 			q.answer(event.Info, "", "VM %s is not to be a node: the topology gives it no role", m.id())
 			return
 		}
-		q.answer(event.Error, "vsphere-sandbox get nodes", "no VM is to be a node of that name")
+		q.answer(event.Error, "vsphere-sandbox get nodes", "no VM should be a node with that name")
 		return
 	}
 	c.sawVM(q, *m)

@@ -17,7 +17,7 @@ import (
 
 // Around is what a case of any kind is seen in.
 type Around struct {
-	// Now is when it was gathered. Times are told in its location.
+	// Now is when it was gathered. Times are printed in its location.
 	Now time.Time
 	// Events are all that the log remembers, oldest first.
 	Events []event.Event
@@ -54,7 +54,7 @@ type VCenter struct {
 	Calls []Call
 }
 
-// Call is a call that the CCM made, and what it was told.
+// Call is a call that the CCM made, and its answer.
 type Call struct {
 	Time     time.Time
 	Method   string
@@ -108,7 +108,7 @@ func span(d time.Duration) string {
 // Patience is how long one source may take to answer.
 const Patience = 3 * time.Second
 
-// Asked is what a source answered, or why it did not. A pointer that is nil without an error says that there is none.
+// Asked is the answer of a source, or why it did not answer. A nil pointer without an error is an object that does not exist.
 type Asked[T any] struct {
 	Is  T
 	Err error
@@ -248,7 +248,7 @@ func (a Around) find(seq uint64) (event.Event, bool) {
 	return event.Event{}, false
 }
 
-// newest returns the newest event that matches; its Seq is 0 when there is none.
+// newest returns the newest event that matches; its Seq is 0 for none.
 func (a Around) newest(match func(event.Event) bool) event.Event {
 	for _, e := range slices.Backward(a.Events) {
 		if match(e) {
@@ -339,12 +339,12 @@ func History(all []event.Event, about func(event.Event) bool) []event.Event {
 	return picked
 }
 
-// ofNode tells whether an event is about a node.
+// ofNode reports whether an event is about a node.
 func ofNode(name string) func(event.Event) bool {
 	return func(e event.Event) bool { return e.Object.Kind == "Node" && e.Object.Name == name }
 }
 
-// ofVM tells whether an event is about a VM.
+// ofVM reports whether an event is about a VM.
 func ofVM(vcenter, name string) func(event.Event) bool {
 	return func(e event.Event) bool {
 		return e.Object.Kind == "VM" && e.Object.VCenter == vcenter && e.Object.Name == name

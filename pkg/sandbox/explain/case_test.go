@@ -96,7 +96,7 @@ func powerIs(power string) func(*Node) {
 
 func kubeletIs(state string) func(*Node) { return func(c *Node) { c.Kubelet.State = state } }
 
-// others has it be a node of a cluster that is others'.
+// others makes it a node of another tool's cluster.
 func others(c *Node) { c.Others, c.Kubelet = true, nil }
 
 func silent(c *Node) {

@@ -47,7 +47,7 @@ func (a Around) sawCCM(q *question) {
 func (a Around) sawConfig(q *question) {
 	switch {
 	case a.Config.Err != nil:
-		q.saw(cloudConfig, wrong, "vsphere.conf", "%v; a CCM that runs goes on with the one before", a.Config.Err)
+		q.saw(cloudConfig, wrong, "vsphere.conf", "%v; a CCM that runs keeps the one before", a.Config.Err)
 	case a.Config.Is != nil:
 		var servers []string
 		for _, v := range a.Config.Is.VCenters {
@@ -105,7 +105,7 @@ func mend(vc VCenter) string {
 	return "vsphere-sandbox logs ccm"
 }
 
-// answers is what a vCenter does with which nothing is known to be wrong: where no CCM runs, nobody asks it.
+// answers describes a vCenter without known problems. Where no CCM runs, no CCM asks it.
 func (a Around) answers() string {
 	if len(a.CCM) == 0 {
 		return "is up"
@@ -133,7 +133,7 @@ func (a Around) active(touches func(api.LeaseTarget) bool) (list []api.Lease) {
 	return list
 }
 
-// faults tells which faults touch the subject; nothing when none do.
+// faults adds the faults that affect the subject.
 func (a Around) faults(touches func(api.LeaseTarget) bool) (q question) {
 	q.Ask = "Which faults touch it?"
 	var names []string
@@ -152,7 +152,7 @@ func (a Around) faults(touches func(api.LeaseTarget) bool) (q question) {
 			}
 			text := t.Does
 			if l.Until != nil {
-				text += "; heals by itself at " + a.clock(*l.Until)
+				text += "; heals automatically at " + a.clock(*l.Until)
 			}
 			q.Evidence = append(q.Evidence, api.Evidence{What: l.ID + " " + l.Fault + " on " + what, Found: text, Verdict: wrong, Source: sandbox, Event: l.Seq})
 		}
@@ -171,7 +171,7 @@ func (a Around) faults(touches func(api.LeaseTarget) bool) (q question) {
 	return q
 }
 
-// touches tells whether a fault at a target is one at the node, or at something that it depends on.
+// touches reports whether a fault at a target is one at the node, or at something that it depends on.
 func (c Node) touches(t api.LeaseTarget) bool {
 	switch kindOf(t) {
 	case "node":
@@ -190,7 +190,7 @@ func (c Node) touches(t api.LeaseTarget) bool {
 // kindOf is the kind of a target in lower case.
 func kindOf(t api.LeaseTarget) string { return strings.ToLower(t.Kind) }
 
-// touchesVM tells whether a fault at a target is one at a VM, or at something that it is in or on.
+// touchesVM reports whether a fault at a target is one at a VM, or at something that it is in or on.
 func (a Around) touchesVM(m Machine, t api.LeaseTarget) bool {
 	if kindOf(t) == "vcenter" {
 		return t.Name == m.VCenter

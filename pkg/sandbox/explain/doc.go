@@ -1,14 +1,14 @@
-// Package explain says why a node, a VM or a volume is as it is: it puts the questions that a person would ask of it now, and
-// answers each with the evidence that the answer rests on.
+// Package explain explains the state of a Node, a VM or a volume: it has the questions that a user would ask, and answers each with
+// its evidence.
 //
-// A case ([Node], [VM], [Volume]) holds what was gathered, each part with the reason why it could not be had where it
-// could not; Explain reasons over it and asks nobody. What is not known is said to be unknown, and no answer rests on it.
+// A case ([Node], [VM], [Volume]) holds what was gathered, and for each part that could not be read the reason. Explain derives the
+// answers from the case and reads nothing itself. What is unknown is reported as unknown, and no answer depends on it.
 // [GatherNode] and [GatherVM] fill cases from a few small interfaces, every source within [Patience].
 //
 //	c := explain.GatherNode(ctx, sources, "worker-1")
 //	e := c.Explain() // "not ready: its VM us/worker-1 is powered off"
 //
-// It makes no connection itself, knows no simulator, and changes nothing.
+// The package makes no connection, imports no simulator, and changes nothing.
 //
 // Floor 3, below pkg/sandbox.
 package explain

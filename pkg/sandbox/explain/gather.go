@@ -49,7 +49,7 @@ type Sources struct {
 	Around Around
 }
 
-// GatherNode asks about a node. Whatever needs no asking (Bound, Kubelet, Cut) is for the caller to add; bound, the VM
+// GatherNode asks about a node. The caller must add what needs no call (Bound, Kubelet, Cut); bound, the VM
 // whose kubelet has the name, is searched for, too.
 func GatherNode(ctx context.Context, s Sources, name, bound string) Node {
 	c := Node{Around: s.Around, Name: name, Bound: bound}
@@ -82,7 +82,7 @@ func GatherNode(ctx context.Context, s Sources, name, bound string) Node {
 	return c
 }
 
-// GatherVM asks about a VM of a vCenter by its name. Its Node, if it is to be one, is for the caller to add.
+// GatherVM asks about a VM of a vCenter by its name. The caller must add its Node, if it should be one.
 func GatherVM(ctx context.Context, s Sources, vcenter, name string) VM {
 	c := VM{Around: s.Around, VCenter: vcenter, Name: name}
 	var found []Machine

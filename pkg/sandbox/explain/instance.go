@@ -106,7 +106,7 @@ func (c Node) addresses() (q question) {
 	m := c.vm()
 	if m == nil {
 		if len(has) > 0 {
-			q.answer(event.Info, "", "they stay as they were told: there is no VM to ask about")
+			q.answer(event.Info, "", "they stay as they were reported last: there is no VM to ask about")
 		}
 		q.answer(event.Error, "", "it has none, and no VM that could tell them")
 		return q
@@ -125,7 +125,7 @@ func (c Node) addresses() (q question) {
 	case len(has) == 0:
 		q.answer(event.Error, "", "it has none: the guest of VM %s reports %s", m.id(), m.reports())
 	case silent:
-		q.answer(event.Info, "", "they stay as the guest of VM %s told them: it reports none now", m.id())
+		q.answer(event.Info, "", "they stay as the guest of VM %s reported them last: it reports none now", m.id())
 	case len(stale) > 0 && c.uninitialized():
 		q.answer(event.Info, "", "from the kubelet: the CCM has not set any yet")
 	case len(stale) > 0:

@@ -8,7 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Machine is a virtual machine as its vCenter tells it now, with all that is above it.
+// Machine is a VM as its vCenter reports it now, with all objects above it.
 type Machine struct {
 	VCenter, Ref, Name, Path string
 	// Datacenter is the path of the one it lies in.
@@ -36,9 +36,9 @@ type Machine struct {
 	// TagsErr is why tags could not be read.
 	TagsErr error
 
-	// Role is what it is to be in the cluster, "" for no node. Process is the state of its kubelet.
+	// Role is its role in the cluster, "" for no node. Process is the state of its kubelet.
 	Role, Process string
-	// Stale is why this is not from its vCenter now, but as the sandbox's watch told it last.
+	// Stale is why the vCenter did not answer: the rest is as the sandbox's watch reported it last.
 	Stale error
 }
 
@@ -54,7 +54,7 @@ type Tag struct{ Category, Name string }
 // id names a VM past doubt.
 func (m Machine) id() string { return m.VCenter + "/" + m.Name }
 
-// source names who told of it.
+// source names the source of the data.
 func (m Machine) source() string {
 	if m.Stale != nil {
 		return "last seen of vCenter " + m.VCenter
@@ -62,7 +62,7 @@ func (m Machine) source() string {
 	return "vCenter " + m.VCenter
 }
 
-// reports says what its guest tells.
+// reports returns what its guest reports.
 func (m Machine) reports() string {
 	if !m.Tools && m.Hostname == "" && len(m.Addresses) == 0 {
 		return "nothing: its tools do not run"
@@ -78,7 +78,7 @@ func (m Machine) reports() string {
 	return hostname + ", " + addresses
 }
 
-// certain tells whether what its vCenter says of it is so now, and not just the last that it knows.
+// certain reports whether what its vCenter says of it is so now, and not just the last that it knows.
 func (m Machine) certain() bool {
 	return m.Stale == nil && (m.Connection == "" || m.Connection == "connected")
 }
@@ -118,7 +118,7 @@ func (m Machine) Facts() match.VM {
 // String names it in messages.
 func (m Machine) String() string { return m.id() }
 
-// within tells whether it lies in one of the datacenters of a vCenter's configuration; none means all.
+// within reports whether it lies in one of the datacenters of a vCenter's configuration; none means all.
 func (m Machine) within(datacenters []string) bool {
 	return len(datacenters) == 0 || slices.ContainsFunc(datacenters, func(want string) bool {
 		if strings.Contains(want, "/") {

@@ -59,7 +59,7 @@ func only(list []Machine, wanted func(Machine) bool) []Machine {
 	return slices.DeleteFunc(slices.Clone(list), func(m Machine) bool { return !wanted(m) })
 }
 
-// vm is the VM that it is, or is to be; nil when no vCenter has it.
+// vm is the VM that it is, or should be; nil when no vCenter has it.
 func (c Node) vm() *Machine {
 	if list, _ := c.matches(); len(list) > 0 {
 		return &list[0]
@@ -70,7 +70,7 @@ func (c Node) vm() *Machine {
 	return c.behind()
 }
 
-// behind is the VM whose kubelet has the name, whatever the provider can see of it.
+// behind is the VM whose kubelet has the name, also when the provider cannot find it.
 func (c Node) behind() *Machine {
 	for _, m := range c.Machines {
 		if m.id() == c.Bound {
@@ -80,7 +80,7 @@ func (c Node) behind() *Machine {
 	return nil
 }
 
-// under is the VM that its kubelet runs in, whatever the provider takes for the node's; nil when it is gone.
+// under is the VM that its kubelet runs in, also when the provider finds another; nil when it is gone.
 func (c Node) under() *Machine {
 	if m := c.behind(); m != nil || c.Bound != "" {
 		return m

@@ -20,13 +20,13 @@ type Node struct {
 	Node Asked[*corev1.Node]
 	// Heartbeat is the Lease that its kubelet renews.
 	Heartbeat Asked[*coordinationv1.Lease]
-	// Machines are all VMs that may be it: by providerID, system UUID, hostname, or because they are to be it.
+	// Machines are all VMs that may be it: by providerID, system UUID, hostname, or because they should be it.
 	Machines []Machine
 	// Bound is the VM whose kubelet has this name, as VCENTER/NAME; "" when no kubelet ever said it.
 	Bound string
 	// ProviderID is what it had last, of a node that is gone.
 	ProviderID string
-	// Kubelet is its process; nil when there is none. Cut: its way to the API server is cut.
+	// Kubelet is its process; nil for none. Cut: its network path to the API server is cut.
 	Kubelet *api.Component
 	Cut     bool
 }
@@ -100,7 +100,7 @@ func (c Node) condition() (ready corev1.NodeCondition) {
 	return ready
 }
 
-// tainted tells whether there is a taint of that key.
+// tainted reports whether there is a taint of that key.
 func (c Node) tainted(key string) bool {
 	return c.Node.Is != nil && slices.ContainsFunc(c.Node.Is.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
@@ -300,7 +300,7 @@ func (c Node) silentThere(q *question, cond corev1.NodeCondition) {
 	q.answer(event.Error, try, "its kubelet says so: %s", cmp.Or(cond.Message, cond.Reason, "it has posted no status yet"))
 }
 
-// dead tells whether its kubelet does not even stand still.
+// dead reports whether its kubelet does not even stand still.
 func (c Node) dead() bool {
 	return c.Kubelet == nil || c.Kubelet.State == "stopped" || c.Kubelet.State == "backing-off"
 }

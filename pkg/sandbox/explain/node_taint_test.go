@@ -7,14 +7,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Who has put taints on a node, which faults touch it, and why there is none of a name.
+// Which component set the taints of a node, which faults affect it, and why a node does not exist.
 func TestTaintedAndAbsentNodes(t *testing.T) {
 	checkNodes(t, []nodeCase{
 		{"shutdown taint", node(powerIs("off"), taintedWith("node.cloudprovider.kubernetes.io/shutdown")), "Why does it have the taint node.cloudprovider.kubernetes.io/shutdown", event.Warning, "the VM is off or suspended", "vm power-on w1"},
 		{"shutdown taint, and on", node(taintedWith("node.cloudprovider.kubernetes.io/shutdown")), "Why does it have the taint node.cloudprovider.kubernetes.io/shutdown", event.Warning, "VM us/w1 is on by now", ""},
 		{"out of service", node(taintedWith("node.kubernetes.io/out-of-service")), "Why does it have the taint node.kubernetes.io/out-of-service", event.Warning, "a person put it there", "--remove"},
 		{"control plane", node(taintedWith("node-role.kubernetes.io/control-plane")), "Why does it have the taint node-role", event.Info, "it belongs there", ""},
-		{"by hand", node(taintedWith("example.org/x")), "Why does it have the taint example.org/x", event.Warning, "somebody did", "example.org/x-"},
+		{"by hand", node(taintedWith("example.org/x")), "Why does it have the taint example.org/x", event.Warning, "another client did", "example.org/x-"},
 		{"by a fault", node(taintedWith(uninitialized), func(c *Node) {
 			c.Leases = []api.Lease{{ID: "f1", Fault: "node.uninitialized", State: "active", Targets: []api.LeaseTarget{{Kind: "Node", Name: "w1"}}}}
 		}), "Why does it have the taint " + uninitialized, event.Warning, "fault f1 put it there", "heal f1"},
@@ -33,8 +33,8 @@ func TestTaintedAndAbsentNodes(t *testing.T) {
 		)), "Why was it deleted", event.Error, "its VM is gone: the CCM asked every vCenter", ""},
 		{"deleted by hand, its VM once gone", node(noNode, happened(
 			aboutNode("node.registered", "", 0), aboutNode("ccm.vm-gone", "", 0), aboutNode("node.deleted", "", 0), aboutNode("node.registered", "", 0), aboutNode("node.deleted", "", 0),
-		)), "Why was it deleted", event.Error, "somebody deleted its Node object", "vm reset w1"},
-		{"deleted by hand", node(noNode, happened(aboutNode("node.registered", "", 0), aboutNode("node.deleted", "", 0))), "Why was it deleted", event.Error, "somebody deleted its Node object: its VM us/w1 is there", "vm reset w1"},
+		)), "Why was it deleted", event.Error, "another client deleted its Node object", "vm reset w1"},
+		{"deleted by hand", node(noNode, happened(aboutNode("node.registered", "", 0), aboutNode("node.deleted", "", 0))), "Why was it deleted", event.Error, "another client deleted its Node object: its VM us/w1 exists", "vm reset w1"},
 		{"deleted by a fault", node(noNode, happened(
 			event.Event{Kind: "fault.injected", Message: "f1: node.object-deleted on us/w1"}, aboutNode("node.deleted", "", 1),
 		)), "Why was it deleted", event.Error, "a fault deleted its Node object", "vm reset w1"},

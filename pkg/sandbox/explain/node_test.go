@@ -164,7 +164,7 @@ func TestNode(t *testing.T) {
 	})
 }
 
-// What is as it should be leaves nothing to be told.
+// A node in its desired state has no problems to report.
 func TestWell(t *testing.T) {
 	e := node().Explain()
 	for _, q := range e.Questions {

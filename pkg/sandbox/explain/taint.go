@@ -72,7 +72,7 @@ func (c Node) taint(key string) (q question) {
 	}
 	p, ok := puttings[key]
 	if !ok {
-		q.answer(event.Warning, "kubectl taint nodes "+c.Name+" "+key+"-", "it is none that Kubernetes or the cloud provider puts there: somebody did%s", because)
+		q.answer(event.Warning, "kubectl taint nodes "+c.Name+" "+key+"-", "neither Kubernetes nor the cloud provider sets it: another client did%s", because)
 		return q
 	}
 	try := c.way(key)

@@ -16,7 +16,7 @@ type VM struct {
 	VCenter, Name string
 	// Machine is nil when its vCenter has none of that name.
 	Machine *Machine
-	// Node is the case of the node that it is or is to be; nil when it is to be none.
+	// Node is the case of the node that it is or should be; nil for none.
 	Node *Node
 }
 
@@ -131,7 +131,7 @@ func (c VM) power() (q question) {
 	return q
 }
 
-// guest says what its guest tells, and why not.
+// guest answers what its guest reports, or why it reports nothing.
 func (c VM) guest() (q question) {
 	m := *c.Machine
 	q.Ask = "What does its guest report?"
@@ -183,7 +183,7 @@ func (c VM) node() (q question) {
 	list, by := n.matches()
 	if !slices.Contains(ids(list), m.id()) {
 		q.saw("vCenters", wrong, "VM of node "+n.Name+" by "+by, "%s", cmp.Or(and(ids(list), "and"), "none"))
-		q.answer(event.Error, "vsphere-sandbox explain node "+n.Name, "none: its kubelet calls itself %s, and that node is another VM's or nobody's by its %s", n.Name, by)
+		q.answer(event.Error, "vsphere-sandbox explain node "+n.Name, "none: its kubelet registers as %s, and that node is of another VM or of none by its %s", n.Name, by)
 		return q
 	}
 	ready := n.ready()

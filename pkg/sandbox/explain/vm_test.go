@@ -40,7 +40,7 @@ func TestVM(t *testing.T) {
 		{"nameless guest", vm(node(machineIs(func(m *Machine) { m.Hostname = "" }))), "What does its guest", event.Warning, "no hostname"},
 		{"node", vm(node()), "Which node is it", event.Info, "node w1, which is ready"},
 		{"node not ready", vm(node(unknownSince)), "Which node is it", event.Warning, "not all is well"},
-		{"node of another", vm(node(machineIs(func(m *Machine) { m.UUID = uuid2 }))), "Which node is it", event.Error, "its kubelet calls itself w1"},
+		{"node of another", vm(node(machineIs(func(m *Machine) { m.UUID = uuid2 }))), "Which node is it", event.Error, "its kubelet registers as w1"},
 		{"no node", vm(node(noNode)), "Why is it no node", event.Error, "has not registered"},
 		{"no role", vm(node(), noRole), "Why is it no node", event.Info, "gives it no role"},
 		{"place", vm(node()), "Which region and zone", event.Info, "region us and zone us-west"},

@@ -18,7 +18,7 @@ type Volume struct {
 	Around
 	// Row is how the sandbox sums it up.
 	Row api.Volume
-	// Claim, Volume and Pods are nil, or fewer, where there are none.
+	// Claim and Volume are nil, and Pods is empty, where they do not exist.
 	Claim       Asked[*corev1.PersistentVolumeClaim]
 	Volume      Asked[*corev1.PersistentVolume]
 	Attachments Asked[[]storagev1.VolumeAttachment]
@@ -57,7 +57,7 @@ func (c Volume) Explain() api.Explanation {
 	return e
 }
 
-// ofVolume tells whether an event is about a volume, its claim, its attachments or the pods that use it.
+// ofVolume reports whether an event is about a volume, its claim, its attachments or the pods that use it.
 func ofVolume(v api.Volume) func(event.Event) bool {
 	return func(e event.Event) bool {
 		switch e.Object.Kind {
@@ -74,10 +74,10 @@ func ofVolume(v api.Volume) func(event.Event) bool {
 	}
 }
 
-// settled are the states in which a volume waits for nobody.
+// settled are the states in which a volume waits for nothing.
 var settled = []api.VolumeState{api.VolumeInUse, api.VolumeAttached, api.VolumeDetached}
 
-// broken are those that do not end by themselves.
+// broken are the states that do not end automatically.
 var broken = []api.VolumeState{api.VolumeBlocked, api.VolumeLost, api.VolumeOrphaned}
 
 // state walks from the claim to the pod, and says what the next step waits for.
@@ -107,7 +107,7 @@ func (c Volume) state() (q question) {
 		}
 		q.saw(apiServer, verdictOf(n.Ready == string(corev1.ConditionTrue)), "Node "+n.Name, "%s", text)
 	} else if v.Node != "" {
-		q.saw(apiServer, missing, "Node "+v.Node, "there is none")
+		q.saw(apiServer, missing, "Node "+v.Node, "does not exist")
 	}
 	c.sawPods(&q)
 	q.because(c.Around, c.newest(ofVolume(v)))
@@ -214,7 +214,7 @@ func (c Volume) sawClaim(q *question) {
 	case c.Claim.Err != nil:
 		q.saw(apiServer, unknown, what, "%v", c.Claim.Err)
 	case pvc == nil:
-		q.saw(apiServer, missing, what, "there is none any more")
+		q.saw(apiServer, missing, what, "no longer exists")
 	default:
 		text := string(pvc.Status.Phase)
 		if pvc.Spec.VolumeName != "" {
@@ -235,7 +235,7 @@ func (c Volume) sawVolume(q *question) {
 	case c.Volume.Err != nil:
 		q.saw(apiServer, unknown, "PersistentVolume", "%v", c.Volume.Err)
 	case pv == nil:
-		q.saw(apiServer, missing, "PersistentVolume", "there is none")
+		q.saw(apiServer, missing, "PersistentVolume", "does not exist")
 	default:
 		text := string(pv.Status.Phase) + ", " + string(pv.Spec.PersistentVolumeReclaimPolicy)
 		if pv.Spec.CSI != nil {

@@ -127,7 +127,7 @@ func TestVolumeUnasked(t *testing.T) {
 	}
 }
 
-// What an event of the volume comes from is told with it, whatever it is about.
+// An event of the volume is reported with its cause, which may be about any object.
 func TestHistory(t *testing.T) {
 	all := []event.Event{
 		{Seq: 1, Kind: "vm.powered-off", Object: event.Object{Kind: "VM", Name: "w1"}},

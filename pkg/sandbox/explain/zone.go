@@ -73,7 +73,7 @@ func (a Around) walk(q *question, m Machine, want config.Labels) placed {
 	if vc, ok := a.vcenter(m.VCenter); ok && vc.Categories.Err == nil && vc.Categories.Is != nil {
 		for _, category := range []string{want.Region, want.Zone} {
 			if !slices.Contains(vc.Categories.Is, category) {
-				q.saw("vCenter "+vc.Name, missing, "tag category "+category, "there is none of that name")
+				q.saw("vCenter "+vc.Name, missing, "tag category "+category, "does not exist")
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func (c Node) untagged(q *question, m Machine, p placed, want config.Labels, lab
 	q.saw("vCenter "+m.VCenter, missing, "tags of both categories", "%s", lacks)
 	q.because(c.Around, e)
 	if labeled {
-		q.answer(event.Warning, try, "its labels stay as they were set, but VM %s has %s%s. A node that registers anew would not be initialized", m.id(), lacks, c.who(e))
+		q.answer(event.Warning, try, "its labels stay as they were set, but VM %s has %s%s. A node that registers again would not be initialized", m.id(), lacks, c.who(e))
 	}
 	q.answer(event.Error, try, "VM %s has %s%s", m.id(), lacks, c.who(e))
 }
@@ -282,7 +282,7 @@ func place(m Machine, want config.Labels) (p placed) {
 	return p
 }
 
-// spot tells objects of one vCenter apart as far as a walk needs it.
+// spot identifies an object of a vCenter during a walk.
 type spot struct{ kind, name, ref string }
 
 // tagsOf lists the tags of a category on an object, by name.

@@ -21,14 +21,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
-// healTimeout bounds the healing at the stop. What is still broken after it ends with the sandbox.
+// healTimeout bounds the healing when the sandbox stops. Faults that are active after it end with the sandbox.
 const healTimeout = 20 * time.Second
 
 // Faults is the fault engine of a sandbox. Set its fields before [Faults.Start]. Its methods may be called from any goroutine.
 type Faults struct {
 	Source vcenters.Source
-	// Refuse returns why the ground cannot have a kind of fault, "" when it can.
-	Refuse func(*fault.Kind) string
+	// Refuse returns why the ground cannot have a kind of fault, "" when it can, and a command to try.
+	Refuse func(*fault.Kind) (why, try string)
 
 	mu      sync.Mutex
 	engine  *fault.Engine
@@ -47,7 +47,7 @@ func (f *Faults) Start(path string, o fault.Options) (err error) {
 	return nil
 }
 
-// Engine returns the engine, nil as long as there is none.
+// Engine returns the engine, nil before [Faults.Start].
 func (f *Faults) Engine() *fault.Engine {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,7 +62,7 @@ func (f *Faults) Lease(id string) (fault.Lease, bool) {
 	return fault.Lease{}, false
 }
 
-// Rows lists the leases; none as long as there is no engine.
+// Rows lists the leases; none before [Faults.Start].
 func (f *Faults) Rows() []api.Lease {
 	if e := f.Engine(); e != nil {
 		return leaseRows(e.Leases())
@@ -70,7 +70,7 @@ func (f *Faults) Rows() []api.Lease {
 	return nil
 }
 
-// End heals what is broken. It is called before anything stops that healing needs.
+// End heals all faults. It must be called before anything stops that healing needs.
 func (f *Faults) End(ctx context.Context) error {
 	e := f.Engine()
 	if e == nil {
@@ -81,7 +81,7 @@ func (f *Faults) End(ctx context.Context) error {
 	return e.Close(ctx)
 }
 
-// Close closes what [Faults.Start] has opened.
+// Close closes the journal and the engine.
 func (f *Faults) Close(ctx context.Context) error {
 	e := f.Engine()
 	if e == nil {
@@ -99,22 +99,23 @@ func (f *Faults) Register(mux *http.ServeMux) {
 	mux.Handle("GET /v1/fault-kinds", control.Answer(f.Kinds))
 }
 
-// Lacks returns why a kind of fault cannot be injected in this sandbox, whatever its target, "" when it can.
+// Lacks returns why no fault of a kind can be injected in this sandbox, "" when it can.
 func (f *Faults) Lacks(k *fault.Kind) string {
-	return cmp.Or(f.Refuse(k), f.Source.Lacks(k))
+	why, _ := f.Refuse(k)
+	return cmp.Or(why, f.Source.Lacks(k))
 }
 
 // allow returns the error of a request that is refused or must be confirmed.
 func (f *Faults) allow(ctx context.Context, e *fault.Engine, r fault.Request, confirmed bool) error {
 	if k, err := fault.Find(catalogue.Kinds(), r.Kind); err == nil {
-		if why := f.Refuse(k); why != "" {
-			return &api.Error{Code: "unsupported", Message: k.Name + ": " + why, Try: "vsphere-sandbox record, then up with the recording"}
+		if why, try := f.Refuse(k); why != "" {
+			return &api.Error{Code: "unsupported", Message: k.Name + ": " + why, Try: try}
 		}
 	}
 	return f.Source.AllowFault(ctx, e, r, confirmed)
 }
 
-// Kinds lists what can be broken, by theme.
+// Kinds lists the kinds of faults, by theme.
 func (f *Faults) Kinds(context.Context) ([]api.FaultKind, error) {
 	kinds := []api.FaultKind{}
 	for _, theme := range catalogue.Themes() {
@@ -127,7 +128,7 @@ func (f *Faults) Kinds(context.Context) ([]api.FaultKind, error) {
 	return kinds, nil
 }
 
-// Inject answers a request to break something. Once begun it is finished, whether or not anybody waits for the answer.
+// Inject injects a fault. It is completed also when the client leaves.
 func (f *Faults) Inject(ctx context.Context, r api.InjectRequest) (api.Lease, error) {
 	e := f.Engine()
 	if e == nil {
@@ -151,7 +152,7 @@ func (f *Faults) Inject(ctx context.Context, r api.InjectRequest) (api.Lease, er
 	return LeaseRow(l), faultError(err)
 }
 
-// Heal answers a request to put things right.
+// Heal heals leases.
 func (f *Faults) Heal(ctx context.Context, r api.HealRequest) ([]api.Lease, error) {
 	e := f.Engine()
 	if e == nil {
@@ -182,7 +183,7 @@ func (f *Faults) Leases(context.Context) ([]api.Lease, error) {
 	return leaseRows(e.Leases()), nil
 }
 
-// faultError turns an error of the engine into an answer.
+// faultError turns an error of the engine into one of the API.
 func faultError(err error) error {
 	if err == nil {
 		return nil
@@ -207,7 +208,7 @@ func leaseRows(list []fault.Lease) []api.Lease {
 	return rows
 }
 
-// LeaseRow is the row of a lease.
+// LeaseRow returns the row of a lease.
 func LeaseRow(l fault.Lease) api.Lease {
 	row := api.Lease{
 		ID: l.ID, Fault: l.Kind, State: string(l.State), Targets: make([]api.LeaseTarget, len(l.Targets)), Params: l.Params,
@@ -221,7 +222,7 @@ func LeaseRow(l fault.Lease) api.Lease {
 	return row
 }
 
-// moment is nil for no time.
+// moment returns nil for the zero time.
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

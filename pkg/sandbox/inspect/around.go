@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// Inspector explains and inspects the objects of a sandbox. Its fields are what the sandbox knows without asking.
+// Inspector explains and inspects the objects of a sandbox. Its fields return what the sandbox has in memory.
 type Inspector struct {
 	Log *event.Log
 	// World is nil as long as there are no vCenters.

@@ -46,7 +46,7 @@ func (i *Inspector) explainNode(ctx context.Context, r api.Subject) (api.Explana
 	return i.nodeCase(ctx, i.Sources(name), name).Explain(), nil
 }
 
-// nodeCase gathers all that is to be known of a node.
+// nodeCase gathers all that an explanation of a Node needs.
 func (i *Inspector) nodeCase(ctx context.Context, src explain.Sources, name string) explain.Node {
 	bound := ""
 	if vcenter, vm := i.VMOf(name); vm != "" {
@@ -86,7 +86,7 @@ func (i *Inspector) findNode(name string) (string, error) {
 			return name, nil
 		}
 	}
-	message := fmt.Sprintf("node %q: there is none, and there was none", name)
+	message := fmt.Sprintf("node %q: no such node, now or earlier", name)
 	if near := nearest.Of(name, append(names, past...)); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}

@@ -53,7 +53,7 @@ func (i *Inspector) Inspect(ctx context.Context, r api.Subject) (api.Inspection,
 	return api.Inspection{Parts: read(ctx, parts)}, nil
 }
 
-// part is something that is still to be read. What is not there is a nil object.
+// part is an object that has not been read yet. Read returns nil for an object that does not exist.
 type part struct {
 	title string
 	read  func(context.Context) (any, error)
@@ -79,7 +79,7 @@ func read(ctx context.Context, parts []part) []api.Part {
 	return list
 }
 
-// written is an object as YAML, one of Kubernetes with its kind and without managed fields.
+// written returns an object as YAML; one of Kubernetes with its kind and without managed fields.
 func written(object any, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -98,7 +98,7 @@ func written(object any, err error) (string, error) {
 	return string(text), err
 }
 
-// tree turns a struct into what YAML is written from, without what is not set.
+// tree converts a struct to a tree for YAML, without unset fields.
 func tree(v any) any {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -111,7 +111,7 @@ func tree(v any) any {
 	return bare(out)
 }
 
-// bare leaves out what is empty.
+// bare removes empty values.
 func bare(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -140,12 +140,12 @@ func bare(v any) any {
 	return v
 }
 
-// notThere is what is told in place of an object that does not exist.
+// notThere is the error for an object that does not exist.
 func notThere(what string) error { return fmt.Errorf("there is no %s", what) }
 
-// unknownName answers for a name that nothing has.
+// unknownName is the error for a name that no object has.
 func unknownName(kind, name string, names []string) error {
-	message := fmt.Sprintf("%s %q: there is none", kind, name)
+	message := fmt.Sprintf("%s %q: no such %s", kind, name, kind)
 	if near := nearest.Of(name, names); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -156,18 +156,18 @@ func unknownName(kind, name string, names []string) error {
 	return &api.Error{Code: "not-found", Message: message, Try: try}
 }
 
-// secretWords are in keys of values that are nobody's business: passwords and keys.
+// secretWords are in the keys of passwords and keys, whose values must not be shown.
 func secretWords() []string {
 	return []string{"password", "passwd", "passphrase", "secret", "token", "credential", "private", "vnc.key", "filekey", "encryption.", "machine.id"}
 }
 
-// configuringWords are in keys of what a guest is configured with when it boots, which may hold some: cloud-init's
+// configuringWords are in the keys of a guest's boot configuration, which may contain secrets: cloud-init's
 // userdata, metadata and vendordata, Ignition's and Talos' config, the properties of an OVF.
 func configuringWords() []string {
 	return []string{"data", "config", "ignition", "cloud-init", "script", "ovfenv"}
 }
 
-// secretive tells whether the value of an advanced setting of a VM is not to be shown.
+// secretive reports whether the value of an advanced setting of a VM must not be shown.
 func secretive(key string) bool {
 	key = strings.ToLower(key)
 	has := func(word string) bool { return strings.Contains(key, word) }

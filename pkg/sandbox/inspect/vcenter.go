@@ -117,7 +117,7 @@ func (a reader) search(ctx context.Context, w explain.Wanted) (refs []ref, err e
 	return refs, err
 }
 
-// stale are VMs as the watch told them last.
+// stale returns VMs as the watch reported them last.
 func (a reader) stale(seen []world.VM, err error) (list []explain.Machine) {
 	for _, v := range seen {
 		list = append(list, explain.Machine{

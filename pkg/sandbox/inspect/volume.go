@@ -53,7 +53,7 @@ func (i *Inspector) explainVolume(ctx context.Context, r api.Subject) (api.Expla
 	return i.volumeCase(ctx, row).Explain(), nil
 }
 
-// volumeCase gathers all that is to be known of a volume.
+// volumeCase gathers all that an explanation of a volume needs.
 func (i *Inspector) volumeCase(ctx context.Context, row api.Volume) explain.Volume {
 	c := explain.Volume{Around: i.Sources(row.Name).Around, Row: row}
 	if client := i.Kubernetes(); client != nil {
@@ -191,7 +191,7 @@ func (i *Inspector) queryCNS(ctx context.Context, id string) (where string, v *c
 	return where, v, failed
 }
 
-// holders finds the VMs that have the disk of a volume, each read anew.
+// holders finds the VMs that have the disk of a volume, each read again.
 func (i *Inspector) holders(ctx context.Context, id string) (list []explain.Holder, err error) {
 	if id == "" {
 		return nil, nil

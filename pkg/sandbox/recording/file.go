@@ -12,8 +12,8 @@ import (
 )
 
 // file is a recording on disk. As an [event.File] it has two segments of half its size each: recording.jsonl is
-// written to until it is full and then becomes recording.1.jsonl, in the place of the one that was. Other than there,
-// each segment can be read by itself: it begins with all there is. So the lines of the older one, and those of the newer
+// written to until it is full and then becomes recording.1.jsonl, in the place of the one that was. Unlike there,
+// each segment can be read alone: it begins with all rows. So the lines of the older one, and those of the newer
 // one after its beginning, are one recording.
 //
 // One goroutine writes, any number read. Make one with [createFile].
@@ -24,7 +24,7 @@ type file struct {
 	// openFile is [os.OpenFile] but in tests.
 	openFile func(path string, flag int) (io.WriteCloser, error)
 
-	// Of whoever writes.
+	// Used only by the goroutine that writes.
 	f    io.WriteCloser // nil when no segment is open
 	w    *bufio.Writer
 	size int64 // of the segment
@@ -35,7 +35,7 @@ type file struct {
 	ended    bool
 }
 
-// segment is a part of a recording that can be read by itself.
+// segment is a part of a recording that can be read alone.
 type segment struct {
 	number int // from 1
 	path   string
@@ -98,7 +98,7 @@ func remove(path string) error {
 	return nil
 }
 
-// replace makes next the newest segment: at once, so that whoever opens one finds it at its path.
+// replace makes next the newest segment, in one step: a reader always finds a segment at its path.
 func (f *file) replace(next segment) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,7 +156,7 @@ func (f *file) tell() {
 	f.grown = make(chan struct{})
 }
 
-// full tells whether the newest segment has become too large. One that was large when it began has room nevertheless.
+// full reports whether the newest segment is too large. A segment that was large when it began may still grow by an eighth.
 func (f *file) full() bool {
 	return f.size >= f.limit && f.size-f.newest().began >= f.limit/8
 }
@@ -167,7 +167,7 @@ func (f *file) newest() segment {
 	return f.segments[len(f.segments)-1]
 }
 
-// whole tells since how many segments nothing is missing, the newest included.
+// whole returns how many segments, the newest included, have nothing missing between them.
 func (f *file) whole() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

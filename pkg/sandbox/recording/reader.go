@@ -39,7 +39,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// errCutOff says that a part of a recording has gone before it was read.
+// errCutOff is returned when a part of a recording was replaced before it was read.
 var errCutOff = errors.New("the recording has gone on without its reader")
 
 // reader reads a recording while it is written. Make it with [file.reader]; it is for one goroutine.
@@ -98,7 +98,7 @@ func (r *reader) wait(ctx context.Context) bool {
 	}
 }
 
-// look tells how much of the reader's segment there is, and whether it is the last. It opens the first one.
+// look returns the size of the reader's segment, and whether it is the last. It opens the first one.
 func (r *reader) look() (size int64, last bool, err error) {
 	r.file.mu.Lock()
 	defer r.file.mu.Unlock()
@@ -119,7 +119,7 @@ func (r *reader) look() (size int64, last bool, err error) {
 	return info.Size(), false, nil
 }
 
-// next goes on to the segment after the reader's: to what is new in it.
+// next opens the next segment, after what the reader has read already.
 func (r *reader) next() error {
 	r.file.mu.Lock()
 	defer r.file.mu.Unlock()

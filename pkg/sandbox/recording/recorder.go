@@ -172,7 +172,7 @@ func (r *Recorder) pause(ctx context.Context) (ends bool) {
 	}
 }
 
-// listen says when there are events after a Seq, until ctx ends.
+// listen wakes the recorder when there are events after seq, until ctx ends.
 func (r *Recorder) listen(ctx context.Context, seq uint64, happened chan<- struct{}) {
 	for {
 		if _, _, err := r.log.Wait(ctx, seq, 1); err != nil {
@@ -183,7 +183,7 @@ func (r *Recorder) listen(ctx context.Context, seq uint64, happened chan<- struc
 	}
 }
 
-// settle returns when all that has been told is in the file, or nothing is recorded any more, or ctx ends.
+// settle returns when all changes up to now are in the file, when the recorder has ended, or when ctx ends.
 func (r *Recorder) settle(ctx context.Context) {
 	settled := make(chan struct{})
 	select {
@@ -200,7 +200,7 @@ func (r *Recorder) settle(ctx context.Context) {
 	}
 }
 
-// record writes what has been told since it was called last.
+// record writes the changes since the last call.
 func (r *Recorder) record() error {
 	c, fast := r.reader.Take()
 	if !fast {
@@ -251,8 +251,8 @@ func (r *Recorder) update(at time.Time, u api.Update) error {
 	return r.put(at, append(text, '\n'))
 }
 
-// put writes an update, as it travels, with its time. Times never go back: what comes late, as an event that carries the
-// time at which somebody else saw it, was told when it came.
+// put writes an update, as it travels, with its time. Times never decrease: an event that has an earlier time gets the
+// time at which it arrived.
 func (r *Recorder) put(at time.Time, update []byte) error {
 	if at.Before(r.last) {
 		at = r.last
@@ -296,7 +296,7 @@ func (r *Recorder) restart(why string) error {
 	return nil
 }
 
-// note tells that something is no longer recorded.
+// note logs that something is not recorded.
 func (r *Recorder) note(kind string, level event.Level, why string) {
 	r.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: level, Kind: kind,

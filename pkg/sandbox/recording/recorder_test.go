@@ -61,7 +61,7 @@ func TestRecordingReplays(t *testing.T) {
 					last = line.Event.Seq
 				}
 			}
-			if last != s.log.Last() && tc.changes > 0 && last+1 != s.log.Last() { // that it was full is told when it was
+			if last != s.log.Last() && tc.changes > 0 && last+1 != s.log.Last() { // a full recorder reports it
 				t.Errorf("the last event is %d of %d", last, s.log.Last())
 			}
 		})
@@ -123,7 +123,7 @@ func TestRecordingSegments(t *testing.T) {
 	}
 }
 
-// Lines come in the order in which things happened, whoever told them.
+// Lines are in the order of the changes, from whichever source they came.
 func TestRecordingOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newRecordings(t, 1<<20, 10)
@@ -134,7 +134,7 @@ func TestRecordingOrder(t *testing.T) {
 			time.Sleep(time.Second)
 			s.log.Append(event.Event{Kind: fmt.Sprint("k.", i)})
 		}
-		s.log.Append(event.Event{Kind: "k.late", Time: began}) // as somebody else's clock has it
+		s.log.Append(event.Event{Kind: "k.late", Time: began}) // by another clock
 		if err := s.record(); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestRecordingOrder(t *testing.T) {
 	})
 }
 
-// A recorder that falls too far behind begins anew, and says so; a recording never skips anything without a word.
+// A recorder that falls too far behind begins again and reports it; a recording never skips a line silently.
 func TestRecordingRestarts(t *testing.T) {
 	s := newRecordings(t, 1<<20, 10)
 	reader := s.file.reader()
@@ -172,7 +172,7 @@ func TestRecordingRestarts(t *testing.T) {
 		if d := cmp.Diff(table(t, &s.cache), got.table); d != "" {
 			t.Errorf("(-told +replayed):\n%s", d)
 		}
-		s.cache.SetComponent(api.Component{Name: "ccm", PID: 1}) // it goes on
+		s.cache.SetComponent(api.Component{Name: "ccm", PID: 1}) // it continues
 	}
 	events, _ := s.log.Read(0, 0)
 	if len(events) != 1 || events[0].Kind != "recording.restarted" {
@@ -186,7 +186,7 @@ func TestRecordingRestarts(t *testing.T) {
 	}
 }
 
-// Who reads while segments come and go gets each line once, or is told that it cannot.
+// A reader gets each line once while segments come and go, or an error.
 func TestRecordingReaders(t *testing.T) {
 	s := newRecordings(t, 20<<10, 5)
 	fast, slow, gone := s.file.reader(), s.file.reader(), s.file.reader()
@@ -270,11 +270,11 @@ func TestRecordingFollowed(t *testing.T) {
 	if n := s.file.newest().number; n != 2 { // with more, a reader may be cut off
 		t.Errorf("%d segments", n)
 	}
-	s.settle(t.Context()) // nobody waits for one that has ended
+	s.settle(t.Context()) // returns for a recorder that has ended
 	requireClosed(t, &s.cache, s.reader)
 }
 
-// What cannot be written is told, and keeps nobody waiting.
+// A failed write is reported, and blocks no caller.
 func TestRecordingThatCannotBeWritten(t *testing.T) {
 	cache := spy{Cache: &watchcache.Cache{}}
 	if _, err := newRecorder(filepath.Join(t.TempDir(), "no", "recording.jsonl"), 0, 0, api.Recording{}, &cache, event.NewLog(0)); err == nil {

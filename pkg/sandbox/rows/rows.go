@@ -105,7 +105,7 @@ func (r *Rows) RolesChanged() {
 	}
 }
 
-// FollowLog sets rows that have no watch of their own, when an event reports a change of them, until ctx ends.
+// FollowLog sets rows that no watch follows, when an event reports a change of them, until ctx ends.
 func (r *Rows) FollowLog(ctx context.Context) {
 	for seq := r.Log.Last(); ; {
 		events, lost, err := r.Log.Wait(ctx, seq, 256)

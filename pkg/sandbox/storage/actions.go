@@ -19,8 +19,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 )
 
-// Act does something to a volume through CNS of its vCenter, as an administrator would who does not ask Kubernetes, and
-// returns when the vCenter reports it done.
+// Act acts on a volume through CNS of its vCenter, without Kubernetes, as an administrator may do. It returns when the vCenter
+// reports the action as done.
 func (w *Watcher) Act(ctx context.Context, r api.VolumeRequest) (api.Done, error) {
 	v, err := Find(w.Rows(), r.Volume)
 	if err != nil {
@@ -31,11 +31,11 @@ func (w *Watcher) Act(ctx context.Context, r api.VolumeRequest) (api.Done, error
 	}
 	what, ok := volumeOperations[r.Action]
 	if !ok {
-		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
+		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: no such action", r.Action)}
 	}
 	vc := w.VCenters().Find(v.VCenter)
 	if held, ok := vc.Volume(v.Handle); ok {
-		v.Handle = held.ID // it may go by the path of its disk
+		v.Handle = held.ID // the row may have the path of the disk
 	}
 	if err := w.Allow(vc, v, r); err != nil {
 		return api.Done{}, err
@@ -69,10 +69,10 @@ func (w *Watcher) Act(ctx context.Context, r api.VolumeRequest) (api.Done, error
 	return api.Done{Message: fmt.Sprintf("volume %q %s", v.Name, done), Seq: seq}, nil
 }
 
-// startTask is a call to CNS that begins a task.
+// startTask is a call to CNS that starts a task.
 type startTask func(context.Context, *cns.Client) (*object.Task, error)
 
-// volumeOperations are the CNS calls behind the actions; each tells what the volume is after it.
+// volumeOperations are the CNS calls of the actions. Each returns the new state of the volume for the message.
 var volumeOperations = map[api.VolumeAction]func(*vcenters.VCenter, api.Volume, api.VolumeRequest) (done string, _ startTask, _ error){
 	api.DetachVolume: func(vc *vcenters.VCenter, v api.Volume, _ api.VolumeRequest) (string, startTask, error) {
 		held, ok := vc.Volume(v.Handle)
@@ -99,7 +99,7 @@ var volumeOperations = map[api.VolumeAction]func(*vcenters.VCenter, api.Volume, 
 	},
 }
 
-// taskFault waits for a task of CNS, which may succeed with results that are faults.
+// taskFault waits for a task of CNS. One that succeeds may have results that are faults.
 func taskFault(ctx context.Context, task *object.Task) error {
 	info, err := task.WaitForResult(ctx, nil)
 	if err != nil {

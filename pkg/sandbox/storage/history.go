@@ -11,19 +11,19 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 )
 
-// history logs what becomes of claims, attachments and the pods that use them, each with what it comes from as far
-// as the objects tell. Its methods may be called from any goroutine.
+// history logs the changes of claims, attachments and the pods that use them, each with its cause if the objects show
+// it. Its methods may be called from any goroutine.
 type history struct {
 	log    *event.Log
 	causes *causality.Finder
-	book   *Book
+	index  *Index
 
 	mu sync.Mutex
 	// last is the newest event of each kind about each object.
 	last map[string]uint64
 }
 
-// note appends an event; because are the keys of events that it may come from, the newest of which it does.
+// note appends an event. Because are the keys of events that may be its cause; the newest of them is.
 func (h *history) note(level event.Level, kind string, o event.Object, message string, because ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -36,14 +36,14 @@ func (h *history) note(level event.Level, kind string, o event.Object, message s
 	})
 }
 
-// mark remembers an event that the history has not logged.
+// mark stores an event that the history has not logged.
 func (h *history) mark(key string, seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last[key] = seq
 }
 
-// forget drops what is known of an object that is gone.
+// forget removes an object that is gone.
 func (h *history) forget(name string, kinds ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,7 +80,7 @@ func (h *history) claim(old, c *corev1.PersistentVolumeClaim, gone bool) {
 	}
 }
 
-// vsphere remembers under a key what vSphere has last told of a volume, and returns the key.
+// vsphere stores the last event of vSphere about a volume under a key, and returns the key.
 func (h *history) vsphere(key, volume string, kinds ...string) string {
 	h.mark(key, h.causes.Newest(kinds, func(e event.Event) bool { return e.Object.Kind == "Volume" && e.Object.Name == volume }))
 	return key
@@ -93,7 +93,7 @@ func (h *history) pod(old, p *corev1.Pod, gone bool) {
 	o := event.Object{Kind: "Pod", Name: p.Namespace + "/" + p.Name}
 	if gone {
 		h.note(event.Info, "pod.deleted", o, "its object is gone, on node "+p.Spec.NodeName, "pod.terminating "+o.Name)
-		for _, v := range h.book.Volumes(p) {
+		for _, v := range h.index.Volumes(p) {
 			h.same("left "+at(v, p.Spec.NodeName), "pod.deleted "+o.Name)
 		}
 		h.forget(o.Name, "pod.created", "pod.scheduled", "pod.running", "pod.terminating")
@@ -116,7 +116,7 @@ func (h *history) pod(old, p *corev1.Pod, gone bool) {
 	}
 }
 
-// steps are the keys of what a pod with volumes comes from, besides own: its claims are bound, its volumes are attached.
+// steps returns the keys of what a pod with volumes waits for besides own: its claims are bound, its volumes attached.
 func (h *history) steps(p *corev1.Pod, own string) []string {
 	keys := []string{own}
 	for _, v := range p.Spec.Volumes {
@@ -127,13 +127,13 @@ func (h *history) steps(p *corev1.Pod, own string) []string {
 			keys = append(keys, "claim.bound "+p.Namespace+"/"+p.Name+"-"+v.Name)
 		}
 	}
-	for _, v := range h.book.Volumes(p) {
+	for _, v := range h.index.Volumes(p) {
 		keys = append(keys, "attachment.attached "+at(v, p.Spec.NodeName))
 	}
 	return keys
 }
 
-// at names a volume on a node.
+// at returns the key of a volume on a Node.
 func at(volume, node string) string { return volume + " at " + node }
 
 func (h *history) attachment(old, a *storagev1.VolumeAttachment, gone bool) {
@@ -150,7 +150,7 @@ func (h *history) attachment(old, a *storagev1.VolumeAttachment, gone bool) {
 	if old == nil {
 		old = &storagev1.VolumeAttachment{}
 		var because []string
-		for _, pod := range h.book.Users(volume, a.Spec.NodeName) {
+		for _, pod := range h.index.Users(volume, a.Spec.NodeName) {
 			because = append(because, "pod.scheduled "+pod)
 		}
 		h.note(event.Info, "attachment.created", o, "to be attached", because...)

@@ -24,8 +24,8 @@ func TestHistoryCauses(t *testing.T) {
 	if err := w.Watch(informers.NewSharedInformerFactory(fake.NewClientset(), 0)); err != nil {
 		t.Fatal(err)
 	}
-	b := w.book
-	d := &history{log: w.Log, causes: w.Causes, book: b, last: map[string]uint64{}}
+	b := w.index
+	d := &history{log: w.Log, causes: w.Causes, index: b, last: map[string]uint64{}}
 	vsphere := func(kind string) {
 		w.Log.Append(event.Event{Plane: event.PlaneVSphere, Kind: kind, Object: event.Object{Kind: "Volume", VCenter: "us", Name: "pv-1"}})
 	}
@@ -84,7 +84,7 @@ func TestHistoryCauses(t *testing.T) {
 	vsphere("volume.detached")
 	d.attachment(nil, leaving, true)
 
-	// One that a person deletes ends for no taint, whatever its node has.
+	// A taint of the node is not the cause when a user deletes the pod.
 	byHand := pod("a", corev1.PodRunning)
 	byHand.Name, byHand.DeletionTimestamp = "by-hand", &now
 	d.pod(pod("a", corev1.PodRunning), byHand, false)

@@ -16,7 +16,7 @@ import (
 )
 
 // row is a PersistentVolume with all that belongs to it.
-func (b *Book) row(v *corev1.PersistentVolume) api.Volume {
+func (x *Index) row(v *corev1.PersistentVolume) api.Volume {
 	row := api.Volume{Name: v.Name, Phase: string(v.Status.Phase), StorageClass: v.Spec.StorageClassName, Claim: claimOf(v)}
 	if q, ok := v.Spec.Capacity[corev1.ResourceStorage]; ok {
 		row.CapacityBytes = q.Value()
@@ -29,33 +29,33 @@ func (b *Book) row(v *corev1.PersistentVolume) api.Volume {
 	}
 	disk, known := Disk{}, false
 	if row.Handle != "" {
-		if disk, known = b.src.Disk(row.Handle); known {
+		if disk, known = x.src.Disk(row.Handle); known {
 			row.VCenter, row.Datastore, row.VM = disk.VCenter, disk.Datastore, disk.VM
 			if disk.CapacityBytes > 0 {
 				row.CapacityBytes = disk.CapacityBytes
 			}
 		}
 	}
-	pods := b.podsOf(row.Claim)
+	pods := x.podsOf(row.Claim)
 	for _, p := range pods {
 		row.Pods = append(row.Pods, key(p))
 	}
-	s := story{book: b, volume: v, pods: pods, attachments: b.attachmentsOf(v.Name), known: known || v.Spec.CSI == nil}
-	s.tell(&row)
+	s := story{index: x, volume: v, pods: pods, attachments: x.attachmentsOf(v.Name), known: known || v.Spec.CSI == nil}
+	s.explain(&row)
 	return row
 }
 
-// story is what one volume goes through.
+// story has the objects that decide the state of one volume.
 type story struct {
-	book        *Book
+	index       *Index
 	volume      *corev1.PersistentVolume
 	pods        []*corev1.Pod
 	attachments []*storagev1.VolumeAttachment // attached ones first
 	known       bool                          // vSphere has it
 }
 
-// tell fills in where the volume is, and what it waits for.
-func (s story) tell(row *api.Volume) {
+// explain sets where the volume is, and what it waits for.
+func (s story) explain(row *api.Volume) {
 	if len(s.attachments) > 0 {
 		a := s.attachments[0]
 		row.Node, row.Attached = a.Spec.NodeName, a.Status.Attached
@@ -76,18 +76,18 @@ func (s story) tell(row *api.Volume) {
 	}
 }
 
-// unattached is a volume on no node.
+// unattached explains a volume on no Node.
 func (s story) unattached(row *api.Volume) {
 	row.State = api.VolumeDetached
 	switch {
 	case s.volume.Status.Phase == corev1.VolumeReleased:
 		row.State = api.VolumeReleased
 		if s.volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-			row.Waits = orElse(s.volume.Status.Message, "csi-provisioner to delete it"+s.book.because("PersistentVolume", s.volume.Name, "VolumeFailedDelete"))
+			row.Waits = orElse(s.volume.Status.Message, "csi-provisioner to delete it"+s.index.because("PersistentVolume", s.volume.Name, "VolumeFailedDelete"))
 		}
 	case len(s.pods) > 0:
 		p := s.pods[0]
-		for _, other := range s.pods { // one that stays is waited for rather than one that goes
+		for _, other := range s.pods { // prefer a pod that stays to one that terminates
 			if p.DeletionTimestamp != nil && other.DeletionTimestamp == nil {
 				p = other
 			}
@@ -105,7 +105,7 @@ func (s story) unattached(row *api.Volume) {
 	}
 }
 
-// attached is a volume on a node.
+// attached explains a volume on a Node.
 func (s story) attached(row *api.Volume) {
 	row.State = api.VolumeAttached
 	for _, p := range s.pods {
@@ -126,7 +126,7 @@ func (s story) attached(row *api.Volume) {
 			s.held(row, "pod "+key(p)+" is being deleted")
 			return
 		case p.Spec.NodeName == row.Node && p.Status.Phase != corev1.PodRunning:
-			row.Waits = "the kubelet of " + row.Node + " to mount it for pod " + key(p) + s.book.because("Pod", key(p), mountTroubles...)
+			row.Waits = "the kubelet of " + row.Node + " to mount it for pod " + key(p) + s.index.because("Pod", key(p), mountTroubles...)
 			return
 		}
 	}
@@ -137,7 +137,7 @@ func (s story) attached(row *api.Volume) {
 	s.silent(row)
 }
 
-// mountTroubles are the reasons for which a kubelet says that it cannot mount or map a volume
+// mountTroubles are the reasons of Events in which a kubelet cannot mount or map a volume
 // (k8s.io/kubernetes pkg/kubelet/events/event.go).
 var mountTroubles = []string{"FailedMount", "FailedMapVolume", "VolumeResizeFailed", "FileSystemResizeFailed"}
 
@@ -155,7 +155,7 @@ func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m))
 
 func same(a, b api.Volume) bool { return reflect.DeepEqual(a, b) }
 
-// handle is the id of the volume in vSphere, or the path of its disk, "" when it is in no vSphere.
+// handle returns the id of the volume in vSphere, or the path of its disk; "" for a volume of another driver.
 func handle(v *corev1.PersistentVolume) string {
 	switch {
 	case v.Spec.CSI != nil:
@@ -187,11 +187,11 @@ func claimsOf(p *corev1.Pod) (claims []string) {
 }
 
 // podsOf lists the pods that use a claim and have not ended, by name.
-func (b *Book) podsOf(claim string) (pods []*corev1.Pod) {
+func (x *Index) podsOf(claim string) (pods []*corev1.Pod) {
 	if claim == "" {
 		return nil
 	}
-	for _, p := range b.pods {
+	for _, p := range x.pods {
 		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		if !ended && slices.Contains(claimsOf(p), claim) {
 			pods = append(pods, p)
@@ -202,8 +202,8 @@ func (b *Book) podsOf(claim string) (pods []*corev1.Pod) {
 }
 
 // attachmentsOf lists the VolumeAttachments of a PersistentVolume, those that are attached first.
-func (b *Book) attachmentsOf(volume string) (all []*storagev1.VolumeAttachment) {
-	for _, a := range b.attachments {
+func (x *Index) attachmentsOf(volume string) (all []*storagev1.VolumeAttachment) {
+	for _, a := range x.attachments {
 		if v := a.Spec.Source.PersistentVolumeName; v != nil && *v == volume {
 			all = append(all, a)
 		}
@@ -224,13 +224,13 @@ func (b *Book) attachmentsOf(volume string) (all []*storagev1.VolumeAttachment) 
 // it (k8s.io/kubernetes pkg/controller/podgc/gc_controller.go, gcCheckPeriod).
 const collects = 20 * time.Second
 
-// silent says of a volume that a pod seems to use that nobody knows whether it does: its node does not answer, or is no
-// more, or its disk has been taken away.
+// silent explains a volume whose use is unknown: a pod has it, and the Node does not answer or is gone, or the disk has
+// been detached.
 func (s story) silent(row *api.Volume) {
 	if row.State != api.VolumeInUse {
 		return
 	}
-	node, ok := s.book.src.Node(row.Node)
+	node, ok := s.index.src.Node(row.Node)
 	switch {
 	case !ok:
 		// Pods of a node that is gone are looked at twice, 40 s apart (gc_controller.go, quarantineTime).
@@ -244,12 +244,12 @@ func (s story) silent(row *api.Volume) {
 	}
 }
 
-// held says what has to happen before a volume leaves its node. A pod's object keeps its volume where it is until the
-// kubelet has said that its containers are gone (k8s.io/kubernetes pkg/controller/volume/attachdetach/util/util.go,
-// ProcessPodVolumes); after that the controller waits for the kubelet to unmount it, at most so long on a node that is not
+// held returns what must happen before a volume leaves its Node. A pod keeps its volume on the Node until the kubelet has
+// reported that the containers are gone (k8s.io/kubernetes pkg/controller/volume/attachdetach/util/util.go,
+// ProcessPodVolumes); after that the controller waits for the kubelet to unmount it: for a limited time on a Node that is not
 // ready, and not at all on one that has the out-of-service taint (reconciler/reconciler.go).
 func (s story) held(row *api.Volume, because string) {
-	node, ok := s.book.src.Node(row.Node)
+	node, ok := s.index.src.Node(row.Node)
 	var here *corev1.Pod
 	for _, p := range s.pods {
 		if p.Spec.NodeName == row.Node {
@@ -265,13 +265,13 @@ func (s story) held(row *api.Volume, because string) {
 		row.Waits = because + "; the kubelet of " + row.Node + " to unmount it"
 	case here != nil:
 		row.Waits = fmt.Sprintf("%s; pod %s is still there, and node %s, which does not answer, cannot say that its containers are gone", because, key(here), row.Node)
-		row.Try = fmt.Sprintf("vsphere-sandbox taint out-of-service %s, or kubectl delete pod --force -n %s %s and a wait of %s", row.Node, here.Namespace, here.Name, s.book.src.ForceDetach)
+		row.Try = fmt.Sprintf("vsphere-sandbox taint out-of-service %s, or kubectl delete pod --force -n %s %s and a wait of %s", row.Node, here.Namespace, here.Name, s.index.src.ForceDetach)
 		if !ok {
 			row.Waits = fmt.Sprintf("%s; pod %s is still there, and its node %s is not", because, key(here), row.Node)
 			row.Try = fmt.Sprintf("kubectl delete pod --force -n %s %s", here.Namespace, here.Name)
 		}
 	default:
-		row.Waits = fmt.Sprintf("%s; node %s does not answer: it is detached by force %s after that was asked for", because, row.Node, s.book.src.ForceDetach)
+		row.Waits = fmt.Sprintf("%s; node %s does not answer: it is detached by force %s after that was asked for", because, row.Node, s.index.src.ForceDetach)
 		row.Try = "vsphere-sandbox taint out-of-service " + row.Node
 		if !ok {
 			row.Try = ""
@@ -279,13 +279,13 @@ func (s story) held(row *api.Volume, because string) {
 	}
 }
 
-// detaching says what a detachment under way waits for.
+// detaching returns what a detachment waits for.
 func (s story) detaching(row *api.Volume, a *storagev1.VolumeAttachment) {
 	row.Waits = failure(a.Status.DetachError, "csi-attacher to detach it from node "+row.Node)
 }
 
-// pending is a claim that has no volume.
-func (b *Book) pending(name string, c *corev1.PersistentVolumeClaim) api.Volume {
+// pending returns the row of a claim that has no volume.
+func (x *Index) pending(name string, c *corev1.PersistentVolumeClaim) api.Volume {
 	row := api.Volume{Name: name, Claim: name, State: api.VolumePending}
 	if c == nil {
 		return row
@@ -297,7 +297,7 @@ func (b *Book) pending(name string, c *corev1.PersistentVolumeClaim) api.Volume 
 	if q, ok := c.Spec.Resources.Requests[corev1.ResourceStorage]; ok {
 		row.CapacityBytes = q.Value()
 	}
-	pods := b.podsOf(name)
+	pods := x.podsOf(name)
 	for _, p := range pods {
 		row.Pods = append(row.Pods, key(p))
 	}
@@ -308,22 +308,22 @@ func (b *Book) pending(name string, c *corev1.PersistentVolumeClaim) api.Volume 
 	case c.Spec.VolumeName != "":
 		row.Waits = "PersistentVolume " + c.Spec.VolumeName
 	case c.Annotations[selected] != "":
-		row.Waits = "csi-provisioner, for node " + c.Annotations[selected] + b.because("PersistentVolumeClaim", name)
+		row.Waits = "csi-provisioner, for node " + c.Annotations[selected] + x.because("PersistentVolumeClaim", name)
 	case len(pods) > 0 && pods[0].Spec.NodeName == "":
-		row.Waits = "the scheduler, for pod " + key(pods[0]) + unscheduled(pods[0]) + b.because("PersistentVolumeClaim", name, "ProvisioningFailed")
+		row.Waits = "the scheduler, for pod " + key(pods[0]) + unscheduled(pods[0]) + x.because("PersistentVolumeClaim", name, "ProvisioningFailed")
 	default:
-		row.Waits = b.unprovisioned(name, c)
+		row.Waits = x.unprovisioned(name, c)
 	}
 	return row
 }
 
-// unprovisioned is what a claim waits for that no pod makes wait.
-func (b *Book) unprovisioned(name string, c *corev1.PersistentVolumeClaim) string {
+// unprovisioned returns what a claim waits for that does not wait for a pod.
+func (x *Index) unprovisioned(name string, c *corev1.PersistentVolumeClaim) string {
 	class := ""
 	if c.Spec.StorageClassName != nil {
 		class = *c.Spec.StorageClassName
 	}
-	mode, ok := b.src.Class(class)
+	mode, ok := x.src.Class(class)
 	switch {
 	case class == "":
 		return "a PersistentVolume that fits, or a StorageClass: it names none"
@@ -332,10 +332,10 @@ func (b *Book) unprovisioned(name string, c *corev1.PersistentVolumeClaim) strin
 	case mode == storagev1.VolumeBindingWaitForFirstConsumer:
 		return "a pod that uses it: StorageClass " + class + " waits for the first consumer"
 	}
-	return "csi-provisioner" + b.because("PersistentVolumeClaim", name)
+	return "csi-provisioner" + x.because("PersistentVolumeClaim", name)
 }
 
-// failure is why an attachment failed the last time, else what is waited for.
+// failure returns why an attachment failed last, else what it waits for.
 func failure(e *storagev1.VolumeError, otherwise string) string {
 	if e == nil || e.Message == "" {
 		return otherwise
@@ -343,7 +343,7 @@ func failure(e *storagev1.VolumeError, otherwise string) string {
 	return otherwise + ": " + e.Message
 }
 
-// unscheduled is what the scheduler says of a pod.
+// unscheduled returns why the scheduler has found no Node for a pod.
 func unscheduled(p *corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != "" {

@@ -19,14 +19,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
-// Cache gets the rows of what the watcher follows.
+// Cache receives the rows of the watcher.
 type Cache interface {
 	SetVolume(row api.Volume, gone bool)
 	SetAttachment(row api.Attachment, gone bool)
 	SetPod(p *corev1.Pod, gone bool)
 }
 
-// Watcher follows the volumes of a sandbox on both planes: it keeps a [Book] of them, and logs what becomes of claims, of
+// Watcher follows the volumes of a sandbox on both planes: it keeps an [Index] of them, and logs the changes of claims, of
 // attachments and of the pods that use them. Its methods may be called from any goroutine.
 type Watcher struct {
 	Log      *event.Log
@@ -36,18 +36,18 @@ type Watcher struct {
 	Nodes    func() []api.Node
 	// ForceDetach is how long the attach-detach controller waits for a node that does not answer.
 	ForceDetach time.Duration
-	// Allow returns why an action on a volume of a vCenter is not done, nil when it is.
+	// Allow returns why an action on a volume is refused, nil when it is not.
 	Allow func(*vcenters.VCenter, api.Volume, api.VolumeRequest) error
 
-	mu   sync.Mutex
-	book *Book // nil before Watch
+	mu    sync.Mutex
+	index *Index // nil before Watch
 	// disks are the volumes that each VM has.
 	disks map[world.VMKey][]string
 	// warnings are the newest message of each kind about each object.
 	warnings map[string]string
 }
 
-// Watch begins to follow the objects of a cluster.
+// Watch starts to follow the objects of a cluster.
 func (w *Watcher) Watch(factory informers.SharedInformerFactory) error {
 	classes := factory.Storage().V1().StorageClasses()
 	b := New(Sources{
@@ -73,9 +73,9 @@ func (w *Watcher) Watch(factory informers.SharedInformerFactory) error {
 		Changed:     w.Cache.SetVolume,
 	})
 	w.mu.Lock()
-	w.book = b
+	w.index = b
 	w.mu.Unlock()
-	core, h := factory.Core().V1(), &history{log: w.Log, causes: w.Causes, book: b, last: map[string]uint64{}}
+	core, h := factory.Core().V1(), &history{log: w.Log, causes: w.Causes, index: b, last: map[string]uint64{}}
 	return cmp.Or(
 		Follow(core.PersistentVolumeClaims().Informer(), func(old, c *corev1.PersistentVolumeClaim, gone bool) {
 			b.Claim(c, gone)
@@ -96,10 +96,10 @@ func (w *Watcher) Watch(factory informers.SharedInformerFactory) error {
 	)
 }
 
-func (w *Watcher) current() *Book {
+func (w *Watcher) current() *Index {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.book
+	return w.index
 }
 
 // Rows returns all volumes, by claim and name; none as long as there is no cluster.
@@ -127,8 +127,7 @@ func (w *Watcher) NodeChanged(name string) {
 	}
 }
 
-// Happened updates the volume that an event of vSphere is about. Events name a volume by its PersistentVolume, where there
-// is one.
+// Happened updates the volume of an event of vSphere. Events name a volume by its PersistentVolume, if it has one.
 func (w *Watcher) Happened(o event.Object) {
 	b := w.current()
 	if b == nil {
@@ -146,7 +145,7 @@ func (w *Watcher) Happened(o event.Object) {
 	b.Disk(cmp.Or(id, o.Name))
 }
 
-// VMsChanged updates the volumes that VMs have got, or have no more.
+// VMsChanged updates the volumes that were attached to VMs or detached from them.
 func (w *Watcher) VMsChanged(vms []world.VM) {
 	b := w.current()
 	if b == nil {
@@ -159,7 +158,7 @@ func (w *Watcher) VMsChanged(vms []world.VM) {
 	}
 }
 
-// moved returns the volumes that a VM has not had before, or has no more.
+// moved returns the volumes that were attached to a VM or detached from it since the last call.
 func (w *Watcher) moved(v world.VM) (changed []string) {
 	var now []string
 	if v.Exists {
@@ -191,16 +190,15 @@ func (w *Watcher) moved(v world.VM) (changed []string) {
 	return changed
 }
 
-// warningKinds are the kinds of objects whose warnings are logged: they say what keeps volumes from pods.
+// warningKinds are the kinds of objects whose warnings are logged: they explain why pods do not get their volumes.
 var warningKinds = map[string]string{
 	"Pod": "pod.", "PersistentVolumeClaim": "claim.", "PersistentVolume": "volume.", "VolumeSnapshot": "snapshot.", "VolumeSnapshotContent": "snapshot.",
 }
 
-// maxWarnings bounds how many are remembered: objects go, and their Events with them, without notice.
+// maxWarnings bounds the stored warnings: the end of an object is not reported here.
 const maxWarnings = 4096
 
-// Warning logs an Event in which the attach-detach controller, the scheduler or a sidecar warns. The same message again is
-// no news.
+// Warning logs a warning of the attach-detach controller, the scheduler or a sidecar, unless the object has the same already.
 func (w *Watcher) Warning(e *corev1.Event) {
 	prefix := warningKinds[e.InvolvedObject.Kind]
 	if prefix == "" || e.Type != corev1.EventTypeWarning {
@@ -208,7 +206,7 @@ func (w *Watcher) Warning(e *corev1.Event) {
 	}
 	key := e.InvolvedObject.Kind + "/" + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name + " " + e.Reason
 	w.mu.Lock()
-	b, same := w.book, w.warnings[key] == e.Message
+	b, same := w.index, w.warnings[key] == e.Message
 	if w.warnings == nil || len(w.warnings) >= maxWarnings {
 		w.warnings = map[string]string{} // at worst a message is logged twice
 	}
@@ -218,7 +216,7 @@ func (w *Watcher) Warning(e *corev1.Event) {
 		return
 	}
 	if b != nil {
-		b.Complaint(e)
+		b.Warning(e)
 	}
 	name := e.InvolvedObject.Name
 	if e.InvolvedObject.Namespace != "" {
@@ -231,7 +229,7 @@ func (w *Watcher) Warning(e *corev1.Event) {
 	})
 }
 
-// Follow calls f for every change of every object of an informer; old is nil for one that is new, and for one that is gone.
+// Follow calls f for every change of every object of an informer. Old is nil for an object that is new or gone.
 func Follow[T any, P interface{ *T }](informer cache.SharedInformer, f func(old, object P, gone bool)) error {
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { f(nil, o.(P), false) },

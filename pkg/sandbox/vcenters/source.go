@@ -68,7 +68,7 @@ type Boot struct {
 	CA     *cert.CA
 	Log    *event.Log
 	Logger *slog.Logger
-	// Addresses are where the vCenters listen; Port is the port when there are none.
+	// Addresses are where the vCenters listen; Port is the port if they are empty.
 	Addresses []string
 	Port      int
 	// Names are further names and addresses by which clients in the cluster reach a vCenter.

@@ -76,7 +76,7 @@ type VCenter struct {
 // List is the vCenters of a sandbox, in the order of its topology.
 type List []*VCenter
 
-// Find returns the vCenter of that name, nil when there is none.
+// Find returns the vCenter with that name, nil without one.
 func (l List) Find(name string) *VCenter {
 	for _, vc := range l {
 		if vc.Name() == name {

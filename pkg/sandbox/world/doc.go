@@ -1,6 +1,6 @@
-// Package world is the sandbox's picture of both planes: what every vCenter's inventory and tags say, and what the API
-// server's nodes say, each as its watch last told it, and the two joined by BIOS UUID as the cloud controller manager
-// joins them. Status, listings and waits are read from it; nothing in it is made up or remembered from the topology.
+// Package world is the sandbox's view of both planes: the inventories and tags of the vCenters and the Nodes of the API server, each
+// as its watch reported it last, joined by BIOS UUID as the cloud controller manager joins them. Status, listings and waits read
+// it. Nothing in it comes from the topology.
 //
 // Floor 3, below pkg/sandbox.
 package world

@@ -38,7 +38,7 @@ func TestFindVM(t *testing.T) {
 		{name: "W3", want: "not-found"}, // names of VMs have their case
 		{name: "w3", vcenter: "us", want: "not-found"},
 		{name: "w1", vcenter: "asia", want: "not-found"},
-		{name: "", want: "not-found"}, // no hostname is nobody's
+		{name: "", want: "not-found"}, // an empty hostname matches no node
 	} {
 		found, err := Find(vms, api.VMRequest{VM: tc.name, VCenter: tc.vcenter})
 		got := found.VCenter + found.Path

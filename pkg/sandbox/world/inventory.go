@@ -33,7 +33,7 @@ func Spec() vcenter.WatchSpec {
 	}}
 }
 
-// Inventory is what one vCenter told. It implements [vcenter.Handler]; its other methods may be called from any
+// Inventory is the last state that a vCenter has reported. It implements [vcenter.Handler]; its other methods may be called from any
 // goroutine.
 type Inventory struct {
 	// VCenter is its name.
@@ -84,7 +84,7 @@ func (i *Inventory) Update(updates []vcenter.Update) {
 		}
 		object := i.objects[u.Ref]
 		if object == nil {
-			continue // modified after it left, as far as we were told
+			continue // modified after it left, in the order of the updates
 		}
 		for _, c := range u.Changes {
 			object[c.Name] = compact(c.Name, c.Val)
@@ -105,7 +105,7 @@ func (i *Inventory) Update(updates []vcenter.Update) {
 // Synced implements [vcenter.Handler].
 func (i *Inventory) Synced() { i.setSynced(true) }
 
-// Lost implements [vcenter.Handler]. What was told stays, as the last that is known.
+// Lost implements [vcenter.Handler]. The last state stays.
 func (i *Inventory) Lost(error) { i.setSynced(false) }
 
 func (i *Inventory) setSynced(synced bool) {
@@ -114,14 +114,14 @@ func (i *Inventory) setSynced(synced bool) {
 	i.synced = synced
 }
 
-// Watched tells whether the inventory is complete and current.
+// Watched reports whether the inventory is complete and current.
 func (i *Inventory) Watched() bool {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	return i.synced
 }
 
-// SetTags replaces what is known of tags; changed tells whether that is something else.
+// SetTags replaces the tags. It returns false if they are the same as before.
 func (i *Inventory) SetTags(t Tags) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -178,7 +178,7 @@ func (i *Inventory) path(r ref) string {
 	return "/" + strings.Join(names, "/")
 }
 
-// above names the nearest ancestor of a type, "" when there is none.
+// above names the nearest ancestor of a type, "" without one.
 func (i *Inventory) above(r ref, kind string) string {
 	for _, a := range i.ancestors(r) {
 		if a.Type == kind {

@@ -16,12 +16,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
-// told is a batch of updates made of what most cases need.
-type told []vcenter.Update
+// batch is a batch of updates with what most cases need.
+type batch []vcenter.Update
 
 type props map[string]any
 
-func (b *told) add(kind vcenter.Kind, r ref, p props) {
+func (b *batch) add(kind vcenter.Kind, r ref, p props) {
 	u := vcenter.Update{Kind: kind, Ref: r}
 	for name, val := range p {
 		u.Changes = append(u.Changes, types.PropertyChange{Name: name, Op: types.PropertyChangeOpAssign, Val: val})
@@ -49,8 +49,8 @@ var (
 
 // small is an inventory of one datacenter in a folder, with a cluster and a standalone host, and a VM on each: vm-1 on
 // esx-1 with everything set, vm-2 on esx-2 with hardly anything.
-func small() told {
-	var b told
+func small() batch {
+	var b batch
 	in := func(r ref, name string, parent ref, p props) {
 		all := props{"name": name}
 		if parent != (ref{}) {
@@ -59,7 +59,7 @@ func small() told {
 		maps.Copy(all, p)
 		b.add(vcenter.Enter, r, all)
 	}
-	// A vCenter tells objects in any order, VMs before what they are in.
+	// A vCenter reports objects in any order, VMs before their parents.
 	in(vm2, "b", dcVMs, props{"runtime.host": esx2})
 	in(vm1, "a", mo("Folder", "kube"), props{
 		"config.uuid": "42000000-0000-4000-8000-00000000000A", "config.guestId": "ubuntu64Guest",
@@ -88,8 +88,8 @@ func small() told {
 	return b
 }
 
-// inventory returns one named vc that was told the batches.
-func inventory(batches ...told) *world.Inventory {
+// inventory returns one named vc that received the batches.
+func inventory(batches ...batch) *world.Inventory {
 	i := world.NewInventory("vc", nil)
 	for _, b := range batches {
 		i.Update(b)
@@ -136,7 +136,7 @@ func TestHostPower(t *testing.T) {
 		types.HostSystemPowerStatePoweredOn: "on", types.HostSystemPowerStatePoweredOff: "off", types.HostSystemPowerStateStandBy: "standby",
 		types.HostSystemPowerStateUnknown: "unknown", "": "",
 	} {
-		var b told
+		var b batch
 		b.add(vcenter.Enter, esx1, props{"runtime.powerState": state})
 		if got := inventory(b).Hosts()[0].Power; got != want {
 			t.Errorf("%q is %q, want %q", state, got, want)
@@ -167,18 +167,18 @@ func TestSpecAsksForWhatIsRead(t *testing.T) {
 func TestUpdates(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		then    func(*told)
+		then    func(*batch)
 		want    []world.VM
 		wasTold []string
 	}{
 		{
-			name: "modified", then: func(b *told) {
+			name: "modified", then: func(b *batch) {
 				b.add(vcenter.Modify, vm1, props{"runtime.powerState": types.VirtualMachinePowerStatePoweredOff, "config.hardware.numCPU": int32(8)})
 			},
 			want: []world.VM{bareVM(), edited(fullVM(), func(v *world.VM) { v.Power, v.CPUs = "off", 8 })}, wasTold: []string{"a off"},
 		},
 		{
-			name: "properties unset, as at power off", then: func(b *told) {
+			name: "properties unset, as at power off", then: func(b *batch) {
 				b.add(vcenter.Modify, vm1, props{"guest.hostName": nil, "guest.net": nil, "runtime.bootTime": nil, "guest.toolsRunningStatus": "guestToolsNotRunning"})
 			},
 			want: []world.VM{bareVM(), edited(fullVM(), func(v *world.VM) {
@@ -186,7 +186,7 @@ func TestUpdates(t *testing.T) {
 			})}, wasTold: []string{"a on"},
 		},
 		{
-			name: "suspended, then twice more in one batch", then: func(b *told) {
+			name: "suspended, then twice more in one batch", then: func(b *batch) {
 				b.add(vcenter.Modify, vm1, props{"runtime.powerState": types.VirtualMachinePowerStateSuspended})
 				b.add(vcenter.Modify, vm1, props{"runtime.powerState": types.VirtualMachinePowerState("unheard-of")})
 				b.add(vcenter.Modify, vm1, props{"runtime.powerState": types.VirtualMachinePowerStatePoweredOn})
@@ -194,7 +194,7 @@ func TestUpdates(t *testing.T) {
 			want: []world.VM{bareVM(), fullVM()}, wasTold: []string{"a suspended", "a ", "a on"},
 		},
 		{
-			name: "moved to another host and renamed", then: func(b *told) {
+			name: "moved to another host and renamed", then: func(b *batch) {
 				b.add(vcenter.Modify, vm1, props{"runtime.host": esx2, "name": "z"})
 			},
 			want: []world.VM{bareVM(), edited(fullVM(), func(v *world.VM) {
@@ -202,11 +202,11 @@ func TestUpdates(t *testing.T) {
 			})}, wasTold: []string{"z on"},
 		},
 		{
-			name: "gone", then: func(b *told) { b.add(vcenter.Leave, vm1, nil) },
+			name: "gone", then: func(b *batch) { b.add(vcenter.Leave, vm1, nil) },
 			want: []world.VM{bareVM()}, wasTold: []string{"a gone"},
 		},
 		{
-			name: "gone and made anew", then: func(b *told) {
+			name: "gone and made anew", then: func(b *batch) {
 				b.add(vcenter.Leave, vm1, nil)
 				b.add(vcenter.Modify, vm1, props{"name": "nobody"}) // too late
 				b.add(vcenter.Enter, mo("VirtualMachine", "vm-3"), props{"name": "a", "parent": dcVMs})
@@ -218,7 +218,7 @@ func TestUpdates(t *testing.T) {
 			wasTold: []string{"a gone", "a "},
 		},
 		{
-			name: "told anew: what is not told again is void", then: func(b *told) {
+			name: "batch anew: what is not batch again is void", then: func(b *batch) {
 				b.add(vcenter.Enter, vm1, props{"name": "a", "parent": dcVMs})
 			},
 			want: []world.VM{
@@ -228,13 +228,13 @@ func TestUpdates(t *testing.T) {
 			wasTold: []string{"a "},
 		},
 		{
-			name: "a host's change is no VM's", then: func(b *told) {
+			name: "a host's change is no VM's", then: func(b *batch) {
 				b.add(vcenter.Modify, esx1, props{"name": "esx-1.example"})
 			},
 			want: []world.VM{bareVM(), edited(fullVM(), func(v *world.VM) { v.Host = "esx-1.example" })},
 		},
 		{
-			name: "of another type than expected", then: func(b *told) {
+			name: "of another type than expected", then: func(b *batch) {
 				b.add(vcenter.Modify, vm1, props{"name": 7, "runtime.host": "esx-1", "guest.net": "none"})
 			},
 			want: []world.VM{bareVM(), edited(fullVM(), func(v *world.VM) {
@@ -256,17 +256,17 @@ func TestUpdates(t *testing.T) {
 			})
 			i.Update(small())
 			if diff := cmp.Diff([]string{"b ", "a on"}, got); diff != "" {
-				t.Errorf("told at first (-want +got):\n%s", diff)
+				t.Errorf("batch at first (-want +got):\n%s", diff)
 			}
 			got = nil
-			var then told
+			var then batch
 			tc.then(&then)
 			i.Update(then)
 			if diff := cmp.Diff(tc.want, i.VMs()); diff != "" {
 				t.Errorf("VMs (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.wasTold, got); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("batch (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -337,24 +337,24 @@ func TestNearestTag(t *testing.T) {
 // A corrupt inventory is shown somehow, and does not hang or panic.
 func TestOddInventories(t *testing.T) {
 	a, b := mo("Folder", "a"), mo("Folder", "b")
-	for name, updates := range map[string]func(*told){
-		"a cycle": func(u *told) {
+	for name, updates := range map[string]func(*batch){
+		"a cycle": func(u *batch) {
 			u.add(vcenter.Enter, a, props{"name": "a", "parent": b})
 			u.add(vcenter.Enter, b, props{"name": "b", "parent": a})
 			u.add(vcenter.Enter, vm1, props{"name": "vm", "parent": a, "runtime.host": vm1})
 		},
-		"its own parent":  func(u *told) { u.add(vcenter.Enter, vm1, props{"name": "vm", "parent": vm1}) },
-		"unknown parent":  func(u *told) { u.add(vcenter.Enter, vm1, props{"name": "vm", "parent": a}) },
-		"no parent":       func(u *told) { u.add(vcenter.Enter, vm1, props{"name": "vm"}) },
-		"gone, not known": func(u *told) { u.add(vcenter.Leave, vm2, nil); u.add(vcenter.Enter, vm1, props{"name": "vm"}) },
-		"hosts and datacenters without anything": func(u *told) {
+		"its own parent":  func(u *batch) { u.add(vcenter.Enter, vm1, props{"name": "vm", "parent": vm1}) },
+		"unknown parent":  func(u *batch) { u.add(vcenter.Enter, vm1, props{"name": "vm", "parent": a}) },
+		"no parent":       func(u *batch) { u.add(vcenter.Enter, vm1, props{"name": "vm"}) },
+		"gone, not known": func(u *batch) { u.add(vcenter.Leave, vm2, nil); u.add(vcenter.Enter, vm1, props{"name": "vm"}) },
+		"hosts and datacenters without anything": func(u *batch) {
 			u.add(vcenter.Enter, esx1, nil)
 			u.add(vcenter.Enter, dc, nil)
 			u.add(vcenter.Enter, vm1, props{"name": "vm"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var u told
+			var u batch
 			updates(&u)
 			i := inventory(u)
 			i.SetTags(world.Tags{Region: map[ref]string{root: "us"}})
@@ -403,7 +403,7 @@ func TestMachine(t *testing.T) {
 		types.VirtualMachinePowerStatePoweredOn: node.On, types.VirtualMachinePowerStatePoweredOff: node.Off,
 		types.VirtualMachinePowerStateSuspended: node.Suspended, "": "",
 	} {
-		var b told
+		var b batch
 		b.add(vcenter.Enter, vm1, props{"runtime.powerState": state})
 		if got := inventory(b).VMs()[0].Machine().Power; got != want {
 			t.Errorf("%q is %q, want %q", state, got, want)
@@ -413,7 +413,7 @@ func TestMachine(t *testing.T) {
 
 // Objects that the vCenter shows at the same path are listed in the order of their morefs.
 func TestOrderIsStable(t *testing.T) {
-	var b told
+	var b batch
 	b.add(vcenter.Enter, root, props{"name": "Datacenters"})
 	for n := range 20 {
 		b.add(vcenter.Enter, mo("VirtualMachine", fmt.Sprintf("vm-%02d", (n*7)%20)), props{"name": "twin", "parent": root})

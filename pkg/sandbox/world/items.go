@@ -52,7 +52,7 @@ func (i *Inventory) Count() (datacenters, hosts, vms int) {
 	return datacenters, hosts, vms
 }
 
-// VM returns one VM; false when there is none of that reference.
+// VM returns a VM by reference; false when it does not exist.
 func (i *Inventory) VM(r types.ManagedObjectReference) (VM, bool) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()

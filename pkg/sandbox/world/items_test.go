@@ -46,7 +46,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// What is around VMs is told after them, and whether it is more than where they are.
+// Objects around VMs are reported after them, with more than their place.
 func TestAround(t *testing.T) {
 	var got []bool
 	i := world.NewInventory("vc", nil)
@@ -62,7 +62,7 @@ func TestAround(t *testing.T) {
 		{vcenter.Modify, esx1, props{"name": "esx-9"}},
 		{vcenter.Leave, vm1, nil},
 	} {
-		var b told
+		var b batch
 		b.add(p.kind, p.ref, p.p)
 		i.Update(b)
 	}

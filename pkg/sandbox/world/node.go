@@ -26,7 +26,7 @@ func NodeRow(n *corev1.Node) api.Node {
 		ProviderID:   n.Spec.ProviderID,
 		Version:      n.Status.NodeInfo.KubeletVersion,
 		Created:      n.CreationTimestamp.Time,
-		// Nobody changes a Node object that an informer has handed out.
+		// Objects of an informer do not change.
 		Labels:        n.Labels,
 		Unschedulable: n.Spec.Unschedulable,
 	}
@@ -84,7 +84,7 @@ func Ready(n *corev1.Node) corev1.ConditionStatus {
 	return ""
 }
 
-// HasTaint tells whether a taint of that key is on the node, whatever its effect.
+// HasTaint reports whether a taint of that key is on the node, with any effect.
 func HasTaint(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }

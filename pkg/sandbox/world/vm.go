@@ -32,7 +32,7 @@ type VMKey struct {
 // Key returns what identifies the VM.
 func (v VM) Key() VMKey { return VMKey{v.VCenter, v.Ref} }
 
-// Machine is what the VM's node is told.
+// Machine returns the state of the VM for its kubelet.
 func (v VM) Machine() node.Machine {
 	var disks []node.Disk
 	for _, d := range v.Disks {

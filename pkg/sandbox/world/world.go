@@ -21,7 +21,7 @@ type World struct {
 	nodes map[string]*corev1.Node
 }
 
-// Roles tells which VM is to be a node, in what role ("" for none), and how the process of its kubelet is.
+// Roles returns the role of a VM in the cluster ("" for a VM that is no node), and the state of its kubelet.
 type Roles interface {
 	Role(VM) string
 	Process(VM) node.Process
@@ -32,14 +32,14 @@ func New(roles Roles, inventories ...*Inventory) *World {
 	return &World{inventories: inventories, roles: roles, nodes: map[string]*corev1.Node{}}
 }
 
-// SetNode tells what a Node object is like now.
+// SetNode sets a Node object.
 func (w *World) SetNode(n *corev1.Node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.nodes[n.Name] = n
 }
 
-// DeleteNode tells that a Node object is gone.
+// DeleteNode removes a Node object.
 func (w *World) DeleteNode(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

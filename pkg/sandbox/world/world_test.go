@@ -43,7 +43,7 @@ func swapped(n string) string { return "00000042-0000-0040-8000-0000000000a" + n
 
 // vms returns an inventory with VMs right below a datacenter: name, number of the UUID ("" for none), power.
 func vms(vc string, rows ...[3]string) *world.Inventory {
-	var b told
+	var b batch
 	b.add(vcenter.Enter, root, props{"name": "Datacenters"})
 	b.add(vcenter.Enter, dc, props{"name": "dc", "parent": root})
 	for _, r := range rows {

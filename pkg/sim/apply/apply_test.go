@@ -58,7 +58,7 @@ func change(t *testing.T, a, b string) (*sim.Lab, []apply.Step) {
 	return lab, plan.Steps()
 }
 
-// awaitGuests waits until every guest that is to be up is.
+// awaitGuests waits until every expected guest is up.
 func awaitGuests(t *testing.T, lab *sim.Lab, top *topology.Topology) {
 	t.Helper()
 	for i := range top.Spec.VCenters {

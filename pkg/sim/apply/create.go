@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// missing plans the making of an object.
+// missing plans the creation of an object.
 func (p *planner) missing(n *named) {
 	switch n.kind {
 	case KindFolder:
@@ -93,7 +93,7 @@ func (p *planner) createDatacenter(ctx context.Context, c *vim25.Client, n *name
 	return dc.Reference(), nil
 }
 
-// folderKey is the key of a datacenter folder.
+// folderKey returns the key of a datacenter folder.
 func folderKey(path string) string {
 	if path == "" {
 		return ""
@@ -101,7 +101,7 @@ func folderKey(path string) string {
 	return "/" + path
 }
 
-// createCluster makes a cluster with DRS, without which it has no resource pools, but that moves no VM unless it is to.
+// createCluster creates a cluster with DRS, which resource pools need; unless requested, DRS moves no VM.
 func (p *planner) createCluster(ctx context.Context, c *vim25.Client, n *named) (ref, error) {
 	in, err := p.find(dcKey(n.dc) + "/host")
 	if err != nil {
@@ -133,8 +133,7 @@ func (p *planner) createCluster(ctx context.Context, c *vim25.Client, n *named) 
 	return cluster.Reference(), nil
 }
 
-// createHost adds a host and brings it where the others are: on the datacenter's networks and datastores that it is to
-// have and that are there already.
+// createHost adds a host, with the existing networks and datastores of its datacenter that it needs.
 func (p *planner) createHost(ctx context.Context, c *vim25.Client, n *named) (ref, error) {
 	spec := types.HostConnectSpec{HostName: n.host.Name, Force: true}
 	var host ref
@@ -180,5 +179,5 @@ func (p *planner) createHost(ctx context.Context, c *vim25.Client, n *named) (re
 		p.made(kindOf(compute), parent(n.key), compute)
 		p.made(KindPool, parent(n.key)+"/Resources", pool)
 	}
-	return host, p.furnish(ctx, c, n, host)
+	return host, p.equipHost(ctx, c, n, host)
 }

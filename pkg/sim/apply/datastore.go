@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// nasType is how the vSphere API calls a kind of NFS; empty for what is none.
+// nasType returns the vSphere API's name of an NFS type; empty for other types.
 func nasType(t topology.DatastoreType) types.HostFileSystemVolumeFileSystemType {
 	switch t {
 	case topology.NFS:
@@ -29,7 +29,7 @@ func nasType(t topology.DatastoreType) types.HostFileSystemVolumeFileSystemType 
 func (p *planner) missingDatastore(n *named) {
 	switch n.datastore.Type {
 	case topology.VSAN, topology.VVOL:
-		p.cannot(n.path, "is to be of type %s, which comes with the hosts and not through the API", n.datastore.Type)
+		p.cannot(n.path, "has type %s, which hosts provide and the API cannot create", n.datastore.Type)
 		return
 	}
 	if len(p.members(n)) == 0 {
@@ -50,8 +50,8 @@ func (p *planner) missingDatastore(n *named) {
 		})
 }
 
-// mount makes a host mount a datastore. An export is mounted by each host; a VMFS volume is made by the first on the LUN
-// that has its name, and found by all others that see the LUN.
+// mount mounts a datastore on a host. Each host mounts an export; the first host creates a VMFS volume on the LUN with its name,
+// and all others that see the LUN find it.
 func (p *planner) mount(ctx context.Context, c *vim25.Client, n *named, host ref) error {
 	system, err := reload[ref](ctx, c, host, "configManager.datastoreSystem")
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *planner) mount(ctx context.Context, c *vim25.Client, n *named, host ref
 	return fmt.Errorf("sees no disk %s", n.datastore.Name)
 }
 
-// rescan has a host look for a datastore that others have.
+// rescan makes a host search for an existing datastore.
 func rescan(ctx context.Context, c *vim25.Client, host, datastore ref) error {
 	mounted := func() (bool, error) {
 		list, err := reload[types.ArrayOfManagedObjectReference](ctx, c, host, "datastore")

@@ -14,8 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/guestinfo"
 )
 
-// customize leaves it to cloud-init to give a guest its hostname and addresses when its VM is powered on. A customization
-// of Linux as the API has it knows one IPv4 address for each card, cloud-init all of them.
+// customize sets hostname and addresses of a guest through cloud-init, at the next power-on. The API's customization of Linux has
+// one IPv4 address for each NIC, cloud-init has all.
 func customize(ctx context.Context, vm *object.VirtualMachine, spec *placedVM) error {
 	type match struct {
 		MAC string `yaml:"macaddress"`
@@ -45,7 +45,7 @@ func customize(ctx context.Context, vm *object.VirtualMachine, spec *placedVM) e
 	return nil
 }
 
-// settings are the settings that a VM of a topology has.
+// settings returns the settings of a VM of a topology.
 func settings(vm *placedVM) ([]types.BaseOptionValue, error) {
 	own, err := guestinfo.ExtraConfig(vm.dc, vm.VM)
 	var all []types.BaseOptionValue
@@ -55,9 +55,9 @@ func settings(vm *placedVM) ([]types.BaseOptionValue, error) {
 	return all, err
 }
 
-// guestDiffers reports whether a guest is to have another name or other addresses. What it reports may differ from what it
-// was given, as addresses of DHCP do, so that what the topology had counts, if it had the VM.
-func guestDiffers(m *machine) bool {
+// guestDiffers reports whether a guest must get another name or other addresses. A report may differ from the topology, as with
+// DHCP, so it compares with the previous topology, if that had the VM.
+func guestDiffers(m *plannedVM) bool {
 	if !m.guest() {
 		return false
 	}
@@ -67,7 +67,7 @@ func guestDiffers(m *machine) bool {
 	}
 	name := get[string](m.live, "guest.hostName")
 	if name == "" {
-		return false // it is off, or has no tools: nobody knows
+		return false // it is off or has no tools: unknown
 	}
 	var now []string
 	for _, nic := range get[types.ArrayOfGuestNicInfo](m.live, "guest.net").GuestNicInfo {
@@ -79,7 +79,7 @@ func guestDiffers(m *machine) bool {
 	return name != m.Hostname || !slices.Equal(now, want)
 }
 
-// addresses are the addresses of a VM's cards, sorted.
+// addresses returns the sorted addresses of a VM's NICs.
 func addresses(vm *topology.VM) []string {
 	var all []string
 	for _, nic := range vm.NICs {

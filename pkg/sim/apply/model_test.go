@@ -130,7 +130,7 @@ func writeDatacenter(b *strings.Builder, r *rand.Rand, dc string, pick func(...s
 	}
 }
 
-// Whatever is applied to whatever, the inventory is that of a fresh start afterwards, and nothing is left to do.
+// TestModel: after any change the inventory equals that of a fresh start, and a second plan is empty.
 func TestModel(t *testing.T) {
 	pairs := 12
 	if testing.Short() {

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// members are the keys of the hosts that a switch or datastore is for.
+// members returns the keys of the hosts of a switch or datastore.
 func (p *planner) members(n *named) []string {
 	var keys []string
 	for cluster, host := range n.dc.AllHosts() {
@@ -54,9 +54,8 @@ func vlanText(vlan int32) string {
 	return fmt.Sprintf("VLAN %d", vlan)
 }
 
-// furnish gives a new host the networks and datastores of its datacenter that are there already; those that are still to
-// be made come to it in their turn.
-func (p *planner) furnish(ctx context.Context, c *vim25.Client, n *named, host ref) error {
+// equipHost gives a new host the existing networks and datastores of its datacenter; later steps add the others.
+func (p *planner) equipHost(ctx context.Context, c *vim25.Client, n *named, host ref) error {
 	for _, o := range objects(p.want) {
 		if o.dc != n.dc || p.byKey[o.key] == nil || !isMember(o, n.cluster, n.host) {
 			continue
@@ -78,7 +77,7 @@ func (p *planner) furnish(ctx context.Context, c *vim25.Client, n *named, host r
 	return nil
 }
 
-// createNetwork adds a port group to the standard switch of every host; the network is what they have in common.
+// createNetwork adds a port group to the standard switch of every host; they share the network.
 func (p *planner) createNetwork(ctx context.Context, c *vim25.Client, n *named) (ref, error) {
 	for _, key := range p.members(n) {
 		host, err := p.find(key)
@@ -92,7 +91,7 @@ func (p *planner) createNetwork(ctx context.Context, c *vim25.Client, n *named) 
 	return p.child(ctx, c, dcKey(n.dc)+"/network", n.network.Name)
 }
 
-// child finds an object in a folder by its name.
+// child returns an object in a folder by its name.
 func (p *planner) child(ctx context.Context, c *vim25.Client, folder, name string) (ref, error) {
 	in, err := p.find(folder)
 	if err != nil {
@@ -120,7 +119,7 @@ func (p *planner) addPortGroup(ctx context.Context, c *vim25.Client, host ref, n
 	return err
 }
 
-// stay are those hosts that the topology names: others are none of its business, or leave altogether.
+// stay returns the hosts that the topology names: others are unmanaged, or will be removed.
 func (p *planner) stay(hosts []ref) []ref {
 	return slices.DeleteFunc(slices.Clone(hosts), func(r ref) bool { return !p.claimed[r] })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// ruleState is what there is of roles and permissions.
+// ruleState is the current state of roles and permissions.
 type ruleState struct {
 	roles  map[string]*types.AuthorizationRole
 	grants map[ref][]types.Permission
@@ -40,10 +40,10 @@ func readRules(ctx context.Context, c *vim25.Client, _ *state) (*ruleState, erro
 	return s, nil
 }
 
-// system are the privileges that every role has.
+// system returns the privileges of every role.
 func system() []string { return []string{"System.Anonymous", "System.Read", "System.View"} }
 
-// roles plans the vCenter's roles that are missing or differ.
+// roles plans missing and changed roles.
 func (p *planner) roles() {
 	for _, want := range p.want.Roles {
 		live := p.rules.roles[want.Name]
@@ -73,7 +73,7 @@ func (p *planner) roles() {
 	}
 }
 
-// principal is whom a permission is for, in one form: vCenter writes "DOMAIN\user" for what was given as "user@domain".
+// principal is a user or group in one form: vCenter writes "DOMAIN\user" for "user@domain".
 type principal struct {
 	name  string
 	group bool
@@ -94,7 +94,7 @@ func grantee(g topology.Permission) principal {
 	return principalOf(g.User, false)
 }
 
-// hadPermissions are those that the topology before gave the object of that key.
+// hadPermissions returns the permissions in the previous topology on the object with that key.
 func (p *planner) hadPermissions(key string) []topology.Permission {
 	if n := p.before[key]; n != nil {
 		return n.marks.Permissions

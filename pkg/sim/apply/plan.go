@@ -13,30 +13,30 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Options of [New].
+// Options configures [New].
 type Options struct {
-	// Topology is what is to be, as topology.Load returns it.
+	// Topology is the desired topology, as topology.Load returns it.
 	Topology *topology.Topology
-	// Current is what was applied last: what it names and Topology does not is removed. Nil: nothing is removed.
+	// Current is the last applied topology: what only it names is removed. Nil: nothing is removed.
 	Current *topology.Topology
-	// Attempted are others that were begun after it and not finished: what they name is removed, too.
+	// Attempted are later topologies that were not fully applied: what they name is removed, too.
 	Attempted []*topology.Topology
-	// Clients are how to reach the vCenters, by name: those that run.
+	// Clients connect to the running vCenters, by name.
 	Clients map[string]Client
-	// Prune removes whatever the topology does not name: VMs, hosts, folders … of whoever made them.
+	// Prune removes everything that the topology does not name: VMs, hosts, folders …
 	Prune bool
 }
 
-// Plan is what differs between vCenters and a topology, as steps in an order in which they can be done. Make one with
-// [New]; it is good for as long as nobody else changes the inventories, and for one [Plan.Run].
+// Plan is the ordered list of steps from vCenters to a topology. Create one with [New]; it is valid until another client changes
+// the inventories, and for one [Plan.Run].
 type Plan struct{ steps []Step }
 
-// Steps are the steps, in order; none when nothing differs.
+// Steps returns the steps in order; empty if there are no differences.
 func (p *Plan) Steps() []Step { return slices.Clone(p.steps) }
 
-// Run does the steps in order. Progress, when not nil, is called before each, and not after ctx has ended. It stops at the
-// first step that fails, with a [*StepError], or between two steps when ctx ends, with its error; done is the number
-// of steps that were done. A step that has begun is finished, whatever becomes of ctx, within [StepTimeout].
+// Run executes the steps in order. Progress, if not nil, is called before each. Run stops at the first failed step, with a
+// [*StepError], or between two steps when ctx ends, with its error; done is the number of completed steps. A started step is
+// completed regardless of ctx, within [StepTimeout].
 func (p *Plan) Run(ctx context.Context, progress func(n int, s Step)) (done int, err error) {
 	for i, s := range p.steps {
 		if ctx.Err() != nil {
@@ -52,7 +52,7 @@ func (p *Plan) Run(ctx context.Context, progress func(n int, s Step)) (done int,
 	return len(p.steps), nil
 }
 
-// StepTimeout is how long a step may take: long enough for a host to be evacuated.
+// StepTimeout limits a step: it is long enough to evacuate a host.
 const StepTimeout = 10 * time.Minute
 
 func (s Step) bounded(ctx context.Context) error {
@@ -61,7 +61,7 @@ func (s Step) bounded(ctx context.Context) error {
 	return s.Run(ctx)
 }
 
-// New reads the inventories and makes a plan. What cannot be done is an [*Unchangeable] error.
+// New reads the inventories and returns a plan, or an [*Unchangeable] error.
 func New(ctx context.Context, opts Options) (*Plan, error) {
 	plan := &Plan{}
 	bad := unchangeable(opts)
@@ -69,7 +69,7 @@ func New(ctx context.Context, opts Options) (*Plan, error) {
 		want := &opts.Topology.Spec.VCenters[i]
 		client := opts.Clients[want.Name]
 		if client == nil {
-			continue // told already
+			continue // reported already
 		}
 		p := &planner{
 			client: client, opts: opts, want: want, had: vcenterOf(opts.Current, want.Name),
@@ -94,7 +94,7 @@ func New(ctx context.Context, opts Options) (*Plan, error) {
 	return plan, nil
 }
 
-// before are the topologies that somebody asked for, Current, which counts most, last.
+// before returns the previous topologies; Current, which takes precedence, is the last.
 func (o Options) before() []*topology.Topology {
 	all := slices.Clone(o.Attempted)
 	if o.Current != nil {
@@ -115,12 +115,12 @@ func vcenterOf(t *topology.Topology, name string) *topology.VCenter {
 	return nil
 }
 
-// planner makes the plan of one vCenter. Its state is that of the plan, then that of the steps that are done.
+// planner creates the plan of one vCenter. Its state is that of the plan, and later that of the completed steps.
 type planner struct {
 	client Client
 	opts   Options
 	want   *topology.VCenter
-	had    *topology.VCenter // nil: nothing is known of before
+	had    *topology.VCenter // nil: unknown
 
 	*state
 	tags     *tagState
@@ -131,10 +131,10 @@ type planner struct {
 	bad   []Reason
 	// claimed are the objects that the topology names, leaves those that will be removed.
 	claimed, leaves map[ref]bool
-	// before is what the current topology names, hadVMs which VMs it does.
+	// before are the objects of the previous topology, hadVMs its VMs.
 	before map[string]*named
 	hadVMs map[ref]bool
-	// late adds steps that come before the removals.
+	// late adds steps before the removals.
 	late []func()
 }
 
@@ -180,18 +180,18 @@ func (p *planner) plan(ctx context.Context) error {
 			}
 		}
 	}
-	machines := p.machines()
+	vms := p.plannedVMs()
 	for _, n := range want {
 		p.mark(n.kind, n.path, p.holder(n.key), tagsOf(p.opts.Topology, n.place, n.marks.Tags), p.hadTags(n.key), n.marks.Permissions, p.hadPermissions(n.key))
 	}
-	for _, m := range machines {
+	for _, m := range vms {
 		p.markVM(m)
 	}
 	p.removals(want)
 	return nil
 }
 
-// step adds a step that speaks to the SOAP endpoint.
+// step adds a step that uses the SOAP endpoint.
 func (p *planner) step(op Op, kind Kind, path, what string, run func(context.Context, *vim25.Client) error) *Step {
 	p.steps = append(p.steps, Step{
 		VCenter: p.want.Name, Op: op, Kind: kind, Path: path, What: what,
@@ -202,7 +202,7 @@ func (p *planner) step(op Op, kind Kind, path, what string, run func(context.Con
 	return &p.steps[len(p.steps)-1]
 }
 
-// create adds a step that makes the object of that key.
+// create adds a step that creates the object with that key.
 func (p *planner) create(n *named, what string, run func(context.Context, *vim25.Client) (ref, error)) {
 	p.step(Create, n.kind, n.path, what, func(ctx context.Context, c *vim25.Client) error {
 		r, err := run(ctx, c)
@@ -213,12 +213,12 @@ func (p *planner) create(n *named, what string, run func(context.Context, *vim25
 	})
 }
 
-// cannot notes what is in the way of a plan.
+// cannot records a reason against a plan.
 func (p *planner) cannot(path, format string, args ...any) {
 	p.bad = append(p.bad, Reason{VCenter: p.want.Name, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// object compares one object that is no VM.
+// object compares one object other than a VM.
 func (p *planner) object(n *named) {
 	live := p.byKey[n.key]
 	if live == nil {
@@ -240,7 +240,7 @@ func (p *planner) object(n *named) {
 	p.differs(n, live)
 }
 
-// sameName finds a host that is elsewhere in the vCenter: it is one machine.
+// sameName returns a host with the same name elsewhere in the vCenter: it is the same host.
 func (p *planner) sameName(n *named) *entity {
 	if n.kind != KindHost {
 		return nil
@@ -253,7 +253,7 @@ func (p *planner) sameName(n *named) *entity {
 	return nil
 }
 
-// holder returns what gives the reference of an object when the steps before are done.
+// holder returns a func that returns the reference of an object after the previous steps.
 func (p *planner) holder(key string) func() (ref, error) {
 	return func() (ref, error) { return p.find(key) }
 }

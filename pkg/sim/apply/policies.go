@@ -37,7 +37,7 @@ func readPolicies(ctx context.Context, c *vim25.Client) (map[string]*pbmtypes.Pb
 	return all, nil
 }
 
-// storagePolicies plans storage policies that are missing or differ.
+// storagePolicies plans missing and changed storage policies.
 func (p *planner) storagePolicies() {
 	for i := range p.want.Policies {
 		spec := policy.Spec(&p.want.Policies[i])
@@ -67,7 +67,7 @@ func (p *planner) storagePolicies() {
 	}
 }
 
-// rules are what a policy asks for, in words.
+// rules describes the rules of a policy.
 func rules(p *topology.Policy) string {
 	var all []string
 	for _, tag := range p.Tags {
@@ -93,8 +93,8 @@ func (p *planner) policyStep(op Op, name, what string, run func(context.Context,
 	})
 }
 
-// removePolicies plans the removal of storage policies that the topology had and has no more, or, to prune, of all that it
-// does not name. A vCenter keeps one that something uses, and the step says so.
+// removePolicies plans the removal of storage policies that only the previous topology had or, with Prune, of all that the
+// topology does not name. A vCenter refuses to remove one in use, and the step fails.
 func (p *planner) removePolicies() {
 	var had []string
 	for _, t := range p.opts.before() {

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/apply"
 )
 
-// Storage policies come, change and go, with the tags that they name; those that somebody else made stay.
+// TestPolicies: storage policies are created, changed and removed, with their tags; those of other clients stay.
 func TestPolicies(t *testing.T) {
 	const a = `
 spec:

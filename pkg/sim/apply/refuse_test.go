@@ -87,7 +87,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// A VM with a UUID of its own is renamed and moved, and stays the same VM.
+// TestRename: a VM with a UUID is renamed and moved, and stays the same VM.
 func TestRename(t *testing.T) {
 	const uuid = ", uuid: 42000000-0000-4000-8000-000000000009}"
 	a := strings.Replace(small, "{name: db, cluster: c1}", "{name: db, cluster: c1"+uuid, 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// removals plans what goes, contents before what holds them.
+// removals plans the removals, contents first.
 func (p *planner) removals(want []*named) {
 	for _, later := range p.late {
 		later()
@@ -25,7 +25,7 @@ func (p *planner) removals(want []*named) {
 			}
 		}
 	}
-	// Folders of VMs lie in datacenters, and those in folders; the deeper ones first.
+	// Folders of VMs are in datacenters, and those in folders; the deepest first.
 	for _, inside := range []bool{true, false} {
 		if !inside {
 			for _, o := range gone {
@@ -45,8 +45,8 @@ func (p *planner) removals(want []*named) {
 	p.removeRoles()
 }
 
-// going are the objects that the topology had and has no more, or, to prune, all that it does not name; what lies in
-// others comes after them. Objects that others need and that nobody answers for stop the plan.
+// going returns the objects that only the previous topology had or, with Prune, all that the topology does not name; containers
+// come first. Unmanaged objects in them prevent the plan.
 func (p *planner) going() []*entity {
 	var gone []*entity
 	for key, o := range p.byKey {
@@ -88,7 +88,7 @@ func (p *planner) going() []*entity {
 	return gone
 }
 
-// fixed reports what comes with something else, and goes with it.
+// fixed reports whether an object is created and removed with another one.
 func (p *planner) fixed(o *entity) bool {
 	up := p.all[get[ref](o, "parent")]
 	switch o.kind {
@@ -99,12 +99,12 @@ func (p *planner) fixed(o *entity) bool {
 	case KindPortGroup:
 		return strings.Contains(o.name, "-DVUplinks")
 	case KindNetwork:
-		// The port group that every ESXi host is installed with.
+		// Every ESXi host is installed with this port group.
 		return o.name == "VM Network"
 	case KindHost, KindDatacenter, KindCluster, KindDatastore, KindSwitch, KindVApp, KindVM:
 		return false
 	}
-	return true // the compute resource of a standalone host, and what is not known here
+	return true // the compute resource of a standalone host, and unknown types
 }
 
 func (p *planner) remove(o *entity) {
@@ -143,7 +143,7 @@ func (p *planner) destroy(ctx context.Context, c *vim25.Client, o *entity) error
 				return err
 			}
 		}
-		// A standalone host goes with its compute resource (API: HostSystem.Destroy is for hosts of clusters).
+		// A standalone host is removed with its compute resource (API: HostSystem.Destroy is for hosts of clusters).
 		if up := p.all[get[ref](o, "parent")]; up != nil && up.ref.Type == "ComputeResource" {
 			target = up.ref
 		}
@@ -153,7 +153,7 @@ func (p *planner) destroy(ctx context.Context, c *vim25.Client, o *entity) error
 	return err
 }
 
-// removeNetwork takes the port group of a standard network from every host; with the last one, the network is gone.
+// removeNetwork removes the port group of a standard network from every host; the last one removes the network.
 func (p *planner) removeNetwork(ctx context.Context, c *vim25.Client, o *entity) error {
 	dc, _, _ := strings.Cut(strings.TrimPrefix(o.key, "//"), "/")
 	for key, host := range p.byKey {

@@ -14,12 +14,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// state is an inventory as it was read, and grows by what is made.
+// state is an inventory as read, plus created objects.
 type state struct {
 	root  ref
 	all   map[ref]*entity
 	byKey map[string]*entity
-	vms   []*entity // in the order in which the vCenter told them
+	vms   []*entity // in the order of the vCenter
 }
 
 // entity is one managed entity.
@@ -31,13 +31,13 @@ type entity struct {
 	props map[string]types.AnyType
 }
 
-// get reads a property; the zero value when it is not set.
+// get returns a property, or its zero value.
 func get[T any](o *entity, name string) T {
 	v, _ := o.props[name].(T)
 	return v
 }
 
-// wanted are the properties that are read of each type.
+// wanted lists the properties to read of each type.
 func wanted() []types.PropertySpec {
 	spec := func(kind string, names ...string) types.PropertySpec {
 		return types.PropertySpec{Type: kind, PathSet: append([]string{"name", "parent"}, names...)}
@@ -65,7 +65,7 @@ func read(ctx context.Context, c *vim25.Client) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = v.Destroy(context.WithoutCancel(ctx)) }() // ends with the session at the latest
+	defer func() { _ = v.Destroy(context.WithoutCancel(ctx)) }() // it ends with the session
 	through := &types.TraversalSpec{Type: "ContainerView", Path: "view"}
 	res, err := property.DefaultCollector(c).RetrieveProperties(ctx, types.RetrieveProperties{
 		SpecSet: []types.PropertyFilterSpec{{
@@ -91,7 +91,7 @@ func read(ctx context.Context, c *vim25.Client) (*state, error) {
 	}
 	for _, o := range order {
 		if o.key, err = s.keyOf(o); err != nil {
-			continue // removed while it was read
+			continue // removed during the read
 		}
 		if o.ref.Type == "VirtualMachine" {
 			s.vms = append(s.vms, o)
@@ -119,7 +119,7 @@ func (s *state) keyOf(o *entity) (string, error) {
 	return key + "/" + o.name, err
 }
 
-// path is the inventory path of an object now.
+// path returns the current inventory path of an object.
 func (s *state) path(o *entity) string {
 	if o.ref == s.root {
 		return "/"
@@ -159,14 +159,14 @@ func kindOf(r ref) Kind {
 	return Kind(r.Type)
 }
 
-// made notes an object that has come into being.
+// made records a created object.
 func (s *state) made(kind Kind, key string, r ref) {
 	o := &entity{ref: r, kind: kind, name: base(key), key: key, props: map[string]types.AnyType{}}
 	s.all[r] = o
 	s.byKey[key] = o
 }
 
-// find returns the reference of an object that must be there by now.
+// find returns the reference of an object that must exist by now.
 func (s *state) find(key string) (ref, error) {
 	if o := s.byKey[key]; o != nil {
 		return o.ref, nil
@@ -196,17 +196,17 @@ func reload[T any](ctx context.Context, c *vim25.Client, r ref, name string) (T,
 	return none, nil
 }
 
-// named is an object of a topology, but for VMs, which need not have a path of their own.
+// named is an object of a topology other than a VM, whose path may not be unique.
 type named struct {
 	kind Kind
-	// key finds it in an inventory: its path with "//name" for the path of its datacenter, which may be moved.
+	// key identifies it in an inventory: its path with "//name" for the path of its datacenter, which may move.
 	key, path string
 	place     topology.Place
 	marks     topology.Marks
 
-	// What it is, by kind; dc is its datacenter.
+	// By kind; dc is its datacenter.
 	dc        *topology.Datacenter
-	cluster   *topology.Cluster // of a host, too; nil for a standalone one
+	cluster   *topology.Cluster // also of a host; nil for a standalone one
 	host      *topology.Host
 	network   *topology.Network
 	vswitch   *topology.Switch
@@ -221,7 +221,7 @@ type placedVM struct {
 	key, path string
 }
 
-// objects lists what a topology names in a vCenter, each after what holds it.
+// objects lists the objects of a topology in a vCenter, containers first.
 func objects(v *topology.VCenter) []*named {
 	w := &walker{seen: map[string]*named{}}
 	w.add(&named{kind: KindRoot, key: "", path: "/", marks: v.Marks})
@@ -268,7 +268,7 @@ func (w *walker) add(n *named) {
 	w.list = append(w.list, n)
 }
 
-// folder lists a folder and those on the way to it.
+// folder adds a folder and its parents.
 func (w *walker) folder(key, path, below string, dc *topology.Datacenter, place topology.Place, marks topology.Marks) {
 	if below == "" {
 		return
@@ -345,7 +345,7 @@ func (w *walker) pools(at func(named, string) string, below string, pools []topo
 	}
 }
 
-// parent is the key or path of what holds the object; for VM folders and the like, the datacenter's own folder.
+// parent returns the key or path of the container; for VM folders and similar, the datacenter's folder.
 func parent(key string) string { return key[:strings.LastIndexByte(key, '/')] }
 
 func base(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Op is what a step does to its object.
+// Op is the operation of a step.
 type Op string
 
 // The operations.
@@ -26,7 +26,7 @@ const (
 // Kind is a kind of object.
 type Kind string
 
-// The kinds of objects, in the order in which they are made.
+// The kinds of objects, in the order of their creation.
 const (
 	KindCategory   Kind = "TagCategory"
 	KindTag        Kind = "Tag"
@@ -46,22 +46,22 @@ const (
 	KindRoot       Kind = "RootFolder"
 )
 
-// Step is one thing to do. Each is a few calls; between two steps one may stop.
+// Step is one change. It takes a few calls; a run may stop between two steps.
 type Step struct {
 	VCenter string `json:"vcenter"`
 	Op      Op     `json:"op"`
 	Kind    Kind   `json:"kind"`
-	// Path is the object's inventory path, or its name where it has none (tags: category/name).
+	// Path is the object's inventory path, or its name if it has none (tags: category/name).
 	Path string `json:"path"`
-	// What says what about it, where the operation does not say all: "2 → 4 CPUs".
+	// What describes the change if the operation does not: "2 → 4 CPUs".
 	What string `json:"what,omitempty"`
-	// PowerOff says that the step takes a VM down that runs.
+	// PowerOff is set if the step powers off a running VM.
 	PowerOff bool `json:"powerOff,omitempty"`
 
 	run func(context.Context) error
 }
 
-// String is the step on one line.
+// String returns the step on one line.
 func (s Step) String() string {
 	text := fmt.Sprintf("%s %s %s%s", s.Op, s.Kind, s.VCenter, "/"+strings.TrimPrefix(s.Path, "/"))
 	if s.What != "" {
@@ -70,7 +70,7 @@ func (s Step) String() string {
 	return text
 }
 
-// Run does the step. It must be one that a [Plan] made, and done once, after those before it.
+// Run executes the step. It must belong to a [Plan], and run once, after the previous steps.
 func (s Step) Run(ctx context.Context) error {
 	if err := s.run(ctx); err != nil {
 		return &StepError{Step: s, Err: err}
@@ -78,7 +78,7 @@ func (s Step) Run(ctx context.Context) error {
 	return nil
 }
 
-// StepError is a step that could not be done.
+// StepError is a failed step.
 type StepError struct {
 	Step Step
 	Err  error
@@ -90,20 +90,20 @@ func (e *StepError) Error() string {
 
 func (e *StepError) Unwrap() error { return e.Err }
 
-// Reason is something that cannot be changed while the vCenter runs.
+// Reason is a difference that cannot be changed while the vCenter runs.
 type Reason struct {
 	VCenter string `json:"vcenter,omitempty"`
 	Path    string `json:"path"`
 	Message string `json:"message"`
 }
 
-// String is the reason on one line.
+// String returns the reason on one line.
 func (r Reason) String() string {
 	where := strings.TrimSuffix(r.VCenter+"/"+strings.TrimPrefix(r.Path, "/"), "/")
 	return strings.TrimPrefix(where, "/") + ": " + r.Message
 }
 
-// Unchangeable is the error of a plan that cannot be made, with everything that is in its way.
+// Unchangeable is the error of an impossible plan, with all reasons.
 type Unchangeable struct{ Reasons []Reason }
 
 func (e *Unchangeable) Error() string {
@@ -114,7 +114,7 @@ func (e *Unchangeable) Error() string {
 	return "cannot be changed live:\n" + strings.Join(lines, "\n")
 }
 
-// differs plans what changes an object that is there.
+// differs plans changes of an existing object.
 func (p *planner) differs(n *named, live *entity) {
 	switch n.kind {
 	case KindDatacenter:
@@ -147,14 +147,14 @@ func (p *planner) differs(n *named, live *entity) {
 	}
 }
 
-// Client is how to reach a vCenter as somebody who may change everything. Each func calls its argument with a session
-// that works, as long as ctx does; it may be called again while another call runs.
+// Client connects to a vCenter as a user with all privileges. Each func calls its argument with a working session until ctx ends;
+// concurrent calls are allowed.
 type Client interface {
 	Do(ctx context.Context, f func(context.Context, *vim25.Client) error) error
 	DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error
 }
 
-// Sessions is a [Client] of two sessions that are logged in.
+// Sessions is a [Client] of two logged-in sessions.
 type Sessions struct {
 	Vim  *vim25.Client
 	REST *rest.Client
@@ -172,7 +172,7 @@ func (s Sessions) DoREST(ctx context.Context, f func(context.Context, *rest.Clie
 
 type ref = types.ManagedObjectReference
 
-// task waits for a task and returns what came of it.
+// task waits for a task and returns its result.
 func task[T any](ctx context.Context, c *vim25.Client, started T, id func(T) ref, err error) (types.AnyType, error) {
 	if err != nil {
 		return nil, err

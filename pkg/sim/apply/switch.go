@@ -39,8 +39,8 @@ func (p *planner) createSwitch(ctx context.Context, c *vim25.Client, n *named) (
 	return dvs, joinSwitch(ctx, c, dvs, types.ConfigSpecOperationAdd, hosts)
 }
 
-// besides are the hosts that stand beside the members of a switch in their clusters, and that will be removed: until then
-// they are members, too, for vcsim wants all hosts of a cluster on a switch before it connects a VM to it.
+// besides returns the hosts in the clusters of a switch's members that will be removed: until then they are members, too, because
+// vcsim connects a VM to a switch only if all hosts of the cluster are members.
 func (p *planner) besides(n *named) []ref {
 	clusters := map[string]bool{}
 	for _, key := range p.members(n) {
@@ -55,7 +55,7 @@ func (p *planner) besides(n *named) []ref {
 	return hosts
 }
 
-// joinSwitch makes hosts members of a switch, or takes them off.
+// joinSwitch adds hosts to a switch, or removes them.
 func joinSwitch(ctx context.Context, c *vim25.Client, dvs ref, op types.ConfigSpecOperation, hosts []ref) error {
 	spec := &types.DVSConfigSpec{}
 	for _, h := range hosts {
@@ -101,7 +101,7 @@ func (p *planner) switchDiffers(n *named, live *entity) {
 	var add, keep []ref
 	for _, key := range p.members(n) {
 		if o := p.byKey[key]; o == nil {
-			continue // furnished when it is made
+			continue // equipped when created
 		} else if keep = append(keep, o.ref); !slices.Contains(now, o.ref) {
 			add = append(add, o.ref)
 		}
@@ -120,7 +120,7 @@ func (p *planner) switchDiffers(n *named, live *entity) {
 	}
 }
 
-// portGroupDiffers compares the VLAN of a port group with what the topology had: ports may have settings of their own.
+// portGroupDiffers compares the VLAN of a port group with the previous topology: ports may have separate settings.
 func (p *planner) portGroupDiffers(n *named, live *entity) {
 	before := p.before[n.key]
 	if before == nil || before.portGroup == nil || before.portGroup.VLAN == n.portGroup.VLAN {

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// tagState is what there is of tags.
+// tagState is the current state of tags.
 type tagState struct {
 	categories map[string]*tags.Category
 	ids        map[topology.Tag]string
@@ -58,7 +58,7 @@ func readTags(ctx context.Context, c Client) (*tagState, error) {
 	})
 }
 
-// restStep adds a step that speaks to the REST endpoint.
+// restStep adds a step that uses the REST endpoint.
 func (p *planner) restStep(op Op, kind Kind, path, what string, run func(context.Context, *tags.Manager) error) {
 	p.steps = append(p.steps, Step{
 		VCenter: p.want.Name, Op: op, Kind: kind, Path: path, What: what,
@@ -68,7 +68,7 @@ func (p *planner) restStep(op Op, kind Kind, path, what string, run func(context
 	})
 }
 
-// categories plans tag categories that are missing or differ.
+// categories plans missing and changed tag categories.
 func (p *planner) categories() {
 	for _, want := range p.opts.Topology.Spec.AllCategories() {
 		live := p.tags.categories[want.Name]
@@ -99,7 +99,7 @@ func (p *planner) categories() {
 	}
 }
 
-// newTags plans the tags that the topology names and that are not there.
+// newTags plans missing tags.
 func (p *planner) newTags(want []*named) {
 	for _, tag := range allTags(p.opts.Topology, p.want, want) {
 		if _, there := p.tags.ids[tag]; there {
@@ -115,7 +115,7 @@ func (p *planner) newTags(want []*named) {
 	}
 }
 
-// allTags are the tags that a vCenter of a topology has, those of policies, too.
+// allTags returns the tags of a vCenter in a topology, including those of policies.
 func allTags(t *topology.Topology, v *topology.VCenter, list []*named) []topology.Tag {
 	var all []topology.Tag
 	add := func(more []topology.Tag) {
@@ -137,7 +137,7 @@ func allTags(t *topology.Topology, v *topology.VCenter, list []*named) []topolog
 	return all
 }
 
-// tagsOf are the tags of an object, those of region and zone among them.
+// tagsOf returns the tags of an object, including region and zone.
 func tagsOf(t *topology.Topology, place topology.Place, more []topology.Tag) []topology.Tag {
 	var all []topology.Tag
 	categories := t.Spec.AllCategories()
@@ -150,7 +150,7 @@ func tagsOf(t *topology.Topology, place topology.Place, more []topology.Tag) []t
 	return append(all, more...)
 }
 
-// hadTags are the tags that the topology before gave the object of that key.
+// hadTags returns the tags in the previous topology on the object with that key.
 func (p *planner) hadTags(key string) []topology.Tag {
 	if n := p.before[key]; n != nil {
 		return tagsOf(p.opts.Current, n.place, n.marks.Tags)
@@ -158,7 +158,7 @@ func (p *planner) hadTags(key string) []topology.Tag {
 	return nil
 }
 
-// mark plans tags and permissions of an object that is there or will be.
+// mark plans tags and permissions of an existing or future object.
 func (p *planner) mark(kind Kind, path string, holder func() (ref, error), want, had []topology.Tag, granted, before []topology.Permission) {
 	var now []topology.Tag
 	live, err := holder()
@@ -168,7 +168,7 @@ func (p *planner) mark(kind Kind, path string, holder func() (ref, error), want,
 	add := less(want, now)
 	var drop []topology.Tag
 	for _, tag := range less(now, want) {
-		// Another tag of a category that takes one only makes way.
+		// A category with single cardinality: the other tag must be removed.
 		if p.opts.Prune || slices.Contains(had, tag) || p.single(tag.Category) && slices.ContainsFunc(add, func(a topology.Tag) bool { return a.Category == tag.Category }) {
 			drop = append(drop, tag)
 		}
@@ -207,7 +207,7 @@ func (p *planner) single(category string) bool {
 	return c != nil && strings.EqualFold(c.Cardinality, "SINGLE")
 }
 
-// removeTags plans the removal of tags and categories that nothing names any more.
+// removeTags plans the removal of unused tags and categories.
 func (p *planner) removeTags(want []*named) {
 	keep := allTags(p.opts.Topology, p.want, want)
 	categories := map[string]bool{}

@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// unchangeable lists what no vCenter can change while it runs, as far as the topologies tell.
+// unchangeable lists the differences between topologies that a running vCenter cannot change.
 func unchangeable(opts Options) (bad []Reason) {
 	add := func(vcenter, path, format string, args ...any) {
 		bad = append(bad, Reason{VCenter: vcenter, Path: path, Message: fmt.Sprintf(format, args...)})
@@ -68,12 +68,12 @@ func mapKeys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// same reports whether two lists hold the same, in any order.
+// same reports whether two lists have the same elements, in any order.
 func same[T comparable](a, b []T) bool {
 	return len(a) == len(b) && len(less(a, b)) == 0 && len(less(b, a)) == 0
 }
 
-// less is what of a is not in b.
+// less returns the elements of a that are not in b.
 func less[T comparable](a, b []T) []T {
 	var rest []T
 	for _, v := range a {

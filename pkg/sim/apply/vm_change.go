@@ -15,14 +15,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// vmChange is what differs at one VM.
+// vmChange is the change of one VM.
 type vmChange struct {
-	m    *machine
+	m    *plannedVM
 	what []string
-	// off: it cannot be done to a VM that runs.
+	// off: the VM must be powered off.
 	off bool
 
-	spec      types.VirtualMachineConfigSpec // of what needs no other object
+	spec      types.VirtualMachineConfigSpec // changes without other objects
 	reconfig  bool
 	cards     bool
 	version   string
@@ -38,12 +38,12 @@ func (v *vmChange) say(format string, args ...any) {
 	v.what = append(v.what, fmt.Sprintf(format, args...))
 }
 
-// changeVM plans what changes a VM that is there.
-func (p *planner) changeVM(m *machine) {
+// changeVM plans the changes of an existing VM.
+func (p *planner) changeVM(m *plannedVM) {
 	v := &vmChange{m: m}
 	p.hardwareDiffers(v)
 	p.placeDiffers(v)
-	p.cardsDiffer(v)
+	p.nicsDiffer(v)
 	p.settingsDiffer(v)
 	p.snapshotsDiffer(v)
 	if m.before != nil && (m.before.Tools == topology.No) != (m.Tools == topology.No) {
@@ -99,7 +99,7 @@ func bare(vm *topology.VM) []string {
 	return all
 }
 
-// doVM does what differs, in an order in which each can be done.
+// doVM makes the changes, in a valid order.
 func (p *planner) doVM(ctx context.Context, c *vim25.Client, v *vmChange, template, down bool) error {
 	m := v.m
 	vm := object.NewVirtualMachine(c, m.ref)
@@ -129,7 +129,7 @@ func (p *planner) doVM(ctx context.Context, c *vim25.Client, v *vmChange, templa
 		}
 	}
 	if v.cards {
-		if v.spec.DeviceChange, err = p.cardChanges(ctx, c, m); err != nil {
+		if v.spec.DeviceChange, err = p.nicChanges(ctx, c, m); err != nil {
 			return err
 		}
 	}
@@ -201,7 +201,7 @@ func (p *planner) snapshots(ctx context.Context, v *vmChange, vm *object.Virtual
 	return nil
 }
 
-// powerOff powers a VM off, if it is not.
+// powerOff powers a VM off, unless it is off.
 func powerOff(ctx context.Context, c *vim25.Client, r ref) error {
 	t, err := object.NewVirtualMachine(c, r).PowerOff(ctx)
 	if err := wait(ctx, t, err); err != nil && !fault.Is(err, new(types.InvalidPowerState)) {
@@ -210,26 +210,26 @@ func powerOff(ctx context.Context, c *vim25.Client, r ref) error {
 	return nil
 }
 
-// machine is a VM of the topology with the one that stands for it, if there is one.
-type machine struct {
+// plannedVM is a VM of the topology with the existing VM, if any.
+type plannedVM struct {
 	*placedVM
 	live   *entity
-	before *placedVM // as the topology had it; nil when it did not
-	ref    ref       // set when it is made
+	before *placedVM // in the previous topology; nil without one
+	ref    ref       // set once it exists
 }
 
 var errNoVM = errors.New("the VM is not there")
 
-// holder returns its reference when the steps before are done.
-func (m *machine) holder() (ref, error) {
+// holder returns its reference after the previous steps.
+func (m *plannedVM) holder() (ref, error) {
 	if m.ref == (ref{}) {
 		return ref{}, errNoVM
 	}
 	return m.ref, nil
 }
 
-// machines plans the VMs: those that are there first, so that names are free for those that are not.
-func (p *planner) machines() []*machine {
+// plannedVMs plans the VMs: existing ones first, so that names become free for new ones.
+func (p *planner) plannedVMs() []*plannedVM {
 	all := p.match()
 	for _, m := range all {
 		if m.live != nil {
@@ -245,10 +245,10 @@ func (p *planner) machines() []*machine {
 }
 
 // match finds the VMs of the topology in the inventory: by place and UUID, by UUID, by place.
-func (p *planner) match() []*machine {
-	var all []*machine
+func (p *planner) match() []*plannedVM {
+	var all []*plannedVM
 	for _, vm := range vms(p.want) {
-		all = append(all, &machine{placedVM: vm})
+		all = append(all, &plannedVM{placedVM: vm})
 	}
 	sameUUID := func(o *entity, uuid string) bool { return strings.EqualFold(get[string](o, "config.uuid"), uuid) }
 	for _, fits := range []func(*placedVM, *entity) bool{
@@ -294,7 +294,7 @@ func (p *planner) match() []*machine {
 	return all
 }
 
-// candidates are the VMs that stand for none yet, by key and by UUID.
+// candidates returns the unmatched VMs, by key and by UUID.
 func (p *planner) candidates() map[string][]*entity {
 	index := map[string][]*entity{}
 	for _, o := range p.vms {
@@ -308,7 +308,7 @@ func (p *planner) candidates() map[string][]*entity {
 }
 
 // markVM plans tags and permissions of a VM.
-func (p *planner) markVM(m *machine) {
+func (p *planner) markVM(m *plannedVM) {
 	var had topology.Marks
 	if m.before != nil {
 		had = m.before.Marks
@@ -321,7 +321,7 @@ func running(o *entity) bool {
 	return s != "" && s != types.VirtualMachinePowerStatePoweredOff
 }
 
-// hardwareDiffers compares what is written in the VM's configuration.
+// hardwareDiffers compares the VM's configuration.
 func (p *planner) hardwareDiffers(v *vmChange) {
 	m := v.m
 	set := func(differs bool, apply func(), format string, args ...any) {
@@ -342,7 +342,7 @@ func (p *planner) hardwareDiffers(v *vmChange) {
 	version := get[string](m.live, "config.version")
 	if m.HardwareVersion != "" && version != m.HardwareVersion {
 		if p.had != nil && p.had.Version != p.want.Version {
-			return // it is told of the vCenter
+			return // reported for the vCenter
 		}
 		if hardware(m.HardwareVersion) < hardware(version) {
 			p.cannot(m.path, "has hardware version %s, and none goes back to %s", version, m.HardwareVersion)
@@ -354,7 +354,7 @@ func (p *planner) hardwareDiffers(v *vmChange) {
 }
 
 func hardware(version string) (n int) {
-	_, _ = fmt.Sscanf(version, "vmx-%d", &n) // 0 when it is something else
+	_, _ = fmt.Sscanf(version, "vmx-%d", &n) // 0 for another format
 	return n
 }
 
@@ -394,7 +394,7 @@ func (p *planner) placeDiffers(v *vmChange) {
 	v.relocate = v.relocate || moved
 }
 
-// leaving reports whether a host goes: nothing stays on it.
+// leaving reports whether a host will be removed.
 func (p *planner) leaving(host *entity) bool { return !p.claimed[host.ref] }
 
 func poolName(key string) string {
@@ -405,7 +405,7 @@ func poolName(key string) string {
 	return strings.TrimPrefix(name, "/")
 }
 
-// settingsDiffer compares the settings that the topology gives or gave: others are not its own.
+// settingsDiffer compares the settings in the current or previous topology, ignoring others.
 func (p *planner) settingsDiffer(v *vmChange) {
 	want, err := settings(v.m.placedVM)
 	if err != nil {
@@ -428,7 +428,7 @@ func (p *planner) settingsDiffer(v *vmChange) {
 	if v.m.before != nil {
 		had, err := settings(v.m.before)
 		if err != nil {
-			return // it had none, then
+			return // it had none
 		}
 		for _, o := range had {
 			key := o.GetOptionValue().Key

@@ -12,11 +12,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// systemKiB is the size of the disk that every VM of a topology has.
+// systemKiB is the size of the system disk of a VM.
 const systemKiB = 20 << 20
 
-// createVM plans the making of a VM.
-func (p *planner) createVM(m *machine) {
+// createVM plans the creation of a VM.
+func (p *planner) createVM(m *plannedVM) {
 	what := fmt.Sprintf("%d CPUs, %s, on host %s", m.CPUs, m.Memory, m.Host)
 	switch {
 	case m.Template == topology.Yes:
@@ -55,10 +55,10 @@ func (p *planner) createVM(m *machine) {
 // guest reports whether the VM's guest reports anything.
 func (vm *placedVM) guest() bool { return vm.Tools != topology.No && vm.Template != topology.Yes }
 
-// site is where a VM is to be.
+// site is the place of a VM.
 type site struct{ folder, pool, host, datastore ref }
 
-// keys of what a VM needs.
+// Keys of what a VM needs.
 func (vm *placedVM) folderKey() string    { return parent(vm.key) }
 func (vm *placedVM) datastoreKey() string { return dcKey(vm.dc) + "/datastore/" + vm.Datastore }
 func (vm *placedVM) hostKey() string {
@@ -85,7 +85,7 @@ func (p *planner) site(vm *placedVM) (s site, err error) {
 	return s, nil
 }
 
-func (p *planner) makeVM(ctx context.Context, c *vim25.Client, m *machine) (*object.VirtualMachine, error) {
+func (p *planner) makeVM(ctx context.Context, c *vim25.Client, m *plannedVM) (*object.VirtualMachine, error) {
 	at, err := p.site(m.placedVM)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (p *planner) makeVM(ctx context.Context, c *vim25.Client, m *machine) (*obj
 	disk.CapacityInKB, disk.CapacityInBytes = systemKiB, systemKiB<<10
 	devices = append(devices, disk)
 	for _, nic := range m.NICs {
-		card, err := p.card(ctx, c, m.placedVM, nic)
+		card, err := p.nic(ctx, c, m.placedVM, nic)
 		if err != nil {
 			return nil, err
 		}
@@ -132,8 +132,8 @@ func (p *planner) makeVM(ctx context.Context, c *vim25.Client, m *machine) (*obj
 	return object.NewVirtualMachine(c, r), nil
 }
 
-// card is a network card of a VM.
-func (p *planner) card(ctx context.Context, c *vim25.Client, vm *placedVM, nic topology.NIC) (types.BaseVirtualDevice, error) {
+// nic returns a NIC of a VM.
+func (p *planner) nic(ctx context.Context, c *vim25.Client, vm *placedVM, nic topology.NIC) (types.BaseVirtualDevice, error) {
 	backing, err := p.backing(ctx, c, vm, nic.Network)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (p *planner) card(ctx context.Context, c *vim25.Client, vm *placedVM, nic t
 	return device, nil
 }
 
-// backing is what connects a card to a network.
+// backing returns the connection of a NIC to a network.
 func (p *planner) backing(ctx context.Context, c *vim25.Client, vm *placedVM, network string) (types.BaseVirtualDeviceBackingInfo, error) {
 	r, err := p.find(dcKey(vm.dc) + "/network/" + network)
 	if err != nil {
@@ -159,9 +159,9 @@ func (p *planner) backing(ctx context.Context, c *vim25.Client, vm *placedVM, ne
 	return object.NewNetwork(c, r).EthernetCardBackingInfo(ctx)
 }
 
-// cardsDiffer compares networks and MAC addresses of the cards, in their order.
-func (p *planner) cardsDiffer(v *vmChange) {
-	now := cards(v.m.live)
+// nicsDiffer compares networks and MAC addresses of the NICs, in order.
+func (p *planner) nicsDiffer(v *vmChange) {
+	now := nics(v.m.live)
 	for i, nic := range v.m.NICs {
 		if i >= len(now) {
 			v.cards = true
@@ -184,7 +184,7 @@ func (p *planner) cardsDiffer(v *vmChange) {
 	}
 }
 
-func cards(o *entity) []types.BaseVirtualEthernetCard {
+func nics(o *entity) []types.BaseVirtualEthernetCard {
 	var all []types.BaseVirtualEthernetCard
 	for _, d := range get[types.ArrayOfVirtualDevice](o, "config.hardware.device").VirtualDevice {
 		if card, ok := d.(types.BaseVirtualEthernetCard); ok {
@@ -206,16 +206,16 @@ func networkOf(card types.BaseVirtualEthernetCard) ref {
 	return ref{}
 }
 
-// cardChanges makes the cards what the topology says, as far as they are there as they are now.
-func (p *planner) cardChanges(ctx context.Context, c *vim25.Client, m *machine) ([]types.BaseVirtualDeviceConfigSpec, error) {
+// nicChanges returns the changes from the VM's current NICs to those of the topology.
+func (p *planner) nicChanges(ctx context.Context, c *vim25.Client, m *plannedVM) ([]types.BaseVirtualDeviceConfigSpec, error) {
 	var changes []types.BaseVirtualDeviceConfigSpec
 	add := func(op types.VirtualDeviceConfigSpecOperation, d types.BaseVirtualDevice) {
 		changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: op, Device: d})
 	}
-	now := cards(m.live)
+	now := nics(m.live)
 	for i, nic := range m.NICs {
 		if i >= len(now) {
-			card, err := p.card(ctx, c, m.placedVM, nic)
+			card, err := p.nic(ctx, c, m.placedVM, nic)
 			if err != nil {
 				return nil, err
 			}

@@ -1,4 +1,4 @@
-// Package dialect makes the answers of vcsim's SOAP endpoint readable for clients that are stricter than govmomi:
+// Package dialect adapts the answers of vcsim's SOAP endpoint to clients that are stricter than govmomi:
 //
 //   - The elements of an array value carry their type (xsi:type). libvirt's ESX driver and WSDL clients read it.
 //   - A client that asks for a version of the API before 6.8 (in its SOAPAction header) gets no property that is newer. The

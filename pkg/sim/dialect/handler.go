@@ -22,10 +22,10 @@ func Handler(next http.Handler) http.Handler {
 // writer corrects an answer, which vcsim writes in one piece.
 type writer struct {
 	http.ResponseWriter
-	old bool // the client asks for a version before 6.8
+	old bool // the client requests a version before 6.8
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
@@ -43,8 +43,8 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// before68 reports that a SOAPAction asks for a version of the vSphere API before 6.8: "urn:vim25/6.7.1". One without a version,
-// or with one that is no number, gets everything.
+// before68 reports whether a SOAPAction requests a version of the vSphere API before 6.8: "urn:vim25/6.7.1". It is false without
+// a valid version.
 func before68(action string) bool {
 	_, version, ok := strings.Cut(strings.Trim(action, `"`), "urn:vim25/")
 	if !ok {
@@ -67,7 +67,7 @@ func typeElements(doc []byte) []byte {
 	var (
 		out    = make([]byte, 0, len(doc)+len(doc)/4)
 		copied int    // doc[:copied] is in out
-		arrays []bool // of the elements that are open: their values are arrays
+		arrays []bool // whether the open elements contain arrays
 	)
 	for from := 0; ; {
 		t, ok := next(doc, from)
@@ -96,7 +96,7 @@ func typeElements(doc []byte) []byte {
 	return append(out, doc[copied:]...)
 }
 
-// primitive reports that the type of array elements of a name is one of XML Schema.
+// primitive reports whether array elements of that name have a type of XML Schema.
 func primitive(name []byte) bool {
 	switch string(name) {
 	case "boolean", "byte", "short", "int", "long", "float", "double", "string", "dateTime", "anyURI", "base64Binary":

@@ -28,14 +28,14 @@ var newer = sync.OnceValue(func() map[string]map[string]bool {
 	return all
 })
 
-// dropNewer removes the properties that are newer than API 6.7.1 from an answer.
+// dropNewer removes properties newer than API 6.7.1 from an answer.
 func dropNewer(doc []byte) []byte {
 	var (
 		byName = types.TypeFunc()
 		out    = make([]byte, 0, len(doc))
 		copied int
-		open   []reflect.Type // of the elements that are open; nil: unknown
-		dropAt = -1           // the depth of the element that is dropped
+		open   []reflect.Type // of the open elements; nil: unknown
+		dropAt = -1           // the depth of the dropped element
 	)
 	for from := 0; ; {
 		t, ok := next(doc, from)
@@ -45,7 +45,7 @@ func dropNewer(doc []byte) []byte {
 		from = t.end
 		if t.close {
 			if len(open) == 0 {
-				return doc // it is not what vcsim writes
+				return doc // not from vcsim
 			}
 			open = open[:len(open)-1]
 			if len(open) == dropAt {
@@ -73,8 +73,7 @@ func dropNewer(doc []byte) []byte {
 	return append(out, doc[copied:]...)
 }
 
-// answers are the types of the elements that hold an answer, of the methods that return what has newer properties. govmomi has no
-// such table.
+// answers maps elements to the types of answers with newer properties. govmomi has no such table.
 var answers = sync.OnceValue(func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, answer := range []any{
@@ -100,7 +99,7 @@ var answers = sync.OnceValue(func() map[string]reflect.Type {
 	return all
 })
 
-// property returns the type of a property, nil when it is not known, and whether the property is newer than API 6.7.1.
+// property returns the type of a property, nil if unknown, and whether the property is newer than API 6.7.1.
 func property(of reflect.Type, name string) (typ reflect.Type, fresh bool) {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()

@@ -4,10 +4,10 @@ import (
 	"bytes"
 )
 
-// tag is a start or end tag of a document that Go's encoder wrote: it has no comments, no CDATA, no empty-element tags, and <
-// and > only at tags.
+// tag is a start or end tag of a document from Go's encoder, which has no comments, CDATA or empty-element tags, and < and > only
+// in tags.
 type tag struct {
-	name       []byte // without its prefix
+	name       []byte // without the prefix
 	attributes []byte
 	start, end int // the tag is doc[start:end]
 	close      bool
@@ -42,8 +42,8 @@ func next(doc []byte, from int) (tag, bool) {
 	}
 }
 
-// xsiType returns the type that a start tag names, without its prefix; nil when it names none. vcsim writes the attribute as
-// xsi:type and as _XMLSchema-instance:type.
+// xsiType returns the type of a start tag, without its prefix, or nil. vcsim writes the attribute as xsi:type and as
+// _XMLSchema-instance:type.
 func (t tag) xsiType() []byte {
 	for _, key := range []string{`xsi:type="`, `XMLSchema-instance:type="`} {
 		if _, rest, ok := bytes.Cut(t.attributes, []byte(key)); ok {

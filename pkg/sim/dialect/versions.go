@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Versions serves vimServiceVersions.xml for a vCenter of an API version: that one and those before it, the newest first.
+// Versions serves vimServiceVersions.xml for a vCenter of an API version, with that version and all prior ones.
 func Versions(api string) http.HandlerFunc {
 	all := []string{
 		"9.0.0.0", "8.0.3.0", "8.0.2.0", "8.0.1.0", "8.0.0.1", "7.0.3.2", "7.0.3.0", "7.0.2.0", "7.0.1.0", "7.0.0.0", "6.9.1", "6.8.7",
@@ -35,7 +35,7 @@ func Versions(api string) http.HandlerFunc {
 	}
 }
 
-// numbers are those of a version; what is none counts as 0.
+// numbers parses a version; other texts count as 0.
 func numbers(version string) (all []int) {
 	for part := range strings.SplitSeq(version, ".") {
 		n, _ := strconv.Atoi(part)

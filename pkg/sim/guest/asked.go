@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// ShutdownGuest asks the guest to shut down, which it has done after Options.ShutdownDelay.
+// ShutdownGuest starts a shutdown of the guest, which takes Options.ShutdownDelay.
 func (g *Guests) ShutdownGuest(ctx *simulator.Context, req *types.ShutdownGuest) soap.HasFault {
 	fault := g.ask(ctx, req.This, stepShutdown, "guest.shutting-down", types.VirtualMachineGuestStateShuttingDown, func(e types.VmEvent) types.BaseEvent {
 		e.FullFormattedMessage = "Guest OS shut down for " + e.Vm.Name
@@ -25,7 +25,7 @@ func (g *Guests) ShutdownGuest(ctx *simulator.Context, req *types.ShutdownGuest)
 	return &methods.ShutdownGuestBody{Res: new(types.ShutdownGuestResponse)}
 }
 
-// StandbyGuest asks the guest to suspend its VM, which it has done after Options.ShutdownDelay.
+// StandbyGuest starts a suspend of the VM by its guest, which takes Options.ShutdownDelay.
 func (g *Guests) StandbyGuest(ctx *simulator.Context, req *types.StandbyGuest) soap.HasFault {
 	fault := g.ask(ctx, req.This, stepStandby, "guest.suspending", types.VirtualMachineGuestStateStandby, func(e types.VmEvent) types.BaseEvent {
 		e.FullFormattedMessage = "Guest OS standby for " + e.Vm.Name
@@ -37,7 +37,7 @@ func (g *Guests) StandbyGuest(ctx *simulator.Context, req *types.StandbyGuest) s
 	return &methods.StandbyGuestBody{Res: new(types.StandbyGuestResponse)}
 }
 
-// ask asks the guest of a VM to end, if it can hear.
+// ask asks the guest of a VM to end, if its tools run.
 func (g *Guests) ask(ctx *simulator.Context, ref vc.Ref, next step, kind string, state types.VirtualMachineGuestState, about func(types.VmEvent) types.BaseEvent) (fault types.BaseMethodFault) {
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 	m := g.find(ref)
@@ -56,7 +56,7 @@ func (g *Guests) ask(ctx *simulator.Context, ref vc.Ref, next step, kind string,
 	return fault
 }
 
-// hears reports why nothing can be asked of the guest.
+// hears returns the reason why the guest cannot be asked, or nil.
 func hears(vm *simulator.VirtualMachine) types.BaseMethodFault {
 	if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
 		return &types.InvalidPowerState{
@@ -69,7 +69,7 @@ func hears(vm *simulator.VirtualMachine) types.BaseMethodFault {
 	return nil
 }
 
-// vmEvent fills in what every event about a VM says of its surroundings. The VM's lock is held.
+// vmEvent returns the common part of an event about a VM whose lock is held.
 func vmEvent(ctx *simulator.Context, vm *simulator.VirtualMachine) types.VmEvent {
 	e := types.Event{
 		CreatedTime: time.Now(),
@@ -92,7 +92,7 @@ func vmEvent(ctx *simulator.Context, vm *simulator.VirtualMachine) types.VmEvent
 	return types.VmEvent{Event: e}
 }
 
-// UnregisterVM lets vcsim take the VM out of the inventory, and knows then that it was not destroyed.
+// UnregisterVM lets vcsim remove the VM from the inventory, and records that it was not destroyed.
 func (g *Guests) UnregisterVM(ctx *simulator.Context, req *types.UnregisterVM) (body soap.HasFault) {
 	vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine)
 	if !ok {

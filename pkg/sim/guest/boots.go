@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// step is what a guest does next.
+// step is the next step of a guest.
 type step int
 
 const (
@@ -23,7 +23,7 @@ const (
 	stepStandby               // it suspends its VM
 )
 
-// boot is a guest that will be up, or down, at a certain time.
+// boot is a scheduled step of a guest.
 type boot struct {
 	ref   vc.Ref
 	step  step
@@ -32,14 +32,14 @@ type boot struct {
 	due   time.Time
 }
 
-// boots runs boots when they are due, on one goroutine.
+// boots runs scheduled steps on one goroutine.
 type boots struct {
 	run func(boot)
 
 	mu     sync.Mutex
 	queue  bootQueue
-	latest map[vc.Ref]uint64 // the cycle of the boot that still counts for a VM
-	wake   chan struct{}     // holds one token when the queue changed
+	latest map[vc.Ref]uint64 // the cycle of the valid boot of a VM
+	wake   chan struct{}     // holds one token after a change of the queue
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -67,7 +67,7 @@ func (b *boots) add(next boot) {
 	notify.Wake(b.wake)
 }
 
-// cancel forgets the boot of a VM, if one is due.
+// cancel cancels the boot of a VM.
 func (b *boots) cancel(ref vc.Ref) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +104,7 @@ func (b *boots) loop() {
 	}
 }
 
-// next takes a boot that is due, or reports how long there is none.
+// next removes and returns a due step, or returns the time until the next one.
 func (b *boots) next() (*boot, time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,9 +135,9 @@ func (q *bootQueue) Pop() any {
 	return x
 }
 
-// Slow has every boot of the VM's guest take so much longer, from the next one on, until [Guests.Release] of that name.
+// Slow delays each boot of the VM's guest, from the next one on, until [Guests.Release] with that name.
 func (g *Guests) Slow(vm types.ManagedObjectReference, name string, by time.Duration) error {
-	return g.with(vm, func(_ *simulator.Context, m *machine, _ *mo.VirtualMachine) {
+	return g.with(vm, func(_ *simulator.Context, m *vmState, _ *mo.VirtualMachine) {
 		if m.slow == nil {
 			m.slow = make(map[string]time.Duration)
 		}
@@ -145,8 +145,8 @@ func (g *Guests) Slow(vm types.ManagedObjectReference, name string, by time.Dura
 	})
 }
 
-// hurry ends a slow boot; a guest that is at it begins a usual one. The VM's lock is held.
-func (g *Guests) hurry(m *machine, name string) {
+// hurry ends a slow boot; a booting guest starts a usual boot. The caller holds the VM's lock.
+func (g *Guests) hurry(m *vmState, name string) {
 	if _, ok := m.slow[name]; !ok {
 		return
 	}
@@ -157,8 +157,8 @@ func (g *Guests) hurry(m *machine, name string) {
 	}
 }
 
-// bootDelay is how long the guest boots now.
-func (g *Guests) bootDelay(m *machine) time.Duration {
+// bootDelay returns the duration of the guest's next boot.
+func (g *Guests) bootDelay(m *vmState) time.Duration {
 	d := g.opts.BootDelay
 	for _, by := range m.slow {
 		d += by

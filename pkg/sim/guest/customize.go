@@ -16,9 +16,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// CustomizeVMTask takes what cloud-init is to give a guest at the next power-on: its hostname and all its addresses, with
-// their prefix lengths, by MAC address. vcsim, which keeps the rest of a customization, knows the addresses of cards that a
-// guest has reported before, in the order of their names and without lengths.
+// CustomizeVMTask reads what cloud-init sets in a guest at the next power-on: its hostname and all its addresses, with their
+// prefix lengths, by MAC address. vcsim, which keeps the rest of a customization, only knows the addresses of NICs that a guest
+// has reported before, in the order of their names and without lengths.
 func (g *Guests) CustomizeVMTask(ctx *simulator.Context, req *types.CustomizeVM_Task) soap.HasFault {
 	vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine)
 	if !ok {
@@ -40,8 +40,8 @@ func (g *Guests) CustomizeVMTask(ctx *simulator.Context, req *types.CustomizeVM_
 	return &methods.CustomizeVM_TaskBody{Res: &types.CustomizeVM_TaskResponse{Returnval: task.Run(ctx)}}
 }
 
-// customized makes a guest that is powered on what it was told to become. The VM's lock is held.
-func (g *Guests) customized(m *machine, vm *mo.VirtualMachine) {
+// customized applies the pending customization to a guest that is powered on. The caller holds the VM's lock.
+func (g *Guests) customized(m *vmState, vm *mo.VirtualMachine) {
 	next := m.next
 	if next == nil || g.stock() {
 		return
@@ -57,8 +57,7 @@ func (g *Guests) customized(m *machine, vm *mo.VirtualMachine) {
 	g.know(m, *next)
 }
 
-// cloudInit reads cloud-init's metadata, with a network configuration of version 2. Without one there is nothing that
-// vcsim does not do.
+// cloudInit parses cloud-init's metadata with a network configuration of version 2. Without one, vcsim does everything.
 func cloudInit(identity types.BaseCustomizationIdentitySettings) *Info {
 	prep, ok := identity.(*types.CustomizationCloudinitPrep)
 	if !ok {
@@ -97,9 +96,9 @@ func cloudInit(identity types.BaseCustomizationIdentitySettings) *Info {
 	return info
 }
 
-// Renew gives the guest of the VM other addresses of the same networks, as a DHCP server may when a lease is not renewed in
-// time, and reports whether it did: guests that are not up and those with static addresses keep theirs, and so does an
-// address whose network is full. Nobody in the vCenter has the new ones.
+// Renew gives the guest of the VM other addresses of the same networks, as a DHCP server may after a lease has expired, and
+// reports whether it did. Guests that are down or have static addresses keep theirs, and so does an address in a full network. No
+// other VM in the vCenter has the new ones.
 func (g *Guests) Renew(vm types.ManagedObjectReference) bool {
 	m := g.find(vm)
 	obj, ok := g.base.Map.Get(vm).(*simulator.VirtualMachine)
@@ -126,8 +125,8 @@ func (g *Guests) Renew(vm types.ManagedObjectReference) bool {
 	return changed
 }
 
-// others chooses an address that is free in place of each that the guest has.
-func (g *Guests) others(m *machine) (map[string][]netip.Prefix, bool) {
+// others chooses a free address for each address of the guest.
+func (g *Guests) others(m *vmState) (map[string][]netip.Prefix, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	changed := false
@@ -147,11 +146,11 @@ func (g *Guests) others(m *machine) (map[string][]netip.Prefix, bool) {
 	return all, changed
 }
 
-// farthest is how many addresses are tried in place of one.
+// farthest limits the addresses that are tried for one.
 const farthest = 1 << 16
 
-// following returns the next free address of the prefix's network after its own, from the start again at the end; p itself
-// when there is none. The network's own address, the one after it, which is the gateway's, and the last one are nobody's.
+// following returns the next free address in the prefix's network, wrapping around, or p. It skips the network's address, the one
+// after it (the gateway) and the last one.
 func following(p netip.Prefix, free func(netip.Addr) bool) netip.Prefix {
 	first := p.Masked().Addr().Next().Next()
 	for a, n := p.Addr().Next(), 0; n < farthest; a, n = a.Next(), n+1 {

@@ -16,28 +16,28 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// Options of [Start].
+// Options configures [Start].
 type Options struct {
-	// VCenter is the name that events carry.
+	// VCenter is the name of the vCenter in events.
 	VCenter string
-	// BootDelay is the time from power-on to tools that run. Zero means at once.
+	// BootDelay is the time from power-on to running tools. Zero: at once.
 	BootDelay time.Duration
-	// AddressDelay is the time from there to a guest that reports its name and addresses. Zero means at once: one update.
+	// AddressDelay is the time from running tools to name and addresses. Zero: at once, in one update.
 	AddressDelay time.Duration
-	// ShutdownDelay is the time that a guest takes to shut down or suspend when asked. Zero means at once.
+	// ShutdownDelay is the time that a guest needs to shut down or suspend. Zero: at once.
 	ShutdownDelay time.Duration
-	// Stock leaves what guests report to vcsim where it has stock.GuestInfo: guests of the builder are up from the start and
-	// stay so, whatever happens to their VMs.
+	// Stock leaves guest reports to vcsim if it has stock.GuestInfo: guests of the builder are up from the start and stay up,
+	// regardless of the power of their VMs.
 	Stock stock.Set
-	// Events receives what happens; nil means nobody wants to know.
+	// Events receives the events of VMs. Nil: none.
 	Events *event.Log
 }
 
-// Guests runs the guests of one vCenter. Make one with [Start].
+// Guests runs the guests of one vCenter. Create one with [Start].
 //
-// It follows the registry of the vCenter: vcsim calls it with the changing VM locked, so what belongs to a change of
-// power (boot time, cleared guest information) is written in the same breath, and no watcher ever sees a VM that is off
-// and still has an address. What comes later, the boot, is done by one goroutine.
+// It follows the registry of the vCenter: vcsim calls it with the changing VM locked, so that consequences of a power change
+// (boot time, cleared guest information) are part of the same change, and no watcher sees a VM that is off and still has an
+// address. One goroutine does what happens later, such as boots.
 type Guests struct {
 	redirect.Receiver
 
@@ -45,50 +45,50 @@ type Guests struct {
 	opts Options
 
 	mu            sync.Mutex
-	vms           map[vc.Ref]*machine
+	vms           map[vc.Ref]*vmState
 	names         map[vc.Ref]string
 	causes        map[vc.Ref]uint64
 	unregistering map[vc.Ref]bool
 	owners        map[netip.Addr]vc.Ref // of the addresses of guests, up or not
 	lent          map[loan][]netip.Addr
-	named         map[string]uint64 // causes of what happens to VMs of a name that do not exist yet
-	kept          map[string]*kept  // VMs that are gone, by what they are kept for
+	named         map[string]uint64 // causes for VMs of a name that do not exist yet
+	kept          map[string]*kept  // removed VMs, by the name given to Keep
 
-	// writing is held while the configuration of a VM is written: vcsim looks through all configurations, without their
-	// locks, when it registers a VM.
+	// writing is held while the configuration of a VM is written: vcsim reads all configurations, without their locks, when it
+	// registers a VM.
 	writing sync.Mutex
 
 	boots *boots
 }
 
-// machine is what is known of a VM. Its fields are guarded by the VM's lock; the map it is in has its own.
-type machine struct {
-	ref   vc.Ref
-	name  string
-	power types.VirtualMachinePowerState
-	boot  time.Time // when it was powered on; zero when it is off
-	host  vc.Ref
-	info  Info
-	next  *Info // what a customization makes of it at the next power-on
-	up    bool  // its tools run
-	told  bool  // it reports its name and addresses
-	// unseen is a guest that came up while its host could not be seen.
+// vmState is the state of a VM. The VM's lock guards its fields; the map has another lock.
+type vmState struct {
+	ref       vc.Ref
+	name      string
+	power     types.VirtualMachinePowerState
+	boot      time.Time // the time of power-on; zero when off
+	host      vc.Ref
+	info      Info
+	next      *Info // the pending customization, for the next power-on
+	up        bool  // its tools run
+	reporting bool  // it reports its name and addresses
+	// unseen is set if the guest came up while its host was unreachable.
 	unseen    bool
 	overrides []override
-	slow      map[string]time.Duration // by what the guest boots more slowly
-	// cycle grows with every change of power, so that a boot that was due is known to be stale.
+	slow      map[string]time.Duration // additional boot delays by name
+	// cycle grows with every change of power, to detect an outdated boot.
 	cycle uint64
 }
 
-// Start takes over the guests of the VMs in the vCenter of base, which must not serve yet: those that are powered on
-// are up when it returns, without a boot. VMs that infos does not name have no guest until a client gives them one.
-// [Guests.Redirect] must be asked for every call that reaches the vCenter. Close ends it.
+// Start takes over the guests of the VMs in the vCenter of base, which must not serve yet: guests of running VMs are up when it
+// returns, without a boot. VMs without an entry in infos have no guest until a client sets one. Every call to the vCenter must
+// pass [Guests.Redirect]. Call Close to end it.
 func Start(base *simulator.Context, infos map[vc.Ref]Info, opts Options) *Guests {
 	g := &Guests{
 		base: base,
 		opts: opts,
 
-		vms:           make(map[vc.Ref]*machine),
+		vms:           make(map[vc.Ref]*vmState),
 		names:         make(map[vc.Ref]string),
 		causes:        make(map[vc.Ref]uint64),
 		unregistering: make(map[vc.Ref]bool),
@@ -113,9 +113,9 @@ func Start(base *simulator.Context, infos map[vc.Ref]Info, opts Options) *Guests
 	return g
 }
 
-// adopt takes on a VM that the builder made.
+// adopt registers a VM of the builder.
 func (g *Guests) adopt(ctx *simulator.Context, vm *mo.VirtualMachine, info Info) {
-	m := &machine{ref: vm.Self, name: vm.Name, power: vm.Runtime.PowerState, info: info}
+	m := &vmState{ref: vm.Self, name: vm.Name, power: vm.Runtime.PowerState, info: info}
 	if vm.Runtime.Host != nil {
 		m.host = *vm.Runtime.Host
 	}
@@ -130,23 +130,23 @@ func (g *Guests) adopt(ctx *simulator.Context, vm *mo.VirtualMachine, info Info)
 	switch {
 	case !info.installed() || vm.Config != nil && vm.Config.Template:
 	case on || g.stock():
-		m.up, m.told = on, on
+		m.up, m.reporting = on, on
 		ctx.Update(vm, info.report(ctx, vm).changes(info, vm))
 	default:
 		ctx.Update(vm, down())
 	}
 }
 
-// stock reports whether guests are left to vcsim.
+// stock reports whether vcsim reports for guests.
 func (g *Guests) stock() bool { return g.opts.Stock.Has(stock.GuestInfo) }
 
-// Close stops booting guests and following the vCenter, and waits for the goroutine. Closing again is harmless.
+// Close stops boots and the following of the vCenter, and waits for the goroutine. Closing again is harmless.
 func (g *Guests) Close() {
 	g.base.Map.RemoveHandler(g)
 	g.boots.close()
 }
 
-// PutObject implements simulator.RegisterObject: a new VM is noted here and announced once it has its name.
+// PutObject implements simulator.RegisterObject: it records a new VM, which is announced once it has its name.
 func (g *Guests) PutObject(_ *simulator.Context, obj mo.Reference) {
 	vm, ok := obj.(*simulator.VirtualMachine)
 	if !ok {
@@ -156,7 +156,7 @@ func (g *Guests) PutObject(_ *simulator.Context, obj mo.Reference) {
 	defer g.mu.Unlock()
 	// An object is put again when it moves between folders.
 	if g.vms[vm.Self] == nil {
-		g.vms[vm.Self] = &machine{ref: vm.Self, power: types.VirtualMachinePowerStatePoweredOff}
+		g.vms[vm.Self] = &vmState{ref: vm.Self, power: types.VirtualMachinePowerStatePoweredOff}
 	}
 }
 
@@ -190,7 +190,7 @@ func (g *Guests) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	}
 }
 
-// UpdateObject implements simulator.RegisterObject: the VM's lock is held on behalf of ctx.
+// UpdateObject implements simulator.RegisterObject: ctx holds the VM's lock.
 func (g *Guests) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
 	vm, ok := obj.(*mo.VirtualMachine)
 	if !ok {
@@ -222,13 +222,13 @@ func (g *Guests) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes 
 	}
 }
 
-func (g *Guests) find(ref vc.Ref) *machine {
+func (g *Guests) find(ref vc.Ref) *vmState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.vms[ref]
 }
 
-func (g *Guests) renamed(m *machine, vm *mo.VirtualMachine) {
+func (g *Guests) renamed(m *vmState, vm *mo.VirtualMachine) {
 	was := m.name
 	m.name = vm.Name
 	g.mu.Lock()
@@ -243,7 +243,7 @@ func (g *Guests) renamed(m *machine, vm *mo.VirtualMachine) {
 	g.log(m, event.Info, "vm.created", 0, "created")
 }
 
-func (g *Guests) moved(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
+func (g *Guests) moved(ctx *simulator.Context, m *vmState, vm *mo.VirtualMachine) {
 	from := m.host
 	if vm.Runtime.Host == nil || *vm.Runtime.Host == from {
 		return

@@ -190,7 +190,7 @@ func TestGuestWithoutTools(t *testing.T) {
 	}
 }
 
-// TestTemplateHasNoGuest, whatever the builder says.
+// TestTemplateHasNoGuest: a template has no guest, even if the builder gives it one.
 func TestTemplateHasNoGuest(t *testing.T) {
 	m := simulator.VPX()
 	m.Host, m.Cluster, m.Machine, m.Autostart = 1, 0, 1, false

@@ -13,24 +13,24 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Info is what a guest reports through its tools while it is up.
+// Info is what a guest reports while it is up.
 type Info struct {
 	HostName string
 	// FullName is the operating system ("Ubuntu Linux (64-bit)").
 	FullName string
-	// Addresses by lower-case MAC address.
+	// Addresses maps lower-case MAC addresses to addresses.
 	Addresses map[string][]netip.Prefix
-	// NoTools is a guest without VMware Tools: it reports nothing, and nothing can be asked of it.
+	// NoTools is set for a guest without VMware Tools: it reports nothing and cannot be asked.
 	NoTools bool
-	// Static addresses are configured in the guest: a DHCP server does not change them.
+	// Static is set if the guest configures its addresses: a DHCP server does not change them.
 	Static bool
 }
 
-// installed reports whether there is a guest to report anything: a VM made by an API client has an empty disk.
+// installed reports whether a guest exists: a VM of an API client has an empty disk.
 func (i Info) installed() bool { return !i.NoTools && (i.HostName != "" || len(i.Addresses) > 0) }
 
-// remember reads what the guest of vm reports now, over what is known of it: clients write guest properties themselves
-// (customization, extraConfig SET.guest.…) and expect to find them again after a power cycle.
+// remember merges what the guest of vm reports now into known: clients write guest properties (customization, extraConfig
+// SET.guest.…) and expect them after a power cycle.
 func remember(known Info, vm *mo.VirtualMachine) Info {
 	g := vm.Guest
 	if g == nil || (g.HostName == "" && g.IpAddress == "") {
@@ -79,7 +79,7 @@ func addresses(nic types.GuestNicInfo) []netip.Prefix {
 	return all
 }
 
-// defaultBits is the prefix length of an address that came without one.
+// defaultBits returns the prefix length for an address without one.
 func defaultBits(a netip.Addr) int {
 	if a.Is4() {
 		return 24
@@ -87,13 +87,13 @@ func defaultBits(a netip.Addr) int {
 	return 64
 }
 
-// heartbeat values, and what open-vm-tools of a current distribution report.
+// Values of the heartbeat, and of open-vm-tools in a current distribution.
 const (
 	toolsVersion = "12416"
 	toolsType    = string(types.VirtualMachineToolsInstallTypeGuestToolsTypeOpenVMTools)
 )
 
-// tools lists what is known of a guest as soon as its tools run.
+// tools returns the properties of a guest whose tools run.
 func (i Info) tools(vm *mo.VirtualMachine) []types.PropertyChange {
 	return []types.PropertyChange{
 		vc.P("guest.guestFullName", i.FullName),
@@ -115,8 +115,8 @@ func (i Info) tools(vm *mo.VirtualMachine) []types.PropertyChange {
 	}
 }
 
-// down lists the same for a guest that does not run. The identity of the operating system stays, as vCenter keeps it
-// from the configuration.
+// down returns the properties of a guest that does not run. The identity of the operating system stays, as in vCenter, where it
+// comes from the configuration.
 func down() []types.PropertyChange {
 	return []types.PropertyChange{
 		vc.P("guest.hostName", nil),
@@ -136,7 +136,7 @@ func down() []types.PropertyChange {
 	}
 }
 
-// nics builds guest.net from the cards that the VM has now, with the addresses that the guest gives them.
+// nics returns guest.net for the VM's current NICs, with the guest's addresses.
 func (i Info) nics(ctx *simulator.Context, vm *mo.VirtualMachine) []types.GuestNicInfo {
 	var nics []types.GuestNicInfo
 	for _, d := range vm.Config.Hardware.Device {
@@ -167,8 +167,8 @@ func (i Info) nics(ctx *simulator.Context, vm *mo.VirtualMachine) []types.GuestN
 	return nics
 }
 
-// network is the name of the network behind a card. vcsim leaves it empty for distributed port groups, which breaks
-// clients that choose addresses by network name.
+// network returns the name of a NIC's network. vcsim leaves it empty for distributed port groups, which breaks clients that
+// choose addresses by network name.
 func network(ctx *simulator.Context, backing types.BaseVirtualDeviceBackingInfo) string {
 	switch b := backing.(type) {
 	case *types.VirtualEthernetCardNetworkBackingInfo:
@@ -182,9 +182,9 @@ func network(ctx *simulator.Context, backing types.BaseVirtualDeviceBackingInfo)
 	return ""
 }
 
-// Report is what VMware Tools tell of a guest that is up. Who changes a report makes lists of their own.
+// Report is what VMware Tools report about a running guest. Code that changes a report must copy its lists.
 type Report struct {
-	// Tools reports whether they run; nothing else is told when they do not.
+	// Tools reports whether the tools run; otherwise nothing else is reported.
 	Tools    bool
 	HostName string
 	// Address is the one that the vSphere Client shows (guest.ipAddress).
@@ -193,7 +193,7 @@ type Report struct {
 	NICs []types.GuestNicInfo
 }
 
-// Primary is the address that tools choose among those of the NICs: the first IPv4 address, else the first.
+// Primary returns the address that tools choose: the first IPv4 address, else the first one.
 func (r Report) Primary() string {
 	primary := ""
 	for _, nic := range r.NICs {
@@ -206,15 +206,14 @@ func (r Report) Primary() string {
 	return primary
 }
 
-// report is what a guest tells of itself if nobody interferes.
+// report returns the guest's report without overrides.
 func (i Info) report(ctx *simulator.Context, vm *mo.VirtualMachine) Report {
 	r := Report{Tools: true, HostName: i.HostName, NICs: i.nics(ctx, vm)}
 	r.Address = r.Primary()
 	return r
 }
 
-// changes lists the properties of a guest that reports: one property for each leaf, because vcsim's watchers match changes
-// by exact name.
+// changes returns the properties of a report, one property for each leaf, because vcsim's watchers match changes by exact name.
 func (r Report) changes(i Info, vm *mo.VirtualMachine) []types.PropertyChange {
 	if !r.Tools {
 		return down()
@@ -232,19 +231,19 @@ func (r Report) changes(i Info, vm *mo.VirtualMachine) []types.PropertyChange {
 	}, i.tools(vm)...)
 }
 
-// rewired lets a guest that is up report its cards again when they change: one that is put on another network keeps its
-// addresses, which vcsim forgets. The VM's lock is held.
-func (g *Guests) rewired(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
+// rewired makes a running guest report changed NICs: a NIC on another network keeps its addresses, which vcsim drops. The caller
+// holds the VM's lock.
+func (g *Guests) rewired(ctx *simulator.Context, m *vmState, vm *mo.VirtualMachine) {
 	if !m.up || g.stock() || !m.info.installed() || vm.Guest == nil || (vm.Guest.HostName == "" && len(m.overrides) == 0) {
 		return
 	}
 	if len(m.overrides) > 0 {
-		if m.told {
+		if m.reporting {
 			ctx.Update(vm, m.reports(ctx, vm).changes(m.info, vm))
 		}
 		return
 	}
-	// What it reports now counts first: clients may have changed that.
+	// The current report takes precedence: clients may have changed it.
 	now := Info{Addresses: make(map[string][]netip.Prefix)}
 	maps.Copy(now.Addresses, m.info.Addresses)
 	for _, nic := range vm.Guest.Net {
@@ -259,7 +258,7 @@ func (g *Guests) rewired(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 	ctx.Update(vm, []types.PropertyChange{vc.P("guest.net", net)})
 }
 
-// Causing is [Guests.CausingRef] for all VMs that have that name, also for those that come to be called so meanwhile.
+// Causing is [Guests.CausingRef] for all VMs with that name, including those that get it later.
 func (g *Guests) Causing(vm string, seq uint64) (release func()) {
 	g.mu.Lock()
 	g.named[vm] = seq
@@ -286,8 +285,7 @@ func (g *Guests) Causing(vm string, seq uint64) (release func()) {
 	}
 }
 
-// CausingRef names the event that is the cause of what happens to the VM until release is called. Of two at once the
-// later one counts.
+// CausingRef makes seq the cause of what happens to the VM until release is called. The latest call counts.
 func (g *Guests) CausingRef(vm types.ManagedObjectReference, seq uint64) (release func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -301,8 +299,7 @@ func (g *Guests) CausingRef(vm types.ManagedObjectReference, seq uint64) (releas
 	}
 }
 
-// Cause is the event that [Guests.Causing] or [Guests.CausingRef] has named for the VM; 0 for none. It locks nothing of
-// vcsim's.
+// Cause returns the event of [Guests.Causing] or [Guests.CausingRef] for the VM, or 0. It takes no lock of vcsim.
 func (g *Guests) Cause(vm types.ManagedObjectReference) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -312,8 +309,8 @@ func (g *Guests) Cause(vm types.ManagedObjectReference) uint64 {
 	return g.named[g.names[vm]]
 }
 
-// log writes one event about the VM and returns its place in the log.
-func (g *Guests) log(m *machine, level event.Level, kind string, cause uint64, message string) uint64 {
+// log appends an event about the VM and returns its number.
+func (g *Guests) log(m *vmState, level event.Level, kind string, cause uint64, message string) uint64 {
 	if g.opts.Events == nil {
 		return 0
 	}

@@ -14,25 +14,25 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// kept is what a VM was: what its configuration file says, and what was on its disk.
+// kept is the configuration of a removed VM, and the contents of its disk.
 type kept struct {
 	config types.VirtualMachineConfigInfo
 	layout *types.VirtualMachineFileLayout
 	files  *types.VirtualMachineFileLayoutEx
-	// Summaries that clients read in place of the configuration.
+	// Summaries that clients read instead of the configuration.
 	summary types.VirtualMachineConfigSummary
 	values  []types.BaseCustomFieldValue
 	info    Info
 	guest   types.GuestInfo
-	// What the host gives it at most.
+	// The host's limits for it.
 	cpu, memory int32
 }
 
-// Keep remembers under a name all that makes up the VM: its configuration, its custom values and its guest. First-class
-// disks (volumes) are not its own, and not remembered.
+// Keep stores the VM under a name: its configuration, its custom values and its guest. It does not include first-class disks
+// (volumes).
 func (g *Guests) Keep(vm types.ManagedObjectReference, name string) error {
 	var failed error
-	err := g.with(vm, func(_ *simulator.Context, _ *machine, obj *mo.VirtualMachine) {
+	err := g.with(vm, func(_ *simulator.Context, _ *vmState, obj *mo.VirtualMachine) {
 		if failed = g.keep(obj, name); failed == nil {
 			g.mu.Lock()
 			defer g.mu.Unlock()
@@ -45,22 +45,22 @@ func (g *Guests) Keep(vm types.ManagedObjectReference, name string) error {
 	return failed
 }
 
-// Kept reports whether something is remembered under that name.
+// Kept reports whether a VM is stored under that name.
 func (g *Guests) Kept(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.kept[name] != nil
 }
 
-// Forget ends what Keep began.
+// Forget drops what Keep stored.
 func (g *Guests) Forget(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.kept, name)
 }
 
-// Resemble makes a VM what is kept under that name. Where it is (name, folder, pool, host, files) it stays, and it has the
-// BIOS and instance UUIDs of what is kept, unless others are given.
+// Resemble makes a VM equal to the one that is stored under that name, except for its place (name, folder, pool, host, files). It
+// gets the stored BIOS and instance UUIDs, unless others are given.
 func (g *Guests) Resemble(vm types.ManagedObjectReference, name, uuid, instance string) error {
 	g.writing.Lock()
 	defer g.writing.Unlock()
@@ -75,7 +75,7 @@ func (g *Guests) resemble(vm vc.Ref, name, uuid, instance string) error {
 		return fmt.Errorf("vm %s: nothing is kept as %q", vm.Value, name)
 	}
 	var failed error
-	err := g.with(vm, func(ctx *simulator.Context, _ *machine, obj *mo.VirtualMachine) {
+	err := g.with(vm, func(ctx *simulator.Context, _ *vmState, obj *mo.VirtualMachine) {
 		failed = k.put(ctx, obj, uuid, instance)
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func (g *Guests) resemble(vm vc.Ref, name, uuid, instance string) error {
 	return g.Become(vm, k.info)
 }
 
-// keep remembers a VM whose lock is held.
+// keep stores a VM whose lock is held.
 func (g *Guests) keep(vm *mo.VirtualMachine, name string) error {
 	k := &kept{cpu: vm.Runtime.MaxCpuUsage, memory: vm.Runtime.MaxMemoryUsage}
 	for _, c := range []struct{ from, to any }{
@@ -112,7 +112,7 @@ func (g *Guests) keep(vm *mo.VirtualMachine, name string) error {
 	return nil
 }
 
-// dropVolumes takes first-class disks out.
+// dropVolumes removes first-class disks.
 func (k *kept) dropVolumes() {
 	var gone []int32
 	k.config.Hardware.Device = slices.DeleteFunc(k.config.Hardware.Device, func(d types.BaseVirtualDevice) bool {
@@ -130,7 +130,7 @@ func (k *kept) dropVolumes() {
 	}
 }
 
-// put writes what is kept onto a VM whose lock is held.
+// put applies a stored VM to a VM whose lock is held.
 func (k *kept) put(ctx *simulator.Context, vm *mo.VirtualMachine, uuid, instance string) error {
 	var config types.VirtualMachineConfigInfo
 	var layout *types.VirtualMachineFileLayout
@@ -170,7 +170,7 @@ func (k *kept) put(ctx *simulator.Context, vm *mo.VirtualMachine, uuid, instance
 	return nil
 }
 
-// idle is what is known of the guest while it does not run.
+// idle returns the properties of the guest while it does not run.
 func (k *kept) idle() []types.PropertyChange {
 	g := k.guest
 	text := func(s string) any {
@@ -205,7 +205,7 @@ func (k *kept) tools() types.VirtualMachineToolsStatus {
 	return k.guest.ToolsStatus
 }
 
-// copied copies a value of the API with all that is behind its pointers.
+// copied makes a deep copy of a value of the API.
 func copied(from, to any) error {
 	var b bytes.Buffer
 	if err := types.NewJSONEncoder(&b).Encode(from); err != nil {
@@ -214,14 +214,14 @@ func copied(from, to any) error {
 	return types.NewJSONDecoder(&b).Decode(to)
 }
 
-// vmxOf names the VM's configuration file in its datacenter.
+// vmxOf identifies the VM's configuration file in its datacenter.
 func vmxOf(ctx *simulator.Context, vm *mo.VirtualMachine) string {
 	dc, _ := vc.Datacenter(ctx.Map, vm.Self)
 	return dc.Value + " " + vm.Config.Files.VmPathName
 }
 
-// RegisterVMTask reads the configuration file of a VM that was unregistered. To vcsim the file is empty: the VM comes back
-// as one of a CPU and no disk, with another UUID.
+// RegisterVMTask restores the configuration of a VM that was unregistered. In vcsim the file is empty: the VM returns with one
+// CPU and no disk, and with another UUID.
 func (g *Guests) RegisterVMTask(ctx *simulator.Context, req *types.RegisterVM_Task) soap.HasFault {
 	folder, ok := ctx.Map.Get(req.This).(*simulator.Folder)
 	if !ok {

@@ -15,17 +15,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// override changes what one guest reports.
+// override changes the report of one guest.
 type override struct {
 	name   string
 	change func(Report) Report
 }
 
-// Override has change rewrite what the guest of the VM reports, now and after every boot, until [Guests.Release] of that
-// name. Several apply one after the other, in the order in which they came; the same name again replaces. The guest itself
-// stays as it is: meanwhile nothing is learned from what it reports. change is called with the VM locked.
+// Override makes change rewrite what the guest of the VM reports, now and after every boot, until [Guests.Release] with that
+// name. Several apply in the order of their arrival; the same name replaces one. The guest stays as it is, and its reported
+// values are not learned while an override is active. change is called with the VM locked.
 func (g *Guests) Override(vm types.ManagedObjectReference, name string, change func(Report) Report) error {
-	return g.with(vm, func(ctx *simulator.Context, m *machine, obj *mo.VirtualMachine) {
+	return g.with(vm, func(ctx *simulator.Context, m *vmState, obj *mo.VirtualMachine) {
 		g.learn(m, obj)
 		o := override{name, change}
 		if i := m.override(name); i >= 0 {
@@ -37,10 +37,10 @@ func (g *Guests) Override(vm types.ManagedObjectReference, name string, change f
 	})
 }
 
-// Release ends everything that goes by the name: an override, a slow boot, lent addresses. The guest reports what it is
-// again, if it is up. What is over, or a VM that is gone, is left alone.
+// Release ends everything with that name: an override, a slow boot, lent addresses. A running guest reports its real values
+// again. Released names and removed VMs are ignored.
 func (g *Guests) Release(vm types.ManagedObjectReference, name string) {
-	_ = g.with(vm, func(ctx *simulator.Context, m *machine, obj *mo.VirtualMachine) { // gone: so is what it reported
+	_ = g.with(vm, func(ctx *simulator.Context, m *vmState, obj *mo.VirtualMachine) { // gone: so is its report
 		if i := m.override(name); i >= 0 {
 			m.overrides = slices.Delete(m.overrides, i, i+1)
 			g.publish(ctx, m, obj)
@@ -52,12 +52,12 @@ func (g *Guests) Release(vm types.ManagedObjectReference, name string) {
 	g.unlend(loan{vm, name})
 }
 
-func (m *machine) override(name string) int {
+func (m *vmState) override(name string) int {
 	return slices.IndexFunc(m.overrides, func(o override) bool { return o.name == name })
 }
 
 // with runs f with the VM locked.
-func (g *Guests) with(ref vc.Ref, f func(*simulator.Context, *machine, *mo.VirtualMachine)) error {
+func (g *Guests) with(ref vc.Ref, f func(*simulator.Context, *vmState, *mo.VirtualMachine)) error {
 	m := g.find(ref)
 	obj, ok := g.base.Map.Get(ref).(*simulator.VirtualMachine)
 	if m == nil || !ok {
@@ -68,15 +68,15 @@ func (g *Guests) with(ref vc.Ref, f func(*simulator.Context, *machine, *mo.Virtu
 	return nil
 }
 
-// learn takes over what clients wrote about the guest. The VM's lock is held.
-func (g *Guests) learn(m *machine, vm *mo.VirtualMachine) {
+// learn adopts what clients wrote about the guest. The caller holds the VM's lock.
+func (g *Guests) learn(m *vmState, vm *mo.VirtualMachine) {
 	if len(m.overrides) == 0 {
 		g.know(m, remember(m.info, vm))
 	}
 }
 
-// reports is what the guest reports, with all that interferes.
-func (m *machine) reports(ctx *simulator.Context, vm *mo.VirtualMachine) Report {
+// reports returns the guest's report with all overrides.
+func (m *vmState) reports(ctx *simulator.Context, vm *mo.VirtualMachine) Report {
 	r := m.info.report(ctx, vm)
 	for _, o := range m.overrides {
 		r = o.change(r)
@@ -84,13 +84,13 @@ func (m *machine) reports(ctx *simulator.Context, vm *mo.VirtualMachine) Report 
 	return r
 }
 
-// publish has a guest that is up report again. The VM's lock is held.
-func (g *Guests) publish(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
-	if !m.told {
+// publish makes a running guest report again. The caller holds the VM's lock.
+func (g *Guests) publish(ctx *simulator.Context, m *vmState, vm *mo.VirtualMachine) {
+	if !m.reporting {
 		return // it will at its time
 	}
 	if !visible(vm) {
-		m.unseen = true // nobody hears it now
+		m.unseen = true // no client sees it now
 		return
 	}
 	host, address, tools := vm.Guest.HostName, vm.Guest.IpAddress, vm.Guest.ToolsRunningStatus
@@ -103,17 +103,17 @@ func (g *Guests) publish(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 	}
 }
 
-// loan names the addresses that were lent for a purpose.
+// loan identifies the addresses that were lent under a name.
 type loan struct {
 	vm   vc.Ref
 	name string
 }
 
-// Lend keeps an address of the same network for the VM in place of each that its guest has, until [Guests.Release] of that
-// name: nobody else gets them. An address whose network is full is not in the answer.
+// Lend reserves an address of the same network for each address of the VM's guest, until [Guests.Release] with that name: no
+// other guest gets them. The result omits addresses in full networks.
 func (g *Guests) Lend(vm types.ManagedObjectReference, name string) map[netip.Addr]netip.Addr {
 	lent := map[netip.Addr]netip.Addr{}
-	_ = g.with(vm, func(_ *simulator.Context, m *machine, obj *mo.VirtualMachine) { // gone: it has none
+	_ = g.with(vm, func(_ *simulator.Context, m *vmState, obj *mo.VirtualMachine) { // gone: it has no addresses
 		g.learn(m, obj)
 		g.mu.Lock()
 		g.unlend(loan{vm, name})
@@ -134,7 +134,7 @@ func (g *Guests) Lend(vm types.ManagedObjectReference, name string) map[netip.Ad
 	return lent
 }
 
-// unlend takes lent addresses back. g.mu is held.
+// unlend returns lent addresses. The caller holds g.mu.
 func (g *Guests) unlend(l loan) {
 	for _, a := range g.lent[l] {
 		if g.owners[a] == l.vm {
@@ -144,9 +144,9 @@ func (g *Guests) unlend(l loan) {
 	delete(g.lent, l)
 }
 
-// Info is what the guest of the VM is; false when there is no such VM.
+// Info returns the guest of the VM; false if the VM does not exist.
 func (g *Guests) Info(vm types.ManagedObjectReference) (info Info, ok bool) {
-	err := g.with(vm, func(_ *simulator.Context, m *machine, obj *mo.VirtualMachine) {
+	err := g.with(vm, func(_ *simulator.Context, m *vmState, obj *mo.VirtualMachine) {
 		g.learn(m, obj)
 		info = m.info
 		info.Addresses = maps.Clone(m.info.Addresses)
@@ -154,9 +154,9 @@ func (g *Guests) Info(vm types.ManagedObjectReference) (info Info, ok bool) {
 	return info, err == nil
 }
 
-// Cards are the MAC addresses, in lower case, of the VM's network cards, in the order of its hardware; none of a VM that is gone.
+// Cards returns the lower-case MAC addresses of the VM's NICs, in the order of its hardware; empty for a removed VM.
 func (g *Guests) Cards(vm types.ManagedObjectReference) (macs []string) {
-	_ = g.with(vm, func(_ *simulator.Context, _ *machine, obj *mo.VirtualMachine) {
+	_ = g.with(vm, func(_ *simulator.Context, _ *vmState, obj *mo.VirtualMachine) {
 		for _, d := range obj.Config.Hardware.Device {
 			if card, ok := d.(types.BaseVirtualEthernetCard); ok {
 				macs = append(macs, strings.ToLower(card.GetVirtualEthernetCard().MacAddress))
@@ -166,12 +166,12 @@ func (g *Guests) Cards(vm types.ManagedObjectReference) (macs []string) {
 	return macs
 }
 
-// Become makes the guest of the VM another one: what an installation does to an empty disk. One that is up reports it.
+// Become replaces the guest of the VM, as an installation on an empty disk does. A running one reports it.
 func (g *Guests) Become(vm types.ManagedObjectReference, info Info) error {
-	return g.with(vm, func(ctx *simulator.Context, m *machine, obj *mo.VirtualMachine) {
+	return g.with(vm, func(ctx *simulator.Context, m *vmState, obj *mo.VirtualMachine) {
 		g.know(m, info)
 		switch {
-		case m.told:
+		case m.reporting:
 			g.publish(ctx, m, obj)
 		case m.power == types.VirtualMachinePowerStatePoweredOn && !m.up:
 			m.cycle++

@@ -20,7 +20,7 @@ func renamed(to string) func(guest.Report) guest.Report {
 	}
 }
 
-// TestOverride: several are in force together, whatever happens to the VM's power, and nothing is left of them.
+// TestOverride: several overrides are in force together, regardless of the VM's power, and leave nothing behind.
 func TestOverride(t *testing.T) {
 	for _, off := range []stock.Set{nil, {stock.GuestInfo}} {
 		r := setup(t, guest.Options{Stock: off}, nil)
@@ -98,7 +98,7 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// TestLend: nobody gets an address twice, and it is free again afterwards.
+// TestLend: no two guests get the same address, and it is free again afterward.
 func TestLend(t *testing.T) {
 	r := setup(t, guest.Options{}, nil)
 	one, two := r.vms[0].Reference(), r.vms[1].Reference()

@@ -11,8 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// powered follows a change of power. All property changes are made with the VM's lock held, within vcsim's own change.
-func (g *Guests) powered(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
+// powered follows a change of power. It changes all properties with the VM's lock held, within vcsim's change.
+func (g *Guests) powered(ctx *simulator.Context, m *vmState, vm *mo.VirtualMachine) {
 	from := m.power
 	if m.power = vm.Runtime.PowerState; m.power == from {
 		return
@@ -22,7 +22,7 @@ func (g *Guests) powered(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 	case types.VirtualMachinePowerStatePoweredOn:
 		delay, message := g.bootDelay(m), "powered on"
 		if from == types.VirtualMachinePowerStateSuspended {
-			// It continues where it stopped; vSphere's documentation has bootTime unchanged by a resume.
+			// It continues where it stopped; vSphere's documentation says that a resume keeps bootTime.
 			delay, message = 0, "resumed from suspend"
 		} else {
 			m.boot = time.Now()
@@ -46,8 +46,8 @@ func (g *Guests) powered(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 	}
 }
 
-// reset follows a boot time that somebody else set: the VM was reset, its power state did not change.
-func (g *Guests) reset(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
+// reset follows a new boot time: the VM was reset without a change of its power state.
+func (g *Guests) reset(ctx *simulator.Context, m *vmState, vm *mo.VirtualMachine) {
 	t := vm.Runtime.BootTime
 	if t == nil || t.Equal(m.boot) || m.power != types.VirtualMachinePowerStatePoweredOn {
 		return
@@ -56,8 +56,8 @@ func (g *Guests) reset(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine
 	g.restart(ctx, m, vm, g.log(m, event.Warning, "vm.reset", 0, "reset"))
 }
 
-// restart takes the guest down and boots it again, the VM staying on.
-func (g *Guests) restart(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine, cause uint64) {
+// restart boots the guest again while the VM stays on.
+func (g *Guests) restart(ctx *simulator.Context, m *vmState, vm *mo.VirtualMachine, cause uint64) {
 	m.cycle++
 	if down := g.goDown(ctx, m, vm, cause); cause == 0 {
 		cause = down
@@ -65,8 +65,8 @@ func (g *Guests) restart(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 	g.schedule(m, vm.Self, g.bootDelay(m), cause)
 }
 
-// setBoot writes the boot time where vSphere has it; vcsim writes it in one of the two places, and at every change.
-func (g *Guests) setBoot(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
+// setBoot sets the boot time where vSphere has it; vcsim sets one of the two places, at every change.
+func (g *Guests) setBoot(ctx *simulator.Context, m *vmState, vm *mo.VirtualMachine) {
 	if g.stock() {
 		return
 	}
@@ -77,8 +77,8 @@ func (g *Guests) setBoot(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 	ctx.Update(vm, []types.PropertyChange{vc.P("runtime.bootTime", boot), vc.P("summary.runtime.bootTime", boot)})
 }
 
-// goDown clears what the guest reports, remembering it for the next boot, and returns the event's place in the log.
-func (g *Guests) goDown(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine, cause uint64) uint64 {
+// goDown clears what the guest reports, keeps it for the next boot, and returns the event's number.
+func (g *Guests) goDown(ctx *simulator.Context, m *vmState, vm *mo.VirtualMachine, cause uint64) uint64 {
 	if g.stock() {
 		return 0
 	}
@@ -88,7 +88,7 @@ func (g *Guests) goDown(ctx *simulator.Context, m *machine, vm *mo.VirtualMachin
 		return 0
 	}
 	ctx.Update(vm, down())
-	m.told = false
+	m.reporting = false
 	if !m.up {
 		return 0
 	}
@@ -96,14 +96,14 @@ func (g *Guests) goDown(ctx *simulator.Context, m *machine, vm *mo.VirtualMachin
 	return g.log(m, event.Warning, "guest.down", cause, "guest stopped reporting")
 }
 
-func (g *Guests) schedule(m *machine, ref vc.Ref, delay time.Duration, cause uint64) {
+func (g *Guests) schedule(m *vmState, ref vc.Ref, delay time.Duration, cause uint64) {
 	if m.info.installed() && !g.stock() {
 		g.boots.add(boot{ref: ref, step: stepTools, cycle: m.cycle, cause: cause, due: time.Now().Add(delay)})
 	}
 }
 
-// know notes what a guest is, and whose its addresses are.
-func (g *Guests) know(m *machine, info Info) {
+// know records a guest and the owner of its addresses.
+func (g *Guests) know(m *vmState, info Info) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, list := range m.info.Addresses {
@@ -121,21 +121,21 @@ func (g *Guests) know(m *machine, info Info) {
 	}
 }
 
-// seen brings up a guest whose time came while its host could not be seen.
-func (g *Guests) seen(m *machine, vm *mo.VirtualMachine) {
+// seen brings up a guest that booted while its host was unreachable.
+func (g *Guests) seen(m *vmState, vm *mo.VirtualMachine) {
 	if m.unseen && visible(vm) && m.power == types.VirtualMachinePowerStatePoweredOn {
 		m.unseen = false
 		g.schedule(m, vm.Self, 0, 0)
 	}
 }
 
-// visible reports whether anybody could see what a guest does.
+// visible reports whether clients can see what a guest does.
 func visible(vm *mo.VirtualMachine) bool {
 	s := vm.Runtime.ConnectionState
 	return s == "" || s == types.VirtualMachineConnectionStateConnected
 }
 
-// boot lets a guest do what it is time for; it runs on the goroutine of boots.
+// boot runs a due step of a guest, on the goroutine of boots.
 func (g *Guests) boot(b boot) {
 	m := g.find(b.ref)
 	vm, ok := g.base.Map.Get(b.ref).(*simulator.VirtualMachine)
@@ -173,9 +173,9 @@ func (g *Guests) boot(b boot) {
 	})
 }
 
-// goUp lets the guest report all there is.
-func (g *Guests) goUp(ctx *simulator.Context, m *machine, vm *simulator.VirtualMachine, cause uint64) {
-	m.up, m.told = true, true
+// goUp makes the guest report everything.
+func (g *Guests) goUp(ctx *simulator.Context, m *vmState, vm *simulator.VirtualMachine, cause uint64) {
+	m.up, m.reporting = true, true
 	g.log(m, event.Info, "guest.up", cause, "guest "+m.info.HostName+" is up")
 	ctx.Update(vm, m.reports(ctx, &vm.VirtualMachine).changes(m.info, &vm.VirtualMachine))
 }

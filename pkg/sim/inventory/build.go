@@ -19,45 +19,44 @@ import (
 
 // Target is an empty vCenter that does not serve yet.
 type Target struct {
-	// Context is the vCenter's own; every operation works on a copy.
+	// Context is the context of the vCenter; every operation uses a copy.
 	Context *simulator.Context
-	// Dir holds the files of its datastores.
+	// Dir is the directory of its datastores.
 	Dir string
-	// Tagger makes tags. Nil: they are made through Tags.
+	// Tagger creates tags. Nil: Tags does.
 	Tagger Tagger
-	// Tags is the vCenter's vAPI endpoint and Login an account there.
+	// Tags is the vCenter's vAPI endpoint, Login an account there.
 	Tags  http.Handler
 	Login *url.Userinfo
-	// Policies takes storage policies. It may be nil where the topology has none.
+	// Policies creates storage policies. It may be nil without policies in the topology.
 	Policies Profiles
 }
 
-// Built is what has been built.
+// Built is the result of [Make].
 type Built struct {
-	// Guests is what the guests of VMs report when they are up, for guest.Start to act on. A VM without tools is not in
-	// it.
+	// Guests are the reports of VMs' guests when they are up, for guest.Start. VMs without tools are not included.
 	Guests map[vc.Ref]guest.Info
-	// Grants are the permissions that the topology asks for, in its order; they are not in force yet.
+	// Grants are the permissions of the topology, in order; they are not in force yet.
 	Grants []Grant
-	// Objects are the objects of the topology, those that exist by being named included, in the order of their making.
+	// Objects are the objects of the topology, in the order of creation, including those that are only referred to.
 	Objects []Object
 }
 
-// Grant is the permissions on one object.
+// Grant is the list of permissions on one object.
 type Grant struct {
 	On          vc.Ref
 	Permissions []topology.Permission
 }
 
-// Object is an object of the inventory. Path is the one that govc and the finder use ("/dc/host/cluster/Resources/web");
-// several objects may have the same.
+// Object is an object of the inventory. Path is as in govc and the finder ("/dc/host/cluster/Resources/web"); several objects may
+// share one.
 type Object struct {
 	Path string
 	Ref  vc.Ref
 }
 
-// Make builds the inventory of one vCenter of spec. It stops with ctx's error between two objects. After an error there
-// are files left in Target.Dir, and what was built so far.
+// Make builds the inventory of one vCenter of spec. It stops with ctx's error between two objects. After an error it leaves files
+// in Target.Dir, and the objects so far.
 func Make(ctx context.Context, t Target, v *topology.VCenter, spec *topology.Spec) (_ *Built, err error) {
 	namespace, err := uuid.Parse(v.InstanceUUID)
 	if err != nil {
@@ -82,7 +81,7 @@ func Make(ctx context.Context, t Target, v *topology.VCenter, spec *topology.Spe
 	defer b.forgetTasks()
 	defer func() {
 		if err != nil {
-			cancel() // what is not written yet need not be
+			cancel() // remaining files are not needed
 		}
 		if failed := b.files.close(); err == nil {
 			err = failed
@@ -114,13 +113,13 @@ func Make(ctx context.Context, t Target, v *topology.VCenter, spec *topology.Spe
 	return b.built, nil
 }
 
-// vimRoot is the reference of the root folder.
+// vimRoot returns the reference of the root folder.
 func vimRoot(ctx *simulator.Context) vc.Ref {
 	return ctx.Map.Get(types.ManagedObjectReference{Type: "ServiceInstance", Value: "ServiceInstance"}).(*simulator.ServiceInstance).Content.RootFolder
 }
 
-// builder is one vCenter under construction. One goroutine makes the objects, so that the same topology gives the same
-// references; the files of VMs are written by others.
+// builder builds one vCenter. One goroutine creates the objects, so that a topology always has the same references; others write
+// the files of VMs.
 type builder struct {
 	ctx       context.Context
 	sim       *simulator.Context
@@ -138,7 +137,7 @@ type builder struct {
 
 func (b *builder) fresh() *simulator.Context { return vc.Fresh(b.sim) }
 
-// note keeps what the topology has to say of an object besides the object itself.
+// note records tags and permissions of an object.
 func (b *builder) note(path string, ref vc.Ref, place topology.Place, marks topology.Marks) {
 	b.built.Objects = append(b.built.Objects, Object{path, ref})
 	b.tags.place(ref, place)
@@ -148,12 +147,12 @@ func (b *builder) note(path string, ref vc.Ref, place topology.Place, marks topo
 	}
 }
 
-// derive makes a UUID for an object of this vCenter from its path: the same in each run, different in each vCenter.
+// derive returns a UUID for an object of this vCenter from its path: the same in each run, different in each vCenter.
 func (b *builder) derive(path ...string) string {
 	return uuid.NewSHA1(b.namespace, []byte(strings.Join(path, "\x00"))).String()
 }
 
-// file names a directory for an inventory object; names may hold anything but a NUL.
+// file returns a directory for an inventory object, whose name may contain any character but NUL.
 func (b *builder) file(names ...string) string {
 	parts := []string{b.target.Dir}
 	for _, n := range names {
@@ -166,7 +165,7 @@ func (b *builder) file(names ...string) string {
 	return filepath.Join(parts...)
 }
 
-// forgetTasks removes the tasks that building left, which no client has ever seen.
+// forgetTasks removes the tasks of the build.
 func (b *builder) forgetTasks() {
 	ctx := b.fresh()
 	for _, obj := range b.sim.Map.AllReference("Task") {
@@ -182,8 +181,8 @@ func (b *builder) forgetTasks() {
 	}
 }
 
-// Adopt readies a VM that was put together elsewhere, and not by vcsim's CreateVM, for vcsim's operations. It is not in
-// the registry yet, or the registry does not serve.
+// Adopt prepares a VM that vcsim's CreateVM did not create for vcsim's operations. The VM is not in the registry yet, or the
+// registry does not serve.
 func Adopt(vm *simulator.VirtualMachine) error {
 	id, err := uuid.Parse(vm.Config.Uuid)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// datacenter is a datacenter under construction.
+// datacenter is a datacenter that is being built.
 type datacenter struct {
 	*topology.Datacenter
 	path       string
@@ -53,7 +53,7 @@ func (b *builder) datacenter(spec *topology.Datacenter) error {
 	}
 	b.note(dc.path, dc.obj.Self, spec.Place, spec.Marks)
 	for _, step := range []func(*datacenter) error{
-		b.compute, b.connect, b.mount, b.pools, b.vmFolders, b.machines,
+		b.compute, b.connect, b.mount, b.pools, b.vmFolders, b.vms,
 	} {
 		if err := b.ctx.Err(); err != nil {
 			return err
@@ -65,7 +65,7 @@ func (b *builder) datacenter(spec *topology.Datacenter) error {
 	return nil
 }
 
-// members are the hosts of the datacenter that are named, or in a cluster that is named; all, when nothing is.
+// members returns the named hosts of the datacenter and those of named clusters; all, if no name is given.
 func (dc *datacenter) members(hosts, clusters []string) ([]*host, error) {
 	if len(hosts)+len(clusters) == 0 {
 		return dc.hosts, nil
@@ -96,7 +96,7 @@ func (dc *datacenter) members(hosts, clusters []string) ([]*host, error) {
 	return members, nil
 }
 
-// vmFolders makes the VM folders that the topology lists.
+// vmFolders creates the VM folders of the topology.
 func (b *builder) vmFolders(dc *datacenter) error {
 	root := b.sim.Map.Get(dc.obj.VmFolder).(*simulator.Folder)
 	for _, spec := range dc.Folders {
@@ -107,7 +107,7 @@ func (b *builder) vmFolders(dc *datacenter) error {
 	return nil
 }
 
-// markFolder makes a folder that the topology lists. The path of root is prefix.
+// markFolder creates a folder of the topology. prefix is the path of root.
 func (b *builder) markFolder(root *simulator.Folder, prefix string, spec topology.Folder) error {
 	f, err := b.folder(root, prefix, spec.Path)
 	if err != nil {
@@ -121,7 +121,7 @@ func (b *builder) markFolder(root *simulator.Folder, prefix string, spec topolog
 	return nil
 }
 
-// folder returns the folder at path below root, making what is missing. The path of root is prefix.
+// folder returns the folder at path below root, creating missing ones. prefix is the path of root.
 func (b *builder) folder(root *simulator.Folder, prefix, path string) (*simulator.Folder, error) {
 	f := root
 	for name := range strings.SplitSeq(path, "/") {
@@ -139,7 +139,7 @@ func (b *builder) folder(root *simulator.Folder, prefix, path string) (*simulato
 	return f, nil
 }
 
-// child returns the folder of that escaped name in f, making it if there is none; vcsim escapes names itself.
+// child returns the folder with that escaped name in f, or creates it; vcsim escapes names.
 func (b *builder) child(f *simulator.Folder, name, path string) (*simulator.Folder, error) {
 	if e := b.sim.Map.FindByName(name, f.ChildEntity); e != nil {
 		if child, ok := e.(*simulator.Folder); ok {

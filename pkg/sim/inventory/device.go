@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Keys and units of devices, as vSphere numbers them.
+// The keys and units of devices in vSphere.
 const (
 	pciKey    = 100
 	scsiKey   = 1000
@@ -21,11 +21,11 @@ const (
 	cardUnit  = 7
 	maxCards  = 10
 	scsiUnit  = 3
-	scsiOwn   = 7 // the unit that the controller itself takes on its bus
+	scsiOwn   = 7 // the unit of the controller on its bus
 	systemKiB = 20 << 20
 )
 
-// devices are the devices of a VM: those that every VM has, a disk on a paravirtual controller, and its cards.
+// devices returns the devices of a VM: the default ones, a disk on a paravirtual controller, and its NICs.
 func devices(disk *types.VirtualDisk, cards []types.BaseVirtualDevice) []types.BaseVirtualDevice {
 	list := duplicate(esx.VirtualDevice)
 	keys := []int32{scsiKey}
@@ -49,7 +49,7 @@ func devices(disk *types.VirtualDisk, cards []types.BaseVirtualDevice) []types.B
 	return append(append(list, scsi, disk), cards...)
 }
 
-// systemDisk is the disk that every VM has.
+// systemDisk returns the system disk of a VM.
 func systemDisk(file, id string, ds vc.Ref) *types.VirtualDisk {
 	no := func() *bool { return new(false) }
 	disk := &types.VirtualDisk{CapacityInKB: systemKiB, CapacityInBytes: systemKiB << 10}
@@ -62,13 +62,13 @@ func systemDisk(file, id string, ds vc.Ref) *types.VirtualDisk {
 		DiskMode:                     string(types.VirtualDiskModePersistent),
 		ThinProvisioned:              new(true),
 		EagerlyScrub:                 no(), Split: no(), WriteThrough: no(), DigestEnabled: no(),
-		Uuid: "6000c29" + id[7:], // as every disk of vSphere's begins
+		Uuid: "6000c29" + id[7:], // the prefix of vSphere's disks
 	}
 	return disk
 }
 
-// cards are the VM's network cards, and the networks behind them.
-func cards(dc *datacenter, h *host, spec *topology.VM, on bool) ([]types.BaseVirtualDevice, []vc.Ref, error) {
+// nics returns the VM's NICs, and their networks.
+func nics(dc *datacenter, h *host, spec *topology.VM, on bool) ([]types.BaseVirtualDevice, []vc.Ref, error) {
 	if len(spec.NICs) > maxCards {
 		return nil, nil, fmt.Errorf("%d NICs: a VM has room for %d", len(spec.NICs), maxCards)
 	}
@@ -82,13 +82,13 @@ func cards(dc *datacenter, h *host, spec *topology.VM, on bool) ([]types.BaseVir
 		if n.hosts != nil && !n.hosts[h] {
 			return nil, nil, fmt.Errorf("network %q: host %q is no member of its switch", spec.NICs[i].Network, h.obj.Name)
 		}
-		list = append(list, card(i, &spec.NICs[i], n, on))
+		list = append(list, newNIC(i, &spec.NICs[i], n, on))
 		refs = append(refs, n.ref)
 	}
 	return list, refs, nil
 }
 
-func card(i int, spec *topology.NIC, n *network, on bool) *types.VirtualVmxnet3 {
+func newNIC(i int, spec *topology.NIC, n *network, on bool) *types.VirtualVmxnet3 {
 	nic := new(types.VirtualVmxnet3)
 	nic.Key = int32(cardKey + i)
 	nic.ControllerKey = pciKey
@@ -119,7 +119,7 @@ func card(i int, spec *topology.NIC, n *network, on bool) *types.VirtualVmxnet3 
 	return nic
 }
 
-// format makes the datastore a volume of its own type and size; with every mount vcsim added a tebibyte.
+// format sets type and size of the datastore's volume; vcsim adds a tebibyte with every mount.
 func format(ds *mo.Datastore, spec *topology.Datastore, id string) {
 	shared := len(ds.Host) > 1
 	capacity, free := int64(spec.Capacity), int64(spec.Capacity-min(spec.Used, spec.Capacity))
@@ -169,7 +169,7 @@ func format(ds *mo.Datastore, spec *topology.Datastore, id string) {
 	ds.Summary.MultipleHostAccess = &shared
 }
 
-// fileSystem is the type as vSphere writes it.
+// fileSystem returns vSphere's name of the type.
 func fileSystem(t topology.DatastoreType) string {
 	switch t {
 	case topology.NFS:
@@ -184,8 +184,8 @@ func fileSystem(t topology.DatastoreType) string {
 	return string(types.HostFileSystemVolumeFileSystemTypeVMFS)
 }
 
-// volumeName is the name of the volume below /vmfs/volumes on a host, made of a UUID in the form that is usual for the
-// type: two groups of 16 digits behind "vsan:" or "vvol:", two of 8 for NFS.
+// volumeName returns the name of the volume below /vmfs/volumes on a host, derived from a UUID in the form of the type: two
+// groups of 16 digits after "vsan:" or "vvol:", two of 8 for NFS.
 func volumeName(t topology.DatastoreType, id string) string {
 	digits := strings.ReplaceAll(id, "-", "")
 	switch t {

@@ -2,8 +2,7 @@ package inventory
 
 import "reflect"
 
-// duplicate copies a value with everything behind its pointers, interfaces and lists. Fields that are not exported are
-// copied as they are; the types of the vSphere API have none but those of time.Time.
+// duplicate makes a deep copy. It copies unexported fields shallowly; the only ones in the vSphere API are those of time.Time.
 func duplicate[T any](v T) T {
 	var c T
 	copyInto(reflect.ValueOf(&c).Elem(), reflect.ValueOf(&v).Elem())

@@ -2,17 +2,17 @@ package inventory
 
 import "strings"
 
-// escape writes a name as vSphere keeps it, so that it can be an element of a path.
+// escape returns a name in vSphere's form, as an element of a path.
 func escape(name string) string {
 	return strings.NewReplacer("%", "%25", "/", "%2f", `\`, "%5c").Replace(name)
 }
 
-// unescape is the name that escape was given.
+// unescape reverts escape.
 func unescape(name string) string {
 	return strings.NewReplacer("%25", "%", "%2f", "/", "%5c", `\`).Replace(name)
 }
 
-// fileName makes a name one that a directory of a datastore can have.
+// fileName returns a valid directory name for a datastore.
 func fileName(name string) string {
 	if strings.Trim(name, ".") == "" {
 		return strings.ReplaceAll(name, ".", "%2e")

@@ -13,25 +13,24 @@ import (
 	"github.com/vmware/govmomi/vmdk"
 )
 
-// vmFiles are the files of a VM: what vcsim writes when it makes one.
+// vmFiles are the files that vcsim writes for a VM.
 type vmFiles struct {
 	dir, name  string
 	descriptor []byte // of its disk
 }
 
-// names are the files: those that nobody has a reason to write to, and the others.
+// names returns the files that are never written, and the others.
 func (f vmFiles) names() (idle, own []string) {
 	return []string{f.name + "-flat.vmdk", f.name + ".nvram", "vmware.log"}, []string{f.name + ".vmdk", f.name + ".vmx"}
 }
 
-// writers is how many directories are filled at once. Making a file is waiting, on some disks nearly a millisecond.
+// writers is the number of directories that are filled concurrently: creating a file takes nearly a millisecond on some disks.
 const writers = 8
 
-// writer writes the files of VMs, several at once, while their objects are made.
+// writer writes the files of VMs concurrently, while their objects are created.
 //
-// A new inode costs a disk a hundred times what another name for one does. So the files that are empty, and that only an
-// upload over them would write to, are names of one file; the descriptor of the disk, which vcsim rewrites in place, and
-// the .vmx, which people do upload, are files of their own.
+// A new inode costs a hundred times as much as a link. So empty files, which only an upload would overwrite, are links to one
+// file; the descriptor of the disk, which vcsim changes in place, and the .vmx, which users upload, are separate files.
 type writer struct {
 	ctx  context.Context
 	jobs chan vmFiles
@@ -39,7 +38,7 @@ type writer struct {
 	once sync.Once
 
 	mu     sync.Mutex
-	empty  string // a file without content
+	empty  string // an empty file
 	failed error
 }
 
@@ -62,7 +61,7 @@ func startWriter(ctx context.Context) *writer {
 	return w
 }
 
-// add has the files written some time before close returns. It reports what has failed so far.
+// add queues the files, to be written before close returns. It returns the errors so far.
 func (w *writer) add(f vmFiles) error {
 	select {
 	case w.jobs <- f:
@@ -74,7 +73,7 @@ func (w *writer) add(f vmFiles) error {
 	return w.failed
 }
 
-// close waits until everything is written and reports what has failed. Closing again is harmless.
+// close waits until everything is written and returns the errors. Closing again is harmless.
 func (w *writer) close() error {
 	w.once.Do(func() { close(w.jobs) })
 	w.done.Wait()
@@ -99,8 +98,7 @@ func (w *writer) write(f vmFiles) error {
 	return os.WriteFile(filepath.Join(f.dir, f.name+".vmx"), nil, 0o600)
 }
 
-// touch makes an empty file: a further name of the one there is, where the file system has that and as long as the file
-// can have more names.
+// touch creates an empty file: a link to an existing one, if the file system and its limit of links allow that.
 func (w *writer) touch(path string) error {
 	w.mu.Lock()
 	from := w.empty
@@ -117,7 +115,7 @@ func (w *writer) touch(path string) error {
 	return nil
 }
 
-// descriptorFor renders disk descriptors of one size. vcsim's own way compiles a template for each.
+// descriptorFor returns a renderer of disk descriptors of one size. vcsim compiles a template for each.
 func descriptorFor(capacity int64) (func(extent string) []byte, error) {
 	const mark = "EXTENT"
 	var b bytes.Buffer

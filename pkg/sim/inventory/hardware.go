@@ -9,11 +9,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// cpuMhz is the clock of every core.
+// cpuMhz is the clock rate of every core.
 const cpuMhz = 2600
 
-// size gives the host its own hardware. vcsim makes all of two cores and 4 GB, with a UUID that is a hash of the name
-// and so the same in every vCenter; some of what is set here is shared between hosts until it is.
+// size sets the host's hardware. vcsim gives all hosts two cores and 4 GB, and a UUID that is a hash of the name and so the same
+// in every vCenter; hosts share some of it until it is set here.
 func size(h *mo.HostSystem, spec *topology.Host, id string) {
 	cores := int16(min(spec.CPUs, 1<<14))
 
@@ -30,7 +30,7 @@ func size(h *mo.HostSystem, spec *topology.Host, id string) {
 	s.MemorySize = int64(spec.Memory)
 }
 
-// brand writes the release on the host, in both places.
+// brand sets the release of the host, in both places.
 func brand(h *mo.HostSystem, r release) {
 	p := h.Summary.Config.Product
 	if p == nil {
@@ -43,7 +43,7 @@ func brand(h *mo.HostSystem, r release) {
 	}
 }
 
-// total sums up a compute resource, as vcsim did with the hardware that its hosts had at first.
+// total sums up a compute resource, as vcsim did for the initial hardware of its hosts.
 func total(c *compute) {
 	s := c.obj.Summary.GetComputeResourceSummary()
 	s.TotalCpu, s.TotalMemory, s.NumCpuCores, s.NumCpuThreads = 0, 0, 0, 0
@@ -57,8 +57,8 @@ func total(c *compute) {
 	s.EffectiveCpu, s.EffectiveMemory = s.TotalCpu, s.TotalMemory>>20 // MHz and MB
 }
 
-// describe writes which virtual hardware the hosts of a compute resource support. vcsim, which does so whenever a host
-// joins, panics at the version of a host that govmomi does not know, as 8.0.3.
+// describe sets the supported virtual hardware of a compute resource. vcsim does so when a host joins, and panics for a version
+// that govmomi does not know, such as 8.0.3.
 func describe(ctx *simulator.Context, c *mo.ComputeResource, newest release) {
 	browser, ok := browser(ctx, c)
 	if !ok {
@@ -87,7 +87,7 @@ func describe(ctx *simulator.Context, c *mo.ComputeResource, newest release) {
 	fresh.WithLock(browser, func() { browser.QueryConfigOptionDescriptorResponse.Returnval = all })
 }
 
-// forgetDescriptors makes vcsim look at no other host than the one that joins next; [describe] afterwards.
+// forgetDescriptors limits vcsim's check to the next host that joins; call [describe] afterward.
 func forgetDescriptors(ctx *simulator.Context, c *mo.ComputeResource) {
 	browser, ok := browser(ctx, c)
 	if !ok {

@@ -19,19 +19,19 @@ type compute struct {
 	hosts []*host
 	pools []topology.Pool
 	vapps []topology.VApp
-	// byPath are its pools and vApps; its own pool is "".
+	// byPath are its pools and vApps; "" is its root pool.
 	byPath map[string]*pool
 }
 
-// host is a host with the compute resource it belongs to.
+// host is a host with its compute resource.
 type host struct {
 	obj     *simulator.HostSystem
 	compute *compute
-	// vms is the host's list, written when all are made.
+	// vms is the host's list, written when all VMs exist.
 	vms []vc.Ref
 }
 
-// compute makes the datacenter's clusters and standalone hosts.
+// compute creates the datacenter's clusters and standalone hosts.
 func (b *builder) compute(dc *datacenter) error {
 	folder := b.sim.Map.Get(dc.obj.HostFolder).(*simulator.Folder)
 	for i := range dc.Clusters {
@@ -106,7 +106,7 @@ func (b *builder) standalone(dc *datacenter, folder *simulator.Folder, spec *top
 	return b.host(dc, c, spec, body.Res.Returnval)
 }
 
-// host finishes what the task made of the host.
+// host completes a host that a task created.
 func (b *builder) host(dc *datacenter, c *compute, spec *topology.Host, task vc.Ref) error {
 	result, err := b.tasks.wait(b.sim, task)
 	if err != nil {
@@ -135,8 +135,8 @@ func (b *builder) host(dc *datacenter, c *compute, spec *topology.Host, task vc.
 	return nil
 }
 
-// react writes on the cluster what the vCenter is to do by itself: whether HA is on, and with what admission control. DRS
-// is on, without which there are no resource pools, but moves no VM unless it is to.
+// react sets the automatic actions in the cluster's configuration: HA and its admission control. DRS is enabled, as resource
+// pools require, but moves no VM unless configured.
 func (b *builder) react(cluster *simulator.ClusterComputeResource) {
 	config, ok := cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)
 	if !ok {

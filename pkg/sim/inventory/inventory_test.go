@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 )
 
-// TestPaths finds every object by its inventory path through the API, and finds the same one as Make told of.
+// TestPaths finds every object by its inventory path through the API, and compares it with the result of Make.
 func TestPaths(t *testing.T) {
 	race.SkipSlow(t)
 	v := build(t, full)

@@ -10,20 +10,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Joining lets clients add hosts, and give them networks and datastores. vcsim's AddHost_Task ends the process when the cluster has a host of a
-// version that govmomi has no entry for (8.0.3 is one), and gives the new host the version 6.5.
+// Joining lets clients add hosts with networks and datastores. vcsim's AddHost_Task ends the process when the cluster has a host
+// with a version that govmomi does not know (such as 8.0.3), and gives the new host version 6.5.
 //
-// The hosts are what stands in the rack ([Joining.Rack]), and so are the disks and exports that they make datastores of.
+// The available hosts, disks and exports are those of the rack ([Joining.Rack]).
 //
-// It receives calls on clusters, folders and the parts of hosts: its Redirect belongs into the registry's call hook. Make one with [NewJoining] when the
-// vCenter is built.
+// Joining receives calls on clusters, folders and parts of hosts: call its Redirect from the registry's call hook. Create one
+// with [NewJoining] before the vCenter serves.
 type Joining struct {
 	redirect.Receiver
 	release release
 	rack    rack
 }
 
-// NewJoining makes one for a vCenter of that version and puts it into its registry.
+// NewJoining returns a Joining for a vCenter of that version and registers it.
 func NewJoining(base *simulator.Context, version string) *Joining {
 	j := &Joining{
 		Receiver: redirect.Receiver{
@@ -54,7 +54,7 @@ func (j *Joining) AddHostTask(ctx *simulator.Context, req *types.AddHost_Task) s
 		body.Fault_ = simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.This})
 		return body
 	}
-	// vcsim makes a copy of the host that has the user's name, if there is one, whatever its version.
+	// vcsim copies the host with the user's name, if one exists, with any version.
 	own := *req
 	own.Spec.UserName = ""
 	req = &own

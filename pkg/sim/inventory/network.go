@@ -19,7 +19,7 @@ type network struct {
 	hosts      map[*host]bool // nil: all
 }
 
-// connect makes the datacenter's networks and gives them to the hosts.
+// connect creates the datacenter's networks and adds them to the hosts.
 func (b *builder) connect(dc *datacenter) error {
 	var all []vc.Ref
 	for i := range dc.Networks {
@@ -29,7 +29,7 @@ func (b *builder) connect(dc *datacenter) error {
 		}
 		all = append(all, ref)
 	}
-	// Lists of their own: vcsim lets hosts and clusters share one of the datacenter's.
+	// Copies: vcsim lets hosts and clusters share the datacenter's list.
 	for _, h := range dc.hosts {
 		ctx := b.fresh()
 		ctx.WithLock(h.obj, func() {
@@ -50,8 +50,8 @@ func (b *builder) connect(dc *datacenter) error {
 	return nil
 }
 
-// network makes a network that every host of the datacenter has: vcsim makes one when a port group is added to a host and
-// refuses the same name on a second host. The first one is the "VM Network" that vcsim gives every datacenter.
+// network creates a network that every host of the datacenter has: vcsim creates one when a port group is added to a host and
+// refuses the same name on a second host. The first one is the "VM Network" of every datacenter in vcsim.
 func (b *builder) network(dc *datacenter, spec *topology.Network, first bool) (vc.Ref, error) {
 	folder := b.sim.Map.Get(dc.obj.NetworkFolder).(*simulator.Folder)
 	var n *mo.Network
@@ -89,7 +89,7 @@ func (b *builder) network(dc *datacenter, spec *topology.Network, first bool) (v
 	return n.Self, nil
 }
 
-// adopt puts an object into the registry and its folder.
+// adopt adds an object to the registry and its folder.
 func (b *builder) adopt(folder *simulator.Folder, e mo.Entity) {
 	ctx := b.fresh()
 	ctx.WithLock(folder, func() {
@@ -108,7 +108,7 @@ func standardGroups(h *mo.HostSystem, networks []topology.Network) {
 	}
 }
 
-// distributed makes a distributed switch with its port groups and members.
+// distributed creates a distributed switch with its port groups and members.
 func (b *builder) distributed(dc *datacenter, spec *topology.Switch) error {
 	members, err := dc.members(spec.Hosts, spec.Clusters)
 	if err != nil {
@@ -131,7 +131,7 @@ func (b *builder) distributed(dc *datacenter, spec *topology.Switch) error {
 		return err
 	}
 	dvs := b.sim.Map.Get(result.(vc.Ref)).(*simulator.DistributedVirtualSwitch)
-	// vcsim adds the port group of the uplinks in a task of its own; the lock is its to hold until then.
+	// vcsim adds the port group of the uplinks in a separate task, which holds the lock until then.
 	b.settle(dvs)
 	b.identify(dc, dvs, spec)
 	if err := b.portGroups(dc, dvs, spec, members); err != nil {
@@ -142,12 +142,12 @@ func (b *builder) distributed(dc *datacenter, spec *topology.Switch) error {
 	return nil
 }
 
-// settle waits until nothing is under way on the switch.
+// settle waits until no task runs on the switch.
 func (b *builder) settle(dvs *simulator.DistributedVirtualSwitch) {
 	b.fresh().WithLock(dvs, func() {})
 }
 
-// identify gives the switch a UUID of its own; vcsim's is a hash of the name, the same in every vCenter.
+// identify sets the UUID of the switch; vcsim's is a hash of the name, the same in every vCenter.
 func (b *builder) identify(dc *datacenter, dvs *simulator.DistributedVirtualSwitch, spec *topology.Switch) {
 	ctx := b.fresh()
 	ctx.WithLock(dvs, func() {
@@ -159,14 +159,14 @@ func (b *builder) identify(dc *datacenter, dvs *simulator.DistributedVirtualSwit
 	})
 }
 
-// portGroups adds the port groups, with room for every VM.
+// portGroups adds the port groups, with ports for every VM.
 func (b *builder) portGroups(dc *datacenter, dvs *simulator.DistributedVirtualSwitch, spec *topology.Switch, members []*host) error {
 	groups := make([]types.DVPortgroupConfigSpec, len(spec.PortGroups))
 	for i := range spec.PortGroups {
 		groups[i] = types.DVPortgroupConfigSpec{
 			Name:       spec.PortGroups[i].Name,
 			Type:       string(types.DistributedVirtualPortgroupPortgroupTypeEarlyBinding),
-			NumPorts:   8, // what the user interface proposes
+			NumPorts:   8, // the default of the vSphere Client
 			AutoExpand: new(true),
 			DefaultPortConfig: &types.VMwareDVSPortSetting{
 				Vlan: &types.VmwareDistributedVirtualSwitchVlanIdSpec{VlanId: spec.PortGroups[i].VLAN},
@@ -187,7 +187,7 @@ func (b *builder) portGroups(dc *datacenter, dvs *simulator.DistributedVirtualSw
 	for _, h := range members {
 		on[h] = true
 	}
-	// The uplinks' port group is the first.
+	// The first one is that of the uplinks.
 	refs = refs[len(refs)-len(groups):]
 	for i, ref := range refs {
 		g := &spec.PortGroups[i]
@@ -200,8 +200,7 @@ func (b *builder) portGroups(dc *datacenter, dvs *simulator.DistributedVirtualSw
 	return nil
 }
 
-// join makes the hosts members of the switch. vcsim's own call lists a port group once for each host in the networks of a
-// cluster.
+// join makes the hosts members of the switch. vcsim's call lists a port group once for each host in the networks of a cluster.
 func (b *builder) join(dvs *simulator.DistributedVirtualSwitch, members []*host) {
 	var groups, hosts []vc.Ref
 	b.fresh().WithLock(dvs, func() { groups = append(groups, dvs.Portgroup...) })

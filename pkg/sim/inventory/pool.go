@@ -12,17 +12,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// pool is a resource pool or vApp; obj is the part that both have.
+// pool is a resource pool or vApp; obj is their common part.
 type pool struct {
 	ref  vc.Ref
 	obj  *mo.ResourcePool
 	vapp bool
-	// vms is the pool's list, written when all are made.
+	// vms is the pool's list, written when all VMs exist.
 	vms []vc.Ref
 }
 
-// pools makes the resource pools and vApps of the datacenter. vcsim's own calls are not used: they write the name of every
-// pool into one summary that all pools of all vCenters share.
+// pools creates the resource pools and vApps of the datacenter without vcsim's calls, which write the name of every pool into one
+// summary that all pools share.
 func (b *builder) pools(dc *datacenter) error {
 	for _, c := range dc.computes {
 		if c.obj == nil || c.obj.ResourcePool == nil {
@@ -41,7 +41,7 @@ func (b *builder) pools(dc *datacenter) error {
 	return nil
 }
 
-// below makes the pools and vApps below one, and what is below them.
+// below creates the pools and vApps below one, recursively.
 func (b *builder) below(dc *datacenter, c *compute, parent *pool, path string, pools []topology.Pool, vapps []topology.VApp) {
 	for i := range pools {
 		child := &simulator.ResourcePool{}
@@ -84,7 +84,7 @@ func (b *builder) put(parent *pool, child mo.Entity, obj *mo.ResourcePool, name 
 	})
 }
 
-// outfit gives a pool properties of its own, with the resources of the whole compute resource to draw upon.
+// outfit sets a pool's properties, with the resources of the whole compute resource.
 func outfit(p *mo.ResourcePool, name string, c *mo.ComputeResource) {
 	s := c.Summary.GetComputeResourceSummary()
 	usage := func(n int64) types.ResourcePoolResourceUsage {

@@ -15,17 +15,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// rack is the hardware that stands in a data center whether the vCenter knows it or not: hosts with their size, disks and
-// exports that hosts see. No vCenter makes hardware; it adds hosts and makes datastores of disks.
+// rack is the hardware of a data center, known to the vCenter or not: hosts with their sizes, and the disks and exports that they
+// see. A vCenter only adds hosts and creates datastores on disks.
 type rack struct {
 	mu sync.Mutex
 	v  *topology.VCenter
-	// serial is held while hosts get networks and datastores: objects come to be with the first and go with the last.
+	// serial is held while hosts get networks and datastores: the first one creates the object and the last one removes it.
 	serial sync.Mutex
 }
 
-// Rack puts up the hardware of a topology, in the place of what stood there. Hosts that clients add from then on have the
-// size that it says, and see its datastores as disks and exports. What the vCenter has already stays as it is.
+// Rack replaces the available hardware with that of a topology. Hosts that clients add later get its sizes, and see its
+// datastores as disks and exports. Existing objects do not change.
 func (j *Joining) Rack(v *topology.VCenter) {
 	j.rack.mu.Lock()
 	defer j.rack.mu.Unlock()
@@ -38,7 +38,7 @@ func (r *rack) topology() *topology.VCenter {
 	return r.v
 }
 
-// host finds a host that stands there by its name, in a datacenter.
+// host returns a host of the rack by its name, in a datacenter.
 func (r *rack) host(dc, name string) (*topology.Cluster, *topology.Host) {
 	if d := r.datacenter(dc); d != nil {
 		for cluster, h := range d.AllHosts() {
@@ -63,7 +63,7 @@ func (r *rack) datacenter(name string) *topology.Datacenter {
 	return nil
 }
 
-// derive makes the UUID that the builder would have made.
+// derive returns the UUID that the builder would use.
 func (r *rack) derive(path ...string) string {
 	v := r.topology()
 	if v == nil {
@@ -96,7 +96,7 @@ func (r *rack) sees(dc, name string) []*topology.Datastore {
 	return all
 }
 
-// datacenterOf is the datacenter that an object is in.
+// datacenterOf returns the datacenter of an object.
 func datacenterOf(ctx *simulator.Context, ref vc.Ref) *simulator.Datacenter {
 	r, ok := vc.Datacenter(ctx.Map, ref)
 	if !ok {
@@ -106,8 +106,8 @@ func datacenterOf(ctx *simulator.Context, ref vc.Ref) *simulator.Datacenter {
 	return dc
 }
 
-// welcome makes a host that was added what stands in the rack under its name, with networks of its own: it has those that
-// it is installed with. The lock of what it was added to is held.
+// welcome sets the hardware of an added host from the rack, with the network that every host is installed with. The caller holds
+// the lock of the parent.
 func (j *Joining) welcome(ctx *simulator.Context, ref vc.Ref) {
 	h, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
 	if !ok || h.Parent == nil {
@@ -150,10 +150,10 @@ func (j *Joining) welcome(ctx *simulator.Context, ref vc.Ref) {
 	})
 }
 
-// installed is the network that a host is installed with.
+// installed is the network of a newly installed host.
 const installed = "VM Network"
 
-// union is what is in any list, once.
+// union returns the elements of all lists without duplicates.
 func union(lists ...[]vc.Ref) []vc.Ref {
 	var all []vc.Ref
 	seen := make(map[vc.Ref]bool)
@@ -178,7 +178,7 @@ func minus(list []vc.Ref, ref vc.Ref) []vc.Ref {
 	return rest
 }
 
-// addStandalone lets vcsim add a host, and makes it what it is to be.
+// addStandalone lets vcsim add a host, and completes it.
 func (j *Joining) addStandalone(ctx *simulator.Context, f *simulator.Folder, add func() vc.Ref) vc.Ref {
 	task := simulator.CreateTask(f, "addStandaloneHost", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		made, fault := vc.Await(ctx, add())
@@ -197,8 +197,8 @@ func (j *Joining) addStandalone(ctx *simulator.Context, f *simulator.Folder, add
 	return task.Run(ctx)
 }
 
-// ReconfigureDvsTask changes a switch. vcsim lists port groups once for every host in the networks of a cluster, and
-// leaves them at hosts that are taken off.
+// ReconfigureDvsTask changes a switch. vcsim lists port groups once for every host in the networks of a cluster, and does not
+// remove them from removed hosts.
 func (j *Joining) ReconfigureDvsTask(ctx *simulator.Context, req *types.ReconfigureDvs_Task) soap.HasFault {
 	ref, fault := j.onSwitch(ctx, req.This, "reconfigureDvs", func(dvs *simulator.DistributedVirtualSwitch) vc.Ref {
 		return dvs.ReconfigureDvsTask(ctx, req).(*methods.ReconfigureDvs_TaskBody).Res.Returnval
@@ -220,7 +220,7 @@ func (j *Joining) AddDVPortgroupTask(ctx *simulator.Context, req *types.AddDVPor
 	return &methods.AddDVPortgroup_TaskBody{Res: &types.AddDVPortgroup_TaskResponse{Returnval: ref}}
 }
 
-// onSwitch lets vcsim do something to a switch in a task, and makes all lists right after it.
+// onSwitch runs a change of a switch by vcsim in a task, and then corrects all lists.
 func (j *Joining) onSwitch(ctx *simulator.Context, this vc.Ref, name string, do func(*simulator.DistributedVirtualSwitch) vc.Ref) (vc.Ref, *soap.Fault) {
 	dvs, ok := ctx.Map.Get(this).(*simulator.DistributedVirtualSwitch)
 	if !ok {
@@ -238,7 +238,7 @@ func (j *Joining) onSwitch(ctx *simulator.Context, this vc.Ref, name string, do 
 	return task.Run(ctx), nil
 }
 
-// relist writes members and port groups of a switch, which is locked, wherever they are listed.
+// relist updates members and port groups of a switch, which is locked, in all lists.
 func relist(ctx *simulator.Context, dvs *simulator.DistributedVirtualSwitch, before []vc.Ref) {
 	members, groups := union(dvs.Summary.HostMember), union(dvs.Portgroup)
 	dvs.Summary.NumHosts = int32(len(members))
@@ -259,7 +259,7 @@ func relist(ctx *simulator.Context, dvs *simulator.DistributedVirtualSwitch, bef
 			relink(ctx, g, "host", func() []vc.Ref { return slices.Clone(members) })
 		}
 	}
-	computes := map[vc.Ref]bool{} // whether one of its hosts is a member
+	computes := map[vc.Ref]bool{} // whether a host is a member
 	for _, ref := range union(before, members) {
 		h, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
 		if !ok || h.Parent == nil {
@@ -282,7 +282,7 @@ func relist(ctx *simulator.Context, dvs *simulator.DistributedVirtualSwitch, bef
 	}
 }
 
-// with is a list with others in it, or without them.
+// with returns a list with the others added or removed.
 func with(list, others []vc.Ref, in bool) []vc.Ref {
 	if in {
 		return union(list, others)

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// AddStandaloneHostTask adds a host that is in no cluster.
+// AddStandaloneHostTask adds a host outside of clusters.
 func (j *Joining) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddStandaloneHost_Task) soap.HasFault {
 	body := new(methods.AddStandaloneHost_TaskBody)
 	f, ok := ctx.Map.Get(req.This).(*simulator.Folder)
@@ -29,8 +29,8 @@ func (j *Joining) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddSt
 	return body
 }
 
-// AddPortGroup gives a host a port group on its standard switch. The network of that name comes to be with the first host
-// of the datacenter that has one; vcsim refuses a second host.
+// AddPortGroup adds a port group to a host's standard switch. The first one in the datacenter creates the network; vcsim refuses
+// a second host.
 func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
@@ -92,8 +92,8 @@ func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) 
 	return body
 }
 
-// RemovePortGroup takes a port group from a host. The network goes with the last one; vcsim takes it from all hosts with
-// the first, and ends the process at the second.
+// RemovePortGroup removes a port group from a host. The last one removes the network; vcsim removes it from all hosts with the
+// first, and ends the process at the second.
 func (j *Joining) RemovePortGroup(ctx *simulator.Context, req *types.RemovePortGroup) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
@@ -147,7 +147,7 @@ func listHost(ctx *simulator.Context, network, host vc.Ref) {
 	}
 }
 
-// relink changes a list of references, and tells.
+// relink changes a list of references, with an update.
 func relink(ctx *simulator.Context, obj mo.Reference, property string, list func() []vc.Ref) {
 	ctx.WithLock(obj, func() { ctx.Update(obj, []types.PropertyChange{vc.P(property, list())}) })
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// shelf is a host with what it sees.
+// shelf is a host with the disks and exports that it sees.
 type shelf struct {
 	system *simulator.HostDatastoreSystem
 	host   *mo.HostSystem
@@ -38,7 +38,7 @@ func (j *Joining) shelf(ctx *simulator.Context, system vc.Ref) (s shelf, _ types
 	return s, nil
 }
 
-// find returns the datastore of that name in the host's datacenter, if there is one.
+// find returns the datastore with that name in the host's datacenter, or nil.
 func (s shelf) find(ctx *simulator.Context, name string) *simulator.Datastore {
 	folder, ok := ctx.Map.Get(s.dc.DatastoreFolder).(*simulator.Folder)
 	if !ok {
@@ -48,8 +48,8 @@ func (s shelf) find(ctx *simulator.Context, name string) *simulator.Datastore {
 	return ds
 }
 
-// CreateVmfsDatastore makes a datastore of a disk, on every host that sees the disk: vCenter has them look. vcsim has no
-// such call.
+// CreateVmfsDatastore creates a datastore on a disk, for every host that sees the disk, as vCenter rescans them. vcsim lacks this
+// call.
 func (j *Joining) CreateVmfsDatastore(ctx *simulator.Context, req *types.CreateVmfsDatastore) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
@@ -80,14 +80,14 @@ func (j *Joining) CreateVmfsDatastore(ctx *simulator.Context, req *types.CreateV
 			continue
 		}
 		if other, fault := j.shelf(ctx, *h.ConfigManager.DatastoreSystem); fault == nil && other.dc == s.dc && slices.Contains(other.sees, specs[i]) {
-			_, _ = j.mountOn(ctx, other, specs[i]) // one that cannot looks again when it is told to
+			_, _ = j.mountOn(ctx, other, specs[i]) // an unreachable host mounts it at its next rescan
 		}
 	}
 	body.Res = &types.CreateVmfsDatastoreResponse{Returnval: ref}
 	return body
 }
 
-// RescanVmfs has a host look for datastores on disks that it sees; vcsim's host finds none.
+// RescanVmfs finds datastores on the disks of a host; vcsim's finds none.
 func (j *Joining) RescanVmfs(ctx *simulator.Context, req *types.RescanVmfs) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
@@ -103,15 +103,14 @@ func (j *Joining) RescanVmfs(ctx *simulator.Context, req *types.RescanVmfs) soap
 		}
 		for _, d := range s.sees {
 			if d.Type != topology.NFS && d.Type != topology.NFS41 && s.find(ctx, d.Name) != nil {
-				_, _ = j.mountOn(ctx, s, d) // it has it already
+				_, _ = j.mountOn(ctx, s, d) // it may have it already
 			}
 		}
 	}
 	return body
 }
 
-// CreateNasDatastore mounts an export that stands in the rack. Others are vcsim's affair, for which the export is a
-// directory of this machine.
+// CreateNasDatastore mounts an export of the rack. Other exports are passed to vcsim, for which an export is a local directory.
 func (j *Joining) CreateNasDatastore(ctx *simulator.Context, req *types.CreateNasDatastore) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
@@ -139,7 +138,7 @@ func (j *Joining) CreateNasDatastore(ctx *simulator.Context, req *types.CreateNa
 	return other
 }
 
-// mountOn mounts a datastore on a host, making it with the first one.
+// mountOn mounts a datastore on a host, creating it for the first one.
 func (j *Joining) mountOn(ctx *simulator.Context, s shelf, d *topology.Datastore) (vc.Ref, types.BaseMethodFault) {
 	ds := s.find(ctx, d.Name)
 	var dir string
@@ -154,7 +153,7 @@ func (j *Joining) mountOn(ctx *simulator.Context, s shelf, d *topology.Datastore
 		if slices.Contains(s.host.Datastore, ds.Self) {
 			return vc.Ref{}, &types.DuplicateName{Name: d.Name, Object: ds.Self}
 		}
-		// What it says of itself: vcsim would find other things in the directory.
+		// Keep its properties: vcsim would read others from the directory.
 		ctx.WithLock(ds, func() { info, summary = ds.Info, ds.Summary })
 		dir = summary.Url
 	}
@@ -184,7 +183,7 @@ func (j *Joining) mountOn(ctx *simulator.Context, s shelf, d *topology.Datastore
 	return ds.Self, nil
 }
 
-// homeOf is the directory of the vCenter's files.
+// homeOf returns the directory of the vCenter's files.
 func homeOf(settings []types.BaseOptionValue) string {
 	for _, o := range settings {
 		if kv := o.GetOptionValue(); kv.Key == "vcsim.home" {
@@ -196,7 +195,7 @@ func homeOf(settings []types.BaseOptionValue) string {
 	return os.TempDir()
 }
 
-// disk is the disk under a VMFS datastore.
+// disk returns the disk of a VMFS datastore.
 func (j *Joining) disk(dc string, d *topology.Datastore) types.HostScsiDisk {
 	id := "naa.6000c29" + strings.ReplaceAll(j.rack.derive("lun", dc, d.Name), "-", "")[:25]
 	disk := types.HostScsiDisk{
@@ -210,7 +209,7 @@ func (j *Joining) disk(dc string, d *topology.Datastore) types.HostScsiDisk {
 	return disk
 }
 
-// blank lists the disks that the host sees and that no datastore is on.
+// blank lists the host's disks without a datastore.
 func (j *Joining) blank(ctx *simulator.Context, s shelf) (disks []types.HostScsiDisk, of []*topology.Datastore) {
 	for _, d := range s.sees {
 		if kind := fileSystem(d.Type); kind == string(types.HostFileSystemVolumeFileSystemTypeVMFS) && s.find(ctx, d.Name) == nil {
@@ -220,7 +219,7 @@ func (j *Joining) blank(ctx *simulator.Context, s shelf) (disks []types.HostScsi
 	return disks, of
 }
 
-// QueryAvailableDisksForVmfs lists the disks that a datastore can be made on; vcsim has no such call.
+// QueryAvailableDisksForVmfs lists the disks without a datastore; vcsim lacks this call.
 func (j *Joining) QueryAvailableDisksForVmfs(ctx *simulator.Context, req *types.QueryAvailableDisksForVmfs) soap.HasFault {
 	s, fault := j.shelf(ctx, req.This)
 	if fault != nil {
@@ -230,7 +229,7 @@ func (j *Joining) QueryAvailableDisksForVmfs(ctx *simulator.Context, req *types.
 	return &methods.QueryAvailableDisksForVmfsBody{Res: &types.QueryAvailableDisksForVmfsResponse{Returnval: disks}}
 }
 
-// QueryVmfsDatastoreCreateOptions says that a disk can be taken as a whole; vcsim has no such call.
+// QueryVmfsDatastoreCreateOptions offers the whole disk; vcsim lacks this call.
 func (j *Joining) QueryVmfsDatastoreCreateOptions(ctx *simulator.Context, req *types.QueryVmfsDatastoreCreateOptions) soap.HasFault {
 	s, fault := j.shelf(ctx, req.This)
 	body := new(methods.QueryVmfsDatastoreCreateOptionsBody)

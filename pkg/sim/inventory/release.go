@@ -8,13 +8,13 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Version and BuildNumber are what a vCenter says it is when its topology says nothing.
+// Version and BuildNumber are the default release of a vCenter.
 const (
 	Version     = "8.0.3"
 	BuildNumber = "24022515"
 )
 
-// release is what vCenters and hosts of one vSphere release say of themselves.
+// release describes vCenters and hosts of one vSphere release.
 type release struct {
 	version  string
 	build    string // of vCenter
@@ -22,8 +22,8 @@ type release struct {
 	hardware int    // the newest virtual hardware
 }
 
-// releases are the vSphere releases, newest first, each with its general availability builds. An update that is not
-// listed has the numbers of the one below it.
+// releases lists the vSphere releases, newest first, with their general availability builds. An update that is not listed has the
+// numbers of the previous one.
 func releases() []release {
 	return []release{
 		{"9.0.0", "24755230", "24755229", 22},
@@ -42,8 +42,7 @@ func releases() []release {
 	}
 }
 
-// newRelease finds the release of a version, "" meaning [Version]. A version of no release that is known gets the numbers
-// of the newest.
+// newRelease returns the release of a version; "" means [Version]. An unknown version gets the numbers of the newest release.
 func newRelease(version string) release {
 	if version == "" {
 		version = Version
@@ -60,13 +59,13 @@ func newRelease(version string) release {
 	return found
 }
 
-// minor is the first two numbers of a version.
+// minor returns the first two numbers of a version.
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// update is the third number of a version; 0 where it has none.
+// update returns the third number of a version, or 0.
 func update(version string) int {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(version, minor(version)), ".")
 	n, err := strconv.Atoi(rest)
@@ -76,7 +75,7 @@ func update(version string) int {
 	return n
 }
 
-// api is the version of the vSphere API: four numbers from vSphere 7 on.
+// api returns the version of the vSphere API: four numbers from vSphere 7 on.
 func (r release) api() string {
 	if strings.HasPrefix(r.version, "6.") {
 		return strings.TrimSuffix(r.version, ".0")
@@ -84,9 +83,8 @@ func (r release) api() string {
 	return r.version + ".0"
 }
 
-// About is what a vCenter of a release ("8.0.3"; empty means [Version]) says it is, on top of vcsim's own. It belongs
-// into the service content of a vCenter that is yet to be made; name is shown in the full name, along with the word
-// "simulated".
+// About describes a vCenter of a release ("8.0.3"; empty means [Version]), based on vcsim's. It is for the service content of a
+// new vCenter; name is part of the full name, with the word "simulated".
 func About(vcsim types.AboutInfo, version, name string) types.AboutInfo {
 	r := newRelease(version)
 	about := vcsim
@@ -98,7 +96,7 @@ func About(vcsim types.AboutInfo, version, name string) types.AboutInfo {
 	return about
 }
 
-// product is what a host of the release says it is, on top of vcsim's own.
+// product describes a host of the release, based on vcsim's.
 func (r release) product(vcsim types.AboutInfo) types.AboutInfo {
 	p := vcsim
 	p.Version = r.version
@@ -109,7 +107,7 @@ func (r release) product(vcsim types.AboutInfo) types.AboutInfo {
 	return p
 }
 
-// hardwareVersion is the newest virtual hardware of the release.
+// hardwareVersion returns the newest virtual hardware of the release.
 func (r release) hardwareVersion() string { return hardwareName(r.hardware) }
 
 func hardwareName(n int) string { return "vmx-" + strconv.Itoa(n) }

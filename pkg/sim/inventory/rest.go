@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// rest speaks to the vCenter's vAPI endpoint in process, before there is a listener.
+// rest calls the vCenter's vAPI endpoint in process, before it listens.
 type rest struct {
 	ctx     context.Context
 	handler http.Handler
@@ -29,7 +29,7 @@ func login(ctx context.Context, h http.Handler, u *url.Userinfo) (*rest, error) 
 	return r, nil
 }
 
-// logout has nothing to say: the session would expire anyway.
+// logout ignores errors: the session would expire.
 func (r *rest) logout() { _ = r.call(http.MethodDelete, sessionPath, nil, nil) }
 
 func (r *rest) call(method, path string, in, out any) error {

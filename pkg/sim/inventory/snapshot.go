@@ -11,13 +11,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// snapshots are the snapshots that a VM is to have.
+// snapshots are the requested snapshots of a VM.
 type snapshots struct {
 	vm   *simulator.VirtualMachine
 	list []topology.Snapshot
 }
 
-// takeSnapshots takes them, each the child of the one before, when the files of the VMs are there.
+// takeSnapshots takes them, each the child of the previous one, once the files of the VMs exist.
 func (b *builder) takeSnapshots() error {
 	for _, s := range b.snapshots {
 		for _, spec := range s.list {

@@ -12,17 +12,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// datastore is a datastore with the directory that its files are in.
+// datastore is a datastore with the directory of its files.
 type datastore struct {
 	*topology.Datastore
 	obj   *simulator.Datastore
 	dir   string
 	hosts map[*host]bool
-	// vms is the datastore's list, written when all are made.
+	// vms is the datastore's list, written when all VMs exist.
 	vms []vc.Ref
 }
 
-// mount makes the datacenter's datastores and mounts them on their hosts.
+// mount creates the datacenter's datastores and mounts them on their hosts.
 func (b *builder) mount(dc *datacenter) error {
 	for i := range dc.Datastores {
 		if err := b.datastore(dc, &dc.Datastores[i]); err != nil {
@@ -32,8 +32,8 @@ func (b *builder) mount(dc *datacenter) error {
 	return nil
 }
 
-// datastore makes one directory a datastore of several hosts: vcsim takes "local" datastores of one name and directory
-// in one datacenter for the same.
+// datastore creates a datastore of several hosts from one directory: vcsim identifies "local" datastores with the same name and
+// directory in one datacenter.
 func (b *builder) datastore(dc *datacenter, spec *topology.Datastore) error {
 	members, err := dc.members(spec.Hosts, spec.Clusters)
 	if err != nil {
@@ -72,7 +72,7 @@ func (b *builder) mountOn(ds *datastore, h *host) error {
 	if err := vc.Err(body); err != nil {
 		return err
 	}
-	// The answer names the datastore only when it was the first mount.
+	// The answer names the datastore only for the first mount.
 	if ds.obj == nil {
 		ds.obj = b.sim.Map.Get(body.Res.Returnval).(*simulator.Datastore)
 	}

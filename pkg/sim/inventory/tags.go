@@ -16,17 +16,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Tagger makes categories and tags, and attaches them. Identifiers are chosen by the caller; it calls from one goroutine.
+// Tagger creates categories and tags, and attaches them. The caller chooses identifiers, and calls from one goroutine.
 type Tagger interface {
-	// Category makes a category. Cardinality is SINGLE or MULTIPLE; no types means any.
+	// Category creates a category. Cardinality is SINGLE or MULTIPLE; no types means any.
 	Category(id, name, description, cardinality string, types []string) error
-	// Tag makes a tag of the category with that identifier.
+	// Tag creates a tag of the category with that identifier.
 	Tag(id, category, name, description string) error
-	// Attach puts a tag on an object.
+	// Attach attaches a tag to an object.
 	Attach(tag string, ref vc.Ref) error
 }
 
-// tags is what has been noted; it is made at the end, in this order.
+// tags are the recorded tags, created at the end in this order.
 type tags struct {
 	region, zone string
 	categories   []topology.TagCategory
@@ -39,11 +39,11 @@ type attachment struct {
 }
 
 func newTags(spec *topology.Spec) *tags {
-	all := spec.AllCategories() // those of region and zone first
+	all := spec.AllCategories() // region and zone first
 	return &tags{region: all[0].Name, zone: all[1].Name, categories: all}
 }
 
-// place notes the shorthands of an object.
+// place records the region and zone of an object.
 func (t *tags) place(ref vc.Ref, p topology.Place) {
 	if p.Region != "" {
 		t.attachments = append(t.attachments, attachment{topology.Tag{Category: t.region, Name: p.Region}, ref})
@@ -53,15 +53,14 @@ func (t *tags) place(ref vc.Ref, p topology.Place) {
 	}
 }
 
-// mark notes the tags of an object.
+// mark records the tags of an object.
 func (t *tags) mark(ref vc.Ref, all []topology.Tag) {
 	for _, tag := range all {
 		t.attachments = append(t.attachments, attachment{tag, ref})
 	}
 }
 
-// attachTags makes the categories, also where nothing is in them, and the tags. Policies name tags, too, and those exist
-// even when no datastore has them.
+// attachTags creates all categories, even empty ones, and the tags, including those that only policies name.
 func (b *builder) attachTags() error {
 	tagger := b.target.Tagger
 	if tagger == nil {
@@ -109,15 +108,15 @@ func (b *builder) attachTags() error {
 
 // Profiles is the vCenter's storage policy service, called in process (package profile).
 type Profiles interface {
-	// Make makes the profile of a policy.
+	// Make creates the profile of a policy.
 	Make(*topology.Policy) error
-	// Restore puts a profile back that was saved.
+	// Restore adds a saved profile.
 	Restore(*pbm.PbmCapabilityProfile) error
 }
 
 var errNoProfiles = errors.New("vCenter has no storage policy service")
 
-// policies makes the storage policies.
+// policies creates the storage policies.
 func (b *builder) policies(all []topology.Policy) error {
 	for i := range all {
 		if b.target.Policies == nil {
@@ -130,14 +129,13 @@ func (b *builder) policies(all []topology.Policy) error {
 	return nil
 }
 
-// fill sets the two fields of vcsim's VM that have no other way in: the file that every power operation adds a line to,
-// and the UUID that the VM's world number is made of. Only vcsim's CreateVM sets them, and that copies the default devices
-// through XML, one VM at a time, which is most of the time that a large inventory would take.
+// fill sets two unexported fields of vcsim's VM: the file to which every power operation adds a line, and the UUID of the VM's
+// world number. Only vcsim's CreateVM sets them, and that copies the default devices through XML, one VM at a time, which is most
+// of the time of a large inventory.
 //
-// The line goes nowhere: it is not what a vmware.log holds, and vcsim would write it to the old place when the VM has been
-// relocated.
+// The lines are discarded: a vmware.log has other contents, and vcsim would write to the old place after a relocation.
 //
-// A vcsim that has no such fields is an error, found by the first test that builds a VM.
+// A vcsim without these fields is an error, which the first test that builds a VM finds.
 func fill(vm *simulator.VirtualMachine, id uuid.UUID) error {
 	v := reflect.ValueOf(vm).Elem()
 	if err := set(v, "log", os.DevNull); err != nil {
@@ -146,7 +144,7 @@ func fill(vm *simulator.VirtualMachine, id uuid.UUID) error {
 	return set(v, "uid", id)
 }
 
-// set writes a field that is not exported.
+// set sets an unexported field.
 func set[T any](v reflect.Value, name string, value T) error {
 	f := v.FieldByName(name)
 	if !f.IsValid() || f.Type() != reflect.TypeFor[T]() {

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// tasks reports when tasks end; vcsim itself looks every 10 ms.
+// tasks notifies about the end of tasks; vcsim polls every 10 ms.
 type tasks struct {
 	registry *simulator.Registry
 
@@ -37,13 +37,13 @@ func (t *tasks) wait(ctx *simulator.Context, task vc.Ref) (any, error) {
 	t.mu.Lock()
 	delete(t.ends, task)
 	t.mu.Unlock()
-	return vc.Wait(ctx, task) // at once, it has ended; or it began before this was watching
+	return vc.Wait(ctx, task) // at once if it has ended; or it started before this was watching
 }
 
 // Reference implements simulator.RegisterObject.
 func (t *tasks) Reference() vc.Ref { return vc.Ref{Type: "SandboxTasks", Value: "sandbox-tasks"} }
 
-// PutObject implements simulator.RegisterObject: a task is put before it begins.
+// PutObject implements simulator.RegisterObject: a task is put before it starts.
 func (t *tasks) PutObject(_ *simulator.Context, obj mo.Reference) {
 	task, ok := obj.(*simulator.Task)
 	if !ok {

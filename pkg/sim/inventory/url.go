@@ -5,10 +5,9 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 )
 
-// URL is the datastore's URL as a vCenter writes it, the same in each run: "ds:///vmfs/volumes/<volume>/". The properties
-// themselves (summary.url, info.url) hold the directory that the files are in: vcsim opens every file below the one, and
-// makes content libraries and checks the datastore below the other. A datastore that was not made here has no other URL
-// than that directory.
+// URL returns the datastore's URL as a vCenter writes it, the same in each run: "ds:///vmfs/volumes/<volume>/". The properties
+// (summary.url, info.url) have the directory of the files, which vcsim uses for files, content libraries and checks. For a
+// datastore that the package did not create, URL returns that directory.
 func URL(ds *mo.Datastore) string {
 	if ds.Info != nil {
 		if id := ds.Info.GetDatastoreInfo().ContainerId; id != "" {
@@ -18,8 +17,8 @@ func URL(ds *mo.Datastore) string {
 	return ds.Summary.Url
 }
 
-// Shown is the object as clients are to see it: a datastore with its [URL], in a copy; any other object itself. The object
-// must be locked, and the answer, which shares most of it, only read.
+// Shown returns the object as clients see it: a copy of a datastore with its [URL], or the object. The object must be locked, and
+// the result, which shares most of it, must not be changed.
 func Shown(obj mo.Reference) mo.Reference {
 	ds, ok := obj.(*simulator.Datastore)
 	if !ok || ds.Info == nil {

@@ -24,7 +24,7 @@ type folder struct {
 	path string
 }
 
-// site is where a VM is: everything that its specification names.
+// site is the place of a VM.
 type site struct {
 	folder    *folder
 	host      *host
@@ -32,8 +32,8 @@ type site struct {
 	datastore *datastore
 }
 
-// machines makes the datacenter's VMs. They are put together here and not by vcsim's CreateVM: see [fill].
-func (b *builder) machines(dc *datacenter) error {
+// vms creates the datacenter's VMs without vcsim's CreateVM: see [fill].
+func (b *builder) vms(dc *datacenter) error {
 	render, err := descriptorFor(systemKiB << 10)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (b *builder) machines(dc *datacenter) error {
 		if err := b.ctx.Err(); err != nil {
 			return err
 		}
-		if err := b.machine(dc, &dc.VMs[i], render); err != nil {
+		if err := b.vm(dc, &dc.VMs[i], render); err != nil {
 			return fmt.Errorf("VM %q: %w", dc.VMs[i].Name, err)
 		}
 	}
@@ -50,7 +50,7 @@ func (b *builder) machines(dc *datacenter) error {
 	return nil
 }
 
-func (b *builder) machine(dc *datacenter, spec *topology.VM, render func(string) []byte) error {
+func (b *builder) vm(dc *datacenter, spec *topology.VM, render func(string) []byte) error {
 	at, err := b.site(dc, spec)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (b *builder) machine(dc *datacenter, spec *topology.VM, render func(string)
 	if err := b.files.add(files); err != nil {
 		return err
 	}
-	nics, networks, err := cards(dc, at.host, spec, spec.Power != topology.PowerOff && spec.Template != topology.Yes)
+	nics, networks, err := nics(dc, at.host, spec, spec.Power != topology.PowerOff && spec.Template != topology.Yes)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (b *builder) machine(dc *datacenter, spec *topology.VM, render func(string)
 	return nil
 }
 
-// site finds everything that the VM's specification names.
+// site resolves the names in the VM's specification.
 func (b *builder) site(dc *datacenter, spec *topology.VM) (at site, err error) {
 	var ok bool
 	if at.host, ok = dc.byName[spec.Host]; !ok {
@@ -145,7 +145,7 @@ func (b *builder) site(dc *datacenter, spec *topology.VM) (at site, err error) {
 	return at, nil
 }
 
-// list writes the lists of VMs that hosts, pools and datastores have.
+// list sets the lists of VMs of hosts, pools and datastores.
 func (b *builder) list(dc *datacenter) {
 	for _, h := range dc.hosts {
 		b.fresh().WithLock(h.obj, func() { h.obj.Vm = h.vms })
@@ -162,11 +162,11 @@ func (b *builder) list(dc *datacenter) {
 	}
 }
 
-// home is a VM's directory on its datastore, and what its files are called.
+// home is a VM's directory on its datastore, and the base name of its files.
 type home struct{ datastore, dir, name string }
 
-// home chooses the VM's directory: "web", and "web_1" for a second VM of that name. On vSAN, where directories are
-// objects, it is a UUID made of that.
+// home chooses the VM's directory: "web", and "web_1" for a second VM of that name. On vSAN, where directories are objects, it is
+// a UUID derived from that.
 func (dc *datacenter) home(spec *topology.VM, vsan bool, id func(string) string) home {
 	name := fileName(spec.Name)
 	dir := name
@@ -180,7 +180,7 @@ func (dc *datacenter) home(spec *topology.VM, vsan bool, id func(string) string)
 	return home{spec.Datastore, dir, name}
 }
 
-// lay writes what the VM says of its files, the same as RefreshStorageInfo finds in the directory.
+// lay sets the VM's file layout, as RefreshStorageInfo finds it in the directory.
 func lay(vm *mo.VirtualMachine, ds vc.Ref, at object.DatastorePath, files vmFiles, now time.Time) {
 	idle, own := files.names()
 	names := slices.Sorted(slices.Values(append(idle, own...)))

@@ -11,11 +11,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Datastore is what a policy is about.
+// Datastore is a datastore to check.
 type Datastore struct {
-	// Type is the type of its file system; case does not matter ("VMFS" is "vmfs").
+	// Type is the type of its file system, case-insensitively.
 	Type string
-	// Tags are its own.
+	// Tags are the tags of the datastore.
 	Tags []topology.Tag
 }
 
@@ -25,8 +25,8 @@ type Unmet struct {
 	Property   pbm.PbmCapabilityPropertyInstance
 }
 
-// Check returns the rules of a profile that the datastore does not meet, of the rule set that it comes nearest to; none
-// when it meets the profile.
+// Check returns the rules of a profile that the datastore does not meet, from the rule set with the fewest such rules; empty if
+// the datastore meets the profile.
 func Check(p *pbm.PbmCapabilityProfile, d Datastore) []Unmet {
 	if p.SystemCreatedProfileType == string(pbm.PbmSystemCreatedProfileTypeVVolDefaultProfile) && !strings.EqualFold(d.Type, string(topology.VVOL)) {
 		return []Unmet{{Capability: pbm.PbmCapabilityMetadataUniqueId{Namespace: "com.vmware.storage.vvol", Id: "vvol"}}}
@@ -34,7 +34,7 @@ func Check(p *pbm.PbmCapabilityProfile, d Datastore) []Unmet {
 	return CheckConstraints(p.Constraints, d)
 }
 
-// CheckConstraints is [Check] for the constraints of a profile. Without any, every datastore meets them.
+// CheckConstraints is [Check] for the constraints of a profile. Every datastore meets empty constraints.
 func CheckConstraints(c pbm.BasePbmCapabilityConstraints, d Datastore) []Unmet {
 	sets, ok := c.(*pbm.PbmCapabilitySubProfileConstraints)
 	if !ok || len(sets.SubProfiles) == 0 {
@@ -70,7 +70,7 @@ func checkSet(set *pbm.PbmCapabilitySubProfile, d Datastore) []Unmet {
 	return unmet
 }
 
-// offered reports what values of a capability's properties the datastore has; nil: whatever is asked for.
+// offered returns a func that reports which values of a capability's properties the datastore has; nil means all.
 func offered(id pbm.PbmCapabilityMetadataUniqueId, d Datastore) func(value string) bool {
 	switch id.Namespace {
 	case TagNamespace:
@@ -87,7 +87,7 @@ func offered(id pbm.PbmCapabilityMetadataUniqueId, d Datastore) func(value strin
 	return func(string) bool { return false }
 }
 
-// met reports whether one of the constraints is met: all its properties are.
+// met reports whether all properties of one of the constraints are met.
 func met(constraints []pbm.PbmCapabilityConstraintInstance, offers func(string) bool) bool {
 	return slices.ContainsFunc(constraints, func(c pbm.PbmCapabilityConstraintInstance) bool {
 		for i := range c.PropertyInstance {
@@ -101,7 +101,7 @@ func met(constraints []pbm.PbmCapabilityConstraintInstance, offers func(string) 
 	})
 }
 
-// values are the texts among those that a property may have.
+// values returns the texts in a property's value.
 func values(value any) []string {
 	switch v := value.(type) {
 	case string:
@@ -120,7 +120,7 @@ func values(value any) []string {
 	return nil
 }
 
-// Encryption is the name of the one profile of every vCenter that says nothing of having been made by the system.
+// Encryption is the only built-in profile that is not marked as created by the system.
 const Encryption = "VM Encryption Policy"
 
 // BuiltIn reports whether every vCenter has the profile.
@@ -128,10 +128,10 @@ func BuiltIn(p *pbm.PbmCapabilityProfile) bool {
 	return p.SystemCreatedProfileType != "" || p.Name == Encryption
 }
 
-// Same reports whether two profiles ask for the same, in whatever order and whatever their rule sets are called.
+// Same reports whether two profiles have the same rules, regardless of their order and of names of rule sets.
 func Same(a, b pbm.BasePbmCapabilityConstraints) bool { return slices.Equal(written(a), written(b)) }
 
-// written is a line for each rule set.
+// written returns a line for each rule set.
 func written(c pbm.BasePbmCapabilityConstraints) []string {
 	sets, ok := c.(*pbm.PbmCapabilitySubProfileConstraints)
 	if !ok {
@@ -159,21 +159,21 @@ func written(c pbm.BasePbmCapabilityConstraints) []string {
 	return lines
 }
 
-// Namespaces of capabilities.
+// The namespaces of capabilities.
 const (
-	// TagNamespace is of tags: the id is a category.
+	// TagNamespace is for tags: the ID is a category.
 	TagNamespace = "http://www.vmware.com/storage/tag"
-	// VSANNamespace is of what vSAN offers.
+	// VSANNamespace is for capabilities of vSAN.
 	VSANNamespace = "VSAN"
-	// TypeNamespace is ours: the one capability in it, [TypeID], is the type of a datastore.
+	// TypeNamespace is specific to the sandbox: its only capability, [TypeID], is the type of a datastore.
 	TypeNamespace = "sandbox.vsphere"
 	TypeID        = "datastoreType"
 )
 
-// Spec is what PBM is told to make a topology's policy: one rule set with a rule for each tag, and one for the types.
+// Spec returns the PBM profile of a topology's policy: one rule set with a rule for each tag, and one for the types.
 func Spec(p *topology.Policy) pbm.PbmCapabilityProfileCreateSpec {
 	rules := make([]pbm.PbmCapabilityInstance, 0, len(p.Tags)+1)
-	name := "Tag based placement" // as vSphere Client calls it
+	name := "Tag based placement" // the vSphere Client's name for it
 	for _, tag := range p.Tags {
 		rules = append(rules, rule(TagNamespace, tag.Category, "com.vmware.storage.tag."+tag.Category+".property", tag.Name))
 	}
@@ -194,12 +194,12 @@ func Spec(p *topology.Policy) pbm.PbmCapabilityProfileCreateSpec {
 	}
 }
 
-// Storage is the only type of resource that policies are about.
+// Storage returns the only type of resource for policies.
 func Storage() pbm.PbmProfileResourceType {
 	return pbm.PbmProfileResourceType{ResourceType: string(pbm.PbmProfileResourceTypeEnumSTORAGE)}
 }
 
-// rule asks for one of the values.
+// rule requires one of the values.
 func rule[T ~string](namespace, id, property string, values ...T) pbm.PbmCapabilityInstance {
 	set := pbm.PbmCapabilityDiscreteSet{}
 	for _, v := range values {

@@ -1,10 +1,10 @@
-// Package policy says what storage policies mean: what PBM is told of a topology's ([Spec]), and whether a datastore meets
-// one, whoever wrote it ([Check]).
+// Package policy interprets storage policies: it converts those of a topology to PBM ([Spec]), and checks whether a datastore
+// meets a profile ([Check]).
 //
-// A policy has rule sets, of which a datastore has to meet one, and rules in them, of which it has to meet all. Rules are
-// about tags, as vSphere Client writes them for tag based placement; about vSAN, which only a vSAN datastore offers;
-// about services of hosts (encryption, I/O filters), which every datastore has here; and, as PBM has no word for it, about
-// the type of the datastore ([TypeNamespace]). No datastore offers what is not known here.
+// A policy has rule sets, of which a datastore must meet one, with rules, all of which it must meet. Rules concern tags, as the
+// vSphere Client writes them for tag based placement; vSAN, which only a vSAN datastore offers; services of hosts (encryption,
+// I/O filters), which every datastore has here; and, because PBM lacks it, the type of the datastore ([TypeNamespace]). No
+// datastore meets an unknown rule.
 //
-// It knows nothing of the simulator. Floor 2.
+// It does not use the simulator. Floor 2.
 package policy

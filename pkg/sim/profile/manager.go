@@ -25,7 +25,7 @@ func userOf(ctx *simulator.Context) string {
 	return ctx.Session.UserName
 }
 
-// PbmFetchResourceType lists the types of resources that there are profiles for.
+// PbmFetchResourceType lists the types of resources that have profiles.
 func (m *manager) PbmFetchResourceType(*pbm.PbmFetchResourceType) soap.HasFault {
 	return &methods.PbmFetchResourceTypeBody{Res: &pbm.PbmFetchResourceTypeResponse{
 		Returnval: []pbm.PbmProfileResourceType{policy.Storage()},
@@ -43,7 +43,7 @@ func (m *manager) PbmQueryProfile(req *pbm.PbmQueryProfile) soap.HasFault {
 	return &methods.PbmQueryProfileBody{Res: res}
 }
 
-// PbmQueryProfileDetails lists profiles with what vSphere Client shows of them.
+// PbmQueryProfileDetails lists profiles with the details that the vSphere Client shows.
 func (m *manager) PbmQueryProfileDetails(req *pbm.PbmQueryProfileDetails) soap.HasFault {
 	res := new(pbm.PbmQueryProfileDetailsResponse)
 	for _, p := range m.s.List() {
@@ -87,7 +87,7 @@ func (m *manager) PbmUpdate(ctx *simulator.Context, req *pbm.PbmUpdate) soap.Has
 	return &methods.PbmUpdateBody{Res: new(pbm.PbmUpdateResponse)}
 }
 
-// PbmDelete deletes profiles, and answers with those that it does not delete.
+// PbmDelete deletes profiles, and returns the errors.
 func (m *manager) PbmDelete(req *pbm.PbmDelete) soap.HasFault {
 	used := map[string]bool{}
 	for _, u := range m.s.opts.Uses() {
@@ -119,7 +119,7 @@ func (m *manager) PbmQueryIOFiltersFromProfileId(req *pbm.PbmQueryIOFiltersFromP
 	return &methods.PbmQueryIOFiltersFromProfileIdBody{Res: res}
 }
 
-// filters are the I/O filters that a profile asks for: encryption, of the profile that every vCenter has for it.
+// filters returns the I/O filters of a profile: encryption, for the built-in profile.
 func filters(p *pbm.PbmCapabilityProfile) []pbm.PbmIofilterInfo {
 	if p.Name == policy.Encryption {
 		return []pbm.PbmIofilterInfo{{FilterType: string(pbm.PbmIofilterInfoFilterTypeENCRYPTION)}}
@@ -127,12 +127,12 @@ func filters(p *pbm.PbmCapabilityProfile) []pbm.PbmIofilterInfo {
 	return nil
 }
 
-// PbmResolveK8sCompliantNames is not supported: it is the Supervisor's.
+// PbmResolveK8sCompliantNames is not supported: it belongs to the Supervisor.
 func (m *manager) PbmResolveK8sCompliantNames(*pbm.PbmResolveK8sCompliantNames) soap.HasFault {
 	return &methods.PbmResolveK8sCompliantNamesBody{Fault_: fault(new(vim.NotSupported))}
 }
 
-// PbmUpdateK8sCompliantNames is not supported: it is the Supervisor's.
+// PbmUpdateK8sCompliantNames is not supported: it belongs to the Supervisor.
 func (m *manager) PbmUpdateK8sCompliantNames(*pbm.PbmUpdateK8sCompliantNames) soap.HasFault {
 	return &methods.PbmUpdateK8sCompliantNamesBody{Fault_: fault(new(vim.NotSupported))}
 }

@@ -20,21 +20,21 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// List returns all profiles, in the order of their making; they must not be changed.
+// List returns all profiles, in the order of creation; callers must not change them.
 func (s *Service) List() []*pbm.PbmCapabilityProfile {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Clone(s.profiles)
 }
 
-// Find returns the profile of an identifier, which must not be changed; nil without one.
+// Find returns the profile with an identifier, or nil; callers must not change it.
 func (s *Service) Find(id string) *pbm.PbmCapabilityProfile {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.find(id)
 }
 
-// find is called with the lock held.
+// find is Find with the lock held.
 func (s *Service) find(id string) *pbm.PbmCapabilityProfile {
 	for _, p := range s.profiles {
 		if p.ProfileId.UniqueId == id {
@@ -44,14 +44,14 @@ func (s *Service) find(id string) *pbm.PbmCapabilityProfile {
 	return nil
 }
 
-// Make makes the profile of a topology's policy.
+// Make creates the profile of a topology's policy.
 func (s *Service) Make(p *topology.Policy) error {
 	spec := policy.Spec(p)
 	_, fault := s.create(&spec, "vpxd")
 	return faultError(p.Name, fault)
 }
 
-// Restore puts a profile back that was saved, identifier and all. One that is there already is left alone.
+// Restore adds a saved profile with its identifier, unless it exists.
 func (s *Service) Restore(p *pbm.PbmCapabilityProfile) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +69,8 @@ func faultError(name string, fault vim.BaseMethodFault) error {
 	return fmt.Errorf("profile %q: %T", name, fault)
 }
 
-// create makes a profile, with an identifier that is the same in each run: of the vCenter, the name, and how many there
-// have been of that name.
+// create creates a profile. Its identifier is the same in each run: it depends on the vCenter, the name, and the number of
+// earlier profiles with that name.
 func (s *Service) create(spec *pbm.PbmCapabilityProfileCreateSpec, user string) (string, vim.BaseMethodFault) {
 	if spec.Name == "" {
 		return "", &vim.InvalidArgument{InvalidProperty: "name"}
@@ -94,7 +94,7 @@ func (s *Service) create(spec *pbm.PbmCapabilityProfileCreateSpec, user string) 
 	return p.ProfileId.UniqueId, nil
 }
 
-// identify is called with the lock held.
+// identify returns a new identifier. The caller holds the lock.
 func (s *Service) identify(name string) string {
 	path := "policy\x00" + name
 	for n := s.made[name]; ; n++ {
@@ -108,7 +108,7 @@ func (s *Service) identify(name string) string {
 	}
 }
 
-// add is called with the lock held.
+// add adds a profile. The caller holds the lock.
 func (s *Service) add(p *pbm.PbmCapabilityProfile) vim.BaseMethodFault {
 	if s.named(p.Name, "") {
 		return &pbm.PbmDuplicateName{Name: p.Name}
@@ -117,14 +117,14 @@ func (s *Service) add(p *pbm.PbmCapabilityProfile) vim.BaseMethodFault {
 	return nil
 }
 
-// named reports whether a profile other than that of the identifier has the name. It is called with the lock held.
+// named reports whether a profile other than except has the name. The caller holds the lock.
 func (s *Service) named(name, except string) bool {
 	return slices.ContainsFunc(s.profiles, func(p *pbm.PbmCapabilityProfile) bool {
 		return p.Name == name && p.ProfileId.UniqueId != except
 	})
 }
 
-// update changes what the spec has.
+// update applies a spec.
 func (s *Service) update(id string, spec *pbm.PbmCapabilityProfileUpdateSpec, user string) vim.BaseMethodFault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *Service) update(id string, spec *pbm.PbmCapabilityProfileUpdateSpec, us
 	return unknownProfile()
 }
 
-// remove deletes a profile that nothing uses.
+// remove deletes an unused profile.
 func (s *Service) remove(id string, used bool) vim.BaseMethodFault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +170,8 @@ func (s *Service) remove(id string, used bool) vim.BaseMethodFault {
 
 func unknownProfile() vim.BaseMethodFault { return &vim.InvalidArgument{InvalidProperty: "profileId"} }
 
-// Compatible reports whether the datastore meets the profile of that identifier: every datastore meets the empty one, and
-// none one that there is not. The datastore must not be locked.
+// Compatible reports whether the datastore meets the profile with that identifier: every datastore meets the empty one, and none
+// an unknown one. The caller must not hold the datastore's lock.
 func (s *Service) Compatible(profile string, datastore vc.Ref) bool {
 	if profile == "" {
 		return true
@@ -201,7 +201,7 @@ func hub(ref vc.Ref) pbm.PbmPlacementHub {
 
 func refOf(h pbm.PbmPlacementHub) vc.Ref { return vc.Ref{Type: h.HubType, Value: h.HubId} }
 
-// hubs are all datastores.
+// hubs returns all datastores.
 func (s *Service) hubs() []pbm.PbmPlacementHub {
 	var all []pbm.PbmPlacementHub
 	for _, e := range s.opts.Base.Map.All("Datastore") {
@@ -211,7 +211,7 @@ func (s *Service) hubs() []pbm.PbmPlacementHub {
 	return all
 }
 
-// datastore is what policies are told of one; false where there is none.
+// datastore returns the datastore of a hub; false if it does not exist.
 func (s *Service) datastore(h pbm.PbmPlacementHub) (policy.Datastore, bool) {
 	ds, ok := s.opts.Base.Map.Get(refOf(h)).(*simulator.Datastore)
 	if !ok {
@@ -263,7 +263,7 @@ func (m *manager) PbmQueryAssociatedEntity(req *pbm.PbmQueryAssociatedEntity) so
 	return &methods.PbmQueryAssociatedEntityBody{Res: res}
 }
 
-// PbmQueryAssociatedEntities lists the objects that several profiles are applied to, of all when none is named.
+// PbmQueryAssociatedEntities lists the objects that use several profiles, or all profiles if none is named.
 func (m *manager) PbmQueryAssociatedEntities(req *pbm.PbmQueryAssociatedEntities) soap.HasFault {
 	named := map[string]bool{}
 	for _, id := range req.Profiles {
@@ -280,7 +280,7 @@ func (m *manager) PbmQueryAssociatedEntities(req *pbm.PbmQueryAssociatedEntities
 	return &methods.PbmQueryAssociatedEntitiesBody{Res: res}
 }
 
-// defaultOf is the profile that a datastore of that type gives what has none of its own; nil for most.
+// defaultOf returns the default profile of datastores of a type; nil for most types.
 func (s *Service) defaultOf(kind string) *pbm.PbmCapabilityProfile {
 	var want pbm.PbmSystemCreatedProfileType
 	switch strings.ToLower(kind) {
@@ -312,7 +312,7 @@ func (m *manager) PbmQueryDefaultRequirementProfile(req *pbm.PbmQueryDefaultRequ
 	return &methods.PbmQueryDefaultRequirementProfileBody{Res: res}
 }
 
-// PbmQueryDefaultRequirementProfiles does it for several datastores.
+// PbmQueryDefaultRequirementProfiles returns the default profiles of several datastores.
 func (m *manager) PbmQueryDefaultRequirementProfiles(req *pbm.PbmQueryDefaultRequirementProfiles) soap.HasFault {
 	res := new(pbm.PbmQueryDefaultRequirementProfilesResponse)
 	for _, hub := range req.Datastores {

@@ -16,41 +16,41 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Options of [New].
+// Options configures [New].
 type Options struct {
-	// Base is the vCenter's own context. Required.
+	// Base is the context of the vCenter. Required.
 	Base *simulator.Context
-	// InstanceUUID is the vCenter's, of which identifiers of profiles are made.
+	// InstanceUUID is the vCenter's UUID, from which identifiers of profiles are derived.
 	InstanceUUID string
-	// Tags lists the tags of a datastore. It is called without locks of this package. Nil: they have none.
+	// Tags returns the tags of a datastore. It is called without locks of this package. Nil: no tags.
 	Tags func(datastore vc.Ref) []topology.Tag
-	// Uses lists what profiles are applied to. Called as Tags is. Nil: to nothing.
+	// Uses returns the uses of profiles. It is called without locks of this package. Nil: no uses.
 	Uses func() []Use
 }
 
-// Use is an object that a profile is applied to.
+// Use is an object that uses a profile.
 type Use struct {
 	Profile string // its identifier
 	Object  pbm.PbmServerObjectRef
 }
 
-// Service is the storage policy service of one vCenter. Make one with [New]. All methods may be called from any goroutine;
-// those named Pbm… of what it registers are PBM's API.
+// Service is the storage policy service of one vCenter. Create one with [New]. Its methods are safe for concurrent use; the
+// registered methods named Pbm… are PBM's API.
 type Service struct {
 	opts      Options
 	namespace uuid.UUID
 
-	mu sync.RWMutex // a leaf: nothing is called while it is held
-	// profiles are in the order of their making. What is in them is never changed, only replaced.
+	mu sync.RWMutex // innermost: nothing is called while it is held
+	// profiles are in the order of creation. They are replaced, never changed.
 	profiles []*pbm.PbmCapabilityProfile
-	made     map[string]int // how many profiles of a name there have been
+	made     map[string]int // the number of profiles ever created with a name
 }
 
-// New returns the service of a vCenter with the profiles that every vCenter has. While it runs nobody may call
-// pbmsim.New, which writes into what it reads; the same holds for [Service.Registry].
+// New returns the service of a vCenter with the built-in profiles. pbmsim.New must not run at the same time, because it writes to
+// what New reads; the same holds for [Service.Registry].
 func New(o Options) *Service {
 	namespace, err := uuid.Parse(o.InstanceUUID)
-	if err != nil { // of an inventory that was saved elsewhere
+	if err != nil { // of a saved inventory
 		namespace = uuid.NewSHA1(uuid.Nil, []byte(o.InstanceUUID))
 	}
 	if o.Tags == nil {
@@ -62,7 +62,7 @@ func New(o Options) *Service {
 	return &Service{opts: o, namespace: namespace, profiles: builtIn(), made: map[string]int{}}
 }
 
-// Registry returns the registry that vcsim finds the service in, for Service.RegisterSDK.
+// Registry returns the registry for Service.RegisterSDK.
 func (s *Service) Registry() *simulator.Registry {
 	r := pbmsim.New()
 	for _, kind := range []string{"PbmServiceInstance", "PbmProfileProfileManager", "PbmPlacementSolver"} {
@@ -80,7 +80,7 @@ func (s *Service) Registry() *simulator.Registry {
 	return r
 }
 
-// builtIn copies the profiles that vcsim comes with.
+// builtIn copies vcsim's profiles.
 func builtIn() []*pbm.PbmCapabilityProfile {
 	var own []*pbm.PbmCapabilityProfile
 	for _, obj := range pbmsim.New().AllReference("PbmProfileProfileManager") {
@@ -90,7 +90,7 @@ func builtIn() []*pbm.PbmCapabilityProfile {
 		}
 		for _, p := range stock(m) {
 			if p, ok := p.(*pbm.PbmCapabilityProfile); ok {
-				c := *p // what it points to is not changed by anybody
+				c := *p // what it points to does not change
 				own = append(own, &c)
 			}
 		}
@@ -98,7 +98,7 @@ func builtIn() []*pbm.PbmCapabilityProfile {
 	return own
 }
 
-// stock asks vcsim's manager for its profiles, which it has in a variable of its own.
+// stock returns the profiles of vcsim's manager, from an unexported variable.
 func stock(m *pbmsim.ProfileManager) []pbm.BasePbmProfile {
 	found, ok := m.PbmQueryProfile(&pbm.PbmQueryProfile{ResourceType: policy.Storage()}).(*methods.PbmQueryProfileBody)
 	if !ok || found.Res == nil || len(found.Res.Returnval) == 0 {
@@ -117,10 +117,10 @@ type solver struct {
 	s *Service
 }
 
-// check is what a datastore has to meet: all of them.
+// check is a condition for datastores.
 type check func(policy.Datastore) []policy.Unmet
 
-// results judges datastores, all when none is named.
+// results checks datastores, or all datastores if none is named.
 func (s *Service) results(hubs []pbm.PbmPlacementHub, checks ...check) []pbm.PbmPlacementCompatibilityResult {
 	if len(hubs) == 0 {
 		hubs = s.hubs()
@@ -143,7 +143,7 @@ func (s *Service) results(hubs []pbm.PbmPlacementHub, checks ...check) []pbm.Pbm
 	return all
 }
 
-// mismatches are unmet rules as PBM tells them.
+// mismatches converts unmet rules to PBM.
 func mismatches(h pbm.PbmPlacementHub, unmet []policy.Unmet) []vim.LocalizedMethodFault {
 	var all []vim.LocalizedMethodFault
 	for _, u := range unmet {
@@ -160,7 +160,7 @@ func mismatches(h pbm.PbmPlacementHub, unmet []policy.Unmet) []vim.LocalizedMeth
 	return all
 }
 
-// matching are the hubs without an error.
+// matching returns the hubs without an error.
 func matching(results []pbm.PbmPlacementCompatibilityResult) []pbm.PbmPlacementHub {
 	var all []pbm.PbmPlacementHub
 	for _, r := range results {
@@ -179,7 +179,7 @@ func ofConstraints(c pbm.BasePbmCapabilityConstraints) check {
 	return func(d policy.Datastore) []policy.Unmet { return policy.CheckConstraints(c, d) }
 }
 
-// PbmCheckCompatibility judges datastores by a profile.
+// PbmCheckCompatibility checks datastores against a profile.
 func (v *solver) PbmCheckCompatibility(req *pbm.PbmCheckCompatibility) soap.HasFault {
 	p := v.s.Find(req.Profile.UniqueId)
 	if p == nil {
@@ -190,14 +190,14 @@ func (v *solver) PbmCheckCompatibility(req *pbm.PbmCheckCompatibility) soap.HasF
 	}}
 }
 
-// PbmCheckCompatibilityWithSpec judges datastores by a profile that there is not.
+// PbmCheckCompatibilityWithSpec checks datastores against the spec of a profile.
 func (v *solver) PbmCheckCompatibilityWithSpec(req *pbm.PbmCheckCompatibilityWithSpec) soap.HasFault {
 	return &methods.PbmCheckCompatibilityWithSpecBody{Res: &pbm.PbmCheckCompatibilityWithSpecResponse{
 		Returnval: v.s.results(req.HubsToSearch, ofConstraints(req.ProfileSpec.Constraints)),
 	}}
 }
 
-// PbmCheckRequirements judges datastores by several requirements; those of capacity and zones are not looked at.
+// PbmCheckRequirements checks datastores against several requirements, ignoring those of capacity and zones.
 func (v *solver) PbmCheckRequirements(req *pbm.PbmCheckRequirements) soap.HasFault {
 	var checks []check
 	for _, one := range req.PlacementSubjectRequirement {
@@ -226,7 +226,7 @@ func (v *solver) PbmQueryMatchingHub(req *pbm.PbmQueryMatchingHub) soap.HasFault
 	}}
 }
 
-// PbmQueryMatchingHubWithSpec lists the datastores that meet a profile that there is not.
+// PbmQueryMatchingHubWithSpec lists the datastores that meet the spec of a profile.
 func (v *solver) PbmQueryMatchingHubWithSpec(req *pbm.PbmQueryMatchingHubWithSpec) soap.HasFault {
 	return &methods.PbmQueryMatchingHubWithSpecBody{Res: &pbm.PbmQueryMatchingHubWithSpecResponse{
 		Returnval: matching(v.s.results(req.HubsToSearch, ofConstraints(req.CreateSpec.Constraints))),

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// drs spreads VMs by number: a VM here uses no resources by which one could do better. All but newDRS runs on the loop.
+// drs spreads VMs by number: simulated VMs use no resources to measure. All but newDRS runs on the loop.
 type drs struct {
 	*Reactions
 	period time.Duration
@@ -25,7 +25,7 @@ func newDRS(r *Reactions) *drs {
 	return d
 }
 
-// look spreads every cluster, and does so again a period later.
+// look spreads every cluster, and schedules the next run.
 func (d *drs) look() {
 	defer d.loop.after(d.period, d.look)
 	for _, e := range d.base.Map.All("ClusterComputeResource") {
@@ -33,7 +33,7 @@ func (d *drs) look() {
 	}
 }
 
-// spread moves VMs from the fullest hosts to the emptiest ones until they differ by one at most, or nothing can be moved.
+// spread moves VMs from the fullest hosts to the emptiest ones until they differ by at most one, or no VM can be moved.
 func (d *drs) spread(cluster *simulator.ClusterComputeResource) {
 	ctx := vc.Fresh(d.base)
 	var hosts []vc.Ref
@@ -73,7 +73,7 @@ func (d *drs) spread(cluster *simulator.ClusterComputeResource) {
 	}
 }
 
-// extremes returns the host with the most VMs, with those, and the one with the fewest; of equal ones the first.
+// extremes returns the host with the most VMs, those VMs, and the host with the fewest; of equal ones the first.
 func extremes(hosts []vc.Ref, on map[vc.Ref][]vc.Ref) (fullest, emptiest vc.Ref, vms []vc.Ref) {
 	for i, ref := range hosts {
 		if i == 0 || len(on[ref]) > len(on[fullest]) {
@@ -86,11 +86,11 @@ func extremes(hosts []vc.Ref, on map[vc.Ref][]vc.Ref) (fullest, emptiest vc.Ref,
 	return fullest, emptiest, on[fullest]
 }
 
-// dhcp gives guests other addresses at the end of a lease. All but newDHCP and addressed runs on the loop.
+// dhcp changes addresses of guests at the end of a lease. All but newDHCP and addressed runs on the loop.
 type dhcp struct {
 	*Reactions
 	lease time.Duration
-	// current numbers the lease of each guest, so that the end of an older one is known to be stale.
+	// current numbers the lease of each guest, to detect the end of an outdated one.
 	current map[vc.Ref]uint64
 	number  uint64
 }
@@ -108,7 +108,7 @@ func newDHCP(r *Reactions) *dhcp {
 	return d
 }
 
-// addressed notes that a guest has an address, or none any more.
+// addressed records whether a guest has an address.
 func (d *dhcp) addressed(vm vc.Ref, has bool) {
 	d.loop.soon(func() {
 		if has {
@@ -135,10 +135,10 @@ func (d *dhcp) begin(vm vc.Ref) {
 
 func (d *dhcp) forget(vm vc.Ref) { delete(d.current, vm) }
 
-// Room is counted in memory, in MB. A VM needs what is reserved for it, which is nothing unless somebody has set a
-// reservation; with admission control it needs all of its memory: a coarse form of vSphere's slots.
+// Room is counted in memory, in MB. A VM needs its reservation, which is 0 by default; with admission control it needs all of its
+// memory, a simple form of vSphere's slots.
 
-// need is the memory that a host must have left for the VM.
+// need returns the memory that a host must have free for the VM.
 func (h *ha) need(ctx *simulator.Context, ref vc.Ref) (mb int64) {
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 	if !ok {
@@ -156,8 +156,8 @@ func (h *ha) need(ctx *simulator.Context, ref vc.Ref) (mb int64) {
 	return mb
 }
 
-// room reports which hosts have room for the VM, nil when it needs none. What they run is counted now, because it is asked
-// with the VM locked.
+// room returns a func that reports which hosts have room for the VM, or nil if it needs none. It counts used memory now, because
+// the func is called with the VM locked.
 func (h *ha) room(vm vc.Ref) func(vc.Ref) bool {
 	ctx := vc.Fresh(h.base)
 	need := h.need(ctx, vm)
@@ -176,8 +176,7 @@ func (h *ha) room(vm vc.Ref) func(vc.Ref) bool {
 	return func(ref vc.Ref) bool { return fits[ref] }
 }
 
-// admit refuses a power-on after which the VMs of the cluster would not fit on what is left of it when the largest hosts
-// fail.
+// admit refuses a power-on after which the cluster could not run all VMs without its largest hosts.
 func (h *ha) admit(vm types.ManagedObjectReference) types.BaseMethodFault {
 	ctx := vc.Fresh(h.base)
 	obj, ok := ctx.Map.Get(vm).(*simulator.VirtualMachine)
@@ -219,7 +218,7 @@ func (h *ha) admit(vm types.ManagedObjectReference) types.BaseMethodFault {
 	return nil
 }
 
-// controlled reports whether admission control is on in the cluster.
+// controlled reports whether the cluster has admission control.
 func controlled(ctx *simulator.Context, cluster *simulator.ClusterComputeResource) (yes bool) {
 	ctx.WithLock(cluster, func() {
 		config, ok := cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)
@@ -228,7 +227,7 @@ func controlled(ctx *simulator.Context, cluster *simulator.ClusterComputeResourc
 	return yes
 }
 
-// memory is the size of a host in MB.
+// memory returns the size of a host in MB.
 func memory(ctx *simulator.Context, ref vc.Ref) (mb int64) {
 	host, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
 	if !ok {
@@ -242,7 +241,7 @@ func memory(ctx *simulator.Context, ref vc.Ref) (mb int64) {
 	return mb
 }
 
-// runningOn lists the VMs of a host that are on, as far as the vCenter knows.
+// runningOn returns the running VMs of a host, as the vCenter sees them.
 func runningOn(ctx *simulator.Context, ref vc.Ref) []vc.Ref {
 	host, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
 	if !ok {

@@ -51,7 +51,7 @@ func TestDRSSpreadsVMs(t *testing.T) {
 	})
 }
 
-// TestNoReactions: nothing happens by itself unless it is asked for.
+// TestNoReactions: without configuration there are no automatic actions.
 func TestNoReactions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, 6, topology.Reactions{}, nil)

@@ -17,17 +17,17 @@ import (
 type ha struct {
 	*Reactions
 	detect, restart time.Duration
-	failures        int32 // that admission control keeps room for; 0: there is none
+	failures        int32 // reserved by admission control; 0: off
 
-	deaths map[vc.Ref]uint64 // of hosts, counted, so that a newer one is known
-	lost   []lostVM          // to be restarted
+	deaths map[vc.Ref]uint64 // deaths counts the failures of hosts, to detect an outdated one.
+	lost   []lostVM          // waiting for a restart
 }
 
 // lostVM is a VM that died with its host.
 type lostVM struct {
 	ref, from vc.Ref
-	cause     uint64 // the event of our log that made it so
-	told      bool   // that it cannot be restarted
+	cause     uint64 // the event that caused it
+	reported  bool   // that it cannot be restarted was reported
 }
 
 func newHA(r *Reactions) *ha {
@@ -49,18 +49,17 @@ func newHA(r *Reactions) *ha {
 	return h
 }
 
-// died notes what ran on a host that is down, which HA notices some time later.
+// died records the VMs of a failed host, which HA detects after a delay.
 func (h *ha) died(ref vc.Ref, vms []vc.Ref, seq uint64) {
 	if h.opts.Hosts.Disconnected(ref) {
-		return // it is not part of HA, then
+		return // HA does not cover it
 	}
 	h.deaths[ref]++
 	death := h.deaths[ref]
 	h.loop.after(h.detect, func() { h.declare(ref, death, vms, seq) })
 }
 
-// protected lists the VMs of the host that HA would restart: those that are on, in a cluster with HA, unless it is
-// disabled for the VM.
+// protected returns the VMs that HA would restart: running ones, in a cluster with HA, unless disabled for the VM.
 func (h *ha) protected(ref vc.Ref) []vc.Ref {
 	ctx := vc.Fresh(h.base)
 	cluster, ok := h.cluster(ctx, ref)
@@ -76,8 +75,8 @@ func (h *ha) protected(ref vc.Ref) []vc.Ref {
 	return list
 }
 
-// declare gives up a host that is still down, and sees to its VMs some time later: also when it is back, for they do not
-// run there any more.
+// declare declares a host failed, and schedules the restart of its VMs: even if it is back, because they do not run there any
+// more.
 func (h *ha) declare(ref vc.Ref, death uint64, vms []vc.Ref, cause uint64) {
 	ctx := vc.Fresh(h.base)
 	obj, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
@@ -104,7 +103,7 @@ func (h *ha) declare(ref vc.Ref, death uint64, vms []vc.Ref, cause uint64) {
 	})
 }
 
-// retry tries to restart every VM that waits for it.
+// retry tries to restart every waiting VM.
 func (h *ha) retry() {
 	waiting := h.lost
 	h.lost = nil
@@ -116,7 +115,7 @@ func (h *ha) retry() {
 			h.lost = append(h.lost, vm)
 			continue
 		case err != nil || to == (vc.Ref{}):
-			continue // gone, or on by somebody else's doing
+			continue // removed, or powered on by another client
 		}
 		message := "HA restarted it"
 		if target, ok := h.base.Map.Get(to).(*simulator.HostSystem); ok {
@@ -133,13 +132,13 @@ func (h *ha) drop(vm vc.Ref) {
 	h.lost = slices.DeleteFunc(h.lost, func(l lostVM) bool { return l.ref == vm })
 }
 
-// fail says once that a VM cannot be restarted. It is tried again whenever a host or room may have turned up.
+// fail reports once that a VM cannot be restarted. It is retried after changes of hosts or room.
 func (h *ha) fail(lost *lostVM) {
 	vm, ok := h.base.Map.Get(lost.ref).(*simulator.VirtualMachine)
-	if !ok || lost.told {
+	if !ok || lost.reported {
 		return
 	}
-	lost.told = true
+	lost.reported = true
 	ctx := vc.Fresh(h.base)
 	var e types.VmEvent
 	if obj, ok := ctx.Map.Get(lost.from).(*simulator.HostSystem); ok {
@@ -152,7 +151,7 @@ func (h *ha) fail(lost *lostVM) {
 	h.log(event.Object{Kind: "VM", Name: vm.Name}, event.Error, "ha.restart-failed", lost.cause, "HA found no host that can take it")
 }
 
-// cluster returns the cluster of a host, if HA is on there.
+// cluster returns the cluster of a host, if it has HA.
 func (h *ha) cluster(ctx *simulator.Context, ref vc.Ref) (*simulator.ClusterComputeResource, bool) {
 	obj, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
 	if !ok || obj.Parent == nil {

@@ -136,7 +136,7 @@ func TestHALeavesAlone(t *testing.T) {
 	})
 }
 
-// TestHAAfterAQuickReboot: what died with the host is started again, on whatever host.
+// TestHAAfterAQuickReboot: the VMs of the failed host are restarted, on any host.
 func TestHAAfterAQuickReboot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, 6, ha, nil)

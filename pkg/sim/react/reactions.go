@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// What reactions take when the topology does not say.
+// The default times of reactions.
 const (
 	DefaultDetect  = 15 * time.Second
 	DefaultRestart = 10 * time.Second
@@ -24,23 +24,23 @@ const (
 	DefaultLease   = time.Hour
 )
 
-// Options of [Start].
+// Options configures [Start].
 type Options struct {
-	// VCenter is the name that events carry.
+	// VCenter is the name of the vCenter in events.
 	VCenter string
-	// Reactions are the topology's; times that it leaves open are the defaults above.
+	// Reactions are those of the topology; missing times have the defaults above.
 	Reactions topology.Reactions
-	// Hosts are the vCenter's. Required for HA and DRS.
+	// Hosts are the vCenter's hosts. Required for HA and DRS.
 	Hosts *host.Hosts
-	// Renew gives the guest of a VM other addresses, if it can (guest.Guests has it). Required for DHCP.
+	// Renew changes the addresses of a VM's guest, if possible, as guest.Guests does. Required for DHCP.
 	Renew func(vm types.ManagedObjectReference) bool
-	// Events receives what happens; nil means nobody wants to know.
+	// Events receives the events of reactions. Nil: none.
 	Events *event.Log
-	// Speed divides the defaults of HA, DRS and DHCP; zero stands for 1. Other times of the topology are taken as they are.
+	// Speed divides the default times of HA, DRS and DHCP; zero means 1. It does not change times of the topology.
 	Speed float64
 }
 
-// Reactions are the reactions of one vCenter. Make them with [Start].
+// Reactions are the automatic actions of one vCenter. Create them with [Start].
 type Reactions struct {
 	base *simulator.Context
 	opts Options
@@ -50,9 +50,9 @@ type Reactions struct {
 	dhcp *dhcp // nil: off
 }
 
-// Start lets the vCenter of base, which must not serve yet, react as the topology says, and returns nil when there is
-// nothing to react to; a nil Reactions may be closed. Clusters show what is switched on or off in their configuration, and
-// clients may change that later. Close ends it.
+// Start enables the reactions of the topology in the vCenter of base, which must not serve yet. It returns nil without any;
+// a nil Reactions may be closed. The configuration of clusters shows what is enabled, and clients may change that later. Call
+// Close to end it.
 func Start(base *simulator.Context, opts Options) *Reactions {
 	r := &Reactions{base: base, opts: opts}
 	on := opts.Reactions
@@ -74,7 +74,7 @@ func Start(base *simulator.Context, opts Options) *Reactions {
 	return r
 }
 
-// Close stops reacting, and waits for what is under way. Closing again is harmless.
+// Close ends the reactions, and waits for running ones. Closing again is harmless.
 func (r *Reactions) Close() {
 	if r == nil {
 		return
@@ -97,14 +97,14 @@ func (r *Reactions) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 		return
 	}
 	if r.ha != nil {
-		r.loop.soon(r.ha.retry) // there is room now
+		r.loop.soon(r.ha.retry) // room is free now
 	}
 	if r.dhcp != nil {
 		r.loop.soon(func() { r.dhcp.forget(ref) })
 	}
 }
 
-// UpdateObject implements simulator.RegisterObject: it is called with the object locked, and only takes notes.
+// UpdateObject implements simulator.RegisterObject: it is called with the object locked, and only records changes.
 func (r *Reactions) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
 	switch o := obj.(type) {
 	case *mo.HostSystem:
@@ -152,8 +152,8 @@ func (r *Reactions) vmChanged(vm *mo.VirtualMachine, changes []types.PropertyCha
 	}
 }
 
-// configure shows in the configuration of clusters what the topology says of HA and DRS. Where it says nothing, vcsim's
-// choice stays: DRS is on, as far as evacuation is concerned.
+// configure sets HA and DRS in the configuration of clusters. Without a setting in the topology, vcsim's default stays: DRS is
+// enabled, for evacuation.
 func (r *Reactions) configure() {
 	ha, drs := r.opts.Reactions.HA, r.opts.Reactions.DRS
 	for _, e := range r.base.Map.All("ClusterComputeResource") {
@@ -180,8 +180,8 @@ func (r *Reactions) configure() {
 	}
 }
 
-// orElse is the topology's time, or the default at the speed that things go. A topology that is loaded has the default
-// filled in, so the two are the same.
+// orElse returns the topology's time, or the default at the sandbox's speed. A loaded topology has the default filled in, so the
+// two are equal.
 func (r *Reactions) orElse(d topology.Duration, other time.Duration) time.Duration {
 	switch {
 	case d > 0 && time.Duration(d) != other:
@@ -192,7 +192,7 @@ func (r *Reactions) orElse(d topology.Duration, other time.Duration) time.Durati
 	return other
 }
 
-// log writes one event of our own and returns its place in the log.
+// log appends an event to the log and returns its number.
 func (r *Reactions) log(obj event.Object, level event.Level, kind string, cause uint64, message string) uint64 {
 	if r.opts.Events == nil {
 		return 0
@@ -203,8 +203,7 @@ func (r *Reactions) log(obj event.Object, level event.Level, kind string, cause 
 	})
 }
 
-// loop runs functions one after the other, at once or at a time. Functions may be added from anywhere, with any lock
-// held.
+// loop runs functions sequentially, at once or at a time. Functions may be added with any lock held.
 type loop struct {
 	mu    sync.Mutex
 	queue jobs
@@ -216,7 +215,7 @@ type loop struct {
 	done chan struct{}
 }
 
-// job is a function with the time it is due, and its place among those of that time.
+// job is a function with its due time and sequence number.
 type job struct {
 	due   time.Time
 	count uint64
@@ -229,7 +228,7 @@ func startLoop() *loop {
 	return l
 }
 
-// soon runs f after all that is due already.
+// soon runs f after all due functions.
 func (l *loop) soon(f func()) { l.after(0, f) }
 
 // after runs f in d.
@@ -241,7 +240,7 @@ func (l *loop) after(d time.Duration, f func()) {
 	notify.Wake(l.wake)
 }
 
-// close forgets what is not due, and waits for what runs. Closing again is harmless.
+// close drops pending functions, and waits for the running one. Closing again is harmless.
 func (l *loop) close() {
 	l.once.Do(func() { close(l.stop) })
 	<-l.done
@@ -272,7 +271,7 @@ func (l *loop) run() {
 	}
 }
 
-// next takes a function that is due, or reports how long there is none.
+// next removes and returns a due function, or returns the time until the next one.
 func (l *loop) next() (func(), time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

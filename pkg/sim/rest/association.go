@@ -10,8 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// eligible is why a tag cannot be attached to an object, in the two wordings that vCenter has; nil when it can. It is
-// called with the lock held.
+// eligible returns the reason why a tag cannot be attached to an object, or nil. The caller holds the lock.
 func (s *store) eligible(t *tag, ref vc.Ref) *ineligible {
 	if s.lenient {
 		return nil
@@ -30,13 +29,13 @@ func (s *store) eligible(t *tag, ref vc.Ref) *ineligible {
 	return nil
 }
 
-// ineligible is why a tag cannot be attached.
+// ineligible is that reason, with vCenter's two messages.
 type ineligible struct{ id, short, because string }
 
-// Error is the wording of the call for a single tag and object (ansible-collections/community.vmware #1501).
+// Error returns the message of the call for a single tag and object (ansible-collections/community.vmware #1501).
 func (e *ineligible) Error() string { return e.short }
 
-// batch is the wording of the calls for several (govmomi #2211).
+// batch returns the message of the calls for several (govmomi #2211).
 func (e *ineligible) batch(tag, object string) message {
 	return message{
 		Args:    []string{tag, object},
@@ -79,7 +78,7 @@ func (s *store) detach(id string, ref vc.Ref) (changed bool, err error) {
 	return true, nil
 }
 
-// unlink is called with the lock held.
+// unlink removes an association. The caller holds the lock.
 func (s *store) unlink(t *tag, ref vc.Ref) {
 	delete(t.objects, ref)
 	left := slices.DeleteFunc(s.objects[ref], func(other *tag) bool { return other == t })
@@ -90,13 +89,13 @@ func (s *store) unlink(t *tag, ref vc.Ref) {
 	s.objects[ref] = left
 }
 
-// drop forgets an object that is gone.
+// drop removes the associations of a removed object.
 func (s *store) drop(ref vc.Ref) {
 	s.mu.RLock()
 	n := len(s.objects[ref])
 	s.mu.RUnlock()
 	if n == 0 {
-		return // as nearly always: tasks and views come and go
+		return // usually: tasks and views are removed often
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,17 +105,17 @@ func (s *store) drop(ref vc.Ref) {
 	delete(s.objects, ref)
 }
 
-// tagsOn lists the IDs of the object's tags in the order of their making.
+// tagsOn lists the IDs of the object's tags in the order of creation.
 func (s *store) tagsOn(ref vc.Ref) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.tagIDs(ref)
 }
 
-// tagIDs is called with the lock held.
+// tagIDs is tagsOn with the lock held.
 func (s *store) tagIDs(ref vc.Ref) []string { return ids(slices.Clone(s.objects[ref])) }
 
-// tagsOnAll does it for many objects at one moment.
+// tagsOnAll does the same for many objects, consistently.
 func (s *store) tagsOnAll(refs []vc.Ref) [][]string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -127,7 +126,7 @@ func (s *store) tagsOnAll(refs []vc.Ref) [][]string {
 	return out
 }
 
-// objectsWith lists what the tag is attached to, by type and value.
+// objectsWith lists the objects with the tag, by type and value.
 func (s *store) objectsWith(id string) ([]vc.Ref, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -138,7 +137,7 @@ func (s *store) objectsWith(id string) ([]vc.Ref, error) {
 	return sorted(t.objects), nil
 }
 
-// attachable lists the tags that could be attached to the object, and are not, in the order of their making.
+// attachable lists the tags that could be attached to the object, and are not, in the order of creation.
 func (s *store) attachable(ref vc.Ref) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -162,8 +161,8 @@ func sorted(set map[vc.Ref]struct{}) []vc.Ref {
 	return refs
 }
 
-// readable fails for an object that the user may not see. vCenter does not tell it from one that is not there
-// (govmomi #2211).
+// readable returns an error for an object that the user may not see: as in vCenter, the same as for a missing one (govmomi
+// #2211).
 func (h *Handler) readable(user string, ref vc.Ref) error {
 	if !h.exists(ref) || !h.mayRead(user, ref) {
 		return forbidden()
@@ -181,13 +180,13 @@ func (h *Handler) taggable(user string, ref vc.Ref) error {
 	return nil
 }
 
-// link attaches a tag to an object that is there.
+// link attaches a tag to an existing object.
 func (h *Handler) link(user, id string, ref vc.Ref) error {
 	changed, err := h.store.attach(id, ref)
 	if !changed {
 		return err
 	}
-	if !h.exists(ref) { // gone since we looked, perhaps before it had the tag to lose
+	if !h.exists(ref) { // removed concurrently, perhaps before it had the tag
 		h.store.drop(ref)
 		return forbidden()
 	}
@@ -225,7 +224,7 @@ func (h *Handler) single(c *call, do func(user, id string, ref vc.Ref) error) (a
 func (h *Handler) attach(c *call) (any, error) { return h.single(c, h.link) }
 func (h *Handler) detach(c *call) (any, error) { return h.single(c, h.unlink) }
 
-// batch is the answer of a call for several: what failed does not keep the rest from being done.
+// batch is the answer of a call for several: failures do not stop the rest.
 type batch struct {
 	Success bool      `json:"success"`
 	Errors  []message `json:"error_messages"`
@@ -254,12 +253,12 @@ func (h *Handler) step(b *batch, user, id string, ref vc.Ref, do func(user, id s
 	b.add(err)
 }
 
-// urn names an object in messages.
+// urn returns the name of an object in messages.
 func (h *Handler) urn(ref vc.Ref) string {
 	return "urn:vmomi:" + ref.Type + ":" + ref.Value + ":" + h.instance
 }
 
-// manyTags does it for one object and many tags.
+// manyTags handles a call for one object and many tags.
 func (h *Handler) manyTags(c *call, do func(user, id string, ref vc.Ref) error) (any, error) {
 	ref, err := c.object()
 	if err != nil {
@@ -282,7 +281,7 @@ func (h *Handler) manyTags(c *call, do func(user, id string, ref vc.Ref) error) 
 func (h *Handler) attachMany(c *call) (any, error) { return h.manyTags(c, h.link) }
 func (h *Handler) detachMany(c *call) (any, error) { return h.manyTags(c, h.unlink) }
 
-// manyObjects does it for one tag and many objects.
+// manyObjects handles a call for one tag and many objects.
 func (h *Handler) manyObjects(c *call, do func(user, id string, ref vc.Ref) error) (any, error) {
 	id, err := c.ident("tag_id")
 	if err != nil {

@@ -15,27 +15,27 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// maxBody is far more than the references of all objects of a vCenter.
+// maxBody exceeds the references of all objects of a vCenter by far.
 const maxBody = 16 << 20
 
-// call is one call of tagging, in either form of the API.
+// call is a tagging call, in either form of the API.
 type call struct {
 	user string
 	api  bool
 	id   string // from the path; empty without one
-	body []byte // JSON, empty or null if there is none
+	body []byte // JSON; empty or null without a body
 }
 
-// route tells operations apart.
+// route identifies an operation.
 type route struct {
 	service, method, action string
-	id                      bool // whether the path has one
+	id                      bool // whether the path has an ID
 }
 
-// operation answers a call with a value that can be encoded, nil for none.
+// operation handles a call and returns a value to encode, or nil.
 type operation struct {
 	run     func(*call) (any, error)
-	created bool // /api says so by a status of its own
+	created bool // /api has a separate status for that
 }
 
 // tagging answers a call on categories, tags or associations.
@@ -76,7 +76,7 @@ func (h *Handler) tagging(w http.ResponseWriter, r *http.Request, path string, a
 	write(w, api, status, value)
 }
 
-// faultOf is the error as vCenter tells it.
+// faultOf converts an error to vCenter's form.
 func faultOf(err error) *fault {
 	if f, ok := errors.AsType[*fault](err); ok {
 		return f
@@ -87,7 +87,7 @@ func faultOf(err error) *fault {
 	return newFault(internalError, "", err.Error())
 }
 
-// fields takes the body apart.
+// fields parses the body.
 func fields(body []byte) (map[string]json.RawMessage, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, nil
@@ -104,8 +104,8 @@ func fields(body []byte) (map[string]json.RawMessage, error) {
 	return m, nil
 }
 
-// spec reads a structure that is a parameter of the name in /rest, and the body itself in /api. All required fields must
-// be there, though they may be empty.
+// spec decodes a structure, which is a parameter with that name in /rest, and the body in /api. All required fields must be
+// present, but may be empty.
 func (c *call) spec(name string, into any, required ...string) error {
 	body := c.body
 	if !c.api {
@@ -136,7 +136,7 @@ func (c *call) spec(name string, into any, required ...string) error {
 	return nil
 }
 
-// param reads a parameter of the body.
+// param decodes a parameter of the body.
 func (c *call) param(name string, into any) error {
 	m, err := fields(c.body)
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *call) param(name string, into any) error {
 	return nil
 }
 
-// ident is the identifier in the path, or else the parameter of the body.
+// ident returns the identifier in the path, or else the parameter of the body.
 func (c *call) ident(name string) (string, error) {
 	if c.id != "" {
 		return c.id, nil
@@ -166,7 +166,7 @@ func lacks(structure, field string) *fault {
 		fmt.Sprintf("Structure '%s' is missing a field: %s", structure, field), structure, field)
 }
 
-// objectID is a reference to an object as on the wire.
+// objectID is the wire form of a reference.
 type objectID struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
@@ -176,7 +176,7 @@ func (o objectID) ref() vc.Ref { return vc.Ref{Type: o.Type, Value: o.ID} }
 
 func wire(ref vc.Ref) objectID { return objectID{ref.Type, ref.Value} }
 
-// object reads the parameter object_id.
+// object decodes the parameter object_id.
 func (c *call) object() (vc.Ref, error) {
 	var o objectID
 	if err := c.param("object_id", &o); err != nil {
@@ -188,7 +188,7 @@ func (c *call) object() (vc.Ref, error) {
 	return o.ref(), nil
 }
 
-// objects reads the parameter object_ids.
+// objects decodes the parameter object_ids.
 func (c *call) objects() ([]vc.Ref, error) {
 	var all []objectID
 	if err := c.param("object_ids", &all); err != nil {
@@ -223,7 +223,7 @@ func (h *Handler) listAttachableTags(c *call) (any, error) {
 	return h.store.attachable(ref), nil
 }
 
-// visible is the objects that the user may see, as on the wire.
+// visible returns the objects that the user may see, in wire form.
 func (h *Handler) visible(user string, refs []vc.Ref) []objectID {
 	out := make([]objectID, 0, len(refs))
 	for _, ref := range refs {
@@ -252,7 +252,7 @@ type tagsOfObject struct {
 	Tags   []string `json:"tag_ids"`
 }
 
-// listAttachedTagsOnObjects leaves out objects that the user may not see, or that are not there.
+// listAttachedTagsOnObjects omits objects that are missing or that the user may not see.
 func (h *Handler) listAttachedTagsOnObjects(c *call) (any, error) {
 	refs, err := c.objects()
 	if err != nil {
@@ -271,13 +271,13 @@ func (h *Handler) listAttachedTagsOnObjects(c *call) (any, error) {
 	return out, nil
 }
 
-// objectsOfTag is a tag and what it is attached to.
+// objectsOfTag is a tag and its objects.
 type objectsOfTag struct {
 	Tag     string     `json:"tag_id"`
 	Objects []objectID `json:"object_ids"`
 }
 
-// listAttachedObjectsOnTags leaves out tags that are not there.
+// listAttachedObjectsOnTags omits missing tags.
 func (h *Handler) listAttachedObjectsOnTags(c *call) (any, error) {
 	var tags []string
 	if err := c.param("tag_ids", &tags); err != nil {
@@ -292,10 +292,10 @@ func (h *Handler) listAttachedObjectsOnTags(c *call) (any, error) {
 	return out, nil
 }
 
-// maxDetails bounds what is remembered of sessions whose end we are not told of.
+// maxDetails limits the details of sessions whose end was not reported.
 const maxDetails = 8192
 
-// detail is what a session tells of itself.
+// detail describes a session.
 type detail struct {
 	User     string `json:"user"`
 	Created  string `json:"created_time"`
@@ -304,13 +304,13 @@ type detail struct {
 	accessed time.Time
 }
 
-// details remembers when sessions were opened and used. What it has forgotten of a session that lives begins again.
+// details records when sessions were opened and used. A dropped session starts again.
 type details struct {
 	mu sync.Mutex
 	of map[string]*detail
 }
 
-// stamp is a time as vCenter writes it.
+// stamp formats a time like vCenter.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func (d *details) open(id, user string, now time.Time) {
@@ -319,7 +319,7 @@ func (d *details) open(id, user string, now time.Time) {
 	d.add(id, user, now)
 }
 
-// add is called with the lock held.
+// add adds a session. The caller holds the lock.
 func (d *details) add(id, user string, now time.Time) {
 	if len(d.of) >= maxDetails {
 		d.forget()
@@ -327,7 +327,7 @@ func (d *details) add(id, user string, now time.Time) {
 	d.of[id] = &detail{User: user, Created: stamp(now), accessed: now}
 }
 
-// forget drops the half that was not used for longest.
+// forget drops the least recently used half.
 func (d *details) forget() {
 	all := make([]string, 0, len(d.of))
 	for id := range d.of {
@@ -355,12 +355,12 @@ func (d *details) drop(id string) {
 	delete(d.of, id)
 }
 
-// get is called for a session that was just touched.
+// get returns the details of a session that is in use.
 func (d *details) get(id string) detail {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.of[id]
-	if s == nil { // ended in between
+	if s == nil { // ended concurrently
 		return detail{}
 	}
 	out := *s

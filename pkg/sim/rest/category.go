@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// createCategory adds a category; without an ID it gets one.
+// createCategory adds a category, with a new ID if it has none.
 func (s *store) createCategory(c Category) (string, error) {
 	c = c.clone()
 	c.AssociableTypes = distinct(c.AssociableTypes)
@@ -46,7 +46,7 @@ func (s *store) category(id string) (Category, error) {
 	return c.clone(), nil
 }
 
-// listCategories lists the IDs in the order of their making; with an entity, those that it uses.
+// listCategories lists the IDs in the order of creation; with an entity, those that it uses.
 func (s *store) listCategories(usedBy *string) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -64,7 +64,7 @@ func (s *store) listCategories(usedBy *string) []string {
 	return ids
 }
 
-// categoryUpdate is what an update changes: all that is not nil.
+// categoryUpdate holds the changed fields; nil ones stay.
 type categoryUpdate struct {
 	Name            *string   `json:"name"`
 	Description     *string   `json:"description"`
@@ -72,8 +72,7 @@ type categoryUpdate struct {
 	AssociableTypes *[]string `json:"associable_types"`
 }
 
-// updateCategory changes a category as a whole or not at all. What it allows can only grow: more types of object, several
-// tags in place of one.
+// updateCategory changes a category atomically. It can only allow more: more types of object, several tags instead of one.
 func (s *store) updateCategory(id string, u categoryUpdate) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +113,7 @@ func (s *store) updateCategory(id string, u categoryUpdate) error {
 	return nil
 }
 
-// grown reports whether all types of object that were allowed still are. No types at all means any.
+// grown reports whether all previously allowed types are still allowed. No types means any.
 func grown(before, after []string) bool {
 	if len(before) == 0 {
 		return len(after) == 0
@@ -127,7 +126,7 @@ func grown(before, after []string) bool {
 	return true
 }
 
-// deleteCategory deletes the category with its tags, wherever they are attached.
+// deleteCategory deletes the category with its tags and their associations.
 func (s *store) deleteCategory(id string) (name string, gone []deleted, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +147,7 @@ func (s *store) deleteCategory(id string) (name string, gone []deleted, err erro
 	return c.Name, gone, nil
 }
 
-// useCategory notes that an entity uses the category, or that it no longer does.
+// useCategory records whether an entity uses the category.
 func (s *store) useCategory(id, entity string, uses bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +159,7 @@ func (s *store) useCategory(id, entity string, uses bool) error {
 	return nil
 }
 
-// used is a new list of entities, with or without the given one.
+// used returns a new list of entities, with or without the given one.
 func used(by []string, entity string, uses bool) []string {
 	out := slices.DeleteFunc(slices.Clone(by), func(e string) bool { return e == entity })
 	if uses {
@@ -169,7 +168,7 @@ func used(by []string, entity string, uses bool) []string {
 	return out
 }
 
-// writable fails for a user who may not change categories and tags.
+// writable returns an error for a user who may not change categories and tags.
 func (h *Handler) writable(user string) error {
 	if !h.opts.MayWrite(user, h.root) {
 		return forbidden()
@@ -235,7 +234,7 @@ func (h *Handler) categoryUse(uses bool) func(*call) (any, error) {
 	return func(c *call) (any, error) { return nil, h.use(c, "category_id", uses, h.store.useCategory) }
 }
 
-// use notes in a category or tag that an entity uses it, or that it no longer does.
+// use records whether an entity uses a category or tag.
 func (h *Handler) use(c *call, param string, uses bool, note func(id, entity string, uses bool) error) error {
 	id, err := c.ident(param)
 	if err != nil {
@@ -251,7 +250,7 @@ func (h *Handler) use(c *call, param string, uses bool, note func(id, entity str
 	return note(id, entity, uses)
 }
 
-// categoryRevoke has nothing to revoke: there are no permissions on categories.
+// categoryRevoke does nothing: categories have no permissions.
 func (h *Handler) categoryRevoke(c *call) (any, error) {
 	id, err := c.ident("category_id")
 	if err != nil {
@@ -264,8 +263,8 @@ func (h *Handler) categoryRevoke(c *call) (any, error) {
 	return nil, err
 }
 
-// SetCardinality changes how many tags of the category an object may have, to [Single] or [Multiple], and returns what it
-// was. A vCenter lets its clients only allow more; for a way back there is this. Objects that have several keep them.
+// SetCardinality sets the number of tags of the category that an object may have, to [Single] or [Multiple], and returns the
+// previous value. A vCenter's API can only widen it; this also narrows it, and objects keep their tags.
 func (h *Handler) SetCardinality(id, cardinality string) (was string, err error) {
 	if cardinality != Single && cardinality != Multiple {
 		return "", invalid("Invalid cardinality: %q", cardinality)

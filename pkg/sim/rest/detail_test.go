@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestDetailsAreBounded: sessions that nobody ends do not add up, and those in use are remembered.
+// TestDetailsAreBounded: sessions without an end do not accumulate, and those in use are kept.
 func TestDetailsAreBounded(t *testing.T) {
 	d := details{of: make(map[string]*detail)}
 	start := time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// by says who did something; changes that vcsim itself makes are nobody's.
+// by returns the user for a message; changes by vcsim have none.
 func by(user string) string {
 	if user == "" {
 		return ""
@@ -20,10 +20,10 @@ func by(user string) string {
 	return " by " + user
 }
 
-// changed tells the vCenter's event history and the log that a tag was attached or detached.
+// changed adds the event of an attached or detached tag to the vCenter's history and to the log.
 func (h *Handler) changed(kind, user, tagID string, ref vc.Ref, cause uint64) {
 	category, name, ok := h.store.label(tagID)
-	if !ok { // deleted meanwhile
+	if !ok { // deleted concurrently
 		category, name = "?", tagID
 	}
 	h.post(kind, user, name, ref)
@@ -45,7 +45,7 @@ func (h *Handler) note(kind, user, label string, ref vc.Ref, cause uint64) {
 	})
 }
 
-// gone tells the log that a tag was deleted, and with it detached from everything.
+// gone logs that a tag was deleted, with all its associations.
 func (h *Handler) gone(user string, d deleted, cause uint64) {
 	if h.opts.Events == nil {
 		return
@@ -62,7 +62,7 @@ func (h *Handler) gone(user string, d deleted, cause uint64) {
 	}
 }
 
-// goneCategory tells the log that a category was deleted with its tags.
+// goneCategory logs that a category was deleted with its tags.
 func (h *Handler) goneCategory(user, name string, tags []deleted) {
 	if h.opts.Events == nil {
 		return
@@ -78,7 +78,7 @@ func (h *Handler) goneCategory(user, name string, tags []deleted) {
 	}
 }
 
-// objectKind is the field's name for a type of object.
+// objectKind returns the usual name of a type.
 func objectKind(ref vc.Ref) string {
 	switch ref.Type {
 	case "VirtualMachine":
@@ -91,17 +91,17 @@ func objectKind(ref vc.Ref) string {
 	return ref.Type
 }
 
-// The types of the only events about tags that a vCenter posts; nothing is posted of categories and tags that are made,
-// renamed or deleted, nor of what a deleted one was attached to, as far as public lists of its events tell
-// (lamw/vcenter-event-mapping, vSphere 8.0 U3).
+// The types of the only events about tags that a vCenter posts: it posts none for created, renamed or deleted categories and
+// tags, nor for the objects of a deleted one, according to public lists of its events (lamw/vcenter-event-mapping, vSphere 8.0
+// U3).
 const (
 	eventAttach = "com.vmware.cis.tagging.attach"
 	eventDetach = "com.vmware.cis.tagging.detach"
 )
 
-// post adds to the vCenter's event history that a tag was attached or detached, in the words and with the arguments seen
-// in the examples of the VMware Event Broker Appliance: the object has its name there and no reference. One event is
-// posted for each pair of tag and object, also for the calls for several.
+// post adds an event of an attached or detached tag to the vCenter's history, with the message and arguments of the examples of
+// the VMware Event Broker Appliance: the object has its name there and no reference. Each pair of tag and object gets one event,
+// also in calls for several.
 func (h *Handler) post(kind, user, tag string, ref vc.Ref) {
 	if h.store.lenient {
 		return // vcsim posts none
@@ -122,7 +122,7 @@ func (h *Handler) post(kind, user, tag string, ref vc.Ref) {
 	vc.Post(ctx, e)
 }
 
-// downLevel is the form in which vCenter writes users in events: VSPHERE.LOCAL\Administrator.
+// downLevel returns the form of users in vCenter's events: VSPHERE.LOCAL\Administrator.
 func downLevel(user string) string {
 	name, domain, ok := strings.Cut(user, "@")
 	if !ok {
@@ -131,14 +131,13 @@ func downLevel(user string) string {
 	return strings.ToUpper(domain) + `\` + name
 }
 
-// causes are the events that are the cause of what happens to the tags of objects.
+// causes are the causes of changes of the tags of objects.
 type causes struct {
 	mu sync.Mutex
 	by map[vc.Ref]uint64
 }
 
-// Causing names the event that is the cause of what happens to the tags of the object until release is called. Of two at
-// once the later one counts.
+// Causing makes seq the cause of what happens to the tags of the object until release is called. The latest call counts.
 func (h *Handler) Causing(ref vc.Ref, seq uint64) (release func()) {
 	c := &h.causes
 	c.mu.Lock()

@@ -31,7 +31,7 @@ const (
 	internalError   = "internal_server_error"
 )
 
-// Identifiers of messages. Those of tagging that are not marked as seen are ours, made after those that were.
+// Identifiers of messages. Those of tagging without a comment are made up after the others.
 const (
 	msgObjectNotFound = "cis.tagging.objectNotFound.error"                         // seen: govmomi #2211
 	msgCardinality    = "cis.tagging.attach.invalidArgument.cardinality.error"     // seen: govmomi #2211
@@ -45,7 +45,7 @@ const (
 	msgTooMany        = "com.vmware.vapi.endpoint.failedToLoginMaxUserSessionCountReached"
 )
 
-// newFault makes a fault of one message, with args as its arguments.
+// newFault returns a fault with one message and its arguments.
 func newFault(kind, id, text string, args ...string) *fault {
 	if args == nil {
 		args = []string{}
@@ -80,7 +80,7 @@ func (f *fault) Error() string {
 	return strings.ReplaceAll(f.kind, "_", " ") + ": " + strings.Join(text, "; ")
 }
 
-// status is the HTTP status that vAPI's REST endpoint has for the kind.
+// status returns the HTTP status of the kind in vAPI's REST endpoint.
 func (f *fault) status() int {
 	switch f.kind {
 	case notFound:
@@ -97,7 +97,7 @@ func (f *fault) status() int {
 	return http.StatusBadRequest
 }
 
-// challenge tells clients how to log in.
+// challenge is the WWW-Authenticate header.
 const challenge = `Basic realm="VAPI endpoint"`
 
 // write answers with the fault, in the form of /api or of /rest.
@@ -123,7 +123,7 @@ func (f *fault) write(w http.ResponseWriter, api bool) {
 	writeJSON(w, f.status(), body)
 }
 
-// writeJSON answers with a value that can be encoded. A client that is gone needs no answer.
+// writeJSON answers with a value, ignoring a disconnected client.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 )
 
-// FuzzTagging: whatever is asked, there is an answer, and errors are JSON with the status that goes with them.
+// FuzzTagging: every request has an answer, and errors are JSON with the right status.
 func FuzzTagging(f *testing.F) {
 	v := newVCenter(f, nil)
 	v.category(f, "zone", rest.Single, nil, "a")

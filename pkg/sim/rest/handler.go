@@ -12,40 +12,38 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// Sessions keeps the sessions of REST. All methods may be called concurrently.
+// Sessions manages the sessions of REST. Its methods are safe for concurrent use.
 type Sessions interface {
-	// OpenREST opens a session for a user whose password was right. It fails when there are as many as there may be.
+	// OpenREST opens a session for an authenticated user. It fails if the limit is reached.
 	OpenREST(user string) (id string, err error)
-	// CloseREST ends a session. One that is gone is left alone.
+	// CloseREST ends a session, if it exists.
 	CloseREST(id string)
-	// TouchREST is called for every call of a session: it tells whose it is, and is false when it is over.
+	// TouchREST is called for every call of a session: it returns the user, and false if the session has ended.
 	TouchREST(id string) (user string, ok bool)
 }
 
-// Options of [New].
+// Options configures [New].
 type Options struct {
-	// Base is the vCenter's own context. Required.
+	// Base is the context of the vCenter. Required.
 	Base *simulator.Context
-	// Next answers what is not sessions and tagging: vcsim's vAPI simulator. Its sessions are opened by [Handler] itself.
-	// Default: nothing is there.
+	// Next handles all but sessions and tagging: vcsim's vAPI simulator. [Handler] opens its sessions. Default: not found.
 	Next http.Handler
-	// Sessions keeps the sessions. Required.
+	// Sessions manages the sessions. Required.
 	Sessions Sessions
 	// Valid reports whether the password is the user's. Required.
 	Valid func(user, password string) bool
-	// MayRead reports whether the user may see an object, MayWrite whether the user may tag it; categories and tags
-	// themselves are written as the root folder is. They are asked about objects of the inventory only, and called without
-	// locks. Default: yes.
+	// MayRead reports whether the user may see an object, MayWrite whether the user may tag it; for categories and tags it is
+	// called with the root folder. They are called for inventory objects only, and without locks. Default: yes.
 	MayRead, MayWrite func(user string, object vc.Ref) bool
-	// Stock is what is left as vcsim has it: tags (nothing is checked), api-tags and api-session (Next answers).
+	// Stock names the behaviors that vcsim keeps: tags (no validation), api-tags and api-session (Next answers).
 	Stock stock.Set
-	// Events receives what happens to tags; nil means that nobody wants to know.
+	// Events receives the events of tags. Nil: none.
 	Events *event.Log
-	// VCenter is the name that events carry.
+	// VCenter is the name of the vCenter in events.
 	VCenter string
 }
 
-// Handler is the REST side of one vCenter. Make one with [New]. All methods are safe for concurrent use.
+// Handler is the REST API of one vCenter. Create one with [New]. Its methods are safe for concurrent use.
 type Handler struct {
 	opts       Options
 	store      *store
@@ -60,9 +58,8 @@ type Handler struct {
 
 var _ http.Handler = (*Handler)(nil)
 
-// New makes the REST side of the vCenter of Base and begins to follow its inventory, until [Handler.Close]. Given to
-// vcsim with Service.Handle it is also what vcsim's own operations with tags work on: tag specs of VMs, tags of
-// first-class disks.
+// New returns the REST API of the vCenter of Base and follows its inventory until [Handler.Close]. Passed to vcsim with
+// Service.Handle it also serves vcsim's operations with tags: tag specs of VMs, tags of first-class disks.
 func New(options Options) *Handler {
 	if options.Next == nil {
 		options.Next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -124,10 +121,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isAPI tells the newer form from the older.
+// isAPI reports whether the path has the newer form.
 func isAPI(path string) bool { return path == apiPrefix || strings.HasPrefix(path, apiPrefix+"/") }
 
-// exists reports whether there is such an object to tag. What is not of the inventory is the business of others.
+// exists reports whether an object can be tagged. It does not check objects outside of the inventory.
 func (h *Handler) exists(ref vc.Ref) bool {
 	if h.store.lenient || content(ref) {
 		return true
@@ -135,7 +132,7 @@ func (h *Handler) exists(ref vc.Ref) bool {
 	return inventory(ref) && h.watch.has(ref)
 }
 
-// mayRead and mayWrite ask about objects of the inventory; others have no permissions.
+// mayRead and mayWrite check inventory objects; others have no permissions.
 func (h *Handler) mayRead(user string, ref vc.Ref) bool {
 	return !inventory(ref) || h.opts.MayRead(user, ref)
 }
@@ -161,8 +158,8 @@ func inventory(ref vc.Ref) bool {
 	return false
 }
 
-// routes lists the operations of tagging. In /rest both forms of those on a single category or tag are known: with its
-// identifier in the path or in the body.
+// routes lists the operations of tagging. /rest has both forms of operations on a single category or tag: with the identifier in
+// the path or in the body.
 func (h *Handler) routes() map[route]operation {
 	const (
 		categories   = "category"

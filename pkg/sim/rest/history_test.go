@@ -35,7 +35,7 @@ func tagEvents(t *testing.T, c *vim25.Client) (texts []string, last *types.Event
 	return texts, last
 }
 
-// Whatever attaches or detaches a tag is in the vCenter's event history; nothing else about tags is.
+// The vCenter's event history has all attached and detached tags, and no other changes of tags.
 func TestTagsAreEventsOfTheVCenter(t *testing.T) {
 	v := newVCenter(t, nil)
 	v.category(t, "zone", rest.Multiple, nil, "a", "b", "c")

@@ -12,9 +12,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Category makes a category for whoever builds the inventory, which chooses the identifier: it begins with
-// [CategoryPrefix], or is empty for one of ours. The cardinality is [Single] or [Multiple]; no types means any. It fails
-// if the identifier or the name is taken.
+// Category creates a category while the inventory is built. The caller chooses the identifier, which begins with
+// [CategoryPrefix], or is empty for a new one. The cardinality is [Single] or [Multiple]; no types means any. It fails if the
+// identifier or the name is in use.
 func (h *Handler) Category(id, name, description, cardinality string, types []string) error {
 	_, err := h.store.createCategory(Category{
 		ID:              id,
@@ -26,15 +26,15 @@ func (h *Handler) Category(id, name, description, cardinality string, types []st
 	return err
 }
 
-// Tag makes a tag for whoever builds the inventory, which chooses the identifier: it begins with [TagPrefix], or is empty
-// for one of ours. The category is named by its identifier. It fails if the category is not there, or the identifier or,
-// in the category, the name is taken.
+// Tag creates a tag while the inventory is built. The caller chooses the identifier, which begins with [TagPrefix], or is empty
+// for a new one. category is an identifier. It fails if the category is missing, or if the identifier or, in the category, the
+// name is in use.
 func (h *Handler) Tag(id, category, name, description string) error {
 	_, err := h.store.createTag(Tag{ID: id, CategoryID: category, Name: name, Description: description})
 	return err
 }
 
-// Attach attaches a tag for whoever builds the inventory, under the rules for everybody, but without an event.
+// Attach attaches a tag while the inventory is built, with the usual checks but without an event.
 func (h *Handler) Attach(tag string, ref vc.Ref) error {
 	ref = plain(ref)
 	if !h.exists(ref) {
@@ -44,7 +44,7 @@ func (h *Handler) Attach(tag string, ref vc.Ref) error {
 	return err
 }
 
-// Find returns the ID of a tag by the names of its category and itself.
+// Find returns the ID of a tag by its category and name.
 func (h *Handler) Find(category, name string) (id string, ok bool) {
 	return h.store.find(category, name)
 }
@@ -55,8 +55,8 @@ func (h *Handler) Tags(ref vc.Ref) []string { return h.store.tagsOn(plain(ref)) 
 // Snapshot returns all categories, tags and associations.
 func (h *Handler) Snapshot() Snapshot { return h.store.snapshot() }
 
-// Restore replaces all categories, tags and associations, silently. It changes nothing when the snapshot does not hold
-// together, or has tags on objects that are not there.
+// Restore replaces all categories, tags and associations, without events. It changes nothing if the snapshot is inconsistent, or
+// has tags on missing objects.
 func (h *Handler) Restore(s Snapshot) error {
 	for _, a := range s.Associations {
 		if ref := plain(a.Object); !h.exists(ref) && ref.Type != disk {
@@ -66,11 +66,11 @@ func (h *Handler) Restore(s Snapshot) error {
 	return h.store.restore(s)
 }
 
-// disk is what vcsim calls first-class disks among tagged objects.
+// disk is vcsim's type of first-class disks in associations.
 const disk = "fcd"
 
-// AttachedObjects lists what a tag is attached to. With the methods that follow, it is what vcsim asks of its tag manager
-// for calls of SOAP that have to do with tags; vcsim may hold locks of objects.
+// AttachedObjects lists the objects with a tag. This and the following methods implement vcsim's tag manager for SOAP calls;
+// vcsim may hold locks of objects.
 func (h *Handler) AttachedObjects(tagID string) ([]vc.Ref, types.BaseMethodFault) {
 	refs, err := h.store.objectsWith(tagID)
 	return refs, methodFault(err)
@@ -79,7 +79,7 @@ func (h *Handler) AttachedObjects(tagID string) ([]vc.Ref, types.BaseMethodFault
 // AttachedTags lists the IDs of the tags on an object.
 func (h *Handler) AttachedTags(ref vc.Ref) ([]string, types.BaseMethodFault) { return h.Tags(ref), nil }
 
-// AttachTag attaches a tag. The object may be about to be made, so it does not matter whether it is there.
+// AttachTag attaches a tag. The object may not exist yet.
 func (h *Handler) AttachTag(ref vc.Ref, tagID string) types.BaseMethodFault {
 	ref = plain(ref)
 	changed, err := h.store.attach(tagID, ref)
@@ -103,7 +103,7 @@ func (h *Handler) GetTagByCategoryAndName(category, name string) (string, types.
 	return id, nil
 }
 
-// GetTagCategoryAndName returns the names of a tag's category and of itself.
+// GetTagCategoryAndName returns the names of a tag's category and of the tag.
 func (h *Handler) GetTagCategoryAndName(tagID string) (category, name string, fault types.BaseMethodFault) {
 	category, name, ok := h.store.label(tagID)
 	if !ok {
@@ -112,7 +112,7 @@ func (h *Handler) GetTagCategoryAndName(tagID string) (category, name string, fa
 	return category, name, nil
 }
 
-// methodFault is the error as SOAP tells it.
+// methodFault converts an error to SOAP.
 func methodFault(err error) types.BaseMethodFault {
 	var f *fault
 	switch {
@@ -124,8 +124,8 @@ func methodFault(err error) types.BaseMethodFault {
 	return &types.InvalidArgument{InvalidProperty: "tag"}
 }
 
-// watch follows the registry: which objects there are, and what they are called, for events. vcsim calls it with the object
-// locked, so it calls nobody but the store.
+// watch follows the registry: which objects exist, and their names, for events. vcsim calls it with the object locked, so it only
+// calls the store.
 type watch struct {
 	registry *simulator.Registry
 	store    *store
@@ -147,7 +147,7 @@ func newWatch(registry *simulator.Registry, s *store) *watch {
 
 func (w *watch) close() { w.registry.RemoveHandler(w) }
 
-// Reference implements mo.Reference: the key under which the registry keeps us.
+// Reference implements mo.Reference: the key in the registry.
 func (w *watch) Reference() vc.Ref { return vc.Ref{Type: "SandboxTagging", Value: "SandboxTagging"} }
 
 // PutObject implements simulator.RegisterObject.
@@ -182,16 +182,16 @@ func (w *watch) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []t
 	}
 }
 
-// RemoveObject implements simulator.RegisterObject: what is destroyed has no tags.
+// RemoveObject implements simulator.RegisterObject: it removes the object's tags.
 func (w *watch) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	ref = plain(ref)
 	w.mu.Lock()
 	delete(w.names, ref)
 	w.mu.Unlock()
-	w.store.drop(ref) // afterwards: who attaches a tag looks for the object again when it is done
+	w.store.drop(ref) // afterward: attaching a tag checks the object again at its end
 }
 
-// has reports whether the object is there. The registry itself still has one that is being removed.
+// has reports whether the object exists. The registry still has one that is being removed.
 func (w *watch) has(ref vc.Ref) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// header carries the session, as does a cookie of the same name.
+// header has the session ID, as does a cookie with the same name.
 const header = "vmware-api-session-id"
 
-// noCookie is the header by which a client asks for no cookie.
+// noCookie is the header with which a client declines a cookie.
 const noCookie = "vmware-use-header-authn"
 
-// session answers calls on the session itself.
+// session handles calls on the session.
 func (h *Handler) session(w http.ResponseWriter, r *http.Request, api bool) {
 	action := r.URL.Query().Get(actionKey(api))
 	switch {
@@ -44,7 +44,7 @@ func (h *Handler) session(w http.ResponseWriter, r *http.Request, api bool) {
 	}
 }
 
-// login opens a session for user and password. Tokens are refused: there is nobody who could issue one.
+// login opens a session for user and password. It refuses tokens, because no service issues them.
 func (h *Handler) login(w http.ResponseWriter, r *http.Request, api bool) {
 	user, password, ok := r.BasicAuth()
 	if !ok || !h.opts.Valid(user, password) {
@@ -67,7 +67,7 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request, api bool) {
 	write(w, api, http.StatusCreated, id)
 }
 
-// authenticate tells whose session the call is of.
+// authenticate returns the session of the call.
 func (h *Handler) authenticate(r *http.Request) (id, user string, ok bool) {
 	if id = r.Header.Get(header); id == "" {
 		cookie, err := r.Cookie(header)
@@ -84,7 +84,7 @@ func (h *Handler) authenticate(r *http.Request) (id, user string, ok bool) {
 	return id, user, true
 }
 
-// EndSession forgets what is known of a session that is over.
+// EndSession drops the details of an ended session.
 func (h *Handler) EndSession(id string) { h.details.drop(id) }
 
 func actionKey(api bool) string {
@@ -94,8 +94,7 @@ func actionKey(api bool) string {
 	return "~action"
 }
 
-// write answers with a value in the form of /api or of /rest, which knows one status of success only. A nil value means
-// that there is none.
+// write answers with a value in the form of /api or of /rest, which has only one success status. A nil value means no body.
 func write(w http.ResponseWriter, api bool, status int, value any) {
 	switch {
 	case api && value == nil:
@@ -111,7 +110,7 @@ func write(w http.ResponseWriter, api bool, status int, value any) {
 	}
 }
 
-// pass lets Next answer, with a session of ours.
+// pass passes the call to Next, with the inner session.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
 	api := isAPI(r.URL.Path)
 	_, _, ok := h.authenticate(r)
@@ -125,14 +124,14 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.Header.Set(header, id)
 	case strings.HasPrefix(r.URL.Path, restData):
-		// Next knows the sessions of uploads, which are their own authorization.
+		// Next knows the sessions of uploads, which authorize themselves.
 	default:
 		loginRequired().write(w, api)
 		return
 	}
 	seen := &seen{ResponseWriter: w}
 	defer func() {
-		// vcsim takes the shape of bodies for granted.
+		// vcsim does not validate bodies.
 		p := recover()
 		if p == nil {
 			return
@@ -145,7 +144,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
 	h.opts.Next.ServeHTTP(seen, r)
 }
 
-// seen notes whether an answer has begun.
+// seen records whether an answer has begun.
 type seen struct {
 	http.ResponseWriter
 	wrote bool
@@ -161,11 +160,10 @@ func (s *seen) Write(b []byte) (int, error) {
 	return s.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (s *seen) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// inner is the one session with Next under which it sees the calls of all sessions. It is opened when first needed and
-// again when Next has let it expire.
+// inner is the single session with Next for the calls of all sessions. It is opened when needed, and again after it has expired.
 type inner struct {
 	next http.Handler
 
@@ -204,12 +202,12 @@ func (i *inner) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.id != "" {
-		_, _ = i.call(http.MethodDelete, "") // it would expire anyway
+		_, _ = i.call(http.MethodDelete, "") // it would expire
 		i.id = ""
 	}
 }
 
-// call makes a call on the session. Next does not check tokens, only that there is one.
+// call makes a call on the session. Next requires a token, but does not check it.
 func (i *inner) call(method, query string) (*answer, error) {
 	r, err := http.NewRequest(method, restSession+query, http.NoBody) //nolint:noctx // answered at once, in process
 	if err != nil {

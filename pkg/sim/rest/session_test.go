@@ -101,7 +101,7 @@ func TestSessionIsGood(t *testing.T) {
 			t.Errorf("%s: %+v", f.name, a)
 		}
 	}
-	v.sessions.CloseREST(v.id) // as when it expires, or somebody terminates it
+	v.sessions.CloseREST(v.id) // as when it expires or is terminated
 	if a := v.do(t, http.MethodGet, "/api/session", nil); a.status != http.StatusUnauthorized {
 		t.Errorf("session that is over: %+v", a)
 	}

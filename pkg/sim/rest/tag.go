@@ -12,7 +12,7 @@ import (
 
 func byOrder(a, b *tag) int { return cmp.Compare(a.order, b.order) }
 
-// createTag adds a tag to its category; without an ID it gets one.
+// createTag adds a tag to its category, with a new ID if it has none.
 func (s *store) createTag(t Tag) (string, error) {
 	t = t.clone()
 	switch {
@@ -50,7 +50,7 @@ func (s *store) tag(id string) (Tag, error) {
 	return t.clone(), nil
 }
 
-// listTags lists the IDs in the order of their making; with an entity, those that it uses.
+// listTags lists the IDs in the order of creation; with an entity, those that it uses.
 func (s *store) listTags(usedBy *string) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -63,7 +63,7 @@ func (s *store) listTags(usedBy *string) []string {
 	return ids(found)
 }
 
-// tagsOfCategory lists the IDs of the category's tags in the order of their making.
+// tagsOfCategory lists the IDs of the category's tags in the order of creation.
 func (s *store) tagsOfCategory(id string) ([]string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -88,7 +88,7 @@ func ids(tags []*tag) []string {
 	return out
 }
 
-// tagUpdate is what an update changes: all that is not nil.
+// tagUpdate holds the changed fields; nil ones stay.
 type tagUpdate struct {
 	Name        *string `json:"name"`
 	Description *string `json:"description"`
@@ -118,13 +118,13 @@ func (s *store) updateTag(id string, u tagUpdate) error {
 	return nil
 }
 
-// deleted is a tag that is gone, and what it was attached to.
+// deleted is a deleted tag with its objects.
 type deleted struct {
 	label   string
 	objects []vc.Ref
 }
 
-// deleteTag deletes the tag, wherever it is attached.
+// deleteTag deletes the tag with its associations.
 func (s *store) deleteTag(id string) (deleted, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *store) deleteTag(id string) (deleted, error) {
 	return s.remove(t), nil
 }
 
-// remove is called with the lock held.
+// remove removes a tag. The caller holds the lock.
 func (s *store) remove(t *tag) deleted {
 	gone := deleted{label: t.label(), objects: sorted(t.objects)}
 	for _, ref := range gone.objects {
@@ -146,7 +146,7 @@ func (s *store) remove(t *tag) deleted {
 	return gone
 }
 
-// useTag notes that an entity uses the tag, or that it no longer does.
+// useTag records whether an entity uses the tag.
 func (s *store) useTag(id, entity string, uses bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *store) useTag(id, entity string, uses bool) error {
 	return nil
 }
 
-// find returns the tag of a name in a category of a name.
+// find returns the tag with a name in a category.
 func (s *store) find(category, name string) (string, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -245,7 +245,7 @@ func (h *Handler) tagUse(uses bool) func(*call) (any, error) {
 	return func(c *call) (any, error) { return nil, h.use(c, "tag_id", uses, h.store.useTag) }
 }
 
-// tagRevoke has nothing to revoke: there are no permissions on tags.
+// tagRevoke does nothing: tags have no permissions.
 func (h *Handler) tagRevoke(c *call) (any, error) {
 	id, err := c.ident("tag_id")
 	if err != nil {
@@ -264,7 +264,7 @@ const (
 	Multiple = "MULTIPLE" // an object may have several
 )
 
-// Prefixes of the identifiers of categories and tags. What follows is free; vCenter's are a UUID and ":GLOBAL".
+// Prefixes of the identifiers of categories and tags, before any text; vCenter's is a UUID and ":GLOBAL".
 const (
 	CategoryPrefix = "urn:vmomi:InventoryServiceCategory:"
 	TagPrefix      = "urn:vmomi:InventoryServiceTag:"
@@ -277,7 +277,7 @@ type Category struct {
 	Description string `json:"description"`
 	// Cardinality is [Single] or [Multiple].
 	Cardinality string `json:"cardinality"`
-	// AssociableTypes are the types of object that its tags may be attached to; none means any.
+	// AssociableTypes are the types of object that may have its tags; empty means any.
 	AssociableTypes []string `json:"associable_types"`
 	UsedBy          []string `json:"used_by"`
 }
@@ -297,15 +297,15 @@ type Association struct {
 	Object vc.Ref `json:"object"`
 }
 
-// Snapshot is all tags of a vCenter, for saving. Categories and tags are in the order of their making, associations in
-// that of tags, then by type and value of the object.
+// Snapshot holds all tags of a vCenter, for saving. Categories and tags are in the order of creation, associations in that of
+// tags, then by type and value of the object.
 type Snapshot struct {
 	Categories   []Category    `json:"categories"`
 	Tags         []Tag         `json:"tags"`
 	Associations []Association `json:"associations"`
 }
 
-// clone copies the lists, which answers encode outside of locks; they are never nil, since JSON knows the difference.
+// clone copies the lists, which answers encode without locks; they are never nil, which matters in JSON.
 func (c Category) clone() Category {
 	c.AssociableTypes = list(c.AssociableTypes)
 	c.UsedBy = list(c.UsedBy)
@@ -319,7 +319,7 @@ func (t Tag) clone() Tag {
 
 func list(s []string) []string { return append(make([]string, 0, len(s)), s...) }
 
-// distinct is the list without repetitions, in order.
+// distinct returns the list without repetitions, in order.
 func distinct(s []string) []string {
 	out := make([]string, 0, len(s))
 	for _, v := range s {

@@ -1,9 +1,7 @@
-// Package stocksim is vcsim as a program gets it that follows govmomi's own examples: its model, its server, no correction
-// of ours.
+// Package stocksim runs vcsim as in govmomi's examples: its model and its server, without corrections.
 //
-// It is there to be measured against, by test/bench/sim, and to stand in for a vCenter that is not ours, as hack/stocksim
-// runs it in a process of its own; nothing else should need it. A topology that leaves all corrections out (spec.stock) is
-// still built by our builder.
+// It is the baseline of test/bench/sim, and stands in for a real vCenter in hack/stocksim, which runs it as a separate process;
+// other code must not use it. A topology without corrections (spec.stock) still uses the sandbox's builder.
 //
 //	s, err := stocksim.Serve(stocksim.Options{Address: "127.0.0.1:0", User: "root", Password: password, VMs: 4})
 //	if err != nil { … }

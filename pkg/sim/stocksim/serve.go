@@ -10,28 +10,28 @@ import (
 	"runtime/debug"
 
 	"github.com/google/uuid"
-	// The endpoints that vcsim itself has, which register themselves.
+	// vcsim's endpoints, which register themselves.
 	_ "github.com/vmware/govmomi/cns/simulator"
 	_ "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/simulator"
 	_ "github.com/vmware/govmomi/vapi/simulator"
 )
 
-// Options of [Serve]. User and Password are mandatory, and the only ones that get in.
+// Options configures [Serve]. User and Password are mandatory, and the only valid login.
 type Options struct {
-	// Address is where to listen; port 0 is a free one. Default: 127.0.0.1:0.
+	// Address is the listen address; port 0 means a free one. Default: 127.0.0.1:0.
 	Address string
-	// Certificate is what the server shows. Default: the one that every vcsim has, which nobody signed.
+	// Certificate is the server's certificate. Default: vcsim's, which is self-signed.
 	Certificate    *tls.Certificate
 	User, Password string
-	// Clusters are in the one datacenter, VMs in each cluster, Hosts, too. Default: 1, 1 and 2.
+	// Clusters is the number of clusters in the datacenter; Hosts and VMs are those in each cluster. Default: 1, 1 and 2.
 	Clusters, Hosts, VMs int
-	// Version is what it says it is: "8.0.3". Default: vcsim's own, an old one.
+	// Version is the release: "8.0.3". Default: vcsim's, an old one.
 	Version string
 }
 
-// Serve builds an inventory and serves it with TLS and every endpoint that vcsim has, SOAP and REST. It is ready when Serve
-// returns; a VM takes it 40 ms.
+// Serve builds an inventory and serves it with TLS and all endpoints of vcsim, SOAP and REST. It is ready when Serve returns;
+// each VM takes 40 ms.
 func Serve(o Options) (*Server, error) {
 	if o.User == "" || o.Password == "" {
 		return nil, errors.New("stock vcsim: user and password are needed")
@@ -46,7 +46,7 @@ func Serve(o Options) (*Server, error) {
 	if o.Version != "" {
 		m.ServiceContent.About.Version, m.ServiceContent.About.ApiVersion = o.Version, o.Version+".0"
 	}
-	m.ServiceContent.About.InstanceUuid = uuid.NewString() // or all vcsims have one
+	m.ServiceContent.About.InstanceUuid = uuid.NewString() // or all vcsims have the same
 	if err := m.Create(); err != nil {
 		m.Remove()
 		return nil, fmt.Errorf("stock model: %w", err)
@@ -65,16 +65,16 @@ func Serve(o Options) (*Server, error) {
 	return &Server{model: m, server: server}, nil
 }
 
-// free says why an address cannot be listened on, which vcsim answers with a panic.
+// free returns an error for an address that is in use, for which vcsim panics.
 func free(address string) error {
-	l, err := net.Listen("tcp", address) // a number and a port are given: nothing is looked up
+	l, err := net.Listen("tcp", address) // a numeric address needs no lookup
 	if err != nil {
 		return err
 	}
 	return l.Close()
 }
 
-// listen starts the server, which panics where somebody was faster at its address.
+// listen starts the server, and recovers the panic for an address that was taken since.
 func listen(m *simulator.Model) (s *simulator.Server, err error) {
 	defer func() {
 		if p := recover(); p != nil {

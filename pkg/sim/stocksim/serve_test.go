@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 )
 
-// TestServe lets in one user, over SOAP and REST, and nobody else.
+// TestServe: only the configured user can log in, over SOAP and REST.
 func TestServe(t *testing.T) {
 	s, err := stocksim.Serve(stocksim.Options{User: "admin", Password: "s3cret", Clusters: 2, VMs: 1, Version: "8.0.3"})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 )
 
-// check checks that the objects hold together, where vcsim takes it for granted.
+// check validates the relations between objects that vcsim assumes.
 func (l *Loaded) check(f *folder) {
 	if root, ok := l.entity(l.content.RootFolder); ok {
 		l.rootName = root.Name
@@ -40,7 +40,7 @@ func (c checker) problem(at vc.Ref, try, format string, args ...any) {
 	})
 }
 
-// containers are the types of object that objects of a type may be in.
+// containers returns the types that may contain objects of a type.
 func containers(kind string) []string {
 	switch kind {
 	case "Folder":
@@ -57,7 +57,7 @@ func containers(kind string) []string {
 	return []string{"Folder"}
 }
 
-// place checks the way up to the root folder.
+// place checks the path to the root folder.
 func (c checker) place(e *mo.ManagedEntity) {
 	if e.Parent == nil {
 		if vm, ok := c.o.obj.(*simulator.VirtualMachine); ok && vm.ParentVApp != nil {
@@ -79,7 +79,7 @@ func (c checker) place(e *mo.ManagedEntity) {
 		seen[at] = true
 		up, ok := c.l.entity(at)
 		if !ok || up.Parent == nil {
-			return // told of that object
+			return // reported for that object
 		}
 		at = *up.Parent
 	}
@@ -97,7 +97,7 @@ func (l *Loaded) entity(ref vc.Ref) (*mo.ManagedEntity, bool) {
 	return e.Entity(), true
 }
 
-// require checks a reference that must lead to an object of one of the types.
+// require checks a mandatory reference to an object of one of the types.
 func (c checker) require(name string, ref *vc.Ref, kinds ...string) bool {
 	switch {
 	case ref == nil || ref.Value == "":
@@ -112,7 +112,7 @@ func (c checker) require(name string, ref *vc.Ref, kinds ...string) bool {
 	return false
 }
 
-// needs checks what objects of a type cannot be without.
+// needs checks what objects of a type must have.
 func (c checker) needs() {
 	compute := []string{"ComputeResource", "ClusterComputeResource"}
 	switch obj := c.o.obj.(type) {
@@ -139,11 +139,11 @@ func (c checker) needs() {
 			c.problem(c.o.ref, tryDelete, "has no info")
 		}
 	case *simulator.VirtualMachine:
-		c.machine(obj)
+		c.checkVM(obj)
 	}
 }
 
-func (c checker) machine(vm *simulator.VirtualMachine) {
+func (c checker) checkVM(vm *simulator.VirtualMachine) {
 	c.require("runtime.host", vm.Runtime.Host, "HostSystem")
 	if vm.Config == nil {
 		vm.Config = unknownConfig(&vm.VirtualMachine)
@@ -171,7 +171,7 @@ func (c checker) machine(vm *simulator.VirtualMachine) {
 	}
 }
 
-// unknownConfig is the configuration of a VM that nothing but the summary is known of.
+// unknownConfig returns the configuration of a VM of which only the summary is known.
 func unknownConfig(vm *mo.VirtualMachine) *types.VirtualMachineConfigInfo {
 	s := vm.Summary.Config
 	return &types.VirtualMachineConfigInfo{
@@ -183,8 +183,8 @@ func unknownConfig(vm *mo.VirtualMachine) *types.VirtualMachineConfigInfo {
 	}
 }
 
-// checkTags checks that tags are of categories, and attached to what there is: an object that went while the vCenter was
-// saved takes its tags along.
+// checkTags checks that tags have categories, and are attached to saved objects: the tags of an object that was removed during
+// the save are dropped.
 func (l *Loaded) checkTags(f *folder) {
 	problem := func(what string, args ...any) {
 		f.add(Problem{File: tagsName, What: fmt.Sprintf(what, args...), Try: tryAgain})

@@ -222,7 +222,7 @@ func TestDamage(t *testing.T) {
 		{
 			name: "a tag without its category", sums: true, want: `sandbox/tags.json: tag "x" is of category y, which is not in it`, try: "save",
 			damage: func(t *testing.T, dir string) {
-				// Without its checksum, as somebody does who edits it.
+				// Without its checksum, as after an edit.
 				b, _ := os.ReadFile(filepath.Join(dir, "sandbox.json"))
 				text := regexp.MustCompile(`,\s*"sandbox/tags.json": "[0-9a-f]*"`).ReplaceAllString(string(b), "")
 				write(t, filepath.Join(dir, "sandbox.json"), text)

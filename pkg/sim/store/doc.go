@@ -9,8 +9,8 @@
 //	sandbox/access.json   roles, permissions, names of users; never a password
 //	sandbox/policies.xml  storage policies
 //
-// [Save] speaks the public API: it works on any vCenter. [Load] reads and checks the whole folder, and tells everything
-// that is wrong with it, by file and line, before anything is made of it; [Loaded.Install] then fills an empty vCenter.
+// [Save] uses the public API, so that it works on any vCenter. [Load] reads and checks the whole folder, and reports all its
+// problems, by file and line, before it creates anything; [Loaded.Install] then fills an empty vCenter.
 //
 //	saved, err := store.Load("my-vcenter")
 //	if err != nil { … }

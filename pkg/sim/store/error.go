@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a folder.
+// Problem is one problem of a folder.
 type Problem struct {
 	// File is the path inside the folder; empty means the folder itself.
 	File string
-	// Line is the line in the file; 0 where there is none to tell.
+	// Line is the line in the file; 0 if unknown.
 	Line int
-	// What is wrong: lower case, no full stop.
+	// What describes the problem: lower case, without a full stop.
 	What string
-	// Try is what to do about it.
+	// Try suggests a solution.
 	Try string
 }
 
-// Where is "file:line".
+// Where returns "file:line".
 func (p Problem) Where() string {
 	if p.Line == 0 {
 		return p.File
@@ -26,16 +26,16 @@ func (p Problem) Where() string {
 	return p.File + ":" + strconv.Itoa(p.Line)
 }
 
-// Error is everything that is wrong with a folder, in the order of its files.
+// Error holds all problems of a folder, in the order of its files.
 type Error struct {
 	Dir      string
 	Problems []Problem
 }
 
-// shown is how many problems are told: who has cut a folder in half wants to know of one half.
+// shown limits the printed problems: half of a missing folder is enough to know.
 const shown = 10
 
-// Error tells the problems, one on a line.
+// Error returns the problems, one on a line.
 func (e *Error) Error() string {
 	lines := make([]string, 0, shown+1)
 	for i, p := range e.Problems {
@@ -52,7 +52,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Try is what to do about the problems, each advice once.
+// Try returns the suggestions, each once.
 func (e *Error) Try() string {
 	var all []string
 	seen := map[string]bool{"": true}

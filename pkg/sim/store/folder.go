@@ -21,7 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// folder is a folder that is read. Nothing outside of it can be reached through it.
+// folder is a folder that is read. Paths cannot leave it.
 type folder struct {
 	dir  string
 	root *os.Root
@@ -30,7 +30,7 @@ type folder struct {
 	problems []Problem
 }
 
-// largest is how large a file may be. What a vCenter tells of its largest objects is a few MB.
+// largest limits the size of a file. A vCenter's largest objects have a few MB.
 const largest = 64 << 20
 
 func open(dir string) (*folder, error) {
@@ -56,7 +56,7 @@ func (f *folder) add(p Problem) {
 	f.problems = append(f.problems, p)
 }
 
-// failed tells the problems so far, by file.
+// failed returns the problems so far, by file.
 func (f *folder) failed() error {
 	if len(f.problems) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (f *folder) failed() error {
 	return &Error{Dir: f.dir, Problems: f.problems}
 }
 
-// list lists the names in a folder, in order; none when it is not there.
+// list returns the sorted names in a folder; empty if it does not exist.
 func (f *folder) list(name string) []fs.DirEntry {
 	info, err := f.root.Lstat(name)
 	if isMissing(err) {
@@ -140,7 +140,7 @@ func (f *folder) verify(manifest []byte, files map[string]string) {
 	}
 }
 
-// reason is an error without the path, which is told anyway.
+// reason returns an error without the path, which the caller adds.
 func reason(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, ": "); i >= 0 {
@@ -157,7 +157,7 @@ func baseName(dir string) string {
 	return path.Base(filepath.ToSlash(dir))
 }
 
-// localPath reads the path of a file on a datastore, which must stay there.
+// localPath parses the path of a file on a datastore, which must not leave it.
 func localPath(text string) (object.DatastorePath, error) {
 	var p object.DatastorePath
 	if !p.FromString(text) {
@@ -169,12 +169,12 @@ func localPath(text string) (object.DatastorePath, error) {
 	return p, nil
 }
 
-// home is the path of the VM's .vmx.
+// home returns the path of the VM's .vmx.
 func home(vm *mo.VirtualMachine) (object.DatastorePath, error) {
 	return localPath(vm.Config.Files.VmPathName)
 }
 
-// disk is a disk with a file of its own.
+// disk is a disk with its own file.
 type disk struct {
 	key      int32
 	file     string
@@ -213,13 +213,13 @@ func firstClass(vm *mo.VirtualMachine) (n int) {
 	return n
 }
 
-// dirOf is the directory of a file in a datastore.
+// dirOf returns the directory of a file in a datastore.
 func dirOf(p object.DatastorePath) string { return path.Dir(p.Path) }
 
-// formatVersion is that of what is beside stock's files. A folder of a newer one is refused.
+// formatVersion is the version of the additional files. Load refuses a folder with a newer one.
 const formatVersion = 1
 
-// Names in a folder.
+// The names in a folder.
 const (
 	manifestName = "sandbox.json"
 	ownFolder    = "sandbox"
@@ -229,7 +229,7 @@ const (
 	objectExt    = ".xml"
 )
 
-// manifest reports what the folder holds.
+// manifest describes the contents of the folder.
 type manifest struct {
 	Format       int    `json:"format"`
 	VCenter      string `json:"vcenter"`
@@ -240,17 +240,17 @@ type manifest struct {
 	Files map[string]string `json:"files"`
 }
 
-// access is who may do what.
+// access holds the access control.
 type access struct {
 	Roles       []role       `json:"roles"`
 	Permissions []permission `json:"permissions"`
-	// Users are those that permissions are for, by themselves or as members of groups.
+	// Users are those with permissions, directly or as members of groups.
 	Users []user `json:"users"`
 }
 
 type role struct {
 	Name string `json:"name"`
-	// System is a role that every vCenter has.
+	// System marks a role that every vCenter has.
 	System     bool     `json:"system,omitempty"`
 	Privileges []string `json:"privileges,omitempty"`
 }
@@ -269,5 +269,5 @@ type user struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
-// methodFile is where the answer of a method of an object is.
+// methodFile returns the name of the file with a method's answer.
 func methodFile(ref vc.Ref, method string) string { return path.Join(ref.Encode(), method+objectExt) }

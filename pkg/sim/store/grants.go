@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// account is the name of a user or group in the form of a topology: "user@domain".
+// account returns the name of a user or group in the form of a topology: "user@domain".
 func account(principalName string) string {
 	key, user, domain := principal(principalName)
 	if domain == "" {
@@ -25,8 +25,8 @@ func builtin(principalName string) bool {
 	return user == "administrator" || user == "administrators"
 }
 
-// Spec describes the vCenter without its inventory, in the terms of a topology: name, instance UUID, version, users and
-// roles. Passwords are not saved.
+// Spec describes the vCenter without its inventory, as in a topology: name, instance UUID, version, users and roles. Passwords
+// are not saved.
 func (l *Loaded) Spec() topology.VCenter {
 	v := topology.VCenter{Name: l.Name(), InstanceUUID: l.InstanceUUID(), Version: l.Version()}
 	for _, u := range l.access.Users {
@@ -65,7 +65,7 @@ func system(role string) bool {
 	return false
 }
 
-// privileges are those that a simulated vCenter knows.
+// privileges returns those that a simulated vCenter knows.
 func privileges() map[string]bool {
 	all := make(map[string]bool)
 	for i := range esx.RoleList {
@@ -78,7 +78,7 @@ func privileges() map[string]bool {
 	return all
 }
 
-// grants are the saved permissions, but those that every vCenter begins with.
+// grants returns the saved permissions, without the initial ones of every vCenter.
 func (in *installer) grants() []inventory.Grant {
 	var all []inventory.Grant
 	for _, p := range in.access.Permissions {

@@ -11,13 +11,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// host gives the host the parts that vcsim calls: those that were saved, and new ones in the place of others.
+// host sets the parts of the host that vcsim uses: saved ones, or else new ones.
 func (in *installer) host(h *simulator.HostSystem, answers map[string]any) {
 	if r, ok := answers["QueryTpmAttestationReport"].(types.QueryTpmAttestationReportResponse); ok {
 		h.QueryTpmAttestationReportResponse = r
 	}
 	in.complete(&h.HostSystem)
-	h.Summary.Runtime = &h.Runtime // one thing in vcsim
+	h.Summary.Runtime = &h.Runtime // vcsim shares them
 	if h.Summary.Host == nil {
 		h.Summary.Host = &h.Self
 	}
@@ -55,7 +55,7 @@ func optionManager(options *[]types.BaseOptionValue) mo.Reference {
 	return m
 }
 
-// complete gives a host that was disconnected when it was saved what only the host itself tells.
+// complete fills in what only a connected host reports, for a host that was disconnected during the save.
 func (in *installer) complete(h *mo.HostSystem) {
 	like := esx.HostSystem
 	if h.Config == nil {
@@ -89,7 +89,7 @@ func (in *installer) complete(h *mo.HostSystem) {
 	}
 }
 
-// compute gives a cluster, or what holds a standalone host, its environment browser.
+// compute sets the environment browser of a compute resource.
 func (in *installer) compute(c *mo.ComputeResource) {
 	in.part(&c.EnvironmentBrowser, func() mo.Reference { return new(simulator.EnvironmentBrowser) })
 }
@@ -116,7 +116,7 @@ func (in *installer) environment(b *simulator.EnvironmentBrowser, answers map[st
 	b.QueryConfigOptionDescriptorResponse = r
 }
 
-// part finds the object that a reference leads to; when there is none it makes one, under that reference if it is set.
+// part returns the object of a reference, or creates it under that reference, if set.
 func (in *installer) part(at **vc.Ref, fresh func() mo.Reference) mo.Reference {
 	if *at != nil {
 		if obj := in.base.Map.Get(**at); obj != nil {
@@ -132,7 +132,7 @@ func (in *installer) part(at **vc.Ref, fresh func() mo.Reference) mo.Reference {
 	return obj
 }
 
-// browser makes sure that there is a datastore browser behind a reference.
+// browser makes sure that a reference has a datastore browser.
 func (in *installer) browser(at *vc.Ref, stores []vc.Ref) {
 	ref := at
 	if at.Value == "" {
@@ -144,7 +144,7 @@ func (in *installer) browser(at *vc.Ref, stores []vc.Ref) {
 	*at = *ref
 }
 
-// answer is what a method of a saved object answered.
+// answer returns the saved answer of a method of an object.
 func (in *installer) answer(ref vc.Ref, method string) any {
 	if o := in.objects[ref]; o != nil {
 		return o.answers[method]

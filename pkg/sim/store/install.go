@@ -21,25 +21,25 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 )
 
-// Target is an empty vCenter that does not serve yet, made with [Loaded.Content] and [Loaded.RootFolder].
+// Target is an empty vCenter that does not serve yet, created with [Loaded.Content] and [Loaded.RootFolder].
 type Target struct {
-	// Context is the vCenter's own.
+	// Context is the context of the vCenter.
 	Context *simulator.Context
-	// Dir is to hold the files of its datastores. It is made when it is not there.
+	// Dir is the directory for the files of its datastores. It is created if it is missing.
 	Dir string
 }
 
-// Errors of [Loaded.Install].
+// The errors of [Loaded.Install].
 var (
 	errOther     = errors.New("vCenter was not made with the saved service content")
 	errInstalled = errors.New("saved inventory is in a vCenter already")
 )
 
-// Install puts the inventory into an empty vCenter. What it returns is what inventory.Make returns of a topology: the
-// guests to start, and the permissions to grant. Tags and policies follow by [Loaded.Tags] and [Loaded.RestorePolicies].
+// Install puts the inventory into an empty vCenter. Like inventory.Make it returns the guests to start and the permissions to
+// grant. [Loaded.Tags] and [Loaded.RestorePolicies] follow.
 //
-// Once it has begun the inventory cannot be installed again, since the vCenter works on its objects. It stops with ctx's
-// error between two objects; after an error there are files left in Dir.
+// The inventory can be installed once, because the vCenter uses its objects. Install stops with ctx's error between two objects;
+// after an error it leaves files in Dir.
 func (l *Loaded) Install(ctx context.Context, t Target) (*inventory.Built, error) {
 	instance, ok := t.Context.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance)
 	if !ok || instance.Content.RootFolder != l.content.RootFolder {
@@ -59,7 +59,7 @@ func (l *Loaded) Install(ctx context.Context, t Target) (*inventory.Built, error
 	return &inventory.Built{Guests: in.guests(), Grants: in.grants(), Objects: in.paths()}, nil
 }
 
-// installer fills one vCenter. Nothing of it is served yet, so that nothing is locked.
+// installer fills one vCenter, which does not serve yet, so that it needs no locks.
 type installer struct {
 	*Loaded
 	ctx    context.Context
@@ -76,7 +76,7 @@ func (in *installer) install() error {
 			in.put(o.obj)
 		}
 	}
-	if err := in.base.Map.AlignCounter(); err != nil { // new objects get numbers of their own
+	if err := in.base.Map.AlignCounter(); err != nil { // new objects get unused numbers
 		return err
 	}
 	in.managers()
@@ -88,11 +88,11 @@ func (in *installer) install() error {
 			return fmt.Errorf("%s %s: %w", o.ref.Type, o.ref.Value, err)
 		}
 	}
-	return in.machineFiles()
+	return in.vmFiles()
 }
 
-// installed reports whether objects of the type are put into the vCenter. The others are vcsim's own managers, and what
-// nothing in vcsim knows of.
+// installed reports whether objects of the type are put into the vCenter. The others are managers, which vcsim creates, and types
+// that vcsim does not know.
 func installed(kind string) bool {
 	return isEntity(kind) || slices.Contains([]string{
 		"EnvironmentBrowser", "HostDatastoreBrowser", "HostDatastoreSystem", "HostNetworkSystem", "HostVirtualNicManager",
@@ -100,7 +100,7 @@ func installed(kind string) bool {
 	}, kind)
 }
 
-// put puts an object into the registry, which would set the state of any entity to what is usual.
+// put registers an object directly: vcsim's own call would reset the state of an entity.
 func (in *installer) put(obj mo.Reference) {
 	if f, ok := obj.(*simulator.Folder); ok && f.Self == in.content.RootFolder {
 		if root, ok := in.base.Map.Get(f.Self).(*simulator.Folder); ok {
@@ -124,7 +124,7 @@ func (in *installer) put(obj mo.Reference) {
 	}
 }
 
-// finish makes of an object what vcsim expects of it beyond what was saved.
+// finish adds what vcsim expects of an object beyond its saved state.
 func (in *installer) finish(o *item) error {
 	switch obj := o.obj.(type) {
 	case *simulator.Datastore:
@@ -142,12 +142,12 @@ func (in *installer) finish(o *item) error {
 	case *simulator.EnvironmentBrowser:
 		in.environment(obj, o.answers)
 	case *simulator.VirtualMachine:
-		return in.machine(obj)
+		return in.prepareVM(obj)
 	}
 	return nil
 }
 
-// guests are what the guests of VMs report when they are up.
+// guests returns what the guests of VMs report when they are up.
 func (in *installer) guests() map[vc.Ref]guest.Info {
 	all := make(map[vc.Ref]guest.Info)
 	for _, o := range in.order {
@@ -160,7 +160,7 @@ func (in *installer) guests() map[vc.Ref]guest.Info {
 	return all
 }
 
-// saved finds the saved object behind a reference of the service content.
+// saved returns the saved object of a reference in the service content.
 func saved[T mo.Reference](in *installer, ref *vc.Ref) (none T, ok bool) {
 	if ref == nil || in.objects[*ref] == nil {
 		return none, false
@@ -169,7 +169,7 @@ func saved[T mo.Reference](in *installer, ref *vc.Ref) (none T, ok bool) {
 	return m, ok
 }
 
-// managers takes over what managers know of the inventory.
+// managers restores the state of managers.
 func (in *installer) managers() {
 	if from, ok := saved[*mo.ExtensionManager](in, in.content.ExtensionManager); ok && len(from.ExtensionList) > 0 {
 		if to, ok := in.base.Map.Get(from.Self).(*simulator.ExtensionManager); ok {
@@ -184,8 +184,7 @@ func (in *installer) managers() {
 	in.alarms()
 }
 
-// settings are those of the vCenter, with those that were saved over them. Those that say where the vCenter is and who
-// administers it are its own.
+// settings merges the saved settings into those of the vCenter. Address and administrator of the vCenter do not change.
 func settings(own, saved []types.BaseOptionValue) []types.BaseOptionValue {
 	out := slices.Clone(own)
 	for _, o := range saved {
@@ -205,7 +204,7 @@ func settings(own, saved []types.BaseOptionValue) []types.BaseOptionValue {
 	return out
 }
 
-// alarms replaces vcsim's alarms by those that were saved.
+// alarms replaces vcsim's alarms by the saved ones.
 func (in *installer) alarms() {
 	if in.content.AlarmManager == nil {
 		return
@@ -229,11 +228,11 @@ func (in *installer) alarms() {
 	to.GetAlarmResponse.Returnval = kept
 }
 
-// highestField is the highest key of a custom field that new ones are kept from; real ones count from 1.
+// highestField is the highest key of a custom field that new ones skip; real ones count from 1.
 const highestField = 10000
 
-// customFields takes over the custom fields. The key of the next one is a counter of vcsim's that only making fields
-// moves; so this is done while there is nothing that fields could belong to.
+// customFields restores the custom fields. Only the creation of fields advances vcsim's counter of keys, so this runs before any
+// object exists.
 func (in *installer) customFields() {
 	from, ok := saved[*mo.CustomFieldsManager](in, in.content.CustomFieldsManager)
 	if !ok || len(from.Field) == 0 {
@@ -249,15 +248,15 @@ func (in *installer) customFields() {
 	}
 	for i := int32(0); i <= min(highest, highestField); i++ {
 		to.AddCustomFieldDef(vc.Fresh(in.base), &types.AddCustomFieldDef{
-			This: to.Self, Name: fmt.Sprint(i), MoType: "none", // of no type that objects have: looked up among all
+			This: to.Self, Name: fmt.Sprint(i), MoType: "none", // a type without objects
 		})
 		to.Field = nil
 	}
 	to.Field = from.Field
 }
 
-// guestOf is what a VM's guest reports when it is up: what it reported when it was saved, or what cloud-init would make of
-// its variables. false means that it has no tools, or is a template.
+// guestOf returns what a VM's guest reports when it is up: its saved report, or what cloud-init makes of its variables. It
+// returns false for a VM without tools, or a template.
 func guestOf(vm *mo.VirtualMachine) (guest.Info, bool) {
 	g := vm.Guest
 	if vm.Config.Template || g == nil {
@@ -311,7 +310,7 @@ func addresses(nic types.GuestNicInfo) []netip.Prefix {
 	return all
 }
 
-// bitsOf is the usual length of the prefix of an address.
+// bitsOf returns the usual prefix length of an address.
 func bitsOf(a netip.Addr) int {
 	if a.Is4() {
 		return 24
@@ -328,7 +327,8 @@ func firstCard(vm *mo.VirtualMachine) string {
 	return ""
 }
 
-// cloudConfig is what is read of guestinfo.metadata: name, and addresses in version 1 of cloud-init's network format.
+// cloudConfig is the part of guestinfo.metadata that is read: the name, and addresses in version 1 of cloud-init's network
+// format.
 type cloudConfig struct {
 	Hostname string `yaml:"local-hostname"`
 	Network  struct {
@@ -341,7 +341,7 @@ type cloudConfig struct {
 	} `yaml:"network"`
 }
 
-// variables reads what the guest's own variables say of it. What it reported goes before.
+// variables reads the guest's variables. Its report takes precedence.
 func variables(vm *mo.VirtualMachine, info *guest.Info) {
 	var text string
 	for _, o := range vm.Config.ExtraConfig {
@@ -355,7 +355,7 @@ func variables(vm *mo.VirtualMachine, info *guest.Info) {
 	}
 	var c cloudConfig
 	if text == "" || yaml.Unmarshal([]byte(text), &c) != nil {
-		return // in some other form
+		return // another format
 	}
 	if info.HostName == "" {
 		info.HostName = c.Hostname

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// list lists what to save, in order: managers, the tree, what belongs to objects of the tree, and snapshots.
+// list returns the objects to save, in order: managers, the tree, parts of its objects, and snapshots.
 func (s *saver) list(content *types.ServiceContent) (_ []vc.Ref, err error) {
 	var all []vc.Ref
 	for _, ref := range mo.References(*content) {
@@ -37,7 +37,7 @@ func (s *saver) list(content *types.ServiceContent) (_ []vc.Ref, err error) {
 			return nil, err
 		}
 		for i := range found {
-			if found[i].Self.Type == kind { // a kind may take in others
+			if found[i].Self.Type == kind { // a kind may include others
 				tree = append(tree, found[i].Self)
 			}
 		}
@@ -57,7 +57,7 @@ func (s *saver) list(content *types.ServiceContent) (_ []vc.Ref, err error) {
 	return append(all, distinct(parts)...), err
 }
 
-// parts lists the objects behind those of the tree.
+// parts returns the objects that belong to those of the tree.
 func (s *saver) parts(v *view.ContainerView) (all []vc.Ref, err error) {
 	add := func(ref *vc.Ref) {
 		if ref != nil && ref.Value != "" {
@@ -101,7 +101,7 @@ func (s *saver) parts(v *view.ContainerView) (all []vc.Ref, err error) {
 	return all, nil
 }
 
-// snapshots visits a tree of snapshots, each with the one above it.
+// snapshots visits a tree of snapshots, each with its parent.
 func snapshots(list []types.VirtualMachineSnapshotTree, visit func(t *types.VirtualMachineSnapshotTree, above *vc.Ref)) {
 	var walk func(list []types.VirtualMachineSnapshotTree, above *vc.Ref)
 	walk = func(list []types.VirtualMachineSnapshotTree, above *vc.Ref) {
@@ -121,7 +121,7 @@ func (s *saver) retrieve(v *view.ContainerView, kind string, paths []string, dst
 	return nil
 }
 
-// gone reports whether an object that was asked about has been removed meanwhile.
+// gone reports whether an object was removed during the save.
 func gone(err error) bool {
 	return err != nil && (fault.Is(err, &types.ManagedObjectNotFound{}) || errors.Is(err, errGone))
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 )
 
-// Loaded is a saved inventory, read and checked. Make one with [Load]; it is for one vCenter: [Loaded.Install] hands its
-// objects over.
+// Loaded is a saved inventory, read and checked. Create one with [Load]; it is for one vCenter: [Loaded.Install] passes its
+// objects on.
 type Loaded struct {
 	dir      string
 	manifest manifest
@@ -37,14 +37,13 @@ type Loaded struct {
 type item struct {
 	ref     vc.Ref
 	file    string
-	data    []byte // until it has been checked
+	data    []byte // until checked
 	raw     types.ObjectContent
-	obj     mo.Reference   // of vcsim's type where it has one
+	obj     mo.Reference   // of vcsim's type, if it has one
 	answers map[string]any // of methods
 }
 
-// Load reads a folder that [Save] or govc's object.save made. It makes nothing. An error that tells of the folder is an
-// [*Error] with everything that is wrong with it.
+// Load reads a folder of [Save] or of govc's object.save. If the folder is invalid, the error is an [*Error] with all problems.
 func Load(dir string) (*Loaded, error) {
 	f, err := open(dir)
 	if err != nil {
@@ -52,7 +51,7 @@ func Load(dir string) (*Loaded, error) {
 	}
 	defer f.close()
 	l := &Loaded{dir: dir, objects: make(map[vc.Ref]*item)}
-	// Each step needs the ones before it whole.
+	// Each step needs the results of the previous ones.
 	for _, step := range []func(*folder){l.readManifest, l.readObjects, l.index, l.build, l.readOwn, l.check, l.checkTags} {
 		step(f)
 		if err := f.failed(); err != nil {
@@ -65,7 +64,7 @@ func Load(dir string) (*Loaded, error) {
 	return l, nil
 }
 
-// readManifest reads sandbox.json, where there is one, and compares the sums of the files that it lists.
+// readManifest reads sandbox.json, if it exists, and verifies the checksums.
 func (l *Loaded) readManifest(f *folder) {
 	data, ok := f.optional(manifestName)
 	if !ok {
@@ -97,7 +96,7 @@ func (l *Loaded) readManifest(f *folder) {
 	f.verify(data, l.manifest.Files)
 }
 
-// jsonLine is the line that an error of package json is about.
+// jsonLine returns the line of an error of package json.
 func jsonLine(data []byte, err error) int {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return lineAt(data, syntax.Offset)
@@ -108,7 +107,7 @@ func jsonLine(data []byte, err error) int {
 	return 0
 }
 
-// index files the objects by their references, and finds the service content.
+// index indexes the objects by reference, and finds the service content.
 func (l *Loaded) index(f *folder) {
 	for _, o := range l.order {
 		if other, ok := l.objects[o.ref]; ok {
@@ -149,7 +148,7 @@ func (l *Loaded) index(f *folder) {
 
 func serviceInstance() vc.Ref { return vc.Ref{Type: "ServiceInstance", Value: "ServiceInstance"} }
 
-// build makes vcsim's objects of what was read.
+// build creates vcsim's objects.
 func (l *Loaded) build(f *folder) {
 	l.order = slices.DeleteFunc(l.order, func(o *item) bool { return o.ref == serviceInstance() || o.ref.Type == "Task" })
 	for _, o := range l.order {
@@ -161,7 +160,7 @@ func (l *Loaded) build(f *folder) {
 	}
 }
 
-// readOwn reads what is beside stock's files.
+// readOwn reads the additional files.
 func (l *Loaded) readOwn(f *folder) {
 	if l.manifest.Format == 0 {
 		return
@@ -188,13 +187,12 @@ func (l *Loaded) readOwn(f *folder) {
 	l.policies = slices.DeleteFunc(set.Profile, func(p pbmtypes.BasePbmProfile) bool { return p == nil })
 }
 
-// note keeps what was left out: a folder that govc saved while the inventory changed has references to what is not in it.
+// note records what was left out: a folder that govc saved during changes has references to missing objects.
 func (l *Loaded) note(format string, args ...any) {
 	l.notes = append(l.notes, fmt.Sprintf(format, args...))
 }
 
-// Notes tell what the folder says of things that are not in it, and that was left out for this; those of references are
-// there after [Loaded.Install].
+// Notes lists what was left out because it refers to missing objects; for references, after [Loaded.Install].
 func (l *Loaded) Notes() []string {
 	seen := make(map[string]bool)
 	return slices.DeleteFunc(slices.Clone(l.notes), func(n string) bool {
@@ -204,7 +202,7 @@ func (l *Loaded) Notes() []string {
 	})
 }
 
-// Name is the vCenter's name: as it was saved, else the name of the folder; a DNS label.
+// Name returns the vCenter's name as a DNS label: the saved one, else the name of the folder.
 func (l *Loaded) Name() string {
 	if name := label(l.manifest.VCenter); name != "" {
 		return name
@@ -215,7 +213,7 @@ func (l *Loaded) Name() string {
 	return "vcenter"
 }
 
-// label makes a DNS label of a name.
+// label returns a name as a DNS label.
 func label(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -229,23 +227,22 @@ func label(name string) string {
 	return strings.TrimRight(text[:min(len(text), 63)], "-")
 }
 
-// InstanceUUID is the vCenter's own, as it was saved.
+// InstanceUUID returns the saved UUID of the vCenter.
 func (l *Loaded) InstanceUUID() string { return l.content.About.InstanceUuid }
 
-// Version is the release of the vCenter that was saved ("8.0.3").
+// Version returns the release of the saved vCenter ("8.0.3").
 func (l *Loaded) Version() string { return l.content.About.Version }
 
-// Tags are the categories, tags and associations, for rest.Handler.Restore. A folder of govc's has none.
+// Tags returns the categories, tags and associations, for rest.Handler.Restore. A folder of govc has none.
 func (l *Loaded) Tags() rest.Snapshot { return l.tags }
 
-// errNotDir is told of a folder that is none.
+// errNotDir is returned for a path that is not a folder.
 var errNotDir = errors.New("is no folder")
 
-// isMissing tells that a file is not there.
+// isMissing reports whether a file does not exist.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// Content is the service content to make the vCenter with (simulator.NewServiceInstance): as it was saved, with the
-// managers that the vCenter did not have, and vcsim takes for granted.
+// Content returns the service content for simulator.NewServiceInstance: the saved one, with the managers that vcsim requires.
 func (l *Loaded) Content() types.ServiceContent {
 	c := l.content
 	to, from := reflect.ValueOf(&c).Elem(), reflect.ValueOf(simulator.VPX().ServiceContent)
@@ -260,7 +257,7 @@ func (l *Loaded) Content() types.ServiceContent {
 	return c
 }
 
-// RootFolder is the root folder to make the vCenter with. Its children come with [Loaded.Install].
+// RootFolder returns the root folder of the vCenter. [Loaded.Install] adds its children.
 func (l *Loaded) RootFolder() mo.Folder {
 	root := simulator.VPX().RootFolder
 	root.Self, root.Name, root.ChildEntity = l.content.RootFolder, l.rootName, nil

@@ -11,14 +11,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// answers of methods, saved under the name of the method.
+// answer is the answer of a method, saved under its name.
 type answer struct {
 	method string
 	value  any
 }
 
-// methods saves what can only be asked for: the same answers as govc saves, and QueryConfigOptionDescriptor, which vcsim
-// loads, too.
+// methods saves what only methods return: the same answers as govc, and QueryConfigOptionDescriptor, which vcsim also loads.
 func (s *saver) methods(ref vc.Ref) error {
 	for _, call := range s.calls(ref) {
 		a, err := call()
@@ -83,7 +82,7 @@ func (s *saver) calls(ref vc.Ref) []func() (answer, error) {
 	return nil
 }
 
-// alarms saves the alarms, too, which are objects that the inventory does not lead to.
+// alarms saves the alarms, which the inventory does not contain.
 func (s *saver) alarms(manager vc.Ref) (answer, error) {
 	r, err := methods.GetAlarm(s.ctx, s.client, &types.GetAlarm{This: manager})
 	if err != nil {
@@ -107,8 +106,7 @@ func (s *saver) alarms(manager vc.Ref) (answer, error) {
 	return answer{"GetAlarm", r}, nil
 }
 
-// unanswered reports whether it is no matter that a question was not answered: by a host that is down, an older release, or
-// for want of rights.
+// unanswered reports whether a failed call may be ignored: of a host that is down, an older release, or for lack of privileges.
 func unanswered(err error) bool {
 	return err != nil && (gone(err) ||
 		fault.Is(err, &types.HostNotConnected{}) || fault.Is(err, &types.NotSupported{}) ||

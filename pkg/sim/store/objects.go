@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// batch is how many objects are asked for at once.
+// batch is the number of objects in a request.
 const batch = 50
 
 // objects saves the objects, in order.
@@ -37,11 +37,11 @@ func (s *saver) objects(list []vc.Ref) error {
 	return nil
 }
 
-// all gets all properties of the objects, those that are there.
+// all returns all properties of the objects that exist.
 func (s *saver) all(refs []vc.Ref) (map[vc.Ref]types.ObjectContent, error) {
 	content, err := s.ask(refs)
 	if gone(err) && len(refs) > 1 {
-		// One that is gone spoils the answer for all.
+		// A missing object fails the whole request.
 		for _, ref := range refs {
 			one, err := s.ask([]vc.Ref{ref})
 			if err != nil && !gone(err) {
@@ -81,7 +81,7 @@ func (s *saver) ask(refs []vc.Ref) ([]types.ObjectContent, error) {
 	return content, nil
 }
 
-// properties says what to save of objects of a type: like govc, no keys of licenses.
+// properties returns what to save of objects of a type: as in govc, no license keys.
 func properties(kind string) types.PropertySpec {
 	switch kind {
 	case "LicenseManager":
@@ -92,7 +92,7 @@ func properties(kind string) types.PropertySpec {
 	return types.PropertySpec{Type: kind, All: new(true)}
 }
 
-// passing reports whether a property says what continued while it was saved: sessions, tasks and views are not the inventory.
+// passing reports whether a property is transient: sessions, tasks and views.
 func passing(name string) bool {
 	switch name {
 	case "recentTask", "sessionList", "currentSession", "viewList", "latestEvent", "filter":
@@ -101,9 +101,9 @@ func passing(name string) bool {
 	return false
 }
 
-// object writes an object and what is not among its properties.
+// object writes an object and the answers of its methods.
 func (s *saver) object(content types.ObjectContent) error {
-	content.MissingSet = nil // what the user may not read
+	content.MissingSet = nil // unreadable for the user
 	content.PropSet = slices.DeleteFunc(content.PropSet, func(p types.DynamicProperty) bool { return passing(p.Name) })
 	slices.SortFunc(content.PropSet, func(a, b types.DynamicProperty) int { return strings.Compare(a.Name, b.Name) })
 	if content.Obj.Type == "OptionManager" {
@@ -116,7 +116,7 @@ func (s *saver) object(content types.ObjectContent) error {
 	return s.methods(content.Obj)
 }
 
-// hideOptions leaves out passwords and the simulator's own settings.
+// hideOptions removes passwords and the simulator's settings.
 func hideOptions(set []types.DynamicProperty) {
 	for i, p := range set {
 		all, ok := p.Val.(types.ArrayOfOptionValue)
@@ -131,7 +131,7 @@ func hideOptions(set []types.DynamicProperty) {
 	}
 }
 
-// scrubbed is the value as it is written.
+// scrubbed returns the value to write.
 func (s *saver) scrubbed(content types.ObjectContent) types.ObjectContent {
 	if s.scrubber == nil {
 		return content
@@ -139,9 +139,8 @@ func (s *saver) scrubbed(content types.ObjectContent) types.ObjectContent {
 	return scrub(s.scrubber, content)
 }
 
-// forget drops references to objects of the tree that were not saved: an inventory may change while it is saved, and a
-// user may not be allowed to read everything in it. vcsim takes it for granted that what is referred to is there. What an
-// object cannot be without was checked by [Load].
+// forget drops references to objects of the tree that were not saved: an inventory may change during the save, and the user may
+// not be allowed to read everything. vcsim requires that references are valid. [Load] has checked mandatory ones.
 func (in *installer) forget() {
 	for _, o := range in.order {
 		if !isEntity(o.ref.Type) {
@@ -154,8 +153,7 @@ func (in *installer) forget() {
 	}
 }
 
-// prune looks through a value, but not behind interfaces: there are devices and the like, whose references clients follow
-// and vcsim does not.
+// prune checks a value, but not behind interfaces, such as devices: clients follow their references, vcsim does not.
 func (in *installer) prune(o *item, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -203,19 +201,19 @@ func (in *installer) pruneList(o *item, v reflect.Value, refs []vc.Ref) {
 	}
 }
 
-// lost reports whether the reference is to an object of the tree that is not there.
+// lost reports whether the reference is to a missing object of the tree.
 func (in *installer) lost(o *item, ref vc.Ref) bool {
-	if !isEntity(ref.Type) || in.objects[ref] != nil || ref.Value == "ha-host" { // so a host calls itself
+	if !isEntity(ref.Type) || in.objects[ref] != nil || ref.Value == "ha-host" { // a host's name for itself
 		return false
 	}
 	in.note("%s %s refers to %s %s, which is not in the folder", o.ref.Type, o.ref.Value, ref.Type, ref.Value)
 	return true
 }
 
-// build makes an object of vcsim's of what was read.
+// build creates the object of vcsim.
 func (o *item) build() (err error) {
 	defer func() {
-		if r := recover(); r != nil { // of govmomi, about a value that does not fit a property
+		if r := recover(); r != nil { // of govmomi, for a value of the wrong type
 			err = fmt.Errorf("%s %s: %v", o.ref.Type, o.ref.Value, r)
 		}
 	}()
@@ -229,8 +227,8 @@ func (o *item) build() (err error) {
 	return nil
 }
 
-// simulated is the object with vcsim's methods, where it has any. Managers of the vCenter are not among them: those are
-// made by vcsim, and only take over some properties.
+// simulated returns the object with vcsim's methods, if it has any. vcsim creates the managers itself, which only copy some
+// properties.
 func simulated(obj mo.Reference) mo.Reference {
 	switch m := obj.(type) {
 	case *mo.Folder:

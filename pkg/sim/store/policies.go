@@ -51,7 +51,7 @@ func (s *saver) policies() error {
 	return s.writer.xml(policiesName, &policySet{Profile: profiles})
 }
 
-// decodePolicies reads the file of policies, whose types are known with a prefix.
+// decodePolicies parses the file of policies, whose types have a prefix.
 func decodePolicies(data []byte, set *policySet) (line int, err error) {
 	known := types.TypeFunc()
 	d := xml.NewDecoder(bytes.NewReader(data))
@@ -67,7 +67,7 @@ func decodePolicies(data []byte, set *policySet) (line int, err error) {
 
 var errNoProfiles = errors.New("vCenter has no storage policy service")
 
-// RestorePolicies makes the saved storage policies that the vCenter does not have, with the identifiers they had.
+// RestorePolicies creates the missing storage policies with their saved identifiers.
 func (l *Loaded) RestorePolicies(profiles inventory.Profiles) error {
 	if len(l.policies) == 0 {
 		return nil
@@ -78,7 +78,7 @@ func (l *Loaded) RestorePolicies(profiles inventory.Profiles) error {
 	for _, p := range l.policies {
 		p, ok := p.(*pbmtypes.PbmCapabilityProfile)
 		if !ok {
-			continue // of another kind: none that datastores are chosen by
+			continue // not a policy for datastores
 		}
 		if err := profiles.Restore(p); err != nil {
 			return err

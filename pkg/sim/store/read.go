@@ -42,7 +42,7 @@ func (l *Loaded) readObjects(f *folder) {
 			return nil
 		})
 	}
-	_ = g.Wait() // problems are told to the folder
+	_ = g.Wait() // the folder has the problems
 	for _, o := range found {
 		if o != nil {
 			l.order = append(l.order, o)
@@ -70,12 +70,12 @@ func readObject(f *folder, name string) *item {
 	case !mo.IsManagedObjectType(o.ref.Type):
 		return problem(lineOf(data, "<obj"), tryDelete, "managed objects of the type %s are unknown to this release", o.ref.Type)
 	}
-	// A value of a type that is unknown was found before: one that is left is of a property without one.
+	// Unknown types were reported: what remains is a property without a type.
 	o.raw.PropSet = slices.DeleteFunc(o.raw.PropSet, func(p types.DynamicProperty) bool { return p.Val == nil })
 	return o
 }
 
-// parse reads a value, and reports what is wrong with it.
+// parse decodes a value, and reports problems.
 func parse(f *folder, name string, data []byte, v any) bool {
 	if line := tooDeep(data); line > 0 {
 		f.add(Problem{File: name, Line: line, What: fmt.Sprintf("elements are nested more than %d deep", deepest), Try: tryAgain})
@@ -97,7 +97,7 @@ func parse(f *folder, name string, data []byte, v any) bool {
 	return false
 }
 
-// unknownType finds a type of the API that this release does not know; decoding would leave the value out.
+// unknownType returns a type of the API that this release does not know; decoding would omit the value.
 func unknownType(data []byte) (kind string, line int) {
 	known := types.TypeFunc()
 	attribute := []byte(`:type="`)
@@ -125,14 +125,14 @@ func unknownType(data []byte) (kind string, line int) {
 	}
 }
 
-// readAnswers reads what methods of the object answered.
+// readAnswers reads the saved answers of the object's methods.
 func (l *Loaded) readAnswers(f *folder, o *item) {
 	name := o.ref.Encode()
 	for _, e := range f.list(name) {
 		method := strings.TrimSuffix(e.Name(), objectExt)
 		v := answerOf(method)
 		if e.IsDir() || v == nil {
-			continue // stock has newer releases than this one knows of
+			continue // stock has newer releases
 		}
 		file := path.Join(name, e.Name())
 		if data, ok := f.read(file); ok && parse(f, file, data, v) {
@@ -173,7 +173,7 @@ func encode(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// decode reads a value. line is where reading ended.
+// decode decodes a value. line is where reading ended.
 func decode(data []byte, v any) (line int, err error) {
 	d := xml.NewDecoder(bytes.NewReader(data))
 	d.TypeFunc = types.TypeFunc()
@@ -181,12 +181,12 @@ func decode(data []byte, v any) (line int, err error) {
 	return lineAt(data, d.InputOffset()), err
 }
 
-// lineAt is the line of a byte.
+// lineAt returns the line of an offset.
 func lineAt(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n"))
 }
 
-// lineOf is the line in which a text stands first; 0 when it does not.
+// lineOf returns the first line with a text, or 0.
 func lineOf(data []byte, text string) int {
 	i := bytes.Index(data, []byte(text))
 	if i < 0 {
@@ -195,11 +195,11 @@ func lineOf(data []byte, text string) int {
 	return lineAt(data, int64(i))
 }
 
-// deepest is how far elements of a saved object may be nested. Real ones stay below 20; decoding recurses.
+// deepest limits the nesting of elements in a saved object. Real ones stay below 20; decoding is recursive.
 const deepest = 200
 
-// tooDeep tells at which line elements are nested deeper than that, 0 when nowhere. It counts tags without looking into
-// comments, which saved objects have none of.
+// tooDeep returns the line at which elements exceed that limit, or 0. It counts tags, also in comments, which saved objects do
+// not have.
 func tooDeep(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); {
@@ -227,7 +227,7 @@ func tooDeep(data []byte) int {
 	return 0
 }
 
-// paths are the objects of the tree with their inventory paths.
+// paths returns the objects of the tree with their inventory paths.
 func (in *installer) paths() []inventory.Object {
 	all := []inventory.Object{{Path: "/", Ref: in.content.RootFolder}}
 	for _, o := range in.order {
@@ -258,8 +258,7 @@ func (in *installer) path(e *mo.ManagedEntity) string {
 	return "/" + strings.Join(names, "/")
 }
 
-// entityTypes are the types of the inventory tree, in the order in which they are saved: stock's loader wants a host
-// before what belongs to it.
+// entityTypes returns the types of the inventory tree, in the order of saving: stock's loader needs a host before its parts.
 func entityTypes() []string {
 	return []string{
 		"Folder", "Datacenter", "StoragePod", "Datastore", "Network", "OpaqueNetwork",
@@ -271,13 +270,13 @@ func entityTypes() []string {
 // isEntity reports whether the type is one of the inventory tree.
 func isEntity(kind string) bool { return slices.Contains(entityTypes(), kind) }
 
-// compareRefs orders references as they are counted: vm-9 before vm-10.
+// compareRefs orders references numerically: vm-9 before vm-10.
 func compareRefs(a, b vc.Ref) int {
 	an, bn := number(a.Value), number(b.Value)
 	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(an, bn), cmp.Compare(a.Value, b.Value))
 }
 
-// number is what a reference ends with, -1 where that is no number.
+// number returns the number at the end of a reference, or -1.
 func number(value string) int64 {
 	digits := value[len(strings.TrimRight(value, "0123456789")):]
 	n, err := strconv.ParseInt(digits, 10, 64)

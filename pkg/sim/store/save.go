@@ -18,32 +18,30 @@ import (
 	rests "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 )
 
-// Options of [Save].
+// Options configures [Save].
 type Options struct {
-	// Name is the vCenter's name in the folder. Default: the host that the client speaks to.
+	// Name is the vCenter's name in the folder. Default: the host in the client's URL.
 	Name string
-	// Scrub replaces what tells whose vCenter it is: names of hosts and guests, IP addresses and users get made-up ones,
-	// the same for the same in the whole folder, and the same in each save of the same inventory; annotations, guestinfo
-	// variables, certificates and keys of licenses are left out. Names of objects stay, but for what is in them of those of
-	// hosts; so do UUIDs and MAC addresses. A host called by a plain word ("green") is renamed where a name of a host stands.
+	// Scrub anonymizes the folder: names of hosts and guests, IP addresses and users are replaced, consistently within the folder
+	// and across saves of the same inventory; annotations, guestinfo variables, certificates and license keys are removed. Names
+	// of objects stay, except for host names in them; so do UUIDs and MAC addresses. A host whose name is a plain word ("green")
+	// is renamed where the name of a host is expected.
 	Scrub bool
-	// Replace has a folder that was saved before replaced when the new one is complete. Without it, the folder must not
-	// exist, or be empty.
+	// Replace replaces an existing folder once the new one is complete. Without it, the folder must not exist, or be empty.
 	Replace bool
 	// Progress, if not nil, is called with the number of objects saved, and of all.
 	Progress func(saved, all int)
 }
 
-// Summary is what has been saved.
+// Summary describes a save.
 type Summary struct {
 	Objects, Tags, Policies, Permissions int
 }
 
-// Save saves the inventory of the vCenter that c is logged in to in the folder dir, which it makes; what is above it
-// exists. r, a session of REST at the same vCenter, may be nil: then there are no tags. Nothing of a save that fails is
-// left.
+// Save saves the inventory of the vCenter of c in the folder dir, which it creates; the parent must exist. r is a REST session at
+// the same vCenter; nil: without tags. A failed save leaves nothing behind.
 //
-// It takes an inventory that changes meanwhile as it comes: an object that is gone is left out.
+// The inventory may change during the save: removed objects are left out.
 func Save(ctx context.Context, c *vim25.Client, r *rest.Client, dir string, o Options) (_ *Summary, err error) {
 	w, err := newWriter(dir, o.Replace)
 	if err != nil {
@@ -129,10 +127,10 @@ func (s *saver) save() error {
 	return s.writeAccess(rules)
 }
 
-// apiType is what a vCenter calls itself.
+// apiType is the API type of a vCenter.
 const apiType = "VirtualCenter"
 
-// tags saves categories, tags and what they are attached to, by name: the API tells no order.
+// tags saves categories, tags and associations, sorted by name, because the API has no order.
 func (s *saver) tags() error {
 	if s.rest == nil {
 		return nil

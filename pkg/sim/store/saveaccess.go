@@ -30,7 +30,7 @@ func (s *saver) access() (*access, error) {
 	slices.SortFunc(out.Roles, func(a, b role) int { return cmp.Compare(a.Name, b.Name) })
 
 	given, err := m.RetrieveAllPermissions(s.ctx)
-	if unanswered(err) { // of a user who may not ask
+	if unanswered(err) { // the user may not ask
 		given, err = nil, nil
 	}
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *saver) access() (*access, error) {
 	return out, nil
 }
 
-// users adds the accounts that permissions are for, and the members of groups.
+// users adds the accounts with permissions, and the members of groups.
 func (s *saver) users(out *access) {
 	found := make(map[string]user)
 	for _, p := range out.Permissions {
@@ -75,7 +75,7 @@ func (s *saver) users(out *access) {
 	s.summary.Permissions = len(out.Permissions)
 }
 
-// members lists the users of a group, none where the vCenter does not tell.
+// members returns the users of a group, empty if the vCenter does not list them.
 func (s *saver) members(group string) []string {
 	directory := s.client.ServiceContent.UserDirectory
 	if directory == nil {
@@ -89,7 +89,7 @@ func (s *saver) members(group string) []string {
 		This: *directory, Domain: domain, FindUsers: true, BelongsToGroup: name,
 	})
 	if err != nil {
-		return nil // who is in a group is told by some directories and to some users only
+		return nil // only some directories list members, and only to some users
 	}
 	var names []string
 	for _, found := range r.Returnval {

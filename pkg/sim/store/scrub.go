@@ -18,15 +18,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// scrub copies a value with every text of it replaced.
+// scrub returns a copy with every text replaced.
 func scrub[T any](s *scrubber, v T) T {
 	out := reflect.New(reflect.TypeFor[T]()).Elem()
 	out.Set(s.copy(reflect.ValueOf(&v).Elem(), ""))
 	return out.Interface().(T)
 }
 
-// copy copies a value; field is the name of the field that it is in. Only plain strings are replaced: a string of another
-// type is one of a fixed set.
+// copy copies a value; field is the name of its field. It replaces only plain strings: strings of another type are enums.
 func (s *scrubber) copy(v reflect.Value, field string) reflect.Value {
 	switch v.Kind() {
 	case reflect.String:
@@ -92,14 +91,14 @@ func (s *scrubber) fields(v reflect.Value) reflect.Value {
 	return out
 }
 
-// hidden reports whether an element of a list is left out: what cloud-init and the like are told through variables of the
-// guest is full of addresses and passwords, and encoded.
+// hidden reports whether an element of a list is left out: variables for cloud-init and similar contain addresses and passwords,
+// encoded.
 func hidden(v reflect.Value) bool {
 	o, ok := reflect.TypeAssert[types.BaseOptionValue](v)
 	return ok && strings.HasPrefix(strings.ToLower(o.GetOptionValue().Key), "guestinfo.")
 }
 
-// secret reports whether a field is left empty.
+// secret reports whether a field is emptied.
 func secret(field string) bool {
 	switch strings.ToLower(field) {
 	case "annotation", "certificate", "sslthumbprint", "sslcertificate", "thumbprint", "licensekey", "editionkey", "encryptionkey", "pemdata":
@@ -108,11 +107,10 @@ func secret(field string) bool {
 	return false
 }
 
-// scrubber replaces texts. What is replaced by what follows from the order in which things are met, which is the same for
-// the same inventory.
+// scrubber replaces texts. The replacements follow from the order of occurrence, which is the same for the same inventory.
 type scrubber struct {
-	words   map[string]string // names of hosts, whole and without domain; lower case
-	bare    map[string]string // names that mean something else, too ("green"): replaced where a host's name is meant
+	words   map[string]string // names of hosts, full and short; lower case
+	bare    map[string]string // names that are also words ("green"): replaced where a host's name is expected
 	domains map[string]string
 	people  map[string]string // users, as "user@domain"; lower case
 	nets    map[netip.Prefix]netip.Prefix
@@ -170,7 +168,7 @@ func (s *saver) newScrubber(a *access) (*scrubber, error) {
 	return out, err
 }
 
-// sessionUsers are those that are logged in: events and settings name them.
+// sessionUsers returns the logged-in users: events and settings name them.
 func (s *saver) sessionUsers() ([]string, error) {
 	if s.client.ServiceContent.SessionManager == nil {
 		return nil, nil
@@ -185,7 +183,7 @@ func (s *saver) sessionUsers() ([]string, error) {
 
 const madeUpDomain = "example.test"
 
-// host gives a host a name.
+// host chooses a replacement for a host's name.
 func (s *scrubber) host(kind, name string) {
 	name = strings.ToLower(name)
 	if _, err := netip.ParseAddr(name); err == nil || name == "" || name == "localhost" || s.words[name] != "" {
@@ -207,7 +205,7 @@ func (s *scrubber) host(kind, name string) {
 	}
 }
 
-// person gives a user a name, but for those that every vCenter has.
+// person chooses a replacement for a user's name, unless every vCenter has the user.
 func (s *scrubber) person(name string) {
 	key, user, domain := principal(name)
 	switch {
@@ -219,7 +217,7 @@ func (s *scrubber) person(name string) {
 	s.people[key] = fmt.Sprintf("user-%d", len(s.people)+1)
 }
 
-// principal takes a name apart: "DOMAIN\user" or "user@domain".
+// principal parses a name: "DOMAIN\user" or "user@domain".
 func principal(name string) (key, user, domain string) {
 	name = strings.ToLower(name)
 	if d, u, ok := strings.Cut(name, `\`); ok {
@@ -232,7 +230,7 @@ func principal(name string) (key, user, domain string) {
 	return user + "@" + domain, user, domain
 }
 
-// text is what a text in a field of that name becomes.
+// text returns the replacement of a text in a field with that name.
 func (s *scrubber) text(field, text string) string {
 	if text == "" {
 		return ""
@@ -242,7 +240,7 @@ func (s *scrubber) text(field, text string) string {
 	case secret(field):
 		return ""
 	case strings.Contains(lower, "version"), strings.Contains(lower, "build"):
-		return text // looks like an address
+		return text // it looks like an address
 	}
 	if as, ok := s.user(text); ok {
 		return as
@@ -263,7 +261,7 @@ func (s *scrubber) text(field, text string) string {
 	return s.names(text)
 }
 
-// user replaces a text that is the name of a user. Without a domain it is a name like any other.
+// user replaces the name of a user. A name without a domain is treated like any other.
 func (s *scrubber) user(text string) (string, bool) {
 	key, user, domain := principal(text)
 	as, ok := s.people[key]
@@ -283,7 +281,7 @@ func (s *scrubber) user(text string) (string, bool) {
 	return as + "@" + shown, true
 }
 
-// names replaces names of hosts wherever they stand: between other letters than names are made of.
+// names replaces host names that are delimited by other characters than those of names.
 func (s *scrubber) names(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -309,7 +307,7 @@ func nameRune(r rune) bool {
 	return r == '.' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// name replaces a name: one that is known, one with something behind it ("web-1.vmdk"), or one in a domain that is known.
+// name replaces a known name, one with a suffix ("web-1.vmdk"), or one in a known domain.
 func (s *scrubber) name(name string) string {
 	lower := strings.ToLower(name)
 	if as, ok := s.words[lower]; ok {
@@ -335,8 +333,8 @@ func (s *scrubber) name(name string) string {
 	return name
 }
 
-// address replaces an IP address. IPv4 addresses of one /24 stay in one /24, each with its last number; IPv6 addresses of
-// one /64 in one /64. Those that mean the same everywhere, and masks, stay.
+// address replaces an IP address. IPv4 addresses of a /24 stay in one /24 with the same last number, IPv6 addresses of a /64 in
+// one /64. Masks and reserved addresses stay.
 func (s *scrubber) address(text string) string {
 	a, err := netip.ParseAddr(text)
 	if err != nil || a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" {

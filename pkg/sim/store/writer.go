@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 )
 
-// writer writes a folder beside the place where it is to be, and puts it there when it is complete.
+// writer writes a folder beside its destination, and moves it there when it is complete.
 type writer struct {
-	dir     string // the place
+	dir     string // the destination
 	temp    string
 	replace bool
 	sums    map[string]string
@@ -33,13 +33,13 @@ func newWriter(dir string, replace bool) (*writer, error) {
 	return &writer{dir: dir, temp: temp, replace: replace, sums: make(map[string]string)}, nil
 }
 
-// Errors of [Save] about its folder.
+// The errors of [Save] about its folder.
 var (
 	ErrExists  = errors.New("exists and is not empty")
 	ErrForeign = errors.New("is not a saved inventory, and is not replaced")
 )
 
-// vacant reports whether the folder may be made.
+// vacant returns an error if the folder must not be created.
 func vacant(dir string, replace bool) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -89,7 +89,7 @@ func (w *writer) write(name string, data []byte) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// commit writes the manifest and puts the folder in its place.
+// commit writes the manifest and moves the folder to its destination.
 func (w *writer) commit(m manifest) error {
 	m.Files = w.sums
 	if err := w.json(manifestName, m); err != nil {
@@ -98,7 +98,7 @@ func (w *writer) commit(m manifest) error {
 	if err := os.Chmod(w.temp, 0o755); err != nil {
 		return err
 	}
-	if err := vacant(w.dir, w.replace); err != nil { // somebody else may have been faster
+	if err := vacant(w.dir, w.replace); err != nil { // it may have been created since
 		return err
 	}
 	old := w.temp + "-old"

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// expected is what an argument of that name may refer to, where vcsim takes it for granted.
+// expected maps arguments to the types that vcsim requires without checking.
 var expected = map[string][]string{
 	"Pool":         {"ResourcePool", "VirtualApp"},
 	"ResourcePool": {"ResourcePool", "VirtualApp"},
@@ -28,7 +28,7 @@ var expected = map[string][]string{
 	"DestinationDatacenter": {"Datacenter"},
 }
 
-// required are arguments that vcsim follows without looking whether they are there.
+// required are arguments that vcsim dereferences without checking.
 var required = map[string][]string{
 	"CreateVM_Task":                    {"Pool"},
 	"CloneVM_Task":                     {"Folder"},
@@ -45,8 +45,8 @@ var required = map[string][]string{
 	"CreateAlarm":                      {"Spec"},
 }
 
-// named are the methods that give an object a name, with where they have it from. vcsim takes an empty one, and from then
-// on panics whenever it looks for something by name in the same folder.
+// named maps methods to the argument with the new name. vcsim accepts an empty name, and then panics on each search by name in
+// the folder.
 var named = map[string]string{
 	"Rename_Task":        "NewName",
 	"RenameDatastore":    "NewName",
@@ -65,7 +65,7 @@ var named = map[string]string{
 
 var refType = reflect.TypeFor[vc.Ref]()
 
-// checkArguments looks at every reference in a call, and at what vcsim needs.
+// checkArguments checks every reference in a call, and the required arguments.
 func checkArguments(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
 	if slices.Contains(readers, method.This.Type) {
 		return nil
@@ -98,7 +98,7 @@ func checkArguments(ctx *simulator.Context, method *simulator.Method) types.Base
 	return fault
 }
 
-// checkFolder refuses VMs in folders that are for other things, where vcsim would look for their datacenter in vain.
+// checkFolder refuses VMs in folders for other types, whose datacenter vcsim would not find.
 func checkFolder(ctx *simulator.Context, method *simulator.Method, body reflect.Value) types.BaseMethodFault {
 	ref := method.This
 	switch method.Name {
@@ -115,10 +115,10 @@ func checkFolder(ctx *simulator.Context, method *simulator.Method, body reflect.
 	return new(types.NotSupported)
 }
 
-// readers are objects that say themselves what they make of a reference to nothing: most of the calls go to them.
+// readers are objects that check references themselves; they get most calls.
 var readers = []string{"PropertyCollector", "PropertyFilter", "ViewManager", "ListView", "ContainerView", "SearchIndex"}
 
-// field follows a path of fields; it is invalid when there is nothing on the way.
+// field follows a path of fields; the result is invalid if part of it is missing.
 func field(v reflect.Value, path string) reflect.Value {
 	for name := range strings.SplitSeq(path, ".") {
 		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
@@ -132,7 +132,7 @@ func field(v reflect.Value, path string) reflect.Value {
 	return v
 }
 
-// spelled is the path of fields as the API spells it.
+// spelled returns the path of fields as the API spells it.
 func spelled(path string) string {
 	names := strings.Split(path, ".")
 	for i, name := range names {
@@ -143,7 +143,7 @@ func spelled(path string) string {
 
 func checkReference(ctx *simulator.Context, field string, ref vc.Ref) types.BaseMethodFault {
 	if ref.Value == "" {
-		return nil // not given
+		return nil // optional
 	}
 	if kinds, ok := expected[field]; ok && !slices.Contains(kinds, ref.Type) {
 		return &types.InvalidArgument{InvalidProperty: spelled(field)}
@@ -154,7 +154,7 @@ func checkReference(ctx *simulator.Context, field string, ref vc.Ref) types.Base
 	return nil
 }
 
-// maxDepth bounds the walk; no argument of the API nests as deep.
+// maxDepth limits the walk; no argument of the API is nested as deeply.
 const maxDepth = 20
 
 // walk calls f for each reference below v with the name of its field, until f returns false.

@@ -9,8 +9,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// CancelTask asks a task to end that can be canceled; it says itself when it has ended. vcsim declares any task failed, and
-// then it succeeds.
+// CancelTask requests the cancellation of a cancelable task, which ends by its own. vcsim marks any task as failed, and then it
+// succeeds.
 func (c *Corrections) CancelTask(ctx *simulator.Context, req *types.CancelTask) (body soap.HasFault) {
 	task, ok := ctx.Map.Get(req.This).(*simulator.Task)
 	if !ok {
@@ -20,7 +20,7 @@ func (c *Corrections) CancelTask(ctx *simulator.Context, req *types.CancelTask) 
 		var fault types.BaseMethodFault
 		switch done := task.Info.State == types.TaskInfoStateSuccess || task.Info.State == types.TaskInfoStateError; {
 		case task.Execute == nil:
-			body = task.CancelTask(ctx, req) // an extension's own
+			body = task.CancelTask(ctx, req) // of an extension
 			return
 		case done || task.Info.Cancelled:
 			fault = new(types.InvalidState)

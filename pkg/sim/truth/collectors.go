@@ -13,14 +13,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// collectors remembers which sessions have made history collectors. vcsim allows 32 of them in all, and keeps those of
-// sessions that are gone: a vCenter whose clients do not tidy up would soon refuse to make any.
+// collectors tracks the sessions of history collectors. vcsim allows 32 in total, and keeps those of ended sessions: a vCenter
+// whose clients do not destroy them soon refuses new ones.
 type collectors struct {
 	mu       sync.Mutex
 	sessions map[string]*simulator.Session
 }
 
-// note remembers the session of a call that makes a collector.
+// note records the session of a call that creates a collector.
 func (c *collectors) note(ctx *simulator.Context, method *simulator.Method) {
 	switch method.Name {
 	case "CreateCollectorForEvents", "CreateCollectorForTasks":
@@ -35,7 +35,7 @@ func (c *collectors) note(ctx *simulator.Context, method *simulator.Method) {
 	c.sessions[ctx.Session.Key] = ctx.Session
 }
 
-// EndSession destroys the history collectors of a session that has ended.
+// EndSession destroys the history collectors of an ended session.
 func (c *Corrections) EndSession(base *simulator.Context, key string) {
 	c.collectors.mu.Lock()
 	session := c.collectors.sessions[key]
@@ -55,32 +55,31 @@ func (c *Corrections) EndSession(base *simulator.Context, key string) {
 	}
 }
 
-// eventCollector is the type of collectors of events.
+// eventCollector is the type of event collectors.
 const eventCollector = "EventHistoryCollector"
 
-// historyCollector is a history collector of vcsim's.
+// historyCollector is a history collector of vcsim.
 type historyCollector interface {
 	mo.Reference
 	DestroyCollector(ctx *simulator.Context, req *types.DestroyCollector) soap.HasFault
 	SetCollectorPageSize(ctx *simulator.Context, req *types.SetCollectorPageSize) soap.HasFault
 }
 
-// Redirect is that of [redirect.Receiver], and sends on calls on collectors of events too, which belong to sessions. In
-// vcsim such a call locks the collector alone, while the event manager, which locks itself, goes through all collectors
-// for every event, and makes the history from which a collector is filled: a collector that is destroyed at that moment
-// ends the process.
+// Redirect implements [redirect.Receiver], and also redirects calls on event collectors, which belong to sessions. In vcsim such
+// a call locks only the collector, while the event manager iterates over all collectors for every event, and creates the history
+// of a collector: destroying a collector at that moment ends the process.
 func (c *Corrections) Redirect(ctx *simulator.Context, method *simulator.Method) bool {
 	if method.This.Type != eventCollector || !slices.Contains([]string{"DestroyCollector", "SetCollectorPageSize"}, method.Name) {
 		return c.Receiver.Redirect(ctx, method)
 	}
 	if ctx.Session == nil || ctx.Session.Get(method.This) == nil {
-		return false // vcsim says what is wrong
+		return false // vcsim returns the error
 	}
 	method.This = c.Self
 	return true
 }
 
-// DestroyCollector destroys a collector of events, with the event manager locked.
+// DestroyCollector destroys an event collector, with the event manager locked.
 func (c *Corrections) DestroyCollector(ctx *simulator.Context, req *types.DestroyCollector) soap.HasFault {
 	h, ok := ctx.Session.Get(req.This).(historyCollector)
 	if !ok {
@@ -91,7 +90,7 @@ func (c *Corrections) DestroyCollector(ctx *simulator.Context, req *types.Destro
 	return body
 }
 
-// SetCollectorPageSize fills the page of a collector of events again, with the event manager locked.
+// SetCollectorPageSize refills the page of an event collector, with the event manager locked.
 func (c *Corrections) SetCollectorPageSize(ctx *simulator.Context, req *types.SetCollectorPageSize) soap.HasFault {
 	h, ok := ctx.Session.Get(req.This).(historyCollector)
 	if !ok {
@@ -102,7 +101,7 @@ func (c *Corrections) SetCollectorPageSize(ctx *simulator.Context, req *types.Se
 	return body
 }
 
-// The lists of references that objects of several types have, for edit.
+// Accessors for lists of references, for edit.
 
 func children(obj mo.Reference) []vc.Ref {
 	if f, ok := obj.(*simulator.Folder); ok {
@@ -141,7 +140,7 @@ func networksOf(obj mo.Reference) []vc.Ref {
 	return computeOf(obj).Network
 }
 
-// networkHosts is the list of hosts of a network or port group.
+// networkHosts returns the list of hosts of a network or port group.
 func networkHosts(obj mo.Reference) []vc.Ref {
 	switch o := obj.(type) {
 	case *mo.Network:
@@ -152,7 +151,7 @@ func networkHosts(obj mo.Reference) []vc.Ref {
 	return nil
 }
 
-// computeOf is what clusters and standalone hosts have in common; nothing of any other object.
+// computeOf returns the common part of clusters and standalone hosts, or nil.
 func computeOf(obj mo.Reference) *mo.ComputeResource {
 	if c, ok := vc.Compute(obj); ok {
 		return c
@@ -160,7 +159,7 @@ func computeOf(obj mo.Reference) *mo.ComputeResource {
 	return new(mo.ComputeResource)
 }
 
-// vms is the list of VMs that a host, resource pool or datastore keeps.
+// vms returns the list of VMs of a host, resource pool or datastore.
 func vms(obj mo.Reference) []vc.Ref {
 	switch o := obj.(type) {
 	case *simulator.HostSystem:
@@ -175,7 +174,7 @@ func vms(obj mo.Reference) []vc.Ref {
 	return nil
 }
 
-// relist takes the VM out of one object's list and puts it into another's, locking one after the other.
+// relist moves the VM from one object's list to another's, locking one after the other.
 func relist(ctx *simulator.Context, vm, from, to vc.Ref) {
 	if from == to {
 		return
@@ -184,7 +183,7 @@ func relist(ctx *simulator.Context, vm, from, to vc.Ref) {
 	edit(ctx, to, "vm", vms, func(l []vc.Ref) []vc.Ref { return append(without(l, vm), vm) })
 }
 
-// edit replaces a list of references by a changed copy.
+// edit replaces a list of references with a changed copy.
 func edit(ctx *simulator.Context, ref vc.Ref, property string, list func(mo.Reference) []vc.Ref, change func([]vc.Ref) []vc.Ref) {
 	obj := ctx.Map.Get(ref)
 	if obj == nil {
@@ -199,8 +198,8 @@ func without(l []vc.Ref, ref vc.Ref) []vc.Ref {
 	return slices.DeleteFunc(l, func(r vc.Ref) bool { return r == ref })
 }
 
-// moveFolder moves the VM, whose lock is held, to another folder. It is put into the registry again, as vcsim does, so
-// that views notice.
+// moveFolder moves the VM, whose lock is held, to another folder. It registers the VM again, as vcsim does, so that views are
+// updated.
 func moveFolder(ctx *simulator.Context, vm *simulator.VirtualMachine, to vc.Ref) {
 	if vm.Parent != nil {
 		edit(ctx, *vm.Parent, "childEntity", children, func(l []vc.Ref) []vc.Ref { return without(l, vm.Self) })
@@ -210,7 +209,7 @@ func moveFolder(ctx *simulator.Context, vm *simulator.VirtualMachine, to vc.Ref)
 	ctx.Map.Put(vm)
 }
 
-// reconnect points the VM's cards to other networks.
+// reconnect connects the VM's NICs to other networks.
 func reconnect(ctx *simulator.Context, vm *simulator.VirtualMachine, to map[vc.Ref]vc.Ref) []types.PropertyChange {
 	devices := copyDevices(vm.Config.Hardware.Device)
 	var refs []vc.Ref

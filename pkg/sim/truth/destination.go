@@ -9,17 +9,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// destination is where a VM goes, complete and checked.
+// destination is the complete and checked destination of a VM.
 type destination struct {
 	host      *simulator.HostSystem
 	pool      vc.Ref
 	datastore *simulator.Datastore // nil: the files stay
 	folder    *vc.Ref              // nil: it stays in its folder
-	networks  map[vc.Ref]vc.Ref    // its networks and those of the same name there; nil within a datacenter
+	networks  map[vc.Ref]vc.Ref    // its networks and those with the same names there; nil within a datacenter
 }
 
-// resolve fills in what the spec leaves open, as vCenter does: the pool that is given decides the host, the host decides
-// the datacenter, and a VM that changes datacenters goes to the root VM folder of the new one.
+// resolve completes the spec as vCenter does: the pool determines the host, the host determines the datacenter, and a VM that
+// changes datacenters goes to the root VM folder of the new one.
 func resolve(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.VirtualMachineRelocateSpec) (d destination, _ types.BaseMethodFault) {
 	var fault types.BaseMethodFault
 	if spec.Datastore != nil {
@@ -73,7 +73,7 @@ func resolve(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.Vi
 	return d, fault
 }
 
-// firstClass lists the datastores of the VM's first-class disks.
+// firstClass returns the datastores of the VM's first-class disks.
 func firstClass(vm *simulator.VirtualMachine) (datastores []vc.Ref) {
 	for _, d := range vm.Config.Hardware.Device {
 		disk, ok := d.(*types.VirtualDisk)
@@ -112,7 +112,7 @@ func place(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.Virt
 	if spec.Host != nil {
 		ref = *spec.Host
 	} else if !slices.Contains(members, ref) {
-		// The pool of another cluster, and DRS is asked to choose: the first host that can.
+		// The pool of another cluster without a host: DRS chooses the first suitable one.
 		for _, candidate := range members {
 			if h, ok := ctx.Map.Get(candidate).(*simulator.HostSystem); ok && usable(ctx, h, nil) == nil {
 				ref = candidate
@@ -125,7 +125,7 @@ func place(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.Virt
 		return nil, vc.Ref{}, &types.ManagedObjectNotFound{Obj: ref}
 	}
 	if !slices.Contains(members, ref) {
-		// Also when no pool was given: a host elsewhere needs a pool there.
+		// Also without a pool: a host elsewhere needs a pool there.
 		return nil, vc.Ref{}, &types.InvalidArgument{InvalidProperty: "spec.pool"}
 	}
 	return h, *pool, nil
@@ -141,7 +141,7 @@ func owner(ctx *simulator.Context, pool vc.Ref) (vc.Ref, types.BaseMethodFault) 
 	return vc.Ref{}, &types.ManagedObjectNotFound{Obj: pool}
 }
 
-// usable reports why a VM with files on these datastores cannot run on the host.
+// usable returns the reason why a VM with files on these datastores cannot run on the host, or nil.
 func usable(ctx *simulator.Context, h *simulator.HostSystem, datastores []vc.Ref) (fault types.BaseMethodFault) {
 	ctx.WithLock(h, func() {
 		switch {
@@ -162,7 +162,7 @@ func usable(ctx *simulator.Context, h *simulator.HostSystem, datastores []vc.Ref
 	return fault
 }
 
-// networks finds the networks of the VM's cards, by name and kind, in another datacenter.
+// networks maps the networks of the VM's NICs, by name and kind, to those of another datacenter.
 func networks(ctx *simulator.Context, vm *simulator.VirtualMachine, dc *simulator.Datacenter) (map[vc.Ref]vc.Ref, types.BaseMethodFault) {
 	var there []vc.Ref
 	ctx.WithLock(dc, func() { there = slices.Clone(dc.Network) })

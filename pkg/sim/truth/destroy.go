@@ -12,8 +12,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// DestroyTask removes an object with all that is in it and every reference to it. vcsim forgets the objects in a folder,
-// leaves a removed host in its cluster, and trips over both.
+// DestroyTask removes an object with its contents and all references to it. vcsim keeps the objects of a folder, leaves a removed
+// host in its cluster, and panics on both.
 func (c *Corrections) DestroyTask(ctx *simulator.Context, req *types.Destroy_Task) soap.HasFault {
 	if vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine); ok {
 		return c.destroyVM(ctx, vm, req)
@@ -26,7 +26,7 @@ func (c *Corrections) DestroyTask(ctx *simulator.Context, req *types.Destroy_Tas
 	return &methods.Destroy_TaskBody{Res: &types.Destroy_TaskResponse{Returnval: vc.Run(own, t)}}
 }
 
-// DestroyNetwork removes a network that nobody uses.
+// DestroyNetwork removes an unused network.
 func (c *Corrections) DestroyNetwork(ctx *simulator.Context, req *types.DestroyNetwork) soap.HasFault {
 	if fault := c.demolish(vc.Fresh(ctx), req.This); fault != nil {
 		return &methods.DestroyNetworkBody{Fault_: simulator.Fault("", fault)}
@@ -34,7 +34,7 @@ func (c *Corrections) DestroyNetwork(ctx *simulator.Context, req *types.DestroyN
 	return &methods.DestroyNetworkBody{Res: new(types.DestroyNetworkResponse)}
 }
 
-// demolish removes the object if nothing forbids it.
+// demolish removes the object if no rule forbids it.
 func (c *Corrections) demolish(ctx *simulator.Context, ref vc.Ref) (fault types.BaseMethodFault) {
 	r := remover{ctx, c.traffic, c.opts.Destroying}
 	alone := c.traffic.alone(func() {
@@ -48,7 +48,7 @@ func (c *Corrections) demolish(ctx *simulator.Context, ref vc.Ref) (fault types.
 	return fault
 }
 
-// nameOf is the name of an entity.
+// nameOf returns the name of an entity.
 func nameOf(ctx *simulator.Context, ref vc.Ref) string {
 	if e, ok := ctx.Map.Get(ref).(mo.Entity); ok {
 		return e.Entity().Name
@@ -60,10 +60,10 @@ func nameOf(ctx *simulator.Context, ref vc.Ref) string {
 type remover struct {
 	ctx     *simulator.Context
 	traffic *traffic
-	told    func(vm vc.Ref) // of VMs that are about to be destroyed; may be nil
+	before  func(vm vc.Ref) // called before a VM is destroyed; may be nil
 }
 
-// check finds what forbids to remove the object, before anything is removed.
+// check returns the fault that forbids the removal, before anything is removed.
 func (r remover) check(ref vc.Ref) types.BaseMethodFault {
 	switch o := r.ctx.Map.Get(ref).(type) {
 	case nil:
@@ -72,7 +72,7 @@ func (r remover) check(ref vc.Ref) types.BaseMethodFault {
 		return r.off(o)
 	case *simulator.Folder:
 		if o.Parent == nil || o.Parent.Type == "Datacenter" {
-			return new(types.NotSupported) // the folders that there must be
+			return new(types.NotSupported) // mandatory folders
 		}
 		return r.checkAll(r.list(o, func() []vc.Ref { return o.ChildEntity }))
 	case *simulator.Datacenter:
@@ -126,7 +126,7 @@ func (r remover) checkAll(refs []vc.Ref) types.BaseMethodFault {
 	return nil
 }
 
-// checkPool: a vApp goes with all that is in it, the VMs in the pools below it among them.
+// checkPool: a vApp is removed with its contents, including the VMs in pools below it.
 func (r remover) checkPool(pool mo.Reference) types.BaseMethodFault {
 	for _, below := range r.list(pool, func() []vc.Ref { return pools(pool) }) {
 		if p := r.ctx.Map.Get(below); p != nil {
@@ -138,8 +138,7 @@ func (r remover) checkPool(pool mo.Reference) types.BaseMethodFault {
 	return r.checkAll(r.list(pool, func() []vc.Ref { return vms(pool) }))
 }
 
-// checkHost: a member of a cluster has to be in maintenance, or out of reach; what it runs must be off, or out of reach
-// with it.
+// checkHost: a member of a cluster must be in maintenance mode, or unreachable; its VMs must be off, or unreachable with it.
 func (r remover) checkHost(h *simulator.HostSystem) (fault types.BaseMethodFault) {
 	connected, maintenance := false, false
 	r.ctx.WithLock(h, func() {
@@ -188,8 +187,7 @@ func (r remover) list(obj mo.Reference, of func() []vc.Ref) (refs []vc.Ref) {
 	return refs
 }
 
-// destroyVM destroys a VM and its files, but not the first-class disks that are attached to it: those have a life of
-// their own.
+// destroyVM destroys a VM and its files, except attached first-class disks, which have an independent life.
 func (c *Corrections) destroyVM(ctx *simulator.Context, vm *simulator.VirtualMachine, req *types.Destroy_Task) (body soap.HasFault) {
 	ctx.WithLock(vm, func() {
 		if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
@@ -200,13 +198,13 @@ func (c *Corrections) destroyVM(ctx *simulator.Context, vm *simulator.VirtualMac
 	return body
 }
 
-// detachFirstClass takes the first-class disks off a VM whose lock is held and makes them nobody's. told, if not nil, is
-// told before.
-func detachFirstClass(ctx *simulator.Context, vm *simulator.VirtualMachine, told func(vc.Ref)) {
-	if told != nil {
-		told(vm.Self)
+// detachFirstClass detaches the first-class disks from a VM whose lock is held, and clears their consumers. It calls before
+// first, if not nil.
+func detachFirstClass(ctx *simulator.Context, vm *simulator.VirtualMachine, before func(vc.Ref)) {
+	if before != nil {
+		before(vm.Self)
 	}
-	its := map[types.ID]bool{} // another VM may go by the same UUID
+	its := map[types.ID]bool{} // another VM may have the same UUID
 	kept := slices.DeleteFunc(slices.Clone(vm.Config.Hardware.Device), func(d types.BaseVirtualDevice) bool {
 		disk, ok := d.(*types.VirtualDisk)
 		if !ok || disk.VDiskId == nil {

@@ -6,8 +6,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// copyDevices copies devices with their backings. Answers that hold the old ones may still be on their way to clients:
-// what is changed must be a copy.
+// copyDevices copies devices with their backings. Answers to clients may hold the old ones, so changes need a copy.
 func copyDevices(devices []types.BaseVirtualDevice) []types.BaseVirtualDevice {
 	copies := make([]types.BaseVirtualDevice, len(devices))
 	for i, d := range devices {

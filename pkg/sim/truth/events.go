@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// vmEvent fills in what every event about a VM says of its surroundings. The VM's lock is held.
+// vmEvent returns the common part of an event about a VM whose lock is held.
 func vmEvent(ctx *simulator.Context, vm *simulator.VirtualMachine, format string, args ...any) types.VmEvent {
 	e := types.Event{
 		CreatedTime:          time.Now(),
@@ -63,8 +63,8 @@ func datacenter(ctx *simulator.Context, ref vc.Ref) (*types.DatacenterEventArgum
 	return arg, true
 }
 
-// anchorEvent gives an EventEx that a client posts without an object, as it may, the root folder for one: vcsim's alarms
-// look for it in the inventory, and a vCenter whose event manager panics stands still.
+// anchorEvent sets the root folder as the object of an EventEx without one: vcsim's alarms look the object up in the inventory,
+// and a panic in the event manager blocks the vCenter.
 func anchorEvent(ctx *simulator.Context, method *simulator.Method) {
 	req, ok := method.Body.(*types.PostEvent)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	vimxml "github.com/vmware/govmomi/vim25/xml"
 )
 
-// Message is what a vCenter says of a fault, in English; empty for faults that it has no words for here.
+// Message returns a vCenter's English message for a fault, or "" for faults without one here.
 func Message(f types.BaseMethodFault) string {
 	switch f := f.(type) {
 	case *types.InvalidPowerState:
@@ -88,8 +88,8 @@ func powerState(s types.VirtualMachinePowerState) string {
 	return string(s)
 }
 
-// FaultStrings puts the words of a vCenter into the faults that next answers: where vcsim has none it gives nothing or the
-// name of the fault's type, which is what users of clients then read.
+// FaultStrings adds a vCenter's messages to the faults of next: vcsim leaves them empty or uses the name of the fault's type,
+// which users of clients then see.
 func FaultStrings(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := &faultWriter{ResponseWriter: w}
@@ -98,13 +98,13 @@ func FaultStrings(next http.Handler) http.Handler {
 	})
 }
 
-// faultWriter passes answers through, but holds faults back until they are complete.
+// faultWriter passes answers through, but buffers faults until they are complete.
 type faultWriter struct {
 	http.ResponseWriter
-	fault *bytes.Buffer // nil unless the answer is one
+	fault *bytes.Buffer // nil unless the answer is a fault
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *faultWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -133,10 +133,10 @@ func (w *faultWriter) finish() {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	w.ResponseWriter.WriteHeader(http.StatusInternalServerError)
-	_, _ = w.ResponseWriter.Write(body) // the client may be gone
+	_, _ = w.ResponseWriter.Write(body) // the client may have disconnected
 }
 
-// reword replaces the text of a fault that is nothing but the name of its type. What is no such fault stays as it is.
+// reword replaces the text of a fault that is only the name of its type.
 func reword(body []byte) []byte {
 	const open, end = "<faultstring>", "</faultstring>"
 	_, rest, ok := bytes.Cut(body, []byte(open))
@@ -173,7 +173,7 @@ func reword(body []byte) []byte {
 	return bytes.Replace(body, []byte(open+string(text)+end), []byte(open+words.String()+end), 1)
 }
 
-// asFault makes the pointer of a decoded fault that [Message] knows.
+// asFault returns the pointer type of a decoded fault, as [Message] expects.
 func asFault(v types.AnyType) (types.BaseMethodFault, bool) {
 	if v == nil {
 		return nil, false

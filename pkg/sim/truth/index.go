@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// key is one thing a VM can be found by.
+// key is a property by which a VM can be found.
 type key struct {
 	kind  keyKind
 	value string
@@ -41,8 +41,8 @@ func (x *index) key(kind keyKind, value string) key {
 	return key{kind, value}
 }
 
-// index finds VMs by what identifies them, in constant time and without touching their locks. It follows the registry,
-// which calls it with the changing VM locked.
+// index finds VMs by their identities, in constant time and without their locks. It follows the registry, which calls it with the
+// changing VM locked.
 type index struct {
 	ref   vc.Ref
 	stock stock.Set
@@ -74,7 +74,7 @@ func (x *index) fill(base *simulator.Context) {
 	}
 }
 
-// find returns the VMs that have the key, in the datacenter if one is given.
+// find returns the VMs with the key, in the datacenter if one is given.
 func (x *index) find(k key, datacenter *vc.Ref) []vc.Ref {
 	if k.value == "" {
 		return nil
@@ -110,10 +110,10 @@ func (x *index) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes [
 		return
 	}
 	if !x.has(vm.Self) {
-		return // destroyed: vcsim takes the devices off a VM that it has removed
+		return // destroyed: vcsim removes the devices from a VM that it has removed
 	}
 	for _, c := range changes {
-		// vcsim sets config.uuid without notice, but announces config.modified after it.
+		// vcsim sets config.uuid without an update, but reports config.modified after it.
 		if strings.HasPrefix(c.Name, "guest") || strings.HasPrefix(c.Name, "config") || c.Name == "parent" {
 			x.put(ctx, vm)
 			return
@@ -147,7 +147,7 @@ func (x *index) remove(ref vc.Ref) {
 	delete(x.vms, ref)
 }
 
-// put indexes the VM, whose lock is held, as it is now.
+// put indexes the VM, whose lock is held.
 func (x *index) put(ctx *simulator.Context, vm *mo.VirtualMachine) {
 	entry := indexed{keys: x.keys(vm)}
 	if vm.Parent != nil {

@@ -5,11 +5,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// describeEvents gives the vCenter its own descriptions of events, from which vcsim makes the messages of those it
-// posts: vcsim describes half of the types that it posts, and one of its texts is no template, which ends the process
-// when such an event is posted.
+// describeEvents replaces the vCenter's descriptions of events, from which vcsim creates messages: vcsim describes half of the
+// types that it posts, and one of its texts is an invalid template, which ends the process when such an event is posted.
 //
-// Where events are posted with a message of their own, the template is [ownMessage]: any other would replace it.
+// For events that are posted with a message, the template is [ownMessage]: any other would replace it.
 func describeEvents(base *simulator.Context) {
 	m := base.Map.EventManager()
 	m.Description.EventInfo = make([]types.EventDescriptionEventDetail, 0, len(descriptions))
@@ -21,10 +20,10 @@ func describeEvents(base *simulator.Context) {
 	}
 }
 
-// ownMessage leaves the message as it is.
+// ownMessage keeps the message.
 const ownMessage = "{{.FullFormattedMessage}}"
 
-// descriptions are what events say, as templates over the event. The table is only read.
+// descriptions are the messages of events, as templates. The table is read-only.
 var descriptions = []struct{ kind, description, category, format string }{
 	{
 		"AlreadyAuthenticatedSessionEvent", "Already authenticated", "info",
@@ -323,7 +322,7 @@ var descriptions = []struct{ kind, description, category, format string }{
 		"New BIOS UUID {{.Uuid}} assigned to {{.Vm.Name}}{{with .Host}} on {{.Name}}{{end}}{{with .Datacenter}} in {{.Name}}{{end}}",
 	},
 
-	// Posted with a message of their own.
+	// Posted with a message.
 	{"CanceledHostOperationEvent", "Canceled host operation", "info", ownMessage},
 	{"DrsVmMigratedEvent", "DRS VM migrated", "info", ownMessage},
 	{"HostConnectedEvent", "Host connected", "info", ownMessage},

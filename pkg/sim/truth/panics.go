@@ -18,9 +18,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// panics sees to it that a task that panics has failed, no more: vcsim runs tasks on goroutines of their own, where a
-// panic ends the process. Arguments that are known to bring it about are refused before (see checkArguments); this is for
-// the others.
+// panics turns a panic in a task into a failed task: vcsim runs tasks in goroutines, where a panic ends the process.
+// checkArguments refuses arguments that are known to cause one; this handles the others.
 type panics struct {
 	ref    vc.Ref
 	logger *slog.Logger
@@ -62,7 +61,7 @@ func (p *panics) UpdateObject(*simulator.Context, mo.Reference, []types.Property
 // RemoveObject implements simulator.RegisterObject.
 func (p *panics) RemoveObject(*simulator.Context, vc.Ref) {}
 
-// calls is a request's calls of vcsim, with what they hold locks by.
+// calls are a request's calls of vcsim, with the keys of their locks.
 type calls struct {
 	all   []call
 	named atomic.Bool // a task has the name of the method
@@ -76,9 +75,8 @@ type call struct {
 
 type callsKey struct{}
 
-// Unlock releases the lock of the object of a call that panicked in next, which vcsim would keep for ever: nobody could
-// call or read that object any more. The panic itself continues, to somebody who makes an answer of it. [Corrections.Check]
-// must be asked for every call.
+// Unlock releases the lock of an object whose call panicked in next; vcsim would hold it forever, and block every later call on
+// that object. The panic itself continues to the caller. Every call must pass [Corrections.Check].
 func Unlock(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		made := new(calls)
@@ -94,14 +92,14 @@ func Unlock(next http.Handler) http.Handler {
 	})
 }
 
-// noteCall remembers a call for [Unlock].
+// noteCall records a call for [Unlock].
 func noteCall(ctx *simulator.Context, m *simulator.Method) {
 	if made := callsOf(ctx); made != nil {
 		made.all = append(made.all, call{ctx, m.This, m.Name})
 	}
 }
 
-// callsOf returns the calls of the request that ctx belongs to, nil when it belongs to none.
+// callsOf returns the calls of the request of ctx, or nil.
 func callsOf(ctx *simulator.Context) *calls {
 	r := hidden[http.Request](ctx, "req")
 	if r == nil {
@@ -123,19 +121,19 @@ func (c *calls) taskName() string {
 	return method
 }
 
-// free releases the object's lock once, if ctx holds it. Managers that have locks of their own keep theirs.
+// free releases the object's lock once, if ctx holds it. Managers with their own locks keep them.
 func free(ctx *simulator.Context, ref vc.Ref) {
 	obj := ctx.Map.Get(ref)
 	if _, own := obj.(sync.Locker); obj == nil || own {
 		return
 	}
-	defer func() { _ = recover() }() // vcsim's way to say that it was not held
+	defer func() { _ = recover() }() // vcsim panics if it was not held
 	release := ctx.Map.AcquireLock(ctx, ref)
 	release()
 	release()
 }
 
-// hidden reads a pointer from a field that is not exported, nil when there is none of that name.
+// hidden returns a pointer from an unexported field, or nil if the field does not exist.
 func hidden[T any](obj any, field string) *T {
 	f := reflect.ValueOf(obj).Elem().FieldByName(field)
 	if !f.IsValid() || f.Type() != reflect.TypeFor[*T]() {

@@ -12,8 +12,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// CreateResourcePool makes a pool with a summary of its own. vcsim writes the name of each new pool into one summary that
-// all pools of all vCenters of the process share.
+// CreateResourcePool creates a pool with its own summary. vcsim writes the name of each new pool into one summary that all pools
+// of the process share.
 func (c *Corrections) CreateResourcePool(ctx *simulator.Context, req *types.CreateResourcePool) soap.HasFault {
 	body := new(methods.CreateResourcePoolBody)
 	parent := ctx.Map.Get(req.This)
@@ -57,7 +57,7 @@ func (c *Corrections) CreateResourcePool(ctx *simulator.Context, req *types.Crea
 	return body
 }
 
-// complete reports whether an allocation of a new pool says all that it has to, and nothing that cannot be.
+// complete reports whether the allocation of a new pool is complete and valid.
 func complete(a types.ResourceAllocationInfo) bool {
 	return a.Reservation != nil && *a.Reservation >= 0 &&
 		a.Limit != nil && *a.Limit >= -1 &&

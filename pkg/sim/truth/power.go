@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// ResetVMTask resets a VM: it stays powered on, its boot time changes, its guest goes away and comes back.
+// ResetVMTask resets a VM: it stays powered on, its boot time changes, its guest restarts.
 func (c *Corrections) ResetVMTask(ctx *simulator.Context, req *types.ResetVM_Task) soap.HasFault {
 	ref := task(ctx, req.This, "reset", func(vm *simulator.VirtualMachine) types.BaseMethodFault {
 		if fault := poweredOn(vm); fault != nil {
@@ -25,7 +25,7 @@ func (c *Corrections) ResetVMTask(ctx *simulator.Context, req *types.ResetVM_Tas
 	return &methods.ResetVM_TaskBody{Res: &types.ResetVM_TaskResponse{Returnval: ref}}
 }
 
-// RebootGuest asks the guest to restart; power state and boot time stay.
+// RebootGuest restarts the guest; power state and boot time stay.
 func (c *Corrections) RebootGuest(ctx *simulator.Context, req *types.RebootGuest) soap.HasFault {
 	fault := askGuest(ctx, req.This, func(vm *simulator.VirtualMachine) {
 		vc.Post(ctx, &types.VmGuestRebootEvent{VmEvent: vmEvent(ctx, vm, "Guest OS reboot for %s", vm.Name)})
@@ -37,12 +37,12 @@ func (c *Corrections) RebootGuest(ctx *simulator.Context, req *types.RebootGuest
 	return &methods.RebootGuestBody{Res: new(types.RebootGuestResponse)}
 }
 
-// RefreshDatastore has nothing to find out: capacity and free space are what the topology and later changes made them.
+// RefreshDatastore does nothing: capacity and free space are those of the topology and later changes.
 func (c *Corrections) RefreshDatastore(*simulator.Context, *types.RefreshDatastore) soap.HasFault {
 	return &methods.RefreshDatastoreBody{Res: new(types.RefreshDatastoreResponse)}
 }
 
-// askGuest runs f with the VM locked, if its guest can hear.
+// askGuest runs f with the VM locked, if its tools run.
 func askGuest(ctx *simulator.Context, ref vc.Ref, f func(*simulator.VirtualMachine)) *soap.Fault {
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 	if !ok {
@@ -60,7 +60,7 @@ func askGuest(ctx *simulator.Context, ref vc.Ref, f func(*simulator.VirtualMachi
 	return nil
 }
 
-// task runs f as a task on the VM, with the VM locked from now until its end, as vcsim's own tasks do.
+// task runs f as a task on the VM, with the VM locked until its end, like vcsim's tasks.
 func task(ctx *simulator.Context, ref vc.Ref, name string, f func(*simulator.VirtualMachine) types.BaseMethodFault) vc.Ref {
 	var started vc.Ref
 	ctx.WithLock(ref, func() {

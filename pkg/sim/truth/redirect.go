@@ -12,20 +12,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// Options of [Install]. The zero value corrects everything and hides nothing.
+// Options configures [Install]. The zero value corrects everything and hides nothing.
 type Options struct {
-	// Stock is what is left as vcsim has it.
+	// Stock names the behaviors that vcsim keeps.
 	Stock stock.Set
-	// Visible reports whether the session of a call may see an object; searches pass over what it may not. Default: all.
+	// Visible reports whether the session of a call may see an object; searches skip the others. Default: all.
 	Visible func(ctx *simulator.Context, ref vc.Ref) bool
-	// Destroying is told of a VM that is about to be destroyed, which is locked, before its first-class disks are taken off
-	// it. Optional.
+	// Destroying is called with a VM that is about to be destroyed, which is locked, before its first-class disks are detached.
+	// Optional.
 	Destroying func(vm vc.Ref)
-	// Logger is told of tasks that panic. Default: nobody.
+	// Logger gets panics of tasks. Default: none.
 	Logger *slog.Logger
 }
 
-// Corrections answers the corrected calls of one vCenter. Make one with [Install].
+// Corrections answers the corrected calls of one vCenter. Create one with [Install].
 type Corrections struct {
 	redirect.Receiver
 
@@ -33,14 +33,13 @@ type Corrections struct {
 	index      *index
 	names      *names
 	labels     *labels
-	janitor    *janitor
+	retention  *retention
 	traffic    *traffic
 	notes      *taskNotes
 	collectors collectors
 }
 
-// corrected names the methods that [Corrections] implements, by the type of object they are called on, leaving out those
-// that are to stay as vcsim has them.
+// corrected maps types of objects to the methods that [Corrections] implements, without those that stay as in vcsim.
 func corrected(s stock.Set) map[string][]string {
 	m := map[string][]string{}
 	add := func(b stock.Behavior, kind string, names ...string) {
@@ -77,8 +76,8 @@ func corrected(s stock.Set) map[string][]string {
 	return m
 }
 
-// Install puts the corrections into the vCenter of base, which must not serve yet. [Corrections.Check] and then
-// [Corrections.Redirect] must be called for every call that reaches the vCenter. Close ends it.
+// Install puts the corrections into the vCenter of base, which must not serve yet. Every call to the vCenter must pass
+// [Corrections.Check] and then [Corrections.Redirect]. Call Close to end it.
 func Install(base *simulator.Context, opts Options) *Corrections {
 	c := &Corrections{
 		Receiver: redirect.Receiver{
@@ -102,8 +101,8 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 		base.Map.AddHandler(c.names)
 	}
 	if !opts.Stock.Has(stock.Tasks) {
-		c.janitor, c.notes = newJanitor(base), newTaskNotes(c.Name)
-		base.Map.AddHandler(c.janitor)
+		c.retention, c.notes = newRetention(base), newTaskNotes(c.Name)
+		base.Map.AddHandler(c.retention)
 		base.Map.AddHandler(c.notes)
 	}
 	if !opts.Stock.Has(stock.Events) {
@@ -112,7 +111,7 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 	return c
 }
 
-// Close stops following the vCenter and waits for what was under way.
+// Close stops following the vCenter and waits for running work.
 func (c *Corrections) Close(base *simulator.Context) {
 	base.Map.RemoveHandler(c.index)
 	base.Map.RemoveHandler(c.traffic)
@@ -120,15 +119,15 @@ func (c *Corrections) Close(base *simulator.Context) {
 	if c.names != nil {
 		base.Map.RemoveHandler(c.names)
 	}
-	if c.janitor != nil {
-		base.Map.RemoveHandler(c.janitor)
+	if c.retention != nil {
+		base.Map.RemoveHandler(c.retention)
 		base.Map.RemoveHandler(c.notes)
-		c.janitor.close()
+		c.retention.close()
 	}
 }
 
-// Check refuses a call whose arguments name objects that are not there, as vCenter does before anything else; vcsim
-// would trip over them, some of it in goroutines that end the process.
+// Check refuses a call whose arguments refer to missing objects, as vCenter does first; vcsim would panic, sometimes in
+// goroutines, which ends the process.
 func (c *Corrections) Check(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
 	if ctx.Session == nil {
 		return nil

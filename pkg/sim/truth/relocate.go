@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// MigrateVMTask moves a VM to another host or resource pool, its files staying where they are.
+// MigrateVMTask moves a VM to another host or resource pool, without its files.
 func (c *Corrections) MigrateVMTask(ctx *simulator.Context, req *types.MigrateVM_Task) soap.HasFault {
 	ref := task(ctx, req.This, "migrate", func(vm *simulator.VirtualMachine) types.BaseMethodFault {
 		if req.Host == nil && req.Pool == nil {
@@ -44,7 +44,7 @@ func (c *Corrections) RelocateVMTask(ctx *simulator.Context, req *types.Relocate
 	return &methods.RelocateVM_TaskBody{Res: &types.RelocateVM_TaskResponse{Returnval: ref}}
 }
 
-// relocate checks everything before it changes anything. The VM's lock is held.
+// relocate checks everything before it changes anything. The caller holds the VM's lock.
 func relocate(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.VirtualMachineRelocateSpec) types.BaseMethodFault {
 	d, fault := resolve(ctx, vm, spec)
 	if fault != nil {
@@ -103,8 +103,8 @@ func relocate(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.V
 	return nil
 }
 
-// begun is the event that says that a VM, whose lock is held, is about to move: to another host while it is on or off, or
-// with its files alone.
+// begun returns the event at the start of a move of a VM, whose lock is held: to another host while it is on or off, or of its
+// files only.
 func begun(ctx *simulator.Context, vm *simulator.VirtualMachine, d destination, end *types.VmMigratedEvent) types.BaseEvent {
 	e := vmEvent(ctx, vm, "Migrating %s from %s to %s", vm.Name, end.SourceHost.Name, d.host.Name)
 	var ds *types.DatastoreEventArgument
@@ -128,7 +128,7 @@ func begun(ctx *simulator.Context, vm *simulator.VirtualMachine, d destination, 
 	return &types.VmBeingMigratedEvent{VmEvent: e, DestHost: *hostArgument(d.host), DestDatacenter: dc, DestDatastore: ds}
 }
 
-// whereabouts is how an event says where a VM is.
+// whereabouts describes the place of a VM in an event.
 func whereabouts(host string, datastore *types.DatastoreEventArgument) string {
 	if datastore == nil {
 		return host
@@ -136,7 +136,7 @@ func whereabouts(host string, datastore *types.DatastoreEventArgument) string {
 	return host + ", " + datastore.Name
 }
 
-// reconfigure lets vcsim change the VM's devices, within our task: the lock that ctx holds is handed on.
+// reconfigure lets vcsim change the VM's devices within the task: it passes on the lock that ctx holds.
 func reconfigure(ctx *simulator.Context, vm *simulator.VirtualMachine, changes []types.BaseVirtualDeviceConfigSpec) types.BaseMethodFault {
 	body, ok := vm.ReconfigVMTask(ctx, &types.ReconfigVM_Task{
 		This: vm.Self, Spec: types.VirtualMachineConfigSpec{DeviceChange: changes},
@@ -155,9 +155,9 @@ func reconfigure(ctx *simulator.Context, vm *simulator.VirtualMachine, changes [
 	return nil
 }
 
-// moveFiles moves the directory of the VM, whose lock is held, to another datastore and rewrites every path into it.
-// Without that a VM in another datacenter would point to a datastore that does not exist there, on which vcsim panics
-// when the VM is destroyed. Disks that lie outside of the directory stay where they are.
+// moveFiles moves the directory of the VM, whose lock is held, to another datastore and rewrites every path in it. Otherwise a VM
+// in another datacenter would refer to a datastore that does not exist there, and vcsim panics when the VM is destroyed. Disks
+// outside of the directory stay.
 func moveFiles(ctx *simulator.Context, vm *simulator.VirtualMachine, to *simulator.Datastore) types.BaseMethodFault {
 	var home object.DatastorePath
 	if !home.FromString(vm.Config.Files.VmPathName) {
@@ -184,7 +184,7 @@ func moveFiles(ctx *simulator.Context, vm *simulator.VirtualMachine, to *simulat
 		return s
 	}
 
-	others := false // files on the old datastore that stay there
+	others := false // files that stay on the old datastore
 	devices := copyDevices(vm.Config.Hardware.Device)
 	for _, d := range devices {
 		backing, ok := d.GetVirtualDevice().Backing.(types.BaseVirtualDeviceFileBackingInfo)
@@ -228,7 +228,7 @@ func moveFiles(ctx *simulator.Context, vm *simulator.VirtualMachine, to *simulat
 	return nil
 }
 
-// datastoreNamed finds one of the VM's datastores by name.
+// datastoreNamed returns one of the VM's datastores by name.
 func datastoreNamed(ctx *simulator.Context, vm *simulator.VirtualMachine, name string) (*simulator.Datastore, bool) {
 	for _, ref := range vm.Datastore {
 		if ds, ok := ctx.Map.Get(ref).(*simulator.Datastore); ok && ds.Name == name {
@@ -238,7 +238,7 @@ func datastoreNamed(ctx *simulator.Context, vm *simulator.VirtualMachine, name s
 	return nil, false
 }
 
-// moveDir moves a directory between two roots, to a name that is free there ("vm", "vm_1" …).
+// moveDir moves a directory between two roots, to a free name ("vm", "vm_1" …).
 func moveDir(from, to, dir string) (string, error) {
 	name := dir
 	for i := 1; ; i++ {

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// remove removes the object and what is in it. It may find less than check did: others work at the same time.
+// remove removes the object and its contents. The contents may have changed since check.
 func (r remover) remove(ref vc.Ref) types.BaseMethodFault {
 	switch o := r.ctx.Map.Get(ref).(type) {
 	case nil:
@@ -38,7 +38,7 @@ func (r remover) remove(ref vc.Ref) types.BaseMethodFault {
 	case *simulator.ResourcePool:
 		r.pool(o)
 	case *simulator.VirtualApp:
-		// Pools first: what is in them comes up.
+		// Pools first: their contents move up.
 		for _, below := range []func() []vc.Ref{func() []vc.Ref { return pools(o) }, func() []vc.Ref { return o.Vm }} {
 			if fault := r.removeAll(r.list(o, below)); fault != nil {
 				return fault
@@ -83,7 +83,7 @@ func (r remover) removeAll(refs []vc.Ref) types.BaseMethodFault {
 	return nil
 }
 
-// empty removes what is in a folder, and sees to it that nothing comes into it any more: calls on it may be under way.
+// empty removes the contents of a folder, and prevents additions by concurrent calls.
 func (r remover) empty(f *simulator.Folder) types.BaseMethodFault {
 	for {
 		var children []vc.Ref
@@ -98,7 +98,7 @@ func (r remover) empty(f *simulator.Folder) types.BaseMethodFault {
 		if fault := r.removeAll(children); fault != nil {
 			return fault
 		}
-		// Whatever is not there any more is off the list now, too.
+		// What does not exist any more is removed from the list, too.
 		r.ctx.WithLock(f, func() {
 			f.ChildEntity = slices.DeleteFunc(f.ChildEntity, func(ref vc.Ref) bool { return r.ctx.Map.Get(ref) == nil })
 		})
@@ -109,14 +109,14 @@ func (r remover) empty(f *simulator.Folder) types.BaseMethodFault {
 func (r remover) destroy(vm *simulator.VirtualMachine) types.BaseMethodFault {
 	var task vc.Ref
 	r.ctx.WithLock(vm, func() {
-		detachFirstClass(r.ctx, vm, r.told)
+		detachFirstClass(r.ctx, vm, r.before)
 		task = vm.DestroyTask(r.ctx, &types.Destroy_Task{This: vm.Self}).(*methods.Destroy_TaskBody).Res.Returnval
 	})
 	defer r.traffic.settle()
 	return outcome(r.ctx, task)
 }
 
-// host takes a host out of the inventory, with its VMs: they continue living on it, but nobody here knows of them.
+// host removes a host from the inventory, with its VMs: they still run on it, outside of this vCenter.
 func (r remover) host(h *simulator.HostSystem) types.BaseMethodFault {
 	if h.Parent != nil && h.Parent.Type == "ComputeResource" {
 		return r.remove(*h.Parent) // a standalone host and its compute resource are one
@@ -132,7 +132,7 @@ func (r remover) host(h *simulator.HostSystem) types.BaseMethodFault {
 	return nil
 }
 
-// leave takes VMs, datastores, networks and switches off a host.
+// leave removes VMs, datastores, networks and switches from a host.
 func (r remover) leave(h *simulator.HostSystem) types.BaseMethodFault {
 	for _, ref := range r.list(h, func() []vc.Ref { return h.Vm }) {
 		if vm, ok := r.ctx.Map.Get(ref).(*simulator.VirtualMachine); ok {
@@ -181,7 +181,7 @@ func (r remover) drain(ref vc.Ref) {
 	r.ctx.Map.Remove(r.ctx, ref)
 }
 
-// pool removes a resource pool; what is in it goes to its parent (API ResourcePool.Destroy_Task).
+// pool removes a resource pool; its contents move to its parent (API ResourcePool.Destroy_Task).
 func (r remover) pool(p *simulator.ResourcePool) {
 	parent := *p.Parent
 	for _, ref := range r.list(p, func() []vc.Ref { return p.Vm }) {
@@ -226,7 +226,7 @@ func (r remover) datastore(ds *simulator.Datastore) {
 	r.child(ds.Parent, ds.Self)
 }
 
-// unmount takes a host off a datastore; the last one takes the datastore with it.
+// unmount removes a host from a datastore; the last one removes the datastore, too.
 func (r remover) unmount(ref, host vc.Ref) {
 	ds, ok := r.ctx.Map.Get(ref).(*simulator.Datastore)
 	if !ok {
@@ -243,7 +243,7 @@ func (r remover) unmount(ref, host vc.Ref) {
 	}
 }
 
-// network takes a network or switch off hosts, computes and the datacenter.
+// network removes a network or switch from hosts, compute resources and the datacenter.
 func (r remover) network(ref vc.Ref, parent *vc.Ref) {
 	for _, kind := range []string{"HostSystem", "ComputeResource", "ClusterComputeResource"} {
 		for _, e := range r.ctx.Map.All(kind) {
@@ -258,7 +258,7 @@ func (r remover) network(ref vc.Ref, parent *vc.Ref) {
 	r.child(parent, ref)
 }
 
-// child takes the object out of its folder and out of the inventory.
+// child removes the object from its folder and from the inventory.
 func (r remover) child(folder *vc.Ref, ref vc.Ref) {
 	if r.ctx.Map.Get(ref) != nil {
 		r.ctx.Map.Remove(r.ctx, ref)
@@ -268,7 +268,7 @@ func (r remover) child(folder *vc.Ref, ref vc.Ref) {
 	}
 }
 
-// unregister takes a VM out of the inventory and leaves its files alone.
+// unregister removes a VM from the inventory and leaves its files alone.
 func (r remover) unregister(vm *simulator.VirtualMachine) {
 	var lists []vc.Ref
 	var event types.VmEvent
@@ -288,7 +288,7 @@ func (r remover) unregister(vm *simulator.VirtualMachine) {
 	vc.Post(r.ctx, &types.VmRemovedEvent{VmEvent: event})
 }
 
-// shrink makes the summary of a cluster follow its hosts.
+// shrink updates the summary of a cluster after a change of its hosts.
 func (r remover) shrink(ref vc.Ref) {
 	obj := r.ctx.Map.Get(ref)
 	compute, ok := vc.Compute(obj)
@@ -317,7 +317,7 @@ func (r remover) shrink(ref vc.Ref) {
 		}
 	}
 	r.ctx.WithLock(obj, func() {
-		// A copy: answers that hold the old one may be on their way.
+		// A copy: answers to clients may hold the old one.
 		next := shallow(compute.Summary)
 		s := next.GetComputeResourceSummary()
 		s.NumHosts, s.NumEffectiveHosts = int32(len(hosts)), effective
@@ -328,12 +328,12 @@ func (r remover) shrink(ref vc.Ref) {
 	})
 }
 
-// edit takes a reference off a list of an object.
+// edit removes a reference from a list of an object.
 func (r remover) edit(ref vc.Ref, property string, list func(mo.Reference) []vc.Ref, gone vc.Ref) {
 	edit(r.ctx, ref, property, list, func(l []vc.Ref) []vc.Ref { return without(l, gone) })
 }
 
-// event fills in the datacenter of an object that is about to go.
+// event sets the datacenter of an object that is about to be removed.
 func (r remover) event(ref vc.Ref, e types.Event) types.Event {
 	e.Datacenter, _ = datacenter(r.ctx, ref)
 	return e

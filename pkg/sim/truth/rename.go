@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// RenameTask refuses a name that is taken with DuplicateName, where vcsim says that the argument is invalid.
+// RenameTask refuses a name that is in use with DuplicateName; vcsim returns an invalid argument.
 func (c *Corrections) RenameTask(ctx *simulator.Context, req *types.Rename_Task) soap.HasFault {
 	body := new(methods.Rename_TaskBody)
 	obj := ctx.Map.Get(req.This)
@@ -39,8 +39,8 @@ func (c *Corrections) RenameTask(ctx *simulator.Context, req *types.Rename_Task)
 	return body
 }
 
-// sibling finds the object of that name beside obj in its folder. That is checked again by vcsim, with less to say, if
-// somebody is faster.
+// sibling returns the object with that name in the folder of obj. vcsim checks again, with a less specific fault, in case of a
+// race.
 func sibling(ctx *simulator.Context, obj mo.Reference, name string) (vc.Ref, bool) {
 	e, ok := obj.(mo.Entity)
 	if !ok || e.Entity().Parent == nil {
@@ -68,8 +68,8 @@ func postDatacenterRenamed(ctx *simulator.Context, ref vc.Ref, was, is string) {
 	})
 }
 
-// names tells watchers of what ReconfigVM_Task changes in a VM without vcsim's telling: its name, its UUIDs. vcsim
-// announces no more than that the configuration was modified.
+// names reports what ReconfigVM_Task changes without an update from vcsim: the VM's name and UUIDs. vcsim only reports that the
+// configuration was modified.
 type names struct {
 	ref vc.Ref
 
@@ -99,7 +99,7 @@ func identityOf(vm *mo.VirtualMachine) identity {
 // Reference implements simulator.RegisterObject.
 func (n *names) Reference() vc.Ref { return n.ref }
 
-// PutObject implements simulator.RegisterObject. A VM that is new has no name yet.
+// PutObject implements simulator.RegisterObject. A new VM has no name yet.
 func (n *names) PutObject(*simulator.Context, mo.Reference) {}
 
 // RemoveObject implements simulator.RegisterObject.
@@ -112,7 +112,7 @@ func (n *names) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	delete(n.vms, ref)
 }
 
-// UpdateObject implements simulator.RegisterObject: the VM's lock is held on behalf of ctx.
+// UpdateObject implements simulator.RegisterObject: ctx holds the VM's lock.
 func (n *names) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
 	vm, ok := obj.(*mo.VirtualMachine)
 	if !ok || !modified(changes) {
@@ -142,7 +142,7 @@ func (n *names) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes [
 	ctx.Update(vm, tell)
 }
 
-// modified reports whether a change may have come with another name or UUID.
+// modified reports whether a change may include another name or UUID.
 func modified(changes []types.PropertyChange) bool {
 	for _, c := range changes {
 		if c.Name == "config.modified" || c.Name == "name" {
@@ -152,7 +152,7 @@ func modified(changes []types.PropertyChange) bool {
 	return false
 }
 
-// labels are the names of all entities, to be read without their locks: a task keeps its object locked until its end.
+// labels are the names of all entities, readable without their locks: a task locks its object until its end.
 type labels struct {
 	ref   vc.Ref
 	names sync.Map // vc.Ref → string
@@ -166,7 +166,7 @@ func newLabels(base *simulator.Context) *labels {
 	return l
 }
 
-// Name is the name of an entity, "" when there is none of that reference. It never blocks.
+// Name returns the name of an entity, "" if it does not exist. It never blocks.
 func (c *Corrections) Name(ref vc.Ref) string {
 	name, _ := c.labels.names.Load(ref)
 	text, _ := name.(string)
@@ -176,7 +176,7 @@ func (c *Corrections) Name(ref vc.Ref) string {
 // Reference implements simulator.RegisterObject.
 func (l *labels) Reference() vc.Ref { return l.ref }
 
-// PutObject implements simulator.RegisterObject: the object is still its maker's alone, or locked.
+// PutObject implements simulator.RegisterObject: the object is locked, or not shared yet.
 func (l *labels) PutObject(_ *simulator.Context, obj mo.Reference) {
 	if e, ok := obj.(mo.Entity); ok {
 		l.names.Store(obj.Reference(), e.Entity().Name)

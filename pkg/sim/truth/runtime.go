@@ -8,8 +8,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// runtimes gives each VM the enums of its runtime that a vCenter always has, and vcsim leaves empty: pyvmomi refuses to read
-// the runtime of a VM without them.
+// runtimes sets the enums of a VM's runtime that a vCenter always sets and vcsim leaves empty: pyvmomi cannot decode the runtime
+// of a VM without them.
 type runtimes struct{ ref vc.Ref }
 
 func newRuntimes(base *simulator.Context) *runtimes {
@@ -23,7 +23,7 @@ func newRuntimes(base *simulator.Context) *runtimes {
 // Reference implements simulator.RegisterObject.
 func (r *runtimes) Reference() vc.Ref { return r.ref }
 
-// PutObject implements simulator.RegisterObject: the VM is still its maker's alone, or locked.
+// PutObject implements simulator.RegisterObject: the VM is locked, or not shared yet.
 func (r *runtimes) PutObject(_ *simulator.Context, obj mo.Reference) {
 	vm, ok := obj.(*simulator.VirtualMachine)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
-// FindByUuid finds one VM or host; which one is not specified when several have the UUID, here it is always the same.
+// FindByUuid returns one VM or host; if several have the UUID, always the same one.
 func (c *Corrections) FindByUuid(ctx *simulator.Context, req *types.FindByUuid) soap.HasFault {
 	all := c.byUUID(ctx, req.Datacenter, req.Uuid, req.VmSearch, req.InstanceUuid)
 	return &methods.FindByUuidBody{Res: &types.FindByUuidResponse{Returnval: first(all)}}
@@ -51,8 +51,8 @@ func (c *Corrections) FindAllByIp(ctx *simulator.Context, req *types.FindAllByIp
 	return &methods.FindAllByIpBody{Res: &types.FindAllByIpResponse{Returnval: all}}
 }
 
-// FindChild finds what is directly in an entity by its name. vcsim reads lists and names that others change
-// meanwhile, and panics over a VM that is being made.
+// FindChild returns a child of an entity by name. vcsim reads lists and names without locks, and panics on a VM that is being
+// created.
 func (c *Corrections) FindChild(ctx *simulator.Context, req *types.FindChild) soap.HasFault {
 	obj := ctx.Map.Get(req.Entity)
 	if obj == nil {
@@ -71,13 +71,13 @@ func (c *Corrections) FindChild(ctx *simulator.Context, req *types.FindChild) so
 
 // named reports whether an entity has a name.
 func (c *Corrections) named(ctx *simulator.Context, ref vc.Ref, name string) bool {
-	if is := c.Name(ref); is != "" || ref.Type == "VirtualMachine" { // one that is being made has no name yet
+	if is := c.Name(ref); is != "" || ref.Type == "VirtualMachine" { // a new VM has no name yet
 		return is == name
 	}
-	return ctx.Map.FindByName(name, []vc.Ref{ref}) != nil // a network, which nobody renames
+	return ctx.Map.FindByName(name, []vc.Ref{ref}) != nil // a network, whose name does not change
 }
 
-// inside copies the list of what is directly in an entity whose lock is held.
+// inside copies the list of children of an entity whose lock is held.
 func inside(obj mo.Reference) []vc.Ref {
 	switch o := obj.(type) {
 	case *simulator.Datacenter:
@@ -131,7 +131,7 @@ func (c *Corrections) byIP(ctx *simulator.Context, dc *vc.Ref, ip string, vm boo
 	return c.seen(ctx, c.index.find(c.index.key(byIP, ip), dc))
 }
 
-// hosts finds hosts by looking at each: they are few, and hardly anybody searches for them.
+// hosts iterates over all hosts: they are few, and rarely searched for.
 func (c *Corrections) hosts(ctx *simulator.Context, dc *vc.Ref, match func(*simulator.HostSystem) bool) []vc.Ref {
 	var found []vc.Ref
 	for _, e := range ctx.Map.All("HostSystem") {
@@ -148,8 +148,7 @@ func (c *Corrections) hosts(ctx *simulator.Context, dc *vc.Ref, match func(*simu
 	return c.seen(ctx, found)
 }
 
-// seen leaves out what the session may not see: a search by somebody who may not read a datacenter finds nothing there,
-// and says nothing of it.
+// seen removes what the session may not see: a search in a datacenter that the user may not read finds nothing, without an error.
 func (c *Corrections) seen(ctx *simulator.Context, found []vc.Ref) []vc.Ref {
 	if visible := c.opts.Visible; visible != nil {
 		found = slices.DeleteFunc(found, func(ref vc.Ref) bool { return !visible(ctx, ref) })

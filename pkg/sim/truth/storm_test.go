@@ -37,8 +37,8 @@ spec:
           vms: [{name: "vm-{n}", replicas: 6, cluster: c1}]
 `
 
-// TestStormOfOperations changes everything at once, and sees to it that nothing stalls, that what a watcher has been told
-// adds up to what is there, and that lists agree in both directions.
+// TestStormOfOperations makes concurrent changes of all kinds, and checks that nothing stalls, that the updates of a watcher add
+// up to the inventory, and that lists agree in both directions.
 func TestStormOfOperations(t *testing.T) {
 	if race.Enabled {
 		t.Skip("vcsim itself races when VMs are created and destroyed at once: run it without -race, as make test does, too")
@@ -201,7 +201,7 @@ func TestStormOfOperations(t *testing.T) {
 	})
 	storm.Wait()
 
-	// Quiet again; what was told must be what is there.
+	// Quiet again: the updates must equal the inventory.
 	deadline := time.Now().Add(30 * time.Second)
 	for {
 		res, err := property.DefaultCollector(c.Client).RetrieveProperties(ctx, types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{filter}})

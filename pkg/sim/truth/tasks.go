@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// taskNotes completes what tasks say of themselves: vcsim has every task started by a user named "vcsim" on an entity
-// named by its reference, names it after its own Go type, and gives the Go type of a fault for its message.
+// taskNotes completes the properties of tasks: in vcsim every task has the user "vcsim", an entity named by its reference, the
+// name of a Go type, and the Go type of a fault as its message.
 type taskNotes struct {
 	ref  vc.Ref
 	name func(vc.Ref) string
@@ -30,8 +30,8 @@ func (n *taskNotes) PutObject(*simulator.Context, mo.Reference) {}
 // RemoveObject implements simulator.RegisterObject.
 func (n *taskNotes) RemoveObject(*simulator.Context, vc.Ref) {}
 
-// UpdateObject implements simulator.RegisterObject. It writes into the task without telling anybody: the task is locked,
-// and what it changes is part of the changes that everybody is being told of.
+// UpdateObject implements simulator.RegisterObject. It changes the task without an update: the task is locked, and the changes
+// are part of the update in progress.
 func (n *taskNotes) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
 	task, ok := obj.(*mo.Task)
 	if !ok {
@@ -48,7 +48,7 @@ func (n *taskNotes) UpdateObject(ctx *simulator.Context, obj mo.Reference, chang
 	}
 }
 
-// begin says who started the task, by which method, and on what.
+// begin sets the user, the method and the entity of the task.
 func (n *taskNotes) begin(ctx *simulator.Context, info *types.TaskInfo) {
 	if name := callsOf(ctx).taskName(); name != "" {
 		info.Name = name // vcsim: CloneVm, PowerOn; clients look the method up by it
@@ -69,7 +69,7 @@ func describeFault(f *types.LocalizedMethodFault) {
 		return
 	}
 	if f.LocalizedMessage != "" && f.LocalizedMessage != fmt.Sprintf("%T", f.Fault) {
-		return // somebody's own words
+		return // it has a message
 	}
 	if message := Message(f.Fault); message != "" {
 		f.LocalizedMessage = message

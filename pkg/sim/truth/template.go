@@ -9,8 +9,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// MarkAsTemplate takes a VM out of its resource pool, and that pool's list; vcsim leaves it in the list, and tells no
-// watcher of any of it.
+// MarkAsTemplate removes a VM from its resource pool, and from that pool's list; vcsim leaves it in the list, and sends no
+// update.
 func (c *Corrections) MarkAsTemplate(ctx *simulator.Context, req *types.MarkAsTemplate) soap.HasFault {
 	vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine)
 	if !ok {
@@ -47,7 +47,7 @@ func (c *Corrections) MarkAsVirtualMachine(ctx *simulator.Context, req *types.Ma
 	return body
 }
 
-// marked tells of what vcsim changed in silence. The VM's lock is held.
+// marked sends the updates that vcsim omits. The caller holds the VM's lock.
 func (c *Corrections) marked(ctx *simulator.Context, vm *simulator.VirtualMachine, from, to *vc.Ref) {
 	var leave, enter vc.Ref
 	changes := []types.PropertyChange{

@@ -11,26 +11,25 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// traffic keeps removals apart from everything else that continues: vcsim's tasks look up hosts, datastores and networks
-// as they go, without holding on to them, and panic when one has gone meanwhile. So a removal waits until no task runs, and
-// calls that would start one wait until it is over, which takes a moment: those that come while it waits, too, or it would
-// never begin in a busy vCenter.
+// traffic separates removals from all other work: vcsim's tasks look up hosts, datastores and networks repeatedly, and panic if
+// one was removed in between. So a removal waits until no task runs, and calls that would start one wait until it has ended; also
+// those that arrive while it waits, or it would never start in a busy vCenter.
 //
-// Tasks on hosts are ours, look where they go, and may wait for hours for VMs to leave; they do not count, and neither do
-// tasks of extensions and those that rules of the gate let fail.
+// Tasks on hosts do not count, because they are safe and may wait for hours for VMs to leave; neither do tasks of extensions and
+// those that rules of the gate create.
 type traffic struct {
 	ref vc.Ref
 
-	removal sync.Mutex // held by the one removal at a time
+	removal sync.Mutex // held by one removal at a time
 
 	mu       sync.Mutex
-	deleting map[vc.Ref]bool // tasks that delete files: a VM's continue for a moment after its own
-	running  map[vc.Ref]bool // tasks, but removals and those that may take long
-	changed  chan struct{}   // closed and replaced when nothing runs any more or a removal ends
-	open     bool            // no removal continues, nor waits to
+	deleting map[vc.Ref]bool // tasks that delete files: a VM's continue for a short time after its own
+	running  map[vc.Ref]bool // tasks, except removals and those that may take long
+	changed  chan struct{}   // closed and replaced when no task runs any more or a removal ends
+	open     bool            // no removal runs or waits
 }
 
-// patience is how long a removal waits for tasks to end.
+// patience limits the time that a removal waits for tasks.
 const patience = 10 * time.Second
 
 func newTraffic() *traffic {
@@ -43,19 +42,19 @@ func newTraffic() *traffic {
 	}
 }
 
-// enter waits while a removal continues, and until files that are being deleted are gone: a VM that has been destroyed has
-// none any more. It must not be called with an object locked.
+// enter waits while a removal runs, and until the files that are being deleted are gone: a destroyed VM has none. The caller must
+// hold no lock of an object.
 func (t *traffic) enter() {
 	t.await(func() bool { return t.open && len(t.deleting) == 0 }, func() bool { return t.open })
 }
 
-// settle waits until files that are being deleted are gone.
+// settle waits until the files that are being deleted are gone.
 func (t *traffic) settle() {
 	t.await(func() bool { return len(t.deleting) == 0 }, func() bool { return true })
 }
 
-// await waits until done, from the moment that bounded says so only for so long: a disk that does not answer is not to
-// hold everything up. Both are called with t.mu held.
+// await waits for done, for a limited time once bounded returns true: a hanging disk must not block everything. It calls both
+// with t.mu held.
 func (t *traffic) await(done, bounded func() bool) {
 	var late <-chan time.Time
 	for {
@@ -76,7 +75,7 @@ func (t *traffic) await(done, bounded func() bool) {
 	}
 }
 
-// alone runs f while no task runs. It reports whether that came to be.
+// alone runs f while no task runs, and reports whether it did.
 func (t *traffic) alone(f func()) bool {
 	t.removal.Lock()
 	defer t.removal.Unlock()
@@ -87,7 +86,7 @@ func (t *traffic) alone(f func()) bool {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.open = true
-		t.tell()
+		t.broadcast()
 	}()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -107,8 +106,8 @@ func (t *traffic) alone(f func()) bool {
 	}
 }
 
-// tell wakes everybody; t.mu is held.
-func (t *traffic) tell() {
+// broadcast wakes all waiters. The caller holds t.mu.
+func (t *traffic) broadcast() {
 	close(t.changed)
 	t.changed = make(chan struct{})
 }
@@ -116,7 +115,7 @@ func (t *traffic) tell() {
 // Reference implements simulator.RegisterObject.
 func (t *traffic) Reference() vc.Ref { return t.ref }
 
-// PutObject implements simulator.RegisterObject: a task begins.
+// PutObject implements simulator.RegisterObject: a task starts.
 func (t *traffic) PutObject(ctx *simulator.Context, obj mo.Reference) {
 	task, ok := obj.(*simulator.Task)
 	if !ok || task.Execute == nil || task.Info.DescriptionId == removalID || task.Info.Entity == nil ||
@@ -144,12 +143,12 @@ func (t *traffic) UpdateObject(_ *simulator.Context, obj mo.Reference, changes [
 	}
 	delete(t.running, task.Self)
 	if delete(t.deleting, task.Self); len(t.deleting) == 0 || len(t.running) == 0 {
-		t.tell()
+		t.broadcast()
 	}
 }
 
 // RemoveObject implements simulator.RegisterObject.
 func (t *traffic) RemoveObject(*simulator.Context, vc.Ref) {}
 
-// removalID is what vCenter describes the task of a removal as.
+// removalID is the description ID of a removal's task in vCenter.
 const removalID = "ManagedEntity.destroy"

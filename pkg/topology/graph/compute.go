@@ -7,15 +7,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// compute is the compute resources of a datacenter, by name.
+// compute holds the compute resources of a datacenter, by name.
 type compute struct {
 	maker
 	clusters, hosts map[string]*Node
-	// moved are the nodes that have gone into one that stands for several.
+	// moved maps nodes to the summarized node that replaced them.
 	moved map[*Node]*Node
 }
 
-// newCompute puts the compute resources below their datacenter.
+// newCompute adds the compute resources below their datacenter.
 func newCompute(m maker, n *Node, dc *topology.Datacenter) *compute {
 	c := &compute{maker: m, clusters: map[string]*Node{}, hosts: map[string]*Node{}, moved: map[*Node]*Node{}}
 	for i := range dc.Clusters {
@@ -54,7 +54,7 @@ func (m maker) pools(pools []topology.Pool, vapps []topology.VApp) []*Node {
 	return all
 }
 
-// members says in words which hosts and clusters something is confined to, nothing if it is not.
+// members describes the hosts and clusters of an object; empty means no restriction.
 func (c *compute) members(how string, hosts, clusters []string) string {
 	if len(hosts)+len(clusters) == 0 {
 		return ""
@@ -62,7 +62,7 @@ func (c *compute) members(how string, hosts, clusters []string) string {
 	return how + " " + listed(append(append([]string{}, clusters...), hosts...))
 }
 
-// links leads to the same.
+// links returns links to them.
 func (c *compute) links(label string, hosts, clusters []string) []Link {
 	var all []Link
 	for _, name := range clusters {
@@ -74,7 +74,7 @@ func (c *compute) links(label string, hosts, clusters []string) []Link {
 	return all
 }
 
-// linked adds a link unless it is there already, or leads nowhere.
+// linked adds a link, unless it exists or has no target.
 func linked(all []Link, link Link) []Link {
 	if link.To == nil || slices.Contains(all, link) {
 		return all
@@ -82,7 +82,7 @@ func linked(all []Link, link Link) []Link {
 	return append(all, link)
 }
 
-// settle has the links below a node lead to the nodes that now stand for what they led to.
+// settle replaces link targets that were summarized.
 func (c *compute) settle(n *Node) {
 	links := n.Links
 	n.Links = nil
@@ -97,7 +97,7 @@ func (c *compute) settle(n *Node) {
 	}
 }
 
-// place says where VMs run: on a host or a few, or on so many of a cluster.
+// place describes where VMs run: on a host or a few, or on a number of a cluster's hosts.
 func (c *compute) place(vm *Node) {
 	if len(vm.on) == 0 {
 		return

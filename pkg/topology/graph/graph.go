@@ -8,10 +8,10 @@ import (
 	"unicode"
 )
 
-// Kind is what a node is.
+// Kind is the kind of a node.
 type Kind string
 
-// The kinds of nodes, as they are written.
+// The kinds of nodes.
 const (
 	Topology   Kind = "topology"
 	VCenter    Kind = "vCenter"
@@ -30,37 +30,36 @@ const (
 	Template   Kind = "template"
 )
 
-// Node is one object of a topology, or several that are alike, with what is in it. Nobody changes one that [Of] has
-// returned.
+// Node is an object of a topology, or several similar ones, with its contents. Callers must not change the nodes of [Of].
 type Node struct {
 	Kind Kind
-	// Name is the object's, or the first and last of several: "vm-001 … vm-100".
+	// Name is the object's name, or the first and last of several: "vm-001 … vm-100".
 	Name string
-	// Count is how many objects the node stands for, at least 1.
+	// Count is the number of objects, at least 1.
 	Count int
-	// Notes are what else there is to say, in a few words each.
+	// Notes are further properties, in a few words each.
 	Notes []string
-	// Tags are the object's own, "category=tag", those of region and zone first.
+	// Tags are the object's tags, "category=tag", those of region and zone first.
 	Tags []string
-	// Children are what is in it.
+	// Children are its contents.
 	Children []*Node
-	// Links lead to other objects that it belongs to.
+	// Links lead to related objects.
 	Links []Link
 
-	on []place // of VMs: where they run, without repetitions
+	on []place // of VMs: the places where they run
 }
 
-// Link is a relation beside containment.
+// Link is a relation other than containment.
 type Link struct {
 	To *Node
-	// Label says which: "runs on", "mounted by".
+	// Label is the relation: "runs on", "mounted by".
 	Label string
 }
 
-// place is where a VM runs.
+// place is a place where a VM runs.
 type place struct{ cluster, host string }
 
-// alike reports whether two objects differ in their numbers and places only. What has something in it is like nothing.
+// alike reports whether two objects differ only in their numbers and places. An object with contents is never alike.
 func (n *Node) alike(other *Node) bool {
 	return n.Kind == other.Kind && len(n.Children)+len(other.Children) == 0 && same(n.Notes, other.Notes) &&
 		same(n.Tags, other.Tags) && sameCluster(n.on, other.on) && pattern(n.Name) == pattern(other.Name)
@@ -72,7 +71,7 @@ func sameCluster(a, b []place) bool {
 	return len(a) == len(b) && (len(a) == 0 || a[0].cluster == b[0].cluster)
 }
 
-// pattern is a name with its numbers made one.
+// pattern returns a name with its numbers replaced.
 func pattern(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -88,7 +87,7 @@ func pattern(name string) string {
 	return b.String()
 }
 
-// numbered gives the nodes names that every language takes, n0, n1 … in the order of the tree.
+// numbered assigns the nodes names that are valid in every language, n0, n1 … in the order of the tree.
 func numbered(root *Node) (order []*Node, names map[*Node]string) {
 	names = map[*Node]string{}
 	var visit func(*Node)
@@ -103,16 +102,16 @@ func numbered(root *Node) (order []*Node, names map[*Node]string) {
 	return order, names
 }
 
-// label is a node in a few lines: what it is called, what there is to say, its tags.
+// label returns the lines of a node: its name, its notes, its tags.
 func label(n *Node) []string {
 	lines := append([]string{title(n)}, n.Notes...)
 	return append(lines, n.Tags...)
 }
 
-// most is how many objects that are alike are shown one by one. More are one node.
+// most is the number of similar objects that are shown separately.
 const most = 3
 
-// summarized makes one node of each run of nodes that are alike. Moved tells of every node that went into another one.
+// summarized merges each run of similar nodes into one, and records the merged ones in moved.
 func summarized(nodes []*Node, moved map[*Node]*Node) []*Node {
 	var all []*Node
 	for len(nodes) > 0 {
@@ -165,13 +164,13 @@ func newTree(root *Node, kind Kind) *tree {
 	return &tree{kind: kind, paths: map[string]*Node{"": root}, order: []*Node{root}}
 }
 
-// at returns the folder of that path, which is made with those around it where there is none yet.
-func (t *tree) at(path string) *Node {
+// folder returns the folder at a path, creating missing ones.
+func (t *tree) folder(path string) *Node {
 	if n, ok := t.paths[path]; ok {
 		return n
 	}
 	i := strings.LastIndexByte(path, '/')
-	around := t.at(path[:max(i, 0)])
+	around := t.folder(path[:max(i, 0)])
 	n := &Node{Kind: t.kind, Name: path[i+1:], Count: 1}
 	around.Children = append(around.Children, n)
 	t.paths[path] = n
@@ -179,15 +178,15 @@ func (t *tree) at(path string) *Node {
 	return n
 }
 
-// each runs over the folders, the root first.
+// each iterates over the folders, the root first.
 func (t *tree) each(f func(*Node)) {
 	for _, n := range t.order {
 		f(n)
 	}
 }
 
-// Tree writes a node and what is in it with box-drawing characters, one object a line. Links are left out: the notes
-// say the same.
+// Tree writes a node and its contents with box-drawing characters, one object a line. It omits links, because the notes include
+// them.
 func Tree(n *Node) string {
 	var b strings.Builder
 	b.WriteString(line(n) + "\n")
@@ -206,7 +205,7 @@ func branch(b *strings.Builder, nodes []*Node, indent string) {
 	}
 }
 
-// line is a node in a line of text.
+// line returns a node as a line of text.
 func line(n *Node) string {
 	text := title(n)
 	if len(n.Notes) > 0 {
@@ -218,7 +217,7 @@ func line(n *Node) string {
 	return text
 }
 
-// title is what a node is and is called.
+// title returns kind and name of a node.
 func title(n *Node) string {
 	text := string(n.Kind) + " " + printable(n.Name)
 	if n.Count > 1 {
@@ -227,7 +226,7 @@ func title(n *Node) string {
 	return text
 }
 
-// printable quotes text that would move the cursor, or be seen as other than it is.
+// printable quotes text with control or ambiguous characters.
 func printable(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.QuoteToGraphic(text)

@@ -8,7 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Of is the graph of a resolved topology.
+// Of returns the graph of a resolved topology.
 func Of(t *topology.Topology) *Node {
 	m := maker{top: t}
 	root := &Node{Kind: Topology, Name: t.Metadata.Name, Count: 1, Notes: []string{t.Count().String()}}
@@ -20,7 +20,7 @@ func Of(t *topology.Topology) *Node {
 
 type maker struct{ top *topology.Topology }
 
-// node is a node for one object.
+// node returns the node of one object.
 func (m maker) node(kind Kind, name string, place topology.Place, marks topology.Marks, notes ...string) *Node {
 	n := &Node{Kind: kind, Name: name, Count: 1}
 	for _, note := range notes {
@@ -49,15 +49,15 @@ func (m maker) vcenter(vcenter *topology.VCenter) *Node {
 	}
 	for i := range vcenter.Datacenters {
 		dc := &vcenter.Datacenters[i]
-		in := folders.at(dc.Folder)
+		in := folders.folder(dc.Folder)
 		in.Children = append(in.Children, m.datacenter(dc))
 	}
 	return n
 }
 
-// folder puts a folder that is listed, with its tags, where it belongs.
+// folder adds a listed folder, with its tags.
 func (m maker) folder(folders *tree, folder topology.Folder) {
-	folders.at(folder.Path).Tags = m.node(folders.kind, "", folder.Place, folder.Marks).Tags
+	folders.folder(folder.Path).Tags = m.node(folders.kind, "", folder.Place, folder.Marks).Tags
 }
 
 func (m maker) datacenter(dc *topology.Datacenter) *Node {
@@ -92,7 +92,7 @@ func (m maker) datacenter(dc *topology.Datacenter) *Node {
 		m.folder(folders, folder)
 	}
 	for i := range dc.VMs {
-		in := folders.at(dc.VMs[i].Folder)
+		in := folders.folder(dc.VMs[i].Folder)
 		in.Children = append(in.Children, m.vm(&dc.VMs[i]))
 	}
 	folders.each(func(in *Node) {
@@ -136,7 +136,7 @@ func snapshots(n int) string {
 	return shorten.Count(n, "snapshot")
 }
 
-// listed joins a few names, and counts the rest.
+// listed joins the first few names, and counts the rest.
 func listed(names []string) string {
 	if len(names) > most {
 		return shorten.List(names, most-1)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Mermaid writes a node and what is in it as a flowchart of Mermaid, which Markdown on GitHub shows: arrows lead to what
-// is in it, dotted ones along links.
+// Mermaid writes a node and its contents as a Mermaid flowchart, which GitHub renders: arrows lead to contents, dotted ones along
+// links.
 func Mermaid(root *Node) string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")
@@ -26,8 +26,8 @@ func Mermaid(root *Node) string {
 	return b.String()
 }
 
-// quotedMermaid is a quoted text of Mermaid. There are no escapes in it but entities, numbered here as all renderers
-// know those; what would be HTML or Markdown is none.
+// quotedMermaid returns a quoted text. Mermaid's only escapes are entities, numeric ones in all renderers; HTML and Markdown are
+// escaped.
 func quotedMermaid(lines ...string) string {
 	var b strings.Builder
 	for i, text := range lines {
@@ -58,8 +58,7 @@ func shapeMermaid(kind Kind) (left, right string) {
 	return "[", "]"
 }
 
-// DOT writes a node and what is in it as a graph for Graphviz: solid arrows lead to what is in it, dashed ones along
-// links.
+// DOT writes a node and its contents as a graph for Graphviz: solid arrows lead to contents, dashed ones along links.
 func DOT(root *Node) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n", quotedDOT(root.Name))
@@ -80,7 +79,7 @@ func DOT(root *Node) string {
 	return b.String()
 }
 
-// quotedDOT is a quoted string of DOT, in which a backslash begins an escape of Graphviz's own.
+// quotedDOT returns a quoted string. A backslash begins an escape of Graphviz.
 func quotedDOT(lines ...string) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	for i, text := range lines {

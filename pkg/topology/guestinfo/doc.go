@@ -1,5 +1,5 @@
-// Package guestinfo makes the advanced configuration (extraConfig) that a VM of a topology has: what it says itself, what
-// a Kubernetes node needs, and the metadata that cloud-init's VMware data source reads.
+// Package guestinfo computes the advanced configuration (extraConfig) of a VM of a topology: its own settings, those that a
+// Kubernetes node needs, and the metadata for cloud-init's VMware data source.
 //
-// Floor 0: it follows from the topology alone, for whoever makes the VM.
+// Floor 0: it depends only on the topology.
 package guestinfo

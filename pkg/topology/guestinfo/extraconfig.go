@@ -12,14 +12,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// ExtraConfig is the VM's advanced configuration. What the topology says of a key counts.
+// ExtraConfig returns the VM's advanced configuration. Settings of the topology take precedence.
 func ExtraConfig(dc *topology.Datacenter, vm *topology.VM) ([]topology.KeyValue, error) {
 	var all []topology.KeyValue
 	given := func(key string) bool {
 		return slices.ContainsFunc(vm.ExtraConfig, func(kv topology.KeyValue) bool { return strings.EqualFold(kv.Key, key) })
 	}
 	if vm.IsNode() && !given("disk.EnableUUID") {
-		// What every guide for Kubernetes on vSphere demands: without it a node cannot tell its disks apart.
+		// Required for Kubernetes on vSphere: without it a node cannot identify its disks.
 		all = append(all, topology.KeyValue{Key: "disk.EnableUUID", Value: "TRUE"})
 	}
 	if vm.GuestInfo == topology.Yes && !given("guestinfo.metadata") {
@@ -34,7 +34,7 @@ func ExtraConfig(dc *topology.Datacenter, vm *topology.VM) ([]topology.KeyValue,
 	return append(all, vm.ExtraConfig...), nil
 }
 
-// metadata is what cloud-init's VMware data source reads from guestinfo.metadata.
+// metadata is the content of guestinfo.metadata for cloud-init's VMware data source.
 type metadata struct {
 	InstanceID    string        `yaml:"instance-id"`
 	LocalHostname string        `yaml:"local-hostname"`
@@ -60,8 +60,8 @@ type subnet struct {
 	Gateway string `yaml:"gateway,omitempty"`
 }
 
-// Metadata is the VM's identity and addresses for cloud-init. A network with a CIDR has a gateway, which the first
-// address in that network gets. The topology must be resolved.
+// Metadata returns the VM's identity and addresses for cloud-init. The first address in a network with a CIDR gets the gateway.
+// The topology must be resolved.
 func Metadata(dc *topology.Datacenter, vm *topology.VM) ([]byte, error) {
 	m := metadata{InstanceID: vm.InstanceUUID, LocalHostname: vm.Hostname, Network: networkConfig{Version: 1}}
 	for i := range vm.NICs {

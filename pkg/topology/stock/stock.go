@@ -2,36 +2,36 @@ package stock
 
 import "slices"
 
-// Behavior names one correction that can be switched off.
+// Behavior is a correction that can be disabled.
 type Behavior string
 
-// The corrections, by the part of the simulator that makes them.
+// The corrections, by the part of the simulator.
 const (
-	// PropertyCollector leaves vcsim's collector in place, deadlocks included.
+	// PropertyCollector keeps vcsim's collector, including its deadlocks.
 	PropertyCollector Behavior = "property-collector"
 
-	SearchScope     Behavior = "search-scope"     // SearchIndex ignores the datacenter it is given
+	SearchScope     Behavior = "search-scope"     // SearchIndex ignores the requested datacenter
 	SearchCase      Behavior = "search-case"      // SearchIndex compares UUIDs and DNS names exactly
-	SearchAddresses Behavior = "search-addresses" // SearchIndex knows guest.ipAddress only
+	SearchAddresses Behavior = "search-addresses" // SearchIndex only knows guest.ipAddress
 
-	GuestInfo    Behavior = "guest-info"    // what the guest reports stays through power-off and suspend
-	Relocate     Behavior = "relocate"      // relocation leaves the lists of hosts, pools and datastores alone
-	Power        Behavior = "power"         // reset and guest operations as vcsim has them
+	GuestInfo    Behavior = "guest-info"    // guest reports stay through power-off and suspend
+	Relocate     Behavior = "relocate"      // relocation does not update the lists of hosts, pools and datastores
+	Power        Behavior = "power"         // reset and guest operations as in vcsim
 	Hosts        Behavior = "hosts"         // host operations change fields without updates, events or evacuation
 	Destroy      Behavior = "destroy"       // destroying a VM deletes its first-class disks
 	Tags         Behavior = "tags"          // no cardinality, associable types or existence of objects
 	APITags      Behavior = "api-tags"      // no /api/cis/tagging
 	APISession   Behavior = "api-session"   // no /api/session for user and password
-	SessionLimit Behavior = "session-limit" // as many sessions as clients open
-	SessionIdle  Behavior = "session-idle"  // sessions of REST never expire
-	Permissions  Behavior = "permissions"   // every user may do everything
+	SessionLimit Behavior = "session-limit" // no limit of sessions
+	SessionIdle  Behavior = "session-idle"  // REST sessions never expire
+	Permissions  Behavior = "permissions"   // every user has all privileges
 	Events       Behavior = "events"        // events without messages
-	Tasks        Behavior = "tasks"         // finished tasks stay for ever
-	Rename       Behavior = "rename"        // a rename by reconfiguration is told to nobody
-	Dangling     Behavior = "dangling"      // references to nothing end the process
+	Tasks        Behavior = "tasks"         // finished tasks stay forever
+	Rename       Behavior = "rename"        // a rename by reconfiguration sends no update
+	Dangling     Behavior = "dangling"      // references to missing objects end the process
 )
 
-// All lists every behavior, in the order of the documentation.
+// All returns every behavior, in the order of the documentation.
 func All() []Behavior {
 	return []Behavior{
 		PropertyCollector,
@@ -42,8 +42,8 @@ func All() []Behavior {
 	}
 }
 
-// Set is the corrections that are switched off. The zero value switches off none.
+// Set is the set of disabled corrections. The zero value disables none.
 type Set []Behavior
 
-// Has reports whether vcsim's own behavior is wanted.
+// Has reports whether vcsim's behavior is kept.
 func (s Set) Has(b Behavior) bool { return slices.Contains(s, b) }

@@ -22,12 +22,12 @@ type Screen struct {
 	order  order
 	filter string
 
-	rows  map[string]*row    // by key, as the table has them
-	rates map[string]float64 // calls per second, by vCenter, those that the filter hides included
+	rows  map[string]*row    // by the keys of the table
+	rates map[string]float64 // calls per second, by vCenter, including filtered ones
 	made  stamp
 }
 
-// stamp is what rows were made of.
+// stamp identifies the data that rows were made from.
 type stamp struct {
 	state  *fold.State
 	calls  uint64
@@ -45,32 +45,32 @@ func New() *Screen {
 	return s
 }
 
-// SetSize gives it its place, in cells.
+// SetSize sets its size, in cells.
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = max(0, width), max(0, height)
 	_, rows, _ := s.heights()
 	s.table.SetSize(s.width, rows)
 }
 
-// SetTheme gives it its looks.
+// SetTheme sets its theme.
 func (s *Screen) SetTheme(t *theme.Theme) {
 	s.theme = t
 	s.table.SetTheme(t)
 }
 
-// SetState takes in what is new.
+// SetState applies the changes of the state.
 func (s *Screen) SetState(state *fold.State) {
 	s.state = state
 	s.make()
 }
 
-// SetFilter shows only the calls that have all words in their vCenter, client, method or last error.
+// SetFilter shows only the calls with all words in their vCenter, client, method or last error.
 func (s *Screen) SetFilter(filter string) {
 	s.filter = filter
 	s.make()
 }
 
-// make makes the rows, unless they are as they were.
+// make makes the rows, if their data has changed.
 func (s *Screen) make() {
 	if s.state == nil {
 		return
@@ -101,7 +101,7 @@ func (s *Screen) make() {
 	s.table.SetRows(rows)
 }
 
-// selected is the row with the cursor.
+// selected returns the row with the cursor.
 func (s *Screen) selected() (*row, bool) {
 	key, ok := s.table.Key()
 	if !ok {
@@ -111,7 +111,7 @@ func (s *Screen) selected() (*row, bool) {
 	return r, ok
 }
 
-// vcenter is the vCenter of the selected row, when it is of one only.
+// vcenter returns the vCenter of the selected row, if there is only one.
 func (s *Screen) vcenter() (api.VCenter, bool) {
 	r, ok := s.selected()
 	if !ok || r.vcenter == "" || s.state == nil {
@@ -125,7 +125,7 @@ func (s *Screen) vcenter() (api.VCenter, bool) {
 	return api.VCenter{}, false
 }
 
-// Subject is the vCenter of the selected row.
+// Subject returns the vCenter of the selected row.
 func (s *Screen) Subject() (api.Subject, bool) {
 	r, ok := s.selected()
 	if !ok || r.vcenter == "" {
@@ -157,5 +157,5 @@ func values(rows map[string]*row) []*row {
 	return all
 }
 
-// ago is how long before now something was.
+// ago returns the age of a time.
 func (s *Screen) ago(at time.Time) time.Duration { return s.state.Now().Sub(at) }

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// slots are how many points a history has, each of so long a time.
+	// slots is the number of points in a history; each covers the same time.
 	slots = 12
 	slot  = 5 * time.Second
 )
 
-// history is how often something was called in the last minute, oldest first. The newest slot is the one that is not over.
+// history is the number of calls in the last minute, oldest first. The newest slot is incomplete.
 type history [slots]uint64
 
-// remember fills in the histories of rows from what was called.
+// remember fills in the histories of rows from the bursts.
 func remember(rows map[string]*row, bursts []fold.Burst, by grouping, now time.Time) {
 	newest := now.Truncate(slot)
 	oldest := newest.Add(-(slots - 1) * slot)
@@ -28,7 +28,7 @@ func remember(rows map[string]*row, bursts []fold.Burst, by grouping, now time.T
 	}
 }
 
-// spark draws it in as many cells, each as high as its part of the highest: a space is none.
+// spark draws the history, each cell as high as its part of the maximum.
 func (h history) spark() string {
 	var top uint64
 	for _, n := range h {

@@ -8,10 +8,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 )
 
-// far is further than any table is long.
+// far is beyond the end of any table.
 const far = 1 << 30
 
-// Handle takes a key.
+// Handle handles a key.
 func (s *Screen) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	if s.state == nil {
 		return nil, false
@@ -52,10 +52,10 @@ func (s *Screen) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	return nil, true
 }
 
-// ofNone is said when a row is not of one vCenter.
+// ofNone is the message for a row of several vCenters.
 func ofNone() intent.Intent { return intent.Say{Text: "select a row of one vCenter", Bad: true} }
 
-// gate takes the vCenter of the selected row down, or brings it back.
+// gate takes the vCenter of the selected row down, or brings it up again.
 func (s *Screen) gate() intent.Intent {
 	vc, ok := s.vcenter()
 	if !ok {
@@ -68,7 +68,7 @@ func (s *Screen) gate() intent.Intent {
 	return intent.Gate{GateRequest: api.GateRequest{VCenter: vc.Name, Mode: mode}}
 }
 
-// slow begins the command that slows the vCenter of the selected row down.
+// slow opens the prompt with the command that slows the vCenter of the selected row.
 func (s *Screen) slow() intent.Intent {
 	vc, ok := s.vcenter()
 	if !ok {
@@ -77,7 +77,7 @@ func (s *Screen) slow() intent.Intent {
 	return intent.Prompt{Text: "vcenter slow " + intent.Quote(vc.Name) + " --delay 2s"}
 }
 
-// sameClient filters by the client of the selected row; when it does that already, no more.
+// sameClient filters by the client of the selected row, or removes that filter.
 func (s *Screen) sameClient() intent.Intent {
 	r, ok := s.selected()
 	if !ok || r.client == "" {
@@ -89,10 +89,10 @@ func (s *Screen) sameClient() intent.Intent {
 	return intent.Filter{Text: r.client}
 }
 
-// Writes are the keys that change something in the sandbox.
+// Writes returns the keys that change the sandbox.
 func (s *Screen) Writes() []string { return []string{"D", "S"} }
 
-// Bindings are the keys that it takes now.
+// Bindings returns the keys that have an effect now.
 func (s *Screen) Bindings() []key.Binding {
 	b := func(on bool, shown, does string, keys ...string) key.Binding {
 		k := key.NewBinding(key.WithKeys(keys...), key.WithHelp(shown, does))

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
-// grouping is what rows are summed up by.
+// grouping is how rows are summed up.
 type grouping int
 
 const (
@@ -21,12 +21,12 @@ const (
 	groupings
 )
 
-// String says it in the title; "" for rows as they are.
+// String returns the text in the title; "" without grouping.
 func (g grouping) String() string {
 	return [...]string{"", "by client", "by method", "by vCenter"}[g]
 }
 
-// order is what rows are sorted by.
+// order is the sort order of rows.
 type order int
 
 const (
@@ -42,24 +42,24 @@ func (o order) String() string {
 	return [...]string{"rate", "calls", "errors", "latency", "name"}[o]
 }
 
-// row is a line of the screen: calls of one kind, or the sum of some.
+// row is a line of the screen: the calls of one kind, or a sum.
 type row struct {
 	key                     string // unique in its grouping
 	vcenter, client, method string // "" where they differ
-	vcenters, clients       int    // how many there are of each
+	vcenters, clients       int    // the number of each
 	methods                 int
 	calls, errors, hits     uint64
 	total                   time.Duration // of all calls
 	rate, failing           float64       // in the window
-	mean                    time.Duration // in the window; of all calls, when there were none in it
+	mean                    time.Duration // in the window; of all calls if it has none
 	recent                  bool          // mean is of the window
 	last                    time.Time
-	failed                  string // what the newest that failed was answered
+	failed                  string // the error of the newest failure
 	failedLast              time.Time
 	history                 history
 }
 
-// key is that of the row that some calls are counted in.
+// key returns the key of the row that counts some calls.
 func (g grouping) key(vcenter, client, method string) string {
 	switch g {
 	case byClient:
@@ -73,7 +73,7 @@ func (g grouping) key(vcenter, client, method string) string {
 	}
 }
 
-// sum makes the rows of a grouping of those calls that match, with their history up to now.
+// sum makes the rows of a grouping from the matching calls, with their history up to now.
 func sum(all []fold.Call, bursts []fold.Burst, by grouping, match func(*fold.Call) bool, now time.Time) []*row {
 	rows := map[string]*row{}
 	parts := map[string]*names{}
@@ -105,7 +105,7 @@ func sum(all []fold.Call, bursts []fold.Burst, by grouping, match func(*fold.Cal
 	return list
 }
 
-// add counts some calls. Until all are, mean is weighed by the rate.
+// add counts some calls. Until all are added, mean is weighted by the rate.
 func (r *row) add(c *fold.Call) {
 	r.calls += c.Calls.Calls
 	r.errors += c.Errors
@@ -125,7 +125,7 @@ func (r *row) add(c *fold.Call) {
 	}
 }
 
-// names are those of the calls that a row sums up.
+// names are the names of the calls in a row.
 type names struct{ vcenters, clients, methods map[string]bool }
 
 func newNames() *names { return &names{map[string]bool{}, map[string]bool{}, map[string]bool{}} }
@@ -134,7 +134,7 @@ func (n *names) add(c *fold.Call) {
 	n.vcenters[c.VCenter], n.clients[c.Client], n.methods[c.Method] = true, true, true
 }
 
-// tell names what all the calls of a row have in common.
+// tell sets what all the calls of a row have in common.
 func (n *names) tell(r *row) {
 	one := func(all map[string]bool, s *string) int {
 		if len(all) == 1 {
@@ -147,7 +147,7 @@ func (n *names) tell(r *row) {
 	r.vcenters, r.clients, r.methods = one(n.vcenters, &r.vcenter), one(n.clients, &r.client), one(n.methods, &r.method)
 }
 
-// sorted sorts rows; those that are equal, by name.
+// sorted sorts rows; equal ones by name.
 func (o order) sorted(rows []*row) []*row {
 	slices.SortFunc(rows, func(a, b *row) int {
 		c := 0
@@ -185,7 +185,7 @@ func matcher(filter string) func(*fold.Call) bool {
 	}
 }
 
-// several names what is one, or says how many there are: "3 methods".
+// several returns the only name, or how many there are: "3 methods".
 func several(name string, n int, what string) string {
 	if n == 1 {
 		return name

@@ -18,7 +18,7 @@ import (
 // footHeight is the minimum height for the details of the selected row.
 const footHeight = 16
 
-// heights are the lines of the title, of the table with its header, and of the foot.
+// heights returns the lines of the title, of the table with its header, and of the foot.
 func (s *Screen) heights() (title, rows, foot int) {
 	if s.height > 2 {
 		title = 1
@@ -29,7 +29,7 @@ func (s *Screen) heights() (title, rows, foot int) {
 	return title, max(0, s.height-title-foot), foot
 }
 
-// columns are those of the table; the one that rows are sorted by is marked.
+// columns returns the columns of the table; the sort column is marked.
 func (s *Screen) columns() []table.Column {
 	title := func(name string, by ...order) string {
 		if slices.Contains(by, s.order) {
@@ -52,7 +52,7 @@ func (s *Screen) columns() []table.Column {
 	}
 }
 
-// cells makes the cells of a row.
+// cells returns the cells of a row.
 func (s *Screen) cells(r *row) []table.Cell {
 	t := s.theme
 	mean, errors, hits := t.Text, t.Dim, t.Dim
@@ -91,7 +91,7 @@ func (s *Screen) cells(r *row) []table.Cell {
 	}
 }
 
-// alive is the style of a rate.
+// alive returns the style of a rate.
 func alive(t *theme.Theme, rate float64) theme.Style {
 	if rate > 0 {
 		return t.Text
@@ -99,7 +99,7 @@ func alive(t *theme.Theme, rate float64) theme.Style {
 	return t.Dim
 }
 
-// rate writes calls per second.
+// rate formats calls per second.
 func rate(r float64) string {
 	switch {
 	case r == 0:
@@ -112,7 +112,7 @@ func rate(r float64) string {
 	return number(uint64(r + 0.5))
 }
 
-// number writes a count in at most seven cells.
+// number formats a count in at most seven cells.
 func number(n uint64) string {
 	switch {
 	case n < 100_000:
@@ -123,7 +123,7 @@ func number(n uint64) string {
 	return text.Count(n/1_000_000) + "M"
 }
 
-// View is the screen.
+// View returns the screen.
 func (s *Screen) View() string {
 	if s.state == nil {
 		return text.Block(nil, s.width, s.height)
@@ -140,7 +140,7 @@ func (s *Screen) View() string {
 	return text.Block(lines, s.width, s.height)
 }
 
-// title says what the gate of each vCenter does, and how often it is called.
+// title shows the state of each vCenter's gate and its rate.
 func (s *Screen) title() string {
 	t := s.theme
 	var parts []string
@@ -171,7 +171,7 @@ func (s *Screen) title() string {
 	return left + t.Dim.Render(text.Right(right, s.width-text.Width(left)))
 }
 
-// foot is the selected row in full, and its last error.
+// foot shows the selected row in full, with its last error.
 func (s *Screen) foot(height int) []string {
 	t := s.theme
 	lines := []string{t.Border.Render(strings.Repeat("─", s.width))}
@@ -213,7 +213,7 @@ func (s *Screen) describe(r *row, most int) []string {
 	return lines
 }
 
-// mean is how long a call took, of all.
+// mean returns the mean latency of all calls.
 func mean(r *row) time.Duration {
 	if r.calls == 0 {
 		return 0

@@ -13,7 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// Question is the overlay. Make one with [New]. It takes every key but ctrl+c, so that nothing behind it is touched.
+// Question asks for a confirmation, as an overlay. Make it with [New]. It takes every key except ctrl+c, so that no panel below
+// it gets one.
 type Question struct {
 	action   intent.Action
 	question string
@@ -33,7 +34,7 @@ var (
 	_ panel.Clicker = (*Question)(nil)
 )
 
-// New asks whether to do a, which line does, too: see [intent.Line]. An answer is the action itself, or [intent.Back].
+// New asks whether to do a, whose command line is line: see [intent.Line]. The answer is the action itself, or [intent.Back].
 func New(a intent.Action, line string) *Question {
 	return &Question{
 		action: a, question: text.Clean(a.Danger()), line: text.Clean(line), theme: theme.Mono(),
@@ -97,7 +98,7 @@ func (q *Question) Size(width, height int) (int, int) {
 	return w, min(height, len(q.body(w-frame)))
 }
 
-// body is the lines in the box: the question, the command line, the answers.
+// body returns the lines in the box: the question, the command line, the answers.
 func (q *Question) body(width int) []string {
 	var lines []string
 	for _, l := range text.Wrap(q.question, width) {
@@ -116,7 +117,7 @@ func (q *Question) body(width int) []string {
 
 const yes, no = "[y] Yes", "[n] No"
 
-// answers is the line with both; the one that enter chooses has a mark.
+// answers returns the line with both answers; the one for enter is marked.
 func (q *Question) answers() string {
 	mark := func(s string, on bool) string {
 		if on {
@@ -127,7 +128,7 @@ func (q *Question) answers() string {
 	return mark(yes, q.yes) + "  " + mark(no, !q.yes)
 }
 
-// View implements [panel.Panel]: the box in the middle of its place.
+// View implements [panel.Panel]: the box in the middle of its area.
 func (q *Question) View() string {
 	if q.width <= 0 || q.height <= 0 {
 		return ""
@@ -145,7 +146,7 @@ func (q *Question) View() string {
 	return text.Block(lines, q.width, q.height)
 }
 
-// place is where the box is.
+// place returns the position of the box.
 func (q *Question) place() (w, h, left, top int) {
 	w, h = q.Size(q.width, q.height)
 	return w, h, (q.width - w) / 2, (q.height - h) / 2

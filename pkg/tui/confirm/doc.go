@@ -1,5 +1,5 @@
-// Package confirm is the question that the terminal UI asks before something dangerous is done: what it costs, the command
-// line that does the same, yes or no. It begins on no.
+// Package confirm asks before the terminal UI does something dangerous: it shows the effect, the equivalent command line, yes and
+// no. No is the default.
 //
 // Floor 4, in the tree of pkg/tui.
 package confirm

@@ -12,14 +12,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// page is lines of a width that are being written.
+// page collects lines of a width.
 type page struct {
 	theme *theme.Theme
 	width int
 	lines []string
 }
 
-// add adds a text, broken into lines that begin so many cells from the left.
+// add adds a text, wrapped into lines with an indentation.
 func (p *page) add(style theme.Style, indent int, s string) {
 	if s == "" {
 		return
@@ -131,7 +131,7 @@ func aboutLease(th *theme.Theme, width int, l *api.Lease, now time.Time) []strin
 	return p.lines
 }
 
-// paramList is what was said of a fault: name=value, by name.
+// paramList formats the parameters of a fault: name=value, by name.
 func paramList(params map[string]string) string {
 	all := make([]string, 0, len(params))
 	for name, value := range params {

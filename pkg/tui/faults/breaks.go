@@ -11,8 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
-// NewMenu returns the menu of the faults that can happen to a subject, and to what belongs to it: to the VM of a node, to
-// the node of a VM. The zero value stands for anything: all faults, by theme. What is chosen is an [intent.Fill].
+// NewMenu returns the menu of the faults for a subject and what belongs to it: the VM of a node, the node of a VM. The zero value
+// means all faults, by theme. The choice is an [intent.Fill].
 func NewMenu(kinds []api.FaultKind, subject api.Subject, state *fold.State) *Menu {
 	title, entries := "Break", []entry(nil)
 	if subject.Name == "" {
@@ -37,7 +37,7 @@ func NewMenu(kinds []api.FaultKind, subject api.Subject, state *fold.State) *Men
 	return m
 }
 
-// fits reports whether a fault of components is one of this component: those of the CSI driver happen to its processes alone.
+// fits reports whether a fault of components applies to this component: those of the CSI driver apply to its processes only.
 func fits(k api.FaultKind, s api.Subject) bool {
 	if s.Kind != "component" || !strings.HasPrefix(k.Name, "csi.") {
 		return true
@@ -60,7 +60,7 @@ func offer(k api.FaultKind, group string, s api.Subject, state *fold.State) entr
 	return e
 }
 
-// hit is the lease by which a fault has happened to a subject and is not healed; "" for none.
+// hit returns the lease of a fault on a subject that is not healed, or "".
 func hit(kind string, s api.Subject, state *fold.State) string {
 	for _, l := range world.Values[api.Lease](state.World(), world.Lease) {
 		if l.Fault != kind || l.State == healed {

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// nameWidth is that of the longest names of faults.
+// nameWidth is the width of the longest fault names.
 const nameWidth = 31
 
 func kindColumns() []table.Column {
@@ -20,7 +20,7 @@ func kindColumns() []table.Column {
 	}
 }
 
-// kindRows are the kinds that a filter finds, under the names of their themes, and how many they are.
+// kindRows returns the kinds that match a filter, under the names of their themes, and their number.
 func (s *Screen) kindRows() (rows []table.Row, n int) {
 	themed := ""
 	for i := range s.kinds {
@@ -62,7 +62,7 @@ func kindWords(k *api.FaultKind) []string {
 	return words
 }
 
-// kind is the one with the cursor; nil for none.
+// kind returns the kind with the cursor, or nil.
 func (s *Screen) kind() *api.FaultKind {
 	name, ok := s.catalogue.Key()
 	if !ok {

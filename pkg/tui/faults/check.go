@@ -13,7 +13,7 @@ import (
 
 // The checks here return what is wrong with a value, as far as that is known without the sandbox; "" for nothing.
 
-// badParam is about the value of a parameter.
+// badParam checks the value of a parameter.
 func badParam(p api.FaultParam, value string) string {
 	if value == "" {
 		if p.Required {
@@ -54,7 +54,7 @@ func badParam(p api.FaultParam, value string) string {
 	return ""
 }
 
-// badMode is about how many of those that are chosen are hit.
+// badMode checks how many targets are hit.
 func badMode(value string) string {
 	if value == "" || value == "one" || value == "all" {
 		return ""
@@ -72,7 +72,7 @@ func badMode(value string) string {
 	return ""
 }
 
-// badFor is about how long the fault lasts.
+// badFor checks the duration of the fault.
 func badFor(value string) string {
 	if value == "" {
 		return ""
@@ -83,7 +83,7 @@ func badFor(value string) string {
 	return ""
 }
 
-// badTargets is about what was written of what the fault happens to.
+// badTargets checks the targets of the fault.
 func badTargets(value string) string {
 	if _, _, err := selector(value); err != nil {
 		return err.Error()

@@ -1,8 +1,7 @@
-// Package faults is where things are broken and put right again in the terminal UI: the [Screen] with the faults that are
-// in force and the catalogue of all that there are, the [Menu] of what can happen to what is selected, the [Form] that
-// asks for targets and parameters, and the menu of what can be done to a VM.
+// Package faults has the parts of the terminal UI that break and heal: the [Screen] with the active faults and the catalogue, the
+// [Menu] of faults for the selection, the [Form] for targets and parameters, and the power menu of a VM.
 //
-// It injects and heals nothing: keys become intents, and each shows the command line that does the same.
+// It injects and heals nothing: keys become intents, and each shows its command line.
 //
 //	m := faults.NewMenu(kinds, api.Subject{Kind: "node", Name: "worker-1"}, state)
 //	f := faults.NewForm(kind, api.Subject{Kind: "vm", VCenter: "us", Name: "worker-1"}, state)

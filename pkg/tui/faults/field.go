@@ -10,16 +10,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// field is one line of a form that can be written in.
+// field is an editable line of a form.
 type field struct {
 	label string
 	// help describes the value, empty the meaning of an empty one.
 	help, empty string
-	// choices are what ←→ go through; "" among them is nothing.
+	// choices are the values that ←→ select; "" means no value.
 	choices []string
-	// check says what is wrong with a value; "" for nothing.
+	// check returns what is wrong with a value, or "".
 	check func(value string) string
-	// doubt says what is perhaps wrong, which only the sandbox can tell.
+	// doubt returns what may be wrong with a value: only the sandbox knows.
 	doubt func(value string) string
 	// suggest returns a completion of the value.
 	suggest func(value string) string
@@ -36,7 +36,7 @@ func (f *field) set(value string) {
 	f.whole = value != ""
 }
 
-// wrong is what is wrong with the value.
+// wrong returns what is wrong with the value.
 func (f *field) wrong() string {
 	if f.check == nil {
 		return ""
@@ -84,7 +84,7 @@ func (f *field) write(s string) {
 	f.whole = false
 }
 
-// cycle goes to the next choice, or the one before.
+// cycle selects the next or the previous choice.
 func (f *field) cycle(forward bool) {
 	i := slices.Index(f.choices, f.text())
 	switch n := len(f.choices); {
@@ -101,7 +101,7 @@ func (f *field) cycle(forward bool) {
 	f.touched = true
 }
 
-// view is the value, exactly as wide as asked; with the cursor if it is focused.
+// view returns the value, exactly as wide as requested; with the cursor if it is focused.
 func (f *field) view(th *theme.Theme, width int, focused bool) string {
 	if width <= 0 {
 		return ""
@@ -113,7 +113,7 @@ func (f *field) view(th *theme.Theme, width int, focused bool) string {
 	return f.line(th, width, focused)
 }
 
-// width is how many cells the value needs, with the cursor after it.
+// width returns the cells of the value, with the cursor after it.
 func (f *field) width() int {
 	if len(f.Runes) == 0 {
 		return text.Width(text.Clean(f.empty)) + 1

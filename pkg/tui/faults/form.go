@@ -17,15 +17,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// program is what the command lines that are shown begin with.
+// program begins the command lines.
 const program = "vsphere-sandbox"
 
-// Form asks for the targets and the parameters of a fault, and shows the command line that injects it so. Make it with
-// [NewForm].
+// Form asks for the targets and the parameters of a fault, and shows its command line. Make it with [NewForm].
 type Form struct {
-	// Sandbox is the name that command lines give the sandbox; "" for the one that needs none.
+	// Sandbox is the name of the sandbox in command lines; "" for the default sandbox.
 	Sandbox string
-	// ReadOnly says that nothing can be injected: it is for planning alone, and offers no more.
+	// ReadOnly restricts the form to plans.
 	ReadOnly bool
 
 	kind  api.FaultKind
@@ -41,7 +40,7 @@ type Form struct {
 	asks int // how often a plan was asked for
 }
 
-// plan is what the sandbox answered when it was asked what an injection would do.
+// plan is the sandbox's answer to a plan.
 type plan struct {
 	asked bool // about what is written now
 	there bool // it has answered
@@ -49,8 +48,8 @@ type plan struct {
 	err   error
 }
 
-// NewForm returns the form of a fault. A subject that is of the kind that the fault happens to is its target, as is the VM
-// of a node and the node of a VM; the zero value leaves that open.
+// NewForm returns the form of a fault. The subject becomes its target if it has the right kind, as does the VM of a node and the
+// node of a VM; the zero value leaves the target open.
 func NewForm(kind api.FaultKind, subject api.Subject, state *fold.State) *Form {
 	f := &Form{kind: kind, known: known{state: state}, theme: theme.Mono()}
 	f.fields = f.make(subject)
@@ -76,10 +75,10 @@ func (f *Form) SetState(s *fold.State) {
 	}
 }
 
-// Typing implements [panel.Typist]: letters are always for a field.
+// Typing implements [panel.Typist]: all letters go to a field.
 func (f *Form) Typing() bool { return true }
 
-// Paste writes what was pasted into the field with the cursor.
+// Paste inserts pasted text into the field with the cursor.
 func (f *Form) Paste(s string) {
 	if len(f.fields) > 0 {
 		f.fields[f.at].typed(s)
@@ -95,13 +94,13 @@ func (f *Form) SetPlan(ask int, l api.Lease, err error) {
 	}
 }
 
-// edited is for when what is asked for may have changed: what was planned is no plan of it.
+// edited drops the plan after a change of the request.
 func (f *Form) edited() {
 	f.fields[f.at].touched = true
 	f.plan = plan{}
 }
 
-// Handle implements [panel.Panel]. It takes every key, as all may be meant for a field, but ctrl+c.
+// Handle implements [panel.Panel]. It takes every key except ctrl+c, as any may be meant for a field.
 func (f *Form) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	switch k.String() {
 	case "ctrl+c":
@@ -138,7 +137,7 @@ func (f *Form) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	return nil, true
 }
 
-// move goes to another field; what was left behind may be judged from now on.
+// move goes to another field; the errors of the one before are shown from now on.
 func (f *Form) move(by int) {
 	if len(f.fields) == 0 {
 		return
@@ -169,7 +168,7 @@ func (f *Form) inject() (intent.Intent, bool) {
 	return intent.Inject{InjectRequest: f.request()}, true
 }
 
-// ask asks for a plan; once more, for another draw.
+// ask requests a plan; a repeated request chooses other targets.
 func (f *Form) ask() (intent.Intent, bool) {
 	f.plan = plan{}
 	if say, ok := f.ready(); !ok {
@@ -202,14 +201,14 @@ func (f *Form) Bindings() []key.Binding {
 	}
 }
 
-// The labels of the fields that every fault has, where they apply.
+// The labels of the fields that all faults have, where they apply.
 const (
 	labelTargets = "target"
 	labelMode    = "mode"
 	labelFor     = "for"
 )
 
-// make makes the fields: what it happens to, how many, how long, and the parameters.
+// make makes the fields: targets, how many, how long, and the parameters.
 func (f *Form) make(subject api.Subject) []*field {
 	var all []*field
 	kind := object(f.kind)
@@ -243,7 +242,7 @@ func (f *Form) make(subject api.Subject) []*field {
 	return all // nothing, for a fault of the whole sandbox that is over at once and has no parameters
 }
 
-// example is what targets may be called.
+// example returns an example of targets.
 func (f *Form) example(kind string) string {
 	const most = 3
 	all := f.known.names(kind)
@@ -257,8 +256,7 @@ func (f *Form) example(kind string) string {
 	return text
 }
 
-// badTargets is about what the fault happens to. Where there is only one, and where the mode draws some, it need not be
-// said.
+// badTargets checks the targets. They may be left out if there is only one object, or if the mode chooses some.
 func (f *Form) badTargets(value string) string {
 	if value != "" {
 		return badTargets(value)
@@ -297,7 +295,7 @@ func (f *Form) param(p api.FaultParam) *field {
 	return one
 }
 
-// value is what is written in a field; "" when there is no such field.
+// value returns the value of a field, or "".
 func (f *Form) value(label string) string {
 	for i, one := range f.fields {
 		if one.label == label && i < len(f.fields)-len(f.kind.Params) {
@@ -307,7 +305,7 @@ func (f *Form) value(label string) string {
 	return ""
 }
 
-// request is what the form asks for. What is wrong in it is left out.
+// request returns the request of the form, without invalid values.
 func (f *Form) request() api.InjectRequest {
 	r := api.InjectRequest{Fault: f.kind.Name, Mode: f.value(labelMode)}
 	on, all, err := selector(f.value(labelTargets))
@@ -336,7 +334,7 @@ func (f *Form) request() api.InjectRequest {
 	return r
 }
 
-// sentence begins with a capital and ends with a period.
+// sentence capitalizes a text, and ends it with a period.
 func sentence(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" {

@@ -15,7 +15,7 @@ import (
 
 const (
 	formWidth = 84
-	// around is what a form needs besides its fields: title, help, a plan of a few targets, command line, hints.
+	// around is the number of lines besides the fields: title, help, a plan of a few targets, command line, hints.
 	around = 14
 )
 
@@ -49,7 +49,7 @@ func (f *Form) View() string {
 	return text.Block(append(lines, foot...), f.width, f.height)
 }
 
-// window is the part of some lines in which one is seen, with the line after it.
+// window returns the visible part of some lines, around one of them and the next.
 func window(lines []string, focus, height int) ([]string, int) {
 	height = max(0, height)
 	if len(lines) <= height {
@@ -71,7 +71,7 @@ func (f *Form) head() []string {
 	return []string{title, f.theme.Dim.Render(text.Clean(sentence(f.kind.Short))), ""}
 }
 
-// rows are the fields, with a line about the one that is written in, and which line that field is.
+// rows returns the fields, with a line about the one with the cursor, and the line number of that field.
 func (f *Form) rows() (lines []string, focus int) {
 	if len(f.fields) == 0 {
 		return []string{f.theme.Dim.Render("There is nothing to ask: it happens to the whole sandbox, and is over at once.")}, 0
@@ -117,7 +117,7 @@ func (f *Form) about(one *field, wrong string) string {
 	return f.theme.Dim.Render(text.Clean(one.help))
 }
 
-// planned is what the sandbox said of the plan.
+// planned returns the sandbox's answer to the plan.
 func (f *Form) planned() []string {
 	switch {
 	case !f.plan.asked:
@@ -151,7 +151,7 @@ func (f *Form) refused() (lines []string) {
 	return lines
 }
 
-// foot is the command line that does the same, and the keys that do something.
+// foot returns the equivalent command line, and the keys.
 func (f *Form) foot() []string {
 	const most = 3
 	line := text.Clean(intent.Line(intent.Inject{InjectRequest: f.request()}, program, f.Sandbox))
@@ -190,7 +190,7 @@ func folded(line string, width int) []string {
 	return append(lines, at)
 }
 
-// hints are keys and what they do, as many as there is room for.
+// hints returns keys with their effects, as many as there is room for.
 func hints(th *theme.Theme, width int, pairs ...string) string {
 	line, used := "", 0
 	for i := 0; i+1 < len(pairs); i += 2 {

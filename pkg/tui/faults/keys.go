@@ -44,7 +44,7 @@ func (s *Screen) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	return nil, true
 }
 
-// list is the part with the cursor.
+// list returns the part with the cursor.
 func (s *Screen) list() *table.Table {
 	if s.at == inForce {
 		return &s.force
@@ -58,7 +58,7 @@ func (s *Screen) move(by int) {
 	s.scroll = 0
 }
 
-// turn gives a part the cursor.
+// turn moves the cursor to a part.
 func (s *Screen) turn(to part) {
 	s.moved = true
 	s.at, s.scroll = to, 0
@@ -66,7 +66,7 @@ func (s *Screen) turn(to part) {
 	s.arrange()
 }
 
-// open is enter: the chain of a lease, the form of a fault.
+// open handles enter: it shows the chain of a lease, or the form of a fault.
 func (s *Screen) open() (intent.Intent, bool) {
 	if s.at == catalogue {
 		if k := s.kind(); k != nil {
@@ -130,7 +130,7 @@ func (s *Screen) Bindings() []key.Binding {
 	}
 }
 
-// Click implements [panel.Clicker]: what is clicked on is selected.
+// Click implements [panel.Clicker]: it selects.
 func (s *Screen) Click(x, y int) (intent.Intent, bool) {
 	switch in := y - s.place.force; {
 	case y < 0 || y >= s.height:

@@ -10,19 +10,19 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 )
 
-// known is what there is, by name. In a large sandbox it costs something to find out, so it is what there was a moment ago.
+// known has the names of all objects. In a large sandbox it is expensive to collect, so it may be a moment old.
 type known struct {
 	state *fold.State
 	at    time.Time
 	by    map[string][]thing
-	// doubts are the answers of [known.stranger], by kind and value.
+	// doubts caches the results of [known.stranger], by kind and value.
 	doubts map[[2]string]string
 }
 
-// stale is how old it may be.
+// stale is the maximum age.
 const stale = time.Second
 
-// called is how a subject is named to an injection: with its vCenter only where the name alone means several.
+// called returns the name of a subject for an injection: with its vCenter only if the name alone is ambiguous.
 func (k *known) called(s api.Subject) string {
 	if s.VCenter == "" || s.VCenter == s.Name || s.Kind == "node" {
 		return s.Name
@@ -39,10 +39,10 @@ func (k *known) called(s api.Subject) string {
 	return s.Name
 }
 
-// thing is something that there is, by its name.
+// thing is an object with its name.
 type thing struct{ name, vcenter string }
 
-// things are those of a kind of object that the state knows, by name: nil for kinds that it has no rows of.
+// things returns the objects of a kind, by name: nil for kinds without rows.
 func (k *known) things(kind string) []thing {
 	if k.by == nil || k.state.Now().Sub(k.at) >= stale {
 		k.at, k.by, k.doubts = k.state.Now(), map[string][]thing{}, map[[2]string]string{}
@@ -108,7 +108,7 @@ func thingsOf(kind string, w *world.World) []thing {
 	return slices.Compact(all)
 }
 
-// names are those by which things of a kind can be chosen: with the vCenter for such that share one.
+// names returns the names of a kind: with the vCenter for those that share a name.
 func (k *known) names(kind string) []string {
 	var all []string
 	list := k.things(kind)

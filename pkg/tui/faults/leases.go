@@ -23,14 +23,13 @@ const (
 	failed   = "failed"
 )
 
-// glyphActive is for what is broken on purpose, which is neither good nor bad.
+// glyphActive marks what is broken on purpose, which is neither good nor bad.
 const glyphActive = "◆"
 
-// handful is how many healed leases are shown.
+// handful is the number of healed leases to show.
 const handful = 5
 
-// leases are those of a state: first what is not healed, oldest first; then the handful that was healed last, newest
-// first.
+// leases are the leases of a state: first those that are not healed, oldest first; then the latest healed ones, newest first.
 type leases struct {
 	all    []api.Lease
 	broken int // how many are not healed
@@ -38,7 +37,7 @@ type leases struct {
 	healed int // how many were healed, shown or not
 }
 
-// leasesOf picks those that a filter finds out of a state.
+// leasesOf returns the leases of a state that match a filter.
 func leasesOf(s *fold.State, filter string) (ls leases) {
 	var over []api.Lease
 	for _, l := range world.Values[api.Lease](s.World(), world.Lease) {
@@ -72,7 +71,7 @@ func leaseWords(l api.Lease) []string {
 	return words
 }
 
-// ended is when a lease was healed; the zero time for one that is not.
+// ended returns when a lease was healed, or the zero time.
 func ended(l api.Lease) time.Time {
 	if l.Ended == nil {
 		return time.Time{}
@@ -80,7 +79,7 @@ func ended(l api.Lease) time.Time {
 	return *l.Ended
 }
 
-// leaseState is a state of a lease in a glyph and a word.
+// leaseState returns a state of a lease as a glyph and a word.
 func leaseState(state string) string {
 	glyph := theme.GlyphUnknown
 	switch state {
@@ -106,7 +105,7 @@ func leaseStyle(th *theme.Theme, state string) theme.Style {
 	return th.Warn
 }
 
-// remains is how long a lease lasts yet, or how long ago it ended.
+// remains returns the remaining time of a lease, or the time since its end.
 func remains(l api.Lease, now time.Time) string {
 	switch {
 	case l.State == healed && l.Ended != nil:
@@ -125,7 +124,7 @@ func remains(l api.Lease, now time.Time) string {
 	return "in " + left(l.Until.Sub(now))
 }
 
-// left is a time that is counted down, in full seconds: it is 0 when it is over, not before.
+// left formats a countdown in full seconds, which reaches 0 only at the end.
 func left(d time.Duration) string {
 	full := d.Truncate(time.Second)
 	if full < d {
@@ -134,7 +133,7 @@ func left(d time.Duration) string {
 	return text.Took(full)
 }
 
-// targets names what a lease happened to, with kinds where these differ.
+// targets returns the targets of a lease, with kinds if these differ.
 func targets(l api.Lease) string {
 	names := make([]string, len(l.Targets))
 	for i, t := range l.Targets {
@@ -143,7 +142,7 @@ func targets(l api.Lease) string {
 	return text.Clean(strings.Join(names, ", "))
 }
 
-// troubles are the errors of the targets, each once.
+// troubles returns the errors of the targets, each once.
 func troubles(l api.Lease) string {
 	var all []string
 	for _, t := range l.Targets {
@@ -166,7 +165,7 @@ func leaseColumns() []table.Column {
 	}
 }
 
-// leaseRow is how a lease is shown.
+// leaseRow returns the row of a lease.
 func (s *Screen) leaseRow(l *api.Lease) table.Row {
 	return table.Row{Key: l.ID, Cells: func() []table.Cell {
 		th, now := s.theme, s.state.Now()

@@ -14,16 +14,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// Menu is a list of things that can be done, of which one is chosen. Make it with [NewMenu] or [NewPower].
+// Menu is a list of actions to choose from. Make it with [NewMenu] or [NewPower].
 type Menu struct {
-	// Sandbox is the name that command lines give the sandbox; "" for the one that needs none.
+	// Sandbox is the name of the sandbox in command lines; "" for the default sandbox.
 	Sandbox string
 
 	title   string
 	entries []entry
 	// typed menus are searched by typing; others have a letter for each entry.
 	typed bool
-	// again takes in what has become of what the menu is about; nil for a menu of which nothing changes.
+	// again updates the entries after a change; nil for a menu that never changes.
 	again func(*fold.State)
 
 	theme         *theme.Theme
@@ -39,12 +39,12 @@ type entry struct {
 	key   string // of a menu with letters
 	name  string
 	what  string
-	// why says why it has no effect now; "" for one that has.
+	// why is the reason why it has no effect now, or "".
 	why string
-	// note is what else there is to say of it.
+	// note is an additional remark.
 	note   string
 	intent intent.Intent
-	// search is what it is found by.
+	// search is the text for the search.
 	search string
 }
 
@@ -63,7 +63,7 @@ func (m *Menu) SetSize(width, height int) {
 	m.columns()
 }
 
-// above and below are lines around the list.
+// above and below are the lines around the list.
 func (m *Menu) above() int {
 	if m.height < 8 {
 		return 1
@@ -92,8 +92,7 @@ func (m *Menu) SetTheme(t *theme.Theme) {
 	m.table.SetTheme(t)
 }
 
-// SetState implements [panel.Panel]. What is offered stays where it was when the menu was opened: nothing moves under the
-// hands.
+// SetState implements [panel.Panel]. The entries keep their places while the menu is open.
 func (m *Menu) SetState(s *fold.State) {
 	if m.again != nil {
 		m.again(s)
@@ -103,7 +102,7 @@ func (m *Menu) SetState(s *fold.State) {
 // Typing implements [panel.Typist].
 func (m *Menu) Typing() bool { return m.typed }
 
-// Paste writes what was pasted into the search.
+// Paste adds pasted text to the search.
 func (m *Menu) Paste(s string) {
 	if m.typed {
 		m.searched(append(m.search, []rune(text.Clean(s))...))
@@ -119,7 +118,7 @@ func (m *Menu) columns() {
 	m.table.SetColumns(c)
 }
 
-// find makes the rows of what is searched for.
+// find makes the rows that match the search.
 func (m *Menu) find() {
 	m.shown = m.shown[:0]
 	var rows []table.Row
@@ -155,7 +154,7 @@ func (m *Menu) cells(e *entry) []table.Cell {
 	return []table.Cell{letter, {Text: e.name, Style: m.theme.Text}, what}
 }
 
-// chosen is the entry with the cursor.
+// chosen returns the entry with the cursor.
 func (m *Menu) chosen() *entry {
 	k, ok := m.table.Key()
 	if !ok {
@@ -202,7 +201,7 @@ func (m *Menu) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	return nil, true
 }
 
-// letter is for menus with letters.
+// letter handles keys of menus with letters.
 func (m *Menu) letter(name string) (intent.Intent, bool) {
 	for i := range m.entries {
 		if e := &m.entries[i]; e.key == name {
@@ -221,7 +220,7 @@ func (m *Menu) letter(name string) (intent.Intent, bool) {
 	return nil, true
 }
 
-// edit is for menus that are searched.
+// edit handles keys of searched menus.
 func (m *Menu) edit(k tea.KeyPressMsg) bool {
 	switch k.String() {
 	case "backspace", "ctrl+h":
@@ -240,7 +239,7 @@ func (m *Menu) edit(k tea.KeyPressMsg) bool {
 	return true
 }
 
-// searched goes to the first that was found, and sooner to one that is called so than to one of which it is said.
+// searched moves the cursor to the first match; a match in the name has priority.
 func (m *Menu) searched(s []rune) {
 	m.search = s
 	m.find()
@@ -263,7 +262,7 @@ func (m *Menu) do(e *entry) intent.Intent {
 	return e.intent
 }
 
-// Click implements [panel.Clicker]: what is clicked on is chosen, and done when it was chosen already.
+// Click implements [panel.Clicker]: it selects, and runs the entry that is selected already.
 func (m *Menu) Click(_, y int) (intent.Intent, bool) {
 	before, _ := m.table.Key()
 	if !m.table.Click(y - m.above()) {
@@ -320,7 +319,7 @@ func (m *Menu) View() string {
 	return text.Block(lines, m.width, m.height)
 }
 
-// command is the command line of what is chosen, when it is an action.
+// command returns the command line of the chosen action.
 func (m *Menu) command() string {
 	e := m.chosen()
 	if e == nil || e.why != "" {

@@ -8,14 +8,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 )
 
-// object is the word for what a fault happens to, as subjects have it: "vm" for VM.
+// object returns the kind of a fault's targets as in subjects: "vm" for VM.
 func object(k api.FaultKind) string { return strings.ToLower(k.Object) }
 
-// nothing is what faults of the sandbox as a whole happen to: there is nothing to choose.
+// nothing is the target of faults of the whole sandbox, which need no choice.
 const nothing = "sandbox"
 
-// related are the subjects whose faults a person may mean by one: itself and the VM of a node, the node of a VM; for a
-// component the sandbox as a whole, of which there is only one cloud controller manager and one control plane.
+// related returns the subjects whose faults belong to a subject: itself, the VM of a node, the node of a VM; for a component also
+// the sandbox, which has one cloud controller manager and one control plane.
 func related(s api.Subject, state *fold.State) []api.Subject {
 	all := []api.Subject{s}
 	if s.Kind == "component" {

@@ -12,8 +12,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// NewPower returns the menu of what can be done to a VM, which the subject names. What has no effect in the state that the
-// VM is in says so, also when that changes while the menu is open.
+// NewPower returns the power menu of a VM. Entries without effect in the current state of the VM show why; they are updated while
+// the menu is open.
 func NewPower(subject api.Subject, vm api.VM) *Menu {
 	m := newMenu(powerTitle(vm), false, powerEntries(subject, vm, ""))
 	seen := uint64(0)
@@ -40,7 +40,7 @@ func powerTitle(vm api.VM) string {
 	return text.Clean("VM "+vm.Name) + "  " + glance.Power(vm).String()
 }
 
-// powerEntries are always the same, in the same order. gone says why none has an effect, if so.
+// powerEntries returns the entries, always in the same order. gone is a reason that disables all.
 func powerEntries(subject api.Subject, vm api.VM, gone string) []entry {
 	var entries []entry
 	for _, a := range []struct {
@@ -73,7 +73,7 @@ func notOn(vm api.VM) string {
 	return ""
 }
 
-// notOff is about what takes a VM that is not off. A suspended one can be powered off and reset.
+// notOff returns why an action needs a VM that is not off. A suspended one can be powered off and reset.
 func notOff(vm api.VM) string {
 	if vm.Power == "off" {
 		return "it is off"
@@ -88,7 +88,7 @@ func notSuspend(vm api.VM) string {
 	return ""
 }
 
-// notHang is about what takes a guest that runs.
+// notHang returns why an action needs a running guest.
 func notHang(vm api.VM) string {
 	switch {
 	case vm.Power != "on":

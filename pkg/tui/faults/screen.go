@@ -21,7 +21,7 @@ const (
 	catalogue             // what can be broken
 )
 
-// Screen is the faults that are in force, and the catalogue of all. Make it with [New].
+// Screen shows the active faults and the catalogue. Make it with [New].
 type Screen struct {
 	state   *fold.State
 	version uint64
@@ -42,7 +42,7 @@ type Screen struct {
 	scroll    int // of the description of the selected one
 }
 
-// New returns the screen. Its catalogue is empty until it is given one with [Screen.SetKinds].
+// New returns the screen. Its catalogue is empty until [Screen.SetKinds].
 func New() *Screen {
 	s := &Screen{theme: theme.Mono(), at: catalogue}
 	s.force.SetColumns(leaseColumns())
@@ -53,7 +53,7 @@ func New() *Screen {
 	return s
 }
 
-// SetKinds gives it the catalogue, in the order in which it is shown: by theme.
+// SetKinds sets the catalogue, in display order: by theme.
 func (s *Screen) SetKinds(kinds []api.FaultKind) {
 	s.kinds = kinds
 	s.refill()
@@ -116,7 +116,7 @@ func (s *Screen) refill() {
 	s.scroll = 0
 }
 
-// words are for parts that are empty.
+// words returns the texts of empty parts.
 func (s *Screen) words() {
 	s.force.Empty = "nothing is broken"
 	s.catalogue.Empty = "Only a running sandbox has a catalogue."
@@ -128,13 +128,13 @@ func (s *Screen) words() {
 	}
 }
 
-// look shows the cursor in the part that has it.
+// look shows the cursor in its part.
 func (s *Screen) look() {
 	s.force.Blurred = s.at != inForce
 	s.catalogue.Blurred = s.at != catalogue
 }
 
-// lease is the one with the cursor; nil for none.
+// lease returns the lease with the cursor, or nil.
 func (s *Screen) lease() *api.Lease {
 	id, ok := s.force.Key()
 	if !ok {
@@ -147,7 +147,7 @@ func (s *Screen) lease() *api.Lease {
 	return &s.leases.all[i]
 }
 
-// Subject implements [panel.Selector]: the target of a lease that has one alone.
+// Subject implements [panel.Selector]: the target of a lease with one target.
 func (s *Screen) Subject() (api.Subject, bool) {
 	l := s.lease()
 	if s.at != inForce || l == nil || len(l.Targets) != 1 {
@@ -164,7 +164,7 @@ func (s *Screen) Subject() (api.Subject, bool) {
 // Writes implements [panel.Writer].
 func (s *Screen) Writes() []string { return []string{"x", "X"} }
 
-// summary says how many leases there are.
+// summary returns the number of leases.
 func (s *Screen) summary() string {
 	if s.state == nil {
 		return ""

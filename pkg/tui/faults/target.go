@@ -9,15 +9,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// everything is what stands for all that there is, in place of names.
+// everything means all objects, in place of names.
 const everything = "all"
 
-// places are what can be said in the field of targets besides names, as name=value.
+// places are the keys of name=value in the field of targets.
 func places() []string {
 	return []string{"vcenter", "datacenter", "cluster", "host", "region", "zone", "role", "labels"}
 }
 
-// place is where a selector keeps one of them.
+// place returns the field of a selector for a key.
 func place(s *api.Selector, name string) *string {
 	switch name {
 	case "vcenter":
@@ -73,7 +73,7 @@ func selector(value string) (s api.Selector, all bool, err error) {
 	return s, all, nil
 }
 
-// split divides what was written into words, as a shell does: quotes keep spaces together.
+// split splits text into words as a shell does: quotes keep spaces.
 func split(value string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -106,7 +106,7 @@ func split(value string) ([]string, error) {
 	return words, nil
 }
 
-// quoted is a name as the field of targets takes it.
+// quoted returns a name as written in the field of targets.
 func quoted(name string) string {
 	switch {
 	case !strings.ContainsAny(name, ` "'`):
@@ -147,7 +147,7 @@ func (k *known) goesOn(value, kind string) string {
 	return begins(k.names(name), typed)
 }
 
-// begins is the rest of the first word that begins so; "" for none, and for one that is written out.
+// begins returns the rest of the first word with a prefix; "" without a match, or if nothing is left.
 func begins(words []string, typed string) string {
 	if slices.Contains(words, typed) {
 		return ""

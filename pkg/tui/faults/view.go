@@ -39,7 +39,7 @@ func divide(width, height, n int, at part) (p layout) {
 	return p
 }
 
-// arrange gives the parts their places.
+// arrange lays out the parts.
 func (s *Screen) arrange() {
 	s.place = divide(s.width, s.height, s.force.Len(), s.at)
 	s.force.SetSize(s.width, max(0, s.place.force-1))
@@ -78,7 +78,7 @@ func linesOf(view string) []string {
 	return strings.Split(view, "\n")
 }
 
-// tally says how large the catalogue is.
+// tally returns the size of the catalogue.
 func (s *Screen) tally() string {
 	if s.filter != "" {
 		return fmt.Sprintf("%d of %d faults", s.kindsSeen, len(s.kinds))

@@ -8,7 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Call is how one client calls one method of one vCenter.
+// Call is the calls of one client to one method of one vCenter.
 type Call struct {
 	api.Calls
 	// Rate is calls per second, Failing errors per second, over the last [Window]; Mean is the latency of these.
@@ -16,10 +16,10 @@ type Call struct {
 	Mean          time.Duration
 }
 
-// Window is what rates are of.
+// Window is the period of rates.
 const Window = 10 * time.Second
 
-// Calls lists who calls what: vCenters, clients and methods by name. The slice is not to be changed.
+// Calls returns the calls by vCenter, client and method, sorted. Do not change the slice.
 func (s *State) Calls() []Call {
 	c := s.calls
 	if c.list != nil {
@@ -33,12 +33,12 @@ func (s *State) Calls() []Call {
 	return c.list
 }
 
-// Clients sums [State.Calls] up by client, over all vCenters and methods, which are empty; clients by name.
+// Clients returns [State.Calls] summed up by client, sorted; vCenter and method are empty.
 func (s *State) Clients() []Call {
 	return s.calls.sums(func(c api.Calls) api.Calls { return api.Calls{Client: c.Client} })
 }
 
-// VCenters sums [State.Calls] up by vCenter and client; both by name.
+// VCenters returns [State.Calls] summed up by vCenter and client, sorted.
 func (s *State) VCenters() []Call {
 	return s.calls.sums(func(c api.Calls) api.Calls { return api.Calls{VCenter: c.VCenter, Client: c.Client} })
 }
@@ -50,7 +50,7 @@ func compareCalls(a, b Call) int {
 // calls are the latest counts, and what was added to them within the window.
 type calls struct {
 	rows   map[callKey]*callRow
-	list   []Call // nil when it has to be made again
+	list   []Call // nil if it must be rebuilt
 	queue  []callKey
 	at     []time.Time // when the counts in the queue arrived
 	bursts []Burst
@@ -66,7 +66,7 @@ type callRow struct {
 	sum     sample
 }
 
-// sample is what was added at a time.
+// sample is an increase at a time.
 type sample struct {
 	at            time.Time
 	calls, errors uint64
@@ -107,7 +107,7 @@ func (r *callRow) add(d sample) {
 	r.sum = sample{calls: r.sum.calls + d.calls, errors: r.sum.errors + d.errors, latency: r.sum.latency + d.latency}
 }
 
-// expire forgets what has left the window, and reports whether something has.
+// expire drops what has left the window, and reports whether there was something.
 func (c *calls) expire(now time.Time) bool {
 	gone := false
 	for len(c.at) > 0 && now.Sub(c.at[0]) >= Window {
@@ -130,7 +130,7 @@ func (c *calls) expire(now time.Time) bool {
 	return gone
 }
 
-// next is when the next sample leaves the window; zero for never.
+// next returns when the next sample leaves the window; zero for never.
 func (c *calls) next() time.Time {
 	if len(c.at) == 0 {
 		return time.Time{}
@@ -148,7 +148,7 @@ func (d sample) rates(row api.Calls) Call {
 	return c
 }
 
-// sums adds rows up by what of gives the same for.
+// sums sums up rows with the same result of of.
 func (c *calls) sums(of func(api.Calls) api.Calls) []Call {
 	type total struct {
 		row api.Calls
@@ -188,11 +188,11 @@ type Burst struct {
 	VCenter, Client, Method string
 	Calls, Errors           uint64
 	Mean                    time.Duration
-	// Error is what the newest call that failed was answered, if one did.
+	// Error is the answer to the newest failed call, if any.
 	Error string
 }
 
-// KeepBursts is how many bursts a state remembers.
+// KeepBursts is the number of bursts that a state keeps.
 const KeepBursts = 4096
 
 // Bursts returns the newest calls, oldest first, [KeepBursts] at most. Do not change the slice.
@@ -209,6 +209,6 @@ func (c *calls) burst(row api.Calls, d sample) {
 	}
 	c.bursts = append(c.bursts, b)
 	if n := len(c.bursts) - KeepBursts; n > 0 {
-		c.bursts = c.bursts[n:] // what is before goes when the slice has to grow
+		c.bursts = c.bursts[n:] // the rest is freed when the slice grows
 	}
 }

@@ -11,18 +11,17 @@ import (
 // Recent is how long a change is marked.
 const Recent = 5 * time.Second
 
-// Change is what changed of a row.
+// Change is the recent change of a row.
 type Change struct {
-	// At is when it changed last.
+	// At is the time of the last change.
 	At time.Time
-	// Fields are the names in JSON of what is not as it was, sorted; nil for a row that is new.
+	// Fields are the JSON names of the changed fields, sorted; nil for a new row.
 	Fields []string
-	// Gone: the row is not there any more.
+	// Gone means that the row was deleted.
 	Gone bool
 }
 
-// Changed is what changed of a row in the last moments; ok is false when nothing did. What there was when the state became
-// known is not new.
+// Changed returns the recent change of a row; ok is false if there was none. Rows of the first sync are not new.
 func (s *State) Changed(k world.Kind, key string) (Change, bool) {
 	m := s.changes.by[k][key]
 	if m == nil {
@@ -39,8 +38,7 @@ func (s *State) Changed(k world.Kind, key string) (Change, bool) {
 	return c, true
 }
 
-// ChangedField reports whether one of the fields of a row, by their names in JSON, changed in the last moments, or the row
-// is new.
+// ChangedField reports whether one of the fields of a row, by JSON name, changed recently, or the row is new.
 func (s *State) ChangedField(k world.Kind, key string, fields ...string) bool {
 	m := s.changes.by[k][key]
 	switch {
@@ -52,7 +50,7 @@ func (s *State) ChangedField(k world.Kind, key string, fields ...string) bool {
 	return slices.ContainsFunc(m.fields, func(f changedField) bool { return slices.Contains(fields, f.name) })
 }
 
-// Gone are the rows of a kind that went in the last moments, as they were, by name.
+// Gone returns the recently deleted rows of a kind, by name.
 func (s *State) Gone(k world.Kind) []world.Row {
 	var rows []world.Row
 	for _, m := range s.changes.by[k] {
@@ -64,10 +62,10 @@ func (s *State) Gone(k world.Kind) []world.Row {
 	return rows
 }
 
-// changes are the marks of a moment ago, by row.
+// changes are the recent changes, by row.
 type changes struct {
 	by     map[world.Kind]map[string]*mark
-	queue  []noted // what was noted, oldest first; each lasts as long
+	queue  []noted // oldest first; all last equally long
 	differ differ
 }
 
@@ -94,7 +92,7 @@ func newChanges() *changes {
 	return &changes{by: map[world.Kind]map[string]*mark{}, differ: differ{}}
 }
 
-// note compares a row with what it was, as far as it was and is there.
+// note compares the old and the new row; either may be missing.
 func (c *changes) note(at time.Time, was, is world.Row, before, after bool) {
 	var fields []string
 	if before && after {
@@ -130,7 +128,7 @@ func (c *changes) note(at time.Time, was, is world.Row, before, after bool) {
 	c.queue = append(c.queue, noted{at, is.Kind, is.Key})
 }
 
-// expire forgets what is not recent any more, and returns the kinds of it.
+// expire drops changes that are not recent any more, and returns their kinds.
 func (c *changes) expire(now time.Time) (kinds []world.Kind) {
 	for len(c.queue) > 0 && now.Sub(c.queue[0].at) >= Recent {
 		n := c.queue[0]
@@ -157,7 +155,7 @@ func (c *changes) expire(now time.Time) (kinds []world.Kind) {
 	return kinds
 }
 
-// next is when the next mark goes; zero for never.
+// next returns when the next mark fades; zero for never.
 func (c *changes) next() time.Time {
 	if len(c.queue) == 0 {
 		return time.Time{}

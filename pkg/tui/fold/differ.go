@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// differ compares rows field by field. It remembers what fields there are, by the type of a row.
+// differ compares rows field by field. It caches the fields of each type.
 type differ map[reflect.Type][]rowField
 
 type rowField struct {
@@ -16,8 +16,8 @@ type rowField struct {
 	index int
 }
 
-// fields are the names in JSON of those that a and b, of one type, have not in common. How often a vCenter was called is
-// none of them: that changes all the time.
+// fields returns the JSON names of the fields that differ between a and b, of one type. It ignores the number of calls of a
+// vCenter, which changes all the time.
 func (d differ) fields(a, b any) (names []string) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for _, f := range d.of(x.Type()) {
@@ -44,8 +44,7 @@ func (d differ) of(t reflect.Type) []rowField {
 	return fields
 }
 
-// same compares two values of one type. Lists and maps without elements are the same as none, and times are when they are
-// the same moment.
+// same compares two values of one type. Empty lists and maps equal nil ones, and times are compared as instants.
 func same(x, y reflect.Value) bool {
 	switch x.Kind() {
 	case reflect.String:
@@ -73,7 +72,7 @@ func same(x, y reflect.Value) bool {
 	return reflect.DeepEqual(x.Interface(), y.Interface())
 }
 
-// sameElements compares lists and maps. Those of text are nearly all there are.
+// sameElements compares lists and maps. Nearly all have strings.
 func sameElements(x, y any) bool {
 	switch x := x.(type) {
 	case []string:

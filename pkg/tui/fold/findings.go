@@ -11,24 +11,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// Finding is where the planes disagree: a VM that is off and whose node is Ready, a tag that says another zone than the
-// label.
+// Finding is a disagreement of the planes: a VM that is off and whose node is Ready, a tag with another zone than the label.
 type Finding struct {
-	// Subject is a node, a vm or a volume. A volume goes by its claim, as in its row, or by its name when it has none.
+	// Subject is a node, a vm or a volume. A volume has the name of its claim, as in its row, or its own without a claim.
 	api.Subject
-	// Field is what they disagree on: ready, registered, initialized, vm, zone, region, providerID, addresses of a node;
-	// uuid of a VM; volume.
+	// Field is what they disagree on: ready, registered, initialized, vm, zone, region, providerID, addresses of a node; uuid of a
+	// VM; volume.
 	Field string
-	// Text says it in a few words: "VM off, node still Ready".
+	// Text describes it in a few words: "VM off, node still Ready".
 	Text string
 	// Since is when it was found.
 	Since time.Time
-	// Settling: it may be so for a moment, and has not been so for longer. How long that is depends on the sandbox's speed:
-	// a node whose VM went off is Ready until its lease has run out.
+	// Settling means that it may be normal, as it has not lasted long. How long depends on the sandbox's speed: the node of a VM
+	// that went off stays Ready until its lease expires.
 	Settling bool
 }
 
-// Findings are all there are: nodes, VMs, volumes, each by name. The slice is not to be changed.
+// Findings returns all findings: of nodes, VMs, volumes, each by name. Do not change the slice.
 func (s *State) Findings() []Finding { return s.findings.all() }
 
 // FindingsOf are those about a subject; its VCenter matters only where it is set. A volume may be called by any of its

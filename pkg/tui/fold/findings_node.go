@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// small is what everything may take: work is not scaled by speed.
+// small is the time that any change may take, at any speed.
 const small = 2 * time.Second
 
 // isBoundTo reports whether a node's providerID is that of a VM.
@@ -31,7 +31,7 @@ func (f *findings) ofNode(n api.Node) (list []found) {
 		if name := f.namesake(n); name != "" {
 			return []found{{"providerID", "VM " + name + " has another UUID", small}}
 		}
-		// The CCM looks for it when the node is not ready any more, and not before.
+		// The CCM looks for the VM only once the node is not ready.
 		return []found{{"vm", "VM gone, node still there", f.grace()}}
 	case !there:
 		return nil
@@ -66,7 +66,7 @@ func (f *findings) ofNode(n api.Node) (list []found) {
 	return list
 }
 
-// readiness compares what the node says of itself with whether its VM can run.
+// readiness compares the readiness of a node with the state of its VM.
 func (f *findings) readiness(n api.Node, vm api.VM) []found {
 	host, _ := f.world.Row(world.Host, join(vm.VCenter, vm.Host))
 	h, _ := host.Value.(api.Host)
@@ -93,7 +93,7 @@ func (f *findings) readiness(n api.Node, vm api.VM) []found {
 // runs reports whether the kubelet of a VM is known or assumed to run. A stopped one is a finding on its own.
 func runs(vm api.VM) bool { return vm.Process == "" || vm.Process == "running" }
 
-// grace is how long a node may be Ready that is not.
+// grace returns how long a dead node may be Ready.
 func (f *findings) grace() time.Duration {
 	return small + f.speed.Of(pace.NodeMonitorGracePeriod) + f.speed.Of(pace.NodeMonitorPeriod)
 }
@@ -132,7 +132,7 @@ func (f *findings) namesake(n api.Node) string {
 	return ""
 }
 
-// broken reports whether a fault lasts by which the node may be not ready.
+// broken reports whether a lasting fault may make the node not ready.
 func (f *findings) broken(n api.Node, vm api.VM) bool {
 	for _, targets := range f.leases {
 		for _, t := range targets {
@@ -174,7 +174,7 @@ func (f *findings) broken(n api.Node, vm api.VM) bool {
 	return false
 }
 
-// addresses says which address of a node its VM has not; "" when it has all, or cannot tell.
+// addresses describes an address of a node that its VM does not have; "" if all match, or it is unknown.
 func addresses(n api.Node, vm api.VM) string {
 	if vm.Power != "on" || !vm.Tools {
 		return ""
@@ -195,7 +195,7 @@ func addresses(n api.Node, vm api.VM) string {
 	return ""
 }
 
-// normal is an address as it is compared.
+// normal normalizes an address for comparison.
 func normal(text string) string {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return a.Unmap().WithZone("").String()
@@ -203,7 +203,7 @@ func normal(text string) string {
 	return text
 }
 
-// ofVM looks for others with its UUID.
+// ofVM looks for other VMs with its UUID.
 func (f *findings) ofVM(key string, vm api.VM) []found {
 	for _, other := range f.uuids[id(vm.UUID)] {
 		if row, _ := f.world.Row(world.VM, other); other != key && vm.UUID != "" {

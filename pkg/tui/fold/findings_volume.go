@@ -8,10 +8,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// attaching is what attaching and detaching may take at any speed.
+// attaching is how long attaching and detaching may take at any speed.
 const attaching = 5 * time.Second
 
-// ofVolume compares where Kubernetes has a volume attached with the VM that has its disk.
+// ofVolume compares the node that a volume is attached to with the VM that has its disk.
 func (f *findings) ofVolume(v api.Volume) []found {
 	switch v.State {
 	case api.VolumeLost:
@@ -42,7 +42,7 @@ func (f *findings) ofVolume(v api.Volume) []found {
 	return nil
 }
 
-// vmNamed is the name of the VM of a node, "" when that is not known.
+// vmNamed returns the name of the VM of a node, or "" if unknown.
 func (f *findings) vmNamed(node string) string {
 	row, _ := f.world.Row(world.Node, node)
 	n, _ := row.Value.(api.Node)

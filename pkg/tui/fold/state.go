@@ -8,10 +8,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// About is what a state is of: what a recording says of itself, or the status of a sandbox.
+// About identifies the sandbox of a state: from a recording's header, or the status of a sandbox.
 type About = api.Recording
 
-// State is all that the UI knows. Make it with [New]. It is for one goroutine.
+// State is the UI's model of a sandbox. Make it with [New]. It is for one goroutine.
 type State struct {
 	about    About
 	keep     int
@@ -29,26 +29,25 @@ type State struct {
 	again    bool // the rows are being sent again
 }
 
-// Kinds of what changes that is no row of the world.
+// Kinds of changes other than those of rows.
 const (
 	Calls world.Kind = "calls"
 	Run   world.Kind = "run"
-	// Findings is the kind of [State.Findings]. A finding also counts as a change of the kind that it is about.
+	// Findings is the kind of [State.Findings]. A finding also counts as a change of its subject's kind.
 	Findings world.Kind = "findings"
 )
 
-// KeepEvents is how many events a state remembers for which nothing else was said.
+// KeepEvents is the default number of events that a state keeps.
 const KeepEvents = 65536
 
-// New returns the state of a sandbox of which nothing is known yet. keep is how many events it remembers; <= 0 is
-// [KeepEvents].
+// New returns an empty state. keep is the number of events to keep; <= 0 is [KeepEvents].
 func New(about About, keep int) *State {
 	if keep <= 0 {
 		keep = KeepEvents
 	}
 	speed := pace.Speed(about.Speed)
 	if speed.Validate() != nil {
-		speed = 1 // the longest periods: what may be normal is not called a finding too soon
+		speed = 1 // the longest periods, so that nothing becomes a finding too early
 	}
 	w := world.New()
 	w.Keep(keep)
@@ -58,20 +57,20 @@ func New(about About, keep int) *State {
 	}
 }
 
-// About is what the state is of.
+// About returns the sandbox of the state.
 func (s *State) About() About { return s.about }
 
-// World is the rows and events. It is not to be changed.
+// World returns the rows and events. Do not change it.
 func (s *State) World() *world.World { return s.world }
 
 // Now returns the time of the state: that of the newest update or [State.Tick].
 func (s *State) Now() time.Time { return s.now }
 
-// Run is the scenario that runs or ran last; nil for none.
+// Run returns the current or last scenario; nil for none.
 func (s *State) Run() *api.Run { return s.run }
 
-// Version grows whenever something of one of the kinds changes; with none, whenever anything does. That time passes is a
-// change where it makes one: a mark of a change goes, a rate falls, a countdown has a second less.
+// Version grows with every change of one of the kinds; without kinds, with every change. Passing time counts if it changes
+// something: a mark fades, a rate falls, a countdown decreases.
 func (s *State) Version(kinds ...world.Kind) (v uint64) {
 	if len(kinds) == 0 {
 		return s.total
@@ -110,7 +109,7 @@ func (s *State) apply(u api.Update) {
 	}
 }
 
-// row takes in a row or an event.
+// row applies a row or an event.
 func (s *State) row(u api.Update) {
 	row, isRow := world.RowOf(u)
 	var was world.Row
@@ -126,7 +125,7 @@ func (s *State) row(u api.Update) {
 	}
 }
 
-// changed follows a row from what it was to what it is, as far as it was and is there.
+// changed follows the change of a row; the old or the new one may be missing.
 func (s *State) changed(was, is world.Row, before, after bool) {
 	if s.world.Synced() {
 		s.changes.note(s.now, was, is, before, after)
@@ -180,7 +179,7 @@ func (s *State) Cut(err error) {
 	}
 }
 
-// IsCut is why the state is not current, nil when it is.
+// IsCut returns why the state is not current, or nil.
 func (s *State) IsCut() error { return s.cut }
 
 // Fresh returns an empty state of the same sandbox, for a recording that starts again. Its versions continue from those of s, so

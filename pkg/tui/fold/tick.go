@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// Tick says that it is now so late. Time does not go back: an earlier one is left aside.
+// Tick sets the time. An earlier time is ignored.
 func (s *State) Tick(now time.Time) {
 	if !now.After(s.now) {
 		return
@@ -44,7 +44,7 @@ func (s *State) count(before time.Time) {
 	}
 }
 
-// seconds are the whole ones of d, rounded up: what is left of a lease is 1 s until it is over.
+// seconds rounds d up to whole seconds: the rest of a lease is 1 s until it ends.
 func seconds(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
 // NextTick returns the time until something changes without an update: a mark fades, a rate falls, a countdown decreases. Zero
@@ -70,7 +70,7 @@ func (s *State) NextTick() time.Duration {
 	return next
 }
 
-// toSecond is how long it is until what is left, negative for what has been, is a whole number of seconds.
+// toSecond returns the time until d, negative for the past, is a whole number of seconds.
 func toSecond(left time.Duration) time.Duration {
 	if d := left % time.Second; d > 0 {
 		return d
@@ -80,7 +80,7 @@ func toSecond(left time.Duration) time.Duration {
 	return time.Second
 }
 
-// leased keeps who is counted down.
+// leased keeps the leases with a countdown.
 func (s *State) leased(row world.Row, there bool) {
 	delete(s.running, row.Key)
 	if l, ok := row.Value.(api.Lease); ok && there && l.Until != nil && l.Ended == nil && l.Until.After(s.now) {

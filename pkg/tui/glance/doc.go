@@ -1,5 +1,5 @@
-// Package glance says how a VM, a node, a host or a volume is in a glyph and a word, the same on every screen of the
-// terminal UI: "● on", "✗ NotReady", "◐ detaching". It knows rows of package api and nothing of screens.
+// Package glance returns the state of a VM, a node, a host or a volume as a glyph and a word, the same on every screen of the
+// terminal UI: "● on", "✗ NotReady", "◐ detaching". It knows the rows of package api and no screens.
 //
 //	m := glance.Node(n)
 //	cell := table.Cell{Text: m.String(), Style: m.Style(theme)}

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// Node is whether a node is ready, and is one at all.
+// Node returns whether a node is registered and ready.
 func Node(n api.Node) Mark {
 	switch {
 	case !n.Registered:
@@ -28,7 +28,7 @@ func Node(n api.Node) Mark {
 	return warn("no status")
 }
 
-// Volume is where a volume is between a claim and a pod that runs.
+// Volume returns the state of a volume between its claim and a running pod.
 func Volume(s api.VolumeState) Mark {
 	switch s {
 	case api.VolumeInUse, api.VolumeAttached:
@@ -62,7 +62,7 @@ func Power(v api.VM) Mark {
 	return doubt(orUnknown(v.Power))
 }
 
-// Connection is whether a vCenter reaches what it manages, a VM or a host, in the words of vSphere.
+// Connection returns whether a vCenter reaches a VM or a host, in vSphere's words.
 func Connection(state string) Mark {
 	switch state {
 	case "connected":
@@ -73,7 +73,7 @@ func Connection(state string) Mark {
 	return bad(text.Clean(state))
 }
 
-// Tools is whether the tools of a VM's guest run. Those of one that is off are not missed.
+// Tools returns whether the tools of a VM's guest run. A VM that is off needs none.
 func Tools(v api.VM) Mark {
 	switch {
 	case v.Tools:
@@ -84,7 +84,7 @@ func Tools(v api.VM) Mark {
 	return plain("no tools")
 }
 
-// Process is how the kubelet is that stands for the guest of a VM; nothing for a VM that is no node.
+// Process returns the state of the kubelet in the guest of a VM; empty for a VM without a node.
 func Process(v api.VM) Mark {
 	switch v.Process {
 	case "":
@@ -101,7 +101,7 @@ func Process(v api.VM) Mark {
 	return warn(text.Clean(v.Process))
 }
 
-// Gate is what clients get of a vCenter.
+// Gate returns how a vCenter answers clients.
 func Gate(v api.VCenter) Mark {
 	switch v.Gate {
 	case "up":
@@ -114,15 +114,15 @@ func Gate(v api.VCenter) Mark {
 	return bad(text.Clean(v.Gate))
 }
 
-// orUnknown is a word that is not among those that are expected.
+// orUnknown returns a mark for an unexpected word.
 func orUnknown(s string) string { return cmp.Or(text.Clean(s), "unknown") }
 
-// Taint is a taint of a node, read from key[=value]:effect.
+// Taint is a taint of a node, parsed from key[=value]:effect.
 type Taint struct {
 	Key, Value, Effect string
 }
 
-// ParseTaint reads a taint as rows of nodes have it.
+// ParseTaint parses a taint of a node's row.
 func ParseTaint(s string) Taint {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {
@@ -132,10 +132,10 @@ func ParseTaint(s string) Taint {
 	return Taint{key, value, strings.TrimPrefix(s[i:], ":")}
 }
 
-// Name is the key without its domain: shutdown, unreachable, uninitialized.
+// Name returns the key without its domain: shutdown, unreachable, uninitialized.
 func (t Taint) Name() string { return t.Key[strings.LastIndexByte(t.Key, '/')+1:] }
 
-// Level is how bad it is: those of the control plane and of light nodes belong there, and pods are evicted for NoExecute.
+// Level returns the severity: taints of the control plane and of light nodes are normal, and NoExecute evicts pods.
 func (t Taint) Level() Level {
 	switch {
 	case strings.HasPrefix(t.Key, "node-role."), t.Key == feed.Mark:
@@ -180,7 +180,7 @@ func Taints(all []string, effects bool) (text string, level Level) {
 	return b.String(), level
 }
 
-// rank puts first what vSphere is the reason of.
+// rank sorts taints caused by vSphere first.
 func rank(t Taint) int {
 	switch {
 	case strings.HasPrefix(t.Key, "node.cloudprovider."):
@@ -193,29 +193,29 @@ func rank(t Taint) int {
 	return 2
 }
 
-// OutOfService reports whether a node with these taints was said to be out of service.
+// OutOfService reports whether a taint marks the node as out of service.
 func OutOfService(taints []string) bool {
 	return slices.ContainsFunc(taints, func(s string) bool { return ParseTaint(s).Key == "node.kubernetes.io/out-of-service" })
 }
 
-// Level is how good something is.
+// Level is a severity.
 type Level int
 
-// The levels; of several, the highest is that of the whole.
+// The levels; the highest one wins.
 const (
-	Plain Level = iota // neither good nor bad: not there, not asked for
-	Good               // as it should be
-	Warn               // on its way, or to be looked at
+	Plain Level = iota // neither good nor bad: absent, not requested
+	Good               // healthy
+	Warn               // in transition, or in need of attention
 	Bad                // broken
 )
 
-// Mark is a state in a glyph and a word. The zero value is nothing to be said.
+// Mark is a state as a glyph and a word. The zero value is empty.
 type Mark struct {
 	Glyph, Word string
 	Level       Level
 }
 
-// String is the glyph and the word.
+// String returns the glyph and the word.
 func (m Mark) String() string {
 	if m.Glyph == "" {
 		return m.Word
@@ -223,10 +223,10 @@ func (m Mark) String() string {
 	return m.Glyph + " " + m.Word
 }
 
-// Style is that of the mark's level.
+// Style returns the style of the mark's level.
 func (m Mark) Style(t *theme.Theme) theme.Style { return m.Level.Style(t) }
 
-// Style is what a level looks like.
+// Style returns the style of a level.
 func (l Level) Style(t *theme.Theme) theme.Style {
 	switch l {
 	case Good:

@@ -64,7 +64,7 @@ func (a Inject) Danger() string {
 	return ""
 }
 
-// many reports whether it may hit more than one thing.
+// many reports whether it may hit several targets.
 func (a Inject) many() bool {
 	wild := func(n string) bool { return strings.ContainsAny(n, "*?") }
 	switch a.Mode {
@@ -76,7 +76,7 @@ func (a Inject) many() bool {
 	return true
 }
 
-// where says what it hits.
+// where describes the targets.
 func (a Inject) where() string {
 	on := a.On
 	words := []string{}
@@ -111,7 +111,7 @@ func (a Inject) where() string {
 	return " into " + a.Mode + " of " + s
 }
 
-// ends says when it is over.
+// ends describes when it ends.
 func (a Inject) ends() string {
 	if a.For == 0 {
 		return "It lasts until it is healed."
@@ -140,7 +140,7 @@ func (a Inject) Do(ctx context.Context, s Sandbox) (string, error) {
 	return fmt.Sprintf("%s: %s injected%s", l.ID, l.Fault, on), nil
 }
 
-// targets says what a lease happened to.
+// targets describes the targets of a lease.
 func targets(l api.Lease) string {
 	var names []string
 	for _, t := range l.Targets {
@@ -193,7 +193,7 @@ func (a Heal) Do(ctx context.Context, s Sandbox) (string, error) {
 // Args implements [Action].
 func (RestartCCM) Args() []string { return []string{"ccm", "restart"} }
 
-// Danger implements [Action]: it is ended in order.
+// Danger implements [Action]: the controller ends in order.
 func (RestartCCM) Danger() string { return "" }
 
 // Do implements [Action].

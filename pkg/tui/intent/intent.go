@@ -31,16 +31,16 @@ const (
 	Screens // how many there are
 )
 
-// String is the name of the screen, as its tab and the prompt have it.
+// String returns the name of the screen, for its tab and the prompt.
 func (s Screen) String() string {
 	return [...]string{"Overview", "Timeline", "Volumes", "Faults", "Calls", "Scenario", ""}[min(max(s, 0), Screens)]
 }
 
-// The intents that move around.
+// The intents that navigate.
 type (
 	// Go goes to a screen.
 	Go struct{ Screen Screen }
-	// Back closes what is on top, or takes a filter away.
+	// Back closes the top panel, or removes the filter.
 	Back struct{}
 	// Focus goes to the overview, or for a volume to the volumes, and selects the subject.
 	Focus struct{ api.Subject }
@@ -95,10 +95,10 @@ func (ReadOnly) intent() {}
 func (Say) intent()      {}
 func (Quit) intent()     {}
 
-// command is a command line in its parts: the words of the command, what it is done to, and its flags.
+// command is the parts of a command line: the words of the command, its objects, and its flags.
 type command struct{ words, names, flags []string }
 
-// args puts the parts together. Names follow the command, as people write it; such that look like flags come last.
+// args joins the parts. Names follow the command; those that look like flags come last.
 func (c command) args() []string {
 	if slices.ContainsFunc(c.names, func(n string) bool { return strings.HasPrefix(n, "-") }) {
 		return slices.Concat(c.words, c.flags, []string{"--"}, c.names)
@@ -106,7 +106,7 @@ func (c command) args() []string {
 	return slices.Concat(c.words, c.names, c.flags)
 }
 
-// flag is a flag with its value, nothing when it has none.
+// flag returns a flag with its value, or nothing for an empty value.
 func flag(name, value string) []string {
 	if value == "" {
 		return nil
@@ -114,7 +114,7 @@ func flag(name, value string) []string {
 	return []string{"--" + name, value}
 }
 
-// span writes a duration as people give it to flags: 1m30s, 5m, 250ms; nothing for none.
+// span formats a duration as in flags: 1m30s, 5m, 250ms; "" for 0.
 func span(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -129,8 +129,8 @@ func span(d time.Duration) string {
 	return s
 }
 
-// Plan asks what an injection would do. It changes nothing, so it is no [Action]: read-only mode lets it pass. The answer
-// is for the form that asked.
+// Plan requests the plan of an injection. It changes nothing, so it is no [Action], and read-only mode allows it. The answer goes
+// to the form.
 type Plan struct {
 	api.InjectRequest
 	// Ask identifies the plan among those of the form: answers may arrive in another order.
@@ -142,15 +142,15 @@ func (Plan) intent() {}
 // Action is an intent that changes something in a sandbox.
 type Action interface {
 	Intent
-	// Args are the command line that does the same, without the name of the program and of the sandbox.
+	// Args returns the equivalent command line, without the names of the program and of the sandbox.
 	Args() []string
-	// Danger is the question to be asked before: "Destroy VM worker-1? Its disks go with it." "" needs none.
+	// Danger returns the question to ask before: "Destroy VM worker-1? Its disks go with it."; "" if it needs none.
 	Danger() string
-	// Do does it, and says what was done.
+	// Do carries it out, and describes the result.
 	Do(ctx context.Context, s Sandbox) (string, error)
 }
 
-// Sandbox is where actions are done: an [api.Client].
+// Sandbox carries out actions: an [api.Client].
 type Sandbox interface {
 	VM(ctx context.Context, r api.VMRequest) (api.Done, error)
 	Gate(ctx context.Context, r api.GateRequest) (api.Done, error)
@@ -163,17 +163,17 @@ type Sandbox interface {
 
 // The actions.
 type (
-	// VM does something to a VM.
+	// VM changes a VM.
 	VM struct{ api.VMRequest }
-	// Gate sets what clients get of a vCenter.
+	// Gate sets how a vCenter answers clients.
 	Gate struct{ api.GateRequest }
-	// Volume does something to a volume in vSphere.
+	// Volume changes a volume in vSphere.
 	Volume struct{ api.VolumeRequest }
-	// OutOfService taints a node, or takes the taint away.
+	// OutOfService taints a node, or removes the taint.
 	OutOfService struct{ api.OutOfServiceRequest }
-	// Inject breaks something.
+	// Inject injects a fault.
 	Inject struct{ api.InjectRequest }
-	// Heal ends faults.
+	// Heal heals faults.
 	Heal struct{ api.HealRequest }
 	// RestartCCM restarts the cloud controller manager.
 	RestartCCM struct{}
@@ -187,8 +187,8 @@ func (Inject) intent()       {}
 func (Heal) intent()         {}
 func (RestartCCM) intent()   {}
 
-// Line is the command line that does the same as a, to be pasted into a shell: program, name of the sandbox ("" leaves it
-// to the program to find), and the action's arguments, quoted where a shell wants it.
+// Line returns the command line of a, to paste into a shell: program, name of the sandbox ("" leaves the choice to the program),
+// and arguments, quoted.
 func Line(a Action, program, name string) string {
 	words := append([]string{program}, flag("name", name)...)
 	return Quote(append(words, a.Args()...)...)
@@ -197,15 +197,15 @@ func Line(a Action, program, name string) string {
 // Quote quotes words so that a POSIX shell, and the prompt, read them unchanged.
 func Quote(words ...string) string { return shellescape.QuoteCommand(words) }
 
-// Unconfirmed is the error of an action that would change VMs of real vCenters. Nothing of what it asks about was done.
+// Unconfirmed is the error of an action that would change VMs of real vCenters, and was not done.
 type Unconfirmed struct {
-	// Ask is that, confirmed: its Danger is what the sandbox says it does, and how that is taken back.
+	// Ask is the confirmed action: its Danger is the sandbox's description of the effect, and of how it is undone.
 	Ask Action
-	// Rest is what went wrong beside it; nil for nothing.
+	// Rest are other errors; may be nil.
 	Rest error
 }
 
-// Error is the question, and what else went wrong.
+// Error returns the question, and the other errors.
 func (u *Unconfirmed) Error() string {
 	if u.Rest != nil {
 		return u.Ask.Danger() + " " + u.Rest.Error()
@@ -213,10 +213,10 @@ func (u *Unconfirmed) Error() string {
 	return u.Ask.Danger()
 }
 
-// Unwrap returns what else went wrong.
+// Unwrap returns the other errors.
 func (u *Unconfirmed) Unwrap() error { return u.Rest }
 
-// confirmed is an action that was asked about.
+// confirmed is an action after the question.
 type confirmed struct {
 	Action
 	said []string // by the sandbox
@@ -225,8 +225,8 @@ type confirmed struct {
 // Danger implements [Action].
 func (c confirmed) Danger() string { return strings.Join(c.said, ". ") + ". Do it?" }
 
-// asking makes an Unconfirmed of the answer to a request that was not confirmed; every other error is as it was. confirm is
-// the same action, confirmed.
+// asking turns the answer to an unconfirmed request into an Unconfirmed; other errors stay. confirm returns the same action,
+// confirmed.
 func asking(err error, confirm func(*api.Error) Action) error {
 	if answer := api.Unconfirmed(err); answer != nil {
 		return &Unconfirmed{Ask: confirmed{confirm(answer), []string{answer.Message}}}
@@ -234,13 +234,13 @@ func asking(err error, confirm func(*api.Error) Action) error {
 	return err
 }
 
-// gather is what is asked about several things, in one.
+// gather collects the questions about several objects.
 type gather struct {
 	actions []Named
 	said    []string
 }
 
-// take takes in an error, if it asks about an action that is done to one thing.
+// take adds an error, if it asks about an action on one object.
 func (g *gather) take(err error) bool {
 	var u *Unconfirmed
 	if !errors.As(err, &u) {
@@ -257,7 +257,7 @@ func (g *gather) take(err error) bool {
 	return ok
 }
 
-// ask is the error that asks about all of them; rest if there is nothing to ask.
+// ask returns the error that asks about all of them; rest if there is no question.
 func (g *gather) ask(rest error) error {
 	switch len(g.actions) {
 	case 0:
@@ -268,17 +268,17 @@ func (g *gather) ask(rest error) error {
 	return &Unconfirmed{Ask: confirmed{Several{Actions: g.actions}, g.said}, Rest: rest}
 }
 
-// Named is an action that is done to one thing, which the command line does to several at once, too.
+// Named is an action on one object whose command line takes several.
 type Named interface {
 	Action
 	command() command
 }
 
-// Several does the same to several things, one after the other, as the command line does: one that cannot be done does
-// not keep it from the others. Make it with [Each].
+// Several does the same to several objects, one after the other, as the command line does; after an error it continues with the
+// others. Make it with [Each].
 type Several struct{ Actions []Named }
 
-// Each does the same to each name: one alone is that action itself. There has to be a name.
+// Each does the same to each name; for a single one it is that action itself. There must be a name.
 func Each(names []string, do func(name string) Named) Action {
 	if len(names) == 1 {
 		return do(names[0])
@@ -306,7 +306,7 @@ func (s Several) names() (names []string) {
 	return names
 }
 
-// Danger implements [Action]: more than one thing is more than a slip may cost.
+// Danger implements [Action]: several objects always need a question.
 func (s Several) Danger() string {
 	verb := strings.Join(s.Actions[0].command().words, " ")
 	question := fmt.Sprintf("%s, %d at once: %s?", verb, len(s.Actions), shorten.List(s.names(), 3))
@@ -348,7 +348,7 @@ func (s Several) Do(ctx context.Context, on Sandbox) (string, error) {
 	return strings.Join(done, "; "), open.ask(err)
 }
 
-// DefaultDelay is what "vcenter slow" adds to each call when nothing else is said.
+// DefaultDelay is the default of "vcenter slow".
 const DefaultDelay = 250 * time.Millisecond
 
 // Args implements [Action].
@@ -362,7 +362,7 @@ func (a Gate) command() command {
 	return command{words: []string{"vcenter", verb}, names: []string{a.VCenter}, flags: flag("delay", span(a.delay()))}
 }
 
-// delay is the delay that goes with the mode.
+// delay returns the delay for the mode.
 func (a Gate) delay() time.Duration {
 	switch {
 	case a.Mode != "slow":
@@ -373,7 +373,7 @@ func (a Gate) delay() time.Duration {
 	return time.Duration(a.Delay)
 }
 
-// Danger implements [Action]: "up" puts any of it right.
+// Danger implements [Action]: "up" undoes all of them.
 func (Gate) Danger() string { return "" }
 
 // Do implements [Action].

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// brief is what a narrow table cuts off of the row with the cursor.
+// brief returns what a narrow table cuts off the row with the cursor.
 func (s *Screen) brief() string {
 	it, ok := s.current()
 	if !ok {

@@ -2,19 +2,19 @@ package overview
 
 import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 
-// tree is everything that the screen shows, before folding and filtering.
+// tree is the content of the screen, before folding and filtering.
 type tree struct {
 	roots []*group
 	sum   tally
-	// tagged: something has a region or a zone; without, these levels are left out.
+	// tagged means that something has a region or a zone; otherwise these levels are left out.
 	tagged bool
-	// regions and zones count those that have a name.
+	// regions and zones count those with a name.
 	regions, zones int
-	// renamed: a node has another name than its VM.
+	// renamed means that a node has another name than its VM.
 	renamed bool
 }
 
-// builder makes a tree of a state.
+// builder builds the tree of a state.
 type builder struct {
 	tree
 	s       *fold.State

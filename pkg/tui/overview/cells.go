@@ -58,7 +58,7 @@ func (s *Screen) vmCells(c []table.Cell, l *line, ch change) {
 	c[colGuest] = s.mark(table.Cell{Text: guest.String(), Style: styled(guest)}, ch.is("process"))
 }
 
-// findings are what the planes disagree on, then what is wrong besides.
+// findings returns the disagreements of the planes, then other problems.
 func (s *Screen) findings(findings []fold.Finding, trouble []glance.Mark) table.Cell {
 	var words []string
 	level, conflict := glance.Plain, false

@@ -59,7 +59,7 @@ func nonzero(m glance.Mark) []glance.Mark {
 
 func ratio(n, of int) string { return strconv.Itoa(n) + "/" + strconv.Itoa(of) }
 
-// counts says what is wrong in a group in glyphs.
+// counts returns the problems of a group as glyphs.
 func counts(t tally) string {
 	var words []string
 	for _, c := range []struct {

@@ -39,7 +39,7 @@ func (s *Screen) nodeCells(c []table.Cell, l *line, ch change) {
 	}
 }
 
-// short takes the words that are too long for a narrow screen.
+// short abbreviates words for a narrow screen.
 func (s *Screen) short(words string) string {
 	if s.width >= cramped {
 		return words
@@ -53,7 +53,7 @@ func (s *Screen) short(words string) string {
 	return words
 }
 
-// zone is where the labels say that a node is: called out where they say another place than the tags.
+// zone returns the zone of a node's labels, highlighted if the tags have another one.
 func (s *Screen) zone(l *line) table.Cell {
 	n := l.node
 	label := strings.Trim(n.Region+"/"+n.Zone, "/")
@@ -64,7 +64,7 @@ func (s *Screen) zone(l *line) table.Cell {
 		}
 		return table.Cell{Text: theme.GlyphConflict + " " + text.Clean(label), Style: s.theme.Conflict}
 	case l.vm != nil && label != "":
-		label = "=" // as the group says
+		label = "=" // as in the group
 	}
 	return table.Cell{Text: text.Clean(label), Style: s.theme.Dim}
 }
@@ -81,7 +81,7 @@ func (s *Screen) volumes(l *line) table.Cell {
 	return s.mark(table.Cell{Text: words, Style: s.theme.Text}, changed)
 }
 
-// pods is how many are on the node that have not ended.
+// pods returns the number of pods on the node that have not ended.
 func (s *Screen) pods(l *line) table.Cell {
 	if l.node == nil || !l.node.Registered {
 		return table.Cell{}
@@ -89,7 +89,7 @@ func (s *Screen) pods(l *line) table.Cell {
 	return s.mark(table.Cell{Text: strconv.Itoa(l.node.Pods), Style: s.theme.Text}, s.changed(world.Node, l.nodeKey).is("pods"))
 }
 
-// addresses is the first one, and how many more there are.
+// addresses returns the first address, and the number of others.
 func addresses(all []string) string {
 	switch len(all) {
 	case 0:

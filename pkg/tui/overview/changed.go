@@ -11,7 +11,7 @@ import (
 
 type volume = *api.Volume
 
-// change is what changed of a row a moment ago.
+// change is a recent change of a row.
 type change struct {
 	fields []string
 	fresh  bool // the row is new
@@ -32,8 +32,7 @@ func (s *Screen) changed(k world.Kind, key string) change {
 	return change{c.Fields, c.Fields == nil}
 }
 
-// groupChanged reports whether something that a heading stands for changed a moment ago: what is folded away, and the host
-// or the vCenter.
+// groupChanged reports whether something in a group changed recently: folded rows, and the host or the vCenter.
 func (s *Screen) groupChanged(g *group, folded bool) bool {
 	if c := s.changed(world.Host, g.hostKey); c.is("connection", "power") {
 		return true
@@ -55,7 +54,7 @@ func (s *Screen) anyChanged(g *group) bool {
 	return slices.ContainsFunc(g.groups, s.anyChanged)
 }
 
-// mark gives a cell the place for its mark, and the mark when it changed.
+// mark adds the mark of a change to a cell, or the space for it.
 func (s *Screen) mark(c table.Cell, changed bool) table.Cell {
 	if !changed {
 		c.Text = " " + c.Text

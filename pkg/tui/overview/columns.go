@@ -2,7 +2,7 @@ package overview
 
 import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
 
-// The columns, in the order of cells. Those left of the seam are vSphere's, those right of it Kubernetes'.
+// The columns, in the order of cells. Left of the seam are vSphere's, right of it Kubernetes'.
 const (
 	colTree = iota
 	colPower
@@ -23,14 +23,14 @@ const (
 	colCount
 )
 
-// cramped is a width below which only what matters most is shown, in few words.
+// cramped is the width below which only the most important is shown, abbreviated.
 const cramped = 120
 
 // wordy is the minimum width for the effects of taints.
 const wordy = 180
 
-// columns are those of a screen of a width. All but the last two begin with a cell for the mark of a change. Names of nodes
-// have one where some are not those of their VMs.
+// columns returns the columns for a width. All but the last two begin with a cell for the mark of a change; names of nodes have
+// one if some differ from those of their VMs.
 func columns(width int, names bool) []table.Column {
 	c := make([]table.Column, colCount)
 	c[colTree] = table.Column{Title: " REGION ▸ ZONE ▸ DC ▸ HOST ▸ VM", Width: 24, Flex: 2}
@@ -76,5 +76,5 @@ func columns(width int, names bool) []table.Column {
 	return c
 }
 
-// never is a column that there is no room for.
+// never is a column without room.
 func never(width int) table.Column { return table.Column{Width: width + 1, Drop: 99} }

@@ -8,8 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// strip is how many lines the details below the table take: one where there is no room for more, none where there is hardly
-// any.
+// strip returns the number of lines for the details below the table: one if the screen is low, none if it is very low.
 func (s *Screen) strip() int {
 	switch {
 	case s.height < 8:
@@ -20,7 +19,7 @@ func (s *Screen) strip() int {
 	return min(max(12, s.height/3), 18)
 }
 
-// details are all that is known of the row with the cursor: vSphere on the left, Kubernetes on the right.
+// details describes the row with the cursor: vSphere on the left, Kubernetes on the right.
 func (s *Screen) details(height int) []string {
 	if height == 1 {
 		return []string{s.brief()}

@@ -5,8 +5,8 @@
 //	▾ us                             2/3 on    2/3 Ready                ≠1
 //	     worker-1                    ○ off  │  ● Ready                  ≠ VM off, node still Ready
 //
-// It marks what changed a moment ago, and calls out what the planes disagree on, which package fold finds. It does
-// nothing itself: keys become values of package intent.
+// It marks recent changes, and highlights the disagreements of the planes, which package fold finds. It changes nothing: keys
+// become values of package intent.
 //
 // Floor 4, in the tree of pkg/tui.
 package overview

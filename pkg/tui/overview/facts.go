@@ -53,7 +53,7 @@ func (s *Screen) vmFacts(v api.VM) []fact {
 	return facts
 }
 
-// faults are those that last and have a VM, its host or its node among their targets.
+// faults returns the lasting faults that target a VM, its host or its node.
 func (s *Screen) faults(v api.VM) (facts []fact) {
 	for _, l := range world.Values[api.Lease](s.state.World(), world.Lease) {
 		if l.State != "applying" && l.State != "active" || !slices.ContainsFunc(l.Targets, func(t api.LeaseTarget) bool {
@@ -125,7 +125,7 @@ func (s *Screen) nodeFacts(l *line) []fact {
 	return facts
 }
 
-// topologyLabels are the keys of labels about places that are not shown otherwise.
+// topologyLabels are the keys of labels about places that are not shown elsewhere.
 func topologyLabels(labels map[string]string) (keys []string) {
 	for key := range labels {
 		if strings.Contains(key, "topology.") && key != "topology.kubernetes.io/region" && key != "topology.kubernetes.io/zone" {

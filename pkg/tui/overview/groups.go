@@ -8,7 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// hosts adds those without VMs: they belong where the VMs of their compute cluster are, else of their datacenter.
+// hosts adds the hosts without VMs, next to the VMs of their compute cluster, or else of their datacenter.
 func (b *builder) hosts() {
 	type around struct{ vcenter, datacenter, cluster string }
 	type tags struct{ region, zone string }
@@ -43,7 +43,7 @@ func (b *builder) hosts() {
 	}
 }
 
-// group finds a group, or makes it and all around it.
+// group returns a group, and creates it with its parents if needed.
 func (b *builder) group(p place) *group {
 	if !b.tagged {
 		p.region, p.zone = "", ""
@@ -101,7 +101,7 @@ func (b *builder) headings() {
 	}
 }
 
-// sort puts groups and lines in order; what has no name comes last.
+// sort sorts groups and lines; those without a name are last.
 func (b *builder) sort(groups []*group) {
 	slices.SortFunc(groups, func(x, y *group) int {
 		return cmp.Or(x.rank()-y.rank(), cmp.Compare(x.label, y.label))
@@ -119,8 +119,7 @@ func (b *builder) sort(groups []*group) {
 	}
 }
 
-// joined puts a group where there is nothing else in it than one other into one row with that, down to the datacenter:
-// "eu ▸ eu-all ▸ eu/dceu". What is returned is in the group around.
+// joined merges a group with its only child into one row, down to the datacenter: "eu ▸ eu-all ▸ eu/dceu". It returns the child.
 func (g *group) joined(around *group) *group {
 	for g.depth < datacenter && len(g.groups) == 1 {
 		one := g.groups[0]

@@ -8,10 +8,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 )
 
-// vmPlace is where a row of a node says that its VM is.
+// vmPlace is the place of the VM in the row of a node.
 type vmPlace struct{ vcenter, datacenter, name string }
 
-// vms makes a line for each VM, in the group of its host.
+// vms adds a line for each VM, to the group of its host.
 func (b *builder) vms() {
 	rows := b.s.World().Rows(world.VM)
 	vms := world.Values[api.VM](b.s.World(), world.VM)
@@ -27,8 +27,7 @@ func (b *builder) vms() {
 	}
 }
 
-// nodes joins nodes with the lines of their VMs, and makes lines for those without; for those, too, that were deleted a
-// moment ago.
+// nodes joins nodes with the lines of their VMs, and adds lines for those without a VM, including recently deleted nodes.
 func (b *builder) nodes() {
 	byPlace, byUUID := make(map[vmPlace]*line, len(b.order)), make(map[string]*line, len(b.order))
 	for _, l := range b.order {
@@ -39,7 +38,7 @@ func (b *builder) nodes() {
 		at := vmPlace{n.VCenter, n.Datacenter, n.VM}
 		_, id, _ := strings.Cut(n.ProviderID, "://")
 		l := byUUID[strings.ToLower(id)]
-		if l == nil || l.vm.Name != n.VM || l.vm.VCenter != n.VCenter { // names repeat in folders, UUIDs by mistake
+		if l == nil || l.vm.Name != n.VM || l.vm.VCenter != n.VCenter { // names may repeat in folders, and UUIDs by mistake
 			l = byPlace[at]
 		}
 		if l != nil && l.node == nil {
@@ -88,7 +87,7 @@ func (b *builder) volumes() {
 	}
 }
 
-// about are the findings of a line's VM, node and volumes.
+// about returns the findings of a line's VM, node and volumes.
 func (b *builder) about(l *line) (all []fold.Finding) {
 	if l.vm != nil {
 		all = append(all, b.s.FindingsOf(api.Subject{Kind: "vm", VCenter: l.vm.VCenter, Name: l.vm.Name})...)

@@ -29,13 +29,13 @@ func newKeys() keys {
 	}
 }
 
-// Bindings are the keys of the overview.
+// Bindings returns the keys of the overview.
 func (s *Screen) Bindings() []key.Binding {
 	k := s.now()
 	return []key.Binding{k.up, k.down, k.top, k.bottom, k.pageUp, k.pageDown, k.fold, k.out, k.in, k.foldAll, k.openAll, k.next, k.previous, k.sort}
 }
 
-// now are the keys with those disabled that have no effect.
+// now returns the keys, with those disabled that have no effect.
 func (s *Screen) now() keys {
 	k := s.keys
 	some, whole := s.table.Len() > 0, s.filter == ""
@@ -43,7 +43,7 @@ func (s *Screen) now() keys {
 		b.SetEnabled(some)
 	}
 	for _, b := range []*key.Binding{&k.fold, &k.in, &k.out, &k.foldAll, &k.openAll} {
-		b.SetEnabled(some && whole) // what a filter finds is shown, folded or not
+		b.SetEnabled(some && whole) // a filter shows its matches, folded or not
 	}
 	trouble := s.tree.sum.findings+s.tree.sum.bad+s.tree.sum.warn > 0
 	k.next.SetEnabled(some && trouble)
@@ -51,7 +51,7 @@ func (s *Screen) now() keys {
 	return k
 }
 
-// Handle takes the keys of [Screen.Bindings]; all of them only move around in here.
+// Handle handles the keys of [Screen.Bindings]; all of them only move on this screen.
 func (s *Screen) Handle(msg tea.KeyPressMsg) (intent.Intent, bool) {
 	k := s.now()
 	switch {

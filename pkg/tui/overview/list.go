@@ -20,7 +20,7 @@ func (i item) key() string {
 	return i.line.key
 }
 
-// above is the group that it is in.
+// above is the group of the item.
 func (i item) above() *group {
 	if i.group != nil {
 		return i.group.parent
@@ -30,8 +30,8 @@ func (i item) above() *group {
 
 func (i item) stop() bool { return i.group != nil && i.group.stop() || i.line != nil && i.line.stop() }
 
-// list makes the rows of the table of the tree: what is not folded away, and what the filter finds. The cursor stays with
-// its row; when that is gone, with its node.
+// list makes the rows of the table: those that are not folded, and match the filter. The cursor stays with its row, or with the
+// row's node if the row is gone.
 func (s *Screen) list() {
 	was, had := s.current()
 	words := strings.Fields(strings.ToLower(s.filter))
@@ -49,7 +49,7 @@ func (s *Screen) list() {
 	case len(words) > 0 && s.tree.sum != (tally{}):
 		s.table.Empty = "Nothing here matches “" + text.Clean(s.filter) + "”."
 	default:
-		s.table.Empty = "There are no VMs and no nodes yet."
+		s.table.Empty = "No VMs and no nodes yet."
 	}
 	s.table.SetRows(rows)
 	if _, there := s.at[was.keyOr("")]; had && !there {
@@ -64,7 +64,7 @@ func (i item) keyOr(none string) string {
 	return i.key()
 }
 
-// follow puts the cursor where the node of a line is by now, or on the group that was folded over it.
+// follow moves the cursor to the row of a line's node, or to the group that is folded over it.
 func (s *Screen) follow(was item) {
 	if was.line != nil && was.line.node != nil {
 		for _, it := range s.shown {
@@ -81,7 +81,7 @@ func (s *Screen) follow(was item) {
 	}
 }
 
-// walk appends a group with what is seen of it; with a filter, only what that finds, folded or not.
+// walk appends a group with its visible rows; with a filter, its matches, folded or not.
 func (s *Screen) walk(shown []item, g *group, words []string, around string) []item {
 	before := len(shown)
 	shown = append(shown, item{group: g})
@@ -102,12 +102,12 @@ func (s *Screen) walk(shown []item, g *group, words []string, around string) []i
 		shown = append(shown, item{line: l})
 	}
 	if filtered && len(shown) == before+1 && (len(g.groups)+len(g.lines) > 0 || !found(around+" "+strings.ToLower(g.trouble.Word), words)) {
-		return shown[:before] // not even a heading
+		return shown[:before] // without a heading
 	}
 	return shown
 }
 
-// current is the row with the cursor.
+// current returns the row with the cursor.
 func (s *Screen) current() (item, bool) {
 	key, ok := s.table.Key()
 	if !ok {

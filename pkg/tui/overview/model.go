@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// depth is how far down the tree a group is.
+// depth is the level of a group in the tree.
 type depth int
 
 const (
@@ -30,7 +30,7 @@ type place struct {
 	region, zone, vcenter, datacenter, onHost string
 }
 
-// group is a heading of the tree, with what is in it.
+// group is a heading of the tree, with its content.
 type group struct {
 	place
 	key    string
@@ -40,11 +40,11 @@ type group struct {
 	groups []*group
 	lines  []*line
 	sum    tally
-	// host and vcenter are what it is the heading of, if it is one of these.
+	// host and vcenter are set if it is the heading of one.
 	host    *api.Host
 	vcenter *api.VCenter
 	hostKey string
-	// trouble is what is wrong with the host or vCenter itself.
+	// trouble is the problem of the host or vCenter itself.
 	trouble glance.Mark
 }
 
@@ -57,18 +57,18 @@ type line struct {
 	vmKey   string
 	node    *api.Node
 	nodeKey string
-	// gone: the node was deleted a moment ago, and node is what it was at last.
+	// gone means that the node was deleted recently; node has its last state.
 	gone bool
-	// second: another line has the VM, and another node.
+	// second means that another line has the VM, with another node.
 	second   bool
 	volumes  []*api.Volume
 	findings []fold.Finding
-	// trouble is what is wrong and said nowhere else, level how bad the whole is.
+	// trouble are the problems without a column, level is the highest severity.
 	trouble []glance.Mark
 	level   glance.Level
 }
 
-// name is that of the VM, else of the node.
+// name returns the name of the VM, or else of the node.
 func (l *line) name() string {
 	if l.vm != nil {
 		return l.vm.Name
@@ -86,7 +86,7 @@ func (l *line) stop() bool { return len(l.findings) > 0 || l.level >= glance.War
 
 func (g *group) stop() bool { return g.trouble.Level >= glance.Warn }
 
-// disagreements counts the findings that are not for the moment only.
+// disagreements counts the findings that are not settling.
 func (l *line) disagreements() (n int) {
 	for _, f := range l.findings {
 		if !f.Settling {
@@ -96,10 +96,10 @@ func (l *line) disagreements() (n int) {
 	return n
 }
 
-// tally counts what is in a group.
+// tally counts the content of a group.
 type tally struct{ vms, on, nodes, ready, findings, settling, bad, warn int }
 
-// add counts a line in its group and all around it.
+// add counts a line in its group and its parents.
 func (g *group) add(l *line) {
 	for ; g != nil; g = g.parent {
 		t := &g.sum
@@ -121,7 +121,7 @@ func (g *group) add(l *line) {
 	}
 }
 
-// own counts what is wrong with a group itself.
+// own counts the problems of a group itself.
 func (g *group) own() {
 	for up := g; up != nil; up = up.parent {
 		up.sum.count(g.trouble.Level)
@@ -137,7 +137,7 @@ func (t *tally) count(l glance.Level) {
 	}
 }
 
-// less is what is wrong in a group, without what is wrong with it itself.
+// less returns the problems in a group, without its own.
 func (t tally) less(g *group) tally {
 	switch g.trouble.Level {
 	case glance.Bad:
@@ -153,7 +153,7 @@ func (t *tally) plus(u tally) {
 	t.findings, t.settling, t.bad, t.warn = t.findings+u.findings, t.settling+u.settling, t.bad+u.bad, t.warn+u.warn
 }
 
-// id is the key of a place among the rows of the table. Names have no such character in them.
+// id returns the key of a place in the table. Names do not have the separator.
 func (p place) id() string {
 	return strings.Join([]string{"group", string(rune('0' + p.depth)), p.region, p.zone, p.vcenter, p.datacenter, p.onHost}, "\x00")
 }
@@ -167,7 +167,7 @@ func found(text string, words []string) bool {
 	return true
 }
 
-// words are all that a filter may find a line by, in lower case.
+// words returns the texts for the filter, in lower case.
 func (l *line) words() string {
 	var b strings.Builder
 	say := func(words ...string) {
@@ -207,10 +207,10 @@ func (l *line) words() string {
 	return b.String()
 }
 
-// folded reports whether what is in a group is not shown.
+// folded reports whether the content of a group is hidden.
 func (s *Screen) folded(g *group) bool { return s.filter == "" && s.closed[g.key] }
 
-// toggle folds or opens the group with the cursor, or around it.
+// toggle folds or opens the group of the cursor.
 func (s *Screen) toggle() {
 	it, ok := s.current()
 	if !ok {
@@ -224,7 +224,7 @@ func (s *Screen) toggle() {
 	s.list()
 }
 
-// unfold opens the group with the cursor; of one that is open, the cursor goes to what is first in it.
+// unfold opens the group with the cursor, or moves the cursor to the first row of an open one.
 func (s *Screen) unfold() {
 	it, ok := s.current()
 	switch {
@@ -237,7 +237,7 @@ func (s *Screen) unfold() {
 	}
 }
 
-// leave folds the group with the cursor; from what cannot be folded the cursor goes to the group around it.
+// leave folds the group with the cursor, or moves the cursor to the parent.
 func (s *Screen) leave() {
 	it, ok := s.current()
 	if !ok {
@@ -266,7 +266,7 @@ func (s *Screen) foldAll(fold bool) {
 	s.list()
 }
 
-// every calls f for all groups and lines in the order in which they would be shown.
+// every calls f for all groups and lines in display order.
 func (s *Screen) every(f func(item)) {
 	var walk func(g *group)
 	walk = func(g *group) {
@@ -283,7 +283,7 @@ func (s *Screen) every(f func(item)) {
 	}
 }
 
-// reveal opens the groups around something, and puts the cursor on it.
+// reveal opens the groups around a row, and moves the cursor to it.
 func (s *Screen) reveal(it item) bool {
 	closed := false
 	for g := it.above(); g != nil; g = g.parent {
@@ -300,7 +300,7 @@ func (s *Screen) reveal(it item) bool {
 func (s *Screen) seek(step int) {
 	var stops []item
 	here, _ := s.current()
-	at := 0 // stops that are before the cursor
+	at := 0 // stops before the cursor
 	on, passed := false, false
 	visit := func(it item) {
 		if it == here {
@@ -332,7 +332,7 @@ func (s *Screen) seek(step int) {
 	s.reveal(stops[(at+len(stops))%len(stops)])
 }
 
-// title says how the whole is: what matters most first, for narrow screens.
+// title summarizes the whole, the most important first, for narrow screens.
 func (s *Screen) title() string {
 	t, th := s.tree.sum, s.theme
 	sep := th.Dim.Render(" · ")

@@ -19,16 +19,16 @@ type Screen struct {
 	tree    *tree
 	made    made
 	shown   []item
-	at      map[string]int  // places in shown, by key
+	at      map[string]int  // indexes in shown, by key
 	closed  map[string]bool // groups that are folded, by key
 	filter  string
-	matches int // lines that the filter lets through
+	matches int // lines that match the filter
 	byState bool
 }
 
-// made is what the tree was made of.
+// made identifies the data of the tree.
 type made struct {
-	version uint64 // and one more: that of nothing is not 0
+	version uint64 // plus one, so that 0 is none
 	byState bool
 }
 
@@ -37,20 +37,20 @@ func New() *Screen {
 	return &Screen{theme: theme.Mono(), tree: &tree{}, closed: map[string]bool{}, at: map[string]int{}, keys: newKeys()}
 }
 
-// SetSize gives it its place.
+// SetSize sets its size.
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
 	s.table.SetColumns(columns(width, s.tree.renamed))
 	s.table.SetSize(width, max(0, height-1-s.strip()))
 }
 
-// SetTheme gives it its looks.
+// SetTheme sets its theme.
 func (s *Screen) SetTheme(t *theme.Theme) {
 	s.theme = t
 	s.table.SetTheme(t)
 }
 
-// SetState takes in what has changed.
+// SetState applies the changes of the state.
 func (s *Screen) SetState(state *fold.State) {
 	s.state = state
 	s.refresh()
@@ -70,7 +70,7 @@ func (s *Screen) refresh() {
 	s.list()
 }
 
-// View is the screen.
+// View returns the screen.
 func (s *Screen) View() string {
 	if s.width <= 0 || s.height <= 0 {
 		return ""
@@ -85,7 +85,7 @@ func (s *Screen) View() string {
 	return view
 }
 
-// SetFilter leaves those lines in which all words are found, in their names, places and states.
+// SetFilter shows only the lines with all words in their names, places and states.
 func (s *Screen) SetFilter(filter string) {
 	if filter != s.filter {
 		s.filter = filter

@@ -7,8 +7,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// Subject is what the row with the cursor is about: the node, or the VM that is none; the host; of a datacenter, its
-// vCenter. Regions and zones are no subjects.
+// Subject returns the subject of the row with the cursor: the node, or else the VM; the host; for a datacenter its vCenter.
+// Regions and zones have none.
 func (s *Screen) Subject() (api.Subject, bool) {
 	it, ok := s.current()
 	if !ok {
@@ -47,7 +47,7 @@ func (i item) is(subject api.Subject) bool {
 	return false
 }
 
-// Choose puts the cursor on a node, a VM, a host or the first datacenter of a vCenter, and opens the groups around it.
+// Choose moves the cursor to a node, a VM, a host or the first datacenter of a vCenter, and opens the groups around it.
 func (s *Screen) Choose(subject api.Subject) bool {
 	var found *item
 	look := func(it item) {
@@ -65,7 +65,7 @@ func (s *Screen) Choose(subject api.Subject) bool {
 	return found != nil && s.reveal(*found)
 }
 
-// Click puts the cursor on a row; a click on the arrow of a group folds or opens that.
+// Click moves the cursor to a row; on the arrow of a group it folds or opens the group.
 func (s *Screen) Click(x, y int) (intent.Intent, bool) {
 	if y < 1 || y >= s.height-s.strip() || !s.table.Click(y-1) {
 		return nil, false
@@ -79,7 +79,7 @@ func (s *Screen) Click(x, y int) (intent.Intent, bool) {
 // Wheel moves the cursor.
 func (s *Screen) Wheel(lines int) { s.table.Move(lines) }
 
-// judge finds what is wrong with a line. What columns say that are always there adds to the level only.
+// judge finds the problems of a line. Those with a column only raise the level.
 func (l *line) judge() {
 	if l.vm != nil {
 		l.judgeVM(*l.vm)
@@ -123,7 +123,7 @@ func (l *line) say(m glance.Mark) {
 	l.level = max(l.level, m.Level)
 }
 
-// judge finds what is wrong with the host or the vCenter itself.
+// judge finds the problem of the host or the vCenter itself.
 func (g *group) judge() {
 	switch {
 	case g.host != nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// pane is what all of them have: a title, and a viewer below it.
+// pane is the common part of panes: a title, and a viewer below it.
 type pane struct {
 	viewer
 	keys          keys
@@ -29,7 +29,7 @@ func newPane(title string) pane {
 // SetTheme implements panel.Panel.
 func (p *pane) SetTheme(t *theme.Theme) { p.theme = t }
 
-// SetState implements panel.Panel: what is shown is given, and stays as it is.
+// SetState implements panel.Panel: the content of a pane does not depend on it.
 func (p *pane) SetState(*fold.State) {}
 
 // SetSize implements panel.Panel.
@@ -38,13 +38,13 @@ func (p *pane) SetSize(width, height int) {
 	p.viewer.size(width, height-1)
 }
 
-// SetFilter implements panel.Filterer: what is found is marked, and gone to.
+// SetFilter implements panel.Filterer: it marks the matches, and goes to one.
 func (p *pane) SetFilter(filter string) { p.viewer.find(filter) }
 
 // Wheel implements panel.Clicker.
 func (p *pane) Wheel(lines int) { p.viewer.move(lines) }
 
-// head is the first line: the title, and which part is seen.
+// head returns the first line: the title, and the visible part.
 func (p *pane) head(where string) string {
 	where = text.Cut(where, p.width*2/3)
 	left := text.Cut(p.title, max(0, p.width-text.Width(where)-1))
@@ -64,10 +64,10 @@ func (p *pane) frame(where string, body []string) string {
 	return text.Block(append([]string{p.head(where)}, body...), p.width, p.height)
 }
 
-// loading is what is seen before there is anything.
+// loading is shown before there is content.
 func loading() []line { return []line{of("loading…", dim)} }
 
-// failure is an error, and what to try.
+// failure returns an error, with what to try.
 func failure(err error, width int) []line {
 	l := of(theme.GlyphBad+" ", bad)
 	l.add(err.Error(), bad)
@@ -80,7 +80,7 @@ func failure(err error, width int) []line {
 	return all
 }
 
-// try is what to try.
+// try returns what to try.
 func try(what string, indent, width int) []line {
 	var all []line
 	for i, s := range strings.Split(what, "\n") {
@@ -96,7 +96,7 @@ func try(what string, indent, width int) []line {
 	return all
 }
 
-// called is a subject in words: "node worker-1", "vm us/worker-1".
+// called describes a subject: "node worker-1", "vm us/worker-1".
 func called(s api.Subject) string {
 	name := s.Name
 	if s.VCenter != "" {
@@ -105,7 +105,7 @@ func called(s api.Subject) string {
 	return s.Kind + " " + name
 }
 
-// keys are what every pane scrolls with.
+// keys are the scroll keys of every pane.
 type keys struct{ up, down, pageUp, pageDown, halfUp, halfDown, top, end, left, right, next, last, wrap key.Binding }
 
 func bind(help, what string, names ...string) key.Binding {
@@ -123,7 +123,7 @@ func newKeys() keys {
 	}
 }
 
-// live are the bindings that have an effect on a viewer now.
+// live returns the bindings that have an effect on a viewer now.
 func (k keys) live(v *viewer) []key.Binding {
 	on := func(b key.Binding, enabled bool) key.Binding {
 		b.SetEnabled(enabled)
@@ -138,7 +138,7 @@ func (k keys) live(v *viewer) []key.Binding {
 	}
 }
 
-// handle scrolls, and reports whether the key is for that.
+// handle scrolls, and reports whether the key was one for that.
 func (k keys) handle(v *viewer, msg tea.KeyPressMsg) bool {
 	page := max(1, v.height)
 	const far = 1 << 30
@@ -227,7 +227,7 @@ func (l look) style(t *theme.Theme) theme.Style {
 	return t.Text
 }
 
-// search is what is looked for: lines in which all words are, in any case.
+// search is a search for lines with all words, in any case.
 type search struct {
 	words []string
 	lines []int // those in which they are
@@ -235,13 +235,13 @@ type search struct {
 	from  int   // the line at which the search began
 }
 
-// matches reports whether all words are in a text.
+// matches reports whether a text has all words.
 func (s *search) matches(t string) bool {
 	t = strings.ToLower(t)
 	return len(s.words) > 0 && !slices.ContainsFunc(s.words, func(w string) bool { return !strings.Contains(t, w) })
 }
 
-// pieces are where the words are in a text, in order, without overlap.
+// pieces returns the positions of the words in a text, in order, without overlap.
 func (s *search) pieces(t string) (found [][2]int) {
 	lower := strings.ToLower(t)
 	if len(lower) != len(t) { // a letter whose other case is longer: the places differ
@@ -284,7 +284,7 @@ func (s *search) set(filter string, lines []line, top int) (to int, ok bool) {
 	return s.lines[s.at], true
 }
 
-// more looks at lines from one on, which are new.
+// more searches new lines.
 func (s *search) more(lines []line, from int) {
 	if len(s.words) == 0 {
 		return
@@ -296,7 +296,7 @@ func (s *search) more(lines []line, from int) {
 	}
 }
 
-// drop forgets the first n lines.
+// drop drops the first n lines.
 func (s *search) drop(n int) {
 	kept := s.lines[:0]
 	gone := 0
@@ -310,7 +310,7 @@ func (s *search) drop(n int) {
 	s.lines, s.at, s.from = kept, max(-1, s.at-gone), max(0, s.from-n)
 }
 
-// next goes to the next line (1) or the one before (-1), around the ends.
+// next goes to the next (1) or the previous (-1) match, around the ends.
 func (s *search) next(by int) (to int, ok bool) {
 	n := len(s.lines)
 	if n == 0 {

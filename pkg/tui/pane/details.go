@@ -17,8 +17,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// Details is a thing on both planes: the Kubernetes object beside what is behind it where there is room, else one after
-// the other. Make it with [NewDetails].
+// Details shows an object on both planes: the Kubernetes object beside its vSphere object if there is room, else one of them.
+// Make it with [NewDetails].
 type Details struct {
 	subject       api.Subject
 	title         string
@@ -94,7 +94,7 @@ func (d *Details) SetInspection(i api.Inspection, err error) {
 	}
 }
 
-// put takes the place of the parts.
+// put replaces the parts.
 func (d *Details) put(parts []*part) {
 	d.parts, d.focus = parts, min(d.focus, len(parts)-1)
 	d.SetTheme(d.theme)
@@ -104,7 +104,7 @@ func (d *Details) put(parts []*part) {
 // Subject implements [panel.Selector].
 func (d *Details) Subject() (api.Subject, bool) { return d.subject, true }
 
-// SetState implements [panel.Panel]: what was read is shown until it is read again.
+// SetState implements [panel.Panel]: the content stays until it is read again.
 func (d *Details) SetState(s *fold.State) { d.age.pass(s) }
 
 // SetTheme implements [panel.Panel].
@@ -115,10 +115,10 @@ func (d *Details) SetTheme(t *theme.Theme) {
 	}
 }
 
-// wideEnough is from how many cells on two objects are seen side by side.
+// wideEnough is the minimum width for two objects side by side.
 const wideEnough = 140
 
-// seen are the parts that are seen: two where there is room.
+// seen returns the visible parts: two if there is room.
 func (d *Details) seen() (from, to int) {
 	if d.width < wideEnough || len(d.parts) < 2 {
 		return d.focus, d.focus + 1
@@ -127,7 +127,7 @@ func (d *Details) seen() (from, to int) {
 	return from, from + 2
 }
 
-// column is how wide a part is; between two there are three cells.
+// column returns the width of a part; three cells are between two.
 func (d *Details) column() int {
 	if from, to := d.seen(); to-from == 2 {
 		return (d.width - between) / 2
@@ -135,7 +135,7 @@ func (d *Details) column() int {
 	return d.width
 }
 
-// heads is how many lines are above the objects.
+// heads returns the number of lines above the objects.
 func (d *Details) heads() int {
 	n := 2
 	if len(d.parts) == 1 && d.parts[0].title == "" {
@@ -152,7 +152,7 @@ func (d *Details) SetSize(width, height int) {
 	}
 }
 
-// SetFilter implements [panel.Filterer]: what is found is marked, and gone to.
+// SetFilter implements [panel.Filterer]: it marks the matches, and goes to one.
 func (d *Details) SetFilter(filter string) {
 	d.filter = filter
 	for _, p := range d.parts {
@@ -182,7 +182,7 @@ func (d *Details) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	return nil, true
 }
 
-// Click implements [panel.Clicker]: the object that is clicked on gets the keys.
+// Click implements [panel.Clicker]: the clicked object gets the keys.
 func (d *Details) Click(x, _ int) (intent.Intent, bool) {
 	if from, to := d.seen(); to-from == 2 {
 		d.focus = from
@@ -236,7 +236,7 @@ func (d *Details) View() string {
 	return text.Block(lines, d.width, d.height)
 }
 
-// heading is what stands above an object: the one with the keys has a mark, and says that there are others.
+// heading returns the line above an object: the one with the keys is marked, and mentions the other.
 func (d *Details) heading(i, width int) string {
 	n := len(d.parts)
 	from, to := d.seen()
@@ -253,13 +253,13 @@ func (d *Details) heading(i, width int) string {
 	return d.theme.TabOn.Render(text.Fit(said, width))
 }
 
-// age is when something was read, and why it could not be read again since, if so.
+// age is when something was read, and the error of the last attempt.
 type age struct {
 	now, read time.Time
 	failed    error
 }
 
-// pass takes in the time.
+// pass sets the current time.
 func (a *age) pass(s *fold.State) { a.now = s.Now() }
 
 // asked records that the object was read now, or that this failed. It reports whether the earlier result is kept: that of a
@@ -274,7 +274,7 @@ func (a *age) asked(err error) (kept bool) {
 	return false
 }
 
-// String is beside the title: "as of 15:04:05".
+// String returns the text beside the title: "as of 15:04:05".
 func (a *age) String() string {
 	if a.read.IsZero() {
 		return ""
@@ -282,7 +282,7 @@ func (a *age) String() string {
 	return "as of " + a.read.Format("15:04:05")
 }
 
-// lines say why it is older than it could be.
+// lines describes why it is old.
 func (a *age) lines(t *theme.Theme, width int) []string {
 	if a.failed == nil {
 		return nil
@@ -296,12 +296,12 @@ func (a *age) lines(t *theme.Theme, width int) []string {
 	return lines
 }
 
-// aside joins what stands beside a title.
+// aside joins the texts beside a title.
 func aside(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
 }
 
-// yamlLines are the lines of a YAML document: keys, and what is a comment, look so.
+// yamlLines returns the lines of a YAML document, with styled keys and comments.
 func yamlLines(doc string) []line {
 	var lines []line
 	inside := -1 // the indentation of the key whose block of text it is
@@ -339,7 +339,7 @@ func yamlLines(doc string) []line {
 	return lines
 }
 
-// keyEnd is where the key ends that a line begins with; 0 for none.
+// keyEnd returns the end of the key at the beginning of a line, or 0.
 func keyEnd(s string) int {
 	if s == "" {
 		return 0

@@ -1,8 +1,8 @@
-// Package pane is the overlays of the terminal UI in which there is something to read: the details of a thing on both
-// planes ([Details]), why it is as it is ([Why]), the log of a component ([Logs]), a choice ([List]) and all keys ([Help]).
+// Package pane has the reading overlays of the terminal UI: the details of an object on both planes ([Details]), the explanation
+// of its state ([Why]), the log of a component ([Logs]), a choice ([List]) and all keys ([Help]).
 //
-// All of them scroll, sideways too, wrap long lines, and find a text. What they show is given to them: they fetch nothing,
-// and say that it is being fetched until it is there.
+// All of them scroll, sideways too, wrap long lines, and search. The caller passes the content: panes fetch nothing, and show
+// that they wait for it.
 //
 //	d := pane.NewDetails(subject)
 //	d.SetInspection(client.Inspect(ctx, subject))

@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// explained are the lines of an explanation, with times of day as they are at a place.
+// explained returns the lines of an explanation, with times in a time zone.
 func explained(e *api.Explanation, in *time.Location, width int) []line {
 	lines := of(e.Summary, title).wrapped(width, 2)
 	for _, q := range e.Questions {
@@ -31,7 +31,7 @@ func explained(e *api.Explanation, in *time.Location, width int) []line {
 	return lines
 }
 
-// question is a question, its answer, what that rests on, and what to try.
+// question formats a question, its answer, the evidence, and what to try.
 func question(q api.Question, width int) []line {
 	glyph, as := level(q.Level)
 	l := of(glyph+" ", as)
@@ -60,7 +60,7 @@ func level(l event.Level) (glyph string, as look) {
 	return theme.GlyphGood, good
 }
 
-// evidence is one thing that was looked at: the verdict in a glyph and a word, what it was, what was there, who was asked.
+// evidence formats one item of evidence: the verdict as a glyph and a word, the object, the value, the source.
 func evidence(e api.Evidence, width int) []line {
 	const indent, verdicts = 4, 11
 	l := line{seq: e.Event}
@@ -90,7 +90,7 @@ func evidence(e api.Evidence, width int) []line {
 	return l.wrapped(width, indent+verdicts)
 }
 
-// chain is events with the time that each took from its cause.
+// chain formats events with the latency from their causes.
 func chain(events []event.Event, in *time.Location, width int) []line {
 	at := map[uint64]time.Time{}
 	depth := map[uint64]int{}
@@ -140,7 +140,7 @@ func plane(p event.Plane) look {
 	return sandbox
 }
 
-// object is what an event is about: "VM us/worker-1".
+// object formats the object of an event: "VM us/worker-1".
 func object(o event.Object) string {
 	name := o.Name
 	if o.VCenter != "" && o.VCenter != o.Name {
@@ -190,7 +190,7 @@ func (w *Why) SetExplanation(e api.Explanation, err error) {
 	w.SetSize(w.width, w.height)
 }
 
-// SetState implements [panel.Panel]: an answer is shown until there is a newer one.
+// SetState implements [panel.Panel]: an answer stays until there is a newer one.
 func (w *Why) SetState(s *fold.State) { w.age.pass(s) }
 
 // Subject implements [panel.Selector].
@@ -229,7 +229,7 @@ func (w *Why) Bindings() []key.Binding {
 	return append([]key.Binding{chain}, w.keys.live(&w.viewer)...)
 }
 
-// seq is the event that the line with the cursor is about.
+// seq returns the event of the line with the cursor.
 func (w *Why) seq() uint64 {
 	if w.cursor < len(w.lines) {
 		return w.lines[w.cursor].seq
@@ -248,7 +248,7 @@ func (w *Why) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	return nil, w.keys.handle(&w.viewer, k)
 }
 
-// Click implements [panel.Clicker]: it moves the cursor; on the line that has it, it is enter.
+// Click implements [panel.Clicker]: it moves the cursor; on the line with the cursor it is enter.
 func (w *Why) Click(_, y int) (intent.Intent, bool) {
 	heads := 1 + len(w.age.lines(w.theme, w.width))
 	i := w.top + y - heads

@@ -9,13 +9,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
-// Section is some bindings with a heading.
+// Section is bindings with a heading.
 type Section struct {
 	Title    string
 	Bindings []key.Binding
 }
 
-// Help is all keys that have an effect, in as many columns as there is room for. Make it with [NewHelp].
+// Help shows all enabled keys, in as many columns as there is room for. Make it with [NewHelp].
 type Help struct {
 	pane
 	sections []Section
@@ -27,12 +27,12 @@ var (
 	_ panel.Clicker  = (*Help)(nil)
 )
 
-// NewHelp shows bindings; disabled ones, and sections without any other, are left out.
+// NewHelp shows bindings; it leaves out disabled ones and empty sections.
 func NewHelp(sections []Section) *Help {
 	return &Help{pane: newPane("Help"), sections: sections}
 }
 
-// SetSections takes the place of what is shown: what a key does may change.
+// SetSections replaces the content: the effect of a key may change.
 func (h *Help) SetSections(sections []Section) {
 	h.sections = sections
 	h.viewer.set(h.columns())
@@ -58,7 +58,7 @@ func (h *Help) Click(int, int) (intent.Intent, bool) { return nil, true }
 // between is the space between columns.
 const between = 3
 
-// columns lays the sections out: each whole in one column, the columns about equally long.
+// columns distributes the sections over columns of about equal length, without splitting one.
 func (h *Help) columns() []line {
 	var blocks [][]line
 	wide, all := 0, 0
@@ -76,7 +76,7 @@ func (h *Help) columns() []line {
 	return beside(spread(blocks, n, all), wide+between)
 }
 
-// section is the lines of one; none when no binding of it is enabled.
+// section returns the lines of a section; none if no binding is enabled.
 func section(s Section) []line {
 	keys := 0
 	var live []key.Binding
@@ -99,7 +99,7 @@ func section(s Section) []line {
 	return lines
 }
 
-// spread deals blocks out to columns in order, so that the longest is as short as it can be.
+// spread distributes blocks over columns in order, so that the longest column is as short as possible.
 func spread(blocks [][]line, columns, all int) [][]line {
 	for height := (all + columns - 1) / columns; ; height++ {
 		out := [][]line{{}}
@@ -120,7 +120,7 @@ func spread(blocks [][]line, columns, all int) [][]line {
 	}
 }
 
-// beside puts columns side by side.
+// beside joins columns side by side.
 func beside(columns [][]line, wide int) []line {
 	var lines []line
 	for n, column := range columns {

@@ -9,23 +9,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// line is a line of text, without escape sequences, in pieces that look differently.
+// line is a line of text, without escape sequences, in styled pieces.
 type line struct {
 	text  string
 	spans []span
 	width int // in cells
-	// seq is the event that the line is about, item the thing to choose, from 1 on; 0 for none.
+	// seq is the event of the line, item the item to choose, from 1; 0 for none.
 	seq  uint64
 	item int
 }
 
-// span is a piece: from where the one before ends.
+// span is a piece: it begins at the end of the previous one.
 type span struct {
 	to   int // byte
 	look look
 }
 
-// of makes a line of one look.
+// of returns a line with one style.
 func of(s string, l look) line {
 	var all line
 	all.add(s, l)
@@ -47,7 +47,7 @@ func (l *line) pad(to int) {
 	}
 }
 
-// slice is the bytes from one place to another, after a prefix of spaces.
+// slice returns a range of bytes, after a prefix of spaces.
 func (l line) slice(from, to, indent int) line {
 	part := line{seq: l.seq, item: l.item}
 	part.pad(indent)
@@ -61,7 +61,7 @@ func (l line) slice(from, to, indent int) line {
 	return part
 }
 
-// wrapped breaks the line at spaces into such of at most width cells; all but the first are indented.
+// wrapped breaks the line at spaces into lines of at most width cells; all but the first are indented.
 func (l line) wrapped(width, indent int) []line {
 	if l.width <= width {
 		return []line{l}
@@ -81,7 +81,7 @@ func (l line) wrapped(width, indent int) []line {
 	return all
 }
 
-// fits is where a row of a width that begins at from ends: at a space, where there is one.
+// fits returns the end of a row that begins at from: at a space if possible.
 func fits(s string, from, width int) int {
 	to := skip(s, from, max(1, width))
 	if to == len(s) || s[to] == ' ' {
@@ -97,7 +97,7 @@ func fits(s string, from, width int) int {
 	return to
 }
 
-// skip is the byte that so many cells after another begin at.
+// skip returns the byte after so many cells.
 func skip(s string, from, cells int) int {
 	at := from
 	for at < len(s) && cells > 0 {
@@ -114,8 +114,7 @@ func skip(s string, from, cells int) int {
 	return at
 }
 
-// render is the bytes from one place to another as the theme has them. found are pieces to be marked, in order; over, if
-// not nil, lies over all of it.
+// render renders a range of bytes in a theme. found are pieces to mark, in order; over, if not nil, is applied to all of it.
 func (l line) render(t *theme.Theme, from, to int, found [][2]int, mark theme.Style, over *theme.Style) string {
 	var b strings.Builder
 	put := func(a, z int, style theme.Style) {

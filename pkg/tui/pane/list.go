@@ -14,16 +14,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
-// Item is something to choose.
+// Item is a choice.
 type Item struct {
 	Text string
 	// Note is an additional remark.
 	Note string
-	// Intent is what choosing it comes to.
+	// Intent is the effect of the choice.
 	Intent intent.Intent
 }
 
-// List is a choice: "which component?". Make it with [NewList]. A filter leaves out what does not match.
+// List is a list of choices: "which component?". Make it with [NewList]. A filter hides what does not match.
 type List struct {
 	pane
 	items  []Item
@@ -38,7 +38,7 @@ var (
 	_ panel.Box      = (*List)(nil)
 )
 
-// NewList lets one of some items be chosen.
+// NewList returns a list of items.
 func NewList(title string, items []Item) *List {
 	l := &List{pane: newPane(title), items: items, choose: bind("enter", "choose", "enter")}
 	l.cursor = 0
@@ -46,7 +46,7 @@ func NewList(title string, items []Item) *List {
 	return l
 }
 
-// Components are the components of a sandbox, to choose whose log is shown.
+// Components returns the components of a sandbox, to choose a log.
 func Components(s *fold.State) []Item {
 	var items []Item
 	for _, c := range world.Values[api.Component](s.World(), world.Component) {

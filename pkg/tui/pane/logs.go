@@ -33,7 +33,7 @@ func NewLogs(component string) *Logs {
 	return l
 }
 
-// Component is whose log it is.
+// Component returns the component of the log.
 func (l *Logs) Component() string { return l.component }
 
 // Append adds lines. Without lines, the first call means that the log is empty so far.
@@ -98,7 +98,7 @@ func (l *Logs) View() string {
 	return l.frame(where, body)
 }
 
-// logLine is a line of a log; what is an error or a warning looks so, as klog and slog have them.
+// logLine formats a line of a log: errors and warnings of klog and slog are highlighted.
 func logLine(s string) line {
 	as := plain
 	switch {
@@ -110,7 +110,7 @@ func logLine(s string) line {
 	return of(strings.ReplaceAll(s, "\t", "    "), as)
 }
 
-// klog reports whether a line is klog's, of one of the levels: W1122 13:15:43.123456.
+// klog reports whether a line is klog's, with one of the levels: W1122 13:15:43.123456.
 func klog(s, levels string) bool {
 	return len(s) > 5 && strings.IndexByte(levels, s[0]) >= 0 && s[5] == ' ' && strings.Trim(s[1:5], "0123456789") == ""
 }

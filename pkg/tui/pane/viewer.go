@@ -9,10 +9,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// Most is how many lines a pane keeps: the newest.
+// Most is the maximum number of lines of a pane: the newest.
 const Most = 10000
 
-// viewer is lines of which a part is seen. A row is a line, or with wrap a part of one.
+// viewer shows a part of its lines. A row is a line or, with wrap, a part of one. bubbles/viewport is not used: it styles and
+// measures all lines for each change, and has neither a cursor nor a follow mode.
 type viewer struct {
 	theme         *theme.Theme
 	width, height int
@@ -23,9 +24,9 @@ type viewer struct {
 	rows []row // with wrap only
 	top  int   // the first row that is seen
 	left int   // the first cell that is seen
-	// follow keeps to the end. One that grows follows again whenever it is scrolled there.
+	// follow keeps the end in view. A viewer that grows follows again when it is scrolled to the end.
 	follow, grows bool
-	// cursor is a line, -1 for a viewer without one.
+	// cursor is a line, or -1 for a viewer without a cursor.
 	cursor int
 	search search
 }
@@ -35,7 +36,7 @@ type row struct{ line, from, to int }
 
 func newViewer() viewer { return viewer{theme: theme.Mono(), cursor: -1} }
 
-// set takes the place of all lines; what is seen stays where it was, as far as that is there.
+// set replaces all lines, and keeps the scroll position if possible.
 func (v *viewer) set(lines []line) {
 	v.lines, v.widest, v.rows = lines, 0, nil
 	v.search.lines = nil
@@ -47,7 +48,7 @@ func (v *viewer) set(lines []line) {
 	v.clamp()
 }
 
-// add appends lines, and gives up the oldest where there are too many.
+// add appends lines, and drops the oldest above the maximum.
 func (v *viewer) add(lines []line) {
 	from := len(v.lines)
 	v.lines = append(v.lines, lines...)
@@ -58,7 +59,7 @@ func (v *viewer) add(lines []line) {
 	v.clamp()
 }
 
-// measure takes in the lines from one on, which are new.
+// measure handles the new lines, from one on.
 func (v *viewer) measure(from int) {
 	for i := from; i < len(v.lines); i++ {
 		v.widest = max(v.widest, v.lines[i].width)
@@ -120,7 +121,7 @@ func (v *viewer) size(width, height int) {
 	v.show()
 }
 
-// count is how many rows there are.
+// count returns the number of rows.
 func (v *viewer) count() int {
 	if v.wrap {
 		return len(v.rows)
@@ -128,7 +129,7 @@ func (v *viewer) count() int {
 	return len(v.lines)
 }
 
-// at is a row.
+// at returns a row.
 func (v *viewer) at(i int) row {
 	if v.wrap {
 		return v.rows[i]
@@ -162,7 +163,7 @@ func (v *viewer) clamp() {
 	v.left = min(max(0, v.left), max(0, v.widest-v.width))
 }
 
-// show scrolls so that the cursor is seen.
+// show scrolls to the cursor.
 func (v *viewer) show() {
 	if v.cursor < 0 {
 		return
@@ -176,7 +177,7 @@ func (v *viewer) show() {
 	v.clamp()
 }
 
-// move scrolls, or moves the cursor where there is one.
+// move scrolls, or moves the cursor if there is one.
 func (v *viewer) move(by int) {
 	if v.cursor >= 0 {
 		v.cursor = min(max(0, v.cursor+by), max(0, len(v.lines)-1))
@@ -203,7 +204,7 @@ func (v *viewer) toggle() {
 	v.show()
 }
 
-// find looks for words; none ends it.
+// find searches for words; an empty filter ends the search.
 func (v *viewer) find(filter string) {
 	from := v.lineAt(v.top)
 	if v.cursor >= 0 {
@@ -215,7 +216,7 @@ func (v *viewer) find(filter string) {
 	}
 }
 
-// jump goes to a line; the follow mode ends where that is elsewhere.
+// jump goes to a line; follow mode ends if the line is elsewhere.
 func (v *viewer) jump(line int) {
 	if v.cursor >= 0 {
 		v.cursor = line
@@ -243,10 +244,10 @@ func (v *viewer) lineText(i int) string {
 	return v.lines[i].text
 }
 
-// fits reports whether all rows are seen at once.
+// fits reports whether all rows are visible.
 func (v *viewer) fits() bool { return v.count() <= v.height }
 
-// where says which part is seen: "1-20 of 85  23%".
+// where describes the visible part: "1-20 of 85  23%".
 func (v *viewer) where() string {
 	var parts []string
 	if n := len(v.search.lines); len(v.search.words) > 0 {
@@ -259,7 +260,7 @@ func (v *viewer) where() string {
 	return strings.Join(parts, "  ")
 }
 
-// view is the rows that are seen.
+// view returns the visible rows.
 func (v *viewer) view() []string {
 	lines := make([]string, 0, v.height)
 	for i := v.top; i < v.count() && len(lines) < v.height; i++ {

@@ -119,9 +119,9 @@ func chain(g given) (intent.Intent, error) {
 }
 
 const (
-	// gap is between what is typed and what is said beside it.
+	// gap is the space between the input and the text beside it.
 	gap = 3
-	// least is how much of what is typed is seen in any case.
+	// least is the minimum width of the visible input.
 	least = 10
 )
 
@@ -149,7 +149,7 @@ func (m *Model) View(width int) string {
 	return text.Fit(line, width)
 }
 
-// Error is what is wrong with the command, as far as the view of a width does not say it whole; else "".
+// Error returns the error of the command, if the view of a width does not show it in full.
 func (m *Model) Error(width int) string {
 	if m.err == "" || text.Width(theme.GlyphBad+" "+m.err) <= width-1-gap-text.Width(text.Clean(m.edit.String())) || text.Width(m.err)+2+gap+least <= width-1 {
 		return ""
@@ -157,13 +157,13 @@ func (m *Model) Error(width int) string {
 	return m.err
 }
 
-// Cursor is the cell of the view in which the cursor is.
+// Cursor returns the cell of the cursor in the view.
 func (m *Model) Cursor(width int) int {
 	_, at := m.window(m.room(width))
 	return min(1+at, max(0, width-1))
 }
 
-// room is how many cells there are for what is typed: an error comes first.
+// room returns the cells for the input: an error has priority.
 func (m *Model) room(width int) int {
 	room := width - 1
 	if m.err != "" {
@@ -172,7 +172,7 @@ func (m *Model) room(width int) int {
 	return max(1, min(room, width-1))
 }
 
-// window is the part of what is typed that is seen, and the cell of it with the cursor.
+// window returns the visible part of the input, and its cell with the cursor.
 func (m *Model) window(room int) (typed string, cursor int) {
 	from := 0
 	for text.Width(string(m.edit.Runes[from:m.edit.At])) >= room {
@@ -183,7 +183,7 @@ func (m *Model) window(room int) (typed string, cursor int) {
 	return text.Cut(all, room), text.Width(before)
 }
 
-// beside is what is said beside the line.
+// beside returns the text beside the input.
 func (m *Model) beside(room int) string {
 	switch {
 	case m.err != "":
@@ -212,7 +212,7 @@ func (m *Model) beside(room int) string {
 	return ""
 }
 
-// offers lists candidates, from one page of them on to the one that is chosen.
+// offers lists the page of candidates with the chosen one.
 func (m *Model) offers(all []candidate, chosen, room int) string {
 	from := 0
 	for {

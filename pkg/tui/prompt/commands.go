@@ -7,12 +7,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 )
 
-// commands are all there are, in the order in which they are offered.
+// commands are all commands, in the order of completion.
 func commands() []command {
 	return slices.Concat(screenCommands(), vmCommands(), vcenterCommands(), volumeCommands(), faultCommands(), subjectCommands(), otherCommands())
 }
 
-// plain is a command that takes nothing and is always the same intent.
+// plain is a command without arguments and a fixed intent.
 func plain(short string, i intent.Intent, word string, also ...string) command {
 	return command{words: fields(word), also: also, short: short, make: func(given) (intent.Intent, error) { return i, nil }}
 }

@@ -11,12 +11,12 @@ import (
 
 // completion is how a line can continue.
 type completion struct {
-	// start is where in the line the word begins that candidates take the place of.
+	// start is the byte where the completed word begins.
 	start int
-	// typed is what there is of it, without quotes.
+	// typed is the word so far, without quotes.
 	typed      string
 	candidates []candidate
-	// command is the one that the line is of, nil as long as that is open.
+	// command is the command of the line, nil if still open.
 	command *command
 }
 
@@ -69,7 +69,7 @@ func verbs(before []string, typed string) []candidate {
 	return also
 }
 
-// after are the words that can follow a command with some of its flags and arguments.
+// after returns the words that can follow a command with some of its flags and arguments.
 func (s source) after(c *command, rest []string, typed string) []candidate {
 	g := given{values: map[string][]string{}}
 	var wants *flag
@@ -121,8 +121,7 @@ func (s source) after(c *command, rest []string, typed string) []candidate {
 	return begins(slices.DeleteFunc(list, func(c candidate) bool { return slices.Contains(g.args, c.word) }), typed)
 }
 
-// begins are the candidates that begin with what is typed, the same word before others, then those that have it
-// elsewhere. Case counts for nothing.
+// begins returns the candidates with the typed prefix, an equal word first, then those that contain it, in any case.
 func begins(all []candidate, typed string) []candidate {
 	typed = strings.ToLower(typed)
 	var same, first, then []candidate
@@ -140,7 +139,7 @@ func begins(all []candidate, typed string) []candidate {
 	return slices.Concat(same, first, then)
 }
 
-// check refuses what the state knows better than a parser, and makes the names of subjects those of their rows.
+// check refuses what contradicts the state, and resolves the names of subjects.
 func (s source) check(i intent.Intent) (intent.Intent, error) {
 	switch v := i.(type) {
 	case intent.Inject:
@@ -151,7 +150,7 @@ func (s source) check(i intent.Intent) (intent.Intent, error) {
 	return s.resolve(i)
 }
 
-// known refuses the name of a fault that there is not.
+// known refuses an unknown fault.
 func (s source) known(fault string) error {
 	var names []string
 	for _, k := range s.kinds {
@@ -166,5 +165,5 @@ func (s source) known(fault string) error {
 	return errUnknown("fault", fault, nearest.Of(fault, names))
 }
 
-// synced reports whether the state knows all there is.
+// synced reports whether all rows have arrived.
 func synced(s *fold.State) bool { return s != nil && s.World().Synced() }

@@ -1,16 +1,16 @@
 package prompt
 
-// remembered is how many lines a history keeps.
+// remembered is the maximum number of lines in a history.
 const remembered = 200
 
-// history is the lines that were typed, oldest first.
+// history has the entered lines, oldest first.
 type history struct {
 	lines []string
 	at    int    // the line that is shown; len(lines) is the one that is being typed
 	draft string // which is that
 }
 
-// add remembers a line; one that is the same as the last is not kept twice.
+// add appends a line, unless it equals the last one.
 func (h *history) add(line string) {
 	if n := len(h.lines); line != "" && (n == 0 || h.lines[n-1] != line) {
 		h.lines = append(h.lines, line)
@@ -24,7 +24,7 @@ func (h *history) add(line string) {
 // begin goes to the end.
 func (h *history) begin() { h.at, h.draft = len(h.lines), "" }
 
-// move goes up (-1) or down (1) from the line as it is now, and returns the line there; ok is false at either end.
+// move goes up (-1) or down (1) from the current line, and returns the line there; ok is false at either end.
 func (h *history) move(by int, now string) (line string, ok bool) {
 	to := h.at + by
 	if to < 0 || to > len(h.lines) {

@@ -13,8 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// Model is the line. Make one with [New], and keep it for its history; [Model.Command] and [Model.Filter] open it. It is
-// for one goroutine.
+// Model is the prompt. Make it with [New], and keep it for its history; [Model.Command] and [Model.Filter] open it. It is for one
+// goroutine.
 type Model struct {
 	theme    *theme.Theme
 	source   source
@@ -27,24 +27,24 @@ type Model struct {
 	known    known
 }
 
-// known is the last completion: a line is asked about several times while nothing changes.
+// known is the last completion: a frame needs it several times.
 type known struct {
 	line    string
 	version uint64
 	completion
 }
 
-// cycle is a walk through candidates.
+// cycle is the position among candidates during tab completion.
 type cycle struct {
 	completion
 	before string // the line up to the word
 	at     int
 }
 
-// New returns a line that knows no names yet.
+// New returns a prompt without names.
 func New() *Model { return &Model{theme: theme.Mono()} }
 
-// SetTheme gives it its looks.
+// SetTheme sets its theme.
 func (m *Model) SetTheme(t *theme.Theme) { m.theme = t }
 
 // SetState sets the source of names.
@@ -53,10 +53,10 @@ func (m *Model) SetState(s *fold.State) { m.source.state = s }
 // SetKinds sets the catalogue of faults.
 func (m *Model) SetKinds(kinds []api.FaultKind) { m.source.kinds = kinds }
 
-// Command opens it for a command that begins with a text.
+// Command opens it for a command, with a beginning.
 func (m *Model) Command(text string) { m.open(false, text) }
 
-// Filter opens it for a filter, which is what it was before.
+// Filter opens it for a filter, with the current one.
 func (m *Model) Filter(text string) { m.open(true, text) }
 
 func (m *Model) open(filters bool, text string) {
@@ -72,11 +72,11 @@ func (m *Model) history() *history {
 	return &m.commands
 }
 
-// Text is what is typed.
+// Text returns the input.
 func (m *Model) Text() string { return m.edit.String() }
 
-// Handle takes any key. It returns what is wanted, if anything, and whether the line is done and to be closed. A filter is
-// wanted as it is typed; esc takes it away. A command that cannot be read leaves the line open, with the reason beside it.
+// Handle handles any key. It returns an intent, if any, and whether the prompt must be closed. A filter applies while it is
+// typed; esc removes it. An invalid command keeps the prompt open, with the error beside it.
 func (m *Model) Handle(k tea.KeyPressMsg) (i intent.Intent, done bool) {
 	m.err = ""
 	was := m.Text()
@@ -107,7 +107,7 @@ func (m *Model) Handle(k tea.KeyPressMsg) (i intent.Intent, done bool) {
 	return m.changed(was), false
 }
 
-// Paste takes pasted text: its first line, without what would move the cursor.
+// Paste inserts the first line of pasted text, cleaned.
 func (m *Model) Paste(pasted string) intent.Intent {
 	was := m.Text()
 	pasted, _, _ = strings.Cut(strings.TrimSpace(pasted), "\n")
@@ -116,7 +116,7 @@ func (m *Model) Paste(pasted string) intent.Intent {
 	return m.changed(was)
 }
 
-// changed is the filter, when it is not what it was.
+// changed returns the filter, if it has changed.
 func (m *Model) changed(was string) intent.Intent {
 	if now := m.Text(); m.filters && now != was {
 		return intent.Filter{Text: now}
@@ -164,7 +164,7 @@ func (m *Model) recall(by int) {
 	}
 }
 
-// tab completes the word at the cursor: the only candidate with a space after it, else one after the other.
+// tab completes the word at the cursor: with the only candidate and a space, or with one candidate after the other.
 func (m *Model) tab(forward bool) {
 	if m.filters {
 		return
@@ -204,7 +204,7 @@ func (m *Model) tab(forward bool) {
 	m.choose()
 }
 
-// choose puts the candidate on the line, in the place of the word.
+// choose replaces the word by the candidate.
 func (m *Model) choose() {
 	after := string(m.edit.Runes[m.edit.At:])
 	m.edit.Set(m.cycle.before + intent.Quote(m.cycle.candidates[m.cycle.at].word))
@@ -213,7 +213,7 @@ func (m *Model) choose() {
 	m.edit.At = at
 }
 
-// complete is [source.complete], which is not asked twice.
+// complete is [source.complete], cached.
 func (m *Model) complete(line string) completion {
 	version := uint64(len(m.source.kinds)) + 1
 	if s := m.source.state; s != nil {

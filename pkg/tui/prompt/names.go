@@ -12,17 +12,17 @@ import (
 // candidate is a word that continues a line.
 type candidate struct {
 	word string
-	// note says what it is.
+	// note describes it.
 	note string
 }
 
-// source is where names come from: what the state knows, and what can be broken.
+// source has the names for completion: those of the state, and the catalogue.
 type source struct {
 	state *fold.State
 	kinds []api.FaultKind
 }
 
-// names are the things of a kind. about is the line so far, for what depends on it.
+// names returns the names of a kind. about is the line so far, for kinds that depend on it.
 func (s source) names(k kind, about given) []candidate {
 	switch k {
 	case roles:
@@ -49,7 +49,7 @@ func (s source) names(k kind, about given) []candidate {
 	return s.live(k)
 }
 
-// live are the names of what there is.
+// live returns the names of existing objects.
 func (s source) live(k kind) []candidate {
 	w := s.state.World()
 	switch k {
@@ -97,7 +97,7 @@ func (s source) live(k kind) []candidate {
 	return nil
 }
 
-// fault is the kind that the line is about.
+// fault returns the fault of the line.
 func (s source) fault(about given) *api.FaultKind {
 	if len(about.args) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (s source) fault(about given) *api.FaultKind {
 	return &s.kinds[i]
 }
 
-// object is what names the things that a fault happens to.
+// object returns the kind of name of a fault's targets.
 func object(o string) kind {
 	return map[string]kind{
 		"vm": vms, "node": nodes, "host": hosts, "zone": zones, "datacenter": datacenters, "cluster": clusters,
@@ -117,7 +117,7 @@ func object(o string) kind {
 	}[strings.ToLower(o)]
 }
 
-// params are the parameters of a fault: NAME=, and NAME=VALUE where there are few values.
+// params returns the parameters of a fault: NAME=, and NAME=VALUE if there are few values.
 func params(f *api.FaultKind) []candidate {
 	var all []candidate
 	for _, p := range f.Params {
@@ -141,7 +141,7 @@ func words(all ...string) []candidate {
 	return list
 }
 
-// of takes one name of each row, each once.
+// of returns one name of each row, without duplicates.
 func of[T any](w *world.World, k world.Kind, name func(T) string) []candidate {
 	var all []candidate
 	seen := map[string]bool{"": true}
@@ -153,7 +153,7 @@ func of[T any](w *world.World, k world.Kind, name func(T) string) []candidate {
 	return all
 }
 
-// scoped takes the names of things of vCenters; those that repeat get their vCenter before them.
+// scoped returns the names of objects of vCenters; ambiguous ones are prefixed with their vCenter.
 func scoped[T any](rows []T, name func(T) (vcenter, name string)) []candidate {
 	count := map[string]int{}
 	for _, r := range rows {

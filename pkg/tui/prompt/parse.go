@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 )
 
-// program may stand before a command: lines are pasted from shells and tutorials.
+// program may precede a command: lines are pasted from shells and tutorials.
 const program = "vsphere-sandbox"
 
 // Parse parses a command. An empty line is no intent and no error. It does not check names: the receiver of the intent does.
@@ -22,7 +22,7 @@ func Parse(line string) (intent.Intent, error) {
 	return parse(words)
 }
 
-// parse reads the words of a command.
+// parse parses the words of a command.
 func parse(words []string) (intent.Intent, error) {
 	if len(words) > 0 && words[0] == program {
 		words = words[1:]
@@ -41,7 +41,7 @@ func parse(words []string) (intent.Intent, error) {
 	return c.make(g)
 }
 
-// read takes flags and arguments apart, as the command line does: flags anywhere, until "--".
+// read separates flags and arguments, as the command line does: flags anywhere, until "--".
 func (c *command) read(words []string) (given, error) {
 	g := given{values: map[string][]string{}}
 	for i := 0; i < len(words); i++ {
@@ -86,7 +86,7 @@ func (c *command) unknownFlag(name string) error {
 	return fmt.Errorf("%s has no flag %s%s", c.name(), name, meant(nearest.Of(name, names)))
 }
 
-// unknown is the error for a line that begins with no command.
+// unknown returns the error for a line without a known command.
 func unknown(words []string) error {
 	var first, second []string
 	for _, c := range commands() {
@@ -130,12 +130,12 @@ func unique(words []string) (all []string) {
 // word is a word of a line, without its quotes.
 type word struct {
 	text string
-	// start is the byte of the line where it begins, its quote included.
+	// start is its first byte in the line, including a quote.
 	start int
 }
 
-// split breaks a line into words as a POSIX shell does, without expanding anything. open is the quote that is not closed;
-// the last word is what there is of it.
+// split splits a line into words as a POSIX shell does, without expansion. open is an unclosed quote; the last word is then
+// incomplete.
 func split(line string) (words []word, open string) {
 	var b strings.Builder
 	in, quote := false, byte(0)
@@ -180,7 +180,7 @@ func split(line string) (words []word, open string) {
 	return words, open
 }
 
-// texts are the words of a line; a quote has to be closed.
+// texts returns the words of a line; quotes must be closed.
 func texts(line string) ([]string, error) {
 	words, open := split(line)
 	if open != "" {
@@ -193,7 +193,7 @@ func texts(line string) ([]string, error) {
 	return all, nil
 }
 
-// kind is what a word of a command names: what it is completed with.
+// kind is the kind of name in a word, for completion.
 type kind int
 
 const (
@@ -218,14 +218,14 @@ const (
 	free     // anything
 )
 
-// command is a command that can be typed.
+// command is a command of the prompt.
 type command struct {
-	// words call it; also are other ways to.
+	// words are its name; also are aliases.
 	words []string
 	also  []string
-	// short says what it does.
+	// short describes it.
 	short string
-	// args are what follows, by their place; the last stands for all after it. hint is how the usage has them.
+	// args are its arguments in order; the last one may repeat. hint is their form in the usage.
 	args        []kind
 	least, most int // how many; most < 0 is any number
 	hint        string
@@ -236,20 +236,20 @@ type command struct {
 // flag is a flag of a command.
 type flag struct {
 	name, short string
-	// value is what it names; nothing for a flag that takes no value.
+	// value is the kind of its value; empty for a flag without a value.
 	value kind
 	hint  string
-	// quiet flags are taken, and not offered: they make no difference here.
+	// quiet flags are accepted, and not offered: they have no effect here.
 	quiet bool
 }
 
-// given is what a line gives a command.
+// given is the input of a command.
 type given struct {
 	args   []string
 	values map[string][]string // by flag; a flag without value has ""
 }
 
-// of is the last value of a flag: as on the command line, that is the one that counts.
+// of returns the value of a flag: the last one counts.
 func (g given) of(name string) string {
 	if all := g.values[name]; len(all) > 0 {
 		return all[len(all)-1]
@@ -261,7 +261,7 @@ func (g given) has(name string) bool { return g.values[name] != nil }
 
 func (c *command) name() string { return strings.Join(c.words, " ") }
 
-// ways are all ways to call it, each in words.
+// ways returns all names of the command, as words.
 func (c *command) ways() [][]string {
 	all := [][]string{c.words}
 	for _, way := range c.also {
@@ -270,7 +270,7 @@ func (c *command) ways() [][]string {
 	return all
 }
 
-// arg is what the nth argument names.
+// arg returns the kind of the nth argument.
 func (c *command) arg(n int) kind {
 	if len(c.args) == 0 || c.most >= 0 && n >= c.most {
 		return nothing
@@ -286,7 +286,7 @@ func (c *command) flag(name string) *flag {
 	return &c.flags[i]
 }
 
-// usage is how it is written: "vm move VM... --to HOST [--vcenter VCENTER]".
+// usage returns the usage: "vm move VM... --to HOST [--vcenter VCENTER]".
 func (c *command) usage() string {
 	parts := []string{c.name()}
 	if c.hint != "" {
@@ -305,7 +305,7 @@ func (c *command) usage() string {
 	return strings.Join(parts, " ")
 }
 
-// find finds the command that a line begins with, and what follows it.
+// find returns the command of a line, and the rest.
 func find(words []string) (c *command, rest []string) {
 	all := commands()
 	for i := range all {
@@ -318,7 +318,7 @@ func find(words []string) (c *command, rest []string) {
 	return nil, nil
 }
 
-// subjectCommands go to a thing, show it on both planes, or explain it.
+// subjectCommands go to an object, show it on both planes, or explain it.
 func subjectCommands() []command {
 	scoped := []flag{{name: "vcenter", value: vcenters, hint: "VCENTER"}}
 	var all []command
@@ -372,7 +372,7 @@ func subjectCommands() []command {
 	)
 }
 
-// about makes an intent of the thing that is named.
+// about returns an intent for the named object.
 func about(kind string, f func(api.Subject) intent.Intent) func(given) (intent.Intent, error) {
 	return func(g given) (intent.Intent, error) {
 		s := api.Subject{Kind: kind, VCenter: g.of("vcenter")}

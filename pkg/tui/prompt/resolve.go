@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 )
 
-// resolve gives intents about a thing the name and the vCenter that its row has. What is gone can still be explained.
+// resolve gives intents about an object the name and the vCenter of its row. Deleted objects can still be explained.
 func (s source) resolve(i intent.Intent) (intent.Intent, error) {
 	switch v := i.(type) {
 	case intent.Why:
@@ -34,8 +34,7 @@ func (s source) resolve(i intent.Intent) (intent.Intent, error) {
 	return i, nil
 }
 
-// own leaves out the name of the sandbox, which stands before the command in lines that are shown here and pasted from
-// elsewhere. What was meant for another sandbox is not done to this one.
+// own removes the name of the sandbox from lines that were pasted. It refuses lines for another sandbox.
 func (s source) own(words []string) ([]string, error) {
 	if len(words) < 2 || words[0] != program || !strings.HasPrefix(words[1], "--name") {
 		return words, nil
@@ -52,7 +51,7 @@ func (s source) own(words []string) ([]string, error) {
 	return append([]string{program}, rest...), nil
 }
 
-// subject finds a thing by any of its names.
+// subject returns an object by any of its names.
 func (s source) subject(as api.Subject) (api.Subject, error) {
 	if !synced(s.state) {
 		return as, nil
@@ -82,7 +81,7 @@ func (s source) subject(as api.Subject) (api.Subject, error) {
 	return as, fmt.Errorf("several are called %q: %s", as.Name, strings.Join(which, ", "))
 }
 
-// subjectOf is what a row is called where it is looked into.
+// subjectOf returns the subject of a row.
 func subjectOf(row world.Row) api.Subject {
 	s := api.Subject{Kind: string(row.Kind), Name: row.Key}
 	switch v := row.Value.(type) {
@@ -94,8 +93,7 @@ func subjectOf(row world.Row) api.Subject {
 	return s
 }
 
-// component finds one by its name or the last part of it, as "logs" does. One that is not in the state may have a log
-// all the same.
+// component returns a component by its name or the last part of it, as "logs" does. One without a row may still have a log.
 func (s source) component(name string) (intent.Intent, error) {
 	as := intent.Logs{Component: name}
 	if s.state == nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 )
 
-// Player is where a recording is being played. Make it with [Open] or [Read]. It is for one goroutine, and so are the
-// states that it returns.
+// Player plays a recording. Make it with [Open] or [Read]. It and the states that it returns are for one goroutine.
 type Player struct {
 	about fold.About
 	note  string
@@ -26,13 +25,13 @@ type Player struct {
 	at    time.Duration
 }
 
-// About is what was recorded.
+// About identifies the recorded sandbox.
 func (p *Player) About() fold.About { return p.about }
 
 // Note is a remark on the recording: that its last line is cut off. Mostly "".
 func (p *Player) Note() string { return p.note }
 
-// Len is how long the recording is.
+// Len returns the length of the recording.
 func (p *Player) Len() time.Duration {
 	if len(p.lines) == 0 {
 		return 0
@@ -40,13 +39,13 @@ func (p *Player) Len() time.Duration {
 	return max(0, p.lines[len(p.lines)-1].Time.Sub(p.begin))
 }
 
-// At is where it is: from 0, where all is known that there was when the recording began, to [Player.Len].
+// At returns the position: from 0, after the initial rows, to [Player.Len].
 func (p *Player) At() time.Duration { return p.at }
 
-// Clock is the time at which that was.
+// Clock returns the recorded time at the position.
 func (p *Player) Clock() time.Time { return p.begin.Add(p.at) }
 
-// State is the state at [Player.At].
+// State returns the state at [Player.At].
 func (p *Player) State() *fold.State { return p.state }
 
 // Next returns the time until the next update; ok is false at the end.
@@ -83,7 +82,7 @@ func (p *Player) play(to time.Duration) {
 	p.state.Tick(until)
 }
 
-// ordered puts lines in the order of their times, and says when the beginning is over.
+// ordered sorts lines by time, and returns the end of the initial rows.
 func (p *Player) ordered() {
 	byTime := func(a, b api.Recorded) int { return a.Time.Compare(b.Time) }
 	if !slices.IsSortedFunc(p.lines, byTime) {
@@ -99,11 +98,11 @@ func (p *Player) ordered() {
 	p.state = fold.New(p.about, 0)
 }
 
-// MaxBytes is how large a recording may be: it is played from memory.
+// MaxBytes is the maximum size of a recording, which is held in memory.
 const MaxBytes = 256 << 20
 
-// Open reads the recording in a file. Its errors name the file, and the line if it is one. A last line that is cut off, as
-// in a file that was copied while it was written to, is left out, and [Player.Note] says so.
+// Open reads a recording from a file. Errors have the file and, if known, the line. It drops an incomplete last line, as in a
+// file that was copied during the recording, and [Player.Note] reports that.
 func Open(path string) (*Player, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -116,7 +115,7 @@ func Open(path string) (*Player, error) {
 	return Read(path, f)
 }
 
-// Read reads a recording to its end; name is what errors call it. See [Open].
+// Read reads a recording to its end; name is for errors. See [Open].
 func Read(name string, r io.Reader) (*Player, error) { return read(name, r, MaxBytes) }
 
 func read(name string, r io.Reader, limit int64) (*Player, error) {
@@ -145,7 +144,7 @@ func read(name string, r io.Reader, limit int64) (*Player, error) {
 	return p, nil
 }
 
-// readError says file:line: where the error it is made of says line.
+// readError adds file:line to an error about a line.
 type readError struct {
 	name string
 	err  error
@@ -166,7 +165,7 @@ func tooLarge(name string, limit int64) error {
 
 var errTooLarge = errors.New("too large to be played")
 
-// input counts lines, to know the last of them, and does not read more than it may.
+// input counts lines, to know the last one, and limits the size.
 type input struct {
 	r     io.Reader
 	left  int64
@@ -194,7 +193,7 @@ func (in *input) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// cutOff reports whether the line after a head and so many good ones is the last, and has no end.
+// cutOff reports whether the line after so many good ones is the last, and incomplete.
 func (in *input) cutOff(good int) bool {
 	if good == 0 && in.lines == 0 {
 		return false // not even the head

@@ -1,5 +1,5 @@
-// Package scenario is the screen of the terminal UI that shows the scenario that runs on a sandbox, or ran there last: its
-// steps and expectations, what is being waited for, and the verdict.
+// Package scenario is the screen of the current or last scenario of a sandbox: its steps and expectations, what it waits for, and
+// the verdict.
 //
 // It runs nothing. The runner of a scenario reports its progress to the sandbox, which sends it to all watchers.
 //

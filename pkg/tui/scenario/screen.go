@@ -31,7 +31,7 @@ type Screen struct {
 	follow  bool
 }
 
-// New returns the screen. It follows the step that runs until a person moves.
+// New returns the screen. It follows the current step until the user moves.
 func New() *Screen { return &Screen{theme: theme.Mono(), follow: true} }
 
 // SetSize implements [panel.Panel].
@@ -58,7 +58,7 @@ func (s *Screen) SetState(state *fold.State) {
 	s.lay()
 }
 
-// another reports whether b is another run than a, and not only news of it.
+// another reports whether b is another run than a, rather than a newer state of it.
 func another(a, b *api.Run) bool {
 	return a == nil || b == nil || a.Name != b.Name || !a.Began.Equal(b.Began) || a.Number != b.Number
 }
@@ -69,7 +69,7 @@ func (s *Screen) SetFilter(filter string) {
 	s.lay()
 }
 
-// lay makes the blocks, and keeps the cursor on its step; of a run that is followed, on the step that runs.
+// lay makes the blocks, and keeps the cursor on its step, or on the current step if it follows.
 func (s *Screen) lay() {
 	step := -1
 	if s.run != nil && s.follow {
@@ -87,7 +87,7 @@ func (s *Screen) lay() {
 	s.show()
 }
 
-// choose puts the cursor on a step, or on the one before it that is shown.
+// choose moves the cursor to a step, or to the visible one before it.
 func (s *Screen) choose(step int) {
 	s.cursor = 0
 	for i := range s.blocks {
@@ -97,7 +97,7 @@ func (s *Screen) choose(step int) {
 	}
 }
 
-// show scrolls so that the step with the cursor is seen, whole if it can be.
+// show scrolls to the step with the cursor, in full if possible.
 func (s *Screen) show() {
 	room := s.room()
 	first, total := 0, 0
@@ -114,7 +114,7 @@ func (s *Screen) show() {
 	s.top = max(0, min(s.top, total-room))
 }
 
-// move moves the cursor by so many steps.
+// move moves the cursor by steps.
 func (s *Screen) move(by int) {
 	if s.run == nil {
 		return
@@ -124,7 +124,7 @@ func (s *Screen) move(by int) {
 	s.show()
 }
 
-// page is about how many steps are seen.
+// page returns about how many steps are visible.
 func (s *Screen) page() int {
 	lines := 0
 	for n := s.cursor; n < len(s.blocks); n++ {
@@ -135,7 +135,7 @@ func (s *Screen) page() int {
 	return max(1, s.room()/2)
 }
 
-// step is the one with the cursor; nil for none.
+// step returns the step with the cursor, or nil.
 func (s *Screen) step() *api.RunStep {
 	if s.cursor >= len(s.blocks) {
 		return nil
@@ -143,7 +143,7 @@ func (s *Screen) step() *api.RunStep {
 	return &s.run.Steps[s.blocks[s.cursor].step]
 }
 
-// Subject implements [panel.Selector]: what the event that decided the step is about.
+// Subject implements [panel.Selector]: the object of the event that decided the step.
 func (s *Screen) Subject() (api.Subject, bool) {
 	st := s.step()
 	if st == nil || st.Event == 0 {
@@ -160,7 +160,7 @@ func (s *Screen) Subject() (api.Subject, bool) {
 	return api.Subject{}, false
 }
 
-// elapsed is how long the run took, or takes so far.
+// elapsed returns the duration of the run so far.
 func (s *Screen) elapsed() time.Duration {
 	if s.run.Ended != nil {
 		return s.run.Ended.Sub(s.run.Began)
@@ -178,7 +178,7 @@ const (
 	skipped = "skipped"
 )
 
-// mark is a state in a glyph and a word.
+// mark returns a state as a glyph and a word.
 func mark(state string) string {
 	glyph := theme.GlyphUnknown
 	switch state {
@@ -210,10 +210,10 @@ func style(th *theme.Theme, state string) theme.Style {
 	return th.Text
 }
 
-// over reports whether nothing more comes of a step or a run in that state.
+// over reports whether a state is final.
 func over(state string) bool { return state != pending && state != running }
 
-// bad reports whether it did not go as it had to.
+// bad reports whether a state is a failure.
 func bad(state string) bool { return state == failed || state == errored }
 
 // Handle implements [panel.Panel].
@@ -242,7 +242,7 @@ func (s *Screen) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	return nil, true
 }
 
-// open is the chain of the event that decided a step.
+// open shows the chain of the event that decided a step.
 func (s *Screen) open() intent.Intent {
 	switch st := s.step(); {
 	case st == nil:
@@ -272,7 +272,7 @@ func (s *Screen) Bindings() []key.Binding {
 	}
 }
 
-// Click implements [panel.Clicker]: the step that is clicked on is selected.
+// Click implements [panel.Clicker]: it selects a step.
 func (s *Screen) Click(_, y int) (intent.Intent, bool) {
 	if s.run == nil || y < 0 || y >= s.height {
 		return nil, false

@@ -18,13 +18,13 @@ type block struct {
 
 func (b *block) height() int { return len(b.text) + len(b.message) }
 
-// columns are the widths of what stands beside the text of a step.
+// columns are the widths of the columns beside the text of a step.
 type columns struct{ number, state, text, took, event int }
 
-// stateWidth is that of "○ skipped".
+// stateWidth is the width of "○ skipped".
 const stateWidth = 9
 
-// fit chooses the columns that there is room for.
+// fit returns the columns that fit.
 func fit(width, steps int) (c columns) {
 	c.number, c.state, c.took = len(strconv.Itoa(steps)), stateWidth, 7
 	if width >= 56 {
@@ -40,7 +40,7 @@ func fit(width, steps int) (c columns) {
 	return c
 }
 
-// blocks are the steps of a run that a filter finds.
+// blocks returns the steps of a run that match a filter.
 func blocks(r *api.Run, c columns, filter string) []block {
 	if r == nil {
 		return nil
@@ -72,7 +72,7 @@ func said(st *api.RunStep) string {
 	return st.Message
 }
 
-// took is how long a step took, or takes so far.
+// took returns the duration of a step so far.
 func took(st *api.RunStep, now time.Time) string {
 	switch {
 	case st.State == running && st.Began != nil:
@@ -93,8 +93,8 @@ func ended(r *api.Run) (n int) {
 	return n
 }
 
-// current is the step that a person wants to see: the one that runs, the last if there are several, as some are watched
-// all along; of a run that is over the one that did not go as it had to, else the last.
+// current returns the step of interest: the running one, or the last of several, as some run all the time; of a finished run the
+// failed one, or else the last.
 func current(r *api.Run) int {
 	last, at := 0, -1
 	for i := range r.Steps {

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
-// low is the height below which there is room for the name and the steps alone.
+// low is the height below which only the name and the steps fit.
 const low = 10
 
 // View implements [panel.Panel].
@@ -29,7 +29,7 @@ func (s *Screen) View() string {
 	return text.Block(append(lines[:min(len(lines), s.height-len(foot))], foot...), s.width, s.height)
 }
 
-// room is how many lines there are for steps.
+// room returns the number of lines for steps.
 func (s *Screen) room() int {
 	if s.run == nil {
 		return 1
@@ -37,7 +37,7 @@ func (s *Screen) room() int {
 	return max(1, s.height-len(s.head())-len(s.foot()))
 }
 
-// head says what runs, and how far it is.
+// head shows the name and the progress.
 func (s *Screen) head() []string {
 	r := s.run
 	name := s.theme.Title.Render(text.Clean(cmp.Or(r.Name, r.File, "scenario")))
@@ -75,7 +75,7 @@ func (s *Screen) head() []string {
 	return append(lines, "")
 }
 
-// bar is how far it is, in so many cells.
+// bar draws the progress, in so many cells.
 func (s *Screen) bar(cells int) string {
 	n := 0
 	if steps := len(s.run.Steps); steps > 0 {
@@ -84,7 +84,7 @@ func (s *Screen) bar(cells int) string {
 	return style(s.theme, s.run.State).Render(strings.Repeat("━", n)) + s.theme.Border.Render(strings.Repeat("╌", cells-n))
 }
 
-// foot is the verdict of a run that is over.
+// foot shows the verdict of a finished run.
 func (s *Screen) foot() []string {
 	r := s.run
 	if !over(r.State) {
@@ -119,7 +119,7 @@ func count(steps int) string {
 	return fmt.Sprintf("%d steps", steps)
 }
 
-// steps are those that are seen.
+// steps returns the visible steps.
 func (s *Screen) steps() []string {
 	room := s.room()
 	if len(s.blocks) == 0 {
@@ -144,7 +144,7 @@ func (s *Screen) steps() []string {
 	return lines
 }
 
-// block is a step in its lines.
+// block returns the lines of a step.
 func (s *Screen) block(b *block, selected bool) []string {
 	st, c := &s.run.Steps[b.step], s.columns
 	margin := strings.Repeat(" ", c.number+1+c.state+1)
@@ -178,7 +178,7 @@ func (s *Screen) block(b *block, selected bool) []string {
 	return lines
 }
 
-// cells are what stands beside the text of a step.
+// cells returns the columns beside the text of a step.
 func (s *Screen) cells(st *api.RunStep, n int) (number, state, lasted, event string) {
 	c := s.columns
 	number, state = text.Right(fmt.Sprint(n+1), c.number), text.Fit(mark(st.State), c.state)
@@ -197,7 +197,7 @@ func (s *Screen) row(st *api.RunStep, n int, words string) string {
 	return number + " " + state + " " + words + took + text.Right(event, s.columns.event)
 }
 
-// none are the words for when there is nothing to show.
+// none returns the text for an empty screen.
 func (s *Screen) none() []string {
 	t, d, k := s.theme.Text, s.theme.Dim, s.theme.Key
 	if s.state == nil {

@@ -1,5 +1,5 @@
-// Package table is rows in columns with a cursor, of which only those that are seen are made: a thousand nodes cost what
-// a screenful costs. It is what every screen of the terminal UI that lists something is made of.
+// Package table has a table with a cursor that makes only visible rows: a thousand nodes cost as much as a screenful. All lists
+// of the terminal UI use it.
 //
 // Floor 4, in the tree of pkg/tui.
 package table

@@ -10,13 +10,13 @@ import (
 // Column is one column.
 type Column struct {
 	Title string
-	// Width is in cells, without the space that follows. Of a Flex column it is the least.
+	// Width is in cells, without the following space. For a Flex column it is the minimum.
 	Width int
-	// Flex columns share what is left, by their Flex.
+	// Flex columns share the remaining width in proportion.
 	Flex int
 	// Right aligns the cells to the right.
 	Right bool
-	// Drop is when the column gives way where there is not enough room: the highest first, 0 never.
+	// Drop is the order in which columns give way in a narrow table: the highest first, 0 never.
 	Drop int
 }
 
@@ -27,18 +27,17 @@ type Cell struct {
 	Style theme.Style
 }
 
-// Row is where a [Table] gets a row from.
+// Row is one row of a [Table].
 type Row struct {
 	// Key identifies the row, also after it has moved: the cursor stays with it.
 	Key string
-	// Cells makes the cells, one per column; columns that are dropped are asked for, too. It is called only for rows that
-	// are seen.
+	// Cells returns the cells, one per column, including dropped columns. It is called only for visible rows.
 	Cells func() []Cell
-	// Fixed rows are headings: the cursor passes over them.
+	// Fixed rows are headings: the cursor skips them.
 	Fixed bool
 }
 
-// Table is the rows, and the part of them that is seen. The zero value is empty. It is for one goroutine.
+// Table is a table with a cursor. The zero value is empty. It is for one goroutine.
 type Table struct {
 	columns       []Column
 	rows          []Row
@@ -47,7 +46,7 @@ type Table struct {
 	theme         *theme.Theme
 	// Blurred tables show no cursor.
 	Blurred bool
-	// Empty is what is shown when there are no rows.
+	// Empty is the text without rows.
 	Empty string
 }
 
@@ -60,7 +59,7 @@ func (t *Table) SetColumns(columns []Column) { t.columns = columns }
 // SetSize sets the size; the height includes the header.
 func (t *Table) SetSize(width, height int) { t.width, t.height = width, height; t.show() }
 
-// SetRows takes the place of the rows that were. The cursor stays on its key; when that is gone, on its place.
+// SetRows replaces the rows. The cursor stays on its key, or on its place if the key is gone.
 func (t *Table) SetRows(rows []Row) {
 	key, had := t.Key()
 	t.rows = rows
@@ -85,7 +84,7 @@ func (t *Table) Key() (key string, ok bool) {
 	return t.rows[t.cursor].Key, true
 }
 
-// Choose puts the cursor on a key, and reports whether that is there.
+// Choose moves the cursor to a key, and reports whether the key exists.
 func (t *Table) Choose(key string) bool {
 	for i := range t.rows {
 		if t.rows[i].Key == key && !t.rows[i].Fixed {
@@ -97,10 +96,10 @@ func (t *Table) Choose(key string) bool {
 	return false
 }
 
-// Len is how many rows there are.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Move moves the cursor by so many rows; a lot means to the end.
+// Move moves the cursor by rows; it stops at the ends.
 func (t *Table) Move(by int) {
 	t.cursor = min(max(0, t.cursor+by), len(t.rows)-1)
 	if by < 0 {
@@ -110,13 +109,13 @@ func (t *Table) Move(by int) {
 	}
 }
 
-// Page is how many rows are seen.
+// Page returns the number of visible rows.
 func (t *Table) Page() int { return max(1, t.height-1) }
 
 // End reports whether the cursor is on the last row.
 func (t *Table) End() bool { return t.cursor >= len(t.rows)-1 }
 
-// Click puts the cursor on the row that is shown in line y, header included, and reports whether there is one.
+// Click moves the cursor to the row in line y, header included, and reports whether there is one.
 func (t *Table) Click(y int) bool {
 	i := t.top + y - 1
 	if y < 1 || i >= len(t.rows) || t.rows[i].Fixed {
@@ -126,7 +125,7 @@ func (t *Table) Click(y int) bool {
 	return true
 }
 
-// settle moves the cursor off headings, in a direction if there is something, else in the other.
+// settle moves the cursor off headings, in a direction if possible.
 func (t *Table) settle(by int) {
 	for _, step := range []int{by, -by} {
 		for i := t.cursor; i >= 0 && i < len(t.rows); i += step {
@@ -141,7 +140,7 @@ func (t *Table) settle(by int) {
 	t.show()
 }
 
-// show scrolls so that the cursor is seen, with the headings right above it.
+// show scrolls to the cursor, with the headings right above it.
 func (t *Table) show() {
 	page := t.Page()
 	first := t.cursor
@@ -153,7 +152,7 @@ func (t *Table) show() {
 	t.top = min(t.top, max(0, len(t.rows)-page))
 }
 
-// View is the table, exactly as large as it was given room.
+// View returns the table, exactly of its size.
 func (t *Table) View() string {
 	if t.width <= 0 || t.height <= 0 {
 		return ""
@@ -179,7 +178,7 @@ func (t *Table) View() string {
 	return text.Stack(lines, t.width, t.height)
 }
 
-// line is a row that is seen, as wide as the table.
+// line returns a visible row, as wide as the table.
 func (t *Table) line(i int, columns, widths []int) string {
 	cells := t.rows[i].Cells()
 	selected := i == t.cursor && !t.Blurred && !t.rows[i].Fixed
@@ -227,7 +226,7 @@ func align(s string, width int, right bool) string {
 	return text.Fit(s, width)
 }
 
-// fit chooses the columns that there is room for, and their widths.
+// fit returns the columns that fit, with their widths.
 func (t *Table) fit() (columns, widths []int) {
 	for i := range t.columns {
 		columns = append(columns, i)
@@ -259,7 +258,7 @@ func (t *Table) fit() (columns, widths []int) {
 	return columns, widths
 }
 
-// least is how wide some columns are at least.
+// least returns the minimum width of some columns.
 func (t *Table) least(columns []int) int {
 	n := max(0, len(columns)-1)
 	for _, c := range columns {

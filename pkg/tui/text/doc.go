@@ -1,5 +1,5 @@
-// Package text fits words into cells of a terminal: how wide they are there, cut off with an ellipsis, filled up with
-// spaces, wrapped. It knows styled text, and takes what would move the cursor out of text that came from elsewhere.
+// Package text fits text into cells of a terminal: it measures, cuts off with an ellipsis, pads and wraps. It handles styled
+// text, and cleans foreign text of what would move the cursor.
 //
 // Floor 4, in the tree of pkg/tui.
 package text

@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
-// Cut shortens s to at most width cells, with an ellipsis where something is missing. Styles are kept whole.
+// Cut shortens s to at most width cells, with an ellipsis for the rest. Styles stay complete.
 func Cut(s string, width int) string {
 	s, _ = cut(s, width)
 	return s
@@ -44,7 +44,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// Fit makes s exactly width cells wide.
+// Fit returns s with exactly width cells.
 func Fit(s string, width int) string {
 	s, n := cut(s, width)
 	if n < width {
@@ -53,7 +53,7 @@ func Fit(s string, width int) string {
 	return s
 }
 
-// Right makes s exactly width cells wide, with the spaces before it.
+// Right returns s right-aligned in exactly width cells.
 func Right(s string, width int) string {
 	s, n := cut(s, width)
 	if n < width {
@@ -62,7 +62,7 @@ func Right(s string, width int) string {
 	return s
 }
 
-// Block makes lines exactly height lines of exactly width cells: what is too much is cut off, what is missing is empty.
+// Block returns exactly height lines of exactly width cells, cut off or padded.
 func Block(lines []string, width, height int) string {
 	fitted := make([]string, 0, max(0, height))
 	for i := 0; i < len(lines) && i < height; i++ {
@@ -71,7 +71,7 @@ func Block(lines []string, width, height int) string {
 	return Stack(fitted, width, height)
 }
 
-// Stack is [Block] of lines that are exactly width cells wide already: they are not measured again.
+// Stack is [Block] for lines of exactly width cells: it does not measure them again.
 func Stack(lines []string, width, height int) string {
 	size := height
 	for i := range height {
@@ -96,7 +96,7 @@ func Stack(lines []string, width, height int) string {
 	return b.String()
 }
 
-// Wrap breaks s into lines of at most width cells, at spaces where there are some.
+// Wrap breaks s into lines of at most width cells, at spaces if possible.
 func Wrap(s string, width int) []string {
 	if width <= 0 {
 		return nil
@@ -104,17 +104,17 @@ func Wrap(s string, width int) []string {
 	return strings.Split(ansi.Wrap(s, width, ""), "\n")
 }
 
-// Clean makes text of elsewhere (a hostname, a log line, an error) safe to print in a cell: escape sequences are left out,
-// bytes that are no text become a stand-in, and the rest is as package printable has it.
+// Clean makes foreign text (a hostname, a log line, an error) safe for a cell: it drops escape sequences, replaces invalid bytes,
+// and treats the rest as package printable does.
 func Clean(s string) string {
 	if isASCII(s) {
 		return s
 	}
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "·"), "\ufffd", "·") // the same, once it went through runes
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "·"), "\ufffd", "·") // invalid bytes that were converted before
 	return printable.Line(ansi.Strip(s))
 }
 
-// Ago writes a duration as kubectl does in its AGE column, with tenths below ten seconds: 0.4s, 12s, 5m, 3h, 2d.
+// Ago formats a duration as kubectl's AGE column, with tenths below ten seconds: 0.4s, 12s, 5m, 3h, 2d.
 func Ago(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < 10*time.Second:
@@ -129,8 +129,8 @@ func Ago(d time.Duration) string {
 	return itoa(int(d/(24*time.Hour))) + "d"
 }
 
-// Agent is the name in a User-Agent, without version and comments: govc of "govc/0.56.0 (linux)". One that says nothing
-// is "(unnamed)".
+// Agent returns the name in a User-Agent, without version and comments: govc of "govc/0.56.0 (linux)"; "(unnamed)" if it has
+// none.
 func Agent(userAgent string) string {
 	name := Clean(strings.TrimSpace(userAgent))
 	if i := strings.IndexAny(name, "/ ;("); i >= 0 {
@@ -142,7 +142,7 @@ func Agent(userAgent string) string {
 	return name
 }
 
-// Count writes a number with separators of thousands: 65,536.
+// Count formats a number with thousands separators: 65,536.
 func Count(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -151,8 +151,8 @@ func Count(n uint64) string {
 	return s
 }
 
-// Method makes the name of a method of a vCenter short: of a REST call only the last of its path, and what is done to it:
-// "POST tag-association list-attached-tags" of "POST /rest/com/vmware/cis/tagging/tag-association?~action=list-attached-tags".
+// Method shortens the name of a vCenter method. Of a REST call it keeps the end of the path and the action: "POST tag-association
+// list-attached-tags" of "POST /rest/com/vmware/cis/tagging/tag-association?~action=list-attached-tags".
 func Method(name string) string {
 	name = Clean(name)
 	verb, path, ok := strings.Cut(name, " /")
@@ -174,12 +174,12 @@ func Method(name string) string {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// trimUnit writes seconds, without ".0".
+// trimUnit formats seconds, without ".0".
 func trimUnit(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
 }
 
-// Took writes how long something took, in the unit that makes it short: 85µs, 12ms, 1.4s, 2m05s.
+// Took formats a duration in its shortest unit: 85µs, 12ms, 1.4s, 2m05s.
 func Took(d time.Duration) string {
 	switch d = max(0, d); {
 	case d == 0:
@@ -196,7 +196,7 @@ func Took(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Bytes writes a size as Kubernetes does: 512Mi, 1Gi, 1.5Gi.
+// Bytes formats a size as Kubernetes does: 512Mi, 1Gi, 1.5Gi.
 func Bytes(n int64) string {
 	const units = "KMGTP"
 	v, unit := float64(n), -1
@@ -209,7 +209,7 @@ func Bytes(n int64) string {
 	return strconv.FormatFloat(float64(int(v*10+0.5))/10, 'f', -1, 64) + string(units[unit]) + "i"
 }
 
-// Width is how many cells s takes, styled or not.
+// Width returns the number of cells of s, styled or not.
 func Width(s string) int {
 	if n, ok := quick(s); ok {
 		return n
@@ -217,8 +217,8 @@ func Width(s string) int {
 	return ansi.StringWidth(s)
 }
 
-// quick is the width of what nearly all text of a screen is made of: ASCII, the lines and glyphs that are drawn with, and
-// colors. Of any other it cannot tell: there are characters that are wide, and such that go with those before them.
+// quick returns the width of text of ASCII, line drawing characters and colors, which is nearly all text of a screen. It fails
+// for other text, which may have wide and combining characters.
 func quick(s string) (cells int, ok bool) {
 	for i := 0; i < len(s); {
 		switch b := s[i]; {
@@ -245,7 +245,7 @@ func quick(s string) (cells int, ok bool) {
 	return cells, true
 }
 
-// style is how long the sequence is that s begins with, if that is one of a style; else 0.
+// style returns the length of the style sequence at the beginning of s, or 0.
 func style(s string) int {
 	if len(s) < 3 || s[1] != '[' {
 		return 0
@@ -261,7 +261,7 @@ func style(s string) int {
 	return 0
 }
 
-// drawn reports whether r is one of the characters that the screens are drawn with: each takes a cell.
+// drawn reports whether r is a line drawing character or glyph of the screens: each takes a cell.
 func drawn(r rune) bool {
 	switch r {
 	case '●', '◐', '✗', '○', '≠', '↳', '▾', '▸', '▶', '‖', '…', '·', '→', '↓', '“', '”', '×', '–':
@@ -272,7 +272,7 @@ func drawn(r rune) bool {
 
 const blanks = "                                                                                                                                "
 
-// blank is so many spaces.
+// blank returns spaces.
 func blank(n int) string {
 	switch {
 	case n <= 0:
@@ -283,9 +283,9 @@ func blank(n int) string {
 	return strings.Repeat(" ", n)
 }
 
-// Words breaks plain text into lines of at most width cells at spaces alone, unlike [Wrap], which breaks at hyphens, too:
-// names of nodes, faults and flags have some. A word that is longer than a line is cut into pieces. There is always a
-// line, unless there is no width.
+// Words breaks plain text into lines of at most width cells at spaces only, unlike [Wrap], which also breaks at hyphens: names of
+// nodes, faults and flags have some. It splits a word that is longer than a line. It returns at least one line, unless width is
+// 0.
 func Words(s string, width int) []string {
 	if width <= 0 {
 		return nil
@@ -301,7 +301,7 @@ func Words(s string, width int) []string {
 		if used > 0 {
 			line, used = line+" ", used+1
 		}
-		for n > width { // then the line is empty
+		for n > width { // the line is empty here
 			piece := ansi.Truncate(word, width, "")
 			if piece == "" { // a wide character in a single cell
 				piece = word

@@ -1,5 +1,5 @@
-// Package theme is how the terminal UI looks: styles by what they mean, in a dark, a light and a monochrome theme, and
-// the glyphs that say the same without color. What has a color always has a glyph or a word, too.
+// Package theme has the styles of the terminal UI by meaning, in a dark, a light and a monochrome theme, and glyphs with the same
+// meaning. Everything with a color also has a glyph or a word.
 //
 // Floor 4, in the tree of pkg/tui.
 package theme

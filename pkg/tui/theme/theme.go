@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Theme is a set of styles. It is not changed once it is made, and may be used from any goroutine.
+// Theme is a set of styles. It is immutable, and may be used from any goroutine.
 type Theme struct {
 	// Name is dark, light or mono.
 	Name string
@@ -87,7 +87,7 @@ func colored(name string, p palette) *Theme {
 	}
 }
 
-// The glyphs that say in one cell what a color says.
+// The glyphs with the meaning of colors.
 const (
 	GlyphGood     = "●"
 	GlyphWarn     = "◐"
@@ -101,9 +101,9 @@ const (
 	GlyphClosed   = "▸"
 )
 
-// Style is what a text looks like. The zero value is plain. It is small and comparable, and costs nothing to render with:
-// what switches it on is made once. A frame has thousands of texts, which is why it is no lipgloss.Style: that one looks
-// for margins, borders and lines in each, and writes underlined text rune by rune.
+// Style is the look of a text. The zero value is plain. It is small and comparable, and cheap to render: its escape sequence is
+// made once. A frame has thousands of texts, which is why it is no lipgloss.Style: that one handles margins, borders and lines in
+// each, and writes underlined text rune by rune.
 type Style struct {
 	attrs  attrs
 	fg, bg color.Color // nil for that of the terminal
@@ -119,7 +119,7 @@ const (
 	faint
 )
 
-// Render is a text of one line in this style. What comes after it is plain again.
+// Render returns a one-line text in this style, followed by a reset.
 func (s Style) Render(text string) string {
 	if s.on == "" || text == "" {
 		return text
@@ -127,7 +127,7 @@ func (s Style) Render(text string) string {
 	return s.on + text + ansi.ResetStyle
 }
 
-// Inherit adds what a style has that s has not.
+// Inherit adds the attributes of a style that s does not have.
 func (s Style) Inherit(from Style) Style {
 	if s.attrs |= from.attrs; s.fg == nil {
 		s.fg = from.fg
@@ -138,16 +138,16 @@ func (s Style) Inherit(from Style) Style {
 	return s.made()
 }
 
-// Bold makes text bold.
+// Bold adds bold.
 func (s Style) Bold() Style { return s.with(bold) }
 
-// Underline underlines text.
+// Underline adds underline.
 func (s Style) Underline() Style { return s.with(underline) }
 
-// Reverse exchanges the colors of text and background.
+// Reverse swaps the colors of text and background.
 func (s Style) Reverse() Style { return s.with(reverse) }
 
-// Faint makes text faint.
+// Faint adds faint.
 func (s Style) Faint() Style { return s.with(faint) }
 
 func (s Style) with(a attrs) Style {
@@ -155,7 +155,7 @@ func (s Style) with(a attrs) Style {
 	return s.made()
 }
 
-// foreground and background give it colors.
+// foreground and background set the colors.
 func (s Style) foreground(c color.Color) Style {
 	s.fg = c
 	return s.made()
@@ -166,7 +166,7 @@ func (s Style) background(c color.Color) Style {
 	return s.made()
 }
 
-// made makes what switches it on.
+// made makes the escape sequence.
 func (s Style) made() Style {
 	var on ansi.Style
 	if s.attrs&bold != 0 {

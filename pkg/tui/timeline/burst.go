@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// showCalls is which calls are shown among the events.
+// showCalls chooses the calls to show among the events.
 type showCalls int
 
 const (
@@ -22,12 +22,12 @@ const (
 	callChoices
 )
 
-// String says it in the title and in the help.
+// String returns the text in the title and in the help.
 func (c showCalls) String() string {
 	return [...]string{"all calls", "failed calls only", "no calls"}[c]
 }
 
-// burst is the calls of one client to one vCenter between two events: all that went well, or all that failed in part.
+// burst is the calls of one client to one vCenter between two events: all that succeeded, or all with failures.
 type burst struct {
 	vcenter, client string
 	methods         []string
@@ -43,7 +43,7 @@ func newBurst(b *fold.Burst) *burst {
 	return n
 }
 
-// same reports whether some more calls belong to it.
+// same reports whether more calls belong to it.
 func (b *burst) same(more *fold.Burst) bool {
 	return b.vcenter == more.VCenter && b.client == more.Client && (b.errors > 0) == (more.Errors > 0)
 }
@@ -63,7 +63,7 @@ func (b *burst) add(more *fold.Burst) {
 	}
 }
 
-// level is a warning when some of the calls failed.
+// level returns warning if some of the calls failed.
 func (b *burst) level() event.Level {
 	if b.errors > 0 {
 		return event.Warning
@@ -71,7 +71,7 @@ func (b *burst) level() event.Level {
 	return event.Info
 }
 
-// tag names who called, in three cells.
+// tag returns the caller, in three cells.
 func (b *burst) tag() string {
 	switch name := text.Agent(b.client); {
 	case strings.Contains(name, "cloud-provider"):
@@ -82,7 +82,7 @@ func (b *burst) tag() string {
 	return "api"
 }
 
-// who says who called whom. Where the tag stands before it, it needs not say which of the drivers it was.
+// who returns the caller and the vCenter. After a tag it does not repeat the driver.
 func (b *burst) who(tagged bool) string {
 	to := "→ " + text.Clean(b.vcenter)
 	if tagged && b.tag() != "api" {
@@ -91,7 +91,7 @@ func (b *burst) who(tagged bool) string {
 	return text.Agent(b.client) + " " + to
 }
 
-// what says what was called.
+// what returns the methods.
 func (b *burst) what() string {
 	if len(b.methods) == 1 {
 		return text.Method(b.methods[0])
@@ -99,7 +99,7 @@ func (b *burst) what() string {
 	return fmt.Sprintf("%d methods", len(b.methods))
 }
 
-// count says how many calls there were, in how long, and how long they took.
+// count returns the number of calls, over how long, and their latency.
 func (b *burst) count() string {
 	mean := text.Took(b.total / time.Duration(max(1, b.calls)))
 	if b.calls == 1 {
@@ -112,7 +112,7 @@ func (b *burst) count() string {
 	return fmt.Sprintf("%s calls%s, %s each", text.Count(b.calls), in, mean)
 }
 
-// failed says how many failed, and how the last did.
+// failed returns the number of failures, and the last error.
 func (b *burst) failed() string {
 	said := text.Count(b.errors) + " failed"
 	if b.err != "" {
@@ -134,7 +134,7 @@ func (b *burst) describe() string {
 	return said
 }
 
-// lane is one of those that a timeline has, in the order in which causes run through them.
+// lane is a lane of the timeline, in the order in which causes run through them.
 type lane int
 
 const (
@@ -145,15 +145,15 @@ const (
 	lanes
 )
 
-// String is the lane in a word, as filters have it, too.
+// String returns the lane as a word, as in filters.
 func (l lane) String() string { return [...]string{"sandbox", "vsphere", "calls", "kubernetes"}[l] }
 
-// heading is the title of the lane's column.
+// heading returns the title of the lane's column.
 func (l lane) heading() string {
 	return [...]string{"SANDBOX", "VSPHERE", "CCM, CSI, API", "KUBERNETES"}[l]
 }
 
-// style is that of what stands in the lane.
+// style returns the style of the lane.
 func (l lane) style(t *theme.Theme) theme.Style {
 	return [...]theme.Style{t.Sandbox, t.VSphere, t.Drivers, t.Kube}[l]
 }
@@ -171,7 +171,7 @@ func laneOf(e event.Event) lane {
 	return sandboxLane
 }
 
-// tag names the lane of an event where it has no column, in three cells.
+// tag returns the lane of an event without a column, in three cells.
 func tag(e event.Event) string {
 	switch l := laneOf(e); l {
 	case driversLane:
@@ -181,7 +181,7 @@ func tag(e event.Event) string {
 	}
 }
 
-// level is how loud an event is, in a glyph of one cell and a word.
+// level returns the level of an event as a glyph of one cell and a word.
 func level(l event.Level) (glyph, word string) {
 	switch l {
 	case event.Warning:
@@ -193,7 +193,7 @@ func level(l event.Level) (glyph, word string) {
 	}
 }
 
-// levelStyle is what a level looks like.
+// levelStyle returns the style of a level.
 func levelStyle(l event.Level, t *theme.Theme) theme.Style {
 	switch l {
 	case event.Warning:
@@ -205,8 +205,8 @@ func levelStyle(l event.Level, t *theme.Theme) theme.Style {
 	}
 }
 
-// latency writes how long after its cause something happened, in at most six cells: +4ms, +0.42s, +36.2s, +2m05s, +17m.
-// Clocks that disagree make it zero.
+// latency formats the time from the cause, in at most six cells: +4ms, +0.42s, +36.2s, +2m05s, +17m. Clocks that differ make it
+// zero.
 func latency(d time.Duration) string {
 	switch d = max(0, d); {
 	case d == 0:
@@ -225,7 +225,7 @@ func latency(d time.Duration) string {
 	return "+" + text.Took(d)
 }
 
-// The sizes from which on there is more.
+// The minimum sizes of the layouts.
 const (
 	laneWidth  = 130 // lanes are columns, no tags
 	wideWidth  = 96  // kinds and objects have more room; a chain shows times
@@ -235,7 +235,7 @@ const (
 	tallHeight = 40  // so is a long message
 )
 
-// heights are the lines of the title and the header, of the rows, and of the foot.
+// heights returns the lines of the title and the header, of the rows, and of the foot.
 func (s *Screen) heights() (head, rows, foot int) {
 	head = min(2, max(0, s.height-1))
 	switch {
@@ -247,7 +247,7 @@ func (s *Screen) heights() (head, rows, foot int) {
 	return head, max(0, s.height-head-foot), foot
 }
 
-// columns are how wide the columns are that rows of every layout have.
+// columns returns the widths of the columns of all layouts.
 type columns struct {
 	time, latency int // 0 for none
 	kind, object  int
@@ -271,7 +271,7 @@ func (s *Screen) columns() columns {
 	return c
 }
 
-// clock is the layout of times, in as many cells as there are for them.
+// clock returns the layout of times for a width.
 func (c columns) clock() string {
 	if c.time > len("15:04:05") {
 		return "15:04:05.000"
@@ -279,7 +279,7 @@ func (c columns) clock() string {
 	return "15:04:05"
 }
 
-// line is a line of a screen that is being written: pieces of text in their styles, as many as there is room for.
+// line collects a line of the screen: styled pieces of text, as many as fit.
 type line struct {
 	width    int
 	used     int
@@ -288,7 +288,7 @@ type line struct {
 	b        strings.Builder
 }
 
-// put adds a text as it is.
+// put adds a text.
 func (l *line) put(s string, style theme.Style) {
 	room := l.width - l.used
 	if s == "" || room <= 0 {
@@ -305,34 +305,33 @@ func (l *line) put(s string, style theme.Style) {
 	l.b.WriteString(style.Render(s))
 }
 
-// cell adds a text in so many cells, and a space.
+// cell adds a text of so many cells, and a space.
 func (l *line) cell(s string, width int, style theme.Style) {
 	l.put(text.Fit(s, width), style)
 	l.put(" ", l.theme.Text)
 }
 
-// least adds a text in at least so many cells, and a space.
+// least adds a text of at least so many cells, and a space.
 func (l *line) least(s string, width int, style theme.Style) {
 	l.put(s, style)
 	l.put(strings.Repeat(" ", max(0, width-text.Width(s))+1), l.theme.Text)
 }
 
-// to fills up to a cell.
+// to pads to a cell.
 func (l *line) to(x int) {
 	l.put(strings.Repeat(" ", max(0, x-l.used)), l.theme.Text)
 }
 
-// String is the line, full.
+// String returns the line, padded.
 func (l *line) String() string {
 	l.to(l.width)
 	return l.b.String()
 }
 
-// uuid is what a UUID looks like: x is a hexadecimal digit.
+// uuid is the pattern of a UUID: x is a hexadecimal digit.
 const uuid = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 
-// short makes text of elsewhere fit for a row: clean, and of UUIDs only what comes before their first dash, which is
-// enough to tell them apart: pvc-1f6b3c52….
+// short cleans foreign text for a row, and shortens UUIDs to the part before their first dash: pvc-1f6b3c52….
 func short(s string) string {
 	s = text.Clean(s)
 	if len(s) < len(uuid) {

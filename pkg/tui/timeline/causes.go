@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// maxGap is how many events may be missing before what was linked so far is given up: nothing of it is near any more.
+// maxGap is the number of missing events after which the links are dropped: they are too old then.
 const maxGap = 1 << 20
 
 // causes maps each event to those that it caused; the log has the opposite direction. It takes events in their order.
@@ -42,7 +42,7 @@ func (c *causes) note(e event.Event) {
 	}
 }
 
-// at is what is known of an event; the zero value for none.
+// at returns what is known of an event, or the zero value.
 func (c *causes) at(seq uint64) effect {
 	if seq < c.first || seq-c.first >= uint64(len(c.links)) {
 		return effect{}
@@ -50,10 +50,10 @@ func (c *causes) at(seq uint64) effect {
 	return c.links[seq-c.first]
 }
 
-// effects are what an event made happen at once.
+// effects returns the direct effects of an event.
 func (c *causes) effects(seq uint64) []uint64 { return c.at(seq).effects }
 
-// forget forgets what happened before an event, which the log has no more.
+// forget drops events that the log has dropped.
 func (c *causes) forget(oldest uint64) {
 	if oldest <= c.first {
 		return
@@ -64,7 +64,7 @@ func (c *causes) forget(oldest uint64) {
 	c.faults = c.faults[gone:]
 }
 
-// fault is the injected one before or after an event.
+// fault returns the next or the previous injection.
 func (c *causes) fault(seq uint64, after bool) (uint64, bool) {
 	i, there := slices.BinarySearch(c.faults, seq)
 	switch {
@@ -82,7 +82,7 @@ func (c *causes) fault(seq uint64, after bool) (uint64, bool) {
 // related reports whether two events have the same first cause.
 func (c *causes) related(a, b uint64) bool { return c.at(a).root == c.at(b).root }
 
-// root is the first cause of an event, as far as the log has it.
+// root returns the first known cause of an event.
 func (c *causes) root(w *world.World, seq uint64) uint64 {
 	if r := c.at(seq).root; r != 0 && r >= c.first {
 		return r

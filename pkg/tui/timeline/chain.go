@@ -8,7 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// chain is a first cause and all that came of it, as a tree: each effect below its cause, in the order of the log.
+// chain is a first cause and all its effects, as a tree in the order of the log.
 type chain struct {
 	window
 	root  uint64
@@ -36,7 +36,7 @@ func newChain(w *world.World, of *causes, seq uint64) *chain {
 	return c
 }
 
-// note takes in that an event belongs to the chain.
+// note adds an event to the chain.
 func (c *chain) note(e event.Event) {
 	if c.last.Seq == 0 || !e.Time.Before(c.last.Time) {
 		c.last = e
@@ -61,7 +61,7 @@ func (c *chain) build(of *causes) {
 	}
 }
 
-// grow takes in what is new, as far as it belongs to the chain.
+// grow adds new events that belong to the chain.
 func (c *chain) grow(of *causes, events []event.Event) {
 	grown := false
 	for _, e := range events {
@@ -92,8 +92,7 @@ func (c *chain) selected() (link, bool) {
 	return c.links[c.cursor], true
 }
 
-// branches draws the lines from the cause of a link to it, in at most so many cells: where a tree is deeper than that,
-// its left is cut off.
+// branches draws the lines from the cause of a link to it, in at most so many cells: a deeper tree is cut off on the left.
 func (c *chain) branches(i, width int) string {
 	l := c.links[i]
 	if l.parent < 0 {

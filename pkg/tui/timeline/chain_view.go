@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// chainTitle says from what to what the chain goes, and how long that took.
+// chainTitle returns the first cause, the last effect, and the time between them.
 func (s *Screen) chainTitle() string {
 	l, w := s.line(false), s.state.World()
 	first, _ := w.Event(s.chain.root)
@@ -41,7 +41,7 @@ func (s *Screen) chainHeader() string {
 	return s.theme.Header.Render(text.Fit(h+"TOTAL    HOP      LANE  EVENT", s.width))
 }
 
-// chainRows makes the rows of the chain that are seen.
+// chainRows returns the visible rows of the chain.
 func (s *Screen) chainRows(height int) []string {
 	var lines []string
 	for i := s.chain.top; i < len(s.chain.links) && i < s.chain.top+height; i++ {
@@ -77,7 +77,7 @@ func (s *Screen) chainRow(i int) string {
 	return l.String()
 }
 
-// causeLine says what an event came of, and what came of it.
+// causeLine describes the cause of an event, and its effects.
 func (s *Screen) causeLine(l *line, seq, cause uint64) {
 	if cause != 0 {
 		l.put(fmt.Sprintf("  %s #%d", theme.GlyphCause, cause), s.theme.Link)

@@ -1,5 +1,4 @@
-// Package timeline is the screen of the event log: what happened, in which lane, what made it happen and how long that
-// took.
+// Package timeline is the screen of the event log: what happened, in which lane, what caused it, and the latency.
 //
 // Its rows are the events of the log and the bursts of calls to vCenters between them, in the lanes of the sandbox, of
 // vSphere, of the CCM and the CSI driver, and of Kubernetes. It follows new rows unless the user has scrolled back. Of

@@ -10,10 +10,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 )
 
-// filter is what rows have to be to be shown. The zero value takes all.
+// filter selects rows. The zero value accepts all.
 type filter struct{ terms []term }
 
-// term is a word of a filter: one that is found anywhere, or key:value.
+// term is a word of a filter: a plain word, or key:value.
 type term struct {
 	key   string // "" for a word, # for the number of an event
 	value string // in lower case
@@ -21,7 +21,7 @@ type term struct {
 	not   bool
 }
 
-// keys are those that terms may have.
+// keys are the keys of terms.
 func isKey(key string) bool {
 	switch key {
 	case "object", "kind", "plane", "level":
@@ -30,7 +30,7 @@ func isKey(key string) bool {
 	return false
 }
 
-// parse reads a filter, see [Screen.SetFilter].
+// parse parses a filter, see [Screen.SetFilter].
 func parse(text string) filter {
 	var f filter
 	for _, word := range words(text) {
@@ -73,7 +73,7 @@ func words(s string) []string {
 	return all
 }
 
-// facts are what a row is matched by.
+// facts are the texts of a row for the filter.
 type facts struct {
 	kind, vcenter, object, message string
 	plane                          event.Plane
@@ -130,8 +130,8 @@ func (t *term) match(r facts) bool {
 	return strings.Contains(t.value, "/") && r.vcenter != "" && contains(r.vcenter+"/"+r.object, t.value)
 }
 
-// isObject reports whether the object is the one that is meant: by its name, with its vCenter or its namespace before it
-// or not, or as a part of "pvc-1 at worker-1".
+// isObject reports whether a text names the object: by its name, with or without its vCenter or its namespace, or as a part of
+// "pvc-1 at worker-1".
 func (t *term) isObject(r facts) bool {
 	if t.is(r.object) || r.vcenter != "" && (t.is(r.vcenter) || t.is(r.vcenter+"/"+r.object)) {
 		return true
@@ -148,7 +148,7 @@ func (t *term) isObject(r facts) bool {
 	return false
 }
 
-// is reports whether a value is that of the term.
+// is reports whether a value matches the term.
 func (t *term) is(s string) bool {
 	if glob.IsPattern(t.value) {
 		return glob.Fold(t.value, s)
@@ -169,8 +169,8 @@ func loud(l event.Level) int {
 	return 0
 }
 
-// contains reports whether s has a word, which is in lower case, in any case. It is asked of every event at every letter
-// that is typed, and makes nothing.
+// contains reports whether s contains a lower-case word, in any case. It runs for every event at every typed letter, and
+// allocates nothing.
 func contains(s, word string) bool {
 	if word == "" {
 		return true
@@ -205,7 +205,7 @@ func contains(s, word string) bool {
 	return false
 }
 
-// hasPrefix reports whether s begins with a word, which is in lower case, in any case.
+// hasPrefix reports whether s begins with a lower-case word, in any case.
 func hasPrefix(s, word string) bool {
 	if len(s) < len(word) {
 		return false

@@ -13,10 +13,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// far is further than any timeline is long.
+// far is beyond the end of any timeline.
 const far = 1 << 30
 
-// Handle takes a key.
+// Handle handles a key.
 func (s *Screen) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	if s.state == nil {
 		return nil, false
@@ -54,7 +54,7 @@ func (s *Screen) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 	return nil, false
 }
 
-// way is by how many rows a key moves.
+// way returns the number of rows that a key moves by.
 func (s *Screen) way(key string) (by int, ok bool) {
 	page := max(1, s.shown.height)
 	switch key {
@@ -78,7 +78,7 @@ func (s *Screen) way(key string) (by int, ok bool) {
 	return 0, false
 }
 
-// move moves the cursor. Upwards it stops following; at the end, or further than it, it follows again.
+// move moves the cursor. Upwards it stops following; at the end it follows again.
 func (s *Screen) move(by int) {
 	if s.chain != nil {
 		s.chain.move(by, len(s.chain.links))
@@ -96,7 +96,7 @@ func (s *Screen) move(by int) {
 	}
 }
 
-// enter shows the chain of the selected event; in a chain, the event in the log.
+// enter shows the chain of the selected event or, in a chain, the event in the log.
 func (s *Screen) enter(back bool) intent.Intent {
 	e, ok := s.event()
 	if s.chain != nil {
@@ -116,14 +116,14 @@ func (s *Screen) enter(back bool) intent.Intent {
 	return nil
 }
 
-// show selects an event of the log, if it is among those that are shown.
+// show selects an event of the log, if it is visible.
 func (s *Screen) show(seq uint64) {
 	if i := s.shown.find(seq); i < len(s.shown.rows) && s.shown.rows[i].seq == seq && s.shown.rows[i].isEvent() {
 		s.stay(i)
 	}
 }
 
-// sameObject filters by the object of the selected event; when it does that already, no more.
+// sameObject filters by the object of the selected event, or removes that filter.
 func (s *Screen) sameObject() intent.Intent {
 	e, ok := s.event()
 	if !ok || e.Object.Name == "" {
@@ -140,7 +140,7 @@ func (s *Screen) sameObject() intent.Intent {
 	return intent.Filter{Text: text}
 }
 
-// fault goes to the next fault that was injected, or to the one before.
+// fault goes to the next or the previous injection.
 func (s *Screen) fault(next bool) intent.Intent {
 	r, ok := s.shown.selected()
 	if !ok {
@@ -167,7 +167,7 @@ func (s *Screen) fault(next bool) intent.Intent {
 	}
 }
 
-// Bindings are the keys that it takes now.
+// Bindings returns the keys that have an effect now.
 func (s *Screen) Bindings() []key.Binding {
 	b := func(on bool, shown, does string, keys ...string) key.Binding {
 		k := key.NewBinding(key.WithKeys(keys...), key.WithHelp(shown, does))
@@ -201,7 +201,7 @@ func (s *Screen) Bindings() []key.Binding {
 	}
 }
 
-// Click selects a row; on the one that is selected it is enter. On the first line it follows, or stops.
+// Click selects a row; on the selected one it is enter. On the first line it toggles follow mode.
 func (s *Screen) Click(_, y int) (intent.Intent, bool) {
 	head, rows, _ := s.heights()
 	if s.state == nil || y < 0 || y >= head+rows {
@@ -236,7 +236,7 @@ func (s *Screen) Wheel(lines int) {
 	}
 }
 
-// foot is the selected row, whole, in so many lines.
+// foot shows the selected row in full, in so many lines.
 func (s *Screen) foot(height int) []string {
 	lines := []string{s.theme.Border.Render(strings.Repeat("─", s.width))}
 	if e, ok := s.event(); ok {
@@ -252,7 +252,7 @@ func (s *Screen) foot(height int) []string {
 	return lines[:height]
 }
 
-// about is the first line about an event: what it is, of what and how it came.
+// about returns the first line about an event: its kind, object and cause.
 func (s *Screen) about(e event.Event) string {
 	l, t := s.line(false), s.theme
 	l.put(fmt.Sprintf("#%d ", e.Seq), t.Link)
@@ -266,7 +266,7 @@ func (s *Screen) about(e event.Event) string {
 	return l.String()
 }
 
-// aboutBurst is the first line about some calls: who made them, and how they went.
+// aboutBurst returns the first line about some calls: the caller and the results.
 func (s *Screen) aboutBurst(b *burst) string {
 	l, t := s.line(false), s.theme
 	l.put(text.Clean(b.client)+" → vCenter "+text.Clean(b.vcenter), t.Drivers)
@@ -277,7 +277,7 @@ func (s *Screen) aboutBurst(b *burst) string {
 	return l.String()
 }
 
-// wrapped is a text in at most so many lines; the last ends with an ellipsis where there is more.
+// wrapped wraps a text to at most so many lines, with an ellipsis for the rest.
 func (s *Screen) wrapped(said string, most int) []string {
 	lines := text.Wrap(text.Clean(said), s.width)
 	if len(lines) > most {

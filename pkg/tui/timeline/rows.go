@@ -13,22 +13,22 @@ import (
 // entry is a row of the timeline: an event, a burst of calls, or a gap.
 type entry struct {
 	at time.Time
-	// seq is that of the event; of a burst and a gap, that of the row before it, so that rows are in order of it.
+	// seq is that of the event, or of the row before a burst or a gap, so that rows are sorted by it.
 	seq uint64
-	// burst is set when it is one; lost is how many events are missing, when it is a gap.
+	// burst is set for calls; lost is the number of missing events, for a gap.
 	burst *burst
 	lost  uint64
 }
 
 func (e entry) isEvent() bool { return e.burst == nil && e.lost == 0 }
 
-// window is the part of some rows that is seen, and which of them has the cursor.
+// window is the visible part of some rows, with the cursor.
 type window struct{ cursor, top, height int }
 
 // move moves the cursor by so many of n rows.
 func (w *window) move(by, n int) { w.set(w.cursor+by, n) }
 
-// set puts the cursor on a row of n, and scrolls so that it is seen.
+// set moves the cursor to a row of n, and scrolls to it.
 func (w *window) set(i, n int) {
 	w.cursor = max(0, min(i, n-1))
 	w.show(n)
@@ -41,18 +41,18 @@ func (w *window) show(n int) {
 	w.top = max(0, min(w.top, n-height))
 }
 
-// list is the rows that are shown.
+// list is the visible rows.
 type list struct {
 	window
 	rows   []entry
 	bursts int // how many rows are bursts
 }
 
-// add puts an event or a gap at the end.
+// add appends an event or a gap.
 func (l *list) add(e entry) { l.insert(len(l.rows), e) }
 
-// addBurst puts calls in their place, before what happened later. Such as there are already since the last event are
-// added to: between two events a client has one row of each vCenter, or two when some fail.
+// addBurst inserts calls by time. It adds them to a burst since the last event: between two events a client has one row of each
+// vCenter, or two if some fail.
 func (l *list) addBurst(b *fold.Burst) {
 	i := len(l.rows)
 	for i > 0 && l.rows[i-1].at.After(b.At) {
@@ -68,7 +68,7 @@ func (l *list) addBurst(b *fold.Burst) {
 	l.insert(i, entry{at: b.At, burst: newBurst(b)})
 }
 
-// insert makes a row. The cursor stays on its own.
+// insert inserts a row. The cursor stays on its row.
 func (l *list) insert(i int, e entry) {
 	if !e.isEvent() {
 		if e.seq = 0; i > 0 {
@@ -82,7 +82,7 @@ func (l *list) insert(i int, e entry) {
 	l.rows = slices.Insert(l.rows, i, e)
 }
 
-// drop takes the first rows away for as long as they are gone.
+// drop drops the first rows that are too old.
 func (l *list) drop(gone func(entry) bool) {
 	n := 0
 	for n < len(l.rows) && gone(l.rows[n]) {
@@ -96,7 +96,7 @@ func (l *list) drop(gone func(entry) bool) {
 	l.top = max(0, l.top-n)
 }
 
-// find is the row of the event, or the first after it.
+// find returns the row of the event, or the first after it.
 func (l *list) find(seq uint64) int {
 	i := sort.Search(len(l.rows), func(i int) bool { return l.rows[i].seq >= seq })
 	for j := i; j < len(l.rows) && l.rows[j].seq == seq; j++ {
@@ -107,7 +107,7 @@ func (l *list) find(seq uint64) int {
 	return i
 }
 
-// selected is the row with the cursor.
+// selected returns the row with the cursor.
 func (l *list) selected() (entry, bool) {
 	if l.cursor < 0 || l.cursor >= len(l.rows) {
 		return entry{}, false
@@ -115,7 +115,7 @@ func (l *list) selected() (entry, bool) {
 	return l.rows[l.cursor], true
 }
 
-// take adds what is new to the rows.
+// take adds new events and calls to the rows.
 func (s *Screen) take() {
 	w := s.state.World()
 	events, bursts := w.After(s.causes.last), s.newBursts()
@@ -136,7 +136,7 @@ func (s *Screen) take() {
 	}
 }
 
-// rechain keeps the chain that is shown, of another state, if there is something of it there.
+// rechain keeps the current chain in another state, if its events exist there.
 func (s *Screen) rechain() {
 	if s.chain == nil {
 		return
@@ -151,7 +151,7 @@ func (s *Screen) rechain() {
 	s.place()
 }
 
-// newBursts are those that came since the newest that was taken in.
+// newBursts returns the bursts since the last take.
 func (s *Screen) newBursts() []fold.Burst {
 	all := s.state.Bursts()
 	if s.calls == noCalls || len(all) == 0 {
@@ -177,7 +177,7 @@ func (s *Screen) again() {
 	s.place()
 }
 
-// merge adds events, which follow the one with the Seq last, and bursts to the rows, in the order of time.
+// merge adds events after the one with the Seq last, and bursts, in the order of time.
 func (s *Screen) merge(events []event.Event, last uint64, bursts []fold.Burst) {
 	for len(events) > 0 || len(bursts) > 0 {
 		if len(events) == 0 || len(bursts) > 0 && bursts[0].At.Before(events[0].Time) {
@@ -197,7 +197,7 @@ func (s *Screen) merge(events []event.Event, last uint64, bursts []fold.Burst) {
 	}
 }
 
-// own is the User-Agent of the sandbox, whose watching of the vCenters is not what happens there.
+// own is the User-Agent of the sandbox, whose own requests are not shown.
 const own = "vsphere-sandbox"
 
 func (s *Screen) addBurst(b *fold.Burst) {
@@ -206,7 +206,7 @@ func (s *Screen) addBurst(b *fold.Burst) {
 	}
 }
 
-// forget drops the rows of what the state has forgotten.
+// forget drops the rows that the state has dropped.
 func (s *Screen) forget() {
 	var first uint64
 	var oldest time.Time

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// subjectOf is the subject that an event is about.
+// subjectOf returns the subject of an event.
 func subjectOf(o event.Object) (api.Subject, bool) {
 	if o.Name == "" {
 		return api.Subject{}, false
@@ -53,7 +53,7 @@ func about(w *world.World, s api.Subject) func(event.Event) bool {
 	}
 }
 
-// objectName is how an object is written in a row: us/worker-1.
+// objectName formats an object in a row: us/worker-1.
 func objectName(o event.Object) string {
 	if o.VCenter != "" && o.VCenter != o.Name {
 		return strings.TrimSuffix(o.VCenter+"/"+o.Name, "/")

@@ -16,7 +16,7 @@ type Screen struct {
 	theme         *theme.Theme
 	state         *fold.State
 
-	// What was taken in of the state.
+	// The part of the state that was taken in.
 	seenEvents, seenCalls uint64 // its versions
 	causes                causes
 	burst                 uint64 // the Seq of the newest
@@ -31,19 +31,19 @@ type Screen struct {
 	chain *chain // what is shown in place of the log; nil for the log
 }
 
-// New returns a timeline that follows what comes.
+// New returns a timeline that follows new rows.
 func New() *Screen { return &Screen{theme: theme.Mono()} }
 
-// SetSize gives it its place, in cells.
+// SetSize sets its size, in cells.
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = max(0, width), max(0, height)
 	s.place()
 }
 
-// SetTheme gives it its looks.
+// SetTheme sets its theme.
 func (s *Screen) SetTheme(t *theme.Theme) { s.theme = t }
 
-// SetState takes in what is new.
+// SetState applies the changes of the state.
 func (s *Screen) SetState(state *fold.State) {
 	if state != s.state || state.World().LastEvent() < s.causes.last {
 		s.state = state
@@ -81,7 +81,7 @@ func (s *Screen) SetFilter(text string) {
 	s.again()
 }
 
-// place makes room for the rows, and follows the last.
+// place lays out the rows, and follows the last.
 func (s *Screen) place() {
 	_, rows, _ := s.heights()
 	s.shown.height = rows
@@ -96,13 +96,13 @@ func (s *Screen) place() {
 	}
 }
 
-// follow shows what comes, or stays where it is.
+// follow turns follow mode on or off.
 func (s *Screen) follow(on bool) {
 	s.paused, s.fresh = !on, 0
 	s.place()
 }
 
-// event is the event that is selected.
+// event returns the selected event.
 func (s *Screen) event() (event.Event, bool) {
 	if s.state == nil {
 		return event.Event{}, false
@@ -120,7 +120,7 @@ func (s *Screen) event() (event.Event, bool) {
 	return s.state.World().Event(e.seq)
 }
 
-// Subject is what the selected event is about; of a burst of calls, the vCenter.
+// Subject returns the object of the selected event; of a burst of calls, the vCenter.
 func (s *Screen) Subject() (api.Subject, bool) {
 	if e, ok := s.event(); ok {
 		return subjectOf(e.Object)
@@ -131,7 +131,7 @@ func (s *Screen) Subject() (api.Subject, bool) {
 	return api.Subject{}, false
 }
 
-// Choose selects the newest event that is about a subject, among those that are shown.
+// Choose selects the newest visible event about a subject.
 func (s *Screen) Choose(subject api.Subject) bool {
 	if s.state == nil {
 		return false
@@ -151,7 +151,7 @@ func (s *Screen) Choose(subject api.Subject) bool {
 	return false
 }
 
-// stay selects a row, and no longer follows what comes.
+// stay selects a row, and stops following.
 func (s *Screen) stay(i int) {
 	if !s.paused {
 		s.follow(false)
@@ -159,8 +159,7 @@ func (s *Screen) stay(i int) {
 	s.shown.set(i, len(s.shown.rows))
 }
 
-// ShowChain shows the chain that an event belongs to, and selects the event in it. It returns false when the event is
-// not remembered.
+// ShowChain shows the chain of an event, and selects the event in it. It returns false if the event was dropped.
 func (s *Screen) ShowChain(seq uint64) bool {
 	if s.state == nil {
 		return false

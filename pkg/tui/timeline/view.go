@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// View is the screen.
+// View returns the screen.
 func (s *Screen) View() string {
 	if s.state == nil {
 		return text.Block(nil, s.width, s.height)
@@ -34,7 +34,7 @@ func (s *Screen) line(selected bool) *line {
 	return &line{width: s.width, theme: s.theme, selected: selected}
 }
 
-// title reports whether the timeline follows, and what it leaves out.
+// title shows whether the timeline follows, and what it leaves out.
 func (s *Screen) title() string {
 	l, events := s.line(false), s.state.World().Events()
 	if s.paused {
@@ -77,7 +77,7 @@ func (s *Screen) header() string {
 	return s.theme.Header.Render(text.Fit(b.String(), s.width))
 }
 
-// rows makes the rows that are seen.
+// rows returns the visible rows.
 func (s *Screen) rows(height int) []string {
 	var lines []string
 	if len(s.shown.rows) == 0 {
@@ -155,7 +155,7 @@ func (s *Screen) burstRow(l *line, b *burst, c columns) {
 	end()
 }
 
-// lane begins what stands in a lane, and returns how it is ended.
+// lane begins the text of a lane, and returns how to end it.
 func (s *Screen) lane(l *line, in lane, tag string, loud event.Level, c columns) func() {
 	glyph, _ := level(loud)
 	if c.step == 0 {
@@ -182,12 +182,12 @@ func (s *Screen) lane(l *line, in lane, tag string, loud event.Level, c columns)
 	}
 }
 
-// clock writes a time, in the zone of the state's.
+// clock formats a time, in the time zone of the state.
 func (s *Screen) clock(at time.Time, c columns) string {
 	return at.In(s.state.Now().Location()).Format(c.clock())
 }
 
-// since writes how long after its cause an event happened, in the style of the lane of that; "" for one without.
+// since formats the time from an event's cause, in the style of the cause's lane; "" without a cause.
 func (s *Screen) since(e event.Event) (string, theme.Style) {
 	if e.Cause == 0 {
 		return "", s.theme.Dim

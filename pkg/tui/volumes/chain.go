@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
 )
 
-// plane is where a hop is.
+// plane is the plane of a hop.
 type plane int
 
 const (
@@ -18,7 +18,7 @@ const (
 	vsphere
 )
 
-// hop is one object on the way from a claim to a pod.
+// hop is one object on the path from a claim to a pod.
 type hop struct {
 	plane plane
 	kind  string
@@ -26,12 +26,12 @@ type hop struct {
 	state glance.Mark
 	// more is additional text.
 	more string
-	// stuck: what the volume waits for is here.
+	// stuck means that the volume waits for this hop.
 	stuck   bool
 	changed bool
 }
 
-// csiDriver is the one whose volumes are CNS's.
+// csiDriver is the driver of CNS volumes.
 const csiDriver = "csi.vsphere.vmware.com"
 
 // way is what is known of a volume besides its row.
@@ -43,7 +43,7 @@ type way struct {
 	disk        *api.Disk
 }
 
-// chain is the way of a volume, in the order of its hops; pods and attachments may be several.
+// chain returns the path of a volume, in the order of its hops; there may be several pods and attachments.
 func chain(s *fold.State, v api.Volume) []hop {
 	w := &way{Volume: v, s: s}
 	for _, row := range s.World().Rows(world.Attachment) {
@@ -60,12 +60,12 @@ func chain(s *fold.State, v api.Volume) []hop {
 		if i < 0 {
 			i = slices.IndexFunc(hops, func(h hop) bool { return h.kind == at })
 		}
-		hops[i].stuck = true // there is one of each kind at least
+		hops[i].stuck = true // each kind has at least one
 	}
 	return hops
 }
 
-// findDisk finds the VM that has the disk, as its row says and as the VMs' own rows do.
+// findDisk returns the VM that has the disk, according to the volume's row and the VMs' rows.
 func (w *way) findDisk() {
 	if w.Handle == "" {
 		return
@@ -77,7 +77,7 @@ func (w *way) findDisk() {
 		}
 		disk := slices.IndexFunc(v.Disks, func(d api.Disk) bool { return d.Volume == w.Handle })
 		if found := disk >= 0; found || w.VM != "" && v.Name == w.VM && w.vm == nil {
-			vm := v // the others stay off the heap
+			vm := v // keeps the others off the heap
 			if w.vm = &vm; found {
 				w.disk = &vm.Disks[disk]
 				return
@@ -86,7 +86,7 @@ func (w *way) findDisk() {
 	}
 }
 
-// stuckAt is the kind of the hop at which a volume that waits does so.
+// stuckAt returns the kind of the hop at which a volume waits.
 func (w *way) stuckAt() string {
 	switch w.State {
 	case api.VolumePending:

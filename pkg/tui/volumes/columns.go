@@ -26,7 +26,7 @@ const (
 	colCount
 )
 
-// columns are those of a table of a width. All begin with a cell for the mark of a change, but the sizes.
+// columns returns the columns for a width. All but the sizes begin with a cell for the mark of a change.
 func columns(width int) []table.Column {
 	c := make([]table.Column, colCount)
 	c[colClaim] = table.Column{Title: " CLAIM", Width: 20, Flex: 2}
@@ -68,7 +68,7 @@ func (s *Screen) cells(v api.Volume) []table.Cell {
 	c[colVM] = mark(plain(v.VM), changed("vm"))
 	node := plain(v.Node)
 	if v.Node != "" && !v.Attached {
-		node = table.Cell{Text: theme.GlyphOff + " " + node.Text, Style: th.Dim} // wanted there
+		node = table.Cell{Text: theme.GlyphOff + " " + node.Text, Style: th.Dim} // wanted on that node
 	}
 	c[colNode] = mark(node, changed("node", "attached"))
 	c[colPod] = mark(plain(strings.Join(v.Pods, " ")), changed("pods"))
@@ -92,12 +92,12 @@ func stateOf(v api.Volume) glance.Mark {
 	return m
 }
 
-// has reports whether one of some fields is among those that changed.
+// has reports whether one of the fields is among the changed ones.
 func has(c fold.Change, fields []string) bool {
 	return slices.ContainsFunc(c.Fields, func(f string) bool { return slices.Contains(fields, f) })
 }
 
-// findings are where the planes disagree about a volume.
+// findings returns the disagreements of the planes about a volume.
 func (s *Screen) findings(v api.Volume) []fold.Finding {
 	return s.state.FindingsOf(api.Subject{Kind: "volume", Name: v.Name})
 }

@@ -1,5 +1,5 @@
-// Package volumes is the screen that shows volumes, and of the one with the cursor the way from its claim to a pod that
-// runs with it, through both planes, with how it is at each hop and what it waits for:
+// Package volumes is the screen of volumes. For the selected one it shows the path from its claim to a running pod, through both
+// planes, with the state of each hop and what the volume waits for:
 //
 //	  PVC         default/data-web-0   ● Bound
 //	↓ PV          pvc-1f6b3c52-…       ● Bound
@@ -11,7 +11,7 @@
 //	    try: vsphere-sandbox taint out-of-service worker-west-1
 //	↓ Pod         default/web-0        ◐ scheduled
 //
-// What each volume waits for is known to the sandbox, which says so in its rows.
+// The sandbox knows what each volume waits for, and sends it in its rows.
 //
 // Floor 4, in the tree of pkg/tui.
 package volumes

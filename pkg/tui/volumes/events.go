@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 )
 
-// podEvent is the newest event that says how far a pod is, and what it says.
+// podEvent returns the newest event about the progress of a pod.
 func (w *way) podEvent(pod string) (kind, message string) {
 	e, ok := newest(w.s, func(e event.Event) bool {
 		switch e.Kind {
@@ -24,10 +24,10 @@ func (w *way) podEvent(pod string) (kind, message string) {
 	return e.Kind, e.Message
 }
 
-// farBack is how many events are looked through for the newest about a volume.
+// farBack is the number of events that are searched for the newest about a volume.
 const farBack = 20000
 
-// newest is the newest event that f wants.
+// newest returns the newest event that f accepts.
 func newest(s *fold.State, f func(event.Event) bool) (event.Event, bool) {
 	events := s.World().Events()
 	for i := len(events) - 1; i >= max(0, len(events)-farBack); i-- {
@@ -38,7 +38,7 @@ func newest(s *fold.State, f func(event.Event) bool) (event.Event, bool) {
 	return event.Event{}, false
 }
 
-// lastEvent is the newest event about a volume, its claim, its attachments or its pods.
+// lastEvent returns the newest event about a volume, its claim, its attachments or its pods.
 func lastEvent(s *fold.State, v api.Volume) (event.Event, bool) {
 	names := map[event.Object]bool{}
 	add := func(kind, name string) {
@@ -54,7 +54,7 @@ func lastEvent(s *fold.State, v api.Volume) (event.Event, bool) {
 	for _, p := range v.Pods {
 		add("Pod", p)
 	}
-	attachment := v.Name + " at " // and the node
+	attachment := v.Name + " at " // followed by the node
 	for _, a := range world.Values[api.Attachment](s.World(), world.Attachment) {
 		if a.Volume == v.Name {
 			add("VolumeAttachment", a.Name)

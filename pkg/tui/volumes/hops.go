@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// bound reports whether there is a PersistentVolume: a claim without one goes by its own name, an orphan by its id.
+// bound reports whether a PersistentVolume exists: a claim without one has its own name, an orphan its id.
 func (w *way) bound() bool { return w.Name != w.Claim && w.State != api.VolumeOrphaned }
 
 func (w *way) rowChanged(fields ...string) bool {
@@ -49,7 +49,7 @@ func (w *way) persistent() hop {
 	return h
 }
 
-// phase is that of a claim or a PersistentVolume.
+// phase returns the phase of a claim or a PersistentVolume.
 func phase(p string) glance.Mark {
 	switch p {
 	case "Bound":
@@ -114,7 +114,7 @@ func (w *way) machine() hop {
 	return h
 }
 
-// nodes are the VolumeAttachments with their nodes.
+// nodes returns the VolumeAttachments with their nodes.
 func (w *way) nodes() (hops []hop) {
 	ready := func(name string) string {
 		row, _ := w.s.World().Row(world.Node, name)
@@ -157,7 +157,7 @@ func (w *way) nodes() (hops []hop) {
 	return hops
 }
 
-// pods are those that use the claim.
+// pods returns the pods that use the claim.
 func (w *way) pods() (hops []hop) {
 	for _, p := range w.Pods {
 		h := hop{kind: "Pod", name: p}

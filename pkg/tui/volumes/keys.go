@@ -31,16 +31,16 @@ func newKeys() keys {
 	}
 }
 
-// Bindings are the keys of the volumes.
+// Bindings returns the keys of the volumes.
 func (s *Screen) Bindings() []key.Binding {
 	k := s.now()
 	return []key.Binding{k.up, k.down, k.top, k.bottom, k.pageUp, k.pageDown, k.next, k.previous, k.sort, k.chain, k.detach, k.outOfService}
 }
 
-// Writes are the keys that change something in the sandbox.
+// Writes returns the keys that change the sandbox.
 func (s *Screen) Writes() []string { return []string{"d", "O"} }
 
-// now are the keys with those disabled that have no effect.
+// now returns the keys, with those disabled that have no effect.
 func (s *Screen) now() keys {
 	k := s.keys
 	v, ok := s.current()
@@ -60,7 +60,7 @@ func (s *Screen) now() keys {
 	return k
 }
 
-// Handle takes the keys of [Screen.Bindings].
+// Handle handles the keys of [Screen.Bindings].
 func (s *Screen) Handle(msg tea.KeyPressMsg) (intent.Intent, bool) {
 	k := s.now()
 	v, _ := s.current()
@@ -88,7 +88,7 @@ func (s *Screen) Handle(msg tea.KeyPressMsg) (intent.Intent, bool) {
 		if e, ok := lastEvent(s.state, v); ok {
 			return intent.Chain{Seq: e.Seq}, true
 		}
-		return intent.Say{Text: "no event about " + title(v) + " is remembered"}, true
+		return intent.Say{Text: "no events about " + title(v)}, true
 	case key.Matches(msg, k.detach):
 		return intent.Prompt{Text: intent.Quote("volume", "detach", title(v))}, true
 	case key.Matches(msg, k.outOfService):

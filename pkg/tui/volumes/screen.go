@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// Screen is the volumes. Make it with [New].
+// Screen is the screen of volumes. Make it with [New].
 type Screen struct {
 	width, height int
 	theme         *theme.Theme
@@ -22,19 +22,19 @@ type Screen struct {
 	table         table.Table
 	keys          keys
 
-	version uint64 // that the rows are of, and one more
+	version uint64 // of the rows, plus one
 	all     []api.Volume
 	shown   []api.Volume
-	at      map[string]int // places in shown, by key
+	at      map[string]int // indexes in shown, by key
 	filter  string
 	byState bool
 
-	// hops are those of the volume with the cursor, as the state was when they were made.
+	// hops are the path of the selected volume, from the state of hopsOf.
 	hops   []hop
 	hopsOf hopsOf
 }
 
-// hopsOf is what a chain was made of.
+// hopsOf identifies the data of a chain.
 type hopsOf struct {
 	volume  string
 	version uint64
@@ -45,13 +45,13 @@ func New() *Screen {
 	return &Screen{theme: theme.Mono(), keys: newKeys(), at: map[string]int{}}
 }
 
-// SetTheme gives it its looks.
+// SetTheme sets its theme.
 func (s *Screen) SetTheme(t *theme.Theme) {
 	s.theme = t
 	s.table.SetTheme(t)
 }
 
-// SetState takes in what has changed.
+// SetState applies the changes of the state.
 func (s *Screen) SetState(state *fold.State) {
 	s.state = state
 	if v := state.Version(world.Volume) + 1; v != s.version {
@@ -61,7 +61,7 @@ func (s *Screen) SetState(state *fold.State) {
 	}
 }
 
-// SetFilter leaves the volumes in which all words are found: in names, states and what they wait for.
+// SetFilter shows only the volumes with all words in names, states and what they wait for.
 func (s *Screen) SetFilter(filter string) {
 	if filter != s.filter {
 		s.filter = filter
@@ -92,7 +92,7 @@ func (s *Screen) list() {
 		rows[i] = table.Row{Key: rowKey(v), Cells: func() []table.Cell { return s.cells(v) }}
 		s.at[rows[i].Key] = i
 	}
-	s.table.Empty = "There are no volumes. A PersistentVolumeClaim makes one."
+	s.table.Empty = "No volumes. A PersistentVolumeClaim creates one."
 	if len(s.all) > 0 {
 		s.table.Empty = "No volume matches “" + text.Clean(s.filter) + "”."
 	}
@@ -100,7 +100,7 @@ func (s *Screen) list() {
 	s.SetSize(s.width, s.height) // the chain takes what they leave
 }
 
-// rowKey keeps the cursor on a claim also when that gets its PersistentVolume, by which its row goes then.
+// rowKey keeps the cursor on a claim when it gets its PersistentVolume, which becomes the key of the row.
 func rowKey(v api.Volume) string { return cmp.Or(v.Claim, v.Name) + "\x00" + byClaim(v) }
 
 // byClaim distinguishes released volumes of one claim.
@@ -111,7 +111,7 @@ func byClaim(v api.Volume) string {
 	return ""
 }
 
-// title is what people call a volume.
+// title returns the display name of a volume.
 func title(v api.Volume) string { return cmp.Or(v.Claim, v.Name) }
 
 // urgency returns how much attention a volume needs.
@@ -138,7 +138,7 @@ func found(v api.Volume, filter []string) bool {
 	return true
 }
 
-// current is the volume with the cursor.
+// current returns the volume with the cursor.
 func (s *Screen) current() (api.Volume, bool) {
 	k, ok := s.table.Key()
 	if !ok {
@@ -151,7 +151,7 @@ func (s *Screen) current() (api.Volume, bool) {
 	return s.shown[i], true
 }
 
-// chain is the way of the volume with the cursor.
+// chain returns the path of the volume with the cursor.
 func (s *Screen) chain(v api.Volume) []hop {
 	of := hopsOf{v.Name, s.state.Version(world.Volume, world.Attachment, world.VM, world.Node, world.Event)}
 	if of != s.hopsOf || s.hops == nil {

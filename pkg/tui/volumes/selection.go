@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 )
 
-// waiting counts the volumes that wait for something.
+// waiting counts the waiting volumes.
 func (s *Screen) waiting() (n int) {
 	for _, v := range s.shown {
 		if urgency(v) >= glance.Warn {
@@ -17,7 +17,7 @@ func (s *Screen) waiting() (n int) {
 	return n
 }
 
-// node is the one that a volume is on, or to be on.
+// node returns the node of a volume, or the one that it is wanted on.
 func (s *Screen) node(v api.Volume) (api.Node, bool) {
 	if v.Node == "" || s.state == nil {
 		return api.Node{}, false
@@ -40,13 +40,13 @@ func (s *Screen) seek(step int) {
 	}
 }
 
-// Subject is the volume with the cursor.
+// Subject returns the volume with the cursor.
 func (s *Screen) Subject() (api.Subject, bool) {
 	v, ok := s.current()
 	return api.Subject{Kind: "volume", VCenter: v.VCenter, Name: title(v)}, ok
 }
 
-// Choose puts the cursor on a volume, by its claim, its PersistentVolume or its id in CNS.
+// Choose moves the cursor to a volume, by its claim, its PersistentVolume or its id in CNS.
 func (s *Screen) Choose(subject api.Subject) bool {
 	if subject.Kind != "volume" || subject.Name == "" {
 		return false
@@ -60,7 +60,7 @@ func (s *Screen) Choose(subject api.Subject) bool {
 	return false
 }
 
-// Click puts the cursor on a row.
+// Click moves the cursor to a row.
 func (s *Screen) Click(_, y int) (intent.Intent, bool) {
 	return nil, y >= 1 && y < s.height-s.below() && s.table.Click(y-1)
 }

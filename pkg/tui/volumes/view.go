@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// below is how many lines the chain takes below the table: what a few volumes leave, up to so many; none where there is no
-// room for it.
+// below returns the number of lines for the chain below the table: what the volumes leave, up to a maximum; none if there is no
+// room.
 func (s *Screen) below() int {
 	rest := s.height - 1
 	if rest < 16 {
@@ -20,14 +20,14 @@ func (s *Screen) below() int {
 	return min(max(11, rest/2, rest-1-len(s.shown)), 18)
 }
 
-// SetSize gives it its place.
+// SetSize sets its size.
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
 	s.table.SetColumns(columns(width))
 	s.table.SetSize(width, max(0, height-1-s.below()))
 }
 
-// View is the screen.
+// View returns the screen.
 func (s *Screen) View() string {
 	if s.width <= 0 || s.height <= 0 {
 		return ""
@@ -42,7 +42,7 @@ func (s *Screen) View() string {
 	return view
 }
 
-// title counts the volumes, what is in the way of things first.
+// title counts the volumes, the problems first.
 func (s *Screen) title() string {
 	th := s.theme
 	counts := map[api.VolumeState]int{}
@@ -72,7 +72,7 @@ func (s *Screen) title() string {
 	return strings.Join(parts, th.Dim.Render(" · "))
 }
 
-// chainLines draw the way of the volume with the cursor.
+// chainLines draws the path of the volume with the cursor.
 func (s *Screen) chainLines(height int) []string {
 	th := s.theme
 	v, ok := s.current()
@@ -101,7 +101,7 @@ func (s *Screen) chainLines(height int) []string {
 	return lines[:min(len(lines), height)]
 }
 
-// hopLine is one hop: its kind in the color of its plane, its name, how it is.
+// hopLine draws one hop: its kind in the color of its plane, its name, its state.
 func (s *Screen) hopLine(h hop, first bool, level glance.Level) string {
 	th := s.theme
 	lead := th.Dim.Render("↓ ")
@@ -132,7 +132,7 @@ func (s *Screen) hopLine(h hop, first bool, level glance.Level) string {
 	return line
 }
 
-// waits says what a volume waits for, and what ends the wait, in at most so many lines.
+// waits describes what a volume waits for, and what ends the wait, in at most so many lines.
 func (s *Screen) waits(v api.Volume, most int) []string {
 	const indent = "    "
 	width := max(1, s.width-len(indent))
@@ -157,7 +157,7 @@ func (s *Screen) waits(v api.Volume, most int) []string {
 	return lines
 }
 
-// cut leaves the first lines, and an ellipsis for the others.
+// cut returns the first lines, and an ellipsis for the others.
 func cut(lines []string, most, width int) []string {
 	if len(lines) <= most {
 		return lines

@@ -198,7 +198,7 @@ func TestDisabled(t *testing.T) {
 		t.Errorf("d of a volume with a space in its name: %#v", got)
 	}
 	v.Choose(api.Subject{Kind: "volume", Name: "default/a"})
-	if got, _ := v.Handle(tuitest.Key("t")); got != (intent.Say{Text: "no event about default/a is remembered"}) {
+	if got, _ := v.Handle(tuitest.Key("t")); got != (intent.Say{Text: "no events about default/a"}) {
 		t.Errorf("t of a volume without events: %#v", got)
 	}
 }

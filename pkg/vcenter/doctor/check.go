@@ -12,28 +12,28 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// Options of [Check]. UserAgent is mandatory.
+// Options configures [Check]. UserAgent is mandatory.
 type Options struct {
 	// UserAgent is sent with every request.
 	UserAgent string
-	// Selection says which VMs are, or are to be, nodes; the zero value means all.
+	// Selection selects the VMs that are, or will be, nodes; the zero value means all.
 	Selection inventory.Selection
-	// Patience bounds every call. Default: that of package vcenter.
+	// Patience is the timeout of every call. Default: that of package vcenter.
 	Patience time.Duration
-	// Now is this machine's clock. Default: the real one.
+	// Now returns the local time. Default: time.Now.
 	Now func() time.Time
-	// Cluster, when set, has its nodes matched with the VMs.
+	// Cluster, if set, is the cluster whose nodes are matched with the VMs.
 	Cluster *Cluster
-	// NodesOnly, with a Cluster, leaves out VMs that are none of its nodes and are not called as one of them.
+	// NodesOnly, with a Cluster, ignores VMs that are not its nodes and do not share a name with one.
 	NodesOnly bool
-	// Inspect, when set, is handed everything that was read of a vCenter, for more questions; it must not change it.
+	// Inspect, if set, is called with everything that was read of a vCenter; it must not change it.
 	Inspect func(ctx context.Context, c *vcenter.Connection, inv *inventory.Inventory)
-	// OnStep, when set, is told what is being looked at, before it is; vCenters may take their time to answer.
+	// OnStep, if set, is called with each step before it starts; vCenters may be slow.
 	OnStep func(vcenter, what string)
 }
 
-// Check looks at every vCenter of a configuration, one after the other, and at what their VMs have twice. What cannot be
-// looked at is a finding, too.
+// Check checks every vCenter of a configuration in turn, and then duplicates among their VMs. What cannot be checked is a
+// finding, too.
 func Check(ctx context.Context, config *vcenter.Config, o Options) []Finding {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -70,7 +70,7 @@ func Check(ctx context.Context, config *vcenter.Config, o Options) []Finding {
 	return all
 }
 
-// one checks a vCenter, and returns what was read of it; nil when its VMs cannot be known.
+// one checks a vCenter, and returns what was read; nil if its VMs are unknown.
 func (l *list) one(ctx context.Context, v vcenter.VCenter, categories inventory.Categories, o Options) *inventory.Inventory {
 	o.OnStep(v.Name, "certificate and login")
 	if !l.certificate(ctx, v, o) {
@@ -104,7 +104,7 @@ func (l *list) one(ctx context.Context, v vcenter.VCenter, categories inventory.
 			"check the selection, and that the account may read tags")
 	}
 	switch {
-	case len(inv.VMs) == 0 && len(inv.Absent) > 0: // which another vCenter may have
+	case len(inv.VMs) == 0 && len(inv.Absent) > 0: // another vCenter may have them
 		l.ok("inventory", "0 VMs: it does not have all that was chosen")
 		return inv
 	case len(inv.VMs) == 0:
@@ -117,17 +117,17 @@ func (l *list) one(ctx context.Context, v vcenter.VCenter, categories inventory.
 	o.OnStep(v.Name, "tags")
 	l.tags(ctx, c, inv, categories)
 	o.OnStep(v.Name, "VMs")
-	l.machines(ctx, c, inv.VMs)
+	l.vms(ctx, c, inv.VMs)
 	return inv
 }
 
-// refused says why there is no session.
+// refused adds the finding for a failed login.
 func (l *list) refused(err error) {
 	var untrusted *vcenter.UntrustedError
 	switch {
 	case errors.As(err, &untrusted):
 		l.add(Error, "certificate-trust", strings.TrimSuffix(untrusted.Error(), ": "+untrusted.Try), "nothing will talk to it", untrusted.Try)
-	case errors.Is(err, client.ErrCertificate): // and it did not show its certificate again, or the authorities cannot be read
+	case errors.Is(err, client.ErrCertificate): // and the certificate or the authorities could not be read again
 		l.add(Error, "certificate-trust", err.Error(), "nothing will talk to it", "check the file of authorities, and ask once more")
 	case errors.Is(err, client.ErrInvalidLogin), errors.Is(err, client.ErrNoCredentials):
 		l.add(Error, "login", err.Error(), "nothing can be asked", "check user and password; a user is written with its domain, such as cpi@vsphere.local")
@@ -136,30 +136,30 @@ func (l *list) refused(err error) {
 	}
 }
 
-// Level is how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
 // The levels.
 const (
 	OK      Level = "ok"
-	Warning Level = "warning" // something works less well, or only by chance
-	Error   Level = "error"   // something does not work
+	Warning Level = "warning" // a feature works less well, or by chance
+	Error   Level = "error"   // a feature does not work
 )
 
-// Finding is one result of a check.
+// Finding is a result of a check.
 type Finding struct {
-	// ID is what was checked, the same in every release: "certificate-expiry".
+	// ID is the ID of the check, stable between releases: "certificate-expiry".
 	ID    string `json:"id"`
 	Level Level  `json:"level"`
-	// VCenter is the vCenter's name; empty where several are concerned.
+	// VCenter is the vCenter's name; empty if several are concerned.
 	VCenter string `json:"vcenter,omitempty"`
-	// Cluster is the Kubernetes cluster's name, where one is concerned.
+	// Cluster is the Kubernetes cluster's name, if one is concerned.
 	Cluster string `json:"cluster,omitempty"`
-	// What is what was found. Why is what follows from it, and Try what to do; both are empty when all is well.
+	// What is the finding, Why its consequence, and Try the solution; the last two are empty for a good one.
 	What string `json:"what"`
 	Why  string `json:"why,omitempty"`
 	Try  string `json:"try,omitempty"`
-	// Objects are all that are concerned, where What may name a few: inventory paths of VMs, or names of nodes.
+	// Objects are all objects, if What names only some: inventory paths of VMs, or names of nodes.
 	Objects []string `json:"-"`
 }
 
@@ -177,16 +177,16 @@ func (l *list) add(level Level, id, what, why, try string) {
 	l.all = append(l.all, Finding{ID: id, Level: level, VCenter: l.vcenter, Cluster: l.cluster, What: what, Why: why, Try: try})
 }
 
-// concern says whom the latest finding is about.
+// concern sets the objects of the latest finding.
 func (l *list) concern(objects []string) { l.all[len(l.all)-1].Objects = objects }
 
-// shown is how many names a finding spells out.
+// shown is the number of names in a finding.
 const shown = 5
 
-// soon is when the end of a certificate is worth a word.
+// soon is the warning time before a certificate expires.
 const soon = 30 * 24 * time.Hour
 
-// certificate looks at what the vCenter shows. It is false when nobody is there.
+// certificate checks the certificate of the vCenter. It returns false if there is no connection.
 func (l *list) certificate(ctx context.Context, v vcenter.VCenter, o Options) bool {
 	patience := o.Patience
 	if patience == 0 {
@@ -202,7 +202,7 @@ func (l *list) certificate(ctx context.Context, v vcenter.VCenter, o Options) bo
 	}
 	l.ok("reachable", "%s speaks TLS", v.Address())
 	leaf, first := chain[0], chain[0]
-	for _, one := range chain[1:] { // an authority's may end before those that it signed
+	for _, one := range chain[1:] { // an authority's may expire before those that it signed
 		if one.NotAfter.Before(first.NotAfter) {
 			first = one
 		}
@@ -233,10 +233,10 @@ func (l *list) certificate(ctx context.Context, v vcenter.VCenter, o Options) bo
 	return true
 }
 
-// trust says whom the certificate is vouched for by. Somebody was let in, so there is a reason; it may be a weak one.
+// trust reports why the certificate is trusted. The login succeeded, so there is a reason, which may be weak.
 func (l *list) trust(ctx context.Context, v vcenter.VCenter) {
 	if v.Insecure {
-		l.add(Warning, "certificate-trust", "its certificate is not verified", "whoever is in between reads the password",
+		l.add(Warning, "certificate-trust", "its certificate is not verified", "a man in the middle can read the password",
 			"take insecureFlag, or GOVC_INSECURE, away, and see what it takes to trust it")
 		return
 	}

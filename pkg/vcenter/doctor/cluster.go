@@ -14,28 +14,28 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// Cluster is the nodes that are to be the VMs, as the API server has them.
+// Cluster is the cluster whose nodes are the VMs, as read from the API server.
 type Cluster struct {
-	// Name is what messages call it.
+	// Name is the name in messages.
 	Name string
 	// Nodes are all of its nodes.
 	Nodes []Node
 }
 
-// Node is a node beside its VM.
+// Node is a node to match with a VM.
 type Node struct {
-	// Node is what identifies the VM.
+	// Node has the properties that identify the VM.
 	match.Node
-	// Addresses are its internal and external IP addresses, ProvidedIP the one that its kubelet was told to have.
+	// Addresses are its internal and external IP addresses, ProvidedIP the one configured for its kubelet.
 	Addresses  []string
 	ProvidedIP string
-	// Region and Zone are those of its topology labels.
+	// Region and Zone are the values of its topology labels.
 	Region, Zone string
-	// Uninitialized says that it waits for a cloud provider.
+	// Uninitialized is set while it waits for a cloud provider.
 	Uninitialized bool
 }
 
-// NodeOf returns what is read of a Node.
+// NodeOf returns what the package uses of a Node.
 func NodeOf(n *corev1.Node) Node {
 	out := Node{
 		Node: kubenode.Facts(n), ProvidedIP: n.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr],
@@ -54,12 +54,12 @@ func NodeOf(n *corev1.Node) Node {
 type matched struct {
 	Node
 	vm      inventory.VM
-	swapped bool // the UUID is the VM's in the other byte order only
-	stale   bool // the node's provider ID is not that of the VM which its kubelet runs on
+	swapped bool // only the UUID in the other byte order matches
+	stale   bool // the node's provider ID and its system UUID belong to different VMs
 }
 
-// match says of every node whether it has a VM, and whether the two agree. Where not all VMs could be read, a node without
-// one is no error.
+// match reports for every node whether it has a VM, and whether the two agree. If some VMs could not be read, a node without one
+// is no error.
 func (c *Cluster) match(vms []inventory.VM, whole bool) []Finding {
 	l := &list{cluster: c.Name}
 	var doubt error
@@ -75,7 +75,7 @@ func (c *Cluster) match(vms []inventory.VM, whole bool) []Finding {
 	for _, n := range c.Nodes {
 		a := Match(n, vms, doubt)
 		m := matched{Node: n, vm: a.VM, swapped: a.Swapped}
-		// The VM that its kubelet runs on, which the cloud provider does not ask for once there is a provider ID.
+		// The VM of its system UUID, which the cloud provider ignores once there is a provider ID.
 		own := Match(Node{Node: match.Node{SystemUUID: n.SystemUUID}}, vms, nil)
 		if n.ProviderID != "" && own.Reason == match.Found && (a.Reason != match.Found || !own.VM.Facts().UUID.Is(a.VM.Facts().UUID)) {
 			m.vm, m.stale = own.VM, true
@@ -91,7 +91,7 @@ func (c *Cluster) match(vms []inventory.VM, whole bool) []Finding {
 	}
 	if len(several) > 0 {
 		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes match several VMs: %s", len(several), len(c.Nodes), shorten.List(several, shown)),
-			"the cloud provider takes none of them rather than the wrong one", "give the copies UUIDs and hostnames of their own")
+			"the cloud provider takes none of them rather than the wrong one", "give each copy its own UUID and hostname")
 	}
 	switch {
 	case len(found) == 0 && len(lost) == 0:
@@ -109,7 +109,7 @@ func (c *Cluster) match(vms []inventory.VM, whole bool) []Finding {
 	return l.all
 }
 
-// concerned are the VMs that are nodes, and those that a node may be taken for because of their hostname.
+// concerned returns the VMs that are nodes, and those that share a hostname with a node.
 func (c *Cluster) concerned(vms []inventory.VM) []inventory.VM {
 	var found []inventory.VM
 	for _, vm := range vms {
@@ -124,7 +124,7 @@ func (c *Cluster) concerned(vms []inventory.VM) []inventory.VM {
 	return found
 }
 
-// Match returns the VM that the cloud provider takes for a node's. doubt says why there may be more VMs.
+// Match returns the VM that the cloud provider uses for a node. doubt is the reason why VMs may be missing.
 func Match(n Node, vms []inventory.VM, doubt error) match.Answer[inventory.VM] {
 	return match.Find(n.Node, match.List[inventory.VM]{VMs: vms, Doubt: doubt}, match.Choices{})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// as is the configuration of somebody's account.
+// as returns the configuration of an account.
 func as(t *testing.T, lab *sim.Lab, user, password string, more ...string) *vcenter.Config {
 	t.Helper()
 	v, _ := lab.VCenter("vc")

@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// need is what an account has to be allowed on objects.
+// need is a set of privileges that an account needs on objects.
 type need struct {
 	id, noun   string
 	privileges []string
@@ -28,7 +28,7 @@ type need struct {
 	why, try   string
 }
 
-// needs are those of the cloud provider and of the driver, by the objects that they are on.
+// needs returns the privileges for the cloud provider and the driver, by object.
 func needs(inv *inventory.Inventory) []need {
 	var roots, vms, hosts, datastores []types.ManagedObjectReference
 	for ref, o := range inv.Tree {
@@ -44,9 +44,9 @@ func needs(inv *inventory.Inventory) []need {
 	for _, vm := range inv.VMs {
 		vms = append(vms, vm.Ref)
 	}
-	var reading []string // what is asked for of what comes with every role
+	var reading []string // required privileges that every role has
 	for _, p := range privilege.Always() {
-		if p.Need != privilege.Nobody {
+		if p.Need != privilege.Neither {
 			reading = append(reading, p.ID)
 		}
 	}
@@ -74,7 +74,7 @@ func needs(inv *inventory.Inventory) []need {
 	}
 }
 
-// privileges asks the vCenter what the account may do.
+// privileges checks the account's privileges.
 func (l *list) privileges(ctx context.Context, c *vcenter.Connection, inv *inventory.Inventory) {
 	for _, n := range needs(inv) {
 		if len(n.on) == 0 {
@@ -101,7 +101,7 @@ func (l *list) privileges(ctx context.Context, c *vcenter.Connection, inv *inven
 	}
 }
 
-// denied returns the objects on which not all privileges are granted, and which these are.
+// denied returns the objects with missing privileges, and those privileges.
 func denied(ctx context.Context, c *vcenter.Connection, n need) (lacking []string, on []types.ManagedObjectReference, err error) {
 	for some := range slices.Chunk(n.on, 500) {
 		err = c.Do(ctx, func(ctx context.Context, vim *vim25.Client) error {
@@ -144,7 +144,7 @@ func denied(ctx context.Context, c *vcenter.Connection, n need) (lacking []strin
 	return lacking, on, nil
 }
 
-// release checks what answers, and how old it is.
+// release checks the release of the vCenter.
 func (l *list) release(ctx context.Context, c *vcenter.Connection) {
 	err := c.Do(ctx, func(_ context.Context, vim *vim25.Client) error { return l.about(vim.ServiceContent.About) })
 	if err != nil {
@@ -170,13 +170,13 @@ func (l *list) about(about types.AboutInfo) error {
 	return nil
 }
 
-// Clocks that differ more make timestamps misleading; beyond five minutes tokens of single sign-on are refused.
+// A larger difference of clocks makes timestamps misleading; beyond five minutes single sign-on refuses tokens.
 const (
 	skewed  = 5 * time.Second
 	refused = 5 * time.Minute
 )
 
-// clock compares the vCenter's clock with this machine's at the middle of the call.
+// clock compares the vCenter's clock with the local one at the middle of the call.
 func (l *list) clock(ctx context.Context, c *vcenter.Connection, o Options) {
 	err := c.Do(ctx, func(ctx context.Context, vim *vim25.Client) error {
 		before := o.Now()
@@ -186,7 +186,7 @@ func (l *list) clock(ctx context.Context, c *vcenter.Connection, o Options) {
 		}
 		took := o.Now().Sub(before)
 		skew := there.Sub(before.Add(took / 2)).Round(time.Millisecond)
-		// The half of the call that is not known is no skew.
+		// The uncertainty of half the call is not skew.
 		switch beyond := skew.Abs() - took/2; {
 		case beyond > refused:
 			l.add(Error, "clock", fmt.Sprintf("its clock is off by %v", skew), "tokens of single sign-on are refused, certificates may be", "set both clocks by NTP")

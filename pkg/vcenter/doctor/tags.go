@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// tags checks that the categories are there and that every VM has a region and a zone.
+// tags checks that the categories exist and that every VM has a region and a zone.
 func (l *list) tags(ctx context.Context, c *vcenter.Connection, inv *inventory.Inventory, categories inventory.Categories) {
 	there := map[string]bool{}
 	err := c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error {
@@ -47,7 +47,7 @@ func (l *list) tags(ctx context.Context, c *vcenter.Connection, inv *inventory.I
 		"attach a tag of each category to their host, or to something around it")
 }
 
-// duplicates looks for what several VMs have, in whatever vCenter: they join one cluster.
+// duplicates reports identities that several VMs share, across vCenters: they join one cluster.
 func duplicates(vms []inventory.VM) []Finding {
 	if len(vms) == 0 {
 		return nil
@@ -58,11 +58,11 @@ func duplicates(vms []inventory.VM) []Finding {
 		of                 func(inventory.VM) string
 	}{
 		{
-			"uuid-duplicate", "BIOS UUID", "the cloud provider takes one VM for another", "power off the copy and give it a UUID of its own (govc vm.change -uuid …)",
+			"uuid-duplicate", "BIOS UUID", "the cloud provider takes one VM for another", "power off the copy and change its UUID (govc vm.change -uuid …)",
 			func(vm inventory.VM) string { return vm.UUID },
 		},
 		{
-			"hostname-duplicate", "hostname", "nodes are called by it, and only one can be", "give the guests names of their own",
+			"hostname-duplicate", "hostname", "nodes are called by it, and only one can be", "give each guest its own name",
 			func(vm inventory.VM) string { return strings.ToLower(vm.Hostname) },
 		},
 	} {
@@ -86,7 +86,7 @@ func duplicates(vms []inventory.VM) []Finding {
 	return l.all
 }
 
-// agree compares what nodes and their VMs say.
+// agree compares nodes with their VMs.
 func (l *list) agree(all []matched) {
 	if len(all) == 0 {
 		return
@@ -103,7 +103,7 @@ func (l *list) agree(all []matched) {
 			return ""
 		}
 		return fmt.Sprintf("has provider ID %s, and the VM's is %s", m.ProviderID, match.ProviderID(m.vm.Facts().UUID))
-	}, "the cloud provider looks for another VM, does not find it, and deletes the node", "a provider ID cannot be changed: delete the node, and have its kubelet join anew")
+	}, "the cloud provider looks for another VM, does not find it, and deletes the node", "a provider ID cannot be changed: delete the node, and let its kubelet join again")
 	l.differ("node-initialized", Warning, all, func(m matched) string {
 		if m.Uninitialized {
 			return "waits for a cloud provider"
@@ -120,7 +120,7 @@ func (l *list) agree(all []matched) {
 		return "is the VM whose guest calls itself " + m.vm.Hostname
 	}, "a node that is looked for by its name is not found, or is taken for another one", "give node and guest one name")
 	l.differ("node-addresses", Error, all, func(m matched) string {
-		if len(m.vm.Addresses) == 0 { // which is told elsewhere
+		if len(m.vm.Addresses) == 0 { // reported by another check
 			return ""
 		}
 		wanted := m.Addresses
@@ -139,10 +139,10 @@ func (l *list) agree(all []matched) {
 			return ""
 		}
 		return fmt.Sprintf("is labeled %s/%s, and its VM is in %s/%s", m.Region, m.Zone, m.vm.Region, m.vm.Zone)
-	}, "pods and volumes are put where the VM is not", "a cloud provider labels a node once: correct the labels, or delete the node and have it join anew")
+	}, "pods and volumes are put where the VM is not", "a cloud provider labels a node once: correct the labels, or delete the node and let it join again")
 }
 
-// differ makes one finding of the nodes of which something is said.
+// differ adds one finding for the nodes for which say returns a text.
 func (l *list) differ(id string, level Level, all []matched, say func(matched) string, why, try string) {
 	var found, nodes []string
 	for _, m := range all {

@@ -1,24 +1,24 @@
-// Package front is the HTTPS front of one vCenter that is not ours: a gate, as simulated vCenters have it, and behind it a
-// proxy to the vCenter. So its API can be slow, silent, refused or wrong for the clients of the sandbox, and its calls be
-// counted, while nothing happens to the vCenter and its other clients.
+// Package front is the HTTPS front of one existing vCenter: a gate, as simulated vCenters have it, before a proxy to the vCenter.
+// It makes the API slow, silent, refused or wrong for the clients of the sandbox, and counts their calls, while the vCenter and
+// its other clients are not affected.
 //
 //	f, err := front.New(front.Options{VCenter: v, Listener: l, CA: ca, Guard: g})
 //	if err != nil { … }
 //	defer f.Close(ctx)
 //	err = f.Gate().Set(ctx, gate.Mode{State: gate.Slow, Delay: time.Second})
 //
-// Towards clients it speaks TLS with a certificate of our own authority, towards the vCenter as [vcenter.VCenter] says: its
-// authority, or its thumbprint. What the guard knows goes through: SOAP (vim25, CNS, PBM, VSLM), the Automation API, the lookup
-// service, long polls; files do not. The front sends what the guard has written from what it read. Answers are streamed:
-// of an answer the Domain of cookies and the host of a redirect are other ones, no other byte is.
+// Clients get a certificate of the sandbox's authority; the vCenter is verified as [vcenter.VCenter] says, by its authority or
+// its thumbprint. The front passes what the guard knows: SOAP (vim25, CNS, PBM, VSLM), the Automation API, the lookup service,
+// long polls; not files. It sends what the guard has written from what it read. Answers are streamed: it changes only the Domain
+// of cookies and the host of redirects.
 //
-// So addresses inside answers are the vCenter's own. Two matter: the lookup service names the token service (STS) by them,
-// and a lease for the upload of disks (NFC) names hosts. A client that logs in with a token of SAML therefore gets it from the
-// vCenter itself, past the gate, and has to trust the vCenter's certificate; the login with the token goes through the front,
-// as does everything after it. Logins with user and password never leave the front.
+// Addresses inside answers are therefore the vCenter's. Two matter: the lookup service names the token service (STS), and a lease
+// for the upload of disks (NFC) names hosts. A client that logs in with a SAML token gets it from the vCenter, past the gate, and
+// must trust the vCenter's certificate; the login with the token and everything after it goes through the front. Logins with user
+// and password never leave the front.
 //
-// Requests are shown to a guard first, which refuses what it does not know to read; see package guard. [Front.DialConsole] is for whoever runs
-// the sandbox: past the gate, not past the guard.
+// The guard sees requests first, and refuses unknown ones; see package guard. [Front.DialConsole] is for the sandbox's operator:
+// it bypasses the gate, not the guard.
 //
-// Floor 2, inside pkg/vcenter; of pkg/sim it imports gate alone, which knows no simulator.
+// Floor 2, inside pkg/vcenter; of pkg/sim it imports only gate, which does not use the simulator.
 package front

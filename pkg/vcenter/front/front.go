@@ -19,37 +19,35 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
-// Guard decides which requests continue to the vCenter. Pass calls forward with the request to send on, or returns why it does
-// not: a [*guard.Refusal]. body is all of the request's.
+// Guard decides which requests continue to the vCenter. Pass calls forward with the request to send, or returns a
+// [*guard.Refusal]. body is the complete body of the request.
 type Guard interface {
 	Pass(r *http.Request, body []byte, forward func(*http.Request) error) error
 }
 
-// Options of [New]. VCenter, Listener, CA and Guard are required.
+// Options configures [New]. VCenter, Listener, CA and Guard are required.
 type Options struct {
-	// VCenter is the one behind the front.
+	// VCenter is the vCenter behind the front.
 	VCenter vcenter.VCenter
-	// Listener is where clients connect; the front owns it. It should be one of a loopback address: whoever reaches it can
-	// try passwords.
+	// Listener is where clients connect; the front takes it over. Use a loopback address: any client that reaches it can try
+	// passwords.
 	Listener *net.TCPListener
-	// CA signs the front's certificate, which is for the listener's address, localhost and Names.
+	// CA signs the front's certificate, for the listener's address, localhost and Names.
 	CA    *cert.CA
 	Names []string
-	// Guard is asked about every request.
+	// Guard checks every request.
 	Guard Guard
-	// ObjectName returns the name of an object in the inventory, "" for none, so that faults can be about some objects
-	// only. It must not block. Optional.
+	// ObjectName returns the name of an object in the inventory, or "", for faults of some objects. It must not block. Optional.
 	ObjectName func(types.ManagedObjectReference) string
-	// OnMode is told of changes of the gate; see gate.Options.
+	// OnMode is called with changes of the gate; see gate.Options.
 	OnMode func(from, to gate.Mode)
-	// OnSession is called with each session that the vCenter makes for a client, before that has it: a secret. It must not
-	// block. Optional.
+	// OnSession is called with each new session of a client, a secret, before the client gets it. It must not block. Optional.
 	OnSession func(string)
-	// Logger receives what is wrong with the way to the vCenter. Default: discarded.
+	// Logger receives problems of the connection to the vCenter. Default: discarded.
 	Logger *slog.Logger
 }
 
-// Front is the front of one vCenter. Its methods may be called from any goroutine.
+// Front is the front of one vCenter. Its methods are safe for concurrent use.
 type Front struct {
 	opts     Options
 	addr     *net.TCPAddr
@@ -61,7 +59,7 @@ type Front struct {
 	console  *console.Console
 }
 
-// New opens the front. It makes no call to the vCenter. Close ends it.
+// New opens the front, without a call to the vCenter. Call Close to end it.
 func New(o Options) (*Front, error) {
 	if o.Listener == nil || o.CA == nil || o.Guard == nil || o.VCenter.Server == "" {
 		return nil, errors.New("front: needs a vCenter, a listener, an authority and a guard")
@@ -96,7 +94,7 @@ func New(o Options) (*Front, error) {
 	return f, nil
 }
 
-// Close ends the front: clients are cut off, calls that are under way given up. The vCenter does not notice.
+// Close ends the front: it disconnects clients and aborts calls in progress. The vCenter is not affected.
 func (f *Front) Close(ctx context.Context) error {
 	f.gate.Cut()
 	f.console.Close()
@@ -104,24 +102,24 @@ func (f *Front) Close(ctx context.Context) error {
 	return f.gate.Close(ctx)
 }
 
-// Gate is where its API can be broken, and where calls are counted.
+// Gate returns the gate, which injects faults and counts calls.
 func (f *Front) Gate() *gate.Gate { return f.gate }
 
-// Host is the IP address that the front listens on.
+// Host returns the IP address on which the front listens.
 func (f *Front) Host() string { return f.addr.IP.String() }
 
-// Port is its port.
+// Port returns the port on which the front listens.
 func (f *Front) Port() int { return f.addr.Port }
 
-// Addr is "host:port".
+// Addr returns "host:port".
 func (f *Front) Addr() string { return net.JoinHostPort(f.Host(), strconv.Itoa(f.addr.Port)) }
 
-// URL is the address of the SOAP endpoint, without user.
+// URL returns the address of the SOAP endpoint, without user.
 func (f *Front) URL() *url.URL { return &url.URL{Scheme: "https", Host: f.Addr(), Path: vim25.Path} }
 
-// Certificate is the one that the front began with, PEM.
+// Certificate returns the front's first certificate (PEM).
 func (f *Front) Certificate() []byte { return f.pair.Cert }
 
-// DialConsole returns a connection, on which TLS is to be spoken, that the gate knows nothing of: neither does it count the
-// calls, nor do its outages reach them. The guard sees them.
+// DialConsole returns a connection that bypasses the gate: it does not count the calls, and its outages do not affect them. The
+// guard still checks them. The caller must use TLS on it.
 func (f *Front) DialConsole(ctx context.Context) (net.Conn, error) { return f.console.Dial(ctx) }

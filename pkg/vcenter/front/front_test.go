@@ -80,7 +80,7 @@ func refs(all []*object.VirtualMachine) (list []mo.Reference) {
 	return list
 }
 
-// TestLongPoll waits for a change through the front, which somebody makes at the vCenter.
+// TestLongPoll waits through the front for a change made at the vCenter.
 func TestLongPoll(t *testing.T) {
 	r := start(t, scope.Scope{})
 	c, _ := r.client(t, "watcher")

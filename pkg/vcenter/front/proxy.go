@@ -22,13 +22,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/guard"
 )
 
-// maxBody bounds a request in memory, in bytes, as the gate does.
+// maxBody limits a request in memory, in bytes, as the gate does.
 const maxBody = 64 << 20
 
-// idle is how many connections to the vCenter are kept for the next call: several clients, each with a handful.
+// idle is the number of kept connections to the vCenter: several clients with a handful each.
 const idle = 64
 
-// proxy hands requests on to the vCenter that the guard lets through.
+// proxy passes on the requests that the guard allows.
 type proxy struct {
 	opts      Options
 	front     string // host:port
@@ -42,7 +42,7 @@ func newProxy(o Options, front string, s *sessions) *proxy {
 	p.transport = &http.Transport{
 		DialTLSContext:      func(ctx context.Context, _, _ string) (net.Conn, error) { return o.VCenter.DialTLS(ctx) },
 		MaxIdleConnsPerHost: idle, IdleConnTimeout: time.Minute,
-		DisableCompression: true, // what a client has asked for is what it gets
+		DisableCompression: true, // the client gets the encoding that it requested
 	}
 	target := &url.URL{Scheme: "https", Host: o.VCenter.Address()}
 	p.reverse = &httputil.ReverseProxy{
@@ -58,7 +58,7 @@ func newProxy(o Options, front string, s *sessions) *proxy {
 	return p
 }
 
-// ServeHTTP serves a request, from a client through the gate or from the console.
+// ServeHTTP serves a request from a client through the gate, or from the console.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := readBody(w, r)
 	if err != nil {
@@ -85,13 +85,13 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refused puts a line into the log for a request that does not get to the vCenter.
+// refused logs a request that does not reach the vCenter.
 func (p *proxy) refused(r *http.Request, operation string, reason error) {
 	p.opts.Logger.Warn("refused", "vcenter", p.opts.VCenter.Name, "method", brief(r.Method), "path", brief(r.URL.Path),
 		"operation", brief(operation), "client", brief(r.UserAgent()), "reason", brief(reason.Error()))
 }
 
-// brief is the beginning of what a client has sent, for a line of the log.
+// brief shortens a client's text for the log.
 func brief(s string) string {
 	const most = 300
 	if len(s) > most {
@@ -100,8 +100,7 @@ func brief(s string) string {
 	return s
 }
 
-// readBody reads a request's body, of all methods that may have one. Others are refused with the first byte of one: files are
-// sent with PUT, and need not come here in full.
+// readBody reads the body of methods that may have one. For others, such as PUT, it refuses a body at its first byte.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
@@ -112,7 +111,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 }
 
-// answer changes what would lead clients past the front, and learns of sessions.
+// answer changes what would lead clients past the front, and records sessions.
 func (p *proxy) answer(a *http.Response) error {
 	for i, cookie := range a.Header["Set-Cookie"] {
 		a.Header["Set-Cookie"][i] = withoutDomain(cookie)
@@ -124,7 +123,7 @@ func (p *proxy) answer(a *http.Response) error {
 	return p.sessions.learn(a)
 }
 
-// withoutDomain is a cookie that is for whoever has set it.
+// withoutDomain returns a cookie that only goes back to the server that set it.
 func withoutDomain(cookie string) string {
 	parts := strings.Split(cookie, ";")
 	kept := parts[:1]
@@ -136,10 +135,10 @@ func withoutDomain(cookie string) string {
 	return strings.Join(kept, ";")
 }
 
-// failed answers for a vCenter that does not: as its own front does when what is behind it is away.
+// failed answers for an unreachable vCenter, as the reverse proxy of a vCenter does.
 func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		panic(http.ErrAbortHandler) // the client has left
+		panic(http.ErrAbortHandler) // the client has disconnected
 	}
 	p.opts.Logger.Warn("the way to the vCenter", "vcenter", p.opts.VCenter.Name, "err", err)
 	http.Error(w, "503 Service Unavailable: "+err.Error(), http.StatusServiceUnavailable)
@@ -147,7 +146,7 @@ func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 
 func (p *proxy) close() { p.transport.CloseIdleConnections() }
 
-// status remembers how a request was answered.
+// status records the status of an answer.
 type status struct {
 	http.ResponseWriter
 	code int
@@ -160,10 +159,10 @@ func (s *status) WriteHeader(code int) {
 	s.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// lines turns what net/http has to say into log records.
+// lines converts messages of net/http to log records.
 type lines struct{ logger *slog.Logger }
 
 func (l lines) Write(text []byte) (int, error) {
@@ -171,9 +170,8 @@ func (l lines) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// refuse answers in the vCenter's place, in the form that the client expects: what was refused, why, and what to try. The
-// status is 403, but for a call of SOAP that was understood: SOAP wants 500 for a fault, and clients show what is in one with
-// that status only.
+// refuse answers in the place of the vCenter, in the form that the client expects: the refused request, why, and what to try. The
+// status is 403, except for a valid SOAP call: SOAP requires 500 for a fault, and clients show a fault only with that status.
 func refuse(w http.ResponseWriter, r *http.Request, refusal *guard.Refusal) {
 	why := refusal.Error()
 	switch {
@@ -181,7 +179,7 @@ func refuse(w http.ResponseWriter, r *http.Request, refusal *guard.Refusal) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
 		message := map[string]any{"id": "vsphere-sandbox.write.refused", "default_message": why, "args": []string{}}
-		// The only error is a client that has left.
+		// The only possible error is a disconnected client.
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"type": "com.vmware.vapi.std.errors.unauthorized", "value": map[string]any{"messages": []any{message}},
 		})
@@ -198,7 +196,7 @@ func refuse(w http.ResponseWriter, r *http.Request, refusal *guard.Refusal) {
 	}
 }
 
-// noPermission is a fault of the vSphere API.
+// noPermission returns a fault of the vSphere API.
 func noPermission(why string, refusal *guard.Refusal) []byte {
 	escape := func(s string) string {
 		var b bytes.Buffer
@@ -216,10 +214,10 @@ func noPermission(why string, refusal *guard.Refusal) []byte {
 		`<privilegeId></privilegeId></NoPermissionFault></detail></soapenv:Fault></soapenv:Body></soapenv:Envelope>`)
 }
 
-// NewCertificate makes a certificate for the front, with a key of its own. It is not used until the gate is told.
+// NewCertificate issues a certificate for the front, with a new key. It is in use once the gate gets it.
 func (f *Front) NewCertificate(w cert.Wish) (tls.Certificate, error) {
 	return f.opts.CA.Replace(f.leaf, w)
 }
 
-// FirstCertificate is the one that the front began with.
+// FirstCertificate returns the front's first certificate.
 func (f *Front) FirstCertificate() tls.Certificate { return f.pair.TLS() }

@@ -51,7 +51,7 @@ func (r *rig) loginsAt(t *testing.T, address string) logins {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A session of its own: what is sent in it may end it.
+	// A separate session: the requests may end it.
 	rc := rest.NewClient(&vim25.Client{Client: soap.NewClient(at, true)})
 	if err := rc.Login(t.Context(), r.user); err != nil || l.cookie == "" {
 		t.Fatalf("%d, %+v, %v", res.StatusCode, l, err)

@@ -13,22 +13,22 @@ import (
 	"sync"
 )
 
-// How clients carry their sessions.
+// How clients send their sessions.
 const (
 	soapCookie = "vmware_soap_session"
 	restHeader = "Vmware-Api-Session-Id"
 )
 
-// most is how many sessions are remembered: more than a vCenter has.
+// most is the maximum number of tracked sessions: more than a vCenter has.
 const most = 1 << 14
 
-// sessions knows whose the sessions are that clients have made through the front, and which are over for them. It keeps
-// their fingerprints, not the sessions.
+// sessions tracks the users of sessions opened through the front, and which ones were dropped. It keeps fingerprints, not the
+// sessions.
 type sessions struct {
 	mu    sync.Mutex
 	users map[string]string
 	over  map[string]bool
-	order []string // of users and over, the oldest first
+	order []string // of users and over, oldest first
 	made  func(session string)
 }
 
@@ -39,7 +39,7 @@ func newSessions(made func(session string)) *sessions {
 	return &sessions{users: map[string]string{}, over: map[string]bool{}, made: made}
 }
 
-// secret is the session of a request, "" for none.
+// secret returns the session of a request, or "".
 func secret(r *http.Request) string {
 	if id := r.Header.Get(restHeader); id != "" {
 		return id
@@ -50,7 +50,7 @@ func secret(r *http.Request) string {
 	return ""
 }
 
-// key stands for a session.
+// key returns the fingerprint of a session.
 func key(secret string) string {
 	if secret == "" {
 		return ""
@@ -59,7 +59,7 @@ func key(secret string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// identify is for the gate: which session a request belongs to, and whose it is where that was seen.
+// identify returns the session of a request, and its user, if known, for the gate.
 func (s *sessions) identify(r *http.Request) (session, user string) {
 	session = key(secret(r))
 	s.mu.Lock()
@@ -67,8 +67,8 @@ func (s *sessions) identify(r *http.Request) (session, user string) {
 	return session, s.users[session]
 }
 
-// drop ends a session for its client: from then on its requests come to the vCenter without it, which answers as it does to
-// strangers. The vCenter itself ends it when it has been idle for too long.
+// drop ends a session for its client: the proxy removes it from later requests, which the vCenter then treats as unauthenticated.
+// The vCenter ends the session when it has been idle for too long.
 func (s *sessions) drop(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *sessions) drop(session string) {
 	s.over[session] = true
 }
 
-// forget takes a session that is over out of a request.
+// forget removes a dropped session from a request.
 func (s *sessions) forget(r *http.Request) {
 	session := key(secret(r))
 	s.mu.Lock()
@@ -95,10 +95,10 @@ func (s *sessions) forget(r *http.Request) {
 	}
 }
 
-// userKey is where a request's context has the name with which it logs in.
+// userKey is the context key of the user of a login.
 type userKey struct{}
 
-// login notes who logs in with a request, if it does.
+// login records the user of a login request.
 func (s *sessions) login(r *http.Request, body []byte) context.Context {
 	user := ""
 	switch {
@@ -118,7 +118,7 @@ func (s *sessions) login(r *http.Request, body []byte) context.Context {
 	return context.WithValue(r.Context(), userKey{}, user)
 }
 
-// learn notes the session of an answer to a login.
+// learn records the session in the answer to a login.
 func (s *sessions) learn(a *http.Response) error {
 	user, _ := a.Request.Context().Value(userKey{}).(string)
 	if user == "" || a.StatusCode >= http.StatusMultipleChoices {
@@ -156,7 +156,7 @@ func (s *sessions) learn(a *http.Response) error {
 	return nil
 }
 
-// remember makes room; the lock is held.
+// remember adds a session, and drops old ones. The caller holds the lock.
 func (s *sessions) remember(session string) {
 	if _, known := s.users[session]; known || s.over[session] {
 		return

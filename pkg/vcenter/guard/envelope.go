@@ -11,42 +11,41 @@ import (
 	"unicode/utf8"
 )
 
-// The namespaces that the guard knows by name.
+// The known namespaces.
 const (
 	envelopeSpace = "http://schemas.xmlsoap.org/soap/envelope/"
 	instanceSpace = "http://www.w3.org/2001/XMLSchema-instance"
 	xmlSpace      = "http://www.w3.org/XML/1998/namespace"
 )
 
-// Bounds of an envelope: no client comes near them, and without them a small body takes much memory.
+// Limits of an envelope, far beyond those of clients: without them a small body could use much memory.
 const (
 	maxNodes = 200_000
 	maxDepth = 100
 )
 
-// name is a name as it was written, with the namespace that its prefix stands for.
+// name is a name as written, with the namespace of its prefix.
 type name struct{ prefix, local, space string }
 
-// attribute is an attribute, or a declaration of a namespace, for which declares is set.
+// attribute is an attribute, or the declaration of a namespace, for which declares is set.
 type attribute struct {
 	name
 	value    string
 	declares bool
 }
 
-// node is an element, or a text where the element's name is empty.
+// node is an element, or a text if the element's name is empty.
 type node struct {
 	name
 	attributes []attribute
 	children   []*node
 	text       string
-	// parent leads to the declarations that are in force.
+	// parent has the enclosing declarations.
 	parent *node
 }
 
-// readXML reads a document so that only one reading of it is left: what is not an element, an attribute or a text is refused
-// or, a comment, left out. A prefix has to be declared. Prefixes are kept, because values may use them, and because a
-// signature counts them.
+// readXML parses a document so that it has only one interpretation: it drops comments, and refuses everything but elements,
+// attributes and texts. Prefixes must be declared. It keeps prefixes, because values may use them, and signatures include them.
 func readXML(body []byte) (*node, error) {
 	if !utf8.Valid(body) {
 		return nil, errors.New("is not UTF-8")
@@ -106,7 +105,7 @@ func readXML(body []byte) (*node, error) {
 	return document.children[0], nil
 }
 
-// element makes a node of a start of an element.
+// element returns the node of a start element.
 func element(parent *node, start xml.StartElement) (*node, error) {
 	n := &node{name: name{prefix: start.Name.Space, local: start.Name.Local}, parent: parent}
 	for _, a := range start.Attr {
@@ -139,7 +138,7 @@ func element(parent *node, start xml.StartElement) (*node, error) {
 	return n, nil
 }
 
-// resolve finds out what the prefix of a name stands for: at an element, no prefix is the default namespace.
+// resolve sets the namespace of a name: for an element, no prefix means the default namespace.
 func (n *node) resolve(of *name, isElement bool) error {
 	if !plain(of.local) || of.prefix != "" && !plain(of.prefix) {
 		return fmt.Errorf("has a name %q", of.prefix+":"+of.local)
@@ -165,7 +164,7 @@ func (n *node) resolve(of *name, isElement bool) error {
 	return nil
 }
 
-// plain says whether a name is one of letters, digits and the signs that XML knows, in ASCII.
+// plain reports whether a name has only ASCII letters, digits and the punctuation of XML names.
 func plain(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -177,7 +176,7 @@ func plain(s string) bool {
 	return s != ""
 }
 
-// elements are the children that are elements. It is an error when there is a text beside them.
+// elements returns the child elements. Text beside them is an error.
 func (n *node) elements() ([]*node, error) {
 	var all []*node
 	for _, c := range n.children {
@@ -190,7 +189,7 @@ func (n *node) elements() ([]*node, error) {
 	return all, nil
 }
 
-// content is the text of an element that has nothing else.
+// content returns the text of an element without child elements.
 func (n *node) content() (string, error) {
 	var text strings.Builder
 	for _, c := range n.children {
@@ -202,7 +201,7 @@ func (n *node) content() (string, error) {
 	return text.String(), nil
 }
 
-// attribute is the value of an attribute without a namespace.
+// attribute returns the value of an attribute without a namespace.
 func (n *node) attribute(local string) string {
 	for _, a := range n.attributes {
 		if !a.declares && a.space == "" && a.local == local {
@@ -212,8 +211,7 @@ func (n *node) attribute(local string) string {
 	return ""
 }
 
-// encode writes a document, in the form of exclusive canonical XML as far as that is possible without moving declarations:
-// a check of a signature comes to the same sum.
+// encode writes a document in the form of exclusive canonical XML, without moving declarations, so that signatures stay valid.
 func (n *node) encode() []byte {
 	var b bytes.Buffer
 	b.WriteString(xml.Header)
@@ -239,7 +237,7 @@ func (n *node) write(b *bytes.Buffer) {
 	b.WriteString("</" + n.written() + ">")
 }
 
-// written is a name as it was written.
+// written returns a name as written.
 func (n name) written() string {
 	if n.prefix == "" {
 		return n.local

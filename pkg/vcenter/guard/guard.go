@@ -16,35 +16,35 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
 )
 
-// Guard is for one vCenter. It may be used from any goroutine.
+// Guard protects one vCenter. It is safe for concurrent use.
 type Guard struct {
 	Scope scope.Scope
-	// Journal keeps what is written. Nil: nothing is.
+	// Journal records writes. Nil: writes are refused.
 	Journal *journal.Journal
-	// Connection leads to the vCenter, past the guard: what is about to be changed is looked at through it.
+	// Connection is a connection to the vCenter that bypasses the guard, to read what is about to change.
 	Connection *vcenter.Connection
-	// Wrote, when set, is told of every write that was let through, after it was sent. It must be quick.
+	// Wrote, if set, is called with every write after it was sent. It must be quick.
 	Wrote func(vm inventory.VM, do, undo journal.Action)
 }
 
-// Refusal says why a request was not let through.
+// Refusal is the reason why a request was refused.
 type Refusal struct {
-	// Method is what messages call the request, Operation the method of SOAP that it calls, empty where it is none or was not
-	// understood. This is the object of that method.
+	// Method is the name of the request in messages, Operation its SOAP method; empty for other or invalid requests. This is the
+	// object of that method.
 	Method, Operation string
 	This              types.ManagedObjectReference
 	Err               error
-	// Try says what may be done about it.
+	// Try suggests what to do.
 	Try string
 }
 
-// Error is the reason, and what to try.
+// Error returns the reason, and what to try.
 func (r *Refusal) Error() string { return fmt.Sprintf("%s: %v; try: %s", r.Method, r.Err, r.Try) }
 
-// Unwrap gives the reason; it wraps [scope.ErrRefused] where the request is not allowed.
+// Unwrap returns the reason; it wraps [scope.ErrRefused] if the request is not allowed.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// What a user can try after a refusal.
+// Suggestions for the user after a refusal.
 const (
 	tryAllow   = "allow writes when the sandbox starts: up --allow-writes, with --write-folder or --write-tag"
 	tryUndo    = "a write that can be taken back (power, reset, rename, a tag, a disk), about one VM; or a client of the vCenter itself, past the sandbox"
@@ -53,9 +53,8 @@ const (
 	tryVCenter = "the same again, once the vCenter answers"
 )
 
-// Pass calls forward with the request to send on, unless the request is not let through: then the error is a
-// [*Refusal]. Otherwise it is forward's, or the journal's. What forward gets was written from what was judged: nothing that the
-// client has sent goes past the guard unread.
+// Pass calls forward with the request to send. If the request is refused, the error is a [*Refusal]; otherwise it is forward's,
+// or the journal's. forward gets a request written from the parsed one: nothing passes the guard unread.
 func (g *Guard) Pass(r *http.Request, body []byte, forward func(*http.Request) error) error {
 	in, err := Look(r, body)
 	if err != nil {
@@ -80,8 +79,8 @@ type sentError struct{ error }
 
 func (e *sentError) Unwrap() error { return e.error }
 
-// write calls forward when the write may be done, and is in the journal. With an error that is forward's own, a [sentError],
-// it was sent; with any other it was not, and try says what to do.
+// write calls forward if the write is allowed, once it is in the journal. A [sentError] is forward's: the request was sent. After
+// any other error it was not, and try suggests what to do.
 func (g *Guard) write(ctx context.Context, in Intent, forward func() error) (try string, err error) {
 	real := g.Connection.VCenter.Name
 	if !g.Scope.AllowWrites {
@@ -116,17 +115,17 @@ func (g *Guard) write(ctx context.Context, in Intent, forward func() error) (try
 	})
 }
 
-// The kinds of a journal's actions, and what they are done with.
+// The kinds of a journal's actions, with their parameters.
 const (
-	power        = "power"         // to: what the VM is to be, a power state of the API
-	askGuest     = "ask-guest"     // to: what the VM is once its guest has done so, for which no task waits; no undo
+	power        = "power"         // to: a power state of the API
+	askGuest     = "ask-guest"     // to: the state after the guest has done so, for which there is no task; no undo
 	reset        = "reset"         // of VM or guest
 	rename       = "rename"        // to: the name
-	attachTag    = "attach-tag"    // tag: its id
+	attachTag    = "attach-tag"    // tag: its ID
 	detachTag    = "detach-tag"    // tag
-	attachVolume = "attach-volume" // volume: its id
+	attachVolume = "attach-volume" // volume: its ID
 	detachVolume = "detach-volume" // volume
-	nothing      = "nothing"       // what cannot be taken back, or need not be
+	nothing      = "nothing"       // cannot or need not be reverted
 
 	to       = "to"
 	tagID    = "tag"
@@ -140,7 +139,7 @@ const (
 	suspended  = "suspended"
 )
 
-// Words says in words what an action makes of a VM; of one that is an undo, what the VM was like.
+// Words describes the state of a VM after an action; for an undo, its previous state.
 func Words(a journal.Action) string {
 	switch a.Kind {
 	case power, askGuest:
@@ -161,20 +160,19 @@ func Words(a journal.Action) string {
 	return "as it is: this cannot be taken back"
 }
 
-// guestTime is how long a guest may take to do what it was asked for. One that has not by then is taken for one that does not.
+// guestTime is the time that a guest has to end. After that it is assumed not to.
 const guestTime = 2 * time.Minute
 
-// guestLook is how often it is looked after meanwhile: there is no task that tells.
+// guestLook is the poll interval during that time: there is no task.
 const guestLook = 500 * time.Millisecond
 
-// guestsAsked are, of the writes that are pending, the newest first, the numbers of those that have asked a guest to end, and
-// of which no later write tells that it has done so. A VM with such a guest is on, and may go off at any moment, also when it
-// was just found to be as it is to be.
+// guestsAsked returns the pending writes, newest first, that have asked a guest to end, and whose result no later write shows. A
+// VM with such a guest may power off at any time, even if its state was just found to be right.
 func guestsAsked(pending []journal.Entry) map[aspect]int {
 	asked, ends := map[aspect]int{}, map[aspect]string{}
 	for _, e := range slices.Backward(pending) {
 		a := aspectOf(e)
-		if ends[a] != "" && ends[a] == e.Undo.With[to] { // what the VM was like before this one
+		if ends[a] != "" && ends[a] == e.Undo.With[to] { // the state of the VM before this one
 			delete(asked, a)
 			delete(ends, a)
 		}
@@ -185,7 +183,7 @@ func guestsAsked(pending []journal.Entry) map[aspect]int {
 	return asked
 }
 
-// awaitGuest waits until the guest that was asked to end has done so, or had time enough since.
+// awaitGuest waits until the guest has ended, or its time is over.
 func awaitGuest(ctx context.Context, c *vcenter.Connection, e journal.Entry) error {
 	limit, cancel := context.WithDeadline(ctx, e.Time.Add(guestTime))
 	defer cancel()
@@ -194,7 +192,7 @@ func awaitGuest(ctx context.Context, c *vcenter.Connection, e journal.Entry) err
 	for {
 		now, err := settled(limit, c, e.Ref)
 		if limit.Err() != nil {
-			return context.Cause(ctx) // nil: it is the guest's time that is over
+			return context.Cause(ctx) // nil: the guest's time is over
 		}
 		if err != nil || now != poweredOn {
 			return err

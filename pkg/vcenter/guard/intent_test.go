@@ -130,7 +130,7 @@ func TestSOAP(t *testing.T) {
 	}
 }
 
-// TestHostile is what somebody else might read in another way.
+// TestHostile has requests that another parser might interpret differently.
 func TestHostile(t *testing.T) {
 	const (
 		si    = `<_this type="ServiceInstance">si</_this>`

@@ -1,17 +1,16 @@
 package guard
 
-// What reads, by name. What is on no list is refused: TestEveryMethod holds the lists against the methods that govmomi has, and
-// fails where govmomi has a method that testdata/methods.txt does not.
+// The methods that read. Everything else is refused: TestEveryMethod compares the lists with govmomi's methods, and fails for a
+// method that testdata/methods.txt lacks.
 //
-// Nothing is here that starts something: a method may change what belongs to the caller's own session (filters, views,
-// collectors), and nothing else. A search of files makes a task, and reads. What makes vCenter connect elsewhere
-// (QueryConnectionInfo), or hands out tickets that lead past the guard (AcquireGenericServiceTicket, CloneSession), is not here
-// either.
+// They start nothing: a method may only change what belongs to the caller's session (filters, views, collectors). A search of
+// files creates a task, and reads. Methods that make vCenter connect elsewhere (QueryConnectionInfo), or issue tickets that
+// bypass the guard (AcquireGenericServiceTicket, CloneSession), are excluded.
 
-// vimReads are those of the vSphere API.
+// vimReads lists those of the vSphere API.
 func vimReads(method string) bool {
 	switch method {
-	// Sessions, and what is theirs.
+	// Sessions, and their objects.
 	case "Login", "LoginByToken", "LoginBySSPI", "LoginExtensionByCertificate", "Logout", "SessionIsActive",
 		"SetLocale", "CurrentTime", "CreatePropertyCollector", "DestroyPropertyCollector", "CreateFilter",
 		"DestroyPropertyFilter", "WaitForUpdates", "WaitForUpdatesEx", "CheckForUpdates", "CancelWaitForUpdates",
@@ -21,7 +20,7 @@ func vimReads(method string) bool {
 		"CreateCollectorForTasks", "CreateCollectorWithInfoFilterForTasks", "RewindCollector", "ResetCollector",
 		"SetCollectorPageSize", "DestroyCollector":
 		return true
-	// Without one of the usual beginnings.
+	// Without a usual prefix.
 	case "SearchDatastore_Task", "SearchDatastoreSubFolders_Task", "AreAlarmActionsEnabled",
 		"DoesCustomizationSpecExist", "CustomizationSpecItemToXml", "DecodeLicense", "ConvertNamespacePathToUuidPath",
 		"HostListVStorageObject", "HostRetrieveVStorageObject", "HostRetrieveVStorageObjectState",
@@ -88,7 +87,7 @@ func vimReads(method string) bool {
 	return false
 }
 
-// pbmReads are those of storage policies.
+// pbmReads lists those of storage policies.
 func pbmReads(method string) bool {
 	switch method {
 	case "PbmFetchCapabilityMetadata", "PbmFetchCapabilitySchema", "PbmFetchComplianceResult", "PbmFetchResourceType",
@@ -104,7 +103,7 @@ func pbmReads(method string) bool {
 	return false
 }
 
-// vsanReads are those of cloud native storage, and of vSAN as far as a CSI driver and govc ask.
+// vsanReads lists those of Cloud Native Storage, and of vSAN as used by a CSI driver and govc.
 func vsanReads(method string) bool {
 	switch method {
 	case "CnsQueryAllVolume", "CnsQueryAsync", "CnsQuerySnapshots", "CnsQueryVolume", "CnsQueryVolumeInfo":
@@ -116,7 +115,7 @@ func vsanReads(method string) bool {
 	return false
 }
 
-// vslmReads are those of first class disks.
+// vslmReads lists those of first-class disks.
 func vslmReads(method string) bool {
 	switch method {
 	case "RetrieveContent", "VslmLoginByToken", "VslmLogout", "VslmListTagsAttachedToVStorageObject",
@@ -131,7 +130,7 @@ func vslmReads(method string) bool {
 	return false
 }
 
-// lookupReads are those of the lookup service.
+// lookupReads lists those of the lookup service.
 func lookupReads(method string) bool {
 	switch method {
 	case "Get", "GetLocale", "GetSiteId", "List", "RetrieveServiceContent", "SetLocale":
@@ -140,7 +139,7 @@ func lookupReads(method string) bool {
 	return false
 }
 
-// ssoReads are those of the administration of users.
+// ssoReads lists those of user administration.
 func ssoReads(method string) bool {
 	switch method {
 	case "IsMemberOfGroup", "Login", "Logout", "SsoAdminServiceInstance", "SsoGroupcheckServiceInstance", "Find",

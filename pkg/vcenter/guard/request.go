@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// headers are those that continue to a vCenter. The others are left out: what the guard has not judged decides nothing there.
-// Content-Type is written by the guard itself.
+// headers lists the headers that are sent on. The others are dropped: the vCenter must not get what the guard has not checked.
+// The guard sets Content-Type.
 func headers() []string {
 	return []string{
 		"Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Cookie", "User-Agent", "Soapaction",
@@ -21,7 +21,7 @@ func headers() []string {
 	}
 }
 
-// misleading are headers that make another request of one, by what some server or proxy knows.
+// misleading lists headers that may change the request for some servers or proxies.
 func misleading() []string {
 	return []string{
 		"Upgrade", "Expect", "Trailer", "Http2-Settings", "Proxy-Authorization",
@@ -30,10 +30,10 @@ func misleading() []string {
 	}
 }
 
-// query is what a query says, each parameter once.
+// query holds the parameters of a query, each once.
 type query map[string]string
 
-// framed checks what a request is beside its target and its body.
+// framed checks a request except for its target and body.
 func framed(r *http.Request) error {
 	if !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodDelete}, r.Method) {
 		return fmt.Errorf("the guard does not know the method %q", r.Method)
@@ -59,7 +59,7 @@ func framed(r *http.Request) error {
 	return nil
 }
 
-// target checks that a path and a query have one reading, and returns the query.
+// target checks that a path and a query have one interpretation, and returns the query.
 func target(u *url.URL) (query, error) {
 	if u.Host != "" || u.Opaque != "" || u.User != nil || u.Fragment != "" {
 		return nil, errors.New("the target is not a path")
@@ -93,12 +93,12 @@ func target(u *url.URL) (query, error) {
 	return q, nil
 }
 
-// odd says whether a character is one that a server may read as something else within a segment or a parameter.
+// odd reports whether a server may interpret a character differently within a segment or a parameter.
 func odd(c rune) bool {
 	return c <= ' ' || c >= 0x7f || strings.ContainsRune(`/\;%?#&`, c)
 }
 
-// contentType checks the type of a body. Where there is none, no type is due.
+// contentType checks the type of a body. Without a body it needs none.
 func contentType(r *http.Request, want string, due bool) error {
 	said := r.Header.Get("Content-Type")
 	if said == "" && !due {
@@ -113,8 +113,8 @@ func contentType(r *http.Request, want string, due bool) error {
 	return nil
 }
 
-// Request is the request to send on in place of r: written from what was judged, and nothing else. r is the one that the
-// intent was read from; its context is kept.
+// Request returns the request to send in place of r, written only from what was checked. r is the request from which the intent
+// was read; its context is kept.
 func (in Intent) Request(r *http.Request) *http.Request {
 	values := url.Values{}
 	for key, value := range in.query {
@@ -122,7 +122,7 @@ func (in Intent) Request(r *http.Request) *http.Request {
 	}
 	out := (&http.Request{
 		Method: r.Method, Host: r.Host, RemoteAddr: r.RemoteAddr, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		// No RawPath: the path is written from its decoded form, which was judged.
+		// No RawPath: the path is written from its decoded form, which was checked.
 		URL:    &url.URL{Path: r.URL.Path, RawQuery: values.Encode()},
 		Header: http.Header{},
 		Body:   http.NoBody,

@@ -13,23 +13,23 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// entry is one thing that a client may ask of the Automation API, or of what else is no SOAP.
+// entry is an allowed request outside of SOAP, such as the Automation API.
 type entry struct {
 	method string
-	// path is a template: a "*" stands for one segment, "id:*" for one that begins so.
+	// path is a template: "*" stands for one segment, "id:*" for one with that prefix.
 	path string
-	// action is the value of the action's parameter, which has to be there, or "" for none. Below /rest that is "~action",
-	// below /api "action": a vCenter does not look at the other one, and takes the request for one without.
+	// action is the required value of the action parameter, "" without one. Below /rest the parameter is "~action", below /api
+	// "action": a vCenter ignores the other one.
 	action string
-	// parameters are the others that may be there.
+	// parameters are the optional other parameters.
 	parameters []string
-	// body says that there may be one, of JSON.
+	// body is set if a JSON body is allowed.
 	body bool
-	// write is the kind of write that it is; "": it reads.
+	// write is the kind of the write; "": it reads.
 	write string
 }
 
-// entries are what is known to read, or to be a write that can be taken back.
+// entries lists the requests that read, and the writes that can be reverted.
 func entries() []entry {
 	const (
 		old     = "/rest/com/vmware/cis"
@@ -38,14 +38,14 @@ func entries() []entry {
 	)
 	get, post, remove := http.MethodGet, http.MethodPost, http.MethodDelete
 	return []entry{
-		// What there is, which clients ask before they log in.
+		// Requests before a login.
 		{method: get, path: "/sdk/vimServiceVersions.xml"},
 		{method: get, path: "/sdk/vsanServiceVersions.xml"},
 		{method: get, path: "/sdk/vimService.wsdl"},
 		{method: get, path: "/rest/appliance/system/version"},
 		{method: get, path: "/api/appliance/system/version"},
 
-		// Sessions: logins, whose they are, and logouts.
+		// Sessions: logins, users and logouts.
 		{method: post, path: old + "/session"},
 		{method: post, path: old + "/session", action: "get"},
 		{method: get, path: old + "/session"},
@@ -54,7 +54,6 @@ func entries() []entry {
 		{method: get, path: "/api/session"},
 		{method: remove, path: "/api/session"},
 
-		// Tags.
 		{method: get, path: old + "/tagging/category"},
 		{method: get, path: old + "/tagging/category/id:*"},
 		{method: get, path: old + "/tagging/tag"},
@@ -78,7 +77,6 @@ func entries() []entry {
 		{method: post, path: now + "/tag-association/*", action: "attach", body: true, write: attachTag},
 		{method: post, path: now + "/tag-association/*", action: "detach", body: true, write: detachTag},
 
-		// Content libraries.
 		{method: get, path: content + "/library"},
 		{method: get, path: content + "/library/id:*"},
 		{method: post, path: content + "/library", action: "find", body: true},
@@ -95,7 +93,7 @@ func entries() []entry {
 		{method: get, path: "/api/content/library"},
 		{method: get, path: "/api/content/library/*"},
 
-		// Modules of clusters, and what a Supervisor has.
+		// Modules of clusters, and resources of a Supervisor.
 		{method: get, path: "/rest/vcenter/cluster/modules"},
 		{method: get, path: "/rest/vcenter/cluster/modules/*/members"},
 		{method: get, path: "/api/vcenter/namespaces/instances"},
@@ -111,7 +109,7 @@ func entries() []entry {
 	}
 }
 
-// matches says whether a path fits a template.
+// matches reports whether a path matches a template.
 func matches(template, p string) bool {
 	want, have := strings.Split(template, "/"), strings.Split(p, "/")
 	if len(want) != len(have) {
@@ -126,7 +124,7 @@ func matches(template, p string) bool {
 	return true
 }
 
-// inREST says what a request intends that is no call of SOAP.
+// inREST returns the intent of a request outside of SOAP.
 func inREST(r *http.Request, q query, body []byte) (Intent, error) {
 	p := r.URL.Path
 	in := Intent{Method: r.Method + " " + p}
@@ -182,7 +180,7 @@ func inREST(r *http.Request, q query, body []byte) (Intent, error) {
 	return in, nil
 }
 
-// readJSON reads one object; what is there twice is refused: of two, a vCenter may take either.
+// readJSON parses one object. It refuses duplicate keys: a vCenter may use either value.
 func readJSON(body []byte) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -218,7 +216,7 @@ func jsonValue(d *json.Decoder, depth int) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			k, _ := key.(string) // the decoder takes no other
+			k, _ := key.(string) // the decoder accepts only strings
 			if seen[strings.ToLower(k)] {
 				return nil, fmt.Errorf("it has %q twice", k)
 			}
@@ -244,12 +242,12 @@ func jsonValue(d *json.Decoder, depth int) (any, error) {
 	return token, nil
 }
 
-// taggedVM is the VM that a tag is put on or taken off; zero when the body says anything else, or more.
+// taggedVM returns the VM of a tag's attachment or detachment; zero if the body has other contents.
 func taggedVM(said map[string]any) types.ManagedObjectReference {
 	object, ok := said["object_id"].(map[string]any)
 	if !ok || len(said) != 1 || len(object) != 2 || object["type"] != "VirtualMachine" {
 		return types.ManagedObjectReference{}
 	}
-	id, _ := object["id"].(string) // no id refers to nothing
+	id, _ := object["id"].(string) // an empty ID refers to nothing
 	return types.ManagedObjectReference{Type: "VirtualMachine", Value: id}
 }

@@ -24,13 +24,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
 )
 
-// Revert takes back what is pending in a journal, the newest first. connections are by the names that the entries have. Each
-// VM is looked at before: it has to be the one that was written to, by its instance UUID, and in the scope still. One that
-// is gone has nothing to be taken back. Of several writes to the same thing it is the oldest that is taken back: a VM that
-// was powered off and on again is left alone. It may be interrupted at any time and called again.
+// Revert reverts the pending writes of a journal, newest first. connections are keyed by the vCenters' names in the entries. It
+// checks each VM first: it must be the one that was written to, by its instance UUID, and still in the scope. For a removed VM
+// nothing is done. Of several writes to the same aspect the oldest one is reverted: a VM that was powered off and on again is
+// left alone. Revert may be interrupted at any time and called again.
 func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections map[string]*vcenter.Connection) error {
 	oldest, asked := map[aspect]int{}, guestsAsked(j.Pending())
-	for _, e := range j.Pending() { // the newest first
+	for _, e := range j.Pending() { // newest first
 		oldest[aspectOf(e)] = e.Seq
 	}
 	return j.Revert(ctx, func(ctx context.Context, e journal.Entry) error {
@@ -52,7 +52,7 @@ func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections 
 		if e.InstanceUUID != "" && !strings.EqualFold(e.InstanceUUID, vm.InstanceUUID) {
 			return fmt.Errorf("%s is another VM by now (instance UUID %s): nothing is done to it", vm.Path, vm.InstanceUUID)
 		}
-		// A tag that was taken off may be the one that had put the VM into the scope, also where folders do so for others.
+		// A detached tag may be the one that had put the VM into the scope, even if others are in it by folder.
 		if e.Undo.Kind == attachTag && len(s.Tags) > 0 {
 			vm.Tags = append(vm.Tags, tagsByID(ctx, c, e.Undo.With[tagID])...)
 		}
@@ -77,7 +77,7 @@ func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections 
 
 func gone(err error) bool { return err != nil && fault.Is(err, &types.ManagedObjectNotFound{}) }
 
-// tagsByID is the tag of an id; none where it cannot be read.
+// tagsByID returns the tag with an ID, empty if it cannot be read.
 func tagsByID(ctx context.Context, c *vcenter.Connection, id string) []inventory.Tag {
 	var all []inventory.Tag
 	_ = c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error { // then the VM stays out of the scope
@@ -95,8 +95,8 @@ func tagsByID(ctx context.Context, c *vcenter.Connection, id string) []inventory
 	return all
 }
 
-// apply makes of a VM what an action says it is to be. It bears being done again, and asks for nothing where the VM is so
-// already: a write that was refused is in the journal, too, and whoever may not make it may not take it back either.
+// apply brings a VM into the state of an action. It is idempotent, and makes no call if the VM has the state: refused writes are
+// in the journal, too, and an account without the privilege cannot revert them either.
 func apply(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a journal.Action) error {
 	switch a.Kind {
 	case power:
@@ -124,7 +124,7 @@ func apply(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a journa
 	return fmt.Errorf("%q is nothing that this version knows to take back", a.Kind)
 }
 
-// setPower waits for what is under way with a VM, and then has it be on, off or suspended.
+// setPower waits for running tasks of a VM, and then powers it on or off, or suspends it.
 func setPower(ctx context.Context, c *vcenter.Connection, vm inventory.VM, want string) error {
 	now, err := settled(ctx, c, vm.Ref)
 	if err != nil || now == want {
@@ -136,7 +136,7 @@ func setPower(ctx context.Context, c *vcenter.Connection, vm inventory.VM, want 
 		})
 		if state := new(types.InvalidPowerState); fault.Is(err, state) {
 			if now, looked := settled(ctx, c, vm.Ref); looked == nil && now == want {
-				return nil // somebody else was faster
+				return nil // another client was faster
 			}
 		}
 		return err
@@ -157,7 +157,7 @@ func setPower(ctx context.Context, c *vcenter.Connection, vm inventory.VM, want 
 	return fmt.Errorf("%q is no power state", want)
 }
 
-// settled returns the power state of a VM that no task changes at the moment.
+// settled returns the power state of a VM without running tasks.
 func settled(ctx context.Context, c *vcenter.Connection, ref types.ManagedObjectReference) (state string, err error) {
 	err = c.Do(ctx, func(ctx context.Context, vim *vim25.Client) error {
 		pc := property.DefaultCollector(vim)
@@ -166,7 +166,7 @@ func settled(ctx context.Context, c *vcenter.Connection, ref types.ManagedObject
 			return err
 		}
 		for _, task := range m.RecentTask {
-			err := object.NewTask(vim, task).Wait(ctx) // a task that has failed has changed nothing
+			err := object.NewTask(vim, task).Wait(ctx) // a failed task has changed nothing
 			if ctx.Err() != nil {
 				return errors.Join(err, context.Cause(ctx))
 			}
@@ -187,12 +187,12 @@ func run(ctx context.Context, c *vcenter.Connection, start func(context.Context,
 		if err != nil {
 			return err
 		}
-		return errors.Join(task.Wait(ctx), ctx.Err()) // a wait that is given up ends without an error
+		return errors.Join(task.Wait(ctx), ctx.Err()) // an aborted wait returns nil
 	})
 }
 
-// moveVolume attaches or detaches a volume, unless it is where it has to be. One that CNS does not know any more is left. A
-// suspended VM takes and gives no disk: with resume, which says that an older entry settles its power state, it is powered on.
+// moveVolume attaches or detaches a volume, unless that is done. It ignores a volume that CNS does not know. A suspended VM
+// cannot change disks: with resume, which means that an older entry sets its power state, it is powered on.
 func moveVolume(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a journal.Action, resume bool) error {
 	id := a.With[volumeID]
 	has, err := hasVolume(ctx, c, vm.Ref, id)

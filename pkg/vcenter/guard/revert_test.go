@@ -142,9 +142,8 @@ func TestRevertOfAGuest(t *testing.T) {
 	}
 }
 
-// TestRevertOfNothing takes back what was refused, as somebody who may not do it.
-// TestRevertOfADiskOfASuspendedVM takes back an attached volume of a VM that was suspended later: a suspended VM takes and gives
-// no disk, and the fuzzer of the front found that such a write stayed.
+// TestRevertOfADiskOfASuspendedVM reverts the attachment of a volume to a VM that was suspended later: a suspended VM cannot
+// change disks, and the front's fuzzer found that such a write stayed.
 func TestRevertOfADiskOfASuspendedVM(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

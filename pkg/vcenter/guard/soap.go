@@ -12,22 +12,22 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// service is one of the APIs of SOAP. A path belongs to one service: a method of another one is unknown there.
+// service is a SOAP API. A path belongs to one service, which does not know methods of others.
 type service struct {
 	name  string
 	paths []string
 	// spaces are the namespaces of its methods.
 	spaces []string
-	// reads says which of its methods read.
+	// reads reports whether a method reads.
 	reads func(method string) bool
 }
 
-// services are those that clients use: govc, the cloud provider, the CSI driver, and Cluster API.
+// services lists those that clients use: govc, the cloud provider, the CSI driver, and Cluster API.
 func services() []service {
 	return []service{
 		{"vim25", []string{"/sdk", "/sdk/vimService"}, []string{"urn:vim25"}, vimReads},
 		{"pbm", []string{"/pbm", "/pbm/sdk"}, []string{"urn:pbm", "urn:internalpbm"}, pbmReads},
-		{"vsan", []string{"/vsanHealth"}, []string{"urn:vsan", "urn:vim25"}, vsanReads}, // govmomi reads properties there as at /sdk
+		{"vsan", []string{"/vsanHealth"}, []string{"urn:vsan", "urn:vim25"}, vsanReads}, // govmomi reads properties there, too
 		{"vslm", []string{"/vslm", "/vslm/sdk"}, []string{"urn:vslm"}, vslmReads},
 		{"lookup", []string{"/lookupservice/sdk"}, []string{"urn:lookup"}, lookupReads},
 		{"sso", []string{"/sso-adminserver/sdk", "/sso-adminserver/sdk/*"}, []string{"urn:sso"}, ssoReads},
@@ -35,13 +35,13 @@ func services() []service {
 	}
 }
 
-// The token service is the one whose requests are no methods of an object.
+// The requests of the token service are not methods of an object.
 const (
 	tokens     = "sts"
 	trustSpace = "http://docs.oasis-open.org/ws-sx/ws-trust/200512"
 )
 
-// serviceAt is the service of a path.
+// serviceAt returns the service of a path.
 func serviceAt(p string) (service, bool) {
 	for _, s := range services() {
 		for _, pattern := range s.paths {
@@ -53,16 +53,16 @@ func serviceAt(p string) (service, bool) {
 	return service{}, false
 }
 
-// SOAP says whether a request goes to a service of SOAP, so that its answer is a fault.
+// SOAP reports whether a request goes to a SOAP service, so that its answer is a fault.
 func SOAP(r *http.Request) bool {
 	_, ok := serviceAt(r.URL.Path)
 	return ok && r.Method == http.MethodPost
 }
 
-// soapAction is what a client may say there: which version of an API it speaks. That names no method.
+// soapAction matches the allowed values of the header: the version of an API, without a method.
 var soapAction = regexp.MustCompile(`^"?(urn:(vim25|vsan|pbm|internalpbm|vslm|lookup|sso)(/[A-Za-z0-9. _-]{0,40})?)?"?$`)
 
-// inSOAP says what a call intends. What is sent on is written from what was read.
+// inSOAP returns the intent of a call.
 func (s service) inSOAP(r *http.Request, body []byte) (Intent, error) {
 	in := Intent{Method: r.Method + " " + r.URL.Path}
 	if err := contentType(r, "text/xml", true); err != nil {
@@ -80,7 +80,7 @@ func (s service) inSOAP(r *http.Request, body []byte) (Intent, error) {
 		return in, fmt.Errorf("the body is no call of SOAP: %w", err)
 	}
 	in.Method, in.Operation = call.local, call.local
-	// govmomi signs a login with a token, and says no namespace then.
+	// govmomi signs a login with a token, and sets no namespace then.
 	signed := call.space == "" && slices.Contains([]string{"LoginByToken", "Login"}, call.local)
 	if !slices.Contains(s.spaces, call.space) && !signed {
 		return Intent{Method: call.local}, fmt.Errorf("%q is a method of %q, which is not what %s is for", call.local, call.space, r.URL.Path)
@@ -93,7 +93,7 @@ func (s service) inSOAP(r *http.Request, body []byte) (Intent, error) {
 		if !s.reads(call.local) {
 			return Intent{Method: call.local}, fmt.Errorf("%q is nothing that the guard knows of the token service", call.local)
 		}
-		return in, nil // a token is nothing but a way to log in
+		return in, nil // a token is only used for logins
 	}
 	if err := plainArguments(call); err != nil {
 		return Intent{Method: call.local}, err
@@ -119,7 +119,7 @@ func (s service) inSOAP(r *http.Request, body []byte) (Intent, error) {
 	return in, nil
 }
 
-// action checks the header that some servers choose a method by. The guard does not, so it has to name none.
+// action checks the header by which some servers choose a method: it must not name one.
 func (s service) action(r *http.Request, call *node) error {
 	said := r.Header.Get("Soapaction")
 	if s.name != tokens {
@@ -143,7 +143,7 @@ func (s service) action(r *http.Request, call *node) error {
 	return nil
 }
 
-// theCall finds the one method that an envelope calls.
+// theCall returns the only method call of an envelope.
 func theCall(root *node) (*node, error) {
 	if root.space != envelopeSpace || root.local != "Envelope" {
 		return nil, fmt.Errorf("its root is %q of %q", root.local, root.space)
@@ -177,8 +177,7 @@ func theCall(root *node) (*node, error) {
 	return calls[0], nil
 }
 
-// plainArguments checks that arguments have no attributes but those of the vSphere API: others may lead a server to
-// another element.
+// plainArguments checks that arguments only have attributes of the vSphere API: others may refer to another element.
 func plainArguments(n *node) error {
 	for _, a := range n.attributes {
 		known := a.declares || a.space == "" && (a.local == "type" || a.local == "serverGuid") || a.space == instanceSpace && (a.local == "type" || a.local == "nil")
@@ -194,7 +193,7 @@ func plainArguments(n *node) error {
 	return nil
 }
 
-// reference reads a reference to an object.
+// reference parses a reference to an object.
 func reference(n *node) (types.ManagedObjectReference, error) {
 	value, err := n.content()
 	if err != nil {
@@ -207,8 +206,8 @@ func reference(n *node) (types.ManagedObjectReference, error) {
 	return ref, nil
 }
 
-// undoable are the methods of a service that write, and that can be taken back. Each looks at all arguments: where there is
-// one that it does not know, or one twice, the intent stays without a VM, and is let through nowhere.
+// undoable returns the methods that write and can be reverted. Each checks all arguments: with an unknown or duplicate one, the
+// intent has no VM, and is refused.
 func (s service) undoable() map[string]func(in *Intent, call *node, arguments []*node) {
 	switch s.name {
 	case "vim25":
@@ -231,7 +230,7 @@ func (s service) undoable() map[string]func(in *Intent, call *node, arguments []
 	return nil
 }
 
-// powered is a method of a VM without arguments.
+// powered handles a method of a VM without arguments.
 func powered(kind, state string) func(*Intent, *node, []*node) {
 	return func(in *Intent, call *node, arguments []*node) {
 		if in.This.Type != "VirtualMachine" || exactly(call, arguments, "_this") == nil {
@@ -254,8 +253,8 @@ func renamed(in *Intent, call *node, arguments []*node) {
 	}
 }
 
-// moved is an attachment of one volume to one VM, or its end. How a disk is attached is no argument: what takes a detachment
-// back would not know it.
+// moved handles the attachment or detachment of one volume. Arguments for how a disk is attached are refused, because a revert
+// would not know them.
 func moved(spec, kind string) func(*Intent, *node, []*node) {
 	return func(in *Intent, call *node, arguments []*node) {
 		said := exactly(call, arguments, "_this", spec)
@@ -286,7 +285,7 @@ func moved(spec, kind string) func(*Intent, *node, []*node) {
 	}
 }
 
-// exactly are elements by their names, when those are all that there is, each once, and of the method's namespace; else nil.
+// exactly returns elements by name if these are all, each once and in the method's namespace; otherwise nil.
 func exactly(call *node, all []*node, names ...string) map[string]*node {
 	if len(all) != len(names) {
 		return nil

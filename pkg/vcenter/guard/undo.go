@@ -19,8 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 )
 
-// undo is what takes a write back: what the VM is like now, said in full, so that of several writes to the same thing the
-// oldest one's is all that it takes.
+// undo returns the action that reverts a write: the complete current state, so that the oldest of several writes suffices.
 func (g *Guard) undo(ctx context.Context, vm inventory.VM, do journal.Action) (journal.Action, error) {
 	switch do.Kind {
 	case power, askGuest:
@@ -50,7 +49,7 @@ func either(is bool, yes, no string) string {
 	return no
 }
 
-// aspect is what of a VM an undo is about: of several about the same, the oldest says what there was at first.
+// aspect is the part of a VM that an undo concerns; the oldest undo of an aspect has the original state.
 type aspect struct {
 	vcenter, kind, of string
 	ref               types.ManagedObjectReference
@@ -91,18 +90,17 @@ func hasVolume(ctx context.Context, c *vcenter.Connection, vm types.ManagedObjec
 	return has, err
 }
 
-// Intent is what a request is going to do. [Intent.Request] is the request that does it.
+// Intent is the effect of a request. [Intent.Request] returns the request to send.
 type Intent struct {
-	// Method is what messages call it: a method of SOAP, or method, path and action.
+	// Method is its name in messages: a SOAP method, or method, path and action.
 	Method string
-	// Operation is the method of SOAP that it calls; empty for others.
+	// Operation is its SOAP method; empty for others.
 	Operation string
-	// This is the object that a method of SOAP is called on; zero for others.
+	// This is the object of a SOAP method; zero for others.
 	This types.ManagedObjectReference
-	// Write says that it changes something.
+	// Write is set if it changes something.
 	Write bool
-	// VM is the one that it changes, Do what is done to it; both are zero for a write that is not among those that can be
-	// let through.
+	// VM is the changed VM, Do the change; both are zero for a write that cannot be allowed.
 	VM types.ManagedObjectReference
 	Do journal.Action
 
@@ -112,9 +110,9 @@ type Intent struct {
 	contentType string
 }
 
-// Look says what a request is going to do; body is all of it. A request that is not known is an error, and has to be refused:
-// what reads, and what writes and can be taken back, is on lists of paths, methods and types. The method of SOAP is the one in
-// the body, whatever a header says.
+// Look returns the intent of a request; body is the complete body. An unknown request is an error, and must be refused: lists of
+// paths, methods and types define what reads, and which writes can be reverted. The SOAP method is the one in the body, not in a
+// header.
 func Look(r *http.Request, body []byte) (Intent, error) {
 	in, err := look(r, body)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 
 // Absent is a path of the selection that the vCenter does not have.
 type Absent struct {
-	// What is the path with its noun. Err says that it is not there, with the nearest that is.
+	// What is the path with its type. Err says that it is missing, with the most similar path.
 	What string
 	Err  error
 }
 
-// Nowhere is an error for each path of a selection that none of the vCenters has; all are the readings of all of them. A
-// selection is one for all vCenters, and /west/vm/k8s is in one of them.
+// Nowhere returns an error for each path of a selection that no vCenter has; all has the inventories of all vCenters. One
+// selection is for all vCenters, and /west/vm/k8s is in one of them.
 func Nowhere(all ...*Inventory) error {
 	lack := map[string]int{}
 	for _, inv := range all {
@@ -37,7 +37,7 @@ func Nowhere(all ...*Inventory) error {
 	return errors.Join(errs...)
 }
 
-// choose keeps the VMs that the selection means, tags aside. The vCenter's own datacenters have to be there.
+// choose keeps the selected VMs, ignoring tags. The vCenter's configured datacenters must exist.
 func (inv *Inventory) choose(vcenter string, s Selection, datacenters []string) error {
 	all := inv.paths()
 	var errs []error
@@ -58,7 +58,7 @@ func (inv *Inventory) choose(vcenter string, s Selection, datacenters []string) 
 	inv.VMs = slices.DeleteFunc(inv.VMs, func(vm VM) bool {
 		dc, folder, pool := inv.Tree.Above(vm.Ref, "Datacenter"), "", ""
 		if dc == nil {
-			return true // it is in none that the account may see
+			return true // no datacenter is visible to the account
 		}
 		if o := inv.Tree[vm.Ref]; o != nil {
 			folder = inv.Tree.Path(o.Parent)
@@ -71,8 +71,8 @@ func (inv *Inventory) choose(vcenter string, s Selection, datacenters []string) 
 	return nil
 }
 
-// in reports whether one of the paths is meant for an object of that inventory path and that short one, or, where inside
-// counts, for one around it.
+// in reports whether one of the paths matches an object with that inventory path and short path or, with inside, one of its
+// ancestors.
 func in(paths []string, long, short string, inside bool) bool {
 	if len(paths) == 0 {
 		return true
@@ -90,7 +90,7 @@ func in(paths []string, long, short string, inside bool) bool {
 	return false
 }
 
-// known are the paths that there are, both forms of each.
+// known holds the existing paths, in both forms.
 type known struct{ datacenters, folders, pools []string }
 
 func (inv *Inventory) paths() known {
@@ -113,7 +113,7 @@ func (inv *Inventory) paths() known {
 	return k
 }
 
-// missing are those that are not there.
+// missing returns the missing ones.
 func missing(noun string, wanted, there []string) []Absent {
 	var absent []Absent
 	for _, name := range wanted {
@@ -126,12 +126,12 @@ func missing(noun string, wanted, there []string) []Absent {
 			hint = fmt.Sprintf(": did you mean %q?", near)
 		}
 		what := fmt.Sprintf("%s %q", noun, name)
-		absent = append(absent, Absent{What: what, Err: fmt.Errorf("%s: there is none that this account may see%s", what, hint)})
+		absent = append(absent, Absent{What: what, Err: fmt.Errorf("%s not found, or this account may not see it%s", what, hint)})
 	}
 	return absent
 }
 
-// warnNames tells of patterns that no VM of the vCenter has.
+// warnNames warns about patterns without a VM.
 func (inv *Inventory) warnNames(s Selection, all []VM) {
 	for _, pattern := range s.Names {
 		one := Selection{Names: []string{pattern}}
@@ -141,29 +141,28 @@ func (inv *Inventory) warnNames(s Selection, all []VM) {
 	}
 }
 
-// Selection says which VMs are meant: those that each list that is not empty has an entry for. The zero value means all.
+// Selection selects the VMs that match each non-empty list. The zero value selects all.
 type Selection struct {
 	// Datacenters are names, or inventory paths that begin with a slash.
 	Datacenters []string
-	// Folders are paths below the VM folder of any datacenter ("k8s/prod"), or inventory paths ("/west/vm/k8s"). The
-	// folders in them count, too.
+	// Folders are paths below the VM folder of any datacenter ("k8s/prod"), or inventory paths ("/west/vm/k8s"), including
+	// subfolders.
 	Folders []string
-	// Tags are on the VM itself, "category:name" each.
+	// Tags are tags of the VM, "category:name" each.
 	Tags []string
 	// Names are patterns of VM names, with * and ?.
 	Names []string
-	// Pools are paths below the root pool of any compute resource ("prod/web"), or inventory paths. Those in them count,
-	// too.
+	// Pools are paths below the root pool of any compute resource ("prod/web"), or inventory paths, including their subpools.
 	Pools []string
 }
 
-// Tag is a tag by its names.
+// Tag is a tag with its category.
 type Tag struct{ Category, Name string }
 
-// String is "category:name".
+// String returns "category:name".
 func (t Tag) String() string { return t.Category + ":" + t.Name }
 
-// ParseTag reads "category:name". The name may hold colons.
+// ParseTag parses "category:name". The name may contain colons.
 func ParseTag(text string) (Tag, error) {
 	category, name, ok := strings.Cut(text, ":")
 	if !ok || category == "" || name == "" {
@@ -172,7 +171,7 @@ func ParseTag(text string) (Tag, error) {
 	return Tag{category, name}, nil
 }
 
-// Check says what is wrong with the selection, all of it.
+// Check returns all problems of the selection.
 func (s Selection) Check() error {
 	var errs []error
 	for _, text := range s.Tags {
@@ -192,12 +191,12 @@ func (s Selection) Check() error {
 	return errors.Join(errs...)
 }
 
-// named reports whether a pattern is for the name.
+// named reports whether a pattern matches the name.
 func (s Selection) named(name string) bool {
 	return len(s.Names) == 0 || slices.ContainsFunc(s.Names, func(p string) bool { return glob.Match(p, name) })
 }
 
-// tagged reports whether one of the tags is among those.
+// tagged reports whether one of the selected tags is in tags.
 func (s Selection) tagged(tags []Tag) bool {
 	if len(s.Tags) == 0 {
 		return true

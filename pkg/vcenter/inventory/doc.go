@@ -6,8 +6,8 @@
 //		fmt.Println(vm.Path, vm.UUID, vm.Hostname, vm.Region, vm.Zone)
 //	}
 //
-// It is one reading, made with few calls whatever the number of VMs; who wants to follow changes has provider/inventory. It
-// writes nothing but a view, which it removes.
+// It reads once, with few calls regardless of the number of VMs; provider/inventory follows changes. It writes only a view, which
+// it removes.
 //
 // Floor 2, inside pkg/vcenter.
 package inventory

@@ -155,7 +155,7 @@ func TestSelectionRefuses(t *testing.T) {
 	}
 }
 
-// TestInterrupted stops waiting for a vCenter that answers neither what it is asked nor what is to be put away.
+// TestInterrupted stops waiting for a vCenter that answers neither the call nor the cleanup.
 func TestInterrupted(t *testing.T) {
 	lab := sim.Start(t, "../testdata/zones.yaml")
 	config, err := vcenter.LoadFile(lab.CloudConfigFile())
@@ -233,8 +233,8 @@ spec:
 	}
 }
 
-// TestNarrowAccount reads as somebody who may see one datacenter of two, whose region is on the root folder: of an object that
-// an account may not read it sees no tags.
+// TestNarrowAccount reads with an account that may see one datacenter of two, whose region is on the root folder: the account
+// sees no tags of an object that it may not read.
 func TestNarrowAccount(t *testing.T) {
 	lab := sim.Start(t, `
 apiVersion: sandbox.vsphere/v1alpha1

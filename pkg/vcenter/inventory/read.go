@@ -18,21 +18,21 @@ import (
 // Categories are the tag categories of regions and zones.
 type Categories struct{ Region, Zone string }
 
-// Inventory is one reading of a vCenter.
+// Inventory is the result of a read.
 type Inventory struct {
-	// VMs are those of the selection, by path.
+	// VMs are the selected VMs, by path.
 	VMs []VM
-	// Tree is everything that the account may see.
+	// Tree holds everything that the account may see.
 	Tree Tree
-	// Absent are the paths of the selection that are not there; no VM is chosen by them. See [Nowhere].
+	// Absent are the missing paths of the selection. See [Nowhere].
 	Absent []Absent
-	// Warnings are about what could not be read or chose nothing, one line each.
+	// Warnings describe what could not be read or matched nothing, one line each.
 	Warnings []string
 }
 
-// Read reads the VMs of a selection; the vCenter's own list of datacenters narrows it further. A path in the selection that
-// is not there may be in another vCenter: once all are read, [Nowhere] tells. A name pattern that no VM has is a warning. So
-// is a vCenter that tells no tags, unless the selection needs them.
+// Read reads the selected VMs in the vCenter's configured datacenters. A missing path of the selection may be in another vCenter:
+// after all reads, call [Nowhere]. A name pattern without a VM is a warning. So is a vCenter without readable tags, unless the
+// selection needs them.
 func Read(ctx context.Context, c *vcenter.Connection, s Selection, categories Categories) (*Inventory, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func Read(ctx context.Context, c *vcenter.Connection, s Selection, categories Ca
 	}
 	inv := &Inventory{Tree: Tree{}}
 	err = c.Do(ctx, func(_ context.Context, vim *vim25.Client) error {
-		root := vim.ServiceContent.RootFolder // around everything, and in no view
+		root := vim.ServiceContent.RootFolder // the ancestor of all objects, not part of a view
 		inv.Tree[root] = &Object{Ref: root, Name: "Datacenters"}
 		return nil
 	})
@@ -74,7 +74,7 @@ func Read(ctx context.Context, c *vcenter.Connection, s Selection, categories Ca
 	return inv, nil
 }
 
-// take makes objects of what was read. A VM that is in a vApp has no folder: it lies in the vApp.
+// take adds the objects that were read. A VM in a vApp has no folder: its parent is the vApp.
 func (inv *Inventory) take(vcenter string, content []types.ObjectContent) error {
 	for _, one := range content {
 		o := inv.Tree[one.Obj]
@@ -97,7 +97,7 @@ func (inv *Inventory) take(vcenter string, content []types.ObjectContent) error 
 	}
 	var vms []mo.VirtualMachine
 	machines := slices.DeleteFunc(slices.Clone(content), func(o types.ObjectContent) bool {
-		return o.Obj.Type != "VirtualMachine" || len(o.PropSet) < 3 // with the two of any entity alone
+		return o.Obj.Type != "VirtualMachine" || len(o.PropSet) < 3 // only has the two properties of every entity
 	})
 	if err := mo.LoadObjectContent(machines, &vms); err != nil {
 		return fmt.Errorf("vcenter %q: read VMs: %w", vcenter, err)
@@ -110,7 +110,7 @@ func (inv *Inventory) take(vcenter string, content []types.ObjectContent) error 
 	return nil
 }
 
-// locate says where a VM is.
+// locate sets the place of a VM.
 func (inv *Inventory) locate(vm *VM) {
 	t := inv.Tree
 	vm.Path = t.Path(vm.Ref)
@@ -129,10 +129,10 @@ func (inv *Inventory) locate(vm *VM) {
 	}
 }
 
-// page is how many objects an answer may hold: what a slow vCenter tells of within one call's time.
+// page is the number of objects in an answer, small enough for a slow vCenter's call.
 const page = 500
 
-// retrieve reads properties of everything in the inventory that the account may see, each page a call.
+// retrieve reads properties of all objects that the account may see, with one call for each page.
 func retrieve(ctx context.Context, c *vcenter.Connection, kinds []string, specs []types.PropertySpec) ([]types.ObjectContent, error) {
 	var v *view.ContainerView
 	err := c.Do(ctx, func(ctx context.Context, vim *vim25.Client) (err error) {
@@ -144,7 +144,7 @@ func retrieve(ctx context.Context, c *vcenter.Connection, kinds []string, specs 
 	}
 	defer func() {
 		if ctx.Err() != nil {
-			return // nobody waits for an answer any more; a view that stays behind goes with the session
+			return // the caller has left; the session removes the view
 		}
 		_ = c.Do(ctx, func(ctx context.Context, _ *vim25.Client) error { return v.Destroy(ctx) })
 	}()
@@ -162,7 +162,7 @@ func retrieve(ctx context.Context, c *vcenter.Connection, kinds []string, specs 
 	return all, nil
 }
 
-// Retrieve reads what the filter says, page by page, each a call with a deadline of its own.
+// Retrieve reads what the filter selects, page by page, with a timeout for each call.
 func Retrieve(ctx context.Context, c *vcenter.Connection, filter types.PropertyFilterSpec) ([]types.ObjectContent, error) {
 	var (
 		all   []types.ObjectContent

@@ -13,8 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
-// readTags reads the tags of the chosen VMs, of networks, and of all that may be around VMs and disks: a call for 500 objects,
-// and one for each tag and category that is on any.
+// readTags reads the tags of the selected VMs, of networks, and of all ancestors of VMs and disks: one call for 500 objects, and
+// one for each tag and category.
 func (inv *Inventory) readTags(ctx context.Context, c *vcenter.Connection) error {
 	names, categories := map[string]Tag{}, map[string]string{}
 	for refs := range slices.Chunk(inv.taggable(), page) {
@@ -50,7 +50,7 @@ func (inv *Inventory) readTags(ctx context.Context, c *vcenter.Connection) error
 	return nil
 }
 
-// taggable are the objects whose tags matter, in an order that does not change.
+// taggable returns the objects whose tags matter, in a stable order.
 func (inv *Inventory) taggable() []mo.Reference {
 	kinds := []string{
 		"Folder", "Datacenter", "ComputeResource", "ClusterComputeResource", "HostSystem", "ResourcePool", "VirtualApp", "Datastore", "StoragePod",
@@ -75,7 +75,7 @@ func (inv *Inventory) taggable() []mo.Reference {
 	return all
 }
 
-// learn returns the names of a tag, asked for once.
+// learn returns the names of a tag, reading it once.
 func learn(ctx context.Context, c *vcenter.Connection, id string, names map[string]Tag, categories map[string]string) (Tag, error) {
 	if tag, ok := names[id]; ok {
 		return tag, nil

@@ -7,23 +7,23 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Object is anything of the inventory that has a place in it.
+// Object is an object of the inventory.
 type Object struct {
 	Ref  types.ManagedObjectReference
 	Name string
-	// Parent is zero for the root folder, and for what the account may not see.
+	// Parent is zero for the root folder, and for an invisible parent.
 	Parent types.ManagedObjectReference
-	// Tags are those on the object itself; known of VMs that are chosen, of networks, and of what is around VMs and disks.
+	// Tags are the object's tags; they are known for selected VMs, networks, and ancestors of VMs and disks.
 	Tags []Tag
 }
 
-// Tree is the objects of a vCenter by their references.
+// Tree holds the objects of a vCenter by reference.
 type Tree map[types.ManagedObjectReference]*Object
 
-// deepest is more than any inventory is nested: no loop of parents is followed forever.
+// deepest exceeds any nesting, to stop at loops of parents.
 const deepest = 64
 
-// Up returns the object and those around it, the root folder last.
+// Up returns the object and its ancestors, the root folder last.
 func (t Tree) Up(ref types.ManagedObjectReference) []*Object {
 	var all []*Object
 	for o := t[ref]; o != nil && len(all) < deepest; o = t[o.Parent] {
@@ -32,7 +32,7 @@ func (t Tree) Up(ref types.ManagedObjectReference) []*Object {
 	return all
 }
 
-// Path is the inventory path; the root folder's name is no part of it.
+// Path returns the inventory path, without the root folder's name.
 func (t Tree) Path(ref types.ManagedObjectReference) string {
 	var b strings.Builder
 	up := t.Up(ref)
@@ -45,7 +45,7 @@ func (t Tree) Path(ref types.ManagedObjectReference) string {
 	return b.String()
 }
 
-// Above is the nearest object of one of the types around ref, itself included; nil where there is none.
+// Above returns the nearest object of one of the types among ref and its ancestors, or nil.
 func (t Tree) Above(ref types.ManagedObjectReference, kinds ...string) *Object {
 	for _, o := range t.Up(ref) {
 		if slices.Contains(kinds, o.Ref.Type) {
@@ -55,8 +55,8 @@ func (t Tree) Above(ref types.ManagedObjectReference, kinds ...string) *Object {
 	return nil
 }
 
-// below is the path of ref below the folder or pool that lies directly in an object of one of the types: that of VMs in a
-// datacenter, or the root pool in a compute resource.
+// below returns the path of ref below the top folder or pool in an object of one of the types: the VM folder of a datacenter, or
+// the root pool of a compute resource.
 func (t Tree) below(ref types.ManagedObjectReference, kinds ...string) string {
 	up := t.Up(ref)
 	var names []string
@@ -73,10 +73,10 @@ func isOne(kind string, kinds []string) bool {
 	return slices.Contains(kinds, kind)
 }
 
-// Folder is the path of a VM folder below its datacenter's; empty for that one.
+// Folder returns the path of a VM folder below its datacenter's; empty for that one.
 func (t Tree) Folder(ref types.ManagedObjectReference) string { return t.below(ref, "Datacenter") }
 
-// Pool is the path of a resource pool or vApp below the root pool of its compute resource; empty for that one.
+// Pool returns the path of a resource pool or vApp below the root pool of its compute resource; empty for that one.
 func (t Tree) Pool(ref types.ManagedObjectReference) string {
 	return t.below(ref, "ComputeResource", "ClusterComputeResource")
 }

@@ -16,38 +16,38 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
-// VM is a virtual machine as it was when it was read. Names are as the vCenter has them, which writes %2f for a slash.
+// VM is a virtual machine at the time of the read. Names are in the vCenter's form, with %2f for a slash.
 type VM struct {
-	// VCenter is the name of its vCenter, Ref its identity there.
+	// VCenter is the name of its vCenter, Ref its reference there.
 	VCenter string
 	Ref     types.ManagedObjectReference
 	// Path is its inventory path, Folder that of its folder below the datacenter's VM folder, empty for that one.
 	Name, Path, Folder string
-	// UUID is the BIOS UUID, in lower case, as InstanceUUID.
+	// UUID is the BIOS UUID; both UUIDs are in lower case.
 	UUID, InstanceUUID string
-	// Hostname, Addresses and Tools are what the guest reports: its DNS name, its IP addresses without those of links and
-	// loopback, and whether its tools run ("guestToolsRunning").
+	// Hostname, Addresses and Tools are from the guest: its DNS name, its IP addresses without link-local and loopback ones, and
+	// whether its tools run ("guestToolsRunning").
 	Hostname  string
 	Addresses []string
 	Tools     string
 	// Power is "poweredOn", "poweredOff" or "suspended".
 	Power string
-	// Connection is "connected" unless its host is not there.
+	// Connection is "connected" unless its host is unreachable.
 	Connection string
 	Template   bool
-	// Datacenter, Cluster and Host are names; Cluster is empty for a VM on a standalone host. Pool is a path below the root
-	// pool of the compute resource, empty for that one.
+	// Datacenter, Cluster and Host are names; Cluster is empty for a VM on a standalone host. Pool is a path below the root pool
+	// of the compute resource, empty for that one.
 	Datacenter, Cluster, Host, Pool string
-	// Region and Zone are names of the tags nearest to it; both are empty where one of them is not found.
+	// Region and Zone are the names of its nearest tags; both are empty if one is missing.
 	Region, Zone string
-	// Tags are those on the VM itself.
+	// Tags are the VM's tags.
 	Tags []Tag
-	// HardwareVersion is such as "vmx-21".
+	// HardwareVersion is, for example, "vmx-21".
 	HardwareVersion string
-	// DiskUUID says that the guest sees the UUIDs of its disks (disk.enableUUID).
+	// DiskUUID is set if the guest sees the UUIDs of its disks (disk.enableUUID).
 	DiskUUID bool
 
-	// HostRef and PoolRef are its host and pool; zero where it has none.
+	// HostRef and PoolRef are its host and pool, or zero.
 	HostRef, PoolRef types.ManagedObjectReference
 }
 
@@ -63,10 +63,10 @@ func (vm VM) Facts() match.VM {
 	return facts
 }
 
-// String names the VM in messages.
+// String returns the name of the VM in messages.
 func (vm VM) String() string { return vm.VCenter + ":" + vm.Path }
 
-// vmProperties are what a VM is read for.
+// vmProperties lists the properties that are read of a VM.
 func vmProperties() []string {
 	return []string{
 		"name", "parent", "parentVApp", "resourcePool", "runtime.host", "runtime.powerState", "runtime.connectionState",
@@ -75,7 +75,7 @@ func vmProperties() []string {
 	}
 }
 
-// newVM takes in what was read. A VM whose configuration cannot be read, its host being gone, has no identities.
+// newVM converts what was read. A VM on an unreachable host has no configuration, and so no identities.
 func newVM(vcenter string, m *mo.VirtualMachine) VM {
 	vm := VM{
 		VCenter: vcenter, Ref: m.Self, Name: m.Name,
@@ -99,7 +99,7 @@ func newVM(vcenter string, m *mo.VirtualMachine) VM {
 	return vm
 }
 
-// addresses are the guest's IP addresses in the order of its network cards, its own choice first.
+// addresses returns the guest's IP addresses in the order of its NICs, the primary one first.
 func addresses(g *types.GuestInfo) []string {
 	var all []string
 	add := func(text string) {
@@ -124,8 +124,8 @@ func addresses(g *types.GuestInfo) []string {
 	return all
 }
 
-// place finds the region and zone of every chosen VM as the cloud provider does: each by the nearest tag on the way up
-// from the VM's host; where that does not find both, from its resource pool, and then from the VM itself.
+// place sets the region and zone of every selected VM as the cloud provider does: by the nearest tags, starting at the VM's host;
+// if that does not find both, at its resource pool, and then at the VM.
 func (inv *Inventory) place(c Categories) {
 	for i := range inv.VMs {
 		vm := &inv.VMs[i]
@@ -139,7 +139,7 @@ func (inv *Inventory) place(c Categories) {
 	}
 }
 
-// nearest goes up from start. Of several tags of a category on one object the first by name counts.
+// nearest searches upward from start. Of several tags of a category on one object, the first by name counts.
 func (inv *Inventory) nearest(start types.ManagedObjectReference, c Categories) (region, zone string) {
 	for _, o := range inv.Tree.Up(start) {
 		for _, tag := range o.Tags {
@@ -154,8 +154,8 @@ func (inv *Inventory) nearest(start types.ManagedObjectReference, c Categories) 
 	return region, zone
 }
 
-// ReadVM reads one VM as it is now, with its place and, where withTags, its own tags: what is to be known before it is
-// written to. Region and zone are left out. A VM that is not there any more, or that the account may not see, is an error.
+// ReadVM reads one VM with its place and, with withTags, its tags, before a write. It leaves out region and zone. A removed VM,
+// or one that the account may not see, is an error.
 func ReadVM(ctx context.Context, c *vcenter.Connection, ref types.ManagedObjectReference, withTags bool) (VM, error) {
 	inv := &Inventory{Tree: Tree{}}
 	content, err := Retrieve(ctx, c, types.PropertyFilterSpec{
@@ -169,7 +169,7 @@ func ReadVM(ctx context.Context, c *vcenter.Connection, ref types.ManagedObjectR
 		return VM{}, fmt.Errorf("read VM %s: %w", ref.Value, err)
 	}
 	if len(inv.VMs) != 1 {
-		return VM{}, fmt.Errorf("read VM %s: vcenter %q: there is none that this account may see", ref.Value, c.VCenter.Name)
+		return VM{}, fmt.Errorf("read VM %s: vcenter %q: not found, or this account may not see it", ref.Value, c.VCenter.Name)
 	}
 	for _, one := range []types.ManagedObjectReference{inv.Tree[ref].Parent, inv.VMs[0].HostRef, inv.VMs[0].PoolRef} {
 		if err := inv.climb(ctx, c, one); err != nil {
@@ -186,7 +186,7 @@ func ReadVM(ctx context.Context, c *vcenter.Connection, ref types.ManagedObjectR
 	return vm, nil
 }
 
-// climb reads an object and all that are around it, each a call: there are a handful.
+// climb reads an object and its ancestors, one call each.
 func (inv *Inventory) climb(ctx context.Context, c *vcenter.Connection, ref types.ManagedObjectReference) error {
 	for range deepest {
 		if ref.Value == "" || inv.Tree[ref] != nil {
@@ -205,14 +205,14 @@ func (inv *Inventory) climb(ctx context.Context, c *vcenter.Connection, ref type
 			return err
 		}
 		if inv.Tree[ref] == nil {
-			return nil // it is not for this account to see: paths begin below it
+			return nil // invisible to this account: paths begin below it
 		}
 		ref = inv.Tree[ref].Parent
 	}
 	return nil
 }
 
-// tagsOf reads the tags on an object.
+// tagsOf reads the tags of an object.
 func tagsOf(ctx context.Context, c *vcenter.Connection, ref types.ManagedObjectReference) ([]Tag, error) {
 	var (
 		ids []string

@@ -20,23 +20,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
-// Journal is an open file. It may be used from any goroutine; make one with [Open].
+// Journal is an open file. It is safe for concurrent use; create one with [Open].
 type Journal struct {
 	name string
 
 	mu      sync.Mutex
 	file    *os.File
-	size    int64 // of what is whole
+	size    int64 // of whole lines
 	last    int
 	pending []Entry
 	broken  error
 }
 
-// ErrInUse says that another process has the journal open.
+// ErrInUse means that another process has the journal open.
 var ErrInUse = errors.New("is open in another process")
 
-// Open opens a journal, and makes one for its owner's eyes only where there is none. No other process may have it open
-// ([ErrInUse]). What another run has left to be taken back is in [Journal.Pending].
+// Open opens a journal, or creates one that only its owner can read. It fails with [ErrInUse] if another process has it open.
+// [Journal.Pending] returns what an earlier process did not revert.
 func Open(name string) (*Journal, error) {
 	for {
 		file, err := private.Open(name, os.O_RDWR|os.O_CREATE|os.O_APPEND)
@@ -46,7 +46,7 @@ func Open(name string) (*Journal, error) {
 		j := &Journal{name: name, file: file}
 		err = j.load()
 		if errors.Is(err, errRemoved) {
-			_ = file.Close() // nothing is in it that anybody could find
+			_ = file.Close() // it is empty
 			continue
 		}
 		if err != nil {
@@ -56,11 +56,10 @@ func Open(name string) (*Journal, error) {
 	}
 }
 
-// errRemoved says that a file was removed between its opening and its locking: what is written to it nobody finds.
+// errRemoved means that a file was removed between its opening and its locking, so that writes to it would be lost.
 var errRemoved = errors.New("removed")
 
-// Read returns what is pending in the journal of that name, the newest first, and leaves the file alone: whoever has it open
-// may continue.
+// Read returns the pending writes of a journal, newest first, without opening it for writing: another process may use it.
 func Read(name string) ([]Entry, error) {
 	data, err := private.ReadFile(name)
 	if err != nil {
@@ -73,8 +72,8 @@ func Read(name string) ([]Entry, error) {
 	return j.Pending(), nil
 }
 
-// load reads the file. A last line without its end was cut by a crash before anything was done that it speaks of, or after
-// something that bears being done again: it is taken away.
+// load reads the file. It removes a last line that a crash has truncated: either its action was not started, or it is a note
+// whose action can be repeated.
 func (j *Journal) load() error {
 	if err := syscall.Flock(int(j.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf(": %w: %w", ErrInUse, err)
@@ -102,7 +101,7 @@ func (j *Journal) load() error {
 	return nil
 }
 
-// parse takes in what is whole of a file, and returns how many bytes that is.
+// parse reads the whole lines of a file, and returns their size.
 func (j *Journal) parse(data []byte) (int64, error) {
 	data = data[:bytes.LastIndexByte(data, '\n')+1]
 	number := 0
@@ -115,7 +114,7 @@ func (j *Journal) parse(data []byte) (int64, error) {
 	return int64(len(data)), nil
 }
 
-// syncDir has the name of a new file survive a crash, too.
+// syncDir makes the name of a new file survive a crash.
 func syncDir(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {
@@ -124,17 +123,16 @@ func syncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Close lets go of the file: when it returns, another may have it. It waits for the line that is being written, and no longer:
-// of a write that is still under way nobody notes any more how it ended.
+// Close releases the file: another process may open it then. It waits only for the line that is being written: the end of a
+// running write is not recorded.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	// A child that is being started has the descriptor, too, until it is another program: closing alone is not enough.
+	// A child process that is being started has the descriptor, too: closing is not enough.
 	return errors.Join(syscall.Flock(int(j.file.Fd()), syscall.LOCK_UN), j.file.Close())
 }
 
-// Remove removes the file, and lets go of it only then: whoever opens a journal of that name meanwhile gets another one, and
-// not the one that is gone.
+// Remove removes the file before it releases it: another process that opens a journal with that name gets a new file.
 func (j *Journal) Remove() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -145,8 +143,8 @@ func (j *Journal) Remove() error {
 	return errors.Join(err, j.file.Close())
 }
 
-// Pending are the writes that are not taken back, the newest first. Those that failed are among them: a call whose answer
-// was lost may have been carried out.
+// Pending returns the writes that were not reverted, newest first, including failed ones: a call whose answer was lost may have
+// been executed.
 func (j *Journal) Pending() []Entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -155,8 +153,7 @@ func (j *Journal) Pending() []Entry {
 	return all
 }
 
-// Write notes the entry, has it on the disk, and only then calls do. The error is do's, or the journal's, with which
-// nothing was done.
+// Write writes the entry to disk, and then calls do. The error is do's, or the journal's, if do was not called.
 func (j *Journal) Write(ctx context.Context, e Entry, do func(context.Context) error) error {
 	if err := errors.Join(e.check(), ctx.Err()); err != nil {
 		return err
@@ -189,7 +186,7 @@ func (j *Journal) note(l line) error {
 	return j.append(l)
 }
 
-// append puts a line on the disk, whole or not at all; a journal of which that is not sure takes no more.
+// append writes a line to disk completely or not at all; after an uncertain result the journal refuses further lines.
 func (j *Journal) append(l line) error {
 	if j.broken != nil {
 		return j.broken
@@ -213,14 +210,14 @@ func (j *Journal) append(l line) error {
 	return nil
 }
 
-// forget drops a pending entry. The lock is held, or the journal not yet anybody's.
+// forget drops a pending entry. The caller holds the lock, or the journal is not shared yet.
 func (j *Journal) forget(seq int) {
 	j.pending = slices.DeleteFunc(j.pending, func(e Entry) bool { return e.Seq == seq })
 }
 
-// Revert takes back what is pending, the newest first. Where an undo fails, the older writes to the same VM wait for
-// another Revert, as they would meet a state that they do not know; other VMs do not. It ends early with ctx. What has
-// been taken back is not again, whenever it was interrupted, but for the one undo that it was interrupted in.
+// Revert reverts the pending writes, newest first. If an undo fails, older writes to the same VM stay pending, because their
+// expected state is missing; other VMs are not affected. It ends early with ctx. It does not revert a write twice, except one
+// during whose undo it was interrupted.
 func (j *Journal) Revert(ctx context.Context, undo func(context.Context, Entry) error) error {
 	type vm struct {
 		vcenter string
@@ -259,27 +256,25 @@ func (j *Journal) reverted(seq int) error {
 	return nil
 }
 
-// Action is something to do to a VM. Kind is a word of the caller's ("power-off"), With what it needs. An action that is
-// an undo has to bear being done twice, and being done where there is nothing to undo: it says what is to be, not what to
-// change.
+// Action is a change of a VM. The caller defines Kind ("power-off") and its parameters With. An undo must be idempotent, also
+// without anything to undo: it describes a state, not a change.
 type Action struct {
 	Kind string            `json:"kind"`
 	With map[string]string `json:"with,omitempty"`
 }
 
-// Entry is one write.
+// Entry is a write.
 type Entry struct {
 	// Seq counts from 1; Journal.Write sets it, and Time.
 	Seq  int       `json:"seq"`
 	Time time.Time `json:"time"`
-	// VCenter is the name of the vCenter, Ref the VM there, VM its path, for people.
+	// VCenter is the name of the vCenter, Ref the VM there, VM its path, for users.
 	VCenter string                       `json:"vcenter"`
 	Ref     types.ManagedObjectReference `json:"ref"`
 	VM      string                       `json:"vm"`
-	// InstanceUUID is the VM's. References are numbered again in every vCenter: who takes something back after a while looks
-	// first whether Ref is still this VM. Empty where it was not known.
+	// InstanceUUID is the VM's. vCenters reuse references, so a late undo must check that Ref is still this VM. Empty if unknown.
 	InstanceUUID string `json:"instanceUUID,omitempty"`
-	// Do is what is done, Undo what takes it back.
+	// Do is the change, Undo reverts it.
 	Do   Action `json:"do"`
 	Undo Action `json:"undo"`
 }
@@ -291,17 +286,17 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// line is a line of the file: an entry before it is done, or what became of one.
+// line is a line of the file: an entry before its action, or a later result.
 type line struct {
 	*Entry `json:",omitempty"`
 	Done   int    `json:"done,omitempty"`
 	Failed int    `json:"failed,omitempty"`
 	Why    string `json:"why,omitempty"`
-	// Reverted says that the entry of that number is taken back.
+	// Reverted is the number of a reverted entry.
 	Reverted int `json:"reverted,omitempty"`
 }
 
-// apply takes a line in.
+// apply applies a line.
 func (j *Journal) apply(data []byte) error {
 	var l line
 	if err := json.Unmarshal(data, &l); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// computes adds the compute resources that the chosen VMs of a datacenter run on, whole.
+// computes adds the compute resources of the selected VMs in a datacenter, with all their hosts.
 func (r *recorder) computes(f *found, dc *topology.Datacenter, at *inventory.Object) {
 	t := f.inv.Tree
 	in := map[ref]bool{}
@@ -45,8 +45,8 @@ func (r *recorder) computes(f *found, dc *topology.Datacenter, at *inventory.Obj
 	}
 }
 
-// unplaced tells of tags where a topology has no place for them: on folders of anything but VMs, on datastore clusters, and
-// on the compute resource around a host alone. at is the innermost, of is what they hold.
+// unplaced warns about tags that a topology cannot have: on folders without VMs, on datastore clusters, and on the compute
+// resource of a standalone host. at is the innermost object, of its contents.
 func (r *recorder) unplaced(f *found, at ref, of string) {
 	for _, o := range f.inv.Tree.Up(at) {
 		if o.Ref.Type == "Datacenter" {
@@ -67,7 +67,7 @@ func (r *recorder) unplaced(f *found, at ref, of string) {
 	}
 }
 
-// shown is a name in a warning, which is no place for what pseudonyms hide.
+// shown returns a name for a warning, which must not reveal names behind pseudonyms.
 func (r *recorder) shown(kind, name string) string {
 	if r.pseudonyms != nil {
 		return r.pseudonyms.Name(kind, name)
@@ -87,10 +87,10 @@ func (r *recorder) host(f *found, o *inventory.Object) topology.Host {
 	return host
 }
 
-// whole is a size in whole mebibytes.
+// whole rounds a size to mebibytes.
 func whole(bytes int64) topology.Bytes { return topology.Bytes(bytes>>20) * topology.Mi }
 
-// pools adds the pools and vApps that chosen VMs are in, and those around them.
+// pools adds the pools and vApps of selected VMs, with their parents.
 func (r *recorder) pools(f *found, compute *inventory.Object, pools *[]topology.Pool, vapps *[]topology.VApp) {
 	t := f.inv.Tree
 	needed := map[ref]bool{}
@@ -105,7 +105,7 @@ func (r *recorder) pools(f *found, compute *inventory.Object, pools *[]topology.
 			needed[o.Ref] = true
 		}
 	}
-	for _, o := range inOrder(f, needed) { // those around others come first
+	for _, o := range inOrder(f, needed) { // parents first
 		above, lists := pools, vapps
 		parents := strings.Split(t.Pool(o.Ref), "/")
 		for _, name := range parents[:len(parents)-1] {
@@ -150,13 +150,13 @@ func (r *recorder) datastores(f *found, dc *topology.Datacenter, at *inventory.O
 		d := topology.Datastore{
 			Name: r.name("datastore", o.Name), Marks: r.marks(o), Type: datastoreType(s.Type),
 			Capacity: whole(s.Capacity),
-			Used:     whole(min(max(s.Capacity-s.FreeSpace, 0), s.Capacity)), // what is overcommitted is used up
+			Used:     whole(min(max(s.Capacity-s.FreeSpace, 0), s.Capacity)), // overcommitted: full
 		}
 		if d.Type == "" {
 			r.warn("datastore %s is of type %q, which is recorded as vmfs", d.Name, s.Type)
 		}
 		if d.Capacity == 0 {
-			d.Used = 0 // one that is not there, and gets the default
+			d.Used = 0 // an unreachable one gets the default
 		}
 		var mounting []string
 		for _, host := range inOrder(f, hosts) {
@@ -189,8 +189,8 @@ func datastoreType(kind string) topology.DatastoreType {
 	return ""
 }
 
-// machine adds a VM to its datacenter.
-func (r *recorder) machine(f *found, dc *topology.Datacenter, row inventory.VM) {
+// vm adds a VM to its datacenter.
+func (r *recorder) vm(f *found, dc *topology.Datacenter, row inventory.VM) {
 	t, m := f.inv.Tree, f.machines[row.Ref]
 	vm := topology.VM{
 		Name: r.name("vm", row.Name), Folder: r.path("folder", row.Folder), Pool: r.path("pool", row.Pool),
@@ -210,13 +210,13 @@ func (r *recorder) machine(f *found, dc *topology.Datacenter, row inventory.VM) 
 		vm.GuestID = m.Config.GuestId
 		vm.Datastore = r.home(dc, vm, m.Config.Files.VmPathName)
 	} else {
-		r.warn("VM %s tells nothing of its hardware, its host being gone: the recording makes it up", vm.Name)
+		r.warn("VM %s does not report its hardware, because its host is gone: the recording has default hardware", vm.Name)
 	}
 	if row.Template {
 		vm.Template = topology.Yes
 		vm.Pool = ""
 	}
-	vm.NICs = r.cards(f, dc, vm.Name, m, row.Template)
+	vm.NICs = r.nics(f, dc, vm.Name, m, row.Template)
 	if f.diskUUID[row.Ref] {
 		vm.ExtraConfig = []topology.KeyValue{{Key: "disk.enableUUID", Value: "TRUE"}}
 	}
@@ -242,7 +242,7 @@ func (r *recorder) machine(f *found, dc *topology.Datacenter, row inventory.VM) 
 	r.zones = append(r.zones, want)
 }
 
-// home is the datastore of a VM's files, "[datastore] path/name.vmx".
+// home returns the datastore of a VM's files, "[datastore] path/name.vmx".
 func (r *recorder) home(dc *topology.Datacenter, vm topology.VM, file string) string {
 	name, _, ok := strings.Cut(strings.TrimPrefix(file, "["), "]")
 	if !ok || !strings.HasPrefix(file, "[") {
@@ -258,7 +258,7 @@ func (r *recorder) home(dc *topology.Datacenter, vm topology.VM, file string) st
 	return ""
 }
 
-// role is what the VM is to be in the cluster.
+// role returns the VM's role in the cluster.
 func (r *recorder) role(vm inventory.VM) topology.Role {
 	is := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool { return glob.Match(p, vm.Name) })

@@ -14,10 +14,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// rounds is how often the topology is asked whether it takes what was recorded: an error may hide another.
+// rounds is the number of validations of the recorded topology: an error may hide another.
 const rounds = 4
 
-// finish writes the topology, with what it does not take left out, and says so of each.
+// finish writes the topology without the fields that it rejects, with a warning for each.
 func (r *recorder) finish() (*Recording, error) {
 	for range rounds {
 		file, err := topology.Marshal(r.top)
@@ -37,10 +37,10 @@ func (r *recorder) finish() (*Recording, error) {
 	return nil, errors.New("record: the topology takes less and less of what is recorded")
 }
 
-// leaf is a field that can be left out, as messages call it.
+// leaf matches an optional field in messages.
 var leaf = regexp.MustCompile(`^spec\.vcenters\[(\d+)\]\.(?:datacenters\[(\d+)\]\.vms\[(\d+)\]\.)?(\w+)(?:\[(\d+)\]\.(\w+))?`)
 
-// relent leaves out the fields that the topology complains of. It is false where one of them has to be there.
+// relent removes the rejected fields. It returns false if one is mandatory.
 func (r *recorder) relent(err error) bool {
 	var all topology.Errors
 	if !errors.As(err, &all) {
@@ -90,7 +90,7 @@ func dropOfVM(vm *topology.VM, field, item, inner string) bool {
 	case field == "guestID":
 		vm.GuestID = ""
 	case field == "hostname":
-		vm.Hostname, vm.Role = "", "" // what has no such name cannot be a node
+		vm.Hostname, vm.Role = "", "" // a VM without a valid name cannot be a node
 	case field == "uuid":
 		vm.UUID = ""
 	case field == "instanceUUID":
@@ -109,7 +109,7 @@ func dropOfVM(vm *topology.VM, field, item, inner string) bool {
 	return true
 }
 
-// number reads digits.
+// number parses digits.
 func number(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -118,7 +118,7 @@ func number(text string) int {
 	return n
 }
 
-// compare tells of VMs that the recording has in another region or zone than the vCenter has.
+// compare warns about VMs whose region or zone differs between the recording and the vCenter.
 func (r *recorder) compare(loaded *topology.Topology) {
 	i := 0
 	for vm := range loaded.AllVMs() {
@@ -158,7 +158,7 @@ func (r *recorder) vcenter(f *found) {
 	r.top.Spec.VCenters = append(r.top.Spec.VCenters, v)
 }
 
-// datacentersOf are those of the chosen VMs.
+// datacentersOf returns those of the selected VMs.
 func datacentersOf(f *found) map[ref]bool {
 	all := map[ref]bool{}
 	for _, vm := range f.inv.VMs {
@@ -169,7 +169,7 @@ func datacentersOf(f *found) map[ref]bool {
 	return all
 }
 
-// inOrder are objects by path.
+// inOrder sorts objects by path.
 func inOrder(f *found, all map[ref]bool) []*inventory.Object {
 	var list []*inventory.Object
 	for one := range maps.Keys(all) {
@@ -183,12 +183,12 @@ func inOrder(f *found, all map[ref]bool) []*inventory.Object {
 	return list
 }
 
-// datacenter adds a datacenter, with the folders around it.
+// datacenter adds a datacenter, with its parent folders.
 func (r *recorder) datacenter(f *found, v *topology.VCenter, o *inventory.Object) {
 	t := f.inv.Tree
 	dc := topology.Datacenter{Name: r.name("datacenter", o.Name), Marks: r.marks(o)}
 	for n := 2; slices.ContainsFunc(v.Datacenters, func(other topology.Datacenter) bool { return other.Name == dc.Name }); n++ {
-		r.warn("datacenter %s is recorded with a number: another one is called so, and a topology tells them apart by name", dc.Name)
+		r.warn("datacenter %s is recorded with a number, because another one has the same name and a topology identifies them by name", dc.Name)
 		dc.Name += "-" + strconv.Itoa(n)
 	}
 	dc.Folder = r.path("folder", strings.Trim(strings.TrimSuffix(t.Path(o.Ref), o.Name), "/"))
@@ -201,13 +201,13 @@ func (r *recorder) datacenter(f *found, v *topology.VCenter, o *inventory.Object
 	r.datastores(f, &dc, o)
 	for _, vm := range f.inv.VMs {
 		if at := t.Above(vm.Ref, "Datacenter"); at != nil && at.Ref == o.Ref {
-			r.machine(f, &dc, vm)
+			r.vm(f, &dc, vm)
 		}
 	}
 	v.Datacenters = append(v.Datacenters, dc)
 }
 
-// addFolder lists a folder that carries something.
+// addFolder adds a folder with tags.
 func addFolder(all []topology.Folder, path string, marks topology.Marks) []topology.Folder {
 	known := slices.ContainsFunc(all, func(f topology.Folder) bool { return f.Path == path })
 	if known || path == "" || len(marks.Tags) == 0 {
@@ -216,7 +216,7 @@ func addFolder(all []topology.Folder, path string, marks topology.Marks) []topol
 	return append(all, topology.Folder{Path: path, Marks: marks})
 }
 
-// release is a version in three parts.
+// release returns a version with three parts.
 func release(version string) string {
 	parts := strings.Split(version, ".")
 	for len(parts) < 3 {

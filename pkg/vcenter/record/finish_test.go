@@ -66,7 +66,7 @@ func TestWarningsOfReading(t *testing.T) {
 func TestNoHardware(t *testing.T) {
 	var r recorder
 	var dc topology.Datacenter
-	r.machine(&found{inv: &inventory.Inventory{}}, &dc, inventory.VM{Name: "a", Power: "poweredOff"})
+	r.vm(&found{inv: &inventory.Inventory{}}, &dc, inventory.VM{Name: "a", Power: "poweredOff"})
 	if told := strings.Join(r.warnings, "\n"); len(dc.VMs) != 1 || !strings.Contains(told, "VM a tells nothing of its hardware") {
 		t.Errorf("%+v, %s", dc.VMs, told)
 	}
@@ -82,7 +82,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestUnplaced tells of tags on everything around what is recorded that a topology has no place for, and of no other.
+// TestUnplaced warns about tags that a topology cannot have, and about no others.
 func TestUnplaced(t *testing.T) {
 	of := func(kind, value string) ref { return ref{Type: kind, Value: value} }
 	tree := inventory.Tree{}

@@ -15,7 +15,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// ref is short for what everything is known by.
 type ref = types.ManagedObjectReference
 
 // found is what was read of one vCenter.
@@ -25,13 +24,13 @@ type found struct {
 	inv        *inventory.Inventory
 	machines   map[ref]mo.VirtualMachine
 	diskUUID   map[ref]bool               // VMs with disk.enableUUID
-	computes   map[ref]mo.ComputeResource // compute resources of the chosen VMs
-	hosts      map[ref]mo.HostSystem      // all of theirs
+	computes   map[ref]mo.ComputeResource // compute resources of the selected VMs
+	hosts      map[ref]mo.HostSystem      // all hosts of those
 	datastores map[ref]mo.Datastore       // all that those mount
 	groups     map[ref]mo.DistributedVirtualPortgroup
 }
 
-// gather reads the chosen VMs, and then what is around them.
+// gather reads the selected VMs, and then what belongs to them.
 func gather(ctx context.Context, c *vcenter.Connection, o Options) (*found, error) {
 	f := &found{name: c.VCenter.Name}
 	err := c.Do(ctx, func(_ context.Context, vim *vim25.Client) error {
@@ -91,7 +90,7 @@ func gather(ctx context.Context, c *vcenter.Connection, o Options) (*found, erro
 	return f, err
 }
 
-// diskUUIDs are the VMs that have disk.enableUUID: by the flag that a vCenter makes of it, or else by the setting itself.
+// diskUUIDs returns the VMs with disk.enableUUID: by the flag that a vCenter derives from it, or else by the setting.
 func diskUUIDs(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) (map[ref]bool, error) {
 	all := map[ref]bool{}
 	var unsaid []ref
@@ -118,7 +117,7 @@ func diskUUIDs(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) (
 	return all, nil
 }
 
-// read reads properties of objects, a few hundred at a call. Objects that are gone meanwhile are left out.
+// read reads properties of objects, a few hundred a call, without removed ones.
 func read[T any](ctx context.Context, c *vcenter.Connection, refs []ref, properties ...string) (map[ref]T, error) {
 	slices.SortFunc(refs, func(a, b ref) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Value, b.Value)) })
 	all := map[ref]T{}

@@ -16,29 +16,29 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// naming makes names that a topology takes, pseudonyms or the vCenter's own, and keeps what is to be said of it.
+// naming chooses valid names for a topology, pseudonyms or the vCenter's, and collects warnings.
 type naming struct {
 	pseudonyms *Pseudonyms
 	warnings   []string
-	told       map[string]bool
+	warned     map[string]bool
 }
 
-// warn says something once.
+// warn adds a warning once.
 func (n *naming) warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if n.told == nil {
-		n.told = map[string]bool{}
+	if n.warned == nil {
+		n.warned = map[string]bool{}
 	}
-	if !n.told[text] {
-		n.told[text] = true
+	if !n.warned[text] {
+		n.warned[text] = true
 		n.warnings = append(n.warnings, text)
 	}
 }
 
-// name is for an object of the inventory.
+// name returns the name of an inventory object.
 func (n *naming) name(kind, name string) string {
 	if plain, err := url.PathUnescape(name); err == nil {
-		name = plain // a vCenter escapes what a path needs
+		name = plain // a vCenter escapes special characters of paths
 	}
 	if n.pseudonyms != nil {
 		return n.pseudonyms.Name(kind, name)
@@ -58,7 +58,7 @@ func (n *naming) name(kind, name string) string {
 	return clean
 }
 
-// path is name for each part of a path.
+// path returns a path with name applied to each part.
 func (n *naming) path(kind, path string) string {
 	if path == "" {
 		return ""
@@ -70,7 +70,7 @@ func (n *naming) path(kind, path string) string {
 	return strings.Join(parts, "/")
 }
 
-// dns is for a DNS name.
+// dns returns a DNS name.
 func (n *naming) dns(kind, name string) string {
 	if n.pseudonyms == nil {
 		return name
@@ -88,7 +88,7 @@ func (n *naming) uuid(id string) string {
 	return strings.ToLower(id)
 }
 
-// label makes a DNS label of anything.
+// label returns a text as a DNS label.
 func label(name string) string {
 	mapped := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -106,7 +106,7 @@ func label(name string) string {
 	return mapped
 }
 
-// duplicates are the things that are there twice, as in the vCenters.
+// duplicates returns the identities that occur twice, as in the vCenters.
 func duplicates(top *topology.Topology) []topology.Duplicate {
 	seen, twice := map[string]bool{}, map[topology.Duplicate]bool{}
 	note := func(kind topology.Duplicate, value string) {
@@ -153,11 +153,10 @@ func duplicates(top *topology.Topology) []topology.Duplicate {
 	return all
 }
 
-// Pseudonyms are the names that stand for other names in recordings. The same name has the same one wherever it occurs, in
-// every recording made with the same map, and nothing of a pseudonym reports what it stands for but the map. Make one with
-// [LoadPseudonyms] or new; it is for one goroutine.
+// Pseudonyms maps names to pseudonyms in recordings. The same name always has the same pseudonym, in every recording with the
+// same map, and only the map reveals the name. Create one with [LoadPseudonyms] or new; it is not safe for concurrent use.
 type Pseudonyms struct {
-	// Names, UUIDs, Addresses, Subnets and VLANs are by what they stand for.
+	// Names, UUIDs, Addresses, Subnets and VLANs are keyed by the original.
 	Names     map[string]string `json:"names"`
 	UUIDs     map[string]string `json:"uuids"`
 	Addresses map[string]string `json:"addresses"`
@@ -167,7 +166,7 @@ type Pseudonyms struct {
 	Next map[string]int `json:"next"`
 }
 
-// LoadPseudonyms reads a map that Save has written; an empty one where there is no such file.
+// LoadPseudonyms reads a map written by Save, or returns an empty one if the file does not exist.
 func LoadPseudonyms(file string) (*Pseudonyms, error) {
 	p := new(Pseudonyms)
 	data, err := input.File(file, 16*input.MaxFile)
@@ -183,7 +182,7 @@ func LoadPseudonyms(file string) (*Pseudonyms, error) {
 	return p, nil
 }
 
-// Save writes the map, for its owner's eyes only, whole or not at all.
+// Save writes the map atomically, readable only by its owner.
 func (p *Pseudonyms) Save(file string) error {
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -195,7 +194,7 @@ func (p *Pseudonyms) Save(file string) error {
 	return nil
 }
 
-// number counts up.
+// number returns the next number.
 func (p *Pseudonyms) number(of string) int {
 	if p.Next == nil {
 		p.Next = map[string]int{}
@@ -204,7 +203,7 @@ func (p *Pseudonyms) number(of string) int {
 	return p.Next[of]
 }
 
-// Name is what stands for a name. kind is the word that a new one begins with.
+// Name returns the pseudonym of a name. A new one begins with kind.
 func (p *Pseudonyms) Name(kind, name string) string {
 	key := strings.ToLower(name)
 	if known, ok := p.Names[key]; ok || name == "" {
@@ -217,7 +216,7 @@ func (p *Pseudonyms) Name(kind, name string) string {
 	return p.Names[key]
 }
 
-// DNS is what stands for a DNS name, label by label, so that what is in one domain stays in one.
+// DNS returns the pseudonym of a DNS name, label by label, so that names in one domain stay in one.
 func (p *Pseudonyms) DNS(kind, name string) string {
 	if name == "" {
 		return ""
@@ -230,7 +229,7 @@ func (p *Pseudonyms) DNS(kind, name string) string {
 	return strings.Join(labels, ".")
 }
 
-// UUID is what stands for a UUID: a number in the form of one.
+// UUID returns the pseudonym of a UUID: a number in its form.
 func (p *Pseudonyms) UUID(id string) string {
 	id = strings.ToLower(id)
 	if known, ok := p.UUIDs[id]; ok || id == "" {
@@ -243,7 +242,7 @@ func (p *Pseudonyms) UUID(id string) string {
 	return p.UUIDs[id]
 }
 
-// VLAN is what stands for the number of a VLAN; zero, which is none, for itself.
+// VLAN returns the pseudonym of a VLAN ID; zero, which means none, is unchanged.
 func (p *Pseudonyms) VLAN(id int32) (int32, error) {
 	if id == 0 {
 		return 0, nil
@@ -263,9 +262,9 @@ func (p *Pseudonyms) VLAN(id int32) (int32, error) {
 	return p.VLANs[key], nil
 }
 
-// Address is what stands for an address with prefix length. Addresses of one subnet stay in one: 10.0.0.0/8 holds those of
-// IPv4, fd00::/16 those of IPv6. Neither the number of the subnet nor that of the host is kept, and of the subnet's size
-// only whether it is larger than a /24: then it becomes a /16.
+// Address returns the pseudonym of an address with prefix length. Addresses of one subnet stay in one: in 10.0.0.0/8 for IPv4, in
+// fd00::/16 for IPv6. It changes the numbers of subnet and host, and keeps only whether the subnet is larger than a /24: then it
+// becomes a /16.
 func (p *Pseudonyms) Address(prefix netip.Prefix) (netip.Prefix, error) {
 	subnet := prefix.Masked()
 	if subnet.Addr().Is4() && (subnet.Bits() > 24 || subnet.Bits() < 16) || subnet.Addr().Is6() && subnet.Bits() != 64 {
@@ -297,7 +296,7 @@ func (p *Pseudonyms) Address(prefix netip.Prefix) (netip.Prefix, error) {
 	return netip.PrefixFrom(addr, stands.Bits()), nil
 }
 
-// subnet is what stands for a subnet: a /16 of 10.0.0.0/8 shared by 256 of at most that many addresses, or a whole one.
+// subnet returns the pseudonym of a subnet: a /16 of 10.0.0.0/8 shared by 256 small ones, or a whole one.
 func (p *Pseudonyms) subnet(s netip.Prefix) (netip.Prefix, error) {
 	if known, err := netip.ParsePrefix(p.Subnets[s.String()]); err == nil {
 		return known, nil

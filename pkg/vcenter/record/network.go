@@ -10,8 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// cards are a VM's network cards. Their networks are added to the datacenter.
-func (r *recorder) cards(f *found, dc *topology.Datacenter, name string, m mo.VirtualMachine, template bool) []topology.NIC {
+// nics adds a VM's NICs, and their networks to the datacenter.
+func (r *recorder) nics(f *found, dc *topology.Datacenter, name string, m mo.VirtualMachine, template bool) []topology.NIC {
 	if m.Config == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (r *recorder) cards(f *found, dc *topology.Datacenter, name string, m mo.Vi
 	return nics
 }
 
-// network is the name of the network behind a card, which the datacenter has from now on; empty where it cannot be.
+// network returns the name of a NIC's network, which it adds to the datacenter; empty if that is not possible.
 func (r *recorder) network(f *found, dc *topology.Datacenter, backing types.BaseVirtualDeviceBackingInfo) string {
 	switch b := backing.(type) {
 	case *types.VirtualEthernetCardNetworkBackingInfo:
@@ -79,7 +79,7 @@ func (r *recorder) network(f *found, dc *topology.Datacenter, backing types.Base
 	return ""
 }
 
-// portGroup puts a port group on a switch, once.
+// portGroup adds a port group to a switch, once.
 func (r *recorder) portGroup(dc *topology.Datacenter, on string, group topology.PortGroup) string {
 	i := slices.IndexFunc(dc.Switches, func(s topology.Switch) bool { return s.Name == on })
 	if i < 0 {
@@ -93,7 +93,7 @@ func (r *recorder) portGroup(dc *topology.Datacenter, on string, group topology.
 	return group.Name
 }
 
-// vlan is the number of the group's VLAN, or what stands for it.
+// vlan returns the ID of the group's VLAN, or its pseudonym.
 func (r *recorder) vlan(group mo.DistributedVirtualPortgroup) int32 {
 	ports, ok := group.Config.DefaultPortConfig.(*types.VMwareDVSPortSetting)
 	if !ok {
@@ -113,7 +113,7 @@ func (r *recorder) vlan(group mo.DistributedVirtualPortgroup) int32 {
 	return id
 }
 
-// addresses are what the guest reports of a card, with prefix lengths where it tells them.
+// addresses returns what the guest reports for a NIC, with prefix lengths if known.
 func (r *recorder) addresses(nic types.GuestNicInfo) []string {
 	var all []string
 	add := func(text string, bits int32) {

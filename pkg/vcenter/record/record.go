@@ -11,34 +11,34 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// Options of [Record]. Only Name is required.
+// Options configures [Record]. Only Name is required.
 type Options struct {
-	// Name is the topology's: a DNS label.
+	// Name is the name of the topology: a DNS label.
 	Name string
-	// Selection says which VMs; the zero value means all.
+	// Selection selects the VMs; the zero value means all.
 	Selection inventory.Selection
-	// Categories are those of regions and zones. Default: those of the sandbox, which pseudonyms make of others, too.
+	// Categories are those of regions and zones. Default: those of the sandbox, which pseudonyms also use.
 	Categories inventory.Categories
-	// Nodes are patterns of the names of VMs that are to be nodes, ControlPlane of those that are to be control plane
-	// nodes. Default for Nodes: every VM that reports a hostname and is no template.
+	// Nodes are patterns of the names of VMs that become nodes, ControlPlane of those that become control plane nodes. Default
+	// for Nodes: every VM that reports a hostname and is not a template.
 	Nodes, ControlPlane []string
-	// Pseudonyms, when set, stand for names, UUIDs and addresses. They grow; the caller saves them.
+	// Pseudonyms, if set, replace names, UUIDs and addresses. Record extends them; the caller saves them.
 	Pseudonyms *Pseudonyms
-	// OnStep, when set, is told what is being read, before it is; vCenters may take their time to answer.
+	// OnStep, if set, is called with each step before it starts; vCenters may be slow.
 	OnStep func(vcenter, what string)
 }
 
-// Recording is what [Record] makes.
+// Recording is the result of [Record].
 type Recording struct {
-	// File is the topology as YAML. Topology is what it loads to.
+	// File is the topology as YAML, Topology the loaded one.
 	File     []byte
 	Topology *topology.Topology
-	// Warnings tell what is otherwise than in the vCenters, one line each.
+	// Warnings describe differences from the vCenters, one line each.
 	Warnings []string
 }
 
-// Record reads the chosen VMs of all connections, with what is around them, and makes one topology of them. It is an error
-// when no VM is chosen.
+// Record reads the selected VMs of all connections, with what belongs to them, and returns one topology. It fails if no VM is
+// selected.
 func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (*Recording, error) {
 	o.Categories.Region = cmp.Or(o.Categories.Region, vcenter.DefaultRegion)
 	o.Categories.Zone = cmp.Or(o.Categories.Zone, vcenter.DefaultZone)
@@ -78,18 +78,18 @@ func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (
 	return r.finish()
 }
 
-// recorder makes the topology.
+// recorder builds the topology.
 type recorder struct {
 	Options
 	naming
 	top *topology.Topology
-	// categories are those of the tags that are recorded; true where an object has several of one.
+	// categories are the categories of the recorded tags; true if an object has several tags of one.
 	categories map[string]bool
-	// zones are what is to come out, by the VMs' places in the topology.
+	// zones are the expected regions and zones, by the VMs' places in the topology.
 	zones []topology.Place
 }
 
-// unread passes on what the reading of a vCenter warns of, whose words are the vCenter's.
+// unread passes on the warnings of reading a vCenter, which have the vCenter's names.
 func (r *recorder) unread(f *found) {
 	if n := len(f.inv.Warnings); n > 0 && r.pseudonyms != nil {
 		r.warn("vCenter %s: what its reading warns of (%d) has names in it: record without pseudonyms to see it", r.pseudonyms.Name("vcenter", f.name), n)
@@ -100,7 +100,7 @@ func (r *recorder) unread(f *found) {
 	}
 }
 
-// dated warns of a release that lacks something: what is recorded of it may do more than the vCenter itself.
+// dated warns about an old release: its recording may have more features than the vCenter.
 func (r *recorder) dated(f *found) {
 	name := f.name
 	if r.pseudonyms != nil {
@@ -115,7 +115,7 @@ func (r *recorder) dated(f *found) {
 	}
 }
 
-// declare lists the tag categories, and what is there twice.
+// declare lists the tag categories, and the duplicate identities.
 func (r *recorder) declare() {
 	var names []string
 	for name := range r.categories {
@@ -132,7 +132,7 @@ func (r *recorder) declare() {
 	r.top.Spec.AllowDuplicate = duplicates(r.top)
 }
 
-// marks are the tags of an object.
+// marks returns the tags of an object.
 func (r *recorder) marks(o *inventory.Object) topology.Marks {
 	var m topology.Marks
 	if o == nil {

@@ -1,7 +1,7 @@
-// Package scope guards VMs that are not ours against being written to.
+// Package scope limits writes to VMs of existing vCenters.
 //
-// Nothing is written unless writes are allowed at all and the VM lies in one of the folders, or carries one of the tags, that
-// were named; and what is written is in a journal first, with the way back.
+// A write needs writes to be allowed, and a VM in one of the listed folders or with one of the listed tags. It is recorded in a
+// journal first, with its undo.
 //
 //	g := scope.Guard{Scope: scope.Scope{AllowWrites: true, Folders: []string{"k8s/test"}}, Journal: j}
 //	err := g.Write(ctx, vm, off, on, func(ctx context.Context) error { … })

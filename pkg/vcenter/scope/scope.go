@@ -11,19 +11,19 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 )
 
-// Scope is which VMs may be written to. The zero value is none.
+// Scope defines the VMs that may be written to. The zero value allows none.
 type Scope struct {
-	// AllowWrites is what a person has to say first.
+	// AllowWrites is the user's consent.
 	AllowWrites bool
-	// Folders and Tags are as in [inventory.Selection]. A VM is in the scope that is in one of the folders or has one of the
-	// tags itself; there has to be one of either.
+	// Folders and Tags are as in [inventory.Selection]. A VM in one of the folders or with one of the tags is in the scope; one
+	// of the lists must not be empty.
 	Folders, Tags []string
 }
 
-// ErrRefused is in every refusal of a write.
+// ErrRefused is wrapped by every refusal of a write.
 var ErrRefused = errors.New("write refused")
 
-// Check says what is wrong with a scope that allows writes.
+// Check validates a scope that allows writes.
 func (s Scope) Check() error {
 	if s.AllowWrites && len(s.Folders)+len(s.Tags) == 0 {
 		return errors.New("writes are allowed nowhere: name a folder or a tag")
@@ -31,8 +31,8 @@ func (s Scope) Check() error {
 	return inventory.Selection{Folders: s.Folders, Tags: s.Tags}.Check()
 }
 
-// Allows says why a VM may not be written to; nil when it may. The VM is one that was just read: what it says of folder and
-// tags is believed.
+// Allows returns the reason why a VM must not be written to, or nil. The caller has just read the VM: its folder and tags are not
+// checked again.
 func (s Scope) Allows(vm inventory.VM) error {
 	if !s.AllowWrites {
 		return fmt.Errorf("%w: %s is not ours, and writes are not allowed: allow them, with a folder or a tag", ErrRefused, vm.Path)
@@ -43,7 +43,7 @@ func (s Scope) Allows(vm inventory.VM) error {
 	for _, folder := range s.Folders {
 		own := vm.Folder + "/"
 		if strings.HasPrefix(folder, "/") {
-			own = vm.Path // ends in its name, before which there is a slash
+			own = vm.Path // ends in its name after a slash
 		}
 		if strings.HasPrefix(own, strings.TrimRight(folder, "/")+"/") {
 			return nil
@@ -58,14 +58,14 @@ func (s Scope) Allows(vm inventory.VM) error {
 		ErrRefused, vm.Path, strings.Join(slices.Concat(s.Folders, s.Tags), ", "))
 }
 
-// Guard lets writes through that are in the scope, and keeps them in the journal. Both are needed.
+// Guard allows writes in the scope, and records them in the journal. Both are required.
 type Guard struct {
 	Scope   Scope
 	Journal *journal.Journal
 }
 
-// Write calls f where the scope allows to write to the VM, once do and its undo are on the disk. A refusal wraps
-// [ErrRefused]; then, and after an error of the journal, f was not called.
+// Write calls f if the scope allows writes to the VM, once do and its undo are on disk. A refusal wraps [ErrRefused]; then, and
+// after an error of the journal, f was not called.
 func (g *Guard) Write(ctx context.Context, vm inventory.VM, do, undo journal.Action, f func(context.Context) error) error {
 	if err := g.Scope.Allows(vm); err != nil {
 		return fmt.Errorf("vcenter %q: %s: %w", vm.VCenter, do.Kind, err)

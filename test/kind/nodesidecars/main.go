@@ -72,7 +72,7 @@ func announce(driver csi.IdentityClient, endpoint string) error {
 	}
 	refused := make(chan error, 1)
 	s := grpc.NewServer()
-	(&registration.Announcement{Driver: info.GetName(), Endpoint: endpoint, Told: func(failure string) {
+	(&registration.Announcement{Driver: info.GetName(), Endpoint: endpoint, OnStatus: func(failure string) {
 		if failure != "" {
 			select {
 			case refused <- errors.New(failure):

@@ -35,7 +35,7 @@ func apiServerSettings(cfg embedded.Config, etcd string) settings {
 		"tls-cert-file":        pki("apiserver.crt"),
 		"tls-private-key-file": pki("apiserver.key"),
 		"client-ca-file":       pki("ca.crt"),
-		// The address is a loopback one, which may not stand in Endpoints: the kubernetes Service has none here.
+		// A loopback address is not allowed in Endpoints: the kubernetes Service has none here.
 		"endpoint-reconciler-type": "none",
 
 		"kubelet-certificate-authority": pki("ca.crt"),
@@ -69,7 +69,7 @@ func apiServerSettings(cfg embedded.Config, etcd string) settings {
 	return s
 }
 
-// runAPIServer serves until ctx ends. It is also the first to set the process's feature gates.
+// runAPIServer serves until ctx ends. It is the first to set the process's feature gates.
 func runAPIServer(ctx context.Context, cfg embedded.Config, etcd string) error {
 	l, err := inherited(cfg.ListenerFD)
 	if err != nil {
@@ -93,7 +93,7 @@ func runAPIServer(ctx context.Context, cfg embedded.Config, etcd string) error {
 	return app.Run(ctx, completed)
 }
 
-// inherited returns the listening socket that the parent left open as fd.
+// inherited returns the parent's listening socket, inherited as fd.
 func inherited(fd int) (net.Listener, error) {
 	f := os.NewFile(uintptr(fd), "api-listener")
 	if f == nil {
@@ -110,20 +110,20 @@ func inherited(fd int) (net.Listener, error) {
 // followTuning calls tell with the contents of the tuning file, now and after each notification of the parent, until ctx
 // ends. It returns early only if the parent is gone.
 func followTuning(ctx context.Context, cfg embedded.Config, tell func(embedded.Tuning)) error {
-	bell, err := openBell(cfg.BellFD)
+	pipe, err := openPipe(cfg.BellFD)
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { bell.Close() })()
-	defer bell.Close()
-	for ring := make([]byte, 64); ; { // several rings at once are one
+	defer context.AfterFunc(ctx, func() { pipe.Close() })()
+	defer pipe.Close()
+	for buf := make([]byte, 64); ; { // several notifications are read as one
 		t, err := embedded.ReadTuning(cfg.Tuning)
 		if err != nil {
 			klog.ErrorS(err, "tuning")
 		} else {
 			tell(t)
 		}
-		switch _, err := bell.Read(ring); {
+		switch _, err := pipe.Read(buf); {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, io.EOF):
@@ -134,11 +134,11 @@ func followTuning(ctx context.Context, cfg embedded.Config, tell func(embedded.T
 	}
 }
 
-// openBell returns the pipe that the parent left open as fd.
-func openBell(fd int) (*os.File, error) {
-	if err := unix.SetNonblock(fd, true); err != nil { // so that waiting costs no thread
+// openPipe returns the parent's pipe, inherited as fd.
+func openPipe(fd int) (*os.File, error) {
+	if err := unix.SetNonblock(fd, true); err != nil { // so that a blocked Read needs no thread
 		return nil, fmt.Errorf("file descriptor %d: %w", fd, err)
 	}
 	unix.CloseOnExec(fd)
-	return os.NewFile(uintptr(fd), "bell"), nil
+	return os.NewFile(uintptr(fd), "tuning"), nil
 }

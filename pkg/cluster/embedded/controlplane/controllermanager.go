@@ -49,7 +49,7 @@ func controllerManagerSettings(cfg embedded.Config) settings {
 }
 
 func runControllerManager(ctx context.Context, cfg embedded.Config) error {
-	// These two have no flag. The process has one controller manager, so its package variable is ours to set.
+	// These two have no flag. The process has only one controller manager, so setting the package variable is safe.
 	attachdetach.DefaultTimerConfig.ReconcilerMaxWaitForUnmountDuration = cfg.Speed.Of(pace.AttachDetachMaxWaitForUnmount)
 	attachdetach.DefaultTimerConfig.DesiredStateOfWorldPopulatorLoopSleepPeriod = cfg.Speed.Of(pace.AttachDetachPopulator)
 

@@ -20,8 +20,8 @@ type etcdServer struct {
 	endpoint string
 }
 
-// startEtcd starts a single member on a loopback port of the kernel's choice and waits until it serves. Only holders
-// of a certificate of the sandbox's etcd authority get in: the loopback interface is open to every user of the machine.
+// startEtcd starts a single member on a free loopback port and waits until it serves. Clients need a certificate of the
+// sandbox's etcd authority, since every user of the host can connect to the loopback interface.
 func startEtcd(ctx context.Context, cfg embedded.Config, slow *slowness) (*etcdServer, error) {
 	tls := transport.TLSInfo{
 		CertFile:       filepath.Join(cfg.PKI, "etcd.crt"),
@@ -40,14 +40,13 @@ func startEtcd(ctx context.Context, cfg embedded.Config, slow *slowness) (*etcdS
 	c.ClientTLSInfo, c.PeerTLSInfo = tls, tls
 	c.LogLevel = "warn"
 	c.LogOutputs = []string{"stderr"}
-	c.EnableGRPCGateway = false                 // it would dial the port before it is known
-	c.WarningUnaryRequestDuration = time.Second // unset, every request is worth a warning
-	// A process that is killed loses nothing that it has written; only a machine that loses power would, and a sandbox
-	// does not outlive its machine's run.
+	c.EnableGRPCGateway = false                 // it would dial the port before that is known
+	c.WarningUnaryRequestDuration = time.Second // by default every request is a warning
+	// A killed process loses no written data; only a host that loses power does, and a sandbox does not survive that.
 	c.UnsafeNoFsync = true
-	// One member elects itself: no reason to wait the second that a network would need.
+	// A single member elects itself: it need not wait for a network.
 	c.TickMs, c.ElectionMs = 10, 100
-	// A sandbox writes little; keep history short and small.
+	// A sandbox writes little: keep the history short.
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
 	c.QuotaBackendBytes = 2 << 30
 
@@ -72,7 +71,7 @@ func startEtcd(ctx context.Context, cfg embedded.Config, slow *slowness) (*etcdS
 	}
 }
 
-// wait returns when ctx ends, or with the reason why etcd ended before it.
+// wait returns when ctx ends, or with the reason if etcd ends before.
 func (e *etcdServer) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

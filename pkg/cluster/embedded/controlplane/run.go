@@ -20,8 +20,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 
-// Run starts everything in order of need and returns when ctx ends or, with the reason, when one part fails: a control
-// plane is whole or it is restarted. The API server is asked to stop before etcd is closed under it.
+// Run starts all parts in the order of their dependencies. It returns when ctx ends, or with an error when one part
+// fails: then the whole control plane is restarted. The API server stops before etcd is closed.
 func Run(ctx context.Context, cfg embedded.Config) error {
 	// Deprecation warnings do not help the user: our components use the APIs of the linked release.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
@@ -50,8 +50,7 @@ func Run(ctx context.Context, cfg embedded.Config) error {
 		return nil
 	})
 
-	// The controllers of the controller manager may take longer to notice than anybody wants to wait at a stop, and
-	// none of them holds anything that the API server does not have.
+	// Some controllers notice the end of ctx late. Do not wait for them: all their state is in the API server.
 	done := make(chan error, 1)
 	go func() { done <- g.Wait() }()
 	select {
@@ -67,10 +66,10 @@ func Run(ctx context.Context, cfg embedded.Config) error {
 	}
 }
 
-// trimAfter is when the controllers have listed what there is and the first nodes have joined.
+// trimAfter is the time by which the controllers have listed all objects and the first nodes have joined.
 const trimAfter = 4 * time.Second
 
-// trimLater gives back what only the boot needed, once it is over.
+// trimLater frees the memory of the boot after it.
 func trimLater(ctx context.Context) {
 	select {
 	case <-time.After(trimAfter):
@@ -79,10 +78,10 @@ func trimLater(ctx context.Context) {
 	}
 }
 
-// stopGrace bounds an orderly stop.
+// stopGrace limits an orderly stop.
 const stopGrace = time.Second
 
-// lasting is for a part that has no business to end while ctx lives.
+// lasting turns the end of a part while ctx lives into an error.
 func lasting(ctx context.Context, name string, err error) error {
 	if err == nil && ctx.Err() == nil {
 		err = errors.New("exited unexpectedly")
@@ -97,8 +96,8 @@ func part(name string, err error) error {
 	return nil
 }
 
-// waitReady waits until the API server reports itself ready, all of its post-start hooks included. There is nothing to
-// watch before it serves, so it is asked, often and cheaply.
+// waitReady waits until the API server is ready, including its post-start hooks. Before that it cannot be watched, so it
+// is polled.
 func waitReady(ctx context.Context, cfg embedded.Config) error {
 	rc, err := clientcmd.BuildConfigFromFlags("", filepath.Join(cfg.PKI, "controller-manager.kubeconfig"))
 	if err != nil {
@@ -127,7 +126,7 @@ func waitReady(ctx context.Context, cfg embedded.Config) error {
 // requests: they report a change as soon as it is stored. The zero value adds no delay.
 type slowness struct{ delay atomic.Int64 }
 
-// set changes how long, for requests from now on.
+// set sets the delay of later requests.
 func (s *slowness) set(d time.Duration) { s.delay.Store(int64(d)) }
 
 // intercept is a [grpc.UnaryServerInterceptor].
@@ -137,7 +136,7 @@ func (s *slowness) intercept(ctx context.Context, req any, _ *grpc.UnaryServerIn
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-ctx.Done(): // it was not waited for; nothing has been done
+		case <-ctx.Done(): // before the request was executed
 			return nil, status.FromContextError(ctx.Err()).Err()
 		}
 	}

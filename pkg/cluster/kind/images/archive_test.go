@@ -126,7 +126,7 @@ func TestDamaged(t *testing.T) {
 			t.Fatalf("no %s", word)
 		}
 		b[at+1] ^= 1
-		if err := try(b); !coded.Is(err, Broken) || !strings.Contains(err.Error(), "has to be") {
+		if err := try(b); !coded.Is(err, Broken) || !strings.Contains(err.Error(), ", want sha256:") {
 			t.Errorf("a byte of %s: %v", word, err)
 		}
 	}
@@ -194,9 +194,9 @@ func TestAdd(t *testing.T) {
 		{"by Podman's name", saved(t, "localhost/example/a:1", "x").archive, "example/a:1", ""},
 		{"under another name", good.archive, "example/z:1", ""},
 		{"no image", pack(t, entry{name: "x", text: "y"}), "a", "image a: is no image: it has no manifest.json"},
-		{"cut short", good.archive[:2000], "a", "it ends in the middle"},
-		{"a layer that is another", bytes.Replace(good.archive, []byte("second of example"), []byte("SECOND of example"), 1), "a", "and has to be sha256:"},
-		{"a file that is outside", pack(t, entry{name: "../x", text: "y"}), "a", "which is outside"},
+		{"cut short", good.archive[:2000], "a", "it is truncated"},
+		{"a layer that is another", bytes.Replace(good.archive, []byte("second of example"), []byte("SECOND of example"), 1), "a", ", want sha256:"},
+		{"a file that is outside", pack(t, entry{name: "../x", text: "y"}), "a", "outside of the archive"},
 	} {
 		w := NewWriter(&bytes.Buffer{}, "v0.0.1")
 		err := w.Add(t.Context(), bytes.NewReader(tt.archive), Item{Name: tt.item})
@@ -247,7 +247,7 @@ func TestManyDescriptions(t *testing.T) {
 	if err := errors.Join(w.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Describe(t.Context(), path); !coded.Is(err, Broken) || !strings.Contains(err.Error(), "what describes the images is longer than 32 MiB") {
+	if _, err := Describe(t.Context(), path); !coded.Is(err, Broken) || !strings.Contains(err.Error(), "the description of the images is longer than 32 MiB") {
 		t.Error(err)
 	}
 }

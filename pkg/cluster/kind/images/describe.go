@@ -16,7 +16,7 @@ import (
 
 // Described is an image of an archive in Docker's format.
 type Described struct {
-	// Name is the first of those it goes by.
+	// Name is the first of its names.
 	Name     string
 	Platform string
 	Labels   map[string]string
@@ -44,7 +44,7 @@ func describe(ctx context.Context, file string) (Described, error) {
 		return Described{}, err
 	}
 	texts := texts{}
-	for t := tar.NewReader(f); ; { // which passes over layers without reading them
+	for t := tar.NewReader(f); ; { // it skips layers without reading them
 		if err := ctx.Err(); err != nil {
 			return Described{}, err
 		}
@@ -66,7 +66,7 @@ func describe(ctx context.Context, file string) (Described, error) {
 		return Described{}, fmt.Errorf("%s: %w", manifestFile, err)
 	}
 	if len(list) != 1 || len(list[0].RepoTags) == 0 {
-		return Described{}, fmt.Errorf("%d images, one with a name is wanted", len(list))
+		return Described{}, fmt.Errorf("it has %d images, want one with a name", len(list))
 	}
 	var c configuration
 	if err := json.Unmarshal(texts.by[path.Clean(list[0].Config)], &c); err != nil {
@@ -88,34 +88,34 @@ const (
 	kindName   = "ImageArchive"
 )
 
-// Contents is what an archive says of itself.
+// Contents is the table of contents of an archive.
 type Contents struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// By is the release of this program that wrote it, Created when.
+	// By is the release of this program that wrote it.
 	By      string    `json:"by"`
 	Created time.Time `json:"created"`
 	Images  []Item    `json:"images"`
-	// Files are all others that are in the archive.
+	// Files are all other files in the archive.
 	Files []File `json:"files"`
 }
 
 // Item is an image of an archive.
 type Item struct {
-	// Name is what the image is called, and Part what it is for: "node", "program". They are the caller's of
-	// [Writer.Add], all others are found out.
+	// Name is the image's name, and Part its purpose: "node", "program". The caller of [Writer.Add] sets them; all other
+	// fields are filled in.
 	Name string `json:"name"`
 	Part string `json:"part,omitempty"`
-	// Kubernetes is the release that a node has: "v1.36.4". The caller's, too.
+	// Kubernetes is the release of a node image, "v1.36.4". The caller sets it, too.
 	Kubernetes string `json:"kubernetes,omitempty"`
-	// ID is the digest of its configuration, which names its layers; Layers are their digests unpacked.
+	// ID is the digest of its configuration, which has those of its layers; Layers are the digests of the unpacked layers.
 	ID       string   `json:"id"`
 	Layers   []string `json:"layers"`
 	Platform string   `json:"platform"`
-	// Size is that of its layers in the archive, in bytes.
+	// Size is the size of its layers in the archive, in bytes.
 	Size int64 `json:"size"`
 
-	// Config and Blobs are where its configuration and its layers are in the archive.
+	// Config and Blobs are the paths of its configuration and its layers in the archive.
 	Config string   `json:"config"`
 	Blobs  []string `json:"blobs"`
 }
@@ -134,7 +134,7 @@ type manifest struct {
 	Layers   []string
 }
 
-// configuration is what an image says of itself that is of interest here.
+// configuration is the part of an image's configuration that is used here.
 type configuration struct {
 	Architecture string `json:"architecture"`
 	OS           string `json:"os"`

@@ -14,15 +14,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
-// Loaded is what became of an image of an archive.
+// Loaded is the result for an image of an archive.
 type Loaded struct {
 	Item
 	// Had is set if the runtime had it before.
 	Had bool
 }
 
-// Load gives a runtime those images of the archive that it does not have, and checks that it has them then. Again, it does
-// nothing. Progress is as of [Open].
+// Load loads those images of the archive that a runtime does not have, and verifies them. It is idempotent. progress is
+// as for [Open].
 func (a *Archive) Load(ctx context.Context, to Store, progress func(done, whole int64)) ([]Loaded, error) {
 	var all []Loaded
 	var wanted []Item
@@ -48,7 +48,7 @@ func (a *Archive) Load(ctx context.Context, to Store, progress func(done, whole 
 			return nil, err
 		}
 		if !had {
-			return nil, coded.New(Unlike, "", nil, "%s has loaded the archive, and %s is not the image that is in it", to.Runtime.Name(), item.Name)
+			return nil, coded.New(Unlike, "", nil, "%s has loaded the archive, but its image %s differs from the archive's", to.Runtime.Name(), item.Name)
 		}
 	}
 	return all, nil
@@ -76,7 +76,7 @@ func (a *Archive) give(ctx context.Context, to Store, wanted []Item, progress fu
 		written <- err
 	}()
 	err := to.Load(ctx, r)
-	r.CloseWithError(err) // of no use to the writer when all was read
+	r.CloseWithError(err) // no effect if everything was read
 	if werr := <-written; werr != nil && (err == nil || ctx.Err() == nil && !errors.Is(werr, err)) {
 		return werr
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
-// Archive is one that has been found to be whole.
+// Archive is an archive that was checked completely.
 type Archive struct {
 	path     string
 	contents Contents
@@ -44,15 +44,15 @@ func Open(ctx context.Context, path string, progress func(done, whole int64)) (*
 		mine.Message = path + " " + mine.Message
 		return nil, mine
 	case err != nil:
-		return nil, coded.New(Broken, "copy it again, and compare its length", cut(err), "%s is damaged, or cut short", path)
+		return nil, coded.New(Broken, "copy it again, and compare its length", cut(err), "%s is damaged or truncated", path)
 	}
 	return &Archive{path, c}, nil
 }
 
-// check reads an archive and compares what it has with what it says.
+// check reads an archive and compares it with its table of contents.
 func check(ctx context.Context, r *counted) (Contents, error) {
 	foreign := func(format string, args ...any) error {
-		return coded.New(Foreign, "vsphere-sandbox images save makes one; an archive of docker save is for docker load", nil, format, args...)
+		return coded.New(Foreign, "write one with vsphere-sandbox images save; use docker load for an archive of docker save", nil, format, args...)
 	}
 	var c Contents
 	found := map[string]File{}
@@ -65,7 +65,7 @@ func check(ctx context.Context, r *counted) (Contents, error) {
 		case errors.Is(err, io.EOF) && len(found) == 0:
 			return c, foreign("is empty")
 		case errors.Is(err, io.EOF) && c.Kind == "":
-			return c, io.ErrUnexpectedEOF // the last of the files is not there
+			return c, io.ErrUnexpectedEOF // the last file is missing
 		case errors.Is(err, io.EOF):
 			return c, compare(c, found)
 		case err != nil && len(found) == 0:
@@ -73,20 +73,20 @@ func check(ctx context.Context, r *counted) (Contents, error) {
 		case err != nil:
 			return c, err
 		case len(found) == 0 && h.Name != markFile:
-			return c, foreign("is an archive, and none that vsphere-sandbox has made")
+			return c, foreign("is an archive, but not one of vsphere-sandbox")
 		case c.Kind != "":
-			return c, fmt.Errorf("%s is behind what has to be last", h.Name)
+			return c, fmt.Errorf("%s comes after the last file", h.Name)
 		}
 		if h.Name == contentsFile {
 			if err := json.NewDecoder(io.LimitReader(t, describing)).Decode(&c); err != nil {
 				return c, err
 			}
 			if c.APIVersion != apiVersion || c.Kind != kindName {
-				return c, foreign("is %s %s, which this release does not know", c.APIVersion, c.Kind)
+				return c, foreign("is %s %s, which this release does not support", c.APIVersion, c.Kind)
 			}
 			continue
 		}
-		if h.Size > r.whole { // a sparse file, which takes no place and is read for ever
+		if h.Size > r.whole { // a sparse file: it takes no space, but reading it never ends
 			return c, fmt.Errorf("%s is larger than the archive that it is in", h.Name)
 		}
 		sum := sha256.New()
@@ -95,7 +95,7 @@ func check(ctx context.Context, r *counted) (Contents, error) {
 			return c, err
 		}
 		if _, twice := found[h.Name]; twice {
-			return c, fmt.Errorf("%s is there twice", h.Name)
+			return c, fmt.Errorf("%s is in it twice", h.Name)
 		}
 		found[h.Name] = File{h.Name, n, fmt.Sprintf("%x", sum.Sum(nil))}
 	}
@@ -109,11 +109,11 @@ func compare(c Contents, found map[string]File) error {
 		case !ok:
 			return fmt.Errorf("%s is missing", want.Path)
 		case got != want:
-			return fmt.Errorf("%s is sha256:%s, and has to be sha256:%s", want.Path, got.SHA256, want.SHA256)
+			return fmt.Errorf("%s is sha256:%s, want sha256:%s", want.Path, got.SHA256, want.SHA256)
 		}
 	}
 	if len(found) != len(c.Files) {
-		return fmt.Errorf("there are %d files, and have to be %d", len(found), len(c.Files))
+		return fmt.Errorf("it has %d files, want %d", len(found), len(c.Files))
 	}
 	for _, item := range c.Images {
 		for _, path := range append([]string{item.Config}, item.Blobs...) {
@@ -122,7 +122,7 @@ func compare(c Contents, found map[string]File) error {
 			}
 		}
 		if got := found[item.Config].SHA256; got != strings.TrimPrefix(item.ID, "sha256:") {
-			return fmt.Errorf("%s is sha256:%s, and has to be %s", item.Name, got, item.ID)
+			return fmt.Errorf("%s is sha256:%s, want %s", item.Name, got, item.ID)
 		}
 	}
 	return nil

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// Writer writes an archive. It is used by one goroutine; [Writer.Close] completes it.
+// Writer writes an archive. It is for one goroutine; [Writer.Close] completes it.
 type Writer struct {
 	tar      *tar.Writer
 	contents Contents
 	docker   []manifest
-	err      error // the first; the archive is of no use after it
+	err      error // the first; the archive is unusable after it
 }
 
-// NewWriter returns one that writes to w, of a release of this program.
+// NewWriter returns a Writer to w; by is the release of this program.
 func NewWriter(w io.Writer, by string) *Writer {
 	a := &Writer{tar: tar.NewWriter(w), contents: Contents{APIVersion: apiVersion, Kind: kindName, By: by, Created: time.Now().UTC().Truncate(time.Second)}}
 	a.err = a.file(markFile, []byte("images for vsphere-sandbox: "+contentsFile+" lists them\n"))
 	return a
 }
 
-// AddFrom adds an image that a runtime has, under the name that item has.
+// AddFrom adds an image of a runtime, by the item's name.
 func (a *Writer) AddFrom(ctx context.Context, from Store, item Item) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -51,7 +51,7 @@ func (a *Writer) AddFrom(ctx context.Context, from Store, item Item) error {
 	return err
 }
 
-// Add adds images of one archive in Docker's format: for each item the one that goes by its name, or the only one.
+// Add adds images of an archive in Docker's format: for each item the one with its name, or the only one.
 func (a *Writer) Add(ctx context.Context, r io.Reader, items ...Item) error {
 	if a.err == nil {
 		a.err = a.add(ctx, r, items)
@@ -78,10 +78,10 @@ func (a *Writer) add(ctx context.Context, r io.Reader, items []Item) error {
 	return nil
 }
 
-// Images are those that have been added.
+// Images returns the added images.
 func (a *Writer) Images() []Item { return a.contents.Images }
 
-// Close writes what is last. It does not close the writer below.
+// Close writes the last files. It does not close the underlying writer.
 func (a *Writer) Close() error {
 	if a.err != nil {
 		return a.err
@@ -107,13 +107,13 @@ func (a *Writer) last() error {
 	return a.file(contentsFile, all)
 }
 
-// file writes one that is in memory.
+// file writes a file from memory.
 func (a *Writer) file(name string, data []byte) error {
 	_, err := a.copyFile(name, int64(len(data)), bytes.NewReader(data))
 	return err
 }
 
-// copyFile writes a file, and notes it unless it is where files are noted.
+// copyFile writes a file, and records it unless it is the table of contents.
 func (a *Writer) copyFile(name string, size int64, r io.Reader) (File, error) {
 	f := File{Path: name, Size: size}
 	if err := a.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size, Format: tar.FormatGNU}); err != nil {
@@ -132,7 +132,7 @@ func (a *Writer) copyFile(name string, size int64, r io.Reader) (File, error) {
 	return f, nil
 }
 
-// Rename has an image that was added be called otherwise in the archive.
+// Rename changes the name of an added image.
 func (a *Writer) Rename(from, to string) {
 	for i := range a.contents.Images {
 		if a.contents.Images[i].Name == from {

@@ -21,9 +21,9 @@ import (
 // client may pull and none may push. It is an [http.Handler]; call Close at the end.
 type Registry struct {
 	file *os.File
-	// hosts are the registries whose names the images have.
+	// hosts are the registries in the images' names.
 	hosts []string
-	// blobs are what can be asked for by digest, manifests those of images, by "host/repository:tag".
+	// blobs are by digest, manifests are digests by "host/repository:tag".
 	blobs     map[string]blob
 	manifests map[string]string
 }
@@ -77,7 +77,7 @@ func (a *Archive) Registry() (_ *Registry, err error) {
 	return r, nil
 }
 
-// places are where the files of a tar are in it.
+// places returns the offsets of the files of a tar.
 func places(f *os.File) (map[string]blob, error) {
 	at := map[string]blob{}
 	for t := tar.NewReader(f); ; {
@@ -87,7 +87,7 @@ func places(f *os.File) (map[string]blob, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		offset, err := f.Seek(0, io.SeekCurrent) // which the reader has read as far as the file's begin
+		offset, err := f.Seek(0, io.SeekCurrent) // the reader has read up to the file's contents
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func places(f *os.File) (map[string]blob, error) {
 	}
 }
 
-// add makes an image's manifest, and what it names known.
+// add adds an image's manifest and its blobs.
 func (r *Registry) add(item Item, at map[string]blob, digests map[string]string) error {
 	type descriptor struct {
 		MediaType string `json:"mediaType"`
@@ -137,7 +137,7 @@ func (r *Registry) add(item Item, at map[string]blob, digests map[string]string)
 	return nil
 }
 
-// suffix is what the media type of a layer ends with.
+// suffix returns the suffix of a layer's media type.
 func (f *firstBytes) suffix() string {
 	switch {
 	case !f.compressed():
@@ -154,15 +154,15 @@ func (r *Registry) Hosts() []string { return r.hosts }
 // Close closes the archive. No request may be in flight.
 func (r *Registry) Close() error { return r.file.Close() }
 
-// ServeHTTP answers what clients ask a registry for when they pull. They say in ns whom they mean.
+// ServeHTTP implements the pull API of a registry. Clients send the original registry in ns.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if q.Method != http.MethodGet && q.Method != http.MethodHead {
-		http.Error(w, "nothing is pushed here", http.StatusMethodNotAllowed)
+		http.Error(w, "push is not supported", http.StatusMethodNotAllowed)
 		return
 	}
 	rest, ok := strings.CutPrefix(q.URL.Path, "/v2/")
 	if ok && rest == "" {
-		return // that there is a registry
+		return // the version check
 	}
 	repository, reference, of := strings.Cut(rest, "/manifests/")
 	digest := reference

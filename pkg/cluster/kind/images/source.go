@@ -15,25 +15,25 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
-// describing is how large a description of an image may be, in bytes: what is larger is a layer.
+// describing is the maximum size of an image's metadata, in bytes: larger files are layers.
 const describing = 1 << 20
 
-// mostDescribing is how large all descriptions in an archive may be: they are in memory, and an archive may come from anywhere.
+// mostDescribing is the maximum size of all metadata in an archive: it is kept in memory, and archives are untrusted.
 const mostDescribing = 32 << 20
 
-// texts are the descriptions in an archive, by name. The zero value has none.
+// texts are the metadata files in an archive, by name. The zero value is empty.
 type texts struct {
 	by   map[string][]byte
 	size int64
 }
 
-// keep takes a small file, if it may be a description.
+// keep stores a small file, if it may be metadata.
 func (t *texts) keep(name string, text []byte) error {
 	if !json.Valid(text) {
 		return nil
 	}
 	if t.size += int64(len(text)); t.size > mostDescribing {
-		return &input.TooLarge{What: "what describes the images", Max: mostDescribing}
+		return &input.TooLarge{What: "the description of the images", Max: mostDescribing}
 	}
 	if t.by == nil {
 		t.by = map[string][]byte{}
@@ -42,19 +42,19 @@ func (t *texts) keep(name string, text []byte) error {
 	return nil
 }
 
-// source is what was found in an archive of Docker's.
+// source is an archive of Docker's that was copied.
 type source struct {
 	manifests []manifest
-	// files are where what was copied is now, links what goes by another file's name; texts are the small ones.
+	// files are the copied files, links the names that link to another; texts are the small files.
 	files map[string]File
 	links map[string]string
 	texts texts
-	// packed are those that are compressed.
+	// packed are the compressed files.
 	packed map[string]bool
 }
 
-// copyAll copies the files of an archive of Docker's below prefix, but for those that only say what is in it: which of them
-// an image is made of is said at the archive's end.
+// copyAll copies the files of an archive of Docker's below prefix, except for its metadata. All of them, since only the
+// end of the archive says which files an image needs.
 func (a *Writer) copyAll(ctx context.Context, r io.Reader, prefix string) (*source, error) {
 	in := &source{files: map[string]File{}, links: map[string]string{}, packed: map[string]bool{}}
 	for t := tar.NewReader(r); ; {
@@ -78,7 +78,7 @@ func (a *Writer) copyAll(ctx context.Context, r io.Reader, prefix string) (*sour
 		case h.Typeflag != tar.TypeReg, name == "repositories", name == "index.json", name == "oci-layout", path.Base(name) == "VERSION":
 			continue
 		case !localPath(name):
-			return nil, fmt.Errorf("it has a file %q, which is outside", h.Name)
+			return nil, fmt.Errorf("file %q in it has a path outside of the archive", h.Name)
 		}
 		content := io.Reader(t)
 		if h.Size <= describing {
@@ -103,7 +103,7 @@ func (a *Writer) copyAll(ctx context.Context, r io.Reader, prefix string) (*sour
 	}
 }
 
-// pick returns the image that is called name, or the only one.
+// pick returns the image of that name, or the only one.
 func (in *source) pick(name string) (manifest, error) {
 	for _, m := range in.manifests {
 		if slices.ContainsFunc(m.RepoTags, func(tag string) bool { return short(tag) == short(name) }) {
@@ -116,21 +116,21 @@ func (in *source) pick(name string) (manifest, error) {
 	case 1:
 		return in.manifests[0], nil
 	}
-	return manifest{}, fmt.Errorf("is not among the %d images that are there", len(in.manifests))
+	return manifest{}, fmt.Errorf("is not among the %d images in the archive", len(in.manifests))
 }
 
 // describe completes an item, and checks that its layers match its configuration.
 func (in *source) describe(m manifest, item Item) (Item, error) {
 	text, ok := in.texts.by[in.real(m.Config)]
 	if !ok {
-		return item, fmt.Errorf("its configuration %s is not there", m.Config)
+		return item, fmt.Errorf("its configuration %s is missing", m.Config)
 	}
 	var c configuration
 	if err := json.Unmarshal(text, &c); err != nil {
 		return item, fmt.Errorf("its configuration: %w", err)
 	}
 	if len(c.RootFS.DiffIDs) != len(m.Layers) {
-		return item, fmt.Errorf("its configuration names %d layers, there are %d", len(c.RootFS.DiffIDs), len(m.Layers))
+		return item, fmt.Errorf("its configuration names %d layers, but it has %d", len(c.RootFS.DiffIDs), len(m.Layers))
 	}
 	config := in.files[in.real(m.Config)]
 	item.ID, item.Config = "sha256:"+config.SHA256, config.Path
@@ -139,10 +139,10 @@ func (in *source) describe(m manifest, item Item) (Item, error) {
 		name := in.real(layer)
 		f, ok := in.files[name]
 		if !ok {
-			return item, fmt.Errorf("its layer %s is not there", layer)
+			return item, fmt.Errorf("its layer %s is missing", layer)
 		}
 		if !in.packed[name] && "sha256:"+f.SHA256 != c.RootFS.DiffIDs[i] {
-			return item, fmt.Errorf("its layer %s is sha256:%s, and has to be %s", layer, f.SHA256, c.RootFS.DiffIDs[i])
+			return item, fmt.Errorf("its layer %s is sha256:%s, want %s", layer, f.SHA256, c.RootFS.DiffIDs[i])
 		}
 		item.Blobs = append(item.Blobs, f.Path)
 		item.Size += f.Size
@@ -150,7 +150,7 @@ func (in *source) describe(m manifest, item Item) (Item, error) {
 	return item, nil
 }
 
-// real is the file that a name stands for, through links.
+// real resolves the links of a name.
 func (in *source) real(name string) string {
 	name = path.Clean(name)
 	for range len(in.links) {
@@ -188,10 +188,10 @@ func (f *firstBytes) compressed() bool {
 	return bytes.HasPrefix(f.head, []byte{0x1f, 0x8b}) || bytes.HasPrefix(f.head, []byte{0x28, 0xb5, 0x2f, 0xfd})
 }
 
-// cut says of a tar that ends in its middle that it does.
+// cut replaces the error of a truncated tar.
 func cut(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends in the middle")
+		return errors.New("it is truncated")
 	}
 	return err
 }

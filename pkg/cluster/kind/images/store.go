@@ -12,21 +12,21 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// Store is the images of a runtime, which is required. Its methods may be called from any goroutine.
+// Store has the images of a runtime, which is required. Its methods may be called from any goroutine.
 type Store struct {
 	Runtime *runtime.Runtime
 }
 
-// Image is one that a runtime has.
+// Image is an image of a runtime.
 type Image struct {
-	// Name is that by which it was asked for, Names all that it goes by.
+	// Name is the requested name, Names are all of its names.
 	Name  string
 	Names []string
-	// ID is the runtime's name for its content: "sha256:…". The same image may have another one in another runtime.
+	// ID is the runtime's digest of it: "sha256:…". Another runtime may have another digest for the same image.
 	ID string
-	// Size is what it takes unpacked, in bytes.
+	// Size is its unpacked size in bytes.
 	Size int64
-	// Platform is what it runs on: "linux/amd64".
+	// Platform is its platform, "linux/amd64".
 	Platform string
 	Labels   map[string]string
 	// Layers are the digests of its unpacked layers, which are the same in every runtime.
@@ -35,7 +35,7 @@ type Image struct {
 	Tagged time.Time
 }
 
-// Image returns an image that the runtime has. The error of one that it does not have is [Missing].
+// Image returns an image of the runtime, or a [Missing] error.
 func (s Store) Image(ctx context.Context, name string) (Image, error) {
 	list, err := s.inspect(ctx, name)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s Store) Image(ctx context.Context, name string) (Image, error) {
 	return list[0], nil
 }
 
-// Images returns the images of a repository ("kindest/node") that the runtime has, in its order.
+// Images returns the images of a repository ("kindest/node"), in the runtime's order.
 func (s Store) Images(ctx context.Context, repository string) ([]Image, error) {
 	text, err := s.Runtime.Output(ctx, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", repository)
 	if err != nil {
@@ -62,11 +62,11 @@ func (s Store) Images(ctx context.Context, repository string) ([]Image, error) {
 	return s.inspect(ctx, names...)
 }
 
-// Pull has the runtime fetch an image from its registry. Why it cannot is a [Refused].
+// Pull pulls an image from its registry. A failure of the registry is a [Refused] error.
 func (s Store) Pull(ctx context.Context, name string) error {
 	_, err := s.Runtime.Output(ctx, "pull", "--quiet", name)
 	if coded.Is(err, runtime.Failed) {
-		return coded.New(Refused, "", err, "%s cannot be fetched", name)
+		return coded.New(Refused, "", err, "%s cannot be pulled", name)
 	}
 	return err
 }
@@ -79,12 +79,12 @@ func (s Store) Save(ctx context.Context, name string, w io.Writer) error {
 	return nil
 }
 
-// Load gives the runtime the images of an archive in Docker's format.
+// Load loads the images of an archive in Docker's format.
 func (s Store) Load(ctx context.Context, r io.Reader) error {
 	return s.Runtime.Do(ctx, runtime.Call{Args: []string{"load"}, Stdin: r})
 }
 
-// inspected is what runtimes say of an image, in the words that they share.
+// inspected has the fields that all runtimes report of an image.
 type inspected struct {
 	ID           string `json:"Id"`
 	RepoTags     []string
@@ -108,7 +108,7 @@ func (s Store) inspect(ctx context.Context, names ...string) ([]Image, error) {
 	if err := json.Unmarshal(text, &list); err != nil {
 		return nil, fmt.Errorf("%s image inspect: %w", s.Runtime.Name(), err)
 	}
-	if len(list) != len(names) { // nerdctl says nothing at all of one that it does not have
+	if len(list) != len(names) { // nerdctl omits missing images
 		return nil, coded.New(Missing, "", nil, "%s has no image %s", s.Runtime.Name(), strings.Join(names, ", "))
 	}
 	var found []Image
@@ -123,11 +123,11 @@ func (s Store) inspect(ctx context.Context, names ...string) ([]Image, error) {
 
 // unknown reports whether err means that the runtime does not have an image.
 func unknown(err error) bool {
-	// "no such object" is what some say of anything.
+	// Some runtimes report "no such object" for any kind.
 	return coded.Is(err, runtime.ImageMissing) || coded.Is(err, runtime.ContainerMissing)
 }
 
-// digestOf is a digest with the name of what it was made by, which Podman leaves out.
+// digestOf returns a digest with its algorithm, which Podman omits.
 func digestOf(id string) string {
 	if id == "" || strings.Contains(id, ":") {
 		return id
@@ -135,7 +135,7 @@ func digestOf(id string) string {
 	return "sha256:" + id
 }
 
-// split parts an image's name at its tag's colon, which is not that of a registry's port.
+// split splits an image's name at the colon of its tag, which is not that of a registry's port.
 func split(name string) (repository, tag string) {
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 		return name[:i], name[i+1:]
@@ -143,7 +143,7 @@ func split(name string) (repository, tag string) {
 	return name, ""
 }
 
-// short is a name without what runtimes put before one that names no registry.
+// short removes the prefixes that runtimes add to names without a registry.
 func short(name string) string {
 	for _, host := range []string{"docker.io/library/", "docker.io/", "localhost/"} {
 		if rest, ok := strings.CutPrefix(name, host); ok {

@@ -15,7 +15,7 @@ import (
 )
 
 // request is a request to the Machine's goroutine.
-type request = node.Ask[func(context.Context, *container) error]
+type request = node.Request[func(context.Context, *container) error]
 
 // do runs f in the Machine's goroutine and returns its error.
 func (m *Machine) do(ctx context.Context, f func(context.Context, *container) error) error {

@@ -12,16 +12,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 )
 
-// pullTime is how long the official image may take to be fetched: some 400 MB.
+// pullTime is the timeout for pulling the official image: some 400 MB.
 const pullTime = 10 * time.Minute
 
 // Finder looks for a node image.
 type Finder struct {
 	// Store is the runtime's. Required.
 	Store images.Store
-	// Kubernetes is the release that is wanted: "v1.36.4". Required.
+	// Kubernetes is the wanted release, "v1.36.4". Required.
 	Kubernetes string
-	// Cache is where hack/kind-node keeps what it makes. Default: vsphere-sandbox/kind-node in the user's cache folder.
+	// Cache is the folder of hack/kind-node's archives. Default: vsphere-sandbox/kind-node in the user's cache folder.
 	Cache string
 	// Helper is the owner label of the containers that read images, so that they can be found if they are left over. Optional.
 	Helper string
@@ -45,7 +45,7 @@ func (f Finder) Find(ctx context.Context) (Image, error) {
 		if err == nil || ctx.Err() != nil {
 			return i, err
 		}
-		bad = append(bad, err) // of several archives the next may do
+		bad = append(bad, err) // the next archive may work
 	}
 	name, err := f.pull(ctx)
 	if err == nil {
@@ -65,7 +65,7 @@ func (f Finder) Check(ctx context.Context, name string) (Image, error) {
 		if err := f.fetch(ctx, name); err != nil {
 			if coded.Is(err, images.Refused) {
 				err = &coded.Error{
-					Code: Missing, Message: fmt.Sprintf("%s has no node image %s, and cannot fetch it", f.Store.Runtime.Name(), name),
+					Code: Missing, Message: fmt.Sprintf("%s has no node image %s, and cannot pull it", f.Store.Runtime.Name(), name),
 					Try: Ways(f.Kubernetes), Err: errors.Unwrap(err),
 				}
 			}
@@ -83,14 +83,14 @@ func (f Finder) Check(ctx context.Context, name string) (Image, error) {
 	if minor(i.Kubernetes) != minor(f.Kubernetes) {
 		return Image{}, &coded.Error{
 			Code:    Version,
-			Message: fmt.Sprintf("%s has Kubernetes %s, and what runs on nodes here is for %s", name, i.Kubernetes, minor(f.Kubernetes)),
-			Try:     "an image of " + minor(f.Kubernetes) + ", or none: " + Official + ":" + f.Kubernetes + " or what hack/kind-node/build has made is taken then",
+			Message: fmt.Sprintf("%s has Kubernetes %s, but the workloads of nodes here are for %s", name, i.Kubernetes, minor(f.Kubernetes)),
+			Try:     "an image of " + minor(f.Kubernetes) + ", or none: then " + Official + ":" + f.Kubernetes + " or an image of hack/kind-node/build is used",
 		}
 	}
 	return i, nil
 }
 
-// load has the runtime load an image from its archive.
+// load loads an image from its archive.
 func (f Finder) load(ctx context.Context, i Image) (Image, error) {
 	err := f.saying(ctx, "loading "+i.Name+" from "+i.Archive, func(ctx context.Context) error {
 		file, err := os.Open(i.Archive)
@@ -110,8 +110,8 @@ func (f Finder) load(ctx context.Context, i Image) (Image, error) {
 	return f.of(ctx, is)
 }
 
-// pull fetches the official image. Kind's own releases have one for each minor release, of whichever patch was the last
-// then: where that of f's does not exist, the one that kind's documentation names may.
+// pull pulls the official image. kind publishes one patch release per minor release: if the exact one does not exist, the
+// one in kind's documentation may.
 func (f Finder) pull(ctx context.Context) (string, error) {
 	exact := Official + ":" + f.Kubernetes
 	err := f.fetch(ctx, exact)
@@ -136,19 +136,19 @@ func (f Finder) fetch(ctx context.Context, name string) error {
 	return f.saying(ctx, "fetching "+name, func(ctx context.Context) error { return f.Store.Pull(ctx, name) })
 }
 
-// missing says that there is no image, and every way to one.
+// missing returns the error without an image, with all ways to get one.
 func (f Finder) missing(err error) error {
 	return &coded.Error{
 		Code: Missing,
-		Message: fmt.Sprintf("there is no node image for Kubernetes %s: %s has neither %s nor %s of %s, there is no archive of one in %s, and none can be fetched",
+		Message: fmt.Sprintf("no node image for Kubernetes %s was found: %s has neither %s nor %s of %s, %s has no archive of one, and none can be pulled",
 			f.Kubernetes, f.Store.Runtime.Name(), Official, Own, minor(f.Kubernetes), f.where()),
 		Try: Ways(f.Kubernetes), Err: err,
 	}
 }
 
-// Ways are the ways to a node image for a Kubernetes release, one a line.
+// Ways returns the ways to get a node image for a Kubernetes release, one per line.
 func Ways(kubernetes string) string {
-	return "sudo hack/kind-node/build -load, in a checkout: makes one without a registry, in some minutes\n" +
-		"vsphere-sandbox images load FILE, of one that \"vsphere-sandbox images save FILE\" has written elsewhere\n" +
-		"docker pull " + Official + ":" + kubernetes + ", where a registry is reachable"
+	return "sudo hack/kind-node/build -load, in a checkout: builds one without a registry, in some minutes\n" +
+		"vsphere-sandbox images load FILE, after \"vsphere-sandbox images save FILE\" on another host\n" +
+		"docker pull " + Official + ":" + kubernetes + ", if a registry is reachable"
 }

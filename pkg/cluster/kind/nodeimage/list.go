@@ -20,9 +20,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 )
 
-// List returns the node images of the wanted minor release that are on this machine, in the order in which [Finder.Find]
-// prefers them: loaded before archived, official before ours, the very release before others, younger before older. It
-// changes nothing.
+// List returns the node images of the wanted minor release on this host, in the order of [Finder.Find]: loaded before
+// archived, official before ours, the exact release before others, newer before older. It changes nothing.
 func (f Finder) List(ctx context.Context) ([]Image, error) {
 	var all []Image
 	for _, repository := range []string{Official, Own} {
@@ -69,8 +68,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// Archived returns the images that hack/kind-node keeps in the cache, of the wanted minor release and for machines like this
-// one, the youngest first. It needs no runtime. What is no such archive is passed over.
+// Archived returns the images that hack/kind-node keeps in the cache, of the wanted minor release and this host's
+// architecture, newest first. It needs no runtime, and ignores other files.
 func (f Finder) Archived(ctx context.Context) ([]Image, error) {
 	dir := f.where()
 	entries, err := os.ReadDir(dir)
@@ -112,19 +111,19 @@ func (f Finder) Archived(ctx context.Context) ([]Image, error) {
 	return all, nil
 }
 
-// where is the folder of the archives.
+// where returns the folder of the archives.
 func (f Finder) where() string {
 	if f.Cache != "" {
 		return f.Cache
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		dir = "~/.cache" // where nothing is found; it is only named
+		dir = "~/.cache" // only for messages
 	}
 	return filepath.Join(dir, "vsphere-sandbox", "kind-node")
 }
 
-// beat is how often something is said while one thing takes its time.
+// beat is the interval of repeated progress messages.
 const beat = 4 * time.Second
 
 // saying runs do, and reports what it does at its beginning and every four seconds.
@@ -153,13 +152,13 @@ func (f Finder) saying(ctx context.Context, what string, do func(context.Context
 	return err
 }
 
-// The repositories that node images are of.
+// The repositories of node images.
 const (
 	Official = "kindest/node"
 	Own      = "vsphere-sandbox/kind-node"
 )
 
-// helperLabel is on the container that reads what an image says; its value is [Finder.Helper].
+// helperLabel labels the container that reads a file of an image; its value is [Finder.Helper].
 const helperLabel = "vsphere-sandbox.helper"
 
 // Labels of our own images.
@@ -179,21 +178,21 @@ type Image struct {
 	// Loaded is set if the runtime has it. Archive is the file to load it from, or "".
 	Loaded  bool
 	Archive string
-	// Size is what it takes, unpacked when it is loaded and packed otherwise, in bytes; Platform what it runs on; ID the
-	// runtime's name for it, "" when it is not loaded.
+	// Size is its size in bytes, unpacked if it is loaded and packed otherwise; Platform its platform; ID the runtime's
+	// digest, "" if it is not loaded.
 	Size     int64
 	Platform string
 	ID       string
 }
 
-// of is the Image that an image of a runtime is.
+// of returns the node image in an image of the runtime.
 func (f Finder) of(ctx context.Context, is images.Image) (Image, error) {
 	version := released(is.Name, is.Labels)
 	if version == "" {
 		said, err := f.Store.Runtime.Read(ctx, is.Name, helperLabel+"="+cmp.Or(f.Helper, "nodeimage"), "/kind/version")
 		if err != nil || !isVersion(said) {
 			return Image{}, &coded.Error{
-				Code: Unknown, Message: fmt.Sprintf("%s is no node image of kind: it does not say in /kind/version which Kubernetes it has", is.Name),
+				Code: Unknown, Message: fmt.Sprintf("%s is no node image of kind: it has no Kubernetes release in /kind/version", is.Name),
 				Try: "one whose name begins with " + Official + ":v", Err: err,
 			}
 		}
@@ -202,7 +201,7 @@ func (f Finder) of(ctx context.Context, is images.Image) (Image, error) {
 	return Image{Name: is.Name, Kubernetes: version, Own: is.Labels[ownLabel] != "", Loaded: true, Size: is.Size, Platform: is.Platform, ID: is.ID}, nil
 }
 
-// released is the Kubernetes release that an image's labels or its name tell, "" when they do not.
+// released returns the Kubernetes release from an image's labels or name, or "".
 func released(name string, labels map[string]string) string {
 	if labels[ownLabel] != "" && isVersion(labels[versionLabel]) {
 		return labels[versionLabel]
@@ -218,7 +217,7 @@ func isVersion(s string) bool {
 	return regexp.MustCompile(`^v\d+\.\d+\.\d+([-+][\w.+-]+)?$`).MatchString(s)
 }
 
-// minor is a release without its patch: "v1.36".
+// minor returns a release without its patch: "v1.36".
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")

@@ -10,17 +10,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
-// Stop ends a container as a clean shutdown does, and by force after grace.
+// Stop stops a container cleanly, and by force after grace.
 func (r *Runtime) Stop(ctx context.Context, container string, grace time.Duration) error {
 	return r.run(ctx, "stop", "--time", strconv.Itoa(int(grace.Round(time.Second)/time.Second)), container)
 }
 
-// Start starts a container that has ended.
+// Start starts a stopped container.
 func (r *Runtime) Start(ctx context.Context, container string) error {
 	return r.run(ctx, "start", container)
 }
 
-// Kill ends a container at once, as the loss of power does.
+// Kill stops a container at once, as the loss of power does.
 func (r *Runtime) Kill(ctx context.Context, container string) error {
 	return r.run(ctx, "kill", container)
 }
@@ -30,12 +30,12 @@ func (r *Runtime) Pause(ctx context.Context, container string) error {
 	return r.run(ctx, "pause", container)
 }
 
-// Unpause ends what [Runtime.Pause] has begun.
+// Unpause ends [Runtime.Pause].
 func (r *Runtime) Unpause(ctx context.Context, container string) error {
 	return r.run(ctx, "unpause", container)
 }
 
-// Remove ends and removes containers and the volumes that were made for them. Those that are gone are no error.
+// Remove stops and removes containers and their anonymous volumes. Missing ones are no error.
 func (r *Runtime) Remove(ctx context.Context, containers ...string) error {
 	if len(containers) == 0 {
 		return nil

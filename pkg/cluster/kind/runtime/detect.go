@@ -12,12 +12,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
-// Asked is the environment variable by which kind's users name the runtime.
+// Asked is kind's environment variable for the runtime.
 const Asked = "KIND_EXPERIMENTAL_PROVIDER"
 
-// Detect returns the runtime to use: the one that the environment variable KIND_EXPERIMENTAL_PROVIDER names; otherwise the
-// first of docker, nerdctl, finch and podman, which is kind's order, that is installed and answers. Where none answers, the
-// error is about the first that is installed; where none is installed it has the code [Missing].
+// Detect returns the runtime to use: the one in the environment variable KIND_EXPERIMENTAL_PROVIDER; otherwise the first
+// of docker, nerdctl, finch and podman, kind's order, that is installed and responds. If none responds, the error is that
+// of the first that is installed; if none is installed it has the code [Missing].
 func Detect(ctx context.Context) (*Runtime, error) {
 	return detect(ctx, os.Getenv(Asked), New)
 }
@@ -29,7 +29,7 @@ func detect(ctx context.Context, asked string, open func(name string) *Runtime) 
 	case "docker", "podman", "nerdctl", "finch", "nerdctl.lima":
 		names = []string{asked}
 	default:
-		return nil, coded.New(Missing, "docker, podman or nerdctl; or leave it unset", nil, "%s=%s: kind works with no such runtime", Asked, asked)
+		return nil, coded.New(Missing, "docker, podman or nerdctl; or leave it unset", nil, "%s=%s: kind does not support this runtime", Asked, asked)
 	}
 	var first error
 	for _, name := range names {
@@ -48,24 +48,23 @@ func detect(ctx context.Context, asked string, open func(name string) *Runtime) 
 	if first != nil {
 		return nil, first
 	}
-	return nil, coded.New(Missing, "install Docker (apt-get install docker.io, or docker.com), Podman or nerdctl\nor take --cluster embedded, which needs none",
+	return nil, coded.New(Missing, "install Docker (apt-get install docker.io, or docker.com), Podman or nerdctl\nor use --cluster embedded, which needs none",
 		nil, "no container runtime is installed: kind needs %s", strings.Join(names, ", "))
 }
 
-// answerTime is how long a daemon may take to answer a question that costs it nothing, even on a busy machine: one that hangs
-// never does, and commands would hang with it.
+// answerTime is the timeout for trivial requests, even on a busy host: a daemon that hangs would block commands forever.
 const answerTime = 20 * time.Second
 
-// Answer returns when the daemon has answered, or why it has not.
+// Answer returns nil when the daemon has responded, or why it has not.
 func (r *Runtime) Answer(ctx context.Context) error {
 	ctx, cancel := r.patience(ctx)
 	defer cancel()
 	return r.run(ctx, "version")
 }
 
-// patience is a context that ends when the daemon has had its time to answer, with an [coded.Error] that says so.
+// patience returns a context that ends after answerTime, with an [coded.Error] that says so.
 func (r *Runtime) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, answerTime, coded.New(Stopped, r.restart(), nil, "%s is installed, but has not answered within %s", r.name, answerTime))
+	return context.WithTimeoutCause(ctx, answerTime, coded.New(Stopped, r.restart(), nil, "%s is installed, but has not responded within %s", r.name, answerTime))
 }
 
 // Check returns why this runtime cannot run kind: it is missing, stopped, does not respond, denies access to this user,
@@ -79,7 +78,7 @@ func (r *Runtime) Check(ctx context.Context) error {
 	}
 	said := strings.ToLower(strings.TrimSpace(string(out)))
 	if !strings.HasPrefix(said, r.Kind()+" version") && !strings.HasPrefix(said, r.name+" version") {
-		// Some systems have podman answer to the name of docker.
+		// On some systems docker is an alias of podman.
 		return coded.New(Missing, "", nil, "%s is not %s: it says it is %q", r.name, r.Kind(), shorten.FirstLine(said))
 	}
 	if r.Kind() == "docker" {
@@ -107,7 +106,7 @@ func (r *Runtime) checkDocker(ctx context.Context) error {
 	x, errX := strconv.Atoi(major)
 	y, errY := strconv.Atoi(minor)
 	if !ok || errors.Join(errX, errY) != nil {
-		return coded.New(Failed, "", nil, "docker version: cannot be made out: %q", shorten.FirstLine(string(out)))
+		return coded.New(Failed, "", nil, "docker version: unexpected output: %q", shorten.FirstLine(string(out)))
 	}
 	if x < 1 || x == 1 && y < 41 {
 		return coded.New(Old, "install Docker 20.10 or later", nil, "Docker %s is too old for kind: its API is %s, and 1.41 is needed", release, api)

@@ -33,7 +33,7 @@ func TestHung(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			err := ask(With("docker", hung{}), t.Context())
-			if !coded.Is(err, Stopped) || !strings.Contains(err.Error(), "has not answered within 20s") || time.Since(begin) != answerTime {
+			if !coded.Is(err, Stopped) || !strings.Contains(err.Error(), "has not responded within 20s") || time.Since(begin) != answerTime {
 				t.Errorf("%s: after %s: %v", name, time.Since(begin), err)
 			}
 		})

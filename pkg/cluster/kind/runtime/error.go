@@ -2,12 +2,12 @@ package runtime
 
 // Codes of a [coded.Error]: stable kebab-case ids.
 const (
-	Missing          = "runtime-missing" // no command of it on this machine
-	Stopped          = "runtime-stopped" // its daemon does not answer
-	Denied           = "runtime-denied"  // its daemon does not talk to this user
-	Old              = "runtime-old"     // a release that kind cannot work with
+	Missing          = "runtime-missing" // its command is not installed
+	Stopped          = "runtime-stopped" // its daemon does not respond
+	Denied           = "runtime-denied"  // its daemon denies access to this user
+	Old              = "runtime-old"     // a release that kind does not support
 	ContainerMissing = "container-missing"
-	ContainerStopped = "container-stopped" // nothing can be done in it
-	ImageMissing     = "image-missing"     // neither here nor to be pulled
-	Failed           = "runtime-failed"    // anything else; the message has its words
+	ContainerStopped = "container-stopped" // nothing can be run in it
+	ImageMissing     = "image-missing"     // neither local nor in a registry
+	Failed           = "runtime-failed"    // anything else; the message has the command's
 )

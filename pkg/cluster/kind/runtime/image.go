@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
-// Image is what a runtime knows of an image.
+// Image is the runtime's description of an image.
 type Image struct {
 	ID     string
 	Labels map[string]string
@@ -29,7 +29,7 @@ func (r *Runtime) Image(ctx context.Context, name string) (Image, error) {
 		Config   struct{ Labels map[string]string }
 	}
 	if err := json.Unmarshal(out, &raw); err != nil || len(raw) == 0 {
-		return Image{}, fmt.Errorf("%s image inspect %s: cannot be made out: %.80q", r.name, name, out)
+		return Image{}, fmt.Errorf("%s image inspect %s: unexpected output: %.80q", r.name, name, out)
 	}
 	return Image{ID: raw[0].ID, Labels: raw[0].Config.Labels, Tags: raw[0].RepoTags}, nil
 }
@@ -38,20 +38,20 @@ func (r *Runtime) Image(ctx context.Context, name string) (Image, error) {
 func (r *Runtime) Pull(ctx context.Context, name string, said io.Writer) error {
 	err := r.Do(ctx, Call{Args: []string{"pull", name}, Stdout: said})
 	if coded.Is(err, Failed) {
-		return coded.New(ImageMissing, "", err, "image %s is not on this machine and cannot be pulled", name)
+		return coded.New(ImageMissing, "", err, "image %s is not on this host and cannot be pulled", name)
 	}
 	return err
 }
 
-// Script runs a shell script as root in a container of an image that ends with it, without a network, where a directory of this
-// machine is at its own path; args are its $1 and so on.
+// Script runs a shell script as root in a temporary container of an image, without a network, with a directory of this
+// host mounted at the same path; args are its $1 and so on.
 func (r *Runtime) Script(ctx context.Context, image, label, dir, script string, args ...string) error {
-	// Privileged as nodes are, or an SELinux would keep it out of what nodes may use.
+	// Privileged like nodes, or SELinux would deny access to the nodes' files.
 	argv := []string{"run", "--rm", "--network", "none", "--label", label, "--privileged", "--user", "0", "--volume", dir + ":" + dir, "--entrypoint", "sh", image, "-c", script, "sh"}
 	return r.run(ctx, append(argv, args...)...)
 }
 
-// Read returns a file of an image, which is started for that, without a network, as nothing but cat.
+// Read returns a file of an image. It runs cat in a temporary container, without a network.
 func (r *Runtime) Read(ctx context.Context, image, label, file string) (string, error) {
 	out, err := r.Output(ctx, "run", "--rm", "--network", "none", "--label", label, "--entrypoint", "cat", image, file)
 	return strings.TrimSpace(string(out)), err

@@ -14,19 +14,19 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
-// Container is what a runtime knows of one.
+// Container is the runtime's description of a container.
 type Container struct {
 	ID, Name string
 	Labels   map[string]string
-	// Status is docker's word: created, running, paused, restarting, removing, exited, dead.
+	// Status is docker's: created, running, paused, restarting, removing, exited, dead.
 	Status string
-	// PID is that of its first process as the runtime's machine counts, 0 when it does not run.
+	// PID is that of its first process on the daemon's host, 0 if it does not run.
 	PID       int
 	ExitCode  int
 	StartedAt time.Time
-	// Mounts are the paths on the daemon's machine of what is mounted, by the path in the container.
+	// Mounts has the paths on the daemon's host by the paths in the container.
 	Mounts map[string]string
-	// Networks has the container's address in each network by the network's name; one that is not valid when it does not run.
+	// Networks has the container's address by network; invalid if it does not run.
 	Networks map[string]netip.Addr
 }
 
@@ -86,7 +86,7 @@ func parseContainers(out []byte) ([]Container, error) {
 	return all, nil
 }
 
-// trimSlash takes docker's slash from a container's name.
+// trimSlash removes docker's slash from a container's name.
 func trimSlash(name string) string {
 	if name != "" && name[0] == '/' {
 		return name[1:]
@@ -94,19 +94,19 @@ func trimSlash(name string) string {
 	return name
 }
 
-// Event is something that has happened to a container.
+// Event is an event of a container.
 type Event struct {
 	// Container is its name.
 	Container string
-	// Action is docker's word: create, start, die, kill, stop, pause, unpause, destroy and more.
+	// Action is docker's name for it: create, start, die, kill, stop, pause, unpause, destroy and more.
 	Action string
-	// ExitCode is that of a container that died, "" otherwise.
+	// ExitCode is that of a container that died, otherwise "".
 	ExitCode string
 	Time     time.Time
 }
 
-// Events calls got, on one goroutine, for each event of the containers that have the label with that value and have
-// happened since, which is counted in seconds, until ctx ends or the runtime does; it returns why, always an error.
+// Events calls got, on one goroutine, for each event since then of the containers that have the label with that value. It
+// returns when ctx or the stream ends, always with an error. since has a resolution of seconds.
 func (r *Runtime) Events(ctx context.Context, label, value string, since time.Time, got func(Event)) error {
 	read, write := io.Pipe()
 	ended := make(chan error, 1)
@@ -175,7 +175,7 @@ func (r *Runtime) Remote(ctx context.Context) string {
 	return ""
 }
 
-// Capacity is what the machine of the containers has.
+// Capacity is the size of the containers' host.
 type Capacity struct {
 	CPUs        int
 	MemoryBytes uint64
@@ -193,7 +193,7 @@ func (r *Runtime) Capacity(ctx context.Context) (Capacity, error) {
 	}
 	var c Capacity
 	if _, err := fmt.Sscan(string(out), &c.CPUs, &c.MemoryBytes); err != nil {
-		return Capacity{}, fmt.Errorf("%s info: what the machine has cannot be made out: %q", r.name, shorten.FirstLine(string(out)))
+		return Capacity{}, fmt.Errorf("%s info: unexpected output: %q", r.name, shorten.FirstLine(string(out)))
 	}
 	return c, nil
 }
@@ -208,5 +208,5 @@ func (r *Runtime) Desktop(ctx context.Context) bool {
 	return err == nil && strings.Contains(strings.ToLower(string(out)), "desktop")
 }
 
-// HostName is the name by which containers of a [Runtime.Desktop] reach loopback addresses of this machine.
+// HostName is the DNS name of this host in containers of a [Runtime.Desktop].
 const HostName = "host.docker.internal"

@@ -10,16 +10,15 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// Network is what a runtime knows of a network of containers.
+// Network is the runtime's description of a network.
 type Network struct {
 	ID     string
 	Labels map[string]string
-	// Subnets are the ranges of its addresses, Gateways those of this machine in them, as far as it has any.
+	// Subnets are the address ranges, Gateways this host's addresses in them, if any.
 	Subnets  []netip.Prefix
 	Gateways []netip.Addr
 }
@@ -45,7 +44,7 @@ func (r *Runtime) Network(ctx context.Context, name string) (_ Network, ok bool,
 func parseNetwork(out []byte) (Network, error) {
 	type pool struct{ Subnet, Gateway string }
 	var raw []struct {
-		ID      string // docker's Id too: names are compared without case
+		ID      string // also docker's Id: the decoder ignores case
 		Labels  map[string]string
 		IPAM    struct{ Config []pool }
 		Subnets []pool // podman
@@ -54,7 +53,7 @@ func parseNetwork(out []byte) (Network, error) {
 		return Network{}, err
 	}
 	if len(raw) == 0 {
-		return Network{}, fmt.Errorf("says nothing")
+		return Network{}, fmt.Errorf("empty output")
 	}
 	n := Network{ID: raw[0].ID, Labels: raw[0].Labels}
 	for _, p := range append(raw[0].IPAM.Config, raw[0].Subnets...) {
@@ -74,7 +73,7 @@ func parseNetwork(out []byte) (Network, error) {
 	return n, nil
 }
 
-// CreateNetwork makes a bridge network with a label; with IPv6 addresses, too, of the range v6 unless that is "".
+// CreateNetwork creates a bridge network with a label, and with the IPv6 range v6 unless that is "".
 func (r *Runtime) CreateNetwork(ctx context.Context, name, label, v6 string) error {
 	args := []string{"network", "create", "--driver", "bridge", "--label", label}
 	if r.Kind() == "docker" {
@@ -86,22 +85,22 @@ func (r *Runtime) CreateNetwork(ctx context.Context, name, label, v6 string) err
 	return r.run(ctx, append(args, name)...)
 }
 
-// RemoveNetwork removes a network in which there is no container.
+// RemoveNetwork removes a network without containers.
 func (r *Runtime) RemoveNetwork(ctx context.Context, name string) error {
 	return r.run(ctx, "network", "rm", name)
 }
 
-// InNetwork returns the names of all containers that belong to a network, running or not.
+// InNetwork returns the names of all containers in a network, running or not.
 func (r *Runtime) InNetwork(ctx context.Context, name string) ([]string, error) {
 	return r.names(ctx, "ps", "--all", "--filter", "network="+name, "--format", "{{.Names}}")
 }
 
-// List returns the names of all containers, running or not, that have the label with that value.
+// List returns the names of all containers with the label and value, running or not.
 func (r *Runtime) List(ctx context.Context, label, value string) ([]string, error) {
 	return r.names(ctx, "ps", "--all", "--filter", "label="+label+"="+value, "--format", "{{.Names}}")
 }
 
-// names returns the lines of a command's output that are not empty.
+// names returns the words of a command's output.
 func (r *Runtime) names(ctx context.Context, args ...string) ([]string, error) {
 	out, err := r.Output(ctx, args...)
 	if err != nil {
@@ -131,7 +130,7 @@ func (r *Runtime) Fixed(ctx context.Context) *Runtime {
 	return At(r.name, endpoint)
 }
 
-// Endpoint is where the daemon answers of a runtime that is fixed to one; "" is the runtime's own default.
+// Endpoint returns the daemon's endpoint of a runtime that is bound to one; "" is the runtime's default.
 func (r *Runtime) Endpoint() (endpoint string, fixed bool) {
 	if r.endpoint == nil {
 		return "", false
@@ -160,8 +159,8 @@ func addressEnv(kind string) string {
 	return "CONTAINERD_ADDRESS"
 }
 
-// environ is an environment in which the daemon at endpoint is asked. What names another goes, and with it how that one is spoken
-// to: a daemon on this machine has neither keys nor certificates.
+// environ returns an environment for the daemon at endpoint: without variables that select another daemon, or its keys
+// and certificates, which a local daemon does not need.
 func environ(env []string, kind, endpoint string) []string {
 	var all []string
 	for _, e := range env {
@@ -180,7 +179,7 @@ func environ(env []string, kind, endpoint string) []string {
 // command runs the program of that name.
 type command struct {
 	name string
-	env  []string // nil is this process's
+	env  []string // nil: that of this process
 }
 
 // grace is how long a terminated program may still run, and its children may keep its output open.
@@ -198,5 +197,3 @@ func (of command) Run(ctx context.Context, c Call) error {
 	}
 	return err
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -5,42 +5,43 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 )
 
 // Call is one run of a runtime's command.
 type Call struct {
-	// Args are those after the command's name.
+	// Args are the arguments after the command's name.
 	Args []string
-	// Stdin may be nil: nothing is read. Stdout and Stderr may be nil: what is written there is lost.
+	// Stdin may be nil for no input, Stdout and Stderr to discard the output.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 
-// Runner runs calls: on this machine, or in a test what the test says. It returns [*ExitError] when the command has ended
-// with another status than 0, and ctx's error when ctx has ended it.
+// Runner runs calls: on this host, or in a test. It returns [*ExitError] for a non-zero exit status, and ctx's error when
+// ctx has ended the command.
 type Runner interface {
 	Run(ctx context.Context, c Call) error
 }
 
-// Runtime is one container runtime. Make one with [New], [At] or [With]; its methods may be called from any goroutine, and each
-// returns when the command behind it has ended. Containers are named by name or id.
+// Runtime is a container runtime. Create one with [New], [At] or [With]. Its methods may be called from any goroutine,
+// and return when the command behind them has ended. Containers are given by name or id.
 type Runtime struct {
 	name     string
 	runner   Runner
-	endpoint *string // of the daemon; nil is whichever the environment and the user's contexts name
+	endpoint *string // of the daemon; nil: from the environment and the user's contexts
 }
 
-// New returns the runtime whose command has that name: docker, podman, nerdctl, or finch, which is nerdctl by another name.
+// New returns the runtime of a command: docker, podman, nerdctl, or finch, which is compatible to nerdctl.
 func New(name string) *Runtime { return With(name, command{name: name}) }
 
 // With returns a runtime of that name whose calls go to runner.
 func With(name string, runner Runner) *Runtime { return &Runtime{name: name, runner: runner} }
 
-// Name is its command's.
+// Name returns its command's name.
 func (r *Runtime) Name() string { return r.name }
 
-// Kind is docker, podman or nerdctl.
+// Kind returns docker, podman or nerdctl.
 func (r *Runtime) Kind() string {
 	switch r.name {
 	case "docker", "podman":
@@ -49,14 +50,14 @@ func (r *Runtime) Kind() string {
 	return "nerdctl"
 }
 
-// Output runs the command and returns what it has written to its standard output. Its errors are [*coded.Error].
+// Output runs the command and returns its standard output. Its errors are [*coded.Error].
 func (r *Runtime) Output(ctx context.Context, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	err := r.Do(ctx, Call{Args: args, Stdout: &out})
 	return out.Bytes(), err
 }
 
-// Do runs one call. Its errors are [*coded.Error], but for those of ctx; Stderr gets a copy of what the command says.
+// Do runs one call. Its errors are [*coded.Error], except for those of ctx. Stderr also gets the command's error output.
 func (r *Runtime) Do(ctx context.Context, c Call) error {
 	said := &tail{max: 4 << 10}
 	if c.Stderr == nil {
@@ -74,7 +75,7 @@ func (r *Runtime) Do(ctx context.Context, c Call) error {
 	return r.explain(c.Args, err, said.String())
 }
 
-// tail keeps the last bytes that are written to it.
+// tail keeps the last bytes written to it.
 type tail struct {
 	max  int
 	kept []byte
@@ -90,10 +91,10 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) String() string { return strings.TrimSpace(string(t.kept)) }
 
-// ExitError is the end of a command with another status than 0.
+// ExitError is a non-zero exit status.
 type ExitError struct{ Status int }
 
-func (e *ExitError) Error() string { return "exit status " + itoa(e.Status) }
+func (e *ExitError) Error() string { return "exit status " + strconv.Itoa(e.Status) }
 
 // Status returns the exit status in err, or -1 if it has none.
 func Status(err error) int {

@@ -38,11 +38,11 @@ func (s script) Run(ctx context.Context, c Call) error {
 // The words are those of real commands.
 func TestErrorsAreExplained(t *testing.T) {
 	for _, tc := range []struct{ name, said, code, message string }{
-		{"docker", "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", Stopped, "docker is installed, but nothing answers: Cannot connect"},
-		{"docker", `permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Get "http://%2Fvar%2Frun%2Fdocker.sock/v1.50/containers/json": dial unix /var/run/docker.sock: connect: permission denied`, Denied, "docker does not let this user in"},
+		{"docker", "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", Stopped, "docker is installed, but its daemon does not respond: Cannot connect"},
+		{"docker", `permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Get "http://%2Fvar%2Frun%2Fdocker.sock/v1.50/containers/json": dial unix /var/run/docker.sock: connect: permission denied`, Denied, "docker denies access to this user"},
 		{"podman", "Cannot connect to Podman. Please verify your connection to the Linux system using `podman system connection list`, or try `podman machine init`\nError: unable to connect to Podman socket: dial unix /run/podman.sock: connect: no such file or directory", Stopped, "podman is installed"},
 		{"nerdctl", `time="…" level=fatal msg="rootless containerd not running? (hint: use containerd-rootless-setuptool.sh install to start rootless containerd): stat /run/user/1000: no such file or directory"`, Stopped, "nerdctl is installed"},
-		{"docker", "Error response from daemon: No such container: gone", ContainerMissing, "docker exec --privileged: there is no such container"},
+		{"docker", "Error response from daemon: No such container: gone", ContainerMissing, "docker exec --privileged: the container does not exist"},
 		{"podman", `Error: no container with name or ID "gone" found: no such container`, ContainerMissing, ""},
 		{"docker", "Error response from daemon: Container 0123 is not running", ContainerStopped, "the container does not run"},
 		{"docker", "Error response from daemon: Container gone is paused, unpause the container before exec", ContainerStopped, ""},
@@ -52,7 +52,7 @@ func TestErrorsAreExplained(t *testing.T) {
 		{"docker", "Error response from daemon: something else", Failed, "docker exec: Error response from daemon: something else"},
 		{"docker", `Error response from daemon: Get "https://registry-1.docker.io/v2/": dial tcp 10.0.0.1:443: connect: connection refused`, Failed, "docker exec: Error response from daemon: Get"},
 		{"podman", "Error: initializing source docker://x:latest: pinging container registry localhost: Get \"https://localhost/v2/\": dial tcp [::1]:443: connect: connection refused", Failed, "podman exec: Error: initializing"},
-		{"docker", "error during connect: Get \"http://10.0.0.1:2375/v1.50/info\": dial tcp 10.0.0.1:2375: connect: connection refused", Stopped, "nothing answers"},
+		{"docker", "error during connect: Get \"http://10.0.0.1:2375/v1.50/info\": dial tcp 10.0.0.1:2375: connect: connection refused", Stopped, "its daemon does not respond"},
 		{"docker", "", Failed, "docker exec: exit status 1"},
 	} {
 		_, err := With(tc.name, script{"exec": "!" + tc.said}).Output(t.Context(), "exec")
@@ -87,14 +87,14 @@ func TestDetect(t *testing.T) {
 		"nerdctl":                     {there: map[string]script{"nerdctl": {version: "nerdctl version 2.0.3\n", "info": ""}}, want: "nerdctl"},
 		"finch":                       {there: map[string]script{"finch": {version: "finch version v1.7.0\n", "info": ""}}, want: "finch"},
 		"nothing":                     {want: "!" + Missing, message: "no container runtime is installed: kind needs docker, nerdctl, finch, podman"},
-		"stopped":                     {there: map[string]script{"docker": {version: isDocker, docker: down}}, want: "!" + Stopped, message: "docker is installed, but nothing answers"},
+		"stopped":                     {there: map[string]script{"docker": {version: isDocker, docker: down}}, want: "!" + Stopped, message: "docker is installed, but its daemon does not respond"},
 		"stopped, and another runs":   {there: map[string]script{"docker": {version: isDocker, docker: down}, "podman": {version: isPodman, "info": "{}"}}, want: "podman"},
 		"old":                         {there: map[string]script{"docker": {version: isDocker, docker: "1.40 19.3.1\n"}}, want: "!" + Old, message: "Docker 19.3.1 is too old for kind: its API is 1.40, and 1.41 is needed"},
 		"old podman":                  {there: map[string]script{"podman": {version: "podman version 3.4.4\n", "info": "{}"}}, want: "!" + Old, message: "podman version 3.4.4 is too old"},
 		"asked":                       {asked: "podman", there: map[string]script{"docker": {version: isDocker, docker: "1.41 20\n"}, "podman": {version: isPodman, "info": "{}"}}, want: "podman"},
 		"asked for what is not there": {asked: "podman", there: map[string]script{"docker": {version: isDocker, docker: "1.41 20\n"}}, want: "!" + Missing, message: "kind needs podman"},
-		"asked for nonsense":          {asked: "lxc", want: "!" + Missing, message: "KIND_EXPERIMENTAL_PROVIDER=lxc: kind works with no such runtime"},
-		"unclear":                     {there: map[string]script{"docker": {version: isDocker, docker: "<no value>\n"}}, want: "!" + Failed, message: "cannot be made out"},
+		"asked for nonsense":          {asked: "lxc", want: "!" + Missing, message: "KIND_EXPERIMENTAL_PROVIDER=lxc: kind does not support this runtime"},
+		"unclear":                     {there: map[string]script{"docker": {version: isDocker, docker: "<no value>\n"}}, want: "!" + Failed, message: "unexpected output"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := detect(t.Context(), tc.asked, func(name string) *Runtime { return With(name, tc.there[name]) })

@@ -28,7 +28,7 @@ func Wait(ctx context.Context, folder, diskUUID string, atMost time.Duration) (s
 		return "", fmt.Errorf("disk UUID %q in the publish context: %w", diskUUID, volume.ErrInvalid)
 	}
 	link := filepath.Join(folder, names.DeviceLink(diskUUID))
-	err := Until(ctx, folder, atMost, func() (bool, error) { return there(link), nil })
+	err := Until(ctx, folder, atMost, func() (bool, error) { return exists(link), nil })
 	switch {
 	case errors.Is(err, ErrTimeout):
 		return "", fmt.Errorf("disk %s: not attached to node: no %s: %w", names.Compact(diskUUID), link, volume.ErrNotFound)
@@ -38,8 +38,8 @@ func Wait(ctx context.Context, folder, diskUUID string, atMost time.Duration) (s
 	return link, nil
 }
 
-// there reports whether the symlink and its target exist. Errors other than "not exist" are left to the user of the path.
-func there(link string) bool {
+// exists reports whether the symlink and its target exist. Errors other than "not exist" are left to the user of the path.
+func exists(link string) bool {
 	_, err := os.Stat(link)
 	return !errors.Is(err, fs.ErrNotExist)
 }
@@ -47,8 +47,8 @@ func there(link string) bool {
 // ErrTimeout reports that the condition of [Until] did not become true in time.
 var ErrTimeout = errors.New("not in time")
 
-// look is the polling interval without notifications: the folder does not exist, or no watch is available.
-const look = time.Second
+// pollInterval is the polling interval without notifications: the folder does not exist, or no watch is available.
+const pollInterval = time.Second
 
 // Until calls f now and after every change in a folder until it returns true. Errors: ErrTimeout, ctx's, and f's, which end it.
 func Until(ctx context.Context, folder string, atMost time.Duration, f func() (bool, error)) error {
@@ -63,7 +63,7 @@ func Until(ctx context.Context, folder string, atMost time.Duration, f func() (b
 			changes = w.Events
 		}
 	}
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	deadline := time.NewTimer(atMost)
 	defer deadline.Stop()

@@ -15,7 +15,7 @@ import (
 
 const uuid = "6000C29f-1234-5678-9abc-def012345678"
 
-// long is more than any test needs.
+// long is a timeout that no test reaches.
 const long = 30 * time.Second
 
 func link(t *testing.T, dir, target string) {

@@ -93,7 +93,7 @@ func TestLife(t *testing.T) {
 			if err := r.Stage(ctx, other); !errors.Is(err, volume.ErrState) {
 				t.Errorf("%s was staged as xfs: %v", fsType, err)
 			}
-			r.ok(r.Stage(ctx, stage)) // on another node, so to speak
+			r.ok(r.Stage(ctx, stage)) // as if on another node
 			r.ok(r.Publish(ctx, alone))
 			if b, err := os.ReadFile(filepath.Join(alone.Path, "file")); string(b) != "content" || err != nil {
 				t.Errorf("%q %v", b, err)
@@ -135,8 +135,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// A file system smaller than its disk, as after a restore to a larger one, grows when it is staged, also when the service was
-// killed between the two.
+// A file system that is smaller than its disk, as after a restore to a larger one, grows when it is staged, also if the service was
+// killed in between.
 func TestRestoredLarger(t *testing.T) {
 	requireResize(t)
 	r := newRig(t)
@@ -172,7 +172,7 @@ func TestBlock(t *testing.T) {
 		r.ok(r.Stage(ctx, r.staging(1, use)))
 		r.ok(r.Publish(ctx, pod))
 	}
-	r.requireMounts(pod.Path, 1) // not one on the other
+	r.requireMounts(pod.Path, 1) // not twice
 	f, err := os.OpenFile(pod.Path, os.O_WRONLY, 0)
 	r.ok(err)
 	_, err = f.WriteAt([]byte("raw"), mib)
@@ -203,7 +203,7 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// A disk that comes late is waited for; several pods use it.
+// Staging waits for a disk that appears late; several pods use it.
 func TestLate(t *testing.T) {
 	requireLoops(t)
 	r := newRig(t)

@@ -73,14 +73,14 @@ func (n number) rescan() error {
 	return err
 }
 
-// resized is the polling interval for a device's size.
-const resized = 200 * time.Millisecond
+// pollInterval is the polling interval for a device's size.
+const pollInterval = 200 * time.Millisecond
 
-// enlarged waits until the device has at least the size, and returns its size.
-func (b *backend) enlarged(ctx context.Context, n number, bytes int64) (int64, error) {
+// waitForSize waits until the device has at least the size, and returns its size.
+func (b *backend) waitForSize(ctx context.Context, n number, bytes int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.opts.Timeout)
 	defer cancel()
-	tick := time.NewTicker(resized)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		if err := n.rescan(); err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// of returns the device at a path, or the device that is mounted there.
-func (b *backend) of(path string) (n number, block bool, err error) {
+// deviceAt returns the device at a path, or the device that is mounted there.
+func (b *backend) deviceAt(path string) (n number, block bool, err error) {
 	if n, err := numberOf(path); err == nil {
 		return n, true, nil
 	}
-	m, is, err := at(path)
+	m, is, err := mountAt(path)
 	if err == nil && !is {
 		err = fmt.Errorf("nothing is mounted at %s: %w", path, volume.ErrNotFound)
 	}
@@ -25,11 +25,11 @@ func (b *backend) of(path string) (n number, block bool, err error) {
 
 // Expand implements node.Backend.
 func (b *backend) Expand(ctx context.Context, e node.Expand) (int64, error) {
-	n, block, err := b.of(e.Path)
+	n, block, err := b.deviceAt(e.Path)
 	if err != nil {
 		return 0, err
 	}
-	size, err := b.enlarged(ctx, n, e.Bytes)
+	size, err := b.waitForSize(ctx, n, e.Bytes)
 	if err != nil || block {
 		return size, err
 	}
@@ -42,7 +42,7 @@ func (b *backend) Expand(ctx context.Context, e node.Expand) (int64, error) {
 
 // Stats implements node.Backend.
 func (b *backend) Stats(_ context.Context, _, path string) (node.Stats, error) {
-	n, block, err := b.of(path)
+	n, block, err := b.deviceAt(path)
 	if err != nil {
 		return node.Stats{}, err
 	}

@@ -21,8 +21,8 @@ type mounted struct {
 	readOnly bool
 }
 
-// at returns the topmost mount at a path.
-func at(path string) (m mounted, is bool, err error) {
+// mountAt returns the topmost mount at a path.
+func mountAt(path string) (m mounted, is bool, err error) {
 	table, err := mount.ParseMountInfo(mounts)
 	if err != nil {
 		return m, false, err
@@ -30,18 +30,18 @@ func at(path string) (m mounted, is bool, err error) {
 	path = resolved(path)
 	for _, i := range table {
 		if i.MountPoint == path {
-			m, is = of(i), true // later entries are on top
+			m, is = mountOf(i), true // later entries are on top
 		}
 	}
 	return m, is, nil
 }
 
-func of(i mount.MountInfo) mounted {
+func mountOf(i mount.MountInfo) mounted {
 	return mounted{number{uint32(i.Major), uint32(i.Minor)}, i.FsType, slices.Contains(i.MountOptions, "ro")}
 }
 
-// others returns the mount points of a device other than these.
-func others(n number, but ...string) ([]string, error) {
+// otherMounts returns the mount points of a device other than these.
+func otherMounts(n number, but ...string) ([]string, error) {
 	table, err := mount.ParseMountInfo(mounts)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func others(n number, but ...string) ([]string, error) {
 	}
 	var paths []string
 	for _, i := range table {
-		if of(i).number == n && !slices.Contains(but, i.MountPoint) {
+		if mountOf(i).number == n && !slices.Contains(but, i.MountPoint) {
 			paths = append(paths, i.MountPoint)
 		}
 	}
@@ -75,7 +75,7 @@ const maxLayers = 16
 // unmount removes all mounts at a path.
 func (b *backend) unmount(path string) error {
 	for range maxLayers {
-		if _, is, err := at(path); err != nil || !is {
+		if _, is, err := mountAt(path); err != nil || !is {
 			return err
 		}
 		if err := b.mount.Unmount(path); err != nil {

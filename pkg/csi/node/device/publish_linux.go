@@ -16,14 +16,14 @@ func (b *backend) Publish(ctx context.Context, p node.Publish) error {
 	if p.Use.Block {
 		return b.publishBlock(ctx, p)
 	}
-	s, is, err := at(p.Staging)
+	s, is, err := mountAt(p.Staging)
 	switch {
 	case err != nil:
 		return err
 	case !is:
 		return fmt.Errorf("not staged at %s: %w", p.Staging, volume.ErrState)
 	}
-	m, is, err := at(p.Path)
+	m, is, err := mountAt(p.Path)
 	switch {
 	case err != nil:
 		return err
@@ -33,7 +33,7 @@ func (b *backend) Publish(ctx context.Context, p node.Publish) error {
 		return nil
 	}
 	if p.Alone {
-		paths, err := others(s.number, p.Staging, p.Path)
+		paths, err := otherMounts(s.number, p.Staging, p.Path)
 		if err == nil && len(paths) > 0 {
 			err = fmt.Errorf("already published at %s, and the volume allows only one path: %w", paths[0], volume.ErrInUse)
 		}

@@ -21,7 +21,7 @@ import (
 
 const mib = 1 << 20
 
-// rig is a node whose disks are loop devices.
+// rig is a node with loop devices as disks.
 type rig struct {
 	node.Backend
 	t         *testing.T
@@ -46,8 +46,8 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// requireLoops skips the test where loop devices cannot be made and mounted: not root, no module, no rights in a container,
-// no tools.
+// requireLoops skips the test if loop devices cannot be created and mounted: not root, no module, no permission in a container, no
+// tools.
 func requireLoops(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -77,7 +77,7 @@ func requireLoops(t *testing.T) {
 	}
 }
 
-// requireResize skips the test, too, where a mounted file system cannot be made larger.
+// requireResize also skips the test if a mounted file system cannot be grown.
 func requireResize(t *testing.T) {
 	t.Helper()
 	requireLoops(t)
@@ -105,7 +105,7 @@ func uuid(n int) string { return fmt.Sprintf("6000c29f%024d", n) }
 
 func (r *rig) image(n int) string { return filepath.Join(r.dir, fmt.Sprint("image-", n)) }
 
-// attach makes a disk's image, if there is none, and shows it to the node.
+// attach creates a disk's image if needed, and attaches it to the node.
 func (r *rig) attach(n int, bytes int64) {
 	r.t.Helper()
 	r.size(n, bytes)
@@ -124,7 +124,7 @@ func (r *rig) size(n int, bytes int64) {
 	r.ok(f.Close())
 }
 
-// enlarge is what the vCenter and the SCSI driver do.
+// enlarge does the part of the vCenter and the SCSI driver.
 func (r *rig) enlarge(n int, bytes int64) {
 	r.t.Helper()
 	r.size(n, bytes)
@@ -132,7 +132,7 @@ func (r *rig) enlarge(n int, bytes int64) {
 	r.ok(err)
 }
 
-// unmountAll takes off what a failed test has left mounted.
+// unmountAll unmounts what a failed test has left.
 func (r *rig) unmountAll() {
 	table, err := mount.ParseMountInfo("/proc/self/mountinfo")
 	if err != nil {
@@ -165,7 +165,7 @@ func (r *rig) publishing(n int, pod string, use node.Use) node.Publish {
 	}
 }
 
-// requireMounts fails when other than that many things are mounted at a path.
+// requireMounts fails unless the path has that many mounts.
 func (r *rig) requireMounts(path string, want int) {
 	r.t.Helper()
 	table, err := mount.ParseMountInfo("/proc/self/mountinfo")

@@ -20,7 +20,7 @@ func (b *backend) Stage(ctx context.Context, s node.Stage) error {
 	if err != nil || s.Use.Block {
 		return err
 	}
-	switch m, is, err := at(s.Path); {
+	switch m, is, err := mountAt(s.Path); {
 	case err != nil:
 		return err
 	case is && m.number != n:

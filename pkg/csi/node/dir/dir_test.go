@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// ways are how content can be made visible here. Bind mounts need privilege that a container's root may not have.
+// ways are the available ways to publish. Bind mounts need privilege that root in a container may not have.
 func ways(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{"links": false}
@@ -89,7 +89,7 @@ func TestLife(t *testing.T) {
 				t.Errorf("%q %v", c, err)
 			}
 			err = os.WriteFile(filepath.Join(publish.Path, "new"), nil, 0o600)
-			if (err != nil) != bind { // a link cannot keep anybody from writing
+			if (err != nil) != bind { // a symlink does not prevent writes
 				t.Errorf("written to a read-only volume: %v", err)
 			}
 			ok(b.Unpublish(ctx, id, publish.Path))

@@ -114,8 +114,8 @@ func (b *Backend) published(path string) (published, bool) {
 	return p, ok
 }
 
-// at returns the disk of a volume that is published or staged at a path.
-func (b *Backend) at(vol, path string) (d *disk.Disk, block bool, err error) {
+// diskAt returns the disk of a volume that is published or staged at a path.
+func (b *Backend) diskAt(vol, path string) (d *disk.Disk, block bool, err error) {
 	var dir string
 	if p, ok := b.published(path); ok && p.Volume == vol {
 		dir, block = p.Dir, p.Block
@@ -133,7 +133,7 @@ func (b *Backend) at(vol, path string) (d *disk.Disk, block bool, err error) {
 
 // Expand implements node.Backend.
 func (b *Backend) Expand(ctx context.Context, e node.Expand) (int64, error) {
-	d, block, err := b.at(e.Volume, e.Path)
+	d, block, err := b.diskAt(e.Volume, e.Path)
 	if err != nil {
 		return 0, err
 	}
@@ -155,7 +155,7 @@ const inodeBytes = 16 << 10
 
 // Stats implements node.Backend. The content may exceed the size of the file system, which is not enforced; then it is full.
 func (b *Backend) Stats(ctx context.Context, vol, path string) (node.Stats, error) {
-	d, block, err := b.at(vol, path)
+	d, block, err := b.diskAt(vol, path)
 	if err != nil {
 		return node.Stats{}, err
 	}

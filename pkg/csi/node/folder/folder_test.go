@@ -15,7 +15,7 @@ import (
 
 var errBroken = errors.New("broken")
 
-// mounts are links, until they are broken.
+// mounts are symlinks, with injected failures.
 type mounts struct {
 	folder.Links
 	broken bool
@@ -35,7 +35,7 @@ func (m *mounts) Unmount(target string) error {
 	return m.Links.Unmount(target)
 }
 
-// one is the only disk that there is.
+// one has a single disk.
 type one string
 
 func (d one) Find(context.Context, string, string) (string, error) { return string(d), nil }
@@ -53,7 +53,7 @@ func newOptions(t *testing.T) (folder.Options, *mounts) {
 	return folder.Options{Disks: one(filepath.Join(dir, "disk")), Mounter: m, Table: filepath.Join(dir, "state", "mounts.json")}, m
 }
 
-// What fails half way is done by the same call again.
+// The same call again completes an operation that failed halfway.
 func TestMountFails(t *testing.T) {
 	o, m := newOptions(t)
 	b, err := folder.New(o)
@@ -81,7 +81,7 @@ func TestMountFails(t *testing.T) {
 		t.Errorf("it is not known any more: %v", err)
 	}
 
-	// One that cannot be taken off after a reboot keeps nobody from starting.
+	// A mount that cannot be removed after a reboot does not prevent the start.
 	o.Boot = "next"
 	if _, err := folder.New(o); err != nil {
 		t.Error(err)
@@ -92,7 +92,7 @@ func TestMountFails(t *testing.T) {
 	}
 }
 
-// Nothing is done that could not be written down.
+// Nothing is mounted unless it was recorded.
 func TestTableFails(t *testing.T) {
 	o, _ := newOptions(t)
 	b, err := folder.New(o)
@@ -130,7 +130,7 @@ func TestTableFails(t *testing.T) {
 	}
 }
 
-// A machine that lost power has lost its mounts: what the table has of them keeps no pod from a volume that is for one only.
+// After a power failure the mounts are gone: their records do not keep another pod from a volume that allows only one path.
 func TestMountIsLost(t *testing.T) {
 	o, _ := newOptions(t)
 	b, err := folder.New(o)

@@ -34,7 +34,7 @@ func (b *Backend) Publish(_ context.Context, p node.Publish) error {
 		if mounted, err := b.opts.Mounter.Mounted(p.Path); err != nil || mounted {
 			return err
 		}
-	} else if other, is := b.elsewhere(p); is {
+	} else if other, is := b.otherPath(p); is {
 		return fmt.Errorf("already published at %s, and the volume allows only one path: %w", other, volume.ErrInUse)
 	}
 	d, err := disk.Open(s.Dir)
@@ -53,8 +53,8 @@ func (b *Backend) Publish(_ context.Context, p node.Publish) error {
 	return b.opts.Mounter.Mount(source, p.Path, p.ReadOnly)
 }
 
-// elsewhere returns another path of a volume that allows only one.
-func (b *Backend) elsewhere(p node.Publish) (path string, is bool) {
+// otherPath returns another path of a volume that allows only one.
+func (b *Backend) otherPath(p node.Publish) (path string, is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for path, o := range b.table.Published {

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// binds tells whether bind mounts can be made here, which takes privilege that a container's root may not have.
+// binds reports whether bind mounts are available, which need privilege that root in a container may not have.
 func binds(t *testing.T) bool {
 	t.Helper()
 	at, m := t.TempDir(), mount.New("")
@@ -27,8 +27,8 @@ func binds(t *testing.T) bool {
 	return true
 }
 
-// A pod sees the directory that the link of a disk leads to, not the link, and not before the disk is attached; what was
-// mounted is there until it is unpublished, and again when the machine has lost power and come back.
+// A pod sees the target directory of a disk's symlink, not the symlink, and only after the disk is attached. Mounts stay until they
+// are unpublished, and are restored after a power failure.
 func TestBind(t *testing.T) {
 	if !binds(t) {
 		return
@@ -55,12 +55,12 @@ func TestBind(t *testing.T) {
 		t.Errorf("%v %v", info, err)
 	}
 	r.detach("v")
-	r.requireContent("v", "pod", "content") // as a guest that hangs has it still
+	r.requireContent("v", "pod", "content") // still there, as in a guest that hangs
 	if err := r.publish("v", "other", "ext4", nil); !errors.Is(err, volume.ErrNotFound) {
 		t.Errorf("published without its disk: %v", err)
 	}
 
-	r.ok(mount.New("").Unmount(r.target("v", "pod"))) // with the machine's power
+	r.ok(mount.New("").Unmount(r.target("v", "pod"))) // as in a power failure
 	r.restart()
 	r.attach("v")
 	r.ok(r.stage("v", "ext4"))

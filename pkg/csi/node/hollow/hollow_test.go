@@ -14,13 +14,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// The content follows the volume from node to node.
+// The content moves with the volume from node to node.
 func TestLife(t *testing.T) {
 	a, b := newRig(t), newRig(t)
 	b.disks = a.disks
 	a.used("v", "pod-1")
 	a.write("v", "pod-1", "content")
-	for range 2 { // all of it may be asked for again
+	for range 2 { // all calls may be repeated
 		a.ok(a.stage("v", "ext4"))
 		a.ok(a.publish("v", "pod-1", "ext4", nil))
 		a.ok(a.publish("v", "pod-2", "ext4", nil))
@@ -68,7 +68,7 @@ func TestNotAttached(t *testing.T) {
 	}
 }
 
-// A disk that is detached is gone from wherever it was visible, and there again when it is attached again.
+// A detached disk disappears from everywhere, and returns when it is attached again.
 func TestPulledOut(t *testing.T) {
 	r := newRig(t)
 	r.used("v", "pod")
@@ -117,7 +117,7 @@ func TestConflicts(t *testing.T) {
 	if err := r.stage("v", "xfs"); !errors.Is(err, volume.ErrState) {
 		t.Errorf("ext4 was staged as xfs: %v", err)
 	}
-	// What is another volume's is left alone.
+	// Another volume's paths are left alone.
 	r.ok(r.stage("v", "ext4"))
 	r.ok(r.publish("v", "pod", "ext4", nil))
 	r.ok(r.Unpublish(t.Context(), "w", r.target("v", "pod")))
@@ -128,7 +128,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// What is in a target's place already is replaced if it is nothing, and kept if it is something.
+// An empty target is replaced, and one with content is kept.
 func TestTarget(t *testing.T) {
 	r := newRig(t)
 	r.used("v", "pod")

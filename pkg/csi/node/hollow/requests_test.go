@@ -13,7 +13,7 @@ import (
 
 func newBackend(r *rig) (*folder.Backend, error) { return hollow.New(r.opts) }
 
-// requests are what kubelet calls for a pod that comes and goes; the volume stays staged.
+// requests are kubelet's calls for a pod that starts and ends; the volume stays staged.
 func requests(r *rig, volume, pod string) []func(context.Context, *node.Server) error {
 	c := &csi.VolumeCapability{
 		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER},

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 )
 
-// A service that is killed goes on where it was.
+// A service that is killed continues after a restart.
 func TestRestart(t *testing.T) {
 	r := newRig(t)
 	r.used("v", "pod")
@@ -30,7 +30,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Killed after each step, the same calls again end where they would have.
+// If the service is killed after any step, repeating the calls has the same result.
 func TestKilledBetweenSteps(t *testing.T) {
 	r := newRig(t)
 	r.create("v")
@@ -57,7 +57,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 			r.ok(r.stage("v", "ext4"))
 			r.ok(r.publish("v", "pod", "ext4", nil))
 			r.requireContent("v", "pod", "content")
-			r.ok(os.Remove(target)) // unlinked, not crossed out
+			r.ok(os.Remove(target)) // removed, but still recorded
 			r.restart()
 			r.end("v", "pod")
 			r.requireGone(target)
@@ -65,7 +65,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 	}
 }
 
-// Mounts do not outlive a boot: kubelet finds its directories as after a power cut, and mounts again.
+// Mounts do not survive a boot: kubelet finds its directories as after a power failure, and mounts again.
 func TestReboot(t *testing.T) {
 	r := newRig(t)
 	r.opts.Boot = "first"
@@ -87,7 +87,7 @@ func TestReboot(t *testing.T) {
 
 	r.opts.Boot = "third"
 	r.restart()
-	r.end("v", "pod") // what kubelet does for a pod that was deleted meanwhile
+	r.end("v", "pod") // kubelet's calls for a pod that was deleted in between
 	r.requireGone(r.target("v", "pod"))
 }
 

@@ -17,7 +17,7 @@ import (
 
 const gib = 1 << 30
 
-// rig is one hollow node, its vCenter and its kubelet.
+// rig is one hollow node with its vCenter and its kubelet.
 type rig struct {
 	*folder.Backend
 	t     *testing.T
@@ -37,7 +37,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// restart is what is left when the service is killed and started again.
+// restart simulates that the service is killed and started again.
 func (r *rig) restart() {
 	r.t.Helper()
 	b, err := hollow.New(r.opts)
@@ -47,7 +47,7 @@ func (r *rig) restart() {
 	r.Backend = b
 }
 
-// uuid is that of a volume's disk.
+// uuid is the UUID of a volume's disk.
 func uuid(volume string) string {
 	return fmt.Sprintf("%032x", volume)[:32]
 }
@@ -106,7 +106,7 @@ func (r *rig) publish(volume, pod, fsType string, edit func(*node.Publish)) erro
 	return r.Publish(r.t.Context(), p)
 }
 
-// used makes a volume that a pod uses.
+// used creates a volume that a pod uses.
 func (r *rig) used(volume, pod string) {
 	r.t.Helper()
 	r.create(volume)

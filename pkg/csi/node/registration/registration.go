@@ -15,12 +15,12 @@ type Announcement struct {
 	Driver string // the driver's name
 	// Endpoint is the path of its CSI socket, as kubelet sees it.
 	Endpoint string
-	// Asked, if set, is called when kubelet calls GetInfo, by which it discovers a driver. It must not block.
-	Asked func()
-	// Told, if set, is called with the result of each attempt: empty if the driver is registered. It must not block. After a
+	// OnGetInfo, if set, is called when kubelet calls GetInfo, by which it discovers a driver. It must not block.
+	OnGetInfo func()
+	// OnStatus, if set, is called with the result of each attempt: empty if the driver is registered. It must not block. After a
 	// failure, kubelet retries automatically within two minutes.
-	Told   func(failure string)
-	Logger *slog.Logger // discarded when nil
+	OnStatus func(failure string)
+	Logger   *slog.Logger // discarded when nil
 }
 
 var _ registerapi.RegistrationServer = (*Announcement)(nil)
@@ -32,8 +32,8 @@ func (a *Announcement) Register(s grpc.ServiceRegistrar) {
 
 // GetInfo returns the driver's name and endpoint to kubelet.
 func (a *Announcement) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
-	if a.Asked != nil {
-		a.Asked()
+	if a.OnGetInfo != nil {
+		a.OnGetInfo()
 	}
 	return &registerapi.PluginInfo{
 		Type: registerapi.CSIPlugin, Name: a.Driver, Endpoint: a.Endpoint, SupportedVersions: []string{"1.0.0"},
@@ -53,8 +53,8 @@ func (a *Announcement) NotifyRegistrationStatus(_ context.Context, r *registerap
 			a.Logger.Warn("driver not registered with kubelet", "driver", a.Driver, "err", failure)
 		}
 	}
-	if a.Told != nil {
-		a.Told(failure)
+	if a.OnStatus != nil {
+		a.OnStatus(failure)
 	}
 	return &registerapi.RegistrationStatusResponse{}, nil
 }

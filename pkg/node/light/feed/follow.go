@@ -40,7 +40,7 @@ const (
 	maxLine = 1 << 20
 )
 
-var errSilent = errors.New("nothing was heard of it for a while")
+var errSilent = errors.New("the feed was silent for too long")
 
 // Follow calls h with the machines of a shard, and their changes, until ctx ends. It reconnects when the stream ends, and
 // then reports only what changed since; machines that the source no longer has are reported as gone.
@@ -94,7 +94,7 @@ func (f *follower) stream(ctx context.Context, w Where) (synced bool, err error)
 func (f *follower) lines(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader) (synced bool, err error) {
 	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer quiet.Stop()
-	told := map[string]bool{}
+	listed := map[string]bool{}
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
@@ -105,7 +105,7 @@ func (f *follower) lines(ctx context.Context, cancel context.CancelCauseFunc, bo
 		}
 		if l.Machine != nil {
 			if !synced {
-				told[l.Machine.ID] = true
+				listed[l.Machine.ID] = true
 			}
 			f.changed(*l.Machine)
 		}
@@ -114,7 +114,7 @@ func (f *follower) lines(ctx context.Context, cancel context.CancelCauseFunc, bo
 		}
 		synced = true
 		for id := range f.known {
-			if !told[id] {
+			if !listed[id] {
 				f.changed(Machine{ID: id, State: Gone})
 			}
 		}
@@ -131,7 +131,7 @@ func (f *follower) lines(ctx context.Context, cancel context.CancelCauseFunc, bo
 	return synced, errors.New("machines: the stream has ended")
 }
 
-// changed passes on what is news. A machine that is in another shard, by the name that it has now, is gone from this one.
+// changed passes on changes. A machine whose present name is in another shard is gone from this one.
 func (f *follower) changed(m Machine) {
 	if m.State != Gone && !f.shard.Has(m.Name) {
 		m = Machine{ID: m.ID, State: Gone}
@@ -142,7 +142,7 @@ func (f *follower) changed(m Machine) {
 		return
 	case m.State == Gone:
 		was.State = Gone
-		m = was // by the name that it had
+		m = was // with its old name
 		delete(f.known, m.ID)
 	default:
 		f.known[m.ID] = m
@@ -153,7 +153,7 @@ func (f *follower) changed(m Machine) {
 // alive is the interval of the keep-alive lines. A reader that gets nothing for several of them reconnects.
 const alive = 10 * time.Second
 
-// writeTimeout is how long a reader may take for a page.
+// writeTimeout limits writing a page to a client.
 const writeTimeout = time.Minute
 
 // ServeHTTP sends all machines, and then every change until the client disconnects.
@@ -200,15 +200,15 @@ func (s *Source) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// Path is where a source is served.
+// Path is the path that a source is served at.
 const Path = "/v1/machines"
 
-// Where says where a source is and how it is asked. The files are read at each connection, so that they may be renewed.
+// Where locates a source, with credentials. The files are read at each connection, so they may be rotated.
 type Where struct {
-	// URL is "unix:PATH", a socket, or "https://HOST[:PORT][/PATH]", whose path is [Path] when it has none.
+	// URL is "unix:PATH", a socket, or "https://HOST[:PORT][/PATH]"; the default path is [Path].
 	URL string
-	// TokenFile holds a bearer token; CAFile the authorities, in PEM, that the server's certificate is verified against
-	// (without it the machine's). Both are for https.
+	// TokenFile has a bearer token, CAFile the authorities, in PEM, for the server's certificate (default: the host's).
+	// Both are for https.
 	TokenFile, CAFile string
 }
 
@@ -230,10 +230,10 @@ func (w Where) Validate() error {
 	return nil
 }
 
-// connectTimeout bounds everything up to the header of the answer.
+// connectTimeout limits everything up to the response header.
 const connectTimeout = 10 * time.Second
 
-// request returns a client for one stream and what it asks.
+// request returns a client and a request for one stream.
 func (w Where) request(ctx context.Context) (*http.Client, *http.Request, error) {
 	d := net.Dialer{Timeout: connectTimeout}
 	transport := &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: connectTimeout, DialContext: d.DialContext}
@@ -267,19 +267,19 @@ func (w Where) request(ctx context.Context) (*http.Client, *http.Request, error)
 		}
 		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	}
-	// A redirect would carry the token elsewhere.
+	// Do not send the token to the target of a redirect.
 	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{Transport: transport, CheckRedirect: refuse}, req, nil
 }
 
-// Shard is one of Of equal parts of all machines, by the hash of their names: so that several programs share the work and
-// each node has one that looks after it. The zero value is all of them.
+// Shard is one of Of equal parts of all machines, by the hash of their names, so that several programs share the work and
+// each node has one of them. The zero value is all machines.
 type Shard struct {
 	// Index counts from 0.
 	Index, Of int
 }
 
-// ParseShard reads "I/N", the shard I (from 0) of N. An empty text is all machines.
+// ParseShard parses "I/N", the shard I (from 0) of N. An empty text means all machines.
 func ParseShard(text string) (Shard, error) {
 	if text == "" {
 		return Shard{}, nil
@@ -303,7 +303,7 @@ func (s Shard) Has(name string) bool {
 	return int(h.Sum32()%uint32(s.Of)) == s.Index
 }
 
-// String is what [ParseShard] reads.
+// String formats it for [ParseShard].
 func (s Shard) String() string {
 	if s.Of == 0 {
 		return ""

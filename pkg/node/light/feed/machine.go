@@ -1,15 +1,19 @@
 package feed
 
-import "time"
+import (
+	"reflect"
+	"slices"
+	"time"
+)
 
-// Mark labels and taints (NoSchedule) the Nodes of such machines in a cluster whose other nodes run pods: one that does not
-// tolerate it would run nowhere there, and yet be said to run.
+// Mark is the label and taint (NoSchedule) of such Nodes in a cluster with other nodes: a pod that does not tolerate it
+// would not really run there, but be reported as running.
 const Mark = "sandbox.vsphere/light"
 
-// State is what a machine's guest does.
+// State is the state of a machine's guest.
 type State string
 
-// The states. Only a guest that is running, and not cut off, is heard of.
+// The states. Only a guest that is running, and not cut off, sends heartbeats.
 const (
 	Running   State = "running"
 	Stopped   State = "stopped" // off, or its guest or kubelet has not started
@@ -18,16 +22,16 @@ const (
 	Gone      State = "gone" // destroyed, or no node any more; the last state of a machine
 )
 
-// Machine is what one machine is like, with all that its node says of itself.
+// Machine is the state of one machine, with everything that its node reports.
 type Machine struct {
 	// ID is unique, unlike the name.
 	ID string `json:"id"`
 	// Name is the node's: the guest's hostname in lower case. It stays as long as the guest runs.
 	Name  string `json:"name,omitempty"`
 	State State  `json:"state"`
-	// Cut says that its network is cut off.
+	// Cut is set if its network is cut off.
 	Cut bool `json:"cut,omitempty"`
-	// Boot is when the guest booted, Starts how often its kubelet was started again since.
+	// Boot is the boot time of the guest, Starts the number of restarts of its kubelet since.
 	Boot   time.Time `json:"boot,omitzero"`
 	Starts int       `json:"starts,omitempty"`
 	// UUID is the BIOS UUID as the guest reads it.
@@ -47,20 +51,12 @@ func (m Machine) Heard() bool { return m.State == Running && !m.Cut }
 
 // equal compares all fields.
 func (m Machine) equal(o Machine) bool {
-	if len(m.Addresses) != len(o.Addresses) {
-		return false
-	}
-	for i := range m.Addresses {
-		if m.Addresses[i] != o.Addresses[i] {
-			return false
-		}
-	}
-	return m.ID == o.ID && m.Name == o.Name && m.State == o.State && m.Cut == o.Cut && m.Boot.Equal(o.Boot) && m.Starts == o.Starts &&
-		m.UUID == o.UUID && m.CPUs == o.CPUs && m.MemoryBytes == o.MemoryBytes && m.OSImage == o.OSImage && m.Kernel == o.Kernel &&
-		m.ControlPlane == o.ControlPlane
+	same := slices.Equal(m.Addresses, o.Addresses) && m.Boot.Equal(o.Boot)
+	m.Addresses, m.Boot = o.Addresses, o.Boot
+	return same && reflect.DeepEqual(m, o)
 }
 
-// Line is one line of the stream. One that is empty only says that the source is there.
+// Line is one line of the stream. An empty one is a keep-alive.
 type Line struct {
 	Machine *Machine `json:"machine,omitempty"`
 	// Synced marks that all machines were sent. It comes once in a stream.

@@ -16,7 +16,7 @@ type Source struct {
 	readers  map[*reader]struct{}
 }
 
-// NewSource returns a source that knows no machines.
+// NewSource returns a source without machines.
 func NewSource() *Source {
 	return &Source{machines: map[string]Machine{}, readers: map[*reader]struct{}{}}
 }
@@ -39,7 +39,7 @@ func (s *Source) Set(m Machine) {
 	}
 }
 
-// Machines lists them by ID.
+// Machines returns all machines, sorted by ID.
 func (s *Source) Machines() []Machine {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ type reader struct {
 	wake    chan struct{}
 }
 
-// pend notes that a machine has changed. The caller holds the source's lock.
+// pend queues a machine. The caller holds the source's lock.
 func (r *reader) pend(id string) {
 	if _, ok := r.pending[id]; ok {
 		return
@@ -85,7 +85,7 @@ func (s *Source) forget(r *reader) {
 	delete(s.readers, r)
 }
 
-// page is how many machines a reader takes at once.
+// page is the maximum number of machines sent at once.
 const page = 256
 
 // take returns the present states of some queued machines, or none.

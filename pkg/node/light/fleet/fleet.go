@@ -9,15 +9,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
-// Fleet is all light nodes of a sandbox. Make it with [New], end it with [Fleet.Close]; its methods may be called from any
-// goroutine.
+// Fleet has all light nodes of a sandbox. Create it with [New], end it with [Fleet.Close]. Its methods may be called from
+// any goroutine.
 type Fleet struct {
 	source *feed.Source
 
-	begin sync.Once // run is begun with the first guest
+	begin sync.Once // run starts with the first guest
 
 	mu      sync.Mutex
-	dirty   []*Guest // what waits to be looked at, each once
+	dirty   []*Guest // guests to reconcile, each once
 	program process
 	wake    chan struct{}
 	closed  chan struct{}
@@ -30,7 +30,7 @@ type process struct {
 	crashing bool
 }
 
-// New returns a fleet without guests. Nothing runs before it has one.
+// New returns a fleet without guests. It starts no goroutine before the first guest.
 func New() *Fleet {
 	return &Fleet{source: feed.NewSource(), wake: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{})}
 }
@@ -71,9 +71,9 @@ func (f *Fleet) Close() {
 	<-f.done
 }
 
-// look schedules a guest. The caller of Observe may hold a lock, so the guest is followed, and notifies, in another
+// enqueue schedules a guest. The caller of Observe may hold a lock, so the guest is followed, and notifies, in another
 // goroutine.
-func (f *Fleet) look(g *Guest) {
+func (f *Fleet) enqueue(g *Guest) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !g.dirty {
@@ -99,7 +99,7 @@ func (f *Fleet) run() {
 		}
 		f.mu.Unlock()
 		for _, g := range batch {
-			g.follow()
+			g.reconcile()
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
-// Options say how a guest boots.
+// Options configure a guest.
 type Options struct {
 	// Boot returns the guest's machine for this boot of the VM: all fields but its ID and state. It is called from the fleet's
 	// goroutine after each power-on or reset, and again later after an error.
@@ -26,7 +26,7 @@ var (
 	_ node.Network = (*Guest)(nil)
 )
 
-// Guest is one VM's. Its methods may be called from any goroutine; none of them waits for the program.
+// Guest is the guest of one VM. Its methods may be called from any goroutine and do not block on the program.
 type Guest struct {
 	fleet *Fleet
 	id    string
@@ -37,35 +37,35 @@ type Guest struct {
 	life    node.Life
 	cut     bool
 	process node.Process
-	crashed bool // its kubelet is down, to be started again
+	crashed bool // its kubelet crashed, and restarts later
 	count   int  // crashes since the last boot
-	starts  int  // of its kubelet since the last boot, but the first
+	starts  int  // restarts of its kubelet since the last boot
 	stopped bool
 
-	telling sync.Mutex // held while follow works; guards what follows
-	up      bool
-	boot    time.Time    // that it is up since
-	line    feed.Machine // as sent in this boot
-	down    bool         // its crash was reported
-	failure string       // why it could not boot, the last time
+	reconciling sync.Mutex // held while reconcile runs; guards the fields below
+	up          bool
+	boot        time.Time    // the boot that is up
+	sent        feed.Machine // as sent in this boot
+	down        bool         // its crash was reported
+	failure     string       // the last error of Boot
 }
 
 const (
-	restartAfter = time.Second     // a kubelet that crashed is started again
-	retryAfter   = 5 * time.Second // what could not boot is tried again
+	restartAfter = time.Second     // a kubelet that crashed restarts
+	retryAfter   = 5 * time.Second // a failed Boot is retried
 )
 
 func (g *Guest) change(f func()) {
 	g.mu.Lock()
 	f()
 	g.mu.Unlock()
-	g.fleet.look(g)
+	g.fleet.enqueue(g)
 }
 
 // Observe implements [node.Guest].
 func (g *Guest) Observe(m node.Machine) { g.change(func() { g.life.Observe(m) }) }
 
-// State implements [node.Guest]: the PID is that of the program that stands for all of them.
+// State implements [node.Guest]; the PID is that of the shared program.
 func (g *Guest) State() (p node.Process, pid, restarts int) {
 	g.fleet.mu.Lock()
 	program := g.fleet.program
@@ -86,7 +86,7 @@ func (g *Guest) Stop(context.Context) error {
 	g.mu.Lock()
 	g.stopped = true
 	g.mu.Unlock()
-	g.follow()
+	g.reconcile()
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (g *Guest) Crash(context.Context) error {
 	time.AfterFunc(restartAfter, func() {
 		g.change(func() { g.crashed = g.crashed && !g.life.VM.BootTime.Equal(boot) })
 	})
-	g.fleet.look(g)
+	g.fleet.enqueue(g)
 	return nil
 }
 
@@ -135,14 +135,14 @@ func (g *Guest) Restart(context.Context) error {
 		return fmt.Errorf("kubelet: %w", node.ErrNoGuest)
 	}
 	g.starts++
-	g.fleet.look(g)
+	g.fleet.enqueue(g)
 	return nil
 }
 
-// WithholdLinks implements [node.Guest]. A light node takes no volumes, so there are no disks to show.
+// WithholdLinks implements [node.Guest]. A light node takes no volumes, so it has no links.
 func (g *Guest) WithholdLinks(bool) {}
 
-// Cut implements [node.Network]. Whether it is silent makes no difference to who hears nothing.
+// Cut implements [node.Network]. A light node has no connections, so both ways to cut are the same.
 func (g *Guest) Cut(bool) error {
 	g.change(func() { g.cut = true })
 	return nil

@@ -6,12 +6,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 )
 
-// What a control plane on two cores takes in renewed leases, per second, beside all else. Each costs it about a millisecond.
+// leasesPerSecond is what a control plane on two cores handles beside its other load. Each costs it about a millisecond.
 const leasesPerSecond = 250
 
-// LeaseDuration is the duration of Leases for so many nodes: a kubelet's, or up to twice that where renewing all of them at
-// a quarter of it would be more than a small control plane takes. Twice is the most: it has to be renewed a second time
-// within the grace period of the node monitor, or one renewal that comes late would cost a node its readiness.
+// LeaseDuration returns the duration of Leases for so many nodes: a kubelet's, or up to twice that if renewing all of
+// them at a quarter of it would overload a small control plane. The limit is twice, since a second renewal must fit into
+// the node monitor's grace period, or one late renewal would make a node not ready.
 func LeaseDuration(nodes int, speed pace.Speed) time.Duration {
 	usual := speed.Of(pace.NodeLease)
 	enough := 4 * time.Duration(nodes) * time.Second / leasesPerSecond

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Account is what the program's ServiceAccount, roles and bindings are called.
+// Account is the name of the program's ServiceAccount, roles and bindings.
 const Account = "vsphere-light-nodes"
 
-// Rights are all that the program needs in the whole cluster: those of kubelets, without what light nodes do not do.
+// Rights returns the program's permissions in the cluster: those of kubelets, as far as light nodes need them.
 func Rights() []rbacv1.PolicyRule {
 	core := []string{corev1.GroupName}
 	return []rbacv1.PolicyRule{
@@ -21,14 +21,14 @@ func Rights() []rbacv1.PolicyRule {
 	}
 }
 
-// LeaseRights are what it needs in the namespace of nodes' Leases, kube-node-lease.
+// LeaseRights returns its permissions in the namespace of nodes' Leases, kube-node-lease.
 func LeaseRights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
 	}
 }
 
-// Objects are the ServiceAccount, in a namespace, and its roles and bindings.
+// Objects returns the ServiceAccount, in a namespace, and its roles and bindings.
 func Objects(namespace string) []runtime.Object {
 	meta := metav1.ObjectMeta{Name: Account}
 	leases := metav1.ObjectMeta{Name: Account, Namespace: corev1.NamespaceNodeLease}

@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Events are all that were told, or as many as are kept, oldest first. The slice is not to be changed.
+// Events returns all events, or as many as are kept, oldest first. The caller must not change the slice.
 func (w *World) Events() []event.Event { return w.events }
 
 // Keep has the world forget all events but the newest n; with n <= 0 it keeps all, as a new world does. Slices that were
@@ -63,7 +63,7 @@ func (w *World) Causes(e event.Event) []event.Event {
 	return chain
 }
 
-// CausedBy tells whether the event of that Seq is among the causes of e, or e itself. It need not have been seen.
+// CausedBy reports whether the event of that Seq is among the causes of e, or e itself. It need not have been seen.
 func (w *World) CausedBy(e event.Event, seq uint64) bool {
 	if e.Seq == seq || e.Cause == seq {
 		return true

@@ -14,7 +14,7 @@ import (
 // Row is one thing there is. Its value is one of package api's structs, and is not to be changed.
 type Row struct {
 	Kind Kind
-	// Key tells it from all others of its kind, and stays the same for as long as it exists.
+	// Key is unique among rows of its kind, and stays the same as long as the object exists.
 	Key string
 	// Name is what people call it: us/worker-1 where names repeat between vCenters.
 	Name  string
@@ -43,7 +43,7 @@ func (r Row) Names() []string {
 	return []string{r.Name}
 }
 
-// Exists tells whether there is the thing itself: a VM that should be a node has a row of that kind before it is one.
+// Exists reports whether there is the thing itself: a VM that should be a node has a row of that kind before it is one.
 func (r Row) Exists() bool {
 	n, isNode := r.Value.(api.Node)
 	return !isNode || n.Registered
@@ -69,7 +69,7 @@ func (k Kind) Fields() []Field {
 	var all []Field
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || name == "-" || k == VCenter && name == "calls" { // that it was called once more is not told
+		if name == "" || name == "-" || k == VCenter && name == "calls" { // one more call is no change to report
 			continue
 		}
 		field := Field{Name: name, index: f.Index}

@@ -31,7 +31,7 @@ func lasting(k Kind) []string {
 	case Component:
 		return []string{"state"}
 	case Volume:
-		return []string{"claim"} // where it is may change: what was made for a scenario is to be gone
+		return []string{"claim"} // its place may change; the volumes of a scenario must be gone
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (s Snapshot) Since(before Snapshot) []string {
 	return lines
 }
 
-// cameUp tells whether a field is another because the sandbox had only just come up: it had no value, or was not yet well.
+// cameUp reports whether a field is another because the sandbox had only just come up: it had no value, or was not yet well.
 func cameUp(field, was, is string) bool {
 	switch field {
 	case "taints":

@@ -2,7 +2,7 @@ package world
 
 import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 
-// Well tells whether everything is as it should be when nothing has been broken: nodes are ready, initialized and have
+// Well reports whether everything is as it should be when nothing has been broken: nodes are ready, initialized and have
 // addresses, vCenters are up, components run.
 func (w *World) Well() bool {
 	for _, n := range Values[api.Node](w, Node) {

@@ -17,7 +17,7 @@ type World struct {
 	keep   int // how many events are kept; <= 0 for all
 	lost   uint64
 	synced bool
-	stale  map[Kind]map[string]bool // rows of before the stream began anew
+	stale  map[Kind]map[string]bool // rows of before the stream began again
 }
 
 // New returns an empty world.
@@ -58,7 +58,7 @@ func (w *World) Apply(u api.Update) []Kind {
 	return []Kind{row.Kind}
 }
 
-// disorder notes that a row is not as it was. One that stays in its place is put there when the rows are asked for, unless
+// disorder notes a changed row. One that keeps its place is put there when the rows are read, unless
 // there are so many that sorting all is less work.
 func (w *World) disorder(was, row Row, stays bool) {
 	k := row.Kind
@@ -69,7 +69,7 @@ func (w *World) disorder(was, row Row, stays bool) {
 	w.sorted[k], w.newer[k] = nil, nil
 }
 
-// Again says that the stream begins anew: what it does not tell of until it has told all there is has gone meanwhile.
+// Again must be called when the stream begins again: rows that it does not repeat until it is synced are gone.
 func (w *World) Again() {
 	w.stale = map[Kind]map[string]bool{}
 	for kind, rows := range w.rows {
@@ -131,7 +131,7 @@ func (w *World) event(e event.Event, lost uint64) []Kind {
 	return []Kind{Event}
 }
 
-// Synced tells whether all that there was at the beginning of the stream has been told.
+// Synced reports whether the stream has sent all rows of its beginning.
 func (w *World) Synced() bool { return w.synced }
 
 // Lost counts the events that were missed.
@@ -150,7 +150,7 @@ func (w *World) Rows(k Kind) []Row {
 	case len(w.newer[k]) == 0:
 		return rows
 	default:
-		rows = slices.Clone(rows) // somebody may have it
+		rows = slices.Clone(rows) // a caller may have it
 		for _, key := range w.newer[k] {
 			row := w.rows[k][key]
 			if i, ok := slices.BinarySearchFunc(rows, row, byName); ok {

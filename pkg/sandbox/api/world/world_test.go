@@ -46,7 +46,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A stream that begins anew does not tell of what has gone meanwhile.
+// A stream that begins again does not send rows that are gone.
 func TestAgain(t *testing.T) {
 	w := world.New()
 	w.Apply(api.Update{Node: &api.Node{Name: "a"}})
@@ -131,7 +131,7 @@ func TestVolumeNames(t *testing.T) {
 	}
 }
 
-// A volume that a scenario leaves behind is told.
+// A volume that a scenario leaves behind is reported.
 func TestSnapshotVolumes(t *testing.T) {
 	w := world.New()
 	before := w.Snapshot()
@@ -167,14 +167,14 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// A row that changes is in its place among the others, and a list that somebody has does not change.
+// A row that changes keeps the order of rows, and a list that a caller holds does not change.
 func TestRowsStayInOrder(t *testing.T) {
 	w := world.New()
 	for i := range 40 {
 		w.Apply(api.Update{Node: &api.Node{Name: fmt.Sprintf("n%02d", i)}})
 	}
 	before := w.Rows(world.Node)
-	for round := range 30 { // some go on changing, some go, some come
+	for round := range 30 { // some change again, some go, some come
 		name := fmt.Sprintf("n%02d", round)
 		w.Apply(api.Update{Node: &api.Node{Name: name, Ready: "True"}})
 		w.Apply(api.Update{Node: &api.Node{Name: "n39", Version: name}})

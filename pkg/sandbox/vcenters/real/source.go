@@ -75,7 +75,7 @@ func (s *Source) Start(ctx context.Context, b vcenters.Boot) (vcenters.List, err
 	return s.list, s.revertLeft(ctx)
 }
 
-// recorded returns the vCenter with that name in the topology; nil when there is none.
+// recorded returns the vCenter with that name in the topology; nil without one.
 func (s *Source) recorded(name string) *topology.VCenter {
 	all := s.boot.Topology.Spec.VCenters
 	if i := slices.IndexFunc(all, func(v topology.VCenter) bool { return v.Name == name }); i >= 0 {
@@ -216,7 +216,7 @@ func (s *Source) wrote(vm inventory.VM, do, undo journals.Action) {
 	s.boot.Log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenter.written",
 		Object:  event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name},
-		Message: fmt.Sprintf("the real VM %s is to be %s; %s", vm.Path, guard.Words(do), end),
+		Message: fmt.Sprintf("the real VM %s will be %s; %s", vm.Path, guard.Words(do), end),
 	})
 }
 

@@ -217,7 +217,7 @@ func (s *Source) closeWrites() error {
 	left := len(j.Pending())
 	if left > 0 && !keep {
 		if err == nil { // a write came after the revert had read the journal
-			err = errors.New("something was written meanwhile")
+			err = errors.New("something was written at the same time")
 		}
 		return errors.Join(fmt.Errorf("%d writes to real VMs are not taken back (vsphere-sandbox down --name %s tries again): %w", left, s.boot.Name, err), j.Close())
 	}

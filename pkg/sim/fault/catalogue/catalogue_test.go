@@ -113,8 +113,8 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct{ name, want string }{
-		{"vcenter.latncy", `fault "vcenter.latncy": there is none of that name; did you mean "vcenter.latency"?`},
-		{"xyzzy", `fault "xyzzy": there is none of that name`},
+		{"vcenter.latncy", `fault "vcenter.latncy" not found; did you mean "vcenter.latency"?`},
+		{"xyzzy", `fault "xyzzy" not found`},
 	} {
 		_, err := Find(tc.name)
 		var refusal *fault.Refusal

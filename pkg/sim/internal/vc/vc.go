@@ -9,12 +9,11 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Ref is a managed object reference. References repeat between vCenters.
+// Ref is a managed object reference. vCenters may use the same references.
 type Ref = types.ManagedObjectReference
 
-// Fresh returns a copy of base. In vcsim the address of a Context is the identity of the holder of a lock: two
-// goroutines, or a goroutine and a task that it started, that share one also share their locks, silently. So every
-// operation from outside begins with a context of its own.
+// Fresh returns a copy of base. In vcsim the address of a Context identifies the holder of a lock: two goroutines, or a goroutine
+// and its task, that share one silently share their locks. So every operation must start with a fresh one.
 func Fresh(base *simulator.Context) *simulator.Context {
 	c := *base
 	return &c
@@ -25,7 +24,7 @@ func P(name string, value any) types.PropertyChange {
 	return types.PropertyChange{Name: name, Val: value}
 }
 
-// Set changes properties of the object under its lock and tells every collector. An object that is gone is left alone.
+// Set changes properties of the object under its lock and notifies the collectors. It ignores a removed object.
 func Set(ctx *simulator.Context, ref Ref, changes ...types.PropertyChange) {
 	obj := ctx.Map.Get(ref)
 	if obj == nil {
@@ -53,7 +52,7 @@ func Wait(ctx *simulator.Context, task Ref) (any, error) {
 	return t.Info.Result, nil
 }
 
-// Err returns the fault of an answer as an error, nil when it holds none.
+// Err returns the fault of an answer as an error, or nil.
 func Err(answer soap.HasFault) error {
 	if f := answer.Fault(); f != nil {
 		return soap.WrapSoapFault(f)
@@ -61,11 +60,11 @@ func Err(answer soap.HasFault) error {
 	return nil
 }
 
-// Fault makes an error of a typed fault.
+// Fault returns a fault as an error.
 func Fault(f types.BaseMethodFault) error { return soap.WrapVimFault(f) }
 
-// Datacenter returns the datacenter that holds the entity, walking up its parents; false when there is none (the root
-// folder and folders of datacenters).
+// Datacenter returns the datacenter of the entity, and false for one outside of datacenters (the root folder and folders of
+// datacenters).
 func Datacenter(r *simulator.Registry, ref Ref) (Ref, bool) {
 	for {
 		if ref.Type == "Datacenter" {
@@ -79,7 +78,7 @@ func Datacenter(r *simulator.Registry, ref Ref) (Ref, bool) {
 	}
 }
 
-// Compute returns the part that clusters and standalone hosts have in common.
+// Compute returns the common part of clusters and standalone hosts.
 func Compute(obj mo.Reference) (*mo.ComputeResource, bool) {
 	switch c := obj.(type) {
 	case *mo.ComputeResource:
@@ -90,7 +89,7 @@ func Compute(obj mo.Reference) (*mo.ComputeResource, bool) {
 	return nil, false
 }
 
-// NetworkOf returns the network or port group that a device is connected to.
+// NetworkOf returns the network or port group of a device.
 func NetworkOf(d types.BaseVirtualDevice) (Ref, bool) {
 	switch b := d.GetVirtualDevice().Backing.(type) {
 	case *types.VirtualEthernetCardNetworkBackingInfo:
@@ -103,10 +102,9 @@ func NetworkOf(d types.BaseVirtualDevice) (Ref, bool) {
 	return Ref{}, false
 }
 
-// Run starts a task like t.Run, but without the lock of the task's object, which vcsim would hold until the task ends:
-// nobody could read the object, others that hold a VM's lock could not ask for it, and the task of an object that is removed
-// meanwhile would end the process when it gives the lock back. What the task changes, it locks itself, with contexts of
-// its own. The object may be locked by ctx now.
+// Run starts a task like t.Run, but without the lock of the task's object, which vcsim would hold until the task ends: it would
+// block readers and other VMs' operations, and removing the object during the task would end the process. The task locks what it
+// changes, with fresh contexts. ctx may hold the object's lock.
 func Run(ctx *simulator.Context, t *simulator.Task) Ref {
 	entity := *t.Info.Entity
 	if e, ok := ctx.Map.Get(entity).(mo.Entity); ok {
@@ -119,21 +117,20 @@ func Run(ctx *simulator.Context, t *simulator.Task) Ref {
 		return run(t)
 	}
 	h := &hide{task: t, ref: Ref{Type: "SandboxHide", Value: fmt.Sprintf("sandbox-hide-%p", t)}}
-	h.nobody = h.ref // of each task its own, or they would wait for each other
+	h.placeholder = h.ref // a separate one for each task, to avoid contention
 	ctx.Map.AddHandler(h)
 	ref := t.Run(ctx)
-	ctx.Map.Remove(ctx, h.ref) // the handler, and the lock of nobody
+	ctx.Map.Remove(ctx, h.ref) // the handler, and the placeholder's lock
 	ctx.Map.AtomicUpdate(ctx, t, []types.PropertyChange{P("info.entity", entity)})
 	close(ready)
 	return ref
 }
 
-// hide gives a task another object between its announcement, which is for those who ask for the tasks of its object, and
-// the moment when vcsim locks that.
+// hide replaces the object of a task after its announcement, which clients of the object need, and before vcsim locks it.
 type hide struct {
-	ref    Ref
-	task   *simulator.Task
-	nobody Ref
+	ref         Ref
+	task        *simulator.Task
+	placeholder Ref
 }
 
 // Reference implements simulator.RegisterObject.
@@ -148,11 +145,11 @@ func (h *hide) RemoveObject(*simulator.Context, Ref) {}
 // UpdateObject implements simulator.RegisterObject: the task is locked.
 func (h *hide) UpdateObject(_ *simulator.Context, obj mo.Reference, _ []types.PropertyChange) {
 	if t, ok := obj.(*mo.Task); ok && t == &h.task.Task {
-		t.Info.Entity = &h.nobody
+		t.Info.Entity = &h.placeholder
 	}
 }
 
-// Await waits for a task of vcsim and returns what came of it.
+// Await waits for a task of vcsim and returns its result.
 func Await(ctx *simulator.Context, task Ref) (types.AnyType, types.BaseMethodFault) {
 	t, ok := ctx.Map.Get(task).(*simulator.Task)
 	if !ok {

@@ -17,39 +17,39 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// byID is where a guest looks for disks.
+// byID is the folder of a guest's disks.
 const byID = "/dev/disk/by-id"
 
-// devices is how many loop devices a guest has files for: for each disk that it may have, for one that a kubelet makes of it
-// when it is used raw, and for those of other guests, since all are numbered together.
+// devices is the number of loop device files in a guest. Numbers are global: they must cover its disks, the devices that
+// a kubelet makes of raw ones, and those of other guests.
 const devices = 256
 
-// Prepare is a script that gives a guest files of loop devices: a container has those only that there were when it was started,
-// and what is mounted is made larger by that name.
+// Prepare returns a script that creates loop device files in a guest: a container only has those that existed at its
+// start, and resizing a mounted file system needs its device file.
 func (*Loops) Prepare() string {
 	return fmt.Sprintf(`cd /dev && n=0 && while [ $n -lt %d ]; do [ -e loop$n ] || mknod -m 660 loop$n b 7 $n || exit 1; n=$((n+1)); done`, devices)
 }
 
-// Check is a command that succeeds in a guest that sees the disk.
+// Check returns a command that succeeds in a guest that sees the disk.
 func (*Loops) Check(d node.Disk) []string {
 	return []string{"blockdev", "--getsize64", path.Join(byID, names.DeviceLink(d.UUID))}
 }
 
-// Prepare is empty: there is nothing to prepare.
+// Prepare returns no script.
 func (*Links) Prepare() string { return "" }
 
-// Check is a command that succeeds in a guest that sees the disk.
+// Check returns a command that succeeds in a guest that sees the disk.
 func (*Links) Check(d node.Disk) []string {
 	return []string{"test", "-f", path.Join(byID, names.DeviceLink(d.UUID), "disk.json")}
 }
 
-// Loops shows a volume as a block device. One of them is for all machines of a vCenter, whose volumes go from one to another. Its methods may be called from any
-// goroutine; those about one volume wait for each other.
+// Loops shows volumes as block devices. All VMs of a vCenter share one, since volumes move between them. Its methods may
+// be called from any goroutine; those for one volume are serialized.
 type Loops struct {
 	// Dir returns the directory of a volume's disk (package csi/disk), or "" if the volume has none and must not be shown.
 	Dir func(volumeID string) string
-	// Patience is how long a disk that is taken off is waited for while its guest holds it, before it is pulled out: 0 for
-	// [DefaultPatience]. A guest that has lost power lets go in milliseconds; one that hangs does not.
+	// Patience is how long to wait for a guest to close a disk that is unplugged; default [DefaultPatience]. A guest that lost
+	// power closes it within milliseconds; a hung one does not.
 	Patience time.Duration
 	// Pulled is called for a disk that was removed while its guest had it mounted; the guest then gets I/O errors. Optional.
 	Pulled func(node.Disk)
@@ -58,10 +58,10 @@ type Loops struct {
 	at map[string]*loaded // by volume
 }
 
-// DefaultPatience is that of [Loops].
+// DefaultPatience is the default of Loops.Patience.
 const DefaultPatience = 2 * time.Second
 
-// loaded is a volume's device, if it has one.
+// loaded is the state of a volume's device.
 type loaded struct {
 	turn   chan struct{} // a lock: one operation at a time on the volume
 	in     bool
@@ -77,7 +77,7 @@ func (*Loops) Possible(folder string) error {
 	return loop.Probe(folder)
 }
 
-// enter waits for the volume's turn.
+// enter locks the volume.
 func (l *Loops) enter(ctx context.Context, volumeID string) (*loaded, error) {
 	l.mu.Lock()
 	v := l.at[volumeID]
@@ -99,7 +99,7 @@ func (l *Loops) enter(ctx context.Context, volumeID string) (*loaded, error) {
 
 func (v *loaded) leave() { <-v.turn }
 
-// Plug has the guest whose by-id folder that is see the disk. Another that has it loses it. Again is harmless.
+// Plug shows the disk to the guest with that by-id folder, and removes it from any other. It is idempotent.
 func (l *Loops) Plug(ctx context.Context, folder string, d node.Disk) error {
 	dir := l.Dir(d.VolumeID)
 	if dir == "" || d.UUID == "" {
@@ -131,7 +131,7 @@ func (l *Loops) Plug(ctx context.Context, folder string, d node.Disk) error {
 	return nil
 }
 
-// load makes a device of a volume's content. Of one that a sandbox has left which was killed there is another first.
+// load attaches a volume's file, after it has detached the devices that a killed sandbox left.
 func load(ctx context.Context, dir string, patience time.Duration) (loop.Device, error) {
 	d, err := disk.Open(dir)
 	if err != nil {
@@ -153,7 +153,7 @@ func load(ctx context.Context, dir string, patience time.Duration) (loop.Device,
 	return loop.Attach(file, false)
 }
 
-// takeOff is the end of a device. The turn is the caller's.
+// takeOff detaches a device. The caller holds the lock.
 func (l *Loops) takeOff(ctx context.Context, v *loaded, d node.Disk) error {
 	err := remove(v.link) // first, so that it is not opened again
 	pinned, e := v.device.Detach(ctx, l.patience())
@@ -174,8 +174,8 @@ func (l *Loops) patience() time.Duration {
 	return DefaultPatience
 }
 
-// Unplug takes the disk off the guest whose by-id folder that is. A disk that another has by now stays there; what is not there
-// is no error.
+// Unplug removes the disk from the guest with that by-id folder. A disk that another guest has by now stays there; a
+// missing one is no error.
 func (l *Loops) Unplug(ctx context.Context, folder string, d node.Disk) error {
 	v, err := l.enter(ctx, d.VolumeID)
 	if err != nil {
@@ -188,8 +188,7 @@ func (l *Loops) Unplug(ctx context.Context, folder string, d node.Disk) error {
 	return l.takeOff(ctx, v, d)
 }
 
-// Resize gives the disk the size that its volume has by now. The guest sees that at once. A disk that is on no guest needs
-// nothing.
+// Resize updates the size of the disk to its volume's. The guest sees that at once. It does nothing for an unplugged disk.
 func (l *Loops) Resize(ctx context.Context, d node.Disk) error {
 	return l.loaded(ctx, d, func(v *loaded) error {
 		c, err := disk.Open(l.Dir(d.VolumeID))
@@ -203,12 +202,12 @@ func (l *Loops) Resize(ctx context.Context, d node.Disk) error {
 	})
 }
 
-// Flush has what the kernel still holds of the disk written to the volume, such as before a snapshot is taken of it.
+// Flush writes the kernel's dirty pages of the disk to the volume, such as before a snapshot.
 func (l *Loops) Flush(ctx context.Context, d node.Disk) error {
 	return l.loaded(ctx, d, func(v *loaded) error { return v.device.Flush() })
 }
 
-// loaded does something with a disk that is on a guest.
+// loaded calls f with a disk that a guest has.
 func (l *Loops) loaded(ctx context.Context, d node.Disk, f func(*loaded) error) error {
 	v, err := l.enter(ctx, d.VolumeID)
 	if err != nil {
@@ -224,20 +223,20 @@ func (l *Loops) loaded(ctx context.Context, d node.Disk, f func(*loaded) error) 
 	return nil
 }
 
-// Links shows a volume as a link to its directory. It holds no state; its methods may be called from any goroutine.
+// Links shows volumes as links to their directories. It has no state; its methods may be called from any goroutine.
 type Links struct {
 	// Dir returns the directory of a volume's disk, or "" if the volume has none and must not be shown.
 	Dir func(volumeID string) string
-	// Inside returns where a container has that directory mounted; nil: at the same path.
+	// Inside returns the directory's path in a container. Default: the same path.
 	Inside func(dir string) string
-	// AsRoot does what this process may not with directories that pods have written to; nil where it may everything.
+	// AsRoot runs commands on directories that pods have written to; nil if this process runs as root.
 	AsRoot AsRoot
 }
 
-// Possible always is.
+// Possible returns nil.
 func (*Links) Possible(string) error { return nil }
 
-// Plug has the guest whose by-id folder that is see the disk. Again is harmless.
+// Plug shows the disk to the guest with that by-id folder. It is idempotent.
 func (l *Links) Plug(_ context.Context, folder string, d node.Disk) error {
 	to := l.Dir(d.VolumeID)
 	if to == "" || d.UUID == "" {
@@ -256,15 +255,15 @@ func (l *Links) Plug(_ context.Context, folder string, d node.Disk) error {
 	return errors.Join(remove(link), os.Symlink(to, link))
 }
 
-// Unplug is the end of what Plug did. What is not there is no error.
+// Unplug reverts Plug. A missing link is no error.
 func (l *Links) Unplug(_ context.Context, folder string, d node.Disk) error {
 	return remove(filepath.Join(folder, names.DeviceLink(d.UUID)))
 }
 
-// Resize has nothing to do: the directory says how large its disk is.
+// Resize does nothing: the directory has the size of its disk.
 func (*Links) Resize(context.Context, node.Disk) error { return nil }
 
-// Flush has nothing to do: the directory has what was written.
+// Flush does nothing: the directory has all data.
 func (*Links) Flush(context.Context, node.Disk) error { return nil }
 
 func remove(path string) error {
@@ -274,17 +273,17 @@ func remove(path string) error {
 	return nil
 }
 
-// AsRoot runs a shell script as root where it sees the directory dir at the same path, and returns when it has ended.
+// AsRoot runs a shell script as root, with the directory dir at the same path, and returns when it has ended.
 type AsRoot func(ctx context.Context, dir, script string, args ...string) error
 
-// What is done as root. A copy is moved into place as a whole, as package disk does it.
+// Scripts for AsRoot. A copy is moved into place as a whole, as in package disk.
 const (
 	copyScript   = `rm -rf -- "$2.new" && cp -a -- "$1" "$2.new" && mv -T -- "$2.new" "$2"`
 	removeScript = `rm -rf -- "$1" "$1.new" "$1.gone"`
 )
 
-// Copy is [disk.Copy] of a volume in whose directory pods have written as users of theirs, root as a rule: a sandbox of a user
-// who may use the container runtime, and is not root, could not read all of that, nor give it to whose it is.
+// Copy is [disk.Copy] for a volume with files of other users, usually root: a sandbox without root could neither read all
+// of them nor preserve their owners.
 func (l *Links) Copy(ctx context.Context, from, to string) error {
 	if l.AsRoot == nil {
 		return disk.Copy(ctx, from, to)
@@ -298,7 +297,7 @@ func (l *Links) Copy(ctx context.Context, from, to string) error {
 	return l.AsRoot(ctx, filepath.Dir(from), copyScript, from, to)
 }
 
-// Remove is [disk.Remove] of such a directory, or of one of them.
+// Remove is [disk.Remove] for such a directory.
 func (l *Links) Remove(ctx context.Context, dir string) error {
 	err := disk.Remove(dir)
 	if l.AsRoot == nil || !errors.Is(err, fs.ErrPermission) {

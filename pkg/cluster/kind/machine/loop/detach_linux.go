@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// look is how often a device that is to end is looked at, for the first time and at last.
+// look and maxLook bound the interval at which a device that must end is polled.
 const (
 	look    = 2 * time.Millisecond
 	maxLook = 100 * time.Millisecond
 )
 
-// Detach ends the device. Devices that were made of it end first: a kubelet makes one of each raw volume. One that is still
-// open, because it is mounted, is waited for, at most for patience: a container that was killed takes a moment to let its
-// mounts go, and writes then what it still held.
+// Detach ends the device, after the devices that were made of it: a kubelet makes one of each raw volume. It waits at
+// most patience for a device that is still open, such as a mounted one: a killed container takes a moment to unmount and
+// to write its data.
 //
-// After that the device is pinned: it is severed from its file, so that every write fails as on a disk that was pulled out,
-// and the kernel ends it when the last who has it open lets it go. A device that is no more is no error.
+// After that the device is pinned: it is severed from its file, so that every write fails as on a removed disk, and the
+// kernel ends it at the last close. A device that does not exist any more is no error.
 func (d Device) Detach(ctx context.Context, patience time.Duration) (pinned bool, err error) {
 	info, err := d.status()
 	switch {
@@ -29,7 +29,7 @@ func (d Device) Detach(ctx context.Context, patience time.Duration) (pinned bool
 	case err != nil:
 		return false, fmt.Errorf("%s: %w", d, err)
 	case info.Sizelimit == severed:
-		return true, nil // before, and is held still
+		return true, nil // by an earlier call, and still open
 	}
 	if err := d.endUpper(ctx); err != nil {
 		return false, err
@@ -66,7 +66,7 @@ type backing struct{ device, inode uint64 }
 
 func fileOf(info *unix.LoopInfo64) backing { return backing{info.Device, info.Inode} }
 
-// mine returns the state of an open device if it has that file, and ENXIO when it has ended or is another's by now.
+// mine returns the status of an open device if it has that file, and ENXIO if it has ended or its number was reused.
 func mine(fd int, of backing) (*unix.LoopInfo64, error) {
 	info, err := unix.IoctlLoopGetStatus64(fd)
 	if err == nil && fileOf(info) != of {
@@ -75,7 +75,7 @@ func mine(fd int, of backing) (*unix.LoopInfo64, error) {
 	return info, err
 }
 
-// clear ends the device of a file, at once or, when it is open, with the last who has it open.
+// clear ends the device of a file, at once or, if it is open, at the last close.
 func (d Device) clear(of backing) error {
 	err := d.with(func(fd int) error {
 		if _, err := mine(fd, of); err != nil {

@@ -101,8 +101,8 @@ func (d Device) Resize() error {
 	return nil
 }
 
-// Flush writes what the kernel holds back to the file: the device's pages, and those of the file system on it where it is
-// mounted (Linux 6.7 and later).
+// Flush writes the kernel's dirty pages to the file: those of the device, and those of a file system mounted on it (Linux
+// 6.7 and later).
 func (d Device) Flush() error {
 	err := d.with(func(fd int) error { return unix.IoctlSetInt(fd, unix.BLKFLSBUF, 0) })
 	if err != nil {

@@ -8,6 +8,7 @@
 // A device is identified by its backing file and nothing else, so that [Reap] finds all devices of a process that was
 // killed. Devices belong to the host, not to a container: a device that is not ended outlives all containers.
 //
-// It needs root, Linux 5.8 or later and a file system that accepts device files. [Probe] checks that. Floor 2. It imports
-// nothing of this module.
+// It needs root, Linux 5.8 or later and a file system that accepts device files. [Probe] checks that.
+//
+// Floor 2. It imports nothing of this module.
 package loop

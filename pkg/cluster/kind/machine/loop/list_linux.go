@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Bound is a device and its file.
+// Bound is a device with its file.
 type Bound struct {
 	Device Device
-	// File is the path as the kernel knows it, without links. It may be removed by now.
+	// File is the resolved path, which may have been removed.
 	File string
 }
 
-// deleted is what the kernel writes behind a path that is not there any more.
+// deleted is the kernel's suffix of a path that was removed.
 const deleted = " (deleted)"
 
 // List returns all loop devices of this host that have a file, of any owner.
@@ -46,7 +46,7 @@ func List() ([]Bound, error) {
 	return all, nil
 }
 
-// Of returns the devices whose file that is.
+// Of returns the devices of a file.
 func Of(file string) ([]Device, error) {
 	is, err := filepath.EvalSymlinks(file)
 	if err != nil {
@@ -62,7 +62,7 @@ func Of(file string) ([]Device, error) {
 	return of, err
 }
 
-// below returns those whose files are, or were, below a folder.
+// below returns the devices with files that are, or were, below a folder.
 func below(folder string) ([]Bound, error) {
 	is, err := filepath.EvalSymlinks(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -29,7 +29,7 @@ func Attach(string, bool) (Device, error) { return 0, none() }
 // Probe fails.
 func Probe(string) error { return none() }
 
-// String is its name.
+// String returns its name.
 func (d Device) String() string { return fmt.Sprintf("loop%d", int(d)) }
 
 // Node fails.

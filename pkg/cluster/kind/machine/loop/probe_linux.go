@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe tries whether files can be block devices here, by way of device files in a folder, and leaves nothing. Its error says
-// what is missing and what to do about that.
+// Probe checks whether files can be block devices here, with device files in folder. It leaves nothing. An error has what
+// is missing and what to do about it.
 func Probe(folder string) error {
 	if err := probe(folder); err != nil {
 		return fmt.Errorf("files cannot be disks here: %w%s", err, advice(err))
@@ -20,7 +20,7 @@ func Probe(folder string) error {
 	return nil
 }
 
-var errNoDevices = errors.New("its file system is mounted nodev, so that no device files work there")
+var errNoDevices = errors.New("its file system is mounted nodev, which disables device files")
 
 func advice(err error) string {
 	switch {
@@ -36,7 +36,7 @@ func advice(err error) string {
 	return ""
 }
 
-// probeBytes is the size of the disk that is tried.
+// probeBytes is the size of the test disk.
 const probeBytes = 64 << 10
 
 func probe(folder string) (err error) {

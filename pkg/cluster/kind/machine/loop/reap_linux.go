@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Reap ends all devices whose files are below a folder, or were before they were removed: what a sandbox that was killed has
-// left there. It returns how many it has ended, and how many are pinned (see [Device.Detach]), after a patience for each. The
-// containers that have them mounted are ended first, by the caller.
+// Reap detaches all devices with files that are, or were, below a folder: those that a killed sandbox left. It returns
+// how many have ended and how many are pinned (see [Device.Detach]), with a patience for each. The caller stops the
+// containers that mount them first.
 func Reap(ctx context.Context, folder string, patience time.Duration) (ended, pinned int, _ error) {
 	all, err := below(folder)
 	if err != nil {

@@ -27,47 +27,47 @@ const (
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 5 * time.Minute
 	// How long the informer has to show a patch, and the polling interval.
-	listed     = time.Second
-	listedPoll = 2 * time.Millisecond
-	shown      = time.Minute
+	informerWait = time.Second
+	informerPoll = 2 * time.Millisecond
+	patchTTL     = time.Minute
 )
 
-// annotations writes the VM annotations of Nodes.
-type annotations struct {
+// annotationWriter writes the VM annotations of Nodes.
+type annotationWriter struct {
 	queue  atomic.Pointer[workqueue.TypedRateLimitingInterface[string]] // nil before the provider has started
 	client kubernetes.Interface                                         // set before queue
-	// written holds by Node name the last [writing] that the informer has not shown yet.
+	// written holds by Node name the last [pendingPatch] that the informer has not shown yet.
 	written sync.Map
 }
 
-// writing is one patch. It counts until shown has passed.
-type writing struct {
+// pendingPatch is one patch. It counts until shown has passed.
+type pendingPatch struct {
 	uid  types.UID
 	text string
 	at   time.Time
 }
 
 // pending reports whether the Node has been patched with the text and the informer has not shown it yet.
-func (a *annotations) pending(node *corev1.Node, text string) bool {
+func (a *annotationWriter) pending(node *corev1.Node, text string) bool {
 	w, ok := a.written.Load(node.Name)
 	if !ok {
 		return false
 	}
-	last, ok := w.(writing)
-	return ok && last.uid == node.UID && last.text == text && time.Since(last.at) < shown
+	last, ok := w.(pendingPatch)
+	return ok && last.uid == node.UID && last.text == text && time.Since(last.at) < patchTTL
 }
 
 // changed forgets what was written to a Node, since its annotation has changed or it has been deleted.
-func (a *annotations) changed(node *corev1.Node) { a.written.Delete(node.Name) }
+func (a *annotationWriter) changed(node *corev1.Node) { a.written.Delete(node.Name) }
 
-// rememberFirst writes the annotation of a Node that is about to be initialized with m, before it has a providerID. So a
+// annotateFirst writes the annotation of a Node that is about to be initialized with m, before it has a providerID. So a
 // process that is killed in between leaves no bound Node without an annotation. If the account may not patch Nodes,
-// rememberFirst logs that and returns nil.
-func (p *Provider) rememberFirst(ctx context.Context, node *corev1.Node, m *cloudprovider.InstanceMetadata) error {
+// annotateFirst logs that and returns nil.
+func (p *Provider) annotateFirst(ctx context.Context, node *corev1.Node, m *cloudprovider.InstanceMetadata) error {
 	if p.annotations.queue.Load() == nil || node.Name == "" || initialized(node) {
 		return nil
 	}
-	text, vm, due := p.now().instances().due(node)
+	text, vm, due := p.now().instances().annotationDue(node)
 	if !due || match.ProviderID(vm.UUID) != m.ProviderID {
 		return nil
 	}
@@ -89,26 +89,26 @@ func (k *nodes) awaitAnnotation(ctx context.Context, name, text string) {
 	if k.lister.Load() == nil {
 		return
 	}
-	_ = wait.PollUntilContextTimeout(ctx, listedPoll, listed, true, func(context.Context) (bool, error) {
+	_ = wait.PollUntilContextTimeout(ctx, informerPoll, informerWait, true, func(context.Context) (bool, error) {
 		node := k.known(name)
 		return node == nil || node.Annotations[VMAnnotation] == text, nil
 	})
 }
 
-// remember queues the Node if it has a providerID and its annotation is out of date. It reads the index, makes no call to a
+// enqueueAnnotation queues the Node if it has a providerID and its annotation is out of date. It reads the index, makes no call to a
 // vCenter and does not block. Without informers it does nothing.
-func (p *Provider) remember(node *corev1.Node) {
+func (p *Provider) enqueueAnnotation(node *corev1.Node) {
 	queue := p.annotations.queue.Load()
 	if queue == nil || node.Name == "" || node.Spec.ProviderID == "" {
 		return
 	}
-	if _, _, due := p.now().instances().due(node); due {
+	if _, _, due := p.now().instances().annotationDue(node); due {
 		(*queue).Add(node.Name)
 	}
 }
 
-// annotate writes the annotations of queued Nodes until ctx ends, one at a time.
-func (p *Provider) annotate(ctx context.Context, client kubernetes.Interface) {
+// runAnnotations writes the annotations of queued Nodes until ctx ends, one at a time.
+func (p *Provider) runAnnotations(ctx context.Context, client kubernetes.Interface) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry))
 	p.annotations.client = client
 	p.annotations.queue.Store(&queue)
@@ -138,11 +138,11 @@ func (p *Provider) writeAnnotation(ctx context.Context, name string) error {
 	if node == nil || node.Spec.ProviderID == "" {
 		return nil
 	}
-	text, vm, due := p.now().instances().due(node)
+	text, vm, due := p.now().instances().annotationDue(node)
 	if !due || p.annotations.pending(node, text) {
 		return nil
 	}
-	if _, err := rememberedBy(node); err != nil && !errors.Is(err, errNotRemembered) {
+	if _, err := recordOf(node); err != nil && !errors.Is(err, errNoRecord) {
 		p.nodes.events.annotation(node, err)
 	}
 	err := p.patchAnnotation(ctx, node, text, vm)
@@ -169,7 +169,7 @@ func (p *Provider) patchAnnotation(ctx context.Context, node *corev1.Node, text 
 	if _, err := p.annotations.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	p.annotations.written.Store(node.Name, writing{node.UID, text, time.Now()})
+	p.annotations.written.Store(node.Name, pendingPatch{node.UID, text, time.Now()})
 	p.log.Info("node annotated with its vm", "node", node.Name, "vm", vm.String())
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/guestinfo"
 )
 
-// configure writes the VM's configuration but for its settings, devices and files.
+// configure sets the VM's configuration without its settings, devices and files.
 func configure(vm *mo.VirtualMachine, spec *topology.VM, r release, now time.Time) {
 	hardware := spec.HardwareVersion
 	if hardware == "" {
@@ -65,7 +65,7 @@ func configure(vm *mo.VirtualMachine, spec *topology.VM, r release, now time.Tim
 	vm.Capability.ChangeTrackingSupported = true
 }
 
-// locate writes where the VM's files are.
+// locate sets the place of the VM's files.
 func (f vmFiles) locate(vm *mo.VirtualMachine, home object.DatastorePath) {
 	dir := home.String()
 	vm.Config.Files = types.VirtualMachineFileInfo{
@@ -77,7 +77,7 @@ func (f vmFiles) locate(vm *mo.VirtualMachine, home object.DatastorePath) {
 	vm.Summary.Config.VmPathName = vm.Config.Files.VmPathName
 }
 
-// settle writes where the VM is. A template is in no pool.
+// settle sets the place of the VM. A template has no pool.
 func settle(vm *mo.VirtualMachine, at site) {
 	vm.Runtime.Host = new(at.host.obj.Self)
 	vm.Datastore = []types.ManagedObjectReference{at.datastore.obj.Self}
@@ -93,7 +93,7 @@ func settle(vm *mo.VirtualMachine, at site) {
 	}
 }
 
-// run writes the VM's state: off, or on with a guest that will report later.
+// run sets the VM's state: off, or on with a guest that will report later.
 func run(vm *mo.VirtualMachine, spec *topology.VM, now time.Time) {
 	vm.Runtime.ConnectionState = types.VirtualMachineConnectionStateConnected
 	vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOff
@@ -121,7 +121,7 @@ func run(vm *mo.VirtualMachine, spec *topology.VM, now time.Time) {
 	}
 }
 
-// family is the family of an operating system.
+// family returns the family of an operating system.
 func family(guestID string) string {
 	if strings.HasPrefix(guestID, "win") {
 		return string(types.VirtualMachineGuestOsFamilyWindowsGuest)
@@ -129,9 +129,9 @@ func family(guestID string) string {
 	return string(types.VirtualMachineGuestOsFamilyLinuxGuest)
 }
 
-// settings is the VM's advanced configuration.
+// settings returns the VM's advanced configuration.
 func settings(dc *topology.Datacenter, vm *topology.VM) ([]types.BaseOptionValue, error) {
-	// govcsim tells programs that look for it that this is a simulator, in vcsim as here.
+	// govcsim identifies a simulator to programs, as in vcsim.
 	all := []types.BaseOptionValue{&types.OptionValue{Key: "govcsim", Value: "TRUE"}}
 	own, err := guestinfo.ExtraConfig(dc, vm)
 	for _, kv := range own {
@@ -140,7 +140,7 @@ func settings(dc *topology.Datacenter, vm *topology.VM) ([]types.BaseOptionValue
 	return all, err
 }
 
-// guestInfo is what the guest of the VM reports when it is up.
+// guestInfo returns what the guest of the VM reports when it is up.
 func guestInfo(spec *topology.VM) (guest.Info, error) {
 	info := guest.Info{
 		HostName:  spec.Hostname,
@@ -160,7 +160,7 @@ func guestInfo(spec *topology.VM) (guest.Info, error) {
 	return info, nil
 }
 
-// prefix reads an address with or without prefix length.
+// prefix parses an address with or without prefix length.
 func prefix(text string) (netip.Prefix, error) {
 	if strings.Contains(text, "/") {
 		return netip.ParsePrefix(text)
@@ -176,8 +176,7 @@ func prefix(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, bits), nil
 }
 
-// fullName is the operating system that a guest id stands for, as vCenter writes it, for those that Kubernetes nodes
-// run; any other id stands for itself.
+// fullName returns vCenter's name of an operating system for guest IDs of Kubernetes nodes, and any other ID unchanged.
 func fullName(id string) string {
 	switch id {
 	case "ubuntu64Guest":

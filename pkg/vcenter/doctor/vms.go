@@ -14,11 +14,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// oldest is the oldest hardware version that a CSI driver attaches volumes to.
+// oldest is the oldest hardware version that supports volumes of a CSI driver.
 const oldest = 15
 
-// machines checks the VMs one by one; templates are no nodes.
-func (l *list) machines(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) {
+// vms checks each VM, except templates.
+func (l *list) vms(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) {
 	set, err := enabled(ctx, c, vms)
 	if err != nil {
 		l.add(Warning, "disk-uuid", err.Error(), "whether guests see the UUIDs of disks is not known",
@@ -36,7 +36,7 @@ func (l *list) machines(ctx context.Context, c *vcenter.Connection, vms []invent
 		return !vm.Template && vm.Power == "poweredOn" && vm.Tools != "guestToolsRunning"
 	}, "run without VMware Tools", "the cloud provider learns neither hostname nor addresses", "install open-vm-tools in the guest, and start it")
 	l.each("uuid", Error, vms, func(vm inventory.VM) bool { return !vm.Template && vm.UUID == "" },
-		"have no BIOS UUID that can be read", "no node can be bound to them", "look after their hosts, or register them anew")
+		"have no BIOS UUID that can be read", "no node can be bound to them", "repair their hosts, or register the VMs again")
 	speaks := func(vm inventory.VM) bool {
 		return !vm.Template && vm.Power == "poweredOn" && vm.Tools == "guestToolsRunning"
 	}
@@ -48,7 +48,7 @@ func (l *list) machines(ctx context.Context, c *vcenter.Connection, vms []invent
 		"are not connected", "what they are and do is not known", "look after their hosts")
 }
 
-// each makes one finding of the VMs of which something is wrong.
+// each adds one finding for all VMs with a problem.
 func (l *list) each(id string, level Level, vms []inventory.VM, wrong func(inventory.VM) bool, what, why, try string) {
 	var found, paths []string
 	for _, vm := range vms {
@@ -64,7 +64,7 @@ func (l *list) each(id string, level Level, vms []inventory.VM, wrong func(inven
 	l.concern(paths)
 }
 
-// enabled are the VMs that have disk.enableUUID in their advanced configuration, of those whose flag does not say so.
+// enabled returns the VMs with disk.enableUUID in their advanced configuration, among those without the flag.
 func enabled(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) (map[types.ManagedObjectReference]bool, error) {
 	filter := types.PropertyFilterSpec{PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"config.extraConfig"}}}}
 	for _, vm := range vms {
@@ -76,7 +76,7 @@ func enabled(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) (ma
 	if len(filter.ObjectSet) == 0 {
 		return set, nil
 	}
-	filter.ReportMissingObjectsInResults = new(true) // a VM may go meanwhile
+	filter.ReportMissingObjectsInResults = new(true) // a VM may be removed concurrently
 	content, err := inventory.Retrieve(ctx, c, filter)
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)

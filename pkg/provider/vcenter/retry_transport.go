@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// patient retries a call when the response asks for it: an overloaded vCenter, or a proxy in front of it, rejects calls with
+// retryTransport retries a call when the response asks for it: an overloaded vCenter, or a proxy in front of it, rejects calls with
 // status 429 or 503 and Retry-After. A rejected call was not executed, so any call may be repeated. Without that, a chain of
 // calls never completes at a vCenter that limits concurrency, and starts over every time.
 //
 // The response is returned if it has no Retry-After, or if the deadline leaves no time for another try. Request bodies are
 // kept in memory; those of calls are small.
-type patient struct{ next http.RoundTripper }
+type retryTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
-func (p patient) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	body, err := wholeBody(req)
 	if err != nil {
@@ -35,7 +35,7 @@ func (p patient) RoundTrip(req *http.Request) (*http.Response, error) {
 			return res, err
 		}
 		wait, ok := retryAfter(res)
-		if !ok || !leaves(ctx, wait) {
+		if !ok || !hasTime(ctx, wait) {
 			return res, nil
 		}
 		t := time.NewTimer(wait)
@@ -59,8 +59,8 @@ func wholeBody(req *http.Request) ([]byte, error) {
 	return body, errors.Join(err, req.Body.Close())
 }
 
-// mostPatience is the longest Retry-After that is honored.
-const mostPatience = 30 * time.Second
+// maxRetryAfter is the longest Retry-After that is honored.
+const maxRetryAfter = 30 * time.Second
 
 // retryAfter returns when a rejected call may be tried again. It ignores dates, because clocks differ.
 func retryAfter(res *http.Response) (time.Duration, bool) {
@@ -69,14 +69,14 @@ func retryAfter(res *http.Response) (time.Duration, bool) {
 	}
 	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
 	wait := time.Duration(seconds) * time.Second
-	if err != nil || seconds <= 0 || wait > mostPatience {
+	if err != nil || seconds <= 0 || wait > maxRetryAfter {
 		return 0, false
 	}
 	return wait, true
 }
 
-// leaves reports whether ctx allows more time than a pause.
-func leaves(ctx context.Context, pause time.Duration) bool {
+// hasTime reports whether ctx allows more time than a pause.
+func hasTime(ctx context.Context, pause time.Duration) bool {
 	end, ok := ctx.Deadline()
 	return !ok || time.Until(end) > pause
 }

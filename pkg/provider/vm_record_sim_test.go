@@ -88,9 +88,9 @@ func (w *world) node(t *testing.T, name string) *corev1.Node {
 }
 
 // remembers waits until a node's annotation has the VM that it is bound to.
-func (w *world) remembers(t *testing.T, name string) remembered {
+func (w *world) remembers(t *testing.T, name string) vmRecord {
 	t.Helper()
-	var r remembered
+	var r vmRecord
 	w.until(t, name, "remembers its vm", func(n *corev1.Node) bool {
 		if n == nil {
 			return false
@@ -100,7 +100,7 @@ func (w *world) remembers(t *testing.T, name string) remembered {
 			return false
 		}
 		at, err := w.now().inv.Locate(vm)
-		r, _ = rememberedBy(n)
+		r, _ = recordOf(n)
 		return err == nil && r.location() == at
 	})
 	return r
@@ -185,13 +185,13 @@ func TestRememberedByTheNext(t *testing.T) {
 				if exists || err != nil {
 					t.Fatalf("exists %v, %v", exists, err)
 				}
-				next.toldOf(t, "w1", ReasonVMGone, "(eu, us)", "no longer has")
+				next.expectEvent(t, "w1", ReasonVMGone, "(eu, us)", "no longer has")
 				return
 			}
 			if !exists && err == nil {
 				t.Fatal("gone")
 			}
-			next.toldOf(t, "w1", tc.reason)
+			next.expectEvent(t, "w1", tc.reason)
 			// The old interface, with a providerID alone, returns the same.
 			next.informed(t)
 			if exists, err := (legacy{next.Provider}).InstanceExistsByProviderID(t.Context(), "vsphere://"+w1UUID); !exists && err == nil {
@@ -229,7 +229,7 @@ func TestAnnotationIsWritten(t *testing.T) {
 	if diff := cmp.Diff(first, w.remembers(t, "w1")); diff != "" {
 		t.Error(diff)
 	}
-	w.toldOf(t, "w1", ReasonVMAnnotationIgnored, VMAnnotation)
+	w.expectEvent(t, "w1", ReasonVMAnnotationIgnored, VMAnnotation)
 	set("w1", w.node(t, "old").Annotations[VMAnnotation])
 	w.remembers(t, "w1")
 	if n := w.node(t, "w1"); n.Annotations["other"] != "stays" {
@@ -261,7 +261,7 @@ func TestAnnotationIsWritten(t *testing.T) {
 	}
 	w.do(t, "/west/vm/w1", (*object.VirtualMachine).PowerOff, again)
 	eventually(t, "the annotation follows the vm", func() error {
-		if r, err := rememberedBy(w.node(t, "w1")); err != nil || r.VM == first.VM {
+		if r, err := recordOf(w.node(t, "w1")); err != nil || r.VM == first.VM {
 			return fmt.Errorf("%+v, %w", r, err)
 		}
 		return nil

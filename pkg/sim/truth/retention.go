@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// taskLife is how long a finished task can still be asked about: "only tasks in progress or completed within the
-	// last ten minutes" are among a manager's recent tasks (API TaskManager.recentTask).
+	// taskLife is the time for which a finished task can be queried: "only tasks in progress or completed within the last ten
+	// minutes" are among a manager's recent tasks (API TaskManager.recentTask).
 	taskLife = 10 * time.Minute
-	// maxTasks is how many finished tasks are kept at most; each is some 4 kB.
+	// maxTasks limits the number of finished tasks; each has some 4 kB.
 	maxTasks = 2000
 )
 
-// janitor removes what vcsim keeps for ever: finished tasks, and snapshots of VMs that are gone.
-type janitor struct {
+// retention removes what vcsim keeps forever: finished tasks, and snapshots of removed VMs.
+type retention struct {
 	ref  vc.Ref
 	base *simulator.Context
 
@@ -37,18 +37,18 @@ type finished struct {
 	at   time.Time
 }
 
-func newJanitor(base *simulator.Context) *janitor {
-	return &janitor{ref: vc.Ref{Type: "SandboxJanitor", Value: "sandbox-janitor"}, base: base}
+func newRetention(base *simulator.Context) *retention {
+	return &retention{ref: vc.Ref{Type: "SandboxJanitor", Value: "sandbox-retention"}, base: base}
 }
 
 // Reference implements simulator.RegisterObject.
-func (j *janitor) Reference() vc.Ref { return j.ref }
+func (j *retention) Reference() vc.Ref { return j.ref }
 
 // PutObject implements simulator.RegisterObject.
-func (j *janitor) PutObject(*simulator.Context, mo.Reference) {}
+func (j *retention) PutObject(*simulator.Context, mo.Reference) {}
 
-// RemoveObject implements simulator.RegisterObject: the snapshots of a VM go with it. Whoever removes the VM holds its lock.
-func (j *janitor) RemoveObject(ctx *simulator.Context, ref vc.Ref) {
+// RemoveObject implements simulator.RegisterObject: it removes the snapshots of a VM, whose lock is held.
+func (j *retention) RemoveObject(ctx *simulator.Context, ref vc.Ref) {
 	vm, ok := j.base.Map.Get(ref).(*simulator.VirtualMachine)
 	if !ok || vm.Snapshot == nil {
 		return
@@ -63,9 +63,9 @@ func (j *janitor) RemoveObject(ctx *simulator.Context, ref vc.Ref) {
 	remove(vm.Snapshot.RootSnapshotList)
 }
 
-// UpdateObject implements simulator.RegisterObject: it notes tasks that end, and sees to those that ended long ago. No
-// timer: a vCenter in which nothing ends does not grow either.
-func (j *janitor) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+// UpdateObject implements simulator.RegisterObject: it records finished tasks and removes old ones. It needs no timer: without
+// finished tasks nothing grows.
+func (j *retention) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
 	task, ok := obj.(*mo.Task)
 	if !ok || !ended(changes) {
 		return
@@ -77,14 +77,14 @@ func (j *janitor) UpdateObject(_ *simulator.Context, obj mo.Reference, changes [
 	if j.working || j.closed || !j.due(now) {
 		return
 	}
-	// Not here: the task is locked, and its removal is told to everybody who follows the registry.
+	// Not here: the task is locked, and its removal notifies all followers of the registry.
 	j.working = true
 	j.work.Go(j.sweep)
 }
 
-// due reports whether there are tasks to be removed. Those that are too many go in hundreds, so that the lists of recent
-// tasks are not rewritten for each.
-func (j *janitor) due(now time.Time) bool {
+// due reports whether tasks must be removed. Surplus ones are removed in hundreds, so that the lists of recent tasks are not
+// rewritten for each.
+func (j *retention) due(now time.Time) bool {
 	return len(j.finished) > maxTasks+maxTasks/10 || (len(j.finished) > 0 && now.Sub(j.finished[0].at) > taskLife+taskLife/10)
 }
 
@@ -97,7 +97,7 @@ func ended(changes []types.PropertyChange) bool {
 	return false
 }
 
-func (j *janitor) sweep() {
+func (j *retention) sweep() {
 	old := j.take(time.Now())
 	gone := make(map[vc.Ref]bool, len(old))
 	entities := make(map[vc.Ref]bool)
@@ -124,8 +124,8 @@ func (j *janitor) sweep() {
 	j.mu.Unlock()
 }
 
-// take takes the tasks that have to go off the list.
-func (j *janitor) take(now time.Time) []finished {
+// take returns the tasks to remove.
+func (j *retention) take(now time.Time) []finished {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	n := max(0, len(j.finished)-maxTasks)
@@ -137,8 +137,8 @@ func (j *janitor) take(now time.Time) []finished {
 	return old
 }
 
-// forget takes the tasks off an entity's list of recent ones.
-func (j *janitor) forget(ref vc.Ref, gone map[vc.Ref]bool) {
+// forget removes the tasks from an entity's list of recent ones.
+func (j *retention) forget(ref vc.Ref, gone map[vc.Ref]bool) {
 	obj, ok := j.base.Map.Get(ref).(mo.Entity)
 	if !ok {
 		return
@@ -153,7 +153,7 @@ func remaining(tasks []vc.Ref, gone map[vc.Ref]bool) []vc.Ref {
 	return slices.DeleteFunc(slices.Clone(tasks), func(ref vc.Ref) bool { return gone[ref] })
 }
 
-func (j *janitor) close() {
+func (j *retention) close() {
 	j.mu.Lock()
 	j.closed = true
 	j.mu.Unlock()

@@ -11,91 +11,91 @@ import (
 
 var errKilled = errors.New("killed")
 
-// seen is what of a guest its next step depends on.
-type seen struct {
+// snapshot is the state that a guest's next step depends on.
+type snapshot struct {
 	machine              node.Machine
 	next                 node.Next
 	cut, crashed, closed bool
 	starts               int
 }
 
-func (g *Guest) look() seen {
+func (g *Guest) snapshot() snapshot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return seen{g.life.VM, g.life.Next(g.boot), g.cut, g.crashed, g.stopped, g.starts}
+	return snapshot{g.life.VM, g.life.Next(g.boot), g.cut, g.crashed, g.stopped, g.starts}
 }
 
-// follow brings the guest's machine in the feed in line with its VM.
-func (g *Guest) follow() {
-	g.telling.Lock()
-	defer g.telling.Unlock()
-	s := g.look()
+// reconcile brings the guest's machine in the feed in line with its VM.
+func (g *Guest) reconcile() {
+	g.reconciling.Lock()
+	defer g.reconciling.Unlock()
+	s := g.snapshot()
 	m := s.machine
 	if g.up && (s.closed || s.next.End) {
 		s.crashed, s.starts = false, 0
 		g.end()
 	}
 	if g.up && g.boot.IsZero() {
-		g.boot = m.BootTime // it was not known before
+		g.boot = m.BootTime // it was unknown before
 	}
 	if !g.up && !s.closed && s.next.Start {
 		g.start(m)
 	}
 	switch {
 	case s.closed || !m.Exists:
-		g.line = feed.Machine{State: feed.Gone}
+		g.sent = feed.Machine{State: feed.Gone}
 	case !g.up:
-		g.line.State = feed.Stopped
+		g.sent.State = feed.Stopped
 	default:
-		g.shape(s)
+		g.setState(s)
 	}
-	g.line.ID, g.line.Cut = g.id, s.cut
-	if g.line.Name != "" || g.line.State == feed.Gone { // one that never booted has nothing to tell
-		g.fleet.source.Set(g.line)
+	g.sent.ID, g.sent.Cut = g.id, s.cut
+	if g.sent.Name != "" || g.sent.State == feed.Gone { // one that never booted is not in the feed
+		g.fleet.source.Set(g.sent)
 	}
 }
 
-// shape says what a guest that is up does.
-func (g *Guest) shape(s seen) {
+// setState sets the state of a guest that is up.
+func (g *Guest) setState(s snapshot) {
 	process := s.next.State
 	switch {
 	case process == node.Paused:
-		g.line.State = feed.Suspended
+		g.sent.State = feed.Suspended
 	case process == node.Hung:
-		g.line.State = feed.Hung
+		g.sent.State = feed.Hung
 	case s.crashed:
-		g.line.State = feed.Stopped
+		g.sent.State = feed.Stopped
 	default:
-		g.line.State = feed.Running
+		g.sent.State = feed.Running
 	}
-	again := s.starts != g.line.Starts
-	g.line.Starts = s.starts
+	again := s.starts != g.sent.Starts
+	g.sent.Starts = s.starts
 	g.mu.Lock()
 	g.process = process
 	g.mu.Unlock()
 	switch {
 	case s.crashed && !g.down:
 		g.down = true
-		g.tell(child.Change{State: child.Exited, Err: errKilled})
+		g.notify(child.Change{State: child.Exited, Err: errKilled})
 	case !s.crashed && (g.down || again):
 		g.down = false
-		g.tell(child.Change{State: child.Started})
+		g.notify(child.Change{State: child.Started})
 	}
 }
 
 func (g *Guest) start(m node.Machine) {
 	line, err := g.opts.Boot(m)
 	if err != nil {
-		if err.Error() != g.failure { // the same again is no news
+		if err.Error() != g.failure { // report it once
 			g.failure = err.Error()
-			g.tell(child.Change{State: child.Exited, Err: err})
+			g.notify(child.Change{State: child.Exited, Err: err})
 		}
-		time.AfterFunc(retryAfter, func() { g.fleet.look(g) })
+		time.AfterFunc(retryAfter, func() { g.fleet.enqueue(g) })
 		return
 	}
 	line.Boot = m.BootTime
-	g.failure, g.up, g.down, g.boot, g.line = "", true, false, m.BootTime, line
-	g.tell(child.Change{State: child.Started})
+	g.failure, g.up, g.down, g.boot, g.sent = "", true, false, m.BootTime, line
+	g.notify(child.Change{State: child.Started})
 }
 
 // end is the loss of power. It ends a hang, and restarts count from zero in the next boot.
@@ -105,10 +105,10 @@ func (g *Guest) end() {
 	g.process, g.crashed, g.count, g.starts = node.Stopped, false, 0, 0
 	g.life.Unhang()
 	g.mu.Unlock()
-	g.tell(child.Change{State: child.Stopped})
+	g.notify(child.Change{State: child.Stopped})
 }
 
-func (g *Guest) tell(c child.Change) {
+func (g *Guest) notify(c child.Change) {
 	if g.opts.Notify == nil {
 		return
 	}

@@ -124,7 +124,7 @@ func TestOutageIsToldInOneSentence(t *testing.T) {
 	if exists, err := w.InstanceExists(t.Context(), n); exists || err == nil {
 		t.Fatalf("exists %v, %v", exists, err)
 	}
-	w.toldOf(t, "eu1", ReasonVCenterUnavailable, `vcenter "eu": not connected: `, "connection refused; check that", "the node stays")
+	w.expectEvent(t, "eu1", ReasonVCenterUnavailable, `vcenter "eu": not connected: `, "connection refused; check that", "the node stays")
 	eventually(t, "an event about the vcenter", func() error {
 		if len(w.events(t, ReasonUnreachable)) == 0 {
 			return errors.New("none")

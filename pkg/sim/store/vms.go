@@ -24,8 +24,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 )
 
-// machine readies a VM.
-func (in *installer) machine(vm *simulator.VirtualMachine) error {
+// prepareVM prepares a VM.
+func (in *installer) prepareVM(vm *simulator.VirtualMachine) error {
 	if host, ok := in.base.Map.Get(*vm.Runtime.Host).(*simulator.HostSystem); ok {
 		if c, ok := vc.Compute(in.base.Map.Get(*host.Parent)); ok && c.EnvironmentBrowser != nil && in.base.Map.Get(vm.EnvironmentBrowser) == nil {
 			vm.EnvironmentBrowser = *c.EnvironmentBrowser // a vCenter has one for each VM; govc saves those of clusters
@@ -54,7 +54,7 @@ func (in *installer) machine(vm *simulator.VirtualMachine) error {
 	return inventory.Adopt(vm)
 }
 
-// snapshots makes the objects of snapshots that were not saved; govc does not.
+// snapshots creates the objects of snapshots, which govc does not save.
 func (in *installer) snapshots(vm *simulator.VirtualMachine) {
 	if vm.Snapshot == nil {
 		return
@@ -73,8 +73,8 @@ func (in *installer) snapshots(vm *simulator.VirtualMachine) {
 	})
 }
 
-// machineFiles makes the files of the VMs, several VMs at once: making a file is waiting.
-func (in *installer) machineFiles() error {
+// vmFiles creates the files of the VMs, several VMs at once.
+func (in *installer) vmFiles() error {
 	maker, err := newFileMaker(in.dir)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (in *installer) machineFiles() error {
 	return g.Wait()
 }
 
-// storesOf are the directories of the datastores that the VM uses, by name: names repeat in other datacenters.
+// storesOf returns the directories of the VM's datastores, by name: names repeat in other datacenters.
 func (in *installer) storesOf(vm *simulator.VirtualMachine) map[string]string {
 	dirs := make(map[string]string)
 	for _, ref := range vm.Datastore {
@@ -108,8 +108,8 @@ func (in *installer) storesOf(vm *simulator.VirtualMachine) map[string]string {
 	return dirs
 }
 
-// fileMaker makes the files that operations on VMs look for. A new inode costs a disk a hundred times what another name
-// for one does, so those that nobody has a reason to write to are names of one empty file.
+// fileMaker creates the files that operations on VMs require. A new inode costs a hundred times as much as a link, so files that
+// are never written are links to one empty file.
 type fileMaker struct {
 	empty              string
 	before, mid, after string // of the descriptor of a disk, around its size and the name of its extent
@@ -120,7 +120,7 @@ func newFileMaker(dir string) (*fileMaker, error) {
 	if err := os.WriteFile(m.empty, nil, 0o600); err != nil {
 		return nil, err
 	}
-	// vmdk's own way reads a template for each descriptor.
+	// package vmdk reads a template for each descriptor.
 	const name, sectors = "EXTENT", 123456789
 	var b strings.Builder
 	if err := vmdk.NewDescriptor(vmdk.Extent{Info: name, Size: sectors}).Write(&b); err != nil {
@@ -179,7 +179,7 @@ func (m *fileMaker) files(vm *mo.VirtualMachine, stores map[string]string) error
 	return nil
 }
 
-// dir makes the directory of a file. It is false for one on a datastore that was not saved.
+// dir creates the directory of a file. It returns false if the datastore was not saved.
 func (m *fileMaker) dir(stores map[string]string, p object.DatastorePath) (string, bool, error) {
 	root := stores[p.Datastore]
 	if root == "" || p.Path == "" {
@@ -192,7 +192,7 @@ func (m *fileMaker) dir(stores map[string]string, p object.DatastorePath) (strin
 	return dir, true, os.MkdirAll(dir, 0o700)
 }
 
-// idle makes an empty file that nobody writes to: another name of the one there is, as long as that can have more.
+// idle creates an empty file that is never written: a link to a shared one, as long as links are possible.
 func (m *fileMaker) idle(file string) error {
 	if err := os.Link(m.empty, file); err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
@@ -200,7 +200,7 @@ func (m *fileMaker) idle(file string) error {
 	return create(file, nil)
 }
 
-// create makes a file, unless it is there: two VMs may share one.
+// create creates a file, unless it exists: two VMs may share one.
 func create(file string, data []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -213,7 +213,7 @@ func create(file string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// datastore gives the datastore a directory. The URL that was saved is what clients continue to see: see inventory.URL.
+// datastore sets the directory of the datastore. Clients still see the saved URL: see inventory.URL.
 func (in *installer) datastore(ds *simulator.Datastore) error {
 	dir := filepath.Join(in.dir, fmt.Sprintf("%s-%s", fileName(ds.Self.Value), fileName(ds.Name)))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -233,7 +233,7 @@ func (in *installer) datastore(ds *simulator.Datastore) error {
 	return nil
 }
 
-// volume is the volume in a URL like "ds:///vmfs/volumes/<volume>/", empty in any other.
+// volume returns the volume in a URL like "ds:///vmfs/volumes/<volume>/", or "".
 func volume(text string) string {
 	const below = "/vmfs/volumes/"
 	u, err := url.Parse(text)
@@ -243,7 +243,7 @@ func volume(text string) string {
 	return path.Base(strings.TrimPrefix(u.Path, below))
 }
 
-// fileName makes a part of a path of a name.
+// fileName returns a name as an element of a path.
 func fileName(name string) string {
 	name = url.PathEscape(name)
 	if strings.Trim(name, ".") == "" {

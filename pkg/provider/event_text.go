@@ -25,8 +25,8 @@ var (
 	)
 )
 
-// wording returns text on one line for an Event, without details that do not help an operator.
-func wording(text string) string {
+// eventText returns text on one line for an Event, without details that do not help an operator.
+func eventText(text string) string {
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " ")
 	text = httpCall.ReplaceAllString(text, "")
 	text = ownPort.ReplaceAllString(text, "->")

@@ -45,7 +45,7 @@ func TestRememberedBy(t *testing.T) {
 			if strings.Contains(tc.text, u1Swapped) {
 				id = u1
 			}
-			r, err := rememberedBy(remembering(node("n", "vsphere://"+id, ""), tc.text))
+			r, err := recordOf(remembering(node("n", "vsphere://"+id, ""), tc.text))
 			switch {
 			case tc.problem == "" && (err != nil || r.VM == "" || r.VCenter == ""):
 				t.Errorf("got %+v, %v", r, err)
@@ -54,7 +54,7 @@ func TestRememberedBy(t *testing.T) {
 			}
 		})
 	}
-	if _, err := rememberedBy(node("n", "vsphere://"+u1, "")); !errors.Is(err, errNotRemembered) {
+	if _, err := recordOf(node("n", "vsphere://"+u1, "")); !errors.Is(err, errNoRecord) {
 		t.Errorf("without an annotation: %v", err)
 	}
 }
@@ -75,7 +75,7 @@ func FuzzRemembered(f *testing.F) {
 		}
 		x := &listIndex{vms: []*inventory.VM{vmOf(t, "one", u1, "n1", "192.0.2.1")}}
 		expectVM(t, "a vm of its own", x.over(""), remembering(node("n1", "vsphere://"+u1, ""), text), "one")
-		written, _, due := x.over("").due(remembering(node("n1", "vsphere://"+u1, ""), text))
+		written, _, due := x.over("").annotationDue(remembering(node("n1", "vsphere://"+u1, ""), text))
 		if due && !json.Valid([]byte(written)) {
 			t.Errorf("wrote %q", written)
 		}
@@ -152,15 +152,15 @@ func TestRememberedMessages(t *testing.T) {
 // The content and the time of writing.
 func TestDue(t *testing.T) {
 	vm := vmOf(t, "one", u1, "n1", "192.0.2.1")
-	at := func(r remembered) string {
+	at := func(r vmRecord) string {
 		text, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(text)
 	}
-	right := remembered{UUID: u1, VCenter: "instance-a", VM: "one", Server: "vc-a"}
-	edited := func(change func(*remembered)) string {
+	right := vmRecord{UUID: u1, VCenter: "instance-a", VM: "one", Server: "vc-a"}
+	edited := func(change func(*vmRecord)) string {
 		r := right
 		change(&r)
 		return at(r)
@@ -172,10 +172,10 @@ func TestDue(t *testing.T) {
 	}{
 		{"without an annotation", node("n1", "vsphere://"+u1, ""), true},
 		{"with the right one", remembering(node("n1", "vsphere://"+u1, ""), at(right)), false},
-		{"the vcenter has another name", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *remembered) { r.Server = "old" })), false},
-		{"registered again", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *remembered) { r.VM = "vm-0" })), true},
-		{"moved from another vcenter", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *remembered) { r.VCenter = "instance-b" })), true},
-		{"another node's", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *remembered) { r.UUID = u2 })), true},
+		{"the vcenter has another name", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *vmRecord) { r.Server = "old" })), false},
+		{"registered again", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *vmRecord) { r.VM = "vm-0" })), true},
+		{"moved from another vcenter", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *vmRecord) { r.VCenter = "instance-b" })), true},
+		{"another node's", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *vmRecord) { r.UUID = u2 })), true},
 		{"garbage", remembering(node("n1", "vsphere://"+u1, ""), "{"), true},
 		{"not initialized", node("n1", "", u1), true},
 		{"of an unknown vm", node("n1", "vsphere://"+uNobody, ""), false},
@@ -185,11 +185,11 @@ func TestDue(t *testing.T) {
 			x := &listIndex{vms: []*inventory.VM{vm}}
 			i := x.over("")
 			i.cfg.VCenters[0].Server = "vc-a"
-			text, of, due := i.due(tc.node)
+			text, of, due := i.annotationDue(tc.node)
 			if due != tc.due || due && (text != at(right) || of != vm) {
 				t.Errorf("%v: %s", due, text)
 			}
-			if _, _, due := x.over(ParityUpstream).due(tc.node); due {
+			if _, _, due := x.over(ParityUpstream).annotationDue(tc.node); due {
 				t.Error("written with upstream's choice")
 			}
 		})

@@ -15,9 +15,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 )
 
-// rig is a book with what it asks.
+// rig is an index with its sources.
 type rig struct {
-	*storage.Book
+	*storage.Index
 	disks map[string]storage.Disk
 	nodes map[string]api.Node
 	told  []string // "name state", "name gone"
@@ -28,7 +28,7 @@ func newRig() *rig {
 		disks: map[string]storage.Disk{"fcd-1": {ID: "fcd-1", VCenter: "us", Datastore: "west-ds", CapacityBytes: 1 << 30, VM: "a"}},
 		nodes: map[string]api.Node{"a": {Name: "a", Ready: "True"}, "b": {Name: "b", Ready: "True"}},
 	}
-	r.Book = storage.New(storage.Sources{
+	r.Index = storage.New(storage.Sources{
 		Disk: func(id string) (storage.Disk, bool) { d, ok := r.disks[id]; return d, ok },
 		Node: func(name string) (api.Node, bool) { n, ok := r.nodes[name]; return n, ok },
 		Class: func(name string) (storagev1.VolumeBindingMode, bool) {
@@ -193,7 +193,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// A disk that was taken off its VM behind Kubernetes' back is in no use, whatever the pod says.
+// A disk that was detached from its VM without Kubernetes is not in use, although the pod has it.
 func TestTakenAway(t *testing.T) {
 	r := newRig()
 	r.disks["fcd-1"] = storage.Disk{ID: "fcd-1"}
@@ -263,7 +263,7 @@ func TestPending(t *testing.T) {
 			}
 			r.Claim(c, false)
 			if tc.warned {
-				r.Complaint(refused)
+				r.Warning(refused)
 			}
 			if got := r.only(t); got.State != api.VolumePending || got.Waits != tc.want {
 				t.Errorf("%s, waits for %q, want %q", got.State, got.Waits, tc.want)
@@ -272,7 +272,7 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// A warning is told as long as what it is about waits, and dies with its object.
+// A warning is reported as long as its object waits, and is removed with the object.
 func TestComplaints(t *testing.T) {
 	warn := func(kind, namespace, name, reason string) *corev1.Event {
 		return &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}, Reason: reason, Message: reason + " indeed"}
@@ -282,11 +282,11 @@ func TestComplaints(t *testing.T) {
 	r.Volume(volume(corev1.VolumeBound), false)
 	r.Pod(pod("web", "a", corev1.PodPending, false), false)
 	r.Attachment(attachment("a", true, false, ""), false)
-	r.Complaint(warn("Pod", "default", "web", "BackOff"))
+	r.Warning(warn("Pod", "default", "web", "BackOff"))
 	if got := r.only(t).Waits; strings.Contains(got, "indeed") {
 		t.Errorf("waits for %q: that has nothing to do with it", got)
 	}
-	r.Complaint(warn("Pod", "default", "web", "FailedMount"))
+	r.Warning(warn("Pod", "default", "web", "FailedMount"))
 	if got := r.only(t).Waits; got != "the kubelet of a to mount it for pod default/web: FailedMount indeed" {
 		t.Errorf("waits for %q", got)
 	}
@@ -302,7 +302,7 @@ func TestComplaints(t *testing.T) {
 	delete(r.disks, "fcd-1")
 	r.Disk("fcd-1")
 	r.Pod(pod("web", "", corev1.PodPending, false), false)
-	r.Complaint(warn("PersistentVolumeClaim", "default", "data", "ProvisioningFailed"))
+	r.Warning(warn("PersistentVolumeClaim", "default", "data", "ProvisioningFailed"))
 	if got := r.only(t).Waits; got != "the scheduler, for pod default/web: ProvisioningFailed indeed" {
 		t.Errorf("waits for %q", got)
 	}
@@ -310,13 +310,13 @@ func TestComplaints(t *testing.T) {
 	r.disks["fcd-1"] = storage.Disk{ID: "fcd-1"}
 	r.Claim(claim(""), true)
 	r.Volume(volume(corev1.VolumeReleased), false)
-	r.Complaint(warn("PersistentVolume", "", "pv-1", "VolumeFailedDelete"))
+	r.Warning(warn("PersistentVolume", "", "pv-1", "VolumeFailedDelete"))
 	if got := r.only(t).Waits; got != "csi-provisioner to delete it: VolumeFailedDelete indeed" {
 		t.Errorf("waits for %q", got)
 	}
 }
 
-// A claim that waits for a StorageClass is told of it when it comes.
+// A claim that waits for a StorageClass is updated when the class is created.
 func TestClass(t *testing.T) {
 	r := newRig()
 	delete(r.disks, "fcd-1")

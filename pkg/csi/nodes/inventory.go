@@ -16,8 +16,8 @@ type ref = types.ManagedObjectReference
 // maxDepth bounds a walk upward: a vCenter may report a loop while objects move.
 const maxDepth = 256
 
-// picture is the state of one vCenter. Values in its maps are replaced, never modified, so that callers may keep them.
-type picture struct {
+// inventory is the state of one vCenter. Values in its maps are replaced, never modified, so that callers may keep them.
+type inventory struct {
 	mu         sync.RWMutex
 	vms        map[ref]*vm
 	byUUID     map[match.UUID][]*vm
@@ -37,9 +37,9 @@ type vm struct {
 
 // entity is an object above the VMs.
 type entity struct {
-	name   string
-	parent ref
-	away   bool // of a host: not connected, so that its last state may be outdated
+	name         string
+	parent       ref
+	disconnected bool // of a host: not connected, so that its last state may be outdated
 }
 
 // datastore is one datastore and the hosts that mount it.
@@ -60,8 +60,8 @@ type mount struct {
 	readOnly   bool
 }
 
-func newPicture() *picture {
-	return &picture{
+func newInventory() *inventory {
+	return &inventory{
 		vms:        map[ref]*vm{},
 		byUUID:     map[match.UUID][]*vm{},
 		unknown:    map[ref]*vm{},
@@ -72,14 +72,14 @@ func newPicture() *picture {
 }
 
 // find returns the VMs with a BIOS UUID in the given byte order.
-func (p *picture) find(u match.UUID) []*vm {
+func (p *inventory) find(u match.UUID) []*vm {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.byUUID[u]
 }
 
 // name returns an object's inventory name, or its reference if the name is unknown. The lock is held.
-func (p *picture) name(r ref) string {
+func (p *inventory) name(r ref) string {
 	if e, ok := p.entities[r]; ok && e.name != "" {
 		return e.name
 	}
@@ -90,7 +90,7 @@ func (p *picture) name(r ref) string {
 }
 
 // up returns the object above r: for a VM its folder or, in a vApp, its pool. The lock is held.
-func (p *picture) up(r ref) ref {
+func (p *inventory) up(r ref) ref {
 	if v := p.vms[r]; v != nil {
 		if v.parent.Value != "" {
 			return v.parent
@@ -101,7 +101,7 @@ func (p *picture) up(r ref) ref {
 }
 
 // datacenter returns the datacenter of a VM. The lock is held.
-func (p *picture) datacenter(v *vm) (dc ref, ok bool) {
+func (p *inventory) datacenter(v *vm) (dc ref, ok bool) {
 	for _, start := range [...]ref{v.parent, v.host, v.pool} {
 		for r, n := start, 0; r.Value != "" && n < maxDepth; r, n = p.up(r), n+1 {
 			if r.Type == "Datacenter" {
@@ -112,19 +112,19 @@ func (p *picture) datacenter(v *vm) (dc ref, ok bool) {
 	return ref{}, false
 }
 
-// inside reports whether a VM is in one of the datacenters; true if there are none.
-func (p *picture) inside(v *vm, datacenters []string) bool {
+// inside reports whether a VM is in one of the datacenters; true without any.
+func (p *inventory) inside(v *vm, datacenters []string) bool {
 	if len(datacenters) == 0 {
 		return true
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	dc, ok := p.datacenter(v)
-	return ok && slices.ContainsFunc(datacenters, func(want string) bool { return p.is(dc, want) })
+	return ok && slices.ContainsFunc(datacenters, func(want string) bool { return p.matchesDatacenter(dc, want) })
 }
 
 // scope returns the configured datacenters, or all if none are configured, and the configured ones that do not exist.
-func (p *picture) scope(configured []string) (found []ref, missing []string) {
+func (p *inventory) scope(configured []string) (found []ref, missing []string) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	have := map[string]bool{}
@@ -134,7 +134,7 @@ func (p *picture) scope(configured []string) (found []ref, missing []string) {
 		}
 		wanted := len(configured) == 0
 		for _, want := range configured {
-			if p.is(r, want) {
+			if p.matchesDatacenter(r, want) {
 				wanted, have[want] = true, true
 			}
 		}
@@ -150,8 +150,8 @@ func (p *picture) scope(configured []string) (found []ref, missing []string) {
 	return found, missing
 }
 
-// is reports whether want, a name, an inventory path or a reference, identifies the datacenter. The lock is held.
-func (p *picture) is(dc ref, want string) bool {
+// matchesDatacenter reports whether want, a name, an inventory path or a reference, identifies the datacenter. The lock is held.
+func (p *inventory) matchesDatacenter(dc ref, want string) bool {
 	switch {
 	case want == dc.String():
 		return true
@@ -170,7 +170,7 @@ func (p *picture) is(dc ref, want string) bool {
 }
 
 // unidentified returns a VM whose UUID is not known, or nil.
-func (p *picture) unidentified() (found *vm) {
+func (p *inventory) unidentified() (found *vm) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for _, v := range p.unknown {

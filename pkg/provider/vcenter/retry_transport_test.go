@@ -65,7 +65,7 @@ func TestPatient(t *testing.T) {
 					t.Fatal(err)
 				}
 				a := &answers{list: tc.list, after: tc.after, began: time.Now()}
-				res, err := patient{a}.RoundTrip(req)
+				res, err := retryTransport{a}.RoundTrip(req)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,67 +11,67 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// maxHolders bounds the cache.
-const maxHolders = 100_000
+// maxLocations bounds the cache.
+const maxLocations = 100_000
 
-// holders caches the vCenter in which a volume was last seen. It may be outdated: volumes move.
-type holders struct {
-	mu sync.Mutex
-	of map[string]string // the vCenter's name
-	// on is the node that this process last attached the volume to, in case the node's VM becomes unknown.
-	on map[string]volume.Node
+// locations caches the vCenter in which a volume was last seen. It may be outdated: volumes move.
+type locations struct {
+	mu       sync.Mutex
+	vcenters map[string]string // the vCenter's name
+	// nodes is the node that this process last attached the volume to, in case the node's VM becomes unknown.
+	nodes map[string]volume.Node
 }
 
-func (h *holders) put(id string, c *conn) {
+func (h *locations) put(id string, c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.of == nil || len(h.of) >= maxHolders {
-		h.of = map[string]string{}
+	if h.vcenters == nil || len(h.vcenters) >= maxLocations {
+		h.vcenters = map[string]string{}
 	}
-	h.of[id] = c.name()
+	h.vcenters[id] = c.name()
 }
 
-func (h *holders) get(id string) string {
+func (h *locations) get(id string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.of[id]
+	return h.vcenters[id]
 }
 
-func (h *holders) forget(id string) {
+func (h *locations) forget(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.of, id)
-	delete(h.on, id)
+	delete(h.vcenters, id)
+	delete(h.nodes, id)
 }
 
-func (h *holders) attached(id string, n volume.Node) {
+func (h *locations) attached(id string, n volume.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.on == nil || len(h.on) >= maxHolders {
-		h.on = map[string]volume.Node{}
+	if h.nodes == nil || len(h.nodes) >= maxLocations {
+		h.nodes = map[string]volume.Node{}
 	}
-	h.on[id] = n
+	h.nodes[id] = n
 }
 
-func (h *holders) detached(id string, n volume.Node) {
+func (h *locations) detached(id string, n volume.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if is := h.on[id]; is.VM == n.VM && is.VCenter == n.VCenter {
-		delete(h.on, id)
+	if is := h.nodes[id]; is.VM == n.VM && is.VCenter == n.VCenter {
+		delete(h.nodes, id)
 	}
 }
 
 // vm returns the node to which the volume was last attached, if it has n's id.
-func (h *holders) vm(id string, n volume.Node) (volume.Node, bool) {
+func (h *locations) vm(id string, n volume.Node) (volume.Node, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	is, ok := h.on[id]
+	is, ok := h.nodes[id]
 	return is, ok && strings.EqualFold(is.ID, n.ID)
 }
 
-// holder returns where a volume was last seen, or nil if that is unknown, or no longer configured.
-func (s *Store) holder(id string) *conn {
-	if name := s.holders.get(id); name != "" {
+// lastVCenter returns where a volume was last seen, or nil if that is unknown, or no longer configured.
+func (s *Store) lastVCenter(id string) *conn {
+	if name := s.locations.get(id); name != "" {
 		if c, err := s.conn(name); err == nil {
 			return c
 		}
@@ -79,10 +79,10 @@ func (s *Store) holder(id string) *conn {
 	return nil
 }
 
-// removed returns volume.ErrUnavailable for a volume that was last seen in a vCenter that is no longer configured: it may
+// checkRemoved returns volume.ErrUnavailable for a volume that was last seen in a vCenter that is no longer configured: it may
 // exist there, even if no other vCenter has it.
-func (s *Store) removed(id string) error {
-	name := s.holders.get(id)
+func (s *Store) checkRemoved(id string) error {
+	name := s.locations.get(id)
 	if name == "" {
 		return nil
 	}
@@ -92,20 +92,20 @@ func (s *Store) removed(id string) error {
 	return nil
 }
 
-// at runs f at the vCenter that has a volume. It tries the one where the volume was last seen first, and with a single vCenter
+// atVCenterOf runs f at the vCenter that has a volume. It tries the one where the volume was last seen first, and with a single vCenter
 // no search is needed. f returns volume.ErrNotFound if the volume is not there.
-func (s *Store) at(ctx context.Context, id string, f func(*conn) error) error {
-	removed := s.removed(id)
-	err := s.somewhere(ctx, id, f)
+func (s *Store) atVCenterOf(ctx context.Context, id string, f func(*conn) error) error {
+	removed := s.checkRemoved(id)
+	err := s.searchAndRun(ctx, id, f)
 	if removed != nil && errors.Is(err, volume.ErrNotFound) {
 		return removed
 	}
 	return err
 }
 
-func (s *Store) somewhere(ctx context.Context, id string, f func(*conn) error) error {
+func (s *Store) searchAndRun(ctx context.Context, id string, f func(*conn) error) error {
 	conns := s.conns()
-	c := s.holder(id)
+	c := s.lastVCenter(id)
 	if len(conns) == 1 {
 		c = conns[0]
 	}
@@ -114,7 +114,7 @@ func (s *Store) somewhere(ctx context.Context, id string, f func(*conn) error) e
 		if first = f(c); !errors.Is(first, volume.ErrNotFound) || len(conns) == 1 {
 			return first
 		}
-		s.holders.forget(id)
+		s.locations.forget(id)
 	}
 	found, err := s.locate(ctx, id)
 	switch {
@@ -135,7 +135,7 @@ func (s *Store) locate(ctx context.Context, id string) (*conn, error) {
 		return err == nil, err
 	})
 	if i := slices.Index(has, true); i >= 0 {
-		s.holders.put(id, conns[i])
+		s.locations.put(id, conns[i])
 		return conns[i], nil
 	}
 	if err := ctx.Err(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 )
 
-// What an attempt that was given up has left going on in the vCenter is waited for, not begun a second time.
+// A task of a canceled attempt that still runs in the vCenter is waited for, not started again.
 func TestLeftBehind(t *testing.T) {
 	r := start(t, one, func(o *store.Options) { o.OperationLimit = 300 * time.Millisecond })
 	ctx := t.Context()
@@ -44,7 +44,7 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// A mistake ends one operation, and nothing else.
+// A panic ends one operation, and nothing else.
 func TestPanic(t *testing.T) {
 	r := start(t, one)
 	v, n, other := r.create("us", "pvc-1"), r.node("us", "vm-1"), r.node("us", "vm-2")

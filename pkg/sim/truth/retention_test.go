@@ -14,7 +14,7 @@ import (
 func TestFinishedTasksGo(t *testing.T) {
 	v := start(t)
 	vm := v.vms()[0]
-	j := v.truth.janitor
+	j := v.truth.retention
 	change := func() {
 		if err := finish(t.Context(), func() (*object.Task, error) {
 			return vm.Reconfigure(t.Context(), types.VirtualMachineConfigSpec{Annotation: "x"})
@@ -32,7 +32,7 @@ func TestFinishedTasksGo(t *testing.T) {
 	if old == 0 {
 		t.Fatal("no finished task was noted")
 	}
-	change() // whose end makes the janitor look
+	change() // whose end makes it run
 	j.work.Wait()
 	left := v.base.Map.AllReference("Task")
 	var m mo.VirtualMachine
@@ -59,7 +59,7 @@ func TestTooManyTasksGo(t *testing.T) {
 		t.Skip("vcsim writes an entity's recentTask without its lock: run it without -race, as make test does, too")
 	}
 	v := start(t)
-	j := v.truth.janitor
+	j := v.truth.retention
 	vm := v.vms()[0]
 	for range maxTasks + maxTasks/10 + 2 {
 		if _, err := vm.Rename(t.Context(), "x"); err != nil {

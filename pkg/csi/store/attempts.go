@@ -12,10 +12,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// sent are creations with an unknown outcome, by key: a second attempt could create a second object.
-type sent struct {
-	mu sync.Mutex
-	to map[string]attempt
+// attempts are creations with an unknown outcome, by key: a second attempt could create a second object.
+type attempts struct {
+	mu    sync.Mutex
+	byKey map[string]attempt
 }
 
 // attempt is one request for a creation.
@@ -28,71 +28,71 @@ type attempt struct {
 	among       []ref
 }
 
-func (n *sent) note(key string, a attempt) {
+func (n *attempts) note(key string, a attempt) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.to == nil || len(n.to) >= maxHolders { // as after a restart
-		n.to = map[string]attempt{}
+	if n.byKey == nil || len(n.byKey) >= maxLocations { // as after a restart
+		n.byKey = map[string]attempt{}
 	}
-	n.to[key] = a
+	n.byKey[key] = a
 }
 
-func (n *sent) settle(key string) {
+func (n *attempts) remove(key string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.to, key)
+	delete(n.byKey, key)
 }
 
 // end removes an attempt that ended with err, or keeps it if its outcome is unknown.
-func (n *sent) end(key string, a attempt, err error) {
-	if unknown(err) {
+func (n *attempts) end(key string, a attempt, err error) {
+	if outcomeUnknown(err) {
 		a.lost = a.task.Value == ""
 		n.note(key, a)
 		return
 	}
-	n.settle(key)
+	n.remove(key)
 }
 
-func (n *sent) get(key string) attempt {
+func (n *attempts) get(key string) attempt {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.to[key]
+	return n.byKey[key]
 }
 
 // finish waits for the task that an earlier attempt left in a vCenter, because CNS does not list an object before its creation
 // has ended. The caller reads the outcome. finish returns an error if the end cannot be determined now, or if a running task
 // may be that of a call whose response was lost.
 func (s *Store) finish(ctx context.Context, key string) error {
-	a := s.sent.get(key)
+	a := s.attempts.get(key)
 	if a.task.Value == "" && !a.lost {
 		return nil
 	}
 	c, err := s.conn(a.vcenter)
 	if err != nil { // no longer configured
-		s.sent.settle(key)
+		s.attempts.remove(key)
 		return nil
 	}
 	if a.lost {
-		open, err := c.others(ctx)
-		if unknown(err) { // without permission to read tasks, open is empty
+		open, err := c.foreignTasks(ctx)
+		if outcomeUnknown(err) { // without permission to read tasks, open is empty
 			return fmt.Errorf("vcenter %q: search for the task of an earlier attempt: %w", a.vcenter, err)
 		}
 		if a.asked {
 			open = intersection(open, a.among)
 		}
 		if a.asked, a.among = true, open; len(open) > 0 {
-			s.sent.note(key, a)
+			s.attempts.note(key, a)
 			return fmt.Errorf("vcenter %q: %w: task %s may be that of an earlier attempt, whose response was lost", a.vcenter, volume.ErrPending, open[0].Value)
 		}
-	} else if _, err := c.tasks.wait(ctx, a.task); unknown(err) && !errors.Is(err, errTaskGone) {
+	} else if _, err := c.tasks.wait(ctx, a.task); outcomeUnknown(err) && !errors.Is(err, errTaskGone) {
 		return fmt.Errorf("vcenter %q: task %s of an earlier attempt: %w", a.vcenter, a.task.Value, err)
 	}
-	s.sent.note(key, attempt{vcenter: a.vcenter})
+	s.attempts.note(key, attempt{vcenter: a.vcenter})
 	return nil
 }
 
-// others returns the unfinished CNS tasks that no operation of this process waits for.
-func (c *conn) others(ctx context.Context) (open []ref, err error) {
+// foreignTasks returns the unfinished CNS tasks that no operation of this process waits for.
+func (c *conn) foreignTasks(ctx context.Context) (open []ref, err error) {
 	err = c.call(ctx, func(ctx context.Context, s *services) error {
 		infos, err := recentTasks(ctx, s.vim)
 		for _, info := range infos {

@@ -35,18 +35,18 @@ func TestLacking(t *testing.T) {
 		if tc.want != "" {
 			want += " (" + tc.want + ")"
 		}
-		got := lacking(fmt.Errorf("x: %w", refused))
+		got := withMissingPrivileges(fmt.Errorf("x: %w", refused))
 		if got.Error() != "x: "+want || !errors.Is(got, refused) {
 			t.Errorf("%s: %v, want x: %s", name, got, want)
 		}
 		if Denied(got) == (name == "derived") {
 			t.Errorf("%s: denied is something else", name)
 		}
-		if again := lacking(got); again.Error() != got.Error() {
+		if again := withMissingPrivileges(got); again.Error() != got.Error() {
 			t.Errorf("%s: said twice: %v", name, again)
 		}
 	}
-	if err := errors.New("x"); !errors.Is(lacking(err), err) || lacking(nil) != nil {
+	if err := errors.New("x"); !errors.Is(withMissingPrivileges(err), err) || withMissingPrivileges(nil) != nil {
 		t.Error("changed")
 	}
 }

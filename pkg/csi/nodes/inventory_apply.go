@@ -12,8 +12,8 @@ import (
 // maxDeparted bounds departed. A lost entry costs the check of its reference, not the searches.
 const maxDeparted = 10000
 
-// watched returns the objects and properties of a picture. ComputeResource includes clusters, ResourcePool includes vApps.
-func watched(tags bool) vcenter.WatchSpec {
+// watchSpec returns the objects and properties of an inventory. ComputeResource includes clusters, ResourcePool includes vApps.
+func watchSpec(tags bool) vcenter.WatchSpec {
 	above := []string{"name", "parent"}
 	spec := vcenter.WatchSpec{Properties: map[string][]string{
 		"VirtualMachine":  {"name", "parent", "resourcePool", "runtime.host", "summary.config.uuid", "summary.config.template"},
@@ -32,24 +32,24 @@ func watched(tags bool) vcenter.WatchSpec {
 	return spec
 }
 
-// take applies a batch of updates in one step, and reports whether a node may have moved, or may reach other datastores.
-func (p *picture) take(batch []vcenter.Update) (moved bool) {
+// apply applies a batch of updates in one step, and reports whether a node may have moved, or may reach other datastores.
+func (p *inventory) apply(batch []vcenter.Update) (moved bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, u := range batch {
 		switch u.Ref.Type {
 		case "VirtualMachine":
-			moved = p.takeVM(u) || moved
+			moved = p.applyVM(u) || moved
 		case "Datastore":
-			p.takeDatastore(u)
+			p.applyDatastore(u)
 		default:
-			moved = p.takeEntity(u) || moved
+			moved = p.applyEntity(u) || moved
 		}
 	}
 	return moved
 }
 
-func (p *picture) takeVM(u vcenter.Update) (moved bool) {
+func (p *inventory) applyVM(u vcenter.Update) (moved bool) {
 	old := p.vms[u.Ref]
 	if u.Kind == vcenter.Leave {
 		p.drop(old)
@@ -109,7 +109,7 @@ func (v *vm) set(c types.PropertyChange) {
 }
 
 // drop removes a VM, which may be nil. The lock is held.
-func (p *picture) drop(v *vm) {
+func (p *inventory) drop(v *vm) {
 	if v == nil {
 		return
 	}
@@ -123,7 +123,7 @@ func (p *picture) drop(v *vm) {
 	}
 }
 
-func (p *picture) takeEntity(u vcenter.Update) (moved bool) {
+func (p *inventory) applyEntity(u vcenter.Update) (moved bool) {
 	old, known := p.entities[u.Ref]
 	if u.Kind == vcenter.Leave {
 		delete(p.entities, u.Ref)
@@ -141,14 +141,14 @@ func (p *picture) takeEntity(u vcenter.Update) (moved bool) {
 			e.parent, _ = c.Val.(ref)
 		case "runtime.connectionState":
 			state, ok := c.Val.(types.HostSystemConnectionState)
-			e.away = ok && state != types.HostSystemConnectionStateConnected
+			e.disconnected = ok && state != types.HostSystemConnectionStateConnected
 		}
 	}
 	p.entities[u.Ref] = e
 	return !known || e != old
 }
 
-func (p *picture) takeDatastore(u vcenter.Update) {
+func (p *inventory) applyDatastore(u vcenter.Update) {
 	old := p.datastores[u.Ref]
 	if u.Kind == vcenter.Leave {
 		delete(p.datastores, u.Ref)
