@@ -8,6 +8,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
@@ -51,18 +52,18 @@ func (k kubernetesGround) Client() kubernetes.Interface { return k.s.cluster.Cli
 
 // Credentials implements [fault.Kubernetes].
 func (k kubernetesGround) Credentials() (namespace, name string) {
-	return k.s.ccmNamespace(), cloudconfig.Secret
+	return k.s.ccmPlace().Namespace, cloudconfig.Secret
 }
 
 // Config implements [fault.Kubernetes].
 func (k kubernetesGround) Config() (namespace, name string) {
-	return k.s.ccmNamespace(), cloudconfig.ConfigMap
+	return k.s.ccmPlace().Namespace, cloudconfig.ConfigMap
 }
 
 // Account implements [fault.Kubernetes].
 func (k kubernetesGround) Account(component string) (namespace, name string, err error) {
-	if component == ccmComponent {
-		return k.s.ccmNamespace(), ccmServiceAccount, nil
+	if component == ccm.Component {
+		return k.s.ccmPlace().Namespace, ccm.ServiceAccount, nil
 	}
 	if name := csi.AccountOf(component); name != "" {
 		return objects.DefaultNamespace, name, nil

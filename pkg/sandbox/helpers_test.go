@@ -75,10 +75,10 @@ func addWorker(t testing.TB, s *Sandbox, vm world.VM, guest func(ground.Node) no
 		}
 	}
 	vm.Exists = true
-	s.standOn(guestGround{s.ground.(*embedded.Ground), func(n ground.Node) node.Guest {
+	s.ground = guestGround{s.ground.(*embedded.Ground), func(n ground.Node) node.Guest {
 		n.Claim("worker-1")
 		return guest(n)
-	}})
+	}}
 	if err := s.nodes.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
