@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// This is a session by hand: one command at a time, in the order that a reader takes.
+// A session by hand runs one command at a time, in the reader's order.
 
-// Why says why a block is not run here; empty if it is.
+// Why returns why a block is not run here, or "".
 func (s *Session) Why(ctx context.Context, step *Step, b *Block) string { return s.skips(ctx, step, b) }
 
-// Try runs the command i of a block once, and judges it; nil is as the page says. What it prints goes to live as it comes,
-// and is Ran's in the end. A background command has been run when it has begun as expected. An error says that its terminal
-// broke, which is a new one from then on, or that it is not free.
+// Try runs the command i of a block once, and judges it; nil means as on the page. Its output goes to live as it comes, and is
+// Ran's in the end. A background command is done once its output begins as expected. An error means that its terminal broke, and
+// was replaced, or that it is busy.
 func (s *Session) Try(ctx context.Context, b *Block, i int, live io.Writer) (Ran, *Mismatch, error) {
 	c, exit, background := &b.Commands[i], 0, false
 	if i == len(b.Commands)-1 {
@@ -27,7 +27,7 @@ func (s *Session) Try(ctx context.Context, b *Block, i int, live io.Writer) (Ran
 	return s.try(ctx, b, c, exit, background, live)
 }
 
-// Aside runs a command beside the reader: with no aliases, in the clone. It is to end with status 0.
+// Aside runs a command in a hidden terminal: without aliases, in the clone. It must exit with status 0.
 func (s *Session) Aside(ctx context.Context, line int, command string, live io.Writer) (Ran, *Mismatch, error) {
 	c := &Command{Line: line, Text: command, Want: []Line{{Number: line, Text: anything}}}
 	return s.try(ctx, &Block{Line: line, Terminal: beside}, c, 0, false, live)
@@ -53,10 +53,10 @@ func (s *Session) try(ctx context.Context, b *Block, c *Command, exit int, backg
 	return ran, m, err
 }
 
-// Fresh reports whether a terminal has been used, so that what the page has set there is set.
+// Fresh reports whether a terminal is new, and lacks what the page has set in it.
 func (s *Session) Fresh(terminal int) bool { return s.terminals[terminal] == nil }
 
-// Running returns what runs in a terminal; nil is nothing.
+// Running returns the command that runs in a terminal, or nil.
 func (s *Session) Running(terminal int) *Command {
 	if t := s.terminals[terminal]; t != nil {
 		return t.busy
@@ -64,7 +64,7 @@ func (s *Session) Running(terminal int) *Command {
 	return nil
 }
 
-// Terminals are those that have been used, in order.
+// Terminals returns the used terminals, in order.
 func (s *Session) Terminals() []int {
 	var found []int
 	for n := range s.terminals {
@@ -76,7 +76,7 @@ func (s *Session) Terminals() []int {
 	return found
 }
 
-// World is where a page's reader is, for another terminal of theirs.
+// World is the environment of a page's reader, for another terminal.
 type World struct {
 	Dir string // to stand in
 	Bin string // has the program; to be the first of PATH
@@ -84,7 +84,7 @@ type World struct {
 	State string
 }
 
-// WorldAt is the world of the home in that directory, which need not be there.
+// WorldAt returns the world of the home in a directory, which need not exist.
 func WorldAt(dir string) World {
 	h := at(dir)
 	return World{Dir: h.clone, Bin: filepath.Join(h.clone, "bin"), State: h.state}
@@ -104,10 +104,10 @@ func Remove(ctx context.Context, dir, binary string) (left []string, err error) 
 	return h.remove(ctx)
 }
 
-// beside is the terminal of commands that a reader does not see.
+// beside is the hidden terminal.
 const beside = 0
 
-// patience of a check whose block is not waited for: what a command started may take a moment to be so.
+// patience of a check whose block has no wait: an effect may take a moment.
 const checking = 30 * time.Second
 
 // check repeats the check of a block until it succeeds.
@@ -123,7 +123,7 @@ func (s *Session) check(ctx context.Context, b *Block) error {
 	return err
 }
 
-// offer breaks something, looks at it and puts it right.
+// offer breaks something, looks at it and repairs it.
 func (s *Session) offer(ctx context.Context, o *Offer) error {
 	for _, c := range []struct{ what, command string }{{"offer", o.Command}, {"look", o.Look}, {"undo", o.Undo}} {
 		if c.command == "" {
@@ -171,7 +171,7 @@ func (s *Session) aside(ctx context.Context, line int, what, command string, lon
 	}
 }
 
-// Offer is something to break beside the way, and how it is put right. Pages do not show it; who is guided is asked.
+// Offer is something to break, and how to repair it. A page does not show it; a guide asks.
 type Offer struct {
 	Line    int    // of its first comment
 	Command string // breaks it
@@ -181,10 +181,10 @@ type Offer struct {
 	Why     string // what the reader has seen, shown before the repair; may be empty
 }
 
-// offers are the directives of offers; the first begins one.
+// offers are the directives of offers; the first one begins an offer.
 func offers() []string { return []string{"offer", "about", "look", "undo", "why"} }
 
-// directive takes in one comment of an offer, which is one of those that stand together.
+// directive adds one comment to an offer.
 func (o *Offer) directive(text string) error {
 	word, value, _ := strings.Cut(text, ":")
 	field := map[string]*string{"offer": &o.Command, "about": &o.About, "look": &o.Look, "undo": &o.Undo, "why": &o.Why}[word]
@@ -203,7 +203,7 @@ func (o *Offer) directive(text string) error {
 	return nil
 }
 
-// whole says what an offer lacks.
+// whole returns what an offer lacks.
 func (o *Offer) whole() error {
 	if o.Undo == "" {
 		return fmt.Errorf("the offer has no \"undo: COMMAND\", which puts it right")

@@ -76,7 +76,7 @@ func newHome(r Runner) (h *home, err error) {
 	return h, h.give()
 }
 
-// link puts the program into the clone; another one may be there from before it was updated.
+// link links the program into the clone, and replaces a link to an older one.
 func (h *home) link() error {
 	to := filepath.Join(h.clone, "bin", program)
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +85,7 @@ func (h *home) link() error {
 	return os.Symlink(h.binary, to)
 }
 
-// copyFiles gives the reader the files of the tutorials, unless they have them.
+// copyFiles copies the files of the tutorials for the reader, unless they exist.
 func (h *home) copyFiles(r Runner) error {
 	if r.Files == nil && r.Root != "" {
 		r.Files = os.DirFS(filepath.Join(r.Root, tutorials))
@@ -100,7 +100,7 @@ func (h *home) copyFiles(r Runner) error {
 	return os.CopyFS(to, r.Files)
 }
 
-// give makes all of it belong to whom the commands run as.
+// give changes the owner to the user of the commands.
 func (h *home) give() error {
 	if h.as == nil {
 		return nil
@@ -113,7 +113,7 @@ func (h *home) give() error {
 	})
 }
 
-// environ is what the shells start with; nothing of ours is in it but the way to the system's programs, Docker among them.
+// environ returns the environment of the shells. It has only the paths to the system's programs, Docker included.
 func (h *home) environ() []string {
 	env := append([]string{
 		"PATH=" + filepath.Join(h.clone, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"),
@@ -126,12 +126,12 @@ func (h *home) environ() []string {
 	return env
 }
 
-// mine is the variable by which processes of this home are known.
+// mine is the variable that identifies processes of this home.
 func (h *home) mine() string { return "VSPHERE_SANDBOX_STATE=" + h.state }
 
-// hide replaces our own paths by what stands for any.
+// hide replaces paths of the home by ….
 func (h *home) hide(output string) string {
-	// The program calls itself by the path that it has been found at.
+	// The program reports the path that it was found at.
 	for _, own := range []string{filepath.Dir(h.binary), filepath.Join(h.clone, "bin"), h.clone, h.dir} {
 		output = strings.ReplaceAll(output, own+string(filepath.Separator), anything+string(filepath.Separator))
 	}
@@ -176,7 +176,7 @@ func (h *home) processes() []int {
 		if err != nil || !slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return string(v) == h.mine() }) {
 			continue
 		}
-		// We may have been started from the reader's own terminal.
+		// The guide may have been started from the reader's own terminal.
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && pid != os.Getpid() {
 			found = append(found, pid)
 		}
@@ -184,7 +184,7 @@ func (h *home) processes() []int {
 	return found
 }
 
-// remove ends all that lives here and removes the directory. It says what there was to end.
+// remove ends everything in the home and removes the directory. It returns what it ended.
 func (h *home) remove(ctx context.Context) (left []string, err error) {
 	const orderly, soon, look = 30 * time.Second, 3 * time.Second, 20 * time.Millisecond
 	ctx = context.WithoutCancel(ctx)
@@ -224,7 +224,7 @@ func (h *home) ours(pid int) bool {
 	return err != nil || exe == binary || filepath.Base(exe) == sidecars
 }
 
-// waitGone looks again and again: the death of another's child cannot be waited for.
+// waitGone polls: only a parent can wait for a process.
 func (h *home) waitGone(ctx context.Context, long, again time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()

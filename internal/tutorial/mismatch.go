@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Mismatch is a command that did not do what its page says.
+// Mismatch is the error of a command that differs from its page.
 type Mismatch struct {
 	File     string
 	Line     int    // the first line of the page that does not hold
@@ -23,13 +23,13 @@ type Mismatch struct {
 	Waited   time.Duration // for how long it was tried; 0 if once
 }
 
-// Where is the place in the page, with the command.
+// Where returns the place in the page, with the command.
 func (m *Mismatch) Where() string {
 	first, _, _ := strings.Cut(m.Command, "\n")
 	return fmt.Sprintf("%s:%d: $ %s", m.File, m.Line, first)
 }
 
-// Error begins with file:line, and has all that is needed to see what is wrong.
+// Error begins with file:line, and has the details.
 func (m *Mismatch) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d: $ %s: ", m.File, m.Line, strings.ReplaceAll(m.Command, "\n", "\n> "))
@@ -52,7 +52,7 @@ func (m *Mismatch) Error() string {
 	return b.String()
 }
 
-// judge compares what a command did with what its page says; nil is as it should be.
+// judge compares the result of a command with its page; nil means equal.
 func judge(p *Page, c *Command, r Ran, wantExit int, running bool) *Mismatch {
 	m := &Mismatch{File: p.File, Line: c.Line, Command: cmp.Or(c.Text, "^C"), Output: r.Output, Exit: r.Exit, WantExit: wantExit}
 	got := split(r.Output)
@@ -76,7 +76,7 @@ func judge(p *Page, c *Command, r Ran, wantExit int, running bool) *Mismatch {
 	return m
 }
 
-// matches reports whether a line of output is what a line of a page says.
+// matches reports whether a line of output matches a line of a page.
 func matches(want, got string) bool {
 	pieces := strings.Split(squeeze(want), anything)
 	got = squeeze(got)
@@ -98,7 +98,7 @@ func matches(want, got string) bool {
 	return strings.HasSuffix(got, last)
 }
 
-// squeeze makes every run of spaces one, and leaves out those at the end.
+// squeeze collapses spaces, and trims those at the end.
 func squeeze(line string) string {
 	var b strings.Builder
 	space := false
@@ -119,7 +119,7 @@ func squeeze(line string) string {
 // gap reports whether a line of a page stands for any number of lines.
 func gap(line string) bool { return strings.TrimSpace(line) == anything }
 
-// split makes lines of an output, without the empty ones at its end.
+// split splits an output into lines, without empty ones at its end.
 func split(output string) []string {
 	output = strings.TrimRight(strings.ReplaceAll(output, "\r\n", "\n"), " \t\n")
 	if output == "" {
@@ -132,7 +132,7 @@ func split(output string) []string {
 // match, and otherwise the first line of want without a match and the line of output in its place; either may be one after the
 // last.
 func compare(want []Line, got []string, begins bool) (wanted, there int) {
-	// reach[i] says from which lines of got on want[i:] may be looked for.
+	// reach[i] has the lines of got where want[i:] may begin.
 	reach := make([][]bool, len(want)+1)
 	for i := range reach {
 		reach[i] = make([]bool, len(got)+1)
@@ -169,12 +169,10 @@ func compare(want []Line, got []string, begins bool) (wanted, there int) {
 	return 0, 0 // not reached: reach[0][0] is true
 }
 
-// Rewrite returns the text of a page with outputs as they are now, by the lines of their commands. Commands that are not
-// in ran keep theirs.
+// Rewrite returns the text of a page with new outputs, by the lines of their commands. Commands that are not in ran keep theirs.
 //
-// An expectation that holds stays as it is, to the letter. In one that does not, lines that still fit stay, with their
-// patterns; a line that has changed keeps the words that still fit; what is new has its times, ports and random names
-// replaced by …, and is not taken into a … that stands for lines unless it is next to it.
+// A matching expectation stays unchanged. In another one, matching lines stay, with their patterns; a changed line keeps the
+// words that match; in new lines, times, ports and random names become …. A … that stands for lines only takes lines next to it.
 func Rewrite(p *Page, ran map[int]Ran) string {
 	lines := slices.Clone(p.lines)
 	for _, s := range slices.Backward(p.Steps) {
@@ -200,8 +198,8 @@ func Rewrite(p *Page, ran map[int]Ran) string {
 	return strings.Join(lines, "\n")
 }
 
-// merge makes an expectation of an output, and keeps what it can of an old one: the cheapest way to turn the one into the
-// other, where a gap swallows lines for nothing.
+// merge makes an expectation of an output, and keeps what it can of an old one. It finds the cheapest edit; a gap takes lines at
+// no cost.
 func merge(want []Line, got []string) []string {
 	const change, add, drop = 2, 3, 3
 	type step struct {
@@ -271,7 +269,7 @@ func merge(want []Line, got []string) []string {
 
 var word = regexp.MustCompile(`\S+`)
 
-// reword makes an expectation of a line, with the words of an old one that have patterns and still fit.
+// reword makes an expectation of a line, with the matching words of an old one that has patterns.
 func reword(old, got string) string {
 	olds := word.FindAllString(old, -1)
 	if len(olds) != len(word.FindAllString(got, -1)) {
@@ -287,7 +285,7 @@ func reword(old, got string) string {
 	})
 }
 
-// changing is what differs from run to run, each with what stands for it.
+// changing are the patterns of what differs between runs, each with its replacement.
 func changing() []struct {
 	found *regexp.Regexp
 	as    string
@@ -308,7 +306,7 @@ func changing() []struct {
 	}
 }
 
-// volatile makes an expectation of a line. Columns stay where they are.
+// volatile makes an expectation of a line. Columns keep their positions.
 func volatile(line string) string {
 	for _, c := range changing() {
 		var b strings.Builder

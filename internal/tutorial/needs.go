@@ -15,14 +15,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
-// Needs are what a page may ask of a machine beyond what every reader has.
+// Needs are what a page may require of a machine.
 //
 //	docker   docker or podman, answering
 //	go       a Go toolchain
 //	root     commands run as root
 func Needs() []string { return []string{"docker", "go", "root"} }
 
-// needs reads a list of them, with commas or spaces between.
+// needs parses a list of needs, with commas or spaces.
 func needs(value string) ([]string, error) {
 	found := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 	if len(found) == 0 {
@@ -41,7 +41,7 @@ func needs(value string) ([]string, error) {
 	return found, nil
 }
 
-// machine says what is wrong with this machine as a reader of this home meets it; nil is that it has what is needed.
+// machine checks whether this machine has what is needed in this home; nil means yes.
 func (h *home) machine(ctx context.Context, need string) error {
 	switch need {
 	case "docker":
@@ -69,7 +69,7 @@ func (h *home) machine(ctx context.Context, need string) error {
 	return fmt.Errorf("unknown requirement %q", need)
 }
 
-// answers runs a program of the machine as the reader would, and is nil if it ends well, soon.
+// answers runs a program as the reader would; nil means that it succeeds soon.
 func (h *home) answers(ctx context.Context, name string, args ...string) error {
 	const soon = 10 * time.Second
 	path, err := exec.LookPath(name)
@@ -95,7 +95,7 @@ func (h *home) answers(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// needs reports whether anything of the page needs that.
+// needs reports whether any part of the page needs that.
 func (p *Page) needs(need string) bool {
 	for _, s := range p.Steps {
 		if slices.Contains(s.Needs, need) || slices.ContainsFunc(s.Blocks, func(b Block) bool { return slices.Contains(b.Needs, need) }) {
@@ -105,7 +105,7 @@ func (p *Page) needs(need string) bool {
 	return false
 }
 
-// goVars are where Go gets modules from on this machine: a reader's own home does not know it.
+// goVars are the settings of Go modules on this machine: the reader's home does not have them.
 func goVars() []string {
 	const soon = 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), soon)

@@ -22,10 +22,10 @@ const (
 	console  = "console"
 )
 
-// comment is one of HTML that is alone on its line.
+// comment matches an HTML comment alone on its line.
 var comment = regexp.MustCompile(`^<!--\s*(.*?)\s*-->$`)
 
-// Parse reads a page. The error joins all that is wrong with it, each with file and line.
+// Parse parses a page. The error joins all problems, each with file and line.
 func Parse(file, text string) (*Page, error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	p := &parser{page: &Page{File: file, lines: strings.Split(text, "\n")}}
@@ -44,7 +44,7 @@ func Parse(file, text string) (*Page, error) {
 	return p.page, nil
 }
 
-// parser is where a reading of a page has got to.
+// parser is the state of Parse.
 type parser struct {
 	page    *Page
 	at      int // the line, counted from 0
@@ -55,7 +55,7 @@ type parser struct {
 	errs    []error
 }
 
-// part is a Part before the blocks of its step have stopped growing.
+// part is a Part whose blocks may still grow.
 type part struct {
 	text  []string
 	block int // counted from 1
@@ -72,7 +72,7 @@ func (p *parser) fail(line int, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d: %w", p.page.File, line, fmt.Errorf(format, args...)))
 }
 
-// line reads one that is in no block, or the whole block that it begins.
+// line reads a line outside of blocks, or a whole block.
 func (p *parser) line(text string) {
 	trimmed := strings.TrimSpace(text)
 	remark := comment.FindStringSubmatch(trimmed)
@@ -102,13 +102,13 @@ func (p *parser) line(text string) {
 	p.write(text)
 }
 
-// write takes a line of prose.
+// write adds a line of prose.
 func (p *parser) write(text string) {
 	p.prose = append(p.prose, text)
 	p.show(text)
 }
 
-// show takes a line that a reader sees.
+// show adds a visible line.
 func (p *parser) show(text string) {
 	if n := len(p.parts); n == 0 || p.parts[n-1].text == nil {
 		p.parts = append(p.parts, part{text: []string{}})
@@ -135,7 +135,7 @@ func (p *parser) endStep() {
 	p.step, p.prose, p.parts = Step{}, nil, nil
 }
 
-// stepNeeds takes out of the comments what is said of the step that begins below them.
+// stepNeeds removes from the comments the needs of the step below.
 func (p *parser) stepNeeds() []string {
 	var found []string
 	p.pending = slices.DeleteFunc(p.pending, func(s said) bool {
@@ -152,7 +152,7 @@ func (p *parser) stepNeeds() []string {
 	return found
 }
 
-// offered takes the offers out of the comments.
+// offered removes the offers from the comments.
 func (p *parser) offered() {
 	var o *Offer
 	whole := func() {
@@ -237,7 +237,7 @@ func (p *parser) block(open string) {
 	p.parts = append(p.parts, part{block: len(p.step.Blocks)})
 }
 
-// commands reads the lines from up to, and without, end.
+// commands reads a range of lines.
 func (p *parser) commands(b *Block, from, end int) {
 	begun := false // the last command has output
 	for i := from; i < end; i++ {
@@ -267,7 +267,7 @@ func (p *parser) commands(b *Block, from, end int) {
 	}
 }
 
-// trim leaves out empty lines at the end.
+// trim removes empty lines at the end.
 func trim(lines []Line) []Line {
 	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1].Text) == "" {
 		lines = lines[:len(lines)-1]
@@ -277,15 +277,15 @@ func trim(lines []Line) []Line {
 
 const notRun = "not run"
 
-// directives are their first words: those of blocks, needs of steps as well, and those of offers.
+// directives are the first words of directives: of blocks, of needs of steps, and of offers.
 func directives() []string {
 	return append([]string{"wait", "terminal", "background", "exit", notRun, "needs", "check"}, offers()...)
 }
 
-// looks is how a directive looks that may be misspelled: other comments do not begin with a word and a colon.
+// looks matches a directive, even if misspelled: other comments do not begin with a word and a colon.
 var looks = regexp.MustCompile(`^([a-z]+(?: [a-z]+)?):`)
 
-// named returns which directive a comment means to be, if it does.
+// named returns the directive of a comment, if it is one.
 func named(text string) (directive string, ok bool) {
 	for _, d := range directives() {
 		rest, ok := strings.CutPrefix(text, d)
@@ -299,7 +299,7 @@ func named(text string) (directive string, ok bool) {
 	return "", false
 }
 
-// unknown is the error for a comment that is no directive.
+// unknown returns the error for a comment that is no directive.
 func unknown(text, word string) error {
 	guess := ""
 	if near := nearest.Of(word, directives()); near != "" {
@@ -308,7 +308,7 @@ func unknown(text, word string) error {
 	return fmt.Errorf("%q is no directive%s (%s)", text, guess, strings.Join(directives(), ", "))
 }
 
-// directive takes in what a comment above the block says.
+// directive applies a comment above the block.
 func (b *Block) directive(text string) error {
 	if why, ok := strings.CutPrefix(text, notRun); ok {
 		b.NotRun = strings.TrimSpace(strings.TrimPrefix(why, ":"))
@@ -359,7 +359,7 @@ func number(text string, least, most int) (int, error) {
 	return n, nil
 }
 
-// Page is a tutorial as it is written. It is not changed after Parse, and may be used by many at once.
+// Page is a tutorial. It is immutable after Parse, and may be used concurrently.
 type Page struct {
 	File  string // as it was opened; errors begin with it
 	Name  string // of its folder, such as 01-first-run; empty if it has none
@@ -369,7 +369,7 @@ type Page struct {
 	lines []string
 }
 
-// Step is what stands under a heading of the second level.
+// Step is the content below a heading of the second level.
 type Step struct {
 	Heading string
 	Line    int // of the heading
@@ -379,14 +379,14 @@ type Step struct {
 	Parts   []Part   // all of it, in its order
 }
 
-// Part is one of the things that a step consists of; the others are zero.
+// Part is one part of a step; only one field is set.
 type Part struct {
 	Text  string // Markdown, blocks of other languages with it
 	Block *Block // of the step's blocks
 	Offer *Offer
 }
 
-// Block is one block of commands, which a reader takes for one piece.
+// Block is one block of commands.
 type Block struct {
 	Line       int           // of the fence
 	Terminal   int           // 1 is the first
@@ -399,7 +399,7 @@ type Block struct {
 	Commands   []Command
 }
 
-// Command is a command and what it prints.
+// Command is a command with its output.
 type Command struct {
 	Line      int // counted from 1
 	Text      string
@@ -413,10 +413,10 @@ type Line struct {
 	Text   string
 }
 
-// numbered is the name of a tutorial's folder.
+// numbered matches the name of a tutorial's folder.
 var numbered = regexp.MustCompile(`^\d\d-[a-z0-9-]+$`)
 
-// Load reads a page.
+// Load loads a page from a file.
 func Load(file string) (*Page, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -425,11 +425,11 @@ func Load(file string) (*Page, error) {
 	return Parse(file, string(data))
 }
 
-// List returns the pages below a folder of tutorials, dir/NN-name/README.md, in their order. Other folders are not looked
-// at; one that is numbered and has no page is an error.
+// List returns the pages below a folder of tutorials, dir/NN-name/README.md, in their order. It ignores other folders; a numbered
+// one without a page is an error.
 func List(dir string) ([]*Page, error) { return Pages(os.DirFS(dir), dir) }
 
-// Pages is [List] of files that may be elsewhere; errors and pages name them as if they were below dir.
+// Pages is [List] for any file system; errors and pages have names below dir.
 func Pages(files fs.FS, dir string) ([]*Page, error) {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -454,7 +454,7 @@ func Pages(files fs.FS, dir string) ([]*Page, error) {
 	return pages, nil
 }
 
-// Words counts what there is to read, commands and outputs left out.
+// Words counts the words to read, without commands and outputs.
 func (p *Page) Words() int {
 	n := 0
 	for _, s := range p.Steps {
@@ -463,7 +463,7 @@ func (p *Page) Words() int {
 	return n
 }
 
-// Check says what a page lacks to be a tutorial: something that is run, and the two sections that each ends with.
+// Check reports what a page lacks: a command, and the two sections at the end.
 func (p *Page) Check() []error {
 	var found []error
 	run := false
@@ -492,11 +492,10 @@ func (p *Page) Check() []error {
 	return found
 }
 
-// minutes is how a page says how long it takes.
+// minutes matches the duration of a page.
 var minutes = regexp.MustCompile(`(?i)\b(one|two|three|four|five|six|seven|eight|nine|ten)\s+minutes?\b`)
 
-// Minutes is how long a reader takes, commands and all, as the page says before its first heading: "Ten minutes." It is 0
-// if it does not say.
+// Minutes returns the reader's time for a page, from the text before its first heading: "Ten minutes." It is 0 without one.
 func (p *Page) Minutes() int {
 	if len(p.Steps) == 0 || p.Steps[0].Heading != "" {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Session is one reading of a page, step by step, in one home. It is for one goroutine.
+// Session is one run of a page, step by step, in one home. It is for one goroutine.
 type Session struct {
 	runner    Runner
 	page      *Page
@@ -48,8 +48,7 @@ func (r Runner) Open(page *Page) (*Session, error) {
 	return &Session{runner: r, page: page, home: h, terminals: map[int]*terminal{}, ran: map[int]Ran{}, has: map[string]error{}}, nil
 }
 
-// Step runs the blocks of a step, counted from 0, and what it offers if that is wanted. Steps are run in their order, each
-// once.
+// Step runs the blocks of a step, counted from 0, and its offers with Runner.Offers. Run the steps in their order, each once.
 func (s *Session) Step(ctx context.Context, i int) error {
 	step := &s.page.Steps[i]
 	for _, part := range step.Parts {
@@ -71,7 +70,7 @@ func (s *Session) Step(ctx context.Context, i int) error {
 	return nil
 }
 
-// skips says why a block is not run; empty if it is.
+// skips returns why a block is not run, or "".
 func (s *Session) skips(ctx context.Context, step *Step, b *Block) string {
 	if b.NotRun != "" {
 		return b.NotRun
@@ -89,16 +88,16 @@ func (s *Session) skips(ctx context.Context, step *Step, b *Block) string {
 	return ""
 }
 
-// Close ends the terminals and everything that was started in them, and removes the home. It says what was left running;
-// ctx may be over.
+// Close ends the terminals and everything that was started in them, and removes the home. It returns what was left running; ctx
+// may have ended.
 func (s *Session) Close(ctx context.Context) (left []string, err error) {
 	closing := s.Leave()
 	left, err = s.home.remove(ctx)
 	return left, errors.Join(closing, err)
 }
 
-// Leave ends the terminals and what runs in them, as ^C does and by force after some seconds, and keeps the home: what is
-// detached lives on. Afterwards the session is of no use but to be closed.
+// Leave ends the terminals and their programs, by ^C and then by force, and keeps the home: detached programs keep running.
+// Afterwards the session can only be closed.
 func (s *Session) Leave() error {
 	s.interrupt()
 	var errs []error
@@ -130,7 +129,7 @@ func (s *Session) interrupt() {
 	}
 }
 
-// idle is an error if something runs in a terminal.
+// idle returns an error if something runs in a terminal.
 func (s *Session) idle() error {
 	for n, t := range s.terminals {
 		if t.busy != nil {
@@ -205,7 +204,7 @@ func (s *Session) command(ctx context.Context, t *terminal, b *Block, c *Command
 		if s.runner.Ran != nil {
 			s.runner.Ran(c, ran)
 		}
-		// What is waited for is a claim, not a print: it is never replaced by what there was instead.
+		// An output that was waited for is an assertion: Rewrite never replaces it.
 		if m == nil || s.lenient && m.Exit == m.WantExit && b.Wait == 0 && !background {
 			return nil
 		}
@@ -213,7 +212,7 @@ func (s *Session) command(ctx context.Context, t *terminal, b *Block, c *Command
 	}
 }
 
-// fits is an error when a command cannot be run because of what runs in its terminal.
+// fits returns an error if a running program blocks the command's terminal.
 func (t *terminal) fits(b *Block, c *Command) error {
 	switch {
 	case c.Interrupt && t.busy == nil:
@@ -266,7 +265,7 @@ func (s *Session) once(ctx context.Context, t *terminal, c *Command, exit int, b
 	}
 }
 
-// begun reports whether a command in the background has printed anything, if it was to; … alone stands for something, too.
+// begun reports whether a background command has printed something, if its page has output; a single … expects something too.
 func begun(c *Command, output string) bool { return len(c.Want) == 0 || len(split(output)) > 0 }
 
 func (s *Session) broken(err error, ran Ran) error {
@@ -276,50 +275,49 @@ func (s *Session) broken(err error, ran Ran) error {
 	return fmt.Errorf("%w; it has printed:\n%s", err, ran.Output)
 }
 
-// Runner runs pages. The zero value lacks Binary. It may be used by many at once.
+// Runner runs pages. Binary is required. It may be used concurrently.
 type Runner struct {
 	Binary string // the program
 	Root   string // the repository, whose tutorials folder a reader has; empty for none
 	Files  fs.FS  // the tutorials folder itself, in place of Root's; nil for Root's
-	// Dir is the directory of the home, which may be there from an earlier session, and which is kept until it is removed
-	// by Session.Close. Empty makes one.
+	// Dir is the directory of the home, which may exist from an earlier session. Session.Close removes it. Empty creates a temporary
+	// one.
 	Dir string
 
-	// As is whom commands run as; nil is ourselves.
+	// As is the user for commands; nil is the current one.
 	As *syscall.Credential
-	// Patience is for how long a command may run, or a background command may take to begin as expected: 2 minutes if 0.
-	// A block that declares a longer wait has that.
+	// Patience is the time limit of a command, and for a background command to begin; 0 is 2 minutes. A longer wait of a block takes
+	// precedence.
 	Patience time.Duration
-	// Again is the time between two tries of a command that is waited for; 300 ms if 0.
+	// Again is the time between two tries of a command with a wait; 0 is 300 ms.
 	Again time.Duration
 	// Ran, when not nil, is called with every command and its last output, after it was judged.
 	Ran func(*Command, Ran)
 	// Skipped, when not nil, is called with the line of every block that is not run, and the reason.
 	Skipped func(line int, why string)
-	// Offers says that what a page offers to break is broken and put right.
+	// Offers enables the offers of a page.
 	Offers bool
-	// Has says what is wrong with a machine that is to have what a page needs, nil if nothing; nil is this machine's.
+	// Has returns the error of a machine without a need; nil checks this machine.
 	Has func(ctx context.Context, need string) error
-	// Terminals makes other shells than the system's, for tests; nil for sh.
+	// Terminals creates shells for tests; nil uses sh.
 	Terminals func() (Shell, error)
 }
 
-// Ran is what a command did.
+// Ran is the result of a command.
 type Ran struct {
 	Output string // both streams, with the paths of this run replaced by …
 	Exit   int    // 0 as long as it runs
 }
 
-// Run runs a page from its beginning to its end, and cleans up. The first error ends it: a *Mismatch, a terminal that
-// broke, or something that the page leaves running.
+// Run runs a whole page, and cleans up. It stops at the first error: a *Mismatch, a broken terminal, or something that the page
+// leaves running.
 func (r Runner) Run(ctx context.Context, page *Page) error {
 	_, err := r.all(ctx, page, false)
 	return err
 }
 
-// Regenerate runs a page and returns its text with the outputs that it has now. Expectations that hold are kept as they
-// are written, patterns and all; see Rewrite. Another exit status is an error, and so is something that has been waited for
-// in vain.
+// Regenerate runs a page and returns its text with the new outputs. Matching expectations stay unchanged, see Rewrite. Another
+// exit status is an error, as is an output that did not come within its wait.
 func (r Runner) Regenerate(ctx context.Context, page *Page) (string, error) {
 	ran, err := r.all(ctx, page, true)
 	if err != nil {

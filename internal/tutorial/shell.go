@@ -13,18 +13,18 @@ import (
 	"syscall"
 )
 
-// Shell is a terminal: it runs one command after the other and keeps directory, variables and aliases between them.
+// Shell is a terminal: it runs one command after the other, and keeps directory, variables and aliases.
 type Shell interface {
 	// Run runs a command to its end, and copies its output to out as it comes. An error means that the shell has ended, either alone
 	// or because ctx ended.
 	Run(ctx context.Context, command string, out io.Writer) (exit int, err error)
-	// Interrupt does what ^C does to the program that runs. It may be called during Run.
+	// Interrupt sends ^C to the running program. It may be called during Run.
 	Interrupt() error
-	// Close ends the shell and what runs in it, and waits for the shell.
+	// Close ends the shell and its programs, and waits for the shell.
 	Close() error
 }
 
-// sh is the shell of the system, fed through a pipe.
+// sh is the system's shell, with a pipe for input.
 type sh struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -36,7 +36,7 @@ type sh struct {
 	closed  error
 }
 
-// mark begins the line that follows each command; nothing that people run prints it.
+// mark is a unique line after each command.
 const mark = "\n\x01"
 
 func startShell(h *home) (Shell, error) {
@@ -63,7 +63,7 @@ func startShell(h *home) (Shell, error) {
 		_ = from.Close() // what it left running may hold the other end for long
 	}()
 	go s.read(from)
-	// A shell that catches the signal outlives it, and its children do not inherit that.
+	// A shell that traps the signal survives it, and its children do not inherit the trap.
 	if _, err := io.WriteString(in, "trap : INT\n"); err != nil {
 		return nil, errors.Join(fmt.Errorf("sh: %w", err), s.Close())
 	}
@@ -90,7 +90,7 @@ func (s *sh) read(from io.Reader) {
 func (s *sh) Run(ctx context.Context, command string, out io.Writer) (int, error) {
 	s.turn++
 	end := fmt.Appendf(nil, "%s%d ", mark, s.turn)
-	// The shell reads its own commands from standard input; nothing else may.
+	// The shell reads its commands from standard input, so programs must not.
 	script := fmt.Sprintf("{ %s\n} </dev/null\nprintf '\\n\\001%d %%d\\n' $?\n", command, s.turn)
 	if _, err := io.WriteString(s.in, script); err != nil {
 		return 0, fmt.Errorf("sh: %w", err)
@@ -133,7 +133,7 @@ func (s *sh) Run(ctx context.Context, command string, out io.Writer) (int, error
 
 func (s *sh) Interrupt() error { return syscall.Kill(-s.cmd.Process.Pid, syscall.SIGINT) }
 
-// Close may be called again: the number of an ended process may be another's by then.
+// Close may be called again, when the process ID may belong to another process.
 func (s *sh) Close() error {
 	s.closing.Do(func() {
 		s.closed = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
@@ -145,7 +145,7 @@ func (s *sh) Close() error {
 	return s.closed
 }
 
-// terminal is a shell and what runs in it. start, interrupt and close are called by one goroutine.
+// terminal is a shell with its program. One goroutine calls start, interrupt and close.
 type terminal struct {
 	shell  Shell
 	busy   *Command // what runs
@@ -159,13 +159,13 @@ type terminal struct {
 	changed chan struct{} // closed and replaced at every change
 }
 
-// ended is how a command ended.
+// ended is the result of a command.
 type ended struct {
 	exit int
 	err  error
 }
 
-// Write takes what the command prints.
+// Write adds output of the command.
 func (t *terminal) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,8 +208,8 @@ func (t *terminal) start(ctx context.Context, c *Command) {
 	}(t.joined)
 }
 
-// look returns what has been printed since the command, or the interrupt; how it ended, or nil while it runs; and what is
-// closed when there is more to see.
+// look returns the output since the command or the interrupt; the result, or nil while it runs; and a channel that is closed on a
+// change.
 func (t *terminal) look() (output string, done *ended, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -223,7 +223,7 @@ func (t *terminal) interrupt() error {
 	return t.shell.Interrupt()
 }
 
-// over reports whether what was started has ended.
+// over reports whether the command has ended.
 func (t *terminal) over() bool {
 	select {
 	case <-t.joined:
@@ -233,7 +233,7 @@ func (t *terminal) over() bool {
 	}
 }
 
-// close ends the shell, and what runs in it with it.
+// close ends the shell and its programs.
 func (t *terminal) close() error {
 	if t.cancel != nil {
 		t.cancel()

@@ -53,7 +53,7 @@ func (t *timeline) caused(seq uint64, depth int) {
 	}
 }
 
-// subject is what an event is about. A lease is about its step.
+// subject returns the object of an event; for a lease, its step.
 func subject(e event.Event) string {
 	if e.Object.Kind == "Lease" {
 		return ""
@@ -71,7 +71,7 @@ func (r *run) catchUp(ctx context.Context) {
 	}
 }
 
-// mark takes down the moment, for what is counted from here on.
+// mark records the current state, for later counts.
 func (r *run) mark(ctx context.Context) *expect.Mark {
 	r.catchUp(ctx)
 	m := &expect.Mark{Time: time.Now(), Lines: map[string]int{}}
@@ -84,7 +84,7 @@ func (r *run) mark(ctx context.Context) *expect.Mark {
 	return m
 }
 
-// marksFor finds moments for a step: a never counts from its own beginning, everything else from that of the scenario.
+// marksFor returns the marks of a step: a never counts from its own beginning, everything else from that of the scenario.
 func (r *run) marksFor(s *Step, own *expect.Mark) expect.Marks {
 	known := maps.Clone(r.marks)
 	return func(name string) *expect.Mark {
@@ -98,7 +98,7 @@ func (r *run) marksFor(s *Step, own *expect.Mark) expect.Marks {
 	}
 }
 
-// needs are what a scenario asks for beside the world.
+// needs are what a scenario must poll.
 type needs struct {
 	calls      bool
 	metrics    []string
@@ -106,7 +106,7 @@ type needs struct {
 	components map[string]bool
 }
 
-// needsOf looks through all statements.
+// needsOf collects the needs of all statements.
 func needsOf(s *Scenario) needs {
 	n := needs{components: map[string]bool{}}
 	add := func(list *[]string, kind, name string) {
@@ -137,7 +137,7 @@ func needsOf(s *Scenario) needs {
 // polled reports whether an expectation needs polling.
 func (n needs) polled() bool { return n.calls || len(n.metrics) > 0 }
 
-// ask asks once. What does not answer stays as it was: a component that is down has no metrics to tell.
+// ask polls once. The last value of a component that does not answer stays.
 func (s *session) ask(ctx context.Context, n needs) {
 	s.asking.Lock()
 	defer s.asking.Unlock()
@@ -156,7 +156,7 @@ func (s *session) ask(ctx context.Context, n needs) {
 	}
 }
 
-// poll asks again and again until ctx ends.
+// poll polls until ctx ends.
 func (s *session) poll(ctx context.Context, n needs) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -170,16 +170,16 @@ func (s *session) poll(ctx context.Context, n needs) {
 	}
 }
 
-// watcher looks for one expectation. All of it but changed is guarded by the session's lock.
+// watcher evaluates one expectation. All fields except changed are guarded by the session's lock.
 type watcher struct {
 	tracker expect.Tracker
 	sighting
 	looked bool
-	// changed has a value when there is something new to be asked for.
+	// changed has a value after a change.
 	changed chan struct{}
 }
 
-// sighting is what a watcher has found.
+// sighting is the finding of a watcher.
 type sighting struct {
 	// Met reports whether it is met now, Since is when that changed.
 	Met   bool

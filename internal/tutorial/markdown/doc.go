@@ -1,6 +1,5 @@
-// Package markdown makes text for a terminal of the Markdown that tutorials are written in: paragraphs, lists, tables,
-// headings, quotes, blocks of code; and in lines emphasis, code and links. It is no parser of all of Markdown: what it does
-// not know stays as it is written.
+// Package markdown renders the Markdown of tutorials for a terminal: paragraphs, lists, tables, headings, quotes, blocks of code;
+// emphasis, code and links. It does not parse all of Markdown: other syntax stays as it is.
 //
 //	fmt.Print(markdown.Terminal(text, markdown.Options{Width: 80, Styled: true}))
 //

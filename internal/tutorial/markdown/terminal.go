@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Options are how text is to look. The zero value is 80 columns without any escape sequence.
+// Options configure the output. The zero value is 80 columns without escape sequences.
 type Options struct {
 	Width  int  // columns; 80 if 0, and never fewer than 20
 	Styled bool // bold, underlined and colored, for terminals that can; otherwise what is emphasized keeps its signs
-	// Link says what is shown behind the words of a link; nil shows addresses of the web only.
+	// Link returns the text behind the words of a link; nil shows only web addresses.
 	Link func(target string) string
 }
 
@@ -23,8 +23,8 @@ var (
 	quote   = regexp.MustCompile(`^> ?(.*)$`)
 )
 
-// Terminal returns the text in lines of at most o.Width columns, where words and code allow it, with an end of line after
-// each, and one empty line between what is separate.
+// Terminal renders text in lines of at most o.Width columns, except for long words and code. It ends each line with a line break,
+// and separates blocks by an empty line.
 func Terminal(text string, o Options) string {
 	if o.Width == 0 {
 		o.Width = 80
@@ -44,7 +44,7 @@ type writer struct {
 	list bool // the last thing was an item of a list
 }
 
-// next writes what begins with the first line, and returns how many lines that were.
+// next renders the block at the first line, and returns its number of lines.
 func (w *writer) next(lines []string) int {
 	first := lines[0]
 	trimmed := strings.TrimSpace(first)
@@ -90,7 +90,7 @@ func (w *writer) next(lines []string) int {
 	return n
 }
 
-// gap leaves an empty line, unless items of one list follow each other.
+// gap writes an empty line, except between items of one list.
 func (w *writer) gap(list bool) {
 	if !list || !w.list {
 		w.out.WriteByte('\n')
@@ -100,7 +100,7 @@ func (w *writer) gap(list bool) {
 
 func (w *writer) line(text string) { w.out.WriteString(strings.TrimRight(text, " ") + "\n") }
 
-// paragraph takes lines up to what is something else, and joins their words.
+// paragraph joins the lines up to another block.
 func paragraph(lines []string) (n int, words string) {
 	var found []string
 	for _, l := range lines {
@@ -134,7 +134,7 @@ func (w *writer) indented(lines []string) int {
 	return n
 }
 
-// wrap writes words in lines, the first of which begins with first, and all others with then.
+// wrap writes words in lines; the first one begins with first, all others with then.
 func (w *writer) wrap(text, first, then string) {
 	line, columns := first, utf8.RuneCountInString(first)
 	empty := true
@@ -154,14 +154,14 @@ func (w *writer) wrap(text, first, then string) {
 	w.line(line)
 }
 
-// The styles, as numbers of ANSI.
+// The styles, as ANSI numbers.
 const (
 	bold      = 1
 	underline = 4
 	cyan      = 36
 )
 
-// piece is a part of a line that looks the same.
+// piece is a part of a line with one style.
 type piece struct {
 	text  string
 	style int // 0 is plain
@@ -169,7 +169,7 @@ type piece struct {
 
 var mark = regexp.MustCompile("`([^`]+)`" + `|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[((?:[^\[\]` + "`" + `]|` + "`[^`]*`" + `)+)\]\(([^)\s]+)\)`)
 
-// pieces takes a text apart.
+// pieces splits a text into pieces.
 func (o Options) pieces(text string) []piece {
 	var found []piece
 	for {
@@ -196,7 +196,7 @@ func (o Options) pieces(text string) []piece {
 	}
 }
 
-// inside is a text with a style, in which there may be code.
+// inside is a styled text, which may contain code.
 func (o Options) inside(text string, style int) []piece {
 	var found []piece
 	for _, p := range o.pieces(text) {
@@ -221,7 +221,7 @@ func (o Options) link(target string) string {
 	return ""
 }
 
-// signed keeps the signs around a text that is not styled.
+// signed keeps the markup of text without styles.
 func (o Options) signed(sign, text string) string {
 	if o.Styled {
 		return text
@@ -236,7 +236,7 @@ func (o Options) style(style int, text string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", style, text)
 }
 
-// inline is a text on one line.
+// inline renders text on one line.
 func (o Options) inline(text string) string {
 	var b strings.Builder
 	for _, p := range o.pieces(text) {
@@ -245,7 +245,7 @@ func (o Options) inline(text string) string {
 	return b.String()
 }
 
-// columns counts what inline makes of a text, escape sequences left out.
+// columns returns the width of rendered text, without escape sequences.
 func (o Options) columns(text string) int {
 	n := 0
 	for _, p := range o.pieces(text) {
@@ -254,13 +254,13 @@ func (o Options) columns(text string) int {
 	return n
 }
 
-// word is what is not broken.
+// word is an unbreakable part of a line.
 type word struct {
 	text    string
 	columns int
 }
 
-// words takes a text apart at its spaces; every word has its own styles, so that lines may end anywhere.
+// words splits text at spaces; every word has its own styles, so that lines may end anywhere.
 func (o Options) words(text string) []word {
 	var found []word
 	joined := false // the next piece continues the last word
@@ -287,7 +287,7 @@ func (o Options) words(text string) []word {
 
 var rule = regexp.MustCompile(`^\|[\s:|-]+\|?$`)
 
-// tabled writes a table: in columns where it fits, otherwise one row below the other, cell by cell.
+// tabled writes a table: in columns if it fits, otherwise row by row, cell by cell.
 func (w *writer) tabled(lines []string) int {
 	n := 0
 	var rows [][]string
@@ -340,7 +340,7 @@ func (w *writer) widths(rows [][]string) []int {
 	return widths
 }
 
-// cells are those of a row; a bar in code separates too, as on the web.
+// cells returns the cells of a row; a bar in code separates too, as on the web.
 func cells(row string) []string {
 	row = strings.TrimSuffix(strings.TrimPrefix(row, "|"), "|")
 	parts := strings.Split(strings.ReplaceAll(row, `\|`, "\x00"), "|")

@@ -66,7 +66,7 @@ func (t *tape) draft(o Options) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// step is what was done, as a step.
+// step returns an action as a step.
 func (t *tape) step(a act, healed map[string]bool) *yaml.Node {
 	switch {
 	case a.command != nil:
@@ -108,7 +108,7 @@ func (t *tape) step(a act, healed map[string]bool) *yaml.Node {
 	return step
 }
 
-// targets names what a fault happened to.
+// targets returns the targets of a fault.
 func targets(l api.Lease) *yaml.Node {
 	names := list()
 	key := "names"
@@ -132,10 +132,10 @@ func targets(l api.Lease) *yaml.Node {
 	return mapping(key, flow(names))
 }
 
-// leastWithin is the shortest deadline of a draft: the machine that runs it may be slower.
+// leastWithin is the minimum deadline of a draft: another machine may be slower.
 const leastWithin = 30 * time.Second
 
-// expectations are what nodes had become before the next thing was done.
+// expectations returns the states of nodes before the next action.
 func (t *tape) expectations(a act, until uint64) []*yaml.Node {
 	var events []event.Event
 	for _, e := range t.events {
@@ -169,20 +169,20 @@ func (t *tape) expectations(a act, until uint64) []*yaml.Node {
 	return steps
 }
 
-// nodeState is what a node has become, as far as events tell it.
+// nodeState is the state of a node from its events.
 type nodeState struct {
 	name    string
 	ready   string
 	tainted []string
-	// untainted are taints that went.
+	// untainted are removed taints.
 	untainted []string
 	gone      bool
-	// last is when the last of it happened.
+	// last is the time of the last change.
 	last time.Time
 }
 
-// lasting are the taints that stay: a node that has become ready is about to lose those of its illness, however early the
-// next thing was done, or the recording ended.
+// lasting returns the taints that stay: a node that has become ready will lose those of its failure, even if the recording has
+// ended before.
 func (n *nodeState) lasting() []string {
 	if n.ready != "True" {
 		return n.tainted
@@ -257,7 +257,7 @@ func texts(values []string) *yaml.Node {
 
 func list() *yaml.Node { return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"} }
 
-// mapping makes one of keys and values in turn: texts and nodes.
+// mapping returns a YAML mapping of keys and values in turn.
 func mapping(pairs ...any) *yaml.Node {
 	made := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -275,7 +275,7 @@ func put(into *yaml.Node, key string, value any) {
 	into.Content = append(into.Content, text(key), node)
 }
 
-// flow writes a node on one line.
+// flow formats a node on one line.
 func flow(node *yaml.Node) *yaml.Node {
 	node.Style = yaml.FlowStyle
 	return node

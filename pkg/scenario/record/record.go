@@ -13,18 +13,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Sandbox is what is recorded: an [api.Client].
+// Sandbox is the recorded sandbox: an [api.Client].
 type Sandbox interface {
 	Status(ctx context.Context) (api.Status, error)
 	Watch(ctx context.Context, after uint64, f func(api.Update) error) error
 }
 
-// Options say what is recorded.
+// Options configure a recording.
 type Options struct {
-	// Name is the scenario's; default: recorded. Topology is what stands after topology:, a name or a file; default: the
-	// name of the topology that the sandbox runs.
+	// Name is the scenario's; default: recorded. Topology is the value of topology:, a name or a file; default: that of the sandbox.
 	Name, Topology string
-	// Since is the event after which recording begins; 0 is the beginning of the sandbox.
+	// Since is the event after which the recording begins; 0 is the beginning of the sandbox.
 	Since uint64
 	// Follow records until the context ends. Without it, only past events are recorded.
 	Follow bool
@@ -32,11 +31,11 @@ type Options struct {
 	OnAct func(text string)
 }
 
-// errSynced ends the reading of a stream at what there is.
+// errSynced ends the stream after the past updates.
 var errSynced = errors.New("synced")
 
-// Record reads what was done, and returns it as the text of a scenario. With Follow, the end of the context is the end of
-// the recording and no error.
+// Record records actions, and returns the text of a scenario. With Follow, the end of the context ends the recording without an
+// error.
 func Record(ctx context.Context, sandbox Sandbox, o Options) ([]byte, error) {
 	status, err := sandbox.Status(ctx)
 	if err != nil {
@@ -91,7 +90,7 @@ func (t *tape) take(u api.Update) {
 type act struct {
 	seq  uint64
 	time time.Time
-	// lease is what was injected, or healed if heal is set.
+	// lease is the injected fault, or the healed one if heal is set.
 	lease api.Lease
 	heal  bool
 	// command is a command on a VM.
@@ -100,7 +99,7 @@ type act struct {
 
 func (a act) key() string { return strconv.FormatUint(a.seq, 10) + "/" + a.lease.ID }
 
-// text says it in a few words.
+// text describes it in a few words.
 func (a act) text() string {
 	switch {
 	case a.command != nil:
@@ -158,7 +157,7 @@ func (t *tape) acts() []act {
 	return all
 }
 
-// vmCommand is the command that was given, nil for what is none: the event that one failed.
+// vmCommand returns the command on a VM, or nil: a failed command has an event too.
 func vmCommand(e event.Event) []string {
 	verb := strings.TrimPrefix(e.Kind, "command.")
 	name := e.Object.VCenter + "/" + e.Object.Name
@@ -174,7 +173,7 @@ func vmCommand(e event.Event) []string {
 	return nil
 }
 
-// gateAct makes a fault of a gate that was set, and a healing of one that was opened again.
+// gateAct returns a change of a gate as an injection or a healing.
 func gateAct(e event.Event, gates map[string]int, a *act) bool {
 	vcenter := e.Object.Name
 	faults := map[string]string{"gate.down": "vcenter.down", "gate.hung": "vcenter.hang", "gate.slow": "vcenter.latency"}

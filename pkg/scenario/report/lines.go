@@ -26,7 +26,7 @@ func StepLine(s result.Step) string {
 	return text
 }
 
-// Nodes is a table of nodes, a line each.
+// Nodes returns a table of nodes, a line each.
 func Nodes(nodes []api.Node) string {
 	rows := [][]string{{"NODE", "READY", "INITIALIZED", "POWER", "REGION", "ZONE", "ADDRESSES", "TAINTS"}}
 	for _, n := range nodes {

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// Took writes how long something took, in the unit that people would use: 840 ms, 4.25 s, 2m05s.
+// Took formats a duration in a readable unit: 840 ms, 4.25 s, 2m05s.
 func Took(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -43,7 +43,7 @@ func Glyph(v result.Verdict) string {
 	return "…"
 }
 
-// Sum says how many scenarios had which verdict: "12 scenarios: 10 passed, 1 failed, 1 skipped".
+// Sum counts the scenarios by verdict: "12 scenarios: 10 passed, 1 failed, 1 skipped".
 func Sum(s *result.Suite) string {
 	scenarios := "scenarios"
 	if len(s.Scenarios) == 1 {
@@ -62,7 +62,7 @@ func Sum(s *result.Suite) string {
 	return text + ": " + strings.Join(counts, ", ")
 }
 
-// Object names what an event is about: "VM us/worker-1", "" for the sandbox as a whole.
+// Object formats the object of an event: "VM us/worker-1"; "" for the whole sandbox.
 func Object(o event.Object) string {
 	name := o.Name
 	if o.VCenter != "" && o.VCenter != name {
@@ -71,10 +71,10 @@ func Object(o event.Object) string {
 	return strings.TrimSpace(o.Kind + " " + name)
 }
 
-// Line keeps a text on one line, and a terminal's or a document's controls out of it.
+// Line puts a text on one line, and replaces control characters.
 func Line(text string) string {
 	return strings.Join(strings.Fields(printable.Line(text)), " ")
 }
 
-// Lines keeps controls out of a text but leaves it its lines.
+// Lines replaces control characters in a text, except line breaks.
 func Lines(text string) string { return strings.TrimRight(printable.Lines(text), "\n") }

@@ -4,5 +4,5 @@
 // A [Suite] is one run of some scenarios, a [Scenario] the result of one of them, a [Step] that of one of its steps. During a
 // run, an [Update] reports each change.
 //
-// Floor 4. It decides nothing: verdicts are given by the runner.
+// Floor 4. It decides nothing: the runner sets the verdicts.
 package result

@@ -9,7 +9,7 @@ import (
 
 // Suite is one run of scenarios, in the order in which they ran.
 type Suite struct {
-	// Name is what was asked for: "core", a theme, or the scenario if it was only one.
+	// Name is the request: "core", a theme, or the name of a single scenario.
 	Name      string
 	Scenarios []Scenario
 	Began     time.Time
@@ -17,13 +17,13 @@ type Suite struct {
 	// Seed is that of the run; a scenario may have its own.
 	Seed  uint64
 	Speed float64
-	// CCM says which cloud controller manager was asked for ("builtin", "module:v1.36.0"), CCMVersion what it says it is.
+	// CCM is the requested cloud controller manager ("builtin", "module:v1.36.0"), CCMVersion the version that it reports.
 	CCM        string
 	CCMVersion string
 	// Version is this program's, KubernetesVersion the control plane's.
 	Version           string
 	KubernetesVersion string
-	// Boots are the sandboxes that were started for it.
+	// Boots are the sandboxes that were started.
 	Boots []Boot
 }
 
@@ -47,29 +47,29 @@ func (s *Suite) Count(v Verdict) int {
 	return n
 }
 
-// Boot is a sandbox that was started for a run.
+// Boot is the start of a sandbox for a run.
 type Boot struct {
 	Name     string
 	Topology string
 	Began    time.Time
 	Took     time.Duration
-	// Error is why it did not come up.
+	// Error is why it did not start.
 	Error string
 }
 
-// Scenario is what came of one scenario.
+// Scenario is the result of one scenario.
 type Scenario struct {
 	Name string
-	// Theme is the folder it is in: lifecycle, zones; "" for a file of the user's.
+	// Theme is its folder: lifecycle, zones; "" for a file of the user's.
 	Theme string
-	// File is where it was read from.
+	// File is the path of its file.
 	File        string
 	Description string
-	// Reported are the places where people met what it is about: "cloud-provider-vsphere#642".
+	// Reported are the reports of the problem: "cloud-provider-vsphere#642".
 	Reported []string
 
 	Verdict Verdict
-	// Message says in one line why it did not pass.
+	// Message is the reason of a failure, on one line.
 	Message string
 	Began   time.Time
 	Took    time.Duration
@@ -79,23 +79,22 @@ type Scenario struct {
 	// CCM and CCMVersion are as in [Suite].
 	CCM        string
 	CCMVersion string
-	// Sandbox is the name of the one it ran on.
+	// Sandbox is the name of its sandbox.
 	Sandbox string
-	// Parameters are those of the scenario, with the values they had.
+	// Parameters are those of the scenario, with their values.
 	Parameters map[string]string
 
 	Steps []Step
-	// Events are those of the log from its beginning to its end, oldest first, and the causes of these; Lost counts those
-	// that were missed.
+	// Events are those of the log during the run, oldest first, and their causes; Lost counts missed ones.
 	Events []event.Event
 	Lost   uint64
-	// World is how everything was when the verdict was given, before anything was healed.
+	// World is the state at the verdict, before healing.
 	World World
-	// Calls are those to the vCenters while it ran.
+	// Calls are those to the vCenters during the run.
 	Calls []api.Calls
 }
 
-// World is what a sandbox looks like.
+// World is the state of a sandbox.
 type World struct {
 	Nodes       []api.Node
 	VMs         []api.VM
@@ -107,33 +106,33 @@ type World struct {
 	Leases      []api.Lease
 }
 
-// Step is what came of one step.
+// Step is the result of one step.
 type Step struct {
-	// Index is its number from 1; Line is where it stands in the file.
+	// Index is its number from 1; Line is its line in the file.
 	Index, Line int
 	// Action is inject, heal, wait, expect, never, run, set or note.
 	Action string
-	// Text says in one line what it does.
+	// Text describes it on one line.
 	Text string
 
 	Verdict Verdict
 	Began   time.Time
 	Took    time.Duration
-	// Latency is how long after what it waits on (the last injection, healing or mark before it) the awaited thing
-	// happened; 0 when that is not known. It is of events, so that it does not depend on when the step began.
+	// Latency is the time between its cause (the last injection, healing or mark before it) and the awaited event; 0 if unknown. It
+	// is measured between events, so that it does not depend on the beginning of the step.
 	Latency time.Duration
-	// Event is the one that decided it; 0 when none did.
+	// Event is the one that decided it, or 0.
 	Event uint64
-	// Message says in one line what was found: why it did not pass, or by what it did.
+	// Message is the reason of a failure, or what was found, on one line.
 	Message string
-	// Detail is more of it, of several lines: a difference, the output of a command.
+	// Detail is more of it, on several lines: a difference, the output of a command.
 	Detail string
 }
 
 // Change is the kind of an [Update].
 type Change string
 
-// The changes, in the order in which they can come for a scenario.
+// The changes, in their order for a scenario.
 const (
 	ScenarioBegan Change = "scenario-began"
 	StepBegan     Change = "step-began"
@@ -146,36 +145,36 @@ const (
 // Update is one change of a run, as it happens.
 type Update struct {
 	Change Change
-	// Scenario is what came of it so far; Steps is nil except in ScenarioEnded.
+	// Scenario is its result so far; Steps is nil except in ScenarioEnded.
 	Scenario Scenario
 	// Number counts the scenarios of the run from 1, of Of.
 	Number, Of int
-	// Step is set in StepBegan, Waiting and StepEnded; Steps is how many there are.
+	// Step is set in StepBegan, Waiting and StepEnded; Steps is their number.
 	Step  Step
 	Steps int
-	// Text is what is being waited for.
+	// Text describes what the step waits for.
 	Text string
 }
 
-// Verdict is what is said of a step or a scenario.
+// Verdict is the verdict on a step or a scenario.
 type Verdict string
 
-// The verdicts. A step or scenario that has begun and not ended has none yet.
+// The verdicts. A running step or scenario has none yet.
 const (
 	Running Verdict = ""
 	Passed  Verdict = "passed"
 	// Failed: it ran, and an expectation was not met.
 	Failed Verdict = "failed"
-	// Errored: it could not be run: a fault was refused, the sandbox went away.
+	// Errored: it could not run: a fault was refused, the sandbox ended.
 	Errored Verdict = "errored"
-	// Skipped: not run, for something before it did not pass, or the ground lacks what it needs.
+	// Skipped: not run, because an earlier step did not pass, or the ground lacks what it needs.
 	Skipped Verdict = "skipped"
 )
 
 // Fine reports whether the verdict is no failure: passed, or skipped for something that the ground lacks.
 func (v Verdict) Fine() bool { return v == Passed || v == Skipped }
 
-// weight orders verdicts: of several the heaviest counts.
+// weight orders verdicts: the highest one counts.
 func (v Verdict) weight() int {
 	switch v {
 	case Errored:
@@ -190,8 +189,7 @@ func (v Verdict) weight() int {
 	return 0
 }
 
-// Worst is the verdict on all of them together: errored before failed, failed before anything else. What was skipped does
-// not count, unless there is nothing else.
+// Worst returns the verdict on all of them: errored, then failed, then any other. Skipped ones count only if there are no others.
 func Worst(all ...Verdict) Verdict {
 	worst := Skipped
 	for _, v := range all {

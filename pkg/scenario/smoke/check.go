@@ -35,17 +35,17 @@ func (c *check) tell(change result.Change, step result.Step) {
 	c.observe(u)
 }
 
-// errNot is what a step returns that has found that something is not as it should be.
+// errNot is the error of a step whose check failed.
 type errNot struct{ what string }
 
 func (e errNot) Error() string { return e.what }
 
-// errSkip is what a step returns that has nothing to judge.
+// errSkip is the error of a step without anything to check.
 type errSkip struct{ why string }
 
 func (e errSkip) Error() string { return e.why }
 
-// step does one step, which says what it found.
+// step runs one step, which returns what it found.
 func (c *check) step(ctx context.Context, action, text string, do func(context.Context) (found string, err error)) {
 	c.done++
 	step := result.Step{Index: c.done, Action: action, Text: text, Began: time.Now()}
@@ -72,7 +72,7 @@ func (c *check) step(ctx context.Context, action, text string, do func(context.C
 	c.tell(result.StepEnded, step)
 }
 
-// end gives the verdict: the worst of the steps. The message is that of the step that gave it, or else of the last.
+// end sets the verdict: the worst of the steps. The message is that of the deciding step, or else of the last.
 func (c *check) end() result.Scenario {
 	var all []result.Verdict
 	for _, st := range c.s.Steps {

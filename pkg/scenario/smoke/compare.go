@@ -8,7 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// Comparison is what several cloud controller managers made of the same suite.
+// Comparison is the result of the same suite for several cloud controller managers.
 type Comparison struct {
 	Columns []Column
 	Began   time.Time
@@ -19,18 +19,18 @@ type Comparison struct {
 	Version, KubernetesVersion string
 }
 
-// Column is one of them.
+// Column is the result of one of them.
 type Column struct {
 	CCM   CCM
 	Suite result.Suite
 	// Timelines are those of the scenarios, by their names: see [scenario.Timeline].
 	Timelines map[string]string
-	// Known says why a scenario that failed was known to.
+	// Known are the reasons of known failures, by scenario.
 	Known map[string]string
 }
 
-// Compare runs the suite with each of them, one after the other. Of the options CCM and Baseline do not matter. When ctx
-// ends what is left is skipped.
+// Compare runs the suite with each of them, one after the other. It ignores the options CCM and Baseline. After the end of ctx it
+// skips the rest.
 func Compare(ctx context.Context, list []CCM, o Options) *Comparison {
 	o = o.withDefaults()
 	c := &Comparison{Began: time.Now(), Speed: o.Speed, Seed: o.Seed}
@@ -64,7 +64,7 @@ func Compare(ctx context.Context, list []CCM, o Options) *Comparison {
 	return c
 }
 
-// find returns what came of a scenario, nil when it was not run.
+// find returns the result of a scenario, or nil if it was not run.
 func (c *Column) find(name string) *result.Scenario {
 	for i := range c.Suite.Scenarios {
 		if c.Suite.Scenarios[i].Name == name {
@@ -74,7 +74,7 @@ func (c *Column) find(name string) *result.Scenario {
 	return nil
 }
 
-// Verdict is the worst of all; what is known to fail does not count, unless strict is set.
+// Verdict returns the worst of all; known failures count only with strict.
 func (c *Comparison) Verdict(strict bool) result.Verdict {
 	var all []result.Verdict
 	for i := range c.Columns {

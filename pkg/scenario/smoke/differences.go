@@ -10,18 +10,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// Difference is how a scenario went another way than in the first column.
+// Difference is how a scenario differs from the first column.
 type Difference struct {
 	Scenario string `json:"scenario"`
 	CCM      string `json:"ccm"`
 	Than     string `json:"than"`
-	// Lines are those of the timelines that only one has: "- " of the first column, "+ " of this one.
+	// Lines are the lines of only one timeline: "- " of the first column, "+ " of this one.
 	Lines []string `json:"timeline,omitempty"`
-	// Latencies are steps that took clearly longer or shorter after their cause.
+	// Latencies are steps with a clearly different latency.
 	Latencies []string `json:"latencies,omitempty"`
 }
 
-// Differences compares each column with the first. Timelines that are the same say nothing.
+// Differences compares each column with the first, and leaves out equal timelines.
 func (c *Comparison) Differences() []Difference {
 	all := []Difference{}
 	if len(c.Columns) < 2 {
@@ -50,9 +50,9 @@ func (c *Comparison) Differences() []Difference {
 
 func lines(text string) []string { return strings.Split(strings.TrimRight(text, "\n"), "\n") }
 
-// diff returns the lines that only one of two lists has, those of a with "- ", those of b with "+ ".
+// diff returns the lines of only one of two lists, those of a with "- ", those of b with "+ ".
 func diff(a, b []string) []string {
-	// common[i][j] is how long the longest common list of a[i:] and b[j:] is.
+	// common[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
 	common := make([][]int, len(a)+1)
 	for i := range common {
 		common[i] = make([]int, len(b)+1)
@@ -83,13 +83,13 @@ func diff(a, b []string) []string {
 	return out
 }
 
-// What two latencies have to differ by to be worth telling: less is the machine's.
+// The minimum difference of two latencies: less is noise.
 const (
 	latencyLeast = time.Second
 	latencyTimes = 1.5
 )
 
-// latencies compares how long after their cause things came that both waited for.
+// latencies compares the latencies of steps that both waited for.
 func latencies(a, b *result.Scenario) []string {
 	var all []string
 	for i := range a.Steps {

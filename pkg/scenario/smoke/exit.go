@@ -16,25 +16,25 @@ import (
 
 const (
 	exitCheck = "clean-exit"
-	// exitGrace is how long it may take to end: what is left of a pod's thirty seconds when its containers are many.
+	// exitGrace is the time limit for the exit: the rest of a pod's thirty seconds when it has many containers.
 	exitGrace = 10 * time.Second
-	// logoutGrace is how long a vCenter may take to forget sessions.
+	// logoutGrace is the time until a vCenter drops sessions.
 	logoutGrace = 2 * time.Second
-	// againGrace is how long it may take until another one runs in its place.
+	// againGrace is the time limit for its replacement to run.
 	againGrace = time.Minute
-	// component is what the cloud controller manager is called.
+	// component is the name of the cloud controller manager's component.
 	component = "ccm"
 )
 
-// knownExits are releases that do not end in order. v1.36.0 says
+// knownExits are releases that do not exit in order. v1.36.0 logs
 // "restarting pod because received event [no events]"; v1.34.0 has the same lines.
 func knownExits() []scenario.KnownFailure {
 	const why = "on its way out upstream's main closes the watch of its configuration, takes that for a change, and ends with klog.Fatal"
 	return []scenario.KnownFailure{{CCM: "module:v1.34.0", Why: why}, {CCM: "module:v1.36.0", Why: why}}
 }
 
-// checkExit asks the cloud controller manager to end as a kubelet does, and sees how it goes: with which exit status, and
-// whether its sessions at the vCenters are over. The sandbox starts another one in its place.
+// checkExit ends the cloud controller manager as a kubelet does, and checks its exit status, and whether its sessions at the
+// vCenters have ended. The sandbox starts a replacement.
 func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.Scenario {
 	c := r.begin(exitCheck, "asked to end (SIGTERM), it ends in order, and its sessions at the vCenters with it", 4)
 	c.s.Sandbox = sandbox.Name
@@ -47,7 +47,7 @@ func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.S
 		if before, err = sessionsOf(ctx, sandbox); err != nil {
 			return "", err
 		}
-		// Those of one that was killed in a scenario are not this one's to end.
+		// Sessions of one that a scenario killed do not count.
 		before = slices.DeleteFunc(before, func(s session) bool { return s.since.Before(startOf(status)) })
 		return fmt.Sprintf("%d", len(before)), nil
 	})
@@ -79,7 +79,7 @@ func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.S
 	return s
 }
 
-// startOf is when the cloud controller manager was started.
+// startOf returns when the cloud controller manager was started.
 func startOf(status api.Status) time.Time {
 	for _, c := range status.Components {
 		if c.Name == component {
@@ -131,7 +131,7 @@ func (r *run) terminated(ctx context.Context, sandbox *scenario.Running) (string
 	return "", err
 }
 
-// loggedOut waits until the sessions are over.
+// loggedOut waits until the sessions have ended.
 func (r *run) loggedOut(ctx context.Context, sandbox *scenario.Running, before []session) (string, error) {
 	for deadline := time.Now().Add(r.patient(logoutGrace)); ; {
 		now, err := sessionsOf(ctx, sandbox)
@@ -151,7 +151,7 @@ func (r *run) loggedOut(ctx context.Context, sandbox *scenario.Running, before [
 	}
 }
 
-// healthyAgain waits for the one that the sandbox starts.
+// healthyAgain waits for the replacement.
 func (r *run) healthyAgain(ctx context.Context, sandbox *scenario.Running) error {
 	for deadline := time.Now().Add(r.patient(againGrace)); ; {
 		status, err := sandbox.Status(ctx)

@@ -16,8 +16,8 @@ import (
 // mostCell is the maximum number of characters in a cell: an issue must be readable.
 const mostCell = 300
 
-// markdown is a table, aligned so that it can be read as it is, too. The first row is its head; so many columns after the
-// first are numbers.
+// markdown formats a table, aligned so that it is readable as text too. The first row is the header; the given number of columns
+// after the first are numbers.
 func markdown(rows [][]string, numbers int) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -51,8 +51,7 @@ func markdown(rows [][]string, numbers int) string {
 	return b.String()
 }
 
-// cell is a text as it can stand in a cell: on one line, not too long, and without what Markdown or HTML would take for
-// their own.
+// cell escapes a text for a cell: on one line, shortened, and without markup.
 func cell(text string) string {
 	text = report.Line(text)
 	if r := []rune(text); len(r) > mostCell {
@@ -61,11 +60,11 @@ func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "'", "@", "@\u200b").Replace(text)
 }
 
-// Report is what came of it.
+// Report is the result of a smoke test.
 type Report struct {
-	// Suite has a scenario for each check, in their order, those made of code too.
+	// Suite has a scenario for each check, in their order, including checks in code.
 	Suite result.Suite
-	// Known says why a check that did not pass was known not to, by its name.
+	// Known are the reasons of known failures, by check.
 	Known map[string]string
 	// Phases are the calls to the vCenters.
 	Phases []Phase
@@ -73,11 +72,11 @@ type Report struct {
 	// Baseline is nil when none was given.
 	Baseline *CCM
 	Strict   bool
-	// Only are the patterns of the checks that were made; none: all were.
+	// Only are the patterns of the checks; empty for all.
 	Only []string
 }
 
-// Verdict is what it comes to: known failures do not count, unless it is strict.
+// Verdict returns the overall verdict: known failures do not count, unless it is strict.
 func (r *Report) Verdict() result.Verdict {
 	var all []result.Verdict
 	for i := range r.Suite.Scenarios {
@@ -93,7 +92,7 @@ func (r *Report) Verdict() result.Verdict {
 	return result.Worst(all...)
 }
 
-// known is why a check that failed was known to; "" for all others. What could not be run says nothing of a release.
+// known returns why a failed check was known to fail, or "". An errored one says nothing about a release.
 func (r *Report) known(s *result.Scenario) string {
 	if s.Verdict != result.Failed {
 		return ""
@@ -124,7 +123,7 @@ func skipKnown(list []result.Scenario, known map[string]string, c CCM, strict bo
 	return list
 }
 
-// APIVersion and the kinds begin documents.
+// APIVersion and the kinds of documents.
 const (
 	APIVersion     = document.APIVersion
 	KindReport     = "SmokeReport"
@@ -151,7 +150,7 @@ type phaseLine struct {
 	BaselineCalls []Count  `json:"baselineCalls,omitempty"`
 }
 
-// JSON writes a report as one document; results has everything about each check, as "scenario run -o json" has it.
+// JSON writes a report as one document; results has all about each check, as in "scenario run -o json".
 func JSON(w io.Writer, r *Report) error {
 	results, err := suiteDocument(&r.Suite)
 	if err != nil {
@@ -176,7 +175,7 @@ func JSON(w io.Writer, r *Report) error {
 	return write(w, doc)
 }
 
-// phaseLines are the phases as they stand in documents.
+// phaseLines returns the phases of a document.
 func (r *Report) phaseLines() []phaseLine {
 	lines := []phaseLine{}
 	for _, p := range r.Phases {

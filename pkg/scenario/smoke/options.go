@@ -17,22 +17,22 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// Options say what is judged, and how. CCM, Suite and Boot are required.
+// Options configure a smoke test. CCM, Suite and Boot are required.
 type Options struct {
 	CCM CCM
-	// Baseline is the release before, from which it has to take over; nil: that is skipped.
+	// Baseline is the release before, for the upgrade; nil skips it.
 	Baseline *CCM
 	// Suite are the scenarios.
 	Suite []*scenario.Scenario
-	// Only are patterns of the checks to make, as [Chosen] takes them; none are for all.
+	// Only are patterns of checks, as in [Chosen]; empty for all.
 	Only []string
 	// Boot starts a sandbox with a cloud controller manager.
 	Boot func(ctx context.Context, c CCM, need scenario.Requirements) (*scenario.Running, error)
-	// Version runs the program with --version and returns what it writes.
+	// Version runs the program with --version and returns its output.
 	Version func(ctx context.Context, c CCM) (string, error)
-	// Strict has failures count that are known.
+	// Strict counts known failures.
 	Strict bool
-	// Speed is how much faster than real time sandboxes are that no scenario gives a speed.
+	// Speed is the speed of sandboxes whose scenario has none.
 	Speed float64
 	// Observe gets the changes, Say lines of text, Busy the current activity. Optional.
 	Observe func(result.Update)
@@ -42,7 +42,7 @@ type Options struct {
 	Seed     uint64
 	Patience float64
 
-	// terminate sends a process the signal to end; in tests something else does.
+	// terminate sends a process the signal to end; tests replace it.
 	terminate func(pid int) error
 }
 
@@ -79,13 +79,13 @@ func terminate(pid int) error {
 	return p.Signal(syscall.SIGTERM)
 }
 
-// theme is the folder of the catalogue whose scenarios are for this package.
+// theme is the folder of the catalogue with the scenarios of this package.
 const theme = "smoke"
 
-// Suites are the names that [Suite] knows.
+// Suites are the names for [Suite].
 func Suites() []string { return []string{"core", "full"} }
 
-// Suite returns the scenarios of a suite of the catalogue: core are those with that label, full are all.
+// Suite returns the scenarios of a suite of the catalogue: core has those with that label, full all.
 func Suite(name string) ([]*scenario.Scenario, error) {
 	all, err := scenario.Catalogue()
 	if err != nil {
@@ -104,13 +104,13 @@ func Suite(name string) ([]*scenario.Scenario, error) {
 // Phase is an episode of a cloud controller manager, with its calls to the vCenters during it.
 type Phase struct {
 	Name string
-	// Text says what it is.
+	// Text describes it.
 	Text string
-	// CCM are the calls, Baseline those of the baseline; nil where that was not measured.
+	// CCM are the calls, Baseline those of the baseline; nil if not measured.
 	CCM, Baseline []Count
 }
 
-// Count counts the calls of one method by one client, at all vCenters together.
+// Count is the number of calls of one method by one client, at all vCenters.
 type Count struct {
 	Client string `json:"client"` // User-Agent
 	Method string `json:"method"`
@@ -135,7 +135,7 @@ func newPhases() []Phase {
 	}
 }
 
-// set notes the calls of a phase.
+// set sets the calls of a phase.
 func (r *run) set(name string, baseline bool, counts []Count) {
 	for i := range r.report.Phases {
 		p := &r.report.Phases[i]
@@ -149,7 +149,7 @@ func (r *run) set(name string, baseline bool, counts []Count) {
 	}
 }
 
-// Total sums up.
+// Total returns the sum.
 func Total(counts []Count) (calls uint64) {
 	for _, c := range counts {
 		calls += c.Calls
@@ -157,7 +157,7 @@ func Total(counts []Count) (calls uint64) {
 	return calls
 }
 
-// countsOf are the calls of cloud controller managers, most first.
+// countsOf returns the calls of cloud controller managers, most first.
 func countsOf(calls []api.Calls) []Count {
 	type key struct{ client, method string }
 	sums := map[key]Count{}
@@ -199,7 +199,7 @@ func since(before, now []api.Calls) []api.Calls {
 	return made
 }
 
-// perMinute scales what was counted in a time to a minute.
+// perMinute scales counts to a minute.
 func perMinute(counts []Count, in time.Duration) []Count {
 	scale := func(n uint64) uint64 { return uint64(float64(n)*float64(time.Minute)/float64(in) + 0.5) }
 	scaled := slices.Clone(counts)
@@ -209,15 +209,14 @@ func perMinute(counts []Count, in time.Duration) []Count {
 	return scaled
 }
 
-// Checks are the names of the checks of [Run] with a suite, in their order. They are what patterns of [Options.Only] are
-// held against.
+// Checks returns the names of the checks of [Run] with a suite, in their order. [Options.Only] matches them.
 func Checks(suite []*scenario.Scenario) []string {
 	names := []string{versionCheck, upgradeCheck, phasePowerOff, phaseOutage}
 	names = append(names, Names(slices.DeleteFunc(slices.Clone(suite), isInstead))...)
 	return append(names, leaderCheck, exitCheck)
 }
 
-// Names are the names of scenarios as tables have them: with their theme.
+// Names returns the names of scenarios for tables: with their theme.
 func Names(list []*scenario.Scenario) []string {
 	var names []string
 	for _, s := range list {
@@ -236,7 +235,7 @@ func Chosen(patterns []string, check string) bool {
 	})
 }
 
-// Pick returns the scenarios that a pattern is for, in their order.
+// Pick returns the scenarios that match a pattern, in their order.
 func Pick(patterns []string, list []*scenario.Scenario) []*scenario.Scenario {
 	var picked []*scenario.Scenario
 	for i, name := range Names(list) {

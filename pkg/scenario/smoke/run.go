@@ -21,18 +21,18 @@ import (
 type run struct {
 	o      Options
 	report *Report
-	// number is how many checks have begun, of how many.
+	// number is the number of started checks, out of how many.
 	number, of int
 
-	// ended is how the check of the exit went, once it was made.
+	// ended is the result of the exit check, once it has run.
 	ended *result.Scenario
-	// measured is what the sandbox needs on which calls are counted.
+	// measured are the requirements of the sandbox for counting calls.
 	measured scenario.Requirements
 	// clean reports whether the running sandbox is as it was at its start: only then can it be used for that check.
 	clean bool
 }
 
-// The checks of this package's own beside that of the exit and those of the phases.
+// The checks in code, except those of the exit and of the phases.
 const (
 	versionCheck = "version"
 	upgradeCheck = "upgrade"
@@ -43,8 +43,8 @@ const (
 // nothing of the other one that a single replica might fail at too.
 const instead = "leader-hand-over"
 
-// Run judges a cloud controller manager. Its error says that something of this package's own is wrong; all else is in the
-// report. When ctx ends what is left is skipped.
+// Run tests a cloud controller manager. Its error is a problem of this package; everything else is in the report. After the end
+// of ctx it skips the rest.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r := &run{o: o.withDefaults()}
 	r.report = &Report{
@@ -107,7 +107,7 @@ func (r *run) one(check string) int {
 	return 0
 }
 
-// load loads scenarios that are for this package.
+// load loads the scenarios of this package.
 func load(settings []topology.Setting, names ...string) ([]*scenario.Scenario, error) {
 	var list []*scenario.Scenario
 	for _, name := range names {
@@ -120,7 +120,7 @@ func load(settings []topology.Setting, names ...string) ([]*scenario.Scenario, e
 	return list, nil
 }
 
-// add takes a check down, with the reason why it is known to fail, if it is.
+// add adds a check, with the reason if it is known to fail.
 func (r *run) add(s result.Scenario, known []scenario.KnownFailure) {
 	if why := r.o.CCM.knownIn(known); why != "" {
 		r.report.Known[s.Name] = why
@@ -128,15 +128,15 @@ func (r *run) add(s result.Scenario, known []scenario.KnownFailure) {
 	r.report.Suite.Scenarios = append(r.report.Suite.Scenarios, s)
 }
 
-// skipped is a scenario that is not run.
+// skipped returns the result of a scenario that is not run.
 func (r *run) skipped(s *scenario.Scenario, why string) result.Scenario {
 	c := r.begin(s.Metadata.Name, s.Metadata.Description, 1)
 	c.step(context.Background(), "note", s.Metadata.Description, func(context.Context) (string, error) { return "", errSkip{why} })
 	return c.end()
 }
 
-// runAll runs scenarios with one cloud controller manager. Of the baseline's own only the upgrade is a check; the others
-// are for the calls that it makes.
+// runAll runs scenarios with one cloud controller manager. With the baseline, only the upgrade is a check; the others count its
+// calls.
 func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario.Scenario) {
 	options := scenario.Options{Seed: r.o.Seed, Patience: r.o.Patience, Observe: func(u result.Update) {
 		if u.Change == result.ScenarioBegan {
@@ -202,7 +202,7 @@ type session struct {
 	since               time.Time
 }
 
-// sessionsOf lists those that cloud controller managers have at all vCenters, as the administrator sees them.
+// sessionsOf returns the sessions of cloud controller managers at all vCenters, as the administrator sees them.
 func sessionsOf(ctx context.Context, sandbox *scenario.Running) ([]session, error) {
 	status, err := sandbox.Status(ctx)
 	if err != nil {
@@ -226,7 +226,7 @@ func sessionsOf(ctx context.Context, sandbox *scenario.Running) ([]session, erro
 	return all, nil
 }
 
-// readSessions reads what govc writes, and leaves out those of others.
+// readSessions parses govc's output, and drops other sessions.
 func readSessions(vcenter string, data []byte) ([]session, error) {
 	var listed struct {
 		SessionList []struct {
@@ -247,7 +247,7 @@ func readSessions(vcenter string, data []byte) ([]session, error) {
 	return all, nil
 }
 
-// leftOf are those of before that are still there.
+// leftOf returns the sessions that still exist.
 func leftOf(before, now []session) []session {
 	var left []session
 	for _, s := range before {
@@ -260,15 +260,15 @@ func leftOf(before, now []session) []session {
 
 // CCM is a cloud controller manager.
 type CCM struct {
-	// Source is where it comes from, as --ccm has it: "builtin", "module:v1.36.0".
+	// Source is the origin, as in --ccm: "builtin", "module:v1.36.0".
 	Source string `json:"source"`
-	// Version is what the source says of it; "" when it says nothing.
+	// Version is the version of the source, or "" if unknown.
 	Version string `json:"version,omitempty"`
-	// Own: it is this project's.
+	// Own means that it is this project's.
 	Own bool `json:"own,omitempty"`
 }
 
-// String is its source, and its version where that does not name it.
+// String returns its source, with the version if the source does not name it.
 func (c CCM) String() string {
 	if c.Version == "" || strings.Contains(c.Source, c.Version) {
 		return c.Source
@@ -285,7 +285,7 @@ func (c CCM) is(pattern string) bool {
 	return !c.Own && strings.HasPrefix(c.Version, "v1.") && expect.Match(pattern, "module:"+c.Version)
 }
 
-// knownIn returns why the cloud controller manager is known to fail, "" when it is not.
+// knownIn returns why the cloud controller manager is known to fail, or "".
 func (c CCM) knownIn(list []scenario.KnownFailure) string {
 	for _, k := range list {
 		if c.is(k.CCM) {
@@ -295,7 +295,7 @@ func (c CCM) knownIn(list []scenario.KnownFailure) string {
 	return ""
 }
 
-// checkVersion has the program say which version it is, which has to be the one that its source names.
+// checkVersion checks that the program reports the version of its source.
 func (r *run) checkVersion(ctx context.Context) result.Scenario {
 	c := r.begin(versionCheck, "the program says which version it is: the one that its source names", 1)
 	c.step(ctx, "run", "the program with --version", func(ctx context.Context) (string, error) {
@@ -310,8 +310,8 @@ func (r *run) checkVersion(ctx context.Context) result.Scenario {
 
 var versionPattern = regexp.MustCompile(`v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*`)
 
-// judgeVersion compares what a program says with what its source does. Upstream's releases have their version put in by
-// the linker (make: -X main.version), so that one which is built from its module alone has none to say.
+// judgeVersion compares the version of a program with that of its source. The linker sets the version of upstream's releases
+// (make: -X main.version), so one that is built from its module has none.
 func judgeVersion(c CCM, said string) (string, error) {
 	said = strings.TrimSpace(said)
 	is := versionPattern.FindString(said)
@@ -328,10 +328,10 @@ func judgeVersion(c CCM, said string) (string, error) {
 	return "says " + is + ", as its source does", nil
 }
 
-// measure counts the calls of a sandbox that has only just come up: what it took to come up, and what nothing costs.
+// measure counts the calls of a new sandbox: during its start, and while idle.
 func (r *run) measure(ctx context.Context, sandbox *scenario.Running, baseline bool) {
 	const after = 2 * time.Second // what is said to be ready may have something left to do
-	// Nodes are gone through once in it; where there is nothing to compare with a glance will do.
+	// The period covers one resync of the nodes; without a baseline a short one suffices.
 	window := min(pace.Speed(r.o.Speed).Of(pace.CCMNodeStatusUpdate), time.Minute)
 	if r.o.Baseline == nil {
 		window = min(window, 10*time.Second)

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// Table writes a report as Markdown, to be pasted into an issue of a release.
+// Table writes a report as Markdown, for an issue of a release.
 func Table(w io.Writer, r *Report) error {
 	var b strings.Builder
 	only := ""
@@ -36,7 +36,7 @@ func Table(w io.Writer, r *Report) error {
 	return err
 }
 
-// head says what was judged, with what.
+// head describes what was tested, and with what.
 func head(r *Report) string {
 	parts := []string{"CCM " + r.CCM.String()}
 	if r.Baseline != nil {
@@ -56,7 +56,7 @@ func name(s *result.Scenario) string {
 	return s.Theme + "/" + s.Name
 }
 
-// word is a verdict in words that cannot be taken for another.
+// word returns a verdict as an unambiguous word.
 func (r *Report) word(s *result.Scenario) string {
 	switch known := r.known(s); {
 	case known != "" && r.Strict:
@@ -76,7 +76,7 @@ func took(s *result.Scenario) string {
 	return report.Took(s.Took)
 }
 
-// note says why a check did not pass: what was known, and what was found.
+// note returns why a check did not pass: the known reason, and the message.
 func (r *Report) note(s *result.Scenario) string {
 	switch known := r.known(s); {
 	case known != "":
@@ -87,7 +87,7 @@ func (r *Report) note(s *result.Scenario) string {
 	return s.Message
 }
 
-// sum counts the checks by what they came to.
+// sum counts the checks by verdict.
 func (r *Report) sum() string {
 	counts := map[string]int{}
 	order := []string{"passed", "failed", "errored", "known to fail", "skipped"}
@@ -108,7 +108,7 @@ func (r *Report) sum() string {
 	return fmt.Sprintf("%d checks: %s, in %s.", len(r.Suite.Scenarios), strings.Join(parts, ", "), report.Took(r.Suite.Took))
 }
 
-// calls is the table of phases.
+// calls returns the table of phases.
 func (r *Report) calls() string {
 	header := []string{"calls to the vCenters", r.CCM.String()}
 	if r.Baseline != nil {
@@ -138,7 +138,7 @@ func number(counts []Count) string {
 	return strconv.FormatUint(Total(counts), 10)
 }
 
-// ratio is how many times as many as the baseline's.
+// ratio returns the ratio to the baseline.
 func ratio(p Phase) string {
 	if p.CCM == nil || Total(p.Baseline) == 0 {
 		return "–"
@@ -192,12 +192,12 @@ func byMethod(counts []Count) map[string]uint64 {
 	return sums
 }
 
-// short is a method without what all of its kind have in common.
+// short returns a method without the common prefix.
 func short(method string) string {
 	return strings.NewReplacer("/rest/com/vmware/cis/", "", "?~action=", " ").Replace(method)
 }
 
-// Matrix writes a comparison as Markdown: verdicts side by side, and below them how the timelines differ.
+// Matrix writes a comparison as Markdown: the verdicts side by side, and below them the differences of the timelines.
 func Matrix(w io.Writer, c *Comparison) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### matrix\n\nspeed %s · seed %d · %s · vsphere-sandbox %s · Kubernetes %s\n\n",
@@ -225,7 +225,7 @@ func Matrix(w io.Writer, c *Comparison) error {
 	return err
 }
 
-// rows are the scenarios, with what each column made of them and how long it took.
+// rows returns the scenarios, with the verdict and duration of each column.
 func (c *Comparison) rows() [][]string {
 	head := []string{"scenario"}
 	for _, column := range c.Columns {
@@ -259,7 +259,7 @@ func (c *Column) word(scenario string) string {
 	return report.Glyph(s.Verdict) + " " + string(s.Verdict) + " in " + report.Took(s.Took)
 }
 
-// sums says for each column why scenarios did not pass.
+// sums returns for each column why scenarios did not pass.
 func (c *Comparison) sums() string {
 	var b strings.Builder
 	for i := range c.Columns {

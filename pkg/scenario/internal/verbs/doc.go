@@ -1,8 +1,8 @@
-// Package verbs is the allow-list of commands that a scenario may run without being trusted: commands that only read the
-// sandbox that the scenario runs on, with the flags that cannot make them do more.
+// Package verbs is the allow-list of commands that need no trust: commands that only read the sandbox of the scenario, with flags
+// that cannot make them do more.
 //
-// It is a list of what is known to be harmless, and not of what is known to be dangerous: a verb, a flag or a format that
-// is not in it makes the command one that needs trust. [Beyond] then says why.
+// It lists what is known to be harmless, not what is known to be dangerous: any other verb, flag or format needs trust. [Beyond]
+// returns the reason.
 //
 // Floor 4, in the tree of pkg/scenario.
 package verbs

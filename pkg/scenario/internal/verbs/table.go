@@ -2,36 +2,37 @@ package verbs
 
 import "strings"
 
-// verb is one command that only reads.
+// verb is a command that only reads.
 type verb struct {
 	// words are the command: "auth can-i".
 	words string
-	// values are flags that take a value, switches flags that take none, by their names without dashes.
+	// values are flags with a value, switches flags without, by name without dashes.
 	values, switches string
-	// bare commands take no arguments beside flags.
+	// bare commands take no arguments besides flags.
 	bare bool
 }
 
-// program is how a program reads its command line.
+// program is the command line syntax of a program.
 type program struct {
-	// before are flags with a value that may stand before the verb. No others may: a program that knows a flag only after
-	// its verb takes the word behind it for a value, and the next one for the verb.
+	// before are flags with a value that may precede the verb. No others may: the program would take a word after an unknown flag
+	// for its value, and the next word for the verb.
 	before string
-	// single: one dash is as good as two, and there are no short flags to be written together.
+	// single means that one dash equals two, and that short flags cannot be combined.
 	single bool
 	verbs  []verb
 }
 
-// programs are those that a scenario can run, by the first word of the command.
+// programs are the programs that a scenario can run, by the first word of the command.
 func programs() map[string]program {
 	return map[string]program{"kubectl": kubectl(), "govc": govc(), own: sandbox()}
 }
 
-// own is what this program is called in a scenario.
+// own is the name of this program in a scenario.
 const own = "vsphere-sandbox"
 
-// kubectl has no -w and no -f: the one never ends, the other reads files and URLs. What else is left out talks to another
-// server (--kubeconfig, --server), runs programs (--kubeconfig, exec, plugins), or writes files (cp, --cache-dir, cluster-info dump).
+// kubectl has no -w, which never ends, and no -f, which reads files and URLs. Other flags and verbs that are left out talk to
+// another server (--kubeconfig, --server), run programs (--kubeconfig, exec, plugins), or write files (cp, --cache-dir,
+// cluster-info dump).
 func kubectl() program {
 	const where = " n namespace request-timeout as as-group "
 	return program{before: "n namespace", verbs: []verb{
@@ -62,8 +63,8 @@ func kubectl() program {
 	}}
 }
 
-// govc has none of the flags that say which vCenter it talks to, as whom, or what it keeps of that (-u, -k, -cert, -key,
-// -persist-session, -trace), and none of the commands that read standard input or files.
+// govc has no flags that choose a vCenter or an account or save sessions (-u, -k, -cert, -key, -persist-session, -trace), and no
+// commands that read standard input or files.
 func govc() program {
 	return program{before: "vcenter", single: true, verbs: []verb{
 		{words: "about", switches: "json l", bare: true},
@@ -92,7 +93,7 @@ func govc() program {
 	}}
 }
 
-// sandbox has no --name, which is another sandbox, and nothing that follows for ever.
+// sandbox has no --name, which chooses another sandbox, and no commands that follow forever.
 func sandbox() program {
 	const list = "o output"
 	verbs := []verb{
@@ -115,8 +116,8 @@ func sandbox() program {
 	return program{verbs: verbs}
 }
 
-// outputs are the values that -o may have in kubectl and in this program. The ones with a file (jsonpath-file,
-// go-template-file, custom-columns-file) read it, and print it when it is not what they take.
+// outputs are the values of -o in kubectl and in this program. Those with a file (jsonpath-file, go-template-file,
+// custom-columns-file) would print other files.
 func output(value string) bool {
 	for format := range strings.FieldsSeq("json name plaintext table text wide yaml") {
 		if value == format {

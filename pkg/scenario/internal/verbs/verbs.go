@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Beyond is what a command of a scenario may do beyond reading the sandbox that it runs on, in words that follow "it"; ""
-// for one that is known to do no more.
+// Beyond returns what a command of a scenario may do beyond reading its sandbox, in words that follow "it"; "" if it is known to
+// do no more.
 func Beyond(argv []string) string {
 	if len(argv) == 0 {
 		return ""
 	}
-	// This program has the others within it.
+	// This program contains the others.
 	if len(argv) > 1 && argv[0] == own && (argv[1] == "kubectl" || argv[1] == "govc") {
 		argv = argv[1:]
 	}
@@ -26,7 +26,7 @@ func Beyond(argv []string) string {
 	return describe(argv)
 }
 
-// reads reports whether arguments are one of the commands, with flags that it may have.
+// reads reports whether arguments are one of the commands, with allowed flags.
 func (p program) reads(args []string) bool {
 	for {
 		_, rest, ok := p.flag(args, p.before, "")
@@ -41,7 +41,7 @@ func (p program) reads(args []string) bool {
 	})
 }
 
-// harmless reports whether what follows a verb is arguments, and flags that it may have.
+// harmless reports whether the words after a verb are arguments and allowed flags.
 func (p program) harmless(v verb, args []string) bool {
 	for len(args) > 0 {
 		if !strings.HasPrefix(args[0], "-") {
@@ -63,8 +63,8 @@ func (p program) harmless(v verb, args []string) bool {
 // given is a flag with its value.
 type given struct{ name, value string }
 
-// flag takes a flag off the beginning of arguments, if it is one of those. A word behind it that begins with a dash is not
-// taken for its value: a program that reads the flag otherwise than this table would find a flag there.
+// flag removes an allowed flag from the beginning of arguments. A word with a dash is never its value: a program that parses the
+// flag differently would take that word for a flag.
 func (p program) flag(args []string, values, switches string) (used given, rest []string, ok bool) {
 	if len(args) == 0 {
 		return used, nil, false
@@ -96,7 +96,7 @@ func (p program) flag(args []string, values, switches string) (used given, rest 
 	return given{name, value}, args[1:], true
 }
 
-// shorts takes short flags that are written together: switches, and after them at most one with its value.
+// shorts removes combined short flags: switches, and at most one with a value at the end.
 func shorts(text string, rest []string, values, switches string) (given, []string, bool) {
 	for i := range text {
 		name := text[i : i+1]
@@ -121,7 +121,7 @@ func has(list, name string) bool {
 	return false
 }
 
-// describe says what a command that is not in the table does, as far as a word of it is known for that.
+// describe describes a command that is not in the table, if its verb is known.
 func describe(argv []string) string {
 	command := "runs " + argv[0]
 	if len(argv) > 1 {

@@ -20,13 +20,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report"
 )
 
-// ErrNotOurs says that a directory holds something that no run has put there.
+// ErrNotOurs is the error for a directory with other files.
 var ErrNotOurs = errors.New("is not empty, and holds no results of scenarios")
 
-// Dir is the directory of one run. Make it with [Create]; end it with [Dir.Finish], or [Dir.Close] when there is nothing
-// to finish. Its methods may be called from any goroutine.
+// Dir is the directory of one run. Make it with [Create]; end it with [Dir.Finish], or [Dir.Close] without a result. Its methods
+// may be called from any goroutine.
 type Dir struct {
-	// Path is where it is.
+	// Path is its path.
 	Path string
 
 	root  *os.Root
@@ -39,14 +39,14 @@ type Dir struct {
 	half   []byte // a line of the log that has not ended
 }
 
-// maker says in started.json who has written it.
+// maker identifies this program in started.json.
 const maker = "vsphere-sandbox"
 
 // contents are the top-level files of a run, to recognize a directory with other files.
 var contents = []string{"started.json", "finished.json", "build-log.txt", "report.html", "artifacts"}
 
-// Create makes the directory at p, or takes it: it has to be empty, or that of an earlier run, whose files go. Metadata
-// goes into started.json. The error for any other wraps [ErrNotOurs], and nothing of it is touched.
+// Create creates the directory at p, or reuses an empty one or that of an earlier run, which it clears. metadata goes into
+// started.json. For any other directory the error wraps [ErrNotOurs], and nothing is changed.
 func Create(p string, began time.Time, repos, metadata map[string]string) (*Dir, error) {
 	if err := os.MkdirAll(p, 0o700); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (d *Dir) begin(repos, metadata map[string]string) error {
 	return err
 }
 
-// empty removes an earlier run.
+// empty removes the files of an earlier run.
 func (d *Dir) empty() error {
 	entries, err := fs.ReadDir(d.root.FS(), ".")
 	if err != nil || len(entries) == 0 {
@@ -95,7 +95,7 @@ func (d *Dir) empty() error {
 			return fmt.Errorf("%w alone (%s)", ErrNotOurs, e.Name())
 		}
 	}
-	// The proof that it is ours goes last.
+	// started.json, which marks the directory, goes last.
 	for _, name := range slices.Backward(contents) {
 		if err := d.root.RemoveAll(name); err != nil {
 			return err
@@ -104,7 +104,7 @@ func (d *Dir) empty() error {
 	return nil
 }
 
-// Mask has m take secrets out of all that is written from now on. It is called before anything else is, if at all.
+// Mask makes m remove secrets from all files. Call it first, if at all.
 func (d *Dir) Mask(m *mask.Mask) { d.mask = m }
 
 // Write writes a file, by its path in the directory.
@@ -132,7 +132,7 @@ var (
 	keyEnd   = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY-----`)
 )
 
-// Copy writes what r reads as a file, line by line, so that secrets are found and size does not matter.
+// Copy writes the content of r to a file, line by line, to mask secrets in files of any size.
 func (d *Dir) Copy(name string, r io.Reader) error {
 	f, err := d.open(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (d *Dir) Copy(name string, r io.Reader) error {
 	}), f.Close())
 }
 
-// Log is build-log.txt: complete lines are written at once.
+// Log writes to build-log.txt, by complete lines.
 func (d *Dir) Log() io.Writer { return (*logWriter)(d) }
 
 type logWriter Dir
@@ -181,7 +181,7 @@ func (w *logWriter) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// Close ends it as it is. Close again is harmless.
+// Close closes the directory without a result. It may be called again.
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,7 +213,7 @@ func (d *Dir) open(name string) (*os.File, error) {
 	return d.root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 }
 
-// FileName makes one part of a file's name of a text: node/worker-1 becomes node-worker-1.
+// FileName returns a text as a part of a file name: node/worker-1 becomes node-worker-1.
 func FileName(text string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {

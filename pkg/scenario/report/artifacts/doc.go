@@ -1,4 +1,4 @@
-// Package artifacts leaves a run behind in a directory, laid out as TestGrid and Spyglass read it:
+// Package artifacts writes a run to a directory with the layout of TestGrid and Spyglass:
 //
 //	started.json            when, and what of
 //	finished.json           when, how it ended, with versions, speed and seed
@@ -14,8 +14,8 @@
 //	  recordings/N-recording.jsonl  what tui --replay plays
 //	  inventory/N-vms.json  and hosts, datacenters, vcenters, zones …
 //
-// N numbers the sandboxes of the run. Files are for their owner only. Passwords, keys and tokens that stand in a text are
-// masked in it ([Dir.Mask]).
+// N numbers the sandboxes of the run. Only the owner may read the files. Passwords, keys and tokens in texts are masked
+// ([Dir.Mask]).
 //
 // Floor 4.
 package artifacts

@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// started and finished are what TestGrid reads.
+// started and finished are the files of TestGrid.
 type (
 	started struct {
 		Timestamp int64             `json:"timestamp"` // seconds
@@ -93,7 +93,7 @@ func (d *Dir) made(name string, s *result.Suite, write func(io.Writer, *result.S
 	return d.Write(name, b.Bytes())
 }
 
-// calls are those of each scenario, by its name.
+// calls returns the calls of each scenario, by its name.
 func calls(s *result.Suite) map[string][]api.Calls {
 	all := map[string][]api.Calls{}
 	for i := range s.Scenarios {

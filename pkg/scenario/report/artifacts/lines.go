@@ -6,8 +6,7 @@ import (
 	"io"
 )
 
-// lines calls f for each line of r with its end, and for pieces of 1 MiB of lines that are longer. What f gets is its own
-// only until it returns.
+// lines calls f for each line of r with its line break, and for pieces of 1 MiB of longer lines. f must not keep its argument.
 func lines(r io.Reader, f func([]byte) error) error {
 	br := bufio.NewReaderSize(r, 1<<20)
 	for {

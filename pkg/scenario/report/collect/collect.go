@@ -25,8 +25,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/artifacts"
 )
 
-// Sandbox fetches what the nth sandbox of the run can tell now; of its events those after a Seq. What cannot be had does
-// not keep the rest from being fetched. The directory's mask knows the sandbox's secrets already.
+// Sandbox fetches the state of the nth sandbox of the run, with its events after a Seq. A failure does not stop it from fetching
+// the rest. The directory must mask the sandbox's secrets already.
 func Sandbox(ctx context.Context, d *artifacts.Dir, n int, c *api.Client, after uint64) error {
 	status, err := c.Status(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func Sandbox(ctx context.Context, d *artifacts.Dir, n int, c *api.Client, after 
 	return errors.Join(errs...)
 }
 
-// name is that of a file of the nth sandbox.
+// name returns the name of a file of the nth sandbox.
 func name(folder string, n int, what, ext string) string {
 	return fmt.Sprintf("artifacts/%s/%d-%s.%s", folder, n, artifacts.FileName(what), ext)
 }
@@ -75,7 +75,7 @@ func inventory(ctx context.Context, d *artifacts.Dir, n int, c *api.Client) erro
 	return errors.Join(errs...)
 }
 
-// logs copies those that stand beside the components' and the sandbox's own.
+// logs copies the other logs in the folders of the components' and the sandbox's logs.
 func logs(d *artifacts.Dir, n int, status api.Status) error {
 	folders := []string{filepath.Join(status.Dir, "logs")}
 	for _, c := range status.Components {
@@ -90,7 +90,7 @@ func logs(d *artifacts.Dir, n int, status api.Status) error {
 	return errors.Join(errs...)
 }
 
-// Logs copies the logs in a folder, as those of the nth sandbox: for one that cannot be asked.
+// Logs copies the logs in a folder, as those of the nth sandbox: for one that does not answer.
 func Logs(d *artifacts.Dir, n int, folder string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*.log"))
 	errs := []error{err}
@@ -112,7 +112,7 @@ func copyLog(d *artifacts.Dir, name, path string) error {
 	return d.Copy(name, f)
 }
 
-// recording copies what the sandbox has recorded of itself up to now.
+// recording copies the sandbox's recording so far.
 func recording(ctx context.Context, d *artifacts.Dir, n int, c *api.Client) error {
 	lines, w := io.Pipe()
 	done := make(chan struct{})
@@ -131,7 +131,7 @@ func recording(ctx context.Context, d *artifacts.Dir, n int, c *api.Client) erro
 	return nil
 }
 
-// apiTime is how long the API server may take for one list: it may have been broken on purpose.
+// apiTime is the time limit for one list: the API server may be broken on purpose.
 const apiTime = 10 * time.Second
 
 // objects fetches the objects that describe nodes and volumes. It never requests Secrets.
@@ -161,7 +161,7 @@ func objects(ctx context.Context, d *artifacts.Dir, n int, status api.Status) er
 	)
 }
 
-// fetch writes a list as kubectl get -o yaml does, without who manages which field. Nothing is written of an empty one.
+// fetch writes a list as kubectl get -o yaml does, without managed fields; an empty list writes nothing.
 func fetch[L runtime.Object](ctx context.Context, d *artifacts.Dir, n int, what string, list func(context.Context, metav1.ListOptions) (L, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTime)
 	defer cancel()
@@ -193,7 +193,7 @@ func fetch[L runtime.Object](ctx context.Context, d *artifacts.Dir, n int, what 
 	return d.Write(name("objects", n, what, "yaml"), text)
 }
 
-// identify writes apiVersion and kind into an object, which clients leave out.
+// identify adds apiVersion and kind to an object; clients omit them.
 func identify(o runtime.Object) error {
 	kinds, _, err := scheme.Scheme.ObjectKinds(o)
 	if err != nil {

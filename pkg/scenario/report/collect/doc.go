@@ -1,5 +1,5 @@
-// Package collect fetches what a sandbox can tell of itself into the artifacts of a run: its logs, its events, what the
-// vCenters hold and what the API server does, all but Secrets.
+// Package collect writes the state of a sandbox to the artifacts of a run: logs, events, inventory and Kubernetes objects, except
+// Secrets.
 //
 // Floor 4.
 package collect

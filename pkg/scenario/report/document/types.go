@@ -17,7 +17,7 @@ const (
 	Kind       = "ScenarioResult"
 )
 
-// Seconds is a length of time; in JSON a number with three decimals at most.
+// Seconds is a duration; in JSON a number with at most three decimals.
 type Seconds float64
 
 // Suite is the document.
@@ -42,7 +42,7 @@ type Suite struct {
 	Scenarios  []Scenario     `json:"scenarios"`
 }
 
-// Boot is a sandbox that was started for the run.
+// Boot is the start of a sandbox for the run.
 type Boot struct {
 	Name     string    `json:"name"`
 	Topology string    `json:"topology"`
@@ -51,7 +51,7 @@ type Boot struct {
 	Error    string    `json:"error,omitempty"`
 }
 
-// Scenario is what came of one scenario.
+// Scenario is the result of one scenario.
 type Scenario struct {
 	Name        string            `json:"name"`
 	Theme       string            `json:"theme,omitempty"`
@@ -72,11 +72,11 @@ type Scenario struct {
 	Nodes       []api.Node        `json:"nodes,omitempty"`
 	Calls       []api.Calls       `json:"calls,omitempty"`
 	Events      []event.Event     `json:"events,omitempty"`
-	// EventsLost counts the events that were missed.
+	// EventsLost counts the missed events.
 	EventsLost uint64 `json:"eventsLost,omitempty"`
 }
 
-// Step is what came of one step.
+// Step is the result of one step.
 type Step struct {
 	Index   int            `json:"index"`
 	Line    int            `json:"line,omitempty"`
@@ -99,7 +99,7 @@ func Write(w io.Writer, s *result.Suite) error {
 	return e.Encode(Of(s))
 }
 
-// Of makes a document of a suite. They share what they refer to.
+// Of returns the document of a suite. They share their data.
 func Of(s *result.Suite) Suite {
 	d := Suite{
 		APIVersion: APIVersion, Kind: Kind, Name: s.Name, Verdict: s.Verdict(),

@@ -1,5 +1,5 @@
-// Package golden compares what a report writes with what it is to write, kept in testdata. `go test -update` rewrites
-// that; review the difference.
+// Package golden compares the output of a report with a file in testdata. `go test -update` rewrites the file; review the
+// difference.
 //
 // Only tests import it.
 package golden
@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// Test is what a test can do: a *testing.T.
+// Test is a *testing.T.
 type Test interface {
 	Helper()
 	Fatal(args ...any)
@@ -46,7 +46,7 @@ func Equal(t Test, name, got string) {
 	}
 }
 
-// line is one of a text's, or what stands for one that there is not.
+// line returns a line of a text, or a placeholder.
 func line(lines []string, i int) string {
 	if i < len(lines) {
 		return lines[i]

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// The elements. Their names and attributes are those of the schema that the readers share.
+// The elements, with the names and attributes that all readers of the schema accept.
 type (
 	suites struct {
 		XMLName  xml.Name `xml:"testsuites"`
@@ -114,7 +114,7 @@ func (su *suite) add(s *result.Scenario) {
 	su.Cases = append(su.Cases, c)
 }
 
-// properties are what a result has to be compared by.
+// properties are the inputs that a result depends on.
 func properties(s *result.Suite) []property {
 	all := []property{
 		{"seed", strconv.FormatUint(s.Seed, 10)},
@@ -142,7 +142,7 @@ func stepLines(s *result.Scenario) string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// why is what did not pass and how the world was then.
+// why describes the failure, and the world at that time.
 func why(s *result.Scenario) string {
 	var b strings.Builder
 	for _, st := range s.Steps {

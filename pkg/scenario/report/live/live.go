@@ -13,10 +13,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// beat is how often something is said while nothing happens.
+// beat is the interval of output without changes.
 const beat = 4 * time.Second
 
-// textWidth is where the times of steps stand.
+// textWidth is the column of durations.
 const textWidth = 64
 
 // Live prints the progress of one run. Make it with [New] and end it with [Live.Close]. Its methods may be called from any
@@ -111,7 +111,7 @@ func (l *Live) Update(u result.Update) {
 	}
 }
 
-// busy and the functions below need the lock.
+// busy and the functions below require the lock.
 func (l *Live) busy(text string) {
 	if text != "" && l.text == "" {
 		l.since = time.Now()
@@ -188,7 +188,7 @@ func title(s *result.Scenario) string {
 	return name
 }
 
-// step is a step that has ended: "  ✓ expect node a is ready                4.75 s  +4.73 s".
+// step formats a finished step: "  ✓ expect node a is ready                4.75 s  +4.73 s".
 func step(s result.Step) string {
 	text := s.Action + " " + report.Line(s.Text)
 	if s.Verdict == result.Skipped {

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// Summary writes a table of the scenarios and a line that sums it up.
+// Summary writes a table of the scenarios and a line with the totals.
 func Summary(w io.Writer, s *result.Suite) error {
 	rows := [][]string{{"VERDICT", "SCENARIO", "THEME", "STEPS", "TOOK", "WHY"}}
 	for i := range s.Scenarios {

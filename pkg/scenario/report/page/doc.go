@@ -1,9 +1,8 @@
-// Package page writes results as one HTML file: scenarios with their steps, and for each the timeline drawn, lanes by plane
-// and object, events as marks, causes as curves with how long they took.
+// Package page writes results as one HTML file: scenarios with their steps and a timeline each, with lanes by plane and object,
+// events as marks, and causes as curves with their latency.
 //
-// The file needs nothing else: no network, no other file; it works from disk and under a policy that allows only what is
-// in it (it carries that policy itself). Everything is drawn by the time it is written; the script only shows, hides and
-// follows. Without it the page is whole.
+// The file is self-contained: it works from disk, without a network, under its own content security policy. All drawings are
+// static; the script only shows, hides and highlights. Without the script the page is complete.
 //
 // Floor 4.
 package page

@@ -45,7 +45,7 @@ func asset(name string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// hash is how a policy names a text that it allows.
+// hash returns the source expression of a text for the policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -90,7 +90,7 @@ func lane(e event.Event) (group, string) {
 	return sandbox, cmp.Or(name, head, "sandbox")
 }
 
-// scoped names an object; what is no VM and no node says what it is.
+// scoped names an object; objects other than VMs and nodes with their kind.
 func scoped(o event.Object) string {
 	name := o.Name
 	if o.VCenter != "" && o.VCenter != o.Name {
@@ -103,7 +103,7 @@ func scoped(o event.Object) string {
 	return strings.ToLower(o.Kind) + " " + name
 }
 
-// word is an event in a word or two, for beside its mark.
+// word returns an event in a word or two, for its mark.
 func word(e event.Event) string {
 	head, verb, ok := strings.Cut(e.Kind, ".")
 	if !ok {
@@ -125,7 +125,7 @@ func word(e event.Event) string {
 	return shorten(report.Line(verb), 34)
 }
 
-// faultKind finds the kind of a fault in a message: "f1: vcenter.down on us".
+// faultKind returns the kind of a fault in a message: "f1: vcenter.down on us".
 func faultKind(message string) string {
 	for word := range strings.FieldsSeq(message) {
 		word = strings.TrimSuffix(word, ":")
@@ -145,7 +145,7 @@ func shorten(text string, most int) string {
 	return string(r[:max(0, most-1)]) + "…"
 }
 
-// Link is a curve from a cause to what it made happen.
+// Link is a curve from a cause to its effect.
 type Link struct {
 	From, To uint64
 	Path     string
@@ -155,7 +155,7 @@ type Link struct {
 	LW       float64
 }
 
-// links draws the causes. Long ones get the first choice of a place for their label.
+// links draws the causes. Long ones choose the place of their label first.
 func links(t *Timeline, marks map[uint64]*Mark) []Link {
 	var all []Link
 	var taken []box
@@ -186,13 +186,13 @@ func links(t *Timeline, marks map[uint64]*Mark) []Link {
 	return all
 }
 
-// curve leaves its cause to the right and arrives from the left; where both happen at once it bends out and back.
+// curve leaves its cause to the right and arrives from the left; for simultaneous events it bends out and back.
 func curve(x1, y1, x2, y2 float64) string {
 	c1, c2 := bend(x1, x2)
 	return fmt.Sprintf("M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x1, y1, c1, y1, c2, y2, x2, y2)
 }
 
-// bend returns the x of the two control points. The script has it, too.
+// bend returns the x of the two control points. The script has the same formula.
 func bend(x1, x2 float64) (float64, float64) {
 	dx := max((x2-x1)*0.5, 22)
 	if x2-x1 < 30 {
@@ -201,14 +201,14 @@ func bend(x1, x2 float64) (float64, float64) {
 	return x1 + dx, x2 - dx
 }
 
-// box is a place on the page that is taken.
+// box is an occupied area of the page.
 type box struct{ left, top, right, bottom float64 }
 
 func (b box) meets(o box) bool {
 	return b.left < o.right && o.left < b.right && b.top < o.bottom && o.top < b.bottom
 }
 
-// label writes the latency on the curve where there is room.
+// label writes the latency on the curve if there is room.
 func (l *Link) label(took time.Duration, x1, y1, x2, y2 float64, taken *[]box) {
 	text := "+" + report.Took(took)
 	w := float64(len([]rune(text)))*5.6 + 10
@@ -230,7 +230,7 @@ func bezier(f, a, b, c, d float64) float64 {
 	return g*g*g*a + 3*g*g*f*b + 3*g*f*f*c + f*f*f*d
 }
 
-// Effect is an event and what it made happen.
+// Effect is an event with its effects.
 type Effect struct {
 	Seq     uint64
 	Group   string
@@ -245,8 +245,8 @@ type Effect struct {
 // mostEffects is the maximum number of effects.
 const mostEffects = 120
 
-// effects are the first causes among events, each with all that followed, and how many of them there was no room for. What
-// had no effect is left out.
+// effects returns the first causes among events, each with all its effects, and the number of those that did not fit. It leaves
+// out events without effects.
 func effects(c scale, events []event.Event) (roots []*Effect, more int) {
 	type node struct {
 		*Effect
@@ -282,10 +282,10 @@ func effects(c scale, events []event.Event) (roots []*Effect, more int) {
 	return roots, more
 }
 
-// mostRows is how many rows a lane may have: what happens at once then stands one below the other.
+// mostRows is the maximum number of rows in a lane: simultaneous events are placed below each other.
 const mostRows = 5
 
-// row is one line of marks in a lane while it is filled.
+// row is one line of marks in a lane.
 type row struct {
 	end   float64 // of what is in it, with its last label
 	bare  float64 // without it
@@ -293,8 +293,8 @@ type row struct {
 	marks int
 }
 
-// pack puts the marks of a lane, which are in order of their X, in rows, so that neither marks nor labels cover each other.
-// Where there is no room, labels go first. It returns the number of rows.
+// pack places the marks of a lane, sorted by X, in rows, so that neither marks nor labels overlap. If there is no room it drops
+// labels. It returns the number of rows.
 func pack(marks []*Mark, right float64) int {
 	var rows []row
 	for _, m := range marks {
@@ -328,13 +328,13 @@ func fit(rows []row, m *Mark, right float64) int {
 	return -1
 }
 
-// fitLabel puts the label to the right of the mark or, at the edge, to its left, where it must not reach end.
+// fitLabel places the label to the right of the mark or, at the edge, to its left, where it must not reach end.
 func fitLabel(m *Mark, right, end float64) bool {
 	m.LabelLeft = m.X+markRoom+labelWidth(m.Label) > right
 	return !m.LabelLeft || end < 0 || m.X-markRoom-labelWidth(m.Label) >= end
 }
 
-// crowd finds a place in rows that are all full: there the last label goes, and so does this one.
+// crowd places a mark in full rows: it drops the last label there, and its own.
 func crowd(rows []row, m *Mark) int {
 	best := 0
 	for n := range rows {
@@ -346,7 +346,7 @@ func crowd(rows []row, m *Mark) int {
 	return best
 }
 
-// markRoom is half of what a mark takes.
+// markRoom is half of the width of a mark.
 const markRoom = 6.5
 
 func labelWidth(label string) float64 {
@@ -356,5 +356,5 @@ func labelWidth(label string) float64 {
 	return float64(len([]rune(label)))*charWidth + 8
 }
 
-// charWidth is what a character of a label takes at most, on average.
+// charWidth is the maximum average width of a character of a label.
 const charWidth = 5.7

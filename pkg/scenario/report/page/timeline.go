@@ -26,7 +26,7 @@ const (
 // mostMarks is the maximum number of events in a timeline: more would overlap.
 const mostMarks = 700
 
-// Timeline is a scenario drawn.
+// Timeline is the drawing of a scenario.
 type Timeline struct {
 	Width, Height, PlotLeft, PlotRight float64
 	LanesTop                           float64
@@ -53,7 +53,7 @@ type Bar struct {
 	Title   string
 }
 
-// Lane is a line of events about one thing.
+// Lane is a line of events about one object.
 type Lane struct {
 	Group  group
 	Name   string
@@ -81,7 +81,7 @@ type Mark struct {
 	lane  *Lane
 }
 
-// timeline draws a scenario; nil when there is nothing to draw.
+// timeline draws a scenario; nil without a step or event.
 func timeline(s *result.Scenario) *Timeline {
 	if len(s.Events) == 0 && len(s.Steps) == 0 {
 		return nil
@@ -118,14 +118,13 @@ func (t *Timeline) steps(c scale, all []result.Step) {
 	t.LanesTop += float64(max(0, len(ends)-1)) * barHeight
 }
 
-// scale turns times into places.
+// scale converts times to positions.
 type scale struct {
 	zero time.Time
 	span time.Duration
 }
 
-// clock makes the scale of a scenario: from its beginning to its last step or event. What it waits then, for all to be as
-// it was, shows nothing.
+// clock returns the scale of a scenario: from its beginning to its last step or event. The final wait for recovery is not drawn.
 func clock(s *result.Scenario) scale {
 	c := scale{zero: s.Began}
 	for _, e := range s.Events {
@@ -140,7 +139,7 @@ func clock(s *result.Scenario) scale {
 	return c
 }
 
-// x is the place of a time. What was before the beginning stands at the beginning.
+// x returns the position of a time; earlier times are at the beginning.
 func (c scale) x(at time.Time) float64 {
 	const inset = 26 // room for the curves that bend out
 	f := float64(at.Sub(c.zero)) / float64(c.span)
@@ -159,7 +158,7 @@ func (c scale) bar(st result.Step) Bar {
 	return Bar{x, 0, w, st.Verdict, label, fmt.Sprintf("%d %s", st.Index, report.StepLine(st))}
 }
 
-// ticks are about ten round times.
+// ticks returns about ten round times.
 func (c scale) ticks() []Tick {
 	step := 10 * time.Microsecond
 	for n := 0; c.span/step > 11; n++ {
@@ -190,7 +189,7 @@ func tickLabel(at, step time.Duration) string {
 	return fmt.Sprintf("%d:%02d", int(at.Minutes()), int(at.Seconds())%60)
 }
 
-// choose returns the events to draw: all, or those that tell most.
+// choose returns the events to draw: all, or the most important.
 func choose(s *result.Scenario) []event.Event {
 	if len(s.Events) <= mostMarks {
 		return s.Events
@@ -220,7 +219,7 @@ func choose(s *result.Scenario) []event.Event {
 	return order
 }
 
-// lay puts events in lanes and lanes below each other.
+// lay assigns events to lanes, and places the lanes.
 func (t *Timeline) lay(c scale, events []event.Event) map[uint64]*Mark {
 	type key struct{ group, name string }
 	lanes := map[key]*Lane{}

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// Page is what the template is given.
+// Page is the data of the template.
 type Page struct {
 	Policy    string
 	CSS       template.CSS
@@ -36,7 +36,7 @@ type Scenario struct {
 	Reported                          []string
 	Verdict                           result.Verdict
 	Glyph, Message, Took, Began, Rate string
-	// X and W are its place in the run, in percent.
+	// X and W are its position in the run, in percent.
 	X, W     float64
 	Open     bool
 	Facts    []Fact
@@ -72,7 +72,7 @@ type Node struct {
 	State, Addresses, Taints string
 }
 
-// mostEvents is how many events the table has.
+// mostEvents is the maximum number of events in the table.
 const mostEvents = 2000
 
 func view(s *result.Suite) *Page {
@@ -157,7 +157,7 @@ func nodes(all []api.Node) []Node {
 	return rows
 }
 
-// facts are pairs of names and values, without those that have none.
+// facts are pairs of names and values, without empty ones.
 func facts(pairs ...string) []Fact {
 	var all []Fact
 	for i := 0; i < len(pairs); i += 2 {

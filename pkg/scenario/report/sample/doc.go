@@ -1,4 +1,4 @@
-// Package sample is a run to try reports with: made up, of every verdict, with awkward texts.
+// Package sample has an invented run to test reports: with every verdict, and awkward texts.
 //
 // Only tests import it.
 package sample

@@ -139,7 +139,7 @@ func scenario(name, theme, description string, at time.Time) result.Scenario {
 	}
 }
 
-// steps numbers steps and lets each begin when the one before it has ended.
+// steps numbers steps, each beginning at the end of the one before.
 func steps(at time.Time, all ...result.Step) []result.Step {
 	for i := range all {
 		all[i].Index = i + 1
@@ -151,7 +151,7 @@ func steps(at time.Time, all ...result.Step) []result.Step {
 	return all
 }
 
-// ev is an event in short.
+// ev returns an event.
 type ev struct {
 	seq     uint64
 	after   int // ms
