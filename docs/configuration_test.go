@@ -44,7 +44,7 @@ func meanings() map[string]string {
 // csiMeanings are what the keys of a csi-vsphere.conf do that a vsphere.conf does not have.
 func csiMeanings() map[string]string {
 	return map[string]string{
-		"cluster-id":                            "by what CNS tells this cluster's volumes from others'; at most 64 characters, and never changed",
+		"cluster-id":                            "identifies the volumes of this cluster in CNS; at most 64 characters; never change it",
 		"cluster-distribution":                  "what vCenter shows beside volumes as the kind of Kubernetes",
 		"query-limit":                           "how many volumes CNS is asked for at once; 1000 at most, and if not said",
 		"migration-datastore-url":               "datastore for volumes of the in-tree provider that name none, or one that several have the name of",

@@ -102,7 +102,7 @@ func neededBy(n privilege.Need) string {
 	case privilege.Upstream:
 		return "upstream's CSI driver alone"
 	}
-	return "nobody"
+	return "–"
 }
 
 func component(c privilege.Component) string {

@@ -159,7 +159,7 @@ func TestDriverCannot(t *testing.T) {
 	serveDriver(t, socket, csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME)
 	p := start(t, flagsFor(all()[3], api, socket)...)
 	p.ends(1)
-	p.says("driver csi.vsphere.vmware.com: it takes no snapshots")
+	p.says("driver csi.vsphere.vmware.com: it does not support snapshots")
 }
 
 // SIGTERM ends a sidecar that waits for its driver.
@@ -219,13 +219,13 @@ func freeAddress(t *testing.T) string {
 // Invalid command lines are reported, and nothing starts.
 func TestMistakes(t *testing.T) {
 	for want, args := range map[string][]string{
-		`"csi-cloner" is no sidecar: one of [csi-provisioner csi-attacher csi-resizer csi-snapshotter snapshot-controller] is`: {"csi-cloner"},
-		`--csi-address=tcp://127.0.0.1:1: the path of a unix socket is needed`:                                                 {"csi-attacher", "--csi-address=tcp://127.0.0.1:1"},
-		`csi-attacher takes no argument "now"`:                                                                                 {"csi-attacher", "now"},
-		`flag provided but not defined: -enable-capacity`:                                                                      {"csi-provisioner", "--enable-capacity"},
-		`--retry-interval-start and --retry-interval-max: the first has to`:                                                    {"csi-resizer", "--retry-interval-start=1h"},
-		`unrecognized feature gate: NoSuchGate`:                                                                                {"csi-snapshotter", "--feature-gates=NoSuchGate=true"},
-		`--kubeconfig=/no/such/file: `:                                                                                         {"snapshot-controller", "--kubeconfig=/no/such/file"},
+		`"csi-cloner" is not a sidecar; use one of [csi-provisioner csi-attacher csi-resizer csi-snapshotter snapshot-controller]`: {"csi-cloner"},
+		`--csi-address=tcp://127.0.0.1:1: must be the path of a unix socket`:                                                       {"csi-attacher", "--csi-address=tcp://127.0.0.1:1"},
+		`csi-attacher takes no argument "now"`:                                                                                     {"csi-attacher", "now"},
+		`flag provided but not defined: -enable-capacity`:                                                                          {"csi-provisioner", "--enable-capacity"},
+		`--retry-interval-start must be positive and at most`:                                                                      {"csi-resizer", "--retry-interval-start=1h"},
+		`unrecognized feature gate: NoSuchGate`:                                                                                    {"csi-snapshotter", "--feature-gates=NoSuchGate=true"},
+		`--kubeconfig=/no/such/file: `:                                                                                             {"snapshot-controller", "--kubeconfig=/no/such/file"},
 	} {
 		p := start(t, args...)
 		p.ends(1)

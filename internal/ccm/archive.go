@@ -23,8 +23,8 @@ import (
 // archive returns the program of the image in a file: what `docker save` writes, or an OCI layout as a folder or a tar,
 // compressed or not.
 func (o Options) archive(ctx context.Context, path string) (Program, error) {
-	v := speak(o.Progress)
-	defer v.quiet()
+	v := startProgress(o.Progress)
+	defer v.stop()
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Program{}, coded.New("ccm-missing", "", nil, "CCM archive:%s: there is no such file", path)

@@ -60,7 +60,7 @@ func survey(ctx context.Context, open func() (io.ReadCloser, error)) (members, e
 		case len(found) >= mostFiles:
 			return found, coded.New("ccm-archive-broken", "", nil, "has more than %d files", mostFiles)
 		}
-		if _, there := found[h.Name]; there {
+		if _, exists := found[h.Name]; exists {
 			continue
 		}
 		m := member{kind: h.Typeflag, size: h.Size, link: h.Linkname}
@@ -75,8 +75,8 @@ func survey(ctx context.Context, open func() (io.ReadCloser, error)) (members, e
 // real is the member that a name stands for, through links as package tarball follows them.
 func (m members) real(name string) (member, bool) {
 	for range 40 {
-		found, there := m[name]
-		if !there {
+		found, exists := m[name]
+		if !exists {
 			return found, false
 		}
 		if found.kind != tar.TypeSymlink && found.kind != tar.TypeLink {
@@ -89,9 +89,9 @@ func (m members) real(name string) (member, bool) {
 
 // described checks a member that is read as a whole.
 func (m members) described(what, name string) error {
-	found, there := m[name]
+	found, exists := m[name]
 	switch {
-	case !there:
+	case !exists:
 		return coded.New("ccm-archive-broken", "", nil, "has no %s: %s", what, name)
 	case found.kind != tar.TypeReg:
 		return coded.New("ccm-archive-broken", "", nil, "%s is no regular file", what)
@@ -124,8 +124,8 @@ func fromDocker(open func() (io.ReadCloser, error), found members) (v1.Image, er
 		return nil, coded.New("ccm-image-unusable", "", nil, "has %d layers, more than %d", n, mostLayers)
 	}
 	for i, name := range manifest[0].Layers {
-		switch layer, there := found.real(name); {
-		case !there:
+		switch layer, exists := found.real(name); {
+		case !exists:
 			return nil, coded.New("ccm-archive-broken", "", nil, "layer %d is not there", i+1)
 		case layer.zstd:
 			return nil, coded.New("ccm-image-unusable", "", nil, "layer %d is compressed with zstd, which archives of Docker's are not", i+1)

@@ -116,11 +116,11 @@ func fromCache(dir string) (Program, bool) {
 	return p, true
 }
 
-// beat is how often something is said while one thing takes its time.
+// beat is the interval of repeated progress messages.
 const beat = 4 * time.Second
 
-// voice reports what is being done, and repeats it periodically.
-type voice struct {
+// progress reports the current step, and repeats it periodically.
+type progress struct {
 	say func(string)
 
 	mu    sync.Mutex
@@ -131,48 +131,48 @@ type voice struct {
 	gone chan struct{}
 }
 
-// speak begins; the caller ends it with quiet.
-func speak(say func(string)) *voice {
-	v := &voice{say: say, since: time.Now(), end: make(chan struct{}), gone: make(chan struct{})}
-	go v.repeat()
-	return v
+// startProgress returns a progress without a step. End it with stop.
+func startProgress(say func(string)) *progress {
+	p := &progress{say: say, since: time.Now(), end: make(chan struct{}), gone: make(chan struct{})}
+	go p.repeat()
+	return p
 }
 
-// quiet ends it, and waits for what is being said.
-func (v *voice) quiet() {
-	close(v.end)
-	<-v.gone
+// stop ends the progress, and waits for a call of say.
+func (p *progress) stop() {
+	close(p.end)
+	<-p.gone
 }
 
-// now says what is begun.
-func (v *voice) now(format string, args ...any) {
+// now begins a step.
+func (p *progress) now(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	v.doing(func() string { return text })
-	v.say(text)
+	p.doing(func() string { return text })
+	p.say(text)
 }
 
-// doing is what is said from the next beat on.
-func (v *voice) doing(what func() string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.what, v.since = what, time.Now()
+// doing sets the text of later repetitions.
+func (p *progress) doing(what func() string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.what, p.since = what, time.Now()
 }
 
-func (v *voice) repeat() {
-	defer close(v.gone)
+func (p *progress) repeat() {
+	defer close(p.gone)
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	for {
 		select {
-		case <-v.end:
+		case <-p.end:
 			return
 		case <-tick.C:
 		}
-		v.mu.Lock()
-		what, since := v.what, v.since
-		v.mu.Unlock()
+		p.mu.Lock()
+		what, since := p.what, p.since
+		p.mu.Unlock()
 		if what != nil && time.Since(since) >= beat/2 {
-			v.say(fmt.Sprintf("%s (%.0f s)", what(), time.Since(since).Seconds()))
+			p.say(fmt.Sprintf("%s (%.0f s)", what(), time.Since(since).Seconds()))
 		}
 	}
 }

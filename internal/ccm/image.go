@@ -38,8 +38,8 @@ func reference(ref string) (name.Reference, error) {
 
 // image returns the program of an image in a registry, for which the user's Docker configuration has the credentials.
 func (o Options) image(ctx context.Context, text string) (Program, error) {
-	v := speak(o.Progress)
-	defer v.quiet()
+	v := startProgress(o.Progress)
+	defer v.stop()
 	ref, err := reference(text)
 	if err != nil {
 		return Program{}, err

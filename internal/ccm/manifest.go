@@ -23,8 +23,8 @@ func Manifest(ctx context.Context, version string, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := speak(o.Progress)
-	defer v.quiet()
+	v := startProgress(o.Progress)
+	defer v.stop()
 	tool := o.toolchain()
 	tool.Say = v.now
 	minor := regexp.MustCompile(`^v[0-9]+\.[0-9]+`).FindString(version)

@@ -47,9 +47,9 @@ func checkVersion(version string) error {
 func (o Options) module(ctx context.Context, version string) (Program, error) {
 	path := filepath.Join(o.Cache, "upstream", version, o.OS+"-"+o.Arch, programName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		v := speak(o.Progress)
+		v := startProgress(o.Progress)
 		err := o.build(ctx, v, version, path)
-		v.quiet()
+		v.stop()
 		if err != nil {
 			return Program{}, err
 		}
@@ -65,7 +65,7 @@ func (o Options) module(ctx context.Context, version string) (Program, error) {
 }
 
 // build makes the binary of a release. What it writes is complete or not there.
-func (o Options) build(ctx context.Context, v *voice, version, path string) error {
+func (o Options) build(ctx context.Context, v *progress, version, path string) error {
 	tool := o.toolchain()
 	tool.Say = v.now
 	err := tool.Build(ctx, upstream.Module{Path: module, Version: version, Sum: pinned(version)}, upstream.Program{Package: command, Path: path})

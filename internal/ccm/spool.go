@@ -21,7 +21,7 @@ func spoolFile(dir string, layer int) string {
 }
 
 // spool writes the layers, unpacked, to files, checks each against its digest, and lays them on top of each other.
-func (o Options) spool(ctx context.Context, v *voice, img v1.Image, want []v1.Hash, dir string) (*tree, error) {
+func (o Options) spool(ctx context.Context, v *progress, img v1.Image, want []v1.Hash, dir string) (*tree, error) {
 	layers, err := img.Layers()
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (t *tree) add(layer int, r io.Reader) error {
 			}
 			continue
 		}
-		if old, there := t.entries[name]; there && old.kind == tar.TypeDir && h.Typeflag != tar.TypeDir {
+		if old, exists := t.entries[name]; exists && old.kind == tar.TypeDir && h.Typeflag != tar.TypeDir {
 			t.hide(name, layer+1)
 		}
 		t.entries[name] = entry{layer: layer, nth: nth, kind: h.Typeflag, link: h.Linkname, size: h.Size}
@@ -108,9 +108,9 @@ func (t *tree) find(name string) (found string, e entry, err error) {
 		var part string
 		part, rest, _ = strings.Cut(rest, "/")
 		here := path.Join(at, part)
-		e, there := t.entries[here]
+		e, exists := t.entries[here]
 		switch {
-		case there && e.kind == tar.TypeSymlink, there && e.kind == tar.TypeLink:
+		case exists && e.kind == tar.TypeSymlink, exists && e.kind == tar.TypeLink:
 			if hops++; hops > 40 {
 				return "", entry{}, errors.New("its links go round in a circle")
 			}
@@ -121,7 +121,7 @@ func (t *tree) find(name string) (found string, e entry, err error) {
 			rest, at = path.Join(clean(target), rest), ""
 		case rest != "":
 			at = here // also a folder that no layer has an entry for
-		case !there:
+		case !exists:
 			return "", entry{}, errNoFile
 		case e.kind != tar.TypeReg:
 			return "", entry{}, errors.New("it is no regular file")

@@ -17,7 +17,7 @@ import (
 )
 
 // unpack returns the program of an image, from the cache when it is there and what it was.
-func (o Options) unpack(ctx context.Context, v *voice, name string, img v1.Image) (Program, error) {
+func (o Options) unpack(ctx context.Context, v *progress, name string, img v1.Image) (Program, error) {
 	id, err := img.ConfigName()
 	if err != nil {
 		return Program{}, err

@@ -136,7 +136,7 @@ func checkDisk(_ context.Context, m Machine, need Need) []Finding {
 }
 
 // elsewhere is what to do about a disk.
-const elsewhere = "make room, or export VSPHERE_SANDBOX_STATE=DIRECTORY"
+const elsewhere = "free some space, or export VSPHERE_SANDBOX_STATE=DIRECTORY"
 
 // round rounds up to a multiple of unit.
 func round(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }

@@ -2,9 +2,13 @@ package csi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -12,9 +16,14 @@ import (
 	"github.com/go-logr/logr"
 	"google.golang.org/grpc"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
+	baseversion "k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
@@ -231,4 +240,89 @@ func (k *Kubernetes) topology(ctx context.Context, name, uuid string) (map[strin
 		return nil, err
 	}
 	return nodetopology.Request(ctx, k.Dynamic, name, uuid, n)
+}
+
+// Kubernetes contains the clients of one cluster.
+type Kubernetes struct {
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+}
+
+// connect creates clients from a kubeconfig, or in a pod. It makes no calls.
+func connect(kubeconfig string) (*Kubernetes, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	switch {
+	case kubeconfig == "" && errors.Is(err, rest.ErrNotInCluster), clientcmd.IsEmptyConfig(err):
+		return nil, errors.New("no API server: not in a pod, and --kubeconfig is missing")
+	case err != nil:
+		return nil, err
+	}
+	// The API server protects itself with priority and fairness; a thousand nodes must not wait for this limit.
+	cfg.QPS, cfg.Burst = 200, 400
+	cfg.UserAgent = commandName + "/" + version()
+	var k Kubernetes
+	if k.Client, err = kubernetes.NewForConfig(cfg); err != nil {
+		return nil, err
+	}
+	if k.Dynamic, err = dynamic.NewForConfig(cfg); err != nil {
+		return nil, err
+	}
+	return &k, nil
+}
+
+// clusterUID returns the UID of kube-system, which identifies a cluster for its lifetime.
+func (k *Kubernetes) clusterUID(ctx context.Context) (string, error) {
+	ns, err := k.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("--cluster-id is missing, and the UID of namespace %s is not readable: %w", metav1.NamespaceSystem, err)
+	}
+	return string(ns.UID), nil
+}
+
+// withAttrs adds the attributes of Logger.With to each record, because klog's handler drops them (klogger.Handle in its
+// klogr_slog.go), and with them the vCenter of a line. It does not support groups.
+type withAttrs struct {
+	slog.Handler
+	attrs []slog.Attr
+}
+
+// WithAttrs implements [slog.Handler].
+func (h withAttrs) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return withAttrs{h.Handler, slices.Concat(h.attrs, attrs)}
+}
+
+// Handle implements [slog.Handler].
+func (h withAttrs) Handle(ctx context.Context, r slog.Record) error {
+	all := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	all.AddAttrs(h.attrs...)
+	r.Attrs(func(a slog.Attr) bool {
+		all.AddAttrs(a)
+		return true
+	})
+	return h.Handler.Handle(ctx, all)
+}
+
+// version returns the stamped version (hack/image stamps one), else what the Go command recorded about the repository.
+func version() string {
+	info, _ := debug.ReadBuildInfo()
+	return versionOf(baseversion.Get().GitVersion, info)
+}
+
+func versionOf(stamped string, info *debug.BuildInfo) string {
+	if stamped != "" && !strings.Contains(stamped, "$Format") { // git export-subst has not replaced it
+		return stamped
+	}
+	v := "v0.0.0-dev"
+	if info == nil {
+		return v
+	}
+	if m := info.Main.Version; m != "" && m != "(devel)" {
+		return m // includes the revision if the Go command made it from the repository
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && s.Value != "" {
+			v += "-" + s.Value
+		}
+	}
+	return v
 }

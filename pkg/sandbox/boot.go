@@ -8,6 +8,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
@@ -23,16 +24,17 @@ func (s *Sandbox) steps() []step {
 	}
 	stock := ground.Steps{
 		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.source.Stop},
-		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.unwatchInventory},
+		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.inventory.Stop},
 		Faults:      step{Name: "faults", Start: func(context.Context) error { return s.startFaults(catalogue.Kinds()) }, Stop: s.faults.Close},
 		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},
 		CloudConfig: step{Name: "cloud config", Start: s.config.Write, Stop: s.config.Stop},
-		CCM:         s.ccmStep(),
+		CCM:         step{Name: "cloud controller manager", Start: s.ccm.Start, Stop: s.ccm.Stop},
 		Nodes:       step{Name: "nodes", Start: s.nodes.Start, Stop: s.nodes.Stop},
-		Initialized: step{Name: "initialization", Start: s.waitCluster, Patient: true},
-		Healthy:     step{Name: "cloud controller manager healthy", Start: s.awaitCCM, Patient: true},
+		Initialized: step{Name: "initialization", Start: s.awaitCluster, Patient: true},
+		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, Patient: true},
 	}
 	if s.opts.CCM.None {
+		stock.CCM.Name = "no cloud controller manager"
 		stock.Initialized.Name = "nodes ready" // nothing initializes them
 	}
 	if s.opts.CSI.Enabled {
@@ -46,29 +48,18 @@ func (s *Sandbox) steps() []step {
 	return slices.DeleteFunc(all, func(st step) bool { return st.Start == nil })
 }
 
-// ccmStep starts the cloud controller manager: as pods of a cluster that has pods, unless it is a program of this host that is
-// in no image.
-func (s *Sandbox) ccmStep() step {
-	st := step{Name: "cloud controller manager", Start: s.startCCM, Stop: s.stopCCM}
-	switch {
-	case s.opts.CCM.None:
-		st.Name, st.Start = "no cloud controller manager", s.startNoCCM
-	case s.ccmDeployed():
-		st.Start = s.deployCCM
-	}
-	return st
-}
-
-// ccmDeployed reports whether the cloud controller manager runs as pods.
-func (s *Sandbox) ccmDeployed() bool {
-	g, ok := s.ground.(ground.Deployer)
-	return ok && g.DeploysCCM()
-}
-
 // csiDeployed reports whether a CSI driver runs as pods.
 func (s *Sandbox) csiDeployed() bool {
 	_, ok := s.ground.(ground.Deployer)
 	return ok && s.opts.CSI.Enabled
+}
+
+// awaitCluster waits until all nodes are initialized and the cloud controller manager is healthy.
+func (s *Sandbox) awaitCluster(ctx context.Context) error {
+	if err := s.await.Each(ctx, await.Initialized(s.currentWorld, !s.opts.CCM.None)); err != nil {
+		return err
+	}
+	return s.ccm.Wait(ctx)
 }
 
 // openFiles opens the store of secrets before the files that must not have any.

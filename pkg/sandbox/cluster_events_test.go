@@ -6,11 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 )
 
 func TestClusterEvents(t *testing.T) {
-	ours := corev1.EventSource{Component: ccmEventSource}
+	ours := corev1.EventSource{Component: ccm.EventSource}
 	for _, tc := range []struct {
 		name string
 		e    corev1.Event
@@ -48,7 +49,7 @@ func TestClusterEvents(t *testing.T) {
 			}},
 		},
 		{
-			name: "in the newer way", e: corev1.Event{ReportingController: ccmEventSource, Type: corev1.EventTypeNormal, Reason: "Found", Message: "it"},
+			name: "in the newer way", e: corev1.Event{ReportingController: ccm.EventSource, Type: corev1.EventTypeNormal, Reason: "Found", Message: "it"},
 			want: []event.Event{{Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm.found", Message: "it"}},
 		},
 	} {

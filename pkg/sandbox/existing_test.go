@@ -9,12 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
@@ -68,7 +69,7 @@ func TestExistingNodes(t *testing.T) {
 		t.Errorf("behind front.example.net: %+v", b)
 	}
 	named := map[string]string{}
-	for _, i := range s.vmItems() {
+	for _, i := range items(t, s, fault.VM) {
 		named[i.Name] = i.Node
 	}
 	if diff := cmp.Diff(map[string]string{"worker-1": "front.example.net", "worker-2": "back"}, named); diff != "" {
@@ -99,22 +100,20 @@ func TestExistingRights(t *testing.T) {
 	s := newSandbox(t, "single")
 	s.opts.Cluster.Existing = &existing.Options{}
 	s.standOn(s.newGround())
-	for _, c := range []CCM{{Program: ccm.Program{Own: true}}, {Program: ccm.Program{Path: "/x"}}} {
-		for _, o := range s.ccmRights(c, true) {
-			m := o.(metav1.Object)
-			if m.GetNamespace() == "kube-system" || m.GetLabels()["app.kubernetes.io/instance"] != "test" {
-				t.Errorf("%s: labels %v", objectKey(o), m.GetLabels())
-			}
-			if m.GetNamespace() != "vsphere-sandbox-test" && !strings.HasPrefix(m.GetName(), "vsphere-sandbox-test") {
-				t.Errorf("%s does not carry the sandbox's name", objectKey(o))
-			}
+	all := (host{s}).CCMObjects()
+	for _, o := range all {
+		m := o.(metav1.Object)
+		if m.GetNamespace() == "kube-system" {
+			t.Errorf("%T %s is in kube-system", o, m.GetName())
+		}
+		if m.GetNamespace() != "vsphere-sandbox-test" && !strings.HasPrefix(m.GetName(), "vsphere-sandbox-test") {
+			t.Errorf("%T %s does not carry the sandbox's name", o, m.GetName())
 		}
 	}
-	args := s.ccmArgs(&replica{name: "ccm"}, CCM{}.withDefaults(), true)
-	if !slices.Contains(args, "--leader-elect-resource-namespace=vsphere-sandbox-test") {
-		t.Errorf("the Lease is kube-system's: %q", args)
+	if p := s.ccm.(*ccm.Processes).Place; p.Namespace != "vsphere-sandbox-test" || p.Roles != p.Namespace || p.Labels["app.kubernetes.io/instance"] != "test" {
+		t.Errorf("%+v", p)
 	}
-	if all := (host{s}).CCMObjects(); len(all) < 8 {
+	if len(all) < 8 {
 		t.Errorf("%d objects", len(all))
 	}
 }
@@ -133,7 +132,7 @@ func TestExistingFaults(t *testing.T) {
 		return all
 	}
 	with := lacking()
-	s.opts.CCM = noCCM()
+	s.opts.CCM = ccm.NoCCM()
 	s.standOn(s.newGround())
 	without := lacking()
 	for name, in := range map[string][2]bool{ // with a cloud controller manager of the sandbox's, without
@@ -151,7 +150,7 @@ func TestExistingFaults(t *testing.T) {
 // It only watches: no step makes anything, and none is swapped in.
 func TestExistingWatched(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.source, s.opts.Cluster.Existing, s.opts.CCM = real.New(&real.Options{}), &existing.Options{}, noCCM()
+	s.source, s.opts.Cluster.Existing, s.opts.CCM = real.New(&real.Options{}), &existing.Options{}, ccm.NoCCM()
 	s.standOn(s.newGround())
 	for _, st := range s.steps() {
 		if st.Name == "API server" {
@@ -166,7 +165,7 @@ func TestExistingWatched(t *testing.T) {
 		}
 	}
 	s.boot.SetPhase(api.Ready)
-	_, err := s.swapCCM(t.Context(), api.CCMRequest{})
+	_, err := s.ccm.Swap(t.Context(), api.CCMRequest{})
 	requireCode(t, "swap", err, "unsupported")
 	want := api.Ground{Cluster: api.ClusterExisting, Nodes: api.NodesReal, Inventory: api.InventoryReal}
 	if diff := cmp.Diff(want, s.standsOn()); diff != "" {

@@ -195,7 +195,7 @@ func TestGround(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
 	}
-	vm := s.vmItems()[0]
+	vm := items(t, s, fault.VM)[0]
 	want := fault.Item{
 		Kind: fault.VM, VCenter: "us", Name: "worker-east-1", Path: "/dceast/vm/worker-east-1", Ref: vm.Ref,
 		Datacenter: "dceast", Cluster: "east", Host: vm.Host, Region: "us", Zone: "us-east", Node: "worker-east-1", Role: "worker",
@@ -229,4 +229,14 @@ func TestCauseInALeaseOfSeveral(t *testing.T) {
 	if got := cause("worker-west-1"); got != 0 {
 		t.Errorf("no target: %d", got)
 	}
+}
+
+// items returns what faults of a kind can be injected into.
+func items(t *testing.T, s *Sandbox, kind fault.Object) []fault.Item {
+	t.Helper()
+	all, err := s.faultGround().Items(t.Context(), kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

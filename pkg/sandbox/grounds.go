@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -23,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
@@ -46,7 +46,7 @@ func (s *Sandbox) newGround() ground.Ground {
 		return kind.New(k)
 	case c.InCluster != nil:
 		return incluster.New(incluster.Config{
-			Options: *c.InCluster, Sandbox: o.Name, Dir: dir, Socket: func() string { return o.Dir.SocketPath() }, Topology: o.Topology, Speed: o.Speed, CCM: ccmCommand, Host: h,
+			Options: *c.InCluster, Sandbox: o.Name, Dir: dir, Socket: func() string { return o.Dir.SocketPath() }, Topology: o.Topology, Speed: o.Speed, CCM: ccm.Command, Host: h,
 		})
 	case c.Existing != nil:
 		return existing.New(existing.Config{
@@ -61,10 +61,10 @@ func (s *Sandbox) newGround() ground.Ground {
 
 // kind is what kind makes the cluster of in that directory.
 func (o *Options) kind(dir string) kind.Config {
-	program := o.CCM.withDefaults()
+	program := o.CCM.WithDefaults()
 	return kind.Config{
 		Options: *o.Cluster.Kind, Name: o.Name, Dir: dir, Topology: o.Topology, Speed: o.Speed, Port: o.Port, RealVMs: o.Real != nil,
-		CCM: kind.CCM{Name: program.name(), Pods: program.asPods(), Path: o.CCM.Program.Path, Manifest: o.CCM.Manifest},
+		CCM: kind.CCM{Name: program.Name(), Pods: program.HasImage(), Path: o.CCM.Program.Path, Manifest: o.CCM.Manifest},
 		CSI: o.CSI.Enabled, Sidecars: o.CSI.Sidecars, Foreign: o.CSI.Foreign, Logger: o.Logger,
 	}
 }
@@ -77,7 +77,7 @@ func KindPlan(ctx context.Context, o Options, dir string) (config []byte, steps 
 // standOn sets the ground, and what depends on it.
 func (s *Sandbox) standOn(g ground.Ground) {
 	s.ground, s.facts = g, g.Facts()
-	s.config = newCloudConfig(s)
+	assembleCCM(s)
 }
 
 // sourced returns the ground when its cluster decides which VMs are Nodes.
@@ -122,10 +122,9 @@ func (h host) StartControlPlane(spec child.Spec) *child.Child {
 }
 
 func (h host) CCMObjects() []runtime.Object {
-	c, meta := h.s.opts.CCM.withDefaults(), func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: h.s.ccmNamespace(), Name: name}
-	}
-	return append(h.s.ccmRights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudconfig.ConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudconfig.Secret)})
+	c, place := h.s.opts.CCM.WithDefaults(), h.s.ccmPlace()
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: place.Namespace, Name: name} }
+	return append(place.Rights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudconfig.ConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudconfig.Secret)})
 }
 
 func (h host) ListenOn(addresses []string) { h.s.opts.Addresses = addresses }
@@ -186,8 +185,3 @@ func (h host) Proxy(name string) (addr string, err error) { return h.s.proxies.A
 func (h host) DriverToken() string { return h.s.csi.Account(objects.Node).File }
 
 func (h host) BootFailed() bool { return h.s.boot.Failed() }
-
-// ccmNamespace is where the cloud controller manager's account, configuration, credentials and Lease are.
-func (s *Sandbox) ccmNamespace() string {
-	return cmp.Or(s.facts.Namespace, cloudconfig.Namespace)
-}

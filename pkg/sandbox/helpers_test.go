@@ -75,10 +75,10 @@ func addWorker(t testing.TB, s *Sandbox, vm world.VM, guest func(ground.Node) no
 		}
 	}
 	vm.Exists = true
-	s.standOn(guestGround{s.ground.(*embedded.Ground), func(n ground.Node) node.Guest {
+	s.ground = guestGround{s.ground.(*embedded.Ground), func(n ground.Node) node.Guest {
 		n.Claim("worker-1")
 		return guest(n)
-	}})
+	}}
 	if err := s.nodes.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func withVCenters(t testing.TB, scenario string, changes ...func(*Options)) *San
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if err := s.unwatchInventory(ctx); err != nil {
+		if err := s.inventory.Stop(ctx); err != nil {
 			t.Error(err)
 		}
 		if err := s.source.Stop(ctx); err != nil {

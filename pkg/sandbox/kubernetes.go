@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -198,7 +199,7 @@ const reasonNeedsRestart = "ConfigNeedsRestart"
 // clusterEvent copies the Events that tell of the cloud provider's own doings. Those of others are many, and kubectl
 // shows them.
 func (s *Sandbox) clusterEvent(e *corev1.Event) {
-	if e.Source.Component != ccmEventSource && e.ReportingController != ccmEventSource {
+	if e.Source.Component != ccm.EventSource && e.ReportingController != ccm.EventSource {
 		s.storage.Warning(e)
 		return
 	}
@@ -217,7 +218,7 @@ func (s *Sandbox) clusterEvent(e *corev1.Event) {
 	copied.Cause = s.causes.OfCCMEvent(copied)
 	seq := s.log.Append(copied)
 	if e.Reason == reasonNeedsRestart {
-		s.configNeedsRestart(seq)
+		s.ccm.NeedsRestart(seq)
 	}
 }
 

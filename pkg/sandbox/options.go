@@ -60,7 +60,7 @@ type Progress = boot.Progress
 
 // check refuses options that do not go together, whoever has put them so.
 func (o *Options) check() error {
-	c := o.CCM.withDefaults()
+	c := o.CCM.WithDefaults()
 	switch {
 	case o.Cluster.Existing != nil && o.Real == nil:
 		return errors.New("the nodes of an existing cluster are VMs of real vCenters, and none are configured")

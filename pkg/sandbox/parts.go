@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -18,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
@@ -90,11 +90,14 @@ func assemble(s *Sandbox) {
 		VCenters: list, Log: s.log, Changed: s.rows.TagsChanged, Logger: opts.Logger,
 		Categories: func() topology.Categories { return s.desired.Topology().Spec.Categories },
 	}
+	s.inventory = vcenters.Watch{
+		Log: s.log, Tags: s.tags, Background: &s.background, Changed: s.rows.VCenterChanged, FollowLog: s.rows.FollowLog, FollowCalls: s.rows.FollowCalls,
+	}
 	s.listing = vcenters.Listing{World: s.currentWorld, VCenters: watched, Tags: s.tags, Nodes: s.Nodes, CAFile: s.vcenterCA}
 	s.components = &components.Registry{
 		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Crashed: s.boot.Crashed,
 		Describe: func(rows []api.Component) {
-			s.ccms.describe(rows)
+			s.ccm.Describe(rows)
 			stopped := s.nodes.Stopped()
 			for i := range rows {
 				if p, ok := stopped[rows[i].Name]; ok {
@@ -154,12 +157,11 @@ func assemble(s *Sandbox) {
 	}
 	s.pods = &pods.Pods{
 		Log: s.log, Logger: opts.Logger, Dir: opts.Dir, Components: s.components, Background: &s.background, VCenters: list,
-		CAFile: s.vcenterCA, CloudConfig: s.source.CloudConfig, CCMChanged: s.ccms.podChanged,
-		Stopped: func() { s.ccms.tell(func() { s.ccms.stopped = true }) }, // ends the wait for one that is not healthy
+		CAFile: s.vcenterCA, CloudConfig: s.source.CloudConfig,
 	}
 	s.csi = &csi.Driver{
 		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars, Args: s.source.Args(),
-		Env:             func() []string { return withoutProviderVariables(os.Environ()) },
+		Env:             ccm.Environ,
 		SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
 		World: func() *world.World { return s.world },
@@ -212,18 +214,15 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 		CCM: inspect.CCM{
 			Replicas: func() (rows []api.Component) {
 				for _, row := range s.components.Rows() {
-					if s.ccms.find(row.Name) != nil {
+					if s.ccm.Has(row.Name) {
 						rows = append(rows, row)
 					}
 				}
 				return rows
 			},
-			Cut: cut,
-			Log: func(component string) string { return s.opts.Dir.Log(component) },
-			Args: func() []string {
-				runs, _ := s.ccms.running()
-				return runs.Args
-			},
+			Cut:  cut,
+			Log:  func(component string) string { return s.opts.Dir.Log(component) },
+			Args: func() []string { return s.ccm.Running().Args },
 			Config: func() (*config.Config, error) {
 				if s.guarded() == nil {
 					return config.LoadFile(s.config.File)

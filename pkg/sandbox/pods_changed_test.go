@@ -15,11 +15,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 )
 
-// podded returns a sandbox whose components are pods, of which nothing is kept in files.
-func podded(t *testing.T) *Sandbox {
+// runsInPods returns a sandbox whose components are pods, of which nothing is kept in files.
+func runsInPods(t *testing.T) *Sandbox {
 	t.Helper()
 	s := newSandbox(t, "single")
-	s.standOn(kind.New(kind.Config{}))
+	s.standOn(kind.New(kind.Config{CCM: kind.CCM{Pods: true}}))
 	if err := s.background.End(t.Context(), pods.Group); err != nil { // nobody follows what they say
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func podded(t *testing.T) *Sandbox {
 
 // Pods come and go; components and the log say so as of processes.
 func TestPodChanged(t *testing.T) {
-	s := podded(t)
+	s := runsInPods(t)
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	rows := func() []api.Component {
 		all := s.components.All()
@@ -106,12 +106,11 @@ func TestPodChanged(t *testing.T) {
 			t.Errorf("%s: rows (-want +got):\n%s", tc.name, diff)
 		}
 		t.Run(tc.name, func(t *testing.T) { requireEvents(t, s.log, before, tc.events...) })
-		list := s.ccms.all()
-		if (len(list) == 1) != (tc.row != nil) {
-			t.Fatalf("%s: %d cloud controller managers", tc.name, len(list))
+		if s.ccm.Has("ccm") != (tc.row != nil) {
+			t.Fatalf("%s: %d cloud controller managers", tc.name, s.ccm.Count())
 		}
-		if len(list) == 1 && list[0].healthy != tc.health {
-			t.Errorf("%s: healthy %t", tc.name, list[0].healthy)
+		if list := s.components.Rows(); len(list) == 1 && (list[0].Health == "healthy") != tc.health {
+			t.Errorf("%s: health %q", tc.name, list[0].Health)
 		}
 		if _, ok := s.pods.Find("ccm"); ok != (tc.row != nil) {
 			t.Errorf("%s: found as a pod: %t", tc.name, ok)
@@ -121,14 +120,9 @@ func TestPodChanged(t *testing.T) {
 
 // What is no cloud controller manager is a component, and not among them.
 func TestPodOfTheDriver(t *testing.T) {
-	s := podded(t)
+	s := runsInPods(t)
 	s.pods.Changed(deploy.Change{Component: "csi-provisioner", State: deploy.Running, Ready: true, Started: time.Now()})
-	if rows := s.components.All(); len(rows) != 1 || rows[0].State != "running" || len(s.ccms.all()) > 0 {
-		t.Errorf("%+v, %d cloud controller managers", rows, len(s.ccms.all()))
-	}
-	for component, want := range map[string]bool{"ccm": true, "ccm-2": true, "csi-controller": false, "ccmx": false} {
-		if got := pods.IsCCM(component); got != want {
-			t.Errorf("%s: a cloud controller manager: %t", component, got)
-		}
+	if rows := s.components.All(); len(rows) != 1 || rows[0].State != "running" || s.ccm.Count() > 0 {
+		t.Errorf("%+v, %d cloud controller managers", rows, s.ccm.Count())
 	}
 }

@@ -12,7 +12,6 @@ import (
 // supervisedPod is what can be done to a container of a pod.
 func (s *Sandbox) supervisedPod(is deploy.Change) *supervised {
 	name := is.Component
-	ctx := context.Background() // what is done is bounded by the node that it is done in
 	return &supervised{
 		name: name, component: name, wire: name, object: event.Object{Kind: "Component", Name: name},
 		runs: func() error {
@@ -22,14 +21,14 @@ func (s *Sandbox) supervisedPod(is deploy.Change) *supervised {
 			return nil
 		},
 		alive: func() bool { _, ok := s.pods.Find(name); return ok },
-		crash: func() error { return s.pods.Kill(ctx, name) },
-		pause: func() (bool, error) {
+		crash: func(ctx context.Context) error { return s.pods.Kill(ctx, name) },
+		pause: func(ctx context.Context) (bool, error) {
 			if err := s.pods.Pause(ctx, name); err != nil {
 				return false, err
 			}
 			return s.components.Freeze(name, true), nil
 		},
-		resume: func() (bool, error) {
+		resume: func(ctx context.Context) (bool, error) {
 			if err := s.pods.Resume(ctx, name); err != nil {
 				return false, err
 			}

@@ -3,9 +3,11 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
@@ -41,7 +43,7 @@ func (p processes) Running(component string) error {
 }
 
 // Kill implements [fault.Processes]. It returns when the process is gone.
-func (p processes) Kill(component string) error {
+func (p processes) Kill(ctx context.Context, component string) error {
 	t, err := p.s.supervised(component)
 	if err != nil {
 		return err
@@ -50,16 +52,16 @@ func (p processes) Kill(component string) error {
 		return err
 	}
 	p.s.components.Expect(t.component, p.note(t, event.Warning, "component.killed", "killed: SIGKILL"))
-	return t.crash()
+	return t.crash(ctx)
 }
 
 // Pause implements [fault.Processes].
-func (p processes) Pause(component string) error {
+func (p processes) Pause(ctx context.Context, component string) error {
 	t, err := p.s.supervised(component)
 	if err != nil {
 		return err
 	}
-	changed, err := t.pause()
+	changed, err := t.pause(ctx)
 	if err == nil && changed {
 		p.note(t, event.Warning, t.hung("component.paused"), "stopped where it stood: SIGSTOP")
 	}
@@ -67,12 +69,12 @@ func (p processes) Pause(component string) error {
 }
 
 // Resume implements [fault.Processes]. There is nothing to resume of a component that is gone.
-func (p processes) Resume(component string) error {
+func (p processes) Resume(ctx context.Context, component string) error {
 	t, err := p.s.supervised(component)
 	if err != nil {
 		return nil // it is as harmless as to resume what runs
 	}
-	changed, err := t.resume()
+	changed, err := t.resume(ctx)
 	if err == nil && changed {
 		p.note(t, event.Info, t.resumed("component.resumed"), "goes on: SIGCONT")
 	}
@@ -143,4 +145,31 @@ func (p processes) note(t *supervised, level event.Level, kind, message string) 
 		Plane: event.PlaneSandbox, Level: level, Kind: kind, Object: t.object, Cause: p.cause(t),
 		Message: t.name + ": " + message,
 	})
+}
+
+// replicas returns the number of processes of a component that the sandbox keeps running. It is 0 for an unknown component, and for
+// a kubelet whose VM is off.
+func (s *Sandbox) replicas(component string) int {
+	switch {
+	case component == ccm.Component:
+		return s.ccm.Count()
+	case strings.HasPrefix(component, "node/"):
+		if t, err := s.supervised(component); err != nil || !t.alive() {
+			return 0
+		}
+	case s.childOf(component) == nil:
+		return 0
+	}
+	return 1
+}
+
+// scale changes the number of processes of a component.
+func (s *Sandbox) scale(ctx context.Context, component string, replicas int) error {
+	switch {
+	case s.replicas(component) == replicas:
+		return nil
+	case component == ccm.Component:
+		return s.ccm.Scale(ctx, replicas)
+	}
+	return fmt.Errorf("component %q: cannot be scaled to %d", component, replicas)
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 )
 
@@ -24,7 +26,10 @@ func (p ownProcesses) SlowEtcd(d time.Duration) error {
 
 // RenewToken hands the component a new token of its ServiceAccount, as a kubelet does.
 func (p tokenProcesses) RenewToken(ctx context.Context, component string) error {
-	a := p.s.ccmAccount()
+	var a accounts.Account
+	if c, ok := p.s.ccm.(*ccm.Processes); ok {
+		a = c.Account()
+	}
 	if name := csi.AccountOf(component); name != "" {
 		a = p.s.csi.Account(name)
 	}
@@ -33,7 +38,7 @@ func (p tokenProcesses) RenewToken(ctx context.Context, component string) error 
 }
 
 // Leader is the one of a component's replicas that leads, "" when none is known to.
-func (p processes) Leader(string) string { return p.s.ccms.leader() }
+func (p processes) Leader(string) string { return p.s.ccm.Leader() }
 
 // cause is the event for whose sake something is done to a component: the one that was named, or the newest of a fault
 // that is about it.

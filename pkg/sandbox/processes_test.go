@@ -18,11 +18,31 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
 // worker is the VM of worker-1.
 var worker = world.VMKey{VCenter: "vc", Ref: ref{Value: "vm-1"}}
+
+// sleepingCCM is one cloud controller manager.
+type sleepingCCM struct {
+	ccm.Manager
+	child *child.Child
+}
+
+func (c *sleepingCCM) Has(component string) bool { return component == ccm.Component }
+
+func (c *sleepingCCM) Count() int { return 1 }
+
+func (c *sleepingCCM) Child(component string) *child.Child {
+	if c.Has(component) {
+		return c.child
+	}
+	return nil
+}
+
+func (c *sleepingCCM) Stop(ctx context.Context) error { return c.child.Stop(ctx) }
 
 // running returns a sandbox with a control plane, a cloud controller manager and the kubelet of worker-1, all of which are
 // programs that sleep, and an API server's address at which nobody answers.
@@ -37,25 +57,25 @@ func running(t *testing.T) *Sandbox {
 		t.Fatal(err)
 	}
 	s.cluster = cluster
+	one := &sleepingCCM{Manager: s.ccm}
+	s.ccm = one // before any child notifies the components, which ask s.ccm
+	one.child = child.Start(sleep(ccm.Component), s.components.Notify)
 	s.mu.Lock()
 	s.controlPlane = child.Start(sleep(embedded.Component), s.components.Notify)
 	s.mu.Unlock()
-	s.ccms.mu.Lock() // its child tells of itself at once, and whoever hears it looks
-	s.ccms.list = []*replica{{name: ccmComponent, child: child.Start(sleep(ccmComponent), s.components.Notify)}}
-	s.ccms.mu.Unlock()
 
 	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1", Power: string(node.On), Tools: true, Hostname: "worker-1"}, BootTime: time.Now(), Ref: worker.Ref}
 	addWorker(t, s, v, func(n ground.Node) node.Guest {
 		return node.New(node.Options{Spec: func(node.Machine) (child.Spec, error) { return sleep("node/worker-1"), nil }, Notify: n.Notify})
 	})
-	for _, component := range []string{ccmComponent, "node/vc.vm-1"} {
+	for _, component := range []string{ccm.Component, "node/vc.vm-1"} {
 		if _, err := s.proxies.Addr(component); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		for _, stop := range []func(context.Context) error{s.nodes.Stop, s.stopCCM, s.controlPlane.Stop} {
+		for _, stop := range []func(context.Context) error{s.nodes.Stop, s.ccm.Stop, s.controlPlane.Stop} {
 			if err := stop(ctx); err != nil {
 				t.Error(err)
 			}
@@ -125,7 +145,7 @@ func told(t *testing.T, s *Sandbox, after uint64, object, last string) (list []s
 	}
 }
 
-var slept = map[string]string{embedded.Component: embedded.Component, ccmComponent: ccmComponent, "node/worker-1": "worker-1"}
+var slept = map[string]string{embedded.Component: embedded.Component, ccm.Component: ccm.Component, "node/worker-1": "worker-1"}
 
 func TestKill(t *testing.T) {
 	for component, object := range slept {
@@ -135,7 +155,7 @@ func TestKill(t *testing.T) {
 			_, before := s.row(component)
 			why := s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "why"})
 			release := p.(ownProcesses).Causing(component, why)
-			if err := p.Kill(component); err != nil {
+			if err := p.Kill(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
 			release()
@@ -175,21 +195,21 @@ func TestPauseAndResume(t *testing.T) {
 			if strings.HasPrefix(component, "node/") {
 				state, paused, resumed = string(node.Hung), "node.hung", "node.resumed"
 			}
-			if err := p.Pause(component); err != nil {
+			if err := p.Pause(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
 			s.requireRow(t, component, state)
-			if err := p.Pause(component); err != nil {
+			if err := p.Pause(t.Context(), component); err != nil {
 				t.Errorf("again: %v", err)
 			}
 			// What is started in its place stands still, too.
-			if err := p.Kill(component); err != nil {
+			if err := p.Kill(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
 			told(t, s, after, object, "child.started")
 			s.requireRow(t, component, state)
 			for range 2 {
-				if err := p.Resume(component); err != nil {
+				if err := p.Resume(t.Context(), component); err != nil {
 					t.Error(err)
 				}
 			}
@@ -203,7 +223,7 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 func TestCutAndMend(t *testing.T) {
-	for _, component := range []string{ccmComponent, "node/worker-1"} {
+	for _, component := range []string{ccm.Component, "node/worker-1"} {
 		t.Run(component, func(t *testing.T) {
 			s := running(t)
 			p, after := s.processes(), s.log.Last()
@@ -258,14 +278,14 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 	}
 	for _, component := range []string{"ccm-2", "csi", "node/worker-2", ""} {
 		for name, err := range map[string]error{
-			"kill": p.Kill(component), "pause": p.Pause(component), "cut": p.Cut(component, false), "restart": p.Restart(t.Context(), component),
+			"kill": p.Kill(t.Context(), component), "pause": p.Pause(t.Context(), component), "cut": p.Cut(component, false), "restart": p.Restart(t.Context(), component),
 			"scale": p.Scale(t.Context(), component, 2),
 		} {
 			if err == nil {
 				t.Errorf("%s %q: no error", name, component)
 			}
 		}
-		if p.Running(component) == nil || p.Replicas(component) != 0 || p.Resume(component) != nil || p.Mend(component) != nil {
+		if p.Running(component) == nil || p.Replicas(component) != 0 || p.Resume(t.Context(), component) != nil || p.Mend(component) != nil {
 			t.Errorf("%q: there is one, or it is no peace to heal it", component)
 		}
 	}
@@ -282,7 +302,7 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 	if err := p.Running("node/worker-1"); err == nil || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("a kubelet of a VM that is off runs: %v", err)
 	}
-	if err := p.Kill("node/worker-1"); err == nil || p.Replicas("node/worker-1") != 0 {
+	if err := p.Kill(t.Context(), "node/worker-1"); err == nil || p.Replicas("node/worker-1") != 0 {
 		t.Errorf("a kubelet of a VM that is off: %v", err)
 	}
 }
@@ -293,7 +313,7 @@ func TestCauseOfWhatAFaultDoes(t *testing.T) {
 	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "fault.injected", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}, Message: "f1: vm.hang on vc/worker-1"})
 	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "fault.injected", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-2"}, Message: "f2: vm.hang on vc/worker-2"})
 	after := s.log.Last()
-	if err := s.processes().Pause("node/worker-1"); err != nil {
+	if err := s.processes().Pause(t.Context(), "node/worker-1"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"node.hung <- fault.injected"}, told(t, s, after, "worker-1", "node.hung")); diff != "" {
@@ -341,5 +361,38 @@ func TestWires(t *testing.T) {
 	}
 	if addr, err := s.proxies.Addr("a"); err == nil {
 		t.Errorf("made one at the end: %s", addr)
+	}
+}
+
+// stuckGuest does not crash before the context ends.
+type stuckGuest struct{ node.Guest }
+
+func (stuckGuest) Crash(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// The context of a fault bounds a kill.
+func TestKillEndsWithContext(t *testing.T) {
+	s := newSandbox(t, "single")
+	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1", Power: string(node.On), Tools: true, Hostname: "worker-1"}, BootTime: time.Now(), Ref: worker.Ref}
+	addWorker(t, s, v, func(n ground.Node) node.Guest {
+		return stuckGuest{node.New(node.Options{
+			Spec: func(node.Machine) (child.Spec, error) {
+				return child.Spec{Name: "node/worker-1", Path: "/bin/sleep", Args: []string{"600"}}, nil
+			},
+			Notify: n.Notify,
+		})}
+	})
+	t.Cleanup(func() {
+		if err := s.nodes.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	s.requireRow(t, "node/worker-1", "running")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := s.processes().Kill(ctx, "node/worker-1"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -111,7 +111,7 @@ func inDir(t *testing.T, r *real.Options, dir *instance.Dir) (s *Sandbox, end fu
 		ended = true
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		for _, stop := range []func(context.Context) error{s.faults.End, s.faults.Close, s.unwatchInventory} {
+		for _, stop := range []func(context.Context) error{s.faults.End, s.faults.Close, s.inventory.Stop} {
 			if err := stop(ctx); err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
@@ -64,7 +65,7 @@ type Sandbox struct {
 	server     control.Server
 	desired    *desired.State
 	nodes      *nodes.Nodes
-	ccms       ccms
+	ccm        ccm.Manager
 	config     *cloudconfig.Config
 	pods       *pods.Pods // empty where nothing runs as pods
 	csi        *csi.Driver
@@ -81,6 +82,7 @@ type Sandbox struct {
 	storage    *storage.Watcher
 	volumes    storage.Server
 	tags       *vcenters.Tags
+	inventory  vcenters.Watch
 	listing    vcenters.Listing
 	inspector  *inspect.Inspector
 }
@@ -94,7 +96,7 @@ func newOn(opts Options, source vcenters.Source) *Sandbox {
 	s.ground = s.newGround()
 	s.facts = s.ground.Facts()
 	assemble(s)
-	s.config = newCloudConfig(s)
+	assembleCCM(s)
 	s.csi.CloudConfig = s.config.File
 	return s
 }

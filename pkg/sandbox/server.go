@@ -21,7 +21,7 @@ func (s *Sandbox) routes() http.Handler {
 	} {
 		part.Register(mux)
 	}
-	s.routeCCM(mux)
+	s.registerCCM(mux)
 	mux.Handle("GET /v1/status", control.Answer(func(context.Context) (any, error) { return s.Status(), nil }))
 	mux.Handle("GET /v1/secrets", control.Answer(func(context.Context) (any, error) { return s.Secrets(), nil }))
 	mux.HandleFunc("GET /v1/events", control.Events(s.log))

@@ -23,7 +23,7 @@ func TestSteps(t *testing.T) {
 			"event log, control API, control plane, vCenters, inventory watch, faults, API server, node watch, cloud config, cloud controller manager, nodes, initialization",
 		},
 		{
-			"no CCM", func(o *Options) { o.CCM = noCCM() },
+			"no CCM", func(o *Options) { o.CCM = CCM{None: true} },
 			"event log, control API, control plane, vCenters, inventory watch, faults, API server, node watch, cloud config, no cloud controller manager, nodes, nodes ready",
 		},
 		{
@@ -35,7 +35,7 @@ func TestSteps(t *testing.T) {
 			"event log, control API, cluster, vCenters, inventory watch, faults, API server, node watch, cloud config, cloud controller manager, nodes, cloud controller manager healthy",
 		},
 		{
-			"existing, watched", func(o *Options) { o.Cluster.Existing, o.CCM = &existing.Options{}, noCCM() },
+			"existing, watched", func(o *Options) { o.Cluster.Existing, o.CCM = &existing.Options{}, CCM{None: true} },
 			"event log, control API, cluster, vCenters, inventory watch, faults, API server, node watch, nodes",
 		},
 		{
@@ -77,32 +77,6 @@ func TestKindIsPatient(t *testing.T) {
 		patient := st.Name == "kind cluster" || st.Name == "API server" || st.Name == "initialization"
 		if st.Patient != patient {
 			t.Errorf("%s: patient is %t", st.Name, st.Patient)
-		}
-	}
-}
-
-// A cloud controller manager is pods where it can be: a program of this machine has no image.
-func TestCCMDeployed(t *testing.T) {
-	program := ccm.Program{Path: "/bin/ccm", Source: "./ccm"}
-	for _, tc := range []struct {
-		name string
-		kind bool
-		ccm  CCM
-		want bool
-	}{
-		{"embedded", false, CCM{}, false},
-		{"built-in", true, CCM{}, true},
-		{"program", true, CCM{Program: program}, false},
-		{"with a manifest", true, CCM{Program: program, Manifest: []byte("kind: DaemonSet")}, true},
-		{"watched", true, CCM{Watch: "/bin/ccm"}, false},
-	} {
-		o := idle(t).opts
-		o.CCM = tc.ccm
-		if tc.kind {
-			o.Cluster.Kind = &kind.Options{}
-		}
-		if got := New(o).ccmDeployed(); got != tc.want {
-			t.Errorf("%s: %t", tc.name, got)
 		}
 	}
 }

@@ -23,8 +23,8 @@ type supervised struct {
 
 	runs          func() error // nil: there is a process, and it is not suspended with its VM
 	alive         func() bool  // there is one, or will be one again
-	crash         func() error
-	pause, resume func() (changed bool, err error)
+	crash         func(context.Context) error
+	pause, resume func(context.Context) (changed bool, err error)
 	restart       func(context.Context) error
 	// network is the way of a guest that is cut by the guest itself, and not at a wire; nil of others.
 	network node.Network
@@ -53,9 +53,9 @@ func (s *Sandbox) supervised(name string) (*supervised, error) {
 			return nil
 		},
 		alive:  func() bool { return c.State() != child.Stopped },
-		crash:  c.Crash,
-		pause:  func() (bool, error) { return s.components.Suspend(c) },
-		resume: func() (bool, error) { return s.components.Resume(c) },
+		crash:  func(context.Context) error { return c.Crash() },
+		pause:  func(context.Context) (bool, error) { return s.components.Suspend(c) },
+		resume: func(context.Context) (bool, error) { return s.components.Resume(c) },
 		restart: func(ctx context.Context) error {
 			s.components.Freeze(name, false)
 			return c.Renew(ctx)
@@ -72,7 +72,7 @@ func (s *Sandbox) childOf(name string) *child.Child {
 		if c := s.csi.Find(name); c != nil {
 			return c
 		}
-		return s.ccms.child(name)
+		return s.ccm.Child(name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *Sandbox) supervisedNode(host string) (*supervised, error) {
 			return nil
 		},
 		alive: func() bool { return state() != node.Stopped },
-		crash: func() error { return k.Crash(context.Background()) },
-		pause: func() (bool, error) {
+		crash: k.Crash,
+		pause: func(context.Context) (bool, error) {
 			if k.Hang() {
 				return true, nil
 			}
@@ -109,7 +109,7 @@ func (s *Sandbox) supervisedNode(host string) (*supervised, error) {
 			}
 			return false, nil
 		},
-		resume: func() (bool, error) {
+		resume: func(context.Context) (bool, error) {
 			hung := state() == node.Hung
 			k.Unhang()
 			return hung, nil

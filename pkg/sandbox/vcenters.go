@@ -2,16 +2,11 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
@@ -54,7 +49,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	return err
 }
 
-// watchInventory returns when every inventory is complete.
+// watchInventory returns when all inventories are complete.
 func (s *Sandbox) watchInventory(ctx context.Context) error {
 	inventories := make([]*world.Inventory, len(s.vcenters))
 	for i, vc := range s.vcenters {
@@ -65,76 +60,5 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 	s.world = w
 	s.mu.Unlock()
 
-	s.tags.Begin()
-	s.background.Run("inventory watch", s.rows.FollowLog)
-
-	g, ctx := errgroup.WithContext(ctx)
-	for _, vc := range s.vcenters {
-		synced := make(chan struct{})
-		s.background.Run("inventory watch", func(ctx context.Context) { _ = vc.Client.Run(ctx) }) // returns nil
-		s.background.Run("inventory watch", func(ctx context.Context) {
-			_ = vc.Client.Watch(ctx, world.Spec(), &syncing{Inventory: vc.Inventory, s: s, first: synced, chosen: vc.Chosen}) // ends with ctx
-		})
-		s.background.Run("inventory watch", func(ctx context.Context) { s.rows.FollowCalls(ctx, vc) })
-		s.background.Run("inventory watch", func(ctx context.Context) { s.tags.Follow(ctx, vc) })
-		g.Go(func() error {
-			select {
-			case <-synced:
-				return s.tags.Read(ctx, vc)
-			case <-ctx.Done():
-				err := context.Cause(ctx)
-				if last := vc.Client.State().Err; last != nil { // else it is connected, and slow
-					err = fmt.Errorf("%w: %w", err, last)
-				}
-				return fmt.Errorf("vcenter %q: %w", vc.Name(), err)
-			}
-		})
-	}
-	return g.Wait()
-}
-
-func (s *Sandbox) unwatchInventory(ctx context.Context) error {
-	return s.background.End(ctx, "inventory watch")
-}
-
-// syncing reports when an inventory is complete for the first time, and when its watch is lost.
-type syncing struct {
-	*world.Inventory
-	s      *Sandbox
-	first  chan struct{}
-	lost   bool
-	chosen func([]vcenter.Update) []vcenter.Update // nil for all
-}
-
-func (y *syncing) Update(updates []vcenter.Update) {
-	if y.chosen != nil {
-		updates = y.chosen(updates)
-	}
-	y.Inventory.Update(updates)
-}
-
-func (y *syncing) Synced() {
-	y.Inventory.Synced()
-	if y.first != nil {
-		close(y.first)
-		y.first = nil
-	}
-	if y.lost {
-		y.lost = false
-		y.s.log.Append(event.Event{
-			Plane: event.PlaneSandbox, Kind: "inventory.synced",
-			Object: event.Object{Kind: "VCenter", Name: y.VCenter}, Message: "inventory is current again",
-		})
-	}
-	y.s.rows.VCenterChanged(y.VCenter)
-}
-
-func (y *syncing) Lost(err error) {
-	y.Inventory.Lost(err)
-	y.lost = true
-	y.s.log.Append(event.Event{
-		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "inventory.lost",
-		Object: event.Object{Kind: "VCenter", Name: y.VCenter}, Message: err.Error(),
-	})
-	y.s.rows.VCenterChanged(y.VCenter)
+	return s.inventory.Start(ctx, s.vcenters)
 }

@@ -2,7 +2,7 @@ package mutants
 
 // shutdown breaks what is said of VMs that are off.
 func shutdown() []Mutant {
-	const file = "pkg/provider/instances_shutdown.go"
+	const file = "pkg/provider/existence.go"
 	return []Mutant{
 		{
 			Name:   "shutdown-needs-guest",

@@ -162,9 +162,9 @@ func (s *Sandbox) withWords(err error) error {
 	if !errors.As(err, &known) || words == "" {
 		return err
 	}
-	told := *known
-	told.Err = errors.Join(known.Err, errors.New(words))
-	return &told
+	explained := *known
+	explained.Err = errors.Join(known.Err, errors.New(words))
+	return &explained
 }
 
 // removePatience is the time for a removal, beyond its own waits.

@@ -62,7 +62,7 @@ func world(t *testing.T) {
 	for name, text := range map[string]string{
 		"good.yaml": good, "bad.yaml": bad, "broken.yaml": broken, "in-tree.ini": inTree, "bad.ini": badINI,
 		"secret/VC-West.example.username": "u\n", "secret/vc-west.example.password": "p\n",
-		"half/vc-west.example.username": "u\n", "half/whatever": "",
+		"half/vc-west.example.username": "u\n", "half/other": "",
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)

@@ -36,7 +36,7 @@ func world() clitest.World {
 						{What: "#45 node.unknown at 12:00:05", Found: "command.power-off (vm power-off worker-1) → vm.powered-off +3ms → node.unknown +5.2s", Source: "event log", Event: 45},
 					},
 				},
-				{Ask: "Why does it have the taint node.kubernetes.io/unreachable?", Answer: "somebody put it there", Level: event.Warning},
+				{Ask: "Why does it have the taint node.kubernetes.io/unreachable?", Answer: "a user added it", Level: event.Warning},
 				{Ask: "Which VM is it?", Answer: "VM eu/worker-1", Level: event.Info, Evidence: []api.Evidence{{What: "VM eu/worker-1", Found: "powered on", Verdict: "ok", Source: "vCenter eu"}}},
 			},
 			Events: events,

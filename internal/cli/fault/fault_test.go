@@ -60,7 +60,7 @@ func TestInjectRequests(t *testing.T) {
 // Wrong arguments are reported without a sandbox.
 func TestAskedWrongly(t *testing.T) {
 	for _, tc := range []struct{ args, message, try string }{
-		{"inject vcenter.latncy", `fault "vcenter.latncy": there is none of that name; did you mean "vcenter.latency"?`, "vsphere-sandbox fault list"},
+		{"inject vcenter.latncy", `fault "vcenter.latncy" not found; did you mean "vcenter.latency"?`, "vsphere-sandbox fault list"},
 		{"inject vcenter.latency --set dealy=1s", `vcenter.latency has no parameter "dealy"; did you mean "delay"?`, "vsphere-sandbox fault describe vcenter.latency"},
 		{"inject vcenter.latency --set delay=soon", `vcenter.latency: parameter "delay": "soon" is no duration like 250ms or 1m30s`, "vsphere-sandbox fault describe vcenter.latency"},
 		{"inject vcenter.latency --set delay", `--set "delay" is not NAME=VALUE`, "vsphere-sandbox fault describe vcenter.latency"},
@@ -69,8 +69,8 @@ func TestAskedWrongly(t *testing.T) {
 		{"inject vcenter.restart --for 1s", "vcenter.restart happens once and has no duration", "leave --for out"},
 		{"inject", "fault inject needs a FAULT", "fault inject --help"},
 		{"describe", "fault describe needs a FAULT", "fault describe --help"},
-		{"describe vcenter.dwon", `fault "vcenter.dwon": there is none of that name; did you mean "vcenter.down"?`, "vsphere-sandbox fault list"},
-		{"list apo", `theme "apo": there is none of that name; did you mean "api"?`, "vsphere-sandbox fault list"},
+		{"describe vcenter.dwon", `fault "vcenter.dwon" not found; did you mean "vcenter.down"?`, "vsphere-sandbox fault list"},
+		{"list apo", `theme "apo" not found; did you mean "api"?`, "vsphere-sandbox fault list"},
 		{"heal", "heal needs a LEASE, or --all", "vsphere-sandbox fault leases"},
 		{"heal f1 --all", "heal takes leases or --all, not both", "vsphere-sandbox fault heal --all"},
 	} {

@@ -30,9 +30,9 @@ type Record struct {
 // that a sandbox answers with, and the end of a context; every other is a plain failure.
 func Of(err error) Record {
 	var (
-		own  *Error
-		exit Exit
-		told *api.Error
+		own    *Error
+		exit   Exit
+		apiErr *api.Error
 	)
 	switch {
 	case err == nil:
@@ -53,8 +53,8 @@ func Of(err error) Record {
 		return r
 	case State(err) != nil:
 		return Of(State(err))
-	case errors.As(err, &told):
-		return Record{Code: told.Code, Message: err.Error(), Try: told.Try, Exit: Failure}
+	case errors.As(err, &apiErr):
+		return Record{Code: apiErr.Code, Message: err.Error(), Try: apiErr.Try, Exit: Failure}
 	case errors.Is(err, context.Canceled):
 		return Record{Code: "interrupted", Message: "interrupted", Exit: Interrupted}
 	}

@@ -223,12 +223,12 @@ func Runner(self, name string) func(context.Context, scenario.Command) (scenario
 			cmd.Env = append(cmd.Env, instance.RootEnv+"="+root)
 		}
 		cmd.Stdin = strings.NewReader(c.Stdin)
-		var out, told limited
-		cmd.Stdout, cmd.Stderr = &out, &told
+		var out, stderr limited
+		cmd.Stdout, cmd.Stderr = &out, &stderr
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = 5 * time.Second
 		err = cmd.Run()
-		result := scenario.Output{Stdout: out.String(), Stderr: told.String()}
+		result := scenario.Output{Stdout: out.String(), Stderr: stderr.String()}
 		var exit *exec.ExitError
 		switch {
 		case ctx.Err() != nil:

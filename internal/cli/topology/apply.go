@@ -116,12 +116,12 @@ func (a *applying) end(ctx context.Context, err error) error {
 	if !a.known {
 		return err
 	}
-	told := a.changes
+	listed := a.changes
 	if !a.o.dryRun {
-		told = a.changes[:a.done]
+		listed = a.changes[:a.done]
 	}
 	if !a.text() {
-		if werr := output.List(a.o.streams.Out, output.Flags{Format: a.o.format}, changeKind(), told); werr != nil {
+		if werr := output.List(a.o.streams.Out, output.Flags{Format: a.o.format}, changeKind(), listed); werr != nil {
 			return werr
 		}
 	}
@@ -134,10 +134,10 @@ func (a *applying) end(ctx context.Context, err error) error {
 	case len(a.changes) == 0:
 		fmt.Fprintln(a.o.streams.Err, "no changes")
 	case a.o.dryRun:
-		if err := output.List(a.o.streams.Out, output.Flags{Format: a.o.format}, changeKind(), told); err != nil {
+		if err := output.List(a.o.streams.Out, output.Flags{Format: a.o.format}, changeKind(), listed); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.o.streams.Err, "%s planned, none made\n", changes(len(told)))
+		fmt.Fprintf(a.o.streams.Err, "%s planned, none made\n", changes(len(listed)))
 	default:
 		fmt.Fprintf(a.o.streams.Err, "%s done\n", changes(a.done))
 	}

@@ -77,11 +77,11 @@ func (d *Deployment) claim(ctx context.Context, all []*unstructured.Unstructured
 		if err != nil {
 			return err
 		}
-		there, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
+		existing, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		if err != nil || ours(there) {
+		if err != nil || ours(existing) {
 			return err
 		}
 		mu.Lock()

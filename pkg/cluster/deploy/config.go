@@ -93,7 +93,7 @@ func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, 
 	}
 	mark(o, part)
 	d.stamp(o)
-	there, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
+	existing, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = into.Create(ctx, o, metav1.CreateOptions{FieldManager: contentManager})
 		return named(o, err)
@@ -101,15 +101,15 @@ func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, 
 	if err != nil {
 		return named(o, err)
 	}
-	if !ours(there) {
+	if !ours(existing) {
 		return &NotOursError{Objects: []string{title(o)}}
 	}
-	there = there.DeepCopy()
-	mark(there, part)
-	d.stamp(there)
-	there.Object["data"] = o.Object["data"]
-	delete(there.Object, "stringData")
-	_, err = into.Update(ctx, there, metav1.UpdateOptions{FieldManager: contentManager})
+	existing = existing.DeepCopy()
+	mark(existing, part)
+	d.stamp(existing)
+	existing.Object["data"] = o.Object["data"]
+	delete(existing.Object, "stringData")
+	_, err = into.Update(ctx, existing, metav1.UpdateOptions{FieldManager: contentManager})
 	return named(o, err)
 }
 

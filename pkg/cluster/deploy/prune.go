@@ -98,12 +98,12 @@ func (d *Deployment) prune(ctx context.Context, part string, wanted []*unstructu
 		keep[identity(o)] = true
 	}
 	for _, kind := range d.kinds() {
-		there, err := d.marked(ctx, kind, part)
+		existing, err := d.marked(ctx, kind, part)
 		if err != nil {
 			return err
 		}
 		var superfluous []*unstructured.Unstructured
-		for _, o := range there {
+		for _, o := range existing {
 			if !keep[identity(o)] {
 				superfluous = append(superfluous, o)
 			}

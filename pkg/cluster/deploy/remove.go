@@ -69,11 +69,11 @@ func (d *Deployment) Remove(ctx context.Context, abandon bool) error {
 // removeMarked removes all but CRDs and namespaces.
 func (d *Deployment) removeMarked(ctx context.Context) error {
 	for _, kind := range d.kinds() {
-		there, err := d.marked(ctx, kind, "")
+		existing, err := d.marked(ctx, kind, "")
 		if err != nil {
 			return fmt.Errorf("remove: %w", err)
 		}
-		if err := each(ctx, there, d.remove); err != nil {
+		if err := each(ctx, existing, d.remove); err != nil {
 			return fmt.Errorf("remove: %w", err)
 		}
 	}

@@ -166,17 +166,17 @@ func (d *Deployment) moveServices(ctx context.Context, endpoints []Endpoint) err
 		if !e.IP.IsValid() {
 			continue
 		}
-		there, err := services.Get(ctx, serviceName(e.Name), metav1.GetOptions{})
+		existing, err := services.Get(ctx, serviceName(e.Name), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("vcenter %q: %w", e.Name, err)
 		}
-		if !ours(there) || there.Spec.ClusterIP == e.IP.Unmap().String() {
+		if !ours(existing) || existing.Spec.ClusterIP == e.IP.Unmap().String() {
 			continue
 		}
-		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(there)
+		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(existing)
 		if err != nil {
 			return err
 		}

@@ -22,14 +22,14 @@ func isWorkload(o *unstructured.Unstructured) bool {
 // clear removes a workload of the same name with another selector: selectors are immutable. It waits for one that is
 // already being removed: its controller creates no pods any more.
 func (d *Deployment) clear(ctx context.Context, into dynamic.ResourceInterface, o *unstructured.Unstructured) error {
-	there, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
+	existing, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if there.GetDeletionTimestamp() == nil && reflect.DeepEqual(selects(there), selects(o)) {
+	if existing.GetDeletionTimestamp() == nil && reflect.DeepEqual(selects(existing), selects(o)) {
 		return nil
 	}
 	return gone(ctx, into, o.GetName())

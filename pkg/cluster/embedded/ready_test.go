@@ -94,7 +94,7 @@ func TestWaitReady(t *testing.T) {
 	}
 	want := []string{
 		"the API server: etcd, log", "the API server: log", "the API server: starting",
-		"the controller manager to make the default ServiceAccount", "the API server to serve ServiceAccounts",
+		"the controller manager to create the default ServiceAccount", "the API server to serve ServiceAccounts",
 	}
 	if diff := cmp.Diff(want, said); diff != "" { // each once, however long it takes
 		t.Errorf("said (-want +got):\n%s", diff)
@@ -130,7 +130,7 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if err := c.WaitReady(ctx, func(string) { cancel() }); err == nil || err.Error() != "control plane: waiting for the API server to answer: context canceled" {
+	if err := c.WaitReady(ctx, func(string) { cancel() }); err == nil || err.Error() != "control plane: waiting for the API server to respond: context canceled" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -20,13 +20,13 @@ func TestTune(t *testing.T) {
 	if got, err := ReadTuning(cfg.Tuning); err != nil || got != (Tuning{}) {
 		t.Errorf("before any: %+v, %v", got, err)
 	}
-	bell := c.Spec().Files[cfg.BellFD-3]
+	pipe := c.Spec().Files[cfg.BellFD-3]
 	for _, want := range []Tuning{{EtcdDelay: 300 * time.Millisecond}, {}} {
 		if err := c.Tune(want); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := bell.Read(make([]byte, 8)); n != 1 || err != nil {
-			t.Errorf("rung %d times, %v", n, err)
+		if n, err := pipe.Read(make([]byte, 8)); n != 1 || err != nil {
+			t.Errorf("notified %d times, %v", n, err)
 		}
 		if got, err := ReadTuning(cfg.Tuning); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
@@ -34,14 +34,14 @@ func TestTune(t *testing.T) {
 	}
 
 	// A child that does not read does not block the parent.
-	pipe := make([]byte, 1<<20) // more than any pipe holds
-	if err := c.bell.far.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+	full := make([]byte, 1<<20) // more than any pipe holds
+	if err := c.notifier.far.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.bell.far.Write(pipe); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := c.notifier.far.Write(full); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the pipe is not full: %v", err)
 	}
-	if err := c.bell.far.SetWriteDeadline(time.Time{}); err != nil {
+	if err := c.notifier.far.SetWriteDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Tune(Tuning{}); err != nil {

@@ -34,7 +34,7 @@ func Network(rt *runtime.Runtime) string {
 // ensureNetwork creates kind's network, with our label, unless it exists.
 func ensureNetwork(ctx context.Context, rt *runtime.Runtime) error {
 	name := Network(rt)
-	if _, there, err := rt.Network(ctx, name); err != nil || there {
+	if _, exists, err := rt.Network(ctx, name); err != nil || exists {
 		return err
 	}
 	// kind's network has IPv6 if the host has it, and the user's clusters may need that. The range is a local one,
@@ -46,7 +46,7 @@ func ensureNetwork(ctx context.Context, rt *runtime.Runtime) error {
 		err = rt.CreateNetwork(ctx, name, networkLabel+"=true", "")
 	}
 	if err != nil {
-		if _, there, again := rt.Network(ctx, name); again == nil && there { // another process created it first
+		if _, exists, again := rt.Network(ctx, name); again == nil && exists { // another process created it first
 			return nil
 		}
 	}
@@ -56,8 +56,8 @@ func ensureNetwork(ctx context.Context, rt *runtime.Runtime) error {
 // removeNetwork removes the network if a sandbox created it and no container uses it.
 func removeNetwork(ctx context.Context, rt *runtime.Runtime) error {
 	name := Network(rt)
-	n, there, err := rt.Network(ctx, name)
-	if err != nil || !there || n.Labels[networkLabel] == "" {
+	n, exists, err := rt.Network(ctx, name)
+	if err != nil || !exists || n.Labels[networkLabel] == "" {
 		return err
 	}
 	users, err := rt.InNetwork(ctx, name)
@@ -178,11 +178,11 @@ func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, er
 		return c.exposeDesktop(ctx, target)
 	}
 	name := Network(c.rt)
-	n, there, err := c.rt.Network(ctx, name)
+	n, exists, err := c.rt.Network(ctx, name)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	if !there {
+	if !exists {
 		return netip.AddrPort{}, fmt.Errorf("expose %s: network %s does not exist: create the cluster first", target, name)
 	}
 	var errs []error

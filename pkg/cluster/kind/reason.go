@@ -70,7 +70,7 @@ var (
 	chatty = regexp.MustCompile(`^[IW]\d{4} |^\s*(/|k8s\.io/|github\.com/|runtime\.|main\.|goroutine |sigs\.k8s\.io/)|^\s*$`)
 )
 
-// significant returns the last lines, at most most, that report a failure; if there are none, the last lines at all.
+// significant returns the last lines, at most most, that report a failure, or else the last lines.
 func significant(said []string, most int) []string {
 	var all, last []string
 	for _, line := range said {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
@@ -387,4 +388,144 @@ func (c *Controller) snapshot(ctx context.Context, id string) (volume.Snapshot, 
 		return volume.Snapshot{}, fmt.Errorf("snapshot %s: %w", id, volume.ErrNotFound)
 	}
 	return found[0], nil
+}
+
+// sidecarPrefix is the prefix of parameters that are reserved for Kubernetes and its sidecars.
+const sidecarPrefix = "csi.storage.k8s.io/"
+
+// The parameters that external-provisioner adds with --extra-create-metadata.
+const (
+	parameterPV        = sidecarPrefix + "pv/name"
+	parameterPVC       = sidecarPrefix + "pvc/name"
+	parameterNamespace = sidecarPrefix + "pvc/namespace"
+)
+
+// parameters are the parameters of a StorageClass and of the provisioner.
+type parameters struct {
+	policy, datastoreURL string
+	metadata             volume.Metadata
+	inTree               inTree
+}
+
+// readParameters accepts keys in any case, as upstream does. Unlike upstream it refuses unknown parameters of a StorageClass:
+// a misspelled policy would create volumes without one.
+func readParameters(given map[string]string) (parameters, error) {
+	var p parameters
+	seen := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		value, lower := given[key], strings.ToLower(key)
+		if other, ok := seen[lower]; ok {
+			return p, invalid("parameter %s: is also set as %s", key, other)
+		}
+		seen[lower] = key
+		switch lower {
+		case names.ParameterPolicy:
+			p.policy = value
+		case names.ParameterDatastore:
+			p.datastoreURL = value
+		case names.ParameterFSType:
+			if err := checkFileSystem(value); err != nil {
+				return p, err
+			}
+		case parameterPV:
+			p.metadata.PV = value
+		case parameterPVC:
+			p.metadata.PVC = value
+		case parameterNamespace:
+			p.metadata.Namespace = value
+		default:
+			if strings.HasPrefix(lower, sidecarPrefix) {
+				continue
+			}
+			if of, err := p.inTree.read(key, value); err != nil {
+				return p, err
+			} else if of {
+				continue
+			}
+			known := []string{names.ParameterPolicy, names.ParameterDatastore, names.ParameterFSType}
+			if best := nearest.Of(lower, known); best != "" {
+				return p, invalid("parameter %s: unknown: did you mean %s?", key, best)
+			}
+			return p, invalid("parameter %s: unknown: use one of %s", key, strings.Join(known, ", "))
+		}
+	}
+	return p, nil
+}
+
+// Migrated manages volumes that Kubernetes identifies by the path of their disk; pkg/csi/migrated.Store implements it. It is
+// needed only for new volumes: ids of existing ones go to the Store unchanged.
+type Migrated interface {
+	// DatastoreURL returns the datastore for volumes of an in-tree StorageClass; name is its datastore parameter, or "".
+	DatastoreURL(ctx context.Context, name string) (string, error)
+	// Remember records a new volume, and returns its path.
+	Remember(ctx context.Context, id string) (path string, err error)
+}
+
+// The parameters of an in-tree StorageClass, as Kubernetes translates them (k8s.io/csi-translation-lib).
+const (
+	parameterMigrated   = "csimigration"
+	inTreeSuffix        = "-migrationparam"
+	parameterDatastore  = "datastore" + inTreeSuffix
+	parameterDiskFormat = "diskformat" + inTreeSuffix
+)
+
+// filePath is the key of the path in a volume's context, from which it gets into the PersistentVolume.
+const filePath = "initialvolumefilepath"
+
+// inTree holds the parameters of an in-tree StorageClass; the zero value means another class.
+type inTree struct {
+	is        bool
+	datastore string // its name, or ""
+}
+
+// read parses one parameter, and reports whether it belongs to in-tree classes. As upstream, it accepts no disk format but
+// thin, which all volumes have, and no vSAN settings, which belong into a storage policy.
+func (p *inTree) read(key, value string) (bool, error) {
+	switch lower := strings.ToLower(key); {
+	case lower == parameterMigrated:
+		p.is = strings.EqualFold(value, "true")
+	case lower == parameterDatastore:
+		p.datastore = value
+	case lower == parameterDiskFormat && value == "thin":
+	case lower == parameterDiskFormat:
+		return true, invalid("parameter diskformat: %q: CNS creates only thin disks: remove the parameter", value)
+	case slices.Contains([]string{"hostfailurestotolerate", "forceprovisioning", "cachereservation", "diskstripes", "objectspacereservation", "iopslimit"}, strings.TrimSuffix(lower, inTreeSuffix)):
+		return true, invalid("parameter %s: vSAN settings of the in-tree provider are not supported: create a storage policy with them and set %s",
+			strings.TrimSuffix(key, inTreeSuffix), names.ParameterPolicy)
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// placeInTree sets the datastore of a volume of an in-tree class.
+func (c *Controller) placeInTree(ctx context.Context, w *volumeRequest) error {
+	if !w.inTree.is {
+		return nil
+	}
+	if c.migrated == nil {
+		return invalid("parameter %s: in-tree volumes are not enabled", parameterMigrated)
+	}
+	url, err := c.migrated.DatastoreURL(ctx, w.inTree.datastore)
+	if err != nil {
+		return failed(err, "create volume %q: datastore of its in-tree StorageClass", w.spec.Name)
+	}
+	if w.requirement.DatastoreURL == "" {
+		w.requirement.DatastoreURL = url
+	}
+	return nil
+}
+
+// attributes returns the context of a new volume. The volume exists already: as in reached, an error must not be final, or
+// the volume would be orphaned.
+func (c *Controller) attributes(ctx context.Context, w volumeRequest, id string) (map[string]string, error) {
+	all := map[string]string{names.AttributeType: names.BlockVolume}
+	if w.inTree.is {
+		path, err := c.migrated.Remember(ctx, id)
+		if err != nil {
+			return nil, failed(fmt.Errorf("%w: %w", volume.ErrPending, err), "path of volume %s", id)
+		}
+		all[filePath] = path
+	}
+	return all, nil
 }

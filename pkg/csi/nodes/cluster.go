@@ -1,8 +1,19 @@
 package nodes
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
@@ -38,4 +49,113 @@ func parseUUID(s string) (match.UUID, error) {
 		s = s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 	}
 	return match.ParseUUID(s)
+}
+
+// Informer is a [Cluster] that watches Node objects. Create it with [NewInformer] and call [Informer.Run] in a goroutine; all
+// other methods are safe for concurrent use at any time.
+type Informer struct {
+	informer  cache.SharedIndexInformer
+	listeners notify.Listeners[string]
+}
+
+var _ Cluster = (*Informer)(nil)
+
+// NewInformer returns an Informer that has not started watching. It needs list and watch on nodes. It keeps only the name,
+// uid, labels, providerID and system UUID of each node.
+func NewInformer(client kubernetes.Interface) (*Informer, error) {
+	i := &Informer{informer: informers.NewSharedInformerFactory(client, 0).Core().V1().Nodes().Informer()}
+	if err := i.informer.SetTransform(trim); err != nil {
+		return nil, fmt.Errorf("nodes informer: %w", err)
+	}
+	_, err := i.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { i.tell(obj) },
+		UpdateFunc: func(before, after any) {
+			if !sameNode(before, after) {
+				i.tell(after)
+			}
+		},
+		DeleteFunc: func(obj any) { i.tell(obj) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("nodes informer: %w", err)
+	}
+	return i, nil
+}
+
+// Run watches until ctx ends, and returns nil. It must be called once.
+func (i *Informer) Run(ctx context.Context) error {
+	i.informer.RunWithContext(ctx)
+	return nil
+}
+
+// WaitSynced waits until all nodes are known, or returns ctx's error.
+func (i *Informer) WaitSynced(ctx context.Context) error {
+	if !cache.WaitForCacheSync(ctx.Done(), i.informer.HasSynced) {
+		return errors.Join(errors.New("nodes informer: not in sync"), ctx.Err())
+	}
+	return nil
+}
+
+// Nodes implements [Cluster].
+func (i *Informer) Nodes() (all []KubeNode, known bool) {
+	known = i.informer.HasSynced()
+	objects := i.informer.GetStore().List()
+	all = make([]KubeNode, 0, len(objects))
+	for _, obj := range objects {
+		if n, ok := obj.(*corev1.Node); ok {
+			all = append(all, KubeNode{Name: n.Name, ProviderID: n.Spec.ProviderID, SystemUUID: n.Status.NodeInfo.SystemUUID})
+		}
+	}
+	return all, known
+}
+
+// Labels returns the labels of a node, which must not be modified, and whether the node exists.
+func (i *Informer) Labels(node string) (map[string]string, bool) {
+	obj, ok, err := i.informer.GetStore().GetByKey(node)
+	if err != nil || !ok {
+		return nil, false
+	}
+	n, ok := obj.(*corev1.Node)
+	if !ok {
+		return nil, false
+	}
+	return n.Labels, true
+}
+
+// Listen implements [Cluster].
+func (i *Informer) Listen(f func()) (stop func()) { return i.listeners.Listen(func(string) { f() }) }
+
+// ListenNode calls f with the name of a node that was added, removed, or changed in the fields that are kept, including its
+// labels.
+func (i *Informer) ListenNode(f func(node string)) (stop func()) { return i.listeners.Listen(f) }
+
+func (i *Informer) tell(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		i.listeners.Tell(gone.Key)
+		return
+	}
+	if n, ok := obj.(*corev1.Node); ok {
+		i.listeners.Tell(n.Name)
+	}
+}
+
+// trim drops the other fields: node objects are large and change every few seconds.
+func trim(obj any) (any, error) {
+	n, ok := obj.(*corev1.Node)
+	if !ok {
+		return obj, nil
+	}
+	small := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels},
+		Spec:       corev1.NodeSpec{ProviderID: n.Spec.ProviderID},
+	}
+	small.Status.NodeInfo.SystemUUID = n.Status.NodeInfo.SystemUUID
+	return small, nil
+}
+
+func sameNode(before, after any) bool {
+	a, ok := before.(*corev1.Node)
+	b, ok2 := after.(*corev1.Node)
+	return ok && ok2 && a.UID == b.UID && a.Spec.ProviderID == b.Spec.ProviderID &&
+		a.Status.NodeInfo.SystemUUID == b.Status.NodeInfo.SystemUUID && maps.Equal(a.Labels, b.Labels)
 }

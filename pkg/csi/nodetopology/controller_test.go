@@ -189,7 +189,7 @@ func TestNoAnswer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := nodetopology.Request(ctx, r.dynamic, "one", "u1", nil)
-	if !errors.Is(err, nodetopology.ErrNoAnswer) || !strings.Contains(err.Error(), "is the driver's controller running") {
+	if !errors.Is(err, nodetopology.ErrNoAnswer) || !strings.Contains(err.Error(), "the driver's controller is running") {
 		t.Error(err)
 	}
 	r.run()

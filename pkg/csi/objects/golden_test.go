@@ -156,7 +156,7 @@ func manifest() Config {
 // manifests/csi is generated from these objects: `go test ./pkg/csi/objects -update`.
 func TestManifests(t *testing.T) {
 	const dir = "../../../manifests/csi/"
-	const comment = "Printed from pkg/csi/objects, which documents the reasons."
+	const comment = "Generated from pkg/csi/objects, which documents the reasons."
 	c := manifest()
 	check(t, dir+"namespace.yaml", printed(t, comment, Namespace(c)))
 	check(t, dir+"rights.yaml", printed(t, comment, Rights(c)...))
@@ -172,7 +172,7 @@ func TestManifests(t *testing.T) {
 	}
 	for _, d := range definitions {
 		name := d.GetName() + ".yaml"
-		comment := "Printed from pkg/csi/objects."
+		comment := "Generated from pkg/csi/objects."
 		if strings.HasSuffix(d.GetName(), ".snapshot.storage.k8s.io") {
 			comment = "Of " + snapshotModule + ", see pkg/csi/objects/crds. Copyright The Kubernetes Authors,\n" +
 				"# licensed under the Apache License, Version 2.0: http://www.apache.org/licenses/LICENSE-2.0"

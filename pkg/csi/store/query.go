@@ -5,14 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/vmware/govmomi/cns"
+	cnsmethods "github.com/vmware/govmomi/cns/methods"
 	cnstypes "github.com/vmware/govmomi/cns/types"
+	"github.com/vmware/govmomi/view"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -198,4 +203,140 @@ func callResult(ctx context.Context, err error) string {
 		return "timeout"
 	}
 	return "unreachable"
+}
+
+var errNoResult = errors.New("the task ended without a result")
+
+// run starts a task and waits for its end. The error is the call's, or the task's fault.
+func (c *conn) run(ctx context.Context, begin func(context.Context, *services) (ref, error)) (types.TaskInfo, error) {
+	var id ref
+	err := c.call(ctx, func(ctx context.Context, s *services) (err error) {
+		id, err = begin(ctx, s)
+		return err
+	})
+	if err != nil {
+		return types.TaskInfo{}, err
+	}
+	info, err := c.tasks.wait(ctx, id)
+	if err != nil {
+		return info, fmt.Errorf("task %s: %w", id.Value, err)
+	}
+	if info.State == types.TaskInfoStateError {
+		if f := fromResult(info.Error); f != nil {
+			return info, f
+		}
+		return info, fmt.Errorf("task %s: ended in an error without a fault", id.Value)
+	}
+	return info, nil
+}
+
+// operate is run for CNS operations on one object, whose result contains its outcome. It may return the result together with an
+// error.
+func (c *conn) operate(ctx context.Context, begin func(context.Context, *services) (ref, error)) (cnstypes.BaseCnsVolumeOperationResult, error) {
+	info, err := c.run(ctx, begin)
+	if err != nil {
+		return nil, err
+	}
+	batch, ok := info.Result.(cnstypes.CnsVolumeOperationBatchResult)
+	if !ok || len(batch.VolumeResults) == 0 || batch.VolumeResults[0] == nil {
+		return nil, errNoResult
+	}
+	result := batch.VolumeResults[0]
+	if f := fromResult(result.GetCnsVolumeOperationResult().Fault); f != nil {
+		return result, f
+	}
+	return result, nil
+}
+
+// query queries all pages of volumes from CNS.
+func (c *conn) query(ctx context.Context, filter cnstypes.CnsQueryFilter) ([]cnstypes.CnsVolume, error) {
+	var found []cnstypes.CnsVolume
+	limit := int64(c.opts.Page)
+	for offset := int64(0); ; {
+		filter.Cursor = &cnstypes.CnsCursor{Offset: offset, Limit: limit}
+		var res *cnstypes.CnsQueryVolumeResponse
+		err := c.call(ctx, func(ctx context.Context, s *services) (err error) {
+			res, err = cnsmethods.CnsQueryVolume(ctx, s.cns, &cnstypes.CnsQueryVolume{This: manager(), Filter: &filter})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		page := res.Returnval
+		found = append(found, page.Volumes...)
+		next := page.Cursor.Offset
+		if len(page.Volumes) == 0 || next <= offset || next >= page.Cursor.TotalRecords {
+			return found, nil
+		}
+		offset = next
+	}
+}
+
+// Datastores returns the datastores with that name in all vCenters, each with its datacenter, because names are unique only per
+// datacenter. If none exists, the error is volume.ErrNoDatastore. If a vCenter does not respond, it is volume.ErrUnavailable,
+// even if others have one.
+func (s *Store) Datastores(ctx context.Context, name string) (all []volume.Datastore, err error) {
+	defer s.observe("", "datastores", time.Now(), &err)
+	found, errs := each(s.conns(), func(c *conn) (all []volume.Datastore, err error) {
+		all, err = c.datastores(ctx, name)
+		wrapError(c, &err, "datastores named %q", name)
+		return all, err
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if all = slices.Concat(found...); len(all) == 0 {
+		return nil, fmt.Errorf("%w: no datastore is named %q in %s", volume.ErrNoDatastore, name, s.names())
+	}
+	return all, nil
+}
+
+func (c *conn) datastores(ctx context.Context, name string) ([]volume.Datastore, error) {
+	var found []mo.Datastore
+	err := c.call(ctx, func(ctx context.Context, s *services) error {
+		all, err := view.NewManager(s.vim).CreateContainerView(ctx, s.vim.ServiceContent.RootFolder, []string{"Datastore"}, true)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = all.Destroy(ctx) }() // otherwise it ends with the session
+		return all.Retrieve(ctx, []string{"Datastore"}, []string{"name", "summary"}, &found)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []volume.Datastore
+	for _, d := range found {
+		if d.Name != name {
+			continue
+		}
+		in, err := c.datacenter(ctx, d.Self)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, volume.Datastore{
+			VCenter: c.name(), Ref: d.Self.Value, Name: d.Name, URL: d.Summary.Url, Datacenter: in,
+			Capacity: d.Summary.Capacity, Free: d.Summary.FreeSpace,
+		})
+	}
+	return all, nil
+}
+
+// datacenter returns the inventory path of an object's datacenter, or "".
+func (c *conn) datacenter(ctx context.Context, of ref) (string, error) {
+	var above []mo.ManagedEntity
+	err := c.call(ctx, func(ctx context.Context, s *services) (err error) {
+		above, err = mo.Ancestors(ctx, s.vim, s.vim.ServiceContent.PropertyCollector, of)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	in := ""
+	for _, e := range above[min(1, len(above)):] { // paths do not contain the root folder
+		in = path.Join(in, e.Name)
+		if e.Self.Type == "Datacenter" {
+			return in, nil
+		}
+	}
+	return "", nil
 }

@@ -60,8 +60,8 @@ type Config struct {
 
 	// Provided: the user writes the ConfigMap and the Secret. The ConfigMap is only copied to the file.
 	Provided bool
-	// Pods returns the pods that read the configuration. Pods is nil where processes read it.
-	Pods func() Pods
+	// Pods read the configuration; nil where processes read it.
+	Pods Pods
 	// Driver is a CSI driver that runs as pods and has its own copy of the credentials; nil for none.
 	Driver *Driver
 
@@ -70,7 +70,7 @@ type Config struct {
 	copying sync.Mutex // held while the credentials are copied to the driver
 }
 
-// Pods writes the configuration of a cloud controller manager that runs as pods. A [deploy.Deployment] implements Configure.
+// Pods writes the configuration of a cloud controller manager that runs as pods. A [pods.Pods] implements it.
 type Pods interface {
 	// Config returns all that the pods are configured with.
 	Config() (deploy.Config, error)
@@ -147,10 +147,8 @@ func (c *Config) RenderFile() ([]byte, error) {
 // Secret begin with it.
 func (c *Config) Host(vcenter string) string {
 	if c.Pods != nil {
-		if p := c.Pods(); p != nil {
-			if host := p.Host(vcenter); host != "" {
-				return host
-			}
+		if host := c.Pods.Host(vcenter); host != "" {
+			return host
 		}
 	}
 	if vc := c.VCenters().Find(vcenter); vc != nil {
@@ -254,7 +252,7 @@ type pods struct{ *Config }
 
 // render leaves the paths out: each manifest has other ones.
 func (p pods) render() ([]byte, error) {
-	config, err := p.Pods().Config()
+	config, err := p.Pods.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +263,7 @@ func (pods) create(context.Context, []byte) error { return nil }
 
 // update keeps the content of the Secret, which the user may have changed.
 func (p pods) update(ctx context.Context, _ []byte) error {
-	config, err := p.Pods().Config()
+	config, err := p.Pods.Config()
 	if err != nil {
 		return err
 	}
@@ -275,5 +273,5 @@ func (p pods) update(ctx context.Context, _ []byte) error {
 	case !apierrors.IsNotFound(err):
 		return err
 	}
-	return p.Pods().Configure(ctx, config)
+	return p.Pods.Configure(ctx, config)
 }

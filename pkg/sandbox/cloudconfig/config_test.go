@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -144,7 +146,7 @@ func TestUpdatePods(t *testing.T) {
 	conf, deployed := "one", 0
 	p := &podsAt{host: reached, conf: &conf}
 	c := newConfig(t, &conf)
-	c.Pods = func() Pods { return p }
+	c.Pods = p
 	c.Driver = &Driver{
 		Host: p.Host, Configure: func(context.Context, map[string][]byte) error { return nil },
 		Deploy: func(context.Context) error { deployed++; return nil },
@@ -170,6 +172,42 @@ func TestUpdatePods(t *testing.T) {
 	}
 }
 
+// What the user writes is copied to the file, and nothing else is done.
+func TestProvided(t *testing.T) {
+	conf := "rendered"
+	c := newConfig(t, &conf)
+	c.Provided = true
+	if err := c.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range c.Client().(*fake.Clientset).Actions() {
+		if a.GetVerb() != "list" && a.GetVerb() != "watch" {
+			t.Errorf("something was created: %v", a)
+		}
+	}
+	maps := c.Client().CoreV1().ConfigMaps(Namespace)
+	mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: ConfigMap}, Data: map[string]string{Key: "mine"}}
+	if _, err := maps.Create(t.Context(), mine, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if data, err := os.ReadFile(c.File); err == nil && string(data) == "mine" {
+			break
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal("no file")
+		}
+	}
+	if err := c.Update(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if m, err := maps.Get(t.Context(), ConfigMap, metav1.GetOptions{}); err != nil || m.Data[Key] != "mine" {
+		t.Errorf("the user's ConfigMap: %v, %v", m, err)
+	}
+}
+
 func TestDistinctHosts(t *testing.T) {
 	conf := "one"
 	c := newConfig(t, &conf)
@@ -187,16 +225,15 @@ func TestHost(t *testing.T) {
 	p := &podsAt{host: reached}
 	for _, tc := range []struct {
 		name    string
-		pods    func() Pods
+		pods    Pods
 		vcenter string
 		want    string
 	}{
-		{"pods", func() Pods { return p }, "vc", reached},
-		{"no pods yet", func() Pods { return nil }, "vc", listens},
-		{"pods without a host yet", func() Pods { return &podsAt{} }, "vc", listens},
+		{"pods", p, "vc", reached},
+		{"pods without a host yet", &podsAt{}, "vc", listens},
 		{"a process", nil, "vc", listens},
 		{"no vCenter", nil, "none", ""},
-		{"no vCenter of pods", func() Pods { return p }, "none", ""},
+		{"no vCenter of pods", p, "none", ""},
 	} {
 		if c.Pods = tc.pods; c.Host(tc.vcenter) != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, c.Host(tc.vcenter), tc.want)

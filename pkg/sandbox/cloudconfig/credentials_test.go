@@ -90,7 +90,7 @@ func TestCopyCredentials(t *testing.T) {
 			c, p := newConfig(t, &conf), &podsAt{host: reached}
 			c.Driver = &Driver{Host: p.Host}
 			if !tc.process {
-				c.Pods = func() Pods { return p }
+				c.Pods = p
 			}
 			client := c.Client()
 			for _, o := range []*corev1.Secret{tc.from, tc.to} {

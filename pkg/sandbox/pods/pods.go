@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
@@ -37,9 +37,8 @@ type Pods struct {
 	CAFile func() string
 	// CloudConfig renders vsphere.conf.
 	CloudConfig func(sim.CloudConfig) ([]byte, error)
-	// CCMChanged receives each change of a cloud controller manager. Stopped is called when no change follows.
+	// CCMChanged receives each change of a cloud controller manager. It is nil where that is a process.
 	CCMChanged func(deploy.Change)
-	Stopped    func()
 
 	mu      sync.Mutex
 	images  func(program string) string
@@ -72,7 +71,6 @@ func (p *Pods) Stop(ctx context.Context) error {
 		return nil
 	}
 	err := p.Background.End(ctx, Group)
-	p.Stopped()
 	p.Close()
 	return err
 }
@@ -123,9 +121,6 @@ func (p *Pods) Conf(at deploy.Place) ([]byte, error) {
 	})
 }
 
-// IsCCM reports whether a component is a cloud controller manager.
-func IsCCM(component string) bool { return component == "ccm" || strings.HasPrefix(component, "ccm-") }
-
 // Changed receives the changes of components, one after the other.
 func (p *Pods) Changed(c deploy.Change) {
 	p.mu.Lock()
@@ -141,7 +136,7 @@ func (p *Pods) Changed(c deploy.Change) {
 		p.Background.Run(Group, func(ctx context.Context) { p.copyLog(ctx, c.Component) })
 	}
 	p.Components.SetPod(c)
-	if IsCCM(c.Component) {
+	if p.CCMChanged != nil && ccm.IsReplica(c.Component) {
 		p.CCMChanged(c)
 		p.Components.Changed(c.Component)
 	}
@@ -173,9 +168,9 @@ func (p *Pods) note(was, is deploy.Change) {
 		e.Level, e.Kind, e.Message = event.Error, "child.exited", components.PodText(is)
 	case is.State == deploy.Gone && was.State != deploy.Gone:
 		e.Kind, e.Message = "child.stopped", is.Component+": its pod is gone"
-	case is.State == deploy.Running && is.Ready && !was.Ready && IsCCM(is.Component):
+	case is.State == deploy.Running && is.Ready && !was.Ready && ccm.IsReplica(is.Component):
 		e.Kind, e.Message = "ccm.healthy", is.Component+": healthy"
-	case is.State == deploy.Running && !is.Ready && was.Ready && IsCCM(is.Component):
+	case is.State == deploy.Running && !is.Ready && was.Ready && ccm.IsReplica(is.Component):
 		e.Level, e.Kind, e.Message = event.Warning, "ccm.unhealthy", is.Component+": not ready"
 	default:
 		return

@@ -254,7 +254,7 @@ func TestRun(t *testing.T) {
 			"4<1 fault.healed a: f1: lamp.blink on vc/a",
 			"5<0 fault.injected a: f2: lamp.blink on vc/a",
 			"6<5 lamp.blinked a: blink 2", "7<5 lamp.blinked a: blink 3", "8<5 lamp.blinked a: blink 4", "9<5 lamp.blinked a: blink 5",
-			`10<5 fault.failed a: f2: lamp.blink on vc/a does not go on: VM "vc/a": burnt out`,
+			`10<5 fault.failed a: f2: lamp.blink on vc/a stopped: VM "vc/a": burnt out`,
 		)
 		if lease := l.Leases()[1]; lease.State != fault.Active || lease.Targets[0].Error == "" {
 			t.Errorf("lease %+v", lease)

@@ -109,10 +109,10 @@ type Processes interface {
 	// off or suspended, or it crashed and waits for its restart.
 	Running(component string) error
 	// Kill ends a process with SIGKILL; its supervisor starts another one.
-	Kill(component string) error
+	Kill(ctx context.Context, component string) error
 	// Pause stops a process (SIGSTOP), Resume continues it. Repeating either is harmless.
-	Pause(component string) error
-	Resume(component string) error
+	Pause(ctx context.Context, component string) error
+	Resume(ctx context.Context, component string) error
 	// Cut breaks the component's connection to the API server: it resets connections and refuses new ones, or, if silent, drops
 	// packets. Mend restores it. Repeating either is harmless.
 	Cut(component string, silent bool) error

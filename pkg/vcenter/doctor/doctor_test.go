@@ -101,7 +101,7 @@ spec:
 	o.Selection = inventory.Selection{Folders: []string{"/dcw/vm/k8s"}}
 	expect(t, doctor.Check(t.Context(), config, o))
 	o.Selection = inventory.Selection{Folders: []string{"/dcw/vm/k8s", "/dcx/vm/k8s"}}
-	expect(t, doctor.Check(t.Context(), config, o), `inventory error folder "/dcx/vm/k8s": there is none`)
+	expect(t, doctor.Check(t.Context(), config, o), `inventory error folder "/dcx/vm/k8s" not found`)
 }
 
 func TestReader(t *testing.T) {

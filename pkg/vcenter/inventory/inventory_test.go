@@ -135,9 +135,9 @@ func TestSelectionRefuses(t *testing.T) {
 		s    inventory.Selection
 		want string
 	}{
-		{inventory.Selection{Folders: []string{"k8s/mastrs"}}, `folder "k8s/mastrs": there is none that this account may see: did you mean "k8s/masters"?`},
+		{inventory.Selection{Folders: []string{"k8s/mastrs"}}, `folder "k8s/mastrs" not found, or this account may not see it: did you mean "k8s/masters"?`},
 		{inventory.Selection{Pools: []string{"prod/wbe"}}, `did you mean "prod/web"?`},
-		{inventory.Selection{Datacenters: []string{"dcnorth"}}, `datacenter "dcnorth": there is none`},
+		{inventory.Selection{Datacenters: []string{"dcnorth"}}, `datacenter "dcnorth" not found`},
 		{inventory.Selection{Tags: []string{"prod"}}, "must be category:name"},
 		{inventory.Selection{Folders: []string{"/"}}, "is empty"},
 	} {

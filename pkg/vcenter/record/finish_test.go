@@ -67,7 +67,7 @@ func TestNoHardware(t *testing.T) {
 	var r recorder
 	var dc topology.Datacenter
 	r.vm(&found{inv: &inventory.Inventory{}}, &dc, inventory.VM{Name: "a", Power: "poweredOff"})
-	if told := strings.Join(r.warnings, "\n"); len(dc.VMs) != 1 || !strings.Contains(told, "VM a tells nothing of its hardware") {
+	if told := strings.Join(r.warnings, "\n"); len(dc.VMs) != 1 || !strings.Contains(told, "VM a does not report its hardware") {
 		t.Errorf("%+v, %s", dc.VMs, told)
 	}
 }

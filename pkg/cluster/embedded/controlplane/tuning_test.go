@@ -15,8 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 
-// bell returns a pipe, and what rings it and closes it. The near end is followTuning's to close.
-func bell(t *testing.T) (fd int, far *os.File) {
+// notifyPipe returns a pipe as of the parent. followTuning closes the near end.
+func notifyPipe(t *testing.T) (fd int, far *os.File) {
 	t.Helper()
 	var fds [2]int
 	if err := unix.Pipe(fds[:]); err != nil {
@@ -35,14 +35,14 @@ func TestFollowTuning(t *testing.T) {
 		}
 	}
 	write(`{"etcdDelay":1000}`)
-	fd, far := bell(t)
+	fd, far := notifyPipe(t)
 	told := make(chan time.Duration, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- followTuning(ctx, embedded.Config{Tuning: path, BellFD: fd}, func(t embedded.Tuning) { told <- t.EtcdDelay })
 	}()
-	ring := func() {
+	notify := func() {
 		if _, err := far.Write([]byte{1}); err != nil {
 			t.Fatal(err)
 		}
@@ -51,14 +51,14 @@ func TestFollowTuning(t *testing.T) {
 		t.Errorf("at its start: %v", d)
 	}
 	write(`{}`)
-	ring()
+	notify()
 	if d := <-told; d != 0 {
 		t.Errorf("told %v", d)
 	}
 	write(`{"etcd`) // which changes nothing
-	ring()
+	notify()
 	write(`{"etcdDelay":7}`)
-	ring()
+	notify()
 	for d := range told {
 		if d == 7 {
 			break
@@ -71,7 +71,7 @@ func TestFollowTuning(t *testing.T) {
 }
 
 func TestFollowTuningWithoutAParent(t *testing.T) {
-	fd, far := bell(t)
+	fd, far := notifyPipe(t)
 	far.Close()
 	err := followTuning(t.Context(), embedded.Config{Tuning: filepath.Join(t.TempDir(), "none"), BellFD: fd}, func(embedded.Tuning) {})
 	if err == nil || err.Error() != "the parent is gone" {

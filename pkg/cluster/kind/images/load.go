@@ -107,7 +107,7 @@ func (a *Archive) write(ctx context.Context, w io.Writer, wanted []Item, progres
 			whole += file.Size
 		}
 	}
-	in := &counted{whole: whole, told: progress}
+	in := &counted{whole: whole, progress: progress}
 	out := tar.NewWriter(w)
 	for t := tar.NewReader(f); ; {
 		if err := ctx.Err(); err != nil {

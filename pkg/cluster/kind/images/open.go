@@ -35,7 +35,7 @@ func Open(ctx context.Context, path string, progress func(done, whole int64)) (*
 	if !info.Mode().IsRegular() {
 		return nil, coded.New(Foreign, "name a file; it is read twice", nil, "%s is no file", path)
 	}
-	c, err := check(ctx, &counted{r: f, whole: info.Size(), told: progress})
+	c, err := check(ctx, &counted{r: f, whole: info.Size(), progress: progress})
 	var mine *coded.Error
 	switch {
 	case ctx.Err() != nil:
@@ -132,15 +132,15 @@ func compare(c Contents, found map[string]File) error {
 type counted struct {
 	r           io.Reader
 	done, whole int64
-	told        func(done, whole int64)
+	progress    func(done, whole int64)
 }
 
 // Read implements [io.Reader].
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.done += int64(n)
-	if c.told != nil && n > 0 {
-		c.told(c.done, c.whole)
+	if c.progress != nil && n > 0 {
+		c.progress(c.done, c.whole)
 	}
 	return n, err
 }

@@ -171,8 +171,8 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	} else if !of {
 		_, digest, of = strings.Cut(rest, "/blobs/")
 	}
-	b, there := r.blobs[digest]
-	if !ok || !of || !there {
+	b, exists := r.blobs[digest]
+	if !ok || !of || !exists {
 		http.NotFound(w, q)
 		return
 	}

@@ -2,8 +2,10 @@ package device
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
+	"time"
 )
 
 // SerialFile is the file in which Linux shows the serial number of a VM's firmware.
@@ -24,4 +26,13 @@ func NodeID(file string) (string, error) {
 		return "", fmt.Errorf("%s: serial number %q is not that of a VMware VM", file, serial)
 	}
 	return strings.Join([]string{hex[:8], hex[8:12], hex[12:16], hex[16:20], hex[20:]}, "-"), nil
+}
+
+// Options configure the backend.
+type Options struct {
+	// ByIDDir is the directory of symlinks to disks; /dev/disk/by-id when empty.
+	ByIDDir string
+	// Timeout is how long to wait for a disk, or for its new size; byid.Timeout when zero.
+	Timeout time.Duration
+	Logger  *slog.Logger // discarded when nil
 }

@@ -326,7 +326,7 @@ func TestReadRefuses(t *testing.T) {
 		want   string
 	}{
 		{"unknown authority", func(o *Options) { o.Config.VCenters[0].Insecure = false }, "SHA-256"},
-		{"nothing there", func(o *Options) { o.Selection = inventory.Selection{Folders: []string{"k8s"}} }, "there is none"},
+		{"nothing there", func(o *Options) { o.Selection = inventory.Selection{Folders: []string{"k8s"}} }, "not found"},
 		{"writes nowhere", func(o *Options) { o.Scope.AllowWrites = true }, "name a folder or a tag"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func TestRefused(t *testing.T) {
 		{"vcenter.rest-error", set{"error": "NOT_FOND"}, "invalid", `restError.type: unknown error "NOT_FOND": did you mean NOT_FOUND?`},
 		{"vcenter.throttled", set{"rate": "0"}, "invalid", `throttle.rate: 0 is not a positive number`},
 		{"vcenter.session-cap", set{"sessions": "0"}, "invalid", `sessions: a vCenter without any is vcenter.unavailable`},
-		{"vcenter.watch-truncated", set{"objects": "0"}, "invalid", `objects: an answer tells of one at least`},
+		{"vcenter.watch-truncated", set{"objects": "0"}, "invalid", `objects: must be at least 1`},
 		{"vcenter.permission-missing", set{"datacenter": "dceu"}, "not-found", `vCenter us has no datacenter "dceu"`},
 		{"vcenter.permission-missing", set{"account": "nobody"}, "not-found", `vCenter us has no account "nobody"`},
 		{"vcenter.password-rotated", set{"tell": "1s"}, "unsupported", `tell: there is no cluster here, and no Secret`},

@@ -125,13 +125,19 @@ func (p *Processes) Running(component string) error {
 }
 
 // Kill implements [fault.Processes].
-func (p *Processes) Kill(component string) error { return p.call(component, "kill %s", component) }
+func (p *Processes) Kill(_ context.Context, component string) error {
+	return p.call(component, "kill %s", component)
+}
 
 // Pause implements [fault.Processes].
-func (p *Processes) Pause(component string) error { return p.call(component, "pause %s", component) }
+func (p *Processes) Pause(_ context.Context, component string) error {
+	return p.call(component, "pause %s", component)
+}
 
 // Resume implements [fault.Processes].
-func (p *Processes) Resume(component string) error { return p.call(component, "resume %s", component) }
+func (p *Processes) Resume(_ context.Context, component string) error {
+	return p.call(component, "resume %s", component)
+}
 
 // Cut implements [fault.Processes].
 func (p *Processes) Cut(component string, silent bool) error {

@@ -28,7 +28,7 @@ func controlPlaneRestart() *fault.Kind {
 			defer causing(c, controlPlane)()
 			restart := func() error { return c.Ground.Processes.Restart(ctx, controlPlane) }
 			if c.Params.Bool("kill") {
-				restart = func() error { return c.Ground.Processes.Kill(controlPlane) }
+				restart = func() error { return c.Ground.Processes.Kill(ctx, controlPlane) }
 			}
 			if err := restart(); err != nil {
 				return err
@@ -67,13 +67,13 @@ func controlPlanePaused() *fault.Kind {
 		Plan: func(_ context.Context, c *fault.Call) (s nothing, does string, err error) {
 			return s, "stop the control plane where it stands", running(c, controlPlane)
 		},
-		Apply: func(_ context.Context, c *fault.Call, _ *nothing) error {
+		Apply: func(ctx context.Context, c *fault.Call, _ *nothing) error {
 			defer causing(c, controlPlane)()
-			return c.Ground.Processes.Pause(controlPlane)
+			return c.Ground.Processes.Pause(ctx, controlPlane)
 		},
-		Revert: func(_ context.Context, c *fault.Call, _ *nothing) error {
+		Revert: func(ctx context.Context, c *fault.Call, _ *nothing) error {
 			defer causing(c, controlPlane)()
-			return c.Ground.Processes.Resume(controlPlane)
+			return c.Ground.Processes.Resume(ctx, controlPlane)
 		},
 	})
 }
@@ -128,9 +128,9 @@ func kubeletKilled() *fault.Kind {
 		Long:  "The VM runs on and vSphere sees nothing. One kill is over before Kubernetes notices; the node must not lose what the cloud provider gave it.",
 	}, fault.Steps[nothing]{
 		Plan: planKubelet("kill its kubelet"),
-		Apply: func(_ context.Context, c *fault.Call, _ *nothing) error {
+		Apply: func(ctx context.Context, c *fault.Call, _ *nothing) error {
 			defer causing(c, kubelet(c))()
-			return c.Ground.Processes.Kill(kubelet(c))
+			return c.Ground.Processes.Kill(ctx, kubelet(c))
 		},
 	})
 }
@@ -143,13 +143,13 @@ func kubeletPaused() *fault.Kind {
 			"as shut down nor delete it. Powering the VM off or resetting it ends the pause.",
 	}, fault.Steps[nothing]{
 		Plan: planKubelet("stop its kubelet where it stands"),
-		Apply: func(_ context.Context, c *fault.Call, _ *nothing) error {
+		Apply: func(ctx context.Context, c *fault.Call, _ *nothing) error {
 			defer causing(c, kubelet(c))()
-			return c.Ground.Processes.Pause(kubelet(c))
+			return c.Ground.Processes.Pause(ctx, kubelet(c))
 		},
-		Revert: func(_ context.Context, c *fault.Call, _ *nothing) error {
+		Revert: func(ctx context.Context, c *fault.Call, _ *nothing) error {
 			defer causing(c, kubelet(c))()
-			return still(c, kubelet(c), c.Ground.Processes.Resume(kubelet(c)))
+			return still(c, kubelet(c), c.Ground.Processes.Resume(ctx, kubelet(c)))
 		},
 	})
 }

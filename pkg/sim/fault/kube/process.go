@@ -57,9 +57,9 @@ func killed(k fault.Kind, which picker) *fault.Kind {
 	k.Momentary = true
 	return fault.New(k, fault.Steps[one]{
 		Plan: which.planRunning("kill"),
-		Apply: func(_ context.Context, c *fault.Call, o *one) error {
+		Apply: func(ctx context.Context, c *fault.Call, o *one) error {
 			defer causing(c, o.Component)()
-			return c.Ground.Processes.Kill(o.Component)
+			return c.Ground.Processes.Kill(ctx, o.Component)
 		},
 	})
 }
@@ -68,13 +68,13 @@ func killed(k fault.Kind, which picker) *fault.Kind {
 func paused(k fault.Kind, which picker) *fault.Kind {
 	return fault.New(k, fault.Steps[one]{
 		Plan: which.planRunning("stop where it stands:"),
-		Apply: func(_ context.Context, c *fault.Call, o *one) error {
+		Apply: func(ctx context.Context, c *fault.Call, o *one) error {
 			defer causing(c, o.Component)()
-			return c.Ground.Processes.Pause(o.Component)
+			return c.Ground.Processes.Pause(ctx, o.Component)
 		},
-		Revert: func(_ context.Context, c *fault.Call, o *one) error {
+		Revert: func(ctx context.Context, c *fault.Call, o *one) error {
 			defer causing(c, o.Component)()
-			return still(c, o.Component, c.Ground.Processes.Resume(o.Component))
+			return still(c, o.Component, c.Ground.Processes.Resume(ctx, o.Component))
 		},
 	})
 }
@@ -103,9 +103,9 @@ func lives() fault.Param {
 func crashLoop(k fault.Kind, which picker) *fault.Kind {
 	return fault.New(k, fault.Steps[one]{
 		Plan: which.planRunning("kill, whenever it has come up:"),
-		Apply: func(_ context.Context, c *fault.Call, o *one) error {
+		Apply: func(ctx context.Context, c *fault.Call, o *one) error {
 			defer causing(c, o.Component)()
-			return c.Ground.Processes.Kill(o.Component)
+			return c.Ground.Processes.Kill(ctx, o.Component)
 		},
 		Run:    killAgain,
 		Revert: func(ctx context.Context, c *fault.Call, o *one) error { return restart(ctx, c, o.Component) },
@@ -128,7 +128,7 @@ func killAgain(ctx context.Context, c *fault.Call, o *one) error {
 			return nil //nolint:nilerr // it ends with the lease
 		}
 		// It may have died already.
-		_ = c.Ground.Processes.Kill(o.Component)
+		_ = c.Ground.Processes.Kill(ctx, o.Component)
 	}
 }
 

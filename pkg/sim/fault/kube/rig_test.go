@@ -176,12 +176,12 @@ func (p *processes) started(component string) {
 	p.r.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "child.started", Object: event.Object{Kind: "Component", Name: component}})
 }
 
-func (p *processes) Kill(c string) error {
+func (p *processes) Kill(_ context.Context, c string) error {
 	defer p.started(c)
 	return p.did(c, "kill %s", c)
 }
-func (p *processes) Pause(c string) error  { return p.did(c, "pause %s", c) }
-func (p *processes) Resume(c string) error { return p.did(c, "resume %s", c) }
+func (p *processes) Pause(_ context.Context, c string) error  { return p.did(c, "pause %s", c) }
+func (p *processes) Resume(_ context.Context, c string) error { return p.did(c, "resume %s", c) }
 func (p *processes) Cut(c string, silent bool) error {
 	return p.did(c, "cut %s silent=%v", c, silent)
 }

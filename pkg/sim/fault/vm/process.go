@@ -61,10 +61,12 @@ func hang() *fault.Kind {
 			"before. Kubernetes finds the node not ready; the cloud provider has no reason to taint it as shut down, nor to delete it. " +
 			"Healing resumes the kubelet.",
 	}, fault.Steps[nothing]{
-		Plan:  planNode("stop the node where it stands", func(c *fault.Call) error { return c.Ground.Processes.Running(process(c)) }),
-		Apply: func(_ context.Context, c *fault.Call, _ *nothing) error { return c.Ground.Processes.Pause(process(c)) },
+		Plan: planNode("stop the node where it stands", func(c *fault.Call) error { return c.Ground.Processes.Running(process(c)) }),
+		Apply: func(ctx context.Context, c *fault.Call, _ *nothing) error {
+			return c.Ground.Processes.Pause(ctx, process(c))
+		},
 		Revert: func(ctx context.Context, c *fault.Call, _ *nothing) error {
-			return unlessOff(ctx, c, c.Ground.Processes.Resume(process(c)))
+			return unlessOff(ctx, c, c.Ground.Processes.Resume(ctx, process(c)))
 		},
 	})
 }
