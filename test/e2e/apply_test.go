@@ -52,7 +52,7 @@ func TestTopologyApply(t *testing.T) {
 	if got := apply(); !strings.Contains(got, "no changes") {
 		t.Errorf("the same: %s", got)
 	}
-	if got := apply("--set", "workers=3", "--dry-run"); !strings.Contains(got, "2 changes to do") {
+	if got := apply("--set", "workers=3", "--dry-run"); !strings.Contains(got, "2 changes planned") {
 		t.Errorf("dry run: %s", got)
 	}
 	apply("--set", "workers=3")
