@@ -242,14 +242,14 @@ func TestCSIEveryValueHasAnEffect(t *testing.T) {
 // A mistake in the values is reported before anything is installed.
 func TestCSIMistakes(t *testing.T) {
 	for want, values := range map[string]string{
-		`additional properties 'vcenters' not allowed`:               `vcenters: []`,
-		`config: files does not contain csi-vsphere.conf`:            `config: {file: csi-vsphere.conf}`,
-		`a Secret can be created only in the namespace of the release`:  `credentials: {namespace: kube-system}`,
-		`at '/node/maxVolumes': maximum: got 300, want 255`:          `node: {maxVolumes: 300}`,
-		`at '/sidecars/timeout': '5 minutes' does not match pattern`: `sidecars: {timeout: 5 minutes}`,
-		`at '/storageClasses/policies/0': missing property 'policy'`: `storageClasses: {policies: [{name: a}]}`,
-		`at '/fsGroupPolicy': value must be one of 'None', 'File'`:   `fsGroupPolicy: Never`,
-		`at '/credentials/vcenters/0/server': 'a.test:443' does not`: `credentials: {vcenters: [{server: "a.test:443", username: u, password: p}]}`,
+		`additional properties 'vcenters' not allowed`:                 `vcenters: []`,
+		`config: files does not contain csi-vsphere.conf`:              `config: {file: csi-vsphere.conf}`,
+		`a Secret can be created only in the namespace of the release`: `credentials: {namespace: kube-system}`,
+		`at '/node/maxVolumes': maximum: got 300, want 255`:            `node: {maxVolumes: 300}`,
+		`at '/sidecars/timeout': '5 minutes' does not match pattern`:   `sidecars: {timeout: 5 minutes}`,
+		`at '/storageClasses/policies/0': missing property 'policy'`:   `storageClasses: {policies: [{name: a}]}`,
+		`at '/fsGroupPolicy': value must be one of 'None', 'File'`:     `fsGroupPolicy: Never`,
+		`at '/credentials/vcenters/0/server': 'a.test:443' does not`:   `credentials: {vcenters: [{server: "a.test:443", username: u, password: p}]}`,
 	} {
 		if _, err := csiRender(t, csiNamespace, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", values, err, want)

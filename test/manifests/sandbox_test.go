@@ -164,7 +164,7 @@ func TestSandboxEveryValueHasAnEffect(t *testing.T) {
 func TestSandboxMistakes(t *testing.T) {
 	for want, values := range map[string]string{
 		`additional properties 'topologie' not allowed`:         `topologie: x`,
-		`set either topology or topologyGzip, not both`:                `{topology: x, topologyGzip: eA==}`,
+		`set either topology or topologyGzip, not both`:         `{topology: x, topologyGzip: eA==}`,
 		`sandbox.controlPort and feed.port are the same`:        `feed: {port: 10280}`,
 		`at '/lightNodes/shards': maximum: got 300, want 256`:   `lightNodes: {shards: 300}`,
 		`at '/speed': exclusiveMinimum: got 0, want 0`:          `speed: 0`,
