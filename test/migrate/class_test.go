@@ -61,7 +61,7 @@ func (w *world) grown() {
 	w.kubectl("patch", "pvc", "shop", "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
 	w.await("the claim says why not", func() string {
 		out := w.kubectl("get", "events", "--field-selector", "involvedObject.name=shop,reason=VolumeResizeFailed", "-o", "jsonpath={.items[*].message}")
-		if !strings.Contains(out, "Unimplemented") || !strings.Contains(out, "it is not expanded") {
+		if !strings.Contains(out, "Unimplemented") || !strings.Contains(out, "it cannot be expanded") {
 			return "events: " + out
 		}
 		return ""
