@@ -54,7 +54,7 @@ func check(w io.Writer, dir string, paths []string) (int, error) {
 		return 0, fmt.Errorf("git ls-files: %w", err)
 	}
 	found := 0
-	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
 		read := reader(name)
 		if read == nil {
 			continue

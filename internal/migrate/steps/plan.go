@@ -169,22 +169,23 @@ func (d data) kubectl() string {
 
 // check returns the command line that checks the cluster again.
 func (d data) check() string {
-	line := "vsphere-sandbox migrate check " + quote(d.old())
+	var line strings.Builder
+	line.WriteString("vsphere-sandbox migrate check " + quote(d.old()))
 	for _, f := range []struct{ name, value string }{{"name", d.In.Sandbox}, {"kubeconfig", d.In.Kubeconfig}, {"context", d.In.Context}, {"vcenter-config", d.In.VCenters}, {"csi-vcenter-config", d.In.CSI}} {
 		if f.value != "" {
-			line += " --" + f.name + " " + quote(f.value)
+			line.WriteString(" --" + f.name + " " + quote(f.value))
 		}
 	}
-	return line + d.choice()
+	return line.String() + d.choice()
 }
 
 // choice returns the flags that choose VMs.
 func (d data) choice() string {
-	line := ""
+	var line strings.Builder
 	for _, arg := range d.In.Choice {
-		line += " " + quote(arg)
+		line.WriteString(" " + quote(arg))
 	}
-	return line
+	return line.String()
 }
 
 func (d data) made(file string) bool {

@@ -50,6 +50,7 @@ type Address struct {
 // Kind is the type of a node's address, as in Kubernetes.
 type Kind string
 
+// The kinds of addresses that a provider sets.
 const (
 	Internal Kind = "InternalIP"
 	External Kind = "ExternalIP"

@@ -99,16 +99,17 @@ type Choices struct {
 // Reason is the outcome of a search.
 type Reason string
 
+// The outcomes of a search.
 const (
 	Found    Reason = "found"
 	NotFound Reason = "not found"
-	// Ambiguous: several VMs match, and none is returned rather than the wrong one.
+	// Ambiguous means that several VMs match, and none is returned rather than the wrong one.
 	Ambiguous Reason = "ambiguous"
-	// Unsure: a vCenter that cannot be queried may have the VM, or another one with its name.
+	// Unsure means that a vCenter that cannot be queried may have the VM, or another one with its name.
 	Unsure Reason = "unsure"
-	// Foreign: the providerID is another cloud's, so nothing is known about the Node.
+	// Foreign means that the providerID is another cloud's, so nothing is known about the Node.
 	Foreign Reason = "foreign providerID"
-	// Invalid: the providerID is vSphere's but contains no UUID.
+	// Invalid means that the providerID is vSphere's but contains no UUID.
 	Invalid Reason = "invalid providerID"
 )
 

@@ -102,13 +102,13 @@ type Status struct {
 type Stage string
 
 const (
-	// Waiting: the window is not open yet.
+	// Waiting means that the window is not open yet.
 	Waiting Stage = "waiting"
-	// Active: the rule is in force.
+	// Active means that the rule is in force.
 	Active Stage = "active"
-	// Spent: the rule has hit Count times. It still holds the calls that it hit.
+	// Spent means that the rule has hit Count times. It still holds the calls that it hit.
 	Spent Stage = "spent"
-	// Ended: the window has closed.
+	// Ended means that the window has closed.
 	Ended Stage = "ended"
 )
 

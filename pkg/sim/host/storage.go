@@ -48,6 +48,7 @@ func (h *Hosts) RefuseDisks(parent context.Context, ref types.ManagedObjectRefer
 	return nil
 }
 
+// DisksRefused returns the faults with which attaching disks to a VM, and detaching them, are refused; nil for those that are not.
 func (h *Hosts) DisksRefused(ref types.ManagedObjectReference) (attach, detach types.BaseMethodFault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -35,22 +35,20 @@ func publishNetwork(ctx *simulator.Context, h *mo.HostSystem) {
 	ctx.WithLock(system, func() { ctx.Update(system, []types.PropertyChange{vc.P("networkInfo", &info)}) })
 }
 
-// addGroup adds a port group to a standard switch of a host that does not have it yet. It reports whether the host has the
-// switch. The host's lock is held.
-func addGroup(h *mo.HostSystem, spec types.HostPortGroupSpec) bool {
+// addGroup adds a port group to a standard switch of a host that does not have it yet. The host's lock is held.
+func addGroup(h *mo.HostSystem, spec types.HostPortGroupSpec) {
 	if h.Config == nil || h.Config.Network == nil {
-		return false
+		return
 	}
 	n := h.Config.Network
 	i := slices.IndexFunc(n.Vswitch, func(s types.HostVirtualSwitch) bool { return s.Name == spec.VswitchName })
 	if i < 0 {
-		return false
+		return
 	}
 	if !slices.ContainsFunc(n.Portgroup, func(g types.HostPortGroup) bool { return g.Spec.Name == spec.Name }) {
 		n.Vswitch[i].Portgroup = append(n.Vswitch[i].Portgroup, groupKey+spec.Name)
 		n.Portgroup = append(n.Portgroup, types.HostPortGroup{Key: groupKey + spec.Name, Vswitch: n.Vswitch[i].Key, Spec: spec})
 	}
-	return true
 }
 
 // dropGroup removes a port group from the host's standard switches. The host's lock is held.
