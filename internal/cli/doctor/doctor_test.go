@@ -103,7 +103,7 @@ func TestSick(t *testing.T) {
 	m := fake{refused: "127.0.0.2", memory: 600 * mib, disk: 100 * mib, files: 200, unwritable: errors.New("mkdir /state: permission denied")}
 	want := report.Record{
 		Code: "prerequisite-missing", Exit: report.Prerequisite,
-		Try:     "ulimit -n 4096\nmake room, or export VSPHERE_SANDBOX_STATE=DIRECTORY\nexport VSPHERE_SANDBOX_STATE=DIRECTORY",
+		Try:     "ulimit -n 4096\nfree some space, or export VSPHERE_SANDBOX_STATE=DIRECTORY\nexport VSPHERE_SANDBOX_STATE=DIRECTORY",
 		Message: "open-files: a process may have 200 files open, and one of the sandbox needs 232: 32 short; disk: 100Mi free for the state directory, and a boot writes 126Mi: 26Mi short; state-directory: mkdir /state: permission denied",
 	}
 	if d := cmp.Diff(want, e.Run(t.Context(), NewCmdDoctor(e.Deps, on(m)))); d != "" {
