@@ -218,18 +218,21 @@ func freeAddress(t *testing.T) string {
 
 // Invalid command lines are reported, and nothing starts.
 func TestMistakes(t *testing.T) {
-	for want, args := range map[string][]string{
-		`"csi-cloner" is not a sidecar; use one of [csi-provisioner csi-attacher csi-resizer csi-snapshotter snapshot-controller]`: {"csi-cloner"},
-		`--csi-address=tcp://127.0.0.1:1: must be the path of a unix socket`:                                                       {"csi-attacher", "--csi-address=tcp://127.0.0.1:1"},
-		`csi-attacher takes no argument "now"`:                                                                                     {"csi-attacher", "now"},
-		`flag provided but not defined: -enable-capacity`:                                                                          {"csi-provisioner", "--enable-capacity"},
-		`--retry-interval-start must be positive and at most`:                                                                      {"csi-resizer", "--retry-interval-start=1h"},
-		`unrecognized feature gate: NoSuchGate`:                                                                                    {"csi-snapshotter", "--feature-gates=NoSuchGate=true"},
-		`--kubeconfig=/no/such/file: `:                                                                                             {"snapshot-controller", "--kubeconfig=/no/such/file"},
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"csi-cloner"}, `"csi-cloner" is not a sidecar; use one of [csi-provisioner csi-attacher csi-resizer csi-snapshotter snapshot-controller]`},
+		{[]string{"csi-attacher", "--csi-address=tcp://127.0.0.1:1"}, `--csi-address=tcp://127.0.0.1:1: must be the path of a unix socket`},
+		{[]string{"csi-attacher", "now"}, `csi-attacher takes no argument "now"`},
+		{[]string{"csi-provisioner", "--enable-capacity"}, `flag provided but not defined: -enable-capacity`},
+		{[]string{"csi-resizer", "--retry-interval-start=1h"}, `--retry-interval-start must be positive and at most`},
+		{[]string{"csi-snapshotter", "--feature-gates=NoSuchGate=true"}, `unrecognized feature gate: NoSuchGate`},
+		{[]string{"snapshot-controller", "--kubeconfig=/no/such/file"}, `--kubeconfig=/no/such/file: `},
 	} {
-		p := start(t, args...)
+		p := start(t, test.args...)
 		p.ends(1)
-		p.says(want)
+		p.says(test.want)
 	}
 }
 
