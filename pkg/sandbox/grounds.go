@@ -74,12 +74,6 @@ func KindPlan(ctx context.Context, o Options, dir string) (config []byte, steps 
 	return kind.Plan(ctx, o.kind(dir))
 }
 
-// standOn sets the ground, and what depends on it.
-func (s *Sandbox) standOn(g ground.Ground) {
-	s.ground, s.facts = g, g.Facts()
-	assembleCCM(s)
-}
-
 // sourced returns the ground when its cluster decides which VMs are Nodes.
 func (s *Sandbox) sourced() (ground.NodeSource, bool) {
 	g, ok := s.ground.(ground.NodeSource)

@@ -139,3 +139,9 @@ func tableOf[T any](s *Sandbox, pick func(api.Update) *T) []T {
 	}
 	return list
 }
+
+// standOn replaces the ground of a sandbox that has not begun, and the parts that depend on it.
+func (s *Sandbox) standOn(g ground.Ground) {
+	s.ground, s.facts = g, g.Facts()
+	assembleCCM(s)
+}
