@@ -210,6 +210,7 @@ NESTED := hack/image hack/kind-node hack/release test/manifests
 lint: $(TOOLS)/golangci-lint ## golangci-lint over the whole tree, tests and nested modules included; and the words that this project does not use (LINTARGS=--fix mends some)
 	@$(LINT) run $(LINTARGS) ./...
 	@for m in $(NESTED); do (cd $$m && $(LINT) run $(LINTARGS) ./...) || exit 1; done
+	@$(GO) run ./hack/words
 
 dead: $(TOOLS)/deadcode ## functions that no program reaches: none but those in hack/tools/dead.txt
 	@hack/tools/dead $(TOOLS)/deadcode

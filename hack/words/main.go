@@ -71,7 +71,7 @@ func check(w io.Writer, dir string, paths []string) (int, error) {
 		}
 		for _, l := range lines {
 			for _, word := range words {
-				for _, hit := range word.match.FindAllString(l.text, -1) {
+				for _, hit := range word.find(name, l.text) {
 					fmt.Fprintf(w, "%s:%d: %q: write %s\n", name, l.number, hit, word.Write)
 					found++
 				}

@@ -7,12 +7,14 @@ import (
 	"go/token"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // word is one entry of words.yaml.
 type word struct {
 	Word, Write, Why string
+	Except           []string // files in which the word is a name
 
 	match *regexp.Regexp
 }
@@ -24,6 +26,20 @@ func (w *word) compile() error {
 	var err error
 	w.match, err = regexp.Compile(`(?i)\b(` + w.Word + `)\b`)
 	return err
+}
+
+// find returns the places of text where the word is written. A part of a name with hyphens, such as a kind of event, is none.
+func (w *word) find(file, text string) (hits []string) {
+	if slices.Contains(w.Except, file) {
+		return nil
+	}
+	for _, at := range w.match.FindAllStringIndex(text, -1) {
+		before, after := strings.HasSuffix(text[:at[0]], "-"), strings.HasPrefix(text[at[1]:], "-")
+		if !before && !after {
+			hits = append(hits, text[at[0]:at[1]])
+		}
+	}
+	return hits
 }
 
 // line is text for people, at a line of a file.

@@ -20,6 +20,8 @@ func TestText(t *testing.T) {
 		{"a_test.go", "package a\n\nvar s = \"nobody\" // told\n", []int{3}},
 		{"a.md", "It goes on.\n```\nanew\n```\nUse `anew`.\nAnewly is no word.\n", []int{1}},
 		{"a.yaml", "told: 1 # anew\ndescription: nobody\n", []int{1, 2}},
+		{"a.md", "vcenter.password-told is told\n", []int{1}},
+		{"test/program/unprivileged.go", "package a\n\nconst name = \"nobody\" // anew\n", []int{3}},
 		{"help.golden", "what is hoped for\n", []int{1}},
 		{"hack/words/words.yaml", "# anew\n", nil},
 		{"a.png", "anew\n", nil},
@@ -32,7 +34,7 @@ func TestText(t *testing.T) {
 			}
 			for _, l := range lines {
 				for _, w := range words {
-					for range w.match.FindAllString(l.text, -1) {
+					for range w.find(test.name, l.text) {
 						got = append(got, l.number)
 					}
 				}

@@ -123,7 +123,7 @@ func (m *Module) dirs() map[string]File {
 	return dirs
 }
 
-// standard tells whether an import is of the standard library: its first element has no dot, as a host name would.
+// standard reports whether an import is of the standard library: its first element has no dot, as a host name would.
 func standard(imported string) bool {
 	first, _, _ := strings.Cut(imported, "/")
 	return !strings.Contains(first, ".")

@@ -2,7 +2,7 @@ package archtest
 
 import "strings"
 
-// match tells whether a path fits one of the patterns, which are written as for the go command: "..." stands for any
+// match reports whether a path fits one of the patterns, which are written as for the go command: "..." stands for any
 // text, and "/..." at the end for nothing, too.
 func match(patterns []string, name string) bool {
 	for _, p := range patterns {

@@ -32,7 +32,7 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// Programs are built, not committed: one slips in where somebody builds in the root and adds everything.
+// Programs are built, not committed: one slips in with a build in the root and git add of everything.
 func TestNoPrograms(t *testing.T) {
 	out, err := exec.Command("git", "-C", "../..", "ls-files", "-z").Output()
 	if err != nil {
@@ -52,7 +52,7 @@ func TestNoPrograms(t *testing.T) {
 	}
 }
 
-// A rule about packages that nobody has is a rule that has rotted.
+// A rule about packages that do not exist is outdated.
 func TestRulesSpeakOfPackagesThatExist(t *testing.T) {
 	dirs := repository(t).dirs()
 	for _, p := range patterns() {

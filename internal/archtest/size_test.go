@@ -19,7 +19,7 @@ const (
 	maxSandboxMethods = 49
 )
 
-// A package that is larger has parts that are packages of their own.
+// A larger package has parts that must become separate packages.
 func TestPackagesAreSmall(t *testing.T) {
 	m := repository(t)
 	root, lines := os.DirFS("../.."), map[string]int{}

@@ -142,12 +142,12 @@ func state(files []*ast.File) map[string]token.Pos {
 	return found
 }
 
-// embedded tells whether the compiler gives a variable its value.
+// embedded reports whether the compiler gives a variable its value.
 func embedded(doc *ast.CommentGroup) bool {
 	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
 }
 
-// shared tells whether a value is made for several goroutines. What is computed once is none.
+// shared reports whether a value is made for several goroutines. A value that is computed once is not.
 func shared(value ast.Expr) (yes bool) {
 	ast.Inspect(value, func(n ast.Node) bool {
 		if _, ok := n.(*ast.FuncLit); ok {

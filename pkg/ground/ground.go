@@ -175,7 +175,7 @@ type NodeSource interface {
 	// SetNode and DeleteNode follow the Nodes of the cluster, and return the UUIDs of VMs that may have another Node now.
 	SetNode(*corev1.Node) (uuids []string)
 	DeleteNode(name string) (uuids []string)
-	// NodeOf returns the Node of the VM with that UUID; false when there is none.
+	// NodeOf returns the Node of the VM with that UUID, and whether it exists.
 	NodeOf(uuid string) (name string, role topology.Role, ok bool)
 	// Refuse returns the error for a change of a Node or its kubelet.
 	Refuse(what string) error

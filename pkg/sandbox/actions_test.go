@@ -15,8 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
-// requireVM waits until the watch tells of the VM of that path what is wanted of it. Every change that it waits for
-// makes an event.
+// requireVM waits until ok accepts the VM with that path, as the watch reports it. Every change that it waits for
+// logs an event.
 func requireVM(t *testing.T, s *Sandbox, path string, ok func(api.VM) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Calls are told as they are listed, with what came of them.
+// Calls are streamed as they are listed, with their outcomes.
 func TestCallsAreTold(t *testing.T) {
 	s, c := withFaults(t)
 	w := watch(t, c, 0)

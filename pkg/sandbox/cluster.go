@@ -6,7 +6,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 )
 
-// Cluster says which Kubernetes cluster a sandbox has, by the options of one ground. The zero value is one of its own, in
+// Cluster chooses the Kubernetes cluster of a sandbox, by the options of one ground. The zero value is an embedded one, in
 // processes.
 type Cluster struct {
 	// Kind has kind make it.

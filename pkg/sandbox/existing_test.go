@@ -50,7 +50,7 @@ func vmNamed(t *testing.T, s *Sandbox, name string) world.VM {
 	return vms[i]
 }
 
-// It is the cluster that says which VMs are nodes, and what they are called; a VM is told by its UUID, in either byte order.
+// The cluster decides which VMs are nodes, and their names; a VM is found by its UUID, in either byte order.
 func TestExistingNodes(t *testing.T) {
 	s := existingOf(t, "single")
 	one, two := vmNamed(t, s, "worker-1"), vmNamed(t, s, "worker-2")
@@ -82,7 +82,7 @@ func TestExistingNodes(t *testing.T) {
 	if want := []string{"front.example.net worker-1", "back worker-2", "elsewhere "}; !slices.Equal(rows, want) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
-	// A Node that is made anew under another name takes over when the first is gone.
+	// A Node that is created again under another name takes over when the first is gone.
 	s.nodeChanged(&corev1.Node{}, nodeWith("front-2", "", one.UUID))
 	s.nodeDeleted(nodeWith("front.example.net", "", otherOrder(one.UUID)))
 	if v := vmNamed(t, s, "worker-1"); v.Role != "worker" || s.nodes.Name(v) != "front-2" || s.nodes.Behind("front-2").VM != "worker-1" {
@@ -94,7 +94,7 @@ func TestExistingNodes(t *testing.T) {
 	}
 }
 
-// What a cloud controller manager gets there can be told from what others have, and is in no namespace of the cluster but for
+// Objects of a cloud controller manager there carry its name, and its only rights in namespaces of the cluster are for
 // Events of Nodes, which all controllers write to "default".
 func TestExistingRights(t *testing.T) {
 	s := newSandbox(t, "single")

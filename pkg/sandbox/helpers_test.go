@@ -90,7 +90,7 @@ func withVCenters(t testing.TB, scenario string, changes ...func(*Options)) *San
 	t.Helper()
 	s := newOn(newOptions(t, scenario, changes...), simulated.New(simulated.Options{BootDelay: time.Millisecond}))
 	for i := range s.opts.Topology.Spec.VCenters {
-		s.opts.Addresses = append(s.opts.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1)) // a cloud config tells vCenters apart by host
+		s.opts.Addresses = append(s.opts.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1)) // a cloud config identifies vCenters by host
 	}
 	if err := s.startVCenters(t.Context()); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func requireEvents(t *testing.T, log *event.Log, after uint64, want ...event.Eve
 // byName sorts VMs.
 var byName = cmpopts.SortSlices(func(a, b api.VM) bool { return a.VCenter+a.Path < b.VCenter+b.Path })
 
-// tableOf returns what a reader is told now of one kind of rows.
+// tableOf returns the rows of one kind that a reader gets now.
 func tableOf[T any](s *Sandbox, pick func(api.Update) *T) []T {
 	lines, reader := s.watchCache.Read()
 	defer reader.Close()

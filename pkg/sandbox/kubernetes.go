@@ -211,7 +211,7 @@ func (s *Sandbox) clusterEvent(e *corev1.Event) {
 	if e.Type == corev1.EventTypeWarning {
 		copied.Level = event.Warning
 	}
-	// What is told of a vCenter is told on the Secret with its credentials, for want of an object of its own.
+	// Events about a vCenter are on the Secret with its credentials, as a vCenter has no Kubernetes object.
 	if vc := s.subject(e.Message); vc != "" {
 		copied.Object = event.Object{Kind: "VCenter", VCenter: vc, Name: vc}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// On kind, light nodes are no containers; those of the control plane are, whatever the topology has.
+// On kind, light nodes are no containers; control-plane nodes always are.
 func TestLightOnKind(t *testing.T) {
 	s, _, _ := applied(t)
 	s.opts.Cluster.Kind, s.opts.VCentersOnly = &kind.Options{}, false

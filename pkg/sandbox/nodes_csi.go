@@ -34,7 +34,7 @@ func (p processes) WithholdLinks(component string, withheld bool) error {
 }
 
 // RegisterCSI takes the socket away by which the kubelet of a node, component node/NAME, knows its CSI node service, or puts
-// it back. A kubelet that was started meanwhile has another one.
+// it back. A kubelet that was started in between has another one.
 func (p ownProcesses) RegisterCSI(component string, registered bool) error {
 	t, err := p.volumes(component)
 	if err != nil {

@@ -37,7 +37,7 @@ type Options struct {
 	VCenterPort int
 	// Login is the administrator of every vCenter, as sim.Options has it. Optional.
 	Login *url.Userinfo
-	// Light has all nodes be light ones, whatever Topology says, or one that is applied later.
+	// Light makes all nodes light, for Topology and for topologies that are applied later.
 	Light bool
 	// CCM is the cloud controller manager to run; the zero value is the built-in one.
 	CCM CCM
@@ -51,14 +51,14 @@ type Options struct {
 	// Command prefixes the arguments of the children ("control-plane" …); nil means none. It lets a test binary stand in
 	// for the real one.
 	Command []string
-	// Progress is told what is being done, and again whenever that changes. It must not block.
+	// Progress is called with the current activity, each time it changes. It must not block.
 	Progress func(Progress)
 }
 
 // Progress is the step that a boot or a stop has reached.
 type Progress = boot.Progress
 
-// check refuses options that do not go together, whoever has put them so.
+// check refuses options that do not go together.
 func (o *Options) check() error {
 	c := o.CCM.WithDefaults()
 	switch {

@@ -20,7 +20,7 @@ func runsInPods(t *testing.T) *Sandbox {
 	t.Helper()
 	s := newSandbox(t, "single")
 	s.standOn(kind.New(kind.Config{CCM: kind.CCM{Pods: true}}))
-	if err := s.background.End(t.Context(), pods.Group); err != nil { // nobody follows what they say
+	if err := s.background.End(t.Context(), pods.Group); err != nil { // so that no watch follows them
 		t.Fatal(err)
 	}
 	s.background.Run(pods.Group, func(context.Context) {})

@@ -76,7 +76,7 @@ func (p processes) Resume(ctx context.Context, component string) error {
 	}
 	changed, err := t.resume(ctx)
 	if err == nil && changed {
-		p.note(t, event.Info, t.resumed("component.resumed"), "goes on: SIGCONT")
+		p.note(t, event.Info, t.resumed("component.resumed"), "continues: SIGCONT")
 	}
 	return err
 }
@@ -139,7 +139,7 @@ func (p processes) Scale(ctx context.Context, component string, replicas int) er
 	return p.s.scale(ctx, component, replicas)
 }
 
-// note tells of what is done to a component.
+// note logs what is done to a component.
 func (p processes) note(t *supervised, level event.Level, kind, message string) uint64 {
 	return p.s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: level, Kind: kind, Object: t.object, Cause: p.cause(t),

@@ -45,7 +45,7 @@ func (c *sleepingCCM) Child(component string) *child.Child {
 func (c *sleepingCCM) Stop(ctx context.Context) error { return c.child.Stop(ctx) }
 
 // running returns a sandbox with a control plane, a cloud controller manager and the kubelet of worker-1, all of which are
-// programs that sleep, and an API server's address at which nobody answers.
+// programs that sleep, and an API server's address without a server.
 func running(t *testing.T) *Sandbox {
 	t.Helper()
 	s := newSandbox(t, "single")
@@ -85,7 +85,7 @@ func running(t *testing.T) *Sandbox {
 		}
 	})
 	for component, object := range slept {
-		told(t, s, 0, object, "child.started") // which is told after the row
+		logged(t, s, 0, object, "child.started") // which is logged after the row
 		s.requireRow(t, component, "running")
 	}
 	return s
@@ -119,8 +119,8 @@ func (s *Sandbox) requireRow(t *testing.T, name, want string) (pid int) {
 	}
 }
 
-// told returns the events about an object after one, each as "kind <- kind of its cause", until one of the last kind.
-func told(t *testing.T, s *Sandbox, after uint64, object, last string) (list []string) {
+// logged returns the events about an object after one, each as "kind <- kind of its cause", until one of the last kind.
+func logged(t *testing.T, s *Sandbox, after uint64, object, last string) (list []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -160,7 +160,7 @@ func TestKill(t *testing.T) {
 			}
 			release()
 			want := []string{"component.killed <- why", "child.exited <- component.killed", "child.restarting <- child.exited", "child.started <- child.restarting"}
-			if diff := cmp.Diff(want, told(t, s, why, object, "child.started")); diff != "" {
+			if diff := cmp.Diff(want, logged(t, s, why, object, "child.started")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if pid := s.requireRow(t, component, "running"); pid == before {
@@ -179,7 +179,7 @@ func TestRestartOfAComponent(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []string{"component.restart", "child.restarting <- component.restart", "child.started <- child.restarting"}
-			if diff := cmp.Diff(want, told(t, s, after, object, "child.started")); diff != "" {
+			if diff := cmp.Diff(want, logged(t, s, after, object, "child.started")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -206,7 +206,7 @@ func TestPauseAndResume(t *testing.T) {
 			if err := p.Kill(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
-			told(t, s, after, object, "child.started")
+			logged(t, s, after, object, "child.started")
 			s.requireRow(t, component, state)
 			for range 2 {
 				if err := p.Resume(t.Context(), component); err != nil {
@@ -215,7 +215,7 @@ func TestPauseAndResume(t *testing.T) {
 			}
 			s.requireRow(t, component, "running")
 			want := []string{paused, "component.killed", "child.exited <- component.killed", "child.restarting <- child.exited", "child.started <- child.restarting", resumed}
-			if diff := cmp.Diff(want, told(t, s, after, object, resumed)); diff != "" {
+			if diff := cmp.Diff(want, logged(t, s, after, object, resumed)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -249,7 +249,7 @@ func TestCutAndMend(t *testing.T) {
 				}
 			}
 			want := []string{"api.cut", "api.cut", "api.mended"}
-			if diff := cmp.Diff(want, told(t, s, after, target.object.Name, "api.mended")); diff != "" {
+			if diff := cmp.Diff(want, logged(t, s, after, target.object.Name, "api.mended")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -316,7 +316,7 @@ func TestCauseOfWhatAFaultDoes(t *testing.T) {
 	if err := s.processes().Pause(t.Context(), "node/worker-1"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"node.hung <- fault.injected"}, told(t, s, after, "worker-1", "node.hung")); diff != "" {
+	if diff := cmp.Diff([]string{"node.hung <- fault.injected"}, logged(t, s, after, "worker-1", "node.hung")); diff != "" {
 		t.Error(diff)
 	}
 	events, _ := s.log.Read(after, 0)
@@ -330,7 +330,7 @@ func TestDeath(t *testing.T) {
 	s := running(t)
 	after := s.log.Append(event.Event{Plane: event.PlaneVSphere, Kind: "vm.died", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}})
 	s.nodes.Guest(worker).Die()
-	if diff := cmp.Diff([]string{"child.stopped <- vm.died"}, told(t, s, after, "worker-1", "child.stopped")); diff != "" {
+	if diff := cmp.Diff([]string{"child.stopped <- vm.died"}, logged(t, s, after, "worker-1", "child.stopped")); diff != "" {
 		t.Error(diff)
 	}
 	s.requireRow(t, "node/worker-1", "stopped")

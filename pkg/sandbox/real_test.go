@@ -239,7 +239,7 @@ func TestRealSelection(t *testing.T) {
 	only()
 }
 
-// TestRealMachine follows a VM that somebody else powers off and on: what its kubelet is told.
+// TestRealMachine follows a VM that another client powers off and on: what its kubelet sees.
 func TestRealMachine(t *testing.T) {
 	r := far(t)
 	s, _ := inDir(t, r, instanceDir(t))

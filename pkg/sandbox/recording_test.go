@@ -46,7 +46,7 @@ func TestRecordingOfASandbox(t *testing.T) {
 	if u := <-told; u.Component == nil || u.Component.State != "stopped" {
 		t.Errorf("told %+v", u)
 	}
-	s.log.Append(event.Event{Kind: "sandbox.stopping"}) // told though it ends at once
+	s.log.Append(event.Event{Kind: "sandbox.stopping"}) // recorded though the sandbox ends at once
 	if err := s.server.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -58,7 +58,7 @@ func TestRecordingOfASandbox(t *testing.T) {
 	}
 }
 
-// A recording is there to be handed on: nobody can log in with it.
+// A recording can be handed on: it has no secret to log in with.
 func TestRecordingHoldsNoPasswords(t *testing.T) {
 	s, c := withFaults(t)
 	if err := s.openFiles(t.Context()); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// The newest run takes the place of the one before; one that makes no sense is told to nobody.
+// The newest run replaces the previous one; an invalid one is not published.
 func TestPublishedRun(t *testing.T) {
 	s := newSandbox(t, "single")
 	c := serve(t, s)

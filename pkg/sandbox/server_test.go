@@ -187,7 +187,7 @@ func TestEvents(t *testing.T) {
 		}
 	}
 
-	// Followed, the stream goes on with what happens, until its reader leaves.
+	// With follow, the stream continues with new events until its reader leaves.
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var followed []uint64
@@ -226,7 +226,7 @@ func TestFollowersEndWithTheSandbox(t *testing.T) {
 	}
 }
 
-// A reader that was suspended keeps nobody from ending.
+// A suspended reader does not block the end of the sandbox.
 func TestStalledReadersAreCutOff(t *testing.T) {
 	s := newSandbox(t, "single")
 	for i := range 8 { // more than a socket takes

@@ -42,7 +42,7 @@ func (s *Sandbox) supervised(name string) (*supervised, error) {
 	}
 	c := s.childOf(name)
 	if c == nil {
-		return nil, fmt.Errorf("component %q: there is none of that name", name)
+		return nil, fmt.Errorf("component %q not found", name)
 	}
 	return &supervised{
 		name: name, component: name, wire: name, object: event.Object{Kind: "Component", Name: name},
@@ -63,7 +63,7 @@ func (s *Sandbox) supervised(name string) (*supervised, error) {
 	}, nil
 }
 
-// childOf returns a component that is a child of its own, nil when there is none of that name.
+// childOf returns a component that is a separate child process; nil if no such component exists.
 func (s *Sandbox) childOf(name string) *child.Child {
 	if name == nodes.LightComponent {
 		return s.nodes.LightProgram()

@@ -16,7 +16,7 @@ func TestBuildsAreTold(t *testing.T) {
 		end := tellBuilds(t.Context(), &out, log)
 		synctest.Wait()
 		for _, e := range []event.Event{
-			{Kind: "ccm.rebuilt", Message: "bin/ccm was built anew (0123456789ab)"},
+			{Kind: "ccm.rebuilt", Message: "bin/ccm was built again (0123456789ab)"},
 			{Kind: "vm.power-off", Message: "not of this"},
 			{Kind: "ccm.swap-failed", Message: "bin/ccm: exit status 1; back to bin/ccm"},
 		} {
@@ -24,7 +24,7 @@ func TestBuildsAreTold(t *testing.T) {
 		}
 		synctest.Wait()
 		end()
-		if want := "ccm: bin/ccm was built anew (0123456789ab)\nccm: ✗ bin/ccm: exit status 1; back to bin/ccm\n"; out.String() != want {
+		if want := "ccm: bin/ccm was built again (0123456789ab)\nccm: ✗ bin/ccm: exit status 1; back to bin/ccm\n"; out.String() != want {
 			t.Errorf("got %q", out.String())
 		}
 	})

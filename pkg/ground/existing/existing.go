@@ -1,6 +1,6 @@
-// Package existing is the ground of a cluster that was there before: its Nodes are VMs of real vCenters. The sandbox is a process
+// Package existing is the ground of a user's cluster: its Nodes are VMs of real vCenters. The sandbox is a process
 // of the user's machine that watches the cluster. It makes nothing there unless a cloud controller manager runs, and then in a
-// namespace of its own, with roles that carry its name.
+// separate namespace, with roles that carry its name.
 //
 // Floor 3.
 package existing

@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
-// serveFeed tells light nodes in other pods of the machines, over TLS, if they have the token. It returns how that is ended.
+// serveFeed serves the state of VMs to light nodes in other pods that have the token, over TLS. closeFeed ends it.
 func (g *Ground) serveFeed(ctx context.Context) (closeFeed func(context.Context) error, err error) {
 	token, err := os.ReadFile(filepath.Join(g.FeedDir, "token"))
 	if err != nil {

@@ -117,7 +117,7 @@ func (g *Ground) start(ctx context.Context) (err error) {
 	g.Host.SetCluster(g.cluster)
 	at, err := g.self(ctx)
 	if err != nil {
-		return fmt.Errorf("pod %s/%s, which this is to be: %w", g.Namespace, g.Name, err)
+		return fmt.Errorf("pod %s/%s, in which the sandbox should run: %w", g.Namespace, g.Name, err)
 	}
 	if g.deploy, err = deploy.New(g.cluster, deploy.Options{Speed: g.Speed, At: at, Instance: g.Sandbox}); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (g *Ground) stop(ctx context.Context) error {
 	return err
 }
 
-// Light implements [ground.Ground], whatever the topology says: there is nothing here that a kubelet could be a process of.
+// Light implements [ground.Ground]. In a pod every node is light: kubelets cannot run as processes there.
 func (*Ground) Light(*topology.VM) bool { return true }
 
 // Nodes implements [ground.Ground].
@@ -218,10 +218,10 @@ func (*Ground) Guest(n ground.Node) node.Guest {
 // image is one image that has everything in it.
 type image string
 
-// Name is what it is called, whatever is wanted of it.
+// Name returns the image's name, for every program.
 func (i image) Name(string) string { return string(i) }
 
-// validate tells what is missing.
+// validate returns an error for a missing or wrong option.
 func (o *Options) validate() error {
 	for what, value := range map[string]string{"name": o.Name, "namespace": o.Namespace, "node": o.Node, "feed directory": o.FeedDir} {
 		if value == "" {
@@ -239,17 +239,17 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// succeeded tells whether another pod will do what this one does: it was evicted, say, or deleted by hand, and its Deployment
-// goes on. When that cannot be told it is not: what is taken away too much is made again, what is left nobody takes away.
+// succeeded reports whether another pod will replace this one: it was evicted, say, or deleted by hand, and its Deployment
+// still wants a pod. It returns false in doubt: objects that are removed too early are created again, but leftovers stay forever.
 func (g *Ground) succeeded(ctx context.Context) bool {
 	list, err := g.cluster.Client().AppsV1().Deployments(g.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: "app.kubernetes.io/component=sandbox",
 	})
-	return err == nil && goesOn(list.Items)
+	return err == nil && wantsPods(list.Items)
 }
 
-// goesOn tells whether any of these is to have pods.
-func goesOn(all []appsv1.Deployment) bool {
+// wantsPods reports whether any of the Deployments wants pods.
+func wantsPods(all []appsv1.Deployment) bool {
 	for _, d := range all {
 		if d.DeletionTimestamp == nil && (d.Spec.Replicas == nil || *d.Spec.Replicas > 0) {
 			return true

@@ -21,7 +21,7 @@ func TestGoesOn(t *testing.T) {
 		"of a few":  {[]appsv1.Deployment{{Spec: appsv1.DeploymentSpec{Replicas: new(int32(2))}}}, true},
 		"ends, one": {[]appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}}, {}}, true},
 	} {
-		if got := goesOn(tc.all); got != tc.want {
+		if got := wantsPods(tc.all); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -30,7 +30,7 @@ func (g *Ground) report(vm world.VM, address netip.Prefix) {
 	if !ok {
 		return // it is gone
 	}
-	cards := vc.Cards(vm.Ref) // the VM's own: one that is made anew has others than the topology says
+	cards := vc.Cards(vm.Ref) // a VM that was created again has other NICs than the topology
 	if len(cards) == 0 {
 		return // it has no network card to have an address
 	}

@@ -13,8 +13,8 @@ import (
 	simulator "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// The guest of a VM reports its container's address, also of one that was made anew and has nothing of the topology's but its
-// name; other addresses stay.
+// The guest of a VM reports its container's address, also if the VM was created again and has only its name from the
+// topology; other addresses stay.
 func TestAddressed(t *testing.T) {
 	k, h := idle(t)
 	ca, err := cert.NewCA("test")

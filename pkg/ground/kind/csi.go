@@ -58,7 +58,7 @@ func (f *ForeignCSI) called() string {
 type driverImages struct {
 	registry *images.Registry
 	server   *http.Server
-	served   chan struct{} // closed when nobody is served any more
+	served   chan struct{} // closed when the server has stopped
 	addr     string
 	file     string
 }
@@ -147,7 +147,7 @@ func repositoryOf(name string) string {
 	return last
 }
 
-// packPrograms are the images of programs, under the names that the manifest has for them; nil where there are none.
+// packPrograms are the images of programs, under the names that the manifest has for them; nil without any.
 func (g *Ground) packPrograms(ctx context.Context, names []string) (*image.Set, error) {
 	var all []image.Foreign
 	for _, p := range g.Foreign.Programs {

@@ -23,8 +23,8 @@ func (g *Ground) PodVolumes() ground.PodVolumes {
 	return ground.PodVolumes{Backend: deploy.BackendDevice, Serial: kind.SerialFile}
 }
 
-// chooseDisks decides what volumes are in containers: loop devices of this machine, or, where those are refused or somebody
-// wants it, directories, which are then in g.folders. possible tells why there can be no loop devices with files in a folder.
+// chooseDisks chooses how containers see volumes: as loop devices of this machine or, if those are refused or the user
+// wants it, as directories, which are then in g.folders. possible returns why loop devices cannot have files in a folder.
 func (g *Ground) chooseDisks(possible func(folder string) error) error {
 	if !g.CSI {
 		return nil
@@ -80,7 +80,7 @@ func asRoot(root disks.AsRoot) disks.AsRoot {
 	return root
 }
 
-// volumeDir tells what directory stands for the disk of a vCenter's volume, whether that is there or not. The vCenter itself
+// volumeDir returns the directory of the disk of a vCenter's volume, whether it exists or not. The vCenter itself
 // is built later.
 func (g *Ground) volumeDir(vcenter string) func(id string) string {
 	return func(id string) string {

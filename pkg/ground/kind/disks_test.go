@@ -102,7 +102,7 @@ func TestVolumePathOnKind(t *testing.T) {
 	}
 }
 
-// What pods have left goes with the cluster, whoever removes that; a sandbox of another kind has nothing of it.
+// Leftovers of pods go with the cluster, also if another process removes it; sandboxes on other grounds have none.
 func TestRemoveVolumes(t *testing.T) {
 	k, err := withVolumes(t, VolumesDir, nil)
 	if err != nil {

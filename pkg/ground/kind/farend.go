@@ -16,8 +16,8 @@ type farEnd struct {
 	own    map[vmKey]uint32
 }
 
-// of is the address of a VM, always the same one. When half of the range has been handed out, for a container may get more,
-// those of VMs that are not there any more are free again; an error when there are none.
+// of returns the address of a VM, always the same. When half of the range has been handed out, the addresses of deleted VMs
+// become free: the other half is for containers. It returns an error if no address is free.
 func (f *farEnd) of(vm vmKey, there func(vmKey) bool) (netip.Addr, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -28,7 +28,7 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 	name := g.nodeOf(vm)
 	container := g.cluster.Container(name)
 	if component := n.Claim(name); container == "" || component != "node/"+name { // a clone, say: the container is its first VM's
-		return &nobody{name: name, notify: n.Notify, host: g.Host}
+		return &noContainer{name: name, notify: n.Notify, host: g.Host}
 	}
 	options := kindmachine.Options{
 		Name: name, Container: container, Runtime: g.rt, Network: kind.Network(g.rt), Watch: g.watch, Notify: n.Notify,
@@ -42,12 +42,12 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 	m, err := kindmachine.New(options)
 	if err != nil { // of options that there cannot be
 		g.Logger.Error("machine", "node", name, "err", err)
-		return &nobody{name: name, notify: n.Notify, host: g.Host}
+		return &noContainer{name: name, notify: n.Notify, host: g.Host}
 	}
 	return m
 }
 
-// nodeOf is what the node of a VM is called: as kind was told, if it was, whatever the guest says.
+// nodeOf returns the name of a VM's node: the one given to kind, or else the guest's hostname.
 func (g *Ground) nodeOf(vm world.VM) string {
 	if name, ok := g.byUUID[strings.ToLower(vm.UUID)]; ok {
 		return name
@@ -55,15 +55,15 @@ func (g *Ground) nodeOf(vm world.VM) string {
 	return strings.ToLower(cmp.Or(vm.Hostname, vm.Name))
 }
 
-// notice writes down what could not be done to a container, or what somebody else has done to it.
+// notice logs a failed operation on a container, or a change of it by another process.
 func (g *Ground) notice(name string, err error) {
 	g.Log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "node.container", Object: event.Object{Kind: "Node", Name: name}, Message: err.Error(),
 	})
 }
 
-// nobody stands for a VM for which there is no container: kind makes nodes when it makes the cluster, and none later.
-type nobody struct {
+// noContainer is the guest of a VM without a container: kind creates nodes only with the cluster.
+type noContainer struct {
 	name   string
 	notify func(child.Change)
 	host   Host
@@ -75,7 +75,7 @@ type nobody struct {
 var errNobody = errors.New("there is no container for it: kind makes nodes with the cluster, and none later")
 
 // Observe says once, of a VM that should run, that nothing will.
-func (n *nobody) Observe(m node.Machine) {
+func (n *noContainer) Observe(m node.Machine) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.told || !m.Exists || m.Power != node.On {
@@ -87,13 +87,17 @@ func (n *nobody) Observe(m node.Machine) {
 	})
 }
 
-func (*nobody) State() (p node.Process, pid, restarts int) { return node.Stopped, 0, 0 }
-func (*nobody) Stop(context.Context) error                 { return nil }
-func (*nobody) Hang() bool                                 { return false }
-func (*nobody) Unhang()                                    {}
-func (*nobody) Die()                                       {}
-func (*nobody) WithholdLinks(bool)                         {}
+func (*noContainer) State() (p node.Process, pid, restarts int) { return node.Stopped, 0, 0 }
+func (*noContainer) Stop(context.Context) error                 { return nil }
+func (*noContainer) Hang() bool                                 { return false }
+func (*noContainer) Unhang()                                    {}
+func (*noContainer) Die()                                       {}
+func (*noContainer) WithholdLinks(bool)                         {}
 
-func (n *nobody) Crash(context.Context) error { return fmt.Errorf("node %q: %w", n.name, errNobody) }
+func (n *noContainer) Crash(context.Context) error {
+	return fmt.Errorf("node %q: %w", n.name, errNobody)
+}
 
-func (n *nobody) Restart(context.Context) error { return fmt.Errorf("node %q: %w", n.name, errNobody) }
+func (n *noContainer) Restart(context.Context) error {
+	return fmt.Errorf("node %q: %w", n.name, errNobody)
+}

@@ -47,7 +47,7 @@ func (h *fakeHost) Wait(ctx context.Context, _ string) error {
 	}
 }
 
-// idle is a ground of scenario single that has not begun, with a host of its own.
+// idle returns a ground of the topology single that has not booted, with its own host.
 func idle(t *testing.T) (*Ground, *fakeHost) {
 	t.Helper()
 	top, err := scenarios.Load("single")

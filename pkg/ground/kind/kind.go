@@ -173,7 +173,7 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	}
 }
 
-// start finds what is needed, and has the cluster made: that goes on while vCenters are built.
+// start finds what is needed, and begins to create the cluster. It continues while vCenters are built.
 func (g *Ground) start(ctx context.Context) error {
 	rt, err := kind.Detect(ctx)
 	if err != nil {
@@ -223,7 +223,7 @@ func (g *Ground) options(image string) (kind.Options, error) {
 	}, err
 }
 
-// The background groups of what is done while other steps go on, and of what follows containers.
+// The background groups: work beside other boot steps, and watches of containers.
 const (
 	bootGroup  = "kind boot"
 	watchGroup = "kind watch"
@@ -345,7 +345,7 @@ func (g *Ground) archives() []archive {
 }
 
 // foreignCCM is an image of a cloud controller manager that is not ours, under the name that its manifest has for it: nodes
-// then have it, and nobody pulls it. What runs beside it is pulled. nil when it is ours, or is no pod.
+// then have it, and it is never pulled. Containers beside it are pulled. It is nil for our CCM, or one that is not a pod.
 func foreignCCM(ctx context.Context, c CCM) (*image.Set, error) {
 	if c.Path == "" || len(c.Manifest) == 0 {
 		return nil, nil
@@ -357,7 +357,7 @@ func foreignCCM(ctx context.Context, c CCM) (*image.Set, error) {
 	return image.FromProgram(ctx, c.Path, ccm.ProgramPath, name)
 }
 
-// progress tells what kind is at.
+// progress reports kind's progress.
 func (g *Ground) progress(text string) {
 	g.Host.Detail(text)
 	if strings.Contains(text, "riting configuration") {
@@ -406,7 +406,7 @@ func (g *Ground) finished(ctx context.Context) (err error) {
 	for range 2 {
 		select {
 		case err = <-g.made:
-			g.running.Do(func() { close(g.containers) }) // whatever kind has called it
+			g.running.Do(func() { close(g.containers) }) // also if kind has reworded its progress
 		case err = <-g.packed:
 		case <-ctx.Done():
 			err = context.Cause(ctx)
@@ -418,7 +418,7 @@ func (g *Ground) finished(ctx context.Context) (err error) {
 	return nil
 }
 
-// ofWhich notes what a part of the step that goes on has taken.
+// ofWhich logs how long a part of the current step took.
 func (g *Ground) ofWhich(part string, took time.Duration) {
 	g.Log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "boot.step", Message: fmt.Sprintf("of which %s: %s", part, took.Round(time.Millisecond)),

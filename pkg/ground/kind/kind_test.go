@@ -12,7 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// What fails first ends the wait: nobody sits through kubeadm to be told that there is no image.
+// The first failure ends the wait: a missing image is reported before kubeadm ends.
 func TestKindFinished(t *testing.T) {
 	broken := errors.New("no image")
 	for name, tc := range map[string]struct {
@@ -54,7 +54,7 @@ func TestKindNodes(t *testing.T) {
 	}
 }
 
-// Light nodes are no containers; those of the control plane are, whatever the topology says.
+// Light nodes are no containers; control-plane nodes always are.
 func TestLight(t *testing.T) {
 	g, _ := idle(t)
 	all := len(nodesOf(g.Topology))
@@ -72,7 +72,7 @@ func TestLight(t *testing.T) {
 	}
 }
 
-// Each VM has an address of its own, always the same, and what nobody has any more is had again.
+// Each VM has a unique and stable address, and the addresses of deleted VMs are used again.
 func TestFarEnd(t *testing.T) {
 	vm := func(n int) vmKey { return vmKey{"vc", ref{Type: "VirtualMachine", Value: strconv.Itoa(n)}} }
 	gone := map[vmKey]bool{}
@@ -98,11 +98,11 @@ func TestFarEnd(t *testing.T) {
 	}
 }
 
-// What there is no container for is told once, by a goroutine that the end of the sandbox waits for.
+// A VM without a container is reported once, by a goroutine that the end of the sandbox waits for.
 func TestNobody(t *testing.T) {
 	_, h := idle(t)
 	var told []child.Change
-	n := &nobody{name: "worker-9", host: h, notify: func(c child.Change) { told = append(told, c) }}
+	n := &noContainer{name: "worker-9", host: h, notify: func(c child.Change) { told = append(told, c) }}
 	for range 2 {
 		n.Observe(node.Machine{Exists: true, Power: node.On})
 	}

@@ -24,14 +24,14 @@ func (*Ground) Nodes(t *topology.Topology) string {
 	return ground.KindOfNodes(t, isLight, api.NodesContainer)
 }
 
-// isLight tells whether a VM's node is a light one on kind: not one of the control plane, where pods have to run that
-// everybody needs.
+// isLight reports whether a VM's node is light on kind. A control-plane node is not: pods must run there that
+// the whole cluster needs.
 func isLight(v *topology.VM) bool { return v.IsLight() && v.Role != topology.RoleControlPlane }
 
-// light is what stands for a VM whose node is a light one. There is no machine, and yet kind's network makes routes to the
-// pods of every Node by way of the Node's address, and ends where that is not in a network of the containers: the guest has
-// one of that network, which no container gets, whatever it was given while the VM was off. A real guest keeps its own, to
-// which every container has a way.
+// light returns the guest of a VM whose node is light. It has no container, and yet kind's network makes routes to the
+// pods of every Node by the Node's address, and fails if that is not in a network of the containers. So the guest has
+// an address of that network that no container gets, also if it was given another one while the VM was off. A real guest
+// keeps its own address, which every container reaches.
 func (g *Ground) light(n ground.Node) node.Guest {
 	// Pods run on the other nodes only.
 	args := []string{"--label=" + feed.Mark + "=", "--taint=" + feed.Mark + ":NoSchedule"}

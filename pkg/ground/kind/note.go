@@ -44,7 +44,7 @@ func (g *Ground) note(image string) error {
 
 func (g *Ground) unnote() error { return Forget(g.Dir) }
 
-// Forget removes the note of a sandbox's directory, when all that its cluster has left is gone. That there is none is no
+// Forget removes the note in a sandbox's directory, when nothing of its cluster is left. A missing note is not an
 // error.
 func Forget(dir string) error {
 	err := os.Remove(filepath.Join(dir, noteFile))
@@ -54,7 +54,7 @@ func Forget(dir string) error {
 	return err
 }
 
-// readNote is the note in that directory; the zero value where there is none.
+// readNote returns the note in that directory; the zero value if it is missing.
 func readNote(dir string) (n noted, err error) {
 	text, err := private.ReadFile(filepath.Join(dir, noteFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,8 +80,8 @@ func (n noted) runtime() *runtime.Runtime {
 	return runtime.At(n.Runtime, *n.Endpoint)
 }
 
-// Runtime is the container runtime with which the sandbox of that directory has had a cluster made that may
-// not be gone, with the daemon that it was made by; nil when there is none.
+// Runtime returns the container runtime, with its daemon, with which the sandbox of that directory created a cluster that
+// may still exist; nil without one.
 func Runtime(dir string) (*runtime.Runtime, error) {
 	n, err := readNote(dir)
 	if err != nil || n.Runtime == "" {

@@ -37,7 +37,7 @@ func Plan(ctx context.Context, c Config) (config []byte, steps []string, err err
 	return config, append(steps, more...), err
 }
 
-// plannedFolders is where volumes will be that are to be directories; "" where that is not certain: it is tried by a boot.
+// plannedFolders returns where directories for volumes will be; "" if only a boot can find out.
 func (g *Ground) plannedFolders() string {
 	if !g.CSI || g.Volumes != VolumesDir {
 		return ""

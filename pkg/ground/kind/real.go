@@ -13,9 +13,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// A container that is the node of a real VM is called by the address that the VM's real guest reports: the cloud controller
-// manager makes that the Node's, and initializes none whose kubelet says another. So the container has that address beside its
-// own, and every container knows the way to it, by its own network, where nobody else hears of it.
+// The kubelet in the container of a real VM's node reports the address that the VM's real guest reports: the cloud controller
+// manager sets that address on the Node, and does not initialize a Node whose kubelet reports another. So the container has it beside its
+// own, and every container has a route to it in its own network namespace, which is invisible elsewhere.
 
 // boundTo are the nodes as kind is to make them: on real VMs each with its address.
 func boundTo(top *topology.Topology, real bool) ([]kind.Node, error) {
@@ -93,7 +93,7 @@ func (g *Ground) bind(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// apart refuses addresses that are somebody's in the cluster.
+// apart refuses addresses that are in use in the cluster.
 func (g *Ground) apart(ctx context.Context, all map[string][]netip.Addr) error {
 	containers, err := g.subnet(ctx)
 	if err != nil {
@@ -137,7 +137,7 @@ func waysOf(uuid string, all map[string][]netip.Addr) string {
 	return script.String()
 }
 
-// setUp has a container run such a script now, and at each of its starts, whoever starts it, before its kubelet. Its systemd
+// setUp makes a container run such a script now, and at each of its starts before its kubelet. Its systemd
 // need not be up yet to be asked, and finds the unit when it is.
 const setUp = `set -e
 cat >/usr/local/bin/vm-addresses

@@ -20,7 +20,7 @@ const StopTime = kind.GiveUpTime + kind.DeleteTime + time.Minute
 // error is a [ground.LeftError] when not all of it is gone that should be.
 func (g *Ground) stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx) // it bounds steps that take less
-	// Each has a time of its own: what takes the whole of its does not keep the containers from being removed.
+	// Each has a separate timeout: one that runs out does not keep the containers from being removed.
 	err := errors.Join(
 		ground.Within(ctx, kind.GiveUpTime, func(ctx context.Context) error { return g.Host.Wait(ctx, bootGroup) }),
 		ground.Within(ctx, followTime, g.Host.StopPods),
@@ -40,7 +40,7 @@ func (g *Ground) stop(ctx context.Context) error {
 	if err != nil {
 		return &ground.LeftError{Err: err}
 	}
-	// A machine that did not end in its time still takes its disks off, and nobody waits for it.
+	// A guest that did not end in time still detaches its disks in the background.
 	if err := ground.Within(ctx, loopTime, g.reapDisks); err != nil {
 		return &ground.LeftError{Err: err}
 	}
@@ -60,12 +60,12 @@ const (
 func (g *Ground) reapDisks(ctx context.Context) error {
 	_, pinned, err := loop.Reap(ctx, g.Dir, loopPatience)
 	if err == nil && pinned > 0 {
-		err = fmt.Errorf("%d loop devices are in use by somebody else: see losetup --list", pinned)
+		err = fmt.Errorf("%d loop devices are in use by another process: see losetup --list", pinned)
 	}
 	return err
 }
 
-// kept tells, of a sandbox that ends, whether its nodes are left as they are, for somebody to look at. The note of them stays.
+// kept reports whether the nodes of a failed boot stay for the user to inspect. Their note stays too.
 func (g *Ground) kept() bool { return g.Retain && g.Host.BootFailed() }
 
 // keepLogs writes what the nodes have logged into the directory, unless Create has, which failed then.

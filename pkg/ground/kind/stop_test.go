@@ -40,7 +40,7 @@ func (d *daemon) Run(ctx context.Context, c runtime.Call) error {
 	return nil
 }
 
-// called tells whether there was a call that begins so.
+// called reports whether a call began so.
 func (d *daemon) called(begin string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,7 +65,7 @@ func onKind(t *testing.T, d *daemon) (*Ground, *fakeHost) {
 	return k, h
 }
 
-// noted tells whether the directory says that there are containers.
+// noted reports whether the directory has a note of containers.
 func (k *Ground) noted(t *testing.T) bool {
 	t.Helper()
 	with, err := Runtime(k.Dir)
@@ -75,7 +75,7 @@ func (k *Ground) noted(t *testing.T) bool {
 	return with != nil
 }
 
-// What could not be removed is told as left, and noted until it is.
+// What could not be removed is reported as left, and noted until it is.
 func TestKindStop(t *testing.T) {
 	d := &daemon{dead: true}
 	k, _ := onKind(t, d)

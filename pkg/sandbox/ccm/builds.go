@@ -28,7 +28,7 @@ func (p *Processes) watchBuilds(ctx context.Context, path string) {
 			p.failed(err, "path", path)
 			return // most likely another build is being written, which calls this function again
 		}
-		seq := p.event(event.Info, "ccm.rebuilt", 0, fmt.Sprintf("%s was built anew (%s)", path, shortDigest(built.Digest)))
+		seq := p.event(event.Info, "ccm.rebuilt", 0, fmt.Sprintf("%s was built again (%s)", path, shortDigest(built.Digest)))
 		if _, err := p.exchange(ctx, next, seq); err != nil && ctx.Err() == nil {
 			p.failed(err, "path", path)
 		}

@@ -331,7 +331,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// Objects with a place of their own carry its name, its labels or both.
+// Objects outside the default place carry its name, its labels or both.
 func TestPlace(t *testing.T) {
 	place := Place{Namespace: "vsphere-sandbox-test", Roles: "vsphere-sandbox-test", Labels: map[string]string{"a": "b"}}
 	for _, o := range []Options{{Program: ccm.Program{Own: true}}, {Program: ccm.Program{Path: "/x"}}} {
@@ -422,7 +422,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A change that needs a restart gets one, however many Secrets carry the Event. Without a change there is none.
+// A change that needs a restart gets one, for any number of Secrets with the Event. Without a change it gets none.
 func TestNeedsRestart(t *testing.T) {
 	p := newProcesses(t)
 	p.Components.Command = []string{"-test.run=^$", "--"} // the new process does nothing

@@ -92,7 +92,7 @@ func (p *Processes) certificate() string { return p.Dir.Path("ccm", "serving.crt
 
 func (p *Processes) key() string { return p.Dir.Path("ccm", "serving.key") }
 
-// Start implements [Manager]. The processes act with a token of their own ServiceAccount, which has the rights of the program
+// Start implements [Manager]. The processes act with a token of the CCM's ServiceAccount, which has the rights of the program
 // only. With [Options.None] nothing starts until [Processes.Swap].
 func (p *Processes) Start(ctx context.Context) error {
 	p.changing.Lock()

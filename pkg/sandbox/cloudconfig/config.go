@@ -238,7 +238,7 @@ func distinctHosts(all vcenters.List) error {
 	owner := map[string]string{}
 	for _, vc := range all {
 		if other, taken := owner[vc.Host()]; taken {
-			return fmt.Errorf("vCenters %q and %q share the address %s, and a cloud config tells vCenters apart by address: "+
+			return fmt.Errorf("vCenters %q and %q share the address %s, and a cloud config identifies vCenters by address: "+
 				"give this machine more loopback addresses (macOS: sudo ifconfig lo0 alias 127.0.0.11 up, and so on), or use a topology with one vCenter",
 				other, vc.Name(), vc.Host())
 		}

@@ -184,7 +184,7 @@ func (l *light) stop(ctx context.Context) error {
 // IsLight reports whether a VM has a light node.
 func (n *Nodes) IsLight(v world.VM) bool { return n.light.has(v) }
 
-// LightProgram returns the program of light nodes; nil while there is none.
+// LightProgram returns the program of light nodes; nil while it does not run.
 func (n *Nodes) LightProgram() *child.Child {
 	n.light.mu.Lock()
 	defer n.light.mu.Unlock()

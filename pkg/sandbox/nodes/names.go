@@ -19,7 +19,7 @@ func (n *Nodes) source() (ground.NodeSource, bool) {
 	return g, ok
 }
 
-// sourced returns the Node of a VM where the cluster decides that; false when there is none.
+// sourced returns the Node of a VM if the cluster decides that, and whether it exists.
 func (n *Nodes) sourced(v world.VM) (name string, role topology.Role, ok bool) {
 	if g, is := n.source(); is {
 		return g.NodeOf(v.UUID)
@@ -149,7 +149,7 @@ func (n *Nodes) Behind(node string) Bound {
 	return n.bound[node]
 }
 
-// Name returns the name of a VM's Node: the one of its last boot, whatever hostname the guest reports since.
+// Name returns the name of a VM's Node: the one of its last boot, also if the guest has reported another hostname since.
 func (n *Nodes) Name(v world.VM) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
