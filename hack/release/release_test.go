@@ -205,7 +205,7 @@ func TestRefused(t *testing.T) {
 		{"version: 2", "version: 1", "version 1, not 2"},
 		{"dist: dist", "dist: ..", `dist: ".." is not below the repository`},
 		{"[tar.gz]", "[zip]", "tar.gz alone is understood"},
-		{`wrap_in_directory: "true"`, `wrap_in_directory: "false"`, "without a folder"},
+		{`wrap_in_directory: "true"`, `wrap_in_directory: "false"`, "without wrap_in_directory"},
 		{"{{ .Os }}", "{{ .Oss }}", `no entry for key "Oss"`},
 		{"./hook before", "./hook 'before'", "quotes are not understood"},
 		{"src: LICENSE", "src: LICENCE", "no file is LICENCE"},
