@@ -36,7 +36,7 @@ func TestStepFails(t *testing.T) {
 	}
 }
 
-func TestCommandTellsWhatWentWrong(t *testing.T) {
+func TestCommandReportsWhatWentWrong(t *testing.T) {
 	err := command(t.Context(), "", nil, "sh", "-c", "echo first; echo the disk is full >&2; exit 3")
 	if err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("error %v", err)

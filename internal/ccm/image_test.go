@@ -183,7 +183,7 @@ func TestRegistryThatRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := closed.Addr().String()
+	silent := closed.Addr().String()
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestRegistryThatRefuses(t *testing.T) {
 	}
 	for _, tc := range []struct{ ref, words string }{
 		{at + "/ccm:none", "has no image of that name and tag"},
-		{nobody + "/ccm:v1", "connection refused by " + nobody},
+		{silent + "/ccm:v1", "connection refused by " + silent},
 		{answering(401) + "/ccm:v1", "does not let us read it (401)"},
 		{answering(403) + "/ccm:v1", "does not let us read it (403)"},
 		{answering(500) + "/ccm:v1", "answers 500 Internal Server Error"},

@@ -19,10 +19,10 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	write("#!/bin/sh\n# one\n", 0o755)
-	told := make(chan Program, 10)
+	reported := make(chan Program, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- Watch(ctx, path, func(p Program) { told <- p }) }()
+	go func() { ended <- Watch(ctx, path, func(p Program) { reported <- p }) }()
 	time.Sleep(2 * Settle) // what it must not tell takes time
 	write("#!/bin/sh\n# one\n", 0o755)
 	write("#!/bin/sh\n# not executable\n", 0o644)
@@ -46,15 +46,15 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := <-told; p.Digest != want || p.Path != path {
+	if p := <-reported; p.Digest != want || p.Path != path {
 		t.Errorf("told %+v, want %s", p, want)
 	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if len(told) > 0 {
-		t.Errorf("and %+v", <-told)
+	if len(reported) > 0 {
+		t.Errorf("and %+v", <-reported)
 	}
 	if err := Watch(t.Context(), filepath.Join(t.TempDir(), "none", "ccm"), nil); err == nil {
 		t.Error("a folder that there is not is watched")

@@ -159,7 +159,7 @@ func TestRestartCutsTheBackoffShort(t *testing.T) {
 	}
 }
 
-func TestRestartTellsThatItCouldNot(t *testing.T) {
+func TestRestartReportsThatItCouldNot(t *testing.T) {
 	w := start(t, "serve", func(s *child.Spec) {
 		s.Path = "/nonexistent/program"
 		s.Backoff.Min, s.Backoff.Max = time.Hour, time.Hour

@@ -64,7 +64,7 @@ func TestLongRootHasAShortSocket(t *testing.T) {
 	}
 }
 
-func TestSocketDirectoryOfSomebodyElse(t *testing.T) {
+func TestSocketDirectoryOfAnotherUser(t *testing.T) {
 	root, _ := longRoot(t)
 	d := create(t, root, "demo")
 	dir := filepath.Dir(d.SocketPath())

@@ -31,11 +31,11 @@ func (c *conversion) planClasses() error {
 		switch provisioner := text(field(o.node, "provisioner")); {
 		case o.kind == "Secret":
 		case o.kind != "StorageClass":
-			c.tell(o.file, o.node.Line, o.title(), judgment{verdict: Kept, why: "is left alone: it is neither a StorageClass nor a Secret"})
+			c.note(o.file, o.node.Line, o.title(), judgment{verdict: Kept, why: "is left alone: it is neither a StorageClass nor a Secret"})
 		case provisioner == names.Driver:
-			c.tell(o.file, o.node.Line, o.title(), judgment{verdict: Kept, why: "is left alone: it is one of the CSI driver"})
+			c.note(o.file, o.node.Line, o.title(), judgment{verdict: Kept, why: "is left alone: it is one of the CSI driver"})
 		case provisioner != inTreeProvisioner:
-			c.tell(o.file, o.node.Line, o.title(), judgment{verdict: Kept, why: "is left alone: it is not one of vSphere"})
+			c.note(o.file, o.node.Line, o.title(), judgment{verdict: Kept, why: "is left alone: it is not one of vSphere"})
 		default:
 			w := &classWriter{c: c, o: o, urls: u, made: class{node: mapping(), wants: true}}
 			w.write()
@@ -163,7 +163,7 @@ func (w *classWriter) parameters(p pair) {
 	into := mapping()
 	w.made.node.Content = append(w.made.node.Content, p.key, into)
 	w.made.parameters = into
-	w.tell(p, "parameters", judgment{verdict: Kept, to: []string{"parameters"}})
+	w.note(p, "parameters", judgment{verdict: Kept, to: []string{"parameters"}})
 	for _, q := range pairs(p.value) {
 		path := "parameters." + q.key.Value
 		change := func(to, why string) {
@@ -176,7 +176,7 @@ func (w *classWriter) parameters(p pair) {
 			if to == q.key.Value {
 				j.verdict = Kept
 			}
-			w.tell(q, path, j)
+			w.note(q, path, j)
 		}
 		switch strings.ToLower(q.key.Value) {
 		case "storagepolicyname":
@@ -192,10 +192,10 @@ func (w *classWriter) parameters(p pair) {
 				why = "a storage policy says it now: " + why
 				w.c.attend("StorageClass " + w.made.name + ": disks were " + q.value.Value + ", and are thin now. Name a storage policy for it in storagepolicyname")
 			}
-			w.tell(q, path, judgment{verdict: Dropped, why: why})
+			w.note(q, path, judgment{verdict: Dropped, why: why})
 		case "hostfailurestotolerate", "forceprovisioning", "cachereservation", "diskstripes", "objectspacereservation", "iopslimit":
 			w.c.attend("StorageClass " + w.made.name + ": make a storage policy of its vSAN capabilities, and name it in storagepolicyname; without it volumes get the datastore's default policy")
-			w.tell(q, path, judgment{verdict: Dropped, why: "vSAN capabilities are in a storage policy now: the CSI driver takes no others"})
+			w.note(q, path, judgment{verdict: Dropped, why: "vSAN capabilities are in a storage policy now: the CSI driver takes no others"})
 		default:
 			w.refuse(q, path, "unknown parameter", near(q.key.Value, "datastore", "diskformat", "fstype", "storagePolicyName",
 				"hostFailuresToTolerate", "forceProvisioning", "cacheReservation", "diskStripes", "objectSpaceReservation", "iopsLimit"))
@@ -207,7 +207,7 @@ func (w *classWriter) parameters(p pair) {
 func (w *classWriter) datastore(q pair, path string) {
 	w.made.wants = w.made.wants && text(q.value) == ""
 	if text(q.value) == "" {
-		w.tell(q, path, judgment{verdict: Dropped, why: saysNothing})
+		w.note(q, path, judgment{verdict: Dropped, why: saysNothing})
 		return
 	}
 	if field(w.made.parameters, names.ParameterDatastore) != nil {
@@ -217,9 +217,9 @@ func (w *classWriter) datastore(q pair, path string) {
 	url := w.urls.of(q.value.Value)
 	if url == "" {
 		w.c.attendURL(w.made.name, q.value.Value)
-		w.tell(q, path, judgment{verdict: Dropped, why: "a class names a datastore by its URL, and that of " + q.value.Value + " is not known"})
+		w.note(q, path, judgment{verdict: Dropped, why: "a class names a datastore by its URL, and that of " + q.value.Value + " is not known"})
 		return
 	}
 	put(w.made.parameters, names.ParameterDatastore, scalar(url))
-	w.tell(q, path, judgment{verdict: Changed, to: []string{"parameters." + names.ParameterDatastore}, why: "a datastore is named by its URL"})
+	w.note(q, path, judgment{verdict: Changed, to: []string{"parameters." + names.ParameterDatastore}, why: "a datastore is named by its URL"})
 }

@@ -19,12 +19,12 @@ type classWriter struct {
 	problems []config.Problem
 }
 
-// tell reports on an entry, by its path in the class.
-func (w *classWriter) tell(p pair, path string, j judgment) {
+// notify reports on an entry, by its path in the class.
+func (w *classWriter) note(p pair, path string, j judgment) {
 	for i, to := range j.to {
 		j.to[i] = toClasses + w.made.name + ": " + to
 	}
-	w.c.tell(w.o.file, p.key.Line, w.o.title()+" "+path, j)
+	w.c.note(w.o.file, p.key.Line, w.o.title()+" "+path, j)
 }
 
 // refuse notes what cannot be carried over, or drops it with Force.
@@ -33,7 +33,7 @@ func (w *classWriter) refuse(p pair, path, message, hint string) {
 		if hint != "" {
 			message += ", " + hint
 		}
-		w.tell(p, path, judgment{verdict: Dropped, why: message})
+		w.note(p, path, judgment{verdict: Dropped, why: message})
 		return
 	}
 	w.problems = append(w.problems, config.Problem{
@@ -44,7 +44,7 @@ func (w *classWriter) refuse(p pair, path, message, hint string) {
 // keep copies an entry unchanged.
 func (w *classWriter) keep(into *yaml.Node, p pair, path string) {
 	into.Content = append(into.Content, p.key, p.value)
-	w.tell(p, path, judgment{verdict: Kept, to: []string{path}})
+	w.note(p, path, judgment{verdict: Kept, to: []string{path}})
 }
 
 // single refuses duplicate keys of a mapping: one of the values would be lost.
@@ -74,7 +74,7 @@ func (w *classWriter) write() {
 			w.keep(w.made.node, p, key)
 		case "provisioner":
 			w.made.node.Content = append(w.made.node.Content, p.key, scalar(names.Driver))
-			w.tell(p, key, judgment{verdict: Changed, to: []string{key}, why: "the CSI driver is " + names.Driver})
+			w.note(p, key, judgment{verdict: Changed, to: []string{key}, why: "the CSI driver is " + names.Driver})
 		case "metadata":
 			w.metadata(p)
 		case "parameters":
@@ -103,7 +103,7 @@ func (w *classWriter) version(p pair) {
 		w.keep(w.made.node, p, "apiVersion")
 	case now + "beta1":
 		w.made.node.Content = append(w.made.node.Content, p.key, scalar(now))
-		w.tell(p, "apiVersion", judgment{verdict: Changed, to: []string{"apiVersion"}, why: now + "beta1 is served no more"})
+		w.note(p, "apiVersion", judgment{verdict: Changed, to: []string{"apiVersion"}, why: now + "beta1 is served no more"})
 	default:
 		w.problems = append(w.problems, config.Problem{
 			File: w.o.file, Line: p.key.Line, Column: p.key.Column, Path: w.o.title() + " apiVersion", Message: "is not that of a StorageClass", Hint: "write " + now,
@@ -115,7 +115,7 @@ func (w *classWriter) version(p pair) {
 func (w *classWriter) metadata(p pair) {
 	into := mapping()
 	w.made.node.Content = append(w.made.node.Content, p.key, into)
-	w.tell(p, "metadata", judgment{verdict: Kept, to: []string{"metadata"}})
+	w.note(p, "metadata", judgment{verdict: Kept, to: []string{"metadata"}})
 	for _, m := range pairs(p.value) {
 		path := "metadata." + m.key.Value
 		switch m.key.Value {
@@ -124,7 +124,7 @@ func (w *classWriter) metadata(p pair) {
 		case "annotations":
 			w.annotations(into, m)
 		case "uid", "resourceVersion", "creationTimestamp", "selfLink", "generation", "managedFields":
-			w.tell(m, path, judgment{verdict: Dropped, why: "was given by the cluster, which gives another"})
+			w.note(m, path, judgment{verdict: Dropped, why: "was given by the cluster, which gives another"})
 		default:
 			w.refuse(m, path, "unknown field", near(m.key.Value, "name", "labels", "annotations"))
 		}
@@ -140,9 +140,9 @@ func (w *classWriter) defaultClass(into *yaml.Node, a pair, now *yaml.Node, path
 	switch {
 	case now == nil:
 		put(into, isDefault, a.value)
-		w.tell(a, path, judgment{verdict: Changed, to: []string{"metadata.annotations." + isDefault}, why: "is the beta name of it"})
+		w.note(a, path, judgment{verdict: Changed, to: []string{"metadata.annotations." + isDefault}, why: "is the beta name of it"})
 	case text(now) == text(a.value):
-		w.tell(a, path, judgment{verdict: Dropped, why: "is the beta name of " + isDefault + ", which stands beside it and says the same"})
+		w.note(a, path, judgment{verdict: Dropped, why: "is the beta name of " + isDefault + ", which stands beside it and says the same"})
 	default:
 		w.refuse(a, path, "says otherwise than "+isDefault, "")
 	}
@@ -150,12 +150,12 @@ func (w *classWriter) defaultClass(into *yaml.Node, a pair, now *yaml.Node, path
 
 func (w *classWriter) annotations(metadata *yaml.Node, p pair) {
 	into := mapping()
-	w.tell(p, "metadata.annotations", judgment{verdict: Kept, to: []string{"metadata.annotations"}})
+	w.note(p, "metadata.annotations", judgment{verdict: Kept, to: []string{"metadata.annotations"}})
 	for _, a := range pairs(p.value) {
 		path := "metadata.annotations." + a.key.Value
 		switch a.key.Value {
 		case "kubectl.kubernetes.io/last-applied-configuration":
-			w.tell(a, path, judgment{verdict: Dropped, why: "was written by kubectl, which writes another"})
+			w.note(a, path, judgment{verdict: Dropped, why: "was written by kubectl, which writes another"})
 		case "storageclass.beta.kubernetes.io/is-default-class":
 			w.defaultClass(into, a, field(p.value, isDefault), path)
 		default:
@@ -175,10 +175,10 @@ func (w *classWriter) topologies(p pair) {
 		return
 	}
 	w.made.node.Content = append(w.made.node.Content, p.key, p.value)
-	w.tell(p, path, judgment{verdict: Kept, to: []string{path}})
+	w.note(p, path, judgment{verdict: Kept, to: []string{path}})
 	for _, term := range p.value.Content {
 		for _, expressions := range pairs(term) {
-			w.tell(expressions, path+"."+expressions.key.Value, judgment{verdict: Kept, to: []string{path}})
+			w.note(expressions, path+"."+expressions.key.Value, judgment{verdict: Kept, to: []string{path}})
 			for _, expression := range expressions.value.Content {
 				w.expression(expression, path)
 			}
@@ -189,7 +189,7 @@ func (w *classWriter) topologies(p pair) {
 func (w *classWriter) expression(n *yaml.Node, path string) {
 	for _, p := range pairs(n) {
 		if p.key.Value != "key" {
-			w.tell(p, path+" "+p.key.Value, judgment{verdict: Kept, to: []string{path}, why: "a tag's name, as before"})
+			w.note(p, path+" "+p.key.Value, judgment{verdict: Kept, to: []string{path}, why: "a tag's name, as before"})
 			continue
 		}
 		category := ""
@@ -206,6 +206,6 @@ func (w *classWriter) expression(n *yaml.Node, path string) {
 			continue
 		}
 		*p.value = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: names.TopologyPrefix + category, Line: p.value.Line}
-		w.tell(p, path+" key", judgment{verdict: Changed, to: []string{path}, why: "the driver knows a zone by its tag category: " + names.TopologyPrefix + category})
+		w.note(p, path+" key", judgment{verdict: Changed, to: []string{path}, why: "the driver knows a zone by its tag category: " + names.TopologyPrefix + category})
 	}
 }

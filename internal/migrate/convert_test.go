@@ -92,7 +92,7 @@ func TestGolden(t *testing.T) {
 }
 
 // Only the files for it have a password, and their masked texts have none.
-func TestNoPasswordIsTold(t *testing.T) {
+func TestNoPasswordIsReported(t *testing.T) {
 	corpus(t, func(t *testing.T, _ string, _ []byte, m *Migration) {
 		var secrets int
 		for _, f := range m.Files {
@@ -115,18 +115,18 @@ func TestNoPasswordIsTold(t *testing.T) {
 }
 
 // Every line that is neither empty nor a comment is in the report, once. The lines are counted from the bytes of the file.
-func TestEveryLineIsTold(t *testing.T) {
+func TestEveryLineIsReported(t *testing.T) {
 	corpus(t, func(t *testing.T, path string, data []byte, m *Migration) {
 		sources := append([]Source{{Name: "vsphere.conf", Data: data}}, optionsOf(t, path).Manifests...)
 		for _, s := range sources {
-			told := map[int]int{}
+			times := map[int]int{}
 			for _, l := range m.Report.Lines {
 				if l.Verdict == "" || l.What == "" || l.Verdict == Dropped && l.Why == "" || l.Verdict != Dropped && l.Verdict != Kept && len(l.To) == 0 {
 					t.Errorf("half told: %+v", l)
 				}
 				if l.File == s.Name {
 					for n := l.Line; n <= l.Last; n++ {
-						told[n]++
+						times[n]++
 					}
 				}
 			}
@@ -134,11 +134,11 @@ func TestEveryLineIsTold(t *testing.T) {
 			for i, line := range lines {
 				line = strings.TrimSpace(strings.TrimPrefix(line, "\uFEFF"))
 				says := line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ";") && line != "---"
-				if n := told[i+1]; says && n == 0 || s.Name == "vsphere.conf" && says && n != 1 {
+				if n := times[i+1]; says && n == 0 || s.Name == "vsphere.conf" && says && n != 1 {
 					t.Errorf("line %d of %s is told of %d times: %s", i+1, s.Name, n, line)
 				}
 			}
-			for n := range told {
+			for n := range times {
 				if n > len(lines) {
 					t.Errorf("line %d of %s is told of, and there is none", n, s.Name)
 				}

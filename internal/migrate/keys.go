@@ -111,8 +111,8 @@ func globalKeys() []key {
 		key{name: "vm-uuid", readers: inTree, judge: dropped("a node's UUID comes from the node itself, not from a file")},
 		key{name: "vm-name", readers: inTree, judge: dropped("nodes are found by their UUID, not by the name of the VM")},
 		key{name: "secret-not-managed", readers: inTree, judge: dropped("a Secret is followed as it changes, always")},
-		key{name: "resourcepool-path", readers: nobody, hidden: true, judge: dropped("belonged under [Workspace], and " + noHelperVM)},
-		key{name: "cluster-id", readers: nobody, hidden: true, judge: judgeClusterID},
+		key{name: "resourcepool-path", readers: unknown, hidden: true, judge: dropped("belonged under [Workspace], and " + noHelperVM)},
+		key{name: "cluster-id", readers: unknown, hidden: true, judge: judgeClusterID},
 	)
 }
 

@@ -85,7 +85,7 @@ func (c *conversion) addObject(file string, n *yaml.Node) error {
 		return nil
 	}
 	for i := 0; i < len(n.Content); i += 2 {
-		c.tell(file, n.Content[i].Line, kind+" "+n.Content[i].Value, judgment{verdict: Dropped, why: "the manifests need no list around them"})
+		c.note(file, n.Content[i].Line, kind+" "+n.Content[i].Value, judgment{verdict: Dropped, why: "the manifests need no list around them"})
 	}
 	for _, item := range items.Content {
 		if err := c.addObject(file, item); err != nil {
@@ -124,11 +124,11 @@ func (c *conversion) readSecret(o object) {
 			j.why = "stays as it is; the CSI driver has the credentials in its own file"
 		}
 	}
-	c.tell(o.file, o.node.Line, o.title(), j)
+	c.note(o.file, o.node.Line, o.title(), j)
 }
 
-// tell reports on something in a manifest.
-func (c *conversion) tell(file string, line int, what string, j judgment) {
+// notify reports on something in a manifest.
+func (c *conversion) note(file string, line int, what string, j judgment) {
 	l := Line{File: file, Line: line, Last: line, What: what}
 	l.take(j)
 	c.lines = append(c.lines, l)

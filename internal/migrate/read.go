@@ -238,7 +238,7 @@ func (d Dialect) String() string {
 type readers uint8
 
 const (
-	nobody  readers = 0
+	unknown readers = 0
 	inTree  readers = 1
 	outside readers = 2
 	both            = inTree | outside

@@ -131,19 +131,19 @@ func (c *conversion) planOf(section, sub string) *plan {
 // account compares the report with the file: every line that is neither empty nor a comment has to be in it once, with a
 // verdict. It counts the lines that are comments.
 func (c *conversion) account(lines []Line) (comments int, err error) {
-	told := map[int]int{}
+	times := map[int]int{}
 	for _, l := range lines {
 		if l.Verdict == "" {
 			return 0, fmt.Errorf("migrate: nothing is known of line %d, %s: this is a mistake of ours", l.Line, l.What)
 		}
 		for n := l.Line; n <= l.Last; n++ {
-			told[n]++
+			times[n]++
 		}
 	}
 	for i, text := range bytes.Split(c.text, []byte("\n")) {
 		switch {
-		case told[i+1] > 1, told[i+1] == 0 && !isSilent(text):
-			err = errors.Join(err, fmt.Errorf("migrate: line %d of %s is reported %d times: this is a bug", i+1, c.name, told[i+1]))
+		case times[i+1] > 1, times[i+1] == 0 && !isSilent(text):
+			err = errors.Join(err, fmt.Errorf("migrate: line %d of %s is reported %d times: this is a bug", i+1, c.name, times[i+1]))
 		case isComment(text):
 			comments++
 		}

@@ -46,8 +46,8 @@ func TestComments(t *testing.T) {
 func TestNetworkIsAttended(t *testing.T) {
 	corpus(t, func(t *testing.T, _ string, _ []byte, m *Migration) {
 		name := m.Config.Nodes.InternalVMNetwork
-		if told := strings.Contains(strings.Join(m.Report.Todo, "\n"), "adapter in the network "+name); told != (name != "" && m.Report.Dialect == InTree) {
-			t.Errorf("network %q, told: %v", name, told)
+		if reported := strings.Contains(strings.Join(m.Report.Todo, "\n"), "adapter in the network "+name); reported != (name != "" && m.Report.Dialect == InTree) {
+			t.Errorf("network %q, told: %v", name, reported)
 		}
 	})
 }

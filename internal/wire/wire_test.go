@@ -187,7 +187,7 @@ func flood(t *testing.T, e *end) {
 	}
 }
 
-func TestNobodyAtTheFarEnd(t *testing.T) {
+func TestNoServer(t *testing.T) {
 	r := newRig(t)
 	r.far.Close()
 	r.refuses()

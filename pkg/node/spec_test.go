@@ -71,7 +71,7 @@ func TestPreparationIsTriedAgain(t *testing.T) {
 		var mu sync.Mutex
 		var at []time.Duration // when it was tried
 		tries := func() []time.Duration { mu.Lock(); defer mu.Unlock(); return slices.Clone(at) }
-		begin, other, told := time.Now(), errors.New("something else"), []error(nil)
+		begin, other, reported := time.Now(), errors.New("something else"), []error(nil)
 		n := node.New(node.Options{
 			Spec: func(m node.Machine) (child.Spec, error) {
 				mu.Lock()
@@ -86,7 +86,7 @@ func TestPreparationIsTriedAgain(t *testing.T) {
 				if c.Name != "node/worker-1" || c.State != child.Exited || c.PID != 0 {
 					t.Errorf("%+v", c)
 				}
-				told = append(told, c.Err)
+				reported = append(reported, c.Err)
 			},
 		})
 		synctest.Wait()
@@ -104,7 +104,7 @@ func TestPreparationIsTriedAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		// The same again is no news.
-		if diff := cmp.Diff([]error{errNotPrepared, other}, told, cmpopts.EquateErrors()); diff != "" {
+		if diff := cmp.Diff([]error{errNotPrepared, other}, reported, cmpopts.EquateErrors()); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
 

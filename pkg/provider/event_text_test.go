@@ -118,7 +118,7 @@ func TestVCenterMessages(t *testing.T) {
 }
 
 // A real outage is reported once.
-func TestOutageIsToldInOneSentence(t *testing.T) {
+func TestOutageIsReportedInOneSentence(t *testing.T) {
 	w := startWith(t, setup{gates: func(w *world) { w.gate(t, "eu", gate.Down) }})
 	n := node("eu1", "vsphere://"+eu1UUID, eu1UUID)
 	if exists, err := w.InstanceExists(t.Context(), n); exists || err == nil {

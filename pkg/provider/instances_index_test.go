@@ -107,7 +107,7 @@ const (
 	u1        = "01020304-0506-0708-8090-a0b0c0d0e0f0"
 	u1Swapped = "04030201-0605-0807-8090-a0b0c0d0e0f0"
 	u2        = "11121314-1516-1718-8090-a0b0c0d0e0f0"
-	uNobody   = "ffffffff-0000-0000-0000-000000000001"
+	uUnknown  = "ffffffff-0000-0000-0000-000000000001"
 )
 
 // vmOf returns a running VM, in datacenter dc of vCenter a, with changes.

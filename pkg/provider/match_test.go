@@ -22,7 +22,7 @@ func TestFind(t *testing.T) {
 	withIP := node("alias", "", "")
 	withIP.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.2"}}
 	withOwnUUID := withIP.DeepCopy()
-	withOwnUUID.Status.NodeInfo.SystemUUID = uNobody
+	withOwnUUID.Status.NodeInfo.SystemUUID = uUnknown
 	labeled := node("alias", "", "")
 	labeled.Labels = map[string]string{corev1.LabelHostname: "n1"}
 	hostAddress := node("alias", "", "")
@@ -40,14 +40,14 @@ func TestFind(t *testing.T) {
 		{"providerID, other byte order", plain, nil, node("n1", "vsphere://"+u1Swapped, ""), "one", "one"},
 		{"providerID, upper case and blanks", plain, nil, node("n1", " VSPHERE://01020304-0506-0708-8090-A0B0C0D0E0F0 ", ""), "one", "one"},
 		{"providerID without a prefix", plain, nil, node("n1", u1, ""), "one", "one"},
-		{"providerID that nobody has, and a known name", plain, nil, node("n1", "vsphere://"+uNobody, ""), notFound, notFound},
+		{"providerID that nobody has, and a known name", plain, nil, node("n1", "vsphere://"+uUnknown, ""), notFound, notFound},
 		{"providerID of kind", plain, nil, node("n1", "kind://docker/kind/n1", u1), match.ErrForeignProviderID, notFound},
 		{"providerID of k3s", plain, nil, node("n1", "k3s://n1", u1), match.ErrForeignProviderID, notFound},
 		{"providerID of aws", plain, nil, node("n1", "aws:///eu-1a/i-0abc", u1), match.ErrForeignProviderID, notFound},
 		{"providerID with nothing in it", plain, nil, node("n1", "vsphere://", u1), match.ErrInvalidProviderID, match.ErrInvalidProviderID},
 		{"providerID with half a uuid", plain, nil, node("n1", "vsphere://01020304", u1), match.ErrInvalidProviderID, match.ErrInvalidProviderID},
 		{"providerID while a vcenter is out", plain, out, node("n1", "vsphere://"+u1, ""), "one", "one"},
-		{"providerID unknown while a vcenter is out", plain, out, node("n1", "vsphere://"+uNobody, ""), out, out},
+		{"providerID unknown while a vcenter is out", plain, out, node("n1", "vsphere://"+uUnknown, ""), out, out},
 
 		// Without a providerID: the system UUID.
 		{"system uuid", plain, nil, node("n1", "", u1), "one", "one"},
@@ -55,18 +55,18 @@ func TestFind(t *testing.T) {
 		{"system uuid, node's name is another", plain, nil, node("alias", "", u1), "one", notFound},
 		{"system uuid before the name of another VM", plain, nil, node("n2.example.org", "", u1), "one", "two"},
 		{"system uuid while a vcenter is out", plain, out, node("n1", "", u1), "one", "one"},
-		{"system uuid unknown while a vcenter is out", plain, out, node("n1", "", uNobody), out, "one"},
+		{"system uuid unknown while a vcenter is out", plain, out, node("n1", "", uUnknown), out, "one"},
 		{"system uuid that is none", plain, nil, node("n1", "", "not a uuid"), "one", "one"},
 
 		// Next the name.
-		{"name", plain, nil, node("n1", "", uNobody), "one", "one"},
+		{"name", plain, nil, node("n1", "", uUnknown), "one", "one"},
 		{"name, other case", []*inventory.VM{vmOf(t, "win", u1, "WIN-1", "192.0.2.1")}, nil, node("win-1", "", ""), "win", notFound},
 		{"name short, guest full", plain, nil, node("n2", "", ""), "two", notFound},
 		{"name full, guest short", plain, nil, node("n1.example.org", "", ""), "one", notFound},
 		{"hostname label", plain, nil, labeled, "one", notFound},
 		{"hostname that the kubelet reports", plain, nil, hostAddress, "one", notFound},
 		{"name while a vcenter is out", plain, out, node("n1", "", ""), out, "one"},
-		{"nobody", plain, nil, node("n9", "", uNobody), notFound, notFound},
+		{"nobody", plain, nil, node("n9", "", uUnknown), notFound, notFound},
 		{"guest without a hostname", []*inventory.VM{vmOf(t, "mute", u1, "", "")}, nil, node("mute", "", ""), notFound, notFound},
 
 		// Next addresses.
@@ -74,7 +74,7 @@ func TestFind(t *testing.T) {
 		{"address that the kubelet reports", plain, nil, withIP, "two", notFound},
 		{"address while a vcenter is out", plain, out, withIP, out, out},
 		{"address of a machine that is no VM of theirs", plain, nil, withOwnUUID, notFound, notFound},
-		{"name that is an address, with a uuid that nobody has", plain, nil, node("192.0.2.2", "", uNobody), "two", "two"},
+		{"name that is an address, with a uuid that nobody has", plain, nil, node("192.0.2.2", "", uUnknown), "two", "two"},
 
 		// Several VMs.
 		{"two of one name in one datacenter", []*inventory.VM{

@@ -65,27 +65,27 @@ func (n *notifier) attach(r record.EventRecorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.recorder = r
-	for _, tell := range n.subscribers {
-		tell(r)
+	for _, notify := range n.subscribers {
+		notify(r)
 	}
 	if r == nil {
 		return
 	}
-	for _, tell := range n.waiting {
-		tell()
+	for _, notify := range n.waiting {
+		notify()
 	}
 	n.waiting = nil
 }
 
 // do calls tell, which may use the recorder, now or as soon as a recorder is set.
-func (n *notifier) do(tell func()) {
+func (n *notifier) do(notify func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.recorder == nil {
-		n.waiting = append(n.waiting, tell)
+		n.waiting = append(n.waiting, notify)
 		return
 	}
-	tell()
+	notify()
 }
 
 // maxNote is the API server's limit for the message of an event, in bytes.

@@ -62,13 +62,13 @@ func TestWarnNodeLabels(t *testing.T) {
 	warnNodeLabels(slog.New(slog.NewTextHandler(&out, nil)), map[string]string{
 		"k8s.io/a": "", "node.kubernetes.io/b": "", "example.org/c": "", "kubernetes.io.example/d": "", "kubernetes.io": "", "notk8s.io/e": "",
 	})
-	var told []string
+	var labels []string
 	for line := range strings.Lines(out.String()) {
 		_, rest, _ := strings.Cut(line, "label=")
 		label, _, _ := strings.Cut(rest, " ")
-		told = append(told, label)
+		labels = append(labels, label)
 	}
-	if diff := cmp.Diff([]string{"k8s.io/a", "node.kubernetes.io/b"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"k8s.io/a", "node.kubernetes.io/b"}, labels); diff != "" {
 		t.Error(diff)
 	}
 }

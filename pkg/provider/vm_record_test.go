@@ -19,7 +19,7 @@ func remembering(n *corev1.Node, text string) *corev1.Node {
 	return n
 }
 
-const whole = `{"uuid":"` + uNobody + `","vcenter":"instance-a","vm":"vm-42","server":"vc.example.org"}`
+const whole = `{"uuid":"` + uUnknown + `","vcenter":"instance-a","vm":"vm-42","server":"vc.example.org"}`
 
 // The annotation counts only if it is complete and belongs to this node.
 func TestRememberedBy(t *testing.T) {
@@ -28,20 +28,20 @@ func TestRememberedBy(t *testing.T) {
 	}{
 		{"whole", whole, ""},
 		{"uuid in the other byte order", `{"uuid":"` + u1Swapped + `","vcenter":"x","vm":"vm-1"}`, ""},
-		{"fields of a later build", `{"uuid":"` + uNobody + `","vcenter":"x","vm":"vm-1","host":{"a":[1]}}`, ""},
+		{"fields of a later build", `{"uuid":"` + uUnknown + `","vcenter":"x","vm":"vm-1","host":{"a":[1]}}`, ""},
 		{"empty", "", "not what this provider writes"},
 		{"text", "vm-42", "not what this provider writes"},
 		{"null", "null", "no vcenter"},
 		{"list", "[]", "not what this provider writes"},
-		{"a number for a name", `{"uuid":"` + uNobody + `","vcenter":1,"vm":"vm-1"}`, "not what this provider writes"},
-		{"no vcenter", `{"uuid":"` + uNobody + `","vm":"vm-1"}`, "no vcenter"},
-		{"no vm", `{"uuid":"` + uNobody + `","vcenter":"x"}`, "no vm"},
+		{"a number for a name", `{"uuid":"` + uUnknown + `","vcenter":1,"vm":"vm-1"}`, "not what this provider writes"},
+		{"no vcenter", `{"uuid":"` + uUnknown + `","vm":"vm-1"}`, "no vcenter"},
+		{"no vm", `{"uuid":"` + uUnknown + `","vcenter":"x"}`, "no vm"},
 		{"no uuid", `{"vcenter":"x","vm":"vm-1"}`, "is not that of the node's providerID"},
 		{"another node's", `{"uuid":"` + u2 + `","vcenter":"x","vm":"vm-1"}`, "is not that of the node's providerID"},
 		{"endless", `{"uuid":"` + strings.Repeat("0", 2000) + `"}`, "longer than"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			id := uNobody
+			id := uUnknown
 			if strings.Contains(tc.text, u1Swapped) {
 				id = u1
 			}
@@ -62,10 +62,10 @@ func TestRememberedBy(t *testing.T) {
 // No content of the annotation causes an error, or a deletion that would not happen without it.
 func FuzzRemembered(f *testing.F) {
 	f.Add(whole)
-	f.Add(`{"uuid":"` + uNobody + `","vcenter":"","vm":"vm-42"}`)
+	f.Add(`{"uuid":"` + uUnknown + `","vcenter":"","vm":"vm-42"}`)
 	f.Add("\x00")
 	f.Fuzz(func(t *testing.T, text string) {
-		n := remembering(node("n9", "vsphere://"+uNobody, ""), text)
+		n := remembering(node("n9", "vsphere://"+uUnknown, ""), text)
 		for _, confirm := range []error{inventory.ErrStillThere, errors.New("doubt"), nil} {
 			x := &listIndex{confirm: confirm}
 			got, err := verdictOf(t, x.over(""), n)
@@ -84,7 +84,7 @@ func FuzzRemembered(f *testing.F) {
 
 // The result for a node that no search finds, by the vCenter's answer about the recorded reference.
 func TestExistsRemembered(t *testing.T) {
-	gone := func(text string) *corev1.Node { return remembering(node("n9", "vsphere://"+uNobody, uNobody), text) }
+	gone := func(text string) *corev1.Node { return remembering(node("n9", "vsphere://"+uUnknown, uUnknown), text) }
 	hidden := errors.New("read vm-42: NoPermission")
 	changed := fmt.Errorf("%w: w9, and %w to %s", inventory.ErrStillThere, inventory.ErrUUIDChanged, u2)
 	for _, tc := range []struct {
@@ -103,10 +103,10 @@ func TestExistsRemembered(t *testing.T) {
 		{"a vcenter is out", vcenter.ErrNotConnected, nil, gone(whole), kept, ReasonDeletionHeldBack, 1},
 		{"its reference does not exist, and a search finds it", nil, inventory.ErrStillThere, gone(whole), stays, ReasonVMInaccessible, 1},
 		{"its reference does not exist, and a search fails", nil, hidden, gone(whole), kept, ReasonDeletionHeldBack, 1},
-		{"no annotation", inventory.ErrStillThere, nil, node("n9", "vsphere://"+uNobody, uNobody), deleted, "", 0},
+		{"no annotation", inventory.ErrStillThere, nil, node("n9", "vsphere://"+uUnknown, uUnknown), deleted, "", 0},
 		{"garbage", inventory.ErrStillThere, nil, gone("{"), deleted, "", 0},
 		{"garbage, and a search finds it", nil, inventory.ErrStillThere, gone("{"), stays, ReasonVMInaccessible, 0},
-		{"another node's", inventory.ErrStillThere, nil, gone(strings.Replace(whole, uNobody, u2, 1)), deleted, "", 0},
+		{"another node's", inventory.ErrStillThere, nil, gone(strings.Replace(whole, uUnknown, u2, 1)), deleted, "", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			x := &listIndex{removed: tc.removed, confirm: tc.confirm}
@@ -138,7 +138,7 @@ func TestRememberedMessages(t *testing.T) {
 		{fmt.Errorf("%w: w9, and %w", inventory.ErrStillThere, inventory.ErrUUIDChanged), []string{"vm-42", "bios uuid was changed", "delete the node"}},
 	} {
 		x := &listIndex{removed: tc.removed}
-		n := remembering(node("n9", "vsphere://"+uNobody, ""), whole)
+		n := remembering(node("n9", "vsphere://"+uUnknown, ""), whole)
 		_, err := x.over("").exists(t.Context(), n)
 		text := message(n, err)
 		for _, want := range tc.want {
@@ -178,7 +178,7 @@ func TestDue(t *testing.T) {
 		{"another node's", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *vmRecord) { r.UUID = u2 })), true},
 		{"garbage", remembering(node("n1", "vsphere://"+u1, ""), "{"), true},
 		{"not initialized", node("n1", "", u1), true},
-		{"of an unknown vm", node("n1", "vsphere://"+uNobody, ""), false},
+		{"of an unknown vm", node("n1", "vsphere://"+uUnknown, ""), false},
 		{"of another provider", node("n1", "kind://n1", ""), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

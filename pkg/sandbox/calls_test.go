@@ -14,7 +14,7 @@ import (
 )
 
 // Calls are streamed as they are listed, with their outcomes.
-func TestCallsAreTold(t *testing.T) {
+func TestCallsAreReported(t *testing.T) {
 	s, c := withFaults(t)
 	w := watch(t, c, 0)
 	w.next("synced", func(u api.Update) bool { return u.Synced })
@@ -34,16 +34,16 @@ func TestCallsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := w.next("three calls", func(u api.Update) bool { return u.Calls != nil && u.Calls.Client == "tester/1" && u.Calls.Calls == 3 }).Calls
-	if told.VCenter != "eu" || told.Errors != 3 || told.LastError == "" || told.Latency <= 0 || time.Since(told.Last) > time.Minute {
-		t.Errorf("told %+v", told)
+	reported := w.next("three calls", func(u api.Update) bool { return u.Calls != nil && u.Calls.Client == "tester/1" && u.Calls.Calls == 3 }).Calls
+	if reported.VCenter != "eu" || reported.Errors != 3 || reported.LastError == "" || reported.Latency <= 0 || time.Since(reported.Last) > time.Minute {
+		t.Errorf("told %+v", reported)
 	}
 	listed, err := c.Calls(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(listed, func(row api.Calls) bool { return row.Client == "tester/1" })
-	if i < 0 || !cmp.Equal(listed[i], *told) {
-		t.Errorf("listed %+v, told %+v", listed, told)
+	if i < 0 || !cmp.Equal(listed[i], *reported) {
+		t.Errorf("listed %+v, told %+v", listed, reported)
 	}
 }

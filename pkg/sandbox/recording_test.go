@@ -35,15 +35,15 @@ func TestRecordingOfASandbox(t *testing.T) {
 	if d := cmp.Diff(want, head); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	told, ended := make(chan api.Recorded, 100), make(chan error, 1)
+	reported, ended := make(chan api.Recorded, 100), make(chan error, 1)
 	go func() {
-		ended <- c.Record(t.Context(), true, begin, func(r api.Recorded) error { told <- r; return nil })
+		ended <- c.Record(t.Context(), true, begin, func(r api.Recorded) error { reported <- r; return nil })
 	}()
 	for range lines {
-		<-told
+		<-reported
 	}
 	s.watchCache.SetComponent(api.Component{Name: "ccm", State: "stopped"})
-	if u := <-told; u.Component == nil || u.Component.State != "stopped" {
+	if u := <-reported; u.Component == nil || u.Component.State != "stopped" {
 		t.Errorf("told %+v", u)
 	}
 	s.log.Append(event.Event{Kind: "sandbox.stopping"}) // recorded though the sandbox ends at once
@@ -53,7 +53,7 @@ func TestRecordingOfASandbox(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if u := <-told; u.Event == nil || u.Event.Kind != "sandbox.stopping" {
+	if u := <-reported; u.Event == nil || u.Event.Kind != "sandbox.stopping" {
 		t.Errorf("told %+v", u)
 	}
 }

@@ -99,7 +99,7 @@ func (p *publisher) run(ctx context.Context) {
 		case wait > 0:
 			soon = time.After(wait)
 		default:
-			p.tell(ctx, *next)
+			p.announce(ctx, *next)
 			sent = time.Now()
 			if ctx.Err() != nil {
 				return
@@ -115,8 +115,8 @@ func (p *publisher) run(ctx context.Context) {
 	}
 }
 
-// tell sends a state once. After an error, the next state replaces it.
-func (p *publisher) tell(ctx context.Context, r api.Run) {
+// announce sends a state once. After an error, the next state replaces it.
+func (p *publisher) announce(ctx context.Context, r api.Run) {
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
 	_ = p.sandbox.Publish(ctx, r)

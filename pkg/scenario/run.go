@@ -62,7 +62,7 @@ func Run(ctx context.Context, s *Scenario, sandbox Sandbox, options Options) Out
 	}
 	r.publisher = publish(ctx, sandbox)
 	defer r.publisher.close()
-	r.tell(result.Update{Change: result.ScenarioBegan})
+	r.announce(result.Update{Change: result.ScenarioBegan})
 	out := Outcome{}
 	if err := r.open(ctx, sandbox); err != nil {
 		r.skipRest(0)
@@ -73,7 +73,7 @@ func Run(ctx context.Context, s *Scenario, sandbox Sandbox, options Options) Out
 	r.result.Took = time.Since(r.result.Began)
 	out.Scenario = r.result
 	out.Timeline = Timeline(&r.result)
-	r.tell(result.Update{Change: result.ScenarioEnded})
+	r.announce(result.Update{Change: result.ScenarioEnded})
 	return out
 }
 
@@ -218,12 +218,12 @@ func (r *run) skipRest(from int) {
 		r.result.Steps = append(r.result.Steps, result.Step{
 			Index: i + 1, Line: s.Line, Action: string(s.Action), Text: s.textWith(r.options.Patience), Verdict: result.Skipped, Began: time.Now(),
 		})
-		r.tell(result.Update{Change: result.StepEnded, Step: r.result.Steps[i]})
+		r.announce(result.Update{Change: result.StepEnded, Step: r.result.Steps[i]})
 	}
 }
 
-// tell reports a change.
-func (r *run) tell(u result.Update) {
+// announce reports a change.
+func (r *run) announce(u result.Update) {
 	u.Scenario, u.Number, u.Of, u.Steps = r.result, r.options.Number, r.options.Of, len(r.scenario.Steps)
 	if u.Change != result.ScenarioEnded {
 		u.Scenario.Steps = nil

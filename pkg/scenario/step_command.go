@@ -44,7 +44,7 @@ func (r *run) command(ctx context.Context, s *Step, res *result.Step) error {
 			res.Verdict, res.Message = result.Failed, wrong
 			return nil
 		}
-		r.tell(result.Update{Change: result.Waiting, Step: *res, Text: wrong})
+		r.announce(result.Update{Change: result.Waiting, Step: *res, Text: wrong})
 		if err := r.sleep(ctx, tryEvery); err != nil {
 			return err
 		}

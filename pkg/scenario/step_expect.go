@@ -35,7 +35,7 @@ func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result
 			stayed.Reset(stay - time.Since(now.Since))
 		} else if was := strings.Join(r.session.was(w), "; "); was != text && time.Since(last) >= reportEvery {
 			text, last = was, time.Now()
-			r.tell(result.Update{Change: result.Waiting, Step: *res, Text: text})
+			r.announce(result.Update{Change: result.Waiting, Step: *res, Text: text})
 		}
 		select {
 		case <-w.changed:

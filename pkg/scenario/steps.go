@@ -17,7 +17,7 @@ import (
 func (r *run) step(ctx context.Context, s *Step, index int) result.Step {
 	res := result.Step{Index: index + 1, Line: s.Line, Action: string(s.Action), Text: s.textWith(r.options.Patience), Began: time.Now()}
 	r.result.Steps = append(r.result.Steps, res)
-	r.tell(result.Update{Change: result.StepBegan, Step: res})
+	r.announce(result.Update{Change: result.StepBegan, Step: res})
 	err := r.pause(ctx, s)
 	if err == nil {
 		s, err = r.bind(s)
@@ -52,7 +52,7 @@ func (r *run) ended(index int, res result.Step) result.Step {
 	res.Took = time.Since(res.Began)
 	r.result.Steps[index] = res
 	if res.Verdict != result.Running {
-		r.tell(result.Update{Change: result.StepEnded, Step: res})
+		r.announce(result.Update{Change: result.StepEnded, Step: res})
 	}
 	return res
 }

@@ -102,9 +102,9 @@ func notRun(s *Scenario, options Options, verdict result.Verdict, message string
 		Name: s.Metadata.Name, Theme: s.Theme, File: s.File, Description: s.Metadata.Description, Reported: s.Reported,
 		Began: time.Now(), Seed: options.Seed, Parameters: s.Values,
 	}
-	r.tell(result.Update{Change: result.ScenarioBegan})
+	r.announce(result.Update{Change: result.ScenarioBegan})
 	r.skipRest(0)
 	r.result.Verdict, r.result.Message = verdict, message
-	r.tell(result.Update{Change: result.ScenarioEnded})
+	r.announce(result.Update{Change: result.ScenarioEnded})
 	return Outcome{Scenario: r.result}
 }

@@ -44,12 +44,12 @@ func TestGuestsAreAskedByVCenter(t *testing.T) {
 	if r.attach(id, "a") == nil {
 		t.Error("attached to a guest that does not see it")
 	}
-	told := false
+	reported := false
 	events, _ := r.Events.Read(0, 0)
 	for _, e := range events {
-		told = told || e.Kind == "volume.refused" && strings.Contains(e.Message, "no device is free")
+		reported = reported || e.Kind == "volume.refused" && strings.Contains(e.Message, "no device is free")
 	}
-	if !told {
+	if !reported {
 		t.Error("no event says why")
 	}
 	if is, _ := r.vcenter.Volume(id); is.VMName != "" {

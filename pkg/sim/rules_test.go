@@ -85,7 +85,7 @@ func TestRuleFailsTasksOfOneUserOnOneVM(t *testing.T) {
 
 // TestFailingTaskIsInNobodysWay: a task that will fail holds up neither the VM nor the removal of others, can be
 // canceled, and does not outlive its vCenter.
-func TestFailingTaskIsInNobodysWay(t *testing.T) {
+func TestFailingTaskBlocksNone(t *testing.T) {
 	lab := sim.Start(t, guarded)
 	v, _ := lab.VCenter("vc")
 	boss := lab.Client("vc")

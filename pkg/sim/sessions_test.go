@@ -246,8 +246,8 @@ func TestManyLoginsAtOnce(t *testing.T) {
 	}
 }
 
-// TestPasswordsAreNotTold looks for passwords where they are not to be.
-func TestPasswordsAreNotTold(t *testing.T) {
+// TestPasswordsAreNotReported looks for passwords where they are not to be.
+func TestPasswordsAreNotReported(t *testing.T) {
 	var logged strings.Builder
 	var mu sync.Mutex
 	s := start(t, guarded, func(o *sim.Options) {

@@ -176,12 +176,12 @@ func TestVolumesOfAVMThatEnds(t *testing.T) {
 			if _, err := os.Stat(r.vcenter.VolumeDir(id)); err != nil {
 				t.Error(err)
 			}
-			var told bool
+			var reported bool
 			events, _ := r.Events.Read(0, 0)
 			for _, e := range events {
-				told = told || e.Kind == "volume.detached" && e.Object.Name == "pvc-1" && strings.Contains(e.Message, "VM a: it ")
+				reported = reported || e.Kind == "volume.detached" && e.Object.Name == "pvc-1" && strings.Contains(e.Message, "VM a: it ")
 			}
-			if !told {
+			if !reported {
 				t.Error("no event says why it was detached")
 			}
 		})

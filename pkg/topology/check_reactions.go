@@ -22,8 +22,8 @@ func checkReactions(p *problems, vcenter *VCenter, at *path) {
 }
 
 // needsEnabled reports details of a reaction that is neither enabled nor explicitly disabled.
-func needsEnabled(p *problems, enabled Choice, told bool, at *path) {
-	if told && enabled == "" {
+func needsEnabled(p *problems, enabled Choice, reported bool, at *path) {
+	if reported && enabled == "" {
 		p.field(at, "", "has no effect without enabled: yes (or enabled: no, to keep it for later)")
 	}
 }

@@ -46,7 +46,7 @@ func TestThemes(t *testing.T) {
 			m.resize(100, 30)
 			m.play.seek(40 * time.Second)
 			m.state = m.play.state
-			m.tell()
+			m.report()
 			tuitest.Colored(t, "theme-"+name, m.Frame())
 		})
 	}
@@ -61,7 +61,7 @@ func TestFramesFit(t *testing.T) {
 		for width := 80; width <= 210; width += 13 {
 			for height := 24; height <= 60; height += 9 {
 				m.resize(width, height)
-				m.tell()
+				m.report()
 				for name := range strings.FieldsSeq(keys) {
 					k, err := keyOf(name)
 					if err != nil {
@@ -123,7 +123,7 @@ func BenchmarkFrame(b *testing.B) {
 			before := spent(b)
 			for b.Loop() {
 				m.state.Apply(m.state.Now().Add(33*time.Millisecond), events()...)
-				m.tell()
+				m.report()
 				_ = m.Frame()
 			}
 			b.ReportMetric((spent(b)-before).Seconds()*1000/float64(b.N), "cpu-ms/op")

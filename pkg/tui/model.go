@@ -79,7 +79,7 @@ func NewModel(ctx context.Context, o Options) *Model {
 	}
 	m.setTheme(themeOf(o.Theme, true))
 	m.bind()
-	m.tell()
+	m.report()
 	return m
 }
 
@@ -121,8 +121,8 @@ func (m *Model) top() panel.Panel {
 	return m.screens[m.at]
 }
 
-// tell passes the state to the visible panels.
-func (m *Model) tell() {
+// report passes the state to the visible panels.
+func (m *Model) report() {
 	m.screens[m.at].SetState(m.state)
 	for _, o := range m.over {
 		o.panel.SetState(m.state)
@@ -187,7 +187,7 @@ func (m *Model) pop() bool {
 	}
 	m.over = m.over[:n-1]
 	m.bind()
-	m.tell()
+	m.report()
 	return true
 }
 

@@ -66,7 +66,7 @@ func (m *Model) attachedTo(a attached) tea.Cmd {
 		Version: s.Version, KubernetesVersion: s.KubernetesVersion, Ground: s.Ground,
 	})
 	m.line.SetState(m.state)
-	m.tell()
+	m.report()
 	after := uint64(0)
 	if s.LastEvent > history {
 		after = s.LastEvent - history

@@ -111,9 +111,9 @@ type crash struct {
 func (c *crash) Error() string { return fmt.Sprintf("%v\n\n%s", c.reason, c.stack) }
 
 // guard is deferred by such a goroutine, and reports its panic.
-func guard(tell func(error)) {
+func guard(report func(error)) {
 	if r := recover(); r != nil {
-		tell(&crash{r, debug.Stack()})
+		report(&crash{r, debug.Stack()})
 	}
 }
 

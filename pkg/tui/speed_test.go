@@ -151,7 +151,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 
 	busy := burst(c.state, 30)
 	seq := c.state.World().LastEvent()
-	tell := func(u api.Update) {
+	report := func(u api.Update) {
 		if u.Event != nil {
 			seq++
 			u.Event.Seq, u.Event.Cause, u.Event.Time = seq, 0, time.Now()
@@ -165,13 +165,13 @@ func BenchmarkEventToScreen(b *testing.B) {
 		for range 5 { // 50 ms of 100 events a second
 			time.Sleep(10 * time.Millisecond)
 			for _, u := range busy() {
-				tell(u)
+				report(u)
 			}
 		}
 		mark := strings.Repeat(letters[i%len(letters):]+letters[:i%len(letters)], 2)
 		s.expect(mark)
 		began := time.Now()
-		tell(api.Update{Event: &event.Event{Plane: event.PlaneSandbox, Level: event.Info, Kind: "command", Message: mark}})
+		report(api.Update{Event: &event.Event{Plane: event.PlaneSandbox, Level: event.Info, Kind: "command", Message: mark}})
 		took = append(took, s.wait(b).Sub(began))
 	}
 	b.ReportMetric(100*float64(spent(b)-cpu)/float64(time.Since(start)), "cpu-%")

@@ -20,14 +20,14 @@ func TestNamesakes(t *testing.T) {
 	for _, vcenter := range []string{"us", "eu"} {
 		d.state.Apply(d.state.Now(), api.Update{VM: &api.VM{Name: "twin", VCenter: vcenter, Datacenter: "dc", Power: "on"}})
 	}
-	d.tell()
+	d.report()
 	for _, vcenter := range []string{"eu", "us"} {
 		d.choose(api.Subject{Kind: "vm", VCenter: vcenter, Name: "twin"})
 		d.press("p", "D")
 		d.shows("Destroy VM " + vcenter + "/twin?")
 		// The rows move while the question is open: it is about what it was about.
 		d.state.Apply(d.state.Now(), api.Update{VM: &api.VM{Name: "a", VCenter: vcenter, Datacenter: "dc"}})
-		d.tell()
+		d.report()
 		d.press("y")
 		d.until(func() bool { return d.under == 0 })
 		if did, want := f.done(), `vm {"action":"destroy","vm":"twin","vcenter":"`+vcenter+`","confirmed":true}`; did[len(did)-1] != want {

@@ -75,7 +75,7 @@ func (m *Model) pass(now time.Time) {
 	} else {
 		m.state.Tick(now)
 	}
-	m.tell()
+	m.report()
 	m.bind()
 }
 
@@ -99,7 +99,7 @@ func (m *Model) take(b batch) tea.Cmd {
 		}
 		m.state.Cut(b.cut)
 	}
-	m.tell()
+	m.report()
 	m.bind()
 	if b.cut == errEnded { //nolint:errorlint // it is never wrapped
 		m.say("the sandbox has ended; q quits", true)
@@ -366,7 +366,7 @@ func (m *Model) playKey(k tea.KeyPressMsg) bool {
 		return false
 	}
 	m.state = p.state
-	m.tell()
+	m.report()
 	return true
 }
 

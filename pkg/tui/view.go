@@ -147,7 +147,7 @@ func Still(o Options, width, height int, at time.Duration, keys string) (string,
 	m.play.paused = true
 	m.play.seek(at)
 	m.state = m.play.state
-	m.tell()
+	m.report()
 	m.bind()
 	for name := range strings.FieldsSeq(keys) {
 		k, err := keyOf(name)

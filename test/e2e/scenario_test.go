@@ -90,7 +90,7 @@ func TestScenarioInterrupted(t *testing.T) {
 	h := newHome(t)
 	path := h.File("long.yaml", scenarioHeader+"- {inject: vcenter.down, on: {vcenter: vc}, as: out}\n- {never: {event: {kind: node.deleted}}, for: 10m}\n")
 	c := h.Cmd("--name", "cut", "scenario", "run", path)
-	told, err := c.StderrPipe()
+	reported, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestScenarioInterrupted(t *testing.T) {
 	cut := false
 	text, buf := "", make([]byte, 4096)
 	for {
-		n, err := told.Read(buf)
+		n, err := reported.Read(buf)
 		if text += string(buf[:n]); !cut && strings.Contains(text, "inject vcenter.down") {
 			cut = true
 			if err := c.Process.Signal(os.Interrupt); err != nil {

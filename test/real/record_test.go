@@ -105,15 +105,15 @@ func TestRecordAnonymous(t *testing.T) {
 			if r.Code != 0 {
 				t.Fatalf("exit status %d\n%s", r.Code, r.Both())
 			}
-			told := strings.ToLower(r.Both())
+			reported := strings.ToLower(r.Both())
 			for _, secret := range []string{"far", "dc0", "k8s/", "c0_h", "c0-h", "team", "blue", "localds"} {
-				if strings.Contains(told, secret) {
+				if strings.Contains(reported, secret) {
 					t.Errorf("the recording tells of %q:\n%s", secret, r.Both())
 				}
 			}
 			for _, m := range s.machines() {
 				for _, secret := range []string{m.Summary.Config.Uuid, m.Guest.IPAddress, m.Name} {
-					if strings.Contains(told, strings.ToLower(secret)) {
+					if strings.Contains(reported, strings.ToLower(secret)) {
 						t.Errorf("the recording tells of %q", secret)
 					}
 				}

@@ -42,20 +42,20 @@ func TestBoots(t *testing.T) {
 	j := newJail(t)
 	home := "HOME=" + homeDir
 	j.boots(home)
-	var tell struct {
+	var report struct {
 		Sidecars   string
 		Components []struct{ Name, Version, Program string }
 	}
-	if err := json.Unmarshal([]byte(j.fine([]string{home}, "version", "-o", "json")), &tell); err != nil {
+	if err := json.Unmarshal([]byte(j.fine([]string{home}, "version", "-o", "json")), &report); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range tell.Components {
+	for _, c := range report.Components {
 		if !strings.HasPrefix(c.Version, "v") {
 			t.Errorf("%s in %s is of version %q", c.Name, c.Program, c.Version)
 		}
 	}
-	if tell.Sidecars != "carried" || len(tell.Components) < 20 {
-		t.Errorf("sidecars are %q, %d components", tell.Sidecars, len(tell.Components))
+	if report.Sidecars != "carried" || len(report.Components) < 20 {
+		t.Errorf("sidecars are %q, %d components", report.Sidecars, len(report.Components))
 	}
 	files := slices.DeleteFunc(j.do(order{List: homeDir}).Files, func(name string) bool { return strings.HasPrefix(name, "vsphere-sandbox") })
 	for _, name := range files {

@@ -16,16 +16,16 @@ func TestReported(t *testing.T) {
 	all := phases()
 	w := &ground{t: t, theirs: *ccmPath != "", binary: binary(t)}
 	w.Lab = lab.Start(t, lab.Options{Topology: topologyText(all), Speed: 10})
-	var told table
+	var notified table
 	for _, p := range all {
 		t.Run(p.name, func(t *testing.T) {
 			p.start(w)
 			ccm := w.ccm
 			if len(p.together) > 0 {
-				t.Run("together", func(t *testing.T) { w.together(t, p.together, &told) })
+				t.Run("together", func(t *testing.T) { w.together(t, p.together, &notified) })
 			}
 			for _, r := range p.inTurn {
-				t.Run(r.saw, func(t *testing.T) { w.try(t, r, &told) })
+				t.Run(r.saw, func(t *testing.T) { w.try(t, r, &notified) })
 			}
 			if err := w.stop(); err != nil {
 				t.Error(err)
@@ -43,28 +43,28 @@ func TestReported(t *testing.T) {
 		})
 	}
 	if testing.Verbose() {
-		told.print(os.Stdout, all, w.theirs)
+		notified.print(os.Stdout, all, w.theirs)
 	}
 }
 
 // together returns when all have been tried.
-func (w *ground) together(t *testing.T, reports []report, told *table) {
+func (w *ground) together(t *testing.T, reports []report, notified *table) {
 	for _, r := range reports {
 		t.Run(r.saw, func(t *testing.T) {
 			t.Parallel()
-			w.try(t, r, told)
+			w.try(t, r, notified)
 		})
 	}
 }
 
 // try tries one. What comes out with another CCM fails nothing.
-func (w *ground) try(t *testing.T, r report, told *table) {
+func (w *ground) try(t *testing.T, r report, notified *table) {
 	ctx := t.Context()
 	err := r.run(ctx, w)
 	if end := w.forget(ctx, r); end != nil {
 		t.Error(end)
 	}
-	told.add(r, err)
+	notified.add(r, err)
 	switch {
 	case err != nil && w.theirs:
 		t.Logf("reproduces the report: %v", err)

@@ -42,18 +42,18 @@ func bad(format string, args ...any) verdict { return verdict{text: fmt.Sprintf(
 func judge(e expectation, f fate, w when) verdict {
 	switch {
 	case !f.deleted.IsZero() && e.state != gone:
-		return bad("LOST %s", w.tell(f.deleted))
+		return bad("LOST %s", w.report(f.deleted))
 	case !f.tainted.IsZero() && (e.state == healthy || e.state == notReady || e.state == joining):
-		return bad("tainted %s though the VM is on", w.tell(f.tainted))
+		return bad("tainted %s though the VM is on", w.report(f.tainted))
 	case !f.changed.IsZero() && (e.state == healthy || e.state == notReady):
-		return verdict{text: "changed " + w.tell(f.changed), detail: f.change}
+		return verdict{text: "changed " + w.report(f.changed), detail: f.change}
 	}
 	switch e.state {
 	case off:
 		return e.inTime("tainted", f.tainted, w, f.taintedNow)
 	case gone:
 		if e.answer == no && f.deleted.Before(w.healed) && !f.deleted.IsZero() {
-			return bad("deleted %s, unconfirmed", w.tell(f.deleted))
+			return bad("deleted %s, unconfirmed", w.report(f.deleted))
 		}
 		return e.inTime("deleted", f.deleted, w, true)
 	case joining:
@@ -81,15 +81,15 @@ func (e expectation) inTime(what string, at time.Time, w when, stays bool) verdi
 	case at.IsZero():
 		return verdict{text: "never " + what, pending: true}
 	case !stays:
-		return bad("%s %s, not any more", what, w.tell(at))
+		return bad("%s %s, not any more", what, w.report(at))
 	case at.After(w.healed) && !e.late():
-		return bad("%s only %s", what, w.tell(at))
+		return bad("%s only %s", what, w.report(at))
 	}
-	return good("%s %s", what, w.tell(at))
+	return good("%s %s", what, w.report(at))
 }
 
-// tell words a time: "+1.2s" into the fault, or "heal+0.4s".
-func (w when) tell(at time.Time) string {
+// report words a time: "+1.2s" into the fault, or "heal+0.4s".
+func (w when) report(at time.Time) string {
 	if at.After(w.healed) {
 		return fmt.Sprintf("heal+%.1fs", at.Sub(w.healed).Seconds())
 	}

@@ -217,17 +217,17 @@ func TestAnswers(t *testing.T) {
 func TestRequests(t *testing.T) {
 	_, p, c := attached(t)
 	ctx := t.Context()
-	var told *api.Error
-	if _, err := c.VM(ctx, api.VMRequest{Action: api.PowerOff, VM: "w"}); !errors.As(err, &told) || told.Code != "not-found" || told.Message != `{"action":"power-off","vm":"w"}` {
+	var reported *api.Error
+	if _, err := c.VM(ctx, api.VMRequest{Action: api.PowerOff, VM: "w"}); !errors.As(err, &reported) || reported.Code != "not-found" || reported.Message != `{"action":"power-off","vm":"w"}` {
 		t.Errorf("an error of the pod: %v", err)
 	}
 	if done, err := c.SwapCCM(ctx, api.CCMRequest{Replicas: 2}); err != nil || done.Message != "done /v1/ccm" {
 		t.Errorf("replicas: %+v, %v", done, err)
 	}
-	if _, err := c.SwapCCM(ctx, api.CCMRequest{Path: "/bin/mine"}); !errors.As(err, &told) || told.Code != "unsupported" {
+	if _, err := c.SwapCCM(ctx, api.CCMRequest{Path: "/bin/mine"}); !errors.As(err, &reported) || reported.Code != "unsupported" {
 		t.Errorf("a program of this machine: %v", err)
 	}
-	if _, err := c.VolumePath(ctx, api.PathRequest{Volume: "v"}); !errors.As(err, &told) || told.Code != "unsupported" {
+	if _, err := c.VolumePath(ctx, api.PathRequest{Volume: "v"}); !errors.As(err, &reported) || reported.Code != "unsupported" {
 		t.Errorf("a path: %v", err)
 	}
 	if diff := cmp.Diff([]string{"POST /v1/vm", "POST /v1/ccm"}, p.asked); diff != "" {
@@ -245,8 +245,8 @@ func TestAbsent(t *testing.T) {
 	if err != nil || st.Phase != api.Booting || st.Name != "mine" || st.Dir == "" {
 		t.Errorf("%+v, %v", st, err)
 	}
-	var told *api.Error
-	if _, err := c.Nodes(t.Context()); !errors.As(err, &told) || told.Code != "unavailable" || !strings.Contains(told.Message, "connection refused") {
+	var reported *api.Error
+	if _, err := c.Nodes(t.Context()); !errors.As(err, &reported) || reported.Code != "unavailable" || !strings.Contains(reported.Message, "connection refused") {
 		t.Errorf("got %v", err)
 	}
 	for _, want := range []string{"stopping", "stopping already"} {

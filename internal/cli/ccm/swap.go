@@ -68,11 +68,11 @@ func swap(ctx context.Context, o *options) error {
 			Args: o.flags.Args, Env: o.flags.Env, Replicas: o.flags.Replicas,
 		})
 	})
-	return tell(o, done, err)
+	return show(o, done, err)
 }
 
-// tell prints what was done.
-func tell(o *options, done api.Done, err error) error {
+// show prints what was done.
+func show(o *options, done api.Done, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -102,7 +102,7 @@ func NewCmdRestart(d *command.Deps, runF func(context.Context, *options) error) 
 				return err
 			}
 			done, err := command.Do(cmd.Context(), t, (*api.Client).RestartCCM)
-			return tell(o, done, err)
+			return show(o, done, err)
 		},
 	}
 	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)

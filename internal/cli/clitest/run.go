@@ -128,12 +128,12 @@ func Golden(t *testing.T, name, got string) {
 func (s *Server) Tell(u api.Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tell(u)
+	s.notify(u)
 }
 
-// tell is Tell. The caller holds the lock.
-func (s *Server) tell(u api.Update) {
-	s.told = append(s.told, u)
+// notify is Tell. The caller holds the lock.
+func (s *Server) notify(u api.Update) {
+	s.reported = append(s.reported, u)
 	close(s.grown)
 	s.grown = make(chan struct{})
 }
@@ -142,7 +142,7 @@ func (s *Server) tell(u api.Update) {
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	after, _ := strconv.ParseUint(r.FormValue("after"), 10, 64)
 	s.mu.Lock()
-	rows, told := rowsOf(s.world), len(s.told)
+	rows, reported := rowsOf(s.world), len(s.reported)
 	if n := len(s.world.Events); n > 0 {
 		after = min(after, s.world.Events[n-1].Seq)
 	} else {
@@ -154,8 +154,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 		lines, grown := s.after(after)
 		s.mu.Lock()
 		if synced {
-			rows = append(rows, s.told[told:]...)
-			told = len(s.told)
+			rows = append(rows, s.reported[reported:]...)
+			reported = len(s.reported)
 		}
 		s.mu.Unlock()
 		for _, line := range lines {
@@ -204,14 +204,14 @@ func rowsOf(w World) []api.Update {
 // routeExplain answers questions about one thing: with what the world has under KIND/NAME.
 func (s *Server) routeExplain(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/explain", func(w http.ResponseWriter, r *http.Request) {
-		tellOf(s, w, r, func(world World) map[string]api.Explanation { return world.Explanations })
+		reportOf(s, w, r, func(world World) map[string]api.Explanation { return world.Explanations })
 	})
 	mux.HandleFunc("POST /v1/inspect", func(w http.ResponseWriter, r *http.Request) {
-		tellOf(s, w, r, func(world World) map[string]api.Inspection { return world.Inspections })
+		reportOf(s, w, r, func(world World) map[string]api.Inspection { return world.Inspections })
 	})
 }
 
-func tellOf[T any](s *Server, w http.ResponseWriter, r *http.Request, table func(World) map[string]T) {
+func reportOf[T any](s *Server, w http.ResponseWriter, r *http.Request, table func(World) map[string]T) {
 	var of api.Subject
 	if err := json.NewDecoder(r.Body).Decode(&of); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

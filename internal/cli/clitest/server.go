@@ -29,7 +29,7 @@ type Server struct {
 	applied  []api.ApplyRequest
 	injected []api.InjectRequest
 	healed   []api.HealRequest
-	told     []api.Update // rows, for watching clients
+	reported []api.Update // rows, for watching clients
 	stuck    int          // the step that cannot be done; 0: none
 	fail     *api.Error
 	asks     *api.Error // the answer to an unconfirmed request, as on real vCenters; or nil
@@ -200,11 +200,11 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(fail)
 		return
 	}
-	tell := func(line api.ApplyLine) {
+	notify := func(line api.ApplyLine) {
 		_ = json.NewEncoder(w).Encode(line)
 		_ = http.NewResponseController(w).Flush()
 	}
-	tell(api.ApplyLine{Changes: changes})
+	notify(api.ApplyLine{Changes: changes})
 	last := api.ApplyLine{End: true}
 	if !req.DryRun {
 		for i := range changes {
@@ -217,10 +217,10 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 				break
 			}
 			last.Done = i + 1
-			tell(api.ApplyLine{Done: i + 1})
+			notify(api.ApplyLine{Done: i + 1})
 		}
 	}
-	tell(last)
+	notify(last)
 }
 
 // change answers a request to change something.

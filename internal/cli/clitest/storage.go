@@ -96,7 +96,7 @@ func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
 			l.Targets[i].State = "active"
 		}
 		s.world.Leases = append(s.world.Leases, l)
-		s.tell(api.Update{Lease: &l})
+		s.notify(api.Update{Lease: &l})
 		return l, nil
 	})
 }
@@ -126,7 +126,7 @@ func (s *Server) heal(w http.ResponseWriter, r *http.Request) {
 					l.Targets[n].State = "healed"
 				}
 				answer = *l
-				s.tell(api.Update{Lease: &answer})
+				s.notify(api.Update{Lease: &answer})
 			}
 			list = append(list, answer)
 		}
@@ -156,7 +156,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, req any, f func(
 // recording streams a recording of the world as it is and then of all updates, each line at [Now].
 func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	status, rows, events, told, fail := s.world.Status, rowsOf(s.world), s.world.Events, len(s.told), s.fail
+	status, rows, events, reported, fail := s.world.Status, rowsOf(s.world), s.world.Events, len(s.reported), s.fail
 	s.mu.Unlock()
 	if fail != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -180,8 +180,8 @@ func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 	}
 	for r.FormValue("follow") == "true" && http.NewResponseController(w).Flush() == nil {
 		s.mu.Lock()
-		grown, more := s.grown, s.told[told:]
-		told = len(s.told)
+		grown, more := s.grown, s.reported[reported:]
+		reported = len(s.reported)
 		s.mu.Unlock()
 		if put(more...); len(more) == 0 && !s.wait(r.Context(), grown) {
 			return

@@ -68,13 +68,13 @@ func within[T any](ctx context.Context, t *Target, limit time.Duration, f func(*
 // command's own context.
 func (t *Target) Explain(ctx context.Context, err error, limit time.Duration) error {
 	var (
-		told   *api.Error
-		netErr *net.OpError
+		reported *api.Error
+		netErr   *net.OpError
 	)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &told):
+	case errors.As(err, &reported):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		return &report.Error{

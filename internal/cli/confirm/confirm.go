@@ -39,20 +39,20 @@ var ErrDeclined = errors.New("not confirmed; nothing was done")
 // or that of ctx. request itself sees to its time limits: people may take theirs.
 func Do[T any](ctx context.Context, streams *iostreams.Streams, asking Asking, request func(Consent) (T, error)) (T, error) {
 	v, err := request(Consent{Given: asking.Yes})
-	told := api.Unconfirmed(err)
-	if told == nil || asking.Yes {
+	reported := api.Unconfirmed(err)
+	if reported == nil || asking.Yes {
 		return v, err
 	}
 	var none T
 	if !streams.Interactive() {
-		return none, &report.Error{Code: told.Code, Message: "nothing was done: a confirmation is needed, and there is no terminal to ask at: " + told.Message, Try: told.Try, Exit: report.Usage}
+		return none, &report.Error{Code: reported.Code, Message: "nothing was done: a confirmation is needed, and there is no terminal to ask at: " + reported.Message, Try: reported.Try, Exit: report.Usage}
 	}
-	switch ok, err := streams.Confirm(ctx, printable.Lines(told.Message)+". Do it?"); {
+	switch ok, err := streams.Confirm(ctx, printable.Lines(reported.Message)+". Do it?"); {
 	case err != nil:
 		return none, err
 	case !ok:
 		fmt.Fprintln(streams.Err, "nothing was done")
 		return none, ErrDeclined
 	}
-	return request(Consent{Given: true, Seed: told.Seed})
+	return request(Consent{Given: true, Seed: reported.Seed})
 }

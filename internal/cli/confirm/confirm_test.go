@@ -64,7 +64,7 @@ func TestDo(t *testing.T) {
 }
 
 // Without a terminal the error says what was not done, and what to type.
-func TestNobodyToAsk(t *testing.T) {
+func TestNoTerminal(t *testing.T) {
 	streams, in, _, stderr := iostreams.Test()
 	in.WriteString("y\n")
 	r := &real{}

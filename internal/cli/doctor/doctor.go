@@ -217,14 +217,14 @@ func vcenters(ctx context.Context, o *options) error {
 	if ctx.Err() != nil {
 		return ctx.Err() // what was cut off says nothing
 	}
-	if err := o.tell(found); err != nil {
+	if err := o.show(found); err != nil {
 		return err
 	}
 	return unfit(found)
 }
 
-// tell prints the findings: the table with why and what to try below what is not well, or another format.
-func (o *options) tell(found []doctor.Finding) error {
+// show prints the findings: the table with why and what to try below what is not well, or another format.
+func (o *options) show(found []doctor.Finding) error {
 	if o.flags.Format != output.Plain {
 		return output.List(o.streams.Out, o.flags, findings(), found)
 	}

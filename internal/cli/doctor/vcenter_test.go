@@ -42,11 +42,11 @@ func TestVCenter(t *testing.T) {
 	}
 	lines := strings.Split(e.Out.String(), "\n")
 	for i, line := range lines {
-		told := strings.HasPrefix(line, "    why: ")
+		reported := strings.HasPrefix(line, "    why: ")
 		if wrong := strings.Contains(line, "   error   ") || strings.Contains(line, "   warning   "); wrong && (i+2 >= len(lines) ||
 			!strings.HasPrefix(lines[i+1], "    why: ") || !strings.HasPrefix(lines[i+2], "    try: ")) {
 			t.Errorf("of %q it is not told why and what to try", line)
-		} else if told && !strings.Contains(lines[i-1], "error") && !strings.Contains(lines[i-1], "warning") {
+		} else if reported && !strings.Contains(lines[i-1], "error") && !strings.Contains(lines[i-1], "warning") {
 			t.Errorf("a reason for what is well: %q", line)
 		}
 	}

@@ -121,7 +121,7 @@ func runExport(ctx context.Context, o *exportOptions) error {
 	if kerr := out.keep(); kerr != nil {
 		return errors.Join(err, kerr)
 	}
-	c.tell(o.streams.Err, o.now().Location(), o.file)
+	c.show(o.streams.Err, o.now().Location(), o.file)
 	return err
 }
 
@@ -208,8 +208,8 @@ func (c *copier) copy(ctx context.Context, from *api.Client, follow bool) error 
 	return err
 }
 
-// tell says what was copied, and what to do with the file.
-func (c *copier) tell(w io.Writer, zone *time.Location, file string) {
+// show says what was copied, and what to do with the file.
+func (c *copier) show(w io.Writer, zone *time.Location, file string) {
 	clock := func(t time.Time) string { return t.In(zone).Format("15:04:05") }
 	took := c.to.Sub(c.head.Began).Round(time.Second)
 	fmt.Fprintf(w, "recorded of sandbox %q: %d events, %d changes, %s to %s (%s), %sB\n",

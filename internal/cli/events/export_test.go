@@ -79,8 +79,8 @@ func TestExport(t *testing.T) {
 	if e.Out.Len() > 0 {
 		t.Errorf("printed %s", e.Out)
 	}
-	told := strings.ReplaceAll(e.Err.String(), path, "run.jsonl")
-	clitest.Golden(t, "export", told)
+	reported := strings.ReplaceAll(e.Err.String(), path, "run.jsonl")
+	clitest.Golden(t, "export", reported)
 
 	// To standard output, it is the same.
 	if r := e.Run(t.Context(), NewCmdEvents(e.Deps, nil), "export", "-"); r.Exit != 0 || e.Out.String() != string(b) {

@@ -29,18 +29,18 @@ func (p *printer) all(lines []api.EventLine) error {
 	if len(lines) == 0 {
 		fmt.Fprintln(p.streams.Err, "no events")
 	}
-	p.tellLoss(lines)
+	p.reportLoss(lines)
 	return output.List(p.streams.Out, p.flags, p.kind, lines)
 }
 
 // some prints a part of an endless list.
 func (p *printer) some(lines ...api.EventLine) error {
-	p.tellLoss(lines)
+	p.reportLoss(lines)
 	return p.stream.Print(lines...)
 }
 
-// tellLoss says what programs find in the lines themselves.
-func (p *printer) tellLoss(lines []api.EventLine) {
+// reportLoss says what programs find in the lines themselves.
+func (p *printer) reportLoss(lines []api.EventLine) {
 	if p.flags.Format == output.JSON || p.flags.Format == output.YAML {
 		return
 	}

@@ -130,7 +130,7 @@ func run(ctx context.Context, o *options) error {
 			Subject: e.Subject, Summary: e.Summary, Questions: e.Questions, Volume: e.Volume, Events: e.Events,
 		})
 	}
-	return tell(o.streams.Out, e)
+	return show(o.streams.Out, e)
 }
 
 // width is that of the narrowest terminal that is catered for.
@@ -151,13 +151,13 @@ var verdicts = map[string]string{
 // levels mark questions.
 var levels = map[event.Level]string{event.Info: "✓", event.Warning: "!", event.Error: "✗"}
 
-// tell prints an explanation for people: the summary, each question with its answer and evidence, and what happened.
-func tell(w io.Writer, e api.Explanation) error {
+// show prints an explanation for people: the summary, each question with its answer and evidence, and what happened.
+func show(w io.Writer, e api.Explanation) error {
 	p := &page{}
 	p.put("", "", e.Summary)
 	if e.Volume != nil {
 		p.WriteString("\n")
-		if err := tellVolume(p, *e.Volume); err != nil {
+		if err := reportVolume(p, *e.Volume); err != nil {
 			return err
 		}
 	}
@@ -264,8 +264,8 @@ VOLUME is a claim, a PersistentVolume or an ID in CNS.`,
 	}, runF)
 }
 
-// tellVolume prints the row of a volume, from the claim to the pods.
-func tellVolume(w io.Writer, v api.Volume) error {
+// reportVolume prints the row of a volume, from the claim to the pods.
+func reportVolume(w io.Writer, v api.Volume) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {

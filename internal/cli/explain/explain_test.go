@@ -117,7 +117,7 @@ func TestArguments(t *testing.T) {
 func TestControls(t *testing.T) {
 	const bad = "a\x1b[2Jb\u009bc\ad"
 	var b strings.Builder
-	err := tell(&b, api.Explanation{
+	err := show(&b, api.Explanation{
 		Summary: bad, Questions: []api.Question{{Ask: bad, Answer: bad, Try: bad, Evidence: []api.Evidence{{What: bad, Found: bad, Source: bad}}}},
 		Volume: &api.Volume{Waits: bad}, Events: []event.Event{{Seq: 1, Time: clitest.Now, Kind: "k", Message: bad}},
 	})
@@ -136,7 +136,7 @@ func TestHistory(t *testing.T) {
 		events = append(events, event.Event{Seq: i + 1, Time: clitest.Now.Add(time.Duration(i) * time.Second), Kind: "k", Cause: i})
 	}
 	var b strings.Builder
-	if err := tell(&b, api.Explanation{Summary: "s", Events: events}); err != nil {
+	if err := show(&b, api.Explanation{Summary: "s", Events: events}); err != nil {
 		t.Fatal(err)
 	}
 	if out := b.String(); !strings.Contains(out, "(3 earlier events") || strings.Contains(out, "#3 k") || !strings.Contains(out, "#4 k : (+1s after #3)") {

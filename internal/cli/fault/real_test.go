@@ -37,7 +37,7 @@ func TestRealTargets(t *testing.T) {
 			if d := cmp.Diff(tc.want, s.Injected()); d != "" {
 				t.Error(d)
 			}
-			if told := e.Out.Len() > 0; told != tc.lease {
+			if printed := e.Out.Len() > 0; printed != tc.lease {
 				t.Errorf("out %q", e.Out)
 			}
 		})

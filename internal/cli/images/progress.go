@@ -54,7 +54,7 @@ func (p *progress) now(what string) {
 
 // share reports how much of a whole is done.
 func (p *progress) share(done, whole int64) {
-	p.tell(func() string {
+	p.show(func() string {
 		if whole == 0 {
 			return ""
 		}
@@ -63,9 +63,9 @@ func (p *progress) share(done, whole int64) {
 }
 
 // written reports how much has been written.
-func (p *progress) written(done int64) { p.tell(func() string { return ": " + output.Bytes(done) }) }
+func (p *progress) written(done int64) { p.show(func() string { return ": " + output.Bytes(done) }) }
 
-func (p *progress) tell(far func() string) {
+func (p *progress) show(far func() string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.far = far

@@ -74,7 +74,7 @@ func save(ctx context.Context, o *saveOptions) error {
 	defer f.Discard()
 	p := newProgress(o.streams)
 	defer p.end()
-	w := images.NewWriter(&counter{w: f, told: p.written}, build.Version())
+	w := images.NewWriter(&counter{w: f, reported: p.written}, build.Version())
 	if err := o.write(ctx, w, p); err != nil {
 		return explain(err)
 	}
@@ -153,15 +153,15 @@ func archived(ctx context.Context, w *images.Writer, p *progress, i nodeimage.Im
 
 // counter counts the bytes written.
 type counter struct {
-	w    io.Writer
-	done int64
-	told func(int64)
+	w        io.Writer
+	done     int64
+	reported func(int64)
 }
 
 // Write implements [io.Writer].
 func (c *counter) Write(b []byte) (int, error) {
 	n, err := c.w.Write(b)
 	c.done += int64(n)
-	c.told(c.done)
+	c.reported(c.done)
 	return n, err
 }

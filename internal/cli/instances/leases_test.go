@@ -12,7 +12,7 @@ import (
 )
 
 // The cleanup after a killed sandbox reports which faults it had.
-func TestReapTellsOfLeases(t *testing.T) {
+func TestReapReportsOfLeases(t *testing.T) {
 	begun := func(id, kind string) string {
 		return fmt.Sprintf(`{"lease":%q,"kind":%q,"targets":[{"kind":"VM","name":"worker-1","state":{}}]}`+"\n", id, kind)
 	}

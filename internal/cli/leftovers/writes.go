@@ -68,10 +68,10 @@ func Words(name string, writes int) string {
 // undone returns the error of writes that are not reverted: what and where, with the code and the advice of the reason,
 // which otherwise would replace it.
 func undone(dir string, n int, why error) error {
-	told := report.Of(why)
+	cause := report.Of(why)
 	again := "vsphere-sandbox down --name " + filepath.Base(dir) + "   # which tries again"
 	return &report.Error{
-		Code: told.Code, Message: fmt.Sprintf("sandbox %q: %d writes to real VMs are not taken back", filepath.Base(dir), n), Err: why,
-		Try: strings.TrimPrefix(told.Try+"\n"+again, "\n"), Exit: told.Exit,
+		Code: cause.Code, Message: fmt.Sprintf("sandbox %q: %d writes to real VMs are not taken back", filepath.Base(dir), n), Err: why,
+		Try: strings.TrimPrefix(cause.Try+"\n"+again, "\n"), Exit: cause.Exit,
 	}
 }

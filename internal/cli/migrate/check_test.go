@@ -98,11 +98,11 @@ func kubeconfigOf(t *testing.T, server string) string {
 }
 
 func TestCheckRefused(t *testing.T) {
-	nobody := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`, http.StatusForbidden)
 	}))
-	defer nobody.Close()
-	config := kubeconfigOf(t, nobody.URL)
+	defer silent.Close()
+	config := kubeconfigOf(t, silent.URL)
 	defer world(t)()
 	e := []string{"check", "plan old.conf"}
 	for args, want := range map[string]string{

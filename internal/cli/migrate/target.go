@@ -96,9 +96,9 @@ func (t *target) open(ctx context.Context, old migration.Source, force bool) (*s
 func (t *target) sandboxed(ctx context.Context) (*command.Target, *cluster, error) {
 	box, err := t.deps.Connect(ctx)
 	if err != nil {
-		if told := (*report.Error)(nil); errors.As(err, &told) && told.Code == "no-sandbox" {
-			try := told.Try + "\n--context NAME, or --kubeconfig FILE, for a cluster that is no sandbox"
-			return nil, nil, &report.Error{Code: told.Code, Message: told.Message, Try: try, Exit: told.Exit}
+		if reported := (*report.Error)(nil); errors.As(err, &reported) && reported.Code == "no-sandbox" {
+			try := reported.Try + "\n--context NAME, or --kubeconfig FILE, for a cluster that is no sandbox"
+			return nil, nil, &report.Error{Code: reported.Code, Message: reported.Message, Try: try, Exit: reported.Exit}
 		}
 		return nil, nil, err
 	}

@@ -106,7 +106,7 @@ func TestRecordToFile(t *testing.T) {
 }
 
 // TestSomebodyFaster has a file appear while the vCenter is asked.
-func TestSomebodyFaster(t *testing.T) {
+func TestAnotherFaster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "top.yaml")
 	p, err := create(file, false)
 	if err != nil {

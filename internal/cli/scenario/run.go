@@ -203,7 +203,7 @@ func run(ctx context.Context, o *runOptions) (err error) {
 	s.Finish(ctx, s.suite, &err)
 	s.Close()
 	if err == nil || len(s.suite.Scenarios) > 0 { // else there is nothing to tell
-		if ferr := s.Results(o.Streams.Out, func(w io.Writer) error { return tell(w, o.format, s.suite) }); err == nil {
+		if ferr := s.Results(o.Streams.Out, func(w io.Writer) error { return printSuite(w, o.format, s.suite) }); err == nil {
 			err = ferr
 		}
 	}
@@ -216,8 +216,8 @@ func run(ctx context.Context, o *runOptions) (err error) {
 	return exit(s.suite)
 }
 
-// tell writes the results.
-func tell(w io.Writer, format string, s *result.Suite) error {
+// printSuite writes the results.
+func printSuite(w io.Writer, format string, s *result.Suite) error {
 	switch format {
 	case formatJSON:
 		return document.Write(w, s)

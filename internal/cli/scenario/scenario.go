@@ -401,13 +401,13 @@ func unusable(name string, err error) error {
 
 // invalid prints its first part, which has the text of all problems; the second has them one by one.
 type invalid struct {
-	told     *report.Error
+	notified *report.Error
 	problems topology.Errors
 }
 
-func (e *invalid) Error() string { return e.told.Error() }
+func (e *invalid) Error() string { return e.notified.Error() }
 
-func (e *invalid) Unwrap() []error { return []error{e.told, e.problems} }
+func (e *invalid) Unwrap() []error { return []error{e.notified, e.problems} }
 
 // completeWords completes what scenarios can be chosen by, and files.
 func (c catalogue) completeWords(most int) complete.Func {

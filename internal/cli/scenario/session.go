@@ -104,11 +104,11 @@ func (s *session) interrupted() {
 
 // runAll runs the scenarios, each on what boot gives.
 func (s *session) runAll(ctx context.Context, boot scenario.Boot) {
-	told := make(chan struct{})
-	quiet := context.AfterFunc(ctx, func() { defer close(told); s.interrupted() })
+	notified := make(chan struct{})
+	quiet := context.AfterFunc(ctx, func() { defer close(notified); s.interrupted() })
 	defer func() {
 		if !quiet() {
-			<-told
+			<-notified
 		}
 	}()
 	options := scenario.Options{Observe: s.Update, Seed: s.o.seed, Patience: s.o.patience, FailFast: s.o.failFast}

@@ -113,7 +113,7 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), build.Kubernetes()
 	err = b.ended()
-	told := report.SkipKnown()
+	reported := report.SkipKnown()
 	if b.Dir != nil {
 		for name, write := range writers(report) {
 			if werr := b.write(name, write); err == nil {
@@ -121,14 +121,14 @@ func run(ctx context.Context, o *options) (err error) {
 			}
 		}
 	}
-	b.Finish(ctx, told, &err)
+	b.Finish(ctx, reported, &err)
 	b.Close()
 	werr := b.Results(o.Streams.Out, func(out io.Writer) error {
 		switch o.format {
 		case output.JSON:
 			return smoke.JSON(out, report)
 		case formatJUnit:
-			return junit.Write(out, told)
+			return junit.Write(out, reported)
 		}
 		return smoke.Table(out, report)
 	})
@@ -243,11 +243,11 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 	}
 	b.Finish(ctx, all, &err)
 	b.Close()
-	tell := smoke.Matrix
+	show := smoke.Matrix
 	if o.format == output.JSON {
-		tell = smoke.MatrixJSON
+		show = smoke.MatrixJSON
 	}
-	return verdict(ctx, c.Verdict(o.strict), err, tell(o.Streams.Out, c))
+	return verdict(ctx, c.Verdict(o.strict), err, show(o.Streams.Out, c))
 }
 
 // together is one suite of all columns, for the artifacts: the theme of each scenario says whose it is.

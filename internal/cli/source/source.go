@@ -73,13 +73,13 @@ func unzip(path string, settings Settings) (*topology.Topology, error) {
 
 // invalid prints its first part, which has the text of all problems; the second has them one by one.
 type invalid struct {
-	told     *report.Error
+	reported *report.Error
 	problems topology.Errors
 }
 
-func (e *invalid) Error() string { return e.told.Error() }
+func (e *invalid) Error() string { return e.reported.Error() }
 
-func (e *invalid) Unwrap() []error { return []error{e.told, e.problems} }
+func (e *invalid) Unwrap() []error { return []error{e.reported, e.problems} }
 
 // Or is the first argument, or the scenario that stands in for one.
 func Or(args []string) string {

@@ -28,7 +28,7 @@ func applyServer(t *testing.T) *clitest.Server {
 }
 
 // runApply runs the command where the files are; ctx may end before it does.
-func runApply(ctx context.Context, t *testing.T, s *clitest.Server, args ...string) (out, told string, r report.Record) {
+func runApply(ctx context.Context, t *testing.T, s *clitest.Server, args ...string) (out, reported string, r report.Record) {
 	t.Helper()
 	e := clitest.NewEnv(s)
 	here, err := os.Getwd()
@@ -49,11 +49,11 @@ func TestApply(t *testing.T) {
 		{"apply.yaml", "mine.yaml --dry-run --prune -o yaml"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			out, told, r := runApply(t.Context(), t, applyServer(t), strings.Fields(tc.args)...)
+			out, reported, r := runApply(t.Context(), t, applyServer(t), strings.Fields(tc.args)...)
 			if diff := cmp.Diff(report.Record{}, r); diff != "" {
 				t.Errorf("ended with (-want +got):\n%s", diff)
 			}
-			clitest.Golden(t, tc.name, out+"--\n"+told)
+			clitest.Golden(t, tc.name, out+"--\n"+reported)
 		})
 	}
 }
@@ -75,9 +75,9 @@ func TestApplyRequest(t *testing.T) {
 }
 
 func TestApplyNothing(t *testing.T) {
-	out, told, r := runApply(t.Context(), t, clitest.Serve(t, clitest.ZonesUSEU()), "mine.yaml")
-	if out != "" || told != "no changes\n" || r.Exit != 0 {
-		t.Errorf("printed %q, said %q, ended with %+v", out, told, r)
+	out, reported, r := runApply(t.Context(), t, clitest.Serve(t, clitest.ZonesUSEU()), "mine.yaml")
+	if out != "" || reported != "no changes\n" || r.Exit != 0 {
+		t.Errorf("printed %q, said %q, ended with %+v", out, reported, r)
 	}
 }
 
@@ -86,10 +86,10 @@ func TestApplyFails(t *testing.T) {
 	s := applyServer(t)
 	s.Refuse(&api.Error{Code: "conflict", Message: "2 of 3 changes are done, and then: in use", Try: "again"})
 	s.Stick(3)
-	out, told, r := runApply(t.Context(), t, s, "mine.yaml")
+	out, reported, r := runApply(t.Context(), t, s, "mine.yaml")
 	want := "created Folder us/dcwest/vm/data\nchanged VM us/dcwest/vm/worker-1: 2 → 4 CPUs; power off and on\n"
-	if out != want || told != "" {
-		t.Errorf("printed %q, said %q", out, told)
+	if out != want || reported != "" {
+		t.Errorf("printed %q, said %q", out, reported)
 	}
 	if diff := cmp.Diff(report.Record{Code: "conflict", Message: "2 of 3 changes are done, and then: in use", Try: "again", Exit: report.Failure}, r); diff != "" {
 		t.Errorf("ended with (-want +got):\n%s", diff)

@@ -129,9 +129,9 @@ func TestSaidAfterwards(t *testing.T) {
 		}
 	}
 	crash := fmt.Errorf("%w: index out of range", tui.ErrCrashed)
-	told := (*report.Error)(nil)
-	if err := Explain(crash, "the sandbox keeps running", "try it"); !errors.As(err, &told) || told.Message != "the terminal UI crashed; the sandbox keeps running" || !strings.HasPrefix(told.Try, "try it\n") || !errors.Is(err, tui.ErrCrashed) {
-		t.Errorf("%v, %+v", err, told)
+	reported := (*report.Error)(nil)
+	if err := Explain(crash, "the sandbox keeps running", "try it"); !errors.As(err, &reported) || reported.Message != "the terminal UI crashed; the sandbox keeps running" || !strings.HasPrefix(reported.Try, "try it\n") || !errors.Is(err, tui.ErrCrashed) {
+		t.Errorf("%v, %+v", err, reported)
 	}
 	if err := Explain(io.EOF, "", ""); err != io.EOF {
 		t.Error(err)

@@ -242,8 +242,8 @@ func runStop(ctx context.Context, o *stopOptions) error {
 	}
 	fmt.Fprintf(o.streams.Err, "tutorial %s: stopping\n", page.Name)
 	left, err := stopped(ctx, o.streams, shelf, page, o.self)
-	if told := guide.Cleared(left); told != "" {
-		fmt.Fprintln(o.streams.Err, told)
+	if reported := guide.Cleared(left); reported != "" {
+		fmt.Fprintln(o.streams.Err, reported)
 	}
 	if err != nil {
 		return explain(err, page)

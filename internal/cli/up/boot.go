@@ -48,7 +48,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	o.tellUnreverted(root)
+	o.reportUnreverted(root)
 	instanceHome, err := home.Open(ctx, root, o.name, o.topology.Metadata.Name, func(text string) {
 		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name crashed:", printable.Line(text))
 	})
@@ -90,7 +90,7 @@ func boot(ctx context.Context, o *options) (err error) {
 		}
 	}
 	if o.ccm.Watch != "" && !o.tui {
-		defer tellBuilds(ctx, o.Streams.Err, s.Log())()
+		defer reportBuilds(ctx, o.Streams.Err, s.Log())()
 	}
 	announced := make(chan struct{})
 	stopAnnounce := context.AfterFunc(ctx, func() {
@@ -132,7 +132,7 @@ func boot(ctx context.Context, o *options) (err error) {
 		return nil // it was stopped on request
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		tellTrouble(o, s.Log())
+		reportTrouble(o, s.Log())
 	}
 	return explainRun(o, err)
 }
@@ -162,8 +162,8 @@ func (o *options) preflight(ctx context.Context, root string) error {
 	return o.limits.Run(ctx, limits.SizeOf(o.sandbox(), root), func(text string) { fmt.Fprintln(o.Streams.Err, "note:", text) })
 }
 
-// tellTrouble shows the last things that went wrong: the error names the step that failed, these often the reason.
-func tellTrouble(o *options, log *event.Log) {
+// reportTrouble shows the last things that went wrong: the error names the step that failed, these often the reason.
+func reportTrouble(o *options, log *event.Log) {
 	const most = 5
 	events, _ := log.Read(0, 0)
 	var bad []event.Event
@@ -183,13 +183,13 @@ func leave(o *options, instanceHome *home.Home, err error, ready bool) error {
 	retain := err != nil && (o.retain || !ready && report.Of(err).Exit == report.Failure)
 	if retain {
 		fmt.Fprintf(o.Streams.Err, "kept until \"down\" or the next \"up\" of that name: %s\n", instanceHome.Dir.Path())
-		tellNodes(o, instanceHome.Dir.Path())
+		reportNodes(o, instanceHome.Dir.Path())
 	}
 	return instanceHome.Leave(retain)
 }
 
-// tellNodes says how the nodes are found that are kept with a directory, where they are containers, and removed.
-func tellNodes(o *options, dir string) {
+// reportNodes says how the nodes are found that are kept with a directory, where they are containers, and removed.
+func reportNodes(o *options, dir string) {
 	with, err := kindground.Runtime(dir)
 	if err != nil || with == nil {
 		return

@@ -84,21 +84,21 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestTellTrouble(t *testing.T) {
+func TestReportTrouble(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	log := event.NewLog(0)
 	for n := range 7 {
 		log.Append(event.Event{Level: event.Error, Message: fmt.Sprintf("error %d", n)})
 		log.Append(event.Event{Level: event.Warning, Message: "warning"})
 	}
-	tellTrouble(&options{Deps: e.Deps}, log)
+	reportTrouble(&options{Deps: e.Deps}, log)
 	if diff := cmp.Diff("  ✗ error 2\n  ✗ error 3\n  ✗ error 4\n  ✗ error 5\n  ✗ error 6\n", e.Err.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 // With kept nodes the output has how to see them, and how to remove them.
-func TestTellNodes(t *testing.T) {
+func TestReportNodes(t *testing.T) {
 	for note, want := range map[string]string{
 		"":                     "",
 		`{"runtime":"podman"}`: "kept with it are its nodes, as far as they were made: podman ps --all --filter label=io.x-k8s.kind.cluster=vsphere-sandbox-lab\n",
@@ -110,7 +110,7 @@ func TestTellNodes(t *testing.T) {
 			}
 		}
 		e := clitest.NewEnv(nil)
-		tellNodes(&options{Deps: e.Deps, name: "lab"}, dir)
+		reportNodes(&options{Deps: e.Deps, name: "lab"}, dir)
 		if said := e.Err.String(); !strings.HasPrefix(said, want) || (said == "") != (want == "") || want != "" && !strings.HasSuffix(said, " --name lab down\n") {
 			t.Errorf("%s: said %q", note, said)
 		}
@@ -290,7 +290,7 @@ func TestVCenterPortInUse(t *testing.T) {
 }
 
 // "up 2>&1 | head" does not end the sandbox: it continues, here until its port is taken, and cleans up.
-func TestNobodyListens(t *testing.T) {
+func TestNoListener(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

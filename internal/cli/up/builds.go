@@ -10,9 +10,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// tellBuilds prints to w what becomes of builds of a watched program, for a user with the terminal of "up" beside the
+// reportBuilds prints to w what becomes of builds of a watched program, for a user with the terminal of "up" beside the
 // editor. The returned function ends that, and waits for it.
-func tellBuilds(ctx context.Context, w io.Writer, log *event.Log) (end func()) {
+func reportBuilds(ctx context.Context, w io.Writer, log *event.Log) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

@@ -8,12 +8,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-func TestBuildsAreTold(t *testing.T) {
+func TestBuildsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := event.NewLog(16)
 		log.Append(event.Event{Kind: "ccm.swapped", Message: "told before"})
 		var out bytes.Buffer
-		end := tellBuilds(t.Context(), &out, log)
+		end := reportBuilds(t.Context(), &out, log)
 		synctest.Wait()
 		for _, e := range []event.Event{
 			{Kind: "ccm.rebuilt", Message: "bin/ccm was built again (0123456789ab)"},

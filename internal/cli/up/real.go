@@ -11,9 +11,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
-// tellUnreverted says that an earlier sandbox of the name has left writes at real vCenters, which one of simulated ones does
+// reportUnreverted says that an earlier sandbox of the name has left writes at real vCenters, which one of simulated ones does
 // not know how to take back.
-func (o *options) tellUnreverted(root string) {
+func (o *options) reportUnreverted(root string) {
 	if o.real != nil {
 		return // then they are, or it is refused
 	}

@@ -207,7 +207,7 @@ type Target struct {
 
 // Apply creates what is missing in compared plans, roles first, and calls tell after each. If a call fails or ctx ends, Apply
 // rolls back what it did, in all vCenters. Errors: [*Blocked], [*Undone].
-func Apply(ctx context.Context, targets []Target, tell func(string)) error {
+func Apply(ctx context.Context, targets []Target, report func(string)) error {
 	var by []string
 	for _, t := range targets {
 		by = append(by, t.Differing()...)
@@ -217,7 +217,7 @@ func Apply(ctx context.Context, targets []Target, tell func(string)) error {
 	}
 	var u undo
 	for _, t := range targets {
-		err := t.apply(ctx, t.VCenter, &u, tell)
+		err := t.apply(ctx, t.VCenter, &u, report)
 		if err == nil {
 			continue
 		}
@@ -229,13 +229,13 @@ func Apply(ctx context.Context, targets []Target, tell func(string)) error {
 	return nil
 }
 
-func (p *Plan) apply(ctx context.Context, vc VCenter, u *undo, tell func(string)) error {
+func (p *Plan) apply(ctx context.Context, vc VCenter, u *undo, report func(string)) error {
 	for i := range p.Roles {
 		if r := &p.Roles[i]; r.State == Missing {
 			if err := r.create(ctx, vc, u); err != nil {
 				return err
 			}
-			tell("created role " + r.Name + p.where())
+			report("created role " + r.Name + p.where())
 		}
 	}
 	for i := range p.Grants {
@@ -243,7 +243,7 @@ func (p *Plan) apply(ctx context.Context, vc VCenter, u *undo, tell func(string)
 			if err := g.set(ctx, vc, p.role(g.Role).id, u); err != nil {
 				return err
 			}
-			tell(fmt.Sprintf("granted %s to %s on %s%s", g.Role, g.User, g.Object, p.where()))
+			report(fmt.Sprintf("granted %s to %s on %s%s", g.Role, g.User, g.Object, p.where()))
 		}
 	}
 	return nil
@@ -296,7 +296,7 @@ func (g *Grant) set(ctx context.Context, vc VCenter, role int32, u *undo) error 
 }
 
 // errMeanwhile reports a concurrent change.
-var errMeanwhile = errors.New("the account has a permission there that was not there before: see what it is, and ask once more")
+var errChanged = errors.New("the account has a permission there that was not there before: see what it is, and ask once more")
 
 // vacant wants the account to have no permission on the object still: one would be replaced.
 func (g *Grant) vacant(ctx context.Context, vc VCenter) error {
@@ -305,7 +305,7 @@ func (g *Grant) vacant(ctx context.Context, vc VCenter) error {
 		return fmt.Errorf("permissions on %s: %w", g.Object, err)
 	}
 	if slices.ContainsFunc(on, func(p types.Permission) bool { return !p.Group && sameAccount(p.Principal, g.User) }) {
-		return fmt.Errorf("grant %s to %s on %s: %w", g.Role, g.User, g.Object, errMeanwhile)
+		return fmt.Errorf("grant %s to %s on %s: %w", g.Role, g.User, g.Object, errChanged)
 	}
 	return nil
 }

@@ -127,9 +127,9 @@ func (r *rig) plan(ccm, csi string) *roles.Plan {
 	return p
 }
 
-func (r *rig) apply(p *roles.Plan) (told []string, err error) {
-	err = roles.Apply(r.Context(), []roles.Target{{Plan: p, VCenter: r}}, func(s string) { told = append(told, s) })
-	return told, err
+func (r *rig) apply(p *roles.Plan) (reported []string, err error) {
+	err = roles.Apply(r.Context(), []roles.Target{{Plan: p, VCenter: r}}, func(s string) { reported = append(reported, s) })
+	return reported, err
 }
 
 // added is what is there now and was not before.
@@ -145,9 +145,9 @@ func TestCreate(t *testing.T) {
 	if a, b := p.Missing(); a != 3 || b != 6 {
 		t.Errorf("%d roles and %d grants are missing", a, b)
 	}
-	told, err := r.apply(p)
-	if err != nil || len(told) != 9 {
-		t.Fatalf("%q, %v", told, err)
+	reported, err := r.apply(p)
+	if err != nil || len(reported) != 9 {
+		t.Fatalf("%q, %v", reported, err)
 	}
 	want := []string{
 		"CNS-DATASTORE: Datastore.FileManagement System.Anonymous System.Read System.View",
@@ -164,8 +164,8 @@ func TestCreate(t *testing.T) {
 	if a, b := again.Missing(); a+b != 0 || len(again.Differing()) > 0 {
 		t.Errorf("%+v", again)
 	}
-	if told, err := r.apply(again); err != nil || len(told) > 0 {
-		t.Errorf("%q, %v", told, err)
+	if reported, err := r.apply(again); err != nil || len(reported) > 0 {
+		t.Errorf("%q, %v", reported, err)
 	}
 }
 
@@ -328,8 +328,8 @@ func TestOthers(t *testing.T) {
 	if d := cmp.Diff(before, r.state()); d != "" {
 		t.Error(d)
 	}
-	nobody := r.plan("ccm@vsphere.local", "nobody@vsphere.local")
-	if _, err := r.apply(nobody); err == nil || !strings.Contains(err.Error(), "to nobody@vsphere.local on") {
+	unknownUser := r.plan("ccm@vsphere.local", "nobody@vsphere.local")
+	if _, err := r.apply(unknownUser); err == nil || !strings.Contains(err.Error(), "to nobody@vsphere.local on") {
 		t.Errorf("%v", err)
 	}
 	if d := cmp.Diff(before, r.state()); d != "" {

@@ -295,8 +295,8 @@ func (g *walk) remember(ctx context.Context, b *tutorial.Block) {
 	if variable == "" {
 		return
 	}
-	tell := &tutorial.Block{Terminal: b.Terminal, Commands: []tutorial.Command{{Line: c.Line, Text: `printf '%s\n' "$` + variable + `"`}}}
-	ran, _, err := g.session.Try(ctx, tell, 0, nil)
+	report := &tutorial.Block{Terminal: b.Terminal, Commands: []tutorial.Command{{Line: c.Line, Text: `printf '%s\n' "$` + variable + `"`}}}
+	ran, _, err := g.session.Try(ctx, report, 0, nil)
 	value := strings.TrimRight(ran.Output, "\n")
 	if err != nil || strings.Contains(value, "…") { // a path that is shown shortened
 		return

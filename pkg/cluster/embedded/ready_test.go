@@ -123,7 +123,7 @@ func TestWaitReadyIsBounded(t *testing.T) {
 	}
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestNoAnswer(t *testing.T) {
 	c := newCluster(t, nil)
 	if err := c.Close(); err != nil { // connections are refused
 		t.Fatal(err)

@@ -46,17 +46,17 @@ func TestReach(t *testing.T) {
 }
 
 // No listener; another certificate; Ctrl-C.
-func TestReachNobody(t *testing.T) {
+func TestReachFails(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := "https://" + l.Addr().String()
+	unreachable := "https://" + l.Addr().String()
 	l.Close()
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
 	server.Config.ErrorLog = nil
-	for url, want := range map[string]string{nobody: CodeUnreachable, server.URL: CodeCertificate} {
+	for url, want := range map[string]string{unreachable: CodeUnreachable, server.URL: CodeCertificate} {
 		c := &Cluster{context: "lab", rest: &rest.Config{Host: url}}
 		if err := c.connect(); err != nil {
 			t.Fatal(err)

@@ -23,9 +23,9 @@ func TestRealCancel(t *testing.T) {
 			c, _ := realCluster(t, "kind-cancel", Node{Name: "worker-1", UUID: "42010000-0000-4000-8000-000000000011"})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			interrupted := errors.New("interrupted")
-			tell := c.opts.Progress
+			notify := c.opts.Progress
 			c.opts.Progress = func(line string) {
-				tell(line)
+				notify(line)
 				if strings.Contains(line, at) {
 					cancel(interrupted)
 				}
@@ -109,9 +109,9 @@ func TestRealThree(t *testing.T) {
 		Node{Name: "worker-1", UUID: "42010000-0000-4000-8000-000000000011"}, Node{Name: "worker-2", UUID: "42010000-0000-4000-8000-000000000012"})
 	began := time.Now()
 	var at []time.Duration
-	tell := c.opts.Progress
+	notify := c.opts.Progress
 	c.opts.Progress = func(line string) {
-		tell(line)
+		notify(line)
 		at = append(at, time.Since(began))
 	}
 	if err := c.Create(t.Context()); err != nil {

@@ -27,9 +27,9 @@ func (c *Cluster) reason(ctx context.Context, err error, l *logger) error {
 	all := strings.Join(said, "\n")
 	switch {
 	case strings.Contains(all, "port is already allocated"), strings.Contains(all, "address already in use"):
-		return coded.New(PortTaken, "choose another port, or none: then a free one is used", telling(said, 2), "the API server's port, or one of the kind configuration's extraPortMappings, is in use")
+		return coded.New(PortTaken, "choose another port, or none: then a free one is used", reporting(said, 2), "the API server's port, or one of the kind configuration's extraPortMappings, is in use")
 	case strings.Contains(all, "unable to apply caps"):
-		return coded.New(CreateFailed, "hack/kind-node/dockerd FOLDER starts a Docker daemon that can", telling(said, 1),
+		return coded.New(CreateFailed, "hack/kind-node/dockerd FOLDER starts a Docker daemon that can", reporting(said, 1),
 			"this host lacks a capability that Docker requires, so it cannot run nodes")
 	}
 	var b strings.Builder
@@ -59,8 +59,8 @@ func stepOr(step string) string {
 	return step
 }
 
-// telling returns the last significant lines as an error.
-func telling(said []string, most int) error {
+// reporting returns the last significant lines as an error.
+func reporting(said []string, most int) error {
 	return errors.New(strings.Join(significant(said, most), "; "))
 }
 

@@ -18,7 +18,7 @@ func (m manyNodes) Listen(func()) func()      { return func() {} }
 // many is 1000 nodes on 100 hosts in 10 zones of one vCenter, with 200 datastores.
 func many(b *testing.B) (*Nodes, *member) {
 	b.Helper()
-	client, err := vcenter.New(vcenter.Config{Server: "nowhere", UserAgent: "bench", Credentials: nobody})
+	client, err := vcenter.New(vcenter.Config{Server: "nowhere", UserAgent: "bench", Credentials: noCredentials})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func many(b *testing.B) (*Nodes, *member) {
 	return n, m
 }
 
-func nobody(context.Context) (vcenter.Credentials, error) { return vcenter.Credentials{}, nil }
+func noCredentials(context.Context) (vcenter.Credentials, error) { return vcenter.Credentials{}, nil }
 
 // BenchmarkLayout measures the cost of a change, such as a VM's host.
 func BenchmarkLayout(b *testing.B) {

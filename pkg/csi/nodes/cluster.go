@@ -68,13 +68,13 @@ func NewInformer(client kubernetes.Interface) (*Informer, error) {
 		return nil, fmt.Errorf("nodes informer: %w", err)
 	}
 	_, err := i.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { i.tell(obj) },
+		AddFunc: func(obj any) { i.report(obj) },
 		UpdateFunc: func(before, after any) {
 			if !sameNode(before, after) {
-				i.tell(after)
+				i.report(after)
 			}
 		},
-		DeleteFunc: func(obj any) { i.tell(obj) },
+		DeleteFunc: func(obj any) { i.report(obj) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("nodes informer: %w", err)
@@ -129,7 +129,7 @@ func (i *Informer) Listen(f func()) (stop func()) { return i.listeners.Listen(fu
 // labels.
 func (i *Informer) ListenNode(f func(node string)) (stop func()) { return i.listeners.Listen(f) }
 
-func (i *Informer) tell(obj any) {
+func (i *Informer) report(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		i.listeners.Tell(gone.Key)
 		return

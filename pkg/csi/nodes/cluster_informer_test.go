@@ -53,12 +53,12 @@ func TestInformer(t *testing.T) {
 		t.Error("labels of nobody")
 	}
 
-	told := make(chan string, 10)
-	defer i.ListenNode(func(name string) { told <- name })()
+	notified := make(chan string, 10)
+	defer i.ListenNode(func(name string) { notified <- name })()
 	wait := func(what string) {
 		t.Helper()
 		select {
-		case <-told:
+		case <-notified:
 		case <-time.After(10 * time.Second):
 			t.Fatalf("not told of %s", what)
 		}
@@ -74,7 +74,7 @@ func TestInformer(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait("a label")
-	if len(told) > 0 {
+	if len(notified) > 0 {
 		t.Error("told of a heartbeat")
 	}
 	if err := client.CoreV1().Nodes().Delete(ctx, "one", metav1.DeleteOptions{}); err != nil {

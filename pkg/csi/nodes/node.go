@@ -132,7 +132,7 @@ func (n *Nodes) Listen(f func(nodes []string)) (stop func()) { return n.moved.Li
 
 // observe calls the listeners until ctx ends.
 func (n *Nodes) observe(ctx context.Context) {
-	told := map[string]string{}
+	notified := map[string]string{}
 	for {
 		select {
 		case <-n.wake:
@@ -149,16 +149,16 @@ func (n *Nodes) observe(ctx context.Context) {
 		answers := n.current().nodeStates()
 		var differ []string
 		for name, answer := range answers {
-			if before, ok := told[name]; !ok || before != answer {
+			if before, ok := notified[name]; !ok || before != answer {
 				differ = append(differ, name)
 			}
 		}
-		for name := range told {
+		for name := range notified {
 			if _, ok := answers[name]; !ok {
 				differ = append(differ, name)
 			}
 		}
-		told = answers
+		notified = answers
 		if len(differ) > 0 {
 			slices.Sort(differ)
 			n.moved.Tell(differ)

@@ -108,15 +108,15 @@ func TestNodeCosts(t *testing.T) {
 // A VM is reported gone only with a confirmation from all vCenters.
 func TestNodeGone(t *testing.T) {
 	r := start(t, world, nil).synced()
-	const nobody = "42010000-1c2d-4e5f-8071-92a3b4c5d6ff"
-	if _, err := r.Node(t.Context(), nobody); !errors.Is(err, volume.ErrNodeGone) {
+	const noCredentials = "42010000-1c2d-4e5f-8071-92a3b4c5d6ff"
+	if _, err := r.Node(t.Context(), noCredentials); !errors.Is(err, volume.ErrNodeGone) {
 		t.Errorf("nobody's id: %v", err)
 	}
 	if _, err := r.Node(t.Context(), "some-fake-node-id"); !errors.Is(err, volume.ErrNodeGone) {
 		t.Errorf("no uuid: %v", err)
 	}
 	r.gate("eu", gate.Down)
-	if _, err := r.Node(t.Context(), nobody); !errors.Is(err, volume.ErrUnavailable) || errors.Is(err, volume.ErrNodeGone) {
+	if _, err := r.Node(t.Context(), noCredentials); !errors.Is(err, volume.ErrUnavailable) || errors.Is(err, volume.ErrNodeGone) {
 		t.Errorf("nobody's id with a vcenter down: %v", err)
 	}
 	if _, err := r.Node(t.Context(), uuidA1); err != nil {
@@ -124,7 +124,7 @@ func TestNodeGone(t *testing.T) {
 	}
 	r.gate("eu", gate.Up)
 	eventually(t, "back", func() error {
-		if _, err := r.Node(t.Context(), nobody); !errors.Is(err, volume.ErrNodeGone) {
+		if _, err := r.Node(t.Context(), noCredentials); !errors.Is(err, volume.ErrNodeGone) {
 			return fmt.Errorf("got %w", err)
 		}
 		return nil

@@ -100,12 +100,12 @@ func (c *fakeCluster) Listen(f func()) (stop func()) {
 func (c *fakeCluster) set(all ...nodes.KubeNode) {
 	c.mu.Lock()
 	c.all = all
-	var tell []func()
+	var report []func()
 	for _, f := range c.listeners {
-		tell = append(tell, f)
+		report = append(report, f)
 	}
 	c.mu.Unlock()
-	for _, f := range tell {
+	for _, f := range report {
 		f()
 	}
 }

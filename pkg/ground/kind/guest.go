@@ -68,22 +68,22 @@ type noContainer struct {
 	notify func(child.Change)
 	host   Host
 
-	mu   sync.Mutex
-	told bool
+	mu       sync.Mutex
+	reported bool
 }
 
-var errNobody = errors.New("there is no container for it: kind makes nodes with the cluster, and none later")
+var errNoContainer = errors.New("there is no container for it: kind makes nodes with the cluster, and none later")
 
 // Observe says once, of a VM that should run, that nothing will.
 func (n *noContainer) Observe(m node.Machine) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.told || !m.Exists || m.Power != node.On {
+	if n.reported || !m.Exists || m.Power != node.On {
 		return
 	}
-	n.told = true
+	n.reported = true
 	n.host.Go(watchGroup, func(context.Context) { // the caller holds the lock of the nodes
-		n.notify(child.Change{Name: "node/" + n.name, State: child.Exited, Err: errNobody})
+		n.notify(child.Change{Name: "node/" + n.name, State: child.Exited, Err: errNoContainer})
 	})
 }
 
@@ -95,9 +95,9 @@ func (*noContainer) Die()                                       {}
 func (*noContainer) WithholdLinks(bool)                         {}
 
 func (n *noContainer) Crash(context.Context) error {
-	return fmt.Errorf("node %q: %w", n.name, errNobody)
+	return fmt.Errorf("node %q: %w", n.name, errNoContainer)
 }
 
 func (n *noContainer) Restart(context.Context) error {
-	return fmt.Errorf("node %q: %w", n.name, errNobody)
+	return fmt.Errorf("node %q: %w", n.name, errNoContainer)
 }

@@ -99,14 +99,14 @@ func TestFarEnd(t *testing.T) {
 }
 
 // A VM without a container is reported once, by a goroutine that the end of the sandbox waits for.
-func TestNobody(t *testing.T) {
+func TestNoContainer(t *testing.T) {
 	_, h := idle(t)
-	var told []child.Change
-	n := &noContainer{name: "worker-9", host: h, notify: func(c child.Change) { told = append(told, c) }}
+	var reported []child.Change
+	n := &noContainer{name: "worker-9", host: h, notify: func(c child.Change) { reported = append(reported, c) }}
 	for range 2 {
 		n.Observe(node.Machine{Exists: true, Power: node.On})
 	}
-	if err := h.Wait(t.Context(), watchGroup); err != nil || len(told) != 1 || told[0].Name != "node/worker-9" {
-		t.Errorf("%+v, %v", told, err)
+	if err := h.Wait(t.Context(), watchGroup); err != nil || len(reported) != 1 || reported[0].Name != "node/worker-9" {
+		t.Errorf("%+v, %v", reported, err)
 	}
 }

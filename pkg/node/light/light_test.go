@@ -74,8 +74,8 @@ func run(t *testing.T, f func(*rig)) {
 	})
 }
 
-// tell changes the machine in the feed.
-func (r *rig) tell(change func(*feed.Machine)) {
+// notify changes the machine in the feed.
+func (r *rig) notify(change func(*feed.Machine)) {
 	change(&r.m)
 	r.changed(r.m)
 	synctest.Wait()
@@ -127,7 +127,7 @@ func (r *rig) unready() {
 // Registers as a kubelet with an external cloud provider does: what is the cloud's is left to it.
 func TestRegisters(t *testing.T) {
 	run(t, func(r *rig) {
-		r.tell(func(m *feed.Machine) { m.ControlPlane, m.Addresses = true, []string{"10.0.0.1"} })
+		r.notify(func(m *feed.Machine) { m.ControlPlane, m.Addresses = true, []string{"10.0.0.1"} })
 		n := r.node()
 		if len(n.Spec.Taints) != 2 || n.Spec.Taints[0].Key != cloudproviderapi.TaintExternalCloudProvider || n.Spec.Taints[0].Value != "true" {
 			t.Errorf("taints %+v", n.Spec.Taints)
@@ -168,12 +168,12 @@ func TestLeaseFollowsTheMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(r *rig) {
-				r.tell(same)
+				r.notify(same)
 				time.Sleep(10 * time.Minute)
 				if age := r.age(); age > renewal {
 					t.Fatalf("the lease of a running machine is %s old", age)
 				}
-				r.tell(silence)
+				r.notify(silence)
 				before := r.lease().Spec.RenewTime
 				time.Sleep(10 * time.Minute)
 				if got := r.lease().Spec.RenewTime; !got.Equal(before) {
@@ -184,7 +184,7 @@ func TestLeaseFollowsTheMachine(t *testing.T) {
 				if ready(r.node()) {
 					t.Error("says that it is ready")
 				}
-				r.tell(func(m *feed.Machine) { m.State, m.Cut = feed.Running, false })
+				r.notify(func(m *feed.Machine) { m.State, m.Cut = feed.Running, false })
 				if age := r.age(); age > 0 || !ready(r.node()) {
 					t.Errorf("heard again: lease %s old, ready %t", age, ready(r.node()))
 				}
@@ -199,7 +199,7 @@ func TestLeaseFollowsTheMachine(t *testing.T) {
 // What the cloud controller manager has made of a Node is its own, also when the machine boots again.
 func TestBootsAgain(t *testing.T) {
 	run(t, func(r *rig) {
-		r.tell(same)
+		r.notify(same)
 		n := r.node()
 		first := n.Status.NodeInfo.BootID
 		n.Spec.Taints, n.Spec.ProviderID = nil, "vsphere://x"
@@ -209,8 +209,8 @@ func TestBootsAgain(t *testing.T) {
 		if _, err := r.client.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		r.tell(func(m *feed.Machine) { m.State = feed.Stopped })
-		r.tell(func(m *feed.Machine) {
+		r.notify(func(m *feed.Machine) { m.State = feed.Stopped })
+		r.notify(func(m *feed.Machine) {
 			m.State, m.Boot, m.CPUs = feed.Running, m.Boot.Add(time.Hour), 8
 		})
 		n = r.node()
@@ -229,7 +229,7 @@ func TestBootsAgain(t *testing.T) {
 // A kubelet registers when it starts and not again, and renews no lease of a Node that there is not.
 func TestNodeDeletedBehindItsBack(t *testing.T) {
 	run(t, func(r *rig) {
-		r.tell(same)
+		r.notify(same)
 		gone := func() {
 			t.Helper()
 			if err := r.client.CoreV1().Nodes().Delete(t.Context(), r.m.Name, metav1.DeleteOptions{}); err != nil {
@@ -245,12 +245,12 @@ func TestNodeDeletedBehindItsBack(t *testing.T) {
 			}
 		}
 		gone()
-		r.tell(func(m *feed.Machine) { m.State = feed.Suspended })
-		r.tell(func(m *feed.Machine) { m.State = feed.Running })
+		r.notify(func(m *feed.Machine) { m.State = feed.Suspended })
+		r.notify(func(m *feed.Machine) { m.State = feed.Running })
 		if _, err := r.client.CoreV1().Nodes().Get(t.Context(), r.m.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("registered by a resumed kubelet: %v", err)
 		}
-		r.tell(func(m *feed.Machine) { m.Starts++ })
+		r.notify(func(m *feed.Machine) { m.Starts++ })
 		if !ready(r.node()) || r.lease() == nil {
 			t.Error("a kubelet that was restarted has not registered")
 		}
@@ -269,7 +269,7 @@ func TestNodeDeletedBehindItsBack(t *testing.T) {
 // time; one in which nothing happens says so every five minutes.
 func TestStatusIsReported(t *testing.T) {
 	run(t, func(r *rig) {
-		r.tell(same)
+		r.notify(same)
 		time.Sleep(time.Minute)
 		r.unready()
 		time.Sleep(11 * time.Second)
@@ -325,7 +325,7 @@ func TestNodeOfOthers(t *testing.T) {
 			_ = r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Delete(t.Context(), r.m.Name, metav1.DeleteOptions{}) // which may not be there
 		}
 		come()
-		r.tell(same)
+		r.notify(same)
 		left("there first")
 		gone()
 		time.Sleep(time.Minute)
@@ -340,8 +340,8 @@ func TestNodeOfOthers(t *testing.T) {
 
 func TestMachineIsGone(t *testing.T) {
 	run(t, func(r *rig) {
-		r.tell(same)
-		r.tell(func(m *feed.Machine) { m.State = feed.Gone })
+		r.notify(same)
+		r.notify(func(m *feed.Machine) { m.State = feed.Gone })
 		r.client.ClearActions()
 		time.Sleep(time.Hour)
 		for _, a := range r.client.Actions() {
@@ -358,7 +358,7 @@ func TestMachineIsGone(t *testing.T) {
 // Of two machines of one name, the first has it; the other one has its turn when the first is gone.
 func TestTwoOfOneName(t *testing.T) {
 	run(t, func(r *rig) {
-		r.tell(same)
+		r.notify(same)
 		twin := worker()
 		twin.ID, twin.UUID = "us/vm-2", "other"
 		r.changed(twin)
@@ -366,7 +366,7 @@ func TestTwoOfOneName(t *testing.T) {
 		if got := r.node().Status.NodeInfo.SystemUUID; got != r.m.UUID {
 			t.Errorf("the node is %s", got)
 		}
-		r.tell(func(m *feed.Machine) { m.State = feed.Gone })
+		r.notify(func(m *feed.Machine) { m.State = feed.Gone })
 		time.Sleep(time.Minute)
 		if got := r.node().Status.NodeInfo.SystemUUID; got != "other" {
 			t.Errorf("the node is %s after its machine is gone", got)
@@ -382,7 +382,7 @@ func TestLeaseThatIsThere(t *testing.T) {
 		if err := r.client.Tracker().Add(foreign); err != nil {
 			t.Fatal(err)
 		}
-		r.tell(same)
+		r.notify(same)
 		if l := r.lease(); *l.Spec.HolderIdentity != r.m.Name {
 			t.Errorf("held by %s", *l.Spec.HolderIdentity)
 		}

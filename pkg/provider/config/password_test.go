@@ -7,7 +7,7 @@ import (
 
 // No message contains a part of a password: neither a login before a host, nor a wrapped password that looks like keys, nor text
 // that the YAML library quotes.
-func TestPasswordsAreNotTold(t *testing.T) {
+func TestPasswordsAreNotReported(t *testing.T) {
 	const (
 		global = "[Global]\nserver = vc\nuser = u\n"
 		yaml   = "global:\n  user: u\nvcenter: {a: {server: vc}}\n"

@@ -61,14 +61,14 @@ func TestDirectory(t *testing.T) {
 	}
 	swap("..1", "vc.username", "u", "vc.password", "p1")
 	synctest.Test(t, func(t *testing.T) {
-		var told heard
+		var reported heard
 		d := NewDirectory(dir, time.Second, func(err error) {
 			if err != nil {
-				told.add(err.Error())
+				reported.add(err.Error())
 				return
 			}
 			c, err := d(t, dir)
-			told.add(c.Password)
+			reported.add(c.Password)
 			if err != nil {
 				t.Error(err)
 			}
@@ -80,7 +80,7 @@ func TestDirectory(t *testing.T) {
 			t.Helper()
 			time.Sleep(1500 * time.Millisecond) // of the bubble's clock
 			synctest.Wait()
-			if got := told.take(); got != strings.Join(want, ", ") {
+			if got := reported.take(); got != strings.Join(want, ", ") {
 				t.Errorf("told %q, want %q", got, want)
 			}
 		}
@@ -152,13 +152,13 @@ func TestFile(t *testing.T) {
 	}
 	put("global: {server: a, user: u, password: p}")
 	synctest.Test(t, func(t *testing.T) {
-		var told heard
+		var reported heard
 		f := NewFile(name, 0, func(cfg *Config, err error) {
 			if err != nil {
-				told.add(err.Error())
+				reported.add(err.Error())
 				return
 			}
-			told.add(cfg.VCenters[0].Server + " " + cfg.VCenters[0].User)
+			reported.add(cfg.VCenters[0].Server + " " + cfg.VCenters[0].User)
 		}, WithEnvironment([]string{"VSPHERE_USER=env"}))
 		put("global: {server: b, user: u, password: p}") // between New and Run
 		ctx, cancel := context.WithCancel(t.Context())
@@ -168,7 +168,7 @@ func TestFile(t *testing.T) {
 			t.Helper()
 			time.Sleep(defaultPeriod + time.Millisecond) // of the bubble's clock
 			synctest.Wait()
-			if got := told.take(); got != want {
+			if got := reported.take(); got != want {
 				t.Errorf("told %q, want %q", got, want)
 			}
 		}

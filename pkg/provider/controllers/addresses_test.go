@@ -14,10 +14,10 @@ func TestHasAddresses(t *testing.T) {
 	ip2 := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "fd00::1"}
 	ext := corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "10.0.0.1"}
 	for _, tc := range []struct {
-		name      string
-		has, told []corev1.NodeAddress
-		nodeIP    string
-		want      bool
+		name          string
+		has, reported []corev1.NodeAddress
+		nodeIP        string
+		want          bool
 	}{
 		{"equal", []corev1.NodeAddress{host, ip1, ext, ip2}, []corev1.NodeAddress{host, ip1, ext, ip2}, "", true},
 		{"another order", []corev1.NodeAddress{host, ip2, ip1}, []corev1.NodeAddress{host, ip1, ip2}, "", false},
@@ -33,7 +33,7 @@ func TestHasAddresses(t *testing.T) {
 		if tc.nodeIP != "" {
 			node.Annotations = map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: tc.nodeIP}
 		}
-		if got := hasAddresses(node, tc.told); got != tc.want {
+		if got := hasAddresses(node, tc.reported); got != tc.want {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}

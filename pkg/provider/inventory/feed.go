@@ -140,8 +140,8 @@ func (x *index) apply(batch []vcenter.Update, fresh map[types.ManagedObjectRefer
 		}
 	}
 	for _, u := range batch {
-		vm, told := fresh[u.Ref]
-		if !told {
+		vm, notified := fresh[u.Ref]
+		if !notified {
 			continue
 		}
 		delete(fresh, u.Ref)

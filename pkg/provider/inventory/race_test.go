@@ -24,11 +24,11 @@ import (
 // Thirty-two workers look VMs up, query zones and confirm absences while VMs are switched off and on, renamed, tagged and moved,
 // and a vCenter disappears and returns. An existing VM is never confirmed gone.
 func TestStorm(t *testing.T) {
-	var told atomic.Int64
+	var notified atomic.Int64
 	w := start(t, func(_ *world, cfg *inventory.Config) {
 		cfg.VCenters[0].Datacenters = []string{"/americas/west", "east"}
 		cfg.TagRefresh = 50 * time.Millisecond
-		cfg.OnChange = func(c inventory.Change) { told.Add(int64(len(c.VMs) + len(c.Left) + 1)) }
+		cfg.OnChange = func(c inventory.Change) { notified.Add(int64(len(c.VMs) + len(c.Left) + 1)) }
 	})
 	w.synced(t)
 	// Calls that may fail the test are made before the workers start.
@@ -90,7 +90,7 @@ func TestStorm(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if told.Load() == 0 {
+	if notified.Load() == 0 {
 		t.Error("no change was told")
 	}
 }

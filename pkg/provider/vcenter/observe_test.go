@@ -42,9 +42,9 @@ func (c *calls) count(method, result string) (n int) {
 // Every call is reported, with the same names and numbers as in the vCenter's own front.
 func TestOnCall(t *testing.T) {
 	v := start(t)
-	told := &calls{}
+	reported := &calls{}
 	cfg := v.config()
-	cfg.OnCall = told.add
+	cfg.OnCall = reported.add
 	c, stop := run(t, cfg)
 	r := watch(t, c)
 	eventually(t, "in sync", r.when(func() bool { return r.synced }))
@@ -91,17 +91,17 @@ func TestOnCall(t *testing.T) {
 		{"POST /com/vmware/cis/tagging/tag-association?~action=list-attached-objects-on-tags", "ok"},
 		{"GET /com/vmware/cis/tagging/tag", "error"},
 	} {
-		if told.count(want.method, want.result) == 0 {
+		if reported.count(want.method, want.result) == 0 {
 			t.Errorf("no call %s, %s", want.method, want.result)
 		}
 	}
-	if told.count("WaitForUpdatesEx", "ok") == 0 {
+	if reported.count("WaitForUpdatesEx", "ok") == 0 {
 		t.Error("no poll")
 	}
-	told.mu.Lock()
-	defer told.mu.Unlock()
-	seen, broken := int64(len(told.all)), int64(0)
-	for _, call := range told.all {
+	reported.mu.Lock()
+	defer reported.mu.Unlock()
+	seen, broken := int64(len(reported.all)), int64(0)
+	for _, call := range reported.all {
 		if call.Result == "canceled" { // perhaps before it was sent
 			broken++
 		}
@@ -117,9 +117,9 @@ func TestOnCall(t *testing.T) {
 		for _, s := range v.Gate().Stats() {
 			t.Log(s.Client, s.Method, s.Calls)
 		}
-		t.Log(told.all)
+		t.Log(reported.all)
 	}
-	for _, call := range told.all {
+	for _, call := range reported.all {
 		if strings.Contains(call.Method, "urn:") || call.Duration <= 0 {
 			t.Errorf("call %+v", call)
 		}
@@ -137,23 +137,23 @@ func TestOnCallOutcome(t *testing.T) {
 		{gate.Hang{}, "timeout", "timeout"},
 	} {
 		v := start(t)
-		told := &calls{}
+		reported := &calls{}
 		cfg := v.config()
-		cfg.OnCall, cfg.CallTimeout = told.add, shortCall
+		cfg.OnCall, cfg.CallTimeout = reported.add, shortCall
 		c, _ := run(t, cfg)
 		connect(t, c)
 		v.rule(t, gate.Rule{Match: gate.Match{Methods: []string{"CurrentTime", "GET *"}}, Action: tc.action})
 		_ = categories(c, t.Context())
 		_ = now(c, t.Context())
-		if told.count("GET /com/vmware/cis/tagging/category", tc.byREST) == 0 || told.count("CurrentTime", tc.soap) == 0 {
-			t.Errorf("%#v: %+v", tc.action, told.all)
+		if reported.count("GET /com/vmware/cis/tagging/category", tc.byREST) == 0 || reported.count("CurrentTime", tc.soap) == 0 {
+			t.Errorf("%#v: %+v", tc.action, reported.all)
 		}
 		connect(t, c)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = now(c, ctx)
-		if told.count("CurrentTime", "canceled") == 0 {
-			t.Errorf("%+v", told.all)
+		if reported.count("CurrentTime", "canceled") == 0 {
+			t.Errorf("%+v", reported.all)
 		}
 	}
 }

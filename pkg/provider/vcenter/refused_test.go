@@ -51,14 +51,14 @@ func TestEmptyCredentials(t *testing.T) {
 	}
 	cfg.FaultRetry = vcenter.Backoff{Min: 10 * time.Millisecond, Max: 20 * time.Millisecond}
 	var states []vcenter.State
-	told := make(chan struct{})
+	reported := make(chan struct{})
 	cfg.OnState = func(s vcenter.State) {
 		if states = append(states, s); s.Connected {
-			close(told)
+			close(reported)
 		}
 	}
 	run(t, cfg)
-	<-told
+	<-reported
 	for i, s := range states[:len(states)-1] {
 		if !strings.Contains(fmt.Sprint(s.Err), vcenter.ErrNoCredentials.Error()) {
 			t.Errorf("state %d: %+v", i, s)

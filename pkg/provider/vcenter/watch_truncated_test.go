@@ -35,15 +35,15 @@ func (s *script) RoundTrip(_ context.Context, req, res soap.HasFault) error {
 }
 
 // history records the handler's calls.
-type history struct{ told []string }
+type history struct{ reported []string }
 
 func (h *history) Update(batch []Update) {
 	for _, u := range batch {
-		h.told = append(h.told, string(u.Kind)+" "+u.Ref.Value)
+		h.reported = append(h.reported, string(u.Kind)+" "+u.Ref.Value)
 	}
 }
-func (h *history) Synced()    { h.told = append(h.told, "synced") }
-func (h *history) Lost(error) { h.told = append(h.told, "lost") }
+func (h *history) Synced()    { h.reported = append(h.reported, "synced") }
+func (h *history) Lost(error) { h.reported = append(h.reported, "lost") }
 
 // A watch is in sync after the vCenter has delivered the last of its objects, not before; only then are missing objects reported as
 // left.
@@ -64,9 +64,9 @@ func TestFollowTruncated(t *testing.T) {
 	}
 	old := types.ManagedObjectReference{Type: "VirtualMachine", Value: "old"}
 	for _, tc := range []struct {
-		name        string
-		sets        []*types.UpdateSet
-		told, asked []string
+		name            string
+		sets            []*types.UpdateSet
+		reported, asked []string
 	}{
 		{
 			"cut off before the end",
@@ -100,7 +100,7 @@ func TestFollowTruncated(t *testing.T) {
 			if err := w.follow(t.Context(), newSession(&cfg, Credentials{}, vim), property.DefaultCollector(vim)); !errors.Is(err, errScript) {
 				t.Error(err)
 			}
-			if diff := cmp.Diff(tc.told, h.told); diff != "" {
+			if diff := cmp.Diff(tc.reported, h.reported); diff != "" {
 				t.Errorf("told: %s", diff)
 			}
 			if diff := cmp.Diff(tc.asked, vc.asked); diff != "" {

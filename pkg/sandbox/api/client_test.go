@@ -130,9 +130,9 @@ func TestErrors(t *testing.T) {
 			if err == nil || err.Error() != tc.text {
 				t.Errorf("got %v, want %s", err, tc.text)
 			}
-			var told *api.Error
-			errors.As(err, &told)
-			if diff := cmp.Diff(tc.want, told); diff != "" {
+			var failure *api.Error
+			errors.As(err, &failure)
+			if diff := cmp.Diff(tc.want, failure); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -79,21 +79,21 @@ func (c Node) deleted(q *question, e event.Event) {
 func (a Around) sawCalls(q *question, e event.Event) {
 	const before, most = 10, 6 // seconds, calls of a vCenter
 	for _, vc := range a.VCenters {
-		var told []string
+		var calls []string
 		for _, call := range slices.Backward(vc.Calls) {
 			age := e.Time.Sub(call.Time).Seconds()
-			if age < 0 || age > before || len(told) == most || !searches(call.Method) {
+			if age < 0 || age > before || len(calls) == most || !searches(call.Method) {
 				continue
 			}
 			text := call.Method
 			if call.Failed {
 				text += " (" + call.Answer + ")"
 			}
-			told = append(told, text)
+			calls = append(calls, text)
 		}
-		slices.Reverse(told)
-		if len(told) > 0 {
-			q.saw("gate of vCenter "+vc.Name, neither, "what the CCM called last before that", "%s", strings.Join(told, ", "))
+		slices.Reverse(calls)
+		if len(calls) > 0 {
+			q.saw("gate of vCenter "+vc.Name, neither, "what the CCM called last before that", "%s", strings.Join(calls, ", "))
 		}
 	}
 }

@@ -125,7 +125,7 @@ func (f *file) replace(next segment) error {
 		f.segments = nil
 	}
 	f.segments = append(f.segments, next)
-	f.tell()
+	f.report()
 	return nil
 }
 
@@ -145,13 +145,13 @@ func (f *file) flush() error {
 	defer f.mu.Unlock()
 	if last := &f.segments[len(f.segments)-1]; last.size != f.size {
 		last.size = f.size
-		f.tell()
+		f.report()
 	}
 	return nil
 }
 
-// tell wakes readers. The caller holds the lock.
-func (f *file) tell() {
+// report wakes readers. The caller holds the lock.
+func (f *file) report() {
 	close(f.grown)
 	f.grown = make(chan struct{})
 }
@@ -180,7 +180,7 @@ func (f *file) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = true
-	f.tell()
+	f.report()
 	return err
 }
 

@@ -24,8 +24,8 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"data": "default/data, other/data", "lgos": `did you mean "logs"`, "nothing-like-it": "no such volume"} {
-		var told *api.Error
-		if got, err := Find(rows, name); !errors.As(err, &told) || !strings.Contains(told.Message, want) {
+		var reported *api.Error
+		if got, err := Find(rows, name); !errors.As(err, &reported) || !strings.Contains(reported.Message, want) {
 			t.Errorf("%s: %s, %v, want %s", name, got.Name, err, want)
 		}
 	}

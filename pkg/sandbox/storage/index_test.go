@@ -18,9 +18,9 @@ import (
 // rig is an index with its sources.
 type rig struct {
 	*storage.Index
-	disks map[string]storage.Disk
-	nodes map[string]api.Node
-	told  []string // "name state", "name gone"
+	disks    map[string]storage.Disk
+	nodes    map[string]api.Node
+	reported []string // "name state", "name gone"
 }
 
 func newRig() *rig {
@@ -41,7 +41,7 @@ func newRig() *rig {
 			if gone {
 				state = "gone"
 			}
-			r.told = append(r.told, v.Name+" "+state)
+			r.reported = append(r.reported, v.Name+" "+state)
 		},
 	})
 	return r
@@ -139,7 +139,7 @@ func TestLife(t *testing.T) {
 		"pv-1 attaching", "pv-1 attaching", "pv-1 attached", "pv-1 in-use", "pv-1 attached", "pv-1 attached", "pv-1 detaching", "pv-1 detached",
 		"pv-1 released", "fcd-1 orphaned", "pv-1 gone", "fcd-1 gone",
 	}
-	if diff := cmp.Diff(want, r.told); diff != "" {
+	if diff := cmp.Diff(want, r.reported); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
@@ -324,10 +324,10 @@ func TestClass(t *testing.T) {
 	c.Spec.StorageClassName = &name
 	r.Claim(c, false)
 	r.Class("silver")
-	told := len(r.told)
+	reported := len(r.reported)
 	*c.Spec.StorageClassName = "now" // as if gold were that by now
 	r.Class("now")
-	if got := r.only(t).Waits; len(r.told) == told || got != "csi-provisioner" {
+	if got := r.only(t).Waits; len(r.reported) == reported || got != "csi-provisioner" {
 		t.Errorf("waits for %q", got)
 	}
 }

@@ -23,7 +23,7 @@ func TestWatchNodes(t *testing.T) {
 		t.Fatal(lines)
 	}
 	defer reader.Close()
-	told := func(want ...string) {
+	reported := func(want ...string) {
 		t.Helper()
 		got := []string{}
 		changes, _ := reader.Take()
@@ -36,36 +36,36 @@ func TestWatchNodes(t *testing.T) {
 	}
 	vm := vmOf("vm-1", "worker-1", "A1", "")
 	c.SetVM(vm)
-	told("worker-1 vm=worker-1 power=on registered=false")
+	reported("worker-1 vm=worker-1 power=on registered=false")
 	vm.Hostname = "Worker-1.example"
 	c.SetVM(vm)
-	told("worker-1 vm=worker-1 power=on registered=false deleted", "worker-1.example vm=worker-1 power=on registered=false")
+	reported("worker-1 vm=worker-1 power=on registered=false deleted", "worker-1.example vm=worker-1 power=on registered=false")
 	node := api.Node{Name: "worker-1.example", Registered: true}
 	c.SetNode(node, []string{"a1"})
-	told("worker-1.example vm=worker-1 power=on registered=true")
+	reported("worker-1.example vm=worker-1 power=on registered=true")
 	c.SetNode(node, []string{"a1"}) // a heartbeat
-	told()
+	reported()
 	vm.Power = "off"
 	c.SetVM(vm)
-	told("worker-1.example vm=worker-1 power=off registered=true")
+	reported("worker-1.example vm=worker-1 power=off registered=true")
 	vm.UUID = "" // blank for a while
 	c.SetVM(vm)
-	told("worker-1.example vm= power= registered=true")
+	reported("worker-1.example vm= power= registered=true")
 	node.ProviderID = "vsphere://b2"
 	c.SetNode(node, []string{"b2", "a1"})
-	told("worker-1.example vm= power= registered=true")
+	reported("worker-1.example vm= power= registered=true")
 	vm.UUID = "B2"
 	c.SetVM(vm)
-	told("worker-1.example vm=worker-1 power=off registered=true")
+	reported("worker-1.example vm=worker-1 power=off registered=true")
 	c.DeleteNode("worker-1.example")
-	told("worker-1.example vm=worker-1 power=off registered=false")
+	reported("worker-1.example vm=worker-1 power=off registered=false")
 	vm.Exists = false
 	c.SetVM(vm)
-	told("worker-1.example vm=worker-1 power=off registered=false deleted")
+	reported("worker-1.example vm=worker-1 power=off registered=false deleted")
 	c.SetNode(api.Node{Name: "stranger", Registered: true}, nil)
-	told("stranger vm= power= registered=true")
+	reported("stranger vm= power= registered=true")
 	c.DeleteNode("stranger")
-	told("stranger vm= power= registered=true deleted")
+	reported("stranger vm= power= registered=true deleted")
 }
 
 // A reader that falls too far behind is cut off; others are not.

@@ -166,16 +166,16 @@ func TestSpecAsksForWhatIsRead(t *testing.T) {
 
 func TestUpdates(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		then    func(*batch)
-		want    []world.VM
-		wasTold []string
+		name        string
+		then        func(*batch)
+		want        []world.VM
+		wasReported []string
 	}{
 		{
 			name: "modified", then: func(b *batch) {
 				b.add(vcenter.Modify, vm1, props{"runtime.powerState": types.VirtualMachinePowerStatePoweredOff, "config.hardware.numCPU": int32(8)})
 			},
-			want: []world.VM{bareVM(), edited(fullVM(), func(v *world.VM) { v.Power, v.CPUs = "off", 8 })}, wasTold: []string{"a off"},
+			want: []world.VM{bareVM(), edited(fullVM(), func(v *world.VM) { v.Power, v.CPUs = "off", 8 })}, wasReported: []string{"a off"},
 		},
 		{
 			name: "properties unset, as at power off", then: func(b *batch) {
@@ -183,7 +183,7 @@ func TestUpdates(t *testing.T) {
 			},
 			want: []world.VM{bareVM(), edited(fullVM(), func(v *world.VM) {
 				v.Hostname, v.Addresses, v.BootTime, v.Tools = "", nil, time.Time{}, false
-			})}, wasTold: []string{"a on"},
+			})}, wasReported: []string{"a on"},
 		},
 		{
 			name: "suspended, then twice more in one batch", then: func(b *batch) {
@@ -191,7 +191,7 @@ func TestUpdates(t *testing.T) {
 				b.add(vcenter.Modify, vm1, props{"runtime.powerState": types.VirtualMachinePowerState("unheard-of")})
 				b.add(vcenter.Modify, vm1, props{"runtime.powerState": types.VirtualMachinePowerStatePoweredOn})
 			},
-			want: []world.VM{bareVM(), fullVM()}, wasTold: []string{"a suspended", "a ", "a on"},
+			want: []world.VM{bareVM(), fullVM()}, wasReported: []string{"a suspended", "a ", "a on"},
 		},
 		{
 			name: "moved to another host and renamed", then: func(b *batch) {
@@ -199,11 +199,11 @@ func TestUpdates(t *testing.T) {
 			},
 			want: []world.VM{bareVM(), edited(fullVM(), func(v *world.VM) {
 				v.Name, v.Path, v.Host, v.Cluster = "z", "/americas/dc/vm/kube/z", "esx-2", ""
-			})}, wasTold: []string{"z on"},
+			})}, wasReported: []string{"z on"},
 		},
 		{
 			name: "gone", then: func(b *batch) { b.add(vcenter.Leave, vm1, nil) },
-			want: []world.VM{bareVM()}, wasTold: []string{"a gone"},
+			want: []world.VM{bareVM()}, wasReported: []string{"a gone"},
 		},
 		{
 			name: "gone and made anew", then: func(b *batch) {
@@ -215,7 +215,7 @@ func TestUpdates(t *testing.T) {
 				{Exists: true, Ref: mo("VirtualMachine", "vm-3"), VM: api.VM{Name: "a", VCenter: "vc", Datacenter: "dc", Path: "/americas/dc/vm/a", MoRef: "vm-3"}},
 				bareVM(),
 			},
-			wasTold: []string{"a gone", "a "},
+			wasReported: []string{"a gone", "a "},
 		},
 		{
 			name: "batch anew: what is not batch again is void", then: func(b *batch) {
@@ -225,7 +225,7 @@ func TestUpdates(t *testing.T) {
 				{Exists: true, Ref: vm1, VM: api.VM{Name: "a", VCenter: "vc", Datacenter: "dc", Path: "/americas/dc/vm/a", MoRef: "vm-1"}},
 				bareVM(),
 			},
-			wasTold: []string{"a "},
+			wasReported: []string{"a "},
 		},
 		{
 			name: "a host's change is no VM's", then: func(b *batch) {
@@ -239,7 +239,7 @@ func TestUpdates(t *testing.T) {
 			},
 			want: []world.VM{bareVM(), edited(fullVM(), func(v *world.VM) {
 				v.Name, v.Path, v.Host, v.Cluster, v.Addresses = "", "/americas/dc/vm/kube/", "", "", nil
-			})}, wasTold: []string{" on"},
+			})}, wasReported: []string{" on"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestUpdates(t *testing.T) {
 			if diff := cmp.Diff(tc.want, i.VMs()); diff != "" {
 				t.Errorf("VMs (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.wasTold, got); diff != "" {
+			if diff := cmp.Diff(tc.wasReported, got); diff != "" {
 				t.Errorf("batch (-want +got):\n%s", diff)
 			}
 		})

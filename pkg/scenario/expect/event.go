@@ -173,10 +173,10 @@ func (t *eventTracker) Was(v *View) []string {
 		return []string{"there was no such event"}
 	}
 	e, _ := v.World.Event(t.last)
-	return []string{fmt.Sprintf("there were %d, the last one %s", t.count, tell(e))}
+	return []string{fmt.Sprintf("there were %d, the last one %s", t.count, report(e))}
 }
 
-func tell(e event.Event) string {
+func report(e event.Event) string {
 	name := e.Object.Name
 	if e.Object.VCenter != "" && e.Object.VCenter != name {
 		name = e.Object.VCenter + "/" + name

@@ -141,7 +141,7 @@ func (t *eventsTracker) Was(v *View) []string {
 	for i, want := range t.want.Order {
 		if i < len(longest) {
 			e, _ := v.World.Event(longest[i])
-			lines = append(lines, "came: "+tell(e))
+			lines = append(lines, "came: "+report(e))
 			continue
 		}
 		why := "did not happen"

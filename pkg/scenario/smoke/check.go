@@ -23,11 +23,11 @@ func (r *run) begin(name, description string, steps int) *check {
 		Name: name, Theme: theme, Description: description, Began: time.Now(), Seed: r.o.Seed, Speed: r.o.Speed,
 		CCM: r.o.CCM.Source, CCMVersion: r.o.CCM.Version,
 	}}
-	c.tell(result.ScenarioBegan, result.Step{})
+	c.notify(result.ScenarioBegan, result.Step{})
 	return c
 }
 
-func (c *check) tell(change result.Change, step result.Step) {
+func (c *check) notify(change result.Change, step result.Step) {
 	u := result.Update{Change: change, Scenario: c.s, Step: step, Number: c.number, Of: c.of, Steps: c.steps}
 	if change != result.ScenarioEnded {
 		u.Scenario.Steps = nil
@@ -49,7 +49,7 @@ func (e errSkip) Error() string { return e.why }
 func (c *check) step(ctx context.Context, action, text string, do func(context.Context) (found string, err error)) {
 	c.done++
 	step := result.Step{Index: c.done, Action: action, Text: text, Began: time.Now()}
-	c.tell(result.StepBegan, step)
+	c.notify(result.StepBegan, step)
 	found, err := "", ctx.Err()
 	if err == nil {
 		found, err = do(ctx)
@@ -69,7 +69,7 @@ func (c *check) step(ctx context.Context, action, text string, do func(context.C
 		step.Verdict, step.Message = result.Errored, err.Error()
 	}
 	c.s.Steps = append(c.s.Steps, step)
-	c.tell(result.StepEnded, step)
+	c.notify(result.StepEnded, step)
 }
 
 // end sets the verdict: the worst of the steps. The message is that of the deciding step, or else of the last.
@@ -88,6 +88,6 @@ func (c *check) end() result.Scenario {
 		}
 	}
 	c.s.Took = time.Since(c.s.Began)
-	c.tell(result.ScenarioEnded, result.Step{})
+	c.notify(result.ScenarioEnded, result.Step{})
 	return c.s
 }

@@ -98,8 +98,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestTold: a known failure is no failure for programs, and is reported as it is.
-func TestTold(t *testing.T) {
+// TestReported: a known failure is no failure for programs, and is reported as it is.
+func TestReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _, _ := judge(t, Options{CCM: CCM{Source: "module:v1.36.0", Version: "v1.36.0"}, Suite: []*scenario.Scenario{parse(t, bad)}}, nil)
 		s := r.SkipKnown()

@@ -56,7 +56,7 @@ func (s *server) consumer(t testing.TB, id string) string {
 }
 
 // TestSomebodyMovesADisk: CNS knows of disks that are detached and attached without it.
-func TestSomebodyMovesADisk(t *testing.T) {
+func TestAnotherClientMovesADisk(t *testing.T) {
 	log := event.NewLog(0)
 	s := serve(t, 2, cns.Options{Events: log})
 	id := s.create(t, spec("pvc", "c", 10))

@@ -24,16 +24,16 @@ import (
 
 // guests record which of them sees which disk, and the calls.
 type guests struct {
-	mu     sync.Mutex
-	disks  map[string]vc.Ref
-	told   []string
-	refuse error // what all calls return
+	mu       sync.Mutex
+	disks    map[string]vc.Ref
+	reported []string
+	refuse   error // what all calls return
 }
 
 func (g *guests) guestOf(what string, vm vc.Ref, d cns.GuestDisk, change func()) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.told = append(g.told, fmt.Sprintf("%s %s %d", what, vm.Value, d.Bytes>>20))
+	g.reported = append(g.reported, fmt.Sprintf("%s %s %d", what, vm.Value, d.Bytes>>20))
 	if g.refuse == nil && change != nil {
 		change()
 	}
@@ -74,8 +74,8 @@ func (g *guests) sees(s *server, id string) vc.Ref {
 func (g *guests) said() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	said := g.told
-	g.told = nil
+	said := g.reported
+	g.reported = nil
 	return said
 }
 
@@ -179,12 +179,12 @@ func TestGuestDoesNotSeeADisk(t *testing.T) {
 		t.Error("extended, and its guest does not see it")
 	}
 	fine(t, s.detach(t, id, s.vms[0])) // a disk can be removed regardless of the guest
-	told := false
+	reported := false
 	all, _ := log.Read(0, 0)
 	for _, e := range all {
-		told = told || e.Kind == "volume.held" && strings.Contains(e.Message, "it hangs")
+		reported = reported || e.Kind == "volume.held" && strings.Contains(e.Message, "it hangs")
 	}
-	if !told {
+	if !reported {
 		t.Error("no event says that the guest has not let go of it")
 	}
 }

@@ -278,7 +278,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func TestCloseTellsWhatIsLeft(t *testing.T) {
+func TestCloseReportsWhatIsLeft(t *testing.T) {
 	l := start(t, "a", "b")
 	l.inject(t, fault.Request{Kind: "lamp.out", On: on("a")})
 	l.inject(t, fault.Request{Kind: "lamp.out", On: on("b")})

@@ -311,7 +311,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-func TestOnModeIsToldInOrder(t *testing.T) {
+func TestOnModeIsReportedInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	f := open(t, func(o *gate.Options) {

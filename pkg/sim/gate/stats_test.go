@@ -58,7 +58,7 @@ func TestWaitStats(t *testing.T) {
 			}
 			answers <- a
 		}
-		told := func(want ...string) (n int64) {
+		reported := func(want ...string) (n int64) {
 			t.Helper()
 			a := <-answers
 			if d := cmp.Diff(want, a.methods); d != "" || a.err != nil {
@@ -69,12 +69,12 @@ func TestWaitStats(t *testing.T) {
 		go ask(0)
 		synctest.Wait() // it waits now
 		g.stats.add(Call{Method: "B", Status: 200})
-		n := told("B")
+		n := reported("B")
 		g.stats.add(Call{Method: "A", Status: 200})
 		g.stats.add(Call{Method: "C", Status: 200})
 		g.stats.add(Call{Method: "A", Status: 200})
 		go ask(n)
-		if n = told("A", "C"); n != 4 {
+		if n = reported("A", "C"); n != 4 {
 			t.Errorf("%d calls, want 4", n)
 		}
 		go ask(n)

@@ -55,7 +55,7 @@ func (h *Hosts) logDeath(ref vc.Ref, seq uint64) {
 		return
 	}
 	h.mu.Lock()
-	tell := h.deaths
+	report := h.deaths
 	h.mu.Unlock()
 	ctx := vc.Fresh(h.base)
 	for _, ref := range h.remaining(host, false) {
@@ -67,7 +67,7 @@ func (h *Hosts) logDeath(ref vc.Ref, seq uint64) {
 		ctx.WithLock(vm, func() {
 			died = h.log(event.Object{Kind: "VM", Name: vm.Name}, ref, event.Error, "vm.died", seq, "died with host "+host.Name+"; vCenter knows its last power state only")
 		})
-		for _, f := range tell {
+		for _, f := range report {
 			f(ref, died)
 		}
 	}

@@ -34,7 +34,7 @@ func TestRelated(t *testing.T) {
 	}
 }
 
-func TestDigestTellsValuesApart(t *testing.T) {
+func TestDigestReportsValuesApart(t *testing.T) {
 	s := newSchema()
 	now := time.Now()
 	values := []any{

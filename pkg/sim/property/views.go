@@ -315,7 +315,7 @@ func (m *ViewManager) CreateListView(ctx *simulator.Context, r *types.CreateList
 // ModifyListView adds objects and removes others. It returns those that do not exist.
 func (v *ListView) ModifyListView(ctx *simulator.Context, r *types.ModifyListView) soap.HasFault {
 	changed, unresolved := v.change(ctx, r.Add, r.Remove)
-	v.tell(changed)
+	v.report(changed)
 	return &methods.ModifyListViewBody{Res: &types.ModifyListViewResponse{Returnval: unresolved}}
 }
 
@@ -374,7 +374,7 @@ func (v *ListView) reset(ctx *simulator.Context, refs []types.ManagedObjectRefer
 	v.content = refSet{}
 	v.mu.Unlock()
 	changed, unresolved := v.change(ctx, refs, nil)
-	v.tell(append(changed, old.list...))
+	v.report(append(changed, old.list...))
 	return unresolved
 }
 
@@ -400,7 +400,7 @@ func (v *ListView) change(ctx *simulator.Context, add, remove []types.ManagedObj
 	return changed, unresolved
 }
 
-func (v *ListView) tell(changed []types.ManagedObjectReference) {
+func (v *ListView) report(changed []types.ManagedObjectReference) {
 	if len(changed) != 0 {
 		v.service.noteViewChange(v.session, v.Self, changed)
 	}

@@ -158,7 +158,7 @@ func TestListViewFromView(t *testing.T) {
 }
 
 // The list of a container view is a property: a filter may ask for it.
-func TestViewPropertyIsTold(t *testing.T) {
+func TestViewPropertyIsReported(t *testing.T) {
 	v := newVCenter(t, true, property.Options{}, small)
 	c := v.login(t)
 	cv := vmView(t, c, "VirtualMachine")

@@ -145,15 +145,15 @@ func TestEvents(t *testing.T) {
 	}
 	v.do(t, http.MethodDelete, "/api/cis/tagging/category/"+cat("zone"), nil)
 	events, _ := v.events.Read(0, 0)
-	type told struct {
+	type reported struct {
 		Kind, Object, Message string
 		Cause                 uint64
 	}
-	var got []told
+	var got []reported
 	for _, e := range events {
-		got = append(got, told{e.Kind, e.Object.VCenter + " " + e.Object.Kind, e.Message, e.Cause})
+		got = append(got, reported{e.Kind, e.Object.VCenter + " " + e.Object.Kind, e.Message, e.Cause})
 	}
-	want := []told{
+	want := []reported{
 		{"tag.attached", "west Host", "tag zone/a attached by " + admin, 0},
 		{"tag.attached", "west Host", "tag zone/b attached by " + admin, 0},
 		{"tag.detached", "west Host", "tag zone/b detached by " + admin, 0},

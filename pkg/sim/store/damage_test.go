@@ -270,15 +270,15 @@ func TestDamage(t *testing.T) {
 				os.Remove(filepath.Join(dir, "sandbox.json"))
 			}
 			_, err := store.Load(dir)
-			var told *store.Error
-			if !errors.As(err, &told) {
+			var reported *store.Error
+			if !errors.As(err, &reported) {
 				t.Fatalf("err = %v", err)
 			}
 			if !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), dir) {
 				t.Errorf("err = %v, want %q", err, tc.want)
 			}
-			if !strings.Contains(told.Try(), tc.try) {
-				t.Errorf("try %q, want %q", told.Try(), tc.try)
+			if !strings.Contains(reported.Try(), tc.try) {
+				t.Errorf("try %q, want %q", reported.Try(), tc.try)
 			}
 		})
 	}

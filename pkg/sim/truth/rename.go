@@ -126,20 +126,20 @@ func (n *names) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes [
 	if !known || was == is {
 		return
 	}
-	var tell []types.PropertyChange
+	var report []types.PropertyChange
 	if was.name != is.name {
 		if whole, ok := ctx.Map.Get(vm.Self).(*simulator.VirtualMachine); ok && was.name != "" {
 			vc.Post(ctx, &types.VmRenamedEvent{VmEvent: vmEvent(ctx, whole, ""), OldName: was.name, NewName: is.name})
 		}
-		tell = append(tell, vc.P("name", is.name), vc.P("config.name", is.name), vc.P("summary.config.name", is.name))
+		report = append(report, vc.P("name", is.name), vc.P("config.name", is.name), vc.P("summary.config.name", is.name))
 	}
 	if was.uuid != is.uuid {
-		tell = append(tell, vc.P("config.uuid", is.uuid), vc.P("summary.config.uuid", is.uuid))
+		report = append(report, vc.P("config.uuid", is.uuid), vc.P("summary.config.uuid", is.uuid))
 	}
 	if was.instanceUUID != is.instanceUUID {
-		tell = append(tell, vc.P("config.instanceUuid", is.instanceUUID), vc.P("summary.config.instanceUuid", is.instanceUUID))
+		report = append(report, vc.P("config.instanceUuid", is.instanceUUID), vc.P("summary.config.instanceUuid", is.instanceUUID))
 	}
-	ctx.Update(vm, tell)
+	ctx.Update(vm, report)
 }
 
 // modified reports whether a change may include another name or UUID.

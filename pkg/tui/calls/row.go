@@ -90,7 +90,7 @@ func sum(all []fold.Call, bursts []fold.Burst, by grouping, match func(*fold.Cal
 		parts[key].add(c)
 	}
 	for key, r := range rows {
-		parts[key].tell(r)
+		parts[key].report(r)
 		if r.recent {
 			r.mean = time.Duration(float64(r.mean) / r.rate)
 		} else if r.calls > 0 {
@@ -134,8 +134,8 @@ func (n *names) add(c *fold.Call) {
 	n.vcenters[c.VCenter], n.clients[c.Client], n.methods[c.Method] = true, true, true
 }
 
-// tell sets what all the calls of a row have in common.
-func (n *names) tell(r *row) {
+// report sets what all the calls of a row have in common.
+func (n *names) report(r *row) {
 	one := func(all map[string]bool, s *string) int {
 		if len(all) == 1 {
 			for name := range all {

@@ -19,9 +19,9 @@ func TestAge(t *testing.T) {
 	node := subject()
 	d, w := pane.NewDetails(node), pane.NewWhy(node)
 	for _, tc := range []struct {
-		name string
-		p    panel.Panel
-		tell func(error)
+		name   string
+		p      panel.Panel
+		report func(error)
 	}{
 		{"details", d, func(err error) { d.SetInspection(inspection(), err) }},
 		{"why", w, func(err error) { w.SetExplanation(explanation(), err) }},
@@ -35,7 +35,7 @@ func TestAge(t *testing.T) {
 		}
 		tc.p.SetSize(80, 12)
 		pass(0)
-		tc.tell(nil)
+		tc.report(nil)
 		if got := seen(tc.p); !strings.Contains(got, "as of 23:30:00") || strings.Contains(got, "old") {
 			t.Errorf("%s:\n%s", tc.name, got)
 		}
@@ -43,7 +43,7 @@ func TestAge(t *testing.T) {
 		end := seen(tc.p)
 		end = end[strings.LastIndexByte(strings.TrimRight(end, "\n"), '\n')+1:]
 		pass(12 * time.Second)
-		tc.tell(errors.New("the API server does not answer"))
+		tc.report(errors.New("the API server does not answer"))
 		tuitest.Press(tc.p.Handle, "G")
 		got := seen(tc.p)
 		for _, want := range []string{"as of 23:30:00", "✗ this is 12s old: the API server does not answer", end} {
@@ -52,7 +52,7 @@ func TestAge(t *testing.T) {
 			}
 		}
 		tuitest.Fills(t, tc.p.View(), 80, 12)
-		tc.tell(nil)
+		tc.report(nil)
 		if got := seen(tc.p); !strings.Contains(got, "as of 23:30:12") || strings.Contains(got, "old") {
 			t.Errorf("%s, again:\n%s", tc.name, got)
 		}

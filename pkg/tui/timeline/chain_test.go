@@ -57,7 +57,7 @@ func TestChain(t *testing.T) {
 func TestChainGrows(t *testing.T) {
 	s := screen(80, 21, log(event.Event{Seq: 1}, event.Event{Seq: 2, Cause: 1}, event.Event{Seq: 3, Cause: 1}))
 	s.ShowChain(3)
-	tell(s.state, event.Event{Seq: 4}, event.Event{Seq: 5, Cause: 2})
+	report(s.state, event.Event{Seq: 4}, event.Event{Seq: 5, Cause: 2})
 	s.SetState(s.state)
 	if d := cmp.Diff([]string{"thing.1", "├ thing.2", "│ └ thing.5", "└ thing.3"}, tree(s)); d != "" {
 		t.Error(d)
@@ -86,7 +86,7 @@ func TestDeepChain(t *testing.T) {
 
 func TestChainKeys(t *testing.T) {
 	s := screen(80, 21, log(many(5)...))
-	tell(s.state, event.Event{Seq: 6, Cause: 2}, event.Event{Seq: 7, Cause: 6}, event.Event{Seq: 8})
+	report(s.state, event.Event{Seq: 6, Cause: 2}, event.Event{Seq: 7, Cause: 6}, event.Event{Seq: 8})
 	s.SetState(s.state)
 	var got []string
 	for _, k := range []string{

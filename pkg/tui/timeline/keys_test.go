@@ -63,7 +63,7 @@ func TestFollows(t *testing.T) {
 	more := func(n int) {
 		for range n {
 			next++
-			tell(s.state, event.Event{Seq: next})
+			report(s.state, event.Event{Seq: next})
 		}
 		s.SetState(s.state)
 	}

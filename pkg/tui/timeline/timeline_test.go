@@ -42,11 +42,11 @@ func story(second int) *Screen { return screen(100, 27, tuitest.At(time.Duration
 func log(events ...event.Event) *fold.State {
 	s := fold.New(tuitest.About(), 0)
 	s.Apply(tuitest.Began, api.Update{Synced: true})
-	tell(s, events...)
+	report(s, events...)
 	return s
 }
 
-func tell(s *fold.State, events ...event.Event) {
+func report(s *fold.State, events ...event.Event) {
 	for _, e := range events {
 		if e.Time.IsZero() {
 			e.Time = tuitest.Began.Add(time.Duration(e.Seq) * time.Second)
@@ -156,7 +156,7 @@ func TestForgets(t *testing.T) {
 	state.Apply(tuitest.Began, api.Update{Synced: true})
 	s := screen(100, 10, state)
 	for seq := uint64(1); seq <= 100; seq++ {
-		tell(state, event.Event{Seq: seq, Cause: seq - 1})
+		report(state, event.Event{Seq: seq, Cause: seq - 1})
 		state.Apply(state.Now(), api.Update{Calls: &api.Calls{VCenter: "us", Client: "govc", Method: "Login", Calls: seq}})
 		s.SetState(state)
 		if seq == 95 {
@@ -202,7 +202,7 @@ func TestLost(t *testing.T) {
 	if len(rows) != 4 || !strings.Contains(rows[2], "≠ 412 events lost") {
 		t.Errorf("%q", rows)
 	}
-	tell(s.state, event.Event{Seq: 418})
+	report(s.state, event.Event{Seq: 418})
 	s.SetState(s.state)
 	if rows = seen(s); len(rows) != 6 || !strings.Contains(rows[4], "≠ 2 events lost") {
 		t.Errorf("%q", rows)

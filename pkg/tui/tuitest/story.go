@@ -60,7 +60,7 @@ func component(name string) event.Object { return event.Object{Kind: "Component"
 func (s *story) boot() {
 	s.to(0)
 	s.sandbox(event.Info, "boot.begun", event.Object{}, 0, "booting zones-us-eu")
-	s.tell(api.Update{Synced: true})
+	s.report(api.Update{Synced: true})
 
 	s.to(300)
 	s.tape.component(api.Component{Name: "control-plane", State: "running", PID: 4101})
@@ -72,7 +72,7 @@ func (s *story) boot() {
 	}
 	s.sandbox(event.Info, "boot.step", event.Object{}, 0, "vCenters: up in 212ms")
 	for _, h := range s.hosts {
-		s.tell(api.Update{Host: &h})
+		s.report(api.Update{Host: &h})
 	}
 	for _, m := range s.machines {
 		off := m.vm
@@ -161,7 +161,7 @@ func (s *story) claims() {
 		s.to(10250 + 1300*i)
 		s.called(v.VCenter, csi, "CnsCreateVolume", 1, 140*time.Millisecond)
 		there := s.vsphere(event.Info, "volume.created", event.Object{Kind: "Volume", VCenter: v.VCenter, Name: v.Name}, made, "made on datastore "+v.Datastore+": 1.0 GiB, id "+v.Handle)
-		s.tell(api.Update{Volume: &api.Volume{Name: v.Claim, Claim: v.Claim}, Deleted: true})
+		s.report(api.Update{Volume: &api.Volume{Name: v.Claim, Claim: v.Claim}, Deleted: true})
 		v.Pods = []string{pod.Name}
 		s.tape.volume(v)
 		bound := s.kube(event.Info, "claim.bound", claim, there, "volume "+v.Name)

@@ -31,11 +31,11 @@ type tape struct {
 // to continues at an offset in milliseconds.
 func (t *tape) to(ms int) { t.at = Began.Add(time.Duration(ms) * time.Millisecond) }
 
-func (t *tape) tell(u api.Update) { t.lines = append(t.lines, api.Recorded{Time: t.at, Update: u}) }
+func (t *tape) report(u api.Update) { t.lines = append(t.lines, api.Recorded{Time: t.at, Update: u}) }
 
 func (t *tape) event(plane event.Plane, level event.Level, kind string, o event.Object, cause uint64, message string) uint64 {
 	t.seq++
-	t.tell(api.Update{Event: &event.Event{
+	t.report(api.Update{Event: &event.Event{
 		Seq: t.seq, Time: t.at, Plane: plane, Level: level, Kind: kind, Object: o, Cause: cause, Message: message,
 	}})
 	return t.seq
@@ -58,38 +58,38 @@ func (t *tape) kube(level event.Level, kind string, o event.Object, cause uint64
 func (t *tape) vm(v *api.VM) {
 	c := *v
 	c.Addresses, c.Disks = slices.Clone(v.Addresses), slices.Clone(v.Disks)
-	t.tell(api.Update{VM: &c})
+	t.report(api.Update{VM: &c})
 }
 
 func (t *tape) node(n *api.Node) {
 	c := *n
 	c.Taints, c.Addresses = slices.Clone(n.Taints), slices.Clone(n.Addresses)
-	t.tell(api.Update{Node: &c})
+	t.report(api.Update{Node: &c})
 }
 
 func (t *tape) volume(v *api.Volume) {
 	c := *v
 	c.Pods = slices.Clone(v.Pods)
-	t.tell(api.Update{Volume: &c})
+	t.report(api.Update{Volume: &c})
 }
 
 func (t *tape) attachment(a api.Attachment, deleted bool) {
-	t.tell(api.Update{Attachment: &a, Deleted: deleted})
+	t.report(api.Update{Attachment: &a, Deleted: deleted})
 }
 
-func (t *tape) vcenter(v api.VCenter) { t.tell(api.Update{VCenter: &v}) }
+func (t *tape) vcenter(v api.VCenter) { t.report(api.Update{VCenter: &v}) }
 
 func (t *tape) component(c api.Component) {
 	c.Since = t.at
 	c.Log = "/state/zones-us-eu/logs/" + c.Name + ".log"
-	t.tell(api.Update{Component: &c})
+	t.report(api.Update{Component: &c})
 }
 
-func (t *tape) lease(l api.Lease) { t.tell(api.Update{Lease: &l}) }
+func (t *tape) lease(l api.Lease) { t.report(api.Update{Lease: &l}) }
 
 func (t *tape) run(r api.Run) {
 	r.Steps = slices.Clone(r.Steps)
-	t.tell(api.Update{Run: &r})
+	t.report(api.Update{Run: &r})
 }
 
 // called counts calls of a client; each took that long.
@@ -110,7 +110,7 @@ func (t *tape) calledBadly(vcenter, client, method string, n uint64, took time.D
 		c.LastError = last
 	}
 	t.calls[key] = c
-	t.tell(api.Update{Calls: &c})
+	t.report(api.Update{Calls: &c})
 }
 
 // At is the state of the story so long after it has begun.

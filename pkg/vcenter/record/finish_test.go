@@ -33,13 +33,13 @@ func TestRelent(t *testing.T) {
 	if nodes := got.Topology.Nodes(); len(nodes) != 1 || nodes[0].VM.Name != "b" {
 		t.Errorf("nodes %v", nodes)
 	}
-	told := strings.Join(got.Warnings, "\n")
+	warnings := strings.Join(got.Warnings, "\n")
 	for _, want := range []string{
 		"vCenter vc: version is left out", "VM a: hostname is left out", "VM a: hardwareVersion is left out",
 		"VM b: uuid is left out", "VM b: nics is left out",
 	} {
-		if !strings.Contains(told, want) {
-			t.Errorf("warnings\n%s\nlack %q", told, want)
+		if !strings.Contains(warnings, want) {
+			t.Errorf("warnings\n%s\nlack %q", warnings, want)
 		}
 	}
 	r.top.Metadata.Name = "Not a label"
@@ -67,8 +67,8 @@ func TestNoHardware(t *testing.T) {
 	var r recorder
 	var dc topology.Datacenter
 	r.vm(&found{inv: &inventory.Inventory{}}, &dc, inventory.VM{Name: "a", Power: "poweredOff"})
-	if told := strings.Join(r.warnings, "\n"); len(dc.VMs) != 1 || !strings.Contains(told, "VM a does not report its hardware") {
-		t.Errorf("%+v, %s", dc.VMs, told)
+	if warnings := strings.Join(r.warnings, "\n"); len(dc.VMs) != 1 || !strings.Contains(warnings, "VM a does not report its hardware") {
+		t.Errorf("%+v, %s", dc.VMs, warnings)
 	}
 }
 

@@ -182,10 +182,10 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := strings.ToLower(string(r.File) + strings.Join(r.Warnings, "\n"))
+	warnings := strings.ToLower(string(r.File) + strings.Join(r.Warnings, "\n"))
 	for _, secret := range []string{"acme", "head", "office", "branch"} {
-		if strings.Contains(told, secret) {
-			t.Errorf("the recording tells of %q:\n%s", secret, told)
+		if strings.Contains(warnings, secret) {
+			t.Errorf("the recording tells of %q:\n%s", secret, warnings)
 		}
 	}
 	var places []topology.Place
@@ -227,8 +227,8 @@ func TestStock(t *testing.T) {
 	for _, w := range r.Warnings {
 		t.Log(w)
 	}
-	if told := strings.Join(r.Warnings, "\n"); !strings.Contains(told, "API 6.5: it has no cloud native storage") {
-		t.Errorf("nothing of its age in %s", told)
+	if warnings := strings.Join(r.Warnings, "\n"); !strings.Contains(warnings, "API 6.5: it has no cloud native storage") {
+		t.Errorf("nothing of its age in %s", warnings)
 	}
 	replay := boot(t, string(r.File))
 	here, there := rows(t, original), rows(t, replay)

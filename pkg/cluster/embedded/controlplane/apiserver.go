@@ -109,7 +109,7 @@ func inherited(fd int) (net.Listener, error) {
 
 // followTuning calls tell with the contents of the tuning file, now and after each notification of the parent, until ctx
 // ends. It returns early only if the parent is gone.
-func followTuning(ctx context.Context, cfg embedded.Config, tell func(embedded.Tuning)) error {
+func followTuning(ctx context.Context, cfg embedded.Config, report func(embedded.Tuning)) error {
 	pipe, err := openPipe(cfg.BellFD)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func followTuning(ctx context.Context, cfg embedded.Config, tell func(embedded.T
 		if err != nil {
 			klog.ErrorS(err, "tuning")
 		} else {
-			tell(t)
+			report(t)
 		}
 		switch _, err := pipe.Read(buf); {
 		case ctx.Err() != nil:

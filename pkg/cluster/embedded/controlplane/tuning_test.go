@@ -36,30 +36,30 @@ func TestFollowTuning(t *testing.T) {
 	}
 	write(`{"etcdDelay":1000}`)
 	fd, far := notifyPipe(t)
-	told := make(chan time.Duration, 10)
+	reported := make(chan time.Duration, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- followTuning(ctx, embedded.Config{Tuning: path, BellFD: fd}, func(t embedded.Tuning) { told <- t.EtcdDelay })
+		ended <- followTuning(ctx, embedded.Config{Tuning: path, BellFD: fd}, func(t embedded.Tuning) { reported <- t.EtcdDelay })
 	}()
 	notify := func() {
 		if _, err := far.Write([]byte{1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d := <-told; d != 1000 {
+	if d := <-reported; d != 1000 {
 		t.Errorf("at its start: %v", d)
 	}
 	write(`{}`)
 	notify()
-	if d := <-told; d != 0 {
+	if d := <-reported; d != 0 {
 		t.Errorf("told %v", d)
 	}
 	write(`{"etcd`) // which changes nothing
 	notify()
 	write(`{"etcdDelay":7}`)
 	notify()
-	for d := range told {
+	for d := range reported {
 		if d == 7 {
 			break
 		}

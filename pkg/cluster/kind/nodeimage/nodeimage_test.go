@@ -245,7 +245,7 @@ func TestSay(t *testing.T) {
 }
 
 // The containers that read an image have the owner label, so that the next sandbox finds those of a killed one.
-func TestHelperIsSomebodys(t *testing.T) {
+func TestHelperOfAnother(t *testing.T) {
 	for helper, want := range map[string]string{"": "vsphere-sandbox.helper=nodeimage", "vsphere-sandbox-lab": "vsphere-sandbox.helper=vsphere-sandbox-lab"} {
 		d := &docker{has: map[string]string{"node:1": "v1.36.4"}}
 		f := Finder{Store: images.Store{Runtime: runtime.With("docker", d)}, Kubernetes: "v1.36.4", Helper: helper}

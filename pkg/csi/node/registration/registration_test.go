@@ -11,8 +11,8 @@ import (
 )
 
 func TestAnnouncement(t *testing.T) {
-	var told []string
-	a := &registration.Announcement{Driver: "d", Endpoint: "/csi.sock", OnStatus: func(failure string) { told = append(told, failure) }}
+	var reported []string
+	a := &registration.Announcement{Driver: "d", Endpoint: "/csi.sock", OnStatus: func(failure string) { reported = append(reported, failure) }}
 	info, err := a.GetInfo(t.Context(), &registerapi.InfoRequest{})
 	if err != nil || info.Name != "d" || info.Endpoint != "/csi.sock" || info.Type != registerapi.CSIPlugin || !slices.Equal(info.SupportedVersions, []string{"1.0.0"}) {
 		t.Errorf("%v %v", info, err)
@@ -22,7 +22,7 @@ func TestAnnouncement(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"", "no handler", "not registered; kubelet gave no reason"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"", "no handler", "not registered; kubelet gave no reason"}, reported); diff != "" {
 		t.Error(diff)
 	}
 }

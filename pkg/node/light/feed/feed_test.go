@@ -172,10 +172,10 @@ func TestFollowReconnects(t *testing.T) {
 	s.Set(machine(2, Suspended))
 	l.expect(t, "worker-2 suspended")
 	srv.Close()
-	anew := NewSource()
-	anew.Set(machine(2, Suspended))
-	anew.Set(machine(3, Running))
-	srv = serve(anew)
+	again := NewSource()
+	again.Set(machine(2, Suspended))
+	again.Set(machine(3, Running))
+	srv = serve(again)
 	defer func() { srv.Close() }()
 	l.expect(t, "worker-3 running", "worker-1 gone", "synced")
 }
@@ -202,12 +202,12 @@ func TestFollowOverHTTPS(t *testing.T) {
 	token := write("token", "wrong\n")
 	ca := write("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})))
 	lost := make(chan string, 100)
-	told := make(chan string, 1)
+	reported := make(chan string, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
 		done <- Follow(ctx, Where{URL: srv.URL, TokenFile: token, CAFile: ca}, Shard{}, Handler{
-			Changed: func(m Machine) { told <- m.Name },
+			Changed: func(m Machine) { reported <- m.Name },
 			Lost:    func(err error) { lost <- err.Error() },
 		})
 	}()
@@ -215,7 +215,7 @@ func TestFollowOverHTTPS(t *testing.T) {
 		t.Errorf("with a wrong token: %s", why)
 	}
 	write("token", "secret\n") // it was renewed
-	if name := <-told; name != "worker-1" {
+	if name := <-reported; name != "worker-1" {
 		t.Errorf("told of %q", name)
 	}
 	cancel()

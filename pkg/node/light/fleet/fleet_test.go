@@ -62,10 +62,10 @@ func (r *rig) feedState() feed.State {
 	return list[0].State
 }
 
-func (r *rig) expect(t *testing.T, when string, told feed.State, process node.Process) {
+func (r *rig) expect(t *testing.T, when string, reported feed.State, process node.Process) {
 	t.Helper()
-	if got := r.feedState(); got != told {
-		t.Errorf("%s: the feed says %s, want %s", when, got, told)
+	if got := r.feedState(); got != reported {
+		t.Errorf("%s: the feed says %s, want %s", when, got, reported)
 	}
 	if got, _, _ := r.State(); got != process {
 		t.Errorf("%s: the guest is %s, want %s", when, got, process)

@@ -205,15 +205,15 @@ func TestRowsStayInOrder(t *testing.T) {
 
 func TestKeep(t *testing.T) {
 	w := world.New()
-	tell := func(from, to uint64) {
+	report := func(from, to uint64) {
 		for seq := from; seq <= to; seq++ {
 			w.Apply(api.Update{Event: &event.Event{Seq: seq, Kind: "x", Cause: seq - 1}})
 		}
 	}
-	tell(1, 10)
+	report(1, 10)
 	all := w.Events()
 	w.Keep(4)
-	tell(11, 1000)
+	report(11, 1000)
 	seqs := func(events []event.Event) (all []uint64) {
 		for _, e := range events {
 			all = append(all, e.Seq)

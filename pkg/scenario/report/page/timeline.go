@@ -201,7 +201,7 @@ func choose(s *result.Scenario) []event.Event {
 	for _, st := range s.Steps {
 		causes[st.Event] = true
 	}
-	tells := func(e event.Event) int {
+	reports := func(e event.Event) int {
 		switch {
 		case causes[e.Seq] || e.Level == event.Error:
 			return 3
@@ -213,7 +213,7 @@ func choose(s *result.Scenario) []event.Event {
 		return 0
 	}
 	order := slices.Clone(s.Events)
-	slices.SortStableFunc(order, func(a, b event.Event) int { return tells(b) - tells(a) })
+	slices.SortStableFunc(order, func(a, b event.Event) int { return reports(b) - reports(a) })
 	order = order[:mostMarks]
 	slices.SortFunc(order, func(a, b event.Event) int { return int(int64(a.Seq) - int64(b.Seq)) })
 	return order

@@ -59,13 +59,13 @@ func TestRefused(t *testing.T) {
 }
 
 // The Secret gets the new password after the requested delay, and the old one at the end.
-func TestPasswordIsTold(t *testing.T) {
-	t.Run("where it listens", func(t *testing.T) { passwordIsTold(t, "") })
-	t.Run("where pods reach it", func(t *testing.T) { passwordIsTold(t, "10.96.0.40") })
+func TestPasswordIsReported(t *testing.T) {
+	t.Run("where it listens", func(t *testing.T) { passwordIsReported(t, "") })
+	t.Run("where pods reach it", func(t *testing.T) { passwordIsReported(t, "10.96.0.40") })
 }
 
-// passwordIsTold has the keys of the Secret begin with host; empty: with where the vCenter listens.
-func passwordIsTold(t *testing.T, host string) {
+// passwordIsReported has the keys of the Secret begin with host; empty: with where the vCenter listens.
+func passwordIsReported(t *testing.T, host string) {
 	w := faulttest.Start(t, source)
 	v, _ := w.VCenter("us")
 	old := v.Password()
@@ -84,7 +84,7 @@ func passwordIsTold(t *testing.T, host string) {
 		t.Fatal(err)
 	}
 	defer watch.Stop()
-	told := func(want string) {
+	reported := func(want string) {
 		t.Helper()
 		late := time.After(10 * time.Second)
 		for {
@@ -102,9 +102,9 @@ func passwordIsTold(t *testing.T, host string) {
 	if v.Password() == old {
 		t.Error("the password is the old one")
 	}
-	told(v.Password())
+	reported(v.Password())
 	w.Heal(t, lease.ID)
-	told(old)
+	reported(old)
 	if v.Password() != old {
 		t.Error("the old password is not back")
 	}

@@ -29,7 +29,7 @@ type trial struct {
 type set = map[string]string
 
 func trials() map[string]trial {
-	nobody := set{"volume": "pvc-9"}
+	noNode := set{"volume": "pvc-9"}
 	return map[string]trial{
 		"volume.create-fails": {on: "vc", effect: func(w world) {
 			_, err := w.tryCreate("pvc-2")
@@ -47,7 +47,7 @@ func trials() map[string]trial {
 			w.ok(w.remove(other))
 			w.ok(w.detach("a", w.id))
 			w.is(new(types.NotSupported), w.attach("a", w.id))
-		}, after: func(w world) { w.ok(w.detach("a", w.id)); w.ok(w.attach("b", w.id)) }, refused: nobody},
+		}, after: func(w world) { w.ok(w.detach("a", w.id)); w.ok(w.attach("b", w.id)) }, refused: noNode},
 		"volume.detach-fails": {on: "vc", params: set{"vm": "a"}, effect: func(w world) {
 			other := w.create("pvc-2")
 			w.ok(w.attach("b", other))
@@ -57,10 +57,10 @@ func trials() map[string]trial {
 		}, after: func(w world) { w.ok(w.detach("a", w.id)) }, refused: set{"vm": "c"}},
 		"volume.expand-fails": {on: "vc", params: set{"answer": "task-fault"}, effect: func(w world) {
 			w.is(new(types.SystemError), w.extend(w.id))
-		}, after: func(w world) { w.ok(w.extend(w.id)) }, refused: nobody},
+		}, after: func(w world) { w.ok(w.extend(w.id)) }, refused: noNode},
 		"volume.snapshot-fails": {on: "vc", params: set{"volume": "pvc-1", "answer": "no-permission"}, effect: func(w world) {
 			w.is(new(types.NoPermission), w.snapshot(w.id))
-		}, after: func(w world) { w.ok(w.snapshot(w.id)) }, refused: nobody},
+		}, after: func(w world) { w.ok(w.snapshot(w.id)) }, refused: noNode},
 		"volume.delete-fails": {on: "vc", params: set{"answer": "in-use"}, effect: func(w world) {
 			w.is(new(types.ResourceInUse), w.remove(w.create("pvc-2")))
 			w.Heal(w.t, "f1") // or it stays
@@ -69,7 +69,7 @@ func trials() map[string]trial {
 					w.ok(w.remove(cnstypes.CnsVolumeId{Id: v.ID}))
 				}
 			}
-		}, refused: nobody},
+		}, refused: noNode},
 		"volume.attach-slow": {on: "vc", params: set{"by": slower.String()}, effect: func(w world) {
 			w.ok(w.detach("a", w.id))
 			w.took(slower, func() { w.ok(w.attach("a", w.id)) })
