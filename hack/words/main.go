@@ -1,4 +1,4 @@
-// Command words finds words that this project does not use (words.yaml lists them, with what to write instead) in comments
+// Command words finds words that this project does not use (words.yaml lists them, with what to write instead) in names, comments
 // and messages of Go code, in comments of YAML files, in pages, and in golden help texts.
 //
 //	go run ./hack/words              the whole tree

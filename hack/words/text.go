@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // word is one entry of words.yaml.
@@ -65,7 +66,19 @@ func reader(name string) func(name string, data []byte) ([]line, error) {
 	return nil
 }
 
-// goText returns comments and, but for tests, what string literals hold.
+// spaced returns the words of an identifier: "wasTold" is "was Told".
+func spaced(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// goText returns comments, identifiers and, but for tests, what string literals hold.
 func goText(name string, data []byte) ([]line, error) {
 	var (
 		s     scanner.Scanner
@@ -80,6 +93,9 @@ func goText(name string, data []byte) ([]line, error) {
 		pos, tok, lit := s.Scan()
 		if tok == token.EOF {
 			break
+		}
+		if tok == token.IDENT {
+			lines = append(lines, line{fset.Position(pos).Line, spaced(lit)})
 		}
 		if tok == token.COMMENT && !strings.HasPrefix(lit, "//go:") && !strings.HasPrefix(lit, "//nolint") || tok == token.STRING && !test {
 			first := fset.Position(pos).Line

@@ -15,8 +15,8 @@ func TestText(t *testing.T) {
 		name, data string
 		want       []int // lines
 	}{
-		{"a.go", "package a\n\n// Told is anew.\nfunc told() { _ = \"nobody\" }\n", []int{3, 3, 4}},
-		{"a.go", "package a\n\n/* one\nwhoever */\nvar anew = 1\n", []int{4}},
+		{"a.go", "package a\n\n// Told is anew.\nfunc told() { _ = \"nobody\" }\n", []int{3, 3, 4, 4}},
+		{"a.go", "package a\n\n/* one\nwhoever */\nvar wasTold = 1\n", []int{4, 5}},
 		{"a_test.go", "package a\n\nvar s = \"nobody\" // told\n", []int{3}},
 		{"a.md", "It goes on.\n```\nanew\n```\nUse `anew`.\nAnewly is no word.\n", []int{1}},
 		{"a.yaml", "told: 1 # anew\ndescription: nobody\n", []int{1, 2}},

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestListenByItself(t *testing.T) {
+func TestListenAlone(t *testing.T) {
 	first, note, err := Listen(t.Context(), nil, 2, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // The stock controller deletes by name, so InstanceExists does not return false for a node that has been replaced in between, runs
 // on another VM, or is ready again (kubernetes/cloud-provider-vsphere#397, #501).
-func TestExistsNodeChangedMeanwhile(t *testing.T) {
+func TestExistsNodeChangedInBetween(t *testing.T) {
 	w := start(t, nil)
 	n := node("gone", "vsphere://"+unknown, unknown)
 	n.UID = "one"
@@ -70,7 +70,7 @@ func TestExistsNodeChangedMeanwhile(t *testing.T) {
 }
 
 // A configuration that is no longer in force must not report a VM gone: the new one may have its vCenter.
-func TestExistsConfigChangedMeanwhile(t *testing.T) {
+func TestExistsConfigChangedInBetween(t *testing.T) {
 	w := start(t, nil)
 	n := node("gone", "vsphere://"+unknown, unknown)
 	g := w.now()

@@ -101,7 +101,7 @@ func TestExistsAsksForBothUUIDs(t *testing.T) {
 		t.Errorf("two uuids: %s (%v), asked for %v", got, err, x.confirmed)
 	}
 	x = &listIndex{}
-	x.meanwhile = func() {
+	x.between = func() {
 		if len(x.confirmed) == 2 {
 			x.confirm = inventory.ErrStillThere // outside the configured datacenters, so that lookups do not find it
 		}

@@ -24,7 +24,7 @@ type listIndex struct {
 	zone      inventory.Zone
 	zoneErr   error
 	confirm   error  // the result of ConfirmAbsent
-	meanwhile func() // called during ConfirmAbsent
+	between   func() // called during ConfirmAbsent
 	confirmed []match.UUID
 	removed   error // the result of ConfirmRemoved
 	asked     []inventory.Location
@@ -70,8 +70,8 @@ func (x *listIndex) Zone(*inventory.VM) (inventory.Zone, error) { return x.zone,
 
 func (x *listIndex) ConfirmAbsent(_ context.Context, u match.UUID) error {
 	x.confirmed = append(x.confirmed, u)
-	if x.meanwhile != nil {
-		x.meanwhile()
+	if x.between != nil {
+		x.between()
 	}
 	switch {
 	case u == (match.UUID{}):

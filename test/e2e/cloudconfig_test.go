@@ -57,7 +57,7 @@ func cloudConfigEdited(s *sandbox) {
 
 	begin := s.Last()
 	says(edit(without("labels"), "ccm.config-reloaded"), "labels.zone")
-	s.registerAnew(name)
+	s.registerAgain(name)
 	s.Await("initialized without a zone", reaction, func() bool { return well(s.Node(name)) })
 	if n := s.Node(name); n.Region != "" || n.Zone != "" {
 		t.Errorf("region %q and zone %q, without labels in the configuration", n.Region, n.Zone)
@@ -68,7 +68,7 @@ func cloudConfigEdited(s *sandbox) {
 	s.Await("it goes on", reaction, func() bool { return tainted(s.Node("worker-west-1"), taintShutdown) })
 
 	says(edit(conf, "ccm.config-reloaded"), "labels.zone")
-	s.registerAnew(name)
+	s.registerAgain(name)
 	s.Await("initialized with its zone", reaction, func() bool { n := s.Node(name); return well(n) && n.Region == "eu" && n.Zone == "eu-all" })
 	if c := s.Component("ccm"); c.PID != pid {
 		t.Errorf("the cloud controller manager is process %d, was %d", c.PID, pid)
@@ -94,8 +94,8 @@ func cloudConfigEdited(s *sandbox) {
 	s.Await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
 }
 
-// registerAnew deletes a Node and resets its VM, whose kubelet then registers.
-func (s *sandbox) registerAnew(node string) {
+// registerAgain deletes a Node and resets its VM, whose kubelet then registers.
+func (s *sandbox) registerAgain(node string) {
 	s.T.Helper()
 	begin := s.Last()
 	s.Run("kubectl", "delete", "node", node)

@@ -13,7 +13,7 @@ func lateZoneTag(s *sandbox) {
 	const name = "worker-eu-1"
 	begin := s.Last()
 	s.Run("govc", "--vcenter", "eu", "tags.detach", "-c", "k8s-zone", "eu-all", "/dceu")
-	s.registerAnew(name)
+	s.registerAgain(name)
 	missing := s.awaitEvent(begin, reaction, "ccm.zone-tag-missing", about(name))
 	s.checkCauses(missing, "ccm.zone-tag-missing", "tag.detached")
 	s.checkNodeEvent(name, "ZoneTagMissing", `"k8s-zone"`, `Datacenter "dceu"`, `"eu" (k8s-region)`)

@@ -96,15 +96,15 @@ func TestDirectories(t *testing.T) {
 // asUser runs the program as a user who may use Docker and is not root; it returns false if there is no such user.
 func (h *home) asUser() bool {
 	h.T.Helper()
-	nobody, err := program.Unprivileged()
+	unprivileged, err := program.Unprivileged()
 	if err != nil {
 		h.T.Fatal(err)
 	}
-	if nobody == nil || !engine.own() {
+	if unprivileged == nil || !engine.own() {
 		return false
 	}
 	for _, path := range []string{h.Dir, h.State, h.Tmp} {
-		if err := os.Chown(path, int(nobody.Uid), int(nobody.Gid)); err != nil {
+		if err := os.Chown(path, int(unprivileged.Uid), int(unprivileged.Gid)); err != nil {
 			h.T.Fatal(err)
 		}
 	}
@@ -117,7 +117,7 @@ func (h *home) asUser() bool {
 	if h.Binary, err = program.Copy(h.Dir, binary); err != nil {
 		h.T.Fatal(err)
 	}
-	h.As = nobody
+	h.As = unprivileged
 	h.Env = append(h.Env, "XDG_CACHE_HOME="+filepath.Join(h.Tmp, ".cache"), "XDG_CONFIG_HOME="+h.Tmp)
 	return true
 }

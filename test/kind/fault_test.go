@@ -38,11 +38,11 @@ func TestNoDocker(t *testing.T) {
 	})
 	t.Run("denied", func(t *testing.T) {
 		h := newHome(t)
-		nobody, err := program.Unprivileged()
+		unprivileged, err := program.Unprivileged()
 		if err != nil {
 			t.Skip(err)
 		}
-		if nobody == nil {
+		if unprivileged == nil {
 			t.Skip("nobody can be refused by a socket of their own: takes root")
 		}
 		socket := filepath.Join(h.Dir, "denied.sock")
@@ -55,11 +55,11 @@ func TestNoDocker(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{h.Dir, h.State, h.Tmp} {
-			if err := os.Chown(path, int(nobody.Uid), int(nobody.Gid)); err != nil {
+			if err := os.Chown(path, int(unprivileged.Uid), int(unprivileged.Gid)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		h.As = nobody
+		h.As = unprivileged
 		h.Env = append(h.Env, "DOCKER_HOST=unix://"+socket, "KIND_EXPERIMENTAL_PROVIDER=docker", "XDG_CACHE_HOME="+h.Tmp)
 		// A checkout may be in a folder that other users cannot enter.
 		if h.Binary, err = program.Copy(h.Dir, binary); err != nil {

@@ -38,7 +38,7 @@ func commands(conf string) [][]string {
 func TestRefused(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *standIn) {
 		h := newHome(t)
-		nobody := stock(t).at("127.0.0.1:1", s.ca) // without a listener
+		powerless := stock(t).at("127.0.0.1:1", s.ca) // without a listener
 		for _, tc := range []struct {
 			name string
 			conf string
@@ -47,7 +47,7 @@ func TestRefused(t *testing.T) {
 		}{
 			{"wrong password", s.as(account{s.User, "wrong"}).config(h), 1, []string{"wrong user name or password", s.User, "try: "}},
 			{"unknown authority", s.at(s.address, "").config(h), 1, []string{"not trusted", s.fingerprint(), "caFile", "thumbprint", "try: "}},
-			{"nobody there", nobody.config(h), 1, []string{"connection refused", "127.0.0.1:1", "try: "}},
+			{"nobody there", powerless.config(h), 1, []string{"connection refused", "127.0.0.1:1", "try: "}},
 		} {
 			for _, args := range commands(tc.conf) {
 				t.Run(tc.name+", "+args[0], func(t *testing.T) {

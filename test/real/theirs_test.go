@@ -15,9 +15,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
-// somebodys is a cluster of another user, with nodes that are VMs of a vCenter that is not the sandbox's: another sandbox
+// usersCluster is a cluster of another user, with nodes that are VMs of a vCenter that is not the sandbox's: another sandbox
 // in the same home, of which only its kubeconfig and its vCenter with a user and a password are used.
-type somebodys struct {
+type usersCluster struct {
 	*sandbox
 	standIn    *standIn
 	conf       string
@@ -25,14 +25,14 @@ type somebodys struct {
 }
 
 // cluster boots one.
-func (h *home) cluster() *somebodys {
+func (h *home) cluster() *usersCluster {
 	h.T.Helper()
 	topology, err := filepath.Abs(filepath.Join("testdata", "own.yaml"))
 	if err != nil {
 		h.T.Fatal(err)
 	}
 	h.Must("--name", "theirs", "up", topology, "--detach", "--csi", "off")
-	c := &somebodys{sandbox: &sandbox{Sandbox: h.Attach("theirs"), home: h}}
+	c := &usersCluster{sandbox: &sandbox{Sandbox: h.Attach("theirs"), home: h}}
 	vars := map[string]string{}
 	for line := range strings.Lines(c.Run("env")) {
 		if name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "="); ok {
@@ -47,12 +47,12 @@ func (h *home) cluster() *somebodys {
 }
 
 // beside are the arguments by which a sandbox stands beside the cluster.
-func (c *somebodys) beside(more ...string) []string {
+func (c *usersCluster) beside(more ...string) []string {
 	return append([]string{"--cluster", "existing", "--kubeconfig", c.kubeconfig, "--vcenter-config", c.conf}, more...)
 }
 
 // clean fails the test where the cluster has an object of the sandbox of that name.
-func (c *somebodys) clean(name string) {
+func (c *usersCluster) clean(name string) {
 	c.home.T.Helper()
 	const kinds = "namespaces,serviceaccounts,configmaps,secrets,roles,rolebindings,clusterroles,clusterrolebindings,leases,nodes"
 	if out := c.Run("kubectl", "get", kinds, "-A", "-l", "app.kubernetes.io/instance="+name, "-o", "name"); strings.Contains(out, "/") {
@@ -159,7 +159,7 @@ func TestTheirsRefused(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	c := h.cluster()
-	nobody, reader := c.asNobody(), c.asReader()
+	powerless, reader := c.asPowerless(), c.asReader()
 	for name, tc := range map[string]struct {
 		args []string
 		code int
@@ -170,7 +170,7 @@ func TestTheirsRefused(t *testing.T) {
 		"another context":                  {c.beside("--context", "prod"), 4, []string{`no context "prod"`, "try: "}},
 		"no such kubeconfig":               {append(c.beside(), "--kubeconfig", "nowhere"), 4, []string{"nowhere", "try: "}},
 		"nobody there":                     {append(c.beside(), "--kubeconfig", c.at("https://127.0.0.1:1")), 4, []string{"127.0.0.1:1", "does not answer", "try: "}},
-		"no rights":                        {append(c.beside(), "--kubeconfig", nobody), 4, []string{"get nodes", "list nodes", "watch nodes", "list events", "try: "}},
+		"no rights":                        {append(c.beside(), "--kubeconfig", powerless), 4, []string{"get nodes", "list nodes", "watch nodes", "list events", "try: "}},
 		"few rights":                       {append(c.beside("--ccm", "builtin", "--beside-cloud-controller"), "--kubeconfig", reader), 4, []string{"create namespaces", "create clusterroles", "try: "}},
 		"volumes":                          {c.beside("--csi", "builtin"), 2, []string{"--csi builtin", "try: "}},
 		"a speed":                          {c.beside("--speed", "10"), 2, []string{"--speed 10", "try: "}},
@@ -198,7 +198,7 @@ func TestTheirsRefused(t *testing.T) {
 }
 
 // edited is a kubeconfig of the cluster's that is another in something.
-func (c *somebodys) edited(name string, edit func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) string {
+func (c *usersCluster) edited(name string, edit func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) string {
 	t := c.home.T
 	t.Helper()
 	k, err := clientcmd.LoadFromFile(c.kubeconfig)
@@ -215,15 +215,15 @@ func (c *somebodys) edited(name string, edit func(*clientcmdapi.Cluster, *client
 }
 
 // at is the kubeconfig with another server.
-func (c *somebodys) at(server string) string {
+func (c *usersCluster) at(server string) string {
 	return c.edited("elsewhere", func(to *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { to.Server = server })
 }
 
-// asNobody is the kubeconfig of an account that may do nothing.
-func (c *somebodys) asNobody() string { return c.as("nobody") }
+// asPowerless is the kubeconfig of an account that may do nothing.
+func (c *usersCluster) asPowerless() string { return c.as("nobody") }
 
 // asReader is the kubeconfig of one that may read nodes and events, which is enough to watch.
-func (c *somebodys) asReader() string {
+func (c *usersCluster) asReader() string {
 	c.home.T.Helper()
 	kubeconfig := c.as("reader")
 	c.Run("kubectl", "create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=nodes,events")
@@ -232,7 +232,7 @@ func (c *somebodys) asReader() string {
 }
 
 // as is the kubeconfig of a new account.
-func (c *somebodys) as(name string) string {
+func (c *usersCluster) as(name string) string {
 	c.home.T.Helper()
 	c.Run("kubectl", "create", "serviceaccount", name)
 	token := strings.TrimSpace(c.Run("kubectl", "create", "token", name))

@@ -103,7 +103,7 @@ func furnish(root string) error {
 	if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, unprivileged, unprivileged)); err != nil {
 		return err
 	}
-	return asNobody(func() error {
+	return asUnprivileged(func() error {
 		return unpack(os.Getenv("RELEASE_TEST_ARCHIVE"), filepath.Join(root, filepath.Dir(program)))
 	})
 }
@@ -123,8 +123,8 @@ func loopback() error {
 	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, lo)
 }
 
-// asNobody does something with files as the user of the jail, who has to be able to.
-func asNobody(f func() error) error {
+// asUnprivileged does something with files as the user of the jail, who has to be able to.
+func asUnprivileged(f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // the thread ends with this goroutine

@@ -46,12 +46,12 @@ func blankUUID(ctx context.Context, w *ground) error {
 	if err != nil {
 		return err
 	}
-	nobody := func(c lab.NodeChange) bool { return c.Node.Spec.ProviderID == "vsphere://" }
+	empty := func(c lab.NodeChange) bool { return c.Node.Spec.ProviderID == "vsphere://" }
 	return steps(
 		func() error { return setUUID(ctx, vm, "") },
 		func() error { return w.join(ctx, m.Name) },
 		func() error { return w.Kubelets.Fail(ctx, m.Name) },
-		func() error { return w.never(ctx, "has providerID vsphere://", nobody, m.Name) },
+		func() error { return w.never(ctx, "has providerID vsphere://", empty, m.Name) },
 		func() error { return w.stay(ctx, m.Name) },
 		func() error { return setUUID(ctx, vm, m.UUID) },
 		func() error { return w.Kubelets.Revive(ctx, m.Name) },

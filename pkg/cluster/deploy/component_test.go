@@ -201,7 +201,7 @@ func TestLogs(t *testing.T) {
 }
 
 // After a connection that broke, nothing is written twice and nothing is left out, though the kubelet counts in seconds.
-func TestFollowerGoesOn(t *testing.T) {
+func TestFollowerContinues(t *testing.T) {
 	const first = "2026-01-01T00:00:00.1Z a\n2026-01-01T00:00:00.2Z b\n2026-01-01T00:00:00.2Z c\n"
 	const again = first + "2026-01-01T00:00:00.2Z d\n2026-01-01T00:00:00.3Z e\nno time\n"
 	f, out := follower{}, &bytes.Buffer{}

@@ -181,7 +181,7 @@ func TestTakeAway(t *testing.T) {
 	}
 }
 
-func TestNetworkIsMadeWithoutIPv6WhereThereIsNone(t *testing.T) {
+func TestNetworkIsMadeWithoutIPv6WhereIsMissing(t *testing.T) {
 	_, f, _ := fakedCluster(t, map[string]string{"network create --driver bridge --label vsphere-sandbox.network=true --opt com.docker.network.bridge.enable_ip_masquerade=true --ipv6": "!no IPv6"})
 	if err := ensureNetwork(t.Context(), runtime.With("docker", f)); err != nil {
 		t.Fatal(err)

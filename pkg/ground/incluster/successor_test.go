@@ -8,7 +8,7 @@ import (
 )
 
 // A pod that is replaced leaves everything to the next; one whose Deployment goes, or is to have no pods, takes it away.
-func TestGoesOn(t *testing.T) {
+func TestContinues(t *testing.T) {
 	now := metav1.Now()
 	for name, tc := range map[string]struct {
 		all  []appsv1.Deployment

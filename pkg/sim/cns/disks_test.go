@@ -121,8 +121,8 @@ func TestDiskThatIsNoVolume(t *testing.T) {
 	fine(t, s.detach(t, id, s.vms[1]))
 }
 
-// TestDiskIsDeletedMeanwhile: a disk that is deleted while it is being attached as a disk is on no VM afterwards.
-func TestDiskIsDeletedMeanwhile(t *testing.T) {
+// TestDiskIsDeletedInBetween: a disk that is deleted while it is being attached as a disk is on no VM afterwards.
+func TestDiskIsDeletedInBetween(t *testing.T) {
 	s := serve(t, 1, cns.Options{})
 	for i := range 100 {
 		id := s.create(t, spec(fmt.Sprint("pvc-", i), "c", 10))

@@ -205,8 +205,8 @@ func TestForgottenVolumeIsFound(t *testing.T) {
 	}
 }
 
-// TestCloneHasDisksOfItsOwn: a clone's copy of a volume's disk is not the volume.
-func TestCloneHasDisksOfItsOwn(t *testing.T) {
+// TestCloneHasDisksItself: a clone's copy of a volume's disk is not the volume.
+func TestCloneHasDisksItself(t *testing.T) {
 	s := serve(t, 1, cns.Options{})
 	id := s.create(t, spec("pvc", "c", 10))
 	fine(t, s.attach(t, id, s.vms[0]))

@@ -11,8 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 )
 
-// TestVSLMLooksMeanwhile ends the process when vSLM reads the catalogue while CNS changes it.
-func TestVSLMLooksMeanwhile(t *testing.T) {
+// TestVSLMLooksInBetween ends the process when vSLM reads the catalogue while CNS changes it.
+func TestVSLMLooksInBetween(t *testing.T) {
 	s := serve(t, 1, cns.Options{})
 	c, err := vslm.NewClient(t.Context(), s.vim)
 	if err != nil {

@@ -136,8 +136,8 @@ func TestUnmount(t *testing.T) {
 	}
 }
 
-// TestNobody: missing objects are reported.
-func TestNobody(t *testing.T) {
+// TestMissing: missing objects are reported.
+func TestMissing(t *testing.T) {
 	r := setup(t, host.Options{})
 	ctx, no := t.Context(), ref{Type: "Datastore", Value: "datastore-0"}
 	_, vm := r.clustered()

@@ -102,10 +102,10 @@ func TestTagsOfGovmomi(t *testing.T) {
 	must("attach multiple", m.AttachMultipleTagsToObject(ctx, []string{a, b}, vms[0]))
 	must("detach", m.DetachTag(ctx, a, vms[0]))
 
-	nobody := tag("nobody")
+	missing := tag("nobody")
 	var batch tags.BatchErrors
-	if err := m.AttachMultipleTagsToObject(ctx, []string{nobody, a}, vms[0]); !errors.As(err, &batch) || len(batch) != 1 ||
-		batch[0] != (tags.BatchError{Type: "cis.tagging.objectNotFound.error", Message: "Tagging object " + nobody + " not found"}) {
+	if err := m.AttachMultipleTagsToObject(ctx, []string{missing, a}, vms[0]); !errors.As(err, &batch) || len(batch) != 1 ||
+		batch[0] != (tags.BatchError{Type: "cis.tagging.objectNotFound.error", Message: "Tagging object " + missing + " not found"}) {
 		t.Errorf("batch: %v", err)
 	}
 

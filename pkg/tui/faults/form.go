@@ -218,7 +218,7 @@ func (f *Form) make(subject api.Subject) []*field {
 			help:    "names, * and ? allowed; zone=… host=… role=… labels=…; or all",
 			check:   f.badTargets,
 			doubt:   func(value string) string { return f.known.stranger(value, kind) },
-			suggest: func(value string) string { return f.known.goesOn(value, kind) },
+			suggest: func(value string) string { return f.known.continues(value, kind) },
 		}
 		for _, s := range related(subject, f.known.state) {
 			if s.Kind == kind && s.Name != "" {

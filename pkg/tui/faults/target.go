@@ -117,8 +117,8 @@ func quoted(name string) string {
 	return `"` + name + `"`
 }
 
-// goesOn returns a completion of the last word in the field of targets: a name of the kind, a place, or one of its values.
-func (k *known) goesOn(value, kind string) string {
+// continues returns a completion of the last word in the field of targets: a name of the kind, a place, or one of its values.
+func (k *known) continues(value, kind string) string {
 	if strings.HasSuffix(value, " ") || strings.ContainsAny(value, `"'`) {
 		return ""
 	}

@@ -55,7 +55,7 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-func TestGoesOn(t *testing.T) {
+func TestContinues(t *testing.T) {
 	k := known{state: tuitest.At(15 * time.Second)}
 	for _, tt := range []struct{ value, kind, want string }{
 		{"worker-w", "vm", "est-1"},
@@ -78,7 +78,7 @@ func TestGoesOn(t *testing.T) {
 		{"color=r", "vm", ""},
 		{"'worker", "vm", ""},
 	} {
-		if got := k.goesOn(tt.value, tt.kind); got != tt.want {
+		if got := k.continues(tt.value, tt.kind); got != tt.want {
 			t.Errorf("%q of a %s: %q, want %q", tt.value, tt.kind, got, tt.want)
 		}
 	}

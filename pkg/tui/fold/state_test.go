@@ -104,7 +104,7 @@ func TestCountdown(t *testing.T) {
 	}
 }
 
-func TestRunGoesOn(t *testing.T) {
+func TestRunContinues(t *testing.T) {
 	s := lab()
 	after(s, 250*time.Millisecond, api.Update{Run: &api.Run{State: "running", Began: began}})
 	if s.NextTick() != 750*time.Millisecond {
@@ -162,7 +162,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestAnew(t *testing.T) {
+func TestAgain(t *testing.T) {
 	s := tuitest.At(30 * time.Second)
 	fresh := s.Fresh()
 	if fresh.World().Synced() || len(fresh.World().Events()) != 0 || fresh.About() != s.About() || fresh.Run() != nil {

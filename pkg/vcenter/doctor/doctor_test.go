@@ -126,9 +126,9 @@ func TestNoSession(t *testing.T) {
 	late.Now = func() time.Time { return time.Now().Add(350 * 24 * time.Hour) }
 	late.Selection = inventory.Selection{Names: []string{"cp-1"}}
 	expect(t, doctor.Check(t.Context(), administrator(t, lab), late), "certificate-expiry warning ends on", "clock error off by")
-	nobody := as(t, lab, "u", "p")
-	nobody.VCenters[0].Port = 1
-	expect(t, doctor.Check(t.Context(), nobody, options()), "reachable error does not answer")
+	silent := as(t, lab, "u", "p")
+	silent.VCenters[0].Port = 1
+	expect(t, doctor.Check(t.Context(), silent, options()), "reachable error does not answer")
 }
 
 // TestPinned has a certificate that only a thumbprint speaks for.

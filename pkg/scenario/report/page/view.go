@@ -37,18 +37,18 @@ type Scenario struct {
 	Verdict                           result.Verdict
 	Glyph, Message, Took, Began, Rate string
 	// X and W are its position in the run, in percent.
-	X, W     float64
-	Open     bool
-	Facts    []Fact
-	Steps    []Step
-	Timeline *Timeline
-	Effects  []*Effect
-	More     int // effects that are not shown
-	Events   []Event
-	NotTold  int // events that are not shown
-	Lost     uint64
-	Nodes    []Node
-	Calls    []api.Calls
+	X, W       float64
+	Open       bool
+	Facts      []Fact
+	Steps      []Step
+	Timeline   *Timeline
+	Effects    []*Effect
+	More       int // effects that are not shown
+	Events     []Event
+	Unreported int // events that are not shown
+	Lost       uint64
+	Nodes      []Node
+	Calls      []api.Calls
 }
 
 // Step is one step as the page shows it.
@@ -131,8 +131,8 @@ func scenario(suite *result.Suite, n int) Scenario {
 	v.Timeline = timeline(s)
 	c := clock(s)
 	v.Effects, v.More = effects(c, s.Events)
-	v.NotTold = max(0, len(s.Events)-mostEvents)
-	for _, e := range s.Events[:len(s.Events)-v.NotTold] {
+	v.Unreported = max(0, len(s.Events)-mostEvents)
+	for _, e := range s.Events[:len(s.Events)-v.Unreported] {
 		g, _ := lane(e)
 		v.Events = append(v.Events, Event{e.Seq, e.Cause, report.Took(e.Time.Sub(c.zero)), e.Kind, report.Object(e.Object), e.Message, e.Level, g.ID})
 	}

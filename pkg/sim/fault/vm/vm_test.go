@@ -266,7 +266,7 @@ func TestRefused(t *testing.T) {
 
 // TestHealedByOthers: healing works after a user has restored the VM, or has changed it further.
 func TestHealedByOthers(t *testing.T) {
-	for kind, meanwhile := range map[string]func(*testing.T, *bench.VM){
+	for kind, between := range map[string]func(*testing.T, *bench.VM){
 		"vm.power-off": func(t *testing.T, b *bench.VM) { bench.PowerOn(t, b) },
 		"vm.rename": func(t *testing.T, b *bench.VM) {
 			task, err := object.NewCommon(b.Client("us").Client, b.Ref).Rename(t.Context(), "node-1")
@@ -285,7 +285,7 @@ func TestHealedByOthers(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			b := bench.Start(t, "node-1")
 			lease := b.Inject(t, vm.Kinds(), fault.Request{Kind: kind, On: fault.Selector{Names: []string{"node-1"}}})
-			meanwhile(t, b)
+			between(t, b)
 			b.Heal(t, lease.ID)
 		})
 	}
