@@ -105,7 +105,7 @@ func TestRecordToFile(t *testing.T) {
 	}
 }
 
-// TestSomebodyFaster has a file appear while the vCenter is asked.
+// TestAnotherFaster: another process writes the file while the vCenter is read.
 func TestAnotherFaster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "top.yaml")
 	p, err := create(file, false)

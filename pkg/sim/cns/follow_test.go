@@ -55,7 +55,7 @@ func (s *server) consumer(t testing.TB, id string) string {
 	return obj.Config.ConsumerId[0].Id
 }
 
-// TestSomebodyMovesADisk: CNS knows of disks that are detached and attached without it.
+// TestAnotherClientMovesADisk: CNS sees disks that are detached and attached without it.
 func TestAnotherClientMovesADisk(t *testing.T) {
 	log := event.NewLog(0)
 	s := serve(t, 2, cns.Options{Events: log})
@@ -205,8 +205,8 @@ func TestForgottenVolumeIsFound(t *testing.T) {
 	}
 }
 
-// TestCloneHasDisksItself: a clone's copy of a volume's disk is not the volume.
-func TestCloneHasDisksItself(t *testing.T) {
+// TestCloneHasItsOwnDisks: a clone's copy of a volume's disk is not the volume.
+func TestCloneHasItsOwnDisks(t *testing.T) {
 	s := serve(t, 1, cns.Options{})
 	id := s.create(t, spec("pvc", "c", 10))
 	fine(t, s.attach(t, id, s.vms[0]))

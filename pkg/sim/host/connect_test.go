@@ -108,8 +108,8 @@ func (r *recorder) UpdateObject(_ *simulator.Context, obj mo.Reference, changes 
 	}
 }
 
-// TestWatchersAreReported of each property by its own name, in the runtime and in the summary, and of nothing twice.
-func TestWatchersAreReported(t *testing.T) {
+// TestWatchersAreNotified of each property by its own name, in the runtime and in the summary, and of nothing twice.
+func TestWatchersAreNotified(t *testing.T) {
 	r := setup(t, host.Options{})
 	_, vm := r.clustered()
 	h := r.hostOf(vm)
