@@ -81,7 +81,16 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	if refusal := (*guard.Refusal)(nil); errors.As(err, &refusal) {
 		p.refused(r, refusal.Operation, refusal.Err)
+		discard(r)
 		refuse(w, r, refusal)
+	}
+}
+
+// discard reads what the client still sends, at most maxBody, without keeping it. A client that writes on a connection that the server
+// has closed sees a reset in place of the reason.
+func discard(r *http.Request) {
+	if r.Body != nil {
+		_, _ = io.CopyN(io.Discard, r.Body, maxBody) // an error is that of a client that has gone
 	}
 }
 

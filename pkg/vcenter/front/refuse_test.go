@@ -232,7 +232,7 @@ func TestAnswers(t *testing.T) {
 		{"POST", "/sdk", "text/xml", envelope(destroy + destroy), 403, "text/xml", []string{"<faultstring>POST /sdk", "2 methods", "try: "}},
 		{"POST", "/sdk", "application/json", "{}", 403, "text/xml", []string{"<faultstring>POST /sdk", "content type", "try: "}},
 		{"DELETE", "/rest/com/vmware/cis/tagging/tag/id:x", "", "", 403, "application/json", []string{"default_message", "DELETE /rest", "try: "}},
-		{"PUT", "/folder/x?dcPath=DC0&dsName=LocalDS_0", "", strings.Repeat("x", 1<<20), 403, "text/plain", []string{"PUT /folder/x", "try: "}},
+		{"PUT", "/folder/x?dcPath=DC0&dsName=LocalDS_0", "", strings.Repeat("x", 16<<20), 403, "text/plain", []string{"PUT /folder/x", "try: "}},
 		{"GET", "/mob", "", "", 403, "text/plain", []string{"GET /mob", "does not know the path"}},
 	} {
 		res, text := r.raw(t, r.front.Addr(), l, tc.method, tc.target, tc.contentType, tc.body)
