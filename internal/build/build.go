@@ -6,7 +6,10 @@ package build
 
 import (
 	"runtime/debug"
+	"strings"
 	"sync"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 )
 
 // Stamped by the Makefile with -ldflags -X; read through the functions below.
@@ -21,14 +24,23 @@ func Version() string { return version }
 // Commit is the commit that was built, "" when the build was not stamped.
 func Commit() string { return commit }
 
-// Kubernetes is the release that is linked in, "v1.36.4".
-func Kubernetes() string { return module("k8s.io/kubernetes") }
+// Kubernetes is the default release of the Kubernetes program, "v1.37.2".
+func Kubernetes() string { return release.Default().Version }
 
 // Govmomi is the release of the vSphere SDK and simulator.
 func Govmomi() string { return module("github.com/vmware/govmomi") }
 
-// Etcd is the release of the embedded etcd server.
-func Etcd() string { return module("go.etcd.io/etcd/server/v3") }
+// Clients is the Kubernetes release of the linked libraries: kubectl, client-go and the cloud-node controllers.
+func Clients() string {
+	v := module("k8s.io/cloud-provider")
+	if rest, ok := strings.CutPrefix(v, "v0."); ok {
+		return "v1." + rest
+	}
+	return v
+}
+
+// Etcd is the release of the etcd server in that program.
+func Etcd() string { return release.Default().Etcd }
 
 // unknown is the version of what is not linked.
 const unknown = "unknown"

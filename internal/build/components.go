@@ -8,7 +8,7 @@ type Component struct {
 	Version string `json:"version"`
 	// Module is the Go module that it comes from; several components may come from one.
 	Module string `json:"module"`
-	// Program is the program that links it: vsphere-sandbox, or csi-sidecars, which a release carries inside.
+	// Program is the program that links it: vsphere-sandbox, or one that a release carries inside.
 	Program string `json:"program"`
 }
 
@@ -19,8 +19,6 @@ type part struct{ name, module string }
 // bill of materials of a release.
 func parts() []part {
 	return []part{
-		{"kubernetes", "k8s.io/kubernetes"}, // API server, controller manager, scheduler, kubelet
-		{"etcd", "go.etcd.io/etcd/server/v3"},
 		{"cloud-provider", "k8s.io/cloud-provider"},
 		{"client-go", "k8s.io/client-go"},
 		{"kubectl", "k8s.io/kubectl"},
@@ -52,6 +50,15 @@ func sidecarParts() []part {
 		{"client-go", "k8s.io/client-go"},
 		{"csi-spec", "github.com/container-storage-interface/spec"},
 		{"grpc", "google.golang.org/grpc"},
+	}
+}
+
+// KubernetesComponents are those of the default Kubernetes program.
+func KubernetesComponents() []Component {
+	const program = "vsphere-sandbox-kubernetes"
+	return []Component{
+		{Name: "kubernetes", Version: Kubernetes(), Module: "k8s.io/kubernetes", Program: program}, // API server, controller manager, scheduler, kubelet
+		{Name: "etcd", Version: Etcd(), Module: "go.etcd.io/etcd/server/v3", Program: program},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/govc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/images"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubectl"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/list"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/logs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/man"
@@ -77,12 +78,11 @@ func commands(d *command.Deps) root.Commands {
 			record.NewCmdRecord(d, nil),
 			doctor.NewCmdDoctor(d, nil),
 			images.NewCmdImages(d),
+			kubernetes.NewCmdKubernetes(d),
 			version.NewCmdVersion(d, nil),
 			man.NewCmdMan(d, nil),
 		},
 		Hidden: []*cobra.Command{
-			children.NewCmdControlPlane(),
-			children.NewCmdNode(),
 			children.NewCmdLightNodes(),
 			children.NewCmdCCM(),
 			children.NewCmdCSI(),

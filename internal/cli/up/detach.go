@@ -101,6 +101,7 @@ func (o *options) again() []string {
 	} else {
 		args = append(args, o.csi.Again()...)
 	}
+	args = append(args, o.kubernetes.Again()...)
 	args = append(args, o.ground.Again()...)
 	args = append(args, o.limits.Again()...)
 	if o.format != output.Plain {

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -126,5 +126,5 @@ func (o Options) kubernetes() string {
 	if o.Kubernetes != "" {
 		return o.Kubernetes
 	}
-	return build.Kubernetes()
+	return release.Kind()
 }

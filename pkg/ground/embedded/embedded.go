@@ -11,6 +11,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
@@ -23,6 +24,8 @@ type Config struct {
 	embedded.Options
 	// Instance is the directory of the sandbox.
 	Instance *instance.Dir
+	// Kubernetes is the path of the Kubernetes program.
+	Kubernetes string
 	// CSI: the kubelets have the CSI driver's node service.
 	CSI    bool
 	Logger *slog.Logger
@@ -76,7 +79,9 @@ func (g *Ground) start(context.Context) (err error) {
 		return err
 	}
 	g.Host.SetCluster(g.cluster)
-	g.child = g.Host.StartControlPlane(g.cluster.Spec(embedded.Component))
+	spec := g.cluster.Spec()
+	spec.Path = g.Kubernetes
+	g.child = g.Host.StartControlPlane(spec)
 	return nil
 }
 
@@ -101,5 +106,5 @@ func (g *Ground) Nodes(t *topology.Topology) string {
 
 // SlowEtcd implements [ground.ControlPlane].
 func (g *Ground) SlowEtcd(d time.Duration) error {
-	return g.cluster.Tune(embedded.Tuning{EtcdDelay: d})
+	return g.cluster.Tune(contract.Tuning{EtcdDelay: d})
 }

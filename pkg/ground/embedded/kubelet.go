@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -41,7 +42,7 @@ func (g *Ground) spec(n ground.Node, vm string, m node.Machine) (child.Spec, err
 		return child.Spec{Name: "node/" + vm}, err
 	}
 	component, role := n.Boot(name)
-	spec := child.Spec{Name: component}
+	spec := child.Spec{Name: component, Path: g.Kubernetes}
 	dir := n.Dir()
 	if err := os.MkdirAll(filepath.Join(dir, "kubelet"), 0o700); err != nil {
 		return spec, err
@@ -52,7 +53,7 @@ func (g *Ground) spec(n ground.Node, vm string, m node.Machine) (child.Spec, err
 		return spec, err
 	}
 	image, kernel := node.OS(m.GuestID)
-	cfg := node.Config{
+	cfg := contract.Node{
 		Name:         name,
 		RootDir:      root,
 		Kubeconfig:   filepath.Join(dir, "kubeconfig"),
@@ -65,7 +66,7 @@ func (g *Ground) spec(n ground.Node, vm string, m node.Machine) (child.Spec, err
 		ControlPlane: role == topology.RoleControlPlane,
 	}
 	if g.CSI {
-		cfg.CSI = &node.CSIConfig{ByIDDir: node.ByID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: m.BootTime.UTC().Format(time.RFC3339Nano)}
+		cfg.CSI = &contract.CSINode{ByIDDir: node.ByID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: m.BootTime.UTC().Format(time.RFC3339Nano)}
 	}
 	addr, err := g.Host.Proxy(n.Proxy())
 	if err != nil {
@@ -83,6 +84,6 @@ func (g *Ground) spec(n ground.Node, vm string, m node.Machine) (child.Spec, err
 	if err := cfg.Write(path); err != nil {
 		return spec, err
 	}
-	spec.Args = []string{"node", "--config=" + path}
+	spec.Args = []string{contract.NodeCommand, "--config=" + path}
 	return g.Host.Child(spec), nil
 }
