@@ -33,6 +33,20 @@ func TestBuiltIn(t *testing.T) {
 	generated(t, "compatibility.md", "built-in", b.String())
 }
 
+// The releases are those of the table in internal/kubernetes/release.
+func TestKubernetesReleases(t *testing.T) {
+	var b strings.Builder
+	fmt.Fprintln(&b, "| `--kubernetes` | release | etcd | |\n|---|---|---|---|")
+	for _, r := range release.All() {
+		note := "built on request"
+		if r == release.Default() {
+			note = "the default, built in"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name(), r.Version, r.Etcd, note)
+	}
+	generated(t, "compatibility.md", "kubernetes", b.String())
+}
+
 // TestWasRun checks that the table of what was run has the versions that the commands use.
 func TestWasRun(t *testing.T) {
 	kubernetes := release.Default().Version

@@ -4,5 +4,5 @@
 // It cannot run twice in a process, or beside a kubelet: Kubernetes keeps feature gates, metrics and logging in
 // process-wide registries. Package embedded, which starts it as a child, does not link Kubernetes.
 //
-// Floor 2. With pkg/node/kubelet the only importer of k8s.io/kubernetes.
+// Package contract, of the main module, has its configuration.
 package controlplane

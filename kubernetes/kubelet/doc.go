@@ -5,5 +5,5 @@
 //
 // One kubelet per process: two in a process panic on their metrics.
 //
-// Floor 2. With pkg/cluster/embedded/controlplane the only importer of k8s.io/kubernetes.
+// Package contract, of the main module, has its configuration.
 package kubelet
