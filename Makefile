@@ -27,7 +27,7 @@ help: ## list the targets
 build: kubernetes ## build bin/vsphere-sandbox, and beside it bin/vsphere-sandbox-kubernetes and bin/csi-sidecars (the first build compiles Kubernetes: about 5 minutes on 2 cores)
 	@hack/build bin/ '$(LDFLAGS)' $(GO) ./cmd/vsphere-sandbox ./cmd/csi-sidecars
 
-# The Kubernetes program, a module of its own. MINOR=v1.35 builds another release, into a folder for --kubernetes dir:.
+# The Kubernetes program is a separate module. MINOR=v1.35 builds another release, into a folder for --kubernetes dir:.
 MINOR ?=
 KUBERNETES := bin/$(if $(MINOR),kubernetes-$(MINOR)/)vsphere-sandbox-kubernetes
 kubernetes: ## build bin/vsphere-sandbox-kubernetes, the control plane and kubelets; MINOR=v1.35 builds that release into bin/kubernetes-v1.35

@@ -201,7 +201,7 @@ func tidy(r release.Release, pins map[string]string) error {
 	return cmd.Run()
 }
 
-// hide writes an overlay without the files of other releases, which go mod tidy would count whatever their build tags are.
+// hide writes an overlay without the files of other releases, which go mod tidy counts with any build tags.
 func hide(r release.Release) (string, error) {
 	replace := map[string]string{}
 	ctxt := build.Default

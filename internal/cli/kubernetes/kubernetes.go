@@ -23,7 +23,7 @@ func NewCmdKubernetes(d *command.Deps) *cobra.Command {
 		Short: "List, build and remove the Kubernetes releases of embedded clusters",
 		Long: `List, build and remove the Kubernetes releases that embedded clusters can have.
 
-The control plane and the kubelets of a sandbox are a program of their own, one
+The control plane and the kubelets of a sandbox are a separate program, one
 for each minor version. The program of the default release comes with
 vsphere-sandbox. The others are built with the Go toolchain, into the cache.`,
 		Example: `  vsphere-sandbox kubernetes list

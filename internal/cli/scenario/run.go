@@ -197,7 +197,8 @@ func run(ctx context.Context, o *runOptions) (err error) {
 			return err
 		}
 		if o.embedded() {
-			if program, err = o.kubernetes.Resolve(ctx, o.Streams); err != nil {
+			// An interrupted run has results: nothing was run.
+			if program, err = o.kubernetes.Resolve(ctx, o.Streams); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}

@@ -156,7 +156,7 @@ func (s *settings) newBench(ctx context.Context, kind, source string) (*bench, e
 		return nil, err
 	}
 	program, err := s.kubernetes.Resolve(ctx, s.Streams)
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // an interrupted run has results: nothing was run
 		return nil, err
 	}
 	b := &bench{Show: stage.NewShow(s.Deps), o: s, kubernetes: program, programs: map[string]sandbox.CCM{}, refused: map[string]error{}}

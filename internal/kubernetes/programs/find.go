@@ -52,8 +52,8 @@ func builtin() carried.Program {
 	return carried.Program{Name: Name, Env: Env, Folder: "kubernetes-builtin", Archive: archive()}
 }
 
-// Find returns a program that has answered the handshake: the built-in one, that of a folder, or that of the cache, which is
-// built first if there is none. Building takes minutes. Errors about the source are of type [coded.Error].
+// Find returns a program that has answered the handshake: the built-in one, that of a folder, or that of the cache. One that
+// is not in the cache is built first, which takes minutes. Errors about the source are of type [coded.Error].
 func (f Finder) Find(ctx context.Context, s Source) (Program, error) {
 	if s.dir != "" {
 		return inDir(ctx, s.dir)

@@ -44,12 +44,15 @@ const handshakeTime = 30 * time.Second
 // Open runs the program at a path for the handshake. A program of another contract or machine, and any other file, is a
 // [coded.Error] with CodeUnusable.
 func Open(ctx context.Context, path string) (Program, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	limited, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	p := Program{Path: path}
-	cmd := exec.CommandContext(ctx, path, strings.Fields(contract.VersionCommand)...)
+	cmd := exec.CommandContext(limited, path, strings.Fields(contract.VersionCommand)...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return p, context.Cause(ctx)
+	}
 	switch exit, ran := errors.AsType[*exec.ExitError](err); {
 	case errors.Is(err, syscall.ENOEXEC):
 		return p, unusable(path, nil, "is not a program of this machine (%s/%s)", runtime.GOOS, runtime.GOARCH)
