@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/kubernetes/kubelet"
 )
 
-const usage = `The Kubernetes of a sandbox. vsphere-sandbox starts this program; you need not.
+const usage = `The Kubernetes of a sandbox: its control plane and kubelets. vsphere-sandbox starts this program.
 
   vsphere-sandbox-kubernetes version -o json
   vsphere-sandbox-kubernetes control-plane --config=FILE
