@@ -32,12 +32,6 @@ func NewHelp(sections []Section) *Help {
 	return &Help{pane: newPane("Help"), sections: sections}
 }
 
-// SetSections replaces the content: the effect of a key may change.
-func (h *Help) SetSections(sections []Section) {
-	h.sections = sections
-	h.viewer.set(h.columns())
-}
-
 // SetSize implements [panel.Panel].
 func (h *Help) SetSize(width, height int) {
 	h.pane.SetSize(width, height)
