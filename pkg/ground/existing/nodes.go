@@ -7,16 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
-
-// controlPlaneLabel is on Nodes of the control plane.
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // SetNode implements [ground.NodeSource].
 func (g *Ground) SetNode(n *corev1.Node) []string {
 	role := topology.RoleWorker
-	if _, ok := n.Labels[controlPlaneLabel]; ok {
+	if _, ok := n.Labels[world.ControlPlaneLabel]; ok {
 		role = topology.RoleControlPlane
 	}
 	g.mu.Lock()

@@ -13,6 +13,9 @@ import (
 
 const rolePrefix = "node-role.kubernetes.io/"
 
+// ControlPlaneLabel is on Nodes of the control plane.
+const ControlPlaneLabel = rolePrefix + "control-plane"
+
 // NodeRow reads a Node object, without its VM.
 func NodeRow(n *corev1.Node) api.Node {
 	row := api.Node{
