@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -81,13 +81,9 @@ func (t *nodes) drop(name string) []string {
 	return ids
 }
 
-// uuidsOf are the UUIDs, in both byte orders, by which a Node has its VM: that of its providerID where it has one, else that
-// which its kubelet has read. None for a Node of another cloud.
+// uuidsOf returns the UUID by which a Node has its VM, in both byte orders. A Node of another cloud has none.
 func uuidsOf(n *corev1.Node) []string {
-	u, err := match.ParseProviderID(n.Spec.ProviderID)
-	if n.Spec.ProviderID == "" {
-		u, err = match.ParseUUID(n.Status.NodeInfo.SystemUUID)
-	}
+	u, err := kubenode.Facts(n).UUID()
 	if err != nil {
 		return nil
 	}

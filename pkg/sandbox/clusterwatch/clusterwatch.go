@@ -26,6 +26,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
@@ -121,7 +122,7 @@ func (w *Watch) NodeChanged(old, n *corev1.Node, gone bool) {
 		w.Bind(w.Cache.VMs(source.SetNode(n)))
 	}
 	w.World().SetNode(n)
-	w.Cache.SetNode(world.NodeRow(n), world.UUIDs(n))
+	w.Cache.SetNode(world.NodeRow(n), kubenode.Facts(n))
 	w.Storage.NodeChanged(n.Name)
 	if old == nil && !sourced {
 		w.markControlPlane(n)
