@@ -140,7 +140,7 @@ func TestOpenAndList(t *testing.T) {
 		t.Errorf("list of a missing root: %v, %v", entries, err)
 	}
 	_, err := instance.Open(root, "x")
-	if err == nil || err.Error() != `sandbox "x" does not exist; no sandbox does` {
+	if err == nil || err.Error() != `sandbox "x" not found; there are no sandboxes` {
 		t.Errorf("open: %v", err)
 	}
 	dead := create(t, root, "dead")
@@ -152,7 +152,7 @@ func TestOpenAndList(t *testing.T) {
 	}
 	create(t, root, "young")
 	_, err = instance.Open(root, "x")
-	if err == nil || err.Error() != `sandbox "x" does not exist; there is dead, young` {
+	if err == nil || err.Error() != `sandbox "x" not found; sandboxes: dead, young` {
 		t.Errorf("open: %v", err)
 	}
 	entries, err := instance.List(root)

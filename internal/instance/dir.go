@@ -234,9 +234,9 @@ type ErrNotFound struct {
 
 func (e ErrNotFound) Error() string {
 	if len(e.Have) == 0 {
-		return fmt.Sprintf("sandbox %q does not exist; no sandbox does", e.Name)
+		return fmt.Sprintf("sandbox %q not found; there are no sandboxes", e.Name)
 	}
-	return fmt.Sprintf("sandbox %q does not exist; there is %s", e.Name, strings.Join(e.Have, ", "))
+	return fmt.Sprintf("sandbox %q not found; sandboxes: %s", e.Name, strings.Join(e.Have, ", "))
 }
 
 // ErrUnusable says that the state root cannot be used, or made. Use errors.As.

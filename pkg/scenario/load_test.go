@@ -36,7 +36,7 @@ func TestRefused(t *testing.T) {
 		{"negative", "- {note: x, after: -3s}", `test.yaml:6:20: steps[0].after: must not be negative, as "-3s" is`},
 		{"too long", "- {expect: {node: worker-1}, within: 2h}", `test.yaml:6:38: steps[0].within: must not be more than an hour, as 2h is`},
 		{"backwards", "- {note: x, at: 10s}\n- {note: x, at: 5s}", `test.yaml:7:17: steps[1].at: is 5s, which is over when the step before it, at 10s, is`},
-		{"node that never was", "- wait: {node: worker-11, ready: True}", `test.yaml:6:16: steps[0].wait.node: there is no node "worker-11" in the topology (did you mean "worker-1"?)`},
+		{"node that never was", "- wait: {node: worker-11, ready: True}", `test.yaml:6:16: steps[0].wait.node: node "worker-11" not found in the topology (did you mean "worker-1"?)`},
 		{"vm that never was", "- expect: [{node: worker-1}, {vm: [vc/worker-1, worker-3], power: on}]", `test.yaml:6:49: steps[0].expect.vm: there is no vm "worker-3" in the topology (did you mean "worker-1"?)`},
 		{"field", "- expect: {node: worker-1, redy: True}", `test.yaml:6:28: steps[0].expect.redy: unknown field of a node "redy" (did you mean "ready"?)`},
 		{"value", "- expect: {node: worker-1, initialized: maybe}", `test.yaml:6:41: steps[0].expect.initialized: must be yes or no, not "maybe"`},
@@ -122,7 +122,7 @@ steps:
 	if _, err := scenario.Load("s.yaml", []byte(text), topology.Setting{Name: "nod", Value: "worker-2"}); err == nil || !strings.Contains(err.Error(), `did you mean "node"`) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := scenario.Load("s.yaml", []byte(text), topology.Setting{Name: "node", Value: "worker-9"}); err == nil || !strings.Contains(err.Error(), `there is no node "worker-9"`) {
+	if _, err := scenario.Load("s.yaml", []byte(text), topology.Setting{Name: "node", Value: "worker-9"}); err == nil || !strings.Contains(err.Error(), `node "worker-9" not found`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -344,7 +344,7 @@ func (s *scope) refer(name string, field *path, where string) bool {
 		if s.Afford(len(s.seen)) {
 			hint = nearest.Of(name, slices.Sorted(maps.Keys(s.seen)))
 		}
-		s.field(field, hint, "there is no %s %s in %s", s.noun, strict.Shown(name), where)
+		s.field(field, hint, "%s %s not found in %s", s.noun, strict.Shown(name), where)
 	}
 	return false
 }

@@ -393,7 +393,7 @@ func (s *Server) heal(w http.ResponseWriter, r *http.Request) {
 		list := []api.Lease{}
 		for _, id := range req.IDs {
 			if !slices.ContainsFunc(s.world.Leases, func(l api.Lease) bool { return l.ID == id }) {
-				return nil, &api.Error{Code: "not-found", Message: fmt.Sprintf("lease %q does not exist", id), Try: "vsphere-sandbox fault leases"}
+				return nil, &api.Error{Code: "not-found", Message: fmt.Sprintf("lease %q not found", id), Try: "vsphere-sandbox fault leases"}
 			}
 		}
 		for i := range s.world.Leases {

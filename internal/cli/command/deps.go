@@ -155,7 +155,7 @@ func UnknownCommand(cmd *cobra.Command, word string) error {
 	if guess := nearest.Of(word, names); guess != "" {
 		try = cmd.CommandPath() + " " + guess
 	}
-	return report.UsageError(try, "there is no command %q", cmd.CommandPath()+" "+word)
+	return report.UsageError(try, "unknown command %q", cmd.CommandPath()+" "+word)
 }
 
 // NoArgs refuses arguments.

@@ -93,7 +93,7 @@ func (s Sandbox) NotRunning(exit int) error {
 func unknown(name string, all []Sandbox) error {
 	e := &report.Error{
 		Code:    "no-sandbox",
-		Message: fmt.Sprintf("there is no sandbox %q", name),
+		Message: fmt.Sprintf("sandbox %q not found", name),
 		Try:     fmt.Sprintf("%s up --name %s", Program, name),
 	}
 	var names []string
@@ -219,7 +219,7 @@ func Pick[T any](kind string, items []T, names []string, goesBy func(T) []string
 
 // NotFound is the error for a name that nothing goes by; names are those that would have been understood.
 func NotFound(kind, name string, names []string) error {
-	e := &report.Error{Code: "not-found", Message: fmt.Sprintf("there is no %s %q", kind, name)}
+	e := &report.Error{Code: "not-found", Message: fmt.Sprintf("%s %q not found", kind, name)}
 	if guess := nearest.Of(name, names); guess != "" {
 		e.Message += fmt.Sprintf("; did you mean %q?", guess)
 	}

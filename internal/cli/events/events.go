@@ -144,7 +144,7 @@ func (f *filter) validate() error {
 		if guess := nearest.Of(f.plane, planes()); guess != "" {
 			try = "--plane " + guess
 		}
-		return report.UsageError(try, "there is no plane %q", f.plane)
+		return report.UsageError(try, "unknown plane %q", f.plane)
 	}
 	return nil
 }

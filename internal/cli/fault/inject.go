@@ -213,7 +213,7 @@ func runHeal(ctx context.Context, o *healOptions) error {
 		fmt.Fprintf(o.streams.Out, "%s: %s %s\n", l.ID, l.Fault, printable.Line(note))
 	}
 	if len(leases) == 0 {
-		fmt.Fprintln(o.streams.Err, "nothing is broken")
+		fmt.Fprintln(o.streams.Err, "no active faults")
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (c *choice) Set(s string) error {
 	if guess := nearest.Of(s, c.choices); guess != "" {
 		try = "-o " + guess
 	}
-	return report.UsageError(try, "there is no output format %q", s)
+	return report.UsageError(try, "unknown output format %q", s)
 }
 
 // APIVersion is the version of everything that is printed for programs.

@@ -114,7 +114,7 @@ func list(o *listOptions) error {
 			if near := nearest.Of(o.theme, o.catalogue.themes()); near != "" {
 				try += " " + near
 			}
-			return report.UsageError(try, "there is no theme %q", o.theme)
+			return report.UsageError(try, "theme %q not found", o.theme)
 		}
 		fmt.Fprintln(o.streams.Err, "no scenarios")
 	}

@@ -97,7 +97,7 @@ func (o *graphOptions) validate() error {
 	if guess := nearest.Of(o.format, formats()); guess != "" {
 		try = "--format " + guess
 	}
-	return report.UsageError(try, "there is no graph format %q", o.format)
+	return report.UsageError(try, "unknown graph format %q", o.format)
 }
 
 func draw(o *graphOptions) error {

@@ -126,7 +126,7 @@ func (l *Look) Complete(getenv func(string) string) error {
 		if guess := nearest.Of(l.theme, themes()); guess != "" {
 			try = "--theme " + guess
 		}
-		return report.UsageError(try, "there is no theme %q", l.theme)
+		return report.UsageError(try, "theme %q not found", l.theme)
 	}
 	if l.theme == "auto" {
 		l.theme = ""

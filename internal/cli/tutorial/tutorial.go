@@ -220,7 +220,7 @@ func pick(all []*tutorial.Page, asked string) (*tutorial.Page, error) {
 	if guess := nearest.Of(word, names); guess != "" {
 		try = command.Program + " tutorial start " + guess
 	}
-	return nil, report.UsageError(try, "there is no tutorial %q", asked)
+	return nil, report.UsageError(try, "tutorial %q not found", asked)
 }
 
 // begun returns the page that is meant, or the only one that has been begun when none is named.

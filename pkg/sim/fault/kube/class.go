@@ -31,7 +31,7 @@ func unknownPolicy() *fault.Kind {
 			class, err := c.Ground.Cluster.Client().StorageV1().StorageClasses().Get(ctx, name, metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
-				return before, "", fault.Refuse("StorageClass %q: does not exist", name)
+				return before, "", fault.Refuse("StorageClass %q not found", name)
 			case err != nil:
 				return before, "", err
 			case class.Parameters[policyParameter] == c.Params.Text("policy"):

@@ -233,7 +233,7 @@ func csiNodeDeleted() *fault.Kind {
 		Plan: func(ctx context.Context, c *fault.Call) (before storagev1.CSINode, _ string, _ error) {
 			n, err := c.Ground.Cluster.Client().StorageV1().CSINodes().Get(ctx, c.Target.Name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
-				return before, "", fault.Refuse("CSINode %q: does not exist", c.Target.Name)
+				return before, "", fault.Refuse("CSINode %q not found", c.Target.Name)
 			}
 			if err != nil {
 				return before, "", err

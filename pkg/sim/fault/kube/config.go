@@ -231,7 +231,7 @@ func tokenRevoked(k fault.Kind, which picker, again func(context.Context, *fault
 			}
 			sa, err := c.Ground.Cluster.Client().CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
-				return before, "", fault.Refuse("ServiceAccount %s/%s: does not exist", namespace, name)
+				return before, "", fault.Refuse("ServiceAccount %s/%s not found", namespace, name)
 			}
 			if err != nil {
 				return before, "", err

@@ -48,7 +48,7 @@ func topologyKindDeleted() *fault.Kind {
 			name := nodetopology.Resource().GroupResource().String()
 			d, err := client.Resource(definitions()).Get(ctx, name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
-				return k, "", fault.Refuse("CustomResourceDefinition %s: does not exist", name)
+				return k, "", fault.Refuse("CustomResourceDefinition %s not found", name)
 			}
 			if err != nil {
 				return k, "", err

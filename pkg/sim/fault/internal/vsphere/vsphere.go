@@ -27,7 +27,7 @@ func Named(c *fault.Call, name string) (*fault.Endpoint, error) {
 	if ep := c.Ground.VCenter(name); ep != nil {
 		return ep, nil
 	}
-	return nil, fmt.Errorf("vcenter %q: no such vCenter", name)
+	return nil, fmt.Errorf("vcenter %q not found", name)
 }
 
 // Get reads properties of an object into dst, a pointer to a type of package mo.
