@@ -131,9 +131,9 @@ func Open(root, name string) (*Dir, error) {
 	return &Dir{name: name, path: path, socket: socket}, nil
 }
 
-// Taken returns an ErrRunning when a live sandbox has the name, and nil when none has it, or that cannot be seen: [Create]
+// CheckFree returns an ErrRunning when a live sandbox has the name, and nil when none has it, or that cannot be seen: [Create]
 // decides.
-func Taken(root, name string) error {
+func CheckFree(root, name string) error {
 	dir, err := Open(root, name)
 	if err != nil {
 		return nil
@@ -355,8 +355,8 @@ type Record struct {
 	// looked at.
 	Retained bool `json:"retained,omitempty"`
 
-	// Settled says that the sandbox has crashed, that what ran of it has been ended since, and that its files are kept.
-	Settled bool `json:"settled,omitempty"`
+	// ProcessesReaped says that the sandbox has crashed, that what ran of it has been ended since, and that its files are kept.
+	ProcessesReaped bool `json:"settled,omitempty"`
 
 	// Left says that the sandbox has ended in order, and could not take back all that it had elsewhere.
 	Left bool `json:"left,omitempty"`

@@ -41,7 +41,7 @@ func TestReapAfterKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"by-arg", "by-env", "leader"}, names(report.Killed)); diff != "" || len(report.Spared) > 0 || !report.Removed {
+	if diff := cmp.Diff([]string{"by-arg", "by-env", "leader"}, names(report.Killed)); diff != "" || len(report.Unproven) > 0 || !report.Removed {
 		t.Errorf("report: %+v", report)
 	}
 	s.requireGone()

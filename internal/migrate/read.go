@@ -121,7 +121,7 @@ func called(e config.INIEntry) string {
 	if e.Bare {
 		return "(a word that stands alone)"
 	}
-	return e.Called()
+	return e.DisplayKey()
 }
 
 // twice notes keys that the provider's reader does not look at and that are set again.

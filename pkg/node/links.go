@@ -57,7 +57,7 @@ func (n *Node) link() bool {
 func (n *Node) WithholdLinks(withheld bool) { n.change(func() { n.withheld = withheld }) }
 
 // follow creates the missing links, unless they are withheld, and removes those of detached disks.
-func (l *Links) follow(m Machine, withheld bool) error {
+func (l *Links) follow(m VM, withheld bool) error {
 	want := map[string]string{}
 	if m.Exists {
 		for _, d := range m.Disks {

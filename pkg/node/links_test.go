@@ -30,7 +30,7 @@ func newLinks(t *testing.T, dir string) *links {
 	t.Helper()
 	l := &links{t: t, dir: dir, failed: make(chan error, 10)}
 	l.Node = node.New(node.Options{
-		Spec:   func(node.Machine) (child.Spec, error) { return child.Spec{}, os.ErrInvalid },
+		Spec:   func(node.VM) (child.Spec, error) { return child.Spec{}, os.ErrInvalid },
 		Notify: func(child.Change) {},
 		Links: &node.Links{
 			Dir:    l.dir,
@@ -51,8 +51,8 @@ func newLinks(t *testing.T, dir string) *links {
 	return l
 }
 
-func withDisks(edit func(*node.Machine), disks ...node.Disk) node.Machine {
-	return vm(func(m *node.Machine) {
+func withDisks(edit func(*node.VM), disks ...node.Disk) node.VM {
+	return vm(func(m *node.VM) {
 		m.GuestUp, m.Disks = false, disks
 		if edit != nil {
 			edit(m)
@@ -91,7 +91,7 @@ func TestLinks(t *testing.T) {
 	link1, link2 := names.DeviceLink(disk1), names.DeviceLink(disk2)
 	l := newLinks(t, filepath.Join(t.TempDir(), "by-id"))
 	for _, step := range []struct {
-		vm   node.Machine
+		vm   node.VM
 		want map[string]string
 	}{
 		{withDisks(nil), map[string]string{}},

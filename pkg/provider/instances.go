@@ -120,12 +120,12 @@ func (i instances) match(node *corev1.Node) (*inventory.VM, error) {
 	if node.Spec.ProviderID == "" && i.choices.nameDecides {
 		return i.byExactName(node)
 	}
-	a := match.Find(kubenode.Facts(node), i.inv, i.choices.Choices)
+	a := match.Find(kubenode.Facts(node), i.inv, i.choices.Behavior)
 	return a.VM, a.Err
 }
 
 func (i instances) elsewhere(node *corev1.Node, bound match.UUID) (other *inventory.VM, ok bool, doubt error) {
-	return match.Elsewhere(kubenode.Facts(node), bound, i.inv, i.choices.Choices)
+	return match.FindDifferent(kubenode.Facts(node), bound, i.inv, i.choices.Behavior)
 }
 
 // initialized reports whether the node has lost the taint that it registers with.

@@ -43,8 +43,8 @@ type Options struct {
 	Parity Parity
 	// NodeLabels are added to every Node when it is initialized.
 	NodeLabels map[string]string
-	// Nudge, if set, is notified of nodes that the controllers should sync before their next period.
-	Nudge Nudge
+	// Resyncer, if set, is notified of nodes that the controllers should sync before their next period.
+	Resyncer Resyncer
 	// ConfigFile is the file that New's configuration was loaded from with ConfigOptions; empty for none. The provider
 	// watches it and applies changes where that is safe.
 	ConfigFile    string
@@ -75,12 +75,12 @@ type Parity string
 // ParityUpstream selects upstream's behavior.
 const ParityUpstream Parity = "upstream"
 
-// Nudge is notified of changes at the vCenters. Its methods are safe for concurrent use and do not block.
-type Nudge interface {
+// Resyncer is notified of changes at the vCenters. Its methods are safe for concurrent use and do not block.
+type Resyncer interface {
 	// Changed reports that a VM, given by providerID, has appeared, changed or disappeared.
 	Changed(providerID string)
-	// Everything reports that any node may be affected.
-	Everything()
+	// ChangedAll reports that any node may be affected.
+	ChangedAll()
 }
 
 // Provider implements [cloudprovider.Interface]. Create it with [New]; it starts work at Initialize. All methods are safe
@@ -190,12 +190,12 @@ func (p *Provider) logWarnings(cfg *config.Config) {
 }
 
 func (p *Provider) inventoryChanged(c inventory.Change) {
-	nudge := p.opts.Nudge
+	nudge := p.opts.Resyncer
 	if nudge == nil {
 		return
 	}
-	if c.Everything {
-		nudge.Everything()
+	if c.All {
+		nudge.ChangedAll()
 		return
 	}
 	for _, vms := range [][]*inventory.VM{c.VMs, c.Left} {

@@ -273,8 +273,8 @@ func (r *reloader) activate() {
 	if strings.HasPrefix(r.warning, ReasonConfigDelayed) {
 		r.warning = ""
 	}
-	if r.opts.Nudge != nil {
-		r.opts.Nudge.Everything()
+	if r.opts.Resyncer != nil {
+		r.opts.Resyncer.ChangedAll()
 	}
 }
 

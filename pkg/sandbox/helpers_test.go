@@ -64,7 +64,7 @@ func (g guestGround) Guest(n ground.Node) node.Guest { return g.guest(n) }
 // noGuest is a guest that does nothing.
 type noGuest struct{ node.Guest }
 
-func (noGuest) Observe(node.Machine) {}
+func (noGuest) Observe(node.VM) {}
 
 // addWorker makes a VM the Node worker-1 of scenario single.
 func addWorker(t testing.TB, s *Sandbox, vm world.VM, guest func(ground.Node) node.Guest) {

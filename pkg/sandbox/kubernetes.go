@@ -148,7 +148,7 @@ func (s *Sandbox) rebind(uuids []string) {
 // does after the kubelet has registered.
 func (s *Sandbox) markControlPlane(n *corev1.Node) {
 	_, marked := n.Labels[controlPlaneLabel]
-	if _, others := s.sourced(); others || marked || s.nodes.Behind(n.Name).Role != topology.RoleControlPlane {
+	if _, others := s.sourced(); others || marked || s.nodes.VMOf(n.Name).Role != topology.RoleControlPlane {
 		return
 	}
 	s.background.Run("node watch", func(ctx context.Context) {

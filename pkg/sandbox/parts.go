@@ -82,7 +82,7 @@ func assemble(s *Sandbox) {
 	s.causes = &causality.Finder{
 		Log: s.log, Grace: grace, Topology: s.desired.Topology, Lease: s.faults.Lease,
 		VM: func(node string) (vcenter, vm string) {
-			b := s.nodes.Behind(node)
+			b := s.nodes.VMOf(node)
 			return b.Key.VCenter, b.VM
 		},
 	}
@@ -124,7 +124,7 @@ func assemble(s *Sandbox) {
 		},
 	}
 	s.proxies.Server = func() string { return s.cluster.Addr() }
-	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
+	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, AddSecret: func(token string) error { return s.secrets.Add(token) }}
 	s.nodes = nodes.New(nodes.Options{
 		Ground: func() ground.Ground { return s.ground }, Topology: opts.Topology, VCenters: list, World: s.currentWorld,
 		Cluster: func() cluster.Cluster { return s.cluster }, Dir: opts.Dir, Speed: opts.Speed, Log: s.log, Logger: opts.Logger,
@@ -133,7 +133,7 @@ func assemble(s *Sandbox) {
 	s.rows = rows.Rows{
 		Log: s.log, Cache: &s.watchCache, VCenters: list, Tags: s.tags, Storage: s.storage, Components: s.components, Roles: s.nodes,
 		VMs:  s.nodes.Observe,
-		VMOf: func(node string) world.VMKey { return s.nodes.Behind(node).Key },
+		VMOf: func(node string) world.VMKey { return s.nodes.VMOf(node).Key },
 	}
 	s.actions = actions.Actions{
 		Log: s.log, World: s.currentWorld, VCenters: list, Kubernetes: s.client, Hang: s.nodes.Hang,
@@ -197,7 +197,7 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 	return &inspect.Inspector{
 		Log: s.log, World: s.currentWorld, Kubernetes: s.client, Roles: s.nodes, Volumes: s.storage.Rows,
 		Datastores: func() []api.Datastore { return s.vcenters.Datastores() },
-		Components: s.components.Rows, Leases: s.faults.Rows, Grace: s.causes.Grace, Others: others, VMOf: s.causes.VM,
+		Components: s.components.Rows, Leases: s.faults.Rows, Grace: s.causes.Grace, SharedCluster: others, VMOf: s.causes.VM,
 		VCenters: func() (all []inspect.VCenter) {
 			for _, vc := range s.vcenters {
 				all = append(all, inspect.VCenter{

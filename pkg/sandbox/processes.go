@@ -104,19 +104,19 @@ func (p processes) Cut(component string, silent bool) error {
 	return nil
 }
 
-// Mend implements [fault.Processes]. A component that is gone has no way to mend.
-func (p processes) Mend(component string) error {
+// Restore implements [fault.Processes]. A component that is gone has no way to mend.
+func (p processes) Restore(component string) error {
 	t, err := p.s.supervised(component)
 	if err != nil {
 		return nil // it is as harmless as to mend what is not cut
 	}
 	if t.network != nil && t.network.IsCut() {
 		p.note(t, event.Info, "api.mended", "its way to everything is mended")
-		return t.network.Mend()
+		return t.network.Restore()
 	}
 	if w := p.s.proxies.Find(t.wire); w != nil && w.IsCut() {
 		p.note(t, event.Info, "api.mended", "its way to the API server is mended")
-		w.Mend()
+		w.Restore()
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func running(t *testing.T) *Sandbox {
 
 	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1", Power: string(node.On), Tools: true, Hostname: "worker-1"}, BootTime: time.Now(), Ref: worker.Ref}
 	addWorker(t, s, v, func(n ground.Node) node.Guest {
-		return node.New(node.Options{Spec: func(node.Machine) (child.Spec, error) { return sleep("node/worker-1"), nil }, Notify: n.Notify})
+		return node.New(node.Options{Spec: func(node.VM) (child.Spec, error) { return sleep("node/worker-1"), nil }, Notify: n.Notify})
 	})
 	for _, component := range []string{ccm.Component, "node/vc.vm-1"} {
 		if _, err := s.proxies.Addr(component); err != nil {
@@ -244,7 +244,7 @@ func TestCutAndMend(t *testing.T) {
 				}
 			}
 			for range 2 {
-				if err := p.Mend(component); err != nil {
+				if err := p.Restore(component); err != nil {
 					t.Error(err)
 				}
 			}
@@ -285,7 +285,7 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 				t.Errorf("%s %q: no error", name, component)
 			}
 		}
-		if p.Running(component) == nil || p.Replicas(component) != 0 || p.Resume(t.Context(), component) != nil || p.Mend(component) != nil {
+		if p.Running(component) == nil || p.Replicas(component) != 0 || p.Resume(t.Context(), component) != nil || p.Restore(component) != nil {
 			t.Errorf("%q: there is one, or it is no peace to heal it", component)
 		}
 	}
@@ -297,7 +297,7 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 			t.Errorf("%s: %v", component, err)
 		}
 	}
-	s.nodes.Guest(worker).Observe(node.Machine{Exists: true, Power: node.Off})
+	s.nodes.Guest(worker).Observe(node.VM{Exists: true, Power: node.Off})
 	s.requireRow(t, "node/worker-1", "stopped")
 	if err := p.Running("node/worker-1"); err == nil || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("a kubelet of a VM that is off runs: %v", err)
@@ -378,7 +378,7 @@ func TestKillEndsWithContext(t *testing.T) {
 	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1", Power: string(node.On), Tools: true, Hostname: "worker-1"}, BootTime: time.Now(), Ref: worker.Ref}
 	addWorker(t, s, v, func(n ground.Node) node.Guest {
 		return stuckGuest{node.New(node.Options{
-			Spec: func(node.Machine) (child.Spec, error) {
+			Spec: func(node.VM) (child.Spec, error) {
 				return child.Spec{Name: "node/worker-1", Path: "/bin/sleep", Args: []string{"600"}}, nil
 			},
 			Notify: n.Notify,

@@ -47,7 +47,7 @@ func (s *Sandbox) watchSecrets(factory informers.SharedInformerFactory) error {
 }
 
 func (s *Sandbox) knowSecret(o *corev1.Secret) {
-	if err := s.secrets.Know(slices.Collect(maps.Values(secret.Of(o.Data)))...); err != nil {
+	if err := s.secrets.Add(slices.Collect(maps.Values(secret.Of(o.Data)))...); err != nil {
 		s.opts.Logger.Error("secrets", "secret", o.Namespace+"/"+o.Name, "err", err)
 	}
 }
@@ -61,7 +61,7 @@ func (s *Sandbox) knowSession(session string) {
 	if s.sessions.Add(1) > mostSessions {
 		return
 	}
-	if err := s.secrets.Know(session); err != nil {
+	if err := s.secrets.Add(session); err != nil {
 		s.opts.Logger.Error("secrets", "err", err)
 	}
 }

@@ -66,7 +66,7 @@ func (s *Scenario) Reaches() []Reach {
 		}
 	}
 	for _, step := range s.Steps {
-		if does := verbs.Beyond(step.Run); does != "" {
+		if does := verbs.Effects(step.Run); does != "" {
 			_, run := strict.Find(step.node, "run")
 			add(run, strict.Below(step.path, "run"), "%s", does)
 		}

@@ -13,7 +13,7 @@ import (
 
 // Console returns the credentials of the operator's account, for connections of [VCenter.DialConsole]. Changed passwords and
 // permissions of other accounts do not affect it, its sessions do not count, and [VCenter.Users] does not list it.
-func (v *VCenter) Console() *url.Userinfo { return v.service.access.Console() }
+func (v *VCenter) Console() *url.Userinfo { return v.service.access.OperatorUser() }
 
 // EndSessionsWhere ends the matching sessions, and returns their number. Waiting calls end with NotAuthenticated; clients may log
 // in again.
@@ -43,12 +43,12 @@ func (v *VCenter) SetUpdateLimit(n int) {
 	}
 }
 
-// CertificateWish describes a certificate for a vCenter. The zero value is one like its first.
-type CertificateWish = cert.Wish
+// CertificateOptions describes a certificate for a vCenter. The zero value is one like its first.
+type CertificateOptions = cert.Options
 
 // NewCertificate issues a certificate for the vCenter, with a new key, signed like its first one. It is in use once the gate gets
 // it.
-func (v *VCenter) NewCertificate(w CertificateWish) (tls.Certificate, error) {
+func (v *VCenter) NewCertificate(w CertificateOptions) (tls.Certificate, error) {
 	return v.authority.Replace(v.leaf, w)
 }
 

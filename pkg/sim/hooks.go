@@ -35,12 +35,12 @@ func (v *VCenter) OnDied(f func(vm types.ManagedObjectReference, seq uint64)) { 
 // Guest returns the VM's guest; false if the VM does not exist.
 func (v *VCenter) Guest(vm types.ManagedObjectReference) (guest.Info, bool) { return v.guests.Info(vm) }
 
-// Cards returns the MAC addresses of the VM's NICs: see [guest.Guests.Cards].
-func (v *VCenter) Cards(vm types.ManagedObjectReference) []string { return v.guests.Cards(vm) }
+// MACs returns the MAC addresses of the VM's NICs: see [guest.Guests.MACs].
+func (v *VCenter) MACs(vm types.ManagedObjectReference) []string { return v.guests.MACs(vm) }
 
-// InstallGuest replaces the VM's guest: see [guest.Guests.Become].
-func (v *VCenter) InstallGuest(vm types.ManagedObjectReference, info guest.Info) error {
-	return v.guests.Become(vm, info)
+// SetGuest replaces the VM's guest: see [guest.Guests.SetGuest].
+func (v *VCenter) SetGuest(vm types.ManagedObjectReference, info guest.Info) error {
+	return v.guests.SetGuest(vm, info)
 }
 
 // WriteUUID sets the VM's BIOS UUID, which may be empty, unlike in the API. It ignores a removed VM.

@@ -22,12 +22,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/corrections"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/dialect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/profile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
@@ -99,7 +99,7 @@ func newService(p parts) (_ *service, err error) {
 		}
 	}
 	// vcsim accepts any login while this has no user, and uses the address in links.
-	s.vcsim.Listen = &url.URL{Scheme: "https", Host: p.host, Path: vim25.Path, User: s.access.Inside()}
+	s.vcsim.Listen = &url.URL{Scheme: "https", Host: p.host, Path: vim25.Path, User: s.access.InternalUser()}
 	sessions := ctx.Map.SessionManager()
 	sessions.ServiceHostName = p.host
 	sessions.ValidLogin = s.access.Valid
@@ -111,7 +111,7 @@ func newService(p parts) (_ *service, err error) {
 	}
 	s.policies = s.newPolicies(content.About.InstanceUuid)
 	s.endpoints(p, content.About.ApiVersion)
-	s.handler = truth.Unlock(s.files(dialect.Handler(truth.FaultStrings(s.access.Handler(s.vcsim.ServeMux)))))
+	s.handler = corrections.Unlock(s.files(dialect.Handler(corrections.FaultStrings(s.access.Handler(s.vcsim.ServeMux)))))
 	return s, nil
 }
 

@@ -258,7 +258,7 @@ func checkMembers(s *site, hosts, clusters []string, at *path, allHosts, allClus
 // because all join one Kubernetes cluster.
 func checkVMs(p *problems, m *marking, spec *Spec, s *site, nodes *scope) {
 	vms, folders := newScope(p, "VM"), checkVMFolders(p, m, s)
-	twins, cousins := spec.Allows(DuplicateName), spec.Allows(DuplicateHostname)
+	twins, cousins := spec.AllowsDuplicate(DuplicateName), spec.AllowsDuplicate(DuplicateHostname)
 	var last *path
 	for i := range s.datacenter.VMs {
 		vm, at := &s.datacenter.VMs[i], s.vms[i]

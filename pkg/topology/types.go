@@ -82,8 +82,8 @@ const (
 	DuplicateMAC          Duplicate = "mac"
 )
 
-// Allows reports whether an identity may occur twice.
-func (s *Spec) Allows(d Duplicate) bool { return slices.Contains(s.AllowDuplicate, d) }
+// AllowsDuplicate reports whether an identity may occur twice.
+func (s *Spec) AllowsDuplicate(d Duplicate) bool { return slices.Contains(s.AllowDuplicate, d) }
 
 func (Duplicate) choices() []string {
 	return []string{

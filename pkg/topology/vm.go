@@ -176,7 +176,7 @@ func (t *Topology) AllVMs() iter.Seq[VMRef] {
 func (t *Topology) Nodes() []VMRef {
 	var nodes []VMRef
 	var names map[string]bool
-	if t.Spec.Allows(DuplicateHostname) {
+	if t.Spec.AllowsDuplicate(DuplicateHostname) {
 		names = map[string]bool{}
 	}
 	for ref := range t.AllVMs() {

@@ -208,10 +208,10 @@ func TestFlags(t *testing.T) {
 		t.Error(err)
 	}
 	want := []string{"--ccm=module:v1.36.0", "--ccm-arg=--v=4", "--ccm-env=A=b c", "--ccm-replicas=2", "--ccm-watch=" + f.Watch}
-	if d := cmp.Diff(want, f.Again()); d != "" {
+	if d := cmp.Diff(want, f.ToArgs()); d != "" {
 		t.Error(d)
 	}
-	if plain := (&Flags{Replicas: 1}).Again(); plain != nil {
+	if plain := (&Flags{Replicas: 1}).ToArgs(); plain != nil {
 		t.Errorf("nothing was said, and again it is %q", plain)
 	}
 	e := clitest.NewEnv(nil)
@@ -226,7 +226,7 @@ func TestFlags(t *testing.T) {
 	}
 	// None at all is for who says so.
 	none := Flags{Source: None, MayBeNone: true, Replicas: 1}
-	if c, err := none.Resolve(t.Context(), e.Streams); err != nil || !c.None || none.Check() != nil || !cmp.Equal(none.Again(), []string{"--ccm=none"}) {
+	if c, err := none.Resolve(t.Context(), e.Streams); err != nil || !c.None || none.Check() != nil || !cmp.Equal(none.ToArgs(), []string{"--ccm=none"}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if none.Args = []string{"--v=4"}; report.Of(none.Check()).Exit != report.Usage {

@@ -136,8 +136,8 @@ func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbo
 	return c, err
 }
 
-// Again are the arguments that say the same.
-func (f *Flags) Again() []string {
+// ToArgs are the arguments that say the same.
+func (f *Flags) ToArgs() []string {
 	var args []string
 	if f.Source != "" {
 		args = append(args, "--ccm="+f.Source)

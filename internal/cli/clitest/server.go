@@ -128,8 +128,8 @@ func (s *Server) Applied() []api.ApplyRequest {
 	return s.applied
 }
 
-// Stick makes the nth step of a topology end in the error of [Server.Refuse] or, without one, take for ever.
-func (s *Server) Stick(n int) {
+// BlockStep makes the nth step of a topology end in the error of [Server.Refuse] or, without one, take for ever.
+func (s *Server) BlockStep(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stuck = n

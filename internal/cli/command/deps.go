@@ -47,9 +47,9 @@ type Sandboxes interface {
 	Root() (string, error)
 	// Logs returns the log files of a sandbox, running or dead, by component.
 	Logs(name string) (map[string]string, error)
-	// Settle ends the processes that crashed sandboxes left, keeps their files, and returns a sentence about each; it says
+	// ReapProcesses ends the processes that crashed sandboxes left, keeps their files, and returns a sentence about each; it says
 	// nothing about those that it settled before.
-	Settle(ctx context.Context) ([]string, error)
+	ReapProcesses(ctx context.Context) ([]string, error)
 	// Reap removes what dead sandboxes left behind and returns what that was, one line each.
 	Reap(ctx context.Context) ([]string, error)
 }
@@ -71,8 +71,8 @@ type Crash struct {
 	Stack []string `json:"stack,omitempty"`
 }
 
-// Words are the reason and the stack, a frame a line.
-func (c *Crash) Words() string {
+// Text are the reason and the stack, a frame a line.
+func (c *Crash) Text() string {
 	return strings.Join(append([]string{c.Reason}, c.Stack...), "\n    at ")
 }
 

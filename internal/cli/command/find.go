@@ -85,7 +85,7 @@ func (s Sandbox) NotRunning(exit int) error {
 		Try: fmt.Sprintf("%s\n%s doctor --bundle vsphere-sandbox-bug.tar.gz --name %s\n%s", logs, Program, s.Name, down), Exit: exit,
 	}
 	if s.Crash != nil {
-		e.Err = errors.New(s.Crash.Words())
+		e.Err = errors.New(s.Crash.Text())
 	}
 	return e
 }

@@ -103,7 +103,7 @@ func TestSettleKeepsTheEvidence(t *testing.T) {
 	}
 	want := []string{`sandbox "lab" crashed: panic: boom; 0 processes ended; its logs, events and recording are kept in ` + dir.Path() + ` until "vsphere-sandbox down --name lab"`}
 	for range 2 {
-		said, err := i.Settle(t.Context())
+		said, err := i.ReapProcesses(t.Context())
 		if d := cmp.Diff(want, said); err != nil || d != "" {
 			t.Errorf("%v, %s", err, d)
 		}
@@ -158,7 +158,7 @@ func TestEndedInOrder(t *testing.T) {
 	if d := cmp.Diff([]string{"kept retained", "rest left-behind"}, states()); d != "" {
 		t.Error(d)
 	}
-	if said, err := i.Settle(t.Context()); err != nil || len(said) != 1 || !strings.Contains(said[0], `"rest" had ended`) {
+	if said, err := i.ReapProcesses(t.Context()); err != nil || len(said) != 1 || !strings.Contains(said[0], `"rest" had ended`) {
 		t.Errorf("%q, %v", said, err)
 	}
 	if d := cmp.Diff([]string{"kept retained"}, states()); d != "" {

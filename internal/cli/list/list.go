@@ -106,7 +106,7 @@ func run(ctx context.Context, o *options) error {
 			fmt.Fprintf(o.streams.Err, "the directory of sandbox %q was removed while it runs, as process %d: it is about to end\ntry: %s down --name %[1]s   # which waits for that\n", s.Name, s.PID, command.Program)
 		}
 		if s.Crash != nil {
-			fmt.Fprintf(o.streams.Err, "sandbox %q crashed: %s\nwhat it left is in %s\ntry: %s logs --name %[1]s\ntry: %[4]s down --name %[1]s   # removes it\n", s.Name, s.Crash.Words(), s.Dir, command.Program)
+			fmt.Fprintf(o.streams.Err, "sandbox %q crashed: %s\nwhat it left is in %s\ntry: %s logs --name %[1]s\ntry: %[4]s down --name %[1]s   # removes it\n", s.Name, s.Crash.Text(), s.Dir, command.Program)
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func (t *target) open(ctx context.Context, old migration.Source, force bool) (*s
 	}
 	var chosen *vcenter.Config
 	switch {
-	case t.real.Asked():
+	case t.real.IsSet():
 		real, err := t.real.Complete(t.deps.Getenv)
 		if err != nil {
 			return nil, err

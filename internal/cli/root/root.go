@@ -176,7 +176,7 @@ func tidy(cmd *cobra.Command, d *command.Deps) error {
 	if _, err := d.Sandboxes.Root(); err != nil {
 		return nil // where there is no place for sandboxes, none was left; a command that needs the place says so
 	}
-	settled, err := d.Sandboxes.Settle(cmd.Context())
+	settled, err := d.Sandboxes.ReapProcesses(cmd.Context())
 	for _, s := range settled {
 		fmt.Fprintln(d.Streams.Err, s)
 	}

@@ -121,7 +121,7 @@ func list(o *listOptions) error {
 	if err := output.List(o.streams.Out, o.flags, kind(), all); err != nil {
 		return err
 	}
-	return source.Joined(bad)
+	return source.JoinErrors(bad)
 }
 
 func listing(s *scenario.Scenario) listed {
@@ -227,7 +227,7 @@ func (c choice) load(from catalogue, set source.Settings) ([]*scenario.Scenario,
 			}
 		}
 	}
-	if err := source.Joined(bad); err != nil {
+	if err := source.JoinErrors(bad); err != nil {
 		return nil, err
 	}
 	for _, one := range set {

@@ -81,8 +81,8 @@ func (e *invalid) Error() string { return e.reported.Error() }
 
 func (e *invalid) Unwrap() []error { return []error{e.reported, e.problems} }
 
-// Or is the first argument, or the scenario that stands in for one.
-func Or(args []string) string {
+// ArgOrDefault is the first argument, or the scenario that stands in for one.
+func ArgOrDefault(args []string) string {
 	if len(args) > 0 {
 		return args[0]
 	}
@@ -157,8 +157,8 @@ func Problems(err error) []Problem {
 	return all
 }
 
-// Joined is one error for those of several files, nil for none.
-func Joined(bad []error) error {
+// JoinErrors is one error for those of several files, nil for none.
+func JoinErrors(bad []error) error {
 	if len(bad) < 2 {
 		return errors.Join(bad...)
 	}

@@ -177,7 +177,7 @@ func printEnded(w io.Writer, format string, now time.Time, s command.Sandbox) er
 	field("Scenario", s.Scenario)
 	field("Directory", s.Dir)
 	if s.Crash != nil {
-		field("Ended by", strings.ReplaceAll(s.Crash.Words(), "\n", "\n"+strings.Repeat(" ", 10)))
+		field("Ended by", strings.ReplaceAll(s.Crash.Text(), "\n", "\n"+strings.Repeat(" ", 10)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -72,7 +72,7 @@ are shown as one: worker-001 … worker-100 (100).`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: source.Names(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			o.source = source.Or(args)
+			o.source = source.ArgOrDefault(args)
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -140,7 +140,7 @@ is a topology that builds the same inventory.`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: source.Names(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			o.source = source.Or(args)
+			o.source = source.ArgOrDefault(args)
 			if runF != nil {
 				return runF(o)
 			}
@@ -257,7 +257,7 @@ func validate(o *validateOptions) error {
 			fmt.Fprintf(o.streams.Out, "%s can be used: %s\n", one.Source, one.Counts)
 		}
 	}
-	return source.Joined(bad)
+	return source.JoinErrors(bad)
 }
 
 type applyOptions struct {
@@ -299,7 +299,7 @@ Ctrl-C stops it after the current step.`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: source.Names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.source = source.Or(args)
+			o.source = source.ArgOrDefault(args)
 			return runF(cmd.Context(), o)
 		},
 	}

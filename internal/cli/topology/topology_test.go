@@ -265,7 +265,7 @@ func TestApplyNothing(t *testing.T) {
 func TestApplyFails(t *testing.T) {
 	s := applyServer(t)
 	s.Refuse(&api.Error{Code: "conflict", Message: "2 of 3 changes are done, and then: in use", Try: "again"})
-	s.Stick(3)
+	s.BlockStep(3)
 	out, reported, r := runApply(t.Context(), t, s, "mine.yaml")
 	want := "created Folder us/dcwest/vm/data\nchanged VM us/dcwest/vm/worker-1: 2 → 4 CPUs; power off and on\n"
 	if out != want || reported != "" {
@@ -303,7 +303,7 @@ func TestApplyRefused(t *testing.T) {
 // Ctrl-C leaves a sandbox that finishes what it is at, and says how far it was.
 func TestApplyInterrupted(t *testing.T) {
 	s := applyServer(t)
-	s.Stick(2)
+	s.BlockStep(2)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	e := clitest.NewEnv(s)

@@ -122,8 +122,8 @@ func TestSaidAfterwards(t *testing.T) {
 	} {
 		e := clitest.NewEnv(nil)
 		e.Deps.NameFlag = name
-		TellLeases(e.Deps, tui.Outcome{})
-		TellLeases(e.Deps, tui.Outcome{Leases: 2})
+		WarnLeases(e.Deps, tui.Outcome{})
+		WarnLeases(e.Deps, tui.Outcome{Leases: 2})
 		if got := e.Err.String(); got != want {
 			t.Errorf("%q: %q", name, got)
 		}
@@ -151,7 +151,7 @@ func TestNoColor(t *testing.T) {
 	for _, tc := range []struct{ flag, env, want string }{
 		{"auto", "", ""}, {"auto", "1", "mono"}, {"dark", "1", "dark"}, {"light", "", "light"},
 	} {
-		l := Look{theme: tc.flag}
+		l := DisplayFlags{theme: tc.flag}
 		if err := l.Complete(func(string) string { return tc.env }); err != nil || l.theme != tc.want {
 			t.Errorf("%+v: %q, %v", tc, l.theme, err)
 		}

@@ -33,9 +33,9 @@ type Mask struct {
 // public is how many lines of a certificate may be in others of its issuer: the names and times.
 const public = 4
 
-// Know adds values that may stand nowhere. Of a text of several lines each line counts that is long enough, for it may be
+// Add adds values that may stand nowhere. Of a text of several lines each line counts that is long enough, for it may be
 // indented; of a certificate those lines that no other has.
-func (m *Mask) Know(secrets ...string) {
+func (m *Mask) Add(secrets ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range secrets {

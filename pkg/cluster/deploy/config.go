@@ -19,15 +19,15 @@ const caKey = "vcenter-ca.crt"
 // Config is the configuration of a provider or driver.
 type Config struct {
 	// Conf renders the configuration file for the place it is read from. It is called again for each update.
-	Conf func(Place) ([]byte, error)
+	Conf func(ConfigLocation) ([]byte, error)
 	// CA is the certificate authorities of the vCenters, in PEM. They are a file beside the configuration: Place.CAFile.
 	CA []byte
 	// Secret is the data of the Secret with the credentials: "HOST.username" and "HOST.password" for every vCenter.
 	Secret map[string][]byte
 }
 
-// Place is where a configuration is read from.
-type Place struct {
+// ConfigLocation is where a configuration is read from.
+type ConfigLocation struct {
 	// File is the configuration's path, CAFile that of the certificate authorities.
 	File, CAFile string
 	// SecretName and SecretNamespace name the Secret with the credentials. Empty: the manifest has no Secret, and the
@@ -37,7 +37,7 @@ type Place struct {
 
 // layout locates a configuration in the cluster.
 type layout struct {
-	Place
+	ConfigLocation
 	// holder is the ConfigMap or Secret that is mounted as the folder of the file, key the file's name.
 	holder, holderNamespace string
 	holderIsSecret          bool
@@ -48,7 +48,7 @@ type layout struct {
 
 // write stores the configuration in the cluster: first the Secret, since the file names it.
 func (d *Deployment) write(ctx context.Context, l layout, c Config, part string) error {
-	conf, err := c.Conf(l.Place)
+	conf, err := c.Conf(l.ConfigLocation)
 	if err != nil {
 		return fmt.Errorf("configuration for %s: %w", l.holder, err)
 	}
@@ -102,7 +102,7 @@ func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, 
 		return named(o, err)
 	}
 	if !ours(existing) {
-		return &NotOursError{Objects: []string{title(o)}}
+		return &NotOwnedError{Objects: []string{title(o)}}
 	}
 	existing = existing.DeepCopy()
 	mark(existing, part)

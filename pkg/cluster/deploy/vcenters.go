@@ -28,8 +28,8 @@ type Endpoint struct {
 	IP netip.Addr
 }
 
-// Reached is how pods reach a vCenter, including pods in the host network.
-type Reached struct {
+// PodEndpoint is how pods reach a vCenter, including pods in the host network.
+type PodEndpoint struct {
 	Name string
 	// Host is the address, unique for this vCenter, and Port is 443. A configuration uses the address, since pods in the host
 	// network do not use the cluster's DNS.
@@ -45,7 +45,7 @@ const vCenterPort = 443
 // VCenters makes vCenters reachable for pods, each at its own address, since Secrets with credentials distinguish
 // vCenters by host. It removes earlier ones that are not among them. Each is a Service without a selector, with one
 // endpoint. The result is in the order of the endpoints.
-func (d *Deployment) VCenters(ctx context.Context, endpoints []Endpoint) ([]Reached, error) {
+func (d *Deployment) VCenters(ctx context.Context, endpoints []Endpoint) ([]PodEndpoint, error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	all := []*unstructured.Unstructured{namespaceObject()}
@@ -73,13 +73,13 @@ func (d *Deployment) VCenters(ctx context.Context, endpoints []Endpoint) ([]Reac
 	if err := d.prune(ctx, partVC, all); err != nil {
 		return nil, fmt.Errorf("make vCenters reachable: %w", err)
 	}
-	reached := make([]Reached, len(endpoints))
+	reached := make([]PodEndpoint, len(endpoints))
 	for i, e := range endpoints {
 		s, err := d.client.CoreV1().Services(Namespace).Get(ctx, serviceName(e.Name), metav1.GetOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("vcenter %q: %w", e.Name, err)
 		}
-		reached[i] = Reached{Name: e.Name, Host: s.Spec.ClusterIP, Port: vCenterPort, DNS: ServiceDNS(e.Name)}
+		reached[i] = PodEndpoint{Name: e.Name, Host: s.Spec.ClusterIP, Port: vCenterPort, DNS: ServiceDNS(e.Name)}
 	}
 	return reached, nil
 }

@@ -18,7 +18,7 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 	}
 	vm := n.VM()
 	options := node.Options{
-		Spec:   func(m node.Machine) (child.Spec, error) { return g.spec(n, vm.Name, m) },
+		Spec:   func(m node.VM) (child.Spec, error) { return g.spec(n, vm.Name, m) },
 		Notify: n.Notify,
 	}
 	if g.CSI {
@@ -35,7 +35,7 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 }
 
 // spec writes the configuration of a VM's kubelet for one boot.
-func (g *Ground) spec(n ground.Node, vm string, m node.Machine) (child.Spec, error) {
+func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
 	name, err := ground.NodeName(vm, m)
 	if err != nil {
 		return child.Spec{Name: "node/" + vm}, err

@@ -35,17 +35,17 @@ func (g *Ground) guard(ctx context.Context) error {
 		g.noteStrays(stray, len(nodes))
 		return nil
 	}
-	if err := g.cluster.Straight(); err != nil {
+	if err := g.cluster.CheckDirectAccess(); err != nil {
 		return err
 	}
 	objects, err := g.objects()
 	if err != nil {
 		return err
 	}
-	if err := g.cluster.CheckRights(ctx, objects, append(g.extra(), existing.Looking(g.BesideController)...)...); err != nil {
+	if err := g.cluster.CheckRights(ctx, objects, append(g.extra(), existing.GuardRights(g.AllowController)...)...); err != nil {
 		return err
 	}
-	if err := g.cluster.GuardBeside(ctx, g.Name, g.BesideController); err != nil {
+	if err := g.cluster.GuardOutside(ctx, g.Name, g.AllowController); err != nil {
 		return err
 	}
 	if len(stray) > 0 {
@@ -62,7 +62,7 @@ func strays(nodes []corev1.Node, top *topology.Topology) []string {
 	}
 	var names []string
 	for i := range nodes {
-		switch match.Find(kubenode.Facts(&nodes[i]), chosen, match.Choices{}).Reason {
+		switch match.Find(kubenode.Facts(&nodes[i]), chosen, match.Behavior{}).Reason {
 		case match.Found, match.Ambiguous:
 		default:
 			names = append(names, nodes[i].Name)

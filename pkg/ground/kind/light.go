@@ -34,7 +34,7 @@ func isLight(v *topology.VM) bool { return v.IsLight() && v.Role != topology.Rol
 // keeps its own address, which every container reaches.
 func (g *Ground) light(n ground.Node) node.Guest {
 	// Pods run on the other nodes only.
-	args := []string{"--label=" + feed.Mark + "=", "--taint=" + feed.Mark + ":NoSchedule"}
+	args := []string{"--label=" + feed.LightKey + "=", "--taint=" + feed.LightKey + ":NoSchedule"}
 	return n.LightGuest(ground.LightOptions{Args: args, First: func() error {
 		if g.RealVMs {
 			return nil

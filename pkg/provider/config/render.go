@@ -281,8 +281,8 @@ type INIEntry struct {
 	AfterPassword bool
 }
 
-// Called returns the key for messages.
-func (e INIEntry) Called() string {
+// DisplayKey returns the key for messages.
+func (e INIEntry) DisplayKey() string {
 	return iniEntry{key: e.Key, afterPassword: e.AfterPassword}.called()
 }
 

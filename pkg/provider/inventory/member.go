@@ -84,7 +84,7 @@ func (m *member) listen() (stop func()) {
 			m.onChange(c)
 		}
 	})
-	stopTags := m.tags.changes.Listen(func(struct{}) { m.onChange(Change{VCenter: m.client.Name(), Everything: true}) })
+	stopTags := m.tags.changes.Listen(func(struct{}) { m.onChange(Change{VCenter: m.client.Name(), All: true}) })
 	return func() {
 		stopIndex()
 		stopTags()

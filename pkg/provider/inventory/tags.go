@@ -138,7 +138,7 @@ func (t *tagIndex) publish(old, fresh *tagState, why reason) {
 		t.log.Info("tags changed without an event: reading them more often")
 	}
 	if differs {
-		t.changes.Tell(struct{}{})
+		t.changes.Notify(struct{}{})
 	}
 }
 

@@ -120,9 +120,9 @@ type MissingTagError struct {
 	// Found is the result of the first walk that found a label. Categories are the quoted categories without a tag in it.
 	Categories []string
 	Found      Zone
-	// Walked lists the visited objects once each with their types: HostSystem "west-1". The order is: from the host upward,
+	// Visited lists the visited objects once each with their types: HostSystem "west-1". The order is: from the host upward,
 	// then from the resource pool, then from the VM.
-	Walked []string
+	Visited []string
 	// Tags lists their tags of both categories, in the same order: "us-west" (k8s-zone) on Datacenter "west".
 	Tags []string
 	// Apart reports that both categories have tags there, but no single walk finds both.
@@ -134,7 +134,7 @@ type MissingTagError struct {
 // Error returns a message with the categories, the visited objects and their tags.
 func (e *MissingTagError) Error() string {
 	var b strings.Builder
-	walked := strings.Join(e.Walked, ", ")
+	walked := strings.Join(e.Visited, ", ")
 	if e.Apart {
 		fmt.Fprintf(&b, "vm %s: no single path to the root has tags of both categories; searched %s", e.VM, walked)
 	} else {
@@ -164,7 +164,7 @@ func (w walker) miss(vm *VM, c Categories) *MissingTagError {
 		for ref := start; ref.Value != "" && !seen[ref]; ref = w.up(vm, ref) {
 			seen[ref] = true
 			object := fmt.Sprintf("%s %q", ref.Type, w.index.name(ref))
-			e.Walked = append(e.Walked, object)
+			e.Visited = append(e.Visited, object)
 			for _, name := range w.tags.region[ref] {
 				e.Tags = append(e.Tags, fmt.Sprintf("%q (%s) on %s", name, c.Region, object))
 				regions = true

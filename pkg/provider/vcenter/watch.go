@@ -19,9 +19,9 @@ type WatchSpec struct {
 	// Properties are the property paths per managed object type ("VirtualMachine": {"name", "runtime.powerState"}). A base
 	// type includes its derived types; do not list both.
 	Properties map[string][]string
-	// Along lists, for a path, other paths that are read with it when it has changed and they have not. A handler needs them
+	// Related lists, for a path, other paths that are read with it when it has changed and they have not. A handler needs them
 	// if it does not keep their last values.
-	Along map[string][]string
+	Related map[string][]string
 	// Events are the types of events ("com.vmware.cis.tagging.attach") that an [EventHandler] is notified of.
 	Events []string
 }

@@ -27,8 +27,8 @@ type EventHandler interface {
 	// Following reports whether Happened will be called until Lost. Otherwise events are missed: the account may not read
 	// them, or the vCenter has no free collector.
 	Following(bool)
-	// Happened reports that events happened, or may have been missed: it is called once at the beginning.
-	Happened()
+	// EventsOccurred reports that events happened, or may have been missed: it is called once at the beginning.
+	EventsOccurred()
 }
 
 // followEvents adds the events to pc if the handler wants them. It returns only errors that end the round, because a
@@ -95,7 +95,7 @@ func (w *watch) happened(o types.ObjectUpdate) {
 	case Kind(o.Kind) == Leave || len(o.MissingSet) > 0:
 		h.Following(false)
 	default:
-		h.Happened()
+		h.EventsOccurred()
 	}
 }
 
@@ -180,7 +180,7 @@ func (w *watch) complete(ctx context.Context, s *Session, pc *property.Collector
 // along returns the paths that must be read with changes and are not among them.
 func (w *watch) along(changes []types.PropertyChange) (paths []string) {
 	for _, c := range changes {
-		for _, path := range w.spec.Along[c.Name] {
+		for _, path := range w.spec.Related[c.Name] {
 			if !slices.ContainsFunc(changes, func(c types.PropertyChange) bool { return c.Name == path }) {
 				paths = append(paths, path)
 			}

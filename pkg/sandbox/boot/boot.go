@@ -147,10 +147,10 @@ func (b *Boot) Start(ctx context.Context, steps []ground.Step) (begun int, err e
 }
 
 func (b *Boot) startStep(ctx context.Context, st ground.Step) error {
-	if st.Patient {
+	if st.NoTimeout {
 		return st.Start(ctx)
 	}
-	return ground.Within(ctx, b.Timeout, st.Start)
+	return ground.WithTimeout(ctx, b.Timeout, st.Start)
 }
 
 // Stop stops the first begun steps in reverse order. A step that fails does not keep the others from being stopped.

@@ -31,12 +31,12 @@ type Around struct {
 	// CCMLog is what the CCM's log says of the subject, oldest first, the end of it.
 	CCMLog []string
 	// Config is the cloud-config as the CCM reads it.
-	Config Asked[*config.Config]
+	Config Answer[*config.Config]
 	// Relabels: the CCM keeps zone labels true, and does not only set them.
 	Relabels bool
-	// Others: the cluster is others'. Of its kubelets nothing is known but what the API server says, and it may have a CCM that is
+	// SharedCluster: the cluster is others'. Of its kubelets nothing is known but what the API server says, and it may have a CCM that is
 	// none of these.
-	Others bool
+	SharedCluster bool
 	// Grace is how long a node may be silent before it is Unknown.
 	Grace time.Duration
 }
@@ -49,7 +49,7 @@ type VCenter struct {
 	// Err is why the sandbox itself could not ask it.
 	Err error
 	// Categories are the names of the tag categories that it has.
-	Categories Asked[[]string]
+	Categories Answer[[]string]
 	// Calls are the last that the CCM made, oldest first.
 	Calls []Call
 }
@@ -108,18 +108,18 @@ func span(d time.Duration) string {
 // Patience is how long one source may take to answer.
 const Patience = 3 * time.Second
 
-// Asked is the answer of a source, or why it did not answer. A nil pointer without an error is an object that does not exist.
-type Asked[T any] struct {
+// Answer is the answer of a source, or why it did not answer. A nil pointer without an error is an object that does not exist.
+type Answer[T any] struct {
 	Is  T
 	Err error
 }
 
 // ask puts a question within [Patience].
-func ask[T any](ctx context.Context, f func(context.Context) (T, error)) Asked[T] {
+func ask[T any](ctx context.Context, f func(context.Context) (T, error)) Answer[T] {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	is, err := f(ctx)
-	return Asked[T]{is, err}
+	return Answer[T]{is, err}
 }
 
 // together runs all of them at once, and returns when the last is done.
@@ -225,7 +225,7 @@ func and(list []string, word string) string {
 }
 
 // ids names VMs.
-func ids(list []Machine) []string {
+func ids(list []VMState) []string {
 	var all []string
 	for _, m := range list {
 		all = append(all, m.id())

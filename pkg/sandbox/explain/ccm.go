@@ -10,7 +10,7 @@ import (
 
 // sawCCM looks at the cloud controller manager itself.
 func (a Around) sawCCM(q *question) {
-	if len(a.CCM) == 0 && a.Others {
+	if len(a.CCM) == 0 && a.SharedCluster {
 		q.saw(sandbox, neither, "cloud controller manager", "none of the sandbox's runs; the cluster may have one")
 		return
 	}
@@ -191,7 +191,7 @@ func (c Node) touches(t api.LeaseTarget) bool {
 func kindOf(t api.LeaseTarget) string { return strings.ToLower(t.Kind) }
 
 // touchesVM reports whether a fault at a target is one at a VM, or at something that it is in or on.
-func (a Around) touchesVM(m Machine, t api.LeaseTarget) bool {
+func (a Around) touchesVM(m VMState, t api.LeaseTarget) bool {
 	if kindOf(t) == "vcenter" {
 		return t.Name == m.VCenter
 	}

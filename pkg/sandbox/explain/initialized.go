@@ -52,7 +52,7 @@ func (c Node) initialized() (q question) {
 	if c.Config.Err != nil {
 		q.answer(event.Error, "vsphere-sandbox config check", "the cloud-config cannot be read: %v", c.Config.Err)
 	}
-	if c.Others && len(c.CCM) == 0 {
+	if c.SharedCluster && len(c.CCM) == 0 {
 		q.answer(event.Warning, "vsphere-sandbox kubectl get pods -A", "nothing that is known stands in its way: if the cluster has a CCM, its log says why; none of the sandbox's runs")
 	}
 	q.answer(event.Warning, "vsphere-sandbox logs ccm", "nothing that is known stands in its way: the CCM has not come round to it yet, or says why in its log")
@@ -60,7 +60,7 @@ func (c Node) initialized() (q question) {
 }
 
 // sawMatches looks at the VMs that answer to the node.
-func (c Node) sawMatches(q *question, list []Machine, by string) {
+func (c Node) sawMatches(q *question, list []VMState, by string) {
 	q.saw("vCenters", map[int]string{0: missing, 1: fine}[min(len(list), 2)], "VM by "+by, "%s", cmp.Or(and(ids(list), "and"), "none"))
 	switch len(list) {
 	case 1:
@@ -78,7 +78,7 @@ func (c Node) sawMatches(q *question, list []Machine, by string) {
 }
 
 // suits looks whether a VM is one that a node can be initialized with.
-func (c Node) suits(q *question, m Machine) {
+func (c Node) suits(q *question, m VMState) {
 	if vc, ok := c.vcenter(m.VCenter); ok {
 		of, configured := c.configured(vc)
 		why, e := c.connected(vc)

@@ -24,8 +24,8 @@ func (c Node) instance() (q question) {
 		q.saw(m.source(), neither, "VM "+m.id(), "UUID %s, %s, in %s", cmp.Or(m.UUID, "none"), m.power(), m.Path)
 	}
 	own, err := match.ParseUUID(system)
-	others := only(c.Machines, func(m Machine) bool {
-		return err == nil && own.Is(m.Facts().UUID) && !slices.Contains(ids(list), m.id())
+	others := only(c.VMs, func(m VMState) bool {
+		return err == nil && own.Equal(m.Facts().UUID) && !slices.Contains(ids(list), m.id())
 	})
 	too := ""
 	if len(list) > 0 {
@@ -34,7 +34,7 @@ func (c Node) instance() (q question) {
 	for _, m := range others {
 		q.saw(m.source(), wrong, "VM "+m.id(), "has the system UUID%s", too)
 	}
-	named := only(c.Machines, func(m Machine) bool {
+	named := only(c.VMs, func(m VMState) bool {
 		exactly, _ := match.SameHostName(m.Hostname, c.Name)
 		return exactly && !slices.Contains(ids(list), m.id()) && !slices.Contains(ids(others), m.id())
 	})

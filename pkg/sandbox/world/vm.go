@@ -32,8 +32,8 @@ type VMKey struct {
 // Key returns what identifies the VM.
 func (v VM) Key() VMKey { return VMKey{v.VCenter, v.Ref} }
 
-// Machine returns the state of the VM for its kubelet.
-func (v VM) Machine() node.Machine {
+// NodeVM returns the state of the VM for its kubelet.
+func (v VM) NodeVM() node.VM {
 	var disks []node.Disk
 	for _, d := range v.Disks {
 		switch {
@@ -43,7 +43,7 @@ func (v VM) Machine() node.Machine {
 			disks = append(disks, node.Disk{UUID: d.UUID, VolumeID: d.File, Bytes: d.Bytes})
 		}
 	}
-	return node.Machine{
+	return node.VM{
 		Disks:       disks,
 		Exists:      v.Exists,
 		Power:       node.Power(v.Power),

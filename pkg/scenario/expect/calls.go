@@ -103,8 +103,8 @@ type callsTracker struct {
 	since *Mark
 }
 
-// Concerns is false for all: calls are no part of the world, and have to be asked for.
-func (t *callsTracker) Concerns(world.Kind) bool { return false }
+// DependsOn is false for all: calls are no part of the world, and have to be asked for.
+func (t *callsTracker) DependsOn(world.Kind) bool { return false }
 
 func (t *callsTracker) counted(v *View) (calls, errors float64) {
 	calls, errors = t.want.sum(v.Calls)
@@ -112,12 +112,12 @@ func (t *callsTracker) counted(v *View) (calls, errors float64) {
 	return calls - before, errors - bad
 }
 
-func (t *callsTracker) Look(v *View) Finding {
+func (t *callsTracker) Evaluate(v *View) Finding {
 	calls, errors := t.counted(v)
 	return Finding{Met: (t.want.Count == nil || t.want.Count.Has(calls)) && (t.want.Errors == nil || t.want.Errors.Has(errors))}
 }
 
-func (t *callsTracker) Was(v *View) []string {
+func (t *callsTracker) Describe(v *View) []string {
 	calls, errors := t.counted(v)
 	lines := []string{fmt.Sprintf("there were %.0f, of which %.0f failed", calls, errors)}
 	by := map[string]float64{}
@@ -140,4 +140,4 @@ func (t *callsTracker) Was(v *View) []string {
 	return lines
 }
 
-func (t *callsTracker) Related(*View) []event.Event { return nil }
+func (t *callsTracker) RelatedEvents(*View) []event.Event { return nil }

@@ -56,10 +56,10 @@ type logTracker struct {
 	last  string
 }
 
-// Concerns returns false for all kinds: logs are no part of the world.
-func (t *logTracker) Concerns(world.Kind) bool { return false }
+// DependsOn returns false for all kinds: logs are no part of the world.
+func (t *logTracker) DependsOn(world.Kind) bool { return false }
 
-func (t *logTracker) Look(v *View) Finding {
+func (t *logTracker) Evaluate(v *View) Finding {
 	if !t.begun {
 		t.begun, t.seen = true, t.since.Lines[t.want.Component]
 	}
@@ -76,7 +76,7 @@ func (t *logTracker) Look(v *View) Finding {
 	return Finding{Met: t.count > 0}
 }
 
-func (t *logTracker) Was(v *View) []string {
+func (t *logTracker) Describe(v *View) []string {
 	if t.count > 0 {
 		return []string{fmt.Sprintf("there were %d such lines, the last one: %s", t.count, strings.TrimSpace(t.last))}
 	}
@@ -88,4 +88,4 @@ func (t *logTracker) Was(v *View) []string {
 	return found
 }
 
-func (t *logTracker) Related(*View) []event.Event { return nil }
+func (t *logTracker) RelatedEvents(*View) []event.Event { return nil }

@@ -80,8 +80,8 @@ type metricTracker struct {
 	since *Mark
 }
 
-// Concerns returns false for all kinds: metrics are polled.
-func (t *metricTracker) Concerns(world.Kind) bool { return false }
+// DependsOn returns false for all kinds: metrics are polled.
+func (t *metricTracker) DependsOn(world.Kind) bool { return false }
 
 func (t *metricTracker) value(v *View) (float64, int) {
 	sum, series := t.want.sum(v.Samples[t.want.Component])
@@ -92,12 +92,12 @@ func (t *metricTracker) value(v *View) (float64, int) {
 	return sum, series
 }
 
-func (t *metricTracker) Look(v *View) Finding {
+func (t *metricTracker) Evaluate(v *View) Finding {
 	sum, series := t.value(v)
 	return Finding{Met: series > 0 && t.want.Value != nil && t.want.Value.Has(sum)}
 }
 
-func (t *metricTracker) Was(v *View) []string {
+func (t *metricTracker) Describe(v *View) []string {
 	sum, series := t.value(v)
 	if series == 0 {
 		if v.Samples[t.want.Component] == nil {
@@ -108,7 +108,7 @@ func (t *metricTracker) Was(v *View) []string {
 	return []string{fmt.Sprintf("it is %g, of %d series", sum, series)}
 }
 
-func (t *metricTracker) Related(*View) []event.Event { return nil }
+func (t *metricTracker) RelatedEvents(*View) []event.Event { return nil }
 
 // Sample is one series of a metric at a point in time.
 type Sample struct {

@@ -35,8 +35,8 @@ type Options struct {
 	Since uint64
 	// Follow records until the context ends. Without it, only past events are recorded.
 	Follow bool
-	// OnAct, if not nil, is called with each action as it is seen.
-	OnAct func(text string)
+	// OnAction, if not nil, is called with each action as it is seen.
+	OnAction func(text string)
 }
 
 // errSynced ends the stream after the past updates.
@@ -59,11 +59,11 @@ func Record(ctx context.Context, sandbox Sandbox, o Options) ([]byte, error) {
 	seen := map[string]bool{}
 	err = sandbox.Watch(ctx, o.Since, func(u api.Update) error {
 		t.take(u)
-		if o.OnAct != nil && (u.Event != nil || u.Lease != nil) {
+		if o.OnAction != nil && (u.Event != nil || u.Lease != nil) {
 			for _, a := range t.acts() {
 				if text := a.text(); !seen[a.key()] {
 					seen[a.key()] = true
-					o.OnAct(text)
+					o.OnAction(text)
 				}
 			}
 		}

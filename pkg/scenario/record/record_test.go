@@ -62,7 +62,7 @@ func TestRecord(t *testing.T) {
 		happened(23, 70*time.Second, "fault.healed", vc, 22, "f2"),
 	}
 	var seen []string
-	got, err := record.Record(t.Context(), s, record.Options{Name: "by-hand", OnAct: func(text string) { seen = append(seen, text) }})
+	got, err := record.Record(t.Context(), s, record.Options{Name: "by-hand", OnAction: func(text string) { seen = append(seen, text) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func soapFault(fault types.BaseMethodFault) *soap.Fault {
 }
 
 // Searches do not find objects that the user may not see, and do not report that, as in vCenter: "the managed entity that is
-// found, or null". Searches by UUID, DNS name and address are in pkg/sim/truth, with [Manager.Filter].
+// found, or null". Searches by UUID, DNS name and address are in pkg/sim/corrections, with [Manager.Filter].
 
 // FindByInventoryPath returns the object at a path.
 func (r *receiver) FindByInventoryPath(ctx *simulator.Context, req *types.FindByInventoryPath) soap.HasFault {

@@ -11,8 +11,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/corrections"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 )
 
 // Rule makes calls of CNS take longer, fail, or both. If several rules match, delays add up and the first fault counts.
@@ -142,7 +142,7 @@ func messageOf(f types.BaseMethodFault) string {
 	if f, ok := f.(*cnstypes.CnsFault); ok {
 		return "CnsFault error: " + f.Reason
 	}
-	if said := truth.Message(f); said != "" {
+	if said := corrections.Message(f); said != "" {
 		return said
 	}
 	return reasonOf(f)

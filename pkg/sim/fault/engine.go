@@ -252,9 +252,9 @@ type Lease struct {
 // Leased is one target of a lease.
 type Leased struct {
 	Target Item
-	// Does describes the change.
-	Does  string
-	State State
+	// Effect describes the change.
+	Effect string
+	State  State
 	// Error is the reason why it was not applied or not healed.
 	Error string
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // AddStandaloneHostTask adds a host outside of clusters.
-func (j *Joining) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddStandaloneHost_Task) soap.HasFault {
+func (j *HostAdder) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddStandaloneHost_Task) soap.HasFault {
 	body := new(methods.AddStandaloneHost_TaskBody)
 	f, ok := ctx.Map.Get(req.This).(*simulator.Folder)
 	if !ok {
@@ -31,7 +31,7 @@ func (j *Joining) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddSt
 
 // AddPortGroup adds a port group to a host's standard switch. The first one in the datacenter creates the network; vcsim refuses
 // a second host.
-func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) soap.HasFault {
+func (j *HostAdder) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
 	body := new(methods.AddPortGroupBody)
@@ -94,7 +94,7 @@ func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) 
 
 // RemovePortGroup removes a port group from a host. The last one removes the network; vcsim removes it from all hosts with the
 // first, and ends the process at the second.
-func (j *Joining) RemovePortGroup(ctx *simulator.Context, req *types.RemovePortGroup) soap.HasFault {
+func (j *HostAdder) RemovePortGroup(ctx *simulator.Context, req *types.RemovePortGroup) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
 	body := new(methods.RemovePortGroupBody)

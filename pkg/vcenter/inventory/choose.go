@@ -17,9 +17,9 @@ type Absent struct {
 	Err  error
 }
 
-// Nowhere returns an error for each path of a selection that no vCenter has; all has the inventories of all vCenters. One
+// CheckAbsent returns an error for each path of a selection that no vCenter has; all has the inventories of all vCenters. One
 // selection is for all vCenters, and /west/vm/k8s is in one of them.
-func Nowhere(all ...*Inventory) error {
+func CheckAbsent(all ...*Inventory) error {
 	lack := map[string]int{}
 	for _, inv := range all {
 		for _, a := range inv.Absent {

@@ -61,7 +61,7 @@ func (l *lost) bring(ctx context.Context, c *fault.Call) error {
 		return err
 	}
 	var h mo.HostSystem
-	if err := vsphere.Get(ctx, ep, l.Ref, &h, "runtime"); vsphere.Gone(err) {
+	if err := vsphere.Get(ctx, ep, l.Ref, &h, "runtime"); vsphere.IsGone(err) {
 		return nil
 	} else if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (l *lost) bring(ctx context.Context, c *fault.Call) error {
 // start powers on a VM that was on, unless it has left the host.
 func (l *lost) start(ctx context.Context, c *fault.Call, ep *fault.Endpoint, ref vsphere.Ref) error {
 	var vm mo.VirtualMachine
-	if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime"); vsphere.Gone(err) {
+	if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime"); vsphere.IsGone(err) {
 		return nil
 	} else if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (l *lost) start(ctx context.Context, c *fault.Call, ep *fault.Endpoint, ref
 	if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff || vm.Runtime.Host == nil || *vm.Runtime.Host != l.Ref {
 		return nil
 	}
-	if err := vsphere.PowerOn(ctx, c, ep, ref); err != nil && !vsphere.Gone(err) {
+	if err := vsphere.PowerOn(ctx, c, ep, ref); err != nil && !vsphere.IsGone(err) {
 		return fmt.Errorf("vm %q: power on: %w", vm.Name, err)
 	}
 	return nil
@@ -130,7 +130,7 @@ gone. The node runs on.`)
 func hidden(name string, state types.VirtualMachineConnectionState, short, long string) *fault.Kind {
 	return fault.New(fault.Kind{
 		Name: name, Short: short, Long: long,
-		Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: "connection",
+		Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Aspect: "connection",
 	}, fault.Steps[struct{}]{
 		Plan: func(ctx context.Context, c *fault.Call) (none struct{}, _ string, _ error) {
 			ep, err := vsphere.At(c)
@@ -160,7 +160,7 @@ func hidden(name string, state types.VirtualMachineConnectionState, short, long 
 				return err
 			}
 			var vm mo.VirtualMachine
-			if err := vsphere.Get(ctx, ep, c.Target.Ref, &vm, "runtime"); vsphere.Gone(err) {
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &vm, "runtime"); vsphere.IsGone(err) {
 				return nil
 			} else if err != nil {
 				return err

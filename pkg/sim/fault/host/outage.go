@@ -53,7 +53,7 @@ func datacenterOutage() *fault.Kind {
 
 // outage returns a kind that crashes all hosts of its target. It leaves hosts alone that are down already, and Revert does too.
 func outage(k fault.Kind, within func(of, host fault.Item) bool) *fault.Kind {
-	k.Needs, k.Touches = []fault.Need{fault.Simulator}, "host"
+	k.Needs, k.Aspect = []fault.Need{fault.Simulator}, "host"
 	return fault.New(k, fault.Steps[[]lost]{
 		Plan: func(ctx context.Context, c *fault.Call) ([]lost, string, error) {
 			all, err := c.Ground.Items(ctx, fault.Host)
@@ -134,7 +134,7 @@ Healing boots the host and powers on what ran there, except VMs that HA has rest
 
 // one returns a kind that takes down its target, a host.
 func one(k fault.Kind, does string, down func(context.Context, *fault.Endpoint, *lost) error) *fault.Kind {
-	k.Object, k.Needs, k.Touches = fault.Host, []fault.Need{fault.Simulator}, "host"
+	k.Object, k.Needs, k.Aspect = fault.Host, []fault.Need{fault.Simulator}, "host"
 	return fault.New(k, fault.Steps[lost]{
 		Plan: func(ctx context.Context, c *fault.Call) (lost, string, error) {
 			ep, err := vsphere.At(c)
@@ -196,7 +196,7 @@ func disconnect() *fault.Kind {
 		Short: "disconnects vCenter from hosts, as an administrator does; their VMs run on",
 		Long: `vCenter shows the host and its VMs as disconnected and refuses to change them. The nodes on it are Ready, and the cloud
 provider must not take them for gone.`,
-		Object: fault.Host, Touches: "host",
+		Object: fault.Host, Aspect: "host",
 	}, fault.Steps[struct{}]{
 		Plan: func(ctx context.Context, c *fault.Call) (none struct{}, _ string, _ error) {
 			ep, err := vsphere.At(c)
@@ -225,7 +225,7 @@ provider must not take them for gone.`,
 				return err
 			}
 			var h mo.HostSystem
-			if err := vsphere.Get(ctx, ep, c.Target.Ref, &h, "runtime"); vsphere.Gone(err) {
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &h, "runtime"); vsphere.IsGone(err) {
 				return nil
 			} else if err != nil {
 				return err

@@ -9,18 +9,18 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms"
 )
 
 // cloned is the location of the clone.
 type cloned struct {
-	Folder machine.Ref `json:"folder"`
-	Name   string      `json:"name"`
+	Folder vms.Ref `json:"folder"`
+	Name   string  `json:"name"`
 }
 
 func cloneSameUUID() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.clone-same-uuid", Object: fault.VM, Touches: "clone",
+		Name: "vm.clone-same-uuid", Object: fault.VM, Aspect: "clone",
 		Short: "makes clones of VMs that have the same BIOS UUID",
 		Long: "As a copied configuration file does, or a restored backup beside the original. The instance UUID is the clone's own. Powered on, " +
 			"its guest has the hostname of the original and its own addresses. A search for the node's UUID finds two VMs. Healing destroys the clone.",
@@ -28,7 +28,7 @@ func cloneSameUUID() *fault.Kind {
 		Reported: []string{"cloud-provider-vsphere#661"},
 	}, fault.Steps[cloned]{
 		Plan: func(ctx context.Context, c *fault.Call) (s cloned, does string, err error) {
-			err = machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+			err = vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 				if err := vm.Reachable(); err != nil {
 					return err
 				}
@@ -49,12 +49,12 @@ func cloneSameUUID() *fault.Kind {
 		},
 		Apply: func(ctx context.Context, c *fault.Call, s *cloned) error { return s.clone(ctx, c) },
 		Revert: func(ctx context.Context, c *fault.Call, s *cloned) error {
-			ep, err := machine.Endpoint(c)
+			ep, err := vms.Endpoint(c)
 			if err != nil {
 				return err
 			}
 			if ep.Sim != nil {
-				ep.Sim.Guests().Release(c.Target.Ref, machine.Mark(c, "clone"))
+				ep.Sim.Guests().Release(c.Target.Ref, vms.LeaseName(c, "clone"))
 			}
 			return s.remove(ctx, c, ep)
 		},
@@ -62,21 +62,21 @@ func cloneSameUUID() *fault.Kind {
 }
 
 func (s *cloned) clone(ctx context.Context, c *fault.Call) error {
-	ep, err := machine.Endpoint(c)
+	ep, err := vms.Endpoint(c)
 	if err != nil {
 		return err
 	}
-	return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+	return vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 		if ep.Sim != nil && c.Seq != 0 {
 			defer ep.Sim.Causing(s.Name, c.Seq)()
 		}
-		var ref machine.Ref
-		err := machine.Files(ctx, c, func() error {
+		var ref vms.Ref
+		err := vms.LockFiles(ctx, c, func() error {
 			t, err := vm.Clone(ctx, object.NewFolder(vm.Client(), s.Folder), s.Name, types.VirtualMachineCloneSpec{
 				Location: types.VirtualMachineRelocateSpec{Pool: vm.Pool},
 				Config:   &types.VirtualMachineConfigSpec{Uuid: vm.Config.Uuid, DeviceChange: withoutVolumes(vm)},
 			})
-			ref, err = machine.Result(ctx, t, err)
+			ref, err = vms.WaitResult(ctx, t, err)
 			return err
 		})
 		if err != nil || c.Params.Text("power") == "off" {
@@ -88,12 +88,12 @@ func (s *cloned) clone(ctx context.Context, c *fault.Call) error {
 			}
 		}
 		t, err := object.NewVirtualMachine(vm.Client(), ref).PowerOn(ctx)
-		return machine.Done(ctx, t, err)
+		return vms.WaitTask(ctx, t, err)
 	})
 }
 
 // withoutVolumes removes the volumes from a clone: a first-class disk has one owner.
-func withoutVolumes(vm *machine.VM) (changes []types.BaseVirtualDeviceConfigSpec) {
+func withoutVolumes(vm *vms.VM) (changes []types.BaseVirtualDeviceConfigSpec) {
 	for _, d := range vm.Config.Hardware.Device {
 		if disk, ok := d.(*types.VirtualDisk); ok && disk.VDiskId != nil {
 			changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationRemove, Device: disk})
@@ -103,9 +103,9 @@ func withoutVolumes(vm *machine.VM) (changes []types.BaseVirtualDeviceConfigSpec
 }
 
 // install copies the contents of the original's disk, which vcsim does not: the same guest, with other addresses.
-func (s *cloned) install(c *fault.Call, ep *fault.Endpoint, clone machine.Ref) error {
+func (s *cloned) install(c *fault.Call, ep *fault.Endpoint, clone vms.Ref) error {
 	info, _ := ep.Sim.Guest(c.Target.Ref)
-	other := ep.Sim.Guests().Lend(c.Target.Ref, machine.Mark(c, "clone"))
+	other := ep.Sim.Guests().ReserveAddresses(c.Target.Ref, vms.LeaseName(c, "clone"))
 	for mac, list := range info.Addresses {
 		var own []netip.Prefix
 		for _, p := range list {
@@ -115,7 +115,7 @@ func (s *cloned) install(c *fault.Call, ep *fault.Endpoint, clone machine.Ref) e
 		}
 		info.Addresses[mac] = own
 	}
-	return ep.Sim.InstallGuest(clone, info)
+	return ep.Sim.SetGuest(clone, info)
 }
 
 // remove destroys the clone, if it exists.
@@ -125,22 +125,22 @@ func (s *cloned) remove(ctx context.Context, c *fault.Call, ep *fault.Endpoint) 
 		if err != nil || found == nil {
 			return err
 		}
-		vm, err := machine.Read(ctx, client, found.Reference())
+		vm, err := vms.Read(ctx, client, found.Reference())
 		if err != nil {
 			return err
 		}
-		defer machine.Causing(ep, c, found.Reference())()
-		if err := vm.Power(ctx, machine.PoweredOff); err != nil {
+		defer vms.Causing(ep, c, found.Reference())()
+		if err := vm.Power(ctx, vms.PoweredOff); err != nil {
 			return err
 		}
 		// Volumes are tracked by the UUID of their VM: the original's must not be deleted with the clone.
-		t, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{Uuid: machine.UUID(c.Rand)})
-		if err := machine.Done(ctx, t, err); err != nil {
+		t, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{Uuid: vms.UUID(c.Rand)})
+		if err := vms.WaitTask(ctx, t, err); err != nil {
 			return err
 		}
-		return machine.Files(ctx, c, func() error {
+		return vms.LockFiles(ctx, c, func() error {
 			t, err := vm.Destroy(ctx)
-			return machine.Done(ctx, t, err)
+			return vms.WaitTask(ctx, t, err)
 		})
 	})
 }

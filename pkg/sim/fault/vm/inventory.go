@@ -8,12 +8,12 @@ import (
 	"github.com/vmware/govmomi/vim25"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms"
 )
 
 func unregister() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.unregister", Object: fault.VM, Touches: touchesPower, Whole: true,
+		Name: "vm.unregister", Object: fault.VM, Aspect: touchesPower, ReplacesTarget: true,
 		Short: "powers VMs off and takes them out of the inventory; their files stay",
 		Long: "vCenter knows the VM no longer, as if it had been destroyed. Healing registers its configuration file: it comes back with the same " +
 			"UUIDs, in the same place, with its tags and attributes, and is powered on if it was; its reference (vm-42) is another one. " +
@@ -21,19 +21,19 @@ func unregister() *fault.Kind {
 	}, fault.Steps[origin]{
 		Plan: planGone("unregister"),
 		Apply: func(ctx context.Context, c *fault.Call, _ *origin) error {
-			return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
-				if err := vm.Power(ctx, machine.PoweredOff); err != nil {
+			return vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error {
+				if err := vm.Power(ctx, vms.PoweredOff); err != nil {
 					return err
 				}
-				return machine.Files(ctx, c, func() error { return vm.Unregister(ctx) })
+				return vms.LockFiles(ctx, c, func() error { return vm.Unregister(ctx) })
 			})
 		},
 		Revert: func(ctx context.Context, c *fault.Call, s *origin) error {
-			return s.bring(ctx, c, func(ctx context.Context, client *vim25.Client, _ *fault.Endpoint) (ref machine.Ref, err error) {
-				err = machine.Files(ctx, c, func() error {
+			return s.bring(ctx, c, func(ctx context.Context, client *vim25.Client, _ *fault.Endpoint) (ref vms.Ref, err error) {
+				err = vms.LockFiles(ctx, c, func() error {
 					t, err := object.NewFolder(client, s.Folder).RegisterVM(ctx, s.File, s.Name, false,
 						object.NewResourcePool(client, s.Pool), object.NewHostSystem(client, s.Host))
-					ref, err = machine.Result(ctx, t, err)
+					ref, err = vms.WaitResult(ctx, t, err)
 					return err
 				})
 				return ref, err
@@ -45,12 +45,12 @@ func unregister() *fault.Kind {
 // planGone plans the removal of a VM from the inventory.
 func planGone(does string) func(context.Context, *fault.Call) (origin, string, error) {
 	return func(ctx context.Context, c *fault.Call) (before origin, words string, _ error) {
-		err := machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) (err error) {
+		err := vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) (err error) {
 			if err := vm.Reachable(); err != nil {
 				return err
 			}
 			before, err = remember(ctx, c, vm)
-			words = does + " (is " + machine.Words(before.Power) + ")"
+			words = does + " (is " + vms.PowerText(before.Power) + ")"
 			return err
 		})
 		return before, words, err
@@ -58,8 +58,8 @@ func planGone(does string) func(context.Context, *fault.Call) (origin, string, e
 }
 
 // bring restores a VM with all that belongs to it: an existing one, or one that make creates.
-func (o *origin) bring(ctx context.Context, c *fault.Call, make func(context.Context, *vim25.Client, *fault.Endpoint) (machine.Ref, error)) error {
-	ep, err := machine.Endpoint(c)
+func (o *origin) bring(ctx context.Context, c *fault.Call, make func(context.Context, *vim25.Client, *fault.Endpoint) (vms.Ref, error)) error {
+	ep, err := vms.Endpoint(c)
 	if err != nil {
 		return err
 	}
@@ -76,10 +76,10 @@ func (o *origin) bring(ctx context.Context, c *fault.Call, make func(context.Con
 			if err != nil {
 				return err
 			}
-			if vm, err = machine.Read(ctx, client, ref); err != nil {
+			if vm, err = vms.Read(ctx, client, ref); err != nil {
 				return err
 			}
-			defer machine.Causing(ep, c, ref)()
+			defer vms.Causing(ep, c, ref)()
 		}
 		if err := o.mark(ctx, ep, vm); err != nil {
 			return err
@@ -96,14 +96,14 @@ type renamed struct {
 
 func rename() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.rename", Object: fault.VM, Touches: "name",
+		Name: "vm.rename", Object: fault.VM, Aspect: "name",
 		Short: "gives VMs another name in the inventory",
 		Long: "Neither the guest's hostname nor the UUIDs change: clients that find a node's VM by its name lose it; others must not notice. " +
 			"Healing gives the VM its name back.",
 		Params: []fault.Param{{Name: "to", Short: "the new name; none: its own with -renamed", Type: fault.Text}},
 	}, fault.Steps[renamed]{
 		Plan: func(ctx context.Context, c *fault.Call) (before renamed, does string, err error) {
-			err = machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+			err = vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 				before = renamed{Name: vm.Name, To: cmp.Or(c.Params.Text("to"), vm.Name+"-renamed")}
 				does = "rename to " + before.To
 				if before.To == vm.Name {
@@ -121,38 +121,38 @@ func rename() *fault.Kind {
 			return before, does, err
 		},
 		Apply: func(ctx context.Context, c *fault.Call, s *renamed) error {
-			return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error { return renameTo(ctx, vm, s.To) })
+			return vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error { return renameTo(ctx, vm, s.To) })
 		},
 		Revert: func(ctx context.Context, c *fault.Call, s *renamed) error {
-			return machine.Still(ctx, c, func(ctx context.Context, vm *machine.VM) error { return renameTo(ctx, vm, s.Name) })
+			return vms.OnExisting(ctx, c, func(ctx context.Context, vm *vms.VM) error { return renameTo(ctx, vm, s.Name) })
 		},
 	})
 }
 
-func renameTo(ctx context.Context, vm *machine.VM, name string) error {
+func renameTo(ctx context.Context, vm *vms.VM, name string) error {
 	if vm.Name == name {
 		return nil
 	}
 	t, err := vm.Rename(ctx, name)
-	return machine.Done(ctx, t, err)
+	return vms.WaitTask(ctx, t, err)
 }
 
 // marked is what a template lacks.
 type marked struct {
-	Power machine.PowerState `json:"power"`
-	Pool  machine.Ref        `json:"pool"`
-	Host  machine.Ref        `json:"host"`
+	Power vms.PowerState `json:"power"`
+	Pool  vms.Ref        `json:"pool"`
+	Host  vms.Ref        `json:"host"`
 }
 
 func template() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.template", Object: fault.VM, Touches: touchesPower,
+		Name: "vm.template", Object: fault.VM, Aspect: touchesPower,
 		Short: "makes VMs templates",
 		Long: "The VM is powered off and marked as a template, by a wrong click. It keeps name and UUIDs, but is in no resource pool, and nothing can power it on. " +
 			"Healing makes it a VM again and powers it on, if it was.",
 	}, fault.Steps[marked]{
 		Plan: func(ctx context.Context, c *fault.Call) (before marked, does string, err error) {
-			err = machine.On(ctx, c, func(_ context.Context, vm *machine.VM) error {
+			err = vms.On(ctx, c, func(_ context.Context, vm *vms.VM) error {
 				if vm.Config.Template {
 					return fault.Refuse("vm %s: is a template already", vm.Name)
 				}
@@ -163,21 +163,21 @@ func template() *fault.Kind {
 					return fault.Refuse("vm %s: is in no resource pool that it could come back to", vm.Name)
 				}
 				before = marked{Power: vm.Runtime.PowerState, Pool: *vm.Pool, Host: *vm.Runtime.Host}
-				does = "mark as template (is " + machine.Words(before.Power) + ")"
+				does = "mark as template (is " + vms.PowerText(before.Power) + ")"
 				return nil
 			})
 			return before, does, err
 		},
 		Apply: func(ctx context.Context, c *fault.Call, _ *marked) error {
-			return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
-				if err := vm.Power(ctx, machine.PoweredOff); err != nil {
+			return vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error {
+				if err := vm.Power(ctx, vms.PoweredOff); err != nil {
 					return err
 				}
 				return vm.MarkAsTemplate(ctx)
 			})
 		},
 		Revert: func(ctx context.Context, c *fault.Call, s *marked) error {
-			return machine.Still(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+			return vms.OnExisting(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 				if vm.Config.Template {
 					pool, host := object.NewResourcePool(vm.Client(), s.Pool), object.NewHostSystem(vm.Client(), s.Host)
 					if err := vm.MarkAsVirtualMachine(ctx, *pool, host); err != nil {
