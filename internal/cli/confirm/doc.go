@@ -5,7 +5,7 @@
 //	ask.Bind(cmd)
 //	…
 //	done, err := confirm.Do(ctx, streams, ask, func(c confirm.Consent) (api.Done, error) {
-//		return client.VM(ctx, api.VMRequest{Action: api.PowerOff, VM: "worker-1", Confirmed: c.Given})
+//		return client.VM(ctx, api.VMRequest{Action: api.PowerOff, VM: "worker-1", Confirmed: c.Confirmed})
 //	})
 //	if errors.Is(err, confirm.ErrDeclined) { … } // the user declined, and saw that nothing was done
 //

@@ -1,7 +1,7 @@
 // Package loop makes a file a loop device of this host, and finds and ends the loop devices that it made.
 //
 //	d, err := loop.Attach("/state/volumes/1f3a/block", false)
-//	err = d.Node("/state/nodes/w1/by-id/wwn-0x6000c29…") // what a guest opens
+//	err = d.CreateNode("/state/nodes/w1/by-id/wwn-0x6000c29…") // what a guest opens
 //	…
 //	pinned, err := d.Detach(ctx, 2*time.Second)
 //
