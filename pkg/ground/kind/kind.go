@@ -180,7 +180,7 @@ func (g *Ground) start(ctx context.Context) error {
 		return err
 	}
 	g.rt = rt.Fixed(ctx) // a context that the user changes later is another daemon's
-	if err := g.chooseDisks(new(disks.Loops).Possible); err != nil {
+	if err := g.chooseDisks(new(disks.Loops).Supported); err != nil {
 		return err
 	}
 	name, err := g.nodeImage(ctx, g.Image)

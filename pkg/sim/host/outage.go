@@ -78,19 +78,13 @@ func user(ctx *simulator.Context) string {
 	return ctx.Session.UserName
 }
 
-// Orphan makes the VM unknown to its host, as when a user deletes it there without vCenter. Only UnregisterVM works on it
-// afterward.
-func (h *Hosts) Orphan(ctx context.Context, ref types.ManagedObjectReference) error {
-	return h.Hide(ctx, ref, types.VirtualMachineConnectionStateOrphaned)
-}
-
 // Hide shows a VM of a healthy host in a connection state; a problem of the host takes precedence. The VM continues to run. Calls
 // that need it fail with InvalidState.
 func (h *Hosts) Hide(ctx context.Context, ref types.ManagedObjectReference, state types.VirtualMachineConnectionState) error {
 	return h.hide(ctx, ref, state)
 }
 
-// Show ends [Hosts.Hide] and [Hosts.Orphan]; it does nothing for other VMs.
+// Show ends [Hosts.Hide]; it does nothing for other VMs.
 func (h *Hosts) Show(ctx context.Context, ref types.ManagedObjectReference) error {
 	return h.hide(ctx, ref, "")
 }

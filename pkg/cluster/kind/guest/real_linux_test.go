@@ -47,7 +47,7 @@ func realGround(t *testing.T, boots bool) *ground {
 	}
 	g := &ground{t: t, rt: runtime.New("docker"), dir: dir}
 	g.fakeDisks = &disks.Loops{Dir: g.volume, Patience: time.Second}
-	if err := g.fakeDisks.Possible(dir); err != nil {
+	if err := g.fakeDisks.Supported(dir); err != nil {
 		t.Skip(err)
 	}
 	label := filepath.Base(filepath.Dir(dir))

@@ -66,7 +66,7 @@ func newRoom(t *testing.T) (room, *disks.Loops) {
 	t.Helper()
 	r := room{t, t.TempDir()}
 	l := &disks.Loops{Dir: r.volume, Patience: 50 * time.Millisecond}
-	if err := l.Possible(r.guest("a")); err != nil {
+	if err := l.Supported(r.guest("a")); err != nil {
 		t.Skip(err)
 	}
 	t.Cleanup(func() {

@@ -2,7 +2,7 @@
 // host at /dev/disk/by-id, and sees at once what is created there.
 //
 //	shelf := &disks.Loops{Dir: vcenter.VolumeDir}
-//	if err := shelf.Possible(folder); err != nil {
+//	if err := shelf.Supported(folder); err != nil {
 //		// err is the reason; then: shelf := &disks.Links{Dir: vcenter.VolumeDir, Inside: ...}
 //	}
 //	err := shelf.Plug(ctx, folder, disk)

@@ -69,8 +69,8 @@ type loaded struct {
 	link   string // the device file in the folder of the guest that has it
 }
 
-// Possible returns nil if guests can be shown block devices in that folder, else the reason and what to do about it.
-func (*Loops) Possible(folder string) error {
+// Supported returns nil if guests can be shown block devices in that folder, else the reason and what to do about it.
+func (*Loops) Supported(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
