@@ -20,7 +20,7 @@ func TestProvider(t *testing.T) {
 	for glob, pattern := range map[string]string{
 		"../pkg/provider/*.go":         `Reason\w+\s+= "(\w+)"`,
 		"../pkg/provider/address/*.go": `\sReason = "(\w+)"`,
-		"../pkg/provider/flags.go":     `Var\(\S+, "([a-z-]+)"`,
+		"../pkg/provider/command.go":   `Var\(\S+, "([a-z-]+)"`,
 	} {
 		files, err := filepath.Glob(glob)
 		if err != nil {

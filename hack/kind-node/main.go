@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -197,4 +198,81 @@ func missing(o *options) error {
 		all = append(all, fmt.Errorf("%s has %d MiB left, %d are needed: give -cache a folder on another disk", o.cache, free>>20, uint64(roomy)>>20))
 	}
 	return errors.Join(all...)
+}
+
+// options are what the command line asks for.
+type options struct {
+	// source is this folder, cache where everything that is made is kept.
+	source, cache string
+	// repository is the image's name without the tag; image has the tag, which is the hash of the inputs.
+	repository, image           string
+	load, nameOnly, debianAgain bool
+	// mirror is Debian's, as debootstrap takes it.
+	mirror string
+}
+
+func parse(args []string) (*options, error) {
+	o := &options{}
+	fs := flag.NewFlagSet("kind-node", flag.ContinueOnError)
+	fs.StringVar(&o.source, "source", ".", "the `folder` with programs and rootfs")
+	fs.StringVar(&o.cache, "cache", "", "the `folder` for what is made, some 2 GB (vsphere-sandbox/kind-node in the user's cache)")
+	fs.StringVar(&o.repository, "repository", "vsphere-sandbox/kind-node", "the image's `name`; its tag is a hash of the inputs")
+	fs.StringVar(&o.mirror, "mirror", "http://deb.debian.org/debian", "Debian's `address`")
+	fs.BoolVar(&o.load, "load", false, "give the image to docker, unless it has it")
+	fs.BoolVar(&o.nameOnly, "name", false, "print the image's name and the archive's path, make nothing")
+	fs.BoolVar(&o.debianAgain, "debian-again", false, "download Debian's packages again")
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	if fs.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if o.cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("%w: give -cache", err)
+		}
+		o.cache = filepath.Join(dir, "vsphere-sandbox", "kind-node")
+	}
+	var err error
+	if o.source, err = filepath.Abs(o.source); err != nil {
+		return nil, err
+	}
+	o.cache, err = filepath.Abs(o.cache)
+	return o, err
+}
+
+// path is that of a file in the cache.
+func (o *options) path(name string) string { return filepath.Join(o.cache, name) }
+
+// lock keeps a second build out of the cache; the process's end unlocks it too.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = fmt.Errorf("%s: another build is at work there: wait for it, or give -cache", path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// load gives an archive to docker, whichever DOCKER_HOST or the current context names, unless it has the image: one with
+// Debian's packages of another day goes by the same name.
+func load(ctx context.Context, o *options, archive string, w io.Writer) error {
+	if err := command(ctx, "", nil, "docker", "version", "--format", "{{.Server.Version}}"); err != nil {
+		return fmt.Errorf("no Docker to load the image into: %w\nhack/kind-node/dockerd starts one of your own", err)
+	}
+	if err := command(ctx, "", nil, "docker", "image", "inspect", o.image); err == nil && !o.debianAgain {
+		fmt.Fprintf(w, "docker has %s\n", o.image)
+		return nil
+	}
+	return step(w, "the archive into docker", func() error {
+		return command(ctx, "", nil, "docker", "load", "--quiet", "--input", archive)
+	})
 }

@@ -6,9 +6,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
 )
 
 // produce makes the archive of an image. It is there whole or not at all; what it was made of is kept where making it
@@ -127,4 +136,139 @@ func writeArchive(w io.Writer, image string, c config, layer string) error {
 		}
 	}
 	return all.Close()
+}
+
+// beat is the interval of a running step's progress.
+const beat = 4 * time.Second
+
+// step runs do and writes to w at its beginning, at every beat, and at its end.
+func step(w io.Writer, name string, do func() error) error {
+	fmt.Fprintf(w, "%s\n", name)
+	start := time.Now()
+	done := make(chan struct{})
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		tick := time.NewTicker(beat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				fmt.Fprintf(w, "  %4.0fs  %s\n", time.Since(start).Seconds(), name)
+			}
+		}
+	})
+	err := do()
+	close(done)
+	ticking.Wait()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	fmt.Fprintf(w, "  done in %.1fs\n", time.Since(start).Seconds())
+	return nil
+}
+
+// command runs a program. An error has the last 20 lines of what the program said. The end of ctx is its end, and that of all that it started.
+func command(ctx context.Context, dir string, env []string, name string, args ...string) error {
+	c := exec.CommandContext(ctx, name, args...)
+	c.Dir = dir
+	if env != nil {
+		c.Env = append(c.Environ(), env...)
+	}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
+	c.WaitDelay = 10 * time.Second
+	var said, wrong bytes.Buffer
+	c.Stdout, c.Stderr = &said, &wrong
+	if err := c.Run(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%s: %w\n%s", name, err, tail(wrong.String()+said.String(), 20))
+	}
+	return nil
+}
+
+// tail is the last n lines of a text.
+func tail(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// The releases that programs say of themselves. Which ones they are is in the go.mod of each.
+const (
+	kubernetesVersion = "v1.36.4"
+	containerdVersion = "v2.4.2"
+)
+
+func (b *build) kube(ctx context.Context) error {
+	const version = "-X k8s.io/component-base/version."
+	return b.compile(ctx, "kube", "", version+"gitVersion="+kubernetesVersion+" "+version+"gitMajor=1 "+version+"gitMinor=36", ".")
+}
+
+func (b *build) containerd(ctx context.Context) error {
+	const module = "github.com/containerd/containerd/v2/"
+	return b.compile(ctx, "containerd", "no_aufs,no_zfs,no_btrfs,no_devmapper", "-X "+module+"version.Version="+containerdVersion,
+		module+"cmd/containerd", module+"cmd/containerd-shim-runc-v2", module+"cmd/ctr")
+}
+
+func (b *build) coredns(ctx context.Context) error { return b.compile(ctx, "coredns", "", "", ".") }
+
+func (b *build) small(ctx context.Context) error {
+	const module = "github.com/containernetworking/plugins/plugins/"
+	if err := b.compile(ctx, "cni", "", "", module+"main/ptp", module+"main/loopback", module+"ipam/host-local", module+"meta/portmap"); err != nil {
+		return err
+	}
+	return b.compile(ctx, "pause", "", "", ".")
+}
+
+// compile builds packages in the module programs/NAME into programs/ of the working folder: static, and independent of
+// the user's Go settings.
+func (b *build) compile(ctx context.Context, name, tags, ldflags string, packages ...string) error {
+	dir := filepath.Join(b.source, "programs", name)
+	args := append([]string{
+		"build", "-buildvcs=false", "-tags", tags, "-ldflags", strings.TrimSpace("-s -w " + ldflags),
+		"-o", b.in("programs") + "/",
+	}, packages...)
+	return command(ctx, dir, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=", "GOWORK=off"}, "go", args...)
+}
+
+// remove deletes a folder of ours. What is mounted in it, as debootstrap leaves /proc when it is killed, is unmounted
+// first: it is not ours.
+func remove(dir string) error {
+	real, err := filepath.EvalSymlinks(dir) // as the kernel names it
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return err
+	}
+	inside := mountedIn(string(mounts), real)
+	for _, point := range slices.Backward(inside) {
+		if err := syscall.Unmount(point, 0); err != nil {
+			return fmt.Errorf("%s is mounted and cannot be unmounted: %w", point, err)
+		}
+	}
+	return os.RemoveAll(dir)
+}
+
+// mountedIn are the mount points below a folder, of the text of /proc/self/mounts, in its order.
+func mountedIn(mounts, dir string) []string {
+	plain := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	var found []string
+	for line := range strings.Lines(mounts) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		if point := plain.Replace(fields[1]); strings.HasPrefix(point, dir+"/") {
+			found = append(found, point)
+		}
+	}
+	return found
 }

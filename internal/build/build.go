@@ -64,3 +64,80 @@ func module(path string) string {
 	}
 	return unknown
 }
+
+// Component is third-party software that a program contains.
+type Component struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Module is the Go module that it comes from; several components may come from one.
+	Module string `json:"module"`
+	// Program is the program that links it: vsphere-sandbox, or csi-sidecars, which a release carries inside.
+	Program string `json:"program"`
+}
+
+// part is a component, before its version is known.
+type part struct{ name, module string }
+
+// parts are what people ask about: what speaks, decides or is run under its own name. Libraries below these are in the
+// bill of materials of a release.
+func parts() []part {
+	return []part{
+		{"kubernetes", "k8s.io/kubernetes"}, // API server, controller manager, scheduler, kubelet
+		{"etcd", "go.etcd.io/etcd/server/v3"},
+		{"cloud-provider", "k8s.io/cloud-provider"},
+		{"client-go", "k8s.io/client-go"},
+		{"kubectl", "k8s.io/kubectl"},
+		{"kustomize", "sigs.k8s.io/kustomize/api"}, // kubectl's
+		{"govmomi", "github.com/vmware/govmomi"},
+		{"vcsim", "github.com/vmware/govmomi"},
+		{"govc", "github.com/vmware/govmomi"},
+		{"kind", "sigs.k8s.io/kind"},
+		{"kwok", "sigs.k8s.io/kwok"},
+		{"csi-spec", "github.com/container-storage-interface/spec"},
+		{"grpc", "google.golang.org/grpc"},
+		{"go-containerregistry", "github.com/google/go-containerregistry"},
+		{"bubbletea", "charm.land/bubbletea/v2"},
+		{"bubbles", "charm.land/bubbles/v2"},
+		{"lipgloss", "charm.land/lipgloss/v2"},
+		{"cobra", "github.com/spf13/cobra"},
+	}
+}
+
+// sidecarParts are those of the program csi-sidecars.
+func sidecarParts() []part {
+	return []part{
+		{"csi-provisioner", "github.com/kubernetes-csi/external-provisioner/v6"},
+		{"csi-attacher", "github.com/kubernetes-csi/external-attacher/v4"},
+		{"csi-resizer", "github.com/kubernetes-csi/external-resizer/v2"},
+		{"csi-snapshotter", "github.com/kubernetes-csi/external-snapshotter/v8"},
+		{"snapshot-controller", "github.com/kubernetes-csi/external-snapshotter/v8"},
+		{"csi-lib-utils", "github.com/kubernetes-csi/csi-lib-utils"},
+		{"client-go", "k8s.io/client-go"},
+		{"csi-spec", "github.com/container-storage-interface/spec"},
+		{"grpc", "google.golang.org/grpc"},
+	}
+}
+
+// Components are those of this program, with "unknown" for what is not linked.
+func Components() []Component {
+	list := make([]Component, 0, len(parts()))
+	for _, p := range parts() {
+		list = append(list, Component{Name: p.name, Version: module(p.module), Module: p.module, Program: "vsphere-sandbox"})
+	}
+	return list
+}
+
+// SidecarComponents are those of a program csi-sidecars, of what the linker has recorded in it; with nil every version is
+// "unknown".
+func SidecarComponents(info *debug.BuildInfo) []Component {
+	linked := versions(info)
+	list := make([]Component, 0, len(sidecarParts()))
+	for _, p := range sidecarParts() {
+		v := linked[p.module]
+		if v == "" {
+			v = unknown
+		}
+		list = append(list, Component{Name: p.name, Version: v, Module: p.module, Program: "csi-sidecars"})
+	}
+	return list
+}

@@ -1,11 +1,17 @@
 package ccm
 
 import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +21,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
@@ -137,3 +144,149 @@ func (o Options) notForUs(text string, ref name.Reference, err error) error {
 	}
 	return refused(text, ref, err)
 }
+
+// fromIndex returns the one image of an index that is for the platform; one without a platform counts when it is alone.
+// Before a description that it names is read, check is asked whether it may be.
+func (o Options) fromIndex(index v1.ImageIndex, check func(what string, d v1.Descriptor) error, depth int) (v1.Image, error) {
+	if depth > 4 {
+		return nil, errors.New("indexes within indexes")
+	}
+	m, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	var others []string
+	for _, d := range m.Manifests {
+		if d.MediaType.IsIndex() {
+			if err := check("the index", d); err != nil {
+				return nil, err
+			}
+			inner, err := index.ImageIndex(d.Digest)
+			if err != nil {
+				return nil, err
+			}
+			img, err := o.fromIndex(inner, check, depth+1)
+			if mine := (*coded.Error)(nil); errors.As(err, &mine) && mine.Code == "ccm-wrong-platform" {
+				others = append(others, mine.Message)
+				continue
+			}
+			return img, err
+		}
+		if !d.MediaType.IsImage() || d.Annotations["vnd.docker.reference.type"] != "" { // an attestation
+			continue
+		}
+		if p := d.Platform; p == nil && len(m.Manifests) == 1 || p != nil && p.OS == o.OS && p.Architecture == o.Arch {
+			if err := check("the manifest", d); err != nil {
+				return nil, err
+			}
+			img, err := index.Image(d.Digest)
+			if err != nil {
+				return nil, err
+			}
+			m, err := img.Manifest()
+			if err != nil {
+				return nil, err
+			}
+			return img, errors.Join(fits(m), check("the configuration", m.Config))
+		}
+		if d.Platform != nil {
+			others = append(others, d.Platform.OS+"/"+d.Platform.Architecture)
+		}
+	}
+	if len(others) == 0 {
+		others = []string{"nothing"}
+	}
+	return nil, coded.New("ccm-wrong-platform", "", nil, "is for %s; this machine is %s/%s", strings.Join(others, ", "), o.OS, o.Arch)
+}
+
+// Limits of an image, besides the size of its layers, which [Options.Most] bounds. All that is read as a whole is checked
+// first: a few megabytes unpack to as many gigabytes.
+const (
+	mostDescription = 4 << 20   // bytes of a manifest, a configuration or an index
+	mostFiles       = 10_000    // files of an archive: layers, and what describes them
+	mostLayers      = 128       // as Docker has it
+	mostPath        = 4096      // bytes of a file's path
+	mostPaths       = 128 << 20 // bytes of all paths of an image
+	mostWindow      = 128 << 20 // bytes that a zstd stream refers back to: the most that zstd unpacks by default
+	mostUnpacked    = 64 << 20  // bytes of an archive beside its layers
+	mostArchiveTime = 15 * time.Minute
+)
+
+// limited is a stream that ends with an error when ctx does, and at the byte after the limit.
+func limited(ctx context.Context, r io.Reader, what string, limit int64) io.Reader {
+	return input.Reader(readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, context.Cause(ctx)
+		}
+		return r.Read(p)
+	}), what, limit)
+}
+
+// describing refuses a description that is too large to be read as a whole.
+func describing(what string, size int64) error {
+	if size > mostDescription || size < 0 {
+		return &input.TooLarge{What: what, Max: mostDescription}
+	}
+	return nil
+}
+
+// fits refuses an image whose manifest names too much.
+func fits(m *v1.Manifest) error {
+	if len(m.Layers) > mostLayers {
+		return coded.New("ccm-image-unusable", "", nil, "has %d layers, more than %d", len(m.Layers), mostLayers)
+	}
+	return describing("the configuration", m.Config.Size)
+}
+
+// layoutFile refuses a description in a folder that is too large, or no file: a pipe, or a link to a device.
+func layoutFile(what string, path ...string) error {
+	info, err := os.Stat(filepath.Join(path...))
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return coded.New("ccm-archive-broken", "", nil, "%s is no regular file", what)
+	}
+	return describing(what, info.Size())
+}
+
+// unpacked opens a layer of a registry or a layout, unpacked if it is packed.
+func unpacked(layer v1.Layer) (io.ReadCloser, error) {
+	r, err := layer.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	whole, err := plain(r)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return whole, nil
+}
+
+func plain(r io.ReadCloser) (io.ReadCloser, error) {
+	head := bufio.NewReader(r)
+	magic, err := head.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(magic, gzipMagic()):
+		z, err := gzip.NewReader(head)
+		return unpacking{z, func() error { return r.Close() }}, err
+	case bytes.HasPrefix(magic, zstdMagic()):
+		z, err := zstd.NewReader(head, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostWindow))
+		return unpacking{z, func() error { z.Close(); return r.Close() }}, err
+	}
+	return unpacking{head, r.Close}, nil
+}
+
+type unpacking struct {
+	io.Reader
+	close func() error
+}
+
+// Close implements [io.Closer].
+func (u unpacking) Close() error { return u.close() }
+
+func gzipMagic() []byte { return []byte{0x1f, 0x8b} }
+func zstdMagic() []byte { return []byte{0x28, 0xb5, 0x2f, 0xfd} }

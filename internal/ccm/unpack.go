@@ -3,13 +3,17 @@ package ccm
 import (
 	"archive/tar"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -168,4 +172,200 @@ func searchPath(env []string) []string {
 		}
 	}
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+}
+
+func spoolFile(dir string, layer int) string {
+	return filepath.Join(dir, fmt.Sprintf("layer-%d.tar", layer))
+}
+
+// spool writes the layers, unpacked, to files, checks each against its digest, and lays them on top of each other.
+func (o Options) spool(ctx context.Context, v *progress, img v1.Image, want []v1.Hash, dir string) (*tree, error) {
+	layers, err := img.Layers()
+	if err != nil {
+		return nil, err
+	}
+	if len(want) != len(layers) {
+		return nil, coded.New("ccm-image-unusable", "", nil, "has %d layers, and its configuration names %d", len(layers), len(want))
+	}
+	t, left := &tree{}, o.Most
+	for i, layer := range layers {
+		var got atomic.Int64
+		text := fmt.Sprintf("layer %d of %d", i+1, len(layers))
+		v.now("%s", text)
+		v.doing(func() string { return text + ": " + size(got.Load()) })
+		open := func() (io.ReadCloser, error) { return unpacked(layer) }
+		if _, asIs := img.(dockerImage); asIs {
+			open = layer.Uncompressed
+		}
+		n, digest, err := spoolLayer(ctx, open, spoolFile(dir, i), left, &got)
+		if err != nil {
+			return nil, err
+		}
+		if left -= n; left < 0 {
+			return nil, coded.New("ccm-image-unusable", "", nil, "is larger than %s, unpacked", size(o.Most))
+		}
+		if digest != want[i].Hex {
+			return nil, coded.New("ccm-image-unusable", "", nil, "layer %d is not what its configuration says: damaged, or tampered with", i+1)
+		}
+		f, err := os.Open(spoolFile(dir, i))
+		if err != nil {
+			return nil, err
+		}
+		err = errors.Join(t.add(i, f), f.Close())
+		if err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// spoolLayer writes at most one byte more than most.
+func spoolLayer(ctx context.Context, open func() (io.ReadCloser, error), to string, most int64, got *atomic.Int64) (n int64, digest string, err error) {
+	r, err := open()
+	if err != nil {
+		return 0, "", err
+	}
+	defer r.Close()
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, "", err
+	}
+	h := sha256.New()
+	counted := readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		n, err := r.Read(p)
+		got.Add(int64(n))
+		return n, err
+	})
+	n, err = io.Copy(io.MultiWriter(f, h), io.LimitReader(counted, most+1))
+	return n, hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
+}
+
+type readerFunc func([]byte) (int, error)
+
+// Read implements [io.Reader].
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// mostEntries bounds the files of an image.
+const mostEntries = 500_000
+
+// mostWhiteouts bounds the files that layers take away from others, each of which is looked for among all.
+const mostWhiteouts = 2_000
+
+// tree is the file system that the layers of an image make up: names only, none of which reaches the disk.
+type tree struct {
+	entries map[string]entry // by clean path without the slash at its beginning
+	count   int
+	hidden  int // whiteouts
+	names   int // bytes of all paths
+}
+
+// entry is one file of a layer.
+type entry struct {
+	layer int // of which it is the
+	nth   int // entry, both from 0
+	kind  byte
+	link  string // what a symbolic or hard link names
+	size  int64
+}
+
+// add lays a layer on top.
+func (t *tree) add(layer int, r io.Reader) error {
+	if t.entries == nil {
+		t.entries = map[string]entry{}
+	}
+	whole := tar.NewReader(r)
+	for nth := 0; ; nth++ {
+		h, err := whole.Next()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if t.count++; t.count > mostEntries {
+			return coded.New("ccm-image-unusable", "", nil, "has more than %d files", mostEntries)
+		}
+		if len(h.Name) > mostPath || len(h.Linkname) > mostPath {
+			return coded.New("ccm-image-unusable", "", nil, "has a file with a path that is longer than %d bytes", mostPath)
+		}
+		if t.names += len(h.Name) + len(h.Linkname); t.names > mostPaths {
+			return coded.New("ccm-image-unusable", "", nil, "has paths of more than %s in all", size(mostPaths))
+		}
+		name := clean(h.Name)
+		if name == "" {
+			continue
+		}
+		dir, base := path.Split(name)
+		dir = strings.TrimSuffix(dir, "/")
+		if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
+			if t.hidden++; t.hidden > mostWhiteouts {
+				return coded.New("ccm-image-unusable", "", nil, "takes away more than %d files", mostWhiteouts)
+			}
+			if base == ".wh..wh..opq" {
+				t.hide(dir, layer)
+			} else {
+				t.remove(path.Join(dir, hidden), layer)
+			}
+			continue
+		}
+		if old, exists := t.entries[name]; exists && old.kind == tar.TypeDir && h.Typeflag != tar.TypeDir {
+			t.hide(name, layer+1)
+		}
+		t.entries[name] = entry{layer: layer, nth: nth, kind: h.Typeflag, link: h.Linkname, size: h.Size}
+	}
+}
+
+// hide takes away what lower layers have below a folder.
+func (t *tree) hide(dir string, layer int) {
+	for name, e := range t.entries {
+		if e.layer < layer && (dir == "" || strings.HasPrefix(name, dir+"/")) {
+			delete(t.entries, name)
+		}
+	}
+}
+
+// remove takes away what lower layers have of that name, with all below it.
+func (t *tree) remove(name string, layer int) {
+	t.hide(name, layer)
+	if e, ok := t.entries[name]; ok && e.layer < layer {
+		delete(t.entries, name)
+	}
+}
+
+// clean makes a name within the image of any: what climbs out of it stops at its root, as it does in a container.
+func clean(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
+
+var errNoFile = errors.New("there is no such file")
+
+// find returns the regular file of that name, through links; none of them leads out of the image.
+func (t *tree) find(name string) (found string, e entry, err error) {
+	rest, at := clean(name), ""
+	for hops := 0; rest != ""; {
+		var part string
+		part, rest, _ = strings.Cut(rest, "/")
+		here := path.Join(at, part)
+		e, exists := t.entries[here]
+		switch {
+		case exists && e.kind == tar.TypeSymlink, exists && e.kind == tar.TypeLink:
+			if hops++; hops > 40 {
+				return "", entry{}, errors.New("its links go round in a circle")
+			}
+			target := e.link
+			if e.kind == tar.TypeSymlink && !path.IsAbs(target) {
+				target = path.Join("/"+at, target)
+			}
+			rest, at = path.Join(clean(target), rest), ""
+		case rest != "":
+			at = here // also a folder that no layer has an entry for
+		case !exists:
+			return "", entry{}, errNoFile
+		case e.kind != tar.TypeReg:
+			return "", entry{}, errors.New("it is no regular file")
+		default:
+			return here, e, nil
+		}
+	}
+	return "", entry{}, errNoFile
 }

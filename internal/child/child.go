@@ -2,8 +2,14 @@ package child
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"sync"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
 // ErrStopped is returned for what cannot be done to a child that is stopped.
@@ -122,4 +128,125 @@ func StopAll(ctx context.Context, all ...*Child) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+const (
+	defaultStopGrace = 5 * time.Second
+	defaultLogLimit  = 8 << 20
+)
+
+// Spec says how a child is run. Only Name is required. A Spec is copied by
+// [Start]; later changes to it have no effect.
+type Spec struct {
+	// Name is the component's name, "control-plane" or "node/worker-1". It
+	// begins every error about the child.
+	Name string
+
+	// Path is the executable file, with a directory. Empty means this very
+	// program, even when its file has been replaced or deleted since it was
+	// started.
+	Path string
+
+	// Args are the arguments after the program's name.
+	Args []string
+
+	// Env is the complete environment; nil means that of this process.
+	// [LifelineEnv] is added to it.
+	Env []string
+
+	// Dir is the working directory; empty means that of this process.
+	Dir string
+
+	// Files become file descriptors 3, 4, … of every process that is started.
+	// The caller keeps them, and keeps them open until [Child.Done].
+	Files []*os.File
+
+	// LogPath is the file to which the kernel itself appends standard output
+	// and standard error (mode 0600, missing directories are made with 0700).
+	// Empty means that both are thrown away.
+	LogPath string
+
+	// LogLimit is the size in bytes from which the log is moved to LogPath+".1"
+	// before a start, replacing what was there. 0 means 8 MiB.
+	LogLimit int64
+
+	// StopGrace is the time between TERM and KILL. 0 means 5 s.
+	StopGrace time.Duration
+
+	// Backoff spaces the restarts.
+	Backoff Backoff
+
+	// Once disables restarts.
+	Once bool
+}
+
+func (s Spec) withDefaults() Spec {
+	if s.StopGrace <= 0 {
+		s.StopGrace = defaultStopGrace
+	}
+	if s.LogLimit <= 0 {
+		s.LogLimit = defaultLogLimit
+	}
+	s.Backoff = s.Backoff.withDefaults()
+	return s
+}
+
+// ReadConfig reads a file that [WriteConfig] wrote.
+func ReadConfig[T any](path string) (T, error) {
+	var c T
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// WriteConfig stores the configuration of a child as JSON, readable by its owner only.
+func WriteConfig(path string, config any) error {
+	b, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, b, 0o600)
+}
+
+// State is where a child is in its life; see the diagram in the package
+// comment.
+type State string
+
+// The states of a child.
+const (
+	// Starting: Start was called and nothing has been started yet. It never comes as a Change.
+	Starting State = "starting"
+	// Started: the process is running, or suspended.
+	Started State = "started"
+	// Exited: the process ended on its own, or could not be started.
+	Exited State = "exited"
+	// Restarting: a new process will be started after Change.Backoff.
+	Restarting State = "restarting"
+	// Stopped: there is no process and there will not be one again.
+	Stopped State = "stopped"
+)
+
+// Change reports that a child has entered a state.
+type Change struct {
+	// Name is the Spec's.
+	Name string
+	// State is the state entered.
+	State State
+	// PID is the process it is about: the new one for Started, the one that
+	// ended otherwise; 0 when there was none.
+	PID int
+	// Err says why, beginning with the name. Exited: how the process ended, an
+	// *exec.ExitError inside, nil for exit status 0; or why it could not be
+	// started. Stopped: that the process had to be killed because TERM did not
+	// end it, or could not be ended.
+	Err error
+	// Tail is the end of the log of a process that exited on its own, at most 20 lines and 4 kB.
+	Tail []string
+	// Backoff is the pause before the start that Restarting announces.
+	Backoff time.Duration
 }

@@ -40,3 +40,113 @@ func (s Speed) EvictionRate() float64 {
 	}
 	return next
 }
+
+// Period names one of the periods that speed scales.
+type Period int
+
+// The periods, by the component that keeps them.
+const (
+	NodeMonitorPeriod Period = iota
+	NodeMonitorGracePeriod
+	NodeStartupGracePeriod
+	AttachDetachSync
+	AttachDetachMaxWaitForUnmount
+	AttachDetachPopulator
+	PVClaimBinderSync
+	NotReadyToleration
+	UnreachableToleration
+	NodeLease
+	NodeStatusUpdate
+	NodeStatusReport
+	KubeletSync
+	CCMNodeMonitor
+	CCMNodeStatusUpdate
+	GuestBoot
+	TagRefresh
+	CCMLease
+	CSIReconcile
+	CSIRetryStart
+	CSIRetryMax
+	numPeriods
+)
+
+// Row says of one period what it is, where it is set and how it is scaled.
+type Row struct {
+	Period    Period
+	Component string
+	// Setting is the flag, configuration field or variable that carries it.
+	Setting  string
+	Upstream time.Duration
+	// Floor is what it never falls below, because the component takes no less or because a busy laptop could not keep up.
+	Floor time.Duration
+
+	unit time.Duration
+}
+
+// Table lists every period, in the order of the constants.
+func Table() []Row {
+	rows := make([]Row, numPeriods)
+	for p := range numPeriods {
+		rows[p] = p.row()
+	}
+	return rows
+}
+
+const ms = time.Millisecond
+
+func (p Period) row() Row {
+	const (
+		kcm     = "kube-controller-manager"
+		api     = "kube-apiserver"
+		kubelet = "kubelet"
+		ccm     = "cloud-controller-manager"
+		sidecar = "CSI sidecars"
+	)
+	switch p {
+	case NodeMonitorPeriod:
+		return Row{p, kcm, "--node-monitor-period", 5 * time.Second, 200 * ms, ms}
+	case NodeMonitorGracePeriod:
+		// Its floor leaves room for a lease of a second that is renewed late on a busy machine.
+		return Row{p, kcm, "--node-monitor-grace-period", 50 * time.Second, 3 * time.Second, ms}
+	case NodeStartupGracePeriod:
+		return Row{p, kcm, "--node-startup-grace-period", time.Minute, 3 * time.Second, ms}
+	case AttachDetachSync:
+		return Row{p, kcm, "--attach-detach-reconcile-sync-period", time.Minute, time.Second, ms}
+	case AttachDetachMaxWaitForUnmount:
+		return Row{p, kcm, "attachdetach.DefaultTimerConfig.ReconcilerMaxWaitForUnmountDuration", 6 * time.Minute, 5 * time.Second, ms}
+	case AttachDetachPopulator:
+		return Row{p, kcm, "attachdetach.DefaultTimerConfig.DesiredStateOfWorldPopulatorLoopSleepPeriod", time.Minute, time.Second, ms}
+	case PVClaimBinderSync:
+		return Row{p, kcm, "--pvclaimbinder-sync-period", 15 * time.Second, time.Second, ms}
+	case NotReadyToleration:
+		return Row{p, api, "--default-not-ready-toleration-seconds", 5 * time.Minute, 3 * time.Second, time.Second}
+	case UnreachableToleration:
+		return Row{p, api, "--default-unreachable-toleration-seconds", 5 * time.Minute, 3 * time.Second, time.Second}
+	case NodeLease:
+		return Row{p, kubelet, "nodeLeaseDurationSeconds (renewed at a quarter of it)", 40 * time.Second, time.Second, time.Second}
+	case NodeStatusUpdate:
+		return Row{p, kubelet, "nodeStatusUpdateFrequency", 10 * time.Second, 500 * ms, ms}
+	case NodeStatusReport:
+		return Row{p, kubelet, "nodeStatusReportFrequency", 5 * time.Minute, 5 * time.Second, ms}
+	case KubeletSync:
+		return Row{p, kubelet, "syncFrequency", time.Minute, 2 * time.Second, ms}
+	case CCMNodeMonitor:
+		return Row{p, ccm, "--node-monitor-period", 5 * time.Second, 200 * ms, ms}
+	case CCMNodeStatusUpdate:
+		return Row{p, ccm, "--node-status-update-frequency", 5 * time.Minute, 5 * time.Second, ms}
+	case GuestBoot:
+		return Row{p, "simulated guest", "power-on to guest tools running", 20 * time.Second, 200 * ms, ms}
+	case TagRefresh:
+		return Row{p, ccm, "--tag-refresh-period (ours; upstream asks at each use)", time.Minute, time.Second, ms}
+	case CCMLease:
+		// Its floor leaves time to a leader on a busy machine, which has to renew it within two thirds.
+		return Row{p, ccm, "--leader-elect-lease-duration (with several replicas)", 15 * time.Second, 5 * time.Second, ms}
+	case CSIReconcile:
+		return Row{p, sidecar, "csi-attacher --reconcile-sync", time.Minute, time.Second, ms}
+	case CSIRetryStart:
+		return Row{p, sidecar, "--retry-interval-start", time.Second, 200 * ms, ms}
+	case CSIRetryMax:
+		return Row{p, sidecar, "--retry-interval-max", 5 * time.Minute, 5 * time.Second, ms}
+	}
+	panic("pace: unknown period")
+}

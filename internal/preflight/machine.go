@@ -8,7 +8,10 @@ import (
 	"math"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -91,4 +94,226 @@ func dial(ctx context.Context) error {
 		return err
 	}
 	return c.Close()
+}
+
+// number reads a file that has a number; false when it has none, or says "max".
+func (m Machine) number(name string) (uint64, bool) {
+	text, err := fs.ReadFile(m.FS, name)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}
+
+// field reads the first number after a name at the beginning of a line.
+func (m Machine) field(file, name string) (uint64, bool) {
+	text, err := fs.ReadFile(m.FS, file)
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(text)) {
+		rest, ok := strings.CutPrefix(line, name)
+		words := strings.Fields(rest)
+		if !ok || len(words) == 0 {
+			continue
+		}
+		n, err := strconv.ParseUint(words[0], 10, 64)
+		return n, err == nil
+	}
+	return 0, false
+}
+
+// own lists the folders in /proc of this user's processes.
+func (m Machine) own() []string {
+	entries, err := fs.ReadDir(m.FS, "proc")
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		dir := path.Join("proc", e.Name())
+		if uid, ok := m.field(dir+"/status", "Uid:"); ok && uid == uint64(m.UID) {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// cgroups lists the folders of a controller's control groups that this process is in, its own first and then those above,
+// and says which version they are of.
+func (m Machine) cgroups(controller string) (dirs []string, version int) {
+	groups, err := fs.ReadFile(m.FS, "proc/self/cgroup")
+	if err != nil {
+		return nil, 0
+	}
+	mounts, err := fs.ReadFile(m.FS, "proc/self/mountinfo")
+	if err != nil {
+		return nil, 0
+	}
+	for line := range strings.Lines(string(groups)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3) // hierarchy:controllers:path
+		if len(fields) < 3 {
+			continue
+		}
+		version := 1
+		switch {
+		case fields[0] == "0" && fields[1] == "":
+			version = 2
+		case !has(fields[1], controller):
+			continue
+		}
+		root, at, ok := mounted(string(mounts), controller, version)
+		if !ok {
+			continue
+		}
+		below := strings.TrimPrefix(fields[2], strings.TrimSuffix(root, "/"))
+		for dir := path.Join(at, below); ; dir = path.Dir(dir) {
+			dirs = append(dirs, strings.TrimPrefix(dir, "/"))
+			if dir == at || len(dir) <= len(at) {
+				break
+			}
+		}
+		if version == 1 || m.holds(dirs, controller) {
+			return dirs, version
+		}
+		dirs = nil // the controller is in a hierarchy of version 1
+	}
+	return nil, 0
+}
+
+// holds reports whether one of the folders has the controller's files.
+func (m Machine) holds(dirs []string, controller string) bool {
+	for _, dir := range dirs {
+		if _, err := fs.Stat(m.FS, path.Join(dir, controller+".max")); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// mounted finds where the hierarchy of a controller is mounted, and which of its folders that is.
+func mounted(mounts, controller string, version int) (root, at string, ok bool) {
+	for line := range strings.Lines(mounts) {
+		// 30 24 0:26 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw
+		left, right, found := strings.Cut(strings.TrimSpace(line), " - ")
+		l, r := strings.Fields(left), strings.Fields(right)
+		if !found || len(l) < 5 || len(r) < 3 {
+			continue
+		}
+		if version == 2 && r[0] == "cgroup2" || version == 1 && r[0] == "cgroup" && has(r[2], controller) {
+			return l[3], l[4], true
+		}
+	}
+	return "", "", false
+}
+
+// has reports whether a list of words with commas between them has one.
+func has(list, word string) bool {
+	for one := range strings.SplitSeq(list, ",") {
+		if one == word {
+			return true
+		}
+	}
+	return false
+}
+
+func checkProcesses(_ context.Context, m Machine, need Need) []Finding {
+	free, what, try := uint64(math.MaxUint64), "", ""
+	if n, err := m.Limit(unix.RLIMIT_NPROC); err == nil && n != math.MaxUint64 && m.UID != 0 { // root has no such limit
+		var used uint64
+		for _, dir := range m.own() {
+			threads, _ := m.field(dir+"/status", "Threads:") // 0 of one that has just ended
+			used += threads
+		}
+		free, what = n-min(n, used), fmt.Sprintf("a user may have %d processes and threads, and has %d", n, used)
+		try = fmt.Sprintf("ulimit -u %d", round(used+need.Threads, 1024))
+	}
+	dirs, _ := m.cgroups("pids")
+	for _, dir := range dirs {
+		most, ok := m.number(path.Join(dir, "pids.max"))
+		used, okUsed := m.number(path.Join(dir, "pids.current"))
+		if left := most - min(most, used); ok && okUsed && left < free {
+			free, what = left, fmt.Sprintf("the control group may have %d processes and threads, and has %d", most, used)
+			try = fmt.Sprintf("raise pids.max in /%s to %d", dir, round(used+need.Threads, 1024))
+		}
+	}
+	if what == "" {
+		return nil
+	}
+	f := Finding{Check: Processes, Verdict: Pass, Message: what}
+	if free < need.Threads {
+		f.Verdict, f.Try = Fail, try
+		f.Message += fmt.Sprintf("; the sandbox needs %d: %d short", need.Threads, need.Threads-free)
+	}
+	return one(f)
+}
+
+func checkInotify(_ context.Context, m Machine, need Need) []Finding {
+	instances, ok := m.number("proc/sys/fs/inotify/max_user_instances")
+	watches, okWatches := m.number("proc/sys/fs/inotify/max_user_watches")
+	if !ok || !okWatches || need.Instances == 0 {
+		return nil
+	}
+	var used, watched uint64
+	for _, dir := range m.own() {
+		entries, _ := fs.ReadDir(m.FS, dir+"/fd") // none of a process that has ended, or is another's
+		for _, e := range entries {
+			if to, err := fs.ReadLink(m.FS, dir+"/fd/"+e.Name()); err != nil || !strings.HasSuffix(to, "inotify") {
+				continue
+			}
+			used++
+			info, _ := fs.ReadFile(m.FS, dir+"/fdinfo/"+e.Name())
+			watched += uint64(strings.Count(string(info), "inotify wd:"))
+		}
+	}
+	f := Finding{Check: Inotify, Verdict: Pass, Message: fmt.Sprintf("a user may have %d inotify instances, and has %d", instances, used)}
+	switch {
+	case instances < used+need.Instances:
+		f.Verdict, f.Try = Fail, fmt.Sprintf("sudo sysctl fs.inotify.max_user_instances=%d", max(512, round(used+need.Instances, 512)))
+		f.Message += fmt.Sprintf("; the sandbox needs %d, or its nodes take no volumes: %d short", need.Instances, used+need.Instances-instances)
+	case watches < watched+need.Watches:
+		f.Verdict, f.Try = Fail, fmt.Sprintf("sudo sysctl fs.inotify.max_user_watches=%d", round(watched+need.Watches, 8192))
+		f.Message = fmt.Sprintf("a user may have %d inotify watches, and has %d; the sandbox needs %d: %d short", watches, watched, need.Watches, watched+need.Watches-watches)
+	}
+	return one(f)
+}
+
+func checkMemory(_ context.Context, m Machine, need Need) []Finding {
+	free, what, try := uint64(0), "", "end other programs, or have fewer nodes or --light ones"
+	if n, ok := m.field("proc/meminfo", "MemAvailable:"); ok {
+		free, what = n*kib, "of memory available"
+	}
+	dirs, version := m.cgroups("memory")
+	most, used, cache := "memory.max", "memory.current", "inactive_file "
+	if version == 1 {
+		most, used, cache = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "
+	}
+	for _, dir := range dirs {
+		limit, ok := m.number(path.Join(dir, most))
+		taken, okTaken := m.number(path.Join(dir, used))
+		if !ok || !okTaken {
+			continue
+		}
+		files, _ := m.field(path.Join(dir, "memory.stat"), cache) // the kernel gives them up first
+		if left := limit - min(limit, taken-min(taken, files)); what == "" || left < free {
+			free, what = left, "of memory left in the control group, which may have "+bytes(limit)
+			try = fmt.Sprintf("raise %s in /%s, or have fewer nodes or --light ones", most, dir)
+		}
+	}
+	if what == "" {
+		return nil
+	}
+	f := Finding{Check: Memory, Verdict: Pass, Message: bytes(free) + " " + what}
+	if free < need.Memory {
+		f.Verdict, f.Try = Warn, try
+		f.Message += fmt.Sprintf(", and the sandbox takes about %s: %s short", bytes(need.Memory), bytes(need.Memory-free))
+	}
+	if free < need.Memory/2 { // the estimate is rough
+		f.Verdict = Fail
+	}
+	return one(f)
 }

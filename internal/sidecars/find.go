@@ -1,12 +1,24 @@
 package sidecars
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // Program is the name of the file.
@@ -139,4 +151,104 @@ func runnable(file string) error {
 		return fmt.Errorf("%s: not executable", file)
 	}
 	return nil
+}
+
+// unpack returns the program's file in a folder of the cache, which bears the hash of the archive. A file that is there is
+// taken if it is what the archive would make; else it is made again, and appears whole or not at all. Only the user can read
+// or run it.
+func unpack(ctx context.Context, archive []byte, cache string) (string, error) {
+	sum := sha256.Sum256(archive)
+	dir := filepath.Join(cache, hex.EncodeToString(sum[:]))
+	file := filepath.Join(dir, Program)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := private.Dir(dir); err != nil { // a checksum is no proof of what others have put there
+		return "", err
+	}
+	if same(ctx, file, archive) && runnable(file) == nil {
+		return file, nil
+	}
+	f, err := atomicfile.Create(file, 0o700)
+	if err != nil {
+		return "", err
+	}
+	defer f.Discard()
+	if err := write(ctx, f, archive); err != nil {
+		return "", fmt.Errorf("unpack to %s: %w", dir, err)
+	}
+	return file, f.Commit()
+}
+
+func write(ctx context.Context, w io.Writer, archive []byte) error {
+	r, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, reader{ctx, r})
+	return err
+}
+
+// same says whether a file has the size and the checksum that stand at the end of a gzip archive.
+func same(ctx context.Context, file string, archive []byte) bool {
+	f, err := os.Open(file)
+	if err != nil || len(archive) < 8 {
+		return false
+	}
+	defer f.Close()
+	sum := crc32.NewIEEE()
+	size, err := io.Copy(sum, reader{ctx, f})
+	end := archive[len(archive)-8:]
+	return err == nil && sum.Sum32() == binary.LittleEndian.Uint32(end) && uint32(size) == binary.LittleEndian.Uint32(end[4:])
+}
+
+// reader reads until its context ends.
+type reader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// Info says of which modules the program is made that [Find] would return, and from where it was taken: a file, or
+// "carried". It unpacks into memory alone (about 50 MB for half a second) and writes nothing. The error is Find's.
+func Info(ctx context.Context) (info *debug.BuildInfo, from string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	return search{named: os.Getenv(Env), self: self, carried: carried()}.info(ctx)
+}
+
+func (s search) info(ctx context.Context) (*debug.BuildInfo, string, error) {
+	if s.named == "" && len(s.carried) > 0 {
+		info, err := carriedInfo(ctx, s.carried)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: as it is carried: %w", Program, err)
+		}
+		return info, "carried", nil
+	}
+	file, err := s.find(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	info, err := buildinfo.ReadFile(file)
+	return info, file, err
+}
+
+func carriedInfo(ctx context.Context, archive []byte) (*debug.BuildInfo, error) {
+	r, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return nil, err
+	}
+	program, err := io.ReadAll(reader{ctx, r})
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, err
+	}
+	return buildinfo.Read(bytes.NewReader(program))
 }

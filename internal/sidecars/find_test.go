@@ -201,3 +201,58 @@ func TestUnpackFails(t *testing.T) {
 		}
 	}
 }
+
+// This test's own binary stands in for the program: what it is made of can be read wherever it is, and nothing is unpacked.
+func TestInfo(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var small bytes.Buffer
+	w, err := gzip.NewWriterLevel(&small, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(program); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	beside := t.TempDir()
+	put(t, beside, Program, string(program))
+	for name, test := range map[string]struct {
+		search
+		from string
+	}{
+		"named":   {search{named: self, carried: []byte("not looked at")}, self},
+		"carried": {search{carried: small.Bytes()}, "carried"},
+		"beside":  {search{self: filepath.Join(beside, "vsphere-sandbox")}, filepath.Join(beside, Program)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			info, from, err := test.info(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if from != test.from || info.GoVersion == "" {
+				t.Errorf("from %q, made by %q", from, info.GoVersion)
+			}
+		})
+	}
+}
+
+func TestInfoOfNothing(t *testing.T) {
+	_, _, err := search{self: filepath.Join(t.TempDir(), "vsphere-sandbox")}.info(t.Context())
+	if missing := (*NotFoundError)(nil); !errors.As(err, &missing) {
+		t.Errorf("without a program: %v", err)
+	}
+	for name, archive := range map[string][]byte{"no gzip": []byte("x"), "no program": packed(t, "#!/bin/sh")} {
+		if _, _, err := (search{carried: archive}).info(t.Context()); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package node
 
-import "time"
+import (
+	"time"
+)
 
 // Life decides what a VM's guest does: from the VM as the vCenter shows it, and from events of the guest that a vCenter
 // does not show. All kinds of guests (a process, a container, a light node) carry out [Life.Next]. The zero value is the
@@ -70,3 +72,42 @@ func lost(vm Machine) bool { return !vm.Exists || vm.Power == Off }
 
 // rebooted reports whether a boot time is that of another boot. Without a connection to the host a vCenter may not know it.
 func rebooted(was, is time.Time) bool { return !was.IsZero() && !is.IsZero() && !is.Equal(was) }
+
+// Power is a VM's power state, as a vCenter has it.
+type Power string
+
+// The power states.
+const (
+	On        Power = "on"
+	Off       Power = "off"
+	Suspended Power = "suspended"
+)
+
+// Machine is the state of a VM. The zero value is a VM that does not exist.
+type Machine struct {
+	// Exists is false once the VM was destroyed or unregistered.
+	Exists bool
+	Power  Power
+	// BootTime changes with each power-on and reset.
+	BootTime time.Time
+	// GuestUp is set if the guest has booted: its tools run and have reported its hostname.
+	GuestUp  bool
+	Hostname string
+	// UUID is the BIOS UUID.
+	UUID        string
+	CPUs        int
+	MemoryBytes uint64
+	GuestID     string
+	// Disks are the virtual disks of volumes, without the VM's own disks.
+	Disks []Disk
+}
+
+// Disk is a virtual disk of a volume.
+type Disk struct {
+	// UUID is that of its backing, which the guest sees.
+	UUID string
+	// VolumeID is the ID of the first class disk, which is the CSI volume's; of a disk of the in-tree provider that is
+	// none yet, the path of its file.
+	VolumeID string
+	Bytes    int64
+}

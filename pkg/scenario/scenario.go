@@ -1,8 +1,18 @@
 package scenario
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
 	"go.yaml.in/yaml/v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -185,4 +195,248 @@ func (s *Step) Statement() *expect.Expectation {
 		return s.Never
 	}
 	return nil
+}
+
+// Text says in one line what a step does, without the name of its action.
+func (s *Step) Text() string { return s.textWith(1) }
+
+// textWith is Text for a run that multiplies time limits with patience: it has the effective limit.
+func (s *Step) textWith(patience float64) string {
+	text := s.text(patience)
+	if s.As != "" {
+		text += ", as " + s.As
+	}
+	if s.Action != ActionNote && s.Note != "" {
+		text = s.Note + ": " + text
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func (s *Step) text(patience float64) string {
+	switch s.Action {
+	case ActionInject:
+		text := s.Inject
+		if on := s.On.String(); on != "" {
+			text += " on " + on
+		}
+		if len(s.With) > 0 {
+			var parts []string
+			for _, name := range slices.Sorted(maps.Keys(s.With)) {
+				parts = append(parts, name+"="+s.With[name])
+			}
+			text += " with " + strings.Join(parts, ", ")
+		}
+		if s.Mode != "" {
+			text += ", mode " + s.Mode
+		}
+		if !s.For.IsZero() {
+			text += " for " + s.For.String()
+		}
+		return text
+	case ActionHeal:
+		return strings.Join(s.Heal, ", ")
+	case ActionWait, ActionExpect:
+		text := s.Statement().String()
+		if !s.For.IsZero() {
+			text += " for " + s.For.String()
+		}
+		within := s.within()
+		if patience > 0 && patience != 1 {
+			within.D = time.Duration(float64(within.D) * patience).Round(time.Millisecond)
+		}
+		return text + " within " + within.String()
+	case ActionNever:
+		if s.Until != "" {
+			return s.Never.String() + " until " + s.Until
+		}
+		return s.Never.String() + " for " + s.For.String()
+	case ActionRun:
+		return strings.Join(s.Run, " ")
+	case ActionSet:
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(s.Set)) {
+			p := s.Set[name]
+			field := p.Field
+			if p.Key != "" {
+				field += "." + p.Key
+			}
+			parts = append(parts, fmt.Sprintf("%s = %s of %s %s", name, field, p.Kind, p.Name))
+		}
+		return strings.Join(parts, ", ")
+	}
+	return s.Note
+}
+
+// texts is one text or several.
+type texts []string
+
+// DecodeYAML reads either.
+func (t *texts) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) { *t = r.Texts(node, path) }
+
+// On chooses the targets of a fault. The key with the fault's kind of target names them; the others restrict where they are.
+type On struct {
+	entries []onEntry
+}
+
+type onEntry struct {
+	key   string
+	texts []string
+	node  *yaml.Node
+	path  string
+}
+
+// onKeys lists the keys, beginning with those that are always names.
+func onKeys() []string {
+	return []string{
+		"names", "vm", "node", "component", "volume", "datastore", "vcenter", "datacenter", "cluster", "host", "region", "zone", "role", "labels",
+	}
+}
+
+// DecodeYAML reads a mapping, or one name or a list of names.
+func (o *On) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
+	if node.Kind != yaml.MappingNode {
+		o.entries = []onEntry{{"names", r.Texts(node, path), node, path}}
+		return
+	}
+	r.Keys(node, path, func(key, value *yaml.Node, below string) {
+		if !slices.Contains(onKeys(), key.Value) {
+			r.Unknown(key, below, "kind of target", key.Value, onKeys())
+			return
+		}
+		var list []string
+		if key.Value == "labels" && value.Kind == yaml.MappingNode {
+			list = []string{labelSelector(r, value, below)}
+		} else {
+			list = r.Texts(value, below)
+		}
+		o.entries = append(o.entries, onEntry{key.Value, list, value, below})
+	})
+}
+
+// labelSelector returns a mapping as a label selector.
+func labelSelector(r *strict.Reader, node *yaml.Node, path string) string {
+	var labels map[string]string
+	r.Decode(node, &labels, path)
+	var parts []string
+	for key, value := range labels {
+		parts = append(parts, key+"="+value)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}
+
+// namesOf reports whether a key names targets of a kind, without their place.
+func namesOf(key string, kind fault.Object) bool {
+	switch key {
+	case "names", "component", "volume", "datastore":
+		return true
+	case "vm", "node":
+		return true // a VM is known by its node's name, too
+	}
+	return strings.EqualFold(key, string(kind))
+}
+
+// Selector returns the request for the sandbox.
+func (o *On) Selector(kind fault.Object) api.Selector {
+	var s api.Selector
+	if o == nil {
+		return s
+	}
+	for _, e := range o.entries {
+		if namesOf(e.key, kind) {
+			s.Names = append(s.Names, e.texts...)
+			continue
+		}
+		text := strings.Join(e.texts, ",")
+		switch e.key {
+		case "vcenter":
+			s.VCenter = text
+		case "datacenter":
+			s.Datacenter = text
+		case "cluster":
+			s.Cluster = text
+		case "host":
+			s.Host = text
+		case "region":
+			s.Region = text
+		case "zone":
+			s.Zone = text
+		case "role":
+			s.Role = text
+		case "labels":
+			s.Labels = text
+		}
+	}
+	return s
+}
+
+// String returns a short description.
+func (o *On) String() string {
+	if o == nil {
+		return ""
+	}
+	var parts []string
+	for _, e := range o.entries {
+		parts = append(parts, cmp.Or(strings.TrimSuffix(e.key, "names"), "")+" "+strings.Join(e.texts, ", "))
+	}
+	return strings.TrimSpace(strings.Join(parts, ", "))
+}
+
+// Pick is a value of the world: {node: worker-1, field: providerID}.
+type Pick struct {
+	Kind world.Kind
+	Name string
+	// Field is a field of the kind. For a map, Key is its key; for a list, the index from 0.
+	Field string
+	Key   string
+
+	node *yaml.Node
+}
+
+// DecodeYAML parses a pick.
+func (p *Pick) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
+	p.node = node
+	var kinds []string
+	for _, k := range world.Kinds() {
+		kinds = append(kinds, string(k))
+	}
+	r.Keys(node, path, func(key, value *yaml.Node, below string) {
+		if value.Kind != yaml.ScalarNode || strict.IsNull(value) {
+			r.Errorf(value, below, "must be a single value, not %s", strict.Describe(value))
+			return
+		}
+		switch {
+		case key.Value == "field":
+			p.Field = value.Value
+		case world.Kind(key.Value).Fields() != nil:
+			if p.Kind != "" {
+				r.Errorf(key, below, "is a second object: %s is there already", p.Kind)
+				return
+			}
+			p.Kind, p.Name = world.Kind(key.Value), value.Value
+		default:
+			r.Unknown(key, below, "key", key.Value, append(kinds, "field"))
+		}
+	})
+	if r.Failed() {
+		return
+	}
+	if p.Kind == "" || p.Name == "" || p.Field == "" {
+		r.Errorf(node, path, "must name the object: {node: NAME, field: FIELD}")
+		return
+	}
+	name, key, _ := strings.Cut(p.Field, ".")
+	f, ok := p.Kind.Field(name)
+	if !ok {
+		var known []string
+		for _, f := range p.Kind.Fields() {
+			known = append(known, f.Name)
+		}
+		_, at := strict.Find(node, "field")
+		r.Unknown(at, strict.Below(path, "field"), "field of a "+string(p.Kind), name, known)
+		return
+	}
+	if p.Field, p.Key = name, key; key == "" && f.Map {
+		r.Errorf(node, path, "must choose one of its %s: field: %s.NAME", name, name)
+	}
 }

@@ -1,12 +1,16 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -139,4 +143,31 @@ func (s *Simulation) removeTemp() error {
 		return nil
 	}
 	return os.RemoveAll(s.temp)
+}
+
+// globals guards vcsim's process-wide state: creating a service writes it (the evaluation license, the names of default storage
+// policies), and building an inventory reads it. Tests of one process start simulations concurrently.
+var globals sync.RWMutex
+
+// CaptureLog redirects the standard logger of package log to logger, at debug level: vcsim writes to it ("managed object not
+// found", "does not implement"), which would disturb terminal output. It affects the whole process, so only its owner may call
+// it, once. restore reverts it.
+func CaptureLog(logger *slog.Logger) (restore func()) {
+	out, flags, prefix := log.Writer(), log.Flags(), log.Prefix()
+	log.SetOutput(lines{logger})
+	log.SetFlags(0)
+	log.SetPrefix("")
+	return func() {
+		log.SetOutput(out)
+		log.SetFlags(flags)
+		log.SetPrefix(prefix)
+	}
+}
+
+// lines writes one record for each line; package log writes whole lines.
+type lines struct{ logger *slog.Logger }
+
+func (l lines) Write(p []byte) (int, error) {
+	l.logger.Debug("simulator", "line", string(bytes.TrimRight(p, "\n")))
+	return len(p), nil
 }

@@ -13,7 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/console"
@@ -261,3 +264,26 @@ func (v *VCenter) Guests() *guest.Guests { return v.guests }
 
 // CNS returns the manager of volumes, for changes without Kubernetes, and rules for its calls.
 func (v *VCenter) CNS() *cns.Manager { return v.service.volumes }
+
+// hook is vcsim's hook before every SOAP call: it checks permissions and arguments, and redirects the call.
+func (v *VCenter) hook(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+	if receiver, fault := v.service.access.Hook(ctx, method); receiver != nil || fault != nil {
+		return receiver, fault
+	}
+	if fault := v.truth.Check(ctx, method); fault != nil {
+		return nil, fault
+	}
+	if fault := v.hosts.Check(ctx, method); fault != nil {
+		return nil, fault
+	}
+	_ = v.hosts.Redirect(ctx, method) ||
+		v.service.volumes.Redirect(ctx, method) ||
+		v.guests.Redirect(ctx, method) ||
+		v.joining.Redirect(ctx, method) ||
+		v.truth.Redirect(ctx, method)
+	return nil, nil
+}
+
+// DialConsole returns a connection to the vCenter's API that bypasses its gate: the gate does not count the calls, and outages do
+// not affect them. The caller must use TLS on it.
+func (v *VCenter) DialConsole(ctx context.Context) (net.Conn, error) { return v.console.Dial(ctx) }

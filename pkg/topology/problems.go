@@ -92,3 +92,10 @@ func (p *problems) err() error {
 	}
 	return err
 }
+
+type (
+	// Error is one problem of a topology file.
+	Error = strict.Error
+	// Errors are all problems of a topology, the error of [Load].
+	Errors = strict.Errors
+)

@@ -1,6 +1,13 @@
 package topology
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+)
 
 // VCenter is one vSphere management endpoint.
 type VCenter struct {
@@ -239,5 +246,155 @@ func (g replicas) refuseShared(group VM, spec *Spec) {
 	_, numbered := number(group.Hostname, 1)
 	if group.Hostname != "" && !numbered && !spec.Allows(DuplicateHostname) {
 		g.field(g.at.key("hostname"), "", "needs {n}: it would be the same for all %d replicas", g.count)
+	}
+}
+
+// Reactions are the automatic actions of a vCenter, its hosts and its guests. All are off by default.
+type Reactions struct {
+	HA    HA    `json:"ha,omitzero"`
+	DRS   DRS   `json:"drs,omitzero"`
+	DHCP  DHCP  `json:"dhcp,omitzero"`
+	Guest Guest `json:"guest,omitzero"`
+}
+
+// HA restarts the VMs of a failed host on other hosts of its cluster.
+type HA struct {
+	Enabled Choice `json:"enabled,omitempty"`
+	// Detect is the time without contact after which a host counts as failed. Default 15s.
+	Detect Duration `json:"detect,omitempty"`
+	// Restart is the time from then to the power-on of its VMs. Default 10s.
+	Restart Duration `json:"restart,omitempty"`
+	// HostFailures is the number of hosts of a cluster that may fail; VMs that would leave too little room for that cannot be
+	// powered on. Default: no admission control.
+	HostFailures int32 `json:"hostFailures,omitempty" min:"0"`
+}
+
+// DRS spreads the powered-on VMs of a cluster over its hosts.
+type DRS struct {
+	Enabled Choice `json:"enabled,omitempty"`
+	// Period is the time between two runs. Default 5m, as in vCenter.
+	Period Duration `json:"period,omitempty"`
+}
+
+// DHCP changes the addresses of guests periodically.
+type DHCP struct {
+	Enabled Choice `json:"enabled,omitempty"`
+	// Lease is the time for which a guest keeps its addresses. Default 1h.
+	Lease Duration `json:"lease,omitempty"`
+}
+
+// Guest is the timing of guests. Default: that of the sandbox.
+type Guest struct {
+	// Boot is the time from power-on to running tools.
+	Boot Duration `json:"boot,omitempty"`
+	// Addresses is the time from then to a hostname and addresses.
+	Addresses Duration `json:"addresses,omitempty"`
+	// Shutdown is the time that a guest needs to shut down.
+	Shutdown Duration `json:"shutdown,omitempty"`
+}
+
+// Duration is a duration in Go's form: "90s", "5m".
+type Duration time.Duration
+
+// UnmarshalText parses a positive duration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf(`must be a time span ("90s", "5m")`)
+	}
+	if v <= 0 {
+		return fmt.Errorf("must be more than no time")
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// String returns the short form: "5m", where [time.Duration] has "5m0s".
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// MarshalText writes the short form.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// releases lists the vSphere releases for vCenters, newest first, each from its first update on, with the newest hardware version
+// of its hosts (Broadcom's article 315655).
+func releases() []release {
+	return []release{
+		{9, 0, 0, 22},
+		{8, 0, 2, 21},
+		{8, 0, 0, 20},
+		{7, 0, 2, 19},
+		{7, 0, 1, 18},
+		{7, 0, 0, 17},
+		{6, 7, 2, 15},
+		{6, 7, 0, 14},
+		{6, 5, 0, 13},
+	}
+}
+
+type release struct{ major, minor, update, hardware int }
+
+// newestHardware returns the newest hardware version of a vCenter's release, or 0 for an unknown one.
+func newestHardware(version string) int {
+	var major, minor, update int
+	if n, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &update); n != 3 || err != nil ||
+		version != fmt.Sprintf("%d.%d.%d", major, minor, update) || update < 0 || update > 99 {
+		return 0
+	}
+	for _, r := range releases() {
+		if r.major == major && r.minor == minor && update >= r.update {
+			return r.hardware
+		}
+	}
+	return 0
+}
+
+// releaseVersion is the rule for the version of a vCenter.
+func releaseVersion(version string) (complaint, hint string) {
+	if newestHardware(version) > 0 {
+		return "", ""
+	}
+	if newestHardware(version+".0") > 0 {
+		hint = version + ".0"
+	}
+	return "must be a vSphere release from 6.5.0 to 9.0, such as 8.0.3, not " + strict.Shown(version), hint
+}
+
+func hardwareName(version int) string { return "vmx-" + strconv.Itoa(version) }
+
+// hardwareNumber parses "vmx-21", or returns 0. It excludes those of Workstation (6, 12, 16), and 5, which does not exist.
+func hardwareNumber(name string) int {
+	digits, ok := strings.CutPrefix(name, "vmx-")
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || hardwareName(n) != name {
+		return 0
+	}
+	switch {
+	case n == 4, n >= 7 && n <= 11, n >= 13 && n <= 15, n >= 17 && n <= 22:
+		return n
+	}
+	return 0
+}
+
+// checkHardware checks a VM's hardware version against the vCenter's release.
+func checkHardware(p *problems, vcenter *VCenter, name string, at *path) {
+	newest := newestHardware(vcenter.Version)
+	if name == "" || newest == 0 {
+		return
+	}
+	number := hardwareNumber(name)
+	switch {
+	case number == 0:
+		p.field(at, "", "must be a hardware version of ESXi such as %s, not %s", hardwareName(newest), strict.Shown(name))
+	case number > newest:
+		p.field(at, hardwareName(newest), "is newer than vSphere %s, the vCenter's version, knows", vcenter.Version)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/pane"
@@ -172,4 +173,150 @@ func inWords(err error) error {
 		return err
 	}
 	return errors.New(reason(err))
+}
+
+// askEvery is the minimum time between two requests for an open panel.
+const askEvery = 2 * time.Second
+
+// asked is a request about a subject whose answer is on the screen: it is repeated after changes.
+type asked struct {
+	subject api.Subject
+	// question sends the request; its result shows the answer.
+	question func(context.Context) func(*Model)
+	under    bool
+	at       time.Time
+	version  uint64 // of the state at the request
+}
+
+// pushAsked opens a panel that shows an answer, and sends the request.
+func (m *Model) pushAsked(p panel.Panel, s api.Subject, question func(context.Context) func(*Model)) tea.Cmd {
+	m.push(p, false, nil)
+	a := &asked{subject: s, question: question}
+	m.over[len(m.over)-1].asked = a
+	return m.pose(a)
+}
+
+// pose sends a request.
+func (m *Model) pose(a *asked) tea.Cmd {
+	a.under, a.at, a.version = true, m.opts.Now(), m.happened()
+	return m.request(askTime, func(ctx context.Context) func(*Model) {
+		show := a.question(ctx)
+		return func(m *Model) {
+			a.under = false
+			show(m)
+		}
+	})
+}
+
+// askAgain repeats the request of the top panel after a change.
+func (m *Model) askAgain() tea.Cmd {
+	n := len(m.over)
+	if n == 0 || m.state.IsCut() != nil {
+		return nil
+	}
+	a := m.over[n-1].asked
+	if a == nil || a.under || a.version == m.happened() || m.opts.Now().Sub(a.at) < askEvery {
+		return nil
+	}
+	return m.pose(a)
+}
+
+// repeated repeats the request of the top panel, if is accepts it and it is about the subject.
+func (m *Model) repeated(s api.Subject, is func(panel.Panel) bool) (tea.Cmd, bool) {
+	n := len(m.over)
+	if n == 0 || !is(m.top()) || m.over[n-1].asked == nil || m.over[n-1].asked.subject != s {
+		return nil, false
+	}
+	if m.over[n-1].asked.under {
+		return nil, true
+	}
+	return m.pose(m.over[n-1].asked), true
+}
+
+// happened grows with every update that an answer may depend on: all but calls, which never pause.
+func (m *Model) happened() uint64 { return m.state.Version(append(world.Kinds(), world.Event)...) }
+
+// logged is some lines of a log.
+type logged struct {
+	pane  *pane.Logs
+	lines []string
+	err   error
+	more  <-chan logged
+}
+
+// logs follows the log of a component, or asks which.
+func (m *Model) logs(component string) tea.Cmd {
+	switch {
+	case m.play != nil || m.opts.Logs == nil:
+		m.say("a recording has no logs", true)
+		return nil
+	case component == "":
+		m.push(pane.NewList("Logs of which component?", pane.Components(m.state)), true, nil)
+		return nil
+	}
+	m.closeBoxes() // the list of components
+	p := pane.NewLogs(component)
+	ctx, cancel := context.WithCancel(m.ctx)
+	m.push(p, false, cancel)
+	return func() tea.Msg {
+		more := make(chan logged)
+		go m.follow(ctx, p, component, more)
+		return nextLines(more)()
+	}
+}
+
+// follow sends the lines of a log until ctx ends.
+func (m *Model) follow(ctx context.Context, p *pane.Logs, component string, more chan logged) {
+	defer close(more)
+	send := func(l logged) {
+		select {
+		case more <- l:
+		case <-ctx.Done():
+		}
+	}
+	defer guard(func(err error) { send(logged{pane: p, err: err, more: more}) })
+	err := m.opts.Logs(ctx, component, func(lines []string) { send(logged{pane: p, lines: lines, more: more}) })
+	if err != nil && ctx.Err() == nil {
+		send(logged{pane: p, err: err, more: more})
+	}
+}
+
+func nextLines(more <-chan logged) tea.Cmd {
+	return func() tea.Msg {
+		if l, ok := <-more; ok {
+			return l
+		}
+		return nil
+	}
+}
+
+// log shows lines of a log.
+func (m *Model) log(l logged) tea.Cmd {
+	if raise(l.err); l.err != nil {
+		l.pane.SetError(l.err)
+		return nil
+	}
+	l.pane.Append(l.lines)
+	return nextLines(l.more)
+}
+
+// component returns the component of a subject: itself, or the kubelet of a node or VM; "" for others.
+func (m *Model) component(s api.Subject) string {
+	switch s.Kind {
+	case "component":
+		return s.Name
+	case "node", "vm":
+		vm, ok := m.vmOf(s)
+		if !ok {
+			return ""
+		}
+		for _, name := range []string{"node/" + vm.Name, "node/" + vm.VCenter + "/" + vm.Name} {
+			for _, c := range m.state.World().Rows(world.Component) {
+				if c.Key == name {
+					return name
+				}
+			}
+		}
+	}
+	return ""
 }

@@ -16,7 +16,7 @@ func addresses() []Mutant {
 		{
 			Name:   "pods-address-taken",
 			Breaks: "what a CNI makes in the guest counts as an adapter of the VM",
-			File:   "pkg/provider/address/candidate.go",
+			File:   "pkg/provider/address/select.go",
 			Old:    "\t\tif a.Virtual {\n",
 			New:    "\t\tif a.Virtual && len(a.Addresses) == 0 {\n",
 			Caught: []Caught{{"addresses/pseudo-nics", `expect node worker-east-1: .*addresses`}},

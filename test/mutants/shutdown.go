@@ -26,7 +26,7 @@ func shutdown() []Mutant {
 		{
 			Name:   "one-vcenter-silences-all",
 			Breaks: "while one vCenter is out nothing is said of the VMs of the others",
-			File:   "pkg/provider/inventory/lookup.go",
+			File:   "pkg/provider/inventory/inventory.go",
 			Old:    "\tif len(exact) > 0 {\n\t\treturn Result{VMs: exact, Doubt: doubt}\n\t}\n",
 			New:    "\tif doubt != nil {\n\t\treturn Result{Doubt: doubt}\n\t}\n\tif len(exact) > 0 {\n\t\treturn Result{VMs: exact, Doubt: doubt}\n\t}\n",
 			Caught: []Caught{{"outages/vcenter-down", `expect node worker-west-1: taints .*/shutdown`}},

@@ -42,7 +42,7 @@ func zones() []Mutant {
 		{
 			Name:   "labels-follow-the-vm",
 			Breaks: "the labels of a node move with its VM, without a request for that",
-			File:   "pkg/provider/run.go",
+			File:   "pkg/provider/command.go",
 			Old:    "RelabelZones: cmd.relabelZones",
 			New:    "RelabelZones: true",
 			Caught: []Caught{{"zones/vmotion", `never node worker-west-1: zone`}},

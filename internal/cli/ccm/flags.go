@@ -169,3 +169,10 @@ func resolve(ctx context.Context, text string, streams *iostreams.Streams) (ccm.
 	p, err := source.Resolve(ctx, ccm.Options{Progress: func(said string) { fmt.Fprintf(streams.Err, "  … ccm: %s\n", said) }})
 	return p, Explain(err)
 }
+
+// Explain gives an error about a source its exit status: asked wrongly, or what this machine does not have.
+func Explain(err error) error {
+	return report.Coded(err, report.Usage, map[string]int{
+		"go-missing": report.Prerequisite, "ccm-image-refused": report.Prerequisite, "ccm-build-failed": report.Failure,
+	})
+}

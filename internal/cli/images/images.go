@@ -8,7 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +23,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/nodeimage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -157,4 +165,167 @@ func load(ctx context.Context, o *loadOptions) error {
 		}
 	}
 	return nil
+}
+
+// The grounds that need images, and what they are for.
+const (
+	kindGround     = "kind"
+	existingGround = "existing"
+
+	nodePart    = "node"
+	programPart = "program"
+)
+
+// grounds are all of them.
+func grounds() []string { return []string{kindGround, existingGround} }
+
+// parts are what a ground needs. On kind the programs are given to the nodes by up, which makes their images itself; they
+// are carried along all the same, so that nothing is missing where only the archive is.
+func parts(ground string) []string {
+	if ground == kindGround {
+		return []string{nodePart, programPart}
+	}
+	return []string{programPart}
+}
+
+// bindGround adds --ground.
+func bindGround(cmd *cobra.Command, ground *string, fallback, usage string) {
+	cmd.Flags().StringVar(ground, "ground", fallback, usage)
+	// Cannot fail: the flag was added in the line above.
+	_ = cmd.RegisterFlagCompletionFunc("ground", cobra.FixedCompletions(grounds(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func checkGround(ground string) error {
+	if ground == "" || slices.Contains(grounds(), ground) {
+		return nil
+	}
+	return report.UsageError("--ground "+strings.Join(grounds(), "|"), "there is no ground %q that needs images", ground)
+}
+
+// finder is that of node images in a store.
+func (o *options) finder(store images.Store, say func(string)) nodeimage.Finder {
+	return nodeimage.Finder{Store: store, Kubernetes: o.kubernetes, Cache: o.cache, Say: say}
+}
+
+// programs are the images of this program, as up makes them.
+func (o *options) programs(ctx context.Context) (*image.Set, error) {
+	stock, err := sidecars.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return image.Sandbox(ctx, o.self, stock)
+}
+
+// pack adds the images of programs to an archive.
+func pack(ctx context.Context, w *images.Writer, set *image.Set) error {
+	var items []images.Item
+	for _, name := range set.Names() {
+		items = append(items, images.Item{Name: name, Part: programPart})
+	}
+	r, out := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		err := set.Write(ctx, out)
+		out.CloseWithError(err)
+		written <- err
+	}()
+	err := w.Add(ctx, r, items...)
+	if err == nil {
+		_, err = io.Copy(io.Discard, r) // what is behind the tar's end
+	} else {
+		r.CloseWithError(err)
+	}
+	if werr := <-written; err == nil {
+		err = werr
+	}
+	return err
+}
+
+// beat is how often something is said while one thing takes its time.
+const beat = 4 * time.Second
+
+// progress prints what is being done: a line for each step when it begins, and its progress every four seconds.
+type progress struct {
+	streams *iostreams.Streams
+
+	mu    sync.Mutex
+	what  string
+	far   func() string
+	ended bool
+
+	stop chan struct{}
+	gone chan struct{}
+}
+
+// newProgress begins; end ends it.
+func newProgress(s *iostreams.Streams) *progress {
+	p := &progress{streams: s, stop: make(chan struct{}), gone: make(chan struct{})}
+	go p.repeat()
+	return p
+}
+
+// end ends the progress. It is idempotent.
+func (p *progress) end() {
+	p.mu.Lock()
+	ended := p.ended
+	p.ended = true
+	p.mu.Unlock()
+	if !ended {
+		close(p.stop)
+	}
+	<-p.gone
+}
+
+// now says what is begun.
+func (p *progress) now(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.what, p.far = what, nil
+	fmt.Fprintf(p.streams.Err, "  … %s\n", what)
+}
+
+// share reports how much of a whole is done.
+func (p *progress) share(done, whole int64) {
+	p.show(func() string {
+		if whole == 0 {
+			return ""
+		}
+		return fmt.Sprintf(": %d%% of %s", done*100/whole, output.Bytes(whole))
+	})
+}
+
+// written reports how much has been written.
+func (p *progress) written(done int64) { p.show(func() string { return ": " + output.Bytes(done) }) }
+
+func (p *progress) show(far func() string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.far = far
+}
+
+func (p *progress) repeat() {
+	defer close(p.gone)
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-tick.C:
+		}
+		p.mu.Lock()
+		if p.what != "" && p.far != nil { // otherwise the step prints its own progress
+			fmt.Fprintf(p.streams.Err, "  … %s%s\n", p.what, p.far())
+		}
+		p.mu.Unlock()
+	}
+}
+
+// explain gives an error its exit status: asked wrongly, or what this machine does not have.
+func explain(err error) error {
+	return report.Coded(err, report.Failure, map[string]int{
+		images.Foreign: report.Usage, images.Broken: report.Usage,
+		nodeimage.Missing: report.Prerequisite, nodeimage.Unknown: report.Prerequisite, nodeimage.Version: report.Prerequisite,
+		runtime.Missing: report.Prerequisite, runtime.Stopped: report.Prerequisite, runtime.Denied: report.Prerequisite,
+	})
 }

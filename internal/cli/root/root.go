@@ -1,14 +1,27 @@
 package root
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
+	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // Commands are the commands, in the groups in which the help shows them.
@@ -172,4 +185,194 @@ func tidy(cmd *cobra.Command, d *command.Deps) error {
 		fmt.Fprintf(d.Streams.Err, "what a sandbox left that crashed could not be ended: %v\n", err)
 	}
 	return nil
+}
+
+// patience is how long a sandbox may take to say what is in it. One that hangs is no reason not to greet.
+const patience = time.Second
+
+// greet prints what the program shows without a command: what it is, and five commands to type. Users with sandboxes see
+// these first, and a command that breaks something uses one of them.
+func greet(cmd *cobra.Command, d *command.Deps) error {
+	me := command.Typed(os.Args[0])
+	with := me
+	first := [2]string{me + " up --detach", "boot vCenters and a cluster"}
+	vm := "worker-west-1" // of what "up" boots
+	if names, s := running(cmd.Context(), d); len(names) > 0 {
+		if len(names) > 1 {
+			with += " --name " + s.Name
+		}
+		first = [2]string{me + " list", "what is running: " + strings.Join(names, ", ")}
+		vm = victim(cmd.Context(), s)
+	}
+	third := [2]string{with + " vm power-off " + shellescape.Quote(vm), "break something"}
+	if vm == "" {
+		third = [2]string{with + " events --since 5m", "what has happened"}
+	}
+	lines := [][2]string{
+		first,
+		{with + " get nodes", "VMs and their nodes"},
+		third,
+		{with + " tui", "watch it"},
+		{with + " down", "end it; nothing is left"},
+	}
+	width := 0
+	for _, l := range lines {
+		width = max(width, len(l[0]))
+	}
+	var text strings.Builder
+	text.WriteString("Kubernetes on vSphere, on this machine: no vCenter, no Docker, no network.\n\n")
+	for _, l := range lines {
+		fmt.Fprintf(&text, "  %-*s  %s\n", width, l[0], l[1])
+	}
+	_, err := fmt.Fprintf(d.Streams.Out, "%s\nStep by step: %s tutorial start 1\nAll commands: %[2]s --help\n", text.String(), me)
+	return err
+}
+
+// running are the names of the sandboxes that run, and the one that is meant, else the first of them.
+func running(ctx context.Context, d *command.Deps) (names []string, one command.Sandbox) {
+	// A state directory that cannot be read is no reason not to greet; the next command says what is wrong with it.
+	all, _ := d.Sandboxes.List(ctx)
+	for _, s := range all {
+		if !s.Running {
+			continue
+		}
+		if len(names) == 0 {
+			one = s
+		}
+		names = append(names, s.Name)
+	}
+	if s, err := d.Find(ctx); err == nil && s.Running {
+		one = s
+	}
+	return names, one
+}
+
+// victim returns a VM of a sandbox that may be powered off, or "" if none is known or the vCenters are real.
+func victim(ctx context.Context, s command.Sandbox) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	client := api.NewClient(s.Socket)
+	status, err := client.Status(ctx)
+	if err != nil || status.Ground.Inventory == api.InventoryReal {
+		return ""
+	}
+	vms, _ := client.VMs(ctx) // none are known then
+	for _, vm := range vms {
+		if vm.Role == string(topology.RoleWorker) {
+			return vm.Name
+		}
+	}
+	return ""
+}
+
+// Execute runs the root command with the arguments after the program's name, prints the error if there is one, and
+// returns the exit status.
+func Execute(ctx context.Context, root *cobra.Command, args []string, streams *iostreams.Streams) int {
+	if args == nil {
+		args = []string{} // nil means those of the process
+	}
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return report.OK
+	}
+	if cmd == nil {
+		cmd = root
+	}
+	r := report.Of(usageError(cmd, err))
+	// There is nowhere left to tell that telling failed.
+	_ = report.Write(streams.Err, format(cmd, args), r)
+	return r.Exit
+}
+
+// usageError makes a usage error of those that cobra and pflag return as they are.
+func usageError(cmd *cobra.Command, err error) error {
+	var (
+		missing *pflag.ValueRequiredError
+		invalid *pflag.InvalidValueError
+		syntax  *pflag.InvalidSyntaxError
+		unknown *pflag.NotExistError
+		ours    *report.Error
+	)
+	switch {
+	case errors.As(err, &ours):
+		return err
+	case errors.As(err, &missing), errors.As(err, &invalid), errors.As(err, &syntax), errors.As(err, &unknown):
+		return flagError(cmd, err)
+	case strings.HasPrefix(err.Error(), "unknown command "), strings.HasPrefix(err.Error(), "required flag(s) "):
+		return report.UsageError(cmd.CommandPath()+" --help", "%v", err)
+	}
+	return err
+}
+
+// flagError explains what pflag did not understand.
+func flagError(cmd *cobra.Command, err error) error {
+	if ours, ok := errors.AsType[*report.Error](err); ok { // a flag of ours that explains itself
+		return ours
+	}
+	try := cmd.CommandPath() + " --help"
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return report.UsageError(try, "--%s %s: want %s", wrong.GetFlag().Name, wrong.GetValue(), wanted(wrong.GetFlag()))
+	}
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return report.UsageError(try, "%v", err)
+	}
+	name := unknown.GetSpecifiedName()
+	if shorts := unknown.GetSpecifiedShortnames(); shorts != "" {
+		return report.UsageError(try, "%s has no flag -%s", cmd.CommandPath(), name)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if guess := nearest.Of(name, names); guess != "" {
+		try = "--" + guess
+	}
+	return report.UsageError(try, "%s has no flag --%s", cmd.CommandPath(), name)
+}
+
+// wanted says what a flag takes.
+func wanted(f *pflag.Flag) string {
+	switch t := f.Value.Type(); t {
+	case "bool":
+		return "true or false"
+	case "int", "int32", "int64", "uint", "uint16", "uint32", "uint64", "count":
+		return "a whole number"
+	case "float32", "float64":
+		return "a number"
+	case "duration":
+		return "a time such as 30s, 5m or 1h30m"
+	default:
+		return "a " + t
+	}
+}
+
+// format returns the format that the user wants to read errors in. Arguments are looked at, too, because the one that
+// was not understood may stand before -o.
+func format(cmd *cobra.Command, args []string) string {
+	flag := cmd.Flags().Lookup("output")
+	if flag == nil {
+		return output.Text
+	}
+	if f := flag.Value.String(); flag.Changed && (f == output.JSON || f == output.YAML) {
+		return f
+	}
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		for _, f := range []string{output.JSON, output.YAML} {
+			if slices.Contains([]string{"-o" + f, "-o=" + f, "--output=" + f}, a) ||
+				(a == "-o" || a == "--output") && i+1 < len(args) && args[i+1] == f {
+				return f
+			}
+		}
+	}
+	return output.Text
 }

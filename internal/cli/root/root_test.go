@@ -11,10 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/get"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/status"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // tree returns a root command with a few real commands and two test commands: kubectl, which takes all arguments
@@ -192,5 +194,32 @@ func TestCompletionScripts(t *testing.T) {
 		if exit := execute(t, e, "completion", shell); exit != 0 || !strings.Contains(e.Out.String(), "vsphere-sandbox") {
 			t.Errorf("%s: exit status %d, %d bytes", shell, exit, e.Out.Len())
 		}
+	}
+}
+
+// Without a command the program greets, and knows of what is running: the VM that it proposes to power off is one of its
+// own, never one of a real vCenter.
+func TestGreeting(t *testing.T) {
+	far, idle := clitest.ZonesUSEU(), clitest.ZonesUSEU()
+	far.Status.Ground.Inventory = api.InventoryReal
+	idle.VMs = idle.VMs[:1]
+	for name, tc := range map[string]struct {
+		server *clitest.Server
+		others []command.Sandbox
+	}{
+		"greeting":          {},
+		"greeting.running":  {server: clitest.Serve(t, clitest.ZonesUSEU())},
+		"greeting.several":  {server: clitest.Serve(t, clitest.ZonesUSEU()), others: []command.Sandbox{{Name: "dead"}, {Name: "lab", Running: true}}},
+		"greeting.real":     {server: clitest.Serve(t, far)},
+		"greeting.noworker": {server: clitest.Serve(t, idle)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := clitest.NewEnv(tc.server)
+			e.State.Items = append(e.State.Items, tc.others...)
+			if exit := execute(t, e); exit != 0 {
+				t.Errorf("exit status %d", exit)
+			}
+			clitest.Golden(t, name, e.Out.String())
+		})
 	}
 }

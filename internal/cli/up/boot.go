@@ -7,22 +7,31 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	kindground "github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // boot runs the sandbox in this process until it is stopped.
@@ -219,4 +228,158 @@ func announce(ctx context.Context, o *options, s running) (err error) {
 	}
 	fmt.Fprint(o.Streams.Err, "\nIn a second terminal:\n", next(o), "\nCtrl-C stops it.\n")
 	return err
+}
+
+// running is a sandbox as "up" sees it: one of this process, or one in a cluster that this process attaches to.
+type running interface {
+	Run(ctx context.Context, ready func()) error
+	Log() *event.Log
+	Status() api.Status
+	Nodes() []api.Node
+}
+
+// attached is the sandbox in the cluster that is there.
+func attached(ctx context.Context, o *options, instanceHome *home.Home, show func(sandbox.Progress)) (running, error) {
+	there := o.ground.There
+	name := there.Image
+	if name == "" {
+		set, err := image.Sandbox(ctx, o.Self, "")
+		if err != nil {
+			return nil, &report.Error{
+				Code: "image-missing", Message: "the cluster needs an image of this program", Err: err, Exit: report.Prerequisite,
+				Try: "--image REPOSITORY:TAG   # that the cluster can pull",
+			}
+		}
+		name = set.Name(image.Program)
+	}
+	return attach.New(attach.Options{
+		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Target: there.Target(), Image: name, Shards: there.Shards,
+		Args: append(o.ccm.Again(), o.csi.Again()...), BesideController: there.BesideController, BesideUnowned: there.BesideUnowned,
+		Dir: instanceHome.Dir, Logger: instanceHome.Logger, Progress: show,
+	}), nil
+}
+
+// planInCluster says what would be put into the cluster.
+func planInCluster(o *options, w io.Writer) {
+	fmt.Fprintf(w, "\nIn the cluster of %s: a namespace vsphere-sandbox-%s with the vCenters in one pod, pods of light nodes, and the cloud controller manager in kube-system.\n", o.where(), o.name)
+}
+
+// planExisting says what would be done to a cluster whose nodes are watched.
+func planExisting(o *options, w io.Writer) {
+	fmt.Fprintf(w, "\nThe nodes would be those of the cluster of %s, each with the VM that has its UUID. ", o.where())
+	if o.ccm.None() {
+		fmt.Fprintln(w, "Nothing would be made there: no --ccm says that a cloud controller manager is to run.")
+		return
+	}
+	fmt.Fprintf(w, "The cloud controller manager would run here, with an account in a namespace vsphere-sandbox-%s there, which goes with the sandbox.\n", o.name)
+}
+
+// where is the cluster that is there, in words.
+func (o *options) where() string {
+	if c := o.ground.There.Context; c != "" {
+		return "context " + c
+	}
+	return "the kubeconfig's current context"
+}
+
+// reportUnreverted says that an earlier sandbox of the name has left writes at real vCenters, which one of simulated ones does
+// not know how to take back.
+func (o *options) reportUnreverted(root string) {
+	if o.real != nil {
+		return // then they are, or it is refused
+	}
+	if all, err := leftovers.Unreverted(root); err == nil && all[o.name] > 0 {
+		fmt.Fprintln(o.Streams.Err, "note: of an earlier sandbox of this name,", leftovers.Words(o.name, all[o.name]))
+	}
+}
+
+// readReal reads the vCenters' inventory: what the sandbox is made of. What an earlier sandbox of the name has left there is
+// taken back first, for a VM that it has left off is no node.
+func (o *options) readReal(ctx context.Context) error {
+	root, err := o.Sandboxes.Root()
+	if err != nil {
+		return err
+	}
+	// One that runs has its journal open, and is not to be mistaken for one that has died.
+	if err := instance.Taken(root, o.name); err != nil && !o.dryRun {
+		return explainState(o, err)
+	}
+	progress := vcenterconfig.NewProgress(o.Streams.Err, o.Streams.ErrTTY())
+	defer progress.Close()
+	if o.real.Scope.AllowWrites && !o.dryRun {
+		if err := leftovers.Writes(ctx, filepath.Join(root, o.name), o.Getenv, func(text string) { fmt.Fprintln(o.Streams.Err, printable.Lines(text)) }); err != nil {
+			return err
+		}
+	}
+	recording, err := o.real.Read(ctx, o.name)
+	if err != nil {
+		return vcenterconfig.Explain(ctx, err)
+	}
+	progress.Close()
+	for _, w := range recording.Warnings {
+		fmt.Fprintln(o.Streams.Err, "note:", printable.Line(w))
+	}
+	o.topology = recording.Topology
+	o.lighten()
+	return nil
+}
+
+// explainState gives the errors of making the instance directory, and of the first files in it, their codes and ways
+// out.
+func explainState(o *options, err error) error { return home.ExplainState(err, o.name, o.verb()) }
+
+// explainRun does so for the errors that a sandbox ends with, nil among them.
+func explainRun(o *options, err error) error { return home.ExplainRun(err, o.name, o.freePort()) }
+
+// verb is the command that was typed.
+func (o *options) verb() string {
+	if o.alone != nil {
+		return "vcenter up"
+	}
+	return "up"
+}
+
+func (o *options) freePort() string {
+	flag := "--api-port 0"
+	if o.alone != nil {
+		flag = "--listen 127.0.0.1:0"
+	}
+	return "vsphere-sandbox " + o.verb() + " " + flag + "   # any free one"
+}
+
+// next returns commands to try with a sandbox that has come up. Real VMs are never broken, and the parent of a detached
+// process does not know their names either.
+func next(o *options) string {
+	commands := []string{"get nodes", "get vms", "events -f"}
+	switch worker := worker(o.topology); {
+	case o.alone != nil:
+		commands = []string{"govc ls", "events -f"}
+	case o.real == nil && worker != "":
+		commands = []string{
+			"kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone", "vm power-off " + shellescape.Quote(worker), "events -f",
+		}
+	}
+	me := command.Typed(os.Args[0]) + o.nameFlag()
+	var b strings.Builder
+	b.WriteByte('\n')
+	if o.alone != nil {
+		b.WriteString("  eval \"$(" + me + " env)\"\n")
+	}
+	for _, c := range commands {
+		b.WriteString("  " + me + " " + c + "\n")
+	}
+	return b.String()
+}
+
+// worker returns the first VM that becomes a worker, or "".
+func worker(t *topology.Topology) string {
+	if t == nil {
+		return ""
+	}
+	for _, n := range t.Nodes() {
+		if n.VM.Role == topology.RoleWorker {
+			return n.VM.Name
+		}
+	}
+	return ""
 }

@@ -2,13 +2,17 @@ package up
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
@@ -100,5 +104,80 @@ func TestProgress(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+func TestBuildsAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := event.NewLog(16)
+		log.Append(event.Event{Kind: "ccm.swapped", Message: "told before"})
+		var out bytes.Buffer
+		end := reportBuilds(t.Context(), &out, log)
+		synctest.Wait()
+		for _, e := range []event.Event{
+			{Kind: "ccm.rebuilt", Message: "bin/ccm was built again (0123456789ab)"},
+			{Kind: "vm.power-off", Message: "not of this"},
+			{Kind: "ccm.swap-failed", Message: "bin/ccm: exit status 1; back to bin/ccm"},
+		} {
+			log.Append(e)
+		}
+		synctest.Wait()
+		end()
+		if want := "ccm: bin/ccm was built again (0123456789ab)\nccm: ✗ bin/ccm: exit status 1; back to bin/ccm\n"; out.String() != want {
+			t.Errorf("got %q", out.String())
+		}
+	})
+}
+
+// Buffered output is written in order when the writer is released, and later output at once.
+func TestHeldWriter(t *testing.T) {
+	var heard strings.Builder
+	c := &heldWriter{w: &heard, holding: true}
+	fmt.Fprintln(c, "one")
+	fmt.Fprintln(c, "two")
+	if heard.Len() > 0 {
+		t.Errorf("heard %q through it", heard.String())
+	}
+	var releasing sync.WaitGroup
+	for range 3 { // as at the end of the UI, and of the sandbox
+		releasing.Go(c.release)
+	}
+	releasing.Wait()
+	fmt.Fprintln(c, "three")
+	if got := heard.String(); got != "one\ntwo\nthree\n" {
+		t.Errorf("heard %q", got)
+	}
+}
+
+// A sandbox without a screen has nothing to close.
+func TestNoScreen(t *testing.T) {
+	var s *screen
+	if err := s.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// breaking takes one write, and fails one.
+type breaking struct{ bytes.Buffer }
+
+func (b *breaking) Write(p []byte) (int, error) {
+	if b.Len() > 0 && !bytes.HasSuffix(b.Bytes(), []byte("!")) {
+		b.WriteByte('!')
+		return 0, errors.New("broken")
+	}
+	return b.Buffer.Write(p)
+}
+
+func TestStickyWriter(t *testing.T) {
+	var b breaking
+	v := &stickyWriter{w: &b}
+	for n := range 4 {
+		_, err := fmt.Fprint(v, n)
+		if (err != nil) != (n > 0) {
+			t.Errorf("write %d: %v", n, err)
+		}
+	}
+	if b.String() != "0!" {
+		t.Errorf("written: %q", b.String())
 	}
 }

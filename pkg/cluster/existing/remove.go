@@ -2,8 +2,12 @@ package existing
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,10 +16,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
@@ -195,4 +202,95 @@ func each(ctx context.Context, all []object, f func(context.Context, object) err
 		})
 	}
 	return g.Wait()
+}
+
+// resourceOf returns the API resource of a kind, without discovery: the kinds are those of a sandbox's objects.
+func resourceOf(kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
+	for _, k := range kinds() {
+		if k.kind == kind.Kind && k.resource.Group == kind.Group {
+			return k.resource, nil
+		}
+	}
+	return schema.GroupVersionResource{}, fmt.Errorf("%s: a sandbox has no objects of this kind", kind)
+}
+
+// made is a kind of a sandbox's objects.
+type made struct {
+	kind     string
+	resource schema.GroupVersionResource
+	// wide is set for cluster-scoped kinds.
+	wide bool
+}
+
+// kinds returns the kinds of a sandbox's objects in the order of their removal: controllers before what they manage,
+// their permissions after it, and namespaces last.
+func kinds() []made {
+	of := func(wide bool, group, kind, resource string) made {
+		return made{kind, schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, wide}
+	}
+	const rbac = "rbac.authorization.k8s.io"
+	return []made{
+		of(false, "apps", "Deployment", "deployments"),
+		of(false, "apps", "DaemonSet", "daemonsets"),
+		of(false, "apps", "StatefulSet", "statefulsets"),
+		of(true, "", "Node", "nodes"),
+		of(false, "discovery.k8s.io", "EndpointSlice", "endpointslices"),
+		of(false, "", "Service", "services"),
+		of(false, "", "ConfigMap", "configmaps"),
+		of(false, "", "Secret", "secrets"),
+		of(false, "coordination.k8s.io", "Lease", "leases"),
+		of(false, rbac, "RoleBinding", "rolebindings"),
+		of(false, rbac, "Role", "roles"),
+		of(true, rbac, "ClusterRoleBinding", "clusterrolebindings"),
+		of(true, rbac, "ClusterRole", "clusterroles"),
+		of(false, "", "ServiceAccount", "serviceaccounts"),
+		of(true, "", "Namespace", "namespaces"),
+	}
+}
+
+// noteName is the file in a sandbox's directory that records objects in a cluster, that of the kubeconfig beside it.
+const noteName = "cluster.json"
+
+// Note is the contents of that file.
+type Note struct {
+	Name    string `json:"name"`
+	Context string `json:"context"`
+	// Beside is set for a sandbox outside of the cluster: [Cluster.RemoveBeside] removes all its objects.
+	Beside bool `json:"beside,omitempty"`
+}
+
+// NotePath returns the path of the note in a sandbox's directory.
+func NotePath(dir string) string { return filepath.Join(dir, noteName) }
+
+// Leave writes the note. Call it before the first object is created.
+func Leave(dir string, n Note) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(NotePath(dir), append(text, '\n'), 0o600)
+}
+
+// Unnote removes the note. A missing one is no error.
+func Unnote(dir string) error {
+	if err := os.Remove(NotePath(dir)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// ReadNote returns the note, or nil if there is no file.
+func ReadNote(dir string) (*Note, error) {
+	text, err := private.ReadFile(NotePath(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	n := &Note{}
+	if err := json.Unmarshal(text, n); err != nil {
+		return nil, fmt.Errorf("%s: %w", NotePath(dir), err)
+	}
+	return n, nil
 }

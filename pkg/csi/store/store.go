@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -122,4 +124,168 @@ func wrapError(c *conn, err *error, format string, args ...any) {
 // outcomeUnknown reports whether err leaves the outcome of a call open.
 func outcomeUnknown(err error) bool {
 	return errors.Is(err, volume.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Options configure a [Store]. Clients and Cluster.ID are mandatory.
+type Options struct {
+	// Clients are the connections, one per vCenter; volumes and nodes refer to vCenters by their names. The caller runs them,
+	// for longer than the store.
+	Clients []*vcenter.Client
+	Cluster Cluster
+	// Nodes returns the cluster's nodes in one vCenter, for [Store.Volumes] and for errors about volumes in use. An error means
+	// that the list may be incomplete. It must not block. nil means no nodes.
+	Nodes func(vcenter string) ([]volume.Node, error)
+
+	// SnapshotLimit is the maximum number of snapshots per volume; 3 when zero. See [Store.SetSnapshotLimit].
+	SnapshotLimit int
+	// Page is the number of volumes or snapshots per query; 1,000 when zero.
+	Page int
+	// Calls is the maximum number of concurrent calls to one vCenter, not counting the long poll; 16 when zero.
+	Calls int
+	// Operations is the maximum number of concurrent operations; 2,000 when zero. More get [volume.ErrUnavailable].
+	Operations int
+	// OperationLimit is the timeout of an operation; 15 min when zero. Its task continues.
+	OperationLimit time.Duration
+	// TaskCheck is how long a task may have no news before it is read directly; 10 s when zero.
+	TaskCheck time.Duration
+	// PollWait is how long a vCenter may hold the long poll, in whole seconds; 30 s when zero.
+	PollWait time.Duration
+	// Grace is how long a call waits for a connection that was just lost, or not made yet; 3 s when zero.
+	Grace time.Duration
+
+	// OnOperation, if set, is called at the end of every operation. It must not block.
+	OnOperation func(Operation)
+	// OnCall, if set, is called for the calls to CNS, which the clients' OnCall does not see. It must not block.
+	OnCall func(vcenterName string, call vcenter.Call)
+	// Logger receives changes of state; discarded when nil.
+	Logger *slog.Logger
+}
+
+// Cluster identifies the cluster in CNS's records.
+type Cluster struct {
+	// ID identifies the cluster's volumes. It must never change.
+	ID string
+	// Distribution is shown in the vSphere Client; often empty.
+	Distribution string
+}
+
+// Operation describes one operation of a [Store].
+type Operation struct {
+	VCenter string // empty for several
+	// Name is "create", "delete", "attach", "detach", "expand", "snapshot", "delete-snapshot", "snapshots", "volumes",
+	// "attachments", "volume", "metadata", "register", "protect" or "datastores".
+	Name string
+	// Result is "ok", or the [Reason] of the error.
+	Result   string
+	Duration time.Duration
+}
+
+// withDefaults returns o with its defaults set.
+func (o Options) withDefaults() Options {
+	orDefault(&o.SnapshotLimit, 3)
+	orDefault(&o.Page, 1000)
+	orDefault(&o.Calls, 16)
+	orDefault(&o.Operations, 2000)
+	orDefault(&o.OperationLimit, 15*time.Minute)
+	orDefault(&o.TaskCheck, 10*time.Second)
+	orDefault(&o.PollWait, 30*time.Second)
+	orDefault(&o.Grace, 3*time.Second)
+	o.PollWait = max(o.PollWait.Truncate(time.Second), time.Second) // the protocol counts whole seconds; zero means "do not wait"
+	if o.Nodes == nil {
+		o.Nodes = func(string) ([]volume.Node, error) { return nil, nil }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func orDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// flights are the operations in progress: one at a time for each key, which is a volume id, or the name of a future volume.
+type flights struct {
+	mu     sync.Mutex
+	by     map[string]*flight
+	closed bool
+}
+
+type flight struct {
+	what string        // identical operations have the same text
+	done chan struct{} // closed when value and err are set
+	// value and err are the outcome.
+	value any
+	err   error
+}
+
+// join starts an operation, or joins the identical one in progress, after different ones with the same key have ended. f runs
+// with its own context, so that it continues when ctx ends; then join returns an error that wraps volume.ErrPending and ctx's.
+func join[T any](ctx context.Context, s *Store, key, what string, f func(context.Context) (T, error)) (T, error) {
+	var none T
+	for {
+		fl, err := s.flights.begin(s, key, what, func(ctx context.Context) (any, error) { return f(ctx) })
+		if err != nil {
+			return none, err
+		}
+		select {
+		case <-fl.done:
+		case <-ctx.Done():
+			return none, fmt.Errorf("%s: %s: %w: %w", what, fl.what, volume.ErrPending, context.Cause(ctx))
+		}
+		if fl.what == what {
+			value, _ := fl.value.(T)
+			return value, fl.err
+		}
+	}
+}
+
+// begin returns the operation in progress, or a new one.
+func (fs *flights) begin(s *Store, key, what string, f func(context.Context) (any, error)) (*flight, error) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fl := fs.by[key]; fl != nil {
+		return fl, nil
+	}
+	switch {
+	case fs.closed:
+		return nil, fmt.Errorf("%s: %w: the driver is shutting down", what, volume.ErrUnavailable)
+	case len(fs.by) >= s.opts.Operations:
+		return nil, fmt.Errorf("%s: %w: %d operations are in progress", what, volume.ErrUnavailable, len(fs.by))
+	case fs.by == nil:
+		fs.by = map[string]*flight{}
+	}
+	fl := &flight{what: what, done: make(chan struct{})}
+	fs.by[key] = fl
+	s.running.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, s.opts.OperationLimit)
+		defer cancel()
+		fl.value, fl.err = recoverPanic(ctx, s, what, f)
+		fs.mu.Lock()
+		delete(fs.by, key)
+		fs.mu.Unlock()
+		close(fl.done)
+	})
+	return fl, nil
+}
+
+// recoverPanic converts a panic to the failure of one operation; otherwise it would end the process.
+func recoverPanic(ctx context.Context, s *Store, what string, f func(context.Context) (any, error)) (value any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.opts.Logger.Error("operation panicked", "operation", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			value, err = nil, fmt.Errorf("%s: bug in the driver, see its log for the stack: %v", what, p)
+		}
+	}()
+	return f(ctx)
+}
+
+// close prevents new operations.
+func (fs *flights) close() {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.closed = true
 }

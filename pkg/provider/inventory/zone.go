@@ -1,10 +1,14 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
 // Zone is the region and zone of a VM, from the tags of the objects above it.
@@ -179,4 +183,260 @@ func (w walker) miss(vm *VM, c Categories) *MissingTagError {
 		e.Categories = append(e.Categories, fmt.Sprintf("%q", c.Zone))
 	}
 	return e
+}
+
+// Datacenter returns the inventory path of vm's datacenter, "/folder/name", or "" if it is unknown.
+func (inv *Inventory) Datacenter(vm *VM) string {
+	m := inv.member(vm.VCenter)
+	if m == nil {
+		return ""
+	}
+	m.index.mu.RLock()
+	defer m.index.mu.RUnlock()
+	if dc, ok := m.index.datacenterOf(vm); ok {
+		return m.index.path(dc)
+	}
+	return ""
+}
+
+// datacenterRef is a datacenter, one value for all its VMs.
+type datacenterRef struct{ ref types.ManagedObjectReference }
+
+// datacenterOf returns the VM's datacenter. The lock is held.
+func (x *index) datacenterOf(vm *VM) (dc types.ManagedObjectReference, ok bool) {
+	for _, ref := range [...]types.ManagedObjectReference{vm.Parent, vm.Host, vm.ResourcePool} {
+		for range maxDepth {
+			if ref.Type == "Datacenter" {
+				return ref, true
+			}
+			if ref.Value == "" {
+				break
+			}
+			ref = x.entities[ref].parent
+		}
+	}
+	return dc, false
+}
+
+// datacenterRefOf is datacenterOf for callers that hold writing as well.
+func (x *index) datacenterRefOf(vm *VM) *datacenterRef {
+	ref, ok := x.datacenterOf(vm)
+	if !ok {
+		return nil
+	}
+	p := x.datacenterRefs[ref]
+	if p == nil {
+		p = &datacenterRef{ref: ref}
+		x.datacenterRefs[ref] = p
+		x.layout.Add(1)
+	}
+	return p
+}
+
+// updateDatacenters updates the datacenter of every VM. writing and the lock are held.
+func (x *index) updateDatacenters() {
+	var moved []*VM
+	for _, vm := range x.vms {
+		if p := x.datacenterRefOf(vm); p != vm.dc {
+			fresh := *vm
+			fresh.dc = p
+			moved = append(moved, &fresh)
+		}
+	}
+	for _, vm := range moved {
+		x.put(vm)
+	}
+}
+
+// datacenterSet are the datacenters that match a member's configuration.
+type datacenterSet struct {
+	layout uint64 // the index's layout at the time of the selection
+	dcs    map[*datacenterRef]struct{}
+}
+
+// inside reports whether the VM, which must be from the index, is below one of the configured datacenters. Without any it
+// returns true.
+func (m *member) inside(vm *VM) bool {
+	if len(m.datacenters) == 0 {
+		return true
+	}
+	s := m.inScope.Load()
+	if layout := m.index.layout.Load(); s == nil || s.layout != layout {
+		s = m.selectDatacenters(layout)
+	}
+	_, ok := s.dcs[vm.dc]
+	return ok
+}
+
+func (m *member) selectDatacenters(layout uint64) *datacenterSet {
+	x := m.index
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	s := &datacenterSet{layout: layout, dcs: map[*datacenterRef]struct{}{}}
+	for ref, p := range x.datacenterRefs {
+		if slices.ContainsFunc(m.datacenters, func(want string) bool { return x.isDatacenter(ref, want) }) {
+			s.dcs[p] = struct{}{}
+		}
+	}
+	m.inScope.Store(s)
+	return s
+}
+
+// filter returns the VMs that are inside. It allocates only if some are and some are not.
+func (m *member) filter(vms []*VM) []*VM {
+	if len(m.datacenters) == 0 {
+		return vms
+	}
+	n := 0
+	for _, vm := range vms {
+		if m.inside(vm) {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case len(vms):
+		return vms
+	}
+	return slices.DeleteFunc(slices.Clone(vms), func(vm *VM) bool { return !m.inside(vm) })
+}
+
+// scope returns the datacenters whose VMs are indexed. A configured datacenter that does not exist is an error: it may have
+// been renamed, and its VMs would be reported gone.
+func (m *member) scope() ([]types.ManagedObjectReference, error) {
+	m.index.mu.RLock()
+	defer m.index.mu.RUnlock()
+	all := m.index.datacenters()
+	if len(all) == 0 {
+		return nil, fmt.Errorf("vcenter %q: no datacenter is visible; check the account's permissions", m.client.Name())
+	}
+	if len(m.datacenters) == 0 {
+		return all, nil
+	}
+	var scope []types.ManagedObjectReference
+	for _, want := range m.datacenters {
+		found := false
+		for _, dc := range all {
+			if !m.index.isDatacenter(dc, want) {
+				continue
+			}
+			found = true
+			if !slices.Contains(scope, dc) {
+				scope = append(scope, dc)
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("vcenter %q: datacenter %q not found", m.client.Name(), want)
+		}
+	}
+	return scope, nil
+}
+
+// isDatacenter reports whether want, a name, a path or a reference, identifies dc. The lock is held.
+func (x *index) isDatacenter(dc types.ManagedObjectReference, want string) bool {
+	switch {
+	case want == dc.String():
+		return true
+	case strings.Contains(want, "/"):
+		return strings.Trim(want, "/") == strings.Trim(x.path(dc), "/")
+	}
+	return want == x.name(dc)
+}
+
+// maxDepth bounds a walk upward: a vCenter may report a loop while objects move.
+const maxDepth = 256
+
+// entity is an object above the VMs.
+type entity struct {
+	name   string
+	parent types.ManagedObjectReference
+}
+
+// updateEntity applies an update of an object above the VMs. If asked, it reports whether that may change the place of VMs
+// or its path. writing and the lock are held.
+func (x *index) updateEntity(u vcenter.Update, asked bool) (matters bool) {
+	old, known := x.entities[u.Ref]
+	if u.Kind == vcenter.Leave {
+		delete(x.entities, u.Ref)
+		x.layout.Add(1)
+		return asked && known && x.holdsAny(u.Ref)
+	}
+	var e entity
+	if u.Kind == vcenter.Modify {
+		e = old
+	}
+	for _, c := range u.Changes {
+		switch c.Name {
+		case "name":
+			e.name, _ = c.Val.(string)
+		case "parent":
+			e.parent = reference(c.Val, &x.strings)
+		}
+	}
+	if known && e == old {
+		return false
+	}
+	x.entities[x.strings.ref(u.Ref)] = e
+	x.layout.Add(1)
+	if !asked {
+		return false
+	}
+	if !known {
+		return x.holdsAny(u.Ref)
+	}
+	inPath := u.Ref.Type == "Folder" || u.Ref.Type == "Datacenter"
+	return e.parent != old.parent || inPath && e.name != old.name
+}
+
+// holdsAny reports whether the object has children. It scans everything, so it is only for rare events.
+func (x *index) holdsAny(ref types.ManagedObjectReference) bool {
+	for _, e := range x.entities {
+		if e.parent == ref {
+			return true
+		}
+	}
+	for _, vm := range x.vms {
+		if vm.Parent == ref || vm.Host == ref || vm.ResourcePool == ref {
+			return true
+		}
+	}
+	return false
+}
+
+// name returns an object's inventory name, or its reference if the name is unknown. The lock is held.
+func (x *index) name(ref types.ManagedObjectReference) string {
+	if e, ok := x.entities[ref]; ok && e.name != "" {
+		return e.name
+	}
+	if vm := x.vms[ref]; vm != nil {
+		return vm.Name
+	}
+	return ref.Value
+}
+
+// datacenters returns the references of all datacenters in a stable order. The lock is held.
+func (x *index) datacenters() []types.ManagedObjectReference {
+	var refs []types.ManagedObjectReference
+	for ref := range x.entities {
+		if ref.Type == "Datacenter" {
+			refs = append(refs, ref)
+		}
+	}
+	slices.SortFunc(refs, func(a, b types.ManagedObjectReference) int { return cmp.Compare(a.Value, b.Value) })
+	return refs
+}
+
+// path returns the inventory path of an object above the VMs, without the root folder. The lock is held.
+func (x *index) path(ref types.ManagedObjectReference) string {
+	path := ""
+	for range maxDepth {
+		e, known := x.entities[ref]
+		if !known {
+			break
+		}
+		path = "/" + e.name + path
+		ref = e.parent
+	}
+	return path
 }

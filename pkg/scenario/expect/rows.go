@@ -1,11 +1,15 @@
 package expect
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
@@ -157,4 +161,189 @@ func fielded(list []Fielded) string {
 		texts[i] = f.Name + " " + f.Value.String()
 	}
 	return strings.Join(texts, ", ")
+}
+
+// rowsTracker evaluates the current rows.
+type rowsTracker struct{ rows *Rows }
+
+func (t *rowsTracker) Concerns(k world.Kind) bool { return k == t.rows.Kind }
+
+func (t *rowsTracker) Look(v *View) Finding {
+	s := t.rows
+	chosen, missing := s.chosen(v.World)
+	fit := 0
+	for _, row := range chosen {
+		if len(s.wrong(row)) == 0 {
+			fit++
+		}
+	}
+	switch {
+	case s.Count != nil:
+		return Finding{Met: s.Count.Has(float64(fit))}
+	case s.Exists != nil && !*s.Exists:
+		return Finding{Met: fit == 0}
+	}
+	return Finding{Met: len(missing) == 0 && len(chosen) > 0 && fit == len(chosen)}
+}
+
+// chosen returns the selected rows, and the names without a row.
+func (s *Rows) chosen(w *world.World) (rows []world.Row, missing []string) {
+	asked := slices.ContainsFunc(slices.Concat(s.Fields, s.Where), func(f Fielded) bool { return f.Name == "registered" })
+	hits := make([]bool, len(s.Names))
+	for _, row := range w.Rows(s.Kind) {
+		if !asked && !row.Exists() {
+			continue
+		}
+		hit := len(s.Names) == 0
+		for i, name := range s.Names {
+			if slices.ContainsFunc(row.Names(), func(own string) bool { return Match(name, own) }) {
+				hits[i], hit = true, true
+			}
+		}
+		if hit && len(wrong(row, s.Where)) == 0 {
+			rows = append(rows, row)
+		}
+	}
+	for i, name := range s.Names {
+		if !hits[i] {
+			missing = append(missing, name)
+		}
+	}
+	return rows, missing
+}
+
+// wrong describes the conditions that a row does not meet.
+func (s *Rows) wrong(row world.Row) []string {
+	lines := wrong(row, s.Fields)
+	if len(s.NoTaints) == 0 {
+		return lines
+	}
+	f, _ := s.Kind.Field("taints")
+	for _, taint := range row.List(f) {
+		if slices.ContainsFunc(s.NoTaints, func(no string) bool { return Match(no, taint) || Match(no, taintKey(taint)) }) {
+			lines = append(lines, "has the taint "+taint)
+		}
+	}
+	return lines
+}
+
+func wrong(row world.Row, fields []Fielded) []string {
+	var lines []string
+	for _, f := range fields {
+		if !f.Value.matches(row, f.Field) {
+			lines = append(lines, fmt.Sprintf("%s is %s", f.Name, show(row, f)))
+		}
+	}
+	return lines
+}
+
+// show returns the value of a field; of a map, the requested keys.
+func show(row world.Row, f Fielded) string {
+	var text string
+	switch {
+	case f.List:
+		text = strings.Join(row.List(f.Field), ", ")
+	case f.Map:
+		m, parts := row.Map(f.Field), []string{}
+		for _, key := range sortedKeys(m) {
+			if v := f.Value; len(v.Map) == 0 || v.Map[key] != nil {
+				parts = append(parts, key+"="+m[key])
+			}
+		}
+		text = strings.Join(parts, ", ")
+	default:
+		text = row.Text(f.Field)
+	}
+	if text == "" {
+		return "none"
+	}
+	return text
+}
+
+// maxRows is the maximum number of rows in a message.
+const maxRows = 6
+
+func (t *rowsTracker) Was(v *View) []string {
+	s := t.rows
+	chosen, missing := s.chosen(v.World)
+	var lines []string
+	if s.Count != nil || s.Exists != nil && !*s.Exists {
+		var fit []string
+		for _, row := range chosen {
+			if len(s.wrong(row)) == 0 {
+				fit = append(fit, row.Name)
+			}
+		}
+		lines = append(lines, fmt.Sprintf("there are %d%s", len(fit), names(fit)))
+		if s.Count == nil {
+			return lines
+		}
+	} else if len(missing) > 0 || len(chosen) == 0 {
+		var there []string
+		for _, row := range v.World.Rows(s.Kind) {
+			if row.Exists() {
+				there = append(there, row.Name)
+			}
+		}
+		which := strings.Join(missing, ", ")
+		if which == "" || which == "*" {
+			which = "that matches"
+		}
+		lines = append(lines, fmt.Sprintf("there is no %s %s; there are %d%s", s.Kind, which, len(there), names(there)))
+	}
+	shown := 0
+	for _, row := range chosen {
+		bad := s.wrong(row)
+		if len(bad) == 0 {
+			continue
+		}
+		if shown++; shown > maxRows {
+			lines = append(lines, "and others")
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%s %s: %s", s.Kind, row.Name, strings.Join(bad, "; ")))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, s.so(chosen))
+	}
+	return lines
+}
+
+// so describes what is true, for a never.
+func (s *Rows) so(chosen []world.Row) string {
+	var parts []string
+	for _, row := range chosen[:min(len(chosen), maxRows)] {
+		var are []string
+		for _, f := range s.Fields {
+			are = append(are, f.Name+" is "+show(row, f))
+		}
+		text := row.Name
+		if are != nil {
+			text += ": " + strings.Join(are, ", ")
+		}
+		parts = append(parts, text)
+	}
+	return string(s.Kind) + " " + strings.Join(parts, "; ")
+}
+
+func names(list []string) string {
+	switch {
+	case len(list) == 0:
+		return ""
+	case len(list) > maxRows:
+		return ": " + strings.Join(list[:maxRows], ", ") + " …"
+	}
+	return ": " + strings.Join(list, ", ")
+}
+
+func (t *rowsTracker) Related(v *View) []event.Event {
+	chosen, _ := t.rows.chosen(v.World)
+	meant := slices.Clone(t.rows.Names)
+	for _, row := range chosen {
+		meant = append(meant, row.Names()...)
+		if v, ok := row.Value.(api.Volume); ok {
+			meant = append(meant, v.Name+" at *") // of its attachments
+		}
+	}
+	return related(v, slices.DeleteFunc(meant, func(name string) bool { return name == "*" }))
 }

@@ -1,16 +1,24 @@
 package record
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
 // Sandbox is the recorded sandbox: an [api.Client].
@@ -192,4 +200,267 @@ func gateAct(e event.Event, gates map[string]int, a *act) bool {
 	gates[vcenter]++
 	a.lease = api.Lease{ID: id(), Fault: fault, Targets: []api.LeaseTarget{{Kind: "VCenter", Name: vcenter}}}
 	return true
+}
+
+// draft writes the scenario.
+func (t *tape) draft(o Options) ([]byte, error) {
+	acts := t.acts()
+	if len(acts) == 0 {
+		return nil, fmt.Errorf("nothing was done to the sandbox that could be recorded")
+	}
+	steps := list()
+	if !slices.ContainsFunc(t.events, func(e event.Event) bool { return e.Kind == "node.deleted" && e.Seq > acts[0].seq }) {
+		steps.Content = append(steps.Content, mapping("note", "no node went away", "never", flow(mapping("event", flow(mapping("kind", "node.deleted")))), "until", "end"))
+	}
+	healed := map[string]bool{}
+	for _, a := range acts {
+		if a.heal {
+			healed[a.lease.ID] = true
+		}
+	}
+	waited := true // there is no pause before the first
+	for i, a := range acts {
+		step := t.step(a, healed)
+		if i > 0 && !waited {
+			if pause := a.time.Sub(acts[i-1].time).Round(time.Second); pause > 0 {
+				put(step, "after", pause.String())
+			}
+		}
+		steps.Content = append(steps.Content, step)
+		until := uint64(0)
+		if i+1 < len(acts) {
+			until = acts[i+1].seq
+		}
+		expected := t.expectations(a, until)
+		steps.Content = append(steps.Content, expected...)
+		waited = len(expected) > 0
+	}
+	whole := mapping(
+		"apiVersion", scenario.APIVersion, "kind", scenario.Kind,
+		"metadata", mapping("name", o.Name, "description", fmt.Sprintf("recorded: %d things that were done", len(acts))),
+		"topology", o.Topology, "steps", steps,
+	)
+	whole.HeadComment = "Recorded: look through what is expected, and say what it is about (reported:, expected:)."
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(whole); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// step returns an action as a step.
+func (t *tape) step(a act, healed map[string]bool) *yaml.Node {
+	switch {
+	case a.command != nil:
+		run := list()
+		for _, word := range a.command {
+			run.Content = append(run.Content, text(word))
+		}
+		return mapping("run", flow(run))
+	case a.heal:
+		return mapping("heal", a.lease.ID)
+	}
+	step := mapping("inject", a.lease.Fault)
+	kind, err := catalogue.Find(a.lease.Fault)
+	if on := targets(a.lease); on != nil {
+		put(step, "on", flow(on))
+	}
+	with := mapping()
+	for _, name := range slices.Sorted(maps.Keys(a.lease.Params)) {
+		value := a.lease.Params[name]
+		if err == nil && slices.ContainsFunc(kind.Params, func(p fault.Param) bool { return p.Name == name && p.Default == value }) {
+			continue
+		}
+		put(with, name, value)
+	}
+	if len(with.Content) > 0 {
+		put(step, "with", flow(with))
+	}
+	if a.lease.Seed != 0 {
+		put(step, "seed", strconv.FormatUint(a.lease.Seed, 10))
+	}
+	if u := a.lease.Until; u != nil && !a.lease.Since.IsZero() && (err != nil || !kind.Momentary) {
+		if lasts := u.Sub(a.lease.Since).Round(time.Millisecond); lasts > 0 {
+			put(step, "for", lasts.String())
+		}
+	}
+	if healed[a.lease.ID] {
+		put(step, "as", a.lease.ID)
+	}
+	return step
+}
+
+// targets returns the targets of a fault.
+func targets(l api.Lease) *yaml.Node {
+	names := list()
+	key := "names"
+	for _, target := range l.Targets {
+		if target.Kind == string(fault.Sandbox) {
+			return nil
+		}
+		name := target.Name
+		if target.VCenter != "" && target.VCenter != name {
+			name = target.VCenter + "/" + name
+		}
+		key = strings.ToLower(target.Kind)
+		names.Content = append(names.Content, text(name))
+	}
+	if len(names.Content) == 0 {
+		return nil
+	}
+	if len(names.Content) == 1 {
+		return mapping(key, names.Content[0])
+	}
+	return mapping(key, flow(names))
+}
+
+// leastWithin is the minimum deadline of a draft: another machine may be slower.
+const leastWithin = 30 * time.Second
+
+// expectations returns the states of nodes before the next action.
+func (t *tape) expectations(a act, until uint64) []*yaml.Node {
+	var events []event.Event
+	for _, e := range t.events {
+		if e.Seq > a.seq && (until == 0 || e.Seq < until) {
+			events = append(events, e)
+		}
+	}
+	var steps []*yaml.Node
+	for _, n := range transitions(events) {
+		what := mapping("node", n.name)
+		switch {
+		case n.gone:
+			put(what, "exists", "no")
+		default:
+			if n.ready != "" {
+				put(what, "ready", n.ready)
+			}
+			if tainted := n.lasting(); len(tainted) > 0 {
+				put(what, "taints", flow(texts(tainted)))
+			}
+			if len(n.untainted) > 0 {
+				put(what, "noTaints", flow(texts(n.untainted)))
+			}
+		}
+		if len(what.Content) == 2 {
+			continue
+		}
+		within := max(leastWithin, (3 * n.last.Sub(a.time)).Round(time.Second))
+		steps = append(steps, mapping("expect", flow(what), "within", within.String()))
+	}
+	return steps
+}
+
+// nodeState is the state of a node from its events.
+type nodeState struct {
+	name    string
+	ready   string
+	tainted []string
+	// untainted are removed taints.
+	untainted []string
+	gone      bool
+	// last is the time of the last change.
+	last time.Time
+}
+
+// lasting returns the taints that stay: a node that has become ready will lose those of its failure, even if the recording has
+// ended before.
+func (n *nodeState) lasting() []string {
+	if n.ready != "True" {
+		return n.tainted
+	}
+	passing := []string{"node.cloudprovider.kubernetes.io/shutdown", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
+	return slices.DeleteFunc(slices.Clone(n.tainted), func(key string) bool { return slices.Contains(passing, key) })
+}
+
+// transitions folds the events of nodes, in the order of the first event of each node.
+func transitions(events []event.Event) []*nodeState {
+	var all []*nodeState
+	for _, e := range events {
+		if e.Object.Kind != "Node" || !strings.HasPrefix(e.Kind, "node.") {
+			continue
+		}
+		i := slices.IndexFunc(all, func(n *nodeState) bool { return n.name == e.Object.Name })
+		if i < 0 {
+			i = len(all)
+			all = append(all, &nodeState{name: e.Object.Name})
+		}
+		if all[i].take(e) {
+			all[i].last = e.Time
+		}
+	}
+	return slices.DeleteFunc(all, func(n *nodeState) bool { return n.last.IsZero() })
+}
+
+// take folds an event, and reports whether a scenario can expect it.
+func (n *nodeState) take(e event.Event) bool {
+	taint := func(message string) string {
+		return strings.TrimSuffix(strings.TrimPrefix(message, "taint "), " is gone")
+	}
+	drop := func(list []string, key string) []string {
+		return slices.DeleteFunc(list, func(one string) bool { return one == key })
+	}
+	switch e.Kind {
+	case "node.ready":
+		n.ready, n.gone = "True", false
+	case "node.unknown":
+		n.ready = "Unknown"
+	case "node.not-ready":
+		n.ready = "False"
+	case "node.tainted":
+		key := taint(e.Message)
+		n.tainted, n.untainted = append(drop(n.tainted, key), key), drop(n.untainted, key)
+	case "node.untainted":
+		key := taint(e.Message)
+		n.tainted, n.untainted = drop(n.tainted, key), append(drop(n.untainted, key), key)
+	case "node.deleted":
+		*n = nodeState{name: n.name, gone: true}
+	case "node.registered":
+		n.gone = false
+	default:
+		return false
+	}
+	return true
+}
+
+func text(value string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(value)
+	return n
+}
+
+func texts(values []string) *yaml.Node {
+	made := list()
+	for _, value := range values {
+		made.Content = append(made.Content, text(value))
+	}
+	return made
+}
+
+func list() *yaml.Node { return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"} }
+
+// mapping returns a YAML mapping of keys and values in turn.
+func mapping(pairs ...any) *yaml.Node {
+	made := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		put(made, pairs[i].(string), pairs[i+1])
+	}
+	return made
+}
+
+// put adds a key.
+func put(into *yaml.Node, key string, value any) {
+	node, ok := value.(*yaml.Node)
+	if !ok {
+		node = text(value.(string))
+	}
+	into.Content = append(into.Content, text(key), node)
+}
+
+// flow formats a node on one line.
+func flow(node *yaml.Node) *yaml.Node {
+	node.Style = yaml.FlowStyle
+	return node
 }

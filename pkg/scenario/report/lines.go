@@ -3,8 +3,11 @@ package report
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
@@ -70,3 +73,72 @@ func cellText(cell string) string {
 	}
 	return cell
 }
+
+// Took formats a duration in a readable unit: 840 ms, 4.25 s, 2m05s.
+func Took(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "−" + Took(-d)
+	case d == 0:
+		return "0 s"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	d = d.Round(time.Second)
+	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// Glyph returns a verdict as one character. Print the word with it.
+func Glyph(v result.Verdict) string {
+	switch v {
+	case result.Passed:
+		return "✓"
+	case result.Failed, result.Errored:
+		return "✗"
+	case result.Skipped:
+		return "–"
+	}
+	return "…"
+}
+
+// Sum counts the scenarios by verdict: "12 scenarios: 10 passed, 1 failed, 1 skipped".
+func Sum(s *result.Suite) string {
+	scenarios := "scenarios"
+	if len(s.Scenarios) == 1 {
+		scenarios = "scenario"
+	}
+	var counts []string
+	for _, v := range []result.Verdict{result.Passed, result.Failed, result.Errored, result.Skipped} {
+		if n := s.Count(v); n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, v))
+		}
+	}
+	text := fmt.Sprintf("%d %s", len(s.Scenarios), scenarios)
+	if counts == nil {
+		return text
+	}
+	return text + ": " + strings.Join(counts, ", ")
+}
+
+// Object formats the object of an event: "VM us/worker-1"; "" for the whole sandbox.
+func Object(o event.Object) string {
+	name := o.Name
+	if o.VCenter != "" && o.VCenter != name {
+		name = o.VCenter + "/" + name
+	}
+	return strings.TrimSpace(o.Kind + " " + name)
+}
+
+// Line puts a text on one line, and replaces control characters.
+func Line(text string) string {
+	return strings.Join(strings.Fields(printable.Line(text)), " ")
+}
+
+// Lines replaces control characters in a text, except line breaks.
+func Lines(text string) string { return strings.TrimRight(printable.Lines(text), "\n") }

@@ -3,8 +3,14 @@ package smoke
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -90,4 +96,166 @@ func (c *check) end() result.Scenario {
 	c.s.Took = time.Since(c.s.Began)
 	c.notify(result.ScenarioEnded, result.Step{})
 	return c.s
+}
+
+const (
+	exitCheck = "clean-exit"
+	// exitGrace is the time limit for the exit: the rest of a pod's thirty seconds when it has many containers.
+	exitGrace = 10 * time.Second
+	// logoutGrace is the time until a vCenter drops sessions.
+	logoutGrace = 2 * time.Second
+	// againGrace is the time limit for its replacement to run.
+	againGrace = time.Minute
+	// component is the name of the cloud controller manager's component.
+	component = "ccm"
+)
+
+// knownExits are releases that do not exit in order. v1.36.0 logs
+// "restarting pod because received event [no events]"; v1.34.0 has the same lines.
+func knownExits() []scenario.KnownFailure {
+	const why = "on its way out upstream's main closes the watch of its configuration, takes that for a change, and ends with klog.Fatal"
+	return []scenario.KnownFailure{{CCM: "module:v1.34.0", Why: why}, {CCM: "module:v1.36.0", Why: why}}
+}
+
+// checkExit ends the cloud controller manager as a kubelet does, and checks its exit status, and whether its sessions at the
+// vCenters have ended. The sandbox starts a replacement.
+func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.Scenario {
+	c := r.begin(exitCheck, "asked to end (SIGTERM), it ends in order, and its sessions at the vCenters with it", 4)
+	c.s.Sandbox = sandbox.Name
+	var before []session
+	c.step(ctx, "note", "the sessions that it has", func(ctx context.Context) (string, error) {
+		status, err := sandbox.Status(ctx)
+		if err != nil {
+			return "", err
+		}
+		if before, err = sessionsOf(ctx, sandbox); err != nil {
+			return "", err
+		}
+		// Sessions of one that a scenario killed do not count.
+		before = slices.DeleteFunc(before, func(s session) bool { return s.since.Before(startOf(status)) })
+		return fmt.Sprintf("%d", len(before)), nil
+	})
+	var message string
+	c.step(ctx, "expect", fmt.Sprintf("it ends with exit status 0 within %s of SIGTERM", exitGrace), func(ctx context.Context) (string, error) {
+		var err error
+		message, err = r.terminated(ctx, sandbox)
+		return message, err
+	})
+	c.step(ctx, "expect", "its sessions at the vCenters are over", func(ctx context.Context) (string, error) {
+		return r.loggedOut(ctx, sandbox, before)
+	})
+	c.step(ctx, "expect", "another one that is healthy in its place", func(ctx context.Context) (string, error) {
+		return "", r.healthyAgain(ctx, sandbox)
+	})
+	s := c.end()
+	switch s.Verdict {
+	case result.Failed: // both of what can be wrong belong together
+		var parts []string
+		for _, st := range s.Steps {
+			if st.Verdict == result.Failed {
+				parts = append(parts, st.Message)
+			}
+		}
+		s.Message = strings.Join(parts, "; ")
+	case result.Passed:
+		s.Message = fmt.Sprintf("%s, %d sessions are over", message, len(before))
+	}
+	return s
+}
+
+// startOf returns when the cloud controller manager was started.
+func startOf(status api.Status) time.Time {
+	for _, c := range status.Components {
+		if c.Name == component {
+			return c.Since
+		}
+	}
+	return time.Time{}
+}
+
+// terminated sends SIGTERM and returns how the process ended.
+func (r *run) terminated(ctx context.Context, sandbox *scenario.Running) (string, error) {
+	status, err := sandbox.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	pid := 0
+	for _, c := range status.Components {
+		if c.Name == component {
+			pid = c.PID
+		}
+	}
+	if pid == 0 {
+		return "", errNot{"the cloud controller manager does not run"}
+	}
+	if err := r.o.terminate(pid); err != nil {
+		return "", err
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, r.patient(exitGrace))
+	defer cancel()
+	text, errEnough := "", errors.New("enough")
+	err = sandbox.Watch(ctx, status.LastEvent, func(u api.Update) error {
+		if e := u.Event; e != nil && e.Object.Name == component && e.Kind == "child.exited" {
+			text = strings.TrimPrefix(e.Message, component+": ")
+			return errEnough
+		}
+		return nil
+	})
+	switch {
+	case text == "exited", strings.HasPrefix(text, "exited: "): // and its last words
+		return fmt.Sprintf("exit status 0 after %s", time.Since(began).Round(10*time.Millisecond)), nil
+	case text != "":
+		return "", errNot{text}
+	case ctx.Err() != nil:
+		return "", errNot{fmt.Sprintf("it runs on %s after SIGTERM", r.patient(exitGrace))}
+	case err == nil:
+		err = errors.New("the sandbox has ended")
+	}
+	return "", err
+}
+
+// loggedOut waits until the sessions have ended.
+func (r *run) loggedOut(ctx context.Context, sandbox *scenario.Running, before []session) (string, error) {
+	for deadline := time.Now().Add(r.patient(logoutGrace)); ; {
+		now, err := sessionsOf(ctx, sandbox)
+		if err != nil {
+			return "", err
+		}
+		left := leftOf(before, now)
+		if len(left) == 0 {
+			return "", nil
+		}
+		if time.Now().After(deadline) {
+			return "", errNot{fmt.Sprintf("%d of %d sessions are still there (%s at %s)", len(left), len(before), left[0].agent, left[0].vcenter)}
+		}
+		if backoff.Sleep(ctx, 200*time.Millisecond) != nil {
+			return "", ctx.Err()
+		}
+	}
+}
+
+// healthyAgain waits for the replacement.
+func (r *run) healthyAgain(ctx context.Context, sandbox *scenario.Running) error {
+	for deadline := time.Now().Add(r.patient(againGrace)); ; {
+		status, err := sandbox.Status(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range status.Components {
+			if c.Name == component && c.Health == "healthy" {
+				return nil
+			}
+		}
+		if time.Now().After(deadline) {
+			return errNot{"no other one has become healthy"}
+		}
+		if backoff.Sleep(ctx, 200*time.Millisecond) != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+func (r *run) patient(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * r.o.Patience)
 }

@@ -3,9 +3,13 @@ package cns
 import (
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+	vslmmethods "github.com/vmware/govmomi/vslm/methods"
+	vslmsim "github.com/vmware/govmomi/vslm/simulator"
+	vslmtypes "github.com/vmware/govmomi/vslm/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/redirect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
@@ -156,4 +160,135 @@ func plain(fault types.BaseMethodFault, file string) types.BaseMethodFault {
 		return &types.SystemError{Reason: f.Reason}
 	}
 	return fault
+}
+
+// CNS changes vcsim's catalogue of first-class disks. It replaces entries instead of changing them, because answers of vcsim may
+// hold them.
+
+// disk is an entry of the catalogue.
+type disk = simulator.VStorageObject
+
+// catalogue calls f with the catalogue locked.
+func (m *Manager) catalogue(ctx *simulator.Context, f func(all map[vc.Ref]map[types.ID]*disk)) {
+	m.disks.Lock() // before the manager's own lock, as calls of vSLM do: see Guard
+	defer m.disks.Unlock()
+	om := ctx.Map.VStorageObjectManager()
+	ctx.WithLock(om, func() { f(om.Catalog()) })
+}
+
+// findDisk looks for a disk in all datastores, and returns a copy.
+func (m *Manager) findDisk(ctx *simulator.Context, id string) (d disk, found bool) {
+	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) {
+		for _, disks := range all {
+			if is := disks[types.ID{Id: id}]; is != nil {
+				d, found = *is, true
+				return
+			}
+		}
+	})
+	return d, found
+}
+
+// putDisk adds or replaces a disk.
+func (m *Manager) putDisk(ctx *simulator.Context, d *disk) {
+	ref := d.Config.Backing.GetBaseConfigInfoBackingInfo().Datastore
+	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) {
+		if all[ref] == nil {
+			all[ref] = make(map[types.ID]*disk)
+		}
+		all[ref][d.Config.Id] = d
+	})
+}
+
+// editDisk replaces a disk with a changed copy. It looks in all datastores, because a volume's record may say earlier than the
+// catalogue that the volume has moved.
+func (m *Manager) editDisk(ctx *simulator.Context, id string, change func(d *disk)) {
+	key := types.ID{Id: id}
+	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) {
+		for _, disks := range all {
+			if is := disks[key]; is != nil {
+				d := *is
+				change(&d)
+				disks[key] = &d
+				return
+			}
+		}
+	})
+}
+
+// dropDisk removes a disk from the catalogue.
+func (m *Manager) dropDisk(ctx *simulator.Context, on vc.Ref, id string) {
+	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) { delete(all[on], types.ID{Id: id}) })
+}
+
+// consumers updates the catalogue with the VM that has a disk, as CNS knows it now. The volume may be in any state, even about to
+// be relocated.
+func (m *Manager) consumers(ctx *simulator.Context, v *volume) {
+	m.editDisk(ctx, v.id, func(d *disk) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		d.Config.ConsumerId = nil
+		if v.on != nil {
+			d.Config.ConsumerId = []types.ID{{Id: v.on.uuid}}
+		} else if m.volumes[v.id] != v {
+			path := v.path
+			if b, ok := d.Config.Backing.(*types.BaseConfigInfoDiskFileBackingInfo); ok {
+				path = b.FilePath // a copy on another VM has the same ID for a short time
+			}
+			if at, ok := m.sighted(v.id, path); ok {
+				d.Config.ConsumerId = []types.ID{{Id: at.uuid}}
+			}
+		}
+	})
+}
+
+// guardedVSLM is vcsim's vSLM with a lock on the catalogue of disks: vcsim iterates over the catalogue without one, which crashes
+// the process when CNS adds a disk. It attaches disks as CNS does.
+type guardedVSLM struct {
+	*vslmsim.VStorageObjectManager
+	m *Manager
+}
+
+// Lock implements sync.Locker; vcsim locks an object for a call.
+func (g *guardedVSLM) Lock() { g.m.disks.Lock() }
+
+// Unlock implements sync.Locker.
+func (g *guardedVSLM) Unlock() { g.m.disks.Unlock() }
+
+// VslmAttachDiskTask is AttachDisk_Task of the VM. Fault: ManagedObjectNotFound.
+func (g *guardedVSLM) VslmAttachDiskTask(ctx *simulator.Context, req *vslmtypes.VslmAttachDisk_Task) soap.HasFault {
+	body := new(vslmmethods.VslmAttachDisk_TaskBody)
+	vctx := ctx.For(vim25.Path)
+	if _, ok := vctx.Map.Get(req.Vm).(*simulator.VirtualMachine); !ok {
+		body.Fault_ = simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.Vm})
+		return body
+	}
+	task := g.m.attachTask(&types.AttachDisk_Task{
+		This: req.Vm, DiskId: req.Id, Datastore: g.on(vctx, req.Id), ControllerKey: req.ControllerKey, UnitNumber: req.UnitNumber,
+	})
+	proxy := &vslmsim.VslmTask{ManagedObjectReference: types.ManagedObjectReference{Type: "VslmTask", Value: task.Value}}
+	body.Res = &vslmtypes.VslmAttachDisk_TaskResponse{Returnval: ctx.Map.Put(proxy).Reference()}
+	return body
+}
+
+// on returns the datastore of a disk. The caller guards the catalogue.
+func (g *guardedVSLM) on(ctx *simulator.Context, id types.ID) (datastore types.ManagedObjectReference) {
+	om := ctx.Map.VStorageObjectManager()
+	vc.Fresh(ctx).WithLock(om, func() {
+		for ref, disks := range om.Catalog() {
+			if disks[id] != nil {
+				datastore = ref
+			}
+		}
+	})
+	return datastore
+}
+
+// Guard makes vcsim's vSLM registry safe to use with CNS, and returns it.
+func (m *Manager) Guard(vslm *simulator.Registry) *simulator.Registry {
+	ref := types.ManagedObjectReference{Type: "VslmVStorageObjectManager", Value: "VStorageObjectManager"}
+	if om, ok := vslm.Get(ref).(*vslmsim.VStorageObjectManager); ok {
+		vslm.Put(&guardedVSLM{om, m})
+	}
+	return vslm
 }

@@ -2,9 +2,13 @@ package fault
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"log/slog"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -210,4 +214,222 @@ func Find(kinds []*Kind, name string) (*Kind, error) {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return nil, &Refusal{Code: "not-found", Message: message, Try: "vsphere-sandbox fault list"}
+}
+
+// State is the state of a lease.
+type State string
+
+// The states. A lease that failed to heal stays Failed until it is healed.
+const (
+	Applying State = "applying"
+	Active   State = "active"
+	Healing  State = "healing"
+	Healed   State = "healed"
+	Failed   State = "failed"
+)
+
+// Lease is an injected fault, as a value.
+type Lease struct {
+	// ID is short and unique for the life of a sandbox: f1, f2.
+	ID      string
+	Kind    string
+	State   State
+	Targets []Leased
+	Params  Values
+	Mode    string
+	Seed    uint64
+	Since   time.Time
+	// Until is when it heals automatically; zero: never.
+	Until time.Time
+	// Ended is when it was healed.
+	Ended time.Time
+	// Seq is the event of the injection.
+	Seq uint64
+	// Note is a remark for the user: "was healed already".
+	Note string
+}
+
+// Leased is one target of a lease.
+type Leased struct {
+	Target Item
+	// Does describes the change.
+	Does  string
+	State State
+	// Error is the reason why it was not applied or not healed.
+	Error string
+}
+
+// number returns the number in the ID.
+func (l Lease) number() int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(l.ID, "f"))
+	return n
+}
+
+// lease is a [Lease] with what the engine needs to end it. The engine's lock guards the Lease; the rest belongs to the holder of
+// busy.
+type lease struct {
+	Lease
+	kind *Kind
+	// busy is a lock, taken by sending, while the lease is applied or healed.
+	busy    chan struct{}
+	states  []json.RawMessage // of the targets, to revert them
+	begun   []bool            // whether Apply was called
+	trouble string            // the last reported error of healing it
+
+	stop    context.CancelFunc // ends the runs
+	running sync.WaitGroup
+
+	timer   *time.Timer // ends it, or retries
+	retries int
+	healing uint64 // the event of the first attempt to heal it
+}
+
+// copy returns the lease as a value.
+func (l *lease) copy() Lease {
+	c := l.Lease
+	c.Targets = slices.Clone(c.Targets)
+	c.Params = maps.Clone(c.Params)
+	return c
+}
+
+// take waits until the lease is free and takes it; release returns it.
+func (l *lease) take(ctx context.Context) error {
+	select {
+	case l.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *lease) release() { <-l.busy }
+
+// disarm stops the timer. The caller holds the engine's lock.
+func (l *lease) disarm() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+}
+
+// call returns the call of a step on target n; seq is its cause.
+func (e *Engine) call(l *lease, n int, seq uint64) *Call {
+	target := l.Targets[n].Target
+	return &Call{
+		Ground: e.ground, Target: target, Params: l.Params, Lease: l.ID,
+		Rand: rand.New(rand.NewPCG(l.Seed, target.hash())), Seq: seq,
+		turns: &e.turns,
+	}
+}
+
+// key identifies a target.
+func (i Item) key() string {
+	id := i.Ref.Value + i.ID
+	if id == "" {
+		id = i.Region + "\x00" + i.Name
+	}
+	return string(i.Kind) + "\x00" + i.VCenter + "\x00" + id
+}
+
+// hash returns a hash of the target's name, which is stable between runs of a topology, unlike its reference.
+func (i Item) hash() uint64 {
+	h := fnv.New64a()
+	for _, s := range []string{string(i.Kind), i.VCenter, i.Path, i.Region, i.Name} {
+		_, _ = h.Write([]byte(s))
+		_, _ = h.Write([]byte{0})
+	}
+	return h.Sum64()
+}
+
+// each calls f for each target, a few at a time, and returns the errors by target. If untilError is set, it starts no further
+// target after an error.
+func (e *Engine) each(targets int, untilError bool, f func(n int) error) []error {
+	errs := make([]error, targets)
+	if targets == 1 {
+		errs[0] = f(0)
+		return errs
+	}
+	var mu sync.Mutex
+	next, failed := 0, false
+	var wg sync.WaitGroup
+	for range min(e.opts.Parallel, targets) {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				n := next
+				if n >= targets || failed && untilError {
+					mu.Unlock()
+					return
+				}
+				next++
+				mu.Unlock()
+				if errs[n] = f(n); errs[n] != nil {
+					mu.Lock()
+					failed = true
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errs
+}
+
+// note appends an event about the lease: "f3: vm.power-off on us/worker-1 for 30s".
+func (e *Engine) note(l *lease, cause uint64, level event.Level, kind, more string) uint64 {
+	about := event.Object{Kind: "Lease", Name: l.ID}
+	if len(l.Targets) == 1 {
+		about = l.Targets[0].Target.Event()
+	}
+	message := fmt.Sprintf("%s: %s on %s%s", l.ID, l.Kind, l.targets(), more)
+	if strings.HasPrefix(more, l.ID+": ") {
+		message = more
+	}
+	return e.ground.Events.Append(event.Event{Plane: event.PlaneSandbox, Level: level, Kind: kind, Object: about, Cause: cause, Message: message})
+}
+
+// targets lists the names of the targets if they are few.
+func (l *lease) targets() string {
+	const many = 5
+	var names []string
+	for i := range l.Targets {
+		if i == many && len(l.Targets) > many+1 {
+			names = append(names, fmt.Sprintf("%d more", len(l.Targets)-many))
+			break
+		}
+		names = append(names, l.Targets[i].Target.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// noun is the name of the kind in errors.
+func (o Object) noun() string {
+	switch o {
+	case VM:
+		return "VM"
+	case VCenter:
+		return "vCenter"
+	case Cluster:
+		return "compute cluster"
+	}
+	return strings.ToLower(string(o))
+}
+
+// plural is its plural.
+func (o Object) plural() string {
+	if strings.HasSuffix(o.noun(), "s") {
+		return o.noun()
+	}
+	return o.noun() + "s"
+}
+
+// lister is the command that lists such objects; empty if there is no such command.
+func (o Object) lister() string {
+	switch o {
+	case VM, Host, Datacenter, Datastore, Volume, Zone, VCenter, Node:
+		return "vsphere-sandbox get " + strings.ToLower(string(o)) + "s"
+	case Component:
+		return "vsphere-sandbox status"
+	}
+	return ""
 }

@@ -3,13 +3,18 @@ package fault
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
+	"slices"
 
+	vmware "github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -122,4 +127,101 @@ type Processes interface {
 	// Replicas returns the number of cloud controller managers; more than one elect a leader.
 	Replicas(component string) int
 	Scale(ctx context.Context, component string, replicas int) error
+}
+
+// Has reports whether the ground meets a need. Whether a vCenter is simulated is checked later, for each target.
+func (g *Ground) Has(n Need) bool {
+	switch n {
+	case Simulator:
+		return slices.ContainsFunc(g.VCenters, func(e Endpoint) bool { return e.Sim != nil })
+	case Gated:
+		return slices.ContainsFunc(g.VCenters, func(e Endpoint) bool { return e.Front != nil })
+	case Kubelets, Children:
+		return g.Processes != nil
+	case Clustered:
+		return g.Cluster != nil
+	}
+	return false
+}
+
+// String describes the need.
+func (n Need) String() string {
+	switch n {
+	case Simulator:
+		return "a simulated vCenter"
+	case Gated:
+		return "a gate in front of the vCenter"
+	case Kubelets:
+		return "nodes that are processes of the sandbox"
+	case Children:
+		return "a control plane and a cloud controller manager that are processes of the sandbox"
+	case Clustered:
+		return "a Kubernetes cluster"
+	}
+	return string(n)
+}
+
+func (k *Kind) needs(any ...Need) bool {
+	return slices.ContainsFunc(k.Needs, func(n Need) bool { return slices.Contains(any, n) })
+}
+
+// lacks returns the need of a kind that a vCenter does not meet; false if it meets all.
+func (e *Endpoint) lacks(k *Kind) (Need, bool) {
+	switch {
+	case e.Sim == nil && k.needs(Simulator):
+		return Simulator, true
+	case e.Front == nil && k.needs(Gated):
+		return Gated, true
+	}
+	return "", false
+}
+
+func lacks(k *Kind, n Need) error {
+	return &Refusal{Code: "unsupported", Message: fmt.Sprintf("%s takes %s, which there is not here", k.Name, n)}
+}
+
+// Reach returns the endpoint of a connected vCenter, accessed as its administrator and past its gate. A SOAP call may last as
+// long as a task; without a session its error wraps [vcenter.ErrNotConnected]. Simulated is nil for a real vCenter, and otherwise
+// also the front.
+func Reach(client *vcenter.Client, simulated *sim.VCenter) Endpoint {
+	e := Endpoint{
+		Name: client.Name(),
+		Sim:  simulated,
+		SOAP: func(ctx context.Context, f func(context.Context, *vim25.Client) error) error {
+			session, err := client.Session()
+			if err != nil {
+				return err
+			}
+			err = f(ctx, session.Vim)
+			if !vmware.Is(err, &types.NotAuthenticated{}) {
+				return err
+			}
+			// The session has expired unnoticed. Do opens another one.
+			return own(func(keep func(error) error) error {
+				return client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error { return keep(f(ctx, s.Vim)) })
+			})
+		},
+		REST: func(ctx context.Context, f func(context.Context, *rest.Client) error) error {
+			return own(func(keep func(error) error) error {
+				return client.DoREST(ctx, func(ctx context.Context, c *rest.Client) error { return keep(f(ctx, c)) })
+			})
+		},
+	}
+	if simulated != nil {
+		e.Front = simulated
+	}
+	return e
+}
+
+// own returns the last error passed to keep, unchanged, or else the error of do.
+func own(do func(keep func(error) error) error) error {
+	var last error
+	err := do(func(err error) error {
+		last = err
+		return err
+	})
+	if err != nil && last != nil {
+		return last
+	}
+	return err
 }

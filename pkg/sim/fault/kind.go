@@ -5,6 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
@@ -114,4 +119,146 @@ func New[S any](k Kind, s Steps[S]) *Kind {
 		apply: wrap(s.Apply), run: wrap(s.Run), revert: wrap(s.Revert),
 	}
 	return &k
+}
+
+// Type is the type of a parameter's value.
+type Type string
+
+// The types.
+const (
+	Text     Type = "text"
+	Duration Type = "duration" // 250ms, 1m30s; not scaled by the sandbox's speed
+	Number   Type = "number"   // a whole number, not negative
+	Fraction Type = "fraction" // 0 to 1
+	Bool     Type = "bool"
+)
+
+// Param is a parameter of a kind.
+type Param struct {
+	// Name is kebab case.
+	Name string `json:"name"`
+	// Short is a description in a few words.
+	Short string `json:"short"`
+	Type  Type   `json:"type"`
+	// Default is the value if none is given. Required parameters have none.
+	Default  string `json:"default,omitempty"`
+	Required bool   `json:"required,omitempty"`
+	// Choices are the allowed values, if they are few.
+	Choices []string `json:"choices,omitempty"`
+}
+
+// Values are the parameters of a call, checked and completed with defaults: the getters cannot fail for parameters of the kind.
+type Values map[string]string
+
+// Text returns a parameter unchanged.
+func (v Values) Text(name string) string { return v[name] }
+
+// Duration returns a parameter as a duration.
+func (v Values) Duration(name string) time.Duration {
+	d, _ := time.ParseDuration(v[name]) // checked
+	return d
+}
+
+// Number returns a parameter as a number.
+func (v Values) Number(name string) int {
+	n, _ := strconv.Atoi(v[name]) // checked
+	return n
+}
+
+// Fraction returns a parameter as a fraction.
+func (v Values) Fraction(name string) float64 {
+	f, _ := strconv.ParseFloat(v[name], 64) // checked
+	return f
+}
+
+// Bool returns a parameter as a boolean.
+func (v Values) Bool(name string) bool { return v[name] == "true" }
+
+// Object is a kind of target.
+type Object string
+
+// The kinds of targets. Sandbox is the whole sandbox, for faults without another target.
+const (
+	VM         Object = "VM"
+	Host       Object = "Host"
+	Cluster    Object = "Cluster" // a compute cluster
+	Datacenter Object = "Datacenter"
+	Datastore  Object = "Datastore"
+	Volume     Object = "Volume" // one that CNS knows
+	Zone       Object = "Zone"
+	VCenter    Object = "VCenter"
+	Node       Object = "Node"
+	Component  Object = "Component"
+	Sandbox    Object = "Sandbox"
+)
+
+// Item is an object that a fault can target. Fields that do not apply are empty.
+type Item struct {
+	Kind Object `json:"kind"`
+	// VCenter is its vCenter; empty for objects of no vCenter or of several.
+	VCenter string `json:"vcenter,omitempty"`
+	Name    string `json:"name"`
+	// Path is the inventory path, Ref the reference: for objects of a vCenter only.
+	Path string                       `json:"path,omitempty"`
+	Ref  types.ManagedObjectReference `json:"ref,omitzero"`
+
+	// Datacenter, Cluster and Host are the names of what contains or runs it.
+	Datacenter string `json:"datacenter,omitempty"`
+	Cluster    string `json:"cluster,omitempty"`
+	Host       string `json:"host,omitempty"`
+	// Region and Zone are the values of its nearest tags.
+	Region string `json:"region,omitempty"`
+	Zone   string `json:"zone,omitempty"`
+	// ID is the ID of a volume, Claim its claim ("default/data"), if any.
+	ID    string `json:"id,omitempty"`
+	Claim string `json:"claim,omitempty"`
+	// Node is the name of the VM's node, Role its role: control-plane or worker.
+	Node string `json:"node,omitempty"`
+	Role string `json:"role,omitempty"`
+}
+
+// Event returns the item as an object of events.
+func (i Item) Event() event.Object {
+	return event.Object{Kind: string(i.Kind), VCenter: i.VCenter, Name: i.Name}
+}
+
+// String returns the item's display name: us/worker-1.
+func (i Item) String() string {
+	if i.VCenter == "" || i.VCenter == i.Name {
+		return i.Name
+	}
+	return i.VCenter + "/" + i.Name
+}
+
+// Turn takes the engine's lock with that name, for operations that must not run concurrently, and waits for it until ctx ends.
+// Call end to release it; it must not be nested.
+func (c *Call) Turn(ctx context.Context, name string) (end func(), err error) {
+	if c.turns == nil { // a call without an engine
+		return func() {}, ctx.Err()
+	}
+	turn := c.turns.of(name)
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// turns holds the locks by name: sending to a channel takes the lock.
+type turns struct {
+	mu    sync.Mutex
+	named map[string]chan struct{}
+}
+
+func (t *turns) of(name string) chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.named == nil {
+		t.named = make(map[string]chan struct{})
+	}
+	if t.named[name] == nil {
+		t.named[name] = make(chan struct{}, 1)
+	}
+	return t.named[name]
 }

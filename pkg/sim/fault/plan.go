@@ -1,9 +1,12 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -257,3 +260,144 @@ func (k *Kind) Check(given map[string]string) error {
 	_, err := k.check(given)
 	return err
 }
+
+// draw picks as many of the items as the mode allows. An item's rank depends only on its name and the seed: the same seed picks
+// the same items, and a changed list changes the choice little.
+func draw(items []Item, kind Object, r Request) ([]Item, error) {
+	n, err := r.count(len(items), kind)
+	if err != nil || n == len(items) {
+		return items, err
+	}
+	type lot struct {
+		at   int
+		rank uint64
+	}
+	lots := make([]lot, len(items))
+	for i, item := range items {
+		lots[i] = lot{i, rand.NewPCG(r.Seed, item.hash()).Uint64()}
+	}
+	slices.SortFunc(lots, func(a, b lot) int { return cmp.Or(cmp.Compare(a.rank, b.rank), a.at-b.at) })
+	lots = lots[:n]
+	slices.SortFunc(lots, func(a, b lot) int { return a.at - b.at })
+	picked := make([]Item, n)
+	for i, l := range lots {
+		picked[i] = items[l.at]
+	}
+	return picked, nil
+}
+
+// count returns how many of available items to pick.
+func (r Request) count(there int, kind Object) (int, error) {
+	if there == 0 {
+		return 0, &Refusal{Code: "not-found", Message: fmt.Sprintf("there is no %s", kind.noun())}
+	}
+	switch r.Mode {
+	case "":
+		if there > 1 {
+			return 0, &Refusal{
+				Code: "ambiguous", Message: fmt.Sprintf("%d %s match", there, kind.plural()),
+				Try: "say which, or --mode one|all|N|N%",
+			}
+		}
+		return 1, nil
+	case "one":
+		return 1, nil
+	case "all":
+		return there, nil
+	}
+	n, percent, err := parseMode(r.Mode)
+	if err != nil {
+		return 0, err
+	}
+	if percent > 0 {
+		return min(there, max(1, int(math.Ceil(float64(there)*percent/100-1e-9)))), nil
+	}
+	if n > there {
+		return 0, &Refusal{Code: "not-found", Message: fmt.Sprintf("%d %s are wanted, and %d match", n, kind.plural(), there)}
+	}
+	return n, nil
+}
+
+// CheckMode returns an error for an invalid mode, without looking at any items.
+func CheckMode(mode string) error {
+	if mode == "" || mode == "one" || mode == "all" {
+		return nil
+	}
+	_, _, err := parseMode(mode)
+	return err
+}
+
+// parseMode parses a number or a percentage.
+func parseMode(mode string) (n int, percent float64, err error) {
+	bad := invalid("mode %q: is one, all, a number from 1, or a percentage up to 100%%", mode)
+	if text, ok := strings.CutSuffix(mode, "%"); ok {
+		if percent, err = strconv.ParseFloat(text, 64); err != nil || !(percent > 0 && percent <= 100) {
+			return 0, 0, bad
+		}
+		return 0, percent, nil
+	}
+	if n, err = strconv.Atoi(mode); err != nil || n < 1 {
+		return 0, 0, bad
+	}
+	return n, 0, nil
+}
+
+// Refusal is the reason why a fault was not injected or healed. Nothing was changed.
+type Refusal struct {
+	// Code is the code of api.Error: not-found, ambiguous, conflict, invalid, unsupported.
+	Code    string
+	Message string
+	// Try suggests what to do.
+	Try string
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+// Refuse returns a Refusal of a plan: the target is in the wrong state.
+func Refuse(format string, args ...any) error {
+	return &Refusal{Code: "conflict", Message: fmt.Sprintf(format, args...)}
+}
+
+func invalid(format string, args ...any) error {
+	return &Refusal{Code: "invalid", Message: fmt.Sprintf(format, args...)}
+}
+
+// about prefixes an error with its target, unless the message names it. A refusal stays a refusal.
+func about(l *lease, n int, err error) error {
+	message := err.Error()
+	if n >= 0 {
+		target := l.Targets[n].Target
+		if !names(message, target.Name) {
+			message = fmt.Sprintf("%s %q: %s", target.Kind.noun(), target, message)
+		}
+	}
+	if r := (*Refusal)(nil); errors.As(err, &r) {
+		return &Refusal{Code: r.Code, Message: message, Try: r.Try}
+	}
+	return &targetError{message, err}
+}
+
+// names reports whether message contains name as a word.
+func names(message, name string) bool {
+	inWord := func(s string) bool { return strings.ContainsAny(s, "-_.abcdefghijklmnopqrstuvwxyz0123456789") }
+	for rest := strings.ToLower(message); ; {
+		before, after, found := strings.Cut(rest, strings.ToLower(name))
+		if !found {
+			return false
+		}
+		after = strings.TrimLeft(after, ".") + " " // the end of a sentence
+		if (before == "" || !inWord(before[len(before)-1:])) && !inWord(after[:1]) {
+			return true
+		}
+		rest = after
+	}
+}
+
+// targetError is an error with another message.
+type targetError struct {
+	message string
+	err     error
+}
+
+func (e *targetError) Error() string { return e.message }
+func (e *targetError) Unwrap() error { return e.err }

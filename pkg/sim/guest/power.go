@@ -1,12 +1,17 @@
 package guest
 
 import (
+	"container/heap"
+	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
@@ -178,4 +183,263 @@ func (g *Guests) goUp(ctx *simulator.Context, m *vmState, vm *simulator.VirtualM
 	m.up, m.reporting = true, true
 	g.log(m, event.Info, "guest.up", cause, "guest "+m.info.HostName+" is up")
 	ctx.Update(vm, m.reports(ctx, &vm.VirtualMachine).changes(m.info, &vm.VirtualMachine))
+}
+
+// step is the next step of a guest.
+type step int
+
+const (
+	stepTools     step = iota // its tools run
+	stepAddresses             // it has its name and addresses
+	stepShutdown              // it powers its VM off
+	stepStandby               // it suspends its VM
+)
+
+// boot is a scheduled step of a guest.
+type boot struct {
+	ref   vc.Ref
+	step  step
+	cycle uint64
+	cause uint64
+	due   time.Time
+}
+
+// boots runs scheduled steps on one goroutine.
+type boots struct {
+	run func(boot)
+
+	mu     sync.Mutex
+	queue  bootQueue
+	latest map[vc.Ref]uint64 // the cycle of the valid boot of a VM
+	wake   chan struct{}     // holds one token after a change of the queue
+
+	stop     chan struct{}
+	stopOnce sync.Once
+	done     chan struct{}
+}
+
+func startBoots(run func(boot)) *boots {
+	b := &boots{
+		run:    run,
+		latest: make(map[vc.Ref]uint64),
+		wake:   make(chan struct{}, 1),
+		stop:   make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+	go b.loop()
+	return b
+}
+
+// add never blocks: it is called with a VM's lock held.
+func (b *boots) add(next boot) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	heap.Push(&b.queue, next)
+	b.latest[next.ref] = next.cycle
+	notify.Wake(b.wake)
+}
+
+// cancel cancels the boot of a VM.
+func (b *boots) cancel(ref vc.Ref) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.latest, ref)
+}
+
+func (b *boots) close() {
+	b.stopOnce.Do(func() { close(b.stop) })
+	<-b.done
+}
+
+func (b *boots) loop() {
+	defer close(b.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-b.stop:
+			return
+		default:
+		}
+		next, wait := b.next()
+		if next != nil {
+			b.run(*next)
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-b.stop:
+			return
+		case <-b.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// next removes and returns a due step, or returns the time until the next one.
+func (b *boots) next() (*boot, time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.queue) > 0 {
+		if wait := time.Until(b.queue[0].due); wait > 0 {
+			return nil, wait
+		}
+		due := heap.Pop(&b.queue).(boot)
+		if cycle, ok := b.latest[due.ref]; ok && cycle == due.cycle {
+			delete(b.latest, due.ref)
+			return &due, 0
+		}
+	}
+	return nil, time.Hour
+}
+
+// bootQueue is a heap by due time.
+type bootQueue []boot
+
+func (q bootQueue) Len() int           { return len(q) }
+func (q bootQueue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+func (q bootQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *bootQueue) Push(x any)        { *q = append(*q, x.(boot)) }
+func (q *bootQueue) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	*q = (*q)[:last]
+	return x
+}
+
+// Slow delays each boot of the VM's guest, from the next one on, until [Guests.Release] with that name.
+func (g *Guests) Slow(vm types.ManagedObjectReference, name string, by time.Duration) error {
+	return g.with(vm, func(_ *simulator.Context, m *vmState, _ *mo.VirtualMachine) {
+		if m.slow == nil {
+			m.slow = make(map[string]time.Duration)
+		}
+		m.slow[name] = by
+	})
+}
+
+// hurry ends a slow boot; a booting guest starts a usual boot. The caller holds the VM's lock.
+func (g *Guests) hurry(m *vmState, name string) {
+	if _, ok := m.slow[name]; !ok {
+		return
+	}
+	delete(m.slow, name)
+	if m.power == types.VirtualMachinePowerStatePoweredOn && !m.up {
+		m.cycle++
+		g.schedule(m, m.ref, g.bootDelay(m), 0)
+	}
+}
+
+// bootDelay returns the duration of the guest's next boot.
+func (g *Guests) bootDelay(m *vmState) time.Duration {
+	d := g.opts.BootDelay
+	for _, by := range m.slow {
+		d += by
+	}
+	return d
+}
+
+// ShutdownGuest starts a shutdown of the guest, which takes Options.ShutdownDelay.
+func (g *Guests) ShutdownGuest(ctx *simulator.Context, req *types.ShutdownGuest) soap.HasFault {
+	fault := g.ask(ctx, req.This, stepShutdown, "guest.shutting-down", types.VirtualMachineGuestStateShuttingDown, func(e types.VmEvent) types.BaseEvent {
+		e.FullFormattedMessage = "Guest OS shut down for " + e.Vm.Name
+		return &types.VmGuestShutdownEvent{VmEvent: e}
+	})
+	if fault != nil {
+		return &methods.ShutdownGuestBody{Fault_: simulator.Fault("", fault)}
+	}
+	return &methods.ShutdownGuestBody{Res: new(types.ShutdownGuestResponse)}
+}
+
+// StandbyGuest starts a suspend of the VM by its guest, which takes Options.ShutdownDelay.
+func (g *Guests) StandbyGuest(ctx *simulator.Context, req *types.StandbyGuest) soap.HasFault {
+	fault := g.ask(ctx, req.This, stepStandby, "guest.suspending", types.VirtualMachineGuestStateStandby, func(e types.VmEvent) types.BaseEvent {
+		e.FullFormattedMessage = "Guest OS standby for " + e.Vm.Name
+		return &types.VmGuestStandbyEvent{VmEvent: e}
+	})
+	if fault != nil {
+		return &methods.StandbyGuestBody{Fault_: simulator.Fault("", fault)}
+	}
+	return &methods.StandbyGuestBody{Res: new(types.StandbyGuestResponse)}
+}
+
+// ask asks the guest of a VM to end, if its tools run.
+func (g *Guests) ask(ctx *simulator.Context, ref vc.Ref, next step, kind string, state types.VirtualMachineGuestState, about func(types.VmEvent) types.BaseEvent) (fault types.BaseMethodFault) {
+	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
+	m := g.find(ref)
+	if !ok || m == nil {
+		return &types.ManagedObjectNotFound{Obj: ref}
+	}
+	ctx.WithLock(vm, func() {
+		if fault = hears(vm); fault != nil {
+			return
+		}
+		vc.Post(ctx, about(vmEvent(ctx, vm)))
+		cause := g.log(m, event.Info, kind, 0, "guest was asked to end")
+		ctx.Update(vm, []types.PropertyChange{vc.P("guest.guestState", string(state))})
+		g.boots.add(boot{ref: ref, step: next, cycle: m.cycle, cause: cause, due: time.Now().Add(g.opts.ShutdownDelay)})
+	})
+	return fault
+}
+
+// hears returns the reason why the guest cannot be asked, or nil.
+func hears(vm *simulator.VirtualMachine) types.BaseMethodFault {
+	if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
+		return &types.InvalidPowerState{
+			RequestedState: types.VirtualMachinePowerStatePoweredOn, ExistingState: vm.Runtime.PowerState,
+		}
+	}
+	if vm.Guest == nil || vm.Guest.ToolsRunningStatus != string(types.VirtualMachineToolsRunningStatusGuestToolsRunning) {
+		return new(types.ToolsUnavailable)
+	}
+	return nil
+}
+
+// vmEvent returns the common part of an event about a VM whose lock is held.
+func vmEvent(ctx *simulator.Context, vm *simulator.VirtualMachine) types.VmEvent {
+	e := types.Event{
+		CreatedTime: time.Now(),
+		Vm:          &types.VmEventArgument{EntityEventArgument: types.EntityEventArgument{Name: vm.Name}, Vm: vm.Self},
+	}
+	if vm.Runtime.Host != nil {
+		if h, ok := ctx.Map.Get(*vm.Runtime.Host).(*simulator.HostSystem); ok {
+			e.Host = &types.HostEventArgument{EntityEventArgument: types.EntityEventArgument{Name: h.Name}, Host: h.Self}
+			if c, ok := vc.Compute(ctx.Map.Get(*h.Parent)); ok {
+				e.ComputeResource = &types.ComputeResourceEventArgument{EntityEventArgument: types.EntityEventArgument{Name: c.Name}, ComputeResource: c.Self}
+			}
+		}
+	}
+	if dc, ok := vc.Datacenter(ctx.Map, vm.Self); ok {
+		e.Datacenter = &types.DatacenterEventArgument{Datacenter: dc}
+		if d, ok := ctx.Map.Get(dc).(mo.Entity); ok {
+			e.Datacenter.Name = d.Entity().Name
+		}
+	}
+	return types.VmEvent{Event: e}
+}
+
+// UnregisterVM lets vcsim remove the VM from the inventory, and records that it was not destroyed.
+func (g *Guests) UnregisterVM(ctx *simulator.Context, req *types.UnregisterVM) (body soap.HasFault) {
+	vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine)
+	if !ok {
+		return &methods.UnregisterVMBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.This})}
+	}
+	ctx.WithLock(vm, func() {
+		file := vmxOf(ctx, &vm.VirtualMachine)
+		err := g.keep(&vm.VirtualMachine, file)
+		if err != nil {
+			body = &methods.UnregisterVMBody{Fault_: simulator.Fault(err.Error(), new(types.InvalidVmConfig))}
+			return
+		}
+		g.mu.Lock()
+		g.unregistering[req.This] = true
+		g.mu.Unlock()
+		body = vm.UnregisterVM(ctx, req)
+		g.mu.Lock()
+		delete(g.unregistering, req.This)
+		if body.Fault() != nil {
+			delete(g.kept, file)
+		}
+		g.mu.Unlock()
+	})
+	return body
 }

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/vmware/govmomi/simulator"
@@ -153,4 +154,189 @@ func (b *builder) react(cluster *simulator.ClusterComputeResource) {
 	if b.reactions.DRS.Enabled == topology.Yes {
 		config.DrsConfig.DefaultVmBehavior = types.DrsBehaviorFullyAutomated
 	}
+}
+
+// cpuMhz is the clock rate of every core.
+const cpuMhz = 2600
+
+// size sets the host's hardware. vcsim gives all hosts two cores and 4 GB, and a UUID that is a hash of the name and so the same
+// in every vCenter; hosts share some of it until it is set here.
+func size(h *mo.HostSystem, spec *topology.Host, id string) {
+	cores := int16(min(spec.CPUs, 1<<14))
+
+	hw := *h.Hardware
+	hw.SystemInfo.Uuid = id
+	hw.CpuInfo = types.HostCpuInfo{NumCpuPackages: 1, NumCpuCores: cores, NumCpuThreads: cores, Hz: cpuMhz * 1_000_000}
+	hw.MemorySize = int64(spec.Memory)
+	h.Hardware = &hw
+
+	s := h.Summary.Hardware
+	s.Uuid = id
+	s.CpuMhz = cpuMhz
+	s.NumCpuPkgs, s.NumCpuCores, s.NumCpuThreads = 1, cores, cores
+	s.MemorySize = int64(spec.Memory)
+}
+
+// brand sets the release of the host, in both places.
+func brand(h *mo.HostSystem, r release) {
+	p := h.Summary.Config.Product
+	if p == nil {
+		return
+	}
+	product := r.product(*p)
+	h.Summary.Config.Product = &product
+	if h.Config != nil {
+		h.Config.Product = product
+	}
+}
+
+// total sums up a compute resource, as vcsim did for the initial hardware of its hosts.
+func total(c *compute) {
+	s := c.obj.Summary.GetComputeResourceSummary()
+	s.TotalCpu, s.TotalMemory, s.NumCpuCores, s.NumCpuThreads = 0, 0, 0, 0
+	for _, h := range c.hosts {
+		hw := h.obj.Summary.Hardware
+		s.TotalCpu += hw.CpuMhz * int32(hw.NumCpuCores)
+		s.TotalMemory += hw.MemorySize
+		s.NumCpuCores += hw.NumCpuCores
+		s.NumCpuThreads += hw.NumCpuThreads
+	}
+	s.EffectiveCpu, s.EffectiveMemory = s.TotalCpu, s.TotalMemory>>20 // MHz and MB
+}
+
+// describe sets the supported virtual hardware of a compute resource. vcsim does so when a host joins, and panics for a version
+// that govmomi does not know, such as 8.0.3.
+func describe(ctx *simulator.Context, c *mo.ComputeResource, newest release) {
+	browser, ok := browser(ctx, c)
+	if !ok {
+		return
+	}
+	var all []types.VirtualMachineConfigOptionDescriptor
+	for _, hv := range types.GetHardwareVersions() {
+		key := hv.String()
+		if hv > types.HardwareVersion(newest.hardware) {
+			break
+		}
+		d := types.VirtualMachineConfigOptionDescriptor{
+			Key: key, Description: key,
+			DefaultConfigOption: key == newest.hardwareVersion(),
+			CreateSupported:     true, RunSupported: true, UpgradeSupported: true,
+		}
+		for _, ref := range c.Host {
+			h, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
+			if ok && int(hv) <= newRelease(h.Config.Product.Version).hardware {
+				d.Host = append(d.Host, ref)
+			}
+		}
+		all = append(all, d)
+	}
+	fresh := vc.Fresh(ctx)
+	fresh.WithLock(browser, func() { browser.QueryConfigOptionDescriptorResponse.Returnval = all })
+}
+
+// forgetDescriptors limits vcsim's check to the next host that joins; call [describe] afterward.
+func forgetDescriptors(ctx *simulator.Context, c *mo.ComputeResource) {
+	browser, ok := browser(ctx, c)
+	if !ok {
+		return
+	}
+	fresh := vc.Fresh(ctx)
+	fresh.WithLock(browser, func() { browser.QueryConfigOptionDescriptorResponse.Returnval = nil })
+}
+
+func browser(ctx *simulator.Context, c *mo.ComputeResource) (*simulator.EnvironmentBrowser, bool) {
+	if c.EnvironmentBrowser == nil {
+		return nil, false
+	}
+	b, ok := ctx.Map.Get(*c.EnvironmentBrowser).(*simulator.EnvironmentBrowser)
+	return b, ok
+}
+
+// pool is a resource pool or vApp; obj is their common part.
+type pool struct {
+	ref  vc.Ref
+	obj  *mo.ResourcePool
+	vapp bool
+	// vms is the pool's list, written when all VMs exist.
+	vms []vc.Ref
+}
+
+// pools creates the resource pools and vApps of the datacenter without vcsim's calls, which write the name of every pool into one
+// summary that all pools share.
+func (b *builder) pools(dc *datacenter) error {
+	for _, c := range dc.computes {
+		if c.obj == nil || c.obj.ResourcePool == nil {
+			return errors.New("compute resource without a resource pool")
+		}
+		root, ok := b.sim.Map.Get(*c.obj.ResourcePool).(*simulator.ResourcePool)
+		if !ok {
+			return fmt.Errorf("%s is no resource pool", c.obj.ResourcePool.Value)
+		}
+		ctx := b.fresh()
+		ctx.WithLock(root, func() { outfit(&root.ResourcePool, "Resources", c.obj) })
+		top := &pool{ref: root.Self, obj: &root.ResourcePool}
+		c.byPath = map[string]*pool{"": top}
+		b.below(dc, c, top, "", c.pools, c.vapps)
+	}
+	return nil
+}
+
+// below creates the pools and vApps below one, recursively.
+func (b *builder) below(dc *datacenter, c *compute, parent *pool, path string, pools []topology.Pool, vapps []topology.VApp) {
+	for i := range pools {
+		child := &simulator.ResourcePool{}
+		child.Self.Type = "ResourcePool"
+		b.put(parent, child, &child.ResourcePool, pools[i].Name, c)
+		p := &pool{ref: child.Self, obj: &child.ResourcePool}
+		below := path + pools[i].Name
+		c.byPath[below] = p
+		b.note(c.path+"/Resources/"+below, child.Self, topology.Place{}, pools[i].Marks)
+		b.below(dc, c, p, below+"/", pools[i].Pools, pools[i].VApps)
+	}
+	for i := range vapps {
+		child := &simulator.VirtualApp{}
+		child.Self.Type = "VirtualApp"
+		child.ParentFolder = new(dc.obj.VmFolder)
+		child.VAppConfig = &types.VAppConfigInfo{InstanceUuid: b.derive("vapp", c.path, path+vapps[i].Name)}
+		b.put(parent, child, &child.ResourcePool, vapps[i].Name, c)
+		child.Summary = &types.VirtualAppSummary{
+			ResourcePoolSummary: *child.Summary.GetResourcePoolSummary(),
+			Suspended:           new(false),
+			VAppState:           types.VirtualAppVAppStateStopped,
+			InstanceUuid:        child.VAppConfig.InstanceUuid,
+		}
+		below := path + vapps[i].Name
+		c.byPath[below] = &pool{ref: child.Self, obj: &child.ResourcePool, vapp: true}
+		b.note(c.path+"/Resources/"+below, child.Self, topology.Place{}, vapps[i].Marks)
+	}
+}
+
+// put adds a pool below another one.
+func (b *builder) put(parent *pool, child mo.Entity, obj *mo.ResourcePool, name string, c *compute) {
+	outfit(obj, name, c.obj)
+	b.sim.Map.NewEntity(child)
+	obj.Config.Entity = new(child.Reference())
+	obj.Parent = new(parent.ref)
+	ctx := b.fresh()
+	ctx.WithLock(parent.ref, func() {
+		parent.obj.ResourcePool = append(parent.obj.ResourcePool, child.Reference())
+		b.sim.Map.Put(child)
+	})
+}
+
+// outfit sets a pool's properties, with the resources of the whole compute resource.
+func outfit(p *mo.ResourcePool, name string, c *mo.ComputeResource) {
+	s := c.Summary.GetComputeResourceSummary()
+	usage := func(n int64) types.ResourcePoolResourceUsage {
+		return types.ResourcePoolResourceUsage{UnreservedForPool: n, UnreservedForVm: n, MaxUsage: n}
+	}
+	p.Name = name
+	p.Owner = c.Self
+	p.Config = types.DefaultResourceConfigSpec()
+	p.Runtime = types.ResourcePoolRuntimeInfo{
+		Cpu:           usage(int64(s.TotalCpu)),
+		Memory:        usage(s.TotalMemory),
+		OverallStatus: types.ManagedEntityStatusGreen,
+	}
+	p.Summary = &types.ResourcePoolSummary{Name: name, Config: types.DefaultResourceConfigSpec(), Runtime: p.Runtime}
 }

@@ -1,6 +1,7 @@
 package property
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -282,4 +283,192 @@ func invalidProperty(name string) types.MissingProperty {
 		Path:  name,
 		Fault: types.LocalizedMethodFault{Fault: &types.InvalidProperty{Name: name}},
 	}
+}
+
+// refresh updates a filter's members if it was never selected, or if a list that it follows changed. Only the wait that holds the
+// turn may call it. It leaves out start objects that were removed since the filter was created.
+func (f *filter) refresh(ctx *simulator.Context) {
+	f.followLists(ctx)
+	mu := &f.collector.mu
+	mu.Lock()
+	if !f.fresh && !f.reselect {
+		mu.Unlock()
+		f.followView(ctx)
+		return
+	}
+	first := f.fresh
+	f.reselect, f.selecting = false, true
+	f.touched = nil // the view is read after this
+	mu.Unlock()
+
+	got := f.collector.service.run(ctx, f.selection)
+	plans := make(map[types.ManagedObjectReference]*plan)
+	for _, ref := range f.newcomers(got.refs) {
+		if t, ok := typeOf(ctx, ref); ok {
+			plans[ref] = f.plan(planKey{t, ref.Type})
+		}
+	}
+
+	mu.Lock()
+	defer mu.Unlock()
+	f.selecting = false
+	if first {
+		f.fresh = false
+		if r := f.spec.ReportMissingObjectsInResults; r != nil && *r {
+			f.missing = got.missing
+		}
+	}
+	f.sources = got.sources
+	f.adopt(got.refs, plans)
+}
+
+// newcomers returns the references that are not members yet.
+func (f *filter) newcomers(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
+	f.collector.mu.Lock()
+	defer f.collector.mu.Unlock()
+	var out []types.ManagedObjectReference
+	for _, ref := range refs {
+		if f.members[ref] == nil {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
+// adopt compares a selection with the members. plans has the plan of each newcomer, unless the filter ignores it.
+func (f *filter) adopt(refs []types.ManagedObjectReference, plans map[types.ManagedObjectReference]*plan) {
+	now := make(map[types.ManagedObjectReference]struct{}, len(refs))
+	for _, ref := range refs {
+		if _, gone := f.collector.gone[ref]; gone {
+			continue
+		}
+		now[ref] = struct{}{}
+		f.join(ref, plans[ref])
+	}
+	for ref := range f.members {
+		if _, still := now[ref]; !still {
+			f.leave(ref)
+		}
+	}
+}
+
+// join makes an object a member, if the filter wants it.
+func (f *filter) join(ref types.ManagedObjectReference, p *plan) {
+	if _, gone := f.collector.gone[ref]; gone || p == nil || f.members[ref] != nil {
+		return
+	}
+	f.members[ref] = &member{plan: p}
+	f.enters = append(f.enters, ref)
+	f.lists = f.lists || len(p.lists) != 0
+}
+
+// plan returns the filter's plan for a type of object; nil: none.
+func (f *filter) plan(k planKey) *plan {
+	p, known := f.plans[k]
+	if !known {
+		p = f.collector.service.schema.newPlan(k.t, k.ref, f.spec.PropSet)
+		f.plans[k] = p
+	}
+	return p
+}
+
+// followView updates a filter on a view with the objects that entered or left it. Only the wait that holds the turn may call it.
+func (f *filter) followView(ctx *simulator.Context) {
+	mu := &f.collector.mu
+	mu.Lock()
+	touched := f.touched
+	f.touched = nil
+	mu.Unlock()
+	if len(touched) == 0 {
+		return
+	}
+	s := f.collector.service
+	view, _ := ctx.Session.Get(f.selection.listed).(holder)
+	in := make([]bool, len(touched))
+	plans := make(map[types.ManagedObjectReference]*plan)
+	for i, ref := range touched {
+		if view == nil || !view.holds(ref) || !s.visible(ctx, ref) {
+			continue
+		}
+		in[i] = true
+		if t, ok := typeOf(ctx, ref); ok {
+			plans[ref] = f.plan(planKey{t, ref.Type})
+		}
+	}
+
+	mu.Lock()
+	defer mu.Unlock()
+	for i, ref := range touched {
+		if in[i] {
+			f.join(ref, plans[ref])
+		} else if ref != f.selection.listed {
+			f.leave(ref)
+		}
+	}
+}
+
+// followLists notes what vcsim may have changed without notice: lists that are planned, of which reading finds the changed ones,
+// and lists that were traversed. Only the wait that holds the turn may call it.
+func (f *filter) followLists(ctx *simulator.Context) {
+	mu := &f.collector.mu
+	mu.Lock()
+	suspects, again, all := f.suspects, f.again, f.recheck
+	f.suspects, f.recheck = nil, false
+	f.again = suspects
+	mu.Unlock()
+	if all {
+		mu.Lock()
+		defer mu.Unlock()
+		f.reselect = f.reselect || f.selection.unannounced
+		for ref := range f.members {
+			f.compareLists(ref)
+		}
+		return
+	}
+	if len(suspects) == 0 && len(again) == 0 {
+		return
+	}
+	if again != nil {
+		maps.Copy(again, suspects)
+		suspects = again
+	}
+	near := f.collector.service.neighbors(ctx, suspects)
+
+	mu.Lock()
+	defer mu.Unlock()
+	// In a fixed order, so that equal runs give equal answers.
+	for _, ref := range slices.SortedFunc(maps.Keys(near), byRef) {
+		f.compareLists(ref)
+		if _, source := f.sources[ref]; source && f.selection.unannounced {
+			f.reselect = true
+		}
+	}
+}
+
+// compareLists notes changes of a member's unannounced lists.
+func (f *filter) compareLists(ref types.ManagedObjectReference) {
+	if m := f.members[ref]; m != nil && m.entered && len(m.plan.lists) != 0 {
+		f.change(ref, m.plan.lists)
+	}
+}
+
+func byRef(a, b types.ManagedObjectReference) int {
+	if a.Value < b.Value {
+		return -1
+	}
+	if a.Value > b.Value {
+		return 1
+	}
+	return 0
+}
+
+// startable returns the fault of a filter that cannot start.
+func (s *Service) startable(ctx *simulator.Context, sel *selection, spec types.PropertyFilterSpec) types.BaseMethodFault {
+	roots := *sel
+	roots.roots = slices.Clone(sel.roots)
+	for i := range roots.roots {
+		roots.roots[i].steps = nil
+	}
+	got := s.run(ctx, &roots)
+	return got.fault([]types.PropertyFilterSpec{spec})
 }

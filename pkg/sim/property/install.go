@@ -1,7 +1,9 @@
 package property
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -175,4 +178,181 @@ func contentOf(r *simulator.Registry) (types.ServiceContent, bool) {
 
 func notAuthenticated(ref types.ManagedObjectReference) types.BaseMethodFault {
 	return &types.NotAuthenticated{NoPermission: types.NoPermission{Object: &ref, PrivilegeId: "System.View"}}
+}
+
+// Reference identifies the Service among the listeners of the registry. It is not a managed object.
+func (s *Service) Reference() types.ManagedObjectReference { return s.ref }
+
+// The three methods below implement vcsim's simulator.RegisterObject. They run with the changed object locked, so they only
+// record the change: they lock and read no object, and never wait.
+
+// PutObject notes a new object. Called by the registry.
+func (s *Service) PutObject(_ *simulator.Context, obj mo.Reference) {
+	s.newborns.put(obj)
+	was, moved := s.tree.put(obj)
+	_, entity := obj.(mo.Entity)
+	ref := obj.Reference()
+	near := append(was.all(), ref)
+	s.each(func(c *collector) { c.noteEnter(ref, near, entity) })
+	s.noteMoved(moved)
+}
+
+// UpdateObject notes changed properties. Called by the registry.
+func (s *Service) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	ref := obj.Reference()
+	done, effects := sideEffects(obj, changes)
+	was, moved := s.tree.update(obj)
+	left := was.all()
+	if effects.moves {
+		s.tree.doubt("HostSystem")
+	}
+	s.each(func(c *collector) {
+		c.noteChange(ref, changes)
+		if len(left) != 0 {
+			c.noteMove(ref, left)
+		}
+		if done {
+			c.noteSideEffects(effects)
+		}
+	})
+	s.noteMoved(moved)
+}
+
+// RemoveObject notes that an object is about to be removed: it can still be found for a short time. Called by the registry; at a
+// logout, and only then, also for the collectors, filters and views of the calling session, with the session's registry locked.
+func (s *Service) RemoveObject(ctx *simulator.Context, ref types.ManagedObjectReference) {
+	switch ref.Type {
+	case "PropertyCollector", "PropertyFilter", "ContainerView", "ListView":
+		if ctx != nil && ctx.Session != nil {
+			s.EndSession(ctx.Session.Key)
+		}
+		return
+	}
+	was, entity, moved := s.tree.remove(ref)
+	near := was.all()
+	s.each(func(c *collector) { c.noteLeave(ref, near, entity) })
+	s.noteMoved(moved)
+}
+
+// each calls f for the listening collectors, and puts idle ones to sleep.
+func (s *Service) each(f func(*collector)) {
+	listening := *s.listening.Load()
+	if len(listening) == 0 {
+		return
+	}
+	idleSince := time.Now().Add(-s.options.Idle)
+	for _, c := range listening {
+		if c.sleepIfIdle(idleSince) {
+			s.unlisten(c)
+			continue
+		}
+		f(c)
+	}
+}
+
+func (s *Service) listen(c *collector) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := *s.listening.Load(); !slices.Contains(old, c) && s.collectors[c.key] == c {
+		list := append(slices.Clone(old), c)
+		s.listening.Store(&list)
+	}
+}
+
+// unlisten removes a collector from the list, unless it was woken.
+func (s *Service) unlisten(c *collector) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !c.isAsleep() {
+		return
+	}
+	list := slices.DeleteFunc(slices.Clone(*s.listening.Load()), func(o *collector) bool { return o == c })
+	s.listening.Store(&list)
+}
+
+// maxNewborns limits the number of remembered new objects. Older ones are complete: vcsim creates the children of one object in
+// sequence.
+const maxNewborns = 1024
+
+// newborns are entities that were registered and not read since. vcsim continues writing to a new object without its lock
+// (simulator/folder.go, createVM.Run), but with its parent's, which the creating task holds to its end. So the first reader of a
+// new object takes the parent's lock, and then finds the object complete.
+type newborns struct {
+	mu      sync.Mutex
+	parents map[types.ManagedObjectReference]types.ManagedObjectReference
+	order   []types.ManagedObjectReference
+}
+
+// put records a new object.
+func (n *newborns) put(obj mo.Reference) {
+	e, ok := obj.(mo.Entity)
+	if !ok || e.Entity().Parent == nil {
+		return
+	}
+	ref := obj.Reference()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.parents == nil {
+		n.parents = make(map[types.ManagedObjectReference]types.ManagedObjectReference)
+	}
+	if _, known := n.parents[ref]; !known {
+		n.order = append(n.order, ref)
+	}
+	n.parents[ref] = *e.Entity().Parent
+	if len(n.order) > 2*maxNewborns { // it still has those that were read
+		for _, old := range n.order[:maxNewborns] {
+			delete(n.parents, old)
+		}
+		n.order = append([]types.ManagedObjectReference(nil), n.order[maxNewborns:]...)
+	}
+}
+
+// await returns when the object is complete. The caller must hold no lock of an object.
+func (n *newborns) await(ctx *simulator.Context, ref types.ManagedObjectReference) {
+	n.mu.Lock()
+	parent, young := n.parents[ref]
+	n.mu.Unlock()
+	if !young {
+		return
+	}
+	if obj := ctx.Map.Get(parent); obj != nil {
+		ctx.Map.AcquireLock(ctx, obj)()
+	}
+	n.mu.Lock()
+	delete(n.parents, ref)
+	n.mu.Unlock()
+}
+
+// adoptInMemorySession puts this collector into the session of vcsim's in-memory client (Service.RoundTrip). That session is
+// shared by the whole process and keeps its first collector, which is vcsim's as soon as a Model was created. It is reachable
+// through the registry's call hook only, so this makes one harmless call under a temporary hook.
+//
+// The collector finds its Service through the context of each call, and passes the call to vcsim's without one: it serves every
+// vCenter of the process.
+func adoptInMemorySession(ctx *simulator.Context, ref types.ManagedObjectReference) error {
+	adopt := func(s *simulator.Session) {
+		if s == nil || s.Registry == nil {
+			return
+		}
+		if _, ours := s.Registry.Get(ref).(*PropertyCollector); ours {
+			return
+		}
+		pc := new(PropertyCollector)
+		pc.Self = ref
+		s.Registry.Put(pc)
+	}
+	adopt(ctx.Session)
+
+	service := simulator.ServiceFromContext(ctx)
+	if service == nil {
+		return nil
+	}
+	hook := ctx.Map.Handler
+	defer func() { ctx.Map.Handler = hook }()
+	ctx.Map.Handler = func(call *simulator.Context, _ *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+		adopt(call.Session)
+		return nil, nil
+	}
+	_, err := methods.CurrentTime(context.Background(), service, &types.CurrentTime{This: vim25.ServiceInstance})
+	return err
 }

@@ -2,12 +2,16 @@ package faults
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
@@ -327,6 +331,161 @@ func (m *Menu) command() string {
 	}
 	if a, ok := e.intent.(intent.Action); ok {
 		return "$ " + text.Cut(text.Clean(intent.Line(a, program, m.Sandbox)), m.width-20)
+	}
+	return ""
+}
+
+// NewMenu returns the menu of the faults for a subject and what belongs to it: the VM of a node, the node of a VM. The zero value
+// means all faults, by theme. The choice is an [intent.Fill].
+func NewMenu(kinds []api.FaultKind, subject api.Subject, state *fold.State) *Menu {
+	title, entries := "Break", []entry(nil)
+	if subject.Name == "" {
+		for _, k := range kinds {
+			entries = append(entries, offer(k, k.Theme, api.Subject{}, state))
+		}
+		return newMenu(title, true, entries)
+	}
+	there := known{state: state}
+	for _, s := range related(subject, state) {
+		group := strings.TrimSpace(s.Kind + " " + there.called(s))
+		for _, k := range kinds {
+			if object(k) == s.Kind && fits(k, s) {
+				entries = append(entries, offer(k, group, s, state))
+			}
+		}
+	}
+	m := newMenu(title+" "+text.Clean(subject.Kind+" "+subject.Name), true, entries)
+	if len(entries) == 0 {
+		m.table.Empty = "No fault happens to a " + text.Clean(subject.Kind) + "."
+	}
+	return m
+}
+
+// fits reports whether a fault of components applies to this component: those of the CSI driver apply to its processes only.
+func fits(k api.FaultKind, s api.Subject) bool {
+	if s.Kind != "component" || !strings.HasPrefix(k.Name, "csi.") {
+		return true
+	}
+	return strings.HasPrefix(s.Name, "csi-") || strings.HasPrefix(s.Name, "snapshot-")
+}
+
+func offer(k api.FaultKind, group string, s api.Subject, state *fold.State) entry {
+	if s.Name == "" {
+		s = api.Subject{}
+	}
+	e := entry{
+		group: text.Clean(group), name: text.Clean(k.Name), what: text.Clean(k.Short), why: text.Clean(k.Unsupported),
+		intent: intent.Fill{Kind: k.Name, Subject: s},
+		search: strings.Join([]string{k.Name, k.Theme, k.Object, k.Short, group}, " "),
+	}
+	if id := hit(k.Name, s, state); id != "" {
+		e.note = text.Clean("in force already: " + id)
+	}
+	return e
+}
+
+// hit returns the lease of a fault on a subject that is not healed, or "".
+func hit(kind string, s api.Subject, state *fold.State) string {
+	for _, l := range world.Values[api.Lease](state.World(), world.Lease) {
+		if l.Fault != kind || l.State == healed {
+			continue
+		}
+		if slices.ContainsFunc(l.Targets, func(t api.LeaseTarget) bool {
+			return t.Name == s.Name && (t.VCenter == "" || s.VCenter == "" || t.VCenter == s.VCenter)
+		}) {
+			return l.ID
+		}
+	}
+	return ""
+}
+
+// NewPower returns the power menu of a VM. Entries without effect in the current state of the VM show why; they are updated while
+// the menu is open.
+func NewPower(subject api.Subject, vm api.VM) *Menu {
+	m := newMenu(powerTitle(vm), false, powerEntries(subject, vm, ""))
+	seen := uint64(0)
+	m.again = func(s *fold.State) {
+		if v := s.Version(world.VM) + 1; v != seen {
+			seen = v
+			now, gone := vm, "it is gone"
+			for _, one := range world.Values[api.VM](s.World(), world.VM) {
+				if one.Name == vm.Name && one.VCenter == vm.VCenter {
+					now, gone = one, ""
+				}
+			}
+			if m.title = powerTitle(now); gone != "" {
+				m.title = text.Clean("VM "+subject.Name) + "  " + theme.GlyphBad + " gone"
+			}
+			m.entries = powerEntries(subject, now, gone)
+			m.find()
+		}
+	}
+	return m
+}
+
+func powerTitle(vm api.VM) string {
+	return text.Clean("VM "+vm.Name) + "  " + glance.Power(vm).String()
+}
+
+// powerEntries returns the entries, always in the same order. gone is a reason that disables all.
+func powerEntries(subject api.Subject, vm api.VM, gone string) []entry {
+	var entries []entry
+	for _, a := range []struct {
+		key, name, what string
+		action          api.VMAction
+		why             string
+	}{
+		{"o", "power on", "boots it, or resumes what is suspended", api.PowerOn, notOn(vm)},
+		{"f", "power off", "pulls the plug: NotReady, and the shutdown taint", api.PowerOff, notOff(vm)},
+		{"s", "suspend", "stops it where it is, until it is powered on", api.Suspend, notSuspend(vm)},
+		{"r", "reset", "kills its kubelet and boots it again", api.Reset, notOff(vm)},
+		{"h", "hang", "stops its guest where vSphere does not see it", api.Hang, notHang(vm)},
+		{"m", "move", "to another host of its datacenter, as vMotion does", api.Move, ""},
+		{"D", "destroy", "with its disks; its node is removed", api.Destroy, ""},
+	} {
+		do := intent.VM{VMRequest: api.VMRequest{Action: a.action, VM: subject.Name, VCenter: subject.VCenter}}
+		e := entry{key: a.key, name: a.name, what: a.what, why: cmp.Or(gone, a.why), intent: do}
+		if a.action == api.Move { // the prompt knows which hosts there are
+			e.intent = intent.Prompt{Text: intent.Quote(do.Args()...) + " --to "}
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+func notOn(vm api.VM) string {
+	if vm.Power == "on" {
+		return "it is on"
+	}
+	return ""
+}
+
+// notOff returns why an action needs a VM that is not off. A suspended one can be powered off and reset.
+func notOff(vm api.VM) string {
+	if vm.Power == "off" {
+		return "it is off"
+	}
+	return ""
+}
+
+func notSuspend(vm api.VM) string {
+	if vm.Power != "on" {
+		return "it is " + vm.Power
+	}
+	return ""
+}
+
+// notHang returns why an action needs a running guest.
+func notHang(vm api.VM) string {
+	switch {
+	case vm.Power != "on":
+		return "it is " + vm.Power
+	case vm.Process == "":
+		return "no kubelet of the sandbox runs in it"
+	case vm.Process == "hung", vm.Process == "suspended":
+		return "it hangs already; reset ends that"
+	case vm.Process != "running":
+		return "its kubelet is " + vm.Process
 	}
 	return ""
 }

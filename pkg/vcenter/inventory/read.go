@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -190,4 +193,171 @@ func Retrieve(ctx context.Context, c *vcenter.Connection, filter types.PropertyF
 		})
 	}
 	return all, err
+}
+
+// Object is an object of the inventory.
+type Object struct {
+	Ref  types.ManagedObjectReference
+	Name string
+	// Parent is zero for the root folder, and for an invisible parent.
+	Parent types.ManagedObjectReference
+	// Tags are the object's tags; they are known for selected VMs, networks, and ancestors of VMs and disks.
+	Tags []Tag
+}
+
+// Tree holds the objects of a vCenter by reference.
+type Tree map[types.ManagedObjectReference]*Object
+
+// deepest exceeds any nesting, to stop at loops of parents.
+const deepest = 64
+
+// Up returns the object and its ancestors, the root folder last.
+func (t Tree) Up(ref types.ManagedObjectReference) []*Object {
+	var all []*Object
+	for o := t[ref]; o != nil && len(all) < deepest; o = t[o.Parent] {
+		all = append(all, o)
+	}
+	return all
+}
+
+// Path returns the inventory path, without the root folder's name.
+func (t Tree) Path(ref types.ManagedObjectReference) string {
+	var b strings.Builder
+	up := t.Up(ref)
+	for _, u := range slices.Backward(up) {
+		if u.Parent.Value == "" && u.Ref.Type == "Folder" {
+			continue
+		}
+		b.WriteString("/" + u.Name)
+	}
+	return b.String()
+}
+
+// Above returns the nearest object of one of the types among ref and its ancestors, or nil.
+func (t Tree) Above(ref types.ManagedObjectReference, kinds ...string) *Object {
+	for _, o := range t.Up(ref) {
+		if slices.Contains(kinds, o.Ref.Type) {
+			return o
+		}
+	}
+	return nil
+}
+
+// below returns the path of ref below the top folder or pool in an object of one of the types: the VM folder of a datacenter, or
+// the root pool of a compute resource.
+func (t Tree) below(ref types.ManagedObjectReference, kinds ...string) string {
+	up := t.Up(ref)
+	var names []string
+	for i := range up {
+		if i+1 < len(up) && isOne(up[i+1].Ref.Type, kinds) || isOne(up[i].Ref.Type, kinds) {
+			break
+		}
+		names = append([]string{up[i].Name}, names...)
+	}
+	return strings.Join(names, "/")
+}
+
+func isOne(kind string, kinds []string) bool {
+	return slices.Contains(kinds, kind)
+}
+
+// Folder returns the path of a VM folder below its datacenter's; empty for that one.
+func (t Tree) Folder(ref types.ManagedObjectReference) string { return t.below(ref, "Datacenter") }
+
+// Pool returns the path of a resource pool or vApp below the root pool of its compute resource; empty for that one.
+func (t Tree) Pool(ref types.ManagedObjectReference) string {
+	return t.below(ref, "ComputeResource", "ClusterComputeResource")
+}
+
+// readTags reads the tags of the selected VMs, of networks, and of all ancestors of VMs and disks: one call for 500 objects, and
+// one for each tag and category.
+func (inv *Inventory) readTags(ctx context.Context, c *vcenter.Connection) error {
+	names, categories := map[string]Tag{}, map[string]string{}
+	for refs := range slices.Chunk(inv.taggable(), page) {
+		var on []tags.AttachedTags
+		err := c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) (err error) {
+			on, err = tags.NewManager(rc).ListAttachedTagsOnObjects(ctx, refs)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, one := range on {
+			o := inv.Tree[one.ObjectID.Reference()]
+			for _, id := range one.TagIDs {
+				tag, err := learn(ctx, c, id, names, categories)
+				if err != nil {
+					return err
+				}
+				if o != nil {
+					o.Tags = append(o.Tags, tag)
+				}
+			}
+		}
+	}
+	for _, o := range inv.Tree {
+		slices.SortFunc(o.Tags, func(a, b Tag) int { return cmp.Or(cmp.Compare(a.Category, b.Category), cmp.Compare(a.Name, b.Name)) })
+	}
+	for i := range inv.VMs {
+		if o := inv.Tree[inv.VMs[i].Ref]; o != nil {
+			inv.VMs[i].Tags = o.Tags
+		}
+	}
+	return nil
+}
+
+// taggable returns the objects whose tags matter, in a stable order.
+func (inv *Inventory) taggable() []mo.Reference {
+	kinds := []string{
+		"Folder", "Datacenter", "ComputeResource", "ClusterComputeResource", "HostSystem", "ResourcePool", "VirtualApp", "Datastore", "StoragePod",
+		"Network", "DistributedVirtualPortgroup",
+	}
+	var refs []types.ManagedObjectReference
+	for ref := range inv.Tree {
+		if slices.Contains(kinds, ref.Type) {
+			refs = append(refs, ref)
+		}
+	}
+	for _, vm := range inv.VMs {
+		refs = append(refs, vm.Ref)
+	}
+	slices.SortFunc(refs, func(a, b types.ManagedObjectReference) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Value, b.Value))
+	})
+	all := make([]mo.Reference, len(refs))
+	for i, ref := range refs {
+		all[i] = ref
+	}
+	return all
+}
+
+// learn returns the names of a tag, reading it once.
+func learn(ctx context.Context, c *vcenter.Connection, id string, names map[string]Tag, categories map[string]string) (Tag, error) {
+	if tag, ok := names[id]; ok {
+		return tag, nil
+	}
+	var tag *tags.Tag
+	err := c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) (err error) {
+		tag, err = tags.NewManager(rc).GetTag(ctx, id)
+		return err
+	})
+	if err != nil {
+		return Tag{}, err
+	}
+	category, ok := categories[tag.CategoryID]
+	if !ok {
+		err := c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error {
+			found, err := tags.NewManager(rc).GetCategory(ctx, tag.CategoryID)
+			if err == nil {
+				category = found.Name
+			}
+			return err
+		})
+		if err != nil {
+			return Tag{}, err
+		}
+		categories[tag.CategoryID] = category
+	}
+	names[id] = Tag{category, tag.Name}
+	return names[id], nil
 }

@@ -2,9 +2,17 @@ package faulttest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -113,4 +121,208 @@ func (w *World) Happened(kind string) []event.Event {
 		}
 	}
 	return list
+}
+
+// Inject injects a fault, and fails the test on an error.
+func (w *World) Inject(t sim.TB, kinds []*fault.Kind, r fault.Request) fault.Lease {
+	t.Helper()
+	lease, err := w.Engine(t, kinds).Inject(t.Context(), r)
+	if err != nil {
+		t.Fatal(fmt.Sprintf("inject %s: %v", r.Kind, err))
+	}
+	return lease
+}
+
+// Plan makes a dry run, and fails the test on an error.
+func (w *World) Plan(t sim.TB, kinds []*fault.Kind, r fault.Request) fault.Lease {
+	t.Helper()
+	lease, err := w.Engine(t, kinds).Plan(t.Context(), r)
+	if err != nil {
+		t.Fatal(fmt.Sprintf("plan %s: %v", r.Kind, err))
+	}
+	return lease
+}
+
+// Heal heals a lease twice, because that must be harmless. It fails the test on an error.
+func (w *World) Heal(t sim.TB, id string) fault.Lease {
+	t.Helper()
+	e := w.Engine(t, nil)
+	healed, err := e.Heal(t.Context(), id)
+	if err != nil {
+		t.Fatal(fmt.Sprintf("heal %s: %v", id, err))
+	}
+	if _, err := e.Heal(t.Context(), id); err != nil {
+		t.Fatal(fmt.Sprintf("heal %s again: %v", id, err))
+	}
+	return healed[0]
+}
+
+// Refused injects a fault that must be refused, and returns the refusal. It fails the test if the fault is not refused or leaves
+// anything behind.
+func (w *World) Refused(t sim.TB, kinds []*fault.Kind, r fault.Request) *fault.Refusal {
+	t.Helper()
+	e := w.Engine(t, kinds)
+	before := len(e.Leases())
+	lease, err := e.Inject(t.Context(), r)
+	refusal := (*fault.Refusal)(nil)
+	switch {
+	case err == nil:
+		t.Fatal(fmt.Sprintf("inject %s: not refused: %+v", r.Kind, lease))
+	case !errors.As(err, &refusal):
+		t.Fatal(fmt.Sprintf("inject %s: %v: no refusal", r.Kind, err))
+	case len(e.Leases()) != before:
+		t.Fatal(fmt.Sprintf("inject %s: refused, and there is a lease", r.Kind))
+	}
+	return refusal
+}
+
+// On selects targets by name.
+func On(names ...string) fault.Selector { return fault.Selector{Names: names} }
+
+// Processes is a fake of the processes of a sandbox that records calls. It implements [fault.Processes].
+type Processes struct {
+	mu       sync.Mutex
+	replicas map[string]int
+	calls    []string
+	fail     map[string]error
+}
+
+// NewProcesses returns one process for each of these components.
+func NewProcesses(components ...string) *Processes {
+	p := &Processes{replicas: map[string]int{}, fail: map[string]error{}}
+	for _, c := range components {
+		p.replicas[c] = 1
+	}
+	return p
+}
+
+// Calls lists the calls in order: "pause ccm", "cut node/worker-1 silently", "scale ccm 2".
+func (p *Processes) Calls() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.calls)
+}
+
+// Fail makes a call ("pause ccm") fail with err from now on; nil ends that.
+func (p *Processes) Fail(call string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fail[call] = err
+}
+
+func (p *Processes) call(component, format string, args ...any) error {
+	call := fmt.Sprintf(format, args...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.replicas[component] == 0 {
+		return fmt.Errorf("component %q not found", component)
+	}
+	p.calls = append(p.calls, call)
+	return p.fail[call]
+}
+
+// Running implements [fault.Processes]: all components run, unless "running COMPONENT" must fail.
+func (p *Processes) Running(component string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.replicas[component] == 0 {
+		return fmt.Errorf("component %q not found", component)
+	}
+	return p.fail["running "+component]
+}
+
+// Kill implements [fault.Processes].
+func (p *Processes) Kill(_ context.Context, component string) error {
+	return p.call(component, "kill %s", component)
+}
+
+// Pause implements [fault.Processes].
+func (p *Processes) Pause(_ context.Context, component string) error {
+	return p.call(component, "pause %s", component)
+}
+
+// Resume implements [fault.Processes].
+func (p *Processes) Resume(_ context.Context, component string) error {
+	return p.call(component, "resume %s", component)
+}
+
+// Cut implements [fault.Processes].
+func (p *Processes) Cut(component string, silent bool) error {
+	if silent {
+		return p.call(component, "cut %s silently", component)
+	}
+	return p.call(component, "cut %s", component)
+}
+
+// Mend implements [fault.Processes].
+func (p *Processes) Mend(component string) error { return p.call(component, "mend %s", component) }
+
+// Restart implements [fault.Processes].
+func (p *Processes) Restart(_ context.Context, component string) error {
+	return p.call(component, "restart %s", component)
+}
+
+// Replicas implements [fault.Processes].
+func (p *Processes) Replicas(component string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.replicas[component]
+}
+
+// Scale implements [fault.Processes].
+func (p *Processes) Scale(_ context.Context, component string, replicas int) error {
+	if err := p.call(component, "scale %s %d", component, replicas); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replicas[component] = replicas
+	return nil
+}
+
+// components lists the stand-in's components.
+func components(processes fault.Processes) []fault.Item {
+	p, ok := processes.(*Processes)
+	if !ok {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var items []fault.Item
+	for _, name := range slices.Sorted(maps.Keys(p.replicas)) {
+		items = append(items, fault.Item{Kind: fault.Component, Name: name})
+	}
+	return items
+}
+
+// Cluster is a fake of Kubernetes, an object store without controllers. It implements [fault.Kubernetes].
+type Cluster struct {
+	*fake.Clientset
+	// Accounts are the ServiceAccounts by component, in kube-system.
+	Accounts map[string]string
+}
+
+// NewCluster returns a cluster with these objects and the components of a sandbox.
+func NewCluster(objects ...runtime.Object) *Cluster {
+	return &Cluster{Clientset: fake.NewClientset(objects...), Accounts: map[string]string{"ccm": "cloud-controller-manager"}}
+}
+
+// Client implements [fault.Kubernetes].
+func (c *Cluster) Client() kubernetes.Interface { return c.Clientset }
+
+// Credentials implements [fault.Kubernetes].
+func (c *Cluster) Credentials() (namespace, name string) {
+	return "kube-system", "vsphere-cloud-secret"
+}
+
+// Config implements [fault.Kubernetes].
+func (c *Cluster) Config() (namespace, name string) { return "kube-system", "vsphere-cloud-config" }
+
+// Account implements [fault.Kubernetes].
+func (c *Cluster) Account(component string) (namespace, name string, err error) {
+	name, ok := c.Accounts[component]
+	if !ok {
+		return "", "", fmt.Errorf("component %q not found", component)
+	}
+	return "kube-system", name, nil
 }
