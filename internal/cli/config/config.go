@@ -241,7 +241,7 @@ func checkSecret(cfg *provider.Config, dir string) ([]provider.Problem, error) {
 		if vc.User != "" {
 			continue
 		}
-		if _, err := secret.For(vc.Server); err != nil {
+		if _, err := secret.For(vc.SecretKeys()...); err != nil {
 			problems = append(problems, provider.Problem{File: dir, Message: fmt.Sprintf("vCenter %s: %v", vc.Tenant, err)})
 		}
 	}
