@@ -246,7 +246,8 @@ func (e *endpoint) checkDatacenters(p *problems) {
 		case m != nil && m[1] != "Datacenter":
 			p.at(e.datacenters.at, "", "%q is a %s, not a Datacenter", dc, m[1])
 		case strings.Contains(dc, ","):
-			p.suspect(e.datacenters.at, "write ["+strings.Join(splitList(dc), ", ")+"] for several", "%q is one datacenter, with a comma in its name", dc)
+			p.suspect(e.datacenters.at, "write ["+strings.Join(splitList(dc), ", ")+"] for several",
+				"%q is one datacenter if the vCenter has one with commas in its name, else several", dc)
 		}
 		seen = append(seen, dc)
 	}
