@@ -210,6 +210,7 @@ type spelling struct {
 	glued    bool // a comment follows without a space
 	lines    int  // lines that continue it
 	escapes  bool // \n or \t stand for another character
+	closed   bool // a comment that ends with a quotation mark follows
 }
 
 // called returns the key for messages.
@@ -399,6 +400,7 @@ func (s *iniScanner) value(key string) (text string, how spelling, ok bool) {
 			return value.String()[:kept], how, true
 		case !inQuotes && (c == '#' || c == ';'):
 			how.glued = kept > 0 && kept == value.Len()
+			how.closed = strings.HasSuffix(strings.TrimSpace(s.restOfLine()), `"`)
 			return value.String()[:kept], how, true
 		case c == '"':
 			s.next()
@@ -497,6 +499,15 @@ func (s *iniScanner) word() string {
 }
 
 func (s *iniScanner) atComment() bool { return s.peek() == '#' || s.peek() == ';' }
+
+// restOfLine returns the text up to the end of the line.
+func (s *iniScanner) restOfLine() string {
+	rest := s.text[s.pos:]
+	if i := slices.Index(rest, '\n'); i >= 0 {
+		rest = rest[:i]
+	}
+	return string(rest)
+}
 
 func (s *iniScanner) skipLine() {
 	for c := s.peek(); c != end && c != '\n'; c = s.peek() {

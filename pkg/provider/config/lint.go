@@ -58,29 +58,6 @@ func controlCharacter(text string, secret bool) string {
 
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// Readable returns text in quotes with its control characters named instead of escaped: `"lab.local" + U+000D + "ancher"`. With
-// %q, the result would look like a user name in the form DOMAIN\user.
-func Readable(text string) string {
-	if !strings.ContainsFunc(text, isControl) {
-		return `"` + text + `"`
-	}
-	var parts []string
-	for text != "" {
-		i := strings.IndexFunc(text, isControl)
-		if i < 0 {
-			i = len(text)
-		}
-		if i > 0 {
-			parts = append(parts, `"`+text[:i]+`"`)
-			text = text[i:]
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(text)
-		parts, text = append(parts, fmt.Sprintf("%U", r)), text[n:]
-	}
-	return strings.Join(parts, " + ")
-}
-
 // bothEnds returns the quotation mark that a value begins and ends with, or 0.
 func bothEnds(text string) byte {
 	if n := len(text); n > 1 && (text[0] == '\'' || text[0] == '"') && text[n-1] == text[0] {
@@ -118,6 +95,25 @@ func newYAMLSource(data []byte, root *yaml.Node) yamlSource {
 	}
 	visit(root)
 	return s
+}
+
+// begins reports whether a node begins with the text.
+func (s yamlSource) begins(n *yaml.Node, text string) bool {
+	if n.Line < 1 || n.Line > len(s.lines) || n.Column < 1 || n.Column > len(s.lines[n.Line-1]) {
+		return false
+	}
+	return strings.HasPrefix(string(s.lines[n.Line-1][n.Column-1:]), text)
+}
+
+// quoteOf returns the quotation mark around a scalar, or "".
+func quoteOf(n *yaml.Node) string {
+	switch {
+	case n.Style&yaml.DoubleQuotedStyle != 0:
+		return `"`
+	case n.Style&yaml.SingleQuotedStyle != 0:
+		return "'"
+	}
+	return ""
 }
 
 // raw returns what stands between the double quotes of a scalar; "" if they are not found.
@@ -204,7 +200,10 @@ func (r *yamlReader) text(e entry) (value, hint string) {
 	case n.LineComment != "":
 		r.p.suspect(e.at, "if # belongs to the value, "+quoteIt, "ends before the # of a comment")
 	}
-	if n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != "!!str" {
+	if mark := quoteOf(n); mark != "" && strings.HasSuffix(strings.TrimSpace(n.LineComment), mark) {
+		r.p.suspect(e.at, "if the rest belongs to the value, "+quoteIt, "ends before a comment that ends with %s", mark)
+	}
+	if n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != "!!str" || r.source.begins(n, "! ") {
 		r.p.suspect(e.at, "if ! belongs to the value, "+quoteIt, "begins after a tag: YAML takes a word with ! at its beginning as one")
 	}
 	if n.Anchor != "" && !r.source.used[n] {
@@ -243,8 +242,11 @@ func lintINI(e iniEntry, login bool, at position, p *problems) {
 			p.suspect(at, `write the whole value in "quotes", and \" for a quotation mark`, "has quotation marks in it, which are left out")
 		}
 	}
-	if e.commented && e.bareText && (login || e.glued) {
+	switch {
+	case e.commented && e.bareText && (login || e.glued):
 		p.suspect(at, whole, "ends before the comment sign that follows")
+	case login && e.quotes > 0 && e.closed:
+		p.suspect(at, `if the rest belongs to the value, write \" for each quotation mark in it`, "ends before a comment that ends with a quotation mark")
 	}
 	if e.lines > 0 && login {
 		p.suspect(at, `if the backslash belongs to the value, write the whole value in "quotes", and \\ for it`, "goes on in the next line, because its line ends with a backslash")

@@ -97,6 +97,14 @@ func ParseSecret(name string, data map[string][]byte) *Secret {
 		if err := c.check(c.name); err != nil {
 			note(c.key, "%v", err)
 		}
+		for _, v := range []struct{ part, value string }{{"username", c.User}, {"password", c.Password}} {
+			if found := controlCharacter(v.value, true); found != "" && !isPEM(v.value) {
+				note(c.key, "the %s has %s", v.part, found)
+			}
+			if mark := bothEnds(v.value); mark != 0 {
+				note(c.key, "the %s has %c at both ends as a part of the value", v.part, mark)
+			}
+		}
 	}
 	return s
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 // Credentials are the credentials for a vCenter. They are compared as a whole to detect changes.
@@ -64,7 +65,7 @@ func (c Credentials) String() string {
 		}
 		return "certificate"
 	}
-	return fmt.Sprintf("user %q", c.User)
+	return "user " + printable.Quoted(c.User)
 }
 
 // GoString is String, so that %#v does not print a secret.
