@@ -35,7 +35,7 @@ func carried(yaml, csi string) func(*conversion, located) judgment {
 		if csi != "" {
 			j.to = append(j.to, c.csiPlace(users, csi)...)
 		}
-		if dcs := users[0].was.Datacenters; yaml == "datacenters" && len(dcs) > 1 {
+		if dcs := users[0].was.Datacenters; yaml == "datacenters" && len(dcs) > 1 && strings.Contains(strings.Join(dcs, ""), " ") { // a name with spaces may have a comma, too
 			j.why = fmt.Sprintf("%d names, at its commas: %s", len(dcs), strings.Join(dcs, " | "))
 		}
 		return j

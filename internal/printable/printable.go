@@ -21,28 +21,6 @@ func Line(s string) string { return escape(s, " ", " ") }
 // Lines is [Line] for a text that keeps its lines and tabs.
 func Lines(s string) string { return escape(s, "\n", "\t") }
 
-// Quoted is a name in quotes, with its control characters named beside them: "lab.local" + U+000D + "ancher". An escape, as %q
-// writes it, would look like a part of a name of the form DOMAIN\user.
-func Quoted(name string) string {
-	if !strings.ContainsFunc(name, unicode.IsControl) {
-		return `"` + name + `"`
-	}
-	var parts []string
-	for name != "" {
-		i := strings.IndexFunc(name, unicode.IsControl)
-		switch {
-		case i < 0:
-			parts, name = append(parts, `"`+name+`"`), ""
-		case i > 0:
-			parts, name = append(parts, `"`+name[:i]+`"`), name[i:]
-		default:
-			r, size := utf8.DecodeRuneInString(name)
-			parts, name = append(parts, fmt.Sprintf("%U", r)), name[size:]
-		}
-	}
-	return strings.Join(parts, " + ")
-}
-
 func escape(s, newline, tab string) string {
 	if clean(s) {
 		return s

@@ -59,13 +59,3 @@ func TestWriter(t *testing.T) {
 		}
 	}
 }
-
-func TestQuoted(t *testing.T) {
-	for name, want := range map[string]string{
-		`LAB\rancher`: `"LAB\rancher"`, "lab.local\rancher": `"lab.local" + U+000D + "ancher"`, "\tx\n\n": `U+0009 + "x" + U+000A + U+000A`, "": `""`,
-	} {
-		if got := Quoted(name); got != want {
-			t.Errorf("%q: %s, want %s", name, got, want)
-		}
-	}
-}
