@@ -3,7 +3,7 @@
 //     tests of pkg/provider/config compare our reader;
 //   - over generated configurations: what [config.Config.YAML] writes is the same configuration for both.
 //
-// It is a module of its own, because upstream's module is no dependency of the project. go.mod names one release, and
+// It is a separate module, because upstream's module is no dependency of the project. go.mod names one release, and
 // v1.34.mod another:
 //
 //	make readers

@@ -97,7 +97,7 @@ func (w writer) list(items ...string) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// section writes what a vCenter and the global section have in common; login tells what of a login.
+// section writes what a vCenter and the global section have in common; login is the kind of the login.
 func (w writer) section(indent, login string) string {
 	var b strings.Builder
 	maybe := func(yaml, ini, value string) {
@@ -206,7 +206,7 @@ func known(text string, upstream reading) bool {
 	case upstream.Error != "":
 		return false
 	}
-	for _, vc := range upstream.VCenters { // a login of its own beside a global Secret
+	for _, vc := range upstream.VCenters { // its own login beside a global Secret
 		if vc.User != "" && vc.Secret != "" || slices.Contains(vc.IPFamilies, "") {
 			return true
 		}

@@ -34,8 +34,8 @@ func (e *endpoint) checkLogin(p *problems) {
 	}
 }
 
-// controlCharacter describes the first control character of a value, or returns "". It tells what precedes it unless the
-// value is secret.
+// controlCharacter describes the first control character of a value, or returns "". It includes what precedes it unless
+// the value is secret.
 func controlCharacter(text string, secret bool) string {
 	i := strings.IndexFunc(text, isControl)
 	if i < 0 {
@@ -231,7 +231,7 @@ func whyNothing(e entry) string {
 	return ""
 }
 
-// lintINI warns about what the INI syntax made of a value. login tells that the value is part of a login.
+// lintINI warns about what the INI syntax made of a value. login reports that the value is part of a login.
 func lintINI(e iniEntry, login bool, at position, p *problems) {
 	const whole = `if it belongs to the value, write the whole value in "quotes"`
 	switch {
@@ -249,6 +249,6 @@ func lintINI(e iniEntry, login bool, at position, p *problems) {
 		p.suspect(at, `if the rest belongs to the value, write \" for each quotation mark in it`, "ends before a comment that ends with a quotation mark")
 	}
 	if e.lines > 0 && login {
-		p.suspect(at, `if the backslash belongs to the value, write the whole value in "quotes", and \\ for it`, "goes on in the next line, because its line ends with a backslash")
+		p.suspect(at, `if the backslash belongs to the value, write the whole value in "quotes", and \\ for it`, "continues in the next line, because its line ends with a backslash")
 	}
 }

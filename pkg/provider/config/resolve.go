@@ -108,8 +108,8 @@ func (vc *VCenter) credentials(e, g *endpoint, fallback string, p *problems) {
 	}
 }
 
-// repeated warns about connections that are the same. Several connections to one vCenter are a feature: each has an account
-// and datacenters of its own (kubernetes/cloud-provider-vsphere#233).
+// repeated warns about connections that are the same. Several connections to one vCenter are a feature: each has its
+// own account and datacenters (kubernetes/cloud-provider-vsphere#233).
 func (f *file) repeated(vcenters []VCenter, p *problems) {
 	for i, vc := range vcenters {
 		if !f.vcenters[vc.Tenant].server.good() {

@@ -241,8 +241,8 @@ func (inv *Inventory) join(a, b []*VM) []*VM {
 	return all
 }
 
-// oneVCenter reports whether two connections, by their names, are to the same vCenter: its instance UUID tells, because it may
-// have several addresses.
+// oneVCenter reports whether two connections, by their names, are to the same vCenter: they have one instance UUID, even under
+// several addresses.
 func (inv *Inventory) oneVCenter(a, b string) bool {
 	x, y := inv.member(a), inv.member(b)
 	if x == nil || y == nil {
