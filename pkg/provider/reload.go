@@ -134,22 +134,26 @@ func (a authorities) changedSince(cfg *config.Config) (changed []string) {
 	return changed
 }
 
-// merged returns what of wanted may take effect while nodes are watched. A vCenter stays entirely as it is if wanted removes
+// merged returns what of wanted may take effect while nodes are watched. A connection stays entirely as it is if wanted removes
 // or moves it, or reads fewer of its datacenters: otherwise nodes whose VMs are no longer watched would be reported gone.
 func merged(inForce, wanted *config.Config) *config.Config {
 	m := *wanted
 	m.VCenters = nil
-	taken := map[string]bool{} // tenants
+	next := successors(inForce, wanted)
+	taken, claimed := map[string]bool{}, map[string]bool{} // tenants of the result; of wanted
 	for _, vc := range inForce.VCenters {
-		next, ok := successor(vc, wanted)
-		if !ok || dropsDatacenter(vc.Datacenters, next.Datacenters) || next.Tenant != vc.Tenant && hasTenant(inForce, next.Tenant) {
-			next = vc
+		is := vc
+		if n, ok := next[vc.Tenant]; ok {
+			claimed[n.Tenant] = true
+			if !dropsDatacenter(vc.Datacenters, n.Datacenters) && (n.Tenant == vc.Tenant || !hasTenant(inForce, n.Tenant)) {
+				is = n
+			}
 		}
-		taken[next.Tenant] = true
-		m.VCenters = append(m.VCenters, next)
+		taken[is.Tenant] = true
+		m.VCenters = append(m.VCenters, is)
 	}
 	for _, vc := range wanted.VCenters {
-		if !taken[vc.Tenant] && !slices.ContainsFunc(m.VCenters, func(o config.VCenter) bool { return sameServer(o, vc) }) {
+		if !taken[vc.Tenant] && !claimed[vc.Tenant] {
 			m.VCenters = append(m.VCenters, vc)
 		}
 	}
@@ -157,22 +161,32 @@ func merged(inForce, wanted *config.Config) *config.Config {
 	return &m
 }
 
-// successor returns the wanted configuration of a vCenter. Server and port identify the vCenter. Its name in the file may
-// change, unless another vCenter has the new one.
-func successor(vc config.VCenter, wanted *config.Config) (config.VCenter, bool) {
-	i := slices.IndexFunc(wanted.VCenters, func(o config.VCenter) bool { return sameServer(o, vc) })
-	if i < 0 {
-		return vc, false
+// successors returns the wanted configuration of each connection that is still wanted, by its name in force. A connection is
+// identified by its server, and if there are several to one server by its name, too. The name may change: then it is one to
+// this server that no other connection is, with as many of its datacenters as possible.
+func successors(inForce, wanted *config.Config) map[string]config.VCenter {
+	next, claimed := map[string]config.VCenter{}, map[string]bool{}
+	claim := func(vc config.VCenter, is func(config.VCenter) bool) {
+		i := slices.IndexFunc(wanted.VCenters, func(o config.VCenter) bool { return config.SameServer(o, vc) && !claimed[o.Tenant] && is(o) })
+		if _, known := next[vc.Tenant]; !known && i >= 0 {
+			next[vc.Tenant] = wanted.VCenters[i]
+			claimed[wanted.VCenters[i].Tenant] = true
+		}
 	}
-	return wanted.VCenters[i], true
+	for _, vc := range inForce.VCenters {
+		claim(vc, func(o config.VCenter) bool { return o.Tenant == vc.Tenant })
+	}
+	for _, vc := range inForce.VCenters {
+		claim(vc, func(o config.VCenter) bool { return !dropsDatacenter(vc.Datacenters, o.Datacenters) })
+	}
+	for _, vc := range inForce.VCenters {
+		claim(vc, func(config.VCenter) bool { return true })
+	}
+	return next
 }
 
 func hasTenant(cfg *config.Config, tenant string) bool {
 	return slices.ContainsFunc(cfg.VCenters, func(vc config.VCenter) bool { return vc.Tenant == tenant })
-}
-
-func sameServer(a, b config.VCenter) bool {
-	return strings.EqualFold(a.Server, b.Server) && a.Port == b.Port
 }
 
 // dropsDatacenter reports whether to omits a datacenter of from. An empty list means all datacenters.
@@ -278,18 +292,16 @@ func (r *reloader) activate() {
 	}
 }
 
-// lostVCenters returns an error about the vCenters that from can query and to cannot.
+// lostVCenters returns an error about the connections that from can query and to cannot.
 func lostVCenters(from, to *generation) error {
+	next := successors(from.cfg, to.cfg)
 	var err error
-	for _, vc := range to.cfg.VCenters {
-		doubt := to.inv.Doubt(vc.Tenant)
-		if doubt == nil {
+	for _, vc := range from.cfg.VCenters {
+		n, ok := next[vc.Tenant]
+		if !ok || from.inv.Doubt(vc.Tenant) != nil {
 			continue
 		}
-		i := slices.IndexFunc(from.cfg.VCenters, func(o config.VCenter) bool { return sameServer(o, vc) })
-		if i >= 0 && from.inv.Doubt(from.cfg.VCenters[i].Tenant) == nil {
-			err = errors.Join(err, doubt)
-		}
+		err = errors.Join(err, to.inv.Doubt(n.Tenant))
 	}
 	return err
 }

@@ -42,6 +42,14 @@ func TestMerged(t *testing.T) {
 		{"no longer all datacenters", "a=s1", "a=s1:x", "a=s1"},
 		{"datacenter removed", "a=s1:x,y", "a=s1:x", "a=s1:x,y"},
 		{"datacenter replaced", "a=s1:x", "a=s1:y", "a=s1:x"},
+		// kubernetes/cloud-provider-vsphere#233: several connections to one vCenter.
+		{"a second account added", "a=s1:x", "a=s1:x b=s1:y", "a=s1:x b=s1:y"},
+		{"a second account, sorted first", "b=s1:x", "a=s1:y b=s1:x", "a=s1:y b=s1:x"},
+		{"one of two accounts removed", "a=s1:x b=s1:y", "b=s1:y", "a=s1:x b=s1:y"},
+		{"one of two accounts renamed", "a=s1:x b=s1:y", "b=s1:y c=s1:x", "b=s1:y c=s1:x"},
+		{"both accounts renamed", "a=s1:x b=s1:y", "c=s1:y d=s1:x", "c=s1:y d=s1:x"},
+		{"two accounts made one", "a=s1:x b=s1:y", "c=s1", "b=s1:y c=s1"},
+		{"a datacenter moved from one account to the other", "a=s1:x,y b=s1:z", "a=s1:x b=s1:y,z", "a=s1:x,y b=s1:y,z"},
 		{"removed with a datacenter added elsewhere", "a=s1:x b=s2", "a=s1:x,y", "a=s1:x,y b=s2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -188,7 +188,7 @@ func (w *subject) credentials(ctx context.Context, vc *config.VCenter) (config.C
 	if err != nil {
 		return config.Credentials{}, err
 	}
-	found, err := config.ParseSecret(vc.Secret.Namespace+"/"+vc.Secret.Name, secret.Data).For(vc.Server)
+	found, err := config.ParseSecret(vc.Secret.Namespace+"/"+vc.Secret.Name, secret.Data).For(vc.SecretKeys()...)
 	if err == nil && found.Password == "" {
 		err = errors.New("holds no user and password")
 	}

@@ -273,8 +273,9 @@ func (m *member) selectDatacenters(layout uint64) *datacenterSet {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	s := &datacenterSet{layout: layout, dcs: map[*datacenterRef]struct{}{}}
+	wanted := x.wantedDatacenters(m.datacenters)
 	for ref, p := range x.datacenterRefs {
-		if slices.ContainsFunc(m.datacenters, func(want string) bool { return x.isDatacenter(ref, want) }) {
+		if slices.ContainsFunc(wanted, func(want string) bool { return x.isDatacenter(ref, want) }) {
 			s.dcs[p] = struct{}{}
 		}
 	}
@@ -315,7 +316,7 @@ func (m *member) scope() ([]types.ManagedObjectReference, error) {
 		return all, nil
 	}
 	var scope []types.ManagedObjectReference
-	for _, want := range m.datacenters {
+	for _, want := range m.index.wantedDatacenters(m.datacenters) {
 		found := false
 		for _, dc := range all {
 			if !m.index.isDatacenter(dc, want) {
@@ -331,6 +332,25 @@ func (m *member) scope() ([]types.ManagedObjectReference, error) {
 		}
 	}
 	return scope, nil
+}
+
+// wantedDatacenters splits a configured entry with commas, unless it is the name or the path of a datacenter. Generators of
+// vsphere.conf write a list into one entry (rancher/vsphere-charts), and names may have commas
+// (kubernetes/cloud-provider-vsphere#482). The lock is held.
+func (x *index) wantedDatacenters(configured []string) []string {
+	var all []string
+	for _, want := range configured {
+		if !strings.Contains(want, ",") || slices.ContainsFunc(x.datacenters(), func(dc types.ManagedObjectReference) bool { return x.isDatacenter(dc, want) }) {
+			all = append(all, want)
+			continue
+		}
+		for part := range strings.SplitSeq(want, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				all = append(all, part)
+			}
+		}
+	}
+	return all
 }
 
 // isDatacenter reports whether want, a name, a path or a reference, identifies dc. The lock is held.

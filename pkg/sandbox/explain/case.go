@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -73,17 +75,39 @@ func (a Around) vcenter(name string) (VCenter, bool) {
 	return VCenter{}, false
 }
 
-// configured finds what the cloud-config says of a vCenter.
-func (a Around) configured(vc VCenter) (config.VCenter, bool) {
+// sections are the connections of the cloud-config that lead to a vCenter: several accounts may.
+func (a Around) sections(vc VCenter) (all []config.VCenter) {
 	if a.Config.Is == nil {
-		return config.VCenter{}, false
+		return nil
+	}
+	port := 0
+	if u, err := url.Parse(vc.URL); err == nil {
+		port, _ = strconv.Atoi(u.Port())
 	}
 	for _, v := range a.Config.Is.VCenters {
-		if config.SameHost(v.Server, vc.Server) {
-			return v, true
+		if config.SameHost(v.Server, vc.Server) && (port == 0 || v.Port == 0 || v.Port == port) {
+			all = append(all, v)
 		}
 	}
-	return config.VCenter{}, false
+	return all
+}
+
+// configured is what the cloud-config says of a vCenter: the datacenters of all its sections, which are named together.
+func (a Around) configured(vc VCenter) (config.VCenter, bool) {
+	all := a.sections(vc)
+	if len(all) == 0 {
+		return config.VCenter{}, false
+	}
+	is := all[0]
+	for _, v := range all[1:] {
+		is.Tenant += ", " + v.Tenant
+		if len(is.Datacenters) > 0 && len(v.Datacenters) > 0 {
+			is.Datacenters = slices.Concat(is.Datacenters, v.Datacenters)
+		} else {
+			is.Datacenters = nil
+		}
+	}
+	return is, true
 }
 
 // clock is a moment as people read it.

@@ -63,13 +63,23 @@ func (a Around) sawConfig(q *question) {
 
 // connected says how the CCM gets on with a vCenter, and why not if it does not.
 func (a Around) connected(vc VCenter) (why string, e event.Event) {
-	about := func(e event.Event) bool { return e.Object.Kind == "VCenter" && e.Object.Name == vc.Name }
-	e = a.newestOf(about, "ccm.vcenter-connected", "ccm.vcenter-unreachable", "ccm.vcenter-login-failed", "ccm.vcenter-credentials-missing")
-	switch {
-	case vc.Gate == "down", vc.Gate == "hung":
-		return "it is " + vc.Gate + " for its clients", a.newestOf(about, "gate."+vc.Gate)
-	case e.Seq != 0 && e.Kind != "ccm.vcenter-connected" && a.newestOf(about, "gate.up").Seq < e.Seq:
-		return "the CCM said at " + a.clock(e.Time) + ": " + e.Message, e
+	of := func(name string) func(event.Event) bool {
+		return func(e event.Event) bool { return e.Object.Kind == "VCenter" && e.Object.Name == name }
+	}
+	if vc.Gate == "down" || vc.Gate == "hung" {
+		return "it is " + vc.Gate + " for its clients", a.newestOf(of(vc.Name), "gate."+vc.Gate)
+	}
+	names := []string{vc.Name}
+	for _, v := range a.sections(vc) { // the CCM names a connection after its section
+		if v.Tenant != vc.Name {
+			names = append(names, v.Tenant)
+		}
+	}
+	for _, name := range names {
+		e = a.newestOf(of(name), "ccm.vcenter-connected", "ccm.vcenter-unreachable", "ccm.vcenter-login-failed", "ccm.vcenter-credentials-missing")
+		if e.Seq != 0 && e.Kind != "ccm.vcenter-connected" && a.newestOf(of(vc.Name), "gate.up").Seq < e.Seq {
+			return "the CCM said at " + a.clock(e.Time) + ": " + e.Message, e
+		}
 	}
 	return "", e
 }
