@@ -30,6 +30,7 @@ type vmIndex interface {
 	Datacenter(*inventory.VM) string
 	Zone(*inventory.VM) (inventory.Zone, error)
 	ConfirmAbsent(context.Context, match.UUID) error
+	Hidden(match.Node, match.Choices) error
 	Locate(*inventory.VM) (inventory.Location, error)
 	ConfirmRemoved(context.Context, inventory.Location, match.UUID) error
 }
@@ -111,9 +112,20 @@ func (i instances) find(node *corev1.Node) (*inventory.VM, error) {
 	i.inv = counting(i.inv, i.metrics, node)
 	vm, err := i.match(node)
 	if err != nil {
-		return nil, fmt.Errorf("node %q: %w", node.Name, err)
+		return nil, fmt.Errorf("node %q: %w", node.Name, i.hidden(node, err))
 	}
 	return vm, nil
+}
+
+// hidden adds to an error that the index has no VM for the node why the configuration may hide it.
+func (i instances) hidden(node *corev1.Node, err error) error {
+	if !errors.Is(err, match.ErrNotFound) || unavailable(err) {
+		return err
+	}
+	if why := i.inv.Hidden(kubenode.Facts(node), i.choices.Choices); why != nil {
+		return joinErrors(err, why)
+	}
+	return err
 }
 
 func (i instances) match(node *corev1.Node) (*inventory.VM, error) {

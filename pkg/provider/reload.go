@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
@@ -136,13 +138,14 @@ func (a authorities) changedSince(cfg *config.Config) (changed []string) {
 
 // merged returns what of wanted may take effect while nodes are watched. A vCenter stays entirely as it is if wanted removes
 // or moves it, or reads fewer of its datacenters: otherwise nodes whose VMs are no longer watched would be reported gone.
-func merged(inForce, wanted *config.Config) *config.Config {
+// missing returns the datacenters of a tenant that do not exist: correcting their names removes none.
+func merged(inForce, wanted *config.Config, missing func(tenant string) []absent.Name) *config.Config {
 	m := *wanted
 	m.VCenters = nil
 	taken := map[string]bool{} // tenants
 	for _, vc := range inForce.VCenters {
 		next, ok := successor(vc, wanted)
-		if !ok || dropsDatacenter(vc.Datacenters, next.Datacenters) || next.Tenant != vc.Tenant && hasTenant(inForce, next.Tenant) {
+		if !ok || dropsDatacenter(vc.Datacenters, next.Datacenters, missing(vc.Tenant)) || next.Tenant != vc.Tenant && hasTenant(inForce, next.Tenant) {
 			next = vc
 		}
 		taken[next.Tenant] = true
@@ -175,12 +178,26 @@ func sameServer(a, b config.VCenter) bool {
 	return strings.EqualFold(a.Server, b.Server) && a.Port == b.Port
 }
 
-// dropsDatacenter reports whether to omits a datacenter of from. An empty list means all datacenters.
-func dropsDatacenter(from, to []string) bool {
+// dropsDatacenter reports whether to omits a datacenter of from. An empty list means all datacenters. A name in missing may be
+// replaced by another one.
+func dropsDatacenter(from, to []string, missing []absent.Name) bool {
 	if len(to) == 0 {
 		return false
 	}
-	return len(from) == 0 || slices.ContainsFunc(from, func(dc string) bool { return !slices.Contains(to, dc) })
+	if len(from) == 0 {
+		return true
+	}
+	replaced := 0
+	for _, dc := range from {
+		if slices.Contains(to, dc) {
+			continue
+		}
+		if !slices.ContainsFunc(missing, func(n absent.Name) bool { return n.Kind == absent.Datacenter && n.Name == dc }) {
+			return true
+		}
+		replaced++
+	}
+	return replaced > len(slices.DeleteFunc(slices.Clone(to), func(dc string) bool { return slices.Contains(from, dc) }))
 }
 
 // proposal is a generation that runs but is not in force.
@@ -204,7 +221,7 @@ func (r *reloader) proposalReady() <-chan error {
 func (r *reloader) propose() {
 	r.drop()
 	inForce := r.now()
-	cfg := merged(inForce.cfg, r.wanted)
+	cfg := merged(inForce.cfg, r.wanted, inForce.missing)
 	changed, err := config.Changes(inForce.cfg, cfg)
 	later, err2 := config.Changes(cfg, r.wanted)
 	if err := errors.Join(err, err2); err != nil {
@@ -265,6 +282,7 @@ func (r *reloader) activate() {
 	for _, vc := range c.cfg.VCenters {
 		r.adopt(c.clients[vc.Tenant], vc)
 	}
+	notify.Wake(r.namesChanged)
 	r.running.Go(before.end)
 	r.keep(c.generation)
 	r.metrics.Reload(metrics.Applied)

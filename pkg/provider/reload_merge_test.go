@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -42,12 +43,16 @@ func TestMerged(t *testing.T) {
 		{"no longer all datacenters", "a=s1", "a=s1:x", "a=s1"},
 		{"datacenter removed", "a=s1:x,y", "a=s1:x", "a=s1:x,y"},
 		{"datacenter replaced", "a=s1:x", "a=s1:y", "a=s1:x"},
+		{"datacenter corrected", "a=s1:x,typo", "a=s1:x,y", "a=s1:x,y"},
+		{"datacenter that does not exist removed", "a=s1:x,typo", "a=s1:x", "a=s1:x,typo"},
 		{"removed with a datacenter added elsewhere", "a=s1:x b=s2", "a=s1:x,y", "a=s1:x,y b=s2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			wanted := vcs(tc.wanted)
 			wanted.Labels = config.Labels{Region: "r", Zone: "z"}
-			got := merged(vcs(tc.inForce), wanted)
+			got := merged(vcs(tc.inForce), wanted, func(string) []absent.Name {
+				return []absent.Name{{Kind: absent.Datacenter, Name: "typo"}, {Kind: absent.Category, Name: "x"}}
+			})
 			want := vcs(tc.want)
 			want.Labels = wanted.Labels
 			if diff := cmp.Diff(want.VCenters, got.VCenters); diff != "" {

@@ -274,7 +274,7 @@ func (m *member) selectDatacenters(layout uint64) *datacenterSet {
 	defer x.mu.RUnlock()
 	s := &datacenterSet{layout: layout, dcs: map[*datacenterRef]struct{}{}}
 	for ref, p := range x.datacenterRefs {
-		if slices.ContainsFunc(m.datacenters, func(want string) bool { return x.isDatacenter(ref, want) }) {
+		if slices.ContainsFunc(m.datacenters, x.place(ref).Is) {
 			s.dcs[p] = struct{}{}
 		}
 	}
@@ -314,34 +314,18 @@ func (m *member) scope() ([]types.ManagedObjectReference, error) {
 	if len(m.datacenters) == 0 {
 		return all, nil
 	}
+	if err := m.lacks(m.absentAmong(m.index.places())); err != nil {
+		return nil, err
+	}
 	var scope []types.ManagedObjectReference
 	for _, want := range m.datacenters {
-		found := false
 		for _, dc := range all {
-			if !m.index.isDatacenter(dc, want) {
-				continue
-			}
-			found = true
-			if !slices.Contains(scope, dc) {
+			if m.index.place(dc).Is(want) && !slices.Contains(scope, dc) {
 				scope = append(scope, dc)
 			}
 		}
-		if !found {
-			return nil, fmt.Errorf("vcenter %q: datacenter %q not found", m.client.Name(), want)
-		}
 	}
 	return scope, nil
-}
-
-// isDatacenter reports whether want, a name, a path or a reference, identifies dc. The lock is held.
-func (x *index) isDatacenter(dc types.ManagedObjectReference, want string) bool {
-	switch {
-	case want == dc.String():
-		return true
-	case strings.Contains(want, "/"):
-		return strings.Trim(want, "/") == strings.Trim(x.path(dc), "/")
-	}
-	return want == x.name(dc)
 }
 
 // maxDepth bounds a walk upward: a vCenter may report a loop while objects move.
