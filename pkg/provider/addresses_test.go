@@ -31,7 +31,7 @@ func addressed(lan, wan string) *inventory.VM {
 
 // hosting returns instances for a vCenter with these rules.
 func hosting(nodes config.Nodes, parity Parity, families ...config.IPFamily) instances {
-	return instances{choices: choicesOf(parity), cfg: &config.Config{
+	return instances{inv: &listIndex{}, choices: choicesOf(parity), cfg: &config.Config{
 		Nodes: nodes, VCenters: []config.VCenter{{Tenant: "other"}, {Tenant: "vc", IPFamilies: families}},
 	}}
 }
@@ -145,8 +145,8 @@ func TestMetadataWithAddressWarning(t *testing.T) {
 	x := &listIndex{vms: []*inventory.VM{vm}}
 	i := hosting(config.Nodes{InternalVMNetwork: "dmz"}, "")
 	i.inv = x
-	m, err := i.metadata(node("n1", "vsphere://"+u1, ""))
-	if m == nil || reasonOf(err) != string(address.VMNetworkUnmatched) || !strings.HasPrefix(err.Error(), `node "n1": vm vm-1`) {
+	m, err := i.metadata(node("node-1", "vsphere://"+u1, ""))
+	if m == nil || reasonOf(err) != string(address.VMNetworkUnmatched) || !strings.HasPrefix(err.Error(), `node "node-1": vm vm-1`) {
 		t.Fatalf("got %v, %v", m, err)
 	}
 	if diff := cmp.Diff(nodeAddresses("10.0.0.1", "10.0.0.1"), m.NodeAddresses); diff != "" {

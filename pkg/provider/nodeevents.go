@@ -339,7 +339,11 @@ func (e *nodeEvents) metadata(node *corev1.Node, m *cloudprovider.InstanceMetada
 	if m != nil {
 		e.resolve(node, "vm is found", existenceConcern)
 	}
-	e.report(node, metadataConcern, nodeEvent{kind: corev1.EventTypeWarning, reason: reason, message: message(node, err)})
+	kind := corev1.EventTypeWarning
+	if m != nil && isNotice(err, reason) {
+		kind = corev1.EventTypeNormal
+	}
+	e.report(node, metadataConcern, nodeEvent{kind: kind, reason: reason, message: message(node, err)})
 }
 
 // existence reports the outcome of InstanceExists. confirmed is the message of the event that the VM is gone.
