@@ -52,7 +52,7 @@ func misspelled(c *Node) {
 	c.VCenters[0].Datacenters = []absent.Place{{Name: "dcwset", Path: "/dcwset"}}
 }
 
-// A category that a vCenter does not have is a line of its own.
+// A category that a vCenter does not have is separate evidence.
 func TestNamesCategory(t *testing.T) {
 	c := node(fresh, func(c *Node) { c.Config.Is.Labels.Zone = "k8s-zones" })
 	for _, q := range c.Explain().Questions {
