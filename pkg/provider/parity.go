@@ -43,6 +43,8 @@ type choices struct {
 	// addressRulesAlone: addresses are selected without the kubelet's --node-ip, and not at all while guestinfo.metadata
 	// cannot be read. nodemanager.go, discoverIPs and sortStaticallyConfiguredAddressesFirst.
 	addressRulesAlone bool
+	// guestHostName: the Hostname address is what the guest reports, even if that is not the node's name. Same file.
+	guestHostName bool
 	// anyTagName: tags are used even if their names are not valid label values. Same file.
 	anyTagName bool
 	// dualStackGated: two address families are an error unless the environment sets ENABLE_ALPHA_DUAL_STACK. cloud.go.
@@ -61,6 +63,7 @@ func choicesOf(p Parity) choices {
 		noAnnotation:       true,
 		zoneHoldsAddresses: true,
 		addressRulesAlone:  true,
+		guestHostName:      true,
 		anyTagName:         true,
 		dualStackGated:     true,
 	}

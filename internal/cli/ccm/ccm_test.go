@@ -16,11 +16,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // serve is a sandbox that answers status, and takes what is about CCMs down.
-func serve(t *testing.T, status api.Status, refuse *api.Error) (*clitest.Env, *[]any) {
+func serve(t *testing.T, status api.Status, refuse *api.Error, events ...event.Event) (*clitest.Env, *[]any) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ccm") // its path has to be short
 	if err != nil {
@@ -30,6 +31,11 @@ func serve(t *testing.T, status api.Status, refuse *api.Error) (*clitest.Env, *[
 	var asked []any
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(status) })
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, _ *http.Request) {
+		for _, e := range events {
+			_ = json.NewEncoder(w).Encode(e)
+		}
+	})
 	take := func(what any) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if err := json.NewDecoder(r.Body).Decode(what); err != nil {
@@ -156,6 +162,34 @@ func TestStatus(t *testing.T) {
 	e, _ = serve(t, api.Status{}, nil)
 	if r := e.Run(t.Context(), NewCmdCCM(e.Deps), "status"); r.Code != "not-found" {
 		t.Errorf("there is none: %+v", r)
+	}
+}
+
+// Names in vsphere.conf that a vCenter does not have are warnings, until they are found or the CCM is started again
+// (findings/cpi.md A5).
+func TestStatusMissingNames(t *testing.T) {
+	about := func(kind, vcenter, message string) event.Event {
+		return event.Event{Kind: kind, Object: event.Object{Kind: "VCenter", VCenter: vcenter, Name: vcenter}, Message: message}
+	}
+	us, eu := about("ccm.configured-name-missing", "us", `vCenter us (127.0.0.11): datacenter "DC-Nrod" not found`), about("ccm.configured-name-missing", "eu", "vCenter eu")
+	started := event.Event{Kind: "child.started", Object: event.Object{Kind: "Component", Name: "ccm"}}
+	for _, tc := range []struct {
+		name   string
+		events []event.Event
+		want   string
+	}{
+		{"none", nil, ""},
+		{"missing", []event.Event{started, us, eu}, "warning: vCenter eu\nwarning: " + us.Message + "\n"},
+		{"found", []event.Event{us, eu, about("ccm.configured-names-found", "us", "")}, "warning: vCenter eu\n"},
+		{"started again", []event.Event{us, started}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			status := api.Status{Components: []api.Component{{Name: "ccm", Source: "builtin", State: "running", Health: "healthy"}}}
+			e, _ := serve(t, status, nil, tc.events...)
+			if r := e.Run(t.Context(), NewCmdCCM(e.Deps), "status"); r.Exit != 0 || e.Err.String() != tc.want {
+				t.Errorf("%+v, printed %q", r, e.Err)
+			}
+		})
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 )
 
 // An entry with a comma is a datacenter of that name (kubernetes/cloud-provider-vsphere#482), else a list (rancher/vsphere-charts).
@@ -19,7 +21,7 @@ func TestCommaInDatacenter(t *testing.T) {
 		"Main,Anex":          {"Main", "Anex"}, // a typo is a datacenter that is not found
 		"Main":               {"Main"},
 	} {
-		if diff := cmp.Diff(is, x.wantedDatacenters([]string{want})); diff != "" {
+		if diff := cmp.Diff(is, absent.Split([]string{want}, x.places())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", want, diff)
 		}
 	}

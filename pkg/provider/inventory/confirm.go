@@ -277,7 +277,8 @@ func (m *member) checkOutOfScope(u UUID) error {
 			case vm.dc == nil:
 				return fmt.Errorf("vcenter %q: %v is in no known datacenter", m.client.Name(), vm)
 			default:
-				return fmt.Errorf("vcenter %q: %v %w", m.client.Name(), vm, errOutOfScope)
+				err := fmt.Errorf("vcenter %q: %v %w", m.client.Name(), vm, errOutOfScope)
+				return oneLine([]error{err, m.hiding()})
 			}
 		}
 	}

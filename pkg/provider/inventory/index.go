@@ -416,7 +416,7 @@ func sameVM(a, b *VM) bool {
 }
 
 func sameAdapter(a, b guest.Adapter) bool {
-	return a.Network == b.Network && a.Virtual == b.Virtual && slices.Equal(a.Addresses, b.Addresses)
+	return a.Network == b.Network && a.Virtual == b.Virtual && slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Floating, b.Floating)
 }
 
 func sameError(a, b error) bool {

@@ -24,6 +24,8 @@ type Config struct {
 	VCenters []VCenterConfig
 	// Categories are the names of the tag categories of region and zone. Unless both are set, no tags are read.
 	Categories Categories
+	// Networks are the names of the configured VM networks. They only serve to report those that no guest reports.
+	Networks []string
 	// Previous, if set, is an inventory that this one replaces. For vCenters with the same Client, New reuses its connection
 	// and index, and if the categories are the same its tags. Run must be called before the other's Run ends: see
 	// [Inventory.Running]. A connection that was made without categories stays without tag events.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -273,9 +274,9 @@ func (m *member) selectDatacenters(layout uint64) *datacenterSet {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	s := &datacenterSet{layout: layout, dcs: map[*datacenterRef]struct{}{}}
-	wanted := x.wantedDatacenters(m.datacenters)
+	wanted := absent.Split(m.datacenters, x.places())
 	for ref, p := range x.datacenterRefs {
-		if slices.ContainsFunc(wanted, func(want string) bool { return x.isDatacenter(ref, want) }) {
+		if slices.ContainsFunc(wanted, x.place(ref).Is) {
 			s.dcs[p] = struct{}{}
 		}
 	}
@@ -315,53 +316,18 @@ func (m *member) scope() ([]types.ManagedObjectReference, error) {
 	if len(m.datacenters) == 0 {
 		return all, nil
 	}
+	if err := m.lacks(m.absentAmong(m.index.places())); err != nil {
+		return nil, err
+	}
 	var scope []types.ManagedObjectReference
-	for _, want := range m.index.wantedDatacenters(m.datacenters) {
-		found := false
+	for _, want := range absent.Split(m.datacenters, m.index.places()) {
 		for _, dc := range all {
-			if !m.index.isDatacenter(dc, want) {
-				continue
-			}
-			found = true
-			if !slices.Contains(scope, dc) {
+			if m.index.place(dc).Is(want) && !slices.Contains(scope, dc) {
 				scope = append(scope, dc)
 			}
 		}
-		if !found {
-			return nil, fmt.Errorf("vcenter %q: datacenter %q not found", m.client.Name(), want)
-		}
 	}
 	return scope, nil
-}
-
-// wantedDatacenters splits a configured entry with commas, unless it is the name or the path of a datacenter. Generators of
-// vsphere.conf write a list into one entry (rancher/vsphere-charts), and names may have commas
-// (kubernetes/cloud-provider-vsphere#482). The lock is held.
-func (x *index) wantedDatacenters(configured []string) []string {
-	var all []string
-	for _, want := range configured {
-		if !strings.Contains(want, ",") || slices.ContainsFunc(x.datacenters(), func(dc types.ManagedObjectReference) bool { return x.isDatacenter(dc, want) }) {
-			all = append(all, want)
-			continue
-		}
-		for part := range strings.SplitSeq(want, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				all = append(all, part)
-			}
-		}
-	}
-	return all
-}
-
-// isDatacenter reports whether want, a name, a path or a reference, identifies dc. The lock is held.
-func (x *index) isDatacenter(dc types.ManagedObjectReference, want string) bool {
-	switch {
-	case want == dc.String():
-		return true
-	case strings.Contains(want, "/"):
-		return strings.Trim(want, "/") == strings.Trim(x.path(dc), "/")
-	}
-	return want == x.name(dc)
 }
 
 // maxDepth bounds a walk upward: a vCenter may report a loop while objects move.

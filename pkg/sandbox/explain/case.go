@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -52,6 +53,8 @@ type VCenter struct {
 	Err error
 	// Categories are the names of the tag categories that it has.
 	Categories Answer[[]string]
+	// Datacenters are those that it has; nil if unknown.
+	Datacenters []absent.Place
 	// Calls are the last that the CCM made, oldest first.
 	Calls []Call
 }
@@ -108,6 +111,39 @@ func (a Around) configured(vc VCenter) (config.VCenter, bool) {
 		}
 	}
 	return is, true
+}
+
+// absent returns the names in the cloud-config that a vCenter does not have, as the provider decides it.
+func (a Around) absent(vc VCenter) []absent.Name {
+	of, ok := a.configured(vc)
+	if !ok {
+		return nil
+	}
+	want := absent.Wanted{Datacenters: of.Datacenters}
+	if labels := a.labels(); labels.Region != "" && labels.Zone != "" {
+		want.Categories = []string{labels.Region, labels.Zone}
+	}
+	have := absent.Present{Datacenters: vc.Datacenters}
+	if vc.Categories.Err == nil {
+		have.Categories = vc.Categories.Is
+	}
+	return absent.Find(want, have)
+}
+
+// sawNames adds the names in the cloud-config that a vCenter does not have.
+func (a Around) sawNames(q *question, vc VCenter) {
+	for _, name := range a.absent(vc) {
+		q.saw(cloudConfig, wrong, "vCenter "+vc.Name, "%s", name)
+	}
+}
+
+// hides returns which names in the cloud-config hide VMs of a vCenter, as the end of a sentence; "" for none.
+func (a Around) hides(vc VCenter) string {
+	names := absent.Hiding(a.absent(vc))
+	if len(names) == 0 {
+		return ""
+	}
+	return "; vCenter " + vc.Name + ": " + absent.Join(names)
 }
 
 // clock is a moment as people read it.

@@ -100,6 +100,7 @@ func (a Around) sawVCenters(q *question, searched bool) {
 			}
 		default:
 			q.saw(sandbox, fine, "vCenter "+vc.Name, "%s", a.answers()+gateText(vc))
+			a.sawNames(q, vc)
 		}
 		if vc.Err != nil {
 			q.saw("vCenter "+vc.Name, unknown, "its inventory", "%v", vc.Err)

@@ -13,7 +13,7 @@ import (
 // A vCenter is explained by all the sections that lead to it, and by none of another port.
 // (kubernetes/cloud-provider-vsphere#233; finding A3)
 func TestSeveralSections(t *testing.T) {
-	a := Around{Config: Asked[*config.Config]{Is: &config.Config{VCenters: []config.VCenter{
+	a := Around{Config: Answer[*config.Config]{Is: &config.Config{VCenters: []config.VCenter{
 		{Tenant: "be", Server: "192.0.2.4", Port: 443, Datacenters: []string{"dc-be"}},
 		{Tenant: "ux", Server: "192.0.2.4", Port: 443, Datacenters: []string{"dc-ux"}},
 		{Tenant: "all", Server: "192.0.2.4", Port: 8443},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -120,10 +121,10 @@ func (m VMState) String() string { return m.id() }
 
 // within reports whether it lies in one of the datacenters of a vCenter's configuration; none means all.
 func (m VMState) within(datacenters []string) bool {
-	return len(datacenters) == 0 || slices.ContainsFunc(datacenters, func(want string) bool {
-		if strings.Contains(want, "/") {
-			return strings.Trim(want, "/") == strings.Trim(m.Datacenter, "/")
-		}
-		return want == m.Datacenter[strings.LastIndexByte(m.Datacenter, '/')+1:]
-	})
+	place := absent.Place{Path: m.Datacenter, Name: m.Datacenter[strings.LastIndexByte(m.Datacenter, '/')+1:]}
+	above := slices.Concat(m.FromVM, m.FromHost)
+	if i := slices.IndexFunc(above, func(o Object) bool { return o.Type == "Datacenter" }); i >= 0 {
+		place.Name, place.Ref = above[i].Name, above[i].Type+":"+above[i].Ref
+	}
+	return len(datacenters) == 0 || slices.ContainsFunc(absent.Split(datacenters, []absent.Place{place}), place.Is)
 }

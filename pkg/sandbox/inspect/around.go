@@ -69,7 +69,9 @@ func (i *Inspector) Sources(subject string) explain.Sources {
 	src.Around.Events, _ = i.Log.Read(0, 0)
 	for _, vc := range i.VCenters() {
 		src.Inventories = append(src.Inventories, reader{vc, i.Roles})
-		src.Around.VCenters = append(src.Around.VCenters, explain.VCenter{VCenter: vc.Row, Server: vc.Server, Calls: callsOfCCM(vc.Gate)})
+		src.Around.VCenters = append(src.Around.VCenters, explain.VCenter{
+			VCenter: vc.Row, Server: vc.Server, Calls: callsOfCCM(vc.Gate), Datacenters: vc.Inventory.Places(),
+		})
 	}
 	if client := i.Kubernetes(); client != nil {
 		src.Cluster = cluster{client}

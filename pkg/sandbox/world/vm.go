@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -193,6 +194,16 @@ func (i *Inventory) Datacenters() []api.Datacenter {
 		dcs = append(dcs, dc)
 	}
 	return dcs
+}
+
+// Places lists them with their references; nil while the inventory is not known.
+func (i *Inventory) Places() (places []absent.Place) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	for _, r := range i.refs(ofType("Datacenter")) {
+		places = append(places, absent.Place{Ref: r.String(), Name: property[string](i, r, "name"), Path: i.path(r)})
+	}
+	return places
 }
 
 func (i *Inventory) inside(r, ancestor ref) bool {
