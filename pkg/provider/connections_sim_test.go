@@ -123,8 +123,10 @@ func TestOneVMTwice(t *testing.T) {
 
 // An account that is refused does not hold up the nodes of the other one, and keeps every node from being reported gone.
 func TestOneAccountRefused(t *testing.T) {
-	w := startWith(t, setup{topology: tenants, sections: twoAccounts("user: be@vsphere.local, password: Be-12345", "user: ux@vsphere.local, password: wrong"),
-		gates: func(*world) {}})
+	w := startWith(t, setup{
+		topology: tenants, sections: twoAccounts("user: be@vsphere.local, password: Be-12345", "user: ux@vsphere.local, password: wrong"),
+		gates: func(*world) {},
+	})
 	eventually(t, "be is in sync", func() error {
 		for _, s := range w.health() {
 			if s.Tenant == "be" && !s.Synced {

@@ -239,8 +239,6 @@ func (e *endpoint) checkDatacenters(p *problems) {
 		dc = strings.TrimSpace(dc)
 		m := reference.FindStringSubmatch(dc)
 		switch {
-		case dc == "":
-			p.at(e.datacenters.at, "", "an entry is empty")
 		case slices.Contains(seen, dc):
 			p.at(e.datacenters.at, "", "%q is listed twice", dc)
 		case m != nil && m[1] != "Datacenter":
