@@ -144,8 +144,8 @@ func TestCategoryMissing(t *testing.T) {
 
 // A VM network that no guest reports is reported with the near name.
 func TestNetworkMissing(t *testing.T) {
-	w := follow(t, func(c conf) { c.section("nodes")["internalVmNetworkName"] = "VM Netwrok" }, nil)
-	const text = `network "VM Netwrok" is not among the networks that guests report (did you mean "VM Network"?)`
+	w := follow(t, func(c conf) { c.section("nodes")["internalVmNetworkName"] = "VM Netwok" }, nil)
+	const text = `network "VM Netwok" is not among the networks that guests report (did you mean "VM Network"?)`
 	w.expectEvent(ReasonConfiguredNameMissing, "vCenter us (", text)
 	eventually(t, "probe and metric", func() error { return errors.Join(w.warned("us", text), w.warned("eu", text)) })
 }

@@ -31,7 +31,7 @@ func TestFind(t *testing.T) {
 		{"category (findings/newcomer.md 16)", Wanted{Categories: []string{"k8s-region", "k8s-zone"}}, `tag category "k8s-zone" does not exist (did you mean "k8s-zones"?)`},
 		{"one category for both", Wanted{Categories: []string{"zone", "zone"}}, `tag category "zone" does not exist`},
 		{"network in another case", Wanted{Networks: []string{"vm network"}}, ""},
-		{"network", Wanted{Networks: []string{"VM Netwrok", ""}}, `network "VM Netwrok" is not among the networks that guests report (did you mean "VM Network"?)`},
+		{"network", Wanted{Networks: []string{"VM Netwok", ""}}, `network "VM Netwok" is not among the networks that guests report (did you mean "VM Network"?)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := Join(Find(tc.want, present)); got != tc.text {

@@ -46,7 +46,7 @@ func TestSelectOwn(t *testing.T) {
 			var shared []netip.Addr
 			var plain []string
 			floating := map[netip.Addr]bool{}
-			for _, word := range strings.Fields(tc.adapters) {
+			for word := range strings.FieldsSeq(tc.adapters) {
 				text := strings.TrimRight(word, "~!")
 				plain = append(plain, text)
 				if ip, err := netip.ParseAddr(text); err == nil {
