@@ -1,7 +1,9 @@
 package sim_test
 
 import (
+	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/wsdl"
 )
 
 // What clients other than govc send, which vcsim does not take: pyvmomi and its samples, Ansible, the Terraform provider,
@@ -108,4 +112,29 @@ func TestHostNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	same("switch vSwitch1", false)
+}
+
+// TestWSDL: clients that are generated from the API's description fetch it before they log in.
+func TestWSDL(t *testing.T) {
+	s := start(t, zones, nil)
+	v := s.vcenter(t, "vc-us")
+	c := s.login(t, v)
+	for _, path := range wsdl.Paths() {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL().ResolveReference(&url.URL{Path: path}).String(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := (&http.Client{Transport: c.DefaultTransport()}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK || err != nil {
+			t.Errorf("%s: %s, %v", path, res.Status, err)
+		}
+		if address := `location="` + c.URL().String() + `"`; path == wsdl.Paths()[0] && !strings.Contains(string(text), address) {
+			t.Errorf("%s: %s, want %s in it", path, text, address)
+		}
+	}
 }

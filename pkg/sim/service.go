@@ -28,6 +28,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/profile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/wsdl"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
@@ -158,6 +159,9 @@ func (s *service) endpoints(p parts, api string) {
 	mux := s.vcsim.ServeMux
 	mux.HandleFunc(vim25.Path+"/vimServiceVersions.xml", dialect.Versions(api))
 	mux.HandleFunc(vim25.Path+"/vsanServiceVersions.xml", s.vcsim.ServiceVersionsVsan)
+	for _, path := range wsdl.Paths() {
+		mux.Handle(path, wsdl.Handler())
+	}
 	mux.HandleFunc(datastorePath, s.vcsim.ServeDatastore)
 
 	s.volumes = s.newVolumes(p)
