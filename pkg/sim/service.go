@@ -16,6 +16,7 @@ import (
 	stssim "github.com/vmware/govmomi/sts/simulator"
 	vapisim "github.com/vmware/govmomi/vapi/simulator"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	vslmsim "github.com/vmware/govmomi/vslm/simulator"
 
@@ -177,12 +178,27 @@ func (s *service) endpoints(p parts, api string) {
 	paths, next := vapisim.New(s.vcsim.Listen, s.ctx.Map)
 	s.rest = rest.New(rest.Options{
 		Base: s.ctx, Next: next, Sessions: s.access, Valid: s.access.ValidPassword,
-		MayRead: s.access.MayRead, MayWrite: s.access.MayTag,
+		MayRead: s.access.MayRead, MayWrite: s.access.MayTag, Client: func(id string) soap.RoundTripper { return sessionClient{s, id} },
 		Stock: p.stock, Events: p.events, VCenter: p.spec.Name,
 	})
 	for _, path := range paths {
 		s.vcsim.Handle(path, s.rest)
 	}
+}
+
+// sessionClient makes SOAP calls in the process in the name of a session's user.
+type sessionClient struct {
+	service *service
+	id      string
+}
+
+// RoundTrip implements soap.RoundTripper.
+func (c sessionClient) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
+	as, ok := c.service.access.As(ctx, c.id)
+	if !ok {
+		return vc.Fault(new(types.NotAuthenticated))
+	}
+	return c.service.vcsim.RoundTrip(as, req, res)
 }
 
 const datastorePath = "/folder/"

@@ -112,6 +112,15 @@ func TestFenceAgents(t *testing.T) {
 			{"off -n vm-1", "Success: Powered OFF"},
 			{"on -n vm-1", "Success: Powered ON"},
 		},
+		"fence_vmware_rest": {
+			{"list", "vm-1,"},
+			{"status -n vm-1", "Status: ON"},
+			{"off -n vm-1", "Success: Powered OFF"},
+			{"off -n vm-1", "Success: Already OFF"},
+			{"on -n vm-1", "Success: Powered ON"},
+			{"reboot -n vm-1", "Success: Rebooted"},
+			{"monitor", ""},
+		},
 	} {
 		t.Run(agent, func(t *testing.T) {
 			path := filepath.Join("/usr/sbin", agent)

@@ -254,6 +254,6 @@ func values(typ reflect.Type) (all []string) {
 	if !method.IsValid() {
 		return nil
 	}
-	all, _ = method.Call(nil)[0].Interface().([]string)
+	all, _ = reflect.TypeAssert[[]string](method.Call(nil)[0])
 	return all
 }
