@@ -21,8 +21,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -211,13 +212,10 @@ func (guest) WithholdLinks(bool)                     {}
 func (n guest) Crash(context.Context) error          { return n.g.Refuse("a kubelet is killed") }
 func (n guest) Restart(context.Context) error        { return n.g.Refuse("a kubelet is restarted") }
 
-// controlPlaneLabel is on Nodes of the control plane.
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
-
 // SetNode implements [ground.NodeSource].
 func (g *Ground) SetNode(n *corev1.Node) []string {
 	role := topology.RoleWorker
-	if _, ok := n.Labels[controlPlaneLabel]; ok {
+	if _, ok := n.Labels[world.ControlPlaneLabel]; ok {
 		role = topology.RoleControlPlane
 	}
 	g.mu.Lock()
@@ -284,13 +282,9 @@ func (t *nodes) drop(name string) []string {
 	return ids
 }
 
-// uuidsOf are the UUIDs, in both byte orders, by which a Node has its VM: that of its providerID where it has one, else that
-// which its kubelet has read. None for a Node of another cloud.
+// uuidsOf returns the UUID by which a Node has its VM, in both byte orders. A Node of another cloud has none.
 func uuidsOf(n *corev1.Node) []string {
-	u, err := match.ParseProviderID(n.Spec.ProviderID)
-	if n.Spec.ProviderID == "" {
-		u, err = match.ParseUUID(n.Status.NodeInfo.SystemUUID)
-	}
+	u, err := kubenode.Facts(n).UUID()
 	if err != nil {
 		return nil
 	}

@@ -1,8 +1,9 @@
-package sandbox
+package processes
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -10,20 +11,31 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
 // worker is the VM of worker-1.
-var worker = world.VMKey{VCenter: "vc", Ref: ref{Value: "vm-1"}}
+var worker = world.VMKey{VCenter: "vc", Ref: types.ManagedObjectReference{Value: "vm-1"}}
 
 // sleepingCCM is one cloud controller manager.
 type sleepingCCM struct {
@@ -42,58 +54,102 @@ func (c *sleepingCCM) Child(component string) *child.Child {
 	return nil
 }
 
-func (c *sleepingCCM) Stop(ctx context.Context) error { return c.child.Stop(ctx) }
+// oneGuest is a ground with one kind of guest.
+type oneGuest struct {
+	ground.Ground
+	guest func(ground.Node) node.Guest
+}
 
-// running returns a sandbox with a control plane, a cloud controller manager and the kubelet of worker-1, all of which are
-// programs that sleep, and an API server's address without a server.
-func running(t *testing.T) *Sandbox {
+func (oneGuest) Light(*topology.VM) bool { return false }
+
+func (g oneGuest) Guest(n ground.Node) node.Guest {
+	n.Claim("worker-1")
+	return g.guest(n)
+}
+
+// withWorker returns the processes of scenario single, in which the VM worker-1 is a Node with this guest.
+func withWorker(t *testing.T, guest func(ground.Node) node.Guest) *Processes {
 	t.Helper()
-	s := newSandbox(t, "single")
-	sleep := func(name string) child.Spec {
-		return child.Spec{Name: name, Path: "/bin/sleep", Args: []string{"600"}, Backoff: child.Backoff{Min: time.Millisecond}}
-	}
-	cluster, err := embedded.New(embedded.Options{Name: "test", Dir: s.opts.Dir.Path(), Speed: pace.Speed(10)})
+	top, err := scenarios.Load("single")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cluster = cluster
-	one := &sleepingCCM{Manager: s.ccm}
-	s.ccm = one // before any child notifies the components, which ask s.ccm
-	one.child = child.Start(sleep(ccm.Component), s.components.Notify)
-	s.mu.Lock()
-	s.controlPlane = child.Start(sleep(embedded.Component), s.components.Notify)
-	s.mu.Unlock()
-
-	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1", Power: string(node.On), Tools: true, Hostname: "worker-1"}, BootTime: time.Now(), Ref: worker.Ref}
-	addWorker(t, s, v, func(n ground.Node) node.Guest {
-		return node.New(node.Options{Spec: func(node.Machine) (child.Spec, error) { return sleep("node/worker-1"), nil }, Notify: n.Notify})
+	dir, err := instance.Create(t.TempDir(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, logger, groups := event.NewLog(0), slog.New(slog.DiscardHandler), &background.Groups{}
+	proxies := &components.Proxies{Server: func() string { return "127.0.0.1:1" }}
+	registry := &components.Registry{Dir: dir, Log: log, Logger: logger, Cache: &watchcache.Cache{}, Crashed: func(int, string) {}}
+	causes := &causality.Finder{Log: log, Grace: 4 * time.Second}
+	vms := nodes.New(nodes.Options{
+		Ground: func() ground.Ground { return oneGuest{guest: guest} }, Topology: top, VCenters: func() vcenters.List { return nil },
+		World: func() *world.World { return nil }, Dir: dir, Log: log, Logger: logger, Causes: causes, Components: registry,
+		Proxies: proxies, Background: groups,
 	})
-	for _, component := range []string{ccm.Component, "node/vc.vm-1"} {
-		if _, err := s.proxies.Addr(component); err != nil {
-			t.Fatal(err)
-		}
+	registry.Describe = vms.Describe
+	if err := vms.Start(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
-		for _, stop := range []func(context.Context) error{s.nodes.Stop, s.ccm.Stop, s.controlPlane.Stop} {
-			if err := stop(ctx); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := errors.Join(s.proxies.Close(), cluster.Close()); err != nil {
+		if err := errors.Join(vms.Stop(context.WithoutCancel(t.Context())), proxies.Close(), dir.Remove()); err != nil {
 			t.Error(err)
 		}
 	})
-	for component, object := range slept {
-		logged(t, s, 0, object, "child.started") // which is logged after the row
-		s.requireRow(t, component, "running")
+	v := world.VM{
+		VM:     api.VM{VCenter: worker.VCenter, Name: "worker-1", Power: string(node.On), Tools: true, Hostname: "worker-1"},
+		Exists: true, BootTime: time.Now(), Ref: worker.Ref,
 	}
-	return s
+	for _, r := range top.Nodes() {
+		if r.VM.Name == v.Name {
+			v.UUID = r.VM.UUID
+		}
+	}
+	vms.Observe([]world.VM{v})
+	return &Processes{
+		Log: log, Causes: causes, Ongoing: &causality.Ongoing{}, Components: registry, Proxies: proxies, Nodes: vms, Pods: &pods.Pods{}, CSI: &csi.Driver{},
+	}
 }
 
-// row is what status says of a component.
-func (s *Sandbox) row(name string) (state string, pid int) {
-	for _, c := range s.Status().Components {
+// sleep returns a program that sleeps.
+func sleep(name string) child.Spec {
+	return child.Spec{Name: name, Path: "/bin/sleep", Args: []string{"600"}, Backoff: child.Backoff{Min: time.Millisecond}}
+}
+
+// kubelet returns a guest whose kubelet sleeps.
+func kubelet(n ground.Node) node.Guest {
+	return node.New(node.Options{Spec: func(node.Machine) (child.Spec, error) { return sleep("node/worker-1"), nil }, Notify: n.Notify})
+}
+
+// running returns a control plane, a cloud controller manager and the kubelet of worker-1, all of which are programs that sleep,
+// and the proxies of the last two to an API server that is not there.
+func running(t *testing.T) *Processes {
+	t.Helper()
+	p := withWorker(t, kubelet)
+	manager := &sleepingCCM{child: child.Start(sleep(ccm.Component), p.Components.Notify)}
+	p.CCM = func() ccm.Manager { return manager }
+	controlPlane := p.StartControlPlane(sleep(embedded.Component))
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(manager.child.Stop(ctx), controlPlane.Stop(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, component := range []string{ccm.Component, "node/vc.vm-1"} {
+		if _, err := p.Proxies.Addr(component); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for component, object := range slept {
+		logged(t, p, 0, object, "child.started") // which is logged after the row
+		requireRow(t, p, component, "running")
+	}
+	return p
+}
+
+// row returns the row of a component.
+func row(p *Processes, name string) (state string, pid int) {
+	for _, c := range p.Components.Rows() {
 		if c.Name == name {
 			return c.State, c.PID
 		}
@@ -101,13 +157,13 @@ func (s *Sandbox) row(name string) (state string, pid int) {
 	return "", 0
 }
 
-// requireRow waits until status says so of a component.
-func (s *Sandbox) requireRow(t *testing.T, name, want string) (pid int) {
+// requireRow waits until a component is in a state.
+func requireRow(t *testing.T, p *Processes, name, want string) (pid int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for tick := time.NewTicker(time.Millisecond); ; {
-		state, pid := s.row(name)
+		state, pid := row(p, name)
 		if state == want {
 			return pid
 		}
@@ -120,12 +176,12 @@ func (s *Sandbox) requireRow(t *testing.T, name, want string) (pid int) {
 }
 
 // logged returns the events about an object after one, each as "kind <- kind of its cause", until one of the last kind.
-func logged(t *testing.T, s *Sandbox, after uint64, object, last string) (list []string) {
+func logged(t *testing.T, p *Processes, after uint64, object, last string) (list []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for {
-		events, _, err := s.log.Wait(ctx, after, 1)
+		events, _, err := p.Log.Wait(ctx, after, 1)
 		if err != nil {
 			t.Fatalf("%v: told %q", err, list)
 		}
@@ -136,7 +192,7 @@ func logged(t *testing.T, s *Sandbox, after uint64, object, last string) (list [
 		}
 		text := e.Kind
 		if e.Cause != 0 {
-			cause, _ := s.log.Read(e.Cause-1, 1)
+			cause, _ := p.Log.Read(e.Cause-1, 1)
 			text += " <- " + cause[0].Kind
 		}
 		if list = append(list, text); e.Kind == last {
@@ -150,20 +206,19 @@ var slept = map[string]string{embedded.Component: embedded.Component, ccm.Compon
 func TestKill(t *testing.T) {
 	for component, object := range slept {
 		t.Run(component, func(t *testing.T) {
-			s := running(t)
-			p := s.processes()
-			_, before := s.row(component)
-			why := s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "why"})
-			release := p.(ownProcesses).Causing(component, why)
+			p := running(t)
+			_, before := row(p, component)
+			why := p.Log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "why"})
+			release := p.Causing(component, why)
 			if err := p.Kill(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
 			release()
 			want := []string{"component.killed <- why", "child.exited <- component.killed", "child.restarting <- child.exited", "child.started <- child.restarting"}
-			if diff := cmp.Diff(want, logged(t, s, why, object, "child.started")); diff != "" {
+			if diff := cmp.Diff(want, logged(t, p, why, object, "child.started")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if pid := s.requireRow(t, component, "running"); pid == before {
+			if pid := requireRow(t, p, component, "running"); pid == before {
 				t.Errorf("process %d is still there", pid)
 			}
 		})
@@ -173,13 +228,13 @@ func TestKill(t *testing.T) {
 func TestRestartOfAComponent(t *testing.T) {
 	for component, object := range slept {
 		t.Run(component, func(t *testing.T) {
-			s := running(t)
-			after := s.log.Last()
-			if err := s.processes().Restart(t.Context(), component); err != nil {
+			p := running(t)
+			after := p.Log.Last()
+			if err := p.Restart(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
 			want := []string{"component.restart", "child.restarting <- component.restart", "child.started <- child.restarting"}
-			if diff := cmp.Diff(want, logged(t, s, after, object, "child.started")); diff != "" {
+			if diff := cmp.Diff(want, logged(t, p, after, object, "child.started")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -189,8 +244,8 @@ func TestRestartOfAComponent(t *testing.T) {
 func TestPauseAndResume(t *testing.T) {
 	for component, object := range slept {
 		t.Run(component, func(t *testing.T) {
-			s := running(t)
-			p, after := s.processes(), s.log.Last()
+			p := running(t)
+			after := p.Log.Last()
 			state, paused, resumed := "suspended", "component.paused", "component.resumed"
 			if strings.HasPrefix(component, "node/") {
 				state, paused, resumed = string(node.Hung), "node.hung", "node.resumed"
@@ -198,7 +253,7 @@ func TestPauseAndResume(t *testing.T) {
 			if err := p.Pause(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
-			s.requireRow(t, component, state)
+			requireRow(t, p, component, state)
 			if err := p.Pause(t.Context(), component); err != nil {
 				t.Errorf("again: %v", err)
 			}
@@ -206,16 +261,16 @@ func TestPauseAndResume(t *testing.T) {
 			if err := p.Kill(t.Context(), component); err != nil {
 				t.Fatal(err)
 			}
-			logged(t, s, after, object, "child.started")
-			s.requireRow(t, component, state)
+			logged(t, p, after, object, "child.started")
+			requireRow(t, p, component, state)
 			for range 2 {
 				if err := p.Resume(t.Context(), component); err != nil {
 					t.Error(err)
 				}
 			}
-			s.requireRow(t, component, "running")
+			requireRow(t, p, component, "running")
 			want := []string{paused, "component.killed", "child.exited <- component.killed", "child.restarting <- child.exited", "child.started <- child.restarting", resumed}
-			if diff := cmp.Diff(want, logged(t, s, after, object, resumed)); diff != "" {
+			if diff := cmp.Diff(want, logged(t, p, after, object, resumed)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -225,13 +280,13 @@ func TestPauseAndResume(t *testing.T) {
 func TestCutAndMend(t *testing.T) {
 	for _, component := range []string{ccm.Component, "node/worker-1"} {
 		t.Run(component, func(t *testing.T) {
-			s := running(t)
-			p, after := s.processes(), s.log.Last()
-			target, err := s.supervised(component)
+			p := running(t)
+			after := p.Log.Last()
+			target, err := p.find(component)
 			if err != nil {
 				t.Fatal(err)
 			}
-			addr, err := s.proxies.Addr(target.wire)
+			addr, err := p.Proxies.Addr(target.proxy)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,7 +304,7 @@ func TestCutAndMend(t *testing.T) {
 				}
 			}
 			want := []string{"api.cut", "api.cut", "api.mended"}
-			if diff := cmp.Diff(want, logged(t, s, after, target.object.Name, "api.mended")); diff != "" {
+			if diff := cmp.Diff(want, logged(t, p, after, target.object.Name, "api.mended")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -271,8 +326,7 @@ func ask(addr string) error {
 }
 
 func TestWhatCannotBeDoneToProcesses(t *testing.T) {
-	s := running(t)
-	p := s.processes()
+	p := running(t)
 	if err := p.Cut(embedded.Component, true); err == nil {
 		t.Error("the control plane has no way to itself")
 	}
@@ -297,8 +351,8 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 			t.Errorf("%s: %v", component, err)
 		}
 	}
-	s.nodes.Guest(worker).Observe(node.Machine{Exists: true, Power: node.Off})
-	s.requireRow(t, "node/worker-1", "stopped")
+	p.Nodes.Guest(worker).Observe(node.Machine{Exists: true, Power: node.Off})
+	requireRow(t, p, "node/worker-1", "stopped")
 	if err := p.Running("node/worker-1"); err == nil || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("a kubelet of a VM that is off runs: %v", err)
 	}
@@ -309,17 +363,17 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 
 // Without anybody who says so the fault that is about the VM is the cause.
 func TestCauseOfWhatAFaultDoes(t *testing.T) {
-	s := running(t)
-	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "fault.injected", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}, Message: "f1: vm.hang on vc/worker-1"})
-	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "fault.injected", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-2"}, Message: "f2: vm.hang on vc/worker-2"})
-	after := s.log.Last()
-	if err := s.processes().Pause(t.Context(), "node/worker-1"); err != nil {
+	p := running(t)
+	p.Log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "fault.injected", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}, Message: "f1: vm.hang on vc/worker-1"})
+	p.Log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "fault.injected", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-2"}, Message: "f2: vm.hang on vc/worker-2"})
+	after := p.Log.Last()
+	if err := p.Pause(t.Context(), "node/worker-1"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"node.hung <- fault.injected"}, logged(t, s, after, "worker-1", "node.hung")); diff != "" {
+	if diff := cmp.Diff([]string{"node.hung <- fault.injected"}, logged(t, p, after, "worker-1", "node.hung")); diff != "" {
 		t.Error(diff)
 	}
-	events, _ := s.log.Read(after, 0)
+	events, _ := p.Log.Read(after, 0)
 	if events[0].Cause != after-1 {
 		t.Errorf("%+v", events[0])
 	}
@@ -327,41 +381,13 @@ func TestCauseOfWhatAFaultDoes(t *testing.T) {
 
 // The kubelet of a VM that dies with its host dies at once, for that reason.
 func TestDeath(t *testing.T) {
-	s := running(t)
-	after := s.log.Append(event.Event{Plane: event.PlaneVSphere, Kind: "vm.died", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}})
-	s.nodes.Guest(worker).Die()
-	if diff := cmp.Diff([]string{"child.stopped <- vm.died"}, logged(t, s, after, "worker-1", "child.stopped")); diff != "" {
+	p := running(t)
+	after := p.Log.Append(event.Event{Plane: event.PlaneVSphere, Kind: "vm.died", Object: event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}})
+	p.Nodes.Guest(worker).Die()
+	if diff := cmp.Diff([]string{"child.stopped <- vm.died"}, logged(t, p, after, "worker-1", "child.stopped")); diff != "" {
 		t.Error(diff)
 	}
-	s.requireRow(t, "node/worker-1", "stopped")
-}
-
-func TestWires(t *testing.T) {
-	s := running(t)
-	first, err := s.proxies.Addr("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, _ := s.proxies.Addr("a")
-	other, _ := s.proxies.Addr("b")
-	if again != first || other == first || first == s.cluster.Addr() {
-		t.Errorf("a is %s and %s, b is %s, the API server %s", first, again, other, s.cluster.Addr())
-	}
-	for range 2 {
-		if err := s.proxies.Drop("a"); err != nil {
-			t.Error(err)
-		}
-	}
-	if c, err := net.Dial("tcp", first); err == nil {
-		c.Close()
-		t.Error("the wire is still there")
-	}
-	if err := s.proxies.Close(); err != nil {
-		t.Error(err)
-	}
-	if addr, err := s.proxies.Addr("a"); err == nil {
-		t.Errorf("made one at the end: %s", addr)
-	}
+	requireRow(t, p, "node/worker-1", "stopped")
 }
 
 // stuckGuest does not crash before the context ends.
@@ -374,25 +400,11 @@ func (stuckGuest) Crash(ctx context.Context) error {
 
 // The context of a fault bounds a kill.
 func TestKillEndsWithContext(t *testing.T) {
-	s := newSandbox(t, "single")
-	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1", Power: string(node.On), Tools: true, Hostname: "worker-1"}, BootTime: time.Now(), Ref: worker.Ref}
-	addWorker(t, s, v, func(n ground.Node) node.Guest {
-		return stuckGuest{node.New(node.Options{
-			Spec: func(node.Machine) (child.Spec, error) {
-				return child.Spec{Name: "node/worker-1", Path: "/bin/sleep", Args: []string{"600"}}, nil
-			},
-			Notify: n.Notify,
-		})}
-	})
-	t.Cleanup(func() {
-		if err := s.nodes.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	s.requireRow(t, "node/worker-1", "running")
+	p := withWorker(t, func(n ground.Node) node.Guest { return stuckGuest{kubelet(n)} })
+	requireRow(t, p, "node/worker-1", "running")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := s.processes().Kill(ctx, "node/worker-1"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := p.Kill(ctx, "node/worker-1"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }
