@@ -95,6 +95,7 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 	base.Map.AddHandler(c.labels)
 	base.Map.AddHandler(c.index)
 	base.Map.AddHandler(newRuntimes(base))
+	base.Map.AddHandler(newClones(base))
 	c.index.fill(base)
 	if !opts.Stock.Has(stock.Rename) {
 		c.names = newNames(base)
