@@ -253,3 +253,44 @@ func TestDrives(t *testing.T) {
 		}
 	}
 }
+
+// TestTasksOfFiles: pyvmomi does not read a task whose entity is none.
+func TestTasksOfFiles(t *testing.T) {
+	s := start(t, zones, nil)
+	c := s.login(t, s.vcenter(t, "vc-us"))
+	dc := object.NewDatacenter(c.Client, ref(t, c, "/americas/dcwest"))
+	files := object.NewFileManager(c.Client)
+	if err := files.MakeDirectory(t.Context(), "[shared] a", dc, false); err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range map[string]func() (*object.Task, error){
+		"CopyDatastoreFile_Task": func() (*object.Task, error) {
+			return files.CopyDatastoreFile(t.Context(), "[shared] none", dc, "[shared] b", dc, false)
+		},
+		"MoveDatastoreFile_Task": func() (*object.Task, error) {
+			return files.MoveDatastoreFile(t.Context(), "[shared] none", dc, "[shared] b", dc, false)
+		},
+		"DeleteDatastoreFile_Task": func() (*object.Task, error) { return files.DeleteDatastoreFile(t.Context(), "[shared] a", dc) },
+	} {
+		task, err := call()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got mo.Task
+		get(t, c, task.Reference(), &got, "info")
+		if err := task.Wait(t.Context()); name == "DeleteDatastoreFile_Task" && err != nil || err != nil && strings.Contains(err.Error(), "types.") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got.Info.Name != name || *got.Info.Entity != dc.Reference() || got.Info.EntityName != "dcwest" || !strings.HasPrefix(got.Info.DescriptionId, "FileManager.") {
+			t.Errorf("%s on %v %q, %s", got.Info.Name, got.Info.Entity, got.Info.EntityName, got.Info.DescriptionId)
+		}
+	}
+}
+
+// TestStandaloneHostOfAKnownName: the user's name of the new host is that of a host, which vcsim would copy.
+func TestStandaloneHostOfAKnownName(t *testing.T) {
+	s := start(t, zones, nil)
+	c := s.login(t, s.vcenter(t, "vc-us"))
+	folder := object.NewFolder(c.Client, ref(t, c, "/americas/dcwest/host"))
+	must(t)(folder.AddStandaloneHost(t.Context(), types.HostConnectSpec{HostName: "h2", UserName: "west-1", Password: "x"}, true, nil, nil))
+}

@@ -72,6 +72,7 @@ func corrected(s stock.Set) map[string][]string {
 		m[kind] = append(m[kind], "CreateResourcePool")
 	}
 	add(stock.Tasks, "Task", "CancelTask")
+	add(stock.Tasks, "FileManager", "CopyDatastoreFile_Task", "MoveDatastoreFile_Task", "DeleteDatastoreFile_Task")
 	m["Datastore"] = append(m["Datastore"], "RefreshDatastore")
 	return m
 }
