@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/pbm"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/sts"
 	stssim "github.com/vmware/govmomi/sts/simulator"
@@ -169,7 +170,11 @@ func (s *service) endpoints(p parts, api string) {
 	for _, r := range []*simulator.Registry{s.volumes.Registry(), s.policies.Registry(), s.volumes.Guard(vslmsim.New())} {
 		r.Handler = s.access.Hook
 		s.access.Cookies(r)
-		s.vcsim.RegisterSDK(r)
+		var alias []string
+		if r.Path == pbm.Path {
+			alias = []string{pbm.Path + "/sdk"} // where pyvmomi's samples look
+		}
+		s.vcsim.RegisterSDK(r, alias...)
 	}
 	path, tokens := stssim.New(s.vcsim.Listen, s.ctx.Map.OptionManager().Setting)
 	s.vcsim.Handle(path, tokens)
