@@ -142,10 +142,7 @@ func messageOf(f types.BaseMethodFault) string {
 	if f, ok := f.(*cnstypes.CnsFault); ok {
 		return "CnsFault error: " + f.Reason
 	}
-	if said := corrections.Message(f); said != "" {
-		return said
-	}
-	return reasonOf(f)
+	return corrections.Message(f)
 }
 
 // reason is reasonOf for an event of the volume, with more detail than CNS gives. v may be nil. The caller holds the lock.

@@ -8,13 +8,15 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	vimxml "github.com/vmware/govmomi/vim25/xml"
 )
 
-// Message returns a vCenter's English message for a fault, or "" for faults without one here.
+// Message returns a vCenter's English message for a fault. For a fault whose message is not known here it has the words of the
+// type's name: no client shows a Go type.
 func Message(f types.BaseMethodFault) string {
 	switch f := f.(type) {
 	case *types.InvalidPowerState:
@@ -72,8 +74,39 @@ func Message(f types.BaseMethodFault) string {
 		return "No host is compatible with the virtual machine."
 	case *types.AlreadyUpgraded:
 		return "The virtual machine hardware version is already up-to-date."
+	case *types.SystemError:
+		return "A general system error occurred: " + f.Reason
+	case *types.NicSettingMismatch:
+		return fmt.Sprintf("The specification has settings for %d network adapters, and the virtual machine has %d.", f.NumberOfNicsInSpec, f.NumberOfNicsInVM)
+	case *types.CustomizationPending:
+		return "A customization operation is already pending for this virtual machine."
+	case *types.InvalidVmConfig:
+		return "The configuration of the virtual machine is not valid: " + f.Property
+	case *types.InvalidRequest:
+		return "The request is not valid."
+	case *types.MethodNotFound:
+		return fmt.Sprintf("The method '%s' does not exist on 'vim.%s:%s'.", f.Method, f.Receiver.Type, f.Receiver.Value)
+	case *types.MethodDisabled:
+		return "The method is disabled."
 	}
-	return ""
+	return words(reflect.Indirect(reflect.ValueOf(f)).Type().Name())
+}
+
+// words returns the words of a type's name: "Cannot access network." for CannotAccessNetwork.
+func words(name string) string {
+	var out strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		begins := i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))
+		if begins {
+			out.WriteByte(' ')
+		}
+		if begins && (i+1 == len(runes) || !unicode.IsUpper(runes[i+1])) {
+			r = unicode.ToLower(r)
+		}
+		out.WriteRune(r)
+	}
+	return out.String() + "."
 }
 
 func powerState(s types.VirtualMachinePowerState) string {
@@ -162,15 +195,11 @@ func reword(body []byte) []byte {
 	if said := string(text); said != "" && strings.TrimPrefix(said, "*types.") != reflect.TypeOf(fault).Elem().Name() {
 		return body
 	}
-	message := Message(fault)
-	if message == "" {
+	var message bytes.Buffer
+	if xml.EscapeText(&message, []byte(Message(fault))) != nil {
 		return body
 	}
-	var words bytes.Buffer
-	if xml.EscapeText(&words, []byte(message)) != nil {
-		return body
-	}
-	return bytes.Replace(body, []byte(open+string(text)+end), []byte(open+words.String()+end), 1)
+	return bytes.Replace(body, []byte(open+string(text)+end), []byte(open+message.String()+end), 1)
 }
 
 // asFault returns the pointer type of a decoded fault, as [Message] expects.

@@ -67,11 +67,11 @@ var descriptions = []struct{ kind, description, category, format string }{
 	},
 	{
 		"DVPortgroupCreatedEvent", "dvPort group created", "info",
-		"dvPort group {{.Net.Name}}{{with .Datacenter}} in {{.Name}}{{end}} was added to a switch",
+		"dvPort group {{.Net.Name}}{{with .Datacenter}} in {{.Name}}{{end}} was added to switch{{with .Dvs}} {{.Name}}{{end}}.",
 	},
 	{
 		"DVPortgroupDestroyedEvent", "dvPort group deleted", "info",
-		"dvPort group {{.Net.Name}}{{with .Datacenter}} in {{.Name}}{{end}} was deleted",
+		"dvPort group {{.Net.Name}}{{with .Datacenter}} in {{.Name}}{{end}} was deleted.",
 	},
 	{
 		"DatacenterCreatedEvent", "Datacenter created", "info",
@@ -99,23 +99,23 @@ var descriptions = []struct{ kind, description, category, format string }{
 	},
 	{
 		"DvsCreatedEvent", "vSphere Distributed Switch created", "info",
-		"Distributed switch {{.Dvs.Name}} was created{{with .Datacenter}} in {{.Name}}{{end}}",
+		"A vSphere Distributed Switch {{.Dvs.Name}} was created{{with .Datacenter}} in {{.Name}}{{end}}.",
 	},
 	{
 		"DvsDestroyedEvent", "vSphere Distributed Switch deleted", "info",
-		"Distributed switch {{.Dvs.Name}}{{with .Datacenter}} in {{.Name}}{{end}} was deleted",
+		"vSphere Distributed Switch {{.Dvs.Name}}{{with .Datacenter}} in {{.Name}}{{end}} was deleted.",
 	},
 	{
 		"DvsHostJoinedEvent", "Host joined the vSphere Distributed Switch", "info",
-		"Host {{.HostJoined.Name}} joined the distributed switch {{.Dvs.Name}}{{with .Datacenter}} in {{.Name}}{{end}}",
+		"The host {{.HostJoined.Name}} joined the vSphere Distributed Switch {{.Dvs.Name}}{{with .Datacenter}} in {{.Name}}{{end}}.",
 	},
 	{
 		"DvsHostLeftEvent", "Host left the vSphere Distributed Switch", "info",
-		"Host {{.HostLeft.Name}} left the distributed switch {{.Dvs.Name}}{{with .Datacenter}} in {{.Name}}{{end}}",
+		"The host {{.HostLeft.Name}} left the vSphere Distributed Switch {{.Dvs.Name}}{{with .Datacenter}} in {{.Name}}{{end}}.",
 	},
 	{
 		"DvsReconfiguredEvent", "vSphere Distributed Switch reconfigured", "info",
-		"Distributed switch {{.Dvs.Name}}{{with .Datacenter}} in {{.Name}}{{end}} was reconfigured",
+		"The vSphere Distributed Switch {{.Dvs.Name}}{{with .Datacenter}} in {{.Name}}{{end}} was reconfigured.",
 	},
 	{
 		"EnteredMaintenanceModeEvent", "Entered maintenance mode", "info",

@@ -72,6 +72,7 @@ func corrected(s stock.Set) map[string][]string {
 		m[kind] = append(m[kind], "CreateResourcePool")
 	}
 	add(stock.Tasks, "Task", "CancelTask")
+	add(stock.Tasks, "FileManager", "CopyDatastoreFile_Task", "MoveDatastoreFile_Task", "DeleteDatastoreFile_Task")
 	m["Datastore"] = append(m["Datastore"], "RefreshDatastore")
 	return m
 }
@@ -95,6 +96,7 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 	base.Map.AddHandler(c.labels)
 	base.Map.AddHandler(c.index)
 	base.Map.AddHandler(newRuntimes(base))
+	base.Map.AddHandler(newClones(base))
 	c.index.fill(base)
 	if !opts.Stock.Has(stock.Rename) {
 		c.names = newNames(base)

@@ -76,9 +76,7 @@ func describeFault(f *types.LocalizedMethodFault) {
 	if f.LocalizedMessage != "" && f.LocalizedMessage != fmt.Sprintf("%T", f.Fault) {
 		return // it has a message
 	}
-	if message := Message(f.Fault); message != "" {
-		f.LocalizedMessage = message
-	}
+	f.LocalizedMessage = Message(f.Fault)
 }
 
 const (

@@ -76,7 +76,7 @@ func TestFaultStrings(t *testing.T) {
 		{"words of its own", fault("no", "NotFound", ""), fault("no", "NotFound", ""), 500},
 		{
 			"a fault without words", fault("IORMNotSupportedHostOnDatastore", "IORMNotSupportedHostOnDatastore", ""),
-			fault("IORMNotSupportedHostOnDatastore", "IORMNotSupportedHostOnDatastore", ""), 500,
+			fault("IORM not supported host on datastore.", "IORMNotSupportedHostOnDatastore", ""), 500,
 		},
 		{"no fault", "<faultstring>x</faultstring>", "<faultstring>x</faultstring>", 500},
 		{"cut off", "<faultstring>x", "<faultstring>x", 500},

@@ -269,6 +269,10 @@ func (j *HostAdder) AddStandaloneHostTask(ctx *simulator.Context, req *types.Add
 	if !slices.Contains(f.ChildType, "ComputeResource") {
 		return f.AddStandaloneHostTask(ctx, req)
 	}
+	// vcsim copies the host with the user's name, if one exists, with any version.
+	own := *req
+	own.Spec.UserName = ""
+	req = &own
 	body.Res = &types.AddStandaloneHost_TaskResponse{Returnval: j.addStandalone(ctx, f, func() vc.Ref {
 		return f.AddStandaloneHostTask(ctx, req).(*methods.AddStandaloneHost_TaskBody).Res.Returnval
 	})}
