@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/cache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/children"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
@@ -123,6 +124,7 @@ func commands(d *command.Deps) root.Commands {
 			kubectl.NewCmdKubectl(d, nil),
 			govc.NewCmdGovc(d, nil),
 			env.NewCmdEnv(d, nil),
+			cache.NewCmdCache(d),
 			config.NewCmdConfig(d),
 			migrate.NewCmdMigrate(d),
 			record.NewCmdRecord(d, nil),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +21,7 @@ func (r *Reader) Parse(data []byte) *yaml.Node {
 		r.TooLong()
 		return nil
 	}
-	if !r.readable(data) {
+	if !r.readable(data) || r.lang.Kind != "" && r.foreign(data) {
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -94,10 +95,35 @@ func (r *Reader) syntax(data []byte, err error) {
 		r.text(line, at, "is not YAML: indented with a tab, where YAML takes spaces only")
 		return
 	}
-	if bytes.Contains(lineOf(data, line), []byte("${")) {
-		message += ` (inside {…} and […], a parameter is quoted: "${name}")`
+	column, advice := unquoted(lineOf(data, line))
+	r.text(line, column, "is not YAML: %s%s", message, advice)
+}
+
+// bare finds what YAML takes for syntax: a parameter or a number of replicas without quotes, and a key whose colon has no space
+// behind it.
+var (
+	bare    = regexp.MustCompile(`[\w.-]*(\$?\{[A-Za-z][\w-]*\})(?:[\w.-]|\$?\{[A-Za-z][\w-]*\})*`)
+	noSpace = regexp.MustCompile(`^\s*(?:- +)?([A-Za-z]+):([^\s/:][^:]*)$`)
+)
+
+// unquoted finds in a line what most probably keeps it from being YAML, and returns its column and the advice; 1 and "" if it
+// finds nothing.
+func unquoted(line []byte) (column int, advice string) {
+	for _, at := range bare.FindAllSubmatchIndex(line, -1) {
+		before, word := line[:at[0]], line[at[0]:at[1]]
+		if bytes.Count(before, []byte(`"`))%2 == 1 || bytes.Count(before, []byte("'"))%2 == 1 {
+			continue // it has quotes
+		}
+		what := "a name with {n}"
+		if line[at[2]] == '$' {
+			what = "a parameter"
+		}
+		return at[0] + 1, fmt.Sprintf(" (inside {…} and […], %s needs quotes: \"%s\")", what, word)
 	}
-	r.text(line, 1, "is not YAML: %s", message)
+	if at := noSpace.FindSubmatchIndex(line); at != nil {
+		return at[4], fmt.Sprintf(" (a colon needs a space after it: \"%s: %s\")", line[at[2]:at[3]], bytes.TrimSpace(line[at[4]:at[5]]))
+	}
+	return 1, ""
 }
 
 // Syntax splits a message of the YAML parser ("yaml: line 3: did not find …") into its line, 0 where it has none, and the

@@ -43,6 +43,7 @@ type Reader struct {
 	found    Errors
 	reported map[string]bool // paths, and places at paths
 	types    Types
+	root     reflect.Type // of the whole file
 	items    int
 	guesses  int // how many names hints may still be looked up among, which bounds the time that a hopeless file takes
 	room     int // how many bytes substitution may still make

@@ -99,8 +99,6 @@ func header(r *strict.Reader, root *yaml.Node) bool {
 		switch _, node := strict.Find(root, want.key); {
 		case node == nil:
 			r.Errorf(root, want.key, "is missing: %s: %s", want.key, want.value)
-		case node.Value != want.value && want.key == "kind" && node.Value == topology.Kind:
-			r.Errorf(node, want.key, "is a topology, on which scenarios run, not a scenario")
 		case node.Value != want.value:
 			r.Hint(node, want.key, want.value, "must be %s, not %s", want.value, strict.Describe(node))
 		}

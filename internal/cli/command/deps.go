@@ -92,10 +92,10 @@ type Sandbox struct {
 	Ended string
 	// Crash is what ended it; nil unless it crashed.
 	Crash *Crash
-	// PID, StartedAt and Scenario are zero when not known.
+	// PID, StartedAt and Topology are zero when not known.
 	PID       int
 	StartedAt time.Time
-	Scenario  string
+	Topology  string
 }
 
 // State is Running, Crashed, Retained or Left.

@@ -30,7 +30,7 @@ const (
 type sandbox struct {
 	Name      string        `json:"name"`
 	State     string        `json:"state"`
-	Scenario  string        `json:"scenario,omitempty"`
+	Topology  string        `json:"topology,omitempty"`
 	Nodes     api.NodeCount `json:"nodes"`
 	VCenters  int           `json:"vcenters"`
 	Speed     float64       `json:"speed,omitempty"`
@@ -114,7 +114,7 @@ func run(ctx context.Context, o *options) error {
 
 // describe asks a sandbox how it is.
 func describe(ctx context.Context, s command.Sandbox) sandbox {
-	line := sandbox{Name: s.Name, State: s.State(), Dir: s.Dir, PID: s.PID, StartedAt: s.StartedAt, Scenario: s.Scenario, Crash: s.Crash}
+	line := sandbox{Name: s.Name, State: s.State(), Dir: s.Dir, PID: s.PID, StartedAt: s.StartedAt, Topology: s.Topology, Crash: s.Crash}
 	if !s.Running {
 		line.PID = 0
 		return line
@@ -131,7 +131,7 @@ func describe(ctx context.Context, s command.Sandbox) sandbox {
 		return line
 	}
 	line.answers = true
-	line.State, line.Scenario, line.Nodes, line.VCenters = string(status.Phase), status.Scenario, status.Nodes, len(status.VCenters)
+	line.State, line.Topology, line.Nodes, line.VCenters = string(status.Phase), status.Topology, status.Nodes, len(status.VCenters)
 	line.Speed, line.StartedAt, line.PID, line.Server = status.Speed, status.StartedAt, status.PID, status.Server
 	return line
 }
@@ -144,7 +144,7 @@ func kind(now time.Time) output.Kind[sandbox] {
 		Columns: []column{
 			{Header: "NAME", Value: func(s sandbox) string { return s.Name }},
 			{Header: "STATE", Value: func(s sandbox) string { return s.State }},
-			{Header: "SCENARIO", Value: func(s sandbox) string { return s.Scenario }},
+			{Header: "TOPOLOGY", Value: func(s sandbox) string { return s.Topology }},
 			{Header: "VCENTERS", Value: whenAnswering(func(s sandbox) string { return strconv.Itoa(s.VCenters) })},
 			{Header: "READY", Value: whenAnswering(func(s sandbox) string { return fmt.Sprintf("%d/%d", s.Nodes.Ready, s.Nodes.Wanted) })},
 			{Header: "AGE", Value: func(s sandbox) string { return output.Age(now, s.StartedAt) }},

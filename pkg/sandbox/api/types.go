@@ -24,8 +24,8 @@ type Status struct {
 	// Step is what booting or stopping is at, "" when ready.
 	Step string `json:"step,omitempty"`
 	PID  int    `json:"pid"`
-	// Scenario is the name of the topology.
-	Scenario  string     `json:"scenario"`
+	// Topology is the name of the topology.
+	Topology  string     `json:"topology"`
 	Speed     float64    `json:"speed"`
 	StartedAt time.Time  `json:"startedAt"`
 	ReadyAt   *time.Time `json:"readyAt,omitempty"`

@@ -50,7 +50,7 @@ func Record(ctx context.Context, sandbox Sandbox, o Options) ([]byte, error) {
 		return nil, err
 	}
 	if o.Topology == "" {
-		o.Topology = status.Scenario
+		o.Topology = status.Topology
 	}
 	if o.Name == "" {
 		o.Name = "recorded"

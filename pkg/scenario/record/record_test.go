@@ -18,7 +18,7 @@ import (
 type updates []api.Update
 
 func (updates) Status(context.Context) (api.Status, error) {
-	return api.Status{Scenario: "single"}, nil
+	return api.Status{Topology: "single"}, nil
 }
 
 func (t updates) Watch(ctx context.Context, _ uint64, f func(api.Update) error) error {

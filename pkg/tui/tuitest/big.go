@@ -18,7 +18,7 @@ const BigEvents = 20000
 // other than its tags say. It is ten minutes after [Began].
 func Big(n int) *fold.State {
 	about := About()
-	about.Sandbox, about.Scenario = "big", "big"
+	about.Sandbox, about.Topology = "big", "big"
 	s := fold.New(about, 0)
 	s.Apply(Began, bigRows(n)...)
 	s.Apply(Began.Add(10*time.Minute), bigEvents(n)...)

@@ -19,7 +19,7 @@ const Length = 90 * time.Second
 func About() fold.About {
 	return fold.About{
 		APIVersion: api.RecordingVersion, Kind: api.RecordingKind,
-		Sandbox: "zones-us-eu", Scenario: "zones-us-eu", Speed: 10, StartedAt: Began,
+		Sandbox: "zones-us-eu", Topology: "zones-us-eu", Speed: 10, StartedAt: Began,
 		Version: "v0.1.0", KubernetesVersion: "v1.36.4", Began: Began,
 	}
 }
