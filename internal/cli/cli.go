@@ -73,7 +73,7 @@ func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
 		Streams: streams, Sandboxes: instances.Instances{RootFunc: instance.Root}, Getenv: os.Getenv, Now: time.Now,
 		Self: self, Release: release,
 	}
-	return root.Execute(ctx, newRoot(d), vcenter.Args(args), streams)
+	return root.Execute(ctx, newRoot(d), ccm.WatchArgs(vcenter.Args(args)), streams)
 }
 
 // newRoot returns the root command with every command of the program.

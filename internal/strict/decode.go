@@ -334,6 +334,8 @@ type Values struct {
 	Known map[string]Value
 	// Late are names whose values will be known only later: what holds one of them is left as it is.
 	Late map[string]bool
+	// Broken are names whose values have an error, which is reported: what holds one is left as it is, and has no other error.
+	Broken map[string]bool
 }
 
 // Value is the value of a parameter, and the YAML tag of a node that is nothing else; without one, it is read as if it had
@@ -341,7 +343,7 @@ type Values struct {
 type Value struct{ Text, Tag string }
 
 func (v Values) names() []string {
-	return slices.Concat(slices.Sorted(maps.Keys(v.Known)), slices.Sorted(maps.Keys(v.Late)))
+	return slices.Concat(slices.Sorted(maps.Keys(v.Known)), slices.Sorted(maps.Keys(v.Late)), slices.Sorted(maps.Keys(v.Broken)))
 }
 
 // Substitute returns a copy of a node with ${name} replaced in every value below it, not in keys; $${ stands for ${. A
@@ -407,10 +409,14 @@ func (r *Reader) replace(node *yaml.Node, path string, v Values) {
 		switch {
 		case known:
 			b.WriteString(value.Text)
+		case v.Broken[name]:
+			r.reported[position(node)] = true // its error is reported where it has its value from
+			return
 		case v.Late[name]:
 			return
 		default:
 			r.Hint(node, path, r.Nearest(name, v.names()), "there is no parameter %s ($${ stands for ${)", Shown(name))
+			r.reported[position(node)] = true // it stays as it is, and what reads it knows no better
 			return
 		}
 		if len(name)+len("${}") == len(node.Value) {

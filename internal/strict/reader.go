@@ -70,12 +70,15 @@ func (r *Reader) Hint(node *yaml.Node, path, hint, format string, args ...any) {
 		line, column = max(node.Line, 1), max(node.Column, 1)
 	}
 	place := fmt.Sprint(path, "\n", line, ":", column)
-	if r.reported[place] {
+	if r.reported[place] || node != nil && r.reported[position(node)] {
 		return
 	}
 	r.reported[place], r.reported[path] = true, true
 	r.Add(Error{Line: line, Column: column, Path: path, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
+
+// position is the key in reported of a node whose other errors are not reported.
+func position(node *yaml.Node) string { return fmt.Sprint("\n", node.Line, ":", node.Column) }
 
 // Unknown reports a word that is none of those that there are.
 func (r *Reader) Unknown(node *yaml.Node, path, what, word string, known []string) {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,7 +49,11 @@ func (d *Duration) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 	}
 	parsed, err := ParseDuration(node.Value)
 	if err != nil {
-		r.Errorf(node, path, "%v", err)
+		hint := ""
+		if _, err := strconv.ParseUint(node.Value, 10, 16); err == nil {
+			hint = node.Value + "s"
+		}
+		r.Hint(node, path, hint, "%v", err)
 		return
 	}
 	*d = parsed

@@ -163,7 +163,8 @@ func NewCmdStatus(d *command.Deps, runF func(context.Context, *statusOptions) er
 		Use:   "status",
 		Short: "Show which CCM runs and whether it is healthy",
 		Long: `Show which CCM runs, where it comes from, whether it is healthy, and which
-replica is the leader. Exits with 3 when a replica is not healthy.`,
+replica is the leader. Exits with 3 when a replica is not healthy, or when the
+newest build of a program that --ccm-watch watches did not start.`,
 		Example: `  vsphere-sandbox ccm status
   vsphere-sandbox ccm status -o json`,
 		Args:              command.NoArgs,
@@ -192,6 +193,9 @@ func status(ctx context.Context, o *statusOptions) error {
 		rows = append(rows, c)
 		if c.Health != "healthy" {
 			ill = append(ill, c.Name+": "+c.Health)
+		}
+		if c.FailedBuild != "" {
+			ill = append(ill, c.Name+": "+c.FailedBuild)
 		}
 	}
 	if len(rows) == 0 {

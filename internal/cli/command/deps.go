@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -127,6 +128,17 @@ func Typed(arg0 string) string {
 		return arg0
 	}
 	return Program
+}
+
+// words are the beginnings of commands of the program in a text.
+var words = regexp.MustCompile(`(?m)(^|[\s(])` + Program + ` `)
+
+// AsTyped returns a text, such as advice, with the program as a person types it who called it as arg0.
+func AsTyped(text, arg0 string) string {
+	if typed := Typed(arg0); typed != Program {
+		return words.ReplaceAllStringFunc(text, func(found string) string { return strings.Replace(found, Program, typed, 1) })
+	}
+	return text
 }
 
 // Group makes cmd one that only has commands below it: alone it prints its help, and a word that is none of them is a

@@ -148,7 +148,7 @@ func kind() output.Kind[listed] {
 			{Header: "SUITE", Value: func(l listed) string { return output.Join(l.Suites) }},
 			{Header: "TOPOLOGY", Wide: true, Value: func(l listed) string { return l.Topology }},
 			{Header: "REPORTED", Wide: true, Value: func(l listed) string { return output.Join(l.Reported) }},
-			{Header: "DESCRIPTION", Value: func(l listed) string { return l.Description }},
+			{Header: "DESCRIPTION", Cut: true, Value: func(l listed) string { return l.Description }},
 		},
 	}
 }
@@ -440,7 +440,13 @@ func (c catalogue) completeWords(most int) complete.Func {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var words []string
-		for _, w := range c.words() {
+		all := c.words()
+		if strings.Contains(typed, "/") { // as reports name them
+			for _, e := range c.entries() {
+				all = append(all, e.theme+"/"+e.name)
+			}
+		}
+		for _, w := range all {
 			if strings.HasPrefix(w, typed) && !slices.Contains(args, w) {
 				words = append(words, w)
 			}

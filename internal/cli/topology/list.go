@@ -72,7 +72,7 @@ func list(o *listOptions) error {
 			{Header: "DATACENTERS", Wide: true, Value: func(l listed) string { return strconv.Itoa(l.Counts.Datacenters) }},
 			{Header: "HOSTS", Wide: true, Value: func(l listed) string { return strconv.Itoa(l.Counts.Hosts) }},
 			{Header: "VMS", Wide: true, Value: func(l listed) string { return strconv.Itoa(l.Counts.VMs) }},
-			{Header: "DESCRIPTION", Value: func(l listed) string { return l.Description }},
+			{Header: "DESCRIPTION", Cut: true, Value: func(l listed) string { return l.Description }},
 		},
 	}, all)
 }

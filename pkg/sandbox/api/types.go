@@ -72,6 +72,8 @@ type Component struct {
 	Digest  string `json:"digest,omitempty"`
 	// Health is healthy, or why a cloud controller manager is not; "" for other components.
 	Health string `json:"health,omitempty"`
+	// FailedBuild says that the newest build of a watched program did not start, why, and that an older one runs.
+	FailedBuild string `json:"failedBuild,omitempty"`
 	// Leader: of several cloud controller managers it is the one that works.
 	Leader bool `json:"leader,omitempty"`
 }

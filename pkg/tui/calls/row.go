@@ -49,9 +49,11 @@ type row struct {
 	vcenters, clients       int    // the number of each
 	methods                 int
 	calls, errors, hits     uint64
-	total                   time.Duration // of all calls
+	polls                   uint64        // of the calls, those that are long polls
+	total                   time.Duration // of all calls but long polls
 	rate, failing           float64       // in the window
-	mean                    time.Duration // in the window; of all calls if it has none
+	answered                float64       // rate without long polls
+	mean                    time.Duration // in the window, without long polls; of all calls if it has none
 	recent                  bool          // mean is of the window
 	last                    time.Time
 	failed                  string // the error of the newest failure
@@ -92,9 +94,9 @@ func sum(all []fold.Call, bursts []fold.Burst, by grouping, match func(*fold.Cal
 	for key, r := range rows {
 		parts[key].report(r)
 		if r.recent {
-			r.mean = time.Duration(float64(r.mean) / r.rate)
-		} else if r.calls > 0 {
-			r.mean = r.total / time.Duration(r.calls)
+			r.mean = time.Duration(float64(r.mean) / r.answered)
+		} else if r.calls > r.polls {
+			r.mean = r.total / time.Duration(r.calls-r.polls)
 		}
 	}
 	remember(rows, bursts, by, now)
@@ -110,11 +112,17 @@ func (r *row) add(c *fold.Call) {
 	r.calls += c.Calls.Calls
 	r.errors += c.Errors
 	r.hits += c.Hits
-	r.total += time.Duration(c.Latency)
-	if c.Rate > 0 {
-		r.rate += c.Rate
-		r.mean += time.Duration(float64(c.Mean) * c.Rate)
-		r.recent = true
+	r.rate += c.Rate
+	switch {
+	case fold.IsLongPoll(c.Method):
+		r.polls += c.Calls.Calls
+	default:
+		r.total += time.Duration(c.Latency)
+		if c.Rate > 0 {
+			r.answered += c.Rate
+			r.mean += time.Duration(float64(c.Mean) * c.Rate)
+			r.recent = true
+		}
 	}
 	r.failing += c.Failing
 	if c.Last.After(r.last) {

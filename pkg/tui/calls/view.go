@@ -82,7 +82,7 @@ func (s *Screen) cells(r *row) []table.Cell {
 		{Text: several(text.Method(r.method), r.methods, "method"), Style: t.Text},
 		{Text: number(r.calls), Style: t.Text},
 		{Text: rate(r.rate), Style: alive(t, r.rate)},
-		{Text: text.Took(r.mean), Style: mean},
+		{Text: latency(r), Style: mean},
 		{Text: failed, Style: errors},
 		{Text: rate(r.failing), Style: errors},
 		{Text: number(r.hits), Style: hits},
@@ -191,7 +191,13 @@ func (s *Screen) foot(height int) []string {
 // describe describes a row in so many lines: the results of its calls, and the last failure.
 func (s *Screen) describe(r *row, most int) []string {
 	t := s.theme
-	said := text.Count(r.calls) + " calls, " + text.Took(mean(r)) + " each"
+	said := text.Count(r.calls-r.polls) + " calls, " + text.Took(r.mean) + " each"
+	switch {
+	case r.polls == r.calls:
+		said = text.Count(r.polls) + " long polls, which wait for a change"
+	case r.polls > 0:
+		said += ", and " + text.Count(r.polls) + " long polls"
+	}
 	if r.hits > 0 {
 		said += ", " + text.Count(r.hits) + " hit by faults"
 	}
@@ -213,10 +219,10 @@ func (s *Screen) describe(r *row, most int) []string {
 	return lines
 }
 
-// mean returns the mean latency of all calls.
-func mean(r *row) time.Duration {
-	if r.calls == 0 {
-		return 0
+// latency returns the mean latency of a row, or that it has long polls only.
+func latency(r *row) string {
+	if r.polls == r.calls && r.calls > 0 {
+		return "poll"
 	}
-	return r.total / time.Duration(r.calls)
+	return text.Took(r.mean)
 }
