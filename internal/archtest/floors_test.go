@@ -49,6 +49,8 @@ func sideways() []edge {
 		{"pkg/sandbox", "pkg/ground/...", "a sandbox stands on a ground"},
 		{"pkg/sandbox/boot", "pkg/ground", "a boot runs the steps that the ground puts in order"},
 		{"pkg/sandbox/nodes", "pkg/ground", "the ground makes the guests of nodes"},
+		{"pkg/sandbox/clusterwatch", "pkg/ground", "the ground decides which Nodes are the sandbox's"},
+		{"pkg/sandbox/processes", "pkg/ground", "the ground decides what faults may do to processes"},
 		{"pkg/ground/...", "pkg/sandbox/api", "a ground refuses in the words of the API"},
 		{"pkg/ground/...", "pkg/sandbox/world", "a ground sees VMs as they are watched"},
 		{"pkg/csi/...", "pkg/provider/...", "one configuration and one way to a vCenter for both"},

@@ -86,17 +86,6 @@ func older(path string) string {
 	return strings.TrimSuffix(path, ext) + ".1" + ext
 }
 
-// Segments returns the existing files of a [File], oldest first.
-func Segments(path string) []string {
-	var list []string
-	for _, p := range []string{older(path), path} {
-		if _, err := os.Stat(p); err == nil {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
 // open opens the newest segment at its end, or empties it with [os.O_TRUNC].
 func (f *File) open(flag int) (err error) {
 	if f.f, err = f.openFile(f.path, os.O_CREATE|os.O_WRONLY|flag); err != nil {
@@ -247,38 +236,4 @@ func (f *File) Close() error {
 		return nil
 	}
 	return errors.Join(f.w.Flush(), f.f.Close())
-}
-
-// ReadSegments reads the lines of a [File] without a writer, oldest first. It skips a truncated last line.
-func ReadSegments(path string, each func(Line) error) error {
-	for _, segment := range Segments(path) {
-		if err := readSegment(segment, each); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func readSegment(path string, each func(Line) error) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	r := bufio.NewReaderSize(f, 64<<10)
-	for number := 1; ; number++ {
-		text, err := r.ReadBytes('\n')
-		if err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		var line Line
-		if err := json.Unmarshal(text, &line); err != nil {
-			return fmt.Errorf("%s:%d: %w", path, number, err)
-		}
-		if err := each(line); err != nil {
-			return err
-		}
-	}
 }

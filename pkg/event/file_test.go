@@ -1,9 +1,12 @@
 package event
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -37,7 +40,7 @@ func copyOf(t *testing.T, l *Log, size int64) string {
 func lines(t *testing.T, path string) []Line {
 	t.Helper()
 	var all []Line
-	if err := ReadSegments(path, func(l Line) error { all = append(all, l); return nil }); err != nil {
+	if err := readSegments(path, func(l Line) error { all = append(all, l); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -74,7 +77,7 @@ func TestFileRotates(t *testing.T) {
 	l := NewLog(0)
 	fill(l, 500)
 	path := copyOf(t, l, size)
-	if n := len(Segments(path)); n != 2 {
+	if n := len(segments(path)); n != 2 {
 		t.Fatalf("%d segments", n)
 	}
 	if n := onDisk(t, path); n > size {
@@ -158,7 +161,7 @@ func TestMillionEvents(t *testing.T) {
 	}
 	// None is missing without a word.
 	next, newest := uint64(0), uint64(0)
-	err = ReadSegments(path, func(line Line) error {
+	err = readSegments(path, func(line Line) error {
 		if next != 0 && line.Seq != next+line.Lost {
 			return fmt.Errorf("event %d follows %d, %d lost", line.Seq, next-1, line.Lost)
 		}
@@ -188,7 +191,7 @@ func heap() int64 {
 
 func onDisk(t *testing.T, path string) (size int64) {
 	t.Helper()
-	for _, p := range Segments(path) {
+	for _, p := range segments(path) {
 		info, err := os.Stat(p)
 		if err != nil {
 			t.Fatal(err)
@@ -250,4 +253,49 @@ func BenchmarkFile(b *testing.B) {
 			}
 		}
 	}
+}
+
+// readSegments reads the lines of a [File] without a writer, oldest first. It skips a truncated last line.
+func readSegments(path string, each func(Line) error) error {
+	for _, segment := range segments(path) {
+		if err := readSegment(segment, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readSegment(path string, each func(Line) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 64<<10)
+	for number := 1; ; number++ {
+		text, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		var line Line
+		if err := json.Unmarshal(text, &line); err != nil {
+			return fmt.Errorf("%s:%d: %w", path, number, err)
+		}
+		if err := each(line); err != nil {
+			return err
+		}
+	}
+}
+
+// segments returns the existing files of a [File], oldest first.
+func segments(path string) []string {
+	var list []string
+	for _, p := range []string{older(path), path} {
+		if _, err := os.Stat(p); err == nil {
+			list = append(list, p)
+		}
+	}
+	return list
 }

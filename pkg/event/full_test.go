@@ -98,7 +98,7 @@ func kinds(l *Log) (list []string) {
 // lost.
 func requireWhole(t *testing.T, path string, last uint64) (lost uint64) {
 	t.Helper()
-	for _, segment := range Segments(path) {
+	for _, segment := range segments(path) {
 		text, err := os.ReadFile(segment)
 		if err != nil {
 			t.Fatal(err)

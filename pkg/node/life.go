@@ -1,7 +1,16 @@
 package node
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
 // Life decides what a VM's guest does: from the VM as the vCenter shows it, and from events of the guest that a vCenter
@@ -110,4 +119,146 @@ type Disk struct {
 	// none yet, the path of its file.
 	VolumeID string
 	Bytes    int64
+}
+
+// Config is the configuration of the kubelet of one VM. It is passed as a file; it has paths and no secrets.
+type Config struct {
+	// Name is the node's: the guest's hostname, in lower case as Kubernetes requires.
+	Name string `json:"name"`
+	// RootDir is the kubelet's root directory.
+	RootDir    string `json:"rootDir"`
+	Kubeconfig string `json:"kubeconfig"`
+	// SystemUUID is the VM's BIOS UUID, which a guest reads from its firmware and reports as its own.
+	SystemUUID string `json:"systemUUID"`
+	CPUs       int    `json:"cpus"`
+	// MemoryBytes is the VM's configured memory.
+	MemoryBytes uint64 `json:"memoryBytes"`
+	// OSImage and Kernel are what the guest reports.
+	OSImage string     `json:"osImage"`
+	Kernel  string     `json:"kernel"`
+	Speed   pace.Speed `json:"speed"`
+	// ControlPlane gives the node the taint that kubeadm gives its control-plane nodes.
+	ControlPlane bool `json:"controlPlane,omitempty"`
+	// CSI configures the CSI node service beside the kubelet; nil if the node takes no volumes of the driver.
+	CSI *CSIConfig `json:"csi,omitempty"`
+}
+
+// ReadConfig reads the file that the parent wrote.
+func ReadConfig(path string) (Config, error) { return child.ReadConfig[Config](path) }
+
+// Write stores the configuration for the child, readable by its owner only.
+func (c Config) Write(path string) error { return child.WriteConfig(path, c) }
+
+// CSIConfig configures the CSI node service of one VM, which runs in the kubelet's process.
+type CSIConfig struct {
+	// ByIDDir is the VM's by-id folder, kept by [Links].
+	ByIDDir string `json:"byIDDir"`
+	// Kubeconfig is that of the account that reads the node's topology; empty: the service reports no topology.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Boot identifies this boot of the VM, such as by its boot time: mounts end with it. Empty: they do not.
+	Boot string `json:"boot,omitempty"`
+	// MaxVolumes is the node's limit of volumes; 0 for the driver's default, negative for no limit.
+	MaxVolumes int64 `json:"maxVolumes,omitempty"`
+	// Driver is the driver's name; empty for upstream's.
+	Driver string `json:"driver,omitempty"`
+}
+
+// LongestSocket is the longest path, below a kubelet's root directory, of a socket of its CSI node service. The whole
+// path must fit into a unix socket's address.
+const LongestSocket = "/plugins_registry/csi.vsphere.vmware.com-reg.sock"
+
+// Links shows the disks of a VM to its guest: as links in a folder that replaces /dev/disk/by-id. A link exists as long
+// as the VM has the disk, powered on or not.
+type Links struct {
+	// Dir is the folder; it is created and has nothing else in it.
+	Dir string
+	// Disk returns the directory of a volume's disk, or "" if it has none and gets no link. It is called from the node's
+	// goroutine.
+	Disk func(volumeID string) string
+	// Failed is called once for each reason why the links could not be updated; that is retried. It is called from the node's
+	// goroutine and must not call the Node. Optional.
+	Failed func(error)
+}
+
+// ByID returns the folder in a node's directory that stands for the guest's /dev/disk/by-id.
+func ByID(dir string) string { return filepath.Join(dir, "by-id") }
+
+// prefix starts the name of every link: see names.DeviceLink.
+const prefix = "wwn-0x"
+
+// link reconciles the links with the VM's disks. It returns false if the caller must retry.
+func (n *Node) link() bool {
+	l := n.opts.Links
+	if l == nil {
+		return true
+	}
+	n.mu.Lock()
+	m, withheld := n.life.VM, n.withheld
+	n.mu.Unlock()
+	err := l.follow(m, withheld)
+	if err == nil {
+		n.linking = ""
+		return true
+	}
+	if err.Error() != n.linking { // report it once
+		n.linking = err.Error()
+		if l.Failed != nil {
+			l.Failed(err)
+		}
+	}
+	return false
+}
+
+// WithholdLinks creates no links for new disks any more, as in a VM without disk.EnableUUID, whose guest cannot identify
+// disks; or ends that, and creates the missing ones. Existing links stay as long as their disks.
+func (n *Node) WithholdLinks(withheld bool) { n.change(func() { n.withheld = withheld }) }
+
+// follow creates the missing links, unless they are withheld, and removes those of detached disks.
+func (l *Links) follow(m Machine, withheld bool) error {
+	want := map[string]string{}
+	if m.Exists {
+		for _, d := range m.Disks {
+			if to := l.Disk(d.VolumeID); to != "" && d.UUID != "" {
+				want[names.DeviceLink(d.UUID)] = to
+			}
+		}
+	}
+	is, err := os.ReadDir(l.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, e := range is {
+		path := filepath.Join(l.Dir, e.Name())
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		if to, e2 := os.Readlink(path); e2 == nil && want[e.Name()] == to {
+			delete(want, e.Name())
+			continue
+		}
+		err = errors.Join(err, os.Remove(path))
+	}
+	if len(want) == 0 || withheld {
+		return err
+	}
+	err = errors.Join(err, os.MkdirAll(l.Dir, 0o700))
+	for name, to := range want {
+		err = errors.Join(err, os.Symlink(to, filepath.Join(l.Dir, name)))
+	}
+	return err
+}
+
+// Mounts returns where a kubelet with that root directory has mounted a PersistentVolume, by the UID of the pod. The
+// paths may have been removed: a kubelet removes them when it can.
+func Mounts(root, volume string) map[string]string {
+	found, err := filepath.Glob(filepath.Join(root, "pods", "*", "volumes", "kubernetes.io~csi", volume, "mount"))
+	if err != nil { // a name with a pattern, which PersistentVolumes do not have
+		return nil
+	}
+	paths := map[string]string{}
+	for _, path := range found {
+		pod := filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(path))))
+		paths[filepath.Base(pod)] = path
+	}
+	return paths
 }

@@ -26,7 +26,7 @@ func (s *Sandbox) steps() []step {
 		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.source.Stop},
 		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.inventory.Stop},
 		Faults:      step{Name: "faults", Start: func(context.Context) error { return s.startFaults(catalogue.Kinds()) }, Stop: s.faults.Close},
-		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},
+		NodeWatch:   step{Name: "node watch", Start: s.clusterWatch.Start, Stop: s.clusterWatch.Stop},
 		CloudConfig: step{Name: "cloud config", Start: s.config.Write, Stop: s.config.Stop},
 		CCM:         step{Name: "cloud controller manager", Start: s.ccm.Start, Stop: s.ccm.Stop},
 		Nodes:       step{Name: "nodes", Start: s.nodes.Start, Stop: s.nodes.Stop},
@@ -64,7 +64,7 @@ func (s *Sandbox) awaitCluster(ctx context.Context) error {
 
 // openFiles opens the store of secrets before the files that must not have any.
 func (s *Sandbox) openFiles(ctx context.Context) error {
-	if err := s.openSecrets(); err != nil {
+	if err := s.secrets.Open(); err != nil {
 		return err
 	}
 	return s.files.Open(ctx)
@@ -72,11 +72,11 @@ func (s *Sandbox) openFiles(ctx context.Context) error {
 
 // startFaults starts the fault engine with these kinds.
 func (s *Sandbox) startFaults(kinds []*fault.Kind) error {
-	if err := s.openSecrets(); err != nil {
+	if err := s.secrets.Open(); err != nil {
 		return err
 	}
 	return s.faults.Start(s.opts.Dir.Path("leases.jsonl"), fault.Options{
-		Ground: s.faultGround(), Kinds: kinds, Sealer: s.secrets, Logger: s.opts.Logger, OnChange: s.rows.LeaseChanged,
+		Ground: s.faultGround(), Kinds: kinds, Sealer: s.secrets.Store(), Logger: s.opts.Logger, OnChange: s.rows.LeaseChanged,
 	})
 }
 

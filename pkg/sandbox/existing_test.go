@@ -57,9 +57,9 @@ func TestExistingNodes(t *testing.T) {
 	if one.Role != "" {
 		t.Errorf("before there is a Node its VM has the role %q", one.Role)
 	}
-	s.nodeChanged(&corev1.Node{}, nodeWith("front.example.net", "", otherOrder(one.UUID), controlPlaneLabel))
-	s.nodeChanged(&corev1.Node{}, nodeWith("back", "vsphere://"+two.UUID, "42000000-0000-4000-8000-000000000001")) // the providerID counts
-	s.nodeChanged(&corev1.Node{}, nodeWith("elsewhere", "aws:///eu/i-1", "42000000-0000-4000-8000-000000000002"))
+	s.clusterWatch.NodeChanged(nil, nodeWith("front.example.net", "", otherOrder(one.UUID), world.ControlPlaneLabel), false)
+	s.clusterWatch.NodeChanged(nil, nodeWith("back", "vsphere://"+two.UUID, "42000000-0000-4000-8000-000000000001"), false) // the providerID counts
+	s.clusterWatch.NodeChanged(nil, nodeWith("elsewhere", "aws:///eu/i-1", "42000000-0000-4000-8000-000000000002"), false)
 	for vm, want := range map[string]string{"worker-1": "control-plane", "worker-2": "worker"} {
 		if v := vmNamed(t, s, vm); v.Role != want || v.Process != "" {
 			t.Errorf("%s: role %q, process %q", vm, v.Role, v.Process)
@@ -83,12 +83,12 @@ func TestExistingNodes(t *testing.T) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
 	// A Node that is created again under another name takes over when the first is gone.
-	s.nodeChanged(&corev1.Node{}, nodeWith("front-2", "", one.UUID))
-	s.nodeDeleted(nodeWith("front.example.net", "", otherOrder(one.UUID)))
+	s.clusterWatch.NodeChanged(nil, nodeWith("front-2", "", one.UUID), false)
+	s.clusterWatch.NodeChanged(nil, nodeWith("front.example.net", "", otherOrder(one.UUID)), true)
 	if v := vmNamed(t, s, "worker-1"); v.Role != "worker" || s.nodes.Name(v) != "front-2" || s.nodes.Behind("front-2").VM != "worker-1" {
 		t.Errorf("a Node made anew: role %q, called %s", v.Role, s.nodes.Name(v))
 	}
-	s.nodeDeleted(nodeWith("back", "vsphere://"+two.UUID, ""))
+	s.clusterWatch.NodeChanged(nil, nodeWith("back", "vsphere://"+two.UUID, ""), true)
 	if v := vmNamed(t, s, "worker-2"); v.Role != "" || s.nodes.Behind("back").VM != "worker-2" {
 		t.Errorf("a Node that is gone: role %q, behind %+v", v.Role, s.nodes.Behind("back"))
 	}

@@ -39,7 +39,7 @@ func (s *Sandbox) faultGround() *fault.Ground {
 		g.VCenters = append(g.VCenters, endpoint)
 	}
 	if s.guarded() == nil {
-		g.Processes, g.Host, g.Cluster = s.processes(), s.config.Host, kubernetesGround{s}
+		g.Processes, g.Host, g.Cluster = s.processes.For(s.ground), s.config.Host, kubernetesGround{s}
 	}
 	return g
 }

@@ -108,11 +108,7 @@ func (h host) SetCluster(c cluster.Cluster) {
 }
 
 func (h host) StartControlPlane(spec child.Spec) *child.Child {
-	started := child.Start(h.s.components.Spec(spec), h.s.components.Notify)
-	h.s.mu.Lock()
-	defer h.s.mu.Unlock()
-	h.s.controlPlane = started
-	return started
+	return h.s.processes.StartControlPlane(spec)
 }
 
 func (h host) CCMObjects() []runtime.Object {

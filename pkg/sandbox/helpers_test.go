@@ -15,11 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/embedded"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
@@ -51,38 +48,6 @@ func newOptions(t testing.TB, scenario string, changes ...func(*Options)) Option
 		change(&o)
 	}
 	return o
-}
-
-// guestGround is the embedded ground with another guest.
-type guestGround struct {
-	*embedded.Ground
-	guest func(ground.Node) node.Guest
-}
-
-func (g guestGround) Guest(n ground.Node) node.Guest { return g.guest(n) }
-
-// noGuest is a guest that does nothing.
-type noGuest struct{ node.Guest }
-
-func (noGuest) Observe(node.Machine) {}
-
-// addWorker makes a VM the Node worker-1 of scenario single.
-func addWorker(t testing.TB, s *Sandbox, vm world.VM, guest func(ground.Node) node.Guest) {
-	t.Helper()
-	for _, r := range s.opts.Topology.Nodes() {
-		if r.VM.Name == "worker-1" {
-			vm.UUID = r.VM.UUID
-		}
-	}
-	vm.Exists = true
-	s.ground = guestGround{s.ground.(*embedded.Ground), func(n ground.Node) node.Guest {
-		n.Claim("worker-1")
-		return guest(n)
-	}}
-	if err := s.nodes.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s.nodes.Observe([]world.VM{vm})
 }
 
 // withVCenters returns a sandbox that has come as far as the inventory watch: with vCenters, without Kubernetes.

@@ -19,6 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/clusterwatch"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
@@ -27,8 +28,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/processes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/secrets"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -98,12 +101,7 @@ func assemble(s *Sandbox) {
 		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Crashed: s.boot.Crashed,
 		Describe: func(rows []api.Component) {
 			s.ccm.Describe(rows)
-			stopped := s.nodes.Stopped()
-			for i := range rows {
-				if p, ok := stopped[rows[i].Name]; ok {
-					rows[i].State = string(p)
-				}
-			}
+			s.nodes.Describe(rows)
 		},
 	}
 	s.storage = &storage.Watcher{
@@ -123,8 +121,9 @@ func assemble(s *Sandbox) {
 			return path, ok, err
 		},
 	}
+	s.secrets = secrets.Secrets{Dir: opts.Dir, Logger: opts.Logger, VCenters: watched}
 	s.proxies.Server = func() string { return s.cluster.Addr() }
-	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
+	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, Know: s.secrets.Know}
 	s.nodes = nodes.New(nodes.Options{
 		Ground: func() ground.Ground { return s.ground }, Topology: opts.Topology, VCenters: list, World: s.currentWorld,
 		Cluster: func() cluster.Cluster { return s.cluster }, Dir: opts.Dir, Speed: opts.Speed, Log: s.log, Logger: opts.Logger,
@@ -183,6 +182,25 @@ func assemble(s *Sandbox) {
 	}
 	if f := opts.CSI.Foreign; f != nil {
 		s.csi.Manifest = f.Manifest
+	}
+	s.processes = processes.Processes{
+		Log: s.log, Causes: s.causes, Ongoing: &s.ongoing, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens,
+		Nodes: s.nodes, Pods: s.pods, CSI: s.csi, CCM: func() ccm.Manager { return s.ccm }, Volumes: opts.CSI.Enabled,
+	}
+	s.clusterWatch = clusterwatch.Watch{
+		Ground: func() ground.Ground { return s.ground }, Client: s.client, World: s.currentWorld, Topology: s.desired.Topology,
+		Log: s.log, Logger: opts.Logger, Causes: s.causes, Cache: &s.watchCache, Storage: s.storage, Background: &s.background,
+		Role: func(node string) topology.Role { return s.nodes.Behind(node).Role },
+		Bind: func(keys []world.VMKey) {
+			for _, key := range keys {
+				if v, ok := s.vcenters.VM(key); ok {
+					s.nodes.Bind(v)
+					s.rows.VMChanged(v)
+				}
+			}
+		},
+		Secret: s.secrets.KnowObject, CSINode: s.csi.NodeChanged,
+		NeedsRestart: func(seq uint64) { s.ccm.NeedsRestart(seq) },
 	}
 	s.inspector = newInspector(s)
 }

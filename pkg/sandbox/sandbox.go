@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -22,6 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/clusterwatch"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
@@ -30,8 +28,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/processes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/secrets"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
@@ -47,44 +47,44 @@ type Sandbox struct {
 
 	// Set by boot steps. The steps and what they start read them without the lock. Requests of the API take the lock or call
 	// built first.
-	mu           sync.Mutex
-	secrets      *secret.Store
-	sessions     atomic.Int32 // that the store has
-	cluster      cluster.Cluster
-	controlPlane *child.Child
-	vcenters     vcenters.List
-	world        *world.World
+	mu       sync.Mutex
+	cluster  cluster.Cluster
+	vcenters vcenters.List
+	world    *world.World
 
 	// The parts, made by New.
-	ground     ground.Ground
-	facts      ground.Facts // the ground's
-	source     vcenters.Source
-	boot       boot.Boot
-	await      await.Waiter
-	files      recording.Files
-	server     control.Server
-	desired    *desired.State
-	nodes      *nodes.Nodes
-	ccm        ccm.Manager
-	config     *cloudconfig.Config
-	pods       *pods.Pods // empty where nothing runs as pods
-	csi        *csi.Driver
-	components *components.Registry
-	proxies    components.Proxies
-	tokens     accounts.Tokens
-	ongoing    causality.Ongoing
-	causes     *causality.Finder
-	faults     *faults.Faults
-	actions    actions.Actions
-	background background.Groups // goroutines of steps
-	watchCache watchcache.Cache
-	rows       rows.Rows
-	storage    *storage.Watcher
-	volumes    storage.Server
-	tags       *vcenters.Tags
-	inventory  vcenters.Watch
-	listing    vcenters.Listing
-	inspector  *inspect.Inspector
+	ground       ground.Ground
+	facts        ground.Facts // the ground's
+	source       vcenters.Source
+	boot         boot.Boot
+	await        await.Waiter
+	files        recording.Files
+	server       control.Server
+	desired      *desired.State
+	nodes        *nodes.Nodes
+	ccm          ccm.Manager
+	config       *cloudconfig.Config
+	pods         *pods.Pods // empty where nothing runs as pods
+	csi          *csi.Driver
+	components   *components.Registry
+	proxies      components.Proxies
+	processes    processes.Processes
+	secrets      secrets.Secrets
+	tokens       accounts.Tokens
+	ongoing      causality.Ongoing
+	causes       *causality.Finder
+	faults       *faults.Faults
+	actions      actions.Actions
+	background   background.Groups // goroutines of steps
+	watchCache   watchcache.Cache
+	rows         rows.Rows
+	clusterWatch clusterwatch.Watch
+	storage      *storage.Watcher
+	volumes      storage.Server
+	tags         *vcenters.Tags
+	inventory    vcenters.Watch
+	listing      vcenters.Listing
+	inspector    *inspect.Inspector
 }
 
 // New returns a sandbox that has not begun.

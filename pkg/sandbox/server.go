@@ -17,13 +17,12 @@ import (
 func (s *Sandbox) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, part := range []interface{ Register(*http.ServeMux) }{
-		&s.listing, &s.actions, s.desired, s.faults, &s.volumes, s.inspector, &s.files,
+		&s.listing, &s.actions, s.desired, s.faults, &s.volumes, s.inspector, &s.files, &s.secrets,
 	} {
 		part.Register(mux)
 	}
 	s.registerCCM(mux)
 	mux.Handle("GET /v1/status", control.Answer(func(context.Context) (any, error) { return s.Status(), nil }))
-	mux.Handle("GET /v1/secrets", control.Answer(func(context.Context) (any, error) { return s.Secrets(), nil }))
 	mux.HandleFunc("GET /v1/events", control.Events(s.log))
 	mux.HandleFunc("GET /v1/watch", s.watchCache.Stream(s.log))
 	mux.Handle("POST /v1/run", control.Request(s.watchCache.PublishRun))

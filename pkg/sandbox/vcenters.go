@@ -31,7 +31,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		Addresses: s.opts.Addresses, Port: s.opts.VCenterPort,
 		Names:  func(string) []string { return nil },
 		Guests: func(string) cns.Guests { return nil },
-		Know:   func(values ...string) error { return s.secrets.Know(values...) }, Session: s.knowSession,
+		Know:   s.secrets.Know, Session: s.secrets.KnowSession,
 		Inventory: func(vcenter string) *world.Inventory {
 			inventory := world.NewInventory(vcenter, s.rows.InventoryChanged)
 			inventory.Around = s.rows.AroundChanged

@@ -169,7 +169,7 @@ func TestTheirsRefused(t *testing.T) {
 		"nodes without a VM":               {c.beside("--ccm", "builtin", "--beside-cloud-controller", "--vm", "far-1"), 4, []string{"far-2, far-3", "deletes Nodes", "try: "}},
 		"another context":                  {c.beside("--context", "prod"), 4, []string{`no context "prod"`, "try: "}},
 		"no such kubeconfig":               {append(c.beside(), "--kubeconfig", "nowhere"), 4, []string{"nowhere", "try: "}},
-		"nobody there":                     {append(c.beside(), "--kubeconfig", c.at("https://127.0.0.1:1")), 4, []string{"127.0.0.1:1", "does not answer", "try: "}},
+		"nobody there":                     {append(c.beside(), "--kubeconfig", c.at("https://127.0.0.1:1")), 4, []string{"127.0.0.1:1", "does not respond", "try: "}},
 		"no rights":                        {append(c.beside(), "--kubeconfig", powerless), 4, []string{"get nodes", "list nodes", "watch nodes", "list events", "try: "}},
 		"few rights":                       {append(c.beside("--ccm", "builtin", "--beside-cloud-controller"), "--kubeconfig", reader), 4, []string{"create namespaces", "create clusterroles", "try: "}},
 		"volumes":                          {c.beside("--csi", "builtin"), 2, []string{"--csi builtin", "try: "}},

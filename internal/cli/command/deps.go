@@ -2,6 +2,10 @@ package command
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // Program is what users type.
@@ -196,4 +202,258 @@ func count(cmd *cobra.Command, args []string, least, most int, what string) erro
 		return report.UsageError(try, "%s: unexpected argument %q", cmd.CommandPath(), args[most])
 	}
 	return nil
+}
+
+// Find returns the sandbox the command is about, dead or alive: the one asked for by name; else the only one that runs;
+// else the one named default.
+func (d *Deps) Find(ctx context.Context) (Sandbox, error) {
+	all, err := d.Sandboxes.List(ctx)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	name, asked := d.Name()
+	var running []string
+	var only Sandbox
+	for _, s := range all {
+		if s.Name == name && (asked || s.Running) {
+			return s, nil
+		}
+		if s.Running {
+			running = append(running, s.Name)
+			only = s
+		}
+	}
+	switch {
+	case asked:
+		return Sandbox{}, unknown(name, all)
+	case len(running) == 1:
+		return only, nil
+	case len(running) > 1:
+		return Sandbox{}, &report.Error{
+			Code:    "ambiguous",
+			Message: fmt.Sprintf("several sandboxes run: %s", strings.Join(running, ", ")),
+			Try:     fmt.Sprintf("name one: --name %s, or export %s=%[1]s", running[0], NameEnv),
+			Exit:    report.Usage,
+		}
+	}
+	for _, s := range all {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	none := &report.Error{Code: "no-sandbox", Message: "no sandbox is running", Try: Program + " up"}
+	for _, s := range all {
+		if s.State() == Crashed {
+			none.Try = fmt.Sprintf("%s status --name %s   # which crashed\n%s", Program, s.Name, none.Try)
+		}
+	}
+	return Sandbox{}, none
+}
+
+// FindRunning is [Deps.Find] for commands that must talk to the sandbox.
+func (d *Deps) FindRunning(ctx context.Context) (Sandbox, error) {
+	s, err := d.Find(ctx)
+	if err == nil && !s.Running {
+		return s, s.NotRunning(report.Failure)
+	}
+	return s, err
+}
+
+// NotRunning is the error that a sandbox does not run: how it ended, where what it left is, and how that is looked at and removed.
+// exit is the exit status.
+func (s Sandbox) NotRunning(exit int) error {
+	down := fmt.Sprintf("%s down --name %s   # removes what it left", Program, s.Name)
+	logs := fmt.Sprintf("%s logs --name %s", Program, s.Name)
+	switch s.Ended {
+	case Retained:
+		return &report.Error{Code: Retained, Message: fmt.Sprintf("sandbox %q has ended, and its files are kept in %s", s.Name, s.Dir), Try: logs + "\n" + down, Exit: exit}
+	case Left:
+		return &report.Error{Code: Left, Message: fmt.Sprintf("sandbox %q has ended, and could not remove everything that it created", s.Name), Try: down, Exit: exit}
+	}
+	e := &report.Error{
+		Code: Crashed, Message: fmt.Sprintf("sandbox %q crashed, and its logs, events and recording are kept in %s", s.Name, s.Dir),
+		Try: fmt.Sprintf("%s\n%s doctor --bundle vsphere-sandbox-bug.tar.gz --name %s\n%s", logs, Program, s.Name, down), Exit: exit,
+	}
+	if s.Crash != nil {
+		e.Err = errors.New(s.Crash.Words())
+	}
+	return e
+}
+
+func unknown(name string, all []Sandbox) error {
+	e := &report.Error{
+		Code:    "no-sandbox",
+		Message: fmt.Sprintf("there is no sandbox %q", name),
+		Try:     fmt.Sprintf("%s up --name %s", Program, name),
+	}
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	if guess := nearest.Of(name, names); guess != "" {
+		e.Try = "--name " + guess
+	}
+	return e
+}
+
+const (
+	// AnswerTime is how long a sandbox may take to answer a question.
+	AnswerTime = 15 * time.Second
+	// DoTime is how long it may take to do something: a vCenter may be slow on purpose.
+	DoTime = 2 * time.Minute
+)
+
+// Target is a running sandbox with a client that talks to it.
+type Target struct {
+	Sandbox
+	Client *api.Client
+}
+
+// Connect finds the sandbox the command is about, which must be running.
+func (d *Deps) Connect(ctx context.Context) (*Target, error) {
+	s, err := d.FindRunning(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Target{Sandbox: s, Client: api.NewClient(s.Socket)}, nil
+}
+
+// Ask sends one request to a sandbox, within [AnswerTime], and explains why it got no answer.
+func Ask[T any](ctx context.Context, t *Target, question func(*api.Client, context.Context) (T, error)) (T, error) {
+	return within(ctx, t, AnswerTime, question)
+}
+
+// Do has a sandbox do something, within [DoTime]; otherwise it is like [Ask].
+func Do[T any](ctx context.Context, t *Target, deed func(*api.Client, context.Context) (T, error)) (T, error) {
+	return within(ctx, t, DoTime, deed)
+}
+
+// AskIt is [Deps.Connect] and [Ask] in one.
+func AskIt[T any](ctx context.Context, d *Deps, question func(*api.Client, context.Context) (T, error)) (T, error) {
+	t, err := d.Connect(ctx)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return Ask(ctx, t, question)
+}
+
+func within[T any](ctx context.Context, t *Target, limit time.Duration, f func(*api.Client, context.Context) (T, error)) (T, error) {
+	inner, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	inner, end := t.whileRunning(inner)
+	defer end()
+	v, err := f(t.Client, inner)
+	if stopped := (*report.Error)(nil); err != nil && ctx.Err() == nil && errors.As(context.Cause(inner), &stopped) {
+		return v, stopped
+	}
+	if err != nil {
+		err = t.Explain(ctx, err, limit)
+	}
+	return v, err
+}
+
+// suspendedCheck is how often a command that waits checks whether the sandbox's process is suspended.
+const suspendedCheck = time.Second
+
+// whileRunning returns a context that ends, with an error for the user as its cause, when the process of the sandbox is found
+// suspended, as by Ctrl-Z: it cannot answer then, however long a command waits.
+func (t *Target) whileRunning(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		tick := time.NewTicker(suspendedCheck)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if instance.Suspended(ctx, t.PID) {
+				cancel(&report.Error{
+					Code:    "suspended",
+					Message: fmt.Sprintf("sandbox %q is suspended: process %d was stopped by Ctrl-Z or SIGSTOP", t.Name, t.PID),
+					Try:     fmt.Sprintf("fg   # in its terminal\nkill -CONT %d\n%s down --name %s", t.PID, Program, t.Name),
+				})
+				return
+			}
+		}
+	}()
+	return ctx, func() { cancel(context.Canceled) }
+}
+
+// Explain turns an error of the client into one for the user. limit is the time that the sandbox was given; ctx is the
+// command's own context.
+func (t *Target) Explain(ctx context.Context, err error, limit time.Duration) error {
+	var (
+		reported *api.Error
+		netErr   *net.OpError
+	)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &reported):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return &report.Error{
+			Code:    "not-answering",
+			Message: fmt.Sprintf("sandbox %q does not answer within %s", t.Name, limit),
+			Try:     fmt.Sprintf("%s logs --name %s\n%[1]s down --name %[2]s", Program, t.Name),
+		}
+	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &report.Error{
+			Code:    "unreachable",
+			Message: fmt.Sprintf("sandbox %q cannot be reached; it is starting, or ending", t.Name),
+			Try:     Program + " list",
+			Err:     err,
+		}
+	}
+	return err
+}
+
+// Pick returns the items that the names stand for, in the names' order; without names, all items. An item may go by
+// several names; a name may stand for several items. A name that stands for none is an error of code not-found.
+func Pick[T any](kind string, items []T, names []string, goesBy func(T) []string) ([]T, error) {
+	if len(names) == 0 {
+		return items, nil
+	}
+	var picked []T
+	taken := make([]bool, len(items))
+	for _, name := range names {
+		found := false
+		for i, item := range items {
+			for _, n := range goesBy(item) {
+				if n != name {
+					continue
+				}
+				found = true
+				if !taken[i] {
+					taken[i] = true
+					picked = append(picked, item)
+				}
+				break
+			}
+		}
+		if !found {
+			return nil, NotFound(kind, name, allNames(items, goesBy))
+		}
+	}
+	return picked, nil
+}
+
+// NotFound is the error for a name that nothing goes by; names are those that would have been understood.
+func NotFound(kind, name string, names []string) error {
+	e := &report.Error{Code: "not-found", Message: fmt.Sprintf("there is no %s %q", kind, name)}
+	if guess := nearest.Of(name, names); guess != "" {
+		e.Message += fmt.Sprintf("; did you mean %q?", guess)
+	}
+	return e
+}
+
+func allNames[T any](items []T, goesBy func(T) []string) []string {
+	var all []string
+	for _, item := range items {
+		all = append(all, goesBy(item)...)
+	}
+	return all
 }

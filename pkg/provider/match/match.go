@@ -258,6 +258,55 @@ func (n Node) Addresses() []netip.Addr {
 	return ParseAddresses(texts)
 }
 
+// UUID returns the UUID by which [Find] searches first: that of the providerID, or without a providerID the system UUID.
+func (n Node) UUID() (UUID, error) {
+	if n.ProviderID != "" {
+		return ParseProviderID(n.ProviderID)
+	}
+	return ParseUUID(n.SystemUUID)
+}
+
+// Keys returns keys for an index of many VMs: [Find] considers only VMs that have one of them in [VM.Keys].
+func (n Node) Keys() (keys []string) {
+	if u, err := n.UUID(); err == nil {
+		keys = append(keys, u.key())
+	}
+	if n.ProviderID != "" {
+		return keys
+	}
+	for _, name := range n.Names() {
+		keys = append(keys, nameKey(name))
+	}
+	return append(keys, addressKeys(n.Addresses())...)
+}
+
+// Keys returns the keys of a VM; see [Node.Keys].
+func (vm VM) Keys() (keys []string) {
+	if vm.UUID != (UUID{}) {
+		keys = append(keys, vm.UUID.key())
+	}
+	if vm.HostName != "" {
+		keys = append(keys, nameKey(vm.HostName))
+	}
+	return append(keys, addressKeys(vm.Addresses)...)
+}
+
+// key is the same for both byte orders.
+func (u UUID) key() string { return "uuid " + min(u.String(), u.Swapped().String()) }
+
+// nameKey is the same for names that [SameHostName] takes for the same.
+func nameKey(name string) string {
+	label, _, _ := strings.Cut(FoldHostName(name), ".")
+	return "name " + label
+}
+
+func addressKeys(ips []netip.Addr) (keys []string) {
+	for _, ip := range ips {
+		keys = append(keys, "ip "+ip.Unmap().WithZone("").String())
+	}
+	return keys
+}
+
 // ParseAddresses returns the valid IP addresses in texts, without duplicates.
 func ParseAddresses(texts []string) (ips []netip.Addr) {
 	for _, s := range texts {

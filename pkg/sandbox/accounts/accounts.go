@@ -38,7 +38,7 @@ type Tokens struct {
 	Log        *event.Log
 	Background *background.Groups
 	// Know is called with each token: it is a secret.
-	Know func(token string) error
+	Know func(values ...string) error
 }
 
 // Project writes a token of the ServiceAccount to the file, and renews it in time, as a kubelet does for a pod.

@@ -5,6 +5,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
@@ -172,20 +174,22 @@ func (n *Nodes) retire(ctx context.Context, m *member) {
 	}
 }
 
-// Stopped returns the components whose process is suspended with its VM, or hung.
-func (n *Nodes) Stopped() map[string]node.Process {
+// Describe sets the state of components whose process is suspended with its VM, or hung.
+func (n *Nodes) Describe(rows []api.Component) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	list := map[string]node.Process{}
+	stopped := map[string]string{}
 	for _, m := range n.vms {
 		if m.guest == nil {
 			continue
 		}
 		if p, _, _ := m.guest.State(); p == node.Paused || p == node.Hung {
-			list[m.component] = p
+			stopped[m.component] = string(p)
 		}
 	}
-	return list
+	for i := range rows {
+		rows[i].State = cmp.Or(stopped[rows[i].Name], rows[i].State)
+	}
 }
 
 // Hang stops the guest of a VM; false when it does not run.

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 )
@@ -364,7 +365,7 @@ func BenchmarkRecord(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				n.Version = fmt.Sprint(i)
-				cache.SetNode(n, nil)
+				cache.SetNode(n, match.Node{Name: n.Name, ProviderID: n.ProviderID})
 			}
 			cancel()
 			if err := <-ended; err != nil {

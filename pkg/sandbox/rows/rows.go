@@ -141,11 +141,8 @@ func (r *Rows) happened(ctx context.Context, e event.Event) {
 		case "node.hung", "node.resumed", "child.paused", "child.resumed", "node.not-ready", "node.unknown", "node.ready":
 			r.Components.Changed("node/" + e.Object.Name) // its process stops or continues
 		}
-		key := r.VMOf(e.Object.Name)
-		if vc := r.VCenters().Find(key.VCenter); vc != nil {
-			if v, ok := vc.Inventory.VM(key.Ref); ok {
-				r.VMChanged(v)
-			}
+		if v, ok := r.VCenters().VM(r.VMOf(e.Object.Name)); ok {
+			r.VMChanged(v)
 		}
 	}
 }

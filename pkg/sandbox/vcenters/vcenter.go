@@ -86,6 +86,14 @@ func (l List) Find(name string) *VCenter {
 	return nil
 }
 
+// VM returns a VM as its vCenter reported it, and whether it exists.
+func (l List) VM(key world.VMKey) (world.VM, bool) {
+	if vc := l.Find(key.VCenter); vc != nil {
+		return vc.Inventory.VM(key.Ref)
+	}
+	return world.VM{}, false
+}
+
 // Datastores lists the datastores, with how many volumes each has.
 func (l List) Datastores() []api.Datastore {
 	rows := []api.Datastore{}

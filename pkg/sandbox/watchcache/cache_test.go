@@ -11,9 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
+
+const uuidA, uuidB = "42000000-0000-4000-8000-00000000000a", "42000000-0000-4000-8000-00000000000b"
+
+// facts returns what identifies the VM of a node.
+func facts(n api.Node, systemUUID string) match.Node {
+	return match.Node{Name: n.Name, ProviderID: n.ProviderID, SystemUUID: systemUUID}
+}
 
 func TestWatchNodes(t *testing.T) {
 	// Nodes come and go beside their VMs.
@@ -34,27 +42,27 @@ func TestWatchNodes(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
 		}
 	}
-	vm := vmOf("vm-1", "worker-1", "A1", "")
+	vm := vmOf("vm-1", "worker-1", uuidA, "")
 	c.SetVM(vm)
 	reported("worker-1 vm=worker-1 power=on registered=false")
 	vm.Hostname = "Worker-1.example"
 	c.SetVM(vm)
 	reported("worker-1 vm=worker-1 power=on registered=false deleted", "worker-1.example vm=worker-1 power=on registered=false")
 	node := api.Node{Name: "worker-1.example", Registered: true}
-	c.SetNode(node, []string{"a1"})
+	c.SetNode(node, facts(node, uuidA))
 	reported("worker-1.example vm=worker-1 power=on registered=true")
-	c.SetNode(node, []string{"a1"}) // a heartbeat
+	c.SetNode(node, facts(node, uuidA)) // a heartbeat
 	reported()
 	vm.Power = "off"
 	c.SetVM(vm)
 	reported("worker-1.example vm=worker-1 power=off registered=true")
-	vm.UUID = "" // blank for a while
+	vm.UUID = "" // blank for a while: the hostname decides
 	c.SetVM(vm)
+	reported()
+	node.ProviderID = "vsphere://" + uuidB
+	c.SetNode(node, facts(node, uuidA))
 	reported("worker-1.example vm= power= registered=true")
-	node.ProviderID = "vsphere://b2"
-	c.SetNode(node, []string{"b2", "a1"})
-	reported("worker-1.example vm= power= registered=true")
-	vm.UUID = "B2"
+	vm.UUID = strings.ToUpper(uuidB)
 	c.SetVM(vm)
 	reported("worker-1.example vm=worker-1 power=off registered=true")
 	c.DeleteNode("worker-1.example")
@@ -62,7 +70,7 @@ func TestWatchNodes(t *testing.T) {
 	vm.Exists = false
 	c.SetVM(vm)
 	reported("worker-1.example vm=worker-1 power=off registered=false deleted")
-	c.SetNode(api.Node{Name: "stranger", Registered: true}, nil)
+	c.SetNode(api.Node{Name: "stranger", Registered: true}, match.Node{Name: "stranger"})
 	reported("stranger vm= power= registered=true")
 	c.DeleteNode("stranger")
 	reported("stranger vm= power= registered=true deleted")

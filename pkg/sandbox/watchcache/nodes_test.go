@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -26,8 +27,8 @@ func TestPodsOfNodes(t *testing.T) {
 		return -1
 	}
 	c.SetPod(pod("early", "a", corev1.PodPending), false) // before its node is known
-	c.SetNode(api.Node{Name: "a", Registered: true}, nil)
-	c.SetNode(api.Node{Name: "b", Registered: true}, nil)
+	c.SetNode(api.Node{Name: "a", Registered: true}, match.Node{})
+	c.SetNode(api.Node{Name: "b", Registered: true}, match.Node{})
 	for _, step := range []struct {
 		pod  *corev1.Pod
 		gone bool

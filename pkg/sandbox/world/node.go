@@ -7,11 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 const rolePrefix = "node-role.kubernetes.io/"
+
+// ControlPlaneLabel is on Nodes of the control plane.
+const ControlPlaneLabel = rolePrefix + "control-plane"
 
 // NodeRow reads a Node object, without its VM.
 func NodeRow(n *corev1.Node) api.Node {
@@ -46,32 +48,6 @@ func NodeRow(n *corev1.Node) api.Node {
 	}
 	slices.Sort(row.Roles)
 	return row
-}
-
-// sureness are UUIDs by which a node may have its VM, the surest first; "" for none.
-type sureness [4]string
-
-// claims are those of a node. What the cloud controller manager has found counts more than what the kubelet says of itself, and
-// what is said more than the same in the other byte order.
-func claims(n *corev1.Node) (all sureness) {
-	if u, err := match.ParseProviderID(n.Spec.ProviderID); err == nil {
-		all[0], all[2] = u.String(), u.Swapped().String()
-	}
-	if u, err := match.ParseUUID(n.Status.NodeInfo.SystemUUID); err == nil {
-		all[1], all[3] = u.String(), u.Swapped().String()
-	}
-	return all
-}
-
-// UUIDs are those by which a node may have its VM, each once, the surest first.
-func UUIDs(n *corev1.Node) []string {
-	var ids []string
-	for _, id := range claims(n) {
-		if id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // Ready is the status of the Ready condition; "" before the kubelet has posted one.

@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -31,6 +32,18 @@ type VMKey struct {
 
 // Key returns what identifies the VM.
 func (v VM) Key() VMKey { return VMKey{v.VCenter, v.Ref} }
+
+// Facts implements [match.Candidate].
+func (v VM) Facts() match.VM {
+	u, _ := match.ParseUUID(v.UUID)
+	return match.VM{
+		VCenter: v.VCenter, Ref: v.Ref.Value, UUID: u, HostName: v.Hostname, Addresses: match.ParseAddresses(v.Addresses),
+		Connected: v.Connection == string(types.VirtualMachineConnectionStateConnected), On: v.Power == string(node.On),
+	}
+}
+
+// String returns the VM for messages.
+func (v VM) String() string { return v.VCenter + v.Path }
 
 // Machine returns the state of the VM for its kubelet.
 func (v VM) Machine() node.Machine {

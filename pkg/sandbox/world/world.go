@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -92,26 +94,14 @@ func (w *World) Nodes() []api.Node {
 	w.mu.RLock()
 	nodes := maps.Clone(w.nodes)
 	w.mu.RUnlock()
+	vms := w.VMs()
+	on := nodesOn(vms, nodes)
 	unclaimed, named := maps.Clone(nodes), map[string]bool{}
-	byUUID := map[string]*corev1.Node{}
-	for i := len(sureness{}) - 1; i >= 0; i-- { // what is surer counts more
-		for _, name := range slices.Sorted(maps.Keys(nodes)) {
-			if id := claims(nodes[name])[i]; id != "" {
-				byUUID[id] = nodes[name]
-			}
-		}
-	}
 
-	// A node stands once, with the first of the VMs that have its UUID. What is left of VMs that share it, or have lost
-	// theirs, is no further node of that name.
+	// What is left of VMs that no node runs on is no further node of a name.
 	rows := []api.Node{}
-	for _, v := range w.VMs() {
-		n := byUUID[strings.ToLower(v.UUID)]
-		if n != nil {
-			if _, free := unclaimed[n.Name]; !free {
-				n = nil
-			}
-		}
+	for _, v := range vms {
+		n := on[v.Key()]
 		if n == nil && v.Role == "" {
 			continue
 		}
@@ -136,6 +126,46 @@ func (w *World) Nodes() []api.Node {
 	}
 	slices.SortFunc(strangers, func(a, b api.Node) int { return strings.Compare(a.Name, b.Name) })
 	return append(rows, strangers...)
+}
+
+// nodesOn returns the node that runs on each VM. Of several, it is the one of the surest key: the key in the byte order of the VM,
+// the first in the order of [match.Find], the first by name.
+func nodesOn(vms []VM, nodes map[string]*corev1.Node) map[VMKey]*corev1.Node {
+	byKey := map[string][]VM{}
+	for _, v := range vms {
+		for _, key := range v.Facts().Keys() {
+			byKey[key] = append(byKey[key], v)
+		}
+	}
+	order := []match.By{match.ByProviderID, match.BySystemUUID, match.ByHostName, match.ByAddress}
+	on, sureness := map[VMKey]*corev1.Node{}, map[VMKey]int{}
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		a := Match(kubenode.Facts(nodes[name]), func(key string) []VM { return byKey[key] })
+		if a.Reason != match.Found {
+			continue
+		}
+		rank := slices.Index(order, a.By)
+		if a.Swapped {
+			rank += len(order)
+		}
+		if key := a.VM.Key(); on[key] == nil || rank < sureness[key] {
+			on[key], sureness[key] = nodes[name], rank
+		}
+	}
+	return on
+}
+
+// Match returns the VM that a node runs on, as the cloud provider finds it. VMs returns those with one of its keys.
+func Match(n match.Node, vms func(key string) []VM) match.Answer[VM] {
+	var list []VM
+	for _, key := range n.Keys() {
+		for _, v := range vms(key) {
+			if !slices.ContainsFunc(list, func(other VM) bool { return other.Key() == v.Key() }) {
+				list = append(list, v)
+			}
+		}
+	}
+	return match.Find(n, match.List[VM]{VMs: list}, match.Choices{})
 }
 
 // Zones lists the failure domains that VMs are in or nodes are labeled with.

@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/matchtest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -77,6 +79,38 @@ func systemUUID(id string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = id }
 }
 
+func both(id, uuid string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Spec.ProviderID, n.Status.NodeInfo.SystemUUID = id, uuid }
+}
+
+// A Node is joined with the VM that the provider binds it to.
+func TestNodesTable(t *testing.T) {
+	rows, err := matchtest.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		inventories := map[string]*world.Inventory{"us": world.NewInventory("us", nil), "eu": world.NewInventory("eu", nil)}
+		if row.Out != "" || slices.ContainsFunc(row.VMs, func(v matchtest.VM) bool { return v.Template }) {
+			continue // rows show what is known, and the watch does not report templates
+		}
+		for _, v := range row.VMs {
+			var b batch
+			nics := types.ArrayOfGuestNicInfo{GuestNicInfo: []types.GuestNicInfo{{IpAddress: v.Addresses}}}
+			b.add(vcenter.Enter, mo("VirtualMachine", v.Name), props{
+				"name": v.Name, "config.uuid": v.UUID, "guest.hostName": v.HostName, "guest.net": nics,
+				"runtime.connectionState": types.VirtualMachineConnectionState(v.Connection),
+			})
+			inventories[v.VCenter].Update(b)
+		}
+		w := world.New(roles{}, inventories["us"], inventories["eu"])
+		w.SetNode(row.Node.Kube())
+		if nodes := w.Nodes(); len(nodes) != 1 || nodes[0].VM != row.VM {
+			t.Errorf("%s: %+v, want VM %q", row.Name, nodes, row.VM)
+		}
+	}
+}
+
 func TestNodesJoinVMs(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -136,16 +170,28 @@ func TestNodesJoinVMs(t *testing.T) {
 			want:  [][2]string{{"?worker-1.example", "worker-1"}, {"m", ""}, {"n", ""}},
 		},
 		{
-			name:  "two VMs of one UUID are one node",
-			vms:   [][3]string{{"worker-1", "1", "on"}, {"worker-2", "1", "off"}},
-			nodes: []*corev1.Node{k8s("n", systemUUID(uuid("1")))},
-			want:  [][2]string{{"n", "worker-1"}, {"?worker-2", "worker-2"}},
+			name:  "of two VMs of one UUID, the one whose guest has the name",
+			vms:   [][3]string{{"worker-1", "1", "on"}, {"worker-2", "1", "on"}},
+			nodes: []*corev1.Node{k8s("worker-2.example", systemUUID(uuid("1")))},
+			want:  [][2]string{{"?worker-1.example", "worker-1"}, {"worker-2.example", "worker-2"}},
 		},
 		{
 			name:  "a VM that has lost its UUID is no second node of its name",
 			vms:   [][3]string{{"worker-1", "", "on"}},
 			nodes: []*corev1.Node{k8s("worker-1.example", providerID("vsphere://"+uuid("1")))},
 			want:  [][2]string{{"worker-1.example", ""}},
+		},
+		{
+			name:  "a providerID counts alone",
+			vms:   [][3]string{{"worker-1", "1", "on"}, {"worker-2", "2", "on"}},
+			nodes: []*corev1.Node{k8s("n", both("vsphere://"+uuid("9"), uuid("1"))), k8s("m", both("kind://docker/m", uuid("2")))},
+			want:  [][2]string{{"?worker-1.example", "worker-1"}, {"?worker-2.example", "worker-2"}, {"m", ""}, {"n", ""}},
+		},
+		{
+			name:  "by the hostname of the guest",
+			vms:   [][3]string{{"worker-1", "1", "on"}},
+			nodes: []*corev1.Node{k8s("worker-1", nil)},
+			want:  [][2]string{{"worker-1", "worker-1"}},
 		},
 		{
 			name: "the providerID counts more",

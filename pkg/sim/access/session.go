@@ -164,15 +164,6 @@ func (m *Manager) Sessions() []Session {
 	return list
 }
 
-// UserOf returns the user of a SOAP or REST session, by the name in the topology.
-func (m *Manager) UserOf(key string) (user string, ok bool) {
-	s := m.sessions.get(key)
-	if s == nil {
-		return "", false
-	}
-	return s.account.given, true
-}
-
 // EndAll ends every session of SOAP and REST, as a restart of the vCenter does, and returns their number.
 func (m *Manager) EndAll() int {
 	return m.endWhere(func(s *session) bool { return !s.account.inside })

@@ -43,20 +43,6 @@ func (m *Manager) removeDir(dir string) error {
 	return k.Remove(ctx, dir)
 }
 
-// DirOfDisk is [Manager.Dir] for the volume whose disk has that UUID, in any form, and false if there is no such volume.
-func (m *Manager) DirOfDisk(uuid string) (string, bool) {
-	want := compact(uuid)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, v := range m.order {
-		if v.disk != "" && compact(v.disk) == want {
-			dir := m.Dir(v.id)
-			return dir, dir != ""
-		}
-	}
-	return "", false
-}
-
 // snapshotDir returns the directory of a snapshot's contents; empty if contents are not kept.
 func (m *Manager) snapshotDir(volume, snapshot string) string {
 	return m.Dir(volume + "+" + snapshot)
@@ -95,11 +81,6 @@ func taken(info fs.FileInfo) int64 {
 		return min(info.Size(), st.Blocks*512)
 	}
 	return info.Size()
-}
-
-// compact returns a UUID without dashes, in lower case.
-func compact(uuid string) string {
-	return strings.ToLower(strings.ReplaceAll(uuid, "-", ""))
 }
 
 // inTreeFolder is the folder of disks that the in-tree provider created.

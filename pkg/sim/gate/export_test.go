@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 )
@@ -36,4 +37,14 @@ func (g *Gate) GiveBack() {
 	g.change.Lock()
 	defer g.change.Unlock()
 	g.giveBack()
+}
+
+// Clear removes all rules, as [Gate.Remove] does. The mode stays.
+func (g *Gate) Clear(ctx context.Context) error {
+	for _, r := range g.Rules() {
+		if err := g.Remove(ctx, r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -51,36 +51,20 @@ func (g *Gate) Add(r Rule) (ID, error) {
 // rule had stopped that. It fails without a change if the rule does not exist ([ErrNoRule]), or if the address cannot be bound
 // within two seconds or before ctx ends.
 func (g *Gate) Remove(ctx context.Context, id ID) error {
-	return g.remove(ctx, func(e *entry) bool { return e.id == id }, fmt.Errorf("gate %s: rule %d: %w", g.addr, id, ErrNoRule))
-}
-
-// Clear removes all rules, as [Gate.Remove] does. The mode stays.
-func (g *Gate) Clear(ctx context.Context) error {
-	return g.remove(ctx, func(*entry) bool { return true }, nil)
-}
-
-func (g *Gate) remove(ctx context.Context, which func(*entry) bool, none error) error {
 	g.change.Lock()
 	defer g.change.Unlock()
 	all := g.rules
-	var gone, stay []*entry
-	for _, e := range all {
-		if which(e) {
-			gone = append(gone, e)
-		} else {
-			stay = append(stay, e)
-		}
+	i := slices.IndexFunc(all, func(e *entry) bool { return e.id == id })
+	if i < 0 {
+		return fmt.Errorf("gate %s: rule %d: %w", g.addr, id, ErrNoRule)
 	}
-	if len(gone) == 0 {
-		return none
-	}
-	g.rules = stay
+	g.rules = slices.Delete(slices.Clone(all), i, i+1)
 	if err := g.listenFor(ctx); err != nil {
 		g.rules = all
 		return err
 	}
 	g.enforce()
-	release(gone...)
+	release(all[i])
 	g.settle()
 	return nil
 }

@@ -80,7 +80,7 @@ func TestOrphan(t *testing.T) {
 	_, vm := r.clustered()
 	v := object.NewVirtualMachine(r.client, vm)
 	done(t)(v.PowerOff(t.Context()))
-	must(t, r.hosts.Orphan(t.Context(), vm))
+	must(t, r.hosts.Hide(t.Context(), vm, types.VirtualMachineConnectionStateOrphaned))
 	if s := r.vm(vm).Runtime.ConnectionState; s != types.VirtualMachineConnectionStateOrphaned {
 		t.Errorf("VM: %s", s)
 	}

@@ -267,7 +267,7 @@ func TestOperatorErrors(t *testing.T) {
 	nothing := ref{Type: "HostSystem", Value: "host-0"}
 	for name, err := range map[string]error{
 		"no host":      r.hosts.Crash(t.Context(), nothing),
-		"no VM":        r.hosts.Orphan(t.Context(), nothing),
+		"no VM":        r.hosts.Hide(t.Context(), nothing, types.VirtualMachineConnectionStateOrphaned),
 		"no datastore": r.hosts.LoseDatastore(t.Context(), nothing),
 		"too late":     r.hosts.Crash(ended, hosts[0].Reference()),
 		"all is well":  r.hosts.Recover(t.Context(), hosts[0].Reference()),

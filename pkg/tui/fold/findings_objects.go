@@ -27,12 +27,19 @@ func (f *findings) ofNode(n api.Node) (list []found) {
 	vm, there := f.vmOf(n)
 	_, err := match.ParseProviderID(n.ProviderID)
 	switch {
-	case !there && n.Registered && err == nil:
-		if name := f.namesake(n); name != "" {
+	case !there && n.Registered && n.ProviderID != "":
+		name, vm := f.namesake(n)
+		switch {
+		case name != "" && isBoundTo(n, vm):
+			return []found{{"providerID", "VM " + name + " is not the only one of its UUID", small}}
+		case name != "" && err == nil:
 			return []found{{"providerID", "VM " + name + " has another UUID", small}}
+		case name != "":
+			return []found{{"providerID", "providerID is not the VM's UUID", small}}
+		case err == nil: // the CCM looks for the VM only once the node is not ready
+			return []found{{"vm", "VM gone, node still there", f.grace()}}
 		}
-		// The CCM looks for the VM only once the node is not ready.
-		return []found{{"vm", "VM gone, node still there", f.grace()}}
+		return nil // it is no VM
 	case !there:
 		return nil
 	case !n.Registered:
@@ -121,15 +128,15 @@ func (f *findings) vmOf(n api.Node) (of api.VM, ok bool) {
 	return of, ok
 }
 
-// namesake returns a VM with a node role and the same name that is not known to be this node's, or "".
-func (f *findings) namesake(n api.Node) string {
+// namesake returns a VM with a node role and the same name that is not known to be this node's, and what it is called, "" for none.
+func (f *findings) namesake(n api.Node) (name string, vm api.VM) {
 	for _, key := range f.names[n.Name] {
 		row, _ := f.world.Row(world.VM, key)
 		if vm, _ := row.Value.(api.VM); vm.Role != "" {
-			return row.Name
+			return row.Name, vm
 		}
 	}
-	return ""
+	return "", api.VM{}
 }
 
 // broken reports whether a lasting fault may make the node not ready.

@@ -107,8 +107,11 @@ func TestFindings(t *testing.T) {
 		}, nil},
 
 		{"joined no more, for its UUID", func(p *pair) { p.node.VM, p.node.VCenter, p.vm.UUID = "", "", "bbbbbbbb-0000-4000-8000-000000000002" }, []string{"node w providerID: VM us/w has another UUID"}},
+		{"joined no more, for its providerID", func(p *pair) { p.node.VM, p.node.VCenter, p.node.ProviderID = "", "", "vsphere://" }, []string{"node w providerID: providerID is not the VM's UUID"}},
+		{"joined no more, for two VMs of its UUID", func(p *pair) { p.node.VM, p.node.VCenter = "", "" }, []string{"node w providerID: VM us/w is not the only one of its UUID"}},
 		{"joined no more, called by its hostname", func(p *pair) {
 			p.node.VM, p.node.VCenter, p.vm.Name, p.vm.Hostname, p.volume.VM, p.att = "", "", "machine", "W", "", nil
+			p.vm.UUID = "bbbbbbbb-0000-4000-8000-000000000002"
 		}, []string{"node w providerID: VM us/machine has another UUID"}},
 		{"VM gone, another of its name is no node", func(p *pair) { p.node.VM, p.vm.Role = "", "" }, []string{"node w vm: VM gone, node still there"}},
 		{"VM gone", func(p *pair) { p.node.VM, p.vm = "", nil }, []string{"node w vm: VM gone, node still there"}},

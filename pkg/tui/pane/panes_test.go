@@ -387,14 +387,16 @@ func TestHelp(t *testing.T) {
 	if !strings.Contains(seen(h), "100%") {
 		t.Error(seen(h))
 	}
-	h.SetSections(sections()[1:2])
+	h = pane.NewHelp(sections()[1:2])
+	h.SetSize(80, 8)
 	if strings.Contains(seen(h), "Everywhere") || enabled(h) != "" {
 		t.Errorf("%s\n%s", enabled(h), seen(h))
 	}
 	if i, taken := h.Click(1, 1); i != nil || !taken {
 		t.Errorf("%v", i)
 	}
-	h.SetSections(nil)
+	h = pane.NewHelp(nil)
+	h.SetSize(80, 8)
 	frames(t, "help-empty", h)
 }
 

@@ -192,3 +192,18 @@ func report(c *fault.Call, kind string, object event.Object, message string) {
 func silently() fault.Param {
 	return fault.Param{Name: "silent", Short: "packets vanish; otherwise connections are reset and none is made", Type: fault.Bool, Default: "true"}
 }
+
+// Kinds returns the faults of the cluster.
+func Kinds() []*fault.Kind {
+	return []*fault.Kind{
+		controlPlaneRestart(), controlPlanePaused(), etcdSlow(),
+		ccmKilled(), ccmPaused(), ccmCrashLoop(), ccmTwice(), ccmUnreachable(), ccmTokenRevoked(),
+		csiKilled(), csiPaused(), csiCrashLoop(), csiUnreachable(), csiTokenRevoked(),
+		kubeletKilled(), kubeletPaused(), nodeUnreachable(),
+		nodeUninitialized(), nodeTainted(), nodeDeleted(), nodeForeign(),
+		linkWithheld(), csiUnregistered(), csiNodeDeleted(),
+		unknownPolicy(), topologyKindDeleted(),
+		ruleRemoved(), bindingRemoved(),
+		secretDeleted(), secretMalformed(), configDeleted(), configMalformed(),
+	}
+}
