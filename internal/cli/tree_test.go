@@ -63,7 +63,7 @@ func TestEveryCommandEndsAlike(t *testing.T) {
 	})
 }
 
-// Every command about a running sandbox says the same where there is none: exit status 1, and how to start one.
+// Every command about a running sandbox prints the same if none is running: exit status 1, and how to start one.
 func TestNoSandbox(t *testing.T) {
 	arguments := map[string][]string{
 		"get kubeconfig": {}, "explain node": {"a"}, "explain vm": {"a"}, "explain volume": {"a"}, "vm move": {"a", "--to", "b"}, "vm destroy": {"a", "--yes"},
