@@ -29,8 +29,8 @@ func NewCmdList(d *command.Deps, runF func(*listOptions) error) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the built-in topologies",
-		Long: `List the built-in topologies. "up NAME" starts a sandbox with one; without a name
-it takes zones-us-eu.
+		Long: `List the built-in topologies. "up NAME" starts a sandbox with one; without
+a name it takes zones-us-eu.
 
 Scenarios are something else: a scenario breaks something and checks what
 happens. "vsphere-sandbox scenario list" lists them.`,
