@@ -144,7 +144,7 @@ func TestOpenAndList(t *testing.T) {
 		t.Errorf("open: %v", err)
 	}
 	dead := create(t, root, "dead")
-	if err := dead.WriteRecord(instance.Record{Name: "dead", Scenario: "single"}); err != nil {
+	if err := dead.WriteRecord(instance.Record{Name: "dead", Topology: "single"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := dead.Close(); err != nil {
@@ -163,7 +163,7 @@ func TestOpenAndList(t *testing.T) {
 		entries[1].Err = nil
 	}
 	want := []instance.Entry{
-		{Name: "dead", Record: instance.Record{Name: "dead", Scenario: "single"}},
+		{Name: "dead", Record: instance.Record{Name: "dead", Topology: "single"}},
 		{Name: "young", Running: true, PID: os.Getpid()},
 	}
 	if diff := cmp.Diff(want, entries); diff != "" {

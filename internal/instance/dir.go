@@ -348,7 +348,7 @@ type Record struct {
 	PID       int       `json:"pid"`
 	StartedAt time.Time `json:"startedAt"`
 	Version   string    `json:"version,omitempty"`
-	Scenario  string    `json:"scenario,omitempty"`
+	Topology  string    `json:"scenario,omitempty"`
 	Ready     bool      `json:"ready"`
 
 	// Retained says that the sandbox has ended and left its directory to be

@@ -202,7 +202,7 @@ func TestSettle(t *testing.T) {
 	s.requireGone()
 	requireClaims(t, claims, 0)
 	entries, err := instance.List(root)
-	if err != nil || len(entries) != 1 || !entries[0].Record.ProcessesReaped || entries[0].Record.Scenario != "single" || entries[0].Running {
+	if err != nil || len(entries) != 1 || !entries[0].Record.ProcessesReaped || entries[0].Record.Topology != "single" || entries[0].Running {
 		t.Errorf("listed %+v, %v", entries, err)
 	}
 	if text, err := os.ReadFile(evidence); err != nil || string(text) != "panic: boom\n" {

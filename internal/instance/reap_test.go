@@ -34,7 +34,7 @@ func TestReapAfterKill(t *testing.T) {
 	}
 	s.kill()
 	// Its children live on, without the lock.
-	if entries, err := instance.List(root); err != nil || len(entries) != 1 || entries[0].Running || entries[0].Record.Scenario != "single" {
+	if entries, err := instance.List(root); err != nil || len(entries) != 1 || entries[0].Running || entries[0].Record.Topology != "single" {
 		t.Errorf("list after the kill: %+v, %v", entries, err)
 	}
 	report, err := instance.Reap(t.Context(), root, "demo")

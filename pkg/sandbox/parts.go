@@ -149,7 +149,7 @@ func assemble(s *Sandbox) {
 		Head: func() api.Recording {
 			return api.Recording{
 				APIVersion: api.RecordingVersion, Kind: api.RecordingKind,
-				Sandbox: s.opts.Name, Scenario: s.desired.Topology().Metadata.Name, Speed: float64(s.opts.Speed), StartedAt: s.start,
+				Sandbox: s.opts.Name, Topology: s.desired.Topology().Metadata.Name, Speed: float64(s.opts.Speed), StartedAt: s.start,
 				Version: build.Version(), KubernetesVersion: build.Kubernetes(), Ground: s.standsOn(),
 			}
 		},

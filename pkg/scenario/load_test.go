@@ -74,12 +74,12 @@ func TestRefusedHeader(t *testing.T) {
 		{"empty", "", "s.yaml:1:1: is empty: a scenario begins with apiVersion: sandbox.vsphere/v1alpha1 and kind: Scenario"},
 		{"no YAML", "a: [", "s.yaml:1:1: is not YAML: did not find expected node content"},
 		{"two documents", "a: 1\n---\nb: 2", "s.yaml:1:1: apiVersion: is missing: apiVersion: sandbox.vsphere/v1alpha1\ns.yaml:1:1: kind: is missing: kind: Scenario\ns.yaml:2:1: a second document begins here: a scenario file holds one"},
-		{"no kind", "apiVersion: sandbox.vsphere/v1alpha1", "s.yaml:1:1: kind: is missing: kind: Scenario"},
-		{"topology", "apiVersion: sandbox.vsphere/v1alpha1\nkind: Topology", "s.yaml:2:7: kind: is a topology, on which scenarios run, not a scenario"},
+		{"no kind", "apiVersion: sandbox.vsphere/v1alpha1\nmetadata: {name: x}\ntopology: single" + steps, "s.yaml:1:1: kind: is missing: kind: Scenario"},
+		{"topology", "apiVersion: sandbox.vsphere/v1alpha1\nkind: Topology", "s.yaml:1:1: is a topology, not a scenario"},
 		{"no topology", top + "metadata: {name: x}" + steps, "s.yaml:1:1: topology: is missing: the name of a topology (single, zones-per-cluster, zones-us-eu), a file, or one written out below it"},
 		{"unknown topology", top + "metadata: {name: x}\ntopology: singel" + steps, `s.yaml:4:11: topology: there is no topology "singel": there are single, zones-per-cluster, zones-us-eu (did you mean "single"?)`},
 		{"topology in no folder", top + "metadata: {name: x}\ntopology: ./x.yaml" + steps, `s.yaml:4:11: topology: cannot be a file: this scenario was not read from a file`},
-		{"inline topology", top + "metadata: {name: x}\ntopology:\n  spec:\n    vcenters:\n      - nmae: vc" + steps, "s.yaml:7:9: topology.spec.vcenters[0].datacenters: needs at least one datacenter\n" + `s.yaml:7:9: topology.spec.vcenters[0].name: is required` + "\n" + `s.yaml:7:15: topology.spec.vcenters[0].nmae: unknown key (did you mean "name"?)`},
+		{"inline topology", top + "metadata: {name: x}\ntopology:\n  spec:\n    vcenters:\n      - nmae: vc" + steps, "s.yaml:7:9: topology.spec.vcenters[0].datacenters: needs at least one datacenter\n" + `s.yaml:7:15: topology.spec.vcenters[0].nmae: unknown key (did you mean "name"?)`},
 		{"name", top + "metadata: {name: Not a name}\ntopology: single" + steps, `s.yaml:3:18: metadata.name: must be a DNS label: at most 63 lower-case letters, digits and hyphens, not "Not a name"`},
 		{"no steps", top + "metadata: {name: x}\ntopology: single", "s.yaml:1:1: steps: must be a list of 1 to 1000 steps"},
 		{"speed", top + "metadata: {name: x}\ntopology: single\ncomponents: {speed: 1000}" + steps, "s.yaml:5:21: components.speed: speed 1000: want a number from 1 (upstream's defaults) to 100"},
@@ -149,5 +149,42 @@ func TestTopologyFile(t *testing.T) {
 	}
 	if _, err := scenario.LoadCatalogue("power-of"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "power-off") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// All mistakes are reported at once: an unknown parameter, and one that cannot be used, hide no others, and cause none.
+func TestAllAtOnce(t *testing.T) {
+	const text = `apiVersion: sandbox.vsphere/v1alpha1
+kind: Scenario
+metadata: {name: wrong}
+topology: singel
+parameters:
+  - {name: node, default: worker-1}
+  - {name: time, type: int, default: soon}
+steps:
+  - inject: vm.power-of
+    on: {vm: "${nod}"}
+  - expect: {node: "${node}", ready: True}
+    within: 20
+  - heal: f9
+  - expect: {node: "${vm}", count: "${time}"}
+    within: "${time}"
+  - bogus: 1
+`
+	_, err := scenario.Load("s.yaml", []byte(text))
+	want := `s.yaml:4:11: topology: there is no topology "singel": there are single, zones-per-cluster, zones-us-eu (did you mean "single"?)
+s.yaml:7:5: parameters[1]: time must be a whole number, not "soon"
+s.yaml:9:13: steps[0].inject: unknown fault "vm.power-of" (did you mean "vm.power-off"?)
+s.yaml:10:14: steps[0].on.vm: there is no parameter "nod" ($${ stands for ${) (did you mean "node"?)
+s.yaml:12:13: steps[1].within: must be a duration such as 500ms, 10s or 1m30s, or 40s/speed for a time of a cluster with upstream's defaults, not "20" (did you mean "20s"?)
+s.yaml:13:11: steps[2].heal: unknown step "f9"
+s.yaml:14:20: steps[3].expect.node: there is no parameter "vm" ($${ stands for ${)
+s.yaml:16:5: steps[4]: does nothing: it needs one of inject, heal, wait, expect, never, run, set, note
+s.yaml:16:5: steps[4].bogus: unknown key`
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

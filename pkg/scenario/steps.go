@@ -282,6 +282,8 @@ func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result
 	defer stayed.Stop()
 	var text string
 	var last time.Time
+	due := time.NewTimer(time.Hour) // ends the pause after a report
+	defer due.Stop()
 	for {
 		now := r.session.state(w)
 		if now.Met && time.Since(now.Since) >= stay {
@@ -290,12 +292,17 @@ func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result
 		}
 		if now.Met {
 			stayed.Reset(stay - time.Since(now.Since))
-		} else if was := strings.Join(r.session.was(w), "; "); was != text && time.Since(last) >= reportEvery {
-			text, last = was, time.Now()
-			r.announce(result.Update{Change: result.Waiting, Step: *res, Text: text})
+		} else if was := strings.Join(r.session.was(w), "; "); was != text {
+			if pause := reportEvery - time.Since(last); pause > 0 {
+				due.Reset(pause) // what is true then is reported, so that a text never stays that is past
+			} else {
+				text, last = was, time.Now()
+				r.announce(result.Update{Change: result.Waiting, Step: *res, Text: text})
+			}
 		}
 		select {
 		case <-w.changed:
+		case <-due.C:
 		case <-stayed.C:
 		case <-deadline.C:
 			if now := r.session.state(w); now.Met && time.Since(now.Since) >= stay {

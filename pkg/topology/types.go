@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,6 +142,18 @@ func ParseBytes(s string) (Bytes, error) {
 	return Bytes(value.Num().Int64()), nil
 }
 
+// sizeText is a size with any suffix that people write: 8G, 8GB, 8 GiB, 8gb.
+var sizeText = regexp.MustCompile(`^\s*(\d+)\s*([kKmMgGtTpP])[iI]?[bB]?\s*$`)
+
+// binarySize returns the size in binary units that a text most probably means, or "": "8Gi" for 8G and 8GB.
+func binarySize(text string) string {
+	m := sizeText.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	return m[1] + strings.ToUpper(m[2]) + "i"
+}
+
 // scale returns the factor of a quantity's suffix.
 func scale(suffix string) (*big.Rat, bool) {
 	power := func(base, exponent int64) *big.Rat {
@@ -209,7 +222,7 @@ func (g replicas) text(key, pattern string, n int) string {
 
 func (g replicas) textAt(at *path, pattern string, n int) string {
 	text, replaced := number(pattern, n)
-	if replaced && n == 0 {
+	if replaced && n == 0 && !g.has(g.at.key("replicas")) {
 		g.field(at, "", "has {n}, which numbers replicas, but there is no replicas: beside it")
 	}
 	return text

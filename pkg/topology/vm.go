@@ -126,6 +126,10 @@ const (
 
 func (Role) choices() []string { return []string{string(RoleControlPlane), string(RoleWorker)} }
 
+func (Role) synonyms() map[string]string {
+	return map[string]string{"master": string(RoleControlPlane), "server": string(RoleControlPlane), "node": string(RoleWorker), "agent": string(RoleWorker)}
+}
+
 // NodeKind is the implementation of a node.
 type NodeKind string
 

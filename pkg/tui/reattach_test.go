@@ -20,7 +20,7 @@ type reborn struct {
 func (r *reborn) Status(ctx context.Context) (api.Status, error) {
 	s, err := r.fake.Status(ctx)
 	if r.again.Load() {
-		s.Scenario, s.StartedAt = "single", time.Unix(1000, 0)
+		s.Topology, s.StartedAt = "single", time.Unix(1000, 0)
 	}
 	return s, err
 }

@@ -196,8 +196,8 @@ func keyOf(name string) (tea.KeyPressMsg, error) {
 func (m *Model) header() string {
 	a, t := m.state.About(), m.theme
 	left := []string{t.Title.Render(text.Clean(cmp.Or(a.Sandbox, "vsphere-sandbox")))}
-	if a.Scenario != "" {
-		left = append(left, t.Text.Render(text.Clean(a.Scenario)))
+	if a.Topology != "" {
+		left = append(left, t.Text.Render(text.Clean(a.Topology)))
 	}
 	if g := ground(a.Ground); g != "" {
 		style := t.Dim

@@ -177,7 +177,7 @@ func (s *Sandbox) Nodes() []api.Node {
 func (s *Sandbox) absent() api.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := api.Status{Name: s.opts.Name, Phase: s.phase, Step: s.at.Name, Scenario: s.opts.Topology.Metadata.Name, Speed: float64(s.opts.Speed), Version: build.Version()}
+	st := api.Status{Name: s.opts.Name, Phase: s.phase, Step: s.at.Name, Topology: s.opts.Topology.Metadata.Name, Speed: float64(s.opts.Speed), Version: build.Version()}
 	if s.at.Detail != "" {
 		st.Step += ": " + s.at.Detail
 	}

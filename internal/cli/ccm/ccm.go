@@ -167,7 +167,8 @@ func NewCmdStatus(d *command.Deps, runF func(context.Context, *statusOptions) er
 		Use:   "status",
 		Short: "Show which CCM runs and whether it is healthy",
 		Long: `Show which CCM runs, where it comes from, whether it is healthy, and which
-replica is the leader. Exits with 3 when a replica is not healthy. Warns about
+replica is the leader. Exits with 3 when a replica is not healthy, or when the
+newest build of a program that --ccm-watch watches did not start. Warns about
 datacenters, tag categories and networks in vsphere.conf that a vCenter does
 not have, if the CCM is builtin.`,
 		Example: `  vsphere-sandbox ccm status
@@ -198,6 +199,9 @@ func status(ctx context.Context, o *statusOptions) error {
 		rows = append(rows, c)
 		if c.Health != "healthy" {
 			ill = append(ill, c.Name+": "+c.Health)
+		}
+		if c.FailedBuild != "" {
+			ill = append(ill, c.Name+": "+c.FailedBuild)
 		}
 	}
 	if len(rows) == 0 {

@@ -274,3 +274,32 @@ func TestFlags(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// README's order works, and the other one.
+func TestWatchArgs(t *testing.T) {
+	for text, want := range map[string]string{
+		"up --ccm bin/x --ccm-watch":            "up --ccm bin/x --ccm-watch=:ccm",
+		"up --ccm-watch --ccm bin/x":            "up --ccm-watch=:ccm --ccm bin/x",
+		"up --ccm=bin/x --ccm-watch single":     "up --ccm=bin/x --ccm-watch=:ccm single",
+		"up --ccm-watch bin/x":                  "up --ccm-watch bin/x",
+		"up --ccm-watch bin/x single":           "up --ccm-watch bin/x single",
+		"up --ccm-watch=bin/x --ccm builtin":    "up --ccm-watch=bin/x --ccm builtin",
+		"kubectl exec -- --ccm-watch":           "kubectl exec -- --ccm-watch",
+		"up":                                    "up",
+		"up --ccm builtin --ccm-watch bin/mine": "up --ccm builtin --ccm-watch bin/mine",
+	} {
+		if got := strings.Join(WatchArgs(strings.Fields(text)), " "); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	for _, tc := range []struct{ source, watch, code string }{{"bin/x", "bin/x", ""}, {"", "", "usage"}, {"module:v1.36.0", "", "usage"}} {
+		t.Chdir(t.TempDir())
+		if err := os.Mkdir("bin", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f := Flags{Source: tc.source, Watch: watchSource, Replicas: 1}
+		if r := report.Of(f.Check()); r.Code != tc.code || tc.code == "" && (f.Watch != tc.watch || f.Source != "") {
+			t.Errorf("%q: %+v, %+v", tc.source, r, f)
+		}
+	}
+}

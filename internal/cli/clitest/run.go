@@ -65,7 +65,7 @@ func NewEnv(s *Server) *Env {
 	if s != nil {
 		e.State.Items = []command.Sandbox{{
 			Name: "default", Dir: "/state/default", Socket: s.Socket, Running: true, PID: 4242,
-			StartedAt: Now.Add(-10 * time.Minute), Scenario: "zones-us-eu",
+			StartedAt: Now.Add(-10 * time.Minute), Topology: "zones-us-eu",
 		}}
 	}
 	e.Deps = &command.Deps{

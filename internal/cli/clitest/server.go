@@ -454,7 +454,7 @@ func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	_ = enc.Encode(api.Recording{
-		APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: status.Name, Scenario: status.Scenario, Speed: status.Speed,
+		APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: status.Name, Topology: status.Topology, Speed: status.Speed,
 		StartedAt: status.StartedAt, Version: status.Version, KubernetesVersion: status.KubernetesVersion, Began: Now.Add(-90 * time.Second),
 	})
 	put(rows...)

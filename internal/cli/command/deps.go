@@ -7,12 +7,14 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -97,10 +99,10 @@ type Sandbox struct {
 	Ended string
 	// Crash is what ended it; nil unless it crashed.
 	Crash *Crash
-	// PID, StartedAt and Scenario are zero when not known.
+	// PID, StartedAt and Topology are zero when not known.
 	PID       int
 	StartedAt time.Time
-	Scenario  string
+	Topology  string
 }
 
 // State is Running, Crashed, Retained or Left.
@@ -132,6 +134,17 @@ func Typed(arg0 string) string {
 		return arg0
 	}
 	return Program
+}
+
+// words are the beginnings of commands of the program in a text.
+var words = regexp.MustCompile(`(?m)(^|[\s(])` + Program + ` `)
+
+// AsTyped returns a text, such as advice, with the program as a person types it who called it as arg0.
+func AsTyped(text, arg0 string) string {
+	if typed := Typed(arg0); typed != Program {
+		return words.ReplaceAllStringFunc(text, func(found string) string { return strings.Replace(found, Program, typed, 1) })
+	}
+	return text
 }
 
 // Group makes cmd one that only has commands below it: alone it prints its help, and a word that is none of them is a
@@ -328,11 +341,45 @@ func AskIt[T any](ctx context.Context, d *Deps, question func(*api.Client, conte
 func within[T any](ctx context.Context, t *Target, limit time.Duration, f func(*api.Client, context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	inner, end := t.whileRunning(inner)
+	defer end()
 	v, err := f(t.Client, inner)
+	if stopped := (*report.Error)(nil); err != nil && ctx.Err() == nil && errors.As(context.Cause(inner), &stopped) {
+		return v, stopped
+	}
 	if err != nil {
 		err = t.Explain(ctx, err, limit)
 	}
 	return v, err
+}
+
+// suspendedCheck is how often a command that waits checks whether the sandbox's process is suspended.
+const suspendedCheck = time.Second
+
+// whileRunning returns a context that ends, with an error for the user as its cause, when the process of the sandbox is found
+// suspended, as by Ctrl-Z: it cannot answer then, however long a command waits.
+func (t *Target) whileRunning(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		tick := time.NewTicker(suspendedCheck)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if instance.Suspended(ctx, t.PID) {
+				cancel(&report.Error{
+					Code:    "suspended",
+					Message: fmt.Sprintf("sandbox %q is suspended: process %d was stopped by Ctrl-Z or SIGSTOP", t.Name, t.PID),
+					Try:     fmt.Sprintf("fg   # in its terminal\nkill -CONT %d\n%s down --name %s", t.PID, Program, t.Name),
+				})
+				return
+			}
+		}
+	}()
+	return ctx, func() { cancel(context.Canceled) }
 }
 
 // Explain turns an error of the client into one for the user. limit is the time that the sandbox was given; ctx is the

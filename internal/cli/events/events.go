@@ -73,6 +73,7 @@ dropped.`,
 	f.StringVar(&o.filter.plane, "plane", "", "only events of this plane: sandbox, vsphere or kubernetes")
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("plane", cobra.FixedCompletions(planes(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", complete.Flag(complete.EventKinds(d)))
 	_ = cmd.RegisterFlagCompletionFunc("object", complete.Flag(complete.VMs(d)))
 	cmd.AddCommand(NewCmdExport(d, nil))
 	return cmd

@@ -43,7 +43,7 @@ func Open(ctx context.Context, root, name, scenario string, say func(string)) (*
 		return nil, err
 	}
 	h := &Home{Dir: dir, restore: func() {}, record: instance.Record{
-		Name: name, PID: os.Getpid(), StartedAt: time.Now(), Version: build.Version(), Scenario: scenario,
+		Name: name, PID: os.Getpid(), StartedAt: time.Now(), Version: build.Version(), Topology: scenario,
 	}}
 	if err := h.furnish(); err != nil {
 		return nil, errors.Join(err, h.Release(false))
@@ -118,10 +118,10 @@ func (h *Home) Release(retain bool) error {
 	with, err := kind.Runtime(h.Dir.Path())
 	switch {
 	case retain:
-		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Retained: true}
+		kept := instance.Record{Name: h.record.Name, Topology: h.record.Topology, Retained: true}
 		errs = append(errs, h.Dir.WriteRecord(kept), h.Dir.Close())
 	case err != nil, with != nil, attach.Placed(h.Dir.Path()):
-		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Left: true}
+		kept := instance.Record{Name: h.record.Name, Topology: h.record.Topology, Left: true}
 		errs = append(errs, err, h.Dir.WriteRecord(kept), h.Dir.Close())
 	default:
 		errs = append(errs, h.Dir.Remove())

@@ -62,7 +62,7 @@ func (i Instances) List(context.Context) ([]command.Sandbox, error) {
 		}
 		s := command.Sandbox{
 			Name: e.Name, Dir: dir.Path(), Socket: dir.SocketPath(), Running: e.Running, Removed: e.Removed, Ended: endedAs(e), PID: e.PID,
-			StartedAt: e.Record.StartedAt, Scenario: e.Record.Scenario,
+			StartedAt: e.Record.StartedAt, Topology: e.Record.Topology,
 		}
 		if s.State() == command.Crashed {
 			s.Crash = whyCrashed(dir.Log("sandbox"))

@@ -95,7 +95,7 @@ func TestSettleKeepsTheEvidence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := dir.WriteRecord(instance.Record{Name: "lab", Scenario: "single"}); err != nil {
+	if err := dir.WriteRecord(instance.Record{Name: "lab", Topology: "single"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := dir.Close(); err != nil {
@@ -109,7 +109,7 @@ func TestSettleKeepsTheEvidence(t *testing.T) {
 		}
 		want = nil
 		all, err := i.List(t.Context())
-		if err != nil || len(all) != 1 || all[0].State() != command.Crashed || all[0].Crash.Reason != "panic: boom" || all[0].Scenario != "single" {
+		if err != nil || len(all) != 1 || all[0].State() != command.Crashed || all[0].Crash.Reason != "panic: boom" || all[0].Topology != "single" {
 			t.Fatalf("listed %+v, %v", all, err)
 		}
 		for file, text := range kept {

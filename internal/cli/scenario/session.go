@@ -53,8 +53,8 @@ func (s *session) onRunning(ctx context.Context) error {
 	s.Println("%s", runTitle(s.o))
 	s.Began(ctx, t.Client)
 	s.runAll(ctx, func(_ context.Context, r scenario.Requirements) (*scenario.Running, error) {
-		if want := r.Topology.Metadata.Name; want != status.Scenario {
-			s.Println("note: topology %s is wanted; sandbox %s is of %s", want, t.Name, status.Scenario)
+		if want := r.Topology.Metadata.Name; want != status.Topology {
+			s.Println("note: topology %s is wanted; sandbox %s is of %s", want, t.Name, status.Topology)
 		}
 		return &scenario.Running{Sandbox: on, Name: t.Name, Command: stage.Runner(s.o.Self, t.Name)}, nil
 	})

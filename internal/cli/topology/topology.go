@@ -27,17 +27,18 @@ func NewCmdTopology(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:     "topology",
 		Aliases: []string{"topo"},
-		Short:   "Validate, render, draw and apply topologies",
-		Long: `Validate, render, draw and apply topologies.
+		Short:   "List, validate, render, draw and apply topologies",
+		Long: `List, validate, render, draw and apply topologies.
 
 A topology is the inventory of the vCenters in YAML: a built-in one, by name, or
 a file of your own. Included files are read too, and --set sets parameters.`,
-		Example: `  vsphere-sandbox topology validate my-topology.yaml
+		Example: `  vsphere-sandbox topology list
+  vsphere-sandbox topology validate my-topology.yaml
   vsphere-sandbox topology render my-topology.yaml --set workers=5
   vsphere-sandbox topology graph zones-us-eu
   vsphere-sandbox topology apply my-topology.yaml --dry-run
   vsphere-sandbox topology schema > topology.schema.json`,
-	}, NewCmdValidate(d, nil), NewCmdRender(d, nil), NewCmdGraph(d, nil), NewCmdApply(d, nil), NewCmdSchema(d))
+	}, NewCmdList(d, nil), NewCmdValidate(d, nil), NewCmdRender(d, nil), NewCmdGraph(d, nil), NewCmdApply(d, nil), NewCmdSchema(d))
 }
 
 type graphOptions struct {
@@ -204,7 +205,7 @@ Exit status:
 		Example: `  vsphere-sandbox topology validate my-topology.yaml
   vsphere-sandbox topology validate *.yaml -o json
   vsphere-sandbox topology validate my-topology.yaml --set site=west`,
-		Args:              command.AtLeastOne("SCENARIO or FILE"),
+		Args:              command.AtLeastOne("TOPOLOGY or FILE"),
 		ValidArgsFunction: source.Names(0),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.sources = args

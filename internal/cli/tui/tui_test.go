@@ -26,7 +26,7 @@ func recording(t *testing.T) string {
 	began := time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 	var b bytes.Buffer
 	for _, line := range []any{
-		api.Recording{APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "lab", Scenario: "single", Speed: 10, StartedAt: began, Began: began},
+		api.Recording{APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "lab", Topology: "single", Speed: 10, StartedAt: began, Began: began},
 		api.Recorded{Time: began, Update: api.Update{VM: &api.VM{Name: "worker-1", VCenter: "vc", MoRef: "vm-1", Power: "on", Role: "worker"}}},
 		api.Recorded{Time: began, Update: api.Update{Synced: true}},
 		api.Recorded{Time: began.Add(3 * time.Second), Update: api.Update{Event: &event.Event{

@@ -160,7 +160,7 @@ func TestTimeout(t *testing.T) {
 	if d := cmp.Diff(want, r); d != "" {
 		t.Error(d)
 	}
-	if e.Out.Len() > 0 || !strings.Contains(e.Err.String(), "PROVIDER-ID") {
+	if e.Out.Len() > 0 || !strings.Contains(e.Err.String(), "DATACENTER") {
 		t.Errorf("printed %q and %q", e.Out, e.Err)
 	}
 }
