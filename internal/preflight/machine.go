@@ -244,12 +244,7 @@ func checkProcesses(_ context.Context, m Machine, need Need) []Finding {
 	if what == "" {
 		return nil
 	}
-	f := Finding{Check: Processes, Verdict: Pass, Message: what}
-	if free < need.Threads {
-		f.Verdict, f.Try = Fail, try
-		f.Message += fmt.Sprintf("; the sandbox needs %d: %d short", need.Threads, need.Threads-free)
-	}
-	return one(f)
+	return one(Finding{Check: Processes, Verdict: Pass, Message: what}.compare(free, need.Threads, "; the sandbox needs %d", try))
 }
 
 func checkInotify(_ context.Context, m Machine, need Need) []Finding {
@@ -270,16 +265,28 @@ func checkInotify(_ context.Context, m Machine, need Need) []Finding {
 			watched += uint64(strings.Count(string(info), "inotify wd:"))
 		}
 	}
+	left := func(most, used uint64) uint64 { return most - min(most, used) }
 	f := Finding{Check: Inotify, Verdict: Pass, Message: fmt.Sprintf("a user may have %d inotify instances, and has %d", instances, used)}
-	switch {
-	case instances < used+need.Instances:
-		f.Verdict, f.Try = Fail, fmt.Sprintf("sudo sysctl fs.inotify.max_user_instances=%d", max(512, round(used+need.Instances, 512)))
-		f.Message += fmt.Sprintf("; the sandbox needs %d, or its nodes take no volumes: %d short", need.Instances, used+need.Instances-instances)
-	case watches < watched+need.Watches:
-		f.Verdict, f.Try = Fail, fmt.Sprintf("sudo sysctl fs.inotify.max_user_watches=%d", round(watched+need.Watches, 8192))
-		f.Message = fmt.Sprintf("a user may have %d inotify watches, and has %d; the sandbox needs %d: %d short", watches, watched, need.Watches, watched+need.Watches-watches)
+	f = f.compare(left(instances, used), need.Instances, "; the sandbox needs %d"+withoutInotify(instances < used+need.Instances),
+		fmt.Sprintf("sudo sysctl fs.inotify.max_user_instances=%d", max(512, round(used+need.Instances, 512))))
+	if f.Verdict == Fail {
+		return one(f)
+	}
+	w := Finding{Check: Inotify, Verdict: Pass, Message: fmt.Sprintf("a user may have %d inotify watches, and has %d", watches, watched)}
+	w = w.compare(left(watches, watched), need.Watches, "; the sandbox needs %d",
+		fmt.Sprintf("sudo sysctl fs.inotify.max_user_watches=%d", round(watched+need.Watches, 8192)))
+	if w.Verdict == Fail || f.Verdict == Pass && w.Verdict == Warn {
+		return one(w)
 	}
 	return one(f)
+}
+
+// withoutInotify says what happens when instances are short.
+func withoutInotify(short bool) string {
+	if short {
+		return ", or its nodes take no volumes"
+	}
+	return ""
 }
 
 func checkMemory(_ context.Context, m Machine, need Need) []Finding {
