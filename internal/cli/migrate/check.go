@@ -10,6 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubeconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
@@ -125,11 +126,11 @@ func (w *subject) check(ctx context.Context, streams *iostreams.Streams, datasto
 	progress := vcenterconfig.NewProgress(streams.Err, streams.ErrTTY())
 	defer progress.Close()
 	r, err := check.Run(ctx, check.Input{
-		Client: w.client, Cluster: w.name, VCenters: w.vcenters, CSI: w.csi, Selection: w.selection, Datastores: datastores,
+		Client: w.Client, Cluster: w.Name, VCenters: w.vcenters, CSI: w.csi, Selection: w.selection, Datastores: datastores,
 		UserAgent: vcenterconfig.UserAgent(), OnStep: progress.Step,
 	})
 	if err != nil {
-		return nil, w.explain(ctx, err)
+		return nil, kubeconfig.Explain(ctx, w.Name, report.Prerequisite, err)
 	}
 	return r, nil
 }

@@ -152,10 +152,10 @@ func TestClusterIsOnlyRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil || c.name != "lab" {
-		t.Errorf("%s: %v", c.name, err)
+	if _, err := c.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil || c.Name != "lab" {
+		t.Errorf("%s: %v", c.Name, err)
 	}
-	if err := c.client.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}); err == nil || !strings.Contains(err.Error(), "only reads") {
+	if err := c.Client.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}); err == nil || !strings.Contains(err.Error(), "only reads") {
 		t.Error(err)
 	}
 	if d := cmp.Diff([]string{http.MethodGet}, methods); d != "" {

@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/env"
@@ -50,7 +45,7 @@ func (t *target) bind(cmd *cobra.Command) {
 
 // subject is what is looked at.
 type subject struct {
-	*cluster
+	*kubeconfig.Cluster
 	vcenters, csi *vcenter.Config
 	selection     inventory.Selection
 	// sandbox is the name of the sandbox that the cluster is; empty when it is none.
@@ -64,11 +59,11 @@ func (t *target) open(ctx context.Context, old migration.Source, force bool) (*s
 	var box *command.Target
 	var err error
 	if t.kubeconfig == "" && t.context == "" {
-		if box, w.cluster, err = t.sandboxed(ctx); err != nil {
+		if box, w.Cluster, err = t.sandboxed(ctx); err != nil {
 			return nil, err
 		}
 		w.sandbox = box.Name
-	} else if w.cluster, err = openCluster(t.kubeconfig, t.context); err != nil {
+	} else if w.Cluster, err = openCluster(t.kubeconfig, t.context); err != nil {
 		return nil, err
 	}
 	var chosen *vcenter.Config
@@ -100,7 +95,7 @@ func (t *target) open(ctx context.Context, old migration.Source, force bool) (*s
 }
 
 // sandboxed is the cluster of the sandbox.
-func (t *target) sandboxed(ctx context.Context) (*command.Target, *cluster, error) {
+func (t *target) sandboxed(ctx context.Context) (*command.Target, *kubeconfig.Cluster, error) {
 	box, err := t.deps.Connect(ctx)
 	if err != nil {
 		if reported := (*report.Error)(nil); errors.As(err, &reported) && reported.Code == "no-sandbox" {
@@ -120,7 +115,7 @@ func (t *target) sandboxed(ctx context.Context) (*command.Target, *cluster, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	c.name = box.Name
+	c.Name = box.Name
 	return box, c, nil
 }
 
@@ -160,7 +155,7 @@ func (w *subject) ofOld(ctx context.Context, streams *iostreams.Streams, old mig
 		if vc.Password != "" || vc.Secret == (config.SecretRef{}) {
 			continue
 		}
-		progress.Step(fmt.Sprintf("cluster %s: Secret %s/%s", w.name, vc.Secret.Namespace, vc.Secret.Name))
+		progress.Step(fmt.Sprintf("cluster %s: Secret %s/%s", w.Name, vc.Secret.Namespace, vc.Secret.Name))
 		found, err := w.credentials(ctx, vc)
 		if err != nil {
 			progress.Close()
@@ -187,9 +182,9 @@ func (w *subject) ofOld(ctx context.Context, streams *iostreams.Streams, old mig
 
 // credentials reads a vCenter's from its Secret in the cluster.
 func (w *subject) credentials(ctx context.Context, vc *config.VCenter) (config.Credentials, error) {
-	ctx, cancel := context.WithTimeout(ctx, clusterAnswers)
+	ctx, cancel := context.WithTimeout(ctx, kubeconfig.Timeout)
 	defer cancel()
-	secret, err := w.client.CoreV1().Secrets(vc.Secret.Namespace).Get(ctx, vc.Secret.Name, metav1.GetOptions{})
+	secret, err := w.Client.CoreV1().Secrets(vc.Secret.Namespace).Get(ctx, vc.Secret.Name, metav1.GetOptions{})
 	if err != nil {
 		return config.Credentials{}, err
 	}
@@ -200,40 +195,13 @@ func (w *subject) credentials(ctx context.Context, vc *config.VCenter) (config.C
 	return found, err
 }
 
-// clusterAnswers is how long an API server may take.
-const clusterAnswers = 30 * time.Second
-
-// cluster is one to look at.
-type cluster struct {
-	name   string
-	client kubernetes.Interface
-}
-
-// openCluster is that of a context in a kubeconfig; where either is empty, kubectl's rules find it. Nothing but reads gets
-// through to it.
-func openCluster(file, name string) (*cluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = file
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: name})
-	config, err := loader.ClientConfig()
-	if err != nil {
-		return nil, kubeconfigError(err)
-	}
-	if name == "" {
-		raw, err := loader.RawConfig()
-		if err != nil {
-			return nil, kubeconfigError(err)
-		}
-		name = raw.CurrentContext
-	}
-	config.UserAgent, config.Timeout = vcenterconfig.UserAgent(), clusterAnswers
-	config.WarningHandler = rest.NoWarnings{} // that an old API is asked for is the point of it
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readOnly{next} })
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, kubeconfigError(err)
-	}
-	return &cluster{name, client}, nil
+// openCluster returns the cluster of a context in a kubeconfig; where either is empty, kubectl's rules find it. Nothing but reads
+// gets through to it.
+func openCluster(file, name string) (*kubeconfig.Cluster, error) {
+	return kubeconfig.Open(file, name, vcenterconfig.UserAgent(), func(c *rest.Config) {
+		c.WarningHandler = rest.NoWarnings{} // that an old API is asked for is the point of it
+		c.Wrap(func(next http.RoundTripper) http.RoundTripper { return readOnly{next} })
+	})
 }
 
 // readOnly refuses all requests that may change something.
@@ -245,24 +213,4 @@ func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%s %s: this command only reads: this is a mistake of ours", req.Method, req.URL.Path)
 	}
 	return r.next.RoundTrip(req)
-}
-
-func kubeconfigError(err error) error {
-	e := &report.Error{Code: "kubeconfig-invalid", Message: fmt.Sprintf("kubeconfig: %v", err), Exit: report.Usage, Try: "kubectl config get-contexts"}
-	if errors.Is(err, fs.ErrNotExist) {
-		e.Try = "--kubeconfig FILE"
-	}
-	return e
-}
-
-// explain returns the error with the reason that a cluster cannot be read.
-func (c *cluster) explain(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	e := &report.Error{Code: "cluster-unreachable", Message: fmt.Sprintf("cluster %s: list nodes: %v", c.name, err), Try: "kubectl cluster-info", Exit: report.Prerequisite}
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		e.Code, e.Try = "cluster-forbidden", "name a context whose user may list nodes: --context NAME"
-	}
-	return e
 }

@@ -17,7 +17,7 @@
 // A sandbox can also run outside of the cluster (beside.go): as a process on the user's host that watches the cluster's
 // own nodes, and may run a cloud controller manager for them.
 //
-// All its objects have labels (labels.go), and it changes and removes no others. The cloud controller manager sees the
+// All its objects have labels, and it changes and removes no others. The cloud controller manager sees the
 // cluster's own Nodes, but must not act on them: [Cluster.Guard] rejects a cluster where it might.
 //
 // Floor 2: of this module it imports pkg/cluster.

@@ -373,7 +373,7 @@ func (g *Guests) ask(ctx *simulator.Context, ref vc.Ref, next step, kind string,
 		if fault = hears(vm); fault != nil {
 			return
 		}
-		vc.Post(ctx, about(vmEvent(ctx, vm)))
+		vc.Post(ctx, about(vc.VMEvent(ctx, vm, "")))
 		cause := g.log(m, event.Info, kind, 0, "guest was asked to end")
 		ctx.Update(vm, []types.PropertyChange{vc.P("guest.guestState", string(state))})
 		g.boots.add(boot{ref: ref, step: next, cycle: m.cycle, cause: cause, due: time.Now().Add(g.opts.ShutdownDelay)})
@@ -392,29 +392,6 @@ func hears(vm *simulator.VirtualMachine) types.BaseMethodFault {
 		return new(types.ToolsUnavailable)
 	}
 	return nil
-}
-
-// vmEvent returns the common part of an event about a VM whose lock is held.
-func vmEvent(ctx *simulator.Context, vm *simulator.VirtualMachine) types.VmEvent {
-	e := types.Event{
-		CreatedTime: time.Now(),
-		Vm:          &types.VmEventArgument{EntityEventArgument: types.EntityEventArgument{Name: vm.Name}, Vm: vm.Self},
-	}
-	if vm.Runtime.Host != nil {
-		if h, ok := ctx.Map.Get(*vm.Runtime.Host).(*simulator.HostSystem); ok {
-			e.Host = &types.HostEventArgument{EntityEventArgument: types.EntityEventArgument{Name: h.Name}, Host: h.Self}
-			if c, ok := vc.Compute(ctx.Map.Get(*h.Parent)); ok {
-				e.ComputeResource = &types.ComputeResourceEventArgument{EntityEventArgument: types.EntityEventArgument{Name: c.Name}, ComputeResource: c.Self}
-			}
-		}
-	}
-	if dc, ok := vc.Datacenter(ctx.Map, vm.Self); ok {
-		e.Datacenter = &types.DatacenterEventArgument{Datacenter: dc}
-		if d, ok := ctx.Map.Get(dc).(mo.Entity); ok {
-			e.Datacenter.Name = d.Entity().Name
-		}
-	}
-	return types.VmEvent{Event: e}
 }
 
 // UnregisterVM lets vcsim remove the VM from the inventory, and records that it was not destroyed.

@@ -96,8 +96,8 @@ func (h *Hosts) logMount(ctx *simulator.Context, ds *simulator.Datastore, hosts 
 	vc.Post(ctx, &types.EventEx{
 		Event: types.Event{
 			FullFormattedMessage: "Datastore " + ds.Name + " " + message,
-			Datacenter:           datacenter(ctx, ds.Self),
-			Ds:                   &types.DatastoreEventArgument{EntityEventArgument: types.EntityEventArgument{Name: ds.Name}, Datastore: ds.Self},
+			Datacenter:           vc.DatacenterArgument(ctx, ds.Self),
+			Ds:                   vc.DatastoreArgument(ds),
 		},
 		EventTypeId: id, Severity: string(severity), ObjectId: ds.Self.Value, ObjectType: ds.Self.Type, ObjectName: ds.Name,
 	})
@@ -279,7 +279,7 @@ func (h *Hosts) Unmount(parent context.Context, datastore, host types.ManagedObj
 		}
 	})
 	h.unmounts[key] = was
-	vc.Post(ctx, &types.DatastoreRemovedOnHostEvent{HostEvent: Event(ctx, on, "Removed datastore %s from %s", ds.Name, on.Name), Datastore: datastoreArgument(ds)})
+	vc.Post(ctx, &types.DatastoreRemovedOnHostEvent{HostEvent: vc.HostEvent(ctx, on, "Removed datastore %s from %s", ds.Name, on.Name), Datastore: *vc.DatastoreArgument(ds)})
 	h.remounted(ds, h.log(event.Object{Kind: "Datastore", Name: ds.Name}, ds.Self, event.Warning, "datastore.unmounted", 0, "removed from host "+on.Name))
 	return nil
 }
@@ -308,7 +308,7 @@ func (h *Hosts) Mount(parent context.Context, datastore, host types.ManagedObjec
 			h.showMounts(ctx, ds, slices.Insert(slices.Clone(ds.Host), min(was.atDS, len(ds.Host)), was.mount))
 		}
 	})
-	vc.Post(ctx, &types.DatastoreDiscoveredEvent{HostEvent: Event(ctx, on, "Discovered datastore %s on %s", ds.Name, on.Name), Datastore: datastoreArgument(ds)})
+	vc.Post(ctx, &types.DatastoreDiscoveredEvent{HostEvent: vc.HostEvent(ctx, on, "Discovered datastore %s on %s", ds.Name, on.Name), Datastore: *vc.DatastoreArgument(ds)})
 	h.remounted(ds, h.log(event.Object{Kind: "Datastore", Name: ds.Name}, ds.Self, event.Info, "datastore.mounted", 0, "mounted by host "+on.Name+" again"))
 	return nil
 }
@@ -359,8 +359,4 @@ func (h *Hosts) mountable(parent context.Context, datastore, host vc.Ref) (*simu
 		return nil, nil, nil, fmt.Errorf("host %s: no such host", host.Value)
 	}
 	return ctx, ds, on, nil
-}
-
-func datastoreArgument(ds *simulator.Datastore) types.DatastoreEventArgument {
-	return types.DatastoreEventArgument{EntityEventArgument: types.EntityEventArgument{Name: ds.Name}, Datastore: ds.Self}
 }

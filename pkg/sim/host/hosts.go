@@ -1,7 +1,6 @@
 package host
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -217,61 +216,6 @@ var cancelable = map[string]bool{"enterMaintenanceMode": true, "powerDownToStand
 func canceled(ctx *simulator.Context, t *simulator.Task) (yes bool) {
 	ctx.WithLock(t, func() { yes = t.Info.Cancelled })
 	return yes
-}
-
-// Argument returns the reference to a host for events.
-func Argument(host *simulator.HostSystem) *types.HostEventArgument {
-	return &types.HostEventArgument{EntityEventArgument: types.EntityEventArgument{Name: host.Name}, Host: host.Self}
-}
-
-// Event returns the common part of an event about a host.
-func Event(ctx *simulator.Context, host *simulator.HostSystem, format string, args ...any) types.HostEvent {
-	e := types.Event{
-		CreatedTime:          time.Now(),
-		FullFormattedMessage: fmt.Sprintf(format, args...),
-		Host:                 Argument(host),
-		Datacenter:           datacenter(ctx, host.Self),
-	}
-	if host.Parent != nil {
-		if c, ok := vc.Compute(ctx.Map.Get(*host.Parent)); ok {
-			e.ComputeResource = &types.ComputeResourceEventArgument{
-				EntityEventArgument: types.EntityEventArgument{Name: c.Name}, ComputeResource: c.Self,
-			}
-		}
-	}
-	return types.HostEvent{Event: e}
-}
-
-// vmEvent returns the common part of an event about a VM whose lock is held.
-func vmEvent(ctx *simulator.Context, vm *simulator.VirtualMachine, format string, args ...any) types.VmEvent {
-	var e types.Event
-	if vm.Runtime.Host != nil {
-		if host, ok := ctx.Map.Get(*vm.Runtime.Host).(*simulator.HostSystem); ok {
-			e = Event(ctx, host, "").Event
-		}
-	}
-	e.CreatedTime = time.Now()
-	e.FullFormattedMessage = fmt.Sprintf(format, args...)
-	e.Vm = &types.VmEventArgument{EntityEventArgument: types.EntityEventArgument{Name: vm.Name}, Vm: vm.Self}
-	e.Datacenter = datacenter(ctx, vm.Self)
-	if len(vm.Datastore) > 0 {
-		if ds, ok := ctx.Map.Get(vm.Datastore[0]).(*simulator.Datastore); ok {
-			e.Ds = &types.DatastoreEventArgument{EntityEventArgument: types.EntityEventArgument{Name: ds.Name}, Datastore: ds.Self}
-		}
-	}
-	return types.VmEvent{Event: e}
-}
-
-func datacenter(ctx *simulator.Context, ref vc.Ref) *types.DatacenterEventArgument {
-	dc, ok := vc.Datacenter(ctx.Map, ref)
-	if !ok {
-		return nil
-	}
-	arg := &types.DatacenterEventArgument{Datacenter: dc}
-	if e, ok := ctx.Map.Get(dc).(mo.Entity); ok {
-		arg.Name = e.Entity().Name
-	}
-	return arg
 }
 
 func nameOf(host *types.HostEventArgument) string {

@@ -44,10 +44,10 @@ func (h *Hosts) Migrate(ref, from types.ManagedObjectReference, cause uint64, ac
 			return
 		}
 		to = target.Self
-		e := types.VmMigratedEvent{SourceHost: *Argument(source), SourceDatacenter: datacenter(ctx, ref)}
-		e.SourceDatastore = vmEvent(ctx, vm, "").Ds
+		e := types.VmMigratedEvent{SourceHost: *vc.HostArgument(source), SourceDatacenter: vc.DatacenterArgument(ctx, ref)}
+		e.SourceDatastore = vc.VMEvent(ctx, vm, "").Ds
 		h.place(ctx, vm, from, to)
-		e.VmEvent = vmEvent(ctx, vm, "DRS migrated %s from %s to %s", vm.Name, source.Name, target.Name)
+		e.VmEvent = vc.VMEvent(ctx, vm, "DRS migrated %s from %s to %s", vm.Name, source.Name, target.Name)
 		vc.Post(ctx, &types.DrsVmMigratedEvent{VmMigratedEvent: e})
 	})
 	return to, err
@@ -95,7 +95,7 @@ func (h *Hosts) Restart(ref, from types.ManagedObjectReference, cause uint64, ac
 // postRestart adds the event of a restart by HA to the vCenter's history, in the form that replaced
 // VmRestartedOnAlternateHostEvent.
 func (h *Hosts) postRestart(ctx *simulator.Context, vm *simulator.VirtualMachine, target *simulator.HostSystem) {
-	e := vmEvent(ctx, vm, "")
+	e := vc.VMEvent(ctx, vm, "")
 	e.FullFormattedMessage = "vSphere HA restarted virtual machine " + vm.Name + " on host " + target.Name
 	if e.ComputeResource != nil {
 		e.FullFormattedMessage += " in cluster " + e.ComputeResource.Name
@@ -104,7 +104,7 @@ func (h *Hosts) postRestart(ctx *simulator.Context, vm *simulator.VirtualMachine
 		Event: e.Event, EventTypeId: "com.vmware.vc.ha.VmRestartedByHAEvent", Severity: string(types.EventEventSeverityInfo),
 		Message: e.FullFormattedMessage, ObjectId: vm.Self.Value, ObjectType: vm.Self.Type, ObjectName: vm.Name,
 	})
-	vc.Post(ctx, &types.VmPoweredOnEvent{VmEvent: vmEvent(ctx, vm, "%s on %s is powered on", vm.Name, target.Name)})
+	vc.Post(ctx, &types.VmPoweredOnEvent{VmEvent: vc.VMEvent(ctx, vm, "%s on %s is powered on", vm.Name, target.Name)})
 }
 
 func (h *Hosts) pair(ctx *simulator.Context, vm, host vc.Ref) (*simulator.VirtualMachine, *simulator.HostSystem, error) {
@@ -121,8 +121,8 @@ func (h *Hosts) pair(ctx *simulator.Context, vm, host vc.Ref) (*simulator.Virtua
 
 // place moves the VM, whose lock is held, between the lists of two hosts.
 func (h *Hosts) place(ctx *simulator.Context, vm *simulator.VirtualMachine, from, to vc.Ref) {
-	relist(ctx, from, func(l []vc.Ref) []vc.Ref { return without(l, vm.Self) })
-	relist(ctx, to, func(l []vc.Ref) []vc.Ref { return append(without(l, vm.Self), vm.Self) })
+	relist(ctx, from, func(l []vc.Ref) []vc.Ref { return vc.Without(l, vm.Self) })
+	relist(ctx, to, func(l []vc.Ref) []vc.Ref { return append(vc.Without(l, vm.Self), vm.Self) })
 	ctx.Update(vm, []types.PropertyChange{vc.P("runtime.host", to), vc.P("summary.runtime.host", to)})
 }
 
@@ -135,10 +135,6 @@ func relist(ctx *simulator.Context, ref vc.Ref, change func([]vc.Ref) []vc.Ref) 
 	ctx.WithLock(host, func() {
 		ctx.Update(host, []types.PropertyChange{vc.P("vm", change(slices.Clone(host.Vm)))})
 	})
-}
-
-func without(l []vc.Ref, ref vc.Ref) []vc.Ref {
-	return slices.DeleteFunc(l, func(r vc.Ref) bool { return r == ref })
 }
 
 // choose returns the usable host of the compute resource with the fewest VMs that reaches the datastores and that accept, if not
@@ -214,7 +210,7 @@ func (h *Hosts) evacuate(ctx *simulator.Context, host *simulator.HostSystem, all
 			refused[ref] = true
 			one := vc.Fresh(ctx)
 			one.WithLock(vm, func() {
-				vc.Post(one, &types.NoMaintenanceModeDrsRecommendationForVM{VmEvent: vmEvent(one, vm,
+				vc.Post(one, &types.NoMaintenanceModeDrsRecommendationForVM{VmEvent: vc.VMEvent(one, vm,
 					"Unable to automatically migrate %s from %s", vm.Name, host.Name)})
 			})
 		}
@@ -257,7 +253,7 @@ func (h *Hosts) EnterMaintenanceModeTask(ctx *simulator.Context, req *types.Ente
 		if fault != nil {
 			return fault
 		}
-		e := Event(ctx, host, "")
+		e := vc.HostEvent(ctx, host, "")
 		e.FullFormattedMessage = "Host " + host.Name + " in " + placeOf(e) + " has started to enter maintenance mode"
 		vc.Post(ctx, &types.EnteringMaintenanceModeEvent{HostEvent: e})
 		cause := h.logHost(host, event.Info, "host.entering-maintenance", "enters maintenance mode when its VMs have left")
@@ -265,7 +261,7 @@ func (h *Hosts) EnterMaintenanceModeTask(ctx *simulator.Context, req *types.Ente
 		if fault := h.empty(ctx, host, t, all, cause, req.Timeout, func(c *condition) { c.maintenance = true }); fault != nil {
 			return fault
 		}
-		e = Event(ctx, host, "")
+		e = vc.HostEvent(ctx, host, "")
 		e.FullFormattedMessage = "Host " + host.Name + " in " + placeOf(e) + " has entered maintenance mode"
 		vc.Post(ctx, &types.EnteredMaintenanceModeEvent{HostEvent: e})
 		h.logHost(host, event.Warning, "host.maintenance", "is in maintenance mode")
@@ -295,7 +291,7 @@ func (h *Hosts) ExitMaintenanceModeTask(ctx *simulator.Context, req *types.ExitM
 		if fault != nil {
 			return fault
 		}
-		e := Event(ctx, host, "")
+		e := vc.HostEvent(ctx, host, "")
 		e.FullFormattedMessage = "Host " + host.Name + " in " + placeOf(e) + " has exited maintenance mode"
 		vc.Post(ctx, &types.ExitMaintenanceModeEvent{HostEvent: e})
 		h.logHost(host, event.Info, "host.maintenance-ended", "is back from maintenance mode")
@@ -313,7 +309,7 @@ func (h *Hosts) empty(ctx *simulator.Context, host *simulator.HostSystem, t *sim
 		}
 		h.turn(host.Self, func(c *condition) bool { c.leaving, c.mode = false, ""; return c.state == running })
 		h.publish(host.Self, 0)
-		e := Event(ctx, host, "")
+		e := vc.HostEvent(ctx, host, "")
 		e.FullFormattedMessage = "The operation performed on " + host.Name + " in " + placeOf(e) + " was canceled"
 		vc.Post(ctx, &types.CanceledHostOperationEvent{HostEvent: e})
 		h.logHost(host, event.Warning, "host.stays", "does not leave service after all")

@@ -24,7 +24,7 @@ func (h *Hosts) DisconnectHostTask(ctx *simulator.Context, req *types.Disconnect
 			return new(types.InvalidState)
 		}
 		reason := string(types.HostDisconnectedEventReasonCodeUserRequest)
-		e := Event(ctx, host, "")
+		e := vc.HostEvent(ctx, host, "")
 		e.FullFormattedMessage = "Disconnected from " + host.Name + " in " + placeOf(e) + ". Reason: User request"
 		vc.Post(ctx, &types.HostDisconnectedEvent{HostEvent: e, Reason: reason})
 		h.publish(host.Self, h.logHost(host, event.Warning, "host.disconnected", "disconnected by "+user(ctx)+"; its VMs run on"))
@@ -51,7 +51,7 @@ func (h *Hosts) ReconnectHostTask(ctx *simulator.Context, req *types.ReconnectHo
 		})
 		if fault != nil {
 			if _, ok := fault.(*types.NoHost); ok {
-				e := Event(ctx, host, "")
+				e := vc.HostEvent(ctx, host, "")
 				e.FullFormattedMessage = "Cannot reconnect to " + host.Name + " in " + placeOf(e)
 				vc.Post(ctx, &types.HostReconnectionFailedEvent{HostEvent: e})
 			}
@@ -66,7 +66,7 @@ func (h *Hosts) ReconnectHostTask(ctx *simulator.Context, req *types.ReconnectHo
 // connected reports that the host is reachable again.
 func (h *Hosts) connected(ctx *simulator.Context, host *simulator.HostSystem, message string) {
 	h.publish(host.Self, h.logHost(host, event.Info, "host.connected", message))
-	e := Event(ctx, host, "")
+	e := vc.HostEvent(ctx, host, "")
 	e.FullFormattedMessage = "Connected to " + host.Name + " in " + placeOf(e)
 	vc.Post(ctx, &types.HostConnectedEvent{HostEvent: e})
 }
@@ -296,7 +296,7 @@ func (h *Hosts) logDeath(ref vc.Ref, seq uint64) {
 // postLost adds the event of an unresponsive host to the vCenter's history.
 func (h *Hosts) postLost(host *simulator.HostSystem) {
 	ctx := vc.Fresh(h.base)
-	e := Event(ctx, host, "")
+	e := vc.HostEvent(ctx, host, "")
 	e.FullFormattedMessage = "Host " + host.Name + " in " + placeOf(e) + " is not responding"
 	vc.Post(ctx, &types.HostConnectionLostEvent{HostEvent: e})
 }
@@ -369,7 +369,7 @@ func (h *Hosts) powerOffDead(host *simulator.HostSystem, ref vc.Ref) {
 			return
 		}
 		powered(ctx, vm, types.VirtualMachinePowerStatePoweredOff)
-		vc.Post(ctx, &types.VmPoweredOffEvent{VmEvent: vmEvent(ctx, vm, "%s on %s is powered off", vm.Name, host.Name)})
+		vc.Post(ctx, &types.VmPoweredOffEvent{VmEvent: vc.VMEvent(ctx, vm, "%s on %s is powered off", vm.Name, host.Name)})
 	})
 }
 

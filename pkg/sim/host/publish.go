@@ -254,14 +254,14 @@ func (h *Hosts) settleLocked(ctx *simulator.Context, vm *simulator.VirtualMachin
 	switch to {
 	case types.VirtualMachineConnectionStateConnected:
 		level = event.Info
-		vc.Post(ctx, &types.VmConnectedEvent{VmEvent: vmEvent(ctx, vm, "Virtual machine %s is connected", vm.Name)})
+		vc.Post(ctx, &types.VmConnectedEvent{VmEvent: vc.VMEvent(ctx, vm, "Virtual machine %s is connected", vm.Name)})
 	case types.VirtualMachineConnectionStateDisconnected:
-		e := vmEvent(ctx, vm, "")
+		e := vc.VMEvent(ctx, vm, "")
 		where = "host " + nameOf(e.Host)
 		e.FullFormattedMessage = vm.Name + " on host " + nameOf(e.Host) + " is disconnected"
 		vc.Post(ctx, &types.VmDisconnectedEvent{VmEvent: e})
 	case types.VirtualMachineConnectionStateOrphaned:
-		e := vmEvent(ctx, vm, "")
+		e := vc.VMEvent(ctx, vm, "")
 		e.FullFormattedMessage = vm.Name + " does not exist on host " + nameOf(e.Host)
 		vc.Post(ctx, &types.VmOrphanedEvent{VmEvent: e})
 	case types.VirtualMachineConnectionStateInaccessible:

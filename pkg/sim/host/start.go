@@ -130,7 +130,7 @@ func (h *Hosts) PowerDownHostToStandByTask(ctx *simulator.Context, req *types.Po
 			return fault
 		}
 		h.publish(host.Self, 0)
-		vc.Post(ctx, &types.EnteringStandbyModeEvent{HostEvent: Event(ctx, host, "The host %s is entering standby mode", host.Name)})
+		vc.Post(ctx, &types.EnteringStandbyModeEvent{HostEvent: vc.HostEvent(ctx, host, "The host %s is entering standby mode", host.Name)})
 		cause := h.logHost(host, event.Info, "host.entering-standby", "goes to standby when its VMs have left")
 		all := req.EvacuatePoweredOffVms != nil && *req.EvacuatePoweredOffVms
 		if fault := h.empty(ctx, host, t, all, cause, req.TimeoutSec, func(c *condition) {
@@ -138,7 +138,7 @@ func (h *Hosts) PowerDownHostToStandByTask(ctx *simulator.Context, req *types.Po
 		}); fault != nil {
 			return fault
 		}
-		vc.Post(ctx, &types.EnteredStandbyModeEvent{HostEvent: Event(ctx, host, "The host %s is in standby mode", host.Name)})
+		vc.Post(ctx, &types.EnteredStandbyModeEvent{HostEvent: vc.HostEvent(ctx, host, "The host %s is in standby mode", host.Name)})
 		h.publish(host.Self, h.logHost(host, event.Warning, "host.standby", "is in standby"))
 		return nil
 	})
@@ -164,7 +164,7 @@ func (h *Hosts) PowerUpHostFromStandByTask(ctx *simulator.Context, req *types.Po
 			return fault
 		}
 		h.publish(host.Self, 0)
-		vc.Post(ctx, &types.ExitingStandbyModeEvent{HostEvent: Event(ctx, host, "The host %s is exiting standby mode", host.Name)})
+		vc.Post(ctx, &types.ExitingStandbyModeEvent{HostEvent: vc.HostEvent(ctx, host, "The host %s is exiting standby mode", host.Name)})
 		wait := h.opts.Boot
 		if limit := time.Duration(req.TimeoutSec) * time.Second; limit > 0 && limit < wait {
 			h.sleep(limit)
@@ -178,7 +178,7 @@ func (h *Hosts) PowerUpHostFromStandByTask(ctx *simulator.Context, req *types.Po
 		if !h.rise(host, func(c condition) bool { return c.state == standby }) {
 			return new(types.InvalidState) // it was restored otherwise
 		}
-		vc.Post(ctx, &types.ExitedStandbyModeEvent{HostEvent: Event(ctx, host, "The host %s is no longer in standby mode", host.Name)})
+		vc.Post(ctx, &types.ExitedStandbyModeEvent{HostEvent: vc.HostEvent(ctx, host, "The host %s is no longer in standby mode", host.Name)})
 		return nil
 	})
 	return &methods.PowerUpHostFromStandBy_TaskBody{Res: &types.PowerUpHostFromStandBy_TaskResponse{Returnval: ref}}
@@ -229,7 +229,7 @@ func (h *Hosts) down(ctx *simulator.Context, host *simulator.HostSystem, to stat
 	if fault != nil {
 		return fault
 	}
-	e := Event(ctx, host, "")
+	e := vc.HostEvent(ctx, host, "")
 	e.FullFormattedMessage = "Shut down of " + host.Name + " in " + placeOf(e) + ": " + message
 	vc.Post(ctx, &types.HostShutdownEvent{HostEvent: e, Reason: message})
 	seq := h.logHost(host, event.Warning, kind, message)

@@ -87,7 +87,7 @@ func (h *ha) declare(ref vc.Ref, death uint64, vms []vc.Ref, cause uint64) {
 		return
 	}
 	if h.deaths[ref] == death && h.opts.Hosts.Dead(ref) {
-		e := host.Event(ctx, obj, "vSphere HA detected a host failure of %s", obj.Name)
+		e := vc.HostEvent(ctx, obj, "vSphere HA detected a host failure of %s", obj.Name)
 		vc.Post(ctx, &types.EventEx{
 			Event: e.Event, EventTypeId: "com.vmware.vc.HA.DasHostFailedEvent", Severity: string(types.EventEventSeverityError),
 			Message: e.FullFormattedMessage, ObjectId: ref.Value, ObjectType: ref.Type, ObjectName: obj.Name,
@@ -142,9 +142,9 @@ func (h *ha) fail(lost *lostVM) {
 	ctx := vc.Fresh(h.base)
 	var e types.VmEvent
 	if obj, ok := ctx.Map.Get(lost.from).(*simulator.HostSystem); ok {
-		e.Event = host.Event(ctx, obj, "vSphere HA unsuccessfully failed over %s. vSphere HA will retry when a host can take it.", vm.Name).Event
+		e.Event = vc.HostEvent(ctx, obj, "vSphere HA unsuccessfully failed over %s. vSphere HA will retry when a host can take it.", vm.Name).Event
 	}
-	e.Vm = &types.VmEventArgument{EntityEventArgument: types.EntityEventArgument{Name: vm.Name}, Vm: lost.ref}
+	e.Vm = &types.VmEventArgument{EntityEventArgument: vc.Named(vm.Name), Vm: lost.ref}
 	vc.Post(ctx, &types.VmFailoverFailed{VmEvent: e, Reason: &types.LocalizedMethodFault{
 		Fault: new(types.NoCompatibleHost), LocalizedMessage: "No host is compatible with the virtual machine.",
 	}})

@@ -180,8 +180,8 @@ func relist(ctx *simulator.Context, vm, from, to vc.Ref) {
 	if from == to {
 		return
 	}
-	edit(ctx, from, "vm", vms, func(l []vc.Ref) []vc.Ref { return without(l, vm) })
-	edit(ctx, to, "vm", vms, func(l []vc.Ref) []vc.Ref { return append(without(l, vm), vm) })
+	edit(ctx, from, "vm", vms, func(l []vc.Ref) []vc.Ref { return vc.Without(l, vm) })
+	edit(ctx, to, "vm", vms, func(l []vc.Ref) []vc.Ref { return append(vc.Without(l, vm), vm) })
 }
 
 // edit replaces a list of references with a changed copy.
@@ -195,17 +195,13 @@ func edit(ctx *simulator.Context, ref vc.Ref, property string, list func(mo.Refe
 	})
 }
 
-func without(l []vc.Ref, ref vc.Ref) []vc.Ref {
-	return slices.DeleteFunc(l, func(r vc.Ref) bool { return r == ref })
-}
-
 // moveFolder moves the VM, whose lock is held, to another folder. It registers the VM again, as vcsim does, so that views are
 // updated.
 func moveFolder(ctx *simulator.Context, vm *simulator.VirtualMachine, to vc.Ref) {
 	if vm.Parent != nil {
-		edit(ctx, *vm.Parent, "childEntity", children, func(l []vc.Ref) []vc.Ref { return without(l, vm.Self) })
+		edit(ctx, *vm.Parent, "childEntity", children, func(l []vc.Ref) []vc.Ref { return vc.Without(l, vm.Self) })
 	}
-	edit(ctx, to, "childEntity", children, func(l []vc.Ref) []vc.Ref { return append(without(l, vm.Self), vm.Self) })
+	edit(ctx, to, "childEntity", children, func(l []vc.Ref) []vc.Ref { return append(vc.Without(l, vm.Self), vm.Self) })
 	ctx.Update(vm, []types.PropertyChange{vc.P("parent", to)})
 	ctx.Map.Put(vm)
 }

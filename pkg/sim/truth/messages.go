@@ -1,9 +1,6 @@
 package truth
 
 import (
-	"fmt"
-	"time"
-
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -342,57 +339,6 @@ var descriptions = []struct{ kind, description, category, format string }{
 	{"VmBeingRelocatedEvent", "VM is relocating", "info", ownMessage},
 	{"VmMigratedEvent", "VM migrated", "info", ownMessage},
 	{"VmRelocatedEvent", "VM relocated", "info", ownMessage},
-}
-
-// vmEvent returns the common part of an event about a VM whose lock is held.
-func vmEvent(ctx *simulator.Context, vm *simulator.VirtualMachine, format string, args ...any) types.VmEvent {
-	e := types.Event{
-		CreatedTime:          time.Now(),
-		FullFormattedMessage: fmt.Sprintf(format, args...),
-		Vm:                   &types.VmEventArgument{EntityEventArgument: entity(vm.Name), Vm: vm.Self},
-	}
-	if ctx.Session != nil {
-		e.UserName = ctx.Session.UserName
-	}
-	if vm.Runtime.Host != nil {
-		if h, ok := ctx.Map.Get(*vm.Runtime.Host).(*simulator.HostSystem); ok {
-			e.Host = hostArgument(h)
-			if c, ok := vc.Compute(ctx.Map.Get(*h.Parent)); ok {
-				e.ComputeResource = &types.ComputeResourceEventArgument{EntityEventArgument: entity(c.Name), ComputeResource: c.Self}
-			}
-		}
-	}
-	if dc, ok := datacenter(ctx, vm.Self); ok {
-		e.Datacenter = dc
-	}
-	if len(vm.Datastore) > 0 {
-		if ds, ok := ctx.Map.Get(vm.Datastore[0]).(*simulator.Datastore); ok {
-			e.Ds = datastoreArgument(ds)
-		}
-	}
-	return types.VmEvent{Event: e}
-}
-
-func entity(name string) types.EntityEventArgument { return types.EntityEventArgument{Name: name} }
-
-func hostArgument(h *simulator.HostSystem) *types.HostEventArgument {
-	return &types.HostEventArgument{EntityEventArgument: entity(h.Name), Host: h.Self}
-}
-
-func datastoreArgument(ds *simulator.Datastore) *types.DatastoreEventArgument {
-	return &types.DatastoreEventArgument{EntityEventArgument: entity(ds.Name), Datastore: ds.Self}
-}
-
-func datacenter(ctx *simulator.Context, ref vc.Ref) (*types.DatacenterEventArgument, bool) {
-	dc, ok := vc.Datacenter(ctx.Map, ref)
-	if !ok {
-		return nil, false
-	}
-	arg := &types.DatacenterEventArgument{Datacenter: dc}
-	if e, ok := ctx.Map.Get(dc).(mo.Entity); ok {
-		arg.Name = e.Entity().Name
-	}
-	return arg, true
 }
 
 // anchorEvent sets the root folder as the object of an EventEx without one: vcsim's alarms look the object up in the inventory,

@@ -19,7 +19,7 @@ func (c *Corrections) ResetVMTask(ctx *simulator.Context, req *types.ResetVM_Tas
 			return fault
 		}
 		now := time.Now()
-		vc.Post(ctx, &types.VmResettingEvent{VmEvent: vmEvent(ctx, vm, "%s is reset", vm.Name)})
+		vc.Post(ctx, &types.VmResettingEvent{VmEvent: vc.VMEvent(ctx, vm, "%s is reset", vm.Name)})
 		ctx.Update(vm, []types.PropertyChange{vc.P("runtime.bootTime", now), vc.P("summary.runtime.bootTime", now)})
 		return nil
 	})
@@ -29,7 +29,7 @@ func (c *Corrections) ResetVMTask(ctx *simulator.Context, req *types.ResetVM_Tas
 // RebootGuest restarts the guest; power state and boot time stay.
 func (c *Corrections) RebootGuest(ctx *simulator.Context, req *types.RebootGuest) soap.HasFault {
 	fault := askGuest(ctx, req.This, func(vm *simulator.VirtualMachine) {
-		vc.Post(ctx, &types.VmGuestRebootEvent{VmEvent: vmEvent(ctx, vm, "Guest OS reboot for %s", vm.Name)})
+		vc.Post(ctx, &types.VmGuestRebootEvent{VmEvent: vc.VMEvent(ctx, vm, "Guest OS reboot for %s", vm.Name)})
 		ctx.Update(vm, []types.PropertyChange{vc.P("guest.guestState", string(types.VirtualMachineGuestStateResetting))})
 	})
 	if fault != nil {

@@ -54,12 +54,12 @@ func relocate(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.V
 	source, _ := ctx.Map.Get(from).(*simulator.HostSystem)
 	event := &types.VmMigratedEvent{}
 	if source != nil {
-		event.SourceHost = *hostArgument(source)
+		event.SourceHost = *vc.HostArgument(source)
 	}
-	event.SourceDatacenter, _ = datacenter(ctx, vm.Self)
+	event.SourceDatacenter = vc.DatacenterArgument(ctx, vm.Self)
 	if len(vm.Datastore) > 0 {
 		if ds, ok := ctx.Map.Get(vm.Datastore[0]).(*simulator.Datastore); ok {
-			event.SourceDatastore = datastoreArgument(ds)
+			event.SourceDatastore = vc.DatastoreArgument(ds)
 		}
 	}
 
@@ -89,7 +89,7 @@ func relocate(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.V
 	}
 	ctx.Update(vm, changes)
 
-	event.VmEvent = vmEvent(ctx, vm, "")
+	event.VmEvent = vc.VMEvent(ctx, vm, "")
 	event.FullFormattedMessage = fmt.Sprintf("Migration of virtual machine %s from %s to %s completed", vm.Name,
 		whereabouts(event.SourceHost.Name, event.SourceDatastore), whereabouts(d.host.Name, event.Ds))
 	if from == d.host.Self && d.datastore != nil {
@@ -106,26 +106,26 @@ func relocate(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.V
 // begun returns the event at the start of a move of a VM, whose lock is held: to another host while it is on or off, or of its
 // files only.
 func begun(ctx *simulator.Context, vm *simulator.VirtualMachine, d destination, end *types.VmMigratedEvent) types.BaseEvent {
-	e := vmEvent(ctx, vm, "Migrating %s from %s to %s", vm.Name, end.SourceHost.Name, d.host.Name)
+	e := vc.VMEvent(ctx, vm, "Migrating %s from %s to %s", vm.Name, end.SourceHost.Name, d.host.Name)
 	var ds *types.DatastoreEventArgument
 	if d.datastore != nil {
-		ds = datastoreArgument(d.datastore)
+		ds = vc.DatastoreArgument(d.datastore)
 	} else if e.Ds != nil {
 		ds = e.Ds
 	}
-	dc, _ := datacenter(ctx, d.host.Self)
+	dc := vc.DatacenterArgument(ctx, d.host.Self)
 	switch {
 	case end.SourceHost.Host == d.host.Self && d.datastore != nil:
 		e.FullFormattedMessage = fmt.Sprintf("Relocating %s from %s to %s", vm.Name,
 			whereabouts(end.SourceHost.Name, end.SourceDatastore), whereabouts(d.host.Name, ds))
 		return &types.VmBeingRelocatedEvent{
 			VmRelocateSpecEvent: types.VmRelocateSpecEvent{VmEvent: e},
-			DestHost:            *hostArgument(d.host), DestDatacenter: dc, DestDatastore: ds,
+			DestHost:            *vc.HostArgument(d.host), DestDatacenter: dc, DestDatastore: ds,
 		}
 	case vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn:
-		return &types.VmBeingHotMigratedEvent{VmEvent: e, DestHost: *hostArgument(d.host), DestDatacenter: dc, DestDatastore: ds}
+		return &types.VmBeingHotMigratedEvent{VmEvent: e, DestHost: *vc.HostArgument(d.host), DestDatacenter: dc, DestDatastore: ds}
 	}
-	return &types.VmBeingMigratedEvent{VmEvent: e, DestHost: *hostArgument(d.host), DestDatacenter: dc, DestDatastore: ds}
+	return &types.VmBeingMigratedEvent{VmEvent: e, DestHost: *vc.HostArgument(d.host), DestDatacenter: dc, DestDatastore: ds}
 }
 
 // whereabouts describes the place of a VM in an event.
@@ -211,9 +211,9 @@ func moveFiles(ctx *simulator.Context, vm *simulator.VirtualMachine, to *simulat
 		layout.File[i].Name = rewrite(layout.File[i].Name)
 	}
 
-	datastores := append(without(slices.Clone(vm.Datastore), to.Self), to.Self)
+	datastores := append(vc.Without(slices.Clone(vm.Datastore), to.Self), to.Self)
 	if !others {
-		datastores = without(datastores, from.Self)
+		datastores = vc.Without(datastores, from.Self)
 		relist(ctx, vm.Self, from.Self, to.Self)
 	} else {
 		relist(ctx, vm.Self, vc.Ref{}, to.Self)

@@ -54,7 +54,7 @@ func (r remover) remove(ref vc.Ref) types.BaseMethodFault {
 			return fault
 		}
 		vc.Post(r.ctx, &types.DvsDestroyedEvent{DvsEvent: types.DvsEvent{Event: r.event(ref, types.Event{
-			Dvs: &types.DvsEventArgument{EntityEventArgument: entity(o.Name), Dvs: ref},
+			Dvs: &types.DvsEventArgument{EntityEventArgument: vc.Named(o.Name), Dvs: ref},
 		})}})
 		r.network(ref, o.Parent)
 	case *simulator.DistributedVirtualPortgroup:
@@ -62,7 +62,7 @@ func (r remover) remove(ref vc.Ref) types.BaseMethodFault {
 			r.edit(*s, "portgroup", func(obj mo.Reference) []vc.Ref { return obj.(*simulator.DistributedVirtualSwitch).Portgroup }, ref)
 		}
 		vc.Post(r.ctx, &types.DVPortgroupDestroyedEvent{DVPortgroupEvent: types.DVPortgroupEvent{Event: r.event(ref, types.Event{
-			Net: &types.NetworkEventArgument{EntityEventArgument: entity(o.Name), Network: ref},
+			Net: &types.NetworkEventArgument{EntityEventArgument: vc.Named(o.Name), Network: ref},
 		})}})
 		r.network(ref, o.Parent)
 	default:
@@ -148,7 +148,7 @@ func (r remover) leave(h *simulator.HostSystem) types.BaseMethodFault {
 		r.edit(ref, "host", networkHosts, h.Self)
 	}
 	vc.Post(r.ctx, &types.HostRemovedEvent{HostEvent: types.HostEvent{Event: r.event(h.Self, types.Event{
-		FullFormattedMessage: "Removed host " + h.Name, Host: hostArgument(h),
+		FullFormattedMessage: "Removed host " + h.Name, Host: vc.HostArgument(h),
 	})}})
 	return nil
 }
@@ -275,7 +275,7 @@ func (r remover) unregister(vm *simulator.VirtualMachine) {
 	var lists []vc.Ref
 	var event types.VmEvent
 	r.ctx.WithLock(vm, func() {
-		event = vmEvent(r.ctx, vm, "Removed %s", vm.Name)
+		event = vc.VMEvent(r.ctx, vm, "Removed %s", vm.Name)
 		lists = append(slices.Clone(vm.Datastore), *vm.Runtime.Host)
 		if vm.ResourcePool != nil {
 			lists = append(lists, *vm.ResourcePool)
@@ -332,12 +332,12 @@ func (r remover) shrink(ref vc.Ref) {
 
 // edit removes a reference from a list of an object.
 func (r remover) edit(ref vc.Ref, property string, list func(mo.Reference) []vc.Ref, gone vc.Ref) {
-	edit(r.ctx, ref, property, list, func(l []vc.Ref) []vc.Ref { return without(l, gone) })
+	edit(r.ctx, ref, property, list, func(l []vc.Ref) []vc.Ref { return vc.Without(l, gone) })
 }
 
 // event sets the datacenter of an object that is about to be removed.
 func (r remover) event(ref vc.Ref, e types.Event) types.Event {
-	e.Datacenter, _ = datacenter(r.ctx, ref)
+	e.Datacenter = vc.DatacenterArgument(r.ctx, ref)
 	return e
 }
 

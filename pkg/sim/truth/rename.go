@@ -62,7 +62,7 @@ func sibling(ctx *simulator.Context, obj mo.Reference, name string) (vc.Ref, boo
 func postDatacenterRenamed(ctx *simulator.Context, ref vc.Ref, was, is string) {
 	vc.Post(ctx, &types.DatacenterRenamedEvent{
 		DatacenterEvent: types.DatacenterEvent{Event: types.Event{Datacenter: &types.DatacenterEventArgument{
-			EntityEventArgument: entity(is), Datacenter: ref,
+			EntityEventArgument: vc.Named(is), Datacenter: ref,
 		}}},
 		OldName: was, NewName: is,
 	})
@@ -129,7 +129,7 @@ func (n *names) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes [
 	var report []types.PropertyChange
 	if was.name != is.name {
 		if whole, ok := ctx.Map.Get(vm.Self).(*simulator.VirtualMachine); ok && was.name != "" {
-			vc.Post(ctx, &types.VmRenamedEvent{VmEvent: vmEvent(ctx, whole, ""), OldName: was.name, NewName: is.name})
+			vc.Post(ctx, &types.VmRenamedEvent{VmEvent: vc.VMEvent(ctx, whole, ""), OldName: was.name, NewName: is.name})
 		}
 		report = append(report, vc.P("name", is.name), vc.P("config.name", is.name), vc.P("summary.config.name", is.name))
 	}
