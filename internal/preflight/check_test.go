@@ -169,6 +169,10 @@ func TestCheck(t *testing.T) {
 			check: Processes, verdict: Warn, words: []string{"may have 190", "has 4", "needs 170: 16 are left"}, try: "ulimit -u 1024",
 		},
 		{
+			name: "inotify instances of the user namespace", change: put(map[string]string{"proc/sys/user/max_inotify_instances": "10\n", "proc/sys/user/max_inotify_watches": "65536\n"}),
+			check: Inotify, verdict: Fail, words: []string{"may have 10 inotify instances", "9 short"}, try: "sysctl user.max_inotify_instances=512",
+		},
+		{
 			name: "inotify instances, just enough", change: put(map[string]string{"proc/sys/fs/inotify/max_user_instances": "20\n"}),
 			check: Inotify, verdict: Warn, words: []string{"may have 20 inotify instances, and has 1", "needs 18: 1 is left"}, try: "sudo sysctl fs.inotify.max_user_instances=512",
 		},

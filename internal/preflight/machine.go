@@ -248,8 +248,8 @@ func checkProcesses(_ context.Context, m Machine, need Need) []Finding {
 }
 
 func checkInotify(_ context.Context, m Machine, need Need) []Finding {
-	instances, ok := m.number("proc/sys/fs/inotify/max_user_instances")
-	watches, okWatches := m.number("proc/sys/fs/inotify/max_user_watches")
+	instances, setInstances, ok := m.inotify("fs.inotify.max_user_instances", "user.max_inotify_instances")
+	watches, setWatches, okWatches := m.inotify("fs.inotify.max_user_watches", "user.max_inotify_watches")
 	if !ok || !okWatches || need.Instances == 0 {
 		return nil
 	}
@@ -268,17 +268,28 @@ func checkInotify(_ context.Context, m Machine, need Need) []Finding {
 	left := func(most, used uint64) uint64 { return most - min(most, used) }
 	f := Finding{Check: Inotify, Verdict: Pass, Message: fmt.Sprintf("a user may have %d inotify instances, and has %d", instances, used)}
 	f = f.compare(left(instances, used), need.Instances, "; the sandbox needs %d"+withoutInotify(instances < used+need.Instances),
-		fmt.Sprintf("sudo sysctl fs.inotify.max_user_instances=%d", max(512, round(used+need.Instances, 512))))
+		fmt.Sprintf("sudo sysctl %s=%d", setInstances, max(512, round(used+need.Instances, 512))))
 	if f.Verdict == Fail {
 		return one(f)
 	}
 	w := Finding{Check: Inotify, Verdict: Pass, Message: fmt.Sprintf("a user may have %d inotify watches, and has %d", watches, watched)}
 	w = w.compare(left(watches, watched), need.Watches, "; the sandbox needs %d",
-		fmt.Sprintf("sudo sysctl fs.inotify.max_user_watches=%d", round(watched+need.Watches, 8192)))
+		fmt.Sprintf("sudo sysctl %s=%d", setWatches, round(watched+need.Watches, 8192)))
 	if w.Verdict == Fail || f.Verdict == Pass && w.Verdict == Warn {
 		return one(w)
 	}
 	return one(f)
+}
+
+// inotify returns the smaller of the limits for a user and for the users of this namespace, as of a rootless container, and the
+// name of its setting.
+func (m Machine) inotify(user, namespace string) (most uint64, setting string, ok bool) {
+	file := func(setting string) string { return "proc/sys/" + strings.ReplaceAll(setting, ".", "/") }
+	most, ok = m.number(file(user))
+	if n, known := m.number(file(namespace)); known && (!ok || n < most) {
+		return n, namespace, true
+	}
+	return most, user, ok
 }
 
 // withoutInotify says what happens when instances are short.
