@@ -57,8 +57,14 @@ func assemble(s *Sandbox) {
 			s.opts.Progress(p)
 		}
 	}}
+	kubelet := func(node string) string {
+		if k, err := s.nodes.Kubelet(node); err == nil {
+			return k.Component
+		}
+		return ""
+	}
 	seen := evidence.Finder{
-		Log: s.log, Components: func() []api.Component { return s.components.All() }, Kubelet: s.kubelet,
+		Log: s.log, Components: func() []api.Component { return s.components.All() }, Kubelet: kubelet,
 		IsKubelet: func(component string) bool { return strings.HasPrefix(component, "node/") },
 	}
 	s.boot.Evidence = seen.Of
@@ -172,7 +178,7 @@ func assemble(s *Sandbox) {
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
 		World:   func() *world.World { return s.world },
 		Light:   func(v world.VM) bool { return s.nodes.IsLight(v) },
-		Kubelet: s.kubelet,
+		Kubelet: kubelet,
 		Waiter:  &s.await, Pods: s.pods, Conf: s.source.CSIConfig,
 		Volumes: func() deploy.CSI {
 			if g, ok := s.ground.(ground.Volumes); ok {
@@ -255,12 +261,4 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 			},
 		},
 	}
-}
-
-// kubelet returns the component that is the kubelet of a Node, "" for none.
-func (s *Sandbox) kubelet(node string) string {
-	if k, err := s.nodes.Kubelet(node); err == nil {
-		return k.Component
-	}
-	return ""
 }
