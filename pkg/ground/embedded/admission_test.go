@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// The policy is installed once, bound, and every refusal says what to use in place of a Service.
+// The policies are installed once and bound, and every refusal says what to use in place of a Service.
 func TestRefuseServices(t *testing.T) {
 	client := fake.NewClientset()
 	for range 2 { // the second time after a restart of the control plane
@@ -17,17 +17,19 @@ func TestRefuseServices(t *testing.T) {
 		}
 	}
 	admission := client.AdmissionregistrationV1()
-	p, err := admission.ValidatingAdmissionPolicies().Get(t.Context(), admissionPolicy, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+	installed, err := admission.ValidatingAdmissionPolicies().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(installed.Items) != 2 {
+		t.Fatalf("policies %+v, %v", installed, err)
 	}
-	b, err := admission.ValidatingAdmissionPolicyBindings().Get(t.Context(), admissionPolicy, metav1.GetOptions{})
-	if err != nil || b.Spec.PolicyName != p.Name {
-		t.Errorf("binding %+v, %v", b, err)
-	}
-	for _, v := range p.Spec.Validations {
-		if !strings.Contains(v.Message+v.MessageExpression, "set clientConfig.url") {
-			t.Errorf("%q does not name the way out", v.Message+v.MessageExpression)
+	for _, p := range installed.Items {
+		b, err := admission.ValidatingAdmissionPolicyBindings().Get(t.Context(), p.Name, metav1.GetOptions{})
+		if err != nil || b.Spec.PolicyName != p.Name {
+			t.Errorf("binding %+v, %v", b, err)
+		}
+		for _, v := range p.Spec.Validations {
+			if !strings.Contains(v.Message+v.MessageExpression, "set clientConfig.url") {
+				t.Errorf("%q does not name the way out", v.Message+v.MessageExpression)
+			}
 		}
 	}
 }
