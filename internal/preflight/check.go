@@ -26,7 +26,7 @@ type Verdict string
 // The verdicts.
 const (
 	Pass Verdict = "pass"
-	Warn Verdict = "warn" // a sandbox boots, and may run short later
+	Warn Verdict = "warn" // a sandbox boots, and it or the next one may run short later
 	Fail Verdict = "fail" // a sandbox does not boot, or does not work
 )
 
@@ -92,11 +92,24 @@ func checkFiles(_ context.Context, m Host, need Need) []Finding {
 		return nil
 	}
 	f := Finding{Check: OpenFiles, Verdict: Pass, Message: "a process may have " + count(n, "files") + " open"}
-	if n < need.Files {
-		f.Verdict, f.Try = Fail, fmt.Sprintf("ulimit -n %d", round(need.Files, 4096))
-		f.Message += fmt.Sprintf(", and one of the sandbox needs %d: %d short", need.Files, need.Files-n)
+	return one(f.compare(n, need.Files, ", and one of the sandbox needs %d", fmt.Sprintf("ulimit -n %d", round(need.Files, 4096))))
+}
+
+// compare completes a finding that passes: it fails when less is free than needed, and warns when less than a quarter of the need
+// would be left. Needs is the format that names the need.
+func (f Finding) compare(free, need uint64, needs, try string) Finding {
+	switch {
+	case free < need:
+		f.Verdict, f.Try = Fail, try
+		f.Message += fmt.Sprintf(needs+": %d short", need, need-free)
+	case free-need < need/4:
+		f.Verdict, f.Try = Warn, try
+		f.Message += fmt.Sprintf(needs+": %d are left", need, free-need)
+		if free-need == 1 {
+			f.Message = strings.TrimSuffix(f.Message, "are left") + "is left"
+		}
 	}
-	return one(f)
+	return f
 }
 
 func checkAddressSpace(_ context.Context, m Host, need Need) []Finding {

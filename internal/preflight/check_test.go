@@ -161,6 +161,26 @@ func TestCheck(t *testing.T) {
 			check: Inotify, verdict: Fail, words: []string{"20 inotify watches, and has 2", "needs 25", "7 short"}, try: "sudo sysctl fs.inotify.max_user_watches=8192",
 		},
 		{
+			name: "files, just enough", change: func(m *Host) { m.Limit = limited(unix.RLIMIT_NOFILE, 256) },
+			check: OpenFiles, verdict: Warn, words: []string{"256 files open", "needs 232: 24 are left"}, try: "ulimit -n 4096",
+		},
+		{
+			name: "processes, just enough", change: func(m *Host) { m.Limit = limited(unix.RLIMIT_NPROC, 190) },
+			check: Processes, verdict: Warn, words: []string{"may have 190", "has 4", "needs 170: 16 are left"}, try: "ulimit -u 1024",
+		},
+		{
+			name: "inotify instances of the user namespace", change: put(map[string]string{"proc/sys/user/max_inotify_instances": "10\n", "proc/sys/user/max_inotify_watches": "65536\n"}),
+			check: Inotify, verdict: Fail, words: []string{"may have 10 inotify instances", "9 short"}, try: "sysctl user.max_inotify_instances=512",
+		},
+		{
+			name: "inotify instances, just enough", change: put(map[string]string{"proc/sys/fs/inotify/max_user_instances": "20\n"}),
+			check: Inotify, verdict: Warn, words: []string{"may have 20 inotify instances, and has 1", "needs 18: 1 is left"}, try: "sudo sysctl fs.inotify.max_user_instances=512",
+		},
+		{
+			name: "inotify watches, just enough", change: put(map[string]string{"proc/sys/fs/inotify/max_user_watches": "27\n"}),
+			check: Inotify, verdict: Warn, words: []string{"27 inotify watches, and has 2", "needs 25: 0 are left"}, try: "sudo sysctl fs.inotify.max_user_watches=8192",
+		},
+		{
 			name: "mapped memory", change: func(m *Host) { m.Limit = limited(unix.RLIMIT_AS, 4*gib) },
 			check: AddressSpace, verdict: Fail, words: []string{"may map 4Gi", "maps 12Gi", "8Gi short"}, try: "ulimit -v unlimited",
 		},

@@ -244,17 +244,12 @@ func checkProcesses(_ context.Context, m Host, need Need) []Finding {
 	if what == "" {
 		return nil
 	}
-	f := Finding{Check: Processes, Verdict: Pass, Message: what}
-	if free < need.Threads {
-		f.Verdict, f.Try = Fail, try
-		f.Message += fmt.Sprintf("; the sandbox needs %d: %d short", need.Threads, need.Threads-free)
-	}
-	return one(f)
+	return one(Finding{Check: Processes, Verdict: Pass, Message: what}.compare(free, need.Threads, "; the sandbox needs %d", try))
 }
 
 func checkInotify(_ context.Context, m Host, need Need) []Finding {
-	instances, ok := m.number("proc/sys/fs/inotify/max_user_instances")
-	watches, okWatches := m.number("proc/sys/fs/inotify/max_user_watches")
+	instances, setInstances, ok := m.inotify("fs.inotify.max_user_instances", "user.max_inotify_instances")
+	watches, setWatches, okWatches := m.inotify("fs.inotify.max_user_watches", "user.max_inotify_watches")
 	if !ok || !okWatches || need.Instances == 0 {
 		return nil
 	}
@@ -270,16 +265,39 @@ func checkInotify(_ context.Context, m Host, need Need) []Finding {
 			watched += uint64(strings.Count(string(info), "inotify wd:"))
 		}
 	}
+	left := func(most, used uint64) uint64 { return most - min(most, used) }
 	f := Finding{Check: Inotify, Verdict: Pass, Message: fmt.Sprintf("a user may have %d inotify instances, and has %d", instances, used)}
-	switch {
-	case instances < used+need.Instances:
-		f.Verdict, f.Try = Fail, fmt.Sprintf("sudo sysctl fs.inotify.max_user_instances=%d", max(512, round(used+need.Instances, 512)))
-		f.Message += fmt.Sprintf("; the sandbox needs %d, or its nodes take no volumes: %d short", need.Instances, used+need.Instances-instances)
-	case watches < watched+need.Watches:
-		f.Verdict, f.Try = Fail, fmt.Sprintf("sudo sysctl fs.inotify.max_user_watches=%d", round(watched+need.Watches, 8192))
-		f.Message = fmt.Sprintf("a user may have %d inotify watches, and has %d; the sandbox needs %d: %d short", watches, watched, need.Watches, watched+need.Watches-watches)
+	f = f.compare(left(instances, used), need.Instances, "; the sandbox needs %d"+withoutInotify(instances < used+need.Instances),
+		fmt.Sprintf("sudo sysctl %s=%d", setInstances, max(512, round(used+need.Instances, 512))))
+	if f.Verdict == Fail {
+		return one(f)
+	}
+	w := Finding{Check: Inotify, Verdict: Pass, Message: fmt.Sprintf("a user may have %d inotify watches, and has %d", watches, watched)}
+	w = w.compare(left(watches, watched), need.Watches, "; the sandbox needs %d",
+		fmt.Sprintf("sudo sysctl %s=%d", setWatches, round(watched+need.Watches, 8192)))
+	if w.Verdict == Fail || f.Verdict == Pass && w.Verdict == Warn {
+		return one(w)
 	}
 	return one(f)
+}
+
+// inotify returns the smaller of the limits for a user and for the users of this namespace, as of a rootless container, and the
+// name of its setting.
+func (m Host) inotify(user, namespace string) (most uint64, setting string, ok bool) {
+	file := func(setting string) string { return "proc/sys/" + strings.ReplaceAll(setting, ".", "/") }
+	most, ok = m.number(file(user))
+	if n, known := m.number(file(namespace)); known && (!ok || n < most) {
+		return n, namespace, true
+	}
+	return most, user, ok
+}
+
+// withoutInotify says what happens when instances are short.
+func withoutInotify(short bool) string {
+	if short {
+		return ", or its nodes take no volumes"
+	}
+	return ""
 }
 
 func checkMemory(_ context.Context, m Host, need Need) []Finding {

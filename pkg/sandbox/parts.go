@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -24,6 +25,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/desired"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/evidence"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
@@ -55,6 +57,17 @@ func assemble(s *Sandbox) {
 			s.opts.Progress(p)
 		}
 	}}
+	kubelet := func(node string) string {
+		if k, err := s.nodes.Kubelet(node); err == nil {
+			return k.Component
+		}
+		return ""
+	}
+	seen := evidence.Finder{
+		Log: s.log, Components: func() []api.Component { return s.components.All() }, Kubelet: kubelet,
+		IsKubelet: func(component string) bool { return strings.HasPrefix(component, "node/") },
+	}
+	s.boot.Evidence = seen.Of
 	s.await = await.Waiter{Log: s.log, Timeout: timeout, Detail: s.boot.Detail}
 	s.desired = desired.New(opts.Topology)
 	s.desired.Log, s.desired.Phase, s.desired.VCenters, s.desired.Builder, s.desired.Light = s.log, s.boot.Phase, watched, s.source.Builder, opts.Light
@@ -163,15 +176,10 @@ func assemble(s *Sandbox) {
 		Env:             ccm.Environ,
 		SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
-		World: func() *world.World { return s.world },
-		Light: func(v world.VM) bool { return s.nodes.IsLight(v) },
-		Kubelet: func(node string) string {
-			if k, err := s.nodes.Kubelet(node); err == nil {
-				return k.Component
-			}
-			return ""
-		},
-		Waiter: &s.await, Pods: s.pods, Conf: s.source.CSIConfig,
+		World:   func() *world.World { return s.world },
+		Light:   func(v world.VM) bool { return s.nodes.IsLight(v) },
+		Kubelet: kubelet,
+		Waiter:  &s.await, Pods: s.pods, Conf: s.source.CSIConfig,
 		Volumes: func() deploy.CSI {
 			if g, ok := s.ground.(ground.Volumes); ok {
 				v := g.PodVolumes()

@@ -71,6 +71,33 @@ func TestLoopbackIsDown(t *testing.T) {
 	}
 }
 
+// The inotify limit of a user namespace, as of a rootless container, counts too.
+func TestInotifyOfNamespace(t *testing.T) {
+	t.Parallel()
+	inNamespace := func(c *exec.Cmd) {
+		if c.SysProcAttr == nil {
+			c.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
+		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
+	}
+	probe := exec.CommandContext(t.Context(), shell(t), "-c", "echo 9 >/proc/sys/user/max_inotify_instances")
+	if inNamespace(probe); probe.Run() != nil {
+		t.Skip("no user namespace can be made here, or its limits cannot be set")
+	}
+	h := newHome(t)
+	c := h.Cmd("up", "single")
+	c.Path, c.Args = shell(t), append([]string{"sh", "-c", `echo 9 >/proc/sys/user/max_inotify_instances; exec "$0" "$@"`}, c.Args...)
+	inNamespace(c)
+	r := program.Finish(t, c, h.Patience)
+	for _, want := range []string{"inotify: a user may have 9 inotify instances", "sudo sysctl user.max_inotify_instances="} {
+		if r.Code != 4 || !strings.Contains(r.Both(), want) {
+			t.Errorf("exit status %d, want 4 and %q:\n%s", r.Code, want, r.Both())
+		}
+	}
+}
+
 func shell(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("sh")

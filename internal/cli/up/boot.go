@@ -175,7 +175,7 @@ func (o *options) preflight(ctx context.Context, root string) error {
 
 // reportTrouble shows the last things that went wrong: the error names the step that failed, these often the reason.
 func reportTrouble(o *options, log *event.Log) {
-	const most = 5
+	const most = 12 // the error, and the last words of three nodes and of the components beside them
 	events, _ := log.Read(0, 0)
 	var bad []event.Event
 	for _, e := range events {

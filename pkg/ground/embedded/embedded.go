@@ -69,7 +69,7 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
 		{Name: "control plane", Start: g.start, Stop: g.stop},
 		s.VCenters, s.Inventory, s.Faults,
-		{Name: "API server", Start: func(ctx context.Context) error { return g.cluster.WaitReady(ctx, g.Host.Detail) }},
+		{Name: "API server", Start: g.awaitAPI},
 		s.NodeWatch, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
 	}
 }
@@ -81,6 +81,14 @@ func (g *Ground) start(context.Context) (err error) {
 	g.Host.SetCluster(g.cluster)
 	g.child = g.Host.StartControlPlane(g.cluster.Spec(embedded.Component))
 	return nil
+}
+
+// awaitAPI waits for the API server and makes it refuse what cannot work here.
+func (g *Ground) awaitAPI(ctx context.Context) error {
+	if err := g.cluster.WaitReady(ctx, g.Host.Detail); err != nil {
+		return err
+	}
+	return refuseServices(ctx, g.cluster.Client())
 }
 
 func (g *Ground) stop(ctx context.Context) error {

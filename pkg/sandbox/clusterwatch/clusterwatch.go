@@ -80,11 +80,14 @@ func (w *Watch) Start(ctx context.Context) error {
 		storage.Follow(factory.Storage().V1().CSINodes().Informer(), func(_, n *storagev1.CSINode, gone bool) { w.CSINode(n, gone) }),
 	)
 	if _, shared := w.Ground().(ground.Shared); !shared && err == nil {
-		err = storage.Follow(core.Secrets().Informer(), func(_, o *corev1.Secret, gone bool) {
-			if !gone {
-				w.Secret(o)
-			}
-		})
+		err = cmp.Or(
+			storage.Follow(core.Secrets().Informer(), func(_, o *corev1.Secret, gone bool) {
+				if !gone {
+					w.Secret(o)
+				}
+			}),
+			storage.Follow(core.Services().Informer(), w.serviceChanged),
+		)
 	}
 	if err != nil {
 		return err
