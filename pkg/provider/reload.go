@@ -180,7 +180,9 @@ func successors(inForce, wanted *config.Config, missing func(tenant string) []ab
 		claim(vc, func(o config.VCenter) bool { return o.Tenant == vc.Tenant })
 	}
 	for _, vc := range inForce.VCenters {
-		claim(vc, func(o config.VCenter) bool { return !dropsDatacenter(vc.Datacenters, o.Datacenters, missing(vc.Tenant)) })
+		claim(vc, func(o config.VCenter) bool {
+			return !dropsDatacenter(vc.Datacenters, o.Datacenters, missing(vc.Tenant))
+		})
 	}
 	for _, vc := range inForce.VCenters {
 		claim(vc, func(config.VCenter) bool { return true })

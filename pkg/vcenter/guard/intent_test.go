@@ -294,7 +294,7 @@ func TestREST(t *testing.T) {
 	}
 }
 
-func ExampleWords() {
+func ExampleDescribeVM() {
 	fmt.Println(guard.DescribeVM(journal.Action{Kind: "power", With: map[string]string{"to": "poweredOn"}}))
 	// Output: powered on
 }
