@@ -179,7 +179,7 @@ func reportTrouble(o *options, log *event.Log) {
 	events, _ := log.Read(0, 0)
 	var bad []event.Event
 	for _, e := range events {
-		if e.Level == event.Error {
+		if e.Level == event.Error && !slices.ContainsFunc(bad, func(b event.Event) bool { return b.Message == e.Message }) {
 			bad = append(bad, e)
 		}
 	}
