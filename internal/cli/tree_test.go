@@ -46,7 +46,7 @@ func TestEveryCommandEndsAlike(t *testing.T) {
 			}
 		}
 		if f := cmd.Flags().Lookup("output"); f != nil {
-			if exit, text := execute(t, append(slices.Clone(path), "-o", "jsno")...); exit != report.Usage || !strings.Contains(text, "there is no output format \"jsno\"\ntry: -o json\n") {
+			if exit, text := execute(t, append(slices.Clone(path), "-o", "jsno")...); exit != report.Usage || !strings.Contains(text, "unknown output format \"jsno\"\ntry: -o json\n") {
 				t.Errorf("%s -o jsno: exit status %d: %s", name, exit, text)
 			}
 			for _, format := range []string{"table", "json", "yaml"} {

@@ -305,7 +305,7 @@ func (d scalarReader) choice(node *yaml.Node, into reflect.Value, at string, wor
 		}
 	}
 	hint := ""
-	if s, ok := into.Interface().(synonyms); ok {
+	if s, ok := reflect.TypeAssert[synonyms](into); ok {
 		hint = s.synonyms()[strings.ToLower(node.Value)]
 	}
 	if hint == "" {

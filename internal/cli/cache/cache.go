@@ -41,8 +41,8 @@ func NewCmdCache(d *command.Deps) *cobra.Command {
 		Use:   "cache",
 		Short: "List and delete what is kept between sandboxes",
 		Long: `List and delete what is kept between sandboxes, in the directory
-$XDG_CACHE_HOME/vsphere-sandbox (default: ~/.cache/vsphere-sandbox). Everything in it is built, unpacked or
-downloaded again when it is needed.
+$XDG_CACHE_HOME/vsphere-sandbox (default: ~/.cache/vsphere-sandbox). Everything
+in it is built, unpacked or downloaded again when it is needed.
 
   ccm         CCMs that were built from a release or unpacked from an image
   csi         CSI drivers that were built from a release

@@ -150,7 +150,7 @@ func TestPick(t *testing.T) {
 		{nil, items, ""},
 		{[]string{"c", "x/a"}, []string{"c", "a"}, ""},
 		{[]string{"a", "x/a"}, []string{"a"}, ""},
-		{[]string{"a", "x/d"}, nil, `there is no letter "x/d"; did you mean "x/a"?`},
+		{[]string{"a", "x/d"}, nil, `letter "x/d" not found; did you mean "x/a"?`},
 	} {
 		got, err := command.Pick("letter", items, tc.names, names)
 		if d := cmp.Diff(tc.want, got); d != "" || tc.err != "" && (err == nil || err.Error() != tc.err) {

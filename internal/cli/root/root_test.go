@@ -48,11 +48,11 @@ func TestErrors(t *testing.T) {
 		exit int
 		want string
 	}{
-		{"stauts", 2, "error: there is no command \"vsphere-sandbox stauts\"\ntry: vsphere-sandbox status\n"},
-		{"xyzzy", 2, "error: there is no command \"vsphere-sandbox xyzzy\"\ntry: vsphere-sandbox --help\n"},
-		{"nod", 2, "error: there is no command \"vsphere-sandbox nod\"\ntry: vsphere-sandbox --help\n"},
-		{"get vsm", 2, "error: there is no command \"vsphere-sandbox get vsm\"\ntry: vsphere-sandbox get vms\n"},
-		{"help get vsm", 2, "error: there is no command \"vsphere-sandbox get vsm\"\ntry: vsphere-sandbox get vms\n"},
+		{"stauts", 2, "error: unknown command \"vsphere-sandbox stauts\"\ntry: vsphere-sandbox status\n"},
+		{"xyzzy", 2, "error: unknown command \"vsphere-sandbox xyzzy\"\ntry: vsphere-sandbox --help\n"},
+		{"nod", 2, "error: unknown command \"vsphere-sandbox nod\"\ntry: vsphere-sandbox --help\n"},
+		{"get vsm", 2, "error: unknown command \"vsphere-sandbox get vsm\"\ntry: vsphere-sandbox get vms\n"},
+		{"help get vsm", 2, "error: unknown command \"vsphere-sandbox get vsm\"\ntry: vsphere-sandbox get vms\n"},
 		{"completion tcsh", 0, ""},
 		{"--nmae x status", 2, "error: vsphere-sandbox has no flag --nmae\ntry: --name\n"},
 		{"status --ouptut json", 2, "error: vsphere-sandbox status has no flag --ouptut\ntry: --output\n"},

@@ -139,7 +139,7 @@ worse.yaml:1:11: include[0]: there is no file parts/net.yml (did you mean "parts
 		{args: "graph --format png", code: "usage", message: `unknown graph format "png"`, try: "--format tree|dot|mermaid"},
 		{args: "graph singel", code: "usage", message: `topology "singel"`, try: "vsphere-sandbox topology graph single"},
 		{args: "schema x", code: "usage", message: `schema: unexpected argument "x"`},
-		{args: "apple", code: "usage", message: `there is no command`},
+		{args: "apple", code: "usage", message: `unknown command`},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			out, r := run(t, strings.Fields(tc.args)...)

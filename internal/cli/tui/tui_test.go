@@ -89,7 +89,7 @@ func TestBadUsage(t *testing.T) {
 	}{
 		{"", report.Prerequisite, "needs a terminal"},
 		{"--replay " + path, report.Prerequisite, "needs a terminal"},
-		{"--theme drak", report.Usage, `no theme "drak"`},
+		{"--theme drak", report.Usage, `theme "drak" not found`},
 		{"--print", report.Usage, "--print is for recordings"},
 		{"--at 3s", report.Usage, "--at is for recordings"},
 		{"--replay " + path + " --at 3s", report.Usage, "--at is for --print"},

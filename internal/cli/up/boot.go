@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -186,24 +185,6 @@ func reportTrouble(o *options, log *event.Log) {
 	for _, e := range bad[max(0, len(bad)-most):] {
 		fmt.Fprintf(o.Streams.Err, "  ✗ %s\n", printable.Line(e.Message))
 	}
-	for _, e := range waiting(events) {
-		fmt.Fprintf(o.Streams.Err, "  ✗ node %s: %s: %s\n", printable.Line(e.Object.Name), e.Kind, printable.Line(e.Message))
-	}
-}
-
-// waiting returns the last event of the cloud controller manager about each node that it has not initialized: usually the reason.
-func waiting(events []event.Event) []event.Event {
-	last := map[string]event.Event{}
-	for _, e := range events {
-		switch {
-		case e.Object.Kind != "Node":
-		case strings.HasPrefix(e.Kind, "ccm."):
-			last[e.Object.Name] = e
-		case e.Kind == "node.provider-id", e.Kind == "node.deleted":
-			delete(last, e.Object.Name)
-		}
-	}
-	return slices.SortedFunc(maps.Values(last), func(a, b event.Event) int { return strings.Compare(a.Object.Name, b.Object.Name) })
 }
 
 // leave removes the sandbox's directory, or leaves it with its logs: when it did not come up and no prerequisite explains
