@@ -23,7 +23,7 @@ func none() error {
 	return fmt.Errorf("files cannot be disks on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// Attach fails: this platform has no loop devices. So do Node, Resize, Flush and Probe.
+// Attach fails: this platform has no loop devices. So do CreateNode, Resize, Flush and Probe.
 func Attach(string, bool) (Device, error) { return 0, none() }
 
 // Probe fails.
@@ -32,8 +32,8 @@ func Probe(string) error { return none() }
 // String returns its name.
 func (d Device) String() string { return fmt.Sprintf("loop%d", int(d)) }
 
-// Node fails.
-func (d Device) Node(string) error { return none() }
+// CreateNode fails.
+func (d Device) CreateNode(string) error { return none() }
 
 // Resize fails.
 func (d Device) Resize() error { return none() }
@@ -47,8 +47,8 @@ func (d Device) Detach(context.Context, time.Duration) (bool, error) { return fa
 // List returns none.
 func List() ([]Bound, error) { return nil, nil }
 
-// Of returns none.
-func Of(string) ([]Device, error) { return nil, nil }
+// ByFile returns none.
+func ByFile(string) ([]Device, error) { return nil, nil }
 
 // Reap has nothing to do.
 func Reap(context.Context, string, time.Duration) (ended, pinned int, _ error) { return 0, 0, nil }
