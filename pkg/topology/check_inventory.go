@@ -60,7 +60,7 @@ func checkHost(p *problems, m *marking, host sitedHost, first bool) {
 
 // checkFolders checks a vCenter's datacenter folders: listed ones, and those named by datacenters.
 func checkFolders(p *problems, m *marking, vcenter *VCenter, at *path, sites []*site) {
-	used := newScope(p, "datacenter in folder")
+	used := newScope(p, "datacenter folder")
 	for _, s := range sites {
 		checkOptional(p, s.at.key("folder"), s.datacenter.Folder, folderPath)
 		for folder := range ancestors(s.datacenter.Folder) {

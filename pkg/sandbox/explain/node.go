@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -72,9 +73,9 @@ func summary(subject string, list []api.Question, well string) string {
 	case 0:
 		return text
 	case 1:
-		return text + "; one thing more is not as it should be"
+		return text + "; 1 more problem"
 	}
-	return text + "; " + count(more) + " things more are not as they should be"
+	return fmt.Sprintf("%s; %d more problems", text, more)
 }
 
 // History is what happened to the node, its VM and its kubelet, and what that comes from.
