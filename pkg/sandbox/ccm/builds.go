@@ -22,7 +22,8 @@ func (p *Processes) watchBuilds(ctx context.Context, path string) {
 	err := ccm.Watch(ctx, path, func(built ccm.Program) {
 		next := p.Running()
 		if next.Program.Digest == built.Digest {
-			return // it runs already
+			p.setFailedBuild("") // the newest build runs already, as after a mistake that was undone
+			return
 		}
 		var err error
 		if next.Program, err = keepBuild(ctx, p.builds(), built); err != nil {
