@@ -19,7 +19,7 @@ export CGO_ENABLED := 0
 HEAVY := /test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
 
 .DEFAULT_GOAL := help
-.PHONY: kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
+.PHONY: kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,8 +68,8 @@ run: build ## boot the default scenario; Ctrl-C ends it
 # The suites, each a target below: "test" has the core of each kind of test, "ci" what is cheap beside it, "test-long" all the
 # rest. The table at the end of each run shows what a suite costs: on two cores, test has to stay below 15 minutes with
 # everything compiled, and ci below 40 with nothing compiled.
-SUITES      := vet manifests unit unit-kubernetes race-core core
-CI_SUITES   := vet lint dead manifests unit unit-kubernetes race-core smoke core
+SUITES      := vet manifests readers unit unit-kubernetes race-core core
+CI_SUITES   := vet lint dead manifests readers unit unit-kubernetes race-core smoke core
 LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream test-kind parity
 
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
@@ -126,6 +126,10 @@ manifests: ## manifests/ccm and the Helm chart: same objects, the provider's rig
 	$(GO) -C hack/image test -count=1 ./...
 	$(GO) -C hack/kind-node test -count=1 ./...
 	$(GO) -C hack/release test -count=1 ./...
+
+readers: ## the reader of vsphere.conf beside those of upstream's releases: files as generators write them, generated ones (READERSARGS=-update)
+	$(GO) -C test/readers test -count=1 ./... $(READERSARGS)
+	$(GO) -C test/readers test -modfile=v1.34.mod -count=1 ./...
 
 CCM := bin/vsphere-cloud-controller-manager
 ccm: ## build bin/vsphere-cloud-controller-manager, the provider's own program
@@ -221,7 +225,7 @@ $(TOOLS)/golangci-lint $(TOOLS)/deadcode: hack/tools/go.mod
 
 LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/$(TOOLS)/cache $(CURDIR)/$(TOOLS)/golangci-lint
 # Nested modules that have code of ours, but for hack/kind-node/programs, whose five main functions link all of Kubernetes.
-NESTED := kubernetes hack/image hack/kind-node hack/release test/manifests
+NESTED := kubernetes hack/image hack/kind-node hack/release test/manifests test/readers
 lint: $(TOOLS)/golangci-lint ## golangci-lint over the whole tree, tests and nested modules included; and the words that this project does not use (LINTARGS=--fix mends some)
 	@$(LINT) run $(LINTARGS) ./...
 	@for m in $(NESTED); do (cd $$m && $(LINT) run $(LINTARGS) ./...) || exit 1; done

@@ -130,7 +130,7 @@ func TestConfigurationExamples(t *testing.T) {
 			}
 			var warnings []string
 			if strings.HasPrefix(filepath.Base(file), "csi-") {
-				cfg, err := driver.LoadFile(file, driver.Reading{Form: driver.CSI})
+				cfg, err := driver.LoadFile(file, driver.ReadOptions{Format: driver.CSI})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -65,14 +65,14 @@ func without(b *strings.Builder, what string, failures []privilege.Failure) {
 	}
 	var says []string
 	for _, f := range failures {
-		if !slices.Contains(says, f.Says) {
-			says = append(says, f.Says)
+		if !slices.Contains(says, f.Message) {
+			says = append(says, f.Message)
 		}
 	}
 	for _, s := range says {
 		var of []string
 		for _, f := range failures {
-			if f.Says == s {
+			if f.Message == s {
 				of = append(of, string(f.Operation))
 			}
 		}

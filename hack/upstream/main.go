@@ -22,7 +22,7 @@ func main() {
 		version = os.Args[1]
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "upstream: "+format+"\n", args...) }
-	programs, err := csidriver.Build(ctx, version, csidriver.Options{Say: say})
+	programs, err := csidriver.Build(ctx, version, csidriver.Options{Progress: say})
 	if err != nil {
 		say("%v", err)
 		os.Exit(1)

@@ -61,7 +61,7 @@ func sideways() []edge {
 		{"pkg/ground/...", "pkg/sandbox/api", "a ground refuses in the words of the API"},
 		{"pkg/ground/...", "pkg/sandbox/world", "a ground sees VMs as they are watched"},
 		{"pkg/csi/...", "pkg/provider/...", "one configuration and one way to a vCenter for both"},
-		{"pkg/cluster/kind/machine/...", "pkg/node", "a container of kind's is a guest of a VM, as a kubelet in a process is"},
+		{"pkg/cluster/kind/guest/...", "pkg/node", "a container of kind's is a guest of a VM, as a kubelet in a process is"},
 		{"internal/migrate/...", "pkg/vcenter/...", "a migration asks vCenters what doctor asks"},
 		{"pkg/vcenter/front", "pkg/sim/gate", "one gate stands before every vCenter, simulated or real"},
 	}

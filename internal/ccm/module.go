@@ -67,7 +67,7 @@ func (o Options) module(ctx context.Context, version string) (Program, error) {
 // build makes the binary of a release. What it writes is complete or not there.
 func (o Options) build(ctx context.Context, v *progress, version, path string) error {
 	tool := o.toolchain()
-	tool.Say = v.now
+	tool.Progress = v.now
 	err := tool.Build(ctx, upstream.Module{Path: module, Version: version, Sum: pinned(version)}, upstream.Program{Package: command, Path: path})
 	var why *coded.Error
 	if !errors.As(err, &why) {
@@ -128,7 +128,7 @@ func Manifest(ctx context.Context, version string, o Options) ([]byte, error) {
 	v := startProgress(o.Progress)
 	defer v.stop()
 	tool := o.toolchain()
-	tool.Say = v.now
+	tool.Progress = v.now
 	minor := regexp.MustCompile(`^v[0-9]+\.[0-9]+`).FindString(version)
 	text, err := tool.Read(ctx, upstream.Module{Path: module, Version: version, Sum: pinned(version)}, "releases/"+minor+"/"+programName+".yaml")
 	var why *coded.Error

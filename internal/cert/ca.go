@@ -82,8 +82,8 @@ func (ca *CA) Sign(l Leaf) (*Pair, error) {
 	return p, nil
 }
 
-// Wish is a server certificate in place of another one. The zero value is one like it.
-type Wish struct {
+// Options is a server certificate in place of another one. The zero value is one like it.
+type Options struct {
 	// Expired makes it one that was good until an hour ago.
 	Expired bool
 	// Name is the only name that it is for; empty: those of the other one.
@@ -93,7 +93,7 @@ type Wish struct {
 }
 
 // Replace makes a new key and a certificate for it, in place of the one that says l.
-func (ca *CA) Replace(l Leaf, w Wish) (tls.Certificate, error) {
+func (ca *CA) Replace(l Leaf, w Options) (tls.Certificate, error) {
 	if w.Name != "" {
 		l.CommonName, l.DNSNames, l.IPs = w.Name, []string{w.Name}, nil
 	}

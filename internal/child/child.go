@@ -368,6 +368,41 @@ func LastWords(log string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
+// exhausted are the errors of a system call that found a limit of the machine used up.
+func exhausted() []string {
+	return []string{syscall.EMFILE.Error(), syscall.ENFILE.Error(), syscall.ENOSPC.Error(), syscall.ENOMEM.Error()}
+}
+
+// errorMarks are how an error begins in the log lines of slog, zap and logrus; klog's is in [isError].
+func errorMarks() []string {
+	return []string{"level=ERROR", "level=error", `"level":"error"`, `"level":"fatal"`}
+}
+
+// LastError returns the line of a log that most likely says why a running program does not do its work, "" when the log has no
+// error: the first line that reports a used-up limit of the machine, of which later errors are consequences, or the last line of
+// an error.
+func LastError(log string) string {
+	last := ""
+	for line := range strings.Lines(log) {
+		if !isError(line) {
+			continue
+		}
+		last = strings.TrimSpace(line)
+		if slices.ContainsFunc(exhausted(), func(text string) bool { return strings.Contains(line, text) }) {
+			return last
+		}
+	}
+	return last
+}
+
+// isError reports whether a line of a log is an error's: klog begins it with E or F and the date, as "E1126".
+func isError(line string) bool {
+	if len(line) > 5 && (line[0] == 'E' || line[0] == 'F') && strings.Trim(line[1:5], "0123456789") == "" && line[5] == ' ' {
+		return true
+	}
+	return slices.ContainsFunc(errorMarks(), func(mark string) bool { return strings.Contains(line, mark) })
+}
+
 // logTailBytes is how much of a log is read: more than the stacks of all goroutines of a panic take.
 const logTailBytes = 256 << 10
 

@@ -100,3 +100,22 @@ func TestLogTail(t *testing.T) {
 		t.Errorf("%d bytes", len(got))
 	}
 }
+
+func TestLastError(t *testing.T) {
+	for name, tc := range map[string]struct{ log, want string }{
+		"nothing":       {"", ""},
+		"no error":      {"I1126 10:00:00.000001       1 run.go:1] starts\n", ""},
+		"klog":          {"E1126 10:00:00.000001       1 a.go:1] \"first\"\nE1126 10:00:01.000001       1 a.go:1] \"second\"\nI1126 10:00:02.000001       1 a.go:1] goes on\n", "E1126 10:00:01.000001       1 a.go:1] \"second\""},
+		"no klog":       {"Error of a word\nEnd 1126\n", ""},
+		"slog":          {"time=1 level=ERROR msg=x\ntime=2 level=INFO msg=y\n", "time=1 level=ERROR msg=x"},
+		"zap":           {"{\"level\":\"error\",\"msg\":\"x\"}\n", "{\"level\":\"error\",\"msg\":\"x\"}"},
+		"used up":       {"E1126 10:00:00.000001       1 p.go:1] \"plugin watcher\" err=\"too many open files\"\nE1126 10:00:01.000001       1 a.go:1] \"later\"\n", "E1126 10:00:00.000001       1 p.go:1] \"plugin watcher\" err=\"too many open files\""},
+		"used up, fine": {"I1126 10:00:00.000001       1 p.go:1] too many open files, retried\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := LastError(tc.log); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

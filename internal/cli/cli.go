@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/cache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/children"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
@@ -73,7 +74,7 @@ func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
 		Streams: streams, Sandboxes: instances.Instances{RootFunc: instance.Root}, Getenv: os.Getenv, Now: time.Now,
 		Self: self, Release: release,
 	}
-	return root.Execute(ctx, newRoot(d), vcenter.Args(args), streams)
+	return root.Execute(ctx, newRoot(d), ccm.WatchArgs(vcenter.Args(args)), streams)
 }
 
 // newRoot returns the root command with every command of the program.
@@ -124,6 +125,7 @@ func commands(d *command.Deps) root.Commands {
 			kubectl.NewCmdKubectl(d, nil),
 			govc.NewCmdGovc(d, nil),
 			env.NewCmdEnv(d, nil),
+			cache.NewCmdCache(d),
 			config.NewCmdConfig(d),
 			migrate.NewCmdMigrate(d),
 			record.NewCmdRecord(d, nil),

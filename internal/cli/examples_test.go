@@ -109,7 +109,7 @@ func known(cmd *cobra.Command, args []string) error {
 		}
 	case "fault inject", "fault describe":
 		if !slices.ContainsFunc(catalogue.Kinds(), func(k *fault.Kind) bool { return k.Name == args[0] }) {
-			return fmt.Errorf("there is no fault %q", args[0])
+			return fmt.Errorf("fault %q not found", args[0])
 		}
 	case "tutorial start", "tutorial stop", "tutorial env":
 		pages, err := tutorial.Pages(tutorials.FS(), "tutorials")
@@ -118,7 +118,7 @@ func known(cmd *cobra.Command, args []string) error {
 				number, bare, _ := strings.Cut(p.Name, "-")
 				return name == p.Name || name == bare || name == strings.TrimPrefix(number, "0")
 			}) {
-				err = errors.Join(err, fmt.Errorf("there is no tutorial %q", name))
+				err = errors.Join(err, fmt.Errorf("tutorial %q not found", name))
 			}
 		}
 		return err

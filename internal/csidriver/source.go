@@ -161,8 +161,8 @@ func Manifest(ctx context.Context, version string, o Options) ([]byte, error) {
 type Options struct {
 	// Cache is the folder in which programs are kept. Default: vsphere-sandbox in the user's cache folder.
 	Cache string
-	// Say is called with each step. It must not block. Optional.
-	Say func(format string, args ...any)
+	// Progress is called with each step. It must not block. Optional.
+	Progress func(format string, args ...any)
 	// Go is the Go toolchain's command. Default: "go", looked for in $PATH.
 	Go string
 	// Arch is what programs are built for. They are for Linux, where pods run. Default: this machine's.
@@ -170,7 +170,7 @@ type Options struct {
 }
 
 func (o Options) toolchain() upstream.Toolchain {
-	return upstream.Toolchain{Go: o.Go, OS: "linux", Arch: o.arch(), Say: o.Say}
+	return upstream.Toolchain{Go: o.Go, OS: "linux", Arch: o.arch(), Progress: o.Progress}
 }
 
 func (o Options) arch() string { return cmp.Or(o.Arch, runtime.GOARCH) }

@@ -140,11 +140,11 @@ func TestOpenAndList(t *testing.T) {
 		t.Errorf("list of a missing root: %v, %v", entries, err)
 	}
 	_, err := instance.Open(root, "x")
-	if err == nil || err.Error() != `sandbox "x" does not exist; no sandbox does` {
+	if err == nil || err.Error() != `sandbox "x" not found; there are no sandboxes` {
 		t.Errorf("open: %v", err)
 	}
 	dead := create(t, root, "dead")
-	if err := dead.WriteRecord(instance.Record{Name: "dead", Scenario: "single"}); err != nil {
+	if err := dead.WriteRecord(instance.Record{Name: "dead", Topology: "single"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := dead.Close(); err != nil {
@@ -152,7 +152,7 @@ func TestOpenAndList(t *testing.T) {
 	}
 	create(t, root, "young")
 	_, err = instance.Open(root, "x")
-	if err == nil || err.Error() != `sandbox "x" does not exist; there is dead, young` {
+	if err == nil || err.Error() != `sandbox "x" not found; sandboxes: dead, young` {
 		t.Errorf("open: %v", err)
 	}
 	entries, err := instance.List(root)
@@ -163,7 +163,7 @@ func TestOpenAndList(t *testing.T) {
 		entries[1].Err = nil
 	}
 	want := []instance.Entry{
-		{Name: "dead", Record: instance.Record{Name: "dead", Scenario: "single"}},
+		{Name: "dead", Record: instance.Record{Name: "dead", Topology: "single"}},
 		{Name: "young", Running: true, PID: os.Getpid()},
 	}
 	if diff := cmp.Diff(want, entries); diff != "" {

@@ -131,9 +131,9 @@ func Open(root, name string) (*Dir, error) {
 	return &Dir{name: name, path: path, socket: socket}, nil
 }
 
-// Taken returns an ErrRunning when a live sandbox has the name, and nil when none has it, or that cannot be seen: [Create]
+// CheckFree returns an ErrRunning when a live sandbox has the name, and nil when none has it, or that cannot be seen: [Create]
 // decides.
-func Taken(root, name string) error {
+func CheckFree(root, name string) error {
 	dir, err := Open(root, name)
 	if err != nil {
 		return nil
@@ -234,9 +234,9 @@ type ErrNotFound struct {
 
 func (e ErrNotFound) Error() string {
 	if len(e.Have) == 0 {
-		return fmt.Sprintf("sandbox %q does not exist; no sandbox does", e.Name)
+		return fmt.Sprintf("sandbox %q not found; there are no sandboxes", e.Name)
 	}
-	return fmt.Sprintf("sandbox %q does not exist; there is %s", e.Name, strings.Join(e.Have, ", "))
+	return fmt.Sprintf("sandbox %q not found; sandboxes: %s", e.Name, strings.Join(e.Have, ", "))
 }
 
 // ErrUnusable says that the state root cannot be used, or made. Use errors.As.
@@ -348,15 +348,15 @@ type Record struct {
 	PID       int       `json:"pid"`
 	StartedAt time.Time `json:"startedAt"`
 	Version   string    `json:"version,omitempty"`
-	Scenario  string    `json:"scenario,omitempty"`
+	Topology  string    `json:"scenario,omitempty"`
 	Ready     bool      `json:"ready"`
 
 	// Retained says that the sandbox has ended and left its directory to be
 	// looked at.
 	Retained bool `json:"retained,omitempty"`
 
-	// Settled says that the sandbox has crashed, that what ran of it has been ended since, and that its files are kept.
-	Settled bool `json:"settled,omitempty"`
+	// ProcessesReaped says that the sandbox has crashed, that what ran of it has been ended since, and that its files are kept.
+	ProcessesReaped bool `json:"settled,omitempty"`
 
 	// Left says that the sandbox has ended in order, and could not take back all that it had elsewhere.
 	Left bool `json:"left,omitempty"`

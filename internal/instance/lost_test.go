@@ -56,7 +56,7 @@ func TestDirectoryRemovedUnderASandbox(t *testing.T) {
 	if err != nil || len(entries) != 1 || !entries[0].Running || !entries[0].Removed || entries[0].PID != os.Getpid() || entries[0].Name != "demo" {
 		t.Errorf("listed %+v, %v", entries, err)
 	}
-	if taken := (instance.ErrRunning{}); !errors.As(instance.Taken(root, "demo"), &taken) || !taken.Removed {
+	if taken := (instance.ErrRunning{}); !errors.As(instance.CheckFree(root, "demo"), &taken) || !taken.Removed {
 		t.Errorf("its name is taken by %+v", taken)
 	}
 	if other, err := instance.List(t.TempDir()); err != nil || len(other) != 0 {
@@ -185,7 +185,7 @@ func TestSettle(t *testing.T) {
 	claims := claimsIn(t)
 	root := t.TempDir()
 	s := startSandbox(t, root)
-	if _, err := instance.Settle(t.Context(), root, "demo"); !errors.As(err, new(instance.ErrRunning)) {
+	if _, err := instance.ReapProcesses(t.Context(), root, "demo"); !errors.As(err, new(instance.ErrRunning)) {
 		t.Errorf("of one that runs: %v", err)
 	}
 	evidence := filepath.Join(root, "demo", "logs", "sandbox.log")
@@ -194,7 +194,7 @@ func TestSettle(t *testing.T) {
 	}
 	s.kill()
 	for i, want := range []int{3, 0} {
-		r, err := instance.Settle(t.Context(), root, "demo")
+		r, err := instance.ReapProcesses(t.Context(), root, "demo")
 		if err != nil || len(r.Killed) < want || i > 0 && len(r.Killed) > 0 || r.Removed {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -202,13 +202,13 @@ func TestSettle(t *testing.T) {
 	s.requireGone()
 	requireClaims(t, claims, 0)
 	entries, err := instance.List(root)
-	if err != nil || len(entries) != 1 || !entries[0].Record.Settled || entries[0].Record.Scenario != "single" || entries[0].Running {
+	if err != nil || len(entries) != 1 || !entries[0].Record.ProcessesReaped || entries[0].Record.Topology != "single" || entries[0].Running {
 		t.Errorf("listed %+v, %v", entries, err)
 	}
 	if text, err := os.ReadFile(evidence); err != nil || string(text) != "panic: boom\n" {
 		t.Errorf("the log: %q, %v", text, err)
 	}
-	if _, err := instance.Settle(t.Context(), root, "none"); !errors.As(err, new(instance.ErrNotFound)) {
+	if _, err := instance.ReapProcesses(t.Context(), root, "none"); !errors.As(err, new(instance.ErrNotFound)) {
 		t.Errorf("of none: %v", err)
 	}
 	next := create(t, root, "demo")

@@ -64,7 +64,7 @@ func spawn(role string, leader bool, held *os.File, args ...string) *exec.Cmd {
 func playSandbox(root string) {
 	d, err := instance.Create(root, "demo")
 	check(err)
-	check(d.WriteRecord(instance.Record{Name: "demo", PID: os.Getpid(), Scenario: "single"}))
+	check(d.WriteRecord(instance.Record{Name: "demo", PID: os.Getpid(), Topology: "single"}))
 	held := os.NewFile(3, "held")
 	byArg := spawn("child", true, held, "--dir="+d.Path("etcd"))
 	byEnv := spawn("child", true, held)

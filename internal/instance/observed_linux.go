@@ -48,6 +48,16 @@ func observe(pid int) (observed, bool) {
 	return observed{pid: pid, pgid: pgid, start: fields[starttime]}, true
 }
 
+// Suspended reports whether a process is stopped, as by Ctrl-Z. It is false for one that does not exist.
+func Suspended(_ context.Context, pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil || pid <= 0 {
+		return false
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	return len(fields) > 0 && fields[0] == "T"
+}
+
 // startOf returns when the process was started, in ticks since the machine was.
 func startOf(pid int) string {
 	p, _ := observe(pid)

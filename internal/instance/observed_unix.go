@@ -12,6 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Suspended reports whether a process is stopped, as by Ctrl-Z. It is false for one that does not exist.
+func Suspended(ctx context.Context, pid int) bool {
+	if pid <= 0 {
+		return false
+	}
+	out, err := exec.CommandContext(ctx, "ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "T")
+}
+
 // processes lists all processes. -E adds the environment, where the system
 // lets it be seen.
 func processes(ctx context.Context) ([]observed, error) {

@@ -26,9 +26,9 @@ type Report struct {
 	// members of a child's process group have the child's name.
 	Killed []Process
 
-	// Spared are the processes of the journal whose pid is in use by a process
+	// Unproven are the processes of the journal whose pid is in use by a process
 	// that could not be proven to be the sandbox's.
-	Spared []Process
+	Unproven []Process
 
 	// Removed is set if there were files, which were removed.
 	Removed bool
@@ -51,9 +51,9 @@ func dead(root, name string) (*Dir, error) {
 	return &Dir{name: name, path: path, lock: lock}, nil
 }
 
-// Settle ends the processes that a dead sandbox has left, as [Reap] does, and keeps its files, which show why it died: its
+// ReapProcesses ends the processes that a dead sandbox has left, as [Reap] does, and keeps its files, which show why it died: its
 // record then says Settled. The errors are those of Reap.
-func Settle(ctx context.Context, root, name string) (Report, error) {
+func ReapProcesses(ctx context.Context, root, name string) (Report, error) {
 	d, err := dead(root, name)
 	if err != nil {
 		return Report{}, err
@@ -64,7 +64,7 @@ func Settle(ctx context.Context, root, name string) (Report, error) {
 		if unread != nil {
 			record = Record{Name: name}
 		}
-		record.Settled = true
+		record.ProcessesReaped = true
 		err = d.WriteRecord(record)
 	}
 	if err := errors.Join(err, d.Close()); err != nil {
@@ -122,7 +122,7 @@ func clean(ctx context.Context, path, name string) (Report, error) {
 	if report.Removed, err = empty(path); err != nil {
 		return report, err
 	}
-	if len(report.Killed)+len(report.Spared) == 0 && !report.Removed {
+	if len(report.Killed)+len(report.Unproven) == 0 && !report.Removed {
 		return Report{}, nil
 	}
 	return report, nil
@@ -155,13 +155,13 @@ func (r *Report) kill(ctx context.Context, path string, journaled []Process) err
 	for _, p := range journaled {
 		members, stranger := group(running, p)
 		if stranger {
-			r.Spared = append(r.Spared, p)
+			r.Unproven = append(r.Unproven, p)
 			continue
 		}
 		for _, m := range members {
 			member := Process{Name: p.Name, PID: m.pid, Start: m.start}
 			if m.pid == self || !m.names(ctx, path) {
-				r.Spared = append(r.Spared, member)
+				r.Unproven = append(r.Unproven, member)
 				continue
 			}
 			if err := m.kill(); err != nil {

@@ -34,14 +34,14 @@ func TestReapAfterKill(t *testing.T) {
 	}
 	s.kill()
 	// Its children live on, without the lock.
-	if entries, err := instance.List(root); err != nil || len(entries) != 1 || entries[0].Running || entries[0].Record.Scenario != "single" {
+	if entries, err := instance.List(root); err != nil || len(entries) != 1 || entries[0].Running || entries[0].Record.Topology != "single" {
 		t.Errorf("list after the kill: %+v, %v", entries, err)
 	}
 	report, err := instance.Reap(t.Context(), root, "demo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"by-arg", "by-env", "leader"}, names(report.Killed)); diff != "" || len(report.Spared) > 0 || !report.Removed {
+	if diff := cmp.Diff([]string{"by-arg", "by-env", "leader"}, names(report.Killed)); diff != "" || len(report.Unproven) > 0 || !report.Removed {
 		t.Errorf("report: %+v", report)
 	}
 	s.requireGone()

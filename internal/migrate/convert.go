@@ -31,7 +31,7 @@ func (c *conversion) verify(files []File) error {
 		if err != nil {
 			return err
 		}
-		if got, err := config.ParseSecret(p.secret.Name, data).For(p.was.Server); err != nil || got != p.csi {
+		if got, err := config.ParseSecret(p.secret.Name, data).For(p.was.SecretKeys()...); err != nil || got != p.csi {
 			return c.inexpressible("the credentials of vCenter "+p.was.Tenant, "a Secret cannot hold them as they are: do they end in a newline?")
 		}
 	}
@@ -81,7 +81,7 @@ func (c *conversion) verifyCSI(files []File) error {
 	if string(data["csi-vsphere.conf"]) != c.csiConfig(given) {
 		return c.inexpressible("a value", "csi-vsphere.conf cannot be in a Secret as it is")
 	}
-	reading := csi.Reading{Form: csi.CSI}
+	reading := csi.ReadOptions{Format: csi.CSI}
 	if c.clusterID() == "" {
 		reading.ClusterID = "any"
 		c.attend("give the CSI driver a cluster-id, if several clusters share a vCenter: this file has none")
@@ -101,6 +101,11 @@ func (c *conversion) verifyCSI(files []File) error {
 		c.attend("volumes that the in-tree provider made: upstream's CSI driver takes them over where its file names one vCenter, and not where it names several")
 	}
 	for _, p := range c.plans {
+		if p.first != nil {
+			c.attend(fmt.Sprintf("csi-vsphere.conf has one account for a host, that of vCenter %s: give it the rights on the datacenters of vCenter %s too, and name them there",
+				p.first.was.Tenant, p.was.Tenant))
+			continue
+		}
 		if p.csi.User == "" {
 			instead := ""
 			if p.was.SecretsDirectory == "" {
@@ -230,6 +235,7 @@ type conversion struct {
 	classes     []class
 	lines       []Line // of the manifests
 	todo        []string
+	suspects    []config.Problem // values that may not be what was meant
 }
 
 // attend notes work for the user, once.
@@ -258,6 +264,8 @@ type plan struct {
 	secret *config.SecretRef
 	// csi are the credentials for csi-vsphere.conf; zero if unknown.
 	csi config.Credentials
+	// first is the connection to the same host whose account csi-vsphere.conf has instead; nil for none.
+	first *plan
 }
 
 // plan decides the contents of vsphere.conf: the meaning of the old file, with Secrets in place of passwords.
@@ -278,7 +286,12 @@ func (c *conversion) plan() {
 			ref := newSecret(vc.Tenant, len(cfg.VCenters), taken)
 			p.secret, vc.Secret, vc.User, vc.Password = &ref, ref, "", ""
 		default:
-			p.csi = c.credentials[credentialKey(vc.Secret, vc.Server)]
+			p.csi = c.credentials[credentialKey(*vc)]
+		}
+		for _, other := range c.plans {
+			if other.first == nil && config.SameHost(other.was.Server, vc.Server) {
+				p.first = other
+			}
 		}
 		c.plans = append(c.plans, p)
 	}
@@ -319,9 +332,9 @@ func newSecret(tenant string, of int, taken map[config.SecretRef]bool) config.Se
 	return ref
 }
 
-// credentialKey returns the key of conversion.credentials for a Secret and a server.
-func credentialKey(ref config.SecretRef, server string) string {
-	return ref.Namespace + "/" + ref.Name + "/" + strings.ToLower(server)
+// credentialKey returns the key of conversion.credentials for a vCenter.
+func credentialKey(vc config.VCenter) string {
+	return strings.Join([]string{vc.Secret.Namespace, vc.Secret.Name, vc.Tenant}, "/")
 }
 
 // planNetwork chooses node addresses as the in-tree provider did, from its one network. cloud-provider-vsphere ignores the

@@ -33,7 +33,10 @@ func carried(yaml, csi string) func(*conversion, located) judgment {
 		}
 		j := judgment{verdict: Kept, to: []string{toCloud + c.cloudPlace(users, yaml)}}
 		if csi != "" {
-			j.to = append(j.to, toCSI+c.csiPlace(users, csi))
+			j.to = append(j.to, c.csiPlace(users, csi)...)
+		}
+		if dcs := users[0].was.Datacenters; yaml == "datacenters" && len(dcs) > 1 && strings.Contains(strings.Join(dcs, ""), " ") { // a name with spaces may have a comma, too
+			j.why = fmt.Sprintf("%d names, at its commas: %s", len(dcs), strings.Join(dcs, " | "))
 		}
 		return j
 	}
@@ -80,16 +83,20 @@ func (c *conversion) cloudPlace(users []*plan, key string) string {
 	return shorten.List(all, 3)
 }
 
-// csiPlace is a key of vCenters in csi-vsphere.conf.
-func (c *conversion) csiPlace(users []*plan, key string) string {
+// csiPlace is a key of vCenters in csi-vsphere.conf, as a destination; none if it has another connection to each of them.
+func (c *conversion) csiPlace(users []*plan, key string) []string {
+	users = slices.DeleteFunc(slices.Clone(users), func(p *plan) bool { return p.first != nil })
+	if len(users) == 0 {
+		return nil
+	}
 	if len(users) == len(c.plans) && len(users) > 1 {
-		return "[VirtualCenter *] " + key
+		return []string{toCSI + "[VirtualCenter *] " + key}
 	}
 	var all []string
 	for _, p := range users {
 		all = append(all, fmt.Sprintf("[VirtualCenter %q] %s", p.was.Server, key))
 	}
-	return shorten.List(all, 3)
+	return []string{toCSI + shorten.List(all, 3)}
 }
 
 func judgeGlobal(*conversion, *plan) judgment {
@@ -97,7 +104,11 @@ func judgeGlobal(*conversion, *plan) judgment {
 }
 
 func judgeVCenter(_ *conversion, p *plan) judgment {
-	return judgment{verdict: Kept, to: []string{toCloud + "vcenter." + p.was.Tenant, fmt.Sprintf("%s[VirtualCenter %q]", toCSI, p.was.Server)}}
+	to := []string{toCloud + "vcenter." + p.was.Tenant}
+	if p.first == nil {
+		to = append(to, fmt.Sprintf("%s[VirtualCenter %q]", toCSI, p.was.Server))
+	}
+	return judgment{verdict: Kept, to: to}
 }
 
 func judgeWorkspace(c *conversion, _ *plan) judgment {
@@ -195,7 +206,7 @@ func judgeCredential(part string) func(*conversion, located) judgment {
 			secrets = append(secrets, fmt.Sprintf("%s/%s %s", p.secret.Namespace, p.secret.Name, secretKeys(p.was.Server).key(part)))
 		}
 		return judgment{
-			verdict: Moved, to: []string{"Secret: " + shorten.List(secrets, 3), toCSI + c.csiPlace(users, strings.ToLower(at.entry.Key))},
+			verdict: Moved, to: append([]string{"Secret: " + shorten.List(secrets, 3)}, c.csiPlace(users, strings.ToLower(at.entry.Key))...),
 			why: "credentials are kept in Secrets, not in a file that is in a ConfigMap",
 		}
 	}
@@ -259,7 +270,7 @@ func judgeDatacenter(c *conversion, at located) judgment {
 		return judgment{verdict: Dropped, why: everyOwn}
 	}
 	j := judgment{
-		verdict: Changed, to: []string{toCloud + c.cloudPlace(users, "datacenters"), toCSI + c.csiPlace(users, "datacenters")},
+		verdict: Changed, to: append([]string{toCloud + c.cloudPlace(users, "datacenters")}, c.csiPlace(users, "datacenters")...),
 		why: "is a list now, of one",
 	}
 	if c.dialect == InTree && strings.Contains(at.entry.Value, ",") {

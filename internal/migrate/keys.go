@@ -12,9 +12,7 @@ import (
 type key struct {
 	name    string
 	readers readers
-	// hidden keys are not shown to the reader of the provider's configuration, which does not know them.
-	hidden bool
-	judge  func(*conversion, located) judgment
+	judge   func(*conversion, located) judgment
 }
 
 // located is a key in its place.
@@ -77,6 +75,7 @@ func sections() []section {
 		{name: "LoadBalancer", readers: outside, refused: nsx},
 		{name: "LoadBalancerClass", sub: true, readers: outside, refused: nsx},
 		{name: "Route", readers: outside, refused: nsx},
+		{name: "Tags", readers: outside, refused: nsx},
 	}
 }
 
@@ -111,8 +110,8 @@ func globalKeys() []key {
 		key{name: "vm-uuid", readers: inTree, judge: dropped("a node's UUID comes from the node itself, not from a file")},
 		key{name: "vm-name", readers: inTree, judge: dropped("nodes are found by their UUID, not by the name of the VM")},
 		key{name: "secret-not-managed", readers: inTree, judge: dropped("a Secret is followed as it changes, always")},
-		key{name: "resourcepool-path", readers: unknown, hidden: true, judge: dropped("belonged under [Workspace], and " + noHelperVM)},
-		key{name: "cluster-id", readers: unknown, hidden: true, judge: judgeClusterID},
+		key{name: "resourcepool-path", readers: unknown, judge: dropped("belonged under [Workspace], and " + noHelperVM)},
+		key{name: "cluster-id", readers: unknown, judge: judgeClusterID},
 	)
 }
 
@@ -132,10 +131,14 @@ func (all known) section(name string) (section, bool) {
 
 func (s section) key(name string) (key, bool) {
 	i := slices.IndexFunc(s.keys, func(k key) bool { return strings.EqualFold(k.name, name) })
-	if i < 0 {
+	if i >= 0 {
+		return s.keys[i], true
+	}
+	if s.name != "Global" && s.name != "VirtualCenter" {
 		return key{}, false
 	}
-	return s.keys[i], true
+	why, hint, ok := config.ForeignKey(name)
+	return key{name: name, judge: dropped(strings.TrimSuffix(why+", "+hint, ", "))}, ok
 }
 
 // sectionHint says what may have been meant by the name of a section.

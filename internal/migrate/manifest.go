@@ -114,14 +114,14 @@ func (c *conversion) readSecret(o object) {
 		if vc.Secret.Name != o.name() || o.namespace() != "" && vc.Secret.Namespace != o.namespace() {
 			continue
 		}
-		found, err := secret.For(vc.Server)
+		found, err := secret.For(vc.SecretKeys()...)
 		switch {
 		case err != nil && len(j.to) == 0:
 			j.why = "stays as it is; it has no credentials of " + vc.Server
 		case err == nil && found.User == "":
 			j.why = "stays as it is; a session that is shared is nothing that csi-vsphere.conf can name"
 		case err == nil:
-			c.credentials[credentialKey(vc.Secret, vc.Server)] = found
+			c.credentials[credentialKey(vc)] = found
 			j.to = append(j.to, fmt.Sprintf("%s[VirtualCenter %q] user, password", toCSI, vc.Server))
 			j.why = "stays as it is; the CSI driver has the credentials in its own file"
 		}
@@ -317,6 +317,9 @@ func (c *conversion) csiConfig(fill filling) string {
 		b.WriteString("[Global]\n" + entry("cluster-id", id))
 	}
 	for _, p := range c.plans {
+		if p.first != nil {
+			continue
+		}
 		b.WriteString("\n[VirtualCenter " + quotedINI(p.was.Server) + "]\n")
 		if user, password := fill(p); user != "" {
 			b.WriteString(entry("user", user) + entry("password", password))

@@ -114,7 +114,7 @@ func notDriver(name string, data []byte) error {
 	if !driver {
 		return nil
 	}
-	_, problems := csi.Check(name, data, csi.Reading{Form: csi.CSI, ClusterID: "any"})
+	_, problems := csi.Check(name, data, csi.ReadOptions{Format: csi.CSI, ClusterID: "any"})
 	return &Refusal{
 		Code: "csi-config", Message: name + " is the CSI driver's csi-vsphere.conf, which is of use as it is: there is nothing to migrate",
 		Try: "give the vsphere.conf of the cloud provider", Problems: errorsOf(problems),

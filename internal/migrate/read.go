@@ -37,6 +37,11 @@ func (c *conversion) read() error {
 	}
 	shown := c.shown()
 	cfg, problems := config.Check(c.name, shown)
+	for _, p := range problems {
+		if p.Suspect {
+			c.suspects = append(c.suspects, p)
+		}
+	}
 	problems = errorsOf(problems)
 	if len(scanning) == 0 { // else a key may only seem to be another's, or to be missing
 		problems = c.merge(problems, own)
@@ -121,7 +126,7 @@ func called(e config.INIEntry) string {
 	if e.Bare {
 		return "(a word that stands alone)"
 	}
-	return e.Called()
+	return e.DisplayKey()
 }
 
 // twice notes keys that the provider's reader does not look at and that are set again.
@@ -130,8 +135,7 @@ func (c *conversion) twice() (problems []config.Problem) {
 	for _, s := range c.sections {
 		known, ok := c.known.section(s.Name)
 		for _, e := range s.Entries {
-			k, found := known.key(e.Key)
-			if !ok || !found || !known.unread && !k.hidden {
+			if _, found := known.key(e.Key); !ok || !found || !known.unread {
 				continue
 			}
 			path := s.Title() + " " + e.Key
@@ -153,16 +157,14 @@ func (c *conversion) shown() []byte {
 	lines := bytes.Split(c.text, []byte("\n"))
 	hide := func(line int) { clear(lines[line-1 : c.lastOf(line)]) }
 	for _, s := range c.sections {
-		known, ok := c.known.section(s.Name)
 		if _, drop := c.unknown[s.Line]; drop {
 			hide(s.Line)
 		}
 		for _, e := range s.Entries {
-			k, found := known.key(e.Key)
 			_, drop := c.unknown[e.Line]
 			_, idle := c.idle[e.Line]
 			switch {
-			case drop || idle || ok && found && k.hidden:
+			case drop || idle:
 				hide(e.Line)
 			case c.listed[e.Line]:
 				lines[e.Line-1] = asList(lines[e.Line-1])
@@ -313,9 +315,10 @@ const (
 	oneOfTwo    = "had no effect: where no vCenter has a section, datacenter came first"
 	lastOfTwo   = "had no effect beside a list of datacenters"
 	zeroCount   = "0 says nothing: it was the global number, or 3"
+	zeroPort    = "0 says nothing: it is the global port, or 443"
 )
 
-// zero is a number that is one of the in-tree provider's for nothing being said.
+// zero is a number that says nothing, as the readers of both providers have it for the count.
 var zero = regexp.MustCompile(`^(0[xX])?0+$`)
 
 // asInTree notes what the in-tree provider made something else of than cloud-provider-vsphere does, whose reader
@@ -323,13 +326,14 @@ var zero = regexp.MustCompile(`^(0[xX])?0+$`)
 // populateVsphereInstanceMap in legacy-cloud-providers/vsphere/vsphere.go.
 func (c *conversion) asInTree() {
 	c.idle, c.listed = map[int]string{}, map[int]bool{}
-	if c.dialect == OutOfTree {
-		return
-	}
 	for _, s := range c.sections {
 		for _, e := range s.Entries {
-			if strings.EqualFold(e.Key, "soap-roundtrip-count") && zero.MatchString(e.Value) {
+			switch key := strings.ToLower(e.Key); {
+			case !zero.MatchString(e.Value):
+			case key == "soap-roundtrip-count":
 				c.idle[e.Line] = zeroCount
+			case key == "port":
+				c.idle[e.Line] = zeroPort
 			}
 		}
 	}

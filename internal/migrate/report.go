@@ -96,6 +96,9 @@ func (c *conversion) report() (Report, error) {
 	if comments > 0 {
 		c.attend(fmt.Sprintf("keep what is said in the comments of %s, lines of them: %d. They are not carried over", c.name, comments))
 	}
+	for _, p := range c.suspects {
+		c.attend(fmt.Sprintf("check the value of line %d, %s", p.Line, strings.TrimPrefix(p.String(), fmt.Sprintf("%s:%d: ", p.File, p.Line))))
+	}
 	r.Lines = append(r.Lines, c.lines...)
 	r.Todo = c.todo
 	return r, nil

@@ -11,6 +11,9 @@ import (
 // Of returns the candidate that name most probably stands for: one that differs by no more than about one slip in three
 // characters, or the only one that it begins. A slip is a character that is missing, too many or another, or two that are
 // swapped. Case, hyphens and underscores count for nothing; of equals the first wins; "" means that none is close.
+//
+// A word for on or off stands for the candidate that means the same, and never for one that means the opposite: "no" is "off",
+// although "on" is closer.
 func Of(name string, candidates []string) string {
 	const longest = 64 // a longer name is no typing error
 	if len(name) > longest {
@@ -20,11 +23,19 @@ func Of(name string, candidates []string) string {
 	if len(typed) == 0 {
 		return ""
 	}
+	meaning := meaningOf(typed)
+	if meaning != neither {
+		for _, c := range candidates {
+			if meaningOf(fold(c)) == meaning {
+				return c
+			}
+		}
+	}
 	best, allowed := "", 2*(max(1, len(typed)/3)+1)
 	var begun []string
 	for _, c := range candidates {
 		meant := fold(c)
-		if len(meant) == 0 || len(c) > longest {
+		if len(meant) == 0 || len(c) > longest || meaning != neither && meaningOf(meant) == -meaning {
 			continue
 		}
 		begins := len(typed) > 1 && strings.HasPrefix(string(meant), string(typed))
@@ -46,6 +57,26 @@ func Of(name string, candidates []string) string {
 		return begun[0]
 	}
 	return best
+}
+
+// meaning is what a word switches.
+type meaning int
+
+const (
+	off     meaning = -1
+	neither meaning = 0
+	on      meaning = 1
+)
+
+// meaningOf returns the meaning of a folded word.
+func meaningOf(word []rune) meaning {
+	switch string(word) {
+	case "on", "yes", "true", "enable", "enabled", "poweredon", "running":
+		return on
+	case "off", "no", "false", "disable", "disabled", "poweredoff", "stopped":
+		return off
+	}
+	return neither
 }
 
 // fold makes insecure-flag, insecure_flag and InsecureFlag one.

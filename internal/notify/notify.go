@@ -37,8 +37,8 @@ func (l *Listeners[T]) Listen(f func(T)) (stop func()) {
 	}
 }
 
-// Tell calls the functions, one after the other.
-func (l *Listeners[T]) Tell(news T) {
+// Notify calls the functions, one after the other.
+func (l *Listeners[T]) Notify(news T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.all {

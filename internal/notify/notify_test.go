@@ -23,11 +23,11 @@ func TestListeners(t *testing.T) {
 	var l notify.Listeners[string]
 	var got []string
 	stop := l.Listen(func(news string) { got = append(got, "a "+news) })
-	l.Tell("1")
+	l.Notify("1")
 	defer l.Listen(func(news string) { got = append(got, "b "+news) })()
 	stop()
 	stop()
-	l.Tell("2")
+	l.Notify("2")
 	if !slices.Equal(got, []string{"a 1", "b 2"}) {
 		t.Error(got)
 	}

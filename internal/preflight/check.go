@@ -26,7 +26,7 @@ type Verdict string
 // The verdicts.
 const (
 	Pass Verdict = "pass"
-	Warn Verdict = "warn" // a sandbox boots, and may run short later
+	Warn Verdict = "warn" // a sandbox boots, and it or the next one may run short later
 	Fail Verdict = "fail" // a sandbox does not boot, or does not work
 )
 
@@ -60,9 +60,9 @@ func Names() []string {
 
 // Check compares what a sandbox needs with what a machine has. It returns a finding for each thing that it could read, in
 // the order of [Names], and makes nothing. It takes as long as a connection on loopback that is not answered: five seconds.
-func Check(ctx context.Context, m Machine, need Need) []Finding {
+func Check(ctx context.Context, m Host, need Need) []Finding {
 	var found []Finding
-	for _, check := range []func(context.Context, Machine, Need) []Finding{
+	for _, check := range []func(context.Context, Host, Need) []Finding{
 		checkLoopback, checkPorts, checkFiles, checkProcesses, checkInotify, checkAddressSpace, checkMemory, checkDisk,
 	} {
 		found = append(found, check(ctx, m, need)...)
@@ -72,7 +72,7 @@ func Check(ctx context.Context, m Machine, need Need) []Finding {
 
 func one(f Finding) []Finding { return []Finding{f} }
 
-func checkLoopback(ctx context.Context, m Machine, _ Need) []Finding {
+func checkLoopback(ctx context.Context, m Host, _ Need) []Finding {
 	if err := m.Dial(ctx); err != nil {
 		return one(Finding{
 			Check: Loopback, Verdict: Fail, Message: fmt.Sprintf("127.0.0.1 cannot be connected to: %v", err), Try: "sudo ip link set lo up",
@@ -86,20 +86,33 @@ func checkLoopback(ctx context.Context, m Machine, _ Need) []Finding {
 	return one(Finding{Check: Loopback, Verdict: Pass, Message: "127.0.0.2 and up can be listened on: every vCenter gets its own address"})
 }
 
-func checkFiles(_ context.Context, m Machine, need Need) []Finding {
+func checkFiles(_ context.Context, m Host, need Need) []Finding {
 	n, err := m.Limit(unix.RLIMIT_NOFILE)
 	if err != nil {
 		return nil
 	}
 	f := Finding{Check: OpenFiles, Verdict: Pass, Message: "a process may have " + count(n, "files") + " open"}
-	if n < need.Files {
-		f.Verdict, f.Try = Fail, fmt.Sprintf("ulimit -n %d", round(need.Files, 4096))
-		f.Message += fmt.Sprintf(", and one of the sandbox needs %d: %d short", need.Files, need.Files-n)
-	}
-	return one(f)
+	return one(f.compare(n, need.Files, ", and one of the sandbox needs %d", fmt.Sprintf("ulimit -n %d", round(need.Files, 4096))))
 }
 
-func checkAddressSpace(_ context.Context, m Machine, need Need) []Finding {
+// compare completes a finding that passes: it fails when less is free than needed, and warns when less than a quarter of the need
+// would be left. Needs is the format that names the need.
+func (f Finding) compare(free, need uint64, needs, try string) Finding {
+	switch {
+	case free < need:
+		f.Verdict, f.Try = Fail, try
+		f.Message += fmt.Sprintf(needs+": %d short", need, need-free)
+	case free-need < need/4:
+		f.Verdict, f.Try = Warn, try
+		f.Message += fmt.Sprintf(needs+": %d are left", need, free-need)
+		if free-need == 1 {
+			f.Message = strings.TrimSuffix(f.Message, "are left") + "is left"
+		}
+	}
+	return f
+}
+
+func checkAddressSpace(_ context.Context, m Host, need Need) []Finding {
 	n, err := m.Limit(unix.RLIMIT_AS)
 	if err != nil || n >= need.AddressSpace {
 		return nil // mostly there is no limit, and nothing to say
@@ -113,7 +126,7 @@ func checkAddressSpace(_ context.Context, m Machine, need Need) []Finding {
 // enough is how much disk leaves room for what a sandbox writes after its boot: events, a recording, logs.
 const enough = 512 * mib
 
-func checkDisk(_ context.Context, m Machine, need Need) []Finding {
+func checkDisk(_ context.Context, m Host, need Need) []Finding {
 	free, inodes, err := m.Disk(need.Dir)
 	if err != nil {
 		return nil
@@ -164,7 +177,7 @@ func bytes(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-func checkPorts(ctx context.Context, m Machine, need Need) []Finding {
+func checkPorts(ctx context.Context, m Host, need Need) []Finding {
 	var taken []Finding
 	check := func(addresses []string, n, port int, try string) {
 		err := m.Listen(ctx, addresses, n, port)
@@ -201,7 +214,7 @@ func checkPorts(ctx context.Context, m Machine, need Need) []Finding {
 }
 
 // holders says which processes listen at an address, as ", by nginx (process 4711)"; "" when that cannot be read.
-func (m Machine) holders(address netip.AddrPort) string {
+func (m Host) holders(address netip.AddrPort) string {
 	sockets := map[string]bool{}
 	for _, file := range []string{"proc/net/tcp", "proc/net/tcp6"} {
 		text, _ := fs.ReadFile(m.FS, file) // without it nothing is known

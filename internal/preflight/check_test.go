@@ -25,8 +25,8 @@ import (
 var update = flag.Bool("update", false, "rewrite golden files")
 
 // machine is a machine of data with plenty of everything, of user 1000.
-func machine() Machine {
-	return Machine{
+func machine() Host {
+	return Host{
 		UID: 1000,
 		FS: fstest.MapFS{
 			"proc/meminfo":                             text("MemTotal: 16000000 kB\nMemAvailable:    8388608 kB\n"),
@@ -69,8 +69,8 @@ func limited(resource int, n uint64) func(int) (uint64, error) {
 	}
 }
 
-func put(files map[string]string) func(*Machine) {
-	return func(m *Machine) {
+func put(files map[string]string) func(*Host) {
+	return func(m *Host) {
 		for name, s := range files {
 			m.FS.(fstest.MapFS)[name] = text(s)
 		}
@@ -93,7 +93,7 @@ func six() Need {
 func TestCheck(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		change func(*Machine)
+		change func(*Host)
 		need   func(*Need)
 		// check, verdict and words are of the one finding that is not a pass; none when verdict is "".
 		check   string
@@ -103,11 +103,11 @@ func TestCheck(t *testing.T) {
 	}{
 		{name: "plenty"},
 		{
-			name: "loopback is down", change: func(m *Machine) { m.Dial = func(context.Context) error { return syscall.ENETUNREACH } },
+			name: "loopback is down", change: func(m *Host) { m.Dial = func(context.Context) error { return syscall.ENETUNREACH } },
 			check: Loopback, verdict: Fail, words: []string{"127.0.0.1 cannot be connected to: network is unreachable"}, try: "sudo ip link set lo up",
 		},
 		{
-			name: "one address", change: func(m *Machine) {
+			name: "one address", change: func(m *Host) {
 				m.Listen = func(_ context.Context, a []string, _, _ int) error {
 					if len(a) > 0 && strings.HasPrefix(a[0], "127.0.0.2:") {
 						return syscall.EADDRNOTAVAIL
@@ -118,7 +118,7 @@ func TestCheck(t *testing.T) {
 			check: Loopback, verdict: Warn, words: []string{"vCenters share 127.0.0.1"},
 		},
 		{
-			name: "port taken everywhere", change: func(m *Machine) {
+			name: "port taken everywhere", change: func(m *Host) {
 				m.Listen = func(_ context.Context, a []string, n, _ int) error {
 					if len(a) > 0 {
 						return nil
@@ -129,7 +129,7 @@ func TestCheck(t *testing.T) {
 			check: Ports, verdict: Fail, words: []string{"port 8989 is in use on every loopback address, by nginx (process 4711)"}, try: "--vcenter-port 0",
 		},
 		{
-			name: "port of the API server, of another user", need: func(n *Need) { n.APIPort = 6443 }, change: func(m *Machine) {
+			name: "port of the API server, of another user", need: func(n *Need) { n.APIPort = 6443 }, change: func(m *Host) {
 				m.Listen = func(_ context.Context, a []string, _, _ int) error {
 					if len(a) == 1 && a[0] == "127.0.0.1:6443" {
 						return inUse(a[0])
@@ -140,14 +140,14 @@ func TestCheck(t *testing.T) {
 			check: Ports, verdict: Fail, words: []string{"127.0.0.1:6443 is in use, by a process of another user"}, try: "--api-port 0",
 		},
 		{
-			name: "files", change: func(m *Machine) { m.Limit = limited(unix.RLIMIT_NOFILE, 64) },
+			name: "files", change: func(m *Host) { m.Limit = limited(unix.RLIMIT_NOFILE, 64) },
 			check: OpenFiles, verdict: Fail, words: []string{"64 files open", "needs 232", "168 short"}, try: "ulimit -n 4096",
 		},
 		{
-			name: "processes of the user", change: func(m *Machine) { m.Limit = limited(unix.RLIMIT_NPROC, 100) },
+			name: "processes of the user", change: func(m *Host) { m.Limit = limited(unix.RLIMIT_NPROC, 100) },
 			check: Processes, verdict: Fail, words: []string{"may have 100", "has 4", "needs 170", "74 short"}, try: "ulimit -u 1024",
 		},
-		{name: "processes of root", change: func(m *Machine) { m.UID, m.Limit = 0, limited(unix.RLIMIT_NPROC, 1) }},
+		{name: "processes of root", change: func(m *Host) { m.UID, m.Limit = 0, limited(unix.RLIMIT_NPROC, 1) }},
 		{
 			name: "processes of the control group above", change: put(map[string]string{"sys/fs/cgroup/user.slice/pids.max": "310\n", "sys/fs/cgroup/pids.max": "400"}),
 			check: Processes, verdict: Fail, words: []string{"control group may have 310", "has 300", "160 short"}, try: "raise pids.max in /sys/fs/cgroup/user.slice to 1024",
@@ -161,7 +161,27 @@ func TestCheck(t *testing.T) {
 			check: Inotify, verdict: Fail, words: []string{"20 inotify watches, and has 2", "needs 25", "7 short"}, try: "sudo sysctl fs.inotify.max_user_watches=8192",
 		},
 		{
-			name: "mapped memory", change: func(m *Machine) { m.Limit = limited(unix.RLIMIT_AS, 4*gib) },
+			name: "files, just enough", change: func(m *Host) { m.Limit = limited(unix.RLIMIT_NOFILE, 256) },
+			check: OpenFiles, verdict: Warn, words: []string{"256 files open", "needs 232: 24 are left"}, try: "ulimit -n 4096",
+		},
+		{
+			name: "processes, just enough", change: func(m *Host) { m.Limit = limited(unix.RLIMIT_NPROC, 190) },
+			check: Processes, verdict: Warn, words: []string{"may have 190", "has 4", "needs 170: 16 are left"}, try: "ulimit -u 1024",
+		},
+		{
+			name: "inotify instances of the user namespace", change: put(map[string]string{"proc/sys/user/max_inotify_instances": "10\n", "proc/sys/user/max_inotify_watches": "65536\n"}),
+			check: Inotify, verdict: Fail, words: []string{"may have 10 inotify instances", "9 short"}, try: "sysctl user.max_inotify_instances=512",
+		},
+		{
+			name: "inotify instances, just enough", change: put(map[string]string{"proc/sys/fs/inotify/max_user_instances": "20\n"}),
+			check: Inotify, verdict: Warn, words: []string{"may have 20 inotify instances, and has 1", "needs 18: 1 is left"}, try: "sudo sysctl fs.inotify.max_user_instances=512",
+		},
+		{
+			name: "inotify watches, just enough", change: put(map[string]string{"proc/sys/fs/inotify/max_user_watches": "27\n"}),
+			check: Inotify, verdict: Warn, words: []string{"27 inotify watches, and has 2", "needs 25: 0 are left"}, try: "sudo sysctl fs.inotify.max_user_watches=8192",
+		},
+		{
+			name: "mapped memory", change: func(m *Host) { m.Limit = limited(unix.RLIMIT_AS, 4*gib) },
 			check: AddressSpace, verdict: Fail, words: []string{"may map 4Gi", "maps 12Gi", "8Gi short"}, try: "ulimit -v unlimited",
 		},
 		{
@@ -188,18 +208,18 @@ func TestCheck(t *testing.T) {
 			check: Memory, verdict: Fail, words: []string{"50Mi of memory left in the control group, which may have 100Mi"}, try: "raise memory.limit_in_bytes in /sys/fs/cgroup/memory,",
 		},
 		{
-			name: "disk", change: func(m *Machine) { m.Disk = func(string) (uint64, uint64, error) { return 100 * mib, 1 << 20, nil } },
+			name: "disk", change: func(m *Host) { m.Disk = func(string) (uint64, uint64, error) { return 100 * mib, 1 << 20, nil } },
 			check: Disk, verdict: Fail, words: []string{"100Mi free for the state directory", "a boot writes 126Mi", "26Mi short"}, try: "VSPHERE_SANDBOX_STATE",
 		},
 		{
-			name: "disk that fills up", change: func(m *Machine) { m.Disk = func(string) (uint64, uint64, error) { return 300 * mib, 1 << 20, nil } },
+			name: "disk that fills up", change: func(m *Host) { m.Disk = func(string) (uint64, uint64, error) { return 300 * mib, 1 << 20, nil } },
 			check: Disk, verdict: Warn, words: []string{"300Mi free", "grow by up to 512Mi"}, try: "VSPHERE_SANDBOX_STATE",
 		},
 		{
-			name: "inodes", change: func(m *Machine) { m.Disk = func(string) (uint64, uint64, error) { return gib, 100, nil } },
+			name: "inodes", change: func(m *Host) { m.Disk = func(string) (uint64, uint64, error) { return gib, 100, nil } },
 			check: Disk, verdict: Fail, words: []string{"100 inodes of the 308", "208 short"}, try: "VSPHERE_SANDBOX_STATE",
 		},
-		{name: "nothing can be read", change: func(m *Machine) {
+		{name: "nothing can be read", change: func(m *Host) {
 			m.FS = fstest.MapFS{}
 			m.Limit = func(int) (uint64, error) { return 0, errors.ErrUnsupported }
 			m.Disk = func(string) (uint64, uint64, error) { return 0, 0, errors.ErrUnsupported }

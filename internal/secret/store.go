@@ -158,9 +158,9 @@ func (s *Store) add(value string) {
 	s.values = append(s.values, value)
 }
 
-// Know writes secrets down, those that are new. They are on the disk, encrypted, when it returns. Empty ones are no
+// Add writes secrets down, those that are new. They are on the disk, encrypted, when it returns. Empty ones are no
 // secrets.
-func (s *Store) Know(values ...string) error {
+func (s *Store) Add(values ...string) error {
 	if s == nil {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (s *Store) Values() []string {
 	return slices.Clone(s.values)
 }
 
-// Close closes the file. [Store.Know] then fails; sealing and opening still work. A second Close does nothing.
+// Close closes the file. [Store.Add] then fails; sealing and opening still work. A second Close does nothing.
 func (s *Store) Close() error {
 	if s == nil {
 		return nil

@@ -26,7 +26,7 @@ func open(t *testing.T, dir string) *secret.Store {
 
 func know(t *testing.T, s *secret.Store, values ...string) {
 	t.Helper()
-	if err := s.Know(values...); err != nil {
+	if err := s.Add(values...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -120,7 +120,7 @@ func TestNoStore(t *testing.T) {
 		t.Error("a link was followed, and replaced")
 	}
 	var none *secret.Store
-	if err := errors.Join(none.Know("x"), none.Close()); err != nil || none.Values() != nil {
+	if err := errors.Join(none.Add("x"), none.Close()); err != nil || none.Values() != nil {
 		t.Errorf("no store: %v", err)
 	}
 	if _, err := none.Seal([]byte("x")); err == nil {
@@ -130,7 +130,7 @@ func TestNoStore(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Know("x"); !errors.Is(err, os.ErrClosed) {
+	if err := s.Add("x"); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,9 @@ import (
 
 // Decode fills into, a pointer, from the node at a path. After an error it continues, leaving the field at zero.
 func (r *Reader) Decode(node *yaml.Node, into any, path string) {
+	if path == "" {
+		r.root = reflect.TypeOf(into)
+	}
 	r.value(node, reflect.ValueOf(into).Elem(), "", path)
 }
 
@@ -79,11 +83,87 @@ func (r *Reader) mapping(node *yaml.Node, into reflect.Value, path string) {
 	r.Keys(node, path, func(key, value *yaml.Node, below string) {
 		field, ok := fields.Find(key.Value)
 		if !ok {
-			r.Hint(key, below, r.Nearest(key.Value, fields.Names()), "unknown key")
+			r.unknownKey(node, key, fields, below)
 			return
 		}
 		r.value(value, into.FieldByIndex(field.Index), field.Tag, below)
 	})
+}
+
+// unknownKey reports a key that a struct does not have: with the near key, which then does not count as missing, or else with the
+// place where the file's type has such a key.
+func (r *Reader) unknownKey(node, key *yaml.Node, fields FieldSet, at string) {
+	if near := r.Nearest(key.Value, fields.Names()); near != "" {
+		r.Hint(key, at, near, "unknown key")
+		if k, _ := Find(node, near); k == nil {
+			r.reported[strings.TrimSuffix(at, key.Value)+near] = true
+		}
+		return
+	}
+	if place, ok := r.elsewhere(key.Value, strings.TrimSuffix(strings.TrimSuffix(at, key.Value), ".")); ok {
+		r.Errorf(key, at, "unknown key here; it belongs to %s", place)
+		return
+	}
+	r.Errorf(key, at, "unknown key")
+}
+
+// elsewhere finds the place at which the type of the file has a key that the mapping at a path does not have: a part of that
+// mapping, one that it is a part of, or else the only place of all: "spec.vcenters[]".
+func (r *Reader) elsewhere(name, at string) (place string, ok bool) {
+	here := indexes.ReplaceAllString(at, "[]")
+	best, places := "", r.places(name)
+	for _, p := range places {
+		inner, isPart := strings.CutPrefix(p, here+".")
+		switch {
+		case isPart && !strings.Contains(inner, "."), here == "" && !strings.Contains(p, "."):
+			return p, true
+		case p == "" || strings.HasPrefix(here, p+"."):
+			best, ok = p, true // the nearest one comes last
+		}
+	}
+	if !ok && len(places) == 1 {
+		best, ok = places[0], true
+	}
+	if ok && best == "" {
+		best = "the top of the file"
+	}
+	return best, ok
+}
+
+// indexes are the positions in lists of a path.
+var indexes = regexp.MustCompile(`\[\d+\]`)
+
+// places returns the places at which the type of the file has a key, those near the root first.
+func (r *Reader) places(name string) (all []string) {
+	type spot struct {
+		typ  reflect.Type
+		path string
+	}
+	if r.root == nil {
+		return nil
+	}
+	seen := map[reflect.Type]bool{}
+	for queue := []spot{{r.root, ""}}; len(queue) > 0; queue = queue[1:] {
+		s := queue[0]
+		for s.typ.Kind() == reflect.Pointer || s.typ.Kind() == reflect.Slice {
+			if s.typ.Kind() == reflect.Slice {
+				s.path += "[]"
+			}
+			s.typ = s.typ.Elem()
+		}
+		if s.typ.Kind() != reflect.Struct || seen[s.typ] || !r.Afford(0) {
+			continue
+		}
+		seen[s.typ] = true
+		fields := r.types.Of(s.typ)
+		if _, has := fields.Find(name); has {
+			all = append(all, s.path)
+		}
+		for _, f := range fields {
+			queue = append(queue, spot{s.typ.FieldByIndex(f.Index).Type, Below(s.path, f.Name)})
+		}
+	}
+	return all
 }
 
 func (r *Reader) list(node *yaml.Node, into reflect.Value, tag reflect.StructTag, path string) {
@@ -137,7 +217,7 @@ func (r *Reader) scalar(node *yaml.Node, into reflect.Value, path string) {
 	case reflect.Bool:
 		yes, ok := Truth(node.Value)
 		if !ok {
-			r.Errorf(node, path, "must be yes or no, not %s", Describe(node))
+			r.Hint(node, path, r.Nearest(node.Value, []string{"yes", "no"}), "must be yes or no, not %s", Describe(node))
 			return
 		}
 		into.SetBool(yes)
@@ -254,6 +334,8 @@ type Values struct {
 	Known map[string]Value
 	// Late are names whose values will be known only later: what holds one of them is left as it is.
 	Late map[string]bool
+	// Broken are names whose values have an error, which is reported: what holds one is left as it is, and has no other error.
+	Broken map[string]bool
 }
 
 // Value is the value of a parameter, and the YAML tag of a node that is nothing else; without one, it is read as if it had
@@ -261,7 +343,7 @@ type Values struct {
 type Value struct{ Text, Tag string }
 
 func (v Values) names() []string {
-	return slices.Concat(slices.Sorted(maps.Keys(v.Known)), slices.Sorted(maps.Keys(v.Late)))
+	return slices.Concat(slices.Sorted(maps.Keys(v.Known)), slices.Sorted(maps.Keys(v.Late)), slices.Sorted(maps.Keys(v.Broken)))
 }
 
 // Substitute returns a copy of a node with ${name} replaced in every value below it, not in keys; $${ stands for ${. A
@@ -327,10 +409,14 @@ func (r *Reader) replace(node *yaml.Node, path string, v Values) {
 		switch {
 		case known:
 			b.WriteString(value.Text)
+		case v.Broken[name]:
+			r.reported[position(node)] = true // its error is reported where it has its value from
+			return
 		case v.Late[name]:
 			return
 		default:
 			r.Hint(node, path, r.Nearest(name, v.names()), "there is no parameter %s ($${ stands for ${)", Shown(name))
+			r.reported[position(node)] = true // it stays as it is, and what reads it knows no better
 			return
 		}
 		if len(name)+len("${}") == len(node.Value) {

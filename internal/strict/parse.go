@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ func (r *Reader) Parse(data []byte) *yaml.Node {
 		r.TooLong()
 		return nil
 	}
-	if !r.readable(data) {
+	if !r.readable(data) || r.lang.Kind != "" && r.foreign(data) {
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -98,10 +99,35 @@ func (r *Reader) syntax(data []byte, err error) {
 		r.text(line, at, "is not YAML: indented with a tab, where YAML takes spaces only")
 		return
 	}
-	if bytes.Contains(lineOf(data, line), []byte("${")) {
-		message += ` (inside {…} and […], a parameter is quoted: "${name}")`
+	column, advice := unquoted(lineOf(data, line))
+	r.text(line, column, "is not YAML: %s%s", message, advice)
+}
+
+// bare finds what YAML takes for syntax: a parameter or a number of replicas without quotes, and a key whose colon has no space
+// behind it.
+var (
+	bare    = regexp.MustCompile(`[\w.-]*(\$?\{[A-Za-z][\w-]*\})(?:[\w.-]|\$?\{[A-Za-z][\w-]*\})*`)
+	noSpace = regexp.MustCompile(`^\s*(?:- +)?([A-Za-z]+):([^\s/:][^:]*)$`)
+)
+
+// unquoted finds in a line what most probably keeps it from being YAML, and returns its column and the advice; 1 and "" if it
+// finds nothing.
+func unquoted(line []byte) (column int, advice string) {
+	for _, at := range bare.FindAllSubmatchIndex(line, -1) {
+		before, word := line[:at[0]], line[at[0]:at[1]]
+		if bytes.Count(before, []byte(`"`))%2 == 1 || bytes.Count(before, []byte("'"))%2 == 1 {
+			continue // it has quotes
+		}
+		what := "a name with {n}"
+		if line[at[2]] == '$' {
+			what = "a parameter"
+		}
+		return at[0] + 1, fmt.Sprintf(" (inside {…} and […], %s needs quotes: \"%s\")", what, word)
 	}
-	r.text(line, 1, "is not YAML: %s", message)
+	if at := noSpace.FindSubmatchIndex(line); at != nil {
+		return at[4], fmt.Sprintf(" (a colon needs a space after it: \"%s: %s\")", line[at[2]:at[3]], bytes.TrimSpace(line[at[4]:at[5]]))
+	}
+	return 1, ""
 }
 
 // Syntax splits a message of the YAML parser ("yaml: line 3: did not find …") into its line, 0 where it has none, and the
@@ -263,6 +289,7 @@ type Reader struct {
 	found    Errors
 	reported map[string]bool // paths, and places at paths
 	types    Types
+	root     reflect.Type // of the whole file
 	items    int
 	guesses  int // how many names hints may still be looked up among, which bounds the time that a hopeless file takes
 	room     int // how many bytes substitution may still make
@@ -289,12 +316,15 @@ func (r *Reader) Hint(node *yaml.Node, path, hint, format string, args ...any) {
 		line, column = max(node.Line, 1), max(node.Column, 1)
 	}
 	place := fmt.Sprint(path, "\n", line, ":", column)
-	if r.reported[place] {
+	if r.reported[place] || node != nil && r.reported[position(node)] {
 		return
 	}
 	r.reported[place], r.reported[path] = true, true
 	r.Add(Error{Line: line, Column: column, Path: path, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
+
+// position is the key in reported of a node whose other errors are not reported.
+func position(node *yaml.Node) string { return fmt.Sprint("\n", node.Line, ":", node.Column) }
 
 // Unknown reports a word that is none of those that there are.
 func (r *Reader) Unknown(node *yaml.Node, path, what, word string, known []string) {

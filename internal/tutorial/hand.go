@@ -19,7 +19,7 @@ func (s *Session) Why(ctx context.Context, step *Step, b *Block) string { return
 // Try runs the command i of a block once, and judges it; nil means as on the page. Its output goes to live as it comes, and is
 // Ran's in the end. A background command is done once its output begins as expected. An error means that its terminal broke, and
 // was replaced, or that it is busy.
-func (s *Session) Try(ctx context.Context, b *Block, i int, live io.Writer) (Ran, *Mismatch, error) {
+func (s *Session) Try(ctx context.Context, b *Block, i int, live io.Writer) (Result, *Mismatch, error) {
 	c, exit, background := &b.Commands[i], 0, false
 	if i == len(b.Commands)-1 {
 		exit, background = b.Exit, b.Background
@@ -28,18 +28,18 @@ func (s *Session) Try(ctx context.Context, b *Block, i int, live io.Writer) (Ran
 }
 
 // Aside runs a command in a hidden terminal: without aliases, in the clone. It must exit with status 0.
-func (s *Session) Aside(ctx context.Context, line int, command string, live io.Writer) (Ran, *Mismatch, error) {
+func (s *Session) Aside(ctx context.Context, line int, command string, live io.Writer) (Result, *Mismatch, error) {
 	c := &Command{Line: line, Text: command, Want: []Line{{Number: line, Text: anything}}}
 	return s.try(ctx, &Block{Line: line, Terminal: beside}, c, 0, false, live)
 }
 
-func (s *Session) try(ctx context.Context, b *Block, c *Command, exit int, background bool, live io.Writer) (Ran, *Mismatch, error) {
+func (s *Session) try(ctx context.Context, b *Block, c *Command, exit int, background bool, live io.Writer) (Result, *Mismatch, error) {
 	t, err := s.terminal(b.Terminal)
 	if err != nil {
-		return Ran{}, nil, fmt.Errorf("terminal %d: %w", b.Terminal, err)
+		return Result{}, nil, fmt.Errorf("terminal %d: %w", b.Terminal, err)
 	}
 	if err := t.fits(b, c); err != nil {
-		return Ran{}, nil, err
+		return Result{}, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(b.Wait, s.runner.Patience))
 	defer cancel()
@@ -141,10 +141,10 @@ func (s *Session) offer(ctx context.Context, o *Offer) error {
 }
 
 // aside runs a command in the hidden terminal until it exits with 0, for at most so long; 0 is once.
-func (s *Session) aside(ctx context.Context, line int, what, command string, long time.Duration) (Ran, error) {
+func (s *Session) aside(ctx context.Context, line int, what, command string, long time.Duration) (Result, error) {
 	t, err := s.terminal(beside)
 	if err != nil {
-		return Ran{}, fmt.Errorf("%s:%d: %s: %w", s.page.File, line, what, err)
+		return Result{}, fmt.Errorf("%s:%d: %s: %w", s.page.File, line, what, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(long, s.runner.Patience))
 	defer cancel()
@@ -166,7 +166,7 @@ func (s *Session) aside(ctx context.Context, line int, what, command string, lon
 		case <-until.C:
 			m.Waited = long
 			return ran, m
-		case <-time.After(s.runner.Again):
+		case <-time.After(s.runner.RetryInterval):
 		}
 	}
 }

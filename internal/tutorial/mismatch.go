@@ -53,7 +53,7 @@ func (m *Mismatch) Error() string {
 }
 
 // judge compares the result of a command with its page; nil means equal.
-func judge(p *Page, c *Command, r Ran, wantExit int, running bool) *Mismatch {
+func judge(p *Page, c *Command, r Result, wantExit int, running bool) *Mismatch {
 	m := &Mismatch{File: p.File, Line: c.Line, Command: cmp.Or(c.Text, "^C"), Output: r.Output, Exit: r.Exit, WantExit: wantExit}
 	got := split(r.Output)
 	i, j := compare(c.Want, got, running)
@@ -173,7 +173,7 @@ func compare(want []Line, got []string, begins bool) (wanted, there int) {
 //
 // A matching expectation stays unchanged. In another one, matching lines stay, with their patterns; a changed line keeps the
 // words that match; in new lines, times, ports and random names become …. A … that stands for lines only takes lines next to it.
-func Rewrite(p *Page, ran map[int]Ran) string {
+func Rewrite(p *Page, ran map[int]Result) string {
 	lines := slices.Clone(p.lines)
 	for _, s := range slices.Backward(p.Steps) {
 		for _, b := range slices.Backward(s.Blocks) {

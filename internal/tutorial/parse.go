@@ -454,8 +454,8 @@ func Pages(files fs.FS, dir string) ([]*Page, error) {
 	return pages, nil
 }
 
-// Words counts the words to read, without commands and outputs.
-func (p *Page) Words() int {
+// WordCount counts the words to read, without commands and outputs.
+func (p *Page) WordCount() int {
 	n := 0
 	for _, s := range p.Steps {
 		n += len(strings.Fields(s.Prose))

@@ -105,7 +105,7 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff(want, p, cmpopts.IgnoreUnexported(Page{}), cmpopts.IgnoreFields(Step{}, "Parts"), squash); diff != "" {
 		t.Error(diff)
 	}
-	if got := p.Words(); got != 10 {
+	if got := p.WordCount(); got != 10 {
 		t.Errorf("%d words, want 10", got)
 	}
 }

@@ -42,7 +42,7 @@ func TestMerge(t *testing.T) {
 func TestRewrite(t *testing.T) {
 	const text = "# T\r\n\n~~~console\n$ a\n> b\nold   …\n$ c\nx    …  y\n$ d\n~~~\nend"
 	p := page(t, text)
-	got := Rewrite(p, map[int]Ran{4: {Output: "new\nand more\n"}, 7: {Output: "x 1 y\n"}, 9: {Output: "first\n"}})
+	got := Rewrite(p, map[int]Result{4: {Output: "new\nand more\n"}, 7: {Output: "x 1 y\n"}, 9: {Output: "first\n"}})
 	want := "# T\n\n~~~console\n$ a\n> b\nnew\nand more\n$ c\nx    …  y\n$ d\nfirst\n~~~\nend"
 	if diff := cmp.Diff(strings.ReplaceAll(want, "~~~", "```"), got); diff != "" {
 		t.Error(diff)

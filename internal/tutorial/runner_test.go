@@ -97,7 +97,7 @@ func newLab(t *testing.T) *lab {
 	if err := os.WriteFile(l.Binary, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	l.Patience, l.Again = 10*time.Second, time.Millisecond
+	l.Patience, l.RetryInterval = 10*time.Second, time.Millisecond
 	l.Terminals = func() (Shell, error) {
 		f := &fake{name: fmt.Sprintf("fake-%d", len(l.fakes)+1), stop: make(chan struct{}), state: func() string {
 			found, _ := filepath.Glob(filepath.Join(l.dir, "*", "state"))
@@ -190,7 +190,7 @@ func TestLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := s.terminals[1]
-	if err := s.Leave(); err != nil {
+	if err := s.CloseTerminals(); err != nil {
 		t.Error(err)
 	}
 	if _, done, _ := served.look(); done == nil || done.exit != 130 || done.err != nil {
@@ -224,7 +224,7 @@ func TestDeadline(t *testing.T) {
 	t.Run("the caller ends it", func(t *testing.T) {
 		l := newLab(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		l.Ran = func(*Command, Ran) { cancel() }
+		l.Ran = func(*Command, Result) { cancel() }
 		if err := l.Run(ctx, page(t, open+"$ say a\na\n$ hang\n"+end)); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}

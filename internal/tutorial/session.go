@@ -19,7 +19,7 @@ type Session struct {
 	page      *Page
 	home      *home
 	terminals map[int]*terminal
-	ran       map[int]Ran // by the line of the command
+	ran       map[int]Result // by the line of the command
 	has       map[string]error
 	lenient   bool // other outputs than expected are no errors
 }
@@ -29,8 +29,8 @@ func (r Runner) Open(page *Page) (*Session, error) {
 	if r.Patience == 0 {
 		r.Patience = 2 * time.Minute
 	}
-	if r.Again == 0 {
-		r.Again = 300 * time.Millisecond
+	if r.RetryInterval == 0 {
+		r.RetryInterval = 300 * time.Millisecond
 	}
 	h, err := newHome(r)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r Runner) Open(page *Page) (*Session, error) {
 	if r.Has == nil {
 		r.Has = h.machine
 	}
-	return &Session{runner: r, page: page, home: h, terminals: map[int]*terminal{}, ran: map[int]Ran{}, has: map[string]error{}}, nil
+	return &Session{runner: r, page: page, home: h, terminals: map[int]*terminal{}, ran: map[int]Result{}, has: map[string]error{}}, nil
 }
 
 // Step runs the blocks of a step, counted from 0, and its offers with Runner.Offers. Run the steps in their order, each once.
@@ -91,14 +91,14 @@ func (s *Session) skips(ctx context.Context, step *Step, b *Block) string {
 // Close ends the terminals and everything that was started in them, and removes the home. It returns what was left running; ctx
 // may have ended.
 func (s *Session) Close(ctx context.Context) (left []string, err error) {
-	closing := s.Leave()
+	closing := s.CloseTerminals()
 	left, err = s.home.remove(ctx)
 	return left, errors.Join(closing, err)
 }
 
-// Leave ends the terminals and their programs, by ^C and then by force, and keeps the home: detached programs keep running.
+// CloseTerminals ends the terminals and their programs, by ^C and then by force, and keeps the home: detached programs keep running.
 // Afterwards the session can only be closed.
-func (s *Session) Leave() error {
+func (s *Session) CloseTerminals() error {
 	s.interrupt()
 	var errs []error
 	for _, n := range slices.Sorted(maps.Keys(s.terminals)) {
@@ -196,7 +196,7 @@ func (s *Session) command(ctx context.Context, t *terminal, b *Block, c *Command
 			select {
 			case <-until:
 				m.Waited = b.Wait
-			case <-time.After(s.runner.Again):
+			case <-time.After(s.runner.RetryInterval):
 				continue
 			}
 		}
@@ -224,17 +224,17 @@ func (t *terminal) fits(b *Block, c *Command) error {
 }
 
 // once runs a command once.
-func (s *Session) once(ctx context.Context, t *terminal, c *Command, exit int, background bool) (Ran, *Mismatch, error) {
+func (s *Session) once(ctx context.Context, t *terminal, c *Command, exit int, background bool) (Result, *Mismatch, error) {
 	if c.Interrupt {
 		if err := t.interrupt(); err != nil {
-			return Ran{}, nil, err
+			return Result{}, nil, err
 		}
 	} else {
 		t.start(ctx, c)
 	}
 	for {
 		output, done, changed := t.look()
-		ran := Ran{Output: s.home.hide(output)}
+		ran := Result{Output: s.home.hide(output)}
 		switch {
 		case done != nil:
 			t.busy = nil
@@ -268,7 +268,7 @@ func (s *Session) once(ctx context.Context, t *terminal, c *Command, exit int, b
 // begun reports whether a background command has printed something, if its page has output; a single … expects something too.
 func begun(c *Command, output string) bool { return len(c.Want) == 0 || len(split(output)) > 0 }
 
-func (s *Session) broken(err error, ran Ran) error {
+func (s *Session) broken(err error, ran Result) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errors.New("did not end in time")
 	}
@@ -289,10 +289,10 @@ type Runner struct {
 	// Patience is the time limit of a command, and for a background command to begin; 0 is 2 minutes. A longer wait of a block takes
 	// precedence.
 	Patience time.Duration
-	// Again is the time between two tries of a command with a wait; 0 is 300 ms.
-	Again time.Duration
+	// RetryInterval is the time between two tries of a command with a wait; 0 is 300 ms.
+	RetryInterval time.Duration
 	// Ran, when not nil, is called with every command and its last output, after it was judged.
-	Ran func(*Command, Ran)
+	Ran func(*Command, Result)
 	// Skipped, when not nil, is called with the line of every block that is not run, and the reason.
 	Skipped func(line int, why string)
 	// Offers enables the offers of a page.
@@ -303,8 +303,8 @@ type Runner struct {
 	Terminals func() (Shell, error)
 }
 
-// Ran is the result of a command.
-type Ran struct {
+// Result is the result of a command.
+type Result struct {
 	Output string // both streams, with the paths of this run replaced by …
 	Exit   int    // 0 as long as it runs
 }
@@ -326,7 +326,7 @@ func (r Runner) Regenerate(ctx context.Context, page *Page) (string, error) {
 	return Rewrite(page, ran), nil
 }
 
-func (r Runner) all(ctx context.Context, page *Page, lenient bool) (ran map[int]Ran, err error) {
+func (r Runner) all(ctx context.Context, page *Page, lenient bool) (ran map[int]Result, err error) {
 	s, err := r.Open(page)
 	if err != nil {
 		return nil, err

@@ -28,8 +28,8 @@ type Toolchain struct {
 	Go string
 	// OS and Arch are what programs are built for. Default: this machine's.
 	OS, Arch string
-	// Say is called with each step. It must not block. Optional.
-	Say func(format string, args ...any)
+	// Progress is called with each step. It must not block. Optional.
+	Progress func(format string, args ...any)
 	// Line is called with each line that a build prints: with -v, one for each package that it compiles. Optional.
 	Line func(line string)
 }
@@ -44,8 +44,8 @@ func (t Toolchain) withDefaults() Toolchain {
 	if t.Arch == "" {
 		t.Arch = runtime.GOARCH
 	}
-	if t.Say == nil {
-		t.Say = func(string, ...any) {}
+	if t.Progress == nil {
+		t.Progress = func(string, ...any) {}
 	}
 	return t
 }
@@ -69,7 +69,7 @@ func (t Toolchain) Build(ctx context.Context, m Module, programs ...Program) (er
 	if _, err := exec.LookPath(t.Go); err != nil {
 		return coded.New(GoMissing, "", nil, "there is no Go toolchain to build it with: %q is not in $PATH", t.Go)
 	}
-	t.Say("go mod download %s", m)
+	t.Progress("go mod download %s", m)
 	source, err := t.download(ctx, m)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (t Toolchain) Read(ctx context.Context, m Module, name string) ([]byte, err
 	if _, err := exec.LookPath(t.Go); err != nil {
 		return nil, coded.New(GoMissing, "", nil, "there is no Go toolchain to fetch it with: %q is not in $PATH", t.Go)
 	}
-	t.Say("go mod download %s", m)
+	t.Progress("go mod download %s", m)
 	source, err := t.download(ctx, m)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (t Toolchain) build(ctx context.Context, what any, p Program, work string, 
 		out = io.MultiWriter(out, lines)
 	}
 	cmd.Stdout, cmd.Stderr = out, out
-	t.Say("in a copy of %s: %s go build -ldflags '-s -w' -o %s %s (the first time some minutes)", what, strings.Join(env, " "), p.Path, p.Package)
+	t.Progress("in a copy of %s: %s go build -ldflags '-s -w' -o %s %s (the first time some minutes)", what, strings.Join(env, " "), p.Path, p.Package)
 	if err := cmd.Run(); err != nil {
 		return &coded.Error{Code: BuildFailed, Message: "go build: " + shorten.LastLines(said.String(), 5), Err: err}
 	}

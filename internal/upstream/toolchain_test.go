@@ -36,7 +36,7 @@ func TestBuild(t *testing.T) {
 *) exit 9;;
 esac`, source))
 	var said []string
-	tool.Say = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	tool.Progress = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	m := upstream.Module{Path: "example.com/m", Version: "v1.2.3", Sum: "h1:x"}
 	err := tool.Build(t.Context(), m,

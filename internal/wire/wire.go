@@ -52,7 +52,7 @@ func Listen(target string) (*Wire, error) {
 // Addr is the near end, host:port: what a client connects to.
 func (w *Wire) Addr() string { return w.listener.Addr().String() }
 
-// Cut interrupts the wire until [Wire.Mend]. If not quiet, connections are reset, present and new ones. If quiet, bytes
+// Cut interrupts the wire until [Wire.Restore]. If not quiet, connections are reset, present and new ones. If quiet, bytes
 // are dropped in both directions, new connections get no answer, and neither end notices. A cut wire may be cut the other
 // way.
 func (w *Wire) Cut(quiet bool) {
@@ -71,9 +71,9 @@ func (w *Wire) Cut(quiet bool) {
 	}
 }
 
-// Mend gives the way back. Connections that a silent cut fell upon have lost bytes and are reset, as TCP does it to
+// Restore gives the way back. Connections that a silent cut fell upon have lost bytes and are reset, as TCP does it to
 // those it has lost patience with. A wire that is not cut is left alone.
-func (w *Wire) Mend() {
+func (w *Wire) Restore() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state = whole

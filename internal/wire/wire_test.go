@@ -86,10 +86,10 @@ func TestCut(t *testing.T) {
 	r.refuses()
 
 	for range 2 {
-		r.Mend()
+		r.Restore()
 	}
 	near, far = r.pair()
-	r.Mend() // nothing was cut
+	r.Restore() // nothing was cut
 	near.say("again")
 	far.hear("again")
 }
@@ -116,7 +116,7 @@ func TestSilentCut(t *testing.T) {
 	late.hearNothing()
 	r.requireConns(2)
 
-	r.Mend()
+	r.Restore()
 	for _, e := range []*end{near, far, late} {
 		e.hearReset()
 	}
@@ -135,7 +135,7 @@ func TestEndInSilence(t *testing.T) {
 	r.Cut(true)
 	near.Close()
 	far.hearNothing()
-	r.Mend()
+	r.Restore()
 	far.hearReset()
 }
 
@@ -167,7 +167,7 @@ func TestCutOfWhatIsStuck(t *testing.T) {
 	if _, err := near.Write(flooded); err != nil {
 		t.Errorf("a silent wire does not swallow: %v", err)
 	}
-	r.Mend()
+	r.Restore()
 	far.hearReset()
 
 	near, _ = r.pair()
@@ -216,7 +216,7 @@ func TestClosed(t *testing.T) {
 		t.Error("a closed wire can be connected to")
 	}
 	r.Cut(true) // harmless
-	r.Mend()
+	r.Restore()
 }
 
 func TestCloseWhileOthersConnect(t *testing.T) {
@@ -240,7 +240,7 @@ func TestCloseWhileOthersConnect(t *testing.T) {
 				case 0:
 					w.Cut(true)
 				case 1:
-					w.Mend()
+					w.Restore()
 				case 2:
 					w.Cut(false)
 				}

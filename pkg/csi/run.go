@@ -114,7 +114,7 @@ func (c *command) runController(ctx context.Context, log *slog.Logger) error {
 	}
 	e, err := NewEngine(ctx, Options{
 		Config: config.Options{
-			Reading: reading, File: c.controller.config, Period: c.controller.configPeriod,
+			ReadOptions: reading, File: c.controller.config, Period: c.controller.configPeriod,
 			UserAgent: UserAgent, CallTimeout: c.controller.callTimeout, MaxWait: c.controller.maxWait,
 		},
 		Kubernetes: k, TagRefresh: c.controller.tagRefresh, Metrics: m, Logger: log,
@@ -149,8 +149,8 @@ const UserAgent = "vsphere-csi-controller"
 
 // reading returns how to read the configuration file. If neither the file nor the command line has a cluster id, it reads
 // the cluster's UID.
-func (f *controllerFlags) reading(ctx context.Context, k *Kubernetes, environ []string) (config.Reading, error) {
-	r := config.Reading{ClusterID: f.clusterID, Environment: environ, DefaultSecrets: providerconfig.DefaultSecretsDirectory}
+func (f *controllerFlags) reading(ctx context.Context, k *Kubernetes, environ []string) (config.ReadOptions, error) {
+	r := config.ReadOptions{ClusterID: f.clusterID, Environment: environ, DefaultSecrets: providerconfig.DefaultSecretsDirectory}
 	if _, err := config.LoadFile(f.config, r); err == nil || r.ClusterID != "" {
 		return r, err
 	}

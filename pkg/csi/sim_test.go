@@ -90,7 +90,7 @@ func start(t *testing.T) *world {
 	w := &world{sim: lab, conf: lab.CloudConfigFile()}
 	e, err := csi.NewEngine(t.Context(), csi.Options{
 		Config: config.Options{
-			File: w.conf, Reading: config.Reading{ClusterID: "test"}, Period: 20 * time.Millisecond, UserAgent: csi.UserAgent,
+			File: w.conf, ReadOptions: config.ReadOptions{ClusterID: "test"}, Period: 20 * time.Millisecond, UserAgent: csi.UserAgent,
 			CallTimeout: 5 * time.Second, MaxWait: 5 * time.Second,
 		},
 		Kubernetes: fakeCluster(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -73,8 +73,8 @@ func KindOfNodes(t *topology.Topology, light func(*topology.VM) bool, others str
 type Step struct {
 	Name        string
 	Start, Stop func(context.Context) error
-	// Patient: Start gives up on its own; nothing else bounds it.
-	Patient bool
+	// NoTimeout: Start gives up on its own; nothing else bounds it.
+	NoTimeout bool
 }
 
 // Steps are the boot steps that a sandbox has on any ground. One without a Start is left out of the boot.
@@ -162,7 +162,7 @@ type LightOptions struct {
 }
 
 // NodeName returns the name of the Node of a VM at a boot: its hostname.
-func NodeName(vm string, m node.Machine) (string, error) {
+func NodeName(vm string, m node.VM) (string, error) {
 	name := strings.ToLower(m.Hostname)
 	if bad := validation.IsDNS1123Subdomain(name); len(bad) > 0 {
 		return "", fmt.Errorf("hostname %q of vm %q: no name for a node: %s", m.Hostname, vm, bad[0])
@@ -230,8 +230,8 @@ type PodVolumes struct{ Backend, Dir, Serial string }
 // Images returns what the image of a program is called in the cluster.
 type Images interface{ Name(of string) string }
 
-// Within bounds a call by a time limit.
-func Within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+// WithTimeout bounds a call by a time limit.
+func WithTimeout(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done after %s", limit))
 	defer cancel()
 	return do(ctx)

@@ -15,7 +15,7 @@ func TestDie(t *testing.T) {
 		"another boot": func(*rig) {},
 		"seen off":     func(r *rig) { r.Observe(vm(off)); r.require(node.Stopped, 0, false) },
 		"the vCenter forgets the boot time": func(r *rig) {
-			r.Observe(vm(func(m *node.Machine) { m.BootTime = time.Time{} }))
+			r.Observe(vm(func(m *node.VM) { m.BootTime = time.Time{} }))
 			r.require(node.Stopped, 0, false)
 		},
 	} {

@@ -15,7 +15,7 @@ import (
 // does not show. All kinds of guests (a process, a container, a light node) carry out [Life.Next]. The zero value is the
 // guest of a VM that does not exist. It is not safe for concurrent use.
 type Life struct {
-	VM Machine
+	VM VM
 	// hung is set while the guest hangs although its VM runs.
 	hung bool
 	// died is set if the guest lost its power in the VM's present boot, independent of what the vCenter shows.
@@ -33,7 +33,7 @@ type Next struct {
 }
 
 // Observe sets the VM's state. A guest that died stays dead until the VM has booted again, is off or is gone.
-func (l *Life) Observe(vm Machine) {
+func (l *Life) Observe(vm VM) {
 	if l.died && (lost(vm) || rebooted(l.VM.BootTime, vm.BootTime)) {
 		l.died = false
 	}
@@ -75,7 +75,7 @@ func (l *Life) Next(boot time.Time) Next {
 }
 
 // lost reports whether a VM has no power, so no guest.
-func lost(vm Machine) bool { return !vm.Exists || vm.Power == Off }
+func lost(vm VM) bool { return !vm.Exists || vm.Power == Off }
 
 // rebooted reports whether a boot time is that of another boot. Without a connection to the host a vCenter may not know it.
 func rebooted(was, is time.Time) bool { return !was.IsZero() && !is.IsZero() && !is.Equal(was) }
@@ -90,8 +90,8 @@ const (
 	Suspended Power = "suspended"
 )
 
-// Machine is the state of a VM. The zero value is a VM that does not exist.
-type Machine struct {
+// VM is the state of a VM. The zero value is a VM that does not exist.
+type VM struct {
 	// Exists is false once the VM was destroyed or unregistered.
 	Exists bool
 	Power  Power
@@ -170,7 +170,7 @@ func (n *Node) link() bool {
 func (n *Node) WithholdLinks(withheld bool) { n.change(func() { n.withheld = withheld }) }
 
 // follow creates the missing links, unless they are withheld, and removes those of detached disks.
-func (l *Links) follow(m Machine, withheld bool) error {
+func (l *Links) follow(m VM, withheld bool) error {
 	want := map[string]string{}
 	if m.Exists {
 		for _, d := range m.Disks {

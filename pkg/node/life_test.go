@@ -17,19 +17,19 @@ import (
 func TestLife(t *testing.T) {
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	second := first.Add(time.Hour)
-	running := node.Machine{Exists: true, Power: node.On, GuestUp: true, BootTime: first}
-	with := func(change func(*node.Machine)) node.Machine {
+	running := node.VM{Exists: true, Power: node.On, GuestUp: true, BootTime: first}
+	with := func(change func(*node.VM)) node.VM {
 		m := running
 		change(&m)
 		return m
 	}
-	poweredOff := with(func(m *node.Machine) { m.Power = node.Off; m.GuestUp = false })
-	suspended := with(func(m *node.Machine) { m.Power = node.Suspended })
-	booting := with(func(m *node.Machine) { m.GuestUp = false; m.BootTime = second })
-	reset := with(func(m *node.Machine) { m.BootTime = second })
-	unknown := with(func(m *node.Machine) { m.BootTime = time.Time{} })
+	poweredOff := with(func(m *node.VM) { m.Power = node.Off; m.GuestUp = false })
+	suspended := with(func(m *node.VM) { m.Power = node.Suspended })
+	booting := with(func(m *node.VM) { m.GuestUp = false; m.BootTime = second })
+	reset := with(func(m *node.VM) { m.BootTime = second })
+	unknown := with(func(m *node.VM) { m.BootTime = time.Time{} })
 	type step = func(*node.Life)
-	sees := func(m node.Machine) step { return func(l *node.Life) { l.Observe(m) } }
+	sees := func(m node.VM) step { return func(l *node.Life) { l.Observe(m) } }
 	hang := func(l *node.Life) { l.Hang(node.Running) }
 	hangPaused := func(l *node.Life) { l.Hang(node.Paused) }
 	die, unhang := (*node.Life).Die, (*node.Life).Unhang
@@ -54,11 +54,11 @@ func TestLife(t *testing.T) {
 		{"off and on", []step{sees(running), sees(poweredOff), sees(reset)}, first, again},
 		{"reset", []step{sees(running), sees(reset)}, first, again},
 		{"reset, the guest boots", []step{sees(running), sees(booting)}, first, over},
-		{"its tools stop, it runs on", []step{sees(running), sees(with(func(m *node.Machine) { m.GuestUp = false }))}, first, node.Next{State: node.Running}},
+		{"its tools stop, it runs on", []step{sees(running), sees(with(func(m *node.VM) { m.GuestUp = false }))}, first, node.Next{State: node.Running}},
 		{"suspended", []step{sees(running), sees(suspended)}, first, paused},
 		{"resumed", []step{sees(running), sees(suspended), sees(running)}, first, runs},
 		{"suspended, then off", []step{sees(suspended), sees(poweredOff)}, first, over},
-		{"gone", []step{sees(running), sees(node.Machine{})}, first, over},
+		{"gone", []step{sees(running), sees(node.VM{})}, first, over},
 		{"the vCenter forgets the boot time", []step{sees(running), sees(unknown)}, first, runs},
 		{"the boot time was not known", []step{sees(unknown), sees(running)}, time.Time{}, runs},
 		{"hung", []step{sees(running), hang}, first, hangs},
@@ -104,7 +104,7 @@ func newLinks(t *testing.T, dir string) *links {
 	t.Helper()
 	l := &links{t: t, dir: dir, failed: make(chan error, 10)}
 	l.Node = node.New(node.Options{
-		Spec:   func(node.Machine) (child.Spec, error) { return child.Spec{}, os.ErrInvalid },
+		Spec:   func(node.VM) (child.Spec, error) { return child.Spec{}, os.ErrInvalid },
 		Notify: func(child.Change) {},
 		Links: &node.Links{
 			Dir:    l.dir,
@@ -125,8 +125,8 @@ func newLinks(t *testing.T, dir string) *links {
 	return l
 }
 
-func withDisks(edit func(*node.Machine), disks ...node.Disk) node.Machine {
-	return vm(func(m *node.Machine) {
+func withDisks(edit func(*node.VM), disks ...node.Disk) node.VM {
+	return vm(func(m *node.VM) {
 		m.GuestUp, m.Disks = false, disks
 		if edit != nil {
 			edit(m)
@@ -165,7 +165,7 @@ func TestLinks(t *testing.T) {
 	link1, link2 := names.DeviceLink(disk1), names.DeviceLink(disk2)
 	l := newLinks(t, filepath.Join(t.TempDir(), "by-id"))
 	for _, step := range []struct {
-		vm   node.Machine
+		vm   node.VM
 		want map[string]string
 	}{
 		{withDisks(nil), map[string]string{}},

@@ -29,7 +29,7 @@ const (
 type Options struct {
 	// Spec prepares the kubelet for one boot of the VM: it writes its configuration and returns how to start it. It is
 	// called from the node's goroutine before each start after a power-on or reset, not after a crash.
-	Spec func(Machine) (child.Spec, error)
+	Spec func(VM) (child.Spec, error)
 	// Notify is called for every change of the process, and for a Spec that failed (as a Change with Err). It is called
 	// from one goroutine at a time and must not call the Node.
 	Notify func(child.Change)
@@ -69,7 +69,7 @@ func New(opts Options) *Node {
 }
 
 // Observe sets the state of the VM. It returns at once; the process follows.
-func (n *Node) Observe(m Machine) { n.change(func() { n.life.Observe(m) }) }
+func (n *Node) Observe(m VM) { n.change(func() { n.life.Observe(m) }) }
 
 // Hang stops the process until [Node.Unhang], or until the VM is reset or powered off. It returns false, without effect,
 // if the guest does not run.
@@ -201,7 +201,7 @@ func (n *Node) Restart(ctx context.Context) error {
 // container of kind, and a node of a light fleet. Its methods may be called from any goroutine.
 type Guest interface {
 	// Observe sets the state of the VM. It returns at once; the guest follows.
-	Observe(Machine)
+	Observe(VM)
 	// State returns the state of the guest, its PID (0 if it has none), and the number of restarts after crashes since the VM
 	// booted.
 	State() (p Process, pid, restarts int)
@@ -223,7 +223,7 @@ type Guest interface {
 type Network interface {
 	// Cut blocks all traffic until Mend: connections are reset or, if silent, packets are dropped. Both are idempotent.
 	Cut(silent bool) error
-	Mend() error
+	Restore() error
 	IsCut() bool
 }
 
@@ -277,7 +277,7 @@ func (b *boot) follow() bool {
 	return next.State == b.state || b.become(next.State)
 }
 
-func (b *boot) start(m Machine) bool {
+func (b *boot) start(m VM) bool {
 	spec, err := b.node.opts.Spec(m)
 	if err != nil {
 		if err.Error() != b.failure { // report it once

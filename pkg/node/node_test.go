@@ -15,8 +15,8 @@ import (
 
 // The end of a boot kills the kubelet in any state; it starts again only when the VM is up.
 func TestEndOfABoot(t *testing.T) {
-	for name, end := range map[string]func(*node.Machine){
-		"off": off, "off, as told first": func(m *node.Machine) { m.Power = node.Off }, "destroyed": destroyed,
+	for name, end := range map[string]func(*node.VM){
+		"off": off, "off, as told first": func(m *node.VM) { m.Power = node.Off }, "destroyed": destroyed,
 	} {
 		for before, stop := range map[string]func(*rig){
 			"running":   func(*rig) {},
@@ -37,7 +37,7 @@ func TestEndOfABoot(t *testing.T) {
 
 				r.Observe(vm(bootedAgain))
 				pid = r.started()
-				r.Observe(vm(func(m *node.Machine) { bootedAgain(m); suspended(m) }))
+				r.Observe(vm(func(m *node.VM) { bootedAgain(m); suspended(m) }))
 				r.require(node.Paused, pid, true)
 				r.Observe(vm(bootedAgain))
 				r.require(node.Running, pid, false) // what was hung is not any more
@@ -76,7 +76,7 @@ func TestReset(t *testing.T) {
 	}
 
 	// At a reset the guest goes down first.
-	r.Observe(vm(func(m *node.Machine) { bootedAgain(m); toolsDown(m) }))
+	r.Observe(vm(func(m *node.VM) { bootedAgain(m); toolsDown(m) }))
 	if c := r.next(child.Stopped); c.PID != first {
 		t.Errorf("%+v, want process %d stopped", c, first)
 	}
@@ -112,11 +112,11 @@ func TestOtherChangesAreIgnored(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "run")
 	pid := r.running()
-	for _, edit := range []func(*node.Machine){
+	for _, edit := range []func(*node.VM){
 		toolsDown,
-		func(m *node.Machine) { m.CPUs = 8 },
-		func(m *node.Machine) { m.BootTime = m.BootTime.In(time.FixedZone("", 3600)) }, // the same moment
-		func(m *node.Machine) { m.BootTime = time.Time{} },                             // the vCenter lost sight of the host
+		func(m *node.VM) { m.CPUs = 8 },
+		func(m *node.VM) { m.BootTime = m.BootTime.In(time.FixedZone("", 3600)) }, // the same moment
+		func(m *node.VM) { m.BootTime = time.Time{} },                             // the vCenter lost sight of the host
 	} {
 		r.Observe(vm(edit))
 		r.Observe(vm(suspended)) // an observation that shows, to know that the one before was followed or skipped
@@ -207,7 +207,7 @@ func TestStopIsBounded(t *testing.T) {
 	release := make(chan struct{})
 	begun := make(chan struct{}, 1)
 	n := node.New(node.Options{
-		Spec: func(node.Machine) (child.Spec, error) {
+		Spec: func(node.VM) (child.Spec, error) {
 			begun <- struct{}{}
 			<-release
 			return child.Spec{}, errors.New("too late")

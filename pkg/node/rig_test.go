@@ -13,8 +13,8 @@ import (
 var firstBoot = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 
 // vm returns a VM whose guest has booted; edit may change it first.
-func vm(edit func(*node.Machine)) node.Machine {
-	m := node.Machine{
+func vm(edit func(*node.VM)) node.VM {
+	m := node.VM{
 		Exists: true, Power: node.On, BootTime: firstBoot, GuestUp: true, Hostname: "worker-1",
 		UUID: "42000000-0000-4000-8000-000000000001", CPUs: 2, MemoryBytes: 4 << 30, GuestID: "ubuntu64Guest",
 	}
@@ -24,13 +24,13 @@ func vm(edit func(*node.Machine)) node.Machine {
 	return m
 }
 
-func off(m *node.Machine) {
+func off(m *node.VM) {
 	m.Power, m.BootTime, m.GuestUp, m.Hostname = node.Off, time.Time{}, false, ""
 }
-func suspended(m *node.Machine) { m.Power = node.Suspended }
-func destroyed(m *node.Machine) { m.Exists = false }
-func toolsDown(m *node.Machine) { m.GuestUp = false }
-func bootedAgain(m *node.Machine) {
+func suspended(m *node.VM) { m.Power = node.Suspended }
+func destroyed(m *node.VM) { m.Exists = false }
+func toolsDown(m *node.VM) { m.GuestUp = false }
+func bootedAgain(m *node.VM) {
 	m.BootTime = firstBoot.Add(time.Minute)
 }
 
@@ -48,7 +48,7 @@ func newRig(t *testing.T, role string) *rig {
 	t.Helper()
 	r := &rig{t: t, reports: newReports(t), changes: make(chan child.Change, 1000)}
 	r.Node = node.New(node.Options{
-		Spec: func(m node.Machine) (child.Spec, error) {
+		Spec: func(m node.VM) (child.Spec, error) {
 			r.specs.Add(1)
 			return child.Spec{
 				Name:    "node/" + m.Hostname,

@@ -19,10 +19,10 @@ var errNotPrepared = errors.New("disk full")
 
 // unprepared returns a node none of whose boots can be prepared, with the VMs that it was asked about. They may be read
 // while the node is blocked.
-func unprepared(t *testing.T) (n *node.Node, asked *[]node.Machine) {
-	asked = new([]node.Machine)
+func unprepared(t *testing.T) (n *node.Node, asked *[]node.VM) {
+	asked = new([]node.VM)
 	n = node.New(node.Options{
-		Spec: func(m node.Machine) (child.Spec, error) {
+		Spec: func(m node.VM) (child.Spec, error) {
 			*asked = append(*asked, m)
 			return child.Spec{Name: "node/" + m.Hostname}, errNotPrepared
 		},
@@ -40,10 +40,10 @@ func unprepared(t *testing.T) (n *node.Node, asked *[]node.Machine) {
 func TestNothingIsStartedBeforeTheGuestIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, asked := unprepared(t)
-		for _, edit := range []func(*node.Machine){
+		for _, edit := range []func(*node.VM){
 			off, suspended, destroyed, toolsDown,
-			func(m *node.Machine) { m.Power = "" },
-			func(m *node.Machine) { *m = node.Machine{} },
+			func(m *node.VM) { m.Power = "" },
+			func(m *node.VM) { *m = node.VM{} },
 		} {
 			n.Observe(vm(edit))
 			synctest.Wait()
@@ -60,7 +60,7 @@ func TestNothingIsStartedBeforeTheGuestIsUp(t *testing.T) {
 		}
 		n.Observe(vm(nil))
 		synctest.Wait()
-		if diff := cmp.Diff([]node.Machine{vm(nil)}, *asked); diff != "" {
+		if diff := cmp.Diff([]node.VM{vm(nil)}, *asked); diff != "" {
 			t.Errorf("boots prepared (-want +got):\n%s", diff)
 		}
 	})
@@ -73,7 +73,7 @@ func TestPreparationIsTriedAgain(t *testing.T) {
 		tries := func() []time.Duration { mu.Lock(); defer mu.Unlock(); return slices.Clone(at) }
 		begin, other, reported := time.Now(), errors.New("something else"), []error(nil)
 		n := node.New(node.Options{
-			Spec: func(m node.Machine) (child.Spec, error) {
+			Spec: func(m node.VM) (child.Spec, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				at = append(at, time.Since(begin).Round(time.Second))

@@ -74,8 +74,8 @@ func Run(ctx context.Context, args []string) error {
 		return fmt.Errorf("ccm: %w", err)
 	}
 	log := slog.New(logr.ToSlogHandler(klog.Background()))
-	nudges := &controllers.Nudges{}
-	cmd.provider.Logger, cmd.provider.Nudge, cmd.provider.Registry = log, nudges, metrics.Process()
+	nudges := &controllers.Resyncer{}
+	cmd.provider.Logger, cmd.provider.Resyncer, cmd.provider.Registry = log, nudges, metrics.Process()
 	cloud, err := New(cloudConfig, cmd.provider)
 	if err != nil {
 		return err

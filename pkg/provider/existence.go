@@ -154,11 +154,11 @@ func (i instances) vmExists(ctx context.Context, node *corev1.Node) (bool, error
 // the VM that its kubelet runs on.
 func (i instances) identities(node *corev1.Node) ([]match.UUID, error) {
 	facts := kubenode.Facts(node)
-	u, err := match.BoundTo(facts, i.choices.Choices)
+	u, err := match.BoundTo(facts, i.choices.Behavior)
 	if err != nil {
 		return nil, err
 	}
-	if system, ok := match.OtherUUID(facts, u, i.choices.Choices); ok {
+	if system, ok := match.OtherUUID(facts, u, i.choices.Behavior); ok {
 		return []match.UUID{u, system}, nil
 	}
 	return []match.UUID{u}, nil
@@ -196,7 +196,7 @@ func (i instances) allOff(node *corev1.Node, ambiguous error) (*inventory.VM, er
 	if node.Spec.ProviderID == "" {
 		return nil, ambiguous
 	}
-	u, err := match.BoundTo(kubenode.Facts(node), i.choices.Choices)
+	u, err := match.BoundTo(kubenode.Facts(node), i.choices.Behavior)
 	if err != nil {
 		return nil, err
 	}
@@ -207,5 +207,5 @@ func (i instances) allOff(node *corev1.Node, ambiguous error) (*inventory.VM, er
 	if len(r.VMs) == 0 || r.Doubt != nil || slices.ContainsFunc(r.VMs, isOn) {
 		return nil, ambiguous
 	}
-	return match.One(r, node.Name, match.Choices{FirstOfSeveral: true})
+	return match.One(r, node.Name, match.Behavior{FirstOfSeveral: true})
 }

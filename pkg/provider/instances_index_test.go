@@ -27,6 +27,7 @@ type listIndex struct {
 	between   func() // called during ConfirmAbsent
 	confirmed []match.UUID
 	removed   error // the result of ConfirmRemoved
+	hides     error // the result of Hidden
 	asked     []inventory.Location
 }
 
@@ -81,6 +82,8 @@ func (x *listIndex) ConfirmAbsent(_ context.Context, u match.UUID) error {
 	}
 	return x.confirm
 }
+
+func (x *listIndex) Hidden(match.Node, match.Behavior) error { return x.hides }
 
 func (x *listIndex) Locate(vm *inventory.VM) (inventory.Location, error) {
 	return inventory.Location{VCenter: "instance-" + vm.VCenter, VM: vm.Ref.Value}, nil

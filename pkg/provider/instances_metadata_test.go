@@ -16,7 +16,7 @@ import (
 func TestMetadata(t *testing.T) {
 	vm := vmOf(t, "one", u1, "n1", "192.0.2.1")
 	zone := inventory.Zone{Region: "eu", Zone: "eu-1"}
-	missing := &inventory.MissingTagError{VM: vm, Categories: []string{`"k8s-zone"`}, Walked: []string{`HostSystem "h1"`}}
+	missing := &inventory.MissingTagError{VM: vm, Categories: []string{`"k8s-zone"`}, Visited: []string{`HostSystem "h1"`}}
 	unread := &inventory.MissingTagError{VM: vm, Err: errors.New("rest: 503")}
 	want := func(z inventory.Zone, labels map[string]string) *cloudprovider.InstanceMetadata {
 		return &cloudprovider.InstanceMetadata{

@@ -188,9 +188,16 @@ func hint(node *corev1.Node, err error) string {
 		return "to move the node to this provider, start its kubelet without --provider-id and delete the node"
 	case ReasonVMAmbiguous:
 		return "give each VM its own UUID and hostname"
+	case ReasonZoneTagsUnknown:
+		if inventory.MissingCategories(err) {
+			return "correct the labels in vsphere.conf, or the category's name"
+		}
 	case ReasonZoneTagMissing:
 		return "attach a tag of each category to one of these objects, or remove the labels from the configuration"
 	case ReasonVMNotFound:
+		if hiddenByDatacenters(err) {
+			return correctDatacenters
+		}
 		return "check that the vm is in a configured vCenter and datacenter, that the account may read it, and that its guest reports its hostname"
 	case ReasonVCenterUnavailable:
 		waits := "the node stays as it is until then"
@@ -207,9 +214,18 @@ func hint(node *corev1.Node, err error) string {
 		if _, ok := errors.AsType[*match.StaleError](err); ok {
 			return "" // the error contains it
 		}
+		if hiddenByDatacenters(err) {
+			return "the node stays; " + correctDatacenters
+		}
 		return sentence(remedy(err), "the node stays; delete it if you know that its vm is gone")
 	}
 	return ""
+}
+
+// hiddenByDatacenters reports whether the datacenters of the configuration hide the node's VM, or may.
+func hiddenByDatacenters(err error) bool {
+	_, outside := errors.AsType[*inventory.OutsideError](err)
+	return outside || inventory.Absent(err) != nil || inventory.OutOfScope(err)
 }
 
 // The reasons of events about Nodes.
@@ -323,7 +339,11 @@ func (e *nodeEvents) metadata(node *corev1.Node, m *cloudprovider.InstanceMetada
 	if m != nil {
 		e.resolve(node, "vm is found", existenceConcern)
 	}
-	e.report(node, metadataConcern, nodeEvent{kind: corev1.EventTypeWarning, reason: reason, message: message(node, err)})
+	kind := corev1.EventTypeWarning
+	if m != nil && isNotice(err, reason) {
+		kind = corev1.EventTypeNormal
+	}
+	e.report(node, metadataConcern, nodeEvent{kind: kind, reason: reason, message: message(node, err)})
 }
 
 // existence reports the outcome of InstanceExists. confirmed is the message of the event that the VM is gone.

@@ -137,7 +137,7 @@ func TestNodeEventsOfShutdown(t *testing.T) {
 func TestNodeEventsOfServedNode(t *testing.T) {
 	r := newRecorded()
 	n := node("n1", "vsphere://"+u1, "")
-	missing := &inventory.MissingTagError{VM: &inventory.VM{}, Categories: []string{`"k8s-zone"`}, Walked: []string{`HostSystem "h"`}}
+	missing := &inventory.MissingTagError{VM: &inventory.VM{}, Categories: []string{`"k8s-zone"`}, Visited: []string{`HostSystem "h"`}}
 	r.existence(n, false, "", ErrDeletionHeldBack)
 	r.metadata(n, &cloudprovider.InstanceMetadata{}, missing)
 	r.expect(t, "found, without a tag", "Warning DeletionHeldBack", "Normal NodeWell", "Warning ZoneTagMissing")

@@ -51,8 +51,8 @@ func TestMessages(t *testing.T) {
 	held := func(err error) error { return fmt.Errorf("node %q: %w: %w", "n1", ErrDeletionHeldBack, err) }
 	missing := &inventory.MissingTagError{
 		VM: &inventory.VM{Name: "w1", VCenter: "us"}, Categories: []string{`"k8s-zone"`},
-		Walked: []string{`HostSystem "h1"`, `Datacenter "west"`, `Folder "group-d1"`},
-		Tags:   []string{`"us" (k8s-region) on Folder "group-d1"`},
+		Visited: []string{`HostSystem "h1"`, `Datacenter "west"`, `Folder "group-d1"`},
+		Tags:    []string{`"us" (k8s-region) on Folder "group-d1"`},
 	}
 	served, fresh := node("n1", "vsphere://"+u1, ""), uninitialized(node("n1", "", ""))
 	for _, tc := range []struct {

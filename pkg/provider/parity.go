@@ -28,7 +28,7 @@ type choices struct {
 	// pkg/cloudprovider/vsphere/util.go, GetUUIDFromProviderID.
 	// ProviderIDAlone: only the providerID decides whether a node exists, not its system UUID.
 	// pkg/cloudprovider/vsphere/instances.go, InstanceExistsByProviderID.
-	match.Choices
+	match.Behavior
 	// searchSuffices: a VM is gone if it is outside the configured datacenters, or hidden behind a VM that cannot be
 	// identified. Same file.
 	searchSuffices bool
@@ -43,6 +43,8 @@ type choices struct {
 	// addressRulesAlone: addresses are selected without the kubelet's --node-ip, and not at all while guestinfo.metadata
 	// cannot be read. nodemanager.go, discoverIPs and sortStaticallyConfiguredAddressesFirst.
 	addressRulesAlone bool
+	// guestHostName: the Hostname address is what the guest reports, even if that is not the node's name. Same file.
+	guestHostName bool
 	// anyTagName: tags are used even if their names are not valid label values. Same file.
 	anyTagName bool
 	// dualStackGated: two address families are an error unless the environment sets ENABLE_ALPHA_DUAL_STACK. cloud.go.
@@ -55,12 +57,13 @@ func choicesOf(p Parity) choices {
 	}
 	return choices{
 		nameDecides:        true,
-		Choices:            match.Choices{FirstOfSeveral: true, ForeignIsUnknown: true, ProviderIDAlone: true},
+		Behavior:           match.Behavior{FirstOfSeveral: true, ForeignIsUnknown: true, ProviderIDAlone: true},
 		searchSuffices:     true,
 		guestFirst:         true,
 		noAnnotation:       true,
 		zoneHoldsAddresses: true,
 		addressRulesAlone:  true,
+		guestHostName:      true,
 		anyTagName:         true,
 		dualStackGated:     true,
 	}
@@ -91,7 +94,7 @@ func (o Options) check(cfg *config.Config) error {
 func (i instances) byExactName(node *corev1.Node) (*inventory.VM, error) {
 	if u, err := match.ParseUUID(node.Status.NodeInfo.SystemUUID); err == nil {
 		// The swapped order first, as RegisterNode does.
-		if vm, err := match.One(i.inv.ByUUID(u.Swapped()), node.Name, i.choices.Choices); err == nil && vm.HostName == node.Name {
+		if vm, err := match.One(i.inv.ByUUID(u.Swapped()), node.Name, i.choices.Behavior); err == nil && vm.HostName == node.Name {
 			return vm, nil
 		}
 	}
@@ -100,7 +103,7 @@ func (i instances) byExactName(node *corev1.Node) (*inventory.VM, error) {
 	if err := i.sameDatacenter(r.VMs); err != nil {
 		return nil, wrap(err, "hostname "+node.Name)
 	}
-	vm, err := match.One(r, node.Name, i.choices.Choices)
+	vm, err := match.One(r, node.Name, i.choices.Behavior)
 	switch {
 	case err == nil && vm.HostName != node.Name:
 		return nil, fmt.Errorf("vm %s: guest hostname %q is not exactly the node's name: %w", vm, vm.HostName, match.ErrNotFound)
@@ -108,7 +111,7 @@ func (i instances) byExactName(node *corev1.Node) (*inventory.VM, error) {
 		return vm, wrap(err, "hostname "+node.Name)
 	}
 	if ip, parseErr := netip.ParseAddr(node.Name); parseErr == nil {
-		vm, err = match.One(i.inv.ByIP(ip), node.Name, i.choices.Choices)
+		vm, err = match.One(i.inv.ByIP(ip), node.Name, i.choices.Behavior)
 	}
 	return vm, wrap(err, "hostname or address "+node.Name)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
@@ -43,8 +44,8 @@ type Options struct {
 	Parity Parity
 	// NodeLabels are added to every Node when it is initialized.
 	NodeLabels map[string]string
-	// Nudge, if set, is notified of nodes that the controllers should sync before their next period.
-	Nudge Nudge
+	// Resyncer, if set, is notified of nodes that the controllers should sync before their next period.
+	Resyncer Resyncer
 	// ConfigFile is the file that New's configuration was loaded from with ConfigOptions; empty for none. The provider
 	// watches it and applies changes where that is safe.
 	ConfigFile    string
@@ -75,12 +76,12 @@ type Parity string
 // ParityUpstream selects upstream's behavior.
 const ParityUpstream Parity = "upstream"
 
-// Nudge is notified of changes at the vCenters. Its methods are safe for concurrent use and do not block.
-type Nudge interface {
+// Resyncer is notified of changes at the vCenters. Its methods are safe for concurrent use and do not block.
+type Resyncer interface {
 	// Changed reports that a VM, given by providerID, has appeared, changed or disappeared.
 	Changed(providerID string)
-	// Everything reports that any node may be affected.
-	Everything()
+	// ChangedAll reports that any node may be affected.
+	ChangedAll()
 }
 
 // Provider implements [cloudprovider.Interface]. Create it with [New]; it starts work at Initialize. All methods are safe
@@ -91,14 +92,16 @@ type Provider struct {
 	current atomic.Pointer[generation]
 	next    atomic.Pointer[generation] // the generation that will replace current; nil for none
 
-	file        *config.File // nil if the configuration was not loaded from a file
-	edits       chan edit
-	secrets     *secrets
-	dirs        *directories
-	events      *notifier
-	nodes       nodes
-	annotations annotationWriter
-	metrics     *metrics.Metrics // nil without a registry
+	file    *config.File // nil if the configuration was not loaded from a file
+	edits   chan edit
+	secrets *secrets
+	dirs    *directories
+	events  *notifier
+	nodes   nodes
+	// namesChanged wakes watchNames.
+	namesChanged chan struct{}
+	annotations  annotationWriter
+	metrics      *metrics.Metrics // nil without a registry
 
 	begin   sync.Once
 	begun   atomic.Bool
@@ -118,7 +121,7 @@ func New(cfg *config.Config, opts Options) (*Provider, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Provider{opts: opts, log: opts.Logger, events: newNotifier(opts.Pod), edits: make(chan edit, 1)}
+	p := &Provider{opts: opts, log: opts.Logger, events: newNotifier(opts.Pod), edits: make(chan edit, 1), namesChanged: make(chan struct{}, 1)}
 	p.nodes.events = newNodeEvents(p.log)
 	p.events.subscribers = append(p.events.subscribers, p.nodes.events.attach)
 	p.closed, p.close = context.WithCancel(context.Background())
@@ -169,6 +172,7 @@ func (p *Provider) startIn(ctx context.Context, client kubernetes.Interface) {
 	g.run(ctx)
 	p.running.Go(func() { <-g.ended })
 	p.running.Go(func() { p.reload(ctx) })
+	p.running.Go(func() { p.watchNames(ctx) })
 	waitCtx, cancel := context.WithTimeout(ctx, p.opts.StartWait)
 	defer cancel()
 	if err := g.inv.WaitTried(waitCtx); err != nil && ctx.Err() == nil {
@@ -190,12 +194,13 @@ func (p *Provider) logWarnings(cfg *config.Config) {
 }
 
 func (p *Provider) inventoryChanged(c inventory.Change) {
-	nudge := p.opts.Nudge
+	notify.Wake(p.namesChanged)
+	nudge := p.opts.Resyncer
 	if nudge == nil {
 		return
 	}
-	if c.Everything {
-		nudge.Everything()
+	if c.All {
+		nudge.ChangedAll()
 		return
 	}
 	for _, vms := range [][]*inventory.VM{c.VMs, c.Left} {
@@ -260,6 +265,7 @@ func (p *Provider) generation(cfg *config.Config, before *generation) (*generati
 	}
 	ic := inventory.Config{
 		Categories:     inventory.Categories{Region: cfg.Labels.Region, Zone: cfg.Labels.Zone},
+		Networks:       networks(cfg.Nodes),
 		TagRefresh:     p.opts.TagRefresh,
 		ParityUpstream: p.opts.Parity == ParityUpstream,
 		OnChange:       p.inventoryChanged,
@@ -402,6 +408,7 @@ func (p *Provider) measures() []metrics.VCenter {
 		all = append(all, metrics.VCenter{
 			Name: s.VCenter, Connected: state.Connected, Reconnects: state.Reconnects,
 			Synced: s.Synced, SyncedAt: s.SyncedAt, VMs: s.VMs, TagsReadAt: s.TagsReadAt,
+			NamesMissing: len(s.Absent), NamesKnown: s.AbsentKnown,
 		})
 	}
 	return all
@@ -415,8 +422,13 @@ func (p *Provider) health() []health.Status {
 	var all []health.Status
 	g := p.now()
 	for _, s := range g.inv.Status() {
+		var warnings []string
+		for _, name := range s.Absent {
+			warnings = append(warnings, name.String())
+		}
 		all = append(all, health.Status{
-			Tenant: s.VCenter, Connected: g.clients[s.VCenter].State().Connected, Synced: s.Synced, Err: s.Doubt,
+			Warnings: warnings,
+			Tenant:   s.VCenter, Connected: g.clients[s.VCenter].State().Connected, Synced: s.Synced, Err: s.Doubt,
 		})
 	}
 	return all

@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
@@ -134,22 +136,27 @@ func (a authorities) changedSince(cfg *config.Config) (changed []string) {
 	return changed
 }
 
-// merged returns what of wanted may take effect while nodes are watched. A vCenter stays entirely as it is if wanted removes
+// merged returns what of wanted may take effect while nodes are watched. A connection stays entirely as it is if wanted removes
 // or moves it, or reads fewer of its datacenters: otherwise nodes whose VMs are no longer watched would be reported gone.
-func merged(inForce, wanted *config.Config) *config.Config {
+// missing returns the datacenters of a tenant that do not exist: correcting their names removes none.
+func merged(inForce, wanted *config.Config, missing func(tenant string) []absent.Name) *config.Config {
 	m := *wanted
 	m.VCenters = nil
-	taken := map[string]bool{} // tenants
+	next := successors(inForce, wanted, missing)
+	taken, claimed := map[string]bool{}, map[string]bool{} // tenants of the result; of wanted
 	for _, vc := range inForce.VCenters {
-		next, ok := successor(vc, wanted)
-		if !ok || dropsDatacenter(vc.Datacenters, next.Datacenters) || next.Tenant != vc.Tenant && hasTenant(inForce, next.Tenant) {
-			next = vc
+		is := vc
+		if n, ok := next[vc.Tenant]; ok {
+			claimed[n.Tenant] = true
+			if !dropsDatacenter(vc.Datacenters, n.Datacenters, missing(vc.Tenant)) && (n.Tenant == vc.Tenant || !hasTenant(inForce, n.Tenant)) {
+				is = n
+			}
 		}
-		taken[next.Tenant] = true
-		m.VCenters = append(m.VCenters, next)
+		taken[is.Tenant] = true
+		m.VCenters = append(m.VCenters, is)
 	}
 	for _, vc := range wanted.VCenters {
-		if !taken[vc.Tenant] && !slices.ContainsFunc(m.VCenters, func(o config.VCenter) bool { return sameServer(o, vc) }) {
+		if !taken[vc.Tenant] && !claimed[vc.Tenant] {
 			m.VCenters = append(m.VCenters, vc)
 		}
 	}
@@ -157,30 +164,56 @@ func merged(inForce, wanted *config.Config) *config.Config {
 	return &m
 }
 
-// successor returns the wanted configuration of a vCenter. Server and port identify the vCenter. Its name in the file may
-// change, unless another vCenter has the new one.
-func successor(vc config.VCenter, wanted *config.Config) (config.VCenter, bool) {
-	i := slices.IndexFunc(wanted.VCenters, func(o config.VCenter) bool { return sameServer(o, vc) })
-	if i < 0 {
-		return vc, false
+// successors returns the wanted configuration of each connection that is still wanted, by its name in force. A connection is
+// identified by its server, and if there are several to one server by its name, too. The name may change: then it is one to
+// this server that no other connection is, with as many of its datacenters as possible.
+func successors(inForce, wanted *config.Config, missing func(tenant string) []absent.Name) map[string]config.VCenter {
+	next, claimed := map[string]config.VCenter{}, map[string]bool{}
+	claim := func(vc config.VCenter, is func(config.VCenter) bool) {
+		i := slices.IndexFunc(wanted.VCenters, func(o config.VCenter) bool { return config.SameServer(o, vc) && !claimed[o.Tenant] && is(o) })
+		if _, known := next[vc.Tenant]; !known && i >= 0 {
+			next[vc.Tenant] = wanted.VCenters[i]
+			claimed[wanted.VCenters[i].Tenant] = true
+		}
 	}
-	return wanted.VCenters[i], true
+	for _, vc := range inForce.VCenters {
+		claim(vc, func(o config.VCenter) bool { return o.Tenant == vc.Tenant })
+	}
+	for _, vc := range inForce.VCenters {
+		claim(vc, func(o config.VCenter) bool {
+			return !dropsDatacenter(vc.Datacenters, o.Datacenters, missing(vc.Tenant))
+		})
+	}
+	for _, vc := range inForce.VCenters {
+		claim(vc, func(config.VCenter) bool { return true })
+	}
+	return next
 }
 
 func hasTenant(cfg *config.Config, tenant string) bool {
 	return slices.ContainsFunc(cfg.VCenters, func(vc config.VCenter) bool { return vc.Tenant == tenant })
 }
 
-func sameServer(a, b config.VCenter) bool {
-	return strings.EqualFold(a.Server, b.Server) && a.Port == b.Port
-}
-
-// dropsDatacenter reports whether to omits a datacenter of from. An empty list means all datacenters.
-func dropsDatacenter(from, to []string) bool {
+// dropsDatacenter reports whether to omits a datacenter of from. An empty list means all datacenters. A name in missing may be
+// replaced by another one.
+func dropsDatacenter(from, to []string, missing []absent.Name) bool {
 	if len(to) == 0 {
 		return false
 	}
-	return len(from) == 0 || slices.ContainsFunc(from, func(dc string) bool { return !slices.Contains(to, dc) })
+	if len(from) == 0 {
+		return true
+	}
+	replaced := 0
+	for _, dc := range from {
+		if slices.Contains(to, dc) {
+			continue
+		}
+		if !slices.ContainsFunc(missing, func(n absent.Name) bool { return n.Kind == absent.Datacenter && n.Name == dc }) {
+			return true
+		}
+		replaced++
+	}
+	return replaced > len(slices.DeleteFunc(slices.Clone(to), func(dc string) bool { return slices.Contains(from, dc) }))
 }
 
 // proposal is a generation that runs but is not in force.
@@ -204,7 +237,7 @@ func (r *reloader) proposalReady() <-chan error {
 func (r *reloader) propose() {
 	r.drop()
 	inForce := r.now()
-	cfg := merged(inForce.cfg, r.wanted)
+	cfg := merged(inForce.cfg, r.wanted, inForce.missing)
 	changed, err := config.Changes(inForce.cfg, cfg)
 	later, err2 := config.Changes(cfg, r.wanted)
 	if err := errors.Join(err, err2); err != nil {
@@ -265,6 +298,7 @@ func (r *reloader) activate() {
 	for _, vc := range c.cfg.VCenters {
 		r.adopt(c.clients[vc.Tenant], vc)
 	}
+	notify.Wake(r.namesChanged)
 	r.running.Go(before.end)
 	r.keep(c.generation)
 	r.metrics.Reload(metrics.Applied)
@@ -273,23 +307,21 @@ func (r *reloader) activate() {
 	if strings.HasPrefix(r.warning, ReasonConfigDelayed) {
 		r.warning = ""
 	}
-	if r.opts.Nudge != nil {
-		r.opts.Nudge.Everything()
+	if r.opts.Resyncer != nil {
+		r.opts.Resyncer.ChangedAll()
 	}
 }
 
-// lostVCenters returns an error about the vCenters that from can query and to cannot.
+// lostVCenters returns an error about the connections that from can query and to cannot.
 func lostVCenters(from, to *generation) error {
+	next := successors(from.cfg, to.cfg, from.missing)
 	var err error
-	for _, vc := range to.cfg.VCenters {
-		doubt := to.inv.Doubt(vc.Tenant)
-		if doubt == nil {
+	for _, vc := range from.cfg.VCenters {
+		n, ok := next[vc.Tenant]
+		if !ok || from.inv.Doubt(vc.Tenant) != nil {
 			continue
 		}
-		i := slices.IndexFunc(from.cfg.VCenters, func(o config.VCenter) bool { return sameServer(o, vc) })
-		if i >= 0 && from.inv.Doubt(from.cfg.VCenters[i].Tenant) == nil {
-			err = errors.Join(err, doubt)
-		}
+		err = errors.Join(err, to.inv.Doubt(n.Tenant))
 	}
 	return err
 }

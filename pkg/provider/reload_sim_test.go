@@ -36,7 +36,7 @@ type live struct {
 type nudgeCount struct{ everything atomic.Int64 }
 
 func (n *nudgeCount) Changed(string) {}
-func (n *nudgeCount) Everything()    { n.everything.Add(1) }
+func (n *nudgeCount) ChangedAll()    { n.everything.Add(1) }
 
 // conf is vsphere.conf as a value.
 type conf map[string]any
@@ -66,7 +66,7 @@ func follow(t *testing.T, edit func(conf), tune func(*Options)) *live {
 	w.write(w.conf(edit))
 	opts := Options{
 		CallTimeout: 2 * time.Second, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: patience,
-		ConfigFile: w.file, ConfigPeriod: 20 * time.Millisecond, ReloadWait: time.Second, Nudge: w.nudges,
+		ConfigFile: w.file, ConfigPeriod: 20 * time.Millisecond, ReloadWait: time.Second, Resyncer: w.nudges,
 		Pod: Pod{Namespace: "kube-system", Name: "ccm-1"},
 	}
 	if tune != nil {

@@ -132,12 +132,12 @@ func (s *secrets) listed(ref config.SecretRef, h *watchedSecret) {
 }
 
 // credentials returns the Secret's credentials for a server. It waits up to secretWait for the first read.
-func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, server string) (vcenter.Credentials, error) {
+func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, names ...string) (vcenter.Credentials, error) {
 	s.mu.Lock()
 	h := s.watched[ref]
 	s.mu.Unlock()
 	if h == nil {
-		return s.now(ref, server)
+		return s.now(ref, names...)
 	}
 	t := time.NewTimer(secretWait)
 	defer t.Stop()
@@ -146,25 +146,25 @@ func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, server 
 	case <-t.C:
 	case <-ctx.Done():
 	}
-	return s.now(ref, server)
+	return s.now(ref, names...)
 }
 
 // now returns the Secret's credentials for a server as last read.
-func (s *secrets) now(ref config.SecretRef, server string) (vcenter.Credentials, error) {
+func (s *secrets) now(ref config.SecretRef, names ...string) (vcenter.Credentials, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.watched[ref]
 	if h == nil {
 		return vcenter.Credentials{}, fmt.Errorf("secret %s/%s: no longer in use", ref.Namespace, ref.Name)
 	}
-	c, err := h.credentials(server)
+	c, err := h.credentials(names)
 	if err != nil {
 		return c, fmt.Errorf("secret %s/%s: %w", ref.Namespace, ref.Name, err)
 	}
 	return c, nil
 }
 
-func (h *watchedSecret) credentials(server string) (vcenter.Credentials, error) {
+func (h *watchedSecret) credentials(names []string) (vcenter.Credentials, error) {
 	switch {
 	case h.data == nil && h.err != nil:
 		return vcenter.Credentials{}, h.err
@@ -176,7 +176,7 @@ func (h *watchedSecret) credentials(server string) (vcenter.Credentials, error) 
 			return vcenter.Credentials{}, errNotRead
 		}
 	}
-	return loginCredentials(config.ParseSecret("secret", h.data).For(server))
+	return loginCredentials(config.ParseSecret("secret", h.data).For(names...))
 }
 
 // directories watches the directories with credentials.
@@ -245,14 +245,14 @@ func (d *directories) keep(paths map[string]bool) {
 	}
 }
 
-func (d *directories) credentials(path, server string) (config.Credentials, error) {
+func (d *directories) credentials(path string, names []string) (config.Credentials, error) {
 	d.mu.Lock()
 	h := d.watched[path]
 	d.mu.Unlock()
 	if h == nil {
 		return config.Credentials{}, fmt.Errorf("secrets directory %s: no longer in use", path)
 	}
-	return h.Credentials(server)
+	return h.Credentials(names...)
 }
 
 // origin is the source of a vCenter's credentials: a Secret, a directory, or the configuration itself.
@@ -277,9 +277,9 @@ func (p *Provider) credentials(ctx context.Context, vc config.VCenter) (vcenter.
 	o := originOf(vc)
 	switch {
 	case o.directory != "":
-		return loginCredentials(p.dirs.credentials(o.directory, vc.Server))
+		return loginCredentials(p.dirs.credentials(o.directory, vc.SecretKeys()))
 	case o.secret != (config.SecretRef{}):
-		return p.secrets.credentials(ctx, o.secret, vc.Server)
+		return p.secrets.credentials(ctx, o.secret, vc.SecretKeys()...)
 	}
 	return vcenter.Credentials{User: o.user, Password: o.password}, nil
 }
@@ -334,9 +334,9 @@ func (p *Provider) credentialsError(vc config.VCenter) error {
 	var err error
 	switch o := originOf(vc); {
 	case o.directory != "":
-		_, err = p.dirs.credentials(o.directory, vc.Server)
+		_, err = p.dirs.credentials(o.directory, vc.SecretKeys())
 	case o.secret != (config.SecretRef{}):
-		_, err = p.secrets.now(o.secret, vc.Server)
+		_, err = p.secrets.now(o.secret, vc.SecretKeys()...)
 	}
 	return err
 }

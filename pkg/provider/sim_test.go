@@ -73,10 +73,11 @@ type setup struct {
 	topology string               // instead of zones, with as many vCenters
 	secret   func(*corev1.Secret) // changes the Secret before the provider reads it
 	options  func(*Options)
-	conf     string            // added to vsphere.conf
-	tenants  map[string]string // added to a vCenter's section
-	env      []string          // the environment
-	gates    func(*world)      // called before the provider starts
+	conf     string              // added to vsphere.conf
+	tenants  map[string]string   // added to a vCenter's section
+	env      []string            // the environment
+	gates    func(*world)        // called before the provider starts
+	sections func(*world) string // the sections of vCenters, instead of one for each
 }
 
 // start runs all three until the test ends; edit may change the Secret before the provider reads it.
@@ -145,8 +146,12 @@ func (w *world) config(t *testing.T, s setup) *config.Config {
 	t.Helper()
 	text := "global: {secretName: creds, secretNamespace: kube-system, caFile: " + w.sim.CAFile + ", ipFamily: [ipv4]}\n" +
 		"labels: {region: k8s-region, zone: k8s-zone}\n" + s.conf + "vcenter:\n"
-	for _, v := range w.sim.VCenters() {
-		text += fmt.Sprintf("  %s: {server: %s, port: %d%s}\n", v.Name(), v.Host(), v.Port(), s.tenants[v.Name()])
+	if s.sections != nil {
+		text += s.sections(w)
+	} else {
+		for _, v := range w.sim.VCenters() {
+			text += fmt.Sprintf("  %s: {server: %s, port: %d%s}\n", v.Name(), v.Host(), v.Port(), s.tenants[v.Name()])
+		}
 	}
 	cfg, err := config.Load("vsphere.conf", []byte(text), config.WithEnvironment(s.env))
 	if err != nil {

@@ -83,7 +83,7 @@ func parseRecord(node *corev1.Node) (vmRecord, error) {
 
 func (r vmRecord) isOf(vm match.UUID) bool {
 	u, err := match.ParseUUID(r.UUID)
-	return err == nil && u.Is(vm)
+	return err == nil && u.Equal(vm)
 }
 
 func (r vmRecord) location() inventory.Location {

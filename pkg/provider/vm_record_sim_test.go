@@ -287,7 +287,8 @@ func TestAnnotationIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if after := patches(); after != before || before > 8 {
+	// A call repeats a patch until the watch shows it, so their number before depends on the machine's load.
+	if after := patches(); after != before || before > 30 {
 		t.Errorf("%d patches, then %d", before, after)
 	}
 }

@@ -103,8 +103,8 @@ func TestActions(t *testing.T) {
 		code string
 		text string
 	}{
-		{"no such VM", api.VMRequest{Action: api.Reset, VM: "worker-9"}, "not-found", `vm "worker-9": no such VM`},
-		{"destroyed before", api.VMRequest{Action: api.Reset, VM: "worker-eu-1"}, "not-found", `vm "worker-eu-1": no such VM; did you mean "worker-eu-2"?`},
+		{"no such VM", api.VMRequest{Action: api.Reset, VM: "worker-9"}, "not-found", `vm "worker-9" not found`},
+		{"destroyed before", api.VMRequest{Action: api.Reset, VM: "worker-eu-1"}, "not-found", `vm "worker-eu-1" not found; did you mean "worker-eu-2"?`},
 		{"no such action", api.VMRequest{Action: "teleport", VM: "cp-1"}, "invalid", `action "teleport": no such action`},
 		{"on already", api.VMRequest{Action: api.PowerOn, VM: "cp-1"}, "conflict", `vm "cp-1": power-on: it is poweredOn`},
 		{"moved nowhere", api.VMRequest{Action: api.Move, VM: "cp-1"}, "invalid", `vm "cp-1": move: no host named`},

@@ -88,7 +88,7 @@ func TestApply(t *testing.T) {
 	if err != nil || len(back[0].Changes) != 2 || back[0].Changes[1].Op != "create" {
 		t.Errorf("back: %+v, %v", back, err)
 	}
-	if st, err := c.Status(t.Context()); err != nil || st.Scenario != "single" {
+	if st, err := c.Status(t.Context()); err != nil || st.Topology != "single" {
 		t.Errorf("status: %+v, %v", st, err)
 	}
 }

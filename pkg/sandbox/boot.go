@@ -30,8 +30,8 @@ func (s *Sandbox) steps() []step {
 		CloudConfig: step{Name: "cloud config", Start: s.config.Write, Stop: s.config.Stop},
 		CCM:         step{Name: "cloud controller manager", Start: s.ccm.Start, Stop: s.ccm.Stop},
 		Nodes:       step{Name: "nodes", Start: s.nodes.Start, Stop: s.nodes.Stop},
-		Initialized: step{Name: "initialization", Start: s.awaitCluster, Patient: true},
-		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, Patient: true},
+		Initialized: step{Name: "initialization", Start: s.awaitCluster, NoTimeout: true},
+		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, NoTimeout: true},
 	}
 	if s.opts.CCM.None {
 		stock.CCM.Name = "no cloud controller manager"
@@ -39,7 +39,7 @@ func (s *Sandbox) steps() []step {
 	}
 	if s.opts.CSI.Enabled {
 		stock.CSI = step{Name: "storage", Start: s.csi.Start, Stop: s.csi.Stop}
-		stock.Volumes = step{Name: "volumes", Start: s.csi.Await, Patient: s.opts.CSI.Foreign != nil}
+		stock.Volumes = step{Name: "volumes", Start: s.csi.Await, NoTimeout: s.opts.CSI.Foreign != nil}
 		if s.csiDeployed() {
 			stock.CSI.Start, stock.Volumes.Start = s.csi.Deploy, s.csi.AwaitPods
 		}

@@ -109,5 +109,5 @@ func (s *Sandbox) metrics(ctx context.Context, component string) ([]byte, error)
 	if p, ok := s.ccm.(*ccm.Processes); ok && p.Has(component) {
 		return p.Metrics(ctx, component)
 	}
-	return nil, &api.Error{Code: "not-found", Message: fmt.Sprintf("metrics: there is no component %q that has any", component), Try: "vsphere-sandbox ccm status"}
+	return nil, &api.Error{Code: "not-found", Message: fmt.Sprintf("metrics: component %q not found, or it has no metrics", component), Try: "vsphere-sandbox ccm status"}
 }

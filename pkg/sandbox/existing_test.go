@@ -65,7 +65,7 @@ func TestExistingNodes(t *testing.T) {
 			t.Errorf("%s: role %q, process %q", vm, v.Role, v.Process)
 		}
 	}
-	if b := s.nodes.Behind("front.example.net"); b.VM != "worker-1" || b.Role != "control-plane" {
+	if b := s.nodes.VMOf("front.example.net"); b.VM != "worker-1" || b.Role != "control-plane" {
 		t.Errorf("behind front.example.net: %+v", b)
 	}
 	named := map[string]string{}
@@ -85,12 +85,12 @@ func TestExistingNodes(t *testing.T) {
 	// A Node that is created again under another name takes over when the first is gone.
 	s.clusterWatch.NodeChanged(nil, nodeWith("front-2", "", one.UUID), false)
 	s.clusterWatch.NodeChanged(nil, nodeWith("front.example.net", "", otherOrder(one.UUID)), true)
-	if v := vmNamed(t, s, "worker-1"); v.Role != "worker" || s.nodes.Name(v) != "front-2" || s.nodes.Behind("front-2").VM != "worker-1" {
+	if v := vmNamed(t, s, "worker-1"); v.Role != "worker" || s.nodes.Name(v) != "front-2" || s.nodes.VMOf("front-2").VM != "worker-1" {
 		t.Errorf("a Node made anew: role %q, called %s", v.Role, s.nodes.Name(v))
 	}
 	s.clusterWatch.NodeChanged(nil, nodeWith("back", "vsphere://"+two.UUID, ""), true)
-	if v := vmNamed(t, s, "worker-2"); v.Role != "" || s.nodes.Behind("back").VM != "worker-2" {
-		t.Errorf("a Node that is gone: role %q, behind %+v", v.Role, s.nodes.Behind("back"))
+	if v := vmNamed(t, s, "worker-2"); v.Role != "" || s.nodes.VMOf("back").VM != "worker-2" {
+		t.Errorf("a Node that is gone: role %q, behind %+v", v.Role, s.nodes.VMOf("back"))
 	}
 }
 

@@ -33,7 +33,7 @@ func offKind() *fault.Kind {
 			return t.Wait(ctx)
 		})
 	}
-	return fault.New(fault.Kind{Name: "vm.power-off", Object: fault.VM, Touches: "power"}, fault.Steps[none]{
+	return fault.New(fault.Kind{Name: "vm.power-off", Object: fault.VM, Aspect: "power"}, fault.Steps[none]{
 		Plan: func(ctx context.Context, c *fault.Call) (s none, does string, err error) {
 			err = c.Ground.VCenter(c.Target.VCenter).SOAP(ctx, func(ctx context.Context, vim *vim25.Client) error {
 				state, err := object.NewVirtualMachine(vim, c.Target.Ref).PowerState(ctx)
@@ -219,7 +219,7 @@ func TestCauseInALeaseOfSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	cause := func(name string) uint64 {
-		return s.causes.Within(causality.Ever, []string{"fault.injected/vm."}, func(e event.Event) bool {
+		return s.causes.Within(causality.AnyAge, []string{"fault.injected/vm."}, func(e event.Event) bool {
 			return e.Object.Kind == "VM" && e.Object.Name == name
 		})
 	}

@@ -119,7 +119,7 @@ func (h host) CCMObjects() []runtime.Object {
 
 func (h host) ListenOn(addresses []string) { h.s.opts.Addresses = addresses }
 
-func (h host) SetPods(d *deploy.Deployment, images ground.Images, reached []deploy.Reached) {
+func (h host) SetPods(d *deploy.Deployment, images ground.Images, reached []deploy.PodEndpoint) {
 	h.s.pods.Start(d, images.Name, reached)
 }
 

@@ -20,7 +20,7 @@ func TestMachines(t *testing.T) {
 	for name, w := range map[string]explain.Wanted{
 		"name": {Names: []string{v.Name}}, "uuid": {UUIDs: []string{v.UUID}}, "swapped uuid": {UUIDs: []string{swapped(t, v.UUID)}},
 	} {
-		found, err := a.Machines(t.Context(), w)
+		found, err := a.VMs(t.Context(), w)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("by %s: %v, %+v", name, err, found)
 		}
@@ -43,13 +43,13 @@ func TestMachines(t *testing.T) {
 			t.Errorf("tags %v, want %v", of, want)
 		}
 	}
-	if found, err := a.Machines(t.Context(), explain.Wanted{Names: []string{"nobody"}, UUIDs: []string{"no uuid"}}); err != nil || len(found) != 0 {
+	if found, err := a.VMs(t.Context(), explain.Wanted{Names: []string{"nobody"}, UUIDs: []string{"no uuid"}}); err != nil || len(found) != 0 {
 		t.Errorf("nobody: %v, %+v", err, found)
 	}
 	if names, err := a.Categories(t.Context()); err != nil || !slices.Contains(names, "k8s-zone") {
 		t.Errorf("categories %v, %v", names, err)
 	}
-	if _, err := a.Machines(canceled(t), explain.Wanted{Names: []string{v.Name}}); err == nil {
+	if _, err := a.VMs(canceled(t), explain.Wanted{Names: []string{v.Name}}); err == nil {
 		t.Error("no error of a vCenter that was not asked")
 	}
 }

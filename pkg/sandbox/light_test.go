@@ -12,7 +12,7 @@ func TestLightOnKind(t *testing.T) {
 	s, _, _ := applied(t)
 	s.opts.Cluster.Kind, s.opts.VCentersOnly = &kind.Options{}, false
 	s.standOn(s.newGround())
-	s.opts.Topology.Lighten()
+	s.opts.Topology.UseLightNodes()
 	s.nodes.Assign(s.opts.Topology, nil)
 	control, light, found := 0, 0, 0
 	for _, r := range s.opts.Topology.Nodes() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -24,6 +25,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/desired"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/evidence"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
@@ -55,6 +57,17 @@ func assemble(s *Sandbox) {
 			s.opts.Progress(p)
 		}
 	}}
+	kubelet := func(node string) string {
+		if k, err := s.nodes.Kubelet(node); err == nil {
+			return k.Component
+		}
+		return ""
+	}
+	seen := evidence.Finder{
+		Log: s.log, Components: func() []api.Component { return s.components.All() }, Kubelet: kubelet,
+		IsKubelet: func(component string) bool { return strings.HasPrefix(component, "node/") },
+	}
+	s.boot.Evidence = seen.Of
 	s.await = await.Waiter{Log: s.log, Timeout: timeout, Detail: s.boot.Detail}
 	s.desired = desired.New(opts.Topology)
 	s.desired.Log, s.desired.Phase, s.desired.VCenters, s.desired.Builder, s.desired.Light = s.log, s.boot.Phase, watched, s.source.Builder, opts.Light
@@ -85,7 +98,7 @@ func assemble(s *Sandbox) {
 	s.causes = &causality.Finder{
 		Log: s.log, Grace: grace, Topology: s.desired.Topology, Lease: s.faults.Lease,
 		VM: func(node string) (vcenter, vm string) {
-			b := s.nodes.Behind(node)
+			b := s.nodes.VMOf(node)
 			return b.Key.VCenter, b.VM
 		},
 	}
@@ -123,7 +136,7 @@ func assemble(s *Sandbox) {
 	}
 	s.secrets = secrets.Secrets{Dir: opts.Dir, Logger: opts.Logger, VCenters: watched}
 	s.proxies.Server = func() string { return s.cluster.Addr() }
-	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, Know: s.secrets.Know}
+	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, AddSecret: s.secrets.Know}
 	s.nodes = nodes.New(nodes.Options{
 		Ground: func() ground.Ground { return s.ground }, Topology: opts.Topology, VCenters: list, World: s.currentWorld,
 		Cluster: func() cluster.Cluster { return s.cluster }, Dir: opts.Dir, Speed: opts.Speed, Log: s.log, Logger: opts.Logger,
@@ -132,7 +145,7 @@ func assemble(s *Sandbox) {
 	s.rows = rows.Rows{
 		Log: s.log, Cache: &s.watchCache, VCenters: list, Tags: s.tags, Storage: s.storage, Components: s.components, Roles: s.nodes,
 		VMs:  s.nodes.Observe,
-		VMOf: func(node string) world.VMKey { return s.nodes.Behind(node).Key },
+		VMOf: func(node string) world.VMKey { return s.nodes.VMOf(node).Key },
 	}
 	s.actions = actions.Actions{
 		Log: s.log, World: s.currentWorld, VCenters: list, Kubernetes: s.client, Hang: s.nodes.Hang,
@@ -149,7 +162,7 @@ func assemble(s *Sandbox) {
 		Head: func() api.Recording {
 			return api.Recording{
 				APIVersion: api.RecordingVersion, Kind: api.RecordingKind,
-				Sandbox: s.opts.Name, Scenario: s.desired.Topology().Metadata.Name, Speed: float64(s.opts.Speed), StartedAt: s.start,
+				Sandbox: s.opts.Name, Topology: s.desired.Topology().Metadata.Name, Speed: float64(s.opts.Speed), StartedAt: s.start,
 				Version: build.Version(), KubernetesVersion: opts.Cluster.version(), Ground: s.standsOn(),
 			}
 		},
@@ -163,15 +176,10 @@ func assemble(s *Sandbox) {
 		Env:             ccm.Environ,
 		SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
-		World: func() *world.World { return s.world },
-		Light: func(v world.VM) bool { return s.nodes.IsLight(v) },
-		Kubelet: func(node string) string {
-			if k, err := s.nodes.Kubelet(node); err == nil {
-				return k.Component
-			}
-			return ""
-		},
-		Waiter: &s.await, Pods: s.pods, Conf: s.source.CSIConfig,
+		World:   func() *world.World { return s.world },
+		Light:   func(v world.VM) bool { return s.nodes.IsLight(v) },
+		Kubelet: kubelet,
+		Waiter:  &s.await, Pods: s.pods, Conf: s.source.CSIConfig,
 		Volumes: func() deploy.CSI {
 			if g, ok := s.ground.(ground.Volumes); ok {
 				v := g.PodVolumes()
@@ -190,7 +198,7 @@ func assemble(s *Sandbox) {
 	s.clusterWatch = clusterwatch.Watch{
 		Ground: func() ground.Ground { return s.ground }, Client: s.client, World: s.currentWorld, Topology: s.desired.Topology,
 		Log: s.log, Logger: opts.Logger, Causes: s.causes, Cache: &s.watchCache, Storage: s.storage, Background: &s.background,
-		Role: func(node string) topology.Role { return s.nodes.Behind(node).Role },
+		Role: func(node string) topology.Role { return s.nodes.VMOf(node).Role },
 		Bind: func(keys []world.VMKey) {
 			for _, key := range keys {
 				if v, ok := s.vcenters.VM(key); ok {
@@ -215,7 +223,7 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 	return &inspect.Inspector{
 		Log: s.log, World: s.currentWorld, Kubernetes: s.client, Roles: s.nodes, Volumes: s.storage.Rows,
 		Datastores: func() []api.Datastore { return s.vcenters.Datastores() },
-		Components: s.components.Rows, Leases: s.faults.Rows, Grace: s.causes.Grace, Others: others, VMOf: s.causes.VM,
+		Components: s.components.Rows, Leases: s.faults.Rows, Grace: s.causes.Grace, SharedCluster: others, VMOf: s.causes.VM,
 		VCenters: func() (all []inspect.VCenter) {
 			for _, vc := range s.vcenters {
 				all = append(all, inspect.VCenter{

@@ -244,7 +244,7 @@ func TestRealMachine(t *testing.T) {
 	r := far(t)
 	s, _ := inDir(t, r, instanceDir(t))
 	vm := s.world.VMs()[0]
-	if m := vm.Machine(); !m.GuestUp || m.Hostname == "" || m.UUID == "" || m.CPUs == 0 || m.MemoryBytes == 0 || m.Power != "on" {
+	if m := vm.NodeVM(); !m.GuestUp || m.Hostname == "" || m.UUID == "" || m.CPUs == 0 || m.MemoryBytes == 0 || m.Power != "on" {
 		t.Errorf("machine %+v", m)
 	}
 	power := func(f func(*object.VirtualMachine, context.Context) (*object.Task, error)) {
@@ -260,8 +260,8 @@ func TestRealMachine(t *testing.T) {
 	requireVM(t, s, vm.VCenter+vm.Path, powerIs("off"))
 	power((*object.VirtualMachine).PowerOn)
 	requireVM(t, s, vm.VCenter+vm.Path, powerIs("on"))
-	if now, ok := s.vcenters[0].Inventory.VM(vm.Ref); !ok || !now.Machine().GuestUp {
-		t.Errorf("machine %+v", now.Machine())
+	if now, ok := s.vcenters[0].Inventory.VM(vm.Ref); !ok || !now.NodeVM().GuestUp {
+		t.Errorf("machine %+v", now.NodeVM())
 	}
 }
 

@@ -28,7 +28,7 @@ func TestRecordingOfASandbox(t *testing.T) {
 		t.Errorf("recorded %+v", lines)
 	}
 	want := api.Recording{
-		APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "test", Scenario: "single", Speed: 10,
+		APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "test", Topology: "single", Speed: 10,
 		StartedAt: s.start, Version: build.Version(), KubernetesVersion: build.Kubernetes(), Began: head.Began,
 		Ground: api.Ground{Cluster: "embedded", Inventory: "simulated", Writable: true, Nodes: "hollow"},
 	}

@@ -70,7 +70,7 @@ func (s *Sandbox) client() kubernetes.Interface {
 // Status summarizes the sandbox.
 func (s *Sandbox) Status() api.Status {
 	st := api.Status{
-		Name: s.opts.Name, PID: os.Getpid(), Scenario: s.desired.Topology().Metadata.Name,
+		Name: s.opts.Name, PID: os.Getpid(), Topology: s.desired.Topology().Metadata.Name,
 		Speed: float64(s.opts.Speed), StartedAt: s.start, Dir: s.opts.Dir.Path(),
 		Version: build.Version(), KubernetesVersion: s.opts.Cluster.version(),
 		Ground: s.standsOn(), LastEvent: s.log.Last(), Components: s.components.Rows(), VCenters: s.listing.Rows(),

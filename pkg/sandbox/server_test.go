@@ -73,7 +73,7 @@ func TestAPIWhileBooting(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := api.Status{
-		Name: "test", Phase: api.Booting, Step: "API server: etcd", PID: os.Getpid(), Scenario: "single", Speed: 10, StartedAt: st.StartedAt,
+		Name: "test", Phase: api.Booting, Step: "API server: etcd", PID: os.Getpid(), Topology: "single", Speed: 10, StartedAt: st.StartedAt,
 		Dir: s.opts.Dir.Path(), Version: st.Version, KubernetesVersion: "unknown", Components: []api.Component{}, VCenters: []api.VCenter{},
 		Ground: api.Ground{Cluster: api.ClusterEmbedded, Inventory: api.InventorySimulated, Writable: true, Nodes: api.NodesHollow},
 	}

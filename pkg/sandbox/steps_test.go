@@ -75,8 +75,8 @@ func TestKindIsPatient(t *testing.T) {
 	o.Cluster.Kind = &kind.Options{}
 	for _, st := range New(o).steps() {
 		patient := st.Name == "kind cluster" || st.Name == "API server" || st.Name == "initialization"
-		if st.Patient != patient {
-			t.Errorf("%s: patient is %t", st.Name, st.Patient)
+		if st.NoTimeout != patient {
+			t.Errorf("%s: patient is %t", st.Name, st.NoTimeout)
 		}
 	}
 }

@@ -29,9 +29,9 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	boot := vcenters.Boot{
 		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Topology: s.opts.Topology, Speed: s.opts.Speed, CA: ca, Log: s.log, Logger: s.opts.Logger,
 		Addresses: s.opts.Addresses, Port: s.opts.VCenterPort,
-		Names:  func(string) []string { return nil },
-		Guests: func(string) cns.Guests { return nil },
-		Know:   s.secrets.Know, Session: s.secrets.KnowSession,
+		Names:     func(string) []string { return nil },
+		Guests:    func(string) cns.Guests { return nil },
+		AddSecret: s.secrets.Know, Session: s.secrets.KnowSession,
 		Inventory: func(vcenter string) *world.Inventory {
 			inventory := world.NewInventory(vcenter, s.rows.InventoryChanged)
 			inventory.Around = s.rows.AroundChanged

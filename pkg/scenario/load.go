@@ -71,13 +71,9 @@ func load(name string, data []byte, from folder, settings []topology.Setting) (*
 		return nil, r.Err()
 	}
 	s := &Scenario{File: name, source: data}
-	if s.Values = parameters(r, root, settings); r.Failed() {
-		return nil, r.Err()
-	}
-	s.root = replaceParameters(r, root, s.Values)
-	if r.Failed() {
-		return nil, r.Err()
-	}
+	values, unusable := parameters(r, root, settings)
+	s.Values = values
+	s.root = replaceParameters(r, root, values, unusable)
 	r.Decode(s.root, s, "")
 	s.attach()
 	s.placed(from)
@@ -89,30 +85,38 @@ func load(name string, data []byte, from folder, settings []topology.Setting) (*
 	return s, nil
 }
 
-// header checks apiVersion and kind first: without them other errors make no sense.
+// header checks apiVersion and kind, and reports whether the file looks like a scenario: without both of them, and without steps,
+// other errors make no sense.
 func header(r *strict.Reader, root *yaml.Node) bool {
 	if root.Kind != yaml.MappingNode {
 		r.Errorf(root, "", "must be a mapping (key: value), not %s", strict.Describe(root))
 		return false
 	}
+	_, steps := strict.Find(root, "steps")
+	right := steps != nil
 	for _, want := range []struct{ key, value string }{{"apiVersion", APIVersion}, {"kind", Kind}} {
 		switch _, node := strict.Find(root, want.key); {
 		case node == nil:
 			r.Errorf(root, want.key, "is missing: %s: %s", want.key, want.value)
-		case node.Value != want.value && want.key == "kind" && node.Value == topology.Kind:
-			r.Errorf(node, want.key, "is a topology, on which scenarios run, not a scenario")
 		case node.Value != want.value:
 			r.Hint(node, want.key, want.value, "must be %s, not %s", want.value, strict.Describe(node))
+		default:
+			right = true
 		}
 	}
-	return !r.Failed()
+	return right
 }
 
-// replaceParameters replaces ${name} by values. It leaves names of set steps to the later steps.
-func replaceParameters(r *strict.Reader, root *yaml.Node, values map[string]string) *yaml.Node {
+// replaceParameters replaces ${name} by values. It leaves unusable parameters, whose errors are reported, and names of set steps to
+// the later steps.
+func replaceParameters(r *strict.Reader, root *yaml.Node, values map[string]string, unusable []string) *yaml.Node {
 	made := *root
 	made.Content = slices.Clone(root.Content)
-	known, late := written(values), map[string]bool{}
+	known, broken := written(values), map[string]bool{}
+	for _, name := range unusable {
+		broken[name] = true
+	}
+	late := map[string]bool{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, node := root.Content[i].Value, root.Content[i+1]
 		switch {
@@ -121,7 +125,7 @@ func replaceParameters(r *strict.Reader, root *yaml.Node, values map[string]stri
 			steps := *node
 			steps.Content = nil
 			for n, step := range node.Content {
-				steps.Content = append(steps.Content, r.Substitute(step, strict.Item(key, n), strict.Values{Known: known, Late: late}))
+				steps.Content = append(steps.Content, r.Substitute(step, strict.Item(key, n), strict.Values{Known: known, Late: late, Broken: broken}))
 				if _, set := strict.Find(step, "set"); set != nil && set.Kind == yaml.MappingNode {
 					for j := 0; j < len(set.Content); j += 2 {
 						late[set.Content[j].Value] = true
@@ -130,7 +134,7 @@ func replaceParameters(r *strict.Reader, root *yaml.Node, values map[string]stri
 			}
 			made.Content[i+1] = &steps
 		default:
-			made.Content[i+1] = r.Substitute(node, key, strict.Values{Known: known})
+			made.Content[i+1] = r.Substitute(node, key, strict.Values{Known: known, Broken: broken})
 		}
 	}
 	return &made
@@ -277,26 +281,28 @@ func (t *Topology) inline(r *strict.Reader, node *yaml.Node) {
 
 var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 
-// parameters reads the parameters of a scenario, and returns their values.
-func parameters(r *strict.Reader, root *yaml.Node, settings []topology.Setting) map[string]string {
+// parameters reads the parameters of a scenario, and returns their values and the names of those that have none because of an error.
+func parameters(r *strict.Reader, root *yaml.Node, settings []topology.Setting) (values map[string]string, unusable []string) {
 	_, node := strict.Find(root, "parameters")
 	var list []topology.Parameter
+	before := r.Len()
 	if node != nil {
 		r.Decode(node, &list, "parameters")
 	}
-	if r.Failed() {
-		return nil
+	if r.Len() > before {
+		return nil, names(node)
 	}
-	values, names := map[string]string{}, []string{}
+	values = map[string]string{}
+	var known []string
 	for i, p := range list {
 		at, path := node.Content[i], strict.Item("parameters", i)
 		switch {
 		case !parameterName.MatchString(p.Name):
 			r.Errorf(at, strict.Below(path, "name"), "must begin with a letter and have letters, digits, - and _ only, not %q", p.Name)
-		case slices.Contains(names, p.Name):
+		case slices.Contains(known, p.Name):
 			r.Errorf(at, strict.Below(path, "name"), "%q is already there", p.Name)
 		}
-		names = append(names, p.Name)
+		known = append(known, p.Name)
 		value, given := string(p.Default), p.Default != ""
 		for _, s := range settings {
 			if s.Name == p.Name {
@@ -304,25 +310,35 @@ func parameters(r *strict.Reader, root *yaml.Node, settings []topology.Setting) 
 			}
 		}
 		_, hasDefault := strict.Find(at, "default")
-		if !given && hasDefault == nil {
-			r.Errorf(at, path, "has no default: it must be set (--set %s=…)", p.Name)
-			continue
-		}
 		value, complaint := p.Type.Read(value)
-		if complaint != "" {
+		switch {
+		case !given && hasDefault == nil:
+			r.Errorf(at, path, "has no default: it must be set (--set %s=…)", p.Name)
+		case complaint != "":
 			r.Errorf(at, path, "%s %s", p.Name, complaint)
-			continue
-		}
-		if len(p.Allowed) > 0 && !slices.Contains(p.Allowed, topology.Scalar(value)) {
+		case len(p.Allowed) > 0 && !slices.Contains(p.Allowed, topology.Scalar(value)):
 			r.Errorf(at, path, "%s must be one of %v, not %q", p.Name, p.Allowed, value)
+		default:
+			values[p.Name] = value
 			continue
 		}
-		values[p.Name] = value
+		unusable = append(unusable, p.Name)
 	}
 	for _, s := range settings {
-		if !slices.Contains(names, s.Name) {
-			r.Hint(node, "parameters", nearest.Of(s.Name, names), "there is no parameter %q to be set", s.Name)
+		if !slices.Contains(known, s.Name) {
+			r.Hint(node, "parameters", nearest.Of(s.Name, known), "there is no parameter %q to be set", s.Name)
 		}
 	}
-	return values
+	return values, unusable
+}
+
+// names returns all words below a node that may be names of parameters.
+func names(node *yaml.Node) (all []string) {
+	for _, inner := range node.Content {
+		if inner.Kind == yaml.ScalarNode && parameterName.MatchString(inner.Value) {
+			all = append(all, inner.Value)
+		}
+		all = append(all, names(inner)...)
+	}
+	return all
 }

@@ -22,7 +22,7 @@ func TestRefused(t *testing.T) {
 		{"unknown parameter", "- {inject: vcenter.latency, on: {vcenter: vc}, with: {dealy: 1s}}", `test.yaml:6:55: steps[0].with.dealy: unknown parameter of vcenter.latency "dealy" (did you mean "delay"?)`},
 		{"wrong parameter", "- {inject: vcenter.latency, on: {vcenter: vc}, with: {delay: long}}", `test.yaml:6:62: steps[0].with.delay: must be a duration such as 250ms, not "long"`},
 		{"unknown target", "- {inject: vcenter.down, on: {vcentre: vc}}", `test.yaml:6:31: steps[0].on.vcentre: unknown kind of target "vcentre" (did you mean "vcenter"?)`},
-		{"target that is not there", "- {inject: vcenter.down, on: {vcenter: vx}}", `test.yaml:6:40: steps[0].on.vcenter: there is no vcenter "vx" in the topology (did you mean "vc"?)`},
+		{"target that is not there", "- {inject: vcenter.down, on: {vcenter: vx}}", `test.yaml:6:40: steps[0].on.vcenter: vcenter "vx" not found in the topology (did you mean "vc"?)`},
 		{"no target", "- {inject: vcenter.down}", `test.yaml:6:3: steps[0].on: is missing: the target of vcenter.down: on: {vcenter: NAME}`},
 		{"mode", "- {inject: vcenter.down, on: {vcenter: vc}, mode: some}", `test.yaml:6:51: steps[0].mode: must be one, all, a number or a percentage such as 25%, not "some"`},
 		{"no action", "- {as: x}", "test.yaml:6:3: steps[0]: does nothing: it needs one of inject, heal, wait, expect, never, run, set, note"},
@@ -36,8 +36,8 @@ func TestRefused(t *testing.T) {
 		{"negative", "- {note: x, after: -3s}", `test.yaml:6:20: steps[0].after: must not be negative, as "-3s" is`},
 		{"too long", "- {expect: {node: worker-1}, within: 2h}", `test.yaml:6:38: steps[0].within: must not be more than an hour, as 2h is`},
 		{"backwards", "- {note: x, at: 10s}\n- {note: x, at: 5s}", `test.yaml:7:17: steps[1].at: is 5s, which is over when the step before it, at 10s, is`},
-		{"node that never was", "- wait: {node: worker-11, ready: True}", `test.yaml:6:16: steps[0].wait.node: there is no node "worker-11" in the topology (did you mean "worker-1"?)`},
-		{"vm that never was", "- expect: [{node: worker-1}, {vm: [vc/worker-1, worker-3], power: on}]", `test.yaml:6:49: steps[0].expect.vm: there is no vm "worker-3" in the topology (did you mean "worker-1"?)`},
+		{"node that never was", "- wait: {node: worker-11, ready: True}", `test.yaml:6:16: steps[0].wait.node: node "worker-11" not found in the topology (did you mean "worker-1"?)`},
+		{"vm that never was", "- expect: [{node: worker-1}, {vm: [vc/worker-1, worker-3], power: on}]", `test.yaml:6:49: steps[0].expect.vm: vm "worker-3" not found in the topology (did you mean "worker-1"?)`},
 		{"field", "- expect: {node: worker-1, redy: True}", `test.yaml:6:28: steps[0].expect.redy: unknown field of a node "redy" (did you mean "ready"?)`},
 		{"value", "- expect: {node: worker-1, initialized: maybe}", `test.yaml:6:41: steps[0].expect.initialized: must be yes or no, not "maybe"`},
 		{"count", `- expect: {node: all, count: some}`, `test.yaml:6:30: steps[0].expect.count: must be a number, or one with >=, <=, >, < or != before it, not "some"`},
@@ -74,12 +74,12 @@ func TestRefusedHeader(t *testing.T) {
 		{"empty", "", "s.yaml:1:1: is empty: a scenario begins with apiVersion: sandbox.vsphere/v1alpha1 and kind: Scenario"},
 		{"no YAML", "a: [", "s.yaml:1:1: is not YAML: did not find expected node content"},
 		{"two documents", "a: 1\n---\nb: 2", "s.yaml:1:1: apiVersion: is missing: apiVersion: sandbox.vsphere/v1alpha1\ns.yaml:1:1: kind: is missing: kind: Scenario\ns.yaml:2:1: a second document begins here: a scenario file holds one"},
-		{"no kind", "apiVersion: sandbox.vsphere/v1alpha1", "s.yaml:1:1: kind: is missing: kind: Scenario"},
-		{"topology", "apiVersion: sandbox.vsphere/v1alpha1\nkind: Topology", "s.yaml:2:7: kind: is a topology, on which scenarios run, not a scenario"},
+		{"no kind", "apiVersion: sandbox.vsphere/v1alpha1\nmetadata: {name: x}\ntopology: single" + steps, "s.yaml:1:1: kind: is missing: kind: Scenario"},
+		{"topology", "apiVersion: sandbox.vsphere/v1alpha1\nkind: Topology", "s.yaml:1:1: is a topology, not a scenario"},
 		{"no topology", top + "metadata: {name: x}" + steps, "s.yaml:1:1: topology: is missing: the name of a topology (single, zones-per-cluster, zones-us-eu), a file, or one written out below it"},
 		{"unknown topology", top + "metadata: {name: x}\ntopology: singel" + steps, `s.yaml:4:11: topology: there is no topology "singel": there are single, zones-per-cluster, zones-us-eu (did you mean "single"?)`},
 		{"topology in no folder", top + "metadata: {name: x}\ntopology: ./x.yaml" + steps, `s.yaml:4:11: topology: cannot be a file: this scenario was not read from a file`},
-		{"inline topology", top + "metadata: {name: x}\ntopology:\n  spec:\n    vcenters:\n      - nmae: vc" + steps, "s.yaml:7:9: topology.spec.vcenters[0].datacenters: needs at least one datacenter\n" + `s.yaml:7:9: topology.spec.vcenters[0].name: is required` + "\n" + `s.yaml:7:15: topology.spec.vcenters[0].nmae: unknown key (did you mean "name"?)`},
+		{"inline topology", top + "metadata: {name: x}\ntopology:\n  spec:\n    vcenters:\n      - nmae: vc" + steps, "s.yaml:7:9: topology.spec.vcenters[0].datacenters: needs at least one datacenter\n" + `s.yaml:7:15: topology.spec.vcenters[0].nmae: unknown key (did you mean "name"?)`},
 		{"name", top + "metadata: {name: Not a name}\ntopology: single" + steps, `s.yaml:3:18: metadata.name: must be a DNS label: at most 63 lower-case letters, digits and hyphens, not "Not a name"`},
 		{"no steps", top + "metadata: {name: x}\ntopology: single", "s.yaml:1:1: steps: must be a list of 1 to 1000 steps"},
 		{"speed", top + "metadata: {name: x}\ntopology: single\ncomponents: {speed: 1000}" + steps, "s.yaml:5:21: components.speed: speed 1000: want a number from 1 (upstream's defaults) to 100"},
@@ -122,7 +122,7 @@ steps:
 	if _, err := scenario.Load("s.yaml", []byte(text), topology.Setting{Name: "nod", Value: "worker-2"}); err == nil || !strings.Contains(err.Error(), `did you mean "node"`) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := scenario.Load("s.yaml", []byte(text), topology.Setting{Name: "node", Value: "worker-9"}); err == nil || !strings.Contains(err.Error(), `there is no node "worker-9"`) {
+	if _, err := scenario.Load("s.yaml", []byte(text), topology.Setting{Name: "node", Value: "worker-9"}); err == nil || !strings.Contains(err.Error(), `node "worker-9" not found`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -149,5 +149,42 @@ func TestTopologyFile(t *testing.T) {
 	}
 	if _, err := scenario.LoadCatalogue("power-of"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "power-off") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// All mistakes are reported at once: an unknown parameter, and one that cannot be used, hide no others, and cause none.
+func TestAllAtOnce(t *testing.T) {
+	const text = `apiVersion: sandbox.vsphere/v1alpha1
+kind: Scenario
+metadata: {name: wrong}
+topology: singel
+parameters:
+  - {name: node, default: worker-1}
+  - {name: time, type: int, default: soon}
+steps:
+  - inject: vm.power-of
+    on: {vm: "${nod}"}
+  - expect: {node: "${node}", ready: True}
+    within: 20
+  - heal: f9
+  - expect: {node: "${vm}", count: "${time}"}
+    within: "${time}"
+  - bogus: 1
+`
+	_, err := scenario.Load("s.yaml", []byte(text))
+	want := `s.yaml:4:11: topology: there is no topology "singel": there are single, zones-per-cluster, zones-us-eu (did you mean "single"?)
+s.yaml:7:5: parameters[1]: time must be a whole number, not "soon"
+s.yaml:9:13: steps[0].inject: unknown fault "vm.power-of" (did you mean "vm.power-off"?)
+s.yaml:10:14: steps[0].on.vm: there is no parameter "nod" ($${ stands for ${) (did you mean "node"?)
+s.yaml:12:13: steps[1].within: must be a duration such as 500ms, 10s or 1m30s, or 40s/speed for a time of a cluster with upstream's defaults, not "20" (did you mean "20s"?)
+s.yaml:13:11: steps[2].heal: unknown step "f9"
+s.yaml:14:20: steps[3].expect.node: there is no parameter "vm" ($${ stands for ${)
+s.yaml:16:5: steps[4]: does nothing: it needs one of inject, heal, wait, expect, never, run, set, note
+s.yaml:16:5: steps[4].bogus: unknown key`
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

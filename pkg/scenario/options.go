@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -255,7 +256,11 @@ func (d *Duration) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 	}
 	parsed, err := ParseDuration(node.Value)
 	if err != nil {
-		r.Errorf(node, path, "%v", err)
+		hint := ""
+		if _, err := strconv.ParseUint(node.Value, 10, 16); err == nil {
+			hint = node.Value + "s"
+		}
+		r.Hint(node, path, hint, "%v", err)
 		return
 	}
 	*d = parsed

@@ -71,7 +71,7 @@ func (s *Scenario) Reaches() []Reach {
 		}
 	}
 	for _, step := range s.Steps {
-		if does := verbs.Beyond(step.Run); does != "" {
+		if does := verbs.Effects(step.Run); does != "" {
 			_, run := strict.Find(step.node, "run")
 			add(run, strict.Below(step.path, "run"), "%s", does)
 		}
@@ -207,10 +207,10 @@ func (p *places) check(c *checker, kind world.Kind, name string, node *yaml.Node
 	}
 	hint := nearest.Of(name, known)
 	if hint == "" && len(known) <= 12 {
-		c.Errorf(node, path, "there is no %s %q in the topology: there are %s", word, name, strings.Join(plainNames(known), ", "))
+		c.Errorf(node, path, "%s %q not found in the topology: there are %s", word, name, strings.Join(plainNames(known), ", "))
 		return
 	}
-	c.Hint(node, path, hint, "there is no %s %q in the topology", word, name)
+	c.Hint(node, path, hint, "%s %q not found in the topology", word, name)
 }
 
 // plainNames leaves out the longer forms.

@@ -149,7 +149,7 @@ func (r *run) wellFirst(ctx context.Context) {
 	defer over.Stop()
 	for {
 		well := false
-		r.session.with(func(v *expect.View) { well = v.World.Well() })
+		r.session.with(func(v *expect.View) { well = v.World.Healthy() })
 		if well {
 			return
 		}

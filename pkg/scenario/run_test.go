@@ -205,6 +205,61 @@ func TestLatency(t *testing.T) {
 	})
 }
 
+// The progress of a step shows the last state also where states follow each other within moments, as NotReady and its taint do.
+func TestProgressIsOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.onInject = func(f *fake, _ api.InjectRequest, _ uint64) {
+			time.Sleep(4 * time.Second)
+			f.put(node("worker-1", "Unknown"))
+			time.Sleep(10 * time.Millisecond)
+			f.put(node("worker-1", "Unknown", "node.kubernetes.io/unreachable:NoExecute"))
+		}
+		var last string
+		scenario.Run(t.Context(), parse(t, `
+- {inject: vcenter.down, on: {vcenter: vc}}
+- expect: {node: worker-1, taints: [node.cloudprovider.kubernetes.io/shutdown]}
+  within: 10s
+`), f, scenario.Options{Observe: func(u result.Update) {
+			if u.Change == result.Waiting {
+				last = u.Text
+			}
+		}})
+		time.Sleep(time.Minute)
+		if want := "taints is node.kubernetes.io/unreachable:NoExecute"; !strings.Contains(last, want) {
+			t.Errorf("the last progress is %q, want %q in it", last, want)
+		}
+	})
+}
+
+// The draft that "scenario record" makes of a power-off for twenty seconds fails on a provider that never taints.
+func TestRecordedPowerOff(t *testing.T) {
+	const draft = `
+- inject: vm.power-off
+  on: {vm: vc/worker-1}
+  for: 20s
+- expect: {node: worker-1, ready: Unknown, taints: [node.cloudprovider.kubernetes.io/shutdown]}
+  within: 30s
+- expect: {node: worker-1, ready: "True", noTaints: [node.cloudprovider.kubernetes.io/shutdown]}
+  within: 1m
+`
+	for want, taints := range map[string][]string{"passed passed passed": {"node.cloudprovider.kubernetes.io/shutdown:NoSchedule"}, "passed failed passed": nil} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.onInject = func(f *fake, _ api.InjectRequest, _ uint64) {
+				time.Sleep(5 * time.Second)
+				f.put(node("worker-1", "Unknown", taints...))
+				time.Sleep(17 * time.Second)
+				f.put(node("worker-1", "True"))
+			}
+			out := scenario.Run(t.Context(), parse(t, draft), f, scenario.Options{})
+			if got := verdicts(out.Scenario); got != want {
+				t.Errorf("taints %v: %s, want %s", taints, got, want)
+			}
+		})
+	}
+}
+
 // A run that is interrupted heals what it has broken.
 func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

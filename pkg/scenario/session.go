@@ -102,7 +102,7 @@ func (s *session) read(ctx context.Context, after uint64) {
 		}
 		s.mu.Lock()
 		s.cuts++
-		s.view.World.Again()
+		s.view.World.Resync()
 		after = max(after, s.view.World.LastEvent())
 		s.mu.Unlock()
 	}
@@ -119,7 +119,7 @@ func (s *session) apply(u api.Update) {
 	}
 	for _, kind := range kinds {
 		for one := range s.watchers {
-			if one.tracker.Concerns(kind) {
+			if one.tracker.DependsOn(kind) {
 				one.look(&s.view)
 			}
 		}
@@ -187,7 +187,7 @@ func (s *session) state(w *watcher) sighting {
 func (s *session) was(w *watcher) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return w.tracker.Was(&s.view)
+	return w.tracker.Describe(&s.view)
 }
 
 // fail ends the session with an error.
@@ -381,7 +381,7 @@ func callsSince(now, before []api.Calls) []api.Calls {
 // always is a tracker that only reports every change.
 type always struct{}
 
-func (always) Concerns(world.Kind) bool           { return true }
-func (always) Look(*expect.View) expect.Finding   { return expect.Finding{} }
-func (always) Was(*expect.View) []string          { return nil }
-func (always) Related(*expect.View) []event.Event { return nil }
+func (always) DependsOn(world.Kind) bool                { return true }
+func (always) Evaluate(*expect.View) expect.Finding     { return expect.Finding{} }
+func (always) Describe(*expect.View) []string           { return nil }
+func (always) RelatedEvents(*expect.View) []event.Event { return nil }

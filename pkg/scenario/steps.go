@@ -121,7 +121,7 @@ func (r *run) bind(s *Step) (*Step, error) {
 	if err := reader.Err(); err != nil {
 		return s, fmt.Errorf("with the values of set steps: %w", err)
 	}
-	if does := verbs.Beyond(made.Run); does != "" && verbs.Beyond(s.Run) == "" {
+	if does := verbs.Effects(made.Run); does != "" && verbs.Effects(s.Run) == "" {
 		return s, fmt.Errorf("with the values of set steps, it %s", does)
 	}
 	made.Action, made.Line, made.node, made.path, made.fault = s.Action, s.Line, s.node, s.path, s.fault
@@ -282,6 +282,8 @@ func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result
 	defer stayed.Stop()
 	var text string
 	var last time.Time
+	due := time.NewTimer(time.Hour) // ends the pause after a report
+	defer due.Stop()
 	for {
 		now := r.session.state(w)
 		if now.Met && time.Since(now.Since) >= stay {
@@ -290,12 +292,17 @@ func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result
 		}
 		if now.Met {
 			stayed.Reset(stay - time.Since(now.Since))
-		} else if was := strings.Join(r.session.was(w), "; "); was != text && time.Since(last) >= reportEvery {
-			text, last = was, time.Now()
-			r.announce(result.Update{Change: result.Waiting, Step: *res, Text: text})
+		} else if was := strings.Join(r.session.was(w), "; "); was != text {
+			if pause := reportEvery - time.Since(last); pause > 0 {
+				due.Reset(pause) // what is true then is reported, so that a text never stays that is past
+			} else {
+				text, last = was, time.Now()
+				r.announce(result.Update{Change: result.Waiting, Step: *res, Text: text})
+			}
 		}
 		select {
 		case <-w.changed:
+		case <-due.C:
 		case <-stayed.C:
 		case <-deadline.C:
 			if now := r.session.state(w); now.Met && time.Since(now.Since) >= stay {
@@ -318,7 +325,7 @@ func (r *run) met(w *watcher, now sighting, res *result.Step) {
 		since := r.since(v)
 		at := now.Since
 		if res.Event = now.Event; res.Event == 0 {
-			res.Event = about(w.tracker.Related(v), since, at)
+			res.Event = about(w.tracker.RelatedEvents(v), since, at)
 		}
 		if e, ok := v.World.Event(res.Event); ok {
 			at = e.Time
@@ -326,7 +333,7 @@ func (r *run) met(w *watcher, now sighting, res *result.Step) {
 		if !at.Before(since) {
 			res.Latency = at.Sub(since)
 		}
-		res.Message = strings.Join(w.tracker.Was(v), "; ")
+		res.Message = strings.Join(w.tracker.Describe(v), "; ")
 	})
 	res.Verdict = result.Passed
 }
@@ -355,7 +362,7 @@ func (r *run) unmet(w *watcher, s *Step, res *result.Step) {
 	case now.Ever && s.For.IsZero():
 		res.Message += " (it was true for a moment)"
 	}
-	r.session.with(func(v *expect.View) { res.Detail = detail(s.Statement().String(), was, w.tracker.Related(v)) })
+	r.session.with(func(v *expect.View) { res.Detail = detail(s.Statement().String(), was, w.tracker.RelatedEvents(v)) })
 }
 
 // detail describes a failed expectation in full.
@@ -438,7 +445,7 @@ func (r *run) happened(w *watcher, s *Step, now sighting, res *result.Step) {
 		if since := r.since(v); now.First.After(since) {
 			res.Latency = now.First.Sub(since)
 		}
-		res.Detail = detail("never "+s.Never.String(), now.Then, w.tracker.Related(v))
+		res.Detail = detail("never "+s.Never.String(), now.Then, w.tracker.RelatedEvents(v))
 	})
 }
 

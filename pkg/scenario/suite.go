@@ -83,7 +83,7 @@ func (b *boots) run(ctx context.Context, s *Scenario, need Requirements, options
 	options.CCM, options.CCMVersion = b.running.CCM, b.running.CCMVersion
 	options.Disposable = b.running.Stop != nil
 	outcome := Run(ctx, s, b.running, options)
-	b.spoilt = len(outcome.Left) > 0 || !outcome.Verdict.Fine()
+	b.spoilt = len(outcome.Left) > 0 || !outcome.Verdict.OK()
 	return outcome
 }
 

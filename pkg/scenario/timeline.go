@@ -194,12 +194,12 @@ type sighting struct {
 }
 
 func (w *watcher) look(v *expect.View) {
-	f := w.tracker.Look(v)
+	f := w.tracker.Evaluate(v)
 	if !w.looked || f.Met != w.Met {
 		w.looked, w.Met, w.Since, w.Event = true, f.Met, time.Now(), f.Event
 	}
 	if f.Met && !w.Ever {
-		w.Ever, w.First, w.FirstEvent, w.Then = true, w.Since, f.Event, w.tracker.Was(v)
+		w.Ever, w.First, w.FirstEvent, w.Then = true, w.Since, f.Event, w.tracker.Describe(v)
 	}
 	notify.Wake(w.changed)
 }

@@ -18,7 +18,7 @@
 //
 // The parts are packages: gate (HTTPS front: outages, call counts), inventory (topology → objects), property (the
 // PropertyCollector), guest (reports of VMware Tools), host (hosts and datastores), cns (volumes), rest (sessions and
-// tags), access (accounts and permissions), react (HA, DRS, DHCP), truth (other corrections). Package fault breaks them.
+// tags), access (accounts and permissions), react (HA, DRS, DHCP), corrections (everything else). Package fault breaks them.
 //
 // The package does not know Kubernetes, and it injects no faults unless it is called to.
 //

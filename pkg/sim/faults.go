@@ -50,7 +50,7 @@ func (v *VCenter) identify(r *http.Request) (session, user string) {
 
 // nameOf returns the name of an object from the index, without a lock: a task may hold the object's lock for its whole duration.
 func (v *VCenter) nameOf(ref types.ManagedObjectReference) string {
-	return v.truth.Name(ref)
+	return v.corrections.Name(ref)
 }
 
 func (v *VCenter) dropSession(key string) { v.service.access.EndSession(key) }
@@ -68,7 +68,7 @@ func (v *VCenter) failTask(method string, this types.ManagedObjectReference, aft
 		t.Info.Entity, t.Info.EntityName = &root, ""
 	}
 	t.Info.StartTime, t.Info.State = new(time.Now()), types.TaskInfoStateRunning
-	fault.LocalizedMessage = cmp.Or(fault.LocalizedMessage, fmt.Sprintf("%T", fault.Fault)) // pkg/sim/truth adds a message
+	fault.LocalizedMessage = cmp.Or(fault.LocalizedMessage, fmt.Sprintf("%T", fault.Fault)) // pkg/sim/corrections adds a message
 	ref := ctx.Map.Put(t).Reference()
 	ctx.Map.AtomicUpdate(ctx, t, []types.PropertyChange{vc.P("info.key", ref.Value), vc.P("info.task", ref)})
 	v.failing.Go(func() {

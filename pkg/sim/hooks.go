@@ -39,12 +39,12 @@ func (v *VCenter) OnDied(f func(vm types.ManagedObjectReference, seq uint64)) { 
 // Guest returns the VM's guest; false if the VM does not exist.
 func (v *VCenter) Guest(vm types.ManagedObjectReference) (guest.Info, bool) { return v.guests.Info(vm) }
 
-// Cards returns the MAC addresses of the VM's NICs: see [guest.Guests.Cards].
-func (v *VCenter) Cards(vm types.ManagedObjectReference) []string { return v.guests.Cards(vm) }
+// MACs returns the MAC addresses of the VM's NICs: see [guest.Guests.MACs].
+func (v *VCenter) MACs(vm types.ManagedObjectReference) []string { return v.guests.MACs(vm) }
 
-// InstallGuest replaces the VM's guest: see [guest.Guests.Become].
-func (v *VCenter) InstallGuest(vm types.ManagedObjectReference, info guest.Info) error {
-	return v.guests.Become(vm, info)
+// SetGuest replaces the VM's guest: see [guest.Guests.SetGuest].
+func (v *VCenter) SetGuest(vm types.ManagedObjectReference, info guest.Info) error {
+	return v.guests.SetGuest(vm, info)
 }
 
 // WriteUUID sets the VM's BIOS UUID, which may be empty, unlike in the API. It ignores a removed VM.
@@ -103,7 +103,7 @@ func (v *VCenter) AllowSeveralTags(category string, several bool) error {
 
 // Console returns the credentials of the operator's account, for connections of [VCenter.DialConsole]. Changed passwords and
 // permissions of other accounts do not affect it, its sessions do not count, and [VCenter.Users] does not list it.
-func (v *VCenter) Console() *url.Userinfo { return v.service.access.Console() }
+func (v *VCenter) Console() *url.Userinfo { return v.service.access.OperatorUser() }
 
 // EndSessionsWhere ends the matching sessions, and returns their number. Waiting calls end with NotAuthenticated; clients may log
 // in again.
@@ -133,12 +133,12 @@ func (v *VCenter) SetUpdateLimit(n int) {
 	}
 }
 
-// CertificateWish describes a certificate for a vCenter. The zero value is one like its first.
-type CertificateWish = cert.Wish
+// CertificateOptions describes a certificate for a vCenter. The zero value is one like its first.
+type CertificateOptions = cert.Options
 
 // NewCertificate issues a certificate for the vCenter, with a new key, signed like its first one. It is in use once the gate gets
 // it.
-func (v *VCenter) NewCertificate(w CertificateWish) (tls.Certificate, error) {
+func (v *VCenter) NewCertificate(w CertificateOptions) (tls.Certificate, error) {
 	return v.authority.Replace(v.leaf, w)
 }
 

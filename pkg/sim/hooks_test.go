@@ -80,11 +80,11 @@ func TestNewCertificate(t *testing.T) {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(lab.CA())
 	for name, tc := range map[string]struct {
-		wish CertificateWish
+		wish CertificateOptions
 		ok   bool
 	}{
-		"like the first": {CertificateWish{}, true}, "expired": {CertificateWish{Expired: true}, false},
-		"another name": {CertificateWish{Name: "x.invalid"}, false}, "foreign": {CertificateWish{Foreign: true}, false},
+		"like the first": {CertificateOptions{}, true}, "expired": {CertificateOptions{Expired: true}, false},
+		"another name": {CertificateOptions{Name: "x.invalid"}, false}, "foreign": {CertificateOptions{Foreign: true}, false},
 	} {
 		c, err := v.NewCertificate(tc.wish)
 		if err != nil {

@@ -1,7 +1,9 @@
 package sim_test
 
 import (
+	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/wsdl"
 )
 
 // What clients other than govc send, which vcsim does not take: pyvmomi and its samples, Ansible, the Terraform provider,
@@ -108,4 +112,185 @@ func TestHostNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	same("switch vSwitch1", false)
+}
+
+// TestWSDL: clients that are generated from the API's description fetch it before they log in.
+func TestWSDL(t *testing.T) {
+	s := start(t, zones, nil)
+	v := s.vcenter(t, "vc-us")
+	c := s.login(t, v)
+	for _, path := range wsdl.Paths() {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL().ResolveReference(&url.URL{Path: path}).String(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := (&http.Client{Transport: c.DefaultTransport()}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK || err != nil {
+			t.Errorf("%s: %s, %v", path, res.Status, err)
+		}
+		if address := `location="` + c.URL().String() + `"`; path == wsdl.Paths()[0] && !strings.Contains(string(text), address) {
+			t.Errorf("%s: %s, want %s in it", path, text, address)
+		}
+	}
+}
+
+// TestCloneHasItsOwnMACs: two VMs with one MAC address are one to a DHCP server.
+func TestCloneHasItsOwnMACs(t *testing.T) {
+	s := start(t, zones, nil)
+	c := s.login(t, s.vcenter(t, "vc-us"))
+	source := vm(t, c, "/americas/dcwest/vm/k8s/masters/cp-1")
+	folder := object.NewFolder(c.Client, ref(t, c, "/americas/dcwest/vm/k8s/masters"))
+	seen := map[string]string{}
+	macs := func(name string) (all []string) {
+		t.Helper()
+		var m mo.VirtualMachine
+		get(t, c, vm(t, c, "/americas/dcwest/vm/k8s/masters/"+name).Reference(), &m, "config.hardware.device")
+		for _, d := range m.Config.Hardware.Device {
+			if nic, ok := d.(types.BaseVirtualEthernetCard); ok {
+				mac := nic.GetVirtualEthernetCard().MacAddress
+				if other := seen[mac]; other != "" {
+					t.Errorf("%s and %s have the address %s", other, name, mac)
+				}
+				seen[mac] = name
+				all = append(all, mac)
+			}
+		}
+		if len(all) == 0 {
+			t.Errorf("%s has no NIC", name)
+		}
+		return all
+	}
+	macs("cp-1")
+	for _, name := range []string{"clone-1", "clone-2"} {
+		must(t)(source.Clone(t.Context(), folder, name, types.VirtualMachineCloneSpec{PowerOn: true}))
+		for _, mac := range macs(name) {
+			if !strings.HasPrefix(mac, "00:50:56:") {
+				t.Errorf("%s: %s", name, mac)
+			}
+		}
+	}
+
+	// The address that a client asks for is the clone's.
+	devices, err := source.Device(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nic := devices.SelectByType((*types.VirtualEthernetCard)(nil))[0]
+	nic.(types.BaseVirtualEthernetCard).GetVirtualEthernetCard().MacAddress = "00:50:56:00:99:99"
+	change := &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: nic}
+	must(t)(source.Clone(t.Context(), folder, "clone-3", types.VirtualMachineCloneSpec{
+		Config: &types.VirtualMachineConfigSpec{DeviceChange: []types.BaseVirtualDeviceConfigSpec{change}},
+	}))
+	if got := macs("clone-3"); !slices.Contains(got, "00:50:56:00:99:99") {
+		t.Errorf("clone-3: %q", got)
+	}
+}
+
+// TestCustomizeWhileOff: a vCenter customizes only VMs that are off.
+func TestCustomizeWhileOff(t *testing.T) {
+	s := start(t, zones, nil)
+	c := s.login(t, s.vcenter(t, "vc-us"))
+	m := vm(t, c, "/americas/dcwest/vm/k8s/masters/cp-1")
+	must(t)(m.PowerOff(t.Context()))
+	spec := types.CustomizationSpec{
+		Identity: &types.CustomizationLinuxPrep{HostName: &types.CustomizationFixedName{Name: "renamed"}, Domain: "example.com"},
+	}
+	for _, ip := range []string{"10.0.0.42", "10.0.0.43"} {
+		spec.NicSettingMap = append(spec.NicSettingMap, types.CustomizationAdapterMapping{Adapter: types.CustomizationIPSettings{
+			Ip: &types.CustomizationFixedIp{IpAddress: ip}, SubnetMask: "255.255.0.0",
+		}})
+	}
+	must(t)(m.Customize(t.Context(), spec))
+	must(t)(m.PowerOn(t.Context()))
+	await(t, c, m.Reference(), []string{"guest.ipAddress", "guest.hostName"}, func(m mo.VirtualMachine) bool {
+		return m.Guest.IpAddress == "10.0.0.42" && m.Guest.HostName == "renamed"
+	})
+	// One of the NICs is left out.
+	must(t)(m.PowerOff(t.Context()))
+	spec.NicSettingMap = spec.NicSettingMap[:1]
+	task, err := m.Customize(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := task.Wait(t.Context()); err == nil || strings.Contains(err.Error(), "types.") || !strings.HasSuffix(faultOf(err), ".NicSettingMismatch") {
+		t.Errorf("one NIC of two: %v", err)
+	}
+}
+
+// TestDrives: VMs have a CD-ROM drive, as vcsim's, and so have their clones.
+func TestDrives(t *testing.T) {
+	s := start(t, zones, nil)
+	c := s.login(t, s.vcenter(t, "vc-us"))
+	source := vm(t, c, "/americas/dcwest/vm/k8s/masters/cp-1")
+	folder := object.NewFolder(c.Client, ref(t, c, "/americas/dcwest/vm/k8s/masters"))
+	must(t)(source.Clone(t.Context(), folder, "clone", types.VirtualMachineCloneSpec{}))
+	for _, m := range []*object.VirtualMachine{source, vm(t, c, "/americas/dcwest/vm/k8s/masters/clone")} {
+		devices, err := m.Device(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		drive, err := devices.FindCdrom("")
+		if err != nil {
+			t.Fatalf("%s: %v", m.Name(), err)
+		}
+		if err := m.EditDevice(t.Context(), devices.InsertIso(drive, "[shared] x.iso")); err != nil {
+			t.Fatal(err)
+		}
+		devices, err = m.Device(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if drive, err = devices.FindCdrom(""); err != nil {
+			t.Fatal(err)
+		}
+		if iso, ok := drive.Backing.(*types.VirtualCdromIsoBackingInfo); !ok || iso.FileName != "[shared] x.iso" {
+			t.Errorf("%s: %+v", m.Name(), drive.Backing)
+		}
+	}
+}
+
+// TestTasksOfFiles: pyvmomi does not read a task whose entity is none.
+func TestTasksOfFiles(t *testing.T) {
+	s := start(t, zones, nil)
+	c := s.login(t, s.vcenter(t, "vc-us"))
+	dc := object.NewDatacenter(c.Client, ref(t, c, "/americas/dcwest"))
+	files := object.NewFileManager(c.Client)
+	if err := files.MakeDirectory(t.Context(), "[shared] a", dc, false); err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range map[string]func() (*object.Task, error){
+		"CopyDatastoreFile_Task": func() (*object.Task, error) {
+			return files.CopyDatastoreFile(t.Context(), "[shared] none", dc, "[shared] b", dc, false)
+		},
+		"MoveDatastoreFile_Task": func() (*object.Task, error) {
+			return files.MoveDatastoreFile(t.Context(), "[shared] none", dc, "[shared] b", dc, false)
+		},
+		"DeleteDatastoreFile_Task": func() (*object.Task, error) { return files.DeleteDatastoreFile(t.Context(), "[shared] a", dc) },
+	} {
+		task, err := call()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got mo.Task
+		get(t, c, task.Reference(), &got, "info")
+		if err := task.Wait(t.Context()); name == "DeleteDatastoreFile_Task" && err != nil || err != nil && strings.Contains(err.Error(), "types.") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got.Info.Name != name || *got.Info.Entity != dc.Reference() || got.Info.EntityName != "dcwest" || !strings.HasPrefix(got.Info.DescriptionId, "FileManager.") {
+			t.Errorf("%s on %v %q, %s", got.Info.Name, got.Info.Entity, got.Info.EntityName, got.Info.DescriptionId)
+		}
+	}
+}
+
+// TestStandaloneHostOfAKnownName: the user's name of the new host is that of a host, which vcsim would copy.
+func TestStandaloneHostOfAKnownName(t *testing.T) {
+	s := start(t, zones, nil)
+	c := s.login(t, s.vcenter(t, "vc-us"))
+	folder := object.NewFolder(c.Client, ref(t, c, "/americas/dcwest/host"))
+	must(t)(folder.AddStandaloneHost(t.Context(), types.HostConnectSpec{HostName: "h2", UserName: "west-1", Password: "x"}, true, nil, nil))
 }

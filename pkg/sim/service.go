@@ -11,23 +11,26 @@ import (
 	"strings"
 
 	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/pbm"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/sts"
 	stssim "github.com/vmware/govmomi/sts/simulator"
 	vapisim "github.com/vmware/govmomi/vapi/simulator"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	vslmsim "github.com/vmware/govmomi/vslm/simulator"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/corrections"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/dialect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/profile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/wsdl"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
@@ -99,7 +102,7 @@ func newService(p parts) (_ *service, err error) {
 		}
 	}
 	// vcsim accepts any login while this has no user, and uses the address in links.
-	s.vcsim.Listen = &url.URL{Scheme: "https", Host: p.host, Path: vim25.Path, User: s.access.Inside()}
+	s.vcsim.Listen = &url.URL{Scheme: "https", Host: p.host, Path: vim25.Path, User: s.access.InternalUser()}
 	sessions := ctx.Map.SessionManager()
 	sessions.ServiceHostName = p.host
 	sessions.ValidLogin = s.access.Valid
@@ -111,7 +114,7 @@ func newService(p parts) (_ *service, err error) {
 	}
 	s.policies = s.newPolicies(content.About.InstanceUuid)
 	s.endpoints(p, content.About.ApiVersion)
-	s.handler = truth.Unlock(s.files(dialect.Handler(truth.FaultStrings(s.access.Handler(s.vcsim.ServeMux)))))
+	s.handler = corrections.Unlock(s.files(dialect.Handler(corrections.FaultStrings(s.access.Handler(s.vcsim.ServeMux)))))
 	return s, nil
 }
 
@@ -158,13 +161,20 @@ func (s *service) endpoints(p parts, api string) {
 	mux := s.vcsim.ServeMux
 	mux.HandleFunc(vim25.Path+"/vimServiceVersions.xml", dialect.Versions(api))
 	mux.HandleFunc(vim25.Path+"/vsanServiceVersions.xml", s.vcsim.ServiceVersionsVsan)
+	for _, path := range wsdl.Paths() {
+		mux.Handle(path, wsdl.Handler())
+	}
 	mux.HandleFunc(datastorePath, s.vcsim.ServeDatastore)
 
 	s.volumes = s.newVolumes(p)
 	for _, r := range []*simulator.Registry{s.volumes.Registry(), s.policies.Registry(), s.volumes.Guard(vslmsim.New())} {
 		r.Handler = s.access.Hook
 		s.access.Cookies(r)
-		s.vcsim.RegisterSDK(r)
+		var alias []string
+		if r.Path == pbm.Path {
+			alias = []string{pbm.Path + "/sdk"} // where pyvmomi's samples look
+		}
+		s.vcsim.RegisterSDK(r, alias...)
 	}
 	path, tokens := stssim.New(s.vcsim.Listen, s.ctx.Map.OptionManager().Setting)
 	s.vcsim.Handle(path, tokens)
@@ -173,12 +183,27 @@ func (s *service) endpoints(p parts, api string) {
 	paths, next := vapisim.New(s.vcsim.Listen, s.ctx.Map)
 	s.rest = rest.New(rest.Options{
 		Base: s.ctx, Next: next, Sessions: s.access, Valid: s.access.ValidPassword,
-		MayRead: s.access.MayRead, MayWrite: s.access.MayTag,
+		MayRead: s.access.MayRead, MayWrite: s.access.MayTag, Client: func(id string) soap.RoundTripper { return sessionClient{s, id} },
 		Stock: p.stock, Events: p.events, VCenter: p.spec.Name,
 	})
 	for _, path := range paths {
 		s.vcsim.Handle(path, s.rest)
 	}
+}
+
+// sessionClient makes SOAP calls in the process in the name of a session's user.
+type sessionClient struct {
+	service *service
+	id      string
+}
+
+// RoundTrip implements soap.RoundTripper.
+func (c sessionClient) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
+	as, ok := c.service.access.As(ctx, c.id)
+	if !ok {
+		return vc.Fault(new(types.NotAuthenticated))
+	}
+	return c.service.vcsim.RoundTrip(as, req, res)
 }
 
 const datastorePath = "/folder/"

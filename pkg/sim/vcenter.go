@@ -22,13 +22,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/console"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/corrections"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/host"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/property"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/react"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
@@ -40,23 +40,23 @@ type VCenter struct {
 	events *event.Log
 	logger *slog.Logger
 
-	pair       *cert.Pair
-	authority  *cert.CA // the signer
-	leaf       cert.Leaf
-	service    *service
-	collectors *property.Service
-	truth      *truth.Corrections
-	guests     *guest.Guests
-	hosts      *host.Hosts
-	reactions  *react.Reactions
-	joining    *inventory.Joining
-	gate       *gate.Gate
-	console    *console.Console
-	closing    chan struct{}  // closed when the vCenter must end
-	failing    sync.WaitGroup // tasks that fail or end late
-	slow       slowness
-	widened    widened
-	once       sync.Once
+	pair        *cert.Pair
+	authority   *cert.CA // the signer
+	leaf        cert.Leaf
+	service     *service
+	collectors  *property.Service
+	corrections *corrections.Corrections
+	guests      *guest.Guests
+	hosts       *host.Hosts
+	reactions   *react.Reactions
+	joining     *inventory.HostAdder
+	gate        *gate.Gate
+	console     *console.Console
+	closing     chan struct{}  // closed when the vCenter must end
+	failing     sync.WaitGroup // tasks that fail or end late
+	slow        slowness
+	widened     widened
+	once        sync.Once
 }
 
 // newVCenter creates an empty vCenter for the address addr.
@@ -119,7 +119,7 @@ func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
 			return err
 		}
 	}
-	v.truth = truth.Install(ctx, truth.Options{
+	v.corrections = corrections.Install(ctx, corrections.Options{
 		Stock: off, Visible: v.service.access.Visible, Destroying: v.service.volumes.Destroying, Logger: v.logger,
 	})
 	timing := v.spec.Reactions.Guest
@@ -136,7 +136,7 @@ func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
 		VCenter: v.spec.Name, Events: opts.Events, Reactions: v.spec.Reactions, Hosts: v.hosts, Renew: v.guests.Renew,
 		Speed: float64(opts.Speed),
 	})
-	v.joining = inventory.NewJoining(ctx, v.spec.Version)
+	v.joining = inventory.NewHostAdder(ctx, v.spec.Version)
 	ctx.Map.Handler = v.hook
 	return nil
 }
@@ -146,8 +146,8 @@ func (v *VCenter) sessionEnded(key string) {
 	if v.collectors != nil {
 		v.collectors.EndSession(key)
 	}
-	if v.truth != nil {
-		v.truth.EndSession(v.service.ctx, key)
+	if v.corrections != nil {
+		v.corrections.EndSession(v.service.ctx, key)
 	}
 	v.service.rest.EndSession(key)
 }
@@ -189,8 +189,8 @@ func (v *VCenter) close(ctx context.Context) error {
 	if v.guests != nil {
 		v.guests.Close()
 	}
-	if v.truth != nil {
-		v.truth.Close(v.service.ctx)
+	if v.corrections != nil {
+		v.corrections.Close(v.service.ctx)
 	}
 	if v.service != nil {
 		v.service.close()
@@ -270,7 +270,7 @@ func (v *VCenter) hook(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 	if receiver, fault := v.service.access.Hook(ctx, method); receiver != nil || fault != nil {
 		return receiver, fault
 	}
-	if fault := v.truth.Check(ctx, method); fault != nil {
+	if fault := v.corrections.Check(ctx, method); fault != nil {
 		return nil, fault
 	}
 	if fault := v.hosts.Check(ctx, method); fault != nil {
@@ -280,7 +280,7 @@ func (v *VCenter) hook(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		v.service.volumes.Redirect(ctx, method) ||
 		v.guests.Redirect(ctx, method) ||
 		v.joining.Redirect(ctx, method) ||
-		v.truth.Redirect(ctx, method)
+		v.corrections.Redirect(ctx, method)
 	return nil, nil
 }
 

@@ -1,7 +1,9 @@
 package topology
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
@@ -91,11 +93,20 @@ func checkMost[T int32 | Bytes](p *problems, at *path, value, most T) {
 
 func checkMemory(p *problems, at *path, memory Bytes) {
 	checkMost(p, at, memory, maxMemory)
+	written := ""
+	if memory < minimalMemory || memory%Mi != 0 {
+		node, _ := locate(p.root, at)
+		written = node.Value
+	}
 	if memory < minimalMemory {
-		p.field(at, "", "must be at least %v, not %v", minimalMemory, memory)
+		hint := ""
+		if _, err := strconv.ParseUint(written, 10, 31); err == nil {
+			hint = written + "Mi" // vSphere's own unit
+		}
+		p.field(at, hint, "must be at least %v, not %v", minimalMemory, memory)
 	}
 	if memory%Mi != 0 {
-		p.field(at, ((memory + Mi/2) / Mi * Mi).String(), "must be a whole number of Mi, as vSphere counts memory")
+		p.field(at, cmp.Or(binarySize(written), ((memory+Mi/2)/Mi*Mi).String()), "must be a whole number of Mi, as vSphere counts memory")
 	}
 }
 

@@ -60,7 +60,7 @@ func checkHost(p *problems, m *marking, host sitedHost, first bool) {
 
 // checkFolders checks a vCenter's datacenter folders: listed ones, and those named by datacenters.
 func checkFolders(p *problems, m *marking, vcenter *VCenter, at *path, sites []*site) {
-	used := newScope(p, "datacenter in folder")
+	used := newScope(p, "datacenter folder")
 	for _, s := range sites {
 		checkOptional(p, s.at.key("folder"), s.datacenter.Folder, folderPath)
 		for folder := range ancestors(s.datacenter.Folder) {
@@ -258,7 +258,7 @@ func checkMembers(s *site, hosts, clusters []string, at *path, allHosts, allClus
 // because all join one Kubernetes cluster.
 func checkVMs(p *problems, m *marking, spec *Spec, s *site, nodes *scope) {
 	vms, folders := newScope(p, "VM"), checkVMFolders(p, m, s)
-	twins, cousins := spec.Allows(DuplicateName), spec.Allows(DuplicateHostname)
+	twins, cousins := spec.AllowsDuplicate(DuplicateName), spec.AllowsDuplicate(DuplicateHostname)
 	var last *path
 	for i := range s.datacenter.VMs {
 		vm, at := &s.datacenter.VMs[i], s.vms[i]

@@ -53,7 +53,7 @@ func TestNodesOfOneName(t *testing.T) {
 	if got := top.Count().Nodes; got != 1 {
 		t.Errorf("counts %d nodes, want 1", got)
 	}
-	if !top.Spec.Allows(topology.DuplicateHostname) || top.Spec.Allows(topology.DuplicateUUID) {
+	if !top.Spec.AllowsDuplicate(topology.DuplicateHostname) || top.Spec.AllowsDuplicate(topology.DuplicateUUID) {
 		t.Error("Allows is wrong")
 	}
 }

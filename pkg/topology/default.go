@@ -128,8 +128,8 @@ func defaultNodes(dc *Datacenter, kind NodeKind) {
 	}
 }
 
-// Lighten makes all nodes light, regardless of the topology.
-func (t *Topology) Lighten() {
+// UseLightNodes makes all nodes light, regardless of the topology.
+func (t *Topology) UseLightNodes() {
 	t.Spec.Nodes = NodesLight
 	for ref := range t.AllVMs() {
 		if ref.VM.IsNode() {

@@ -48,5 +48,5 @@ spec:
 	fmt.Println(err)
 	// Output:
 	// lab.yaml:7:7: spec.vcenters[0].datacentres: unknown key (did you mean "datacenters"?)
-	// lab.yaml:8:78: spec.vcenters[0].datacenters[0].vms[0].host: there is no host "exs-1" in datacenter "dc" (did you mean "esx-1"?)
+	// lab.yaml:8:78: spec.vcenters[0].datacenters[0].vms[0].host: host "exs-1" not found in datacenter "dc" (did you mean "esx-1"?)
 }

@@ -219,11 +219,22 @@ func (g *placing) all() {
 			known = false
 		}
 		if !known {
+			g.references(vm, at)
 			continue
 		}
 		if host, ok := g.host(vm, at); ok {
 			g.put(vm, host)
 		}
+	}
+}
+
+// references reports unknown names in a VM that cannot be placed.
+func (g *placing) references(vm *VM, at *path) {
+	if vm.Cluster != "" {
+		g.clusters.refer(vm.Cluster, at.key("cluster"), g.where)
+	}
+	if vm.Host != "" {
+		g.hostScope.refer(vm.Host, at.key("host"), g.where)
 	}
 }
 

@@ -96,7 +96,7 @@ func (d *identities) address(value *string, on *subnet, at *path) {
 	}
 	*value = prefix.String()
 	address := prefix.Addr()
-	if on != nil && address == on.gateway && !d.top.Spec.Allows(DuplicateAddress) {
+	if on != nil && address == on.gateway && !d.top.Spec.AllowsDuplicate(DuplicateAddress) {
 		d.field(at, "", "%s is the gateway of network %s", address, strict.Shown(on.network))
 		return
 	}
@@ -110,7 +110,7 @@ func (d *identities) claim(value string, at *path, taken map[string]*path, kind 
 	first, is := taken[value]
 	if !is {
 		taken[value] = at
-	} else if !d.top.Spec.Allows(kind) && !d.has(at) {
+	} else if !d.top.Spec.AllowsDuplicate(kind) && !d.has(at) {
 		d.field(at, "", "%s is already that of %s, on line %s", value, first, d.line(at, first))
 	}
 }

@@ -23,7 +23,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	top.Lighten()
+	top.UseLightNodes()
 	for ref := range top.AllVMs() {
 		if ref.VM.IsLight() != (ref.VM.Name != "other") || ref.VM.Name == "other" && ref.VM.Nodes != "" {
 			t.Errorf("%s: light is %t, nodes %q", ref.VM.Name, ref.VM.IsLight(), ref.VM.Nodes)

@@ -287,7 +287,7 @@ func (d scalarReader) word(node *yaml.Node, into reflect.Value, at string) {
 	case isText && limited:
 		d.choice(node, into, at, words)
 	case limited:
-		d.Hint(node, at, truth(node, words), "must be one of %s, not %s", strict.Listed(words), strict.Describe(node))
+		d.Hint(node, at, d.Nearest(node.Value, words), "must be one of %s, not %s", strict.Listed(words), strict.Describe(node))
 	case !isText:
 		d.Hint(node, at, quoted(node), "must be text, not %s", strict.Describe(node))
 	case len(node.Value) > d.bounds.most:
@@ -304,8 +304,18 @@ func (d scalarReader) choice(node *yaml.Node, into reflect.Value, at string, wor
 			return
 		}
 	}
-	d.Hint(node, at, d.Nearest(node.Value, words), "must be one of %s, not %s", strict.Listed(words), strict.Shown(node.Value))
+	hint := ""
+	if s, ok := reflect.TypeAssert[synonyms](into); ok {
+		hint = s.synonyms()[strings.ToLower(node.Value)]
+	}
+	if hint == "" {
+		hint = d.Nearest(node.Value, words)
+	}
+	d.Hint(node, at, hint, "must be one of %s, not %s", strict.Listed(words), strict.Shown(node.Value))
 }
+
+// synonyms are words of other programs for values of a topology.
+type synonyms interface{ synonyms() map[string]string }
 
 // text decodes a scalar with UnmarshalText, also from a number.
 func (d scalarReader) text(node *yaml.Node, into encoding.TextUnmarshaler, at string) {
@@ -314,7 +324,11 @@ func (d scalarReader) text(node *yaml.Node, into encoding.TextUnmarshaler, at st
 		return
 	}
 	if err := into.UnmarshalText([]byte(node.Value)); err != nil {
-		d.Hint(node, at, "", "%v, not %s", err, strict.Shown(node.Value))
+		hint := ""
+		if _, ok := into.(*Bytes); ok {
+			hint = binarySize(node.Value)
+		}
+		d.Hint(node, at, hint, "%v, not %s", err, strict.Shown(node.Value))
 		return
 	}
 	b, ok := into.(*Bytes)
@@ -347,17 +361,6 @@ func (d scalarReader) count(node *yaml.Node, into reflect.Value, at string) {
 		return
 	}
 	into.SetInt(n)
-}
-
-// truth returns a hint for a boolean in the place of yes or no.
-func truth(node *yaml.Node, words []string) string {
-	if node.ShortTag() != "!!bool" || !slices.Contains(words, string(Yes)) {
-		return ""
-	}
-	if strings.EqualFold(node.Value, "true") {
-		return string(Yes)
-	}
-	return string(No)
 }
 
 // quoted returns a hint for a value that YAML reads as a number or similar.

@@ -116,13 +116,22 @@ func folderPath(name string) (complaint, hint string) {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" {
 			return "must be names joined by single slashes, such as \"americas/west\", not " + strict.Shown(name),
-				strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == '/' }), "/")
+				belowRoot(strings.FieldsFunc(name, func(r rune) bool { return r == '/' }))
 		}
 		if complaint, _ := inventoryName(part); complaint != "" {
 			return complaint, ""
 		}
 	}
 	return "", ""
+}
+
+// belowRoot joins the parts of a folder path. An inventory path, as govc prints it, is shortened to the part below the datacenter's
+// own folder: /dc/vm/k8s is the folder k8s.
+func belowRoot(parts []string) string {
+	if len(parts) > 2 && slices.Contains([]string{"vm", "host", "network", "datastore"}, parts[1]) {
+		parts = parts[2:]
+	}
+	return strings.Join(parts, "/")
 }
 
 // guestID is an identifier of vSphere's VirtualMachineGuestOsIdentifier. The list grows with each release, so only the form is
@@ -344,7 +353,7 @@ func (s *scope) refer(name string, field *path, where string) bool {
 		if s.Afford(len(s.seen)) {
 			hint = nearest.Of(name, slices.Sorted(maps.Keys(s.seen)))
 		}
-		s.field(field, hint, "there is no %s %s in %s", s.noun, strict.Shown(name), where)
+		s.field(field, hint, "%s %s not found in %s", s.noun, strict.Shown(name), where)
 	}
 	return false
 }

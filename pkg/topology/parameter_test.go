@@ -138,10 +138,9 @@ func TestParametersRefused(t *testing.T) {
 			"p.yaml:16:17: spec.vcenters[0].datacenters[0].name: has ${ without a } after it",
 		}},
 		"unquoted in braces": {strings.Replace(parametrized, `"${ha}"`, `${ha}`, 1), []topology.Setting{site}, []string{
-			"p.yaml:14:1: is not YAML: did not find expected ',' or '}' (inside {…} and […], a parameter is quoted: \"${name}\")",
+			"p.yaml:14:33: is not YAML: did not find expected ',' or '}' (inside {…} and […], a parameter needs quotes: \"${ha}\")",
 		}},
 		"of another type": {strings.Replace(parametrized, `replicas: ${workers}`, `replicas: ${number}`, 1), []topology.Setting{site}, []string{
-			"p.yaml:19:21: spec.vcenters[0].datacenters[0].vms[0].name: has {n}",
 			`p.yaml:20:25: spec.vcenters[0].datacenters[0].vms[0].replicas: must be a whole number, not the text "7"`,
 		}},
 		"too much": {with("  - {name: big}\n") + "          folder: " + strings.Repeat("${big}", 10_000) + "\n", []topology.Setting{{Name: "big", Value: strings.Repeat("x", 1024)}}, nil},

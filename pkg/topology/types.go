@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,8 +83,8 @@ const (
 	DuplicateMAC          Duplicate = "mac"
 )
 
-// Allows reports whether an identity may occur twice.
-func (s *Spec) Allows(d Duplicate) bool { return slices.Contains(s.AllowDuplicate, d) }
+// AllowsDuplicate reports whether an identity may occur twice.
+func (s *Spec) AllowsDuplicate(d Duplicate) bool { return slices.Contains(s.AllowDuplicate, d) }
 
 func (Duplicate) choices() []string {
 	return []string{
@@ -139,6 +140,18 @@ func ParseBytes(s string) (Bytes, error) {
 		return 0, errors.New("is too large")
 	}
 	return Bytes(value.Num().Int64()), nil
+}
+
+// sizeText is a size with any suffix that people write: 8G, 8GB, 8 GiB, 8gb.
+var sizeText = regexp.MustCompile(`^\s*(\d+)\s*([kKmMgGtTpP])[iI]?[bB]?\s*$`)
+
+// binarySize returns the size in binary units that a text most probably means, or "": "8Gi" for 8G and 8GB.
+func binarySize(text string) string {
+	m := sizeText.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	return m[1] + strings.ToUpper(m[2]) + "i"
 }
 
 // scale returns the factor of a quantity's suffix.
@@ -209,7 +222,7 @@ func (g replicas) text(key, pattern string, n int) string {
 
 func (g replicas) textAt(at *path, pattern string, n int) string {
 	text, replaced := number(pattern, n)
-	if replaced && n == 0 {
+	if replaced && n == 0 && !g.has(g.at.key("replicas")) {
 		g.field(at, "", "has {n}, which numbers replicas, but there is no replicas: beside it")
 	}
 	return text

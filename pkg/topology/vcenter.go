@@ -228,7 +228,7 @@ func (g replicas) refuseShared(group VM, spec *Spec) {
 		return
 	}
 	refuse := func(at *path, value string, kind Duplicate) {
-		if value != "" && !spec.Allows(kind) {
+		if value != "" && !spec.AllowsDuplicate(kind) {
 			g.field(at, "", "would be the same for all %d replicas: leave it out to have it derived", g.count)
 		}
 	}
@@ -244,7 +244,7 @@ func (g replicas) refuseShared(group VM, spec *Spec) {
 		}
 	}
 	_, numbered := number(group.Hostname, 1)
-	if group.Hostname != "" && !numbered && !spec.Allows(DuplicateHostname) {
+	if group.Hostname != "" && !numbered && !spec.AllowsDuplicate(DuplicateHostname) {
 		g.field(g.at.key("hostname"), "", "needs {n}: it would be the same for all %d replicas", g.count)
 	}
 }

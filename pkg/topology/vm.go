@@ -126,6 +126,10 @@ const (
 
 func (Role) choices() []string { return []string{string(RoleControlPlane), string(RoleWorker)} }
 
+func (Role) synonyms() map[string]string {
+	return map[string]string{"master": string(RoleControlPlane), "server": string(RoleControlPlane), "node": string(RoleWorker), "agent": string(RoleWorker)}
+}
+
 // NodeKind is the implementation of a node.
 type NodeKind string
 
@@ -176,7 +180,7 @@ func (t *Topology) AllVMs() iter.Seq[VMRef] {
 func (t *Topology) Nodes() []VMRef {
 	var nodes []VMRef
 	var names map[string]bool
-	if t.Spec.Allows(DuplicateHostname) {
+	if t.Spec.AllowsDuplicate(DuplicateHostname) {
 		names = map[string]bool{}
 	}
 	for ref := range t.AllVMs() {

@@ -16,7 +16,7 @@ func TestFrames(t *testing.T) {
 		for screen := 1; screen <= 6; screen++ {
 			name := fmt.Sprintf("screen-%d-%dx%d", screen, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				got, err := Still(Options{Player: recording(t)}, size[0], size[1], 40*time.Second, fmt.Sprint(screen))
+				got, err := RenderFrame(Options{Player: recording(t)}, size[0], size[1], 40*time.Second, fmt.Sprint(screen))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -28,7 +28,7 @@ func TestFrames(t *testing.T) {
 
 func TestTooSmall(t *testing.T) {
 	for _, size := range [][2]int{{79, 24}, {80, 23}, {20, 4}, {1, 1}} {
-		got, err := Still(Options{Player: recording(t)}, size[0], size[1], 0, "2 j ? :")
+		got, err := RenderFrame(Options{Player: recording(t)}, size[0], size[1], 0, "2 j ? :")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestReplayTwice(t *testing.T) {
 	final := func(step time.Duration) (frames []string) {
 		p := recording(t)
 		for screen := 1; screen <= 6; screen++ {
-			got, err := Still(Options{Player: p}, 140, 45, p.Len(), fmt.Sprint(screen))
+			got, err := RenderFrame(Options{Player: p}, 140, 45, p.Len(), fmt.Sprint(screen))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -301,7 +301,7 @@ func (m *Model) fill(i intent.Fill) {
 			return
 		}
 	}
-	m.say(fmt.Sprintf("there is no fault %q", i.Kind), true)
+	m.say(fmt.Sprintf("fault %q not found", i.Kind), true)
 }
 
 // quit leaves the UI. If the UI owns its sandbox, it first asks whether to stop it.

@@ -45,7 +45,7 @@ func (f *fake) done() []string {
 }
 
 func (f *fake) Status(context.Context) (api.Status, error) {
-	return api.Status{Name: "default", Scenario: "zones-us-eu", Speed: 10}, nil
+	return api.Status{Name: "default", Topology: "zones-us-eu", Speed: 10}, nil
 }
 
 func (f *fake) Watch(ctx context.Context, _ uint64, send func(api.Update) error) error {
@@ -138,7 +138,7 @@ func recording(t testing.TB) *replay.Player {
 	enc := json.NewEncoder(&b)
 	story := tuitest.Story()
 	head := api.Recording{
-		APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "default", Scenario: "zones-us-eu", Speed: 10,
+		APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "default", Topology: "zones-us-eu", Speed: 10,
 		StartedAt: story[0].Time, Began: story[0].Time,
 	}
 	if err := enc.Encode(head); err != nil {

@@ -168,7 +168,7 @@ func (m *Model) place(o overlay) {
 // boxSize returns the size of a popup, as far as there is room.
 func boxSize(p panel.Panel, width, height int) (int, int) {
 	w, h := min(72, width), min(18, height)
-	if b, ok := p.(panel.Box); ok {
+	if b, ok := p.(panel.Popup); ok {
 		w, h = b.Size(width, height)
 	}
 	return max(1, min(w, width)), max(1, min(h, height))

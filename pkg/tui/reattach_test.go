@@ -20,7 +20,7 @@ type reborn struct {
 func (r *reborn) Status(ctx context.Context) (api.Status, error) {
 	s, err := r.fake.Status(ctx)
 	if r.again.Load() {
-		s.Scenario, s.StartedAt = "single", time.Unix(1000, 0)
+		s.Topology, s.StartedAt = "single", time.Unix(1000, 0)
 	}
 	return s, err
 }
@@ -44,7 +44,7 @@ func TestAnotherSandbox(t *testing.T) {
 	r := &reborn{fake: fake{upTo: calm}}
 	d := drive(t, &fake{}, func(o *Options) { o.Sandbox = r })
 	d.shows("zones-us-eu")
-	d.until(func() bool { return d.state.World().Synced() && d.state.About().Scenario == "single" })
+	d.until(func() bool { return d.state.World().Synced() && d.state.About().Topology == "single" })
 	d.shows("default · single")
 	d.shows("6/6")
 	if last := d.state.World().LastEvent(); last == 0 || last >= 9000 || r.after.Load() != 0 {

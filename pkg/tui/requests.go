@@ -63,7 +63,7 @@ func (m *Model) attachedTo(a attached) tea.Cmd {
 	}
 	s := a.status
 	m.state = m.state.Of(fold.About{
-		Sandbox: s.Name, Scenario: s.Scenario, Speed: s.Speed, StartedAt: s.StartedAt,
+		Sandbox: s.Name, Topology: s.Topology, Speed: s.Speed, StartedAt: s.StartedAt,
 		Version: s.Version, KubernetesVersion: s.KubernetesVersion, Ground: s.Ground,
 	})
 	m.line.SetState(m.state)

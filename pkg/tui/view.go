@@ -141,9 +141,9 @@ func put(under string, lines []string, x, y int) string {
 	return strings.Join(rows, "\n")
 }
 
-// Still returns one frame of a recording as text: at an offset, after some keys, named as in the help and with spaces between ("2
+// RenderFrame returns one frame of a recording as text: at an offset, after some keys, named as in the help and with spaces between ("2
 // j enter"). It is the same every time: in the mono theme, without escapes.
-func Still(o Options, width, height int, at time.Duration, keys string) (string, error) {
+func RenderFrame(o Options, width, height int, at time.Duration, keys string) (string, error) {
 	if o.Player == nil {
 		return "", errors.New("a still frame needs a recording")
 	}
@@ -196,8 +196,8 @@ func keyOf(name string) (tea.KeyPressMsg, error) {
 func (m *Model) header() string {
 	a, t := m.state.About(), m.theme
 	left := []string{t.Title.Render(text.Clean(cmp.Or(a.Sandbox, "vsphere-sandbox")))}
-	if a.Scenario != "" {
-		left = append(left, t.Text.Render(text.Clean(a.Scenario)))
+	if a.Topology != "" {
+		left = append(left, t.Text.Render(text.Clean(a.Topology)))
 	}
 	if g := ground(a.Ground); g != "" {
 		style := t.Dim

@@ -227,7 +227,7 @@ func (v VCenter) credentials(context.Context) (client.Credentials, error) {
 	if err != nil {
 		return client.Credentials{}, err
 	}
-	found, err := secret.For(v.Server)
+	found, err := secret.For(v.Name, v.Server)
 	if err != nil {
 		return client.Credentials{}, fmt.Errorf("%s: %w", v.SecretsDirectory, err)
 	}

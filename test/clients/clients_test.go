@@ -101,3 +101,40 @@ func TestVirsh(t *testing.T) {
 		}
 	}
 }
+
+// fence_vmware_soap reads the WSDL with suds, which takes some seconds each time.
+func TestFenceAgents(t *testing.T) {
+	address, port := vcenter(t)
+	type step struct{ args, want string }
+	for agent, steps := range map[string][]step{
+		"fence_vmware_soap": {
+			{"list", "vm-1,"},
+			{"off -n vm-1", "Success: Powered OFF"},
+			{"on -n vm-1", "Success: Powered ON"},
+		},
+		"fence_vmware_rest": {
+			{"list", "vm-1,"},
+			{"status -n vm-1", "Status: ON"},
+			{"off -n vm-1", "Success: Powered OFF"},
+			{"off -n vm-1", "Success: Already OFF"},
+			{"on -n vm-1", "Success: Powered ON"},
+			{"reboot -n vm-1", "Success: Rebooted"},
+			{"monitor", ""},
+		},
+	} {
+		t.Run(agent, func(t *testing.T) {
+			path := filepath.Join("/usr/sbin", agent)
+			if _, err := os.Stat(path); err != nil {
+				t.Skip(agent + " is not installed: apt-get install fence-agents")
+			}
+			for _, step := range steps {
+				args := append([]string{
+					"-a", address, "-u", port, "-l", "user@vsphere.local", "-p", "pass", "--ssl-insecure", "-o",
+				}, strings.Fields(step.args)...)
+				if got := run(t, path, args...); !strings.Contains(got, step.want) {
+					t.Errorf("%s %s: %q, want %q in it", agent, step.args, got, step.want)
+				}
+			}
+		})
+	}
+}

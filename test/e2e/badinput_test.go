@@ -28,7 +28,7 @@ func TestBadTopologies(t *testing.T) {
 		{"malformed", header + "spec: {vcenters: [\n", []string{"malformed.yaml:"}},
 		{"unknown-key", header + "spec:\n  vcenters:\n  - name: a\n    datacentres: []\n", []string{"unknown-key.yaml:7:", "datacentres", `did you mean "datacenters"`}},
 		{"wrong-type", header + "spec:\n  vcenters: seven\n", []string{"wrong-type.yaml:5:", "spec.vcenters"}},
-		{"wrong-kind", "apiVersion: v1\nkind: Pod\n", []string{"wrong-kind.yaml:1:", "wrong-kind.yaml:2:"}},
+		{"wrong-kind", "apiVersion: v1\nkind: Pod\n", []string{"wrong-kind.yaml:1:", "is a Kubernetes Pod, not a topology"}},
 		{"dangling", header + "spec:\n  vcenters:\n  - name: a\n    datacenters:\n    - name: dc\n      hosts: [{name: esx-1}]\n      vms:\n      - {name: vm, host: esx-2}\n", []string{"dangling.yaml:11:", "esx-2", "esx-1"}},
 		{"huge", header + "#" + strings.Repeat("x", 10<<20), []string{"huge.yaml"}},
 	} {

@@ -148,8 +148,14 @@ func TestWatchCCM(t *testing.T) {
 	s.awaitEvent(seq, time.Minute, "ccm.swap-failed", about("ccm"))
 	s.Await("the one before runs again", time.Minute, func() bool {
 		c := s.Component("ccm")
-		return c.Health == "healthy" && c.Digest == now.Digest
+		return c.Health == "healthy" && c.Digest == now.Digest && strings.Contains(c.FailedBuild, "did not start")
 	})
+	if r := h.Try("--name", s.Name, "ccm", "status"); r.Code != 3 || !strings.Contains(r.Err, "an older build runs") {
+		t.Errorf("exit status %d, said %s", r.Code, r.Both())
+	}
+	build(text + "\n# two") // undone: these bytes run already
+	s.Await("the newest build runs", time.Minute, func() bool { return s.Component("ccm").FailedBuild == "" })
+	s.Run("ccm", "status")
 }
 
 // Anything that is named as a cloud controller manager and is none: a clear message, the right exit status, nothing left.

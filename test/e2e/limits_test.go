@@ -71,6 +71,39 @@ func TestLoopbackIsDown(t *testing.T) {
 	}
 }
 
+// The inotify limit of a user namespace, as of a rootless container, counts too.
+func TestInotifyOfNamespace(t *testing.T) {
+	t.Parallel()
+	size := 1
+	if os.Geteuid() == 0 {
+		size = 1 << 16 // the home of a test is another user's then
+	}
+	inNamespace := func(c *exec.Cmd) {
+		if c.SysProcAttr == nil {
+			c.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		c.SysProcAttr.Credential = nil // only the namespace's own root may set its limits
+		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: size}}
+		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: size}}
+	}
+	probe := exec.CommandContext(t.Context(), shell(t), "-c", "echo 9 >/proc/sys/user/max_inotify_instances")
+	if inNamespace(probe); probe.Run() != nil {
+		t.Skip("no user namespace can be made here, or its limits cannot be set")
+	}
+	h := newHome(t)
+	c := h.Cmd("up", "single")
+	c.Path, c.Args = shell(t), append([]string{"sh", "-c", `echo 9 >/proc/sys/user/max_inotify_instances; exec "$0" "$@"`}, c.Args...)
+	c.Env = append(c.Environ(), "VSPHERE_SANDBOX_STATE="+t.TempDir()) // of this user
+	inNamespace(c)
+	r := program.Finish(t, c, h.Patience)
+	for _, want := range []string{"inotify: a user may have 9 inotify instances", "sudo sysctl user.max_inotify_instances="} {
+		if r.Code != 4 || !strings.Contains(r.Both(), want) {
+			t.Errorf("exit status %d, want 4 and %q:\n%s", r.Code, want, r.Both())
+		}
+	}
+}
+
 func shell(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("sh")

@@ -44,6 +44,8 @@ func TestSingle(t *testing.T) {
 		{name: "AsTheTopologySays", run: asTheTopologySays},
 		{name: "LeastPrivilege", run: leastPrivilege},
 		{name: "SecretsStayPrivate", run: secretsStayPrivate},
+		{name: "WebhookWithService", run: webhookWithService},
+		{name: "LoadBalancerStaysPending", run: loadBalancerStaysPending},
 		{name: "HostileHostname", run: hostileHostname},
 		{name: "Faults", run: faults, ends: true},
 	})

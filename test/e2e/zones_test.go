@@ -29,7 +29,7 @@ func TestScenarios(t *testing.T) {
 // those of the guest.
 func asTheTopologySays(s *sandbox) {
 	t := s.T
-	want, err := scenarios.Load(s.Status().Scenario)
+	want, err := scenarios.Load(s.Status().Topology)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestExisting(t *testing.T) {
 	took(t, "a sandbox is in it", begin)
 	s := h.attach("guest")
 	s.checkNodes("zones-us-eu")
-	if own := c.Spare(); slices.ContainsFunc(s.Nodes(), func(n api.Node) bool { return n.Name == own }) {
+	if own := c.ExtraControlPlane(); slices.ContainsFunc(s.Nodes(), func(n api.Node) bool { return n.Name == own }) {
 		t.Errorf("the cluster's own node %s counts as the sandbox's", own)
 	}
 	t.Run("a second one", func(t *testing.T) {

@@ -64,7 +64,7 @@ func carry(t *testing.T, c *kind.Cluster, archive string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	out, err := c.Exec(t.Context(), c.Spare(), f, "ctr", "--namespace", "k8s.io", "images", "import", "-")
+	out, err := c.Exec(t.Context(), c.ExtraControlPlane(), f, "ctr", "--namespace", "k8s.io", "images", "import", "-")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -29,7 +29,7 @@ func TestTutorials(t *testing.T) {
 			part.Steps = append([]tutorial.Step{names(t, page)}, docker...)
 			r := tutorial.Runner{
 				Binary: h.Binary, Root: filepath.Join("..", ".."), Patience: bootBound,
-				Ran:     func(c *tutorial.Command, r tutorial.Ran) { t.Logf("%d: $ %s\n%s", c.Line, c.Text, r.Output) },
+				Ran:     func(c *tutorial.Command, r tutorial.Result) { t.Logf("%d: $ %s\n%s", c.Line, c.Text, r.Output) },
 				Skipped: func(line int, why string) { t.Errorf("%s:%d: not run: %s", page.File, line, why) },
 			}
 			if err := r.Run(t.Context(), &part); err != nil {

@@ -25,7 +25,7 @@ const upstreamDriver = "v3.7.0"
 func TestUpstreamCSI(t *testing.T) {
 	h := newHome(t)
 	begin := time.Now()
-	if _, err := csidriver.Build(t.Context(), upstreamDriver, csidriver.Options{Say: t.Logf}); err != nil {
+	if _, err := csidriver.Build(t.Context(), upstreamDriver, csidriver.Options{Progress: t.Logf}); err != nil {
 		t.Fatal(err)
 	}
 	took(t, "upstream "+upstreamDriver+" is built from its module", begin)

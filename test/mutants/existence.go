@@ -28,8 +28,8 @@ func existence() []Mutant {
 			Name:   "unseen-datacenter-skipped",
 			Breaks: "a datacenter that the account cannot see is left out, and what the others say is believed",
 			File:   "pkg/provider/inventory/zone.go",
-			Old:    "\t\t\treturn nil, fmt.Errorf(\"vcenter %q: datacenter %q not found\", m.client.Name(), want)\n",
-			New:    "\t\t\tcontinue\n",
+			Old:    "\tif err := m.lacks(m.absentAmong(m.index.places())); err != nil {\n",
+			New:    "\tif err := m.lacks(nil); err != nil {\n",
 			Caught: []Caught{{"outages/search-empty", `never event node\.deleted`}},
 		},
 		{

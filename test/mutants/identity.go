@@ -35,7 +35,7 @@ func identity() []Mutant {
 			Name:   "uuid-in-one-order",
 			Breaks: "a VM is found by its UUID in the order of bytes that the node has, and not in the other one",
 			File:   "pkg/provider/inventory/inventory.go",
-			Old:    "\t\t\tswapped = join(swapped, m.filter(m.index.uuid(other)))\n",
+			Old:    "\t\t\tswapped = inv.join(swapped, m.filter(m.index.uuid(other)))\n",
 			New:    "\t\t\t_ = other\n",
 			Caught: []Caught{{"identity/uuid-swapped", `expect node worker-east-1: addresses 198\.18\.250\.91`}},
 		},

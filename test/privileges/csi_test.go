@@ -48,7 +48,7 @@ func (w *world) driverOf(user, password string) *driver {
 	}}
 	e, err := csi.NewEngine(w.t.Context(), csi.Options{
 		Config: config.Options{
-			File: w.conf(user, password), Reading: config.Reading{ClusterID: "test"}, UserAgent: csi.UserAgent,
+			File: w.conf(user, password), ReadOptions: config.ReadOptions{ClusterID: "test"}, UserAgent: csi.UserAgent,
 			CallTimeout: 5 * time.Second, MaxWait: 5 * time.Second,
 		},
 		Kubernetes: d.cluster, Logger: slog.New(slog.NewTextHandler(w.t.Output(), nil)),

@@ -30,13 +30,13 @@ func expect(t *testing.T, failed map[privilege.Operation]error, want []privilege
 		said[op] = err.Error()
 	}
 	for _, f := range want {
-		if strings.Contains(said[f.Operation], f.Says) {
-			said[f.Operation] = f.Says
+		if strings.Contains(said[f.Operation], f.Message) {
+			said[f.Operation] = f.Message
 		}
 	}
 	wanted := map[privilege.Operation]string{}
 	for _, f := range want {
-		wanted[f.Operation] = f.Says
+		wanted[f.Operation] = f.Message
 	}
 	if d := cmp.Diff(wanted, said); d != "" {
 		t.Error(d)
@@ -68,8 +68,8 @@ func TestEachPrivilege(t *testing.T) {
 				w.lack(r.Name, p.ID)
 				expect(t, w.do(m), p.Without)
 				for _, f := range p.Without {
-					if !strings.Contains(f.Says, p.ID) {
-						t.Errorf("%s does not name %s", f.Says, p.ID)
+					if !strings.Contains(f.Message, p.ID) {
+						t.Errorf("%s does not name %s", f.Message, p.ID)
 					}
 				}
 				if (p.Need == privilege.Both) != (len(p.Without) > 0) {

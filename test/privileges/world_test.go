@@ -105,7 +105,7 @@ func (w *world) sites() roles.Sites {
 		privilege.Root:       {{Ref: w.boss.ServiceContent.RootFolder, Path: "/"}},
 		privilege.Above:      at("/americas"),
 		privilege.Datacenter: at("/americas/dc"),
-		privilege.Machines:   at("/americas/dc/vm/k8s"),
+		privilege.VMs:        at("/americas/dc/vm/k8s"),
 		privilege.Datastore:  at("/americas/dc/datastore/shared"),
 		privilege.Cluster:    at("/americas/dc/host/c1"),
 	}

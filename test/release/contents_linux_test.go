@@ -176,7 +176,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	// As if it had been killed: the lock goes with the process, the directory stays.
-	if err := errors.Join(old.WriteRecord(instance.Record{Name: "default", PID: 1, Version: "v0.0.1", Scenario: "single"}), old.Close()); err != nil {
+	if err := errors.Join(old.WriteRecord(instance.Record{Name: "default", PID: 1, Version: "v0.0.1", Topology: "single"}), old.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range [][2]string{{"list", `sandbox "default" crashed`}, {"down", `sandbox "default": cleaned up`}} {

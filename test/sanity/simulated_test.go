@@ -63,7 +63,7 @@ func onSimulation(t *testing.T) *grpc.ClientConn {
 			}),
 	}
 	e, err := driver.NewEngine(t.Context(), driver.Options{
-		Config:     config.Options{File: lab.CloudConfigFile(), Reading: config.Reading{ClusterID: "sanity"}, UserAgent: driver.UserAgent},
+		Config:     config.Options{File: lab.CloudConfigFile(), ReadOptions: config.ReadOptions{ClusterID: "sanity"}, UserAgent: driver.UserAgent},
 		Kubernetes: k8s, Logger: log,
 	})
 	if err != nil {

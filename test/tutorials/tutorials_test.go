@@ -35,7 +35,7 @@ func TestTutorials(t *testing.T) {
 			for _, err := range page.Check() {
 				t.Error(err)
 			}
-			if n := page.Words(); n > words {
+			if n := page.WordCount(); n > words {
 				t.Errorf("%s: %d words are more than ten minutes; at most %d", page.File, n, words)
 			}
 			if testing.Short() && !slices.Contains(core(), page.Name) {
@@ -134,7 +134,7 @@ func skipped(t *testing.T, page *tutorial.Page, line int, why string) {
 func runner(t *testing.T, page *tutorial.Page) tutorial.Runner {
 	return tutorial.Runner{
 		Binary: binary, Root: filepath.Join("..", ".."), As: as,
-		Ran: func(c *tutorial.Command, r tutorial.Ran) {
+		Ran: func(c *tutorial.Command, r tutorial.Result) {
 			t.Logf("%d: $ %s\n%s", c.Line, c.Text, r.Output)
 		},
 		Skipped: func(line int, why string) { skipped(t, page, line, why) },

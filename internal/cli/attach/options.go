@@ -30,8 +30,8 @@ type Options struct {
 	Args []string
 	// Shards is how many pods share the light nodes; 0 for as many as they need.
 	Shards int
-	// BesideController and BesideUnowned allow what [existing.Intent] says.
-	BesideController, BesideUnowned bool
+	// AllowController and AllowUnowned allow what [existing.Intent] says.
+	AllowController, AllowUnowned bool
 	// Dir is the instance's directory, whose lock this process holds.
 	Dir    *instance.Dir
 	Logger *slog.Logger
@@ -50,7 +50,7 @@ const maxPacked = 1<<20 - 4<<10
 
 // intent is what the cluster's own nodes have to be guarded from.
 func (o Options) intent() existing.Intent {
-	i := existing.Intent{Name: o.Name, BesideController: o.BesideController, BesideUnowned: o.BesideUnowned}
+	i := existing.Intent{Name: o.Name, AllowController: o.AllowController, AllowUnowned: o.AllowUnowned}
 	for _, n := range o.Topology.Nodes() {
 		i.VMs = append(i.VMs, existing.VMOf(n))
 	}

@@ -74,7 +74,7 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := existing.Leave(dir.Path(), existing.Note{Name: "mine", Context: "lab"}); err != nil {
+	if err := existing.WriteNote(dir.Path(), existing.Note{Name: "mine", Context: "lab"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := sweep(); err != nil {

@@ -73,7 +73,7 @@ func (p *pod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/v1/status":
 		reply(w, api.Status{
 			Name: "mine", Phase: api.Ready, PID: 1, Dir: "/state/mine", Server: "https://10.96.0.1:443", Kubeconfig: "/state/mine/kubeconfig",
-			Context: "default", Scenario: "single", Components: []api.Component{{Name: "ccm", Log: "/state/mine/logs/ccm.log"}},
+			Context: "default", Topology: "single", Components: []api.Component{{Name: "ccm", Log: "/state/mine/logs/ccm.log"}},
 			VCenters: []api.VCenter{{Name: "vc", URL: p.url()}},
 		})
 	case "/v1/vcenters":
@@ -162,7 +162,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("leads from %s", local.local)
 	}
 	st, err := c.Status(ctx)
-	if err != nil || st.Phase != api.Ready || st.PID != os.Getpid() || st.Dir != s.opts.Dir.Path() || st.Scenario != "single" ||
+	if err != nil || st.Phase != api.Ready || st.PID != os.Getpid() || st.Dir != s.opts.Dir.Path() || st.Topology != "single" ||
 		st.Components[0].Log != "" || st.VCenters[0].URL != want {
 		t.Errorf("status %+v, %v", st, err)
 	}

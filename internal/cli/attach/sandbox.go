@@ -177,7 +177,7 @@ func (s *Sandbox) Nodes() []api.Node {
 func (s *Sandbox) absent() api.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := api.Status{Name: s.opts.Name, Phase: s.phase, Step: s.at.Name, Scenario: s.opts.Topology.Metadata.Name, Speed: float64(s.opts.Speed), Version: build.Version()}
+	st := api.Status{Name: s.opts.Name, Phase: s.phase, Step: s.at.Name, Topology: s.opts.Topology.Metadata.Name, Speed: float64(s.opts.Speed), Version: build.Version()}
 	if s.at.Detail != "" {
 		st.Step += ": " + s.at.Detail
 	}
@@ -256,7 +256,7 @@ func (s *Sandbox) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := existing.Leave(s.opts.Dir.Path(), existing.Note{Name: s.opts.Name, Context: s.cluster.Context()}); err != nil {
+	if err := existing.WriteNote(s.opts.Dir.Path(), existing.Note{Name: s.opts.Name, Context: s.cluster.Context()}); err != nil {
 		return err
 	}
 	s.begun = true
@@ -334,7 +334,7 @@ func (s *Sandbox) awaitReady(ctx context.Context) error {
 func (s *Sandbox) withWords(err error) error {
 	const lines = 5
 	known := (*coded.Error)(nil)
-	words := strings.TrimSpace(s.cluster.Words(context.Background(), s.opts.Name, lines))
+	words := strings.TrimSpace(s.cluster.LastLog(context.Background(), s.opts.Name, lines))
 	if !errors.As(err, &known) || words == "" {
 		return err
 	}
@@ -358,7 +358,7 @@ func (s *Sandbox) shutdown(ctx context.Context) error {
 		defer cancel()
 		err := s.cluster.Remove(removing, s.opts.Name, s.detail)
 		if err == nil {
-			err = existing.Unnote(s.opts.Dir.Path())
+			err = existing.RemoveNote(s.opts.Dir.Path())
 		}
 		errs = append(errs, err)
 	}
@@ -483,14 +483,14 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 		return e
 	}
 	remove := c.Remove
-	if n.Beside {
-		remove = c.RemoveBeside
+	if n.Outside {
+		remove = c.RemoveOutside
 	}
 	if err := remove(ctx, n.Name, say); err != nil {
 		return Explain(err)
 	}
 	// It may be that nothing else of the directory goes: the note would have this done again.
-	return existing.Unnote(dir.Path())
+	return existing.RemoveNote(dir.Path())
 }
 
 // Explain makes errors of a cluster ones that commands end with; others, and nil, are returned as they are.

@@ -49,7 +49,7 @@ func (r *report) meet(ctx context.Context, s command.Sandbox) *sandbox {
 		r.lacks(p.path(""), "secrets of its files, which are masked by their shape alone", err)
 	}
 	secrets, err := ask(ctx, r, p, (*api.Client).Secrets)
-	r.archive.mask.Know(secrets...)
+	r.archive.mask.Add(secrets...)
 	if err != nil && s.Running {
 		r.lacks(p.path(""), "sessions of its vCenters, which are masked by their shape alone", err)
 	}
@@ -57,8 +57,8 @@ func (r *report) meet(ctx context.Context, s command.Sandbox) *sandbox {
 	if p.cluster, p.why = connect(filepath.Join(s.Dir, "kubeconfig"), r.Patience); p.why == nil {
 		secrets, err := p.cluster.secrets(ctx, p.ours)
 		for name, value := range secrets {
-			r.archive.mask.Know(value)
-			r.archive.mask.Learn(name, []byte(value))
+			r.archive.mask.Add(value)
+			r.archive.mask.MaskConfig(name, []byte(value))
 		}
 		if err != nil {
 			p.gaveUp(err)

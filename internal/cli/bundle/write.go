@@ -72,7 +72,7 @@ func Write(ctx context.Context, o Options) (*Index, error) {
 		APIVersion: output.APIVersion, Kind: "BugReport", Made: o.Now.UTC(), Notice: notice, Sandboxes: []About{}, Files: []Entry{}, Missing: []Missing{},
 	}}
 	for _, s := range o.Secrets {
-		m.Know(s)
+		m.Add(s)
 	}
 	// Every secret has to be known before the first text goes in.
 	parts := make([]*sandbox, 0, len(o.Sandboxes))

@@ -306,7 +306,7 @@ func TestCrashedKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	values := []string{"MyRealPassword1", "5ROTATEDNOW7", "[Global]\ninsecure = true\npassword = \"inConfig 9\"\n"}
-	if err := errors.Join(s.Know(values...), s.Close()); err != nil {
+	if err := errors.Join(s.Add(values...), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	lease := `{"lease":"f1","kind":"vcenter.password-rotated","targets":[{"state":{"before":"MyRealPassword1","now":"5ROTATEDNOW7"}}],"more":"inConfig 9"}` + "\n"

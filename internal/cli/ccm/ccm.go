@@ -3,7 +3,9 @@ package ccm
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +19,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -163,7 +167,10 @@ func NewCmdStatus(d *command.Deps, runF func(context.Context, *statusOptions) er
 		Use:   "status",
 		Short: "Show which CCM runs and whether it is healthy",
 		Long: `Show which CCM runs, where it comes from, whether it is healthy, and which
-replica is the leader. Exits with 3 when a replica is not healthy.`,
+replica is the leader. Exits with 3 when a replica is not healthy, or when the
+newest build of a program that --ccm-watch watches did not start. Warns about
+datacenters, tag categories and networks in vsphere.conf that a vCenter does
+not have, if the CCM is builtin.`,
 		Example: `  vsphere-sandbox ccm status
   vsphere-sandbox ccm status -o json`,
 		Args:              command.NoArgs,
@@ -193,6 +200,9 @@ func status(ctx context.Context, o *statusOptions) error {
 		if c.Health != "healthy" {
 			ill = append(ill, c.Name+": "+c.Health)
 		}
+		if c.FailedBuild != "" {
+			ill = append(ill, c.Name+": "+c.FailedBuild)
+		}
 	}
 	if len(rows) == 0 {
 		return &report.Error{Code: "not-found", Message: "the sandbox has no cloud controller manager", Try: command.Program + " ccm swap builtin"}
@@ -200,10 +210,38 @@ func status(ctx context.Context, o *statusOptions) error {
 	if err := output.List(o.streams.Out, o.flags, table(o.now()), rows); err != nil {
 		return err
 	}
+	warnings, err := missingNames(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(o.streams.Err, "warning:", printable.Line(w))
+	}
 	if len(ill) > 0 {
 		return &report.Error{Code: "degraded", Message: strings.Join(ill, "; "), Try: command.Program + " logs ccm", Exit: report.Degraded}
 	}
 	return nil
+}
+
+// missingNames returns the CCM's current warnings about names in the cloud-config that a vCenter does not have.
+func missingNames(ctx context.Context, t *command.Target) ([]string, error) {
+	return command.Ask(ctx, t, func(c *api.Client, ctx context.Context) ([]string, error) {
+		current := map[string]string{} // by vCenter
+		err := c.Events(ctx, 0, false, func(e event.Event, _ uint64) error {
+			switch e.Kind {
+			case "ccm.configured-name-missing":
+				current[e.Object.Name] = e.Message
+			case "ccm.configured-names-found":
+				delete(current, e.Object.Name)
+			case "child.started", "ccm.swapped":
+				if e.Object.Kind == "Component" && strings.HasPrefix(e.Object.Name, "ccm") { // it reports what is missing again
+					clear(current)
+				}
+			}
+			return nil
+		})
+		return slices.Sorted(maps.Values(current)), err
+	})
 }
 
 func table(now time.Time) output.Kind[api.Component] {

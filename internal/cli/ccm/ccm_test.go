@@ -16,11 +16,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // serve is a sandbox that answers status, and takes what is about CCMs down.
-func serve(t *testing.T, status api.Status, refuse *api.Error) (*clitest.Env, *[]any) {
+func serve(t *testing.T, status api.Status, refuse *api.Error, events ...event.Event) (*clitest.Env, *[]any) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ccm") // its path has to be short
 	if err != nil {
@@ -30,6 +31,11 @@ func serve(t *testing.T, status api.Status, refuse *api.Error) (*clitest.Env, *[
 	var asked []any
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(status) })
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, _ *http.Request) {
+		for _, e := range events {
+			_ = json.NewEncoder(w).Encode(e)
+		}
+	})
 	take := func(what any) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if err := json.NewDecoder(r.Body).Decode(what); err != nil {
@@ -159,6 +165,34 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// Names in vsphere.conf that a vCenter does not have are warnings, until they are found or the CCM is started again
+// (findings/cpi.md A5).
+func TestStatusMissingNames(t *testing.T) {
+	about := func(kind, vcenter, message string) event.Event {
+		return event.Event{Kind: kind, Object: event.Object{Kind: "VCenter", VCenter: vcenter, Name: vcenter}, Message: message}
+	}
+	us, eu := about("ccm.configured-name-missing", "us", `vCenter us (127.0.0.11): datacenter "DC-Nrod" not found`), about("ccm.configured-name-missing", "eu", "vCenter eu")
+	started := event.Event{Kind: "child.started", Object: event.Object{Kind: "Component", Name: "ccm"}}
+	for _, tc := range []struct {
+		name   string
+		events []event.Event
+		want   string
+	}{
+		{"none", nil, ""},
+		{"missing", []event.Event{started, us, eu}, "warning: vCenter eu\nwarning: " + us.Message + "\n"},
+		{"found", []event.Event{us, eu, about("ccm.configured-names-found", "us", "")}, "warning: vCenter eu\n"},
+		{"started again", []event.Event{us, started}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			status := api.Status{Components: []api.Component{{Name: "ccm", Source: "builtin", State: "running", Health: "healthy"}}}
+			e, _ := serve(t, status, nil, tc.events...)
+			if r := e.Run(t.Context(), NewCmdCCM(e.Deps), "status"); r.Exit != 0 || e.Err.String() != tc.want {
+				t.Errorf("%+v, printed %q", r, e.Err)
+			}
+		})
+	}
+}
+
 func TestFetch(t *testing.T) {
 	path := script(t)
 	e := clitest.NewEnv(nil)
@@ -208,10 +242,10 @@ func TestFlags(t *testing.T) {
 		t.Error(err)
 	}
 	want := []string{"--ccm=module:v1.36.0", "--ccm-arg=--v=4", "--ccm-env=A=b c", "--ccm-replicas=2", "--ccm-watch=" + f.Watch}
-	if d := cmp.Diff(want, f.Again()); d != "" {
+	if d := cmp.Diff(want, f.ToArgs()); d != "" {
 		t.Error(d)
 	}
-	if plain := (&Flags{Replicas: 1}).Again(); plain != nil {
+	if plain := (&Flags{Replicas: 1}).ToArgs(); plain != nil {
 		t.Errorf("nothing was said, and again it is %q", plain)
 	}
 	e := clitest.NewEnv(nil)
@@ -226,7 +260,7 @@ func TestFlags(t *testing.T) {
 	}
 	// None at all is for who says so.
 	none := Flags{Source: None, MayBeNone: true, Replicas: 1}
-	if c, err := none.Resolve(t.Context(), e.Streams); err != nil || !c.None || none.Check() != nil || !cmp.Equal(none.Again(), []string{"--ccm=none"}) {
+	if c, err := none.Resolve(t.Context(), e.Streams); err != nil || !c.None || none.Check() != nil || !cmp.Equal(none.ToArgs(), []string{"--ccm=none"}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if none.Args = []string{"--v=4"}; report.Of(none.Check()).Exit != report.Usage {
@@ -238,5 +272,34 @@ func TestFlags(t *testing.T) {
 	watch.Watch = filepath.Join(dir, "none", "ccm")
 	if r := report.Of(watch.Check()); r.Exit != report.Usage {
 		t.Errorf("%+v", r)
+	}
+}
+
+// README's order works, and the other one.
+func TestWatchArgs(t *testing.T) {
+	for text, want := range map[string]string{
+		"up --ccm bin/x --ccm-watch":            "up --ccm bin/x --ccm-watch=:ccm",
+		"up --ccm-watch --ccm bin/x":            "up --ccm-watch=:ccm --ccm bin/x",
+		"up --ccm=bin/x --ccm-watch single":     "up --ccm=bin/x --ccm-watch=:ccm single",
+		"up --ccm-watch bin/x":                  "up --ccm-watch bin/x",
+		"up --ccm-watch bin/x single":           "up --ccm-watch bin/x single",
+		"up --ccm-watch=bin/x --ccm builtin":    "up --ccm-watch=bin/x --ccm builtin",
+		"kubectl exec -- --ccm-watch":           "kubectl exec -- --ccm-watch",
+		"up":                                    "up",
+		"up --ccm builtin --ccm-watch bin/mine": "up --ccm builtin --ccm-watch bin/mine",
+	} {
+		if got := strings.Join(WatchArgs(strings.Fields(text)), " "); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	for _, tc := range []struct{ source, watch, code string }{{"bin/x", "bin/x", ""}, {"", "", "usage"}, {"module:v1.36.0", "", "usage"}} {
+		t.Chdir(t.TempDir())
+		if err := os.Mkdir("bin", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f := Flags{Source: tc.source, Watch: watchSource, Replicas: 1}
+		if r := report.Of(f.Check()); r.Code != tc.code || tc.code == "" && (f.Watch != tc.watch || f.Source != "") {
+			t.Errorf("%q: %+v, %+v", tc.source, r, f)
+		}
 	}
 }

@@ -5,16 +5,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
 // Flags select the cloud controller manager to boot with. Bind them, call Check before anything is changed, and Resolve
@@ -36,6 +39,28 @@ const None = "none"
 // None reports whether to boot without one.
 func (f *Flags) None() bool { return f.MayBeNone && f.Source == None }
 
+// watchSource is the value of --ccm-watch that stands for the program of --ccm.
+const watchSource = ":ccm"
+
+// WatchArgs gives --ccm-watch a value where the command line has none: "--ccm bin/x --ccm-watch" and "--ccm-watch --ccm bin/x" watch
+// bin/x. A word behind --ccm-watch is its value, unless it is a flag or, where --ccm names a program, a built-in topology.
+func WatchArgs(args []string) []string {
+	at := slices.Index(args, "--ccm-watch")
+	if at < 0 || slices.Contains(args[:at], "--") {
+		return args
+	}
+	bare := at+1 == len(args) || strings.HasPrefix(args[at+1], "-")
+	if !bare && slices.Contains(scenarios.Names(), args[at+1]) {
+		bare = slices.ContainsFunc(args, func(a string) bool { return a == "--ccm" || strings.HasPrefix(a, "--ccm=") })
+	}
+	if !bare {
+		return args
+	}
+	args = slices.Clone(args)
+	args[at] += "=" + watchSource
+	return args
+}
+
 // Bind adds the flags to a command.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -47,7 +72,8 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.Args, "ccm-arg", nil, "extra argument for the CCM; repeatable")
 	flags.StringArrayVar(&f.Env, "ccm-env", nil, "environment variable for the CCM, NAME=VALUE; repeatable")
 	flags.IntVar(&f.Replicas, "ccm-replicas", 1, "number of CCM replicas; several elect a leader")
-	flags.StringVar(&f.Watch, "ccm-watch", "", "run this CCM binary, and restart it when the file changes")
+	flags.StringVar(&f.Watch, "ccm-watch", "", "run the CCM binary at `PATH`, and restart it when the file changes; without a PATH, the one of --ccm")
+
 	flags.StringVar(&f.Manifest, "ccm-manifest", "", "kind: manifest that deploys the CCM, unchanged (default: that of the release)")
 	words := Sources
 	if f.MayBeNone {
@@ -106,6 +132,13 @@ func (f *Flags) Check() error {
 			return report.UsageError("--ccm-env NAME=VALUE", "--ccm-env %q: want NAME=VALUE", v)
 		}
 	}
+	if f.Watch == watchSource {
+		source, err := ccm.Parse(f.Source)
+		if err != nil || source.Kind() != ccm.File {
+			return report.UsageError(command.Program+" up --ccm-watch bin/my-ccm", "--ccm-watch needs the PATH of a program that you build, or --ccm with one")
+		}
+		f.Watch, f.Source = strings.TrimPrefix(f.Source, "file:"), "" // it runs from the beginning if it is there
+	}
 	if f.Watch != "" {
 		if info, err := os.Stat(filepath.Dir(f.Watch)); err != nil || !info.IsDir() {
 			return report.UsageError("--ccm-watch FOLDER/PROGRAM, in a folder that the build writes to", "--ccm-watch %s: there is no such folder", f.Watch)
@@ -136,8 +169,8 @@ func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbo
 	return c, err
 }
 
-// Again are the arguments that say the same.
-func (f *Flags) Again() []string {
+// ToArgs are the arguments that say the same.
+func (f *Flags) ToArgs() []string {
 	var args []string
 	if f.Source != "" {
 		args = append(args, "--ccm="+f.Source)

@@ -24,12 +24,12 @@ import (
 
 // Sandboxes is a state directory made of data.
 type Sandboxes struct {
-	Items    []command.Sandbox
-	LogFiles map[string]string
-	Dir      string
-	Settled  []string
-	Reaped   []string
-	Err      error
+	Items           []command.Sandbox
+	LogFiles        map[string]string
+	Dir             string
+	ReapedProcesses []string
+	Reaped          []string
+	Err             error
 }
 
 // List implements [command.Sandboxes].
@@ -41,8 +41,8 @@ func (s *Sandboxes) Root() (string, error) { return s.Dir, s.Err }
 // Logs implements [command.Sandboxes].
 func (s *Sandboxes) Logs(string) (map[string]string, error) { return s.LogFiles, s.Err }
 
-// Settle implements [command.Sandboxes].
-func (s *Sandboxes) Settle(context.Context) ([]string, error) { return s.Settled, s.Err }
+// ReapProcesses implements [command.Sandboxes].
+func (s *Sandboxes) ReapProcesses(context.Context) ([]string, error) { return s.ReapedProcesses, s.Err }
 
 // Reap implements [command.Sandboxes].
 func (s *Sandboxes) Reap(context.Context) ([]string, error) { return s.Reaped, s.Err }
@@ -65,7 +65,7 @@ func NewEnv(s *Server) *Env {
 	if s != nil {
 		e.State.Items = []command.Sandbox{{
 			Name: "default", Dir: "/state/default", Socket: s.Socket, Running: true, PID: 4242,
-			StartedAt: Now.Add(-10 * time.Minute), Scenario: "zones-us-eu",
+			StartedAt: Now.Add(-10 * time.Minute), Topology: "zones-us-eu",
 		}}
 	}
 	e.Deps = &command.Deps{
@@ -87,8 +87,8 @@ func (e *Env) Run(ctx context.Context, cmd *cobra.Command, args ...string) repor
 	return report.Of(cmd.ExecuteContext(ctx))
 }
 
-// Words returns what a completion offers.
-func Words(t *testing.T, f func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective), args ...string) []string {
+// Completions returns what a completion offers.
+func Completions(t *testing.T, f func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective), args ...string) []string {
 	t.Helper()
 	cmd := &cobra.Command{}
 	cmd.SetContext(t.Context())
@@ -123,9 +123,9 @@ func Golden(t *testing.T, name, got string) {
 	}
 }
 
-// Tell sends a row to all watching clients. It does not change the world: the test chooses the rows. [Server.Change]
+// SendRow sends a row to all watching clients. It does not change the world: the test chooses the rows. [Server.Change]
 // sends events.
-func (s *Server) Tell(u api.Update) {
+func (s *Server) SendRow(u api.Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notify(u)

@@ -128,8 +128,8 @@ func (s *Server) Applied() []api.ApplyRequest {
 	return s.applied
 }
 
-// Stick makes the nth step of a topology end in the error of [Server.Refuse] or, without one, take for ever.
-func (s *Server) Stick(n int) {
+// BlockStep makes the nth step of a topology end in the error of [Server.Refuse] or, without one, take for ever.
+func (s *Server) BlockStep(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stuck = n
@@ -393,7 +393,7 @@ func (s *Server) heal(w http.ResponseWriter, r *http.Request) {
 		list := []api.Lease{}
 		for _, id := range req.IDs {
 			if !slices.ContainsFunc(s.world.Leases, func(l api.Lease) bool { return l.ID == id }) {
-				return nil, &api.Error{Code: "not-found", Message: fmt.Sprintf("lease %q does not exist", id), Try: "vsphere-sandbox fault leases"}
+				return nil, &api.Error{Code: "not-found", Message: fmt.Sprintf("lease %q not found", id), Try: "vsphere-sandbox fault leases"}
 			}
 		}
 		for i := range s.world.Leases {
@@ -454,7 +454,7 @@ func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	_ = enc.Encode(api.Recording{
-		APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: status.Name, Scenario: status.Scenario, Speed: status.Speed,
+		APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: status.Name, Topology: status.Topology, Speed: status.Speed,
 		StartedAt: status.StartedAt, Version: status.Version, KubernetesVersion: status.KubernetesVersion, Began: Now.Add(-90 * time.Second),
 	})
 	put(rows...)

@@ -42,7 +42,7 @@ func ZonesUSEU() World {
 	}
 	return World{
 		Status: api.Status{
-			Name: "default", Phase: api.Ready, PID: 4242, Scenario: "zones-us-eu", Speed: 10, StartedAt: start, ReadyAt: &ready,
+			Name: "default", Phase: api.Ready, PID: 4242, Topology: "zones-us-eu", Speed: 10, StartedAt: start, ReadyAt: &ready,
 			Dir: "/state/default", Server: "https://127.0.0.1:6443", Kubeconfig: "/state/default/kubeconfig",
 			Context: "vsphere-sandbox-default", Version: "v0.1.0", KubernetesVersion: "v1.36.4",
 			Ground: api.Ground{Cluster: api.ClusterEmbedded, Inventory: api.InventorySimulated, Writable: true, Nodes: api.NodesHollow},

@@ -3,10 +3,14 @@ package command_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -146,7 +150,7 @@ func TestPick(t *testing.T) {
 		{nil, items, ""},
 		{[]string{"c", "x/a"}, []string{"c", "a"}, ""},
 		{[]string{"a", "x/a"}, []string{"a"}, ""},
-		{[]string{"a", "x/d"}, nil, `there is no letter "x/d"; did you mean "x/a"?`},
+		{[]string{"a", "x/d"}, nil, `letter "x/d" not found; did you mean "x/a"?`},
 	} {
 		got, err := command.Pick("letter", items, tc.names, names)
 		if d := cmp.Diff(tc.want, got); d != "" || tc.err != "" && (err == nil || err.Error() != tc.err) {
@@ -175,5 +179,45 @@ func TestArguments(t *testing.T) {
 				t.Errorf("got %+v", r)
 			}
 		})
+	}
+}
+
+// A sandbox whose process was stopped, as by Ctrl-Z, is reported at once, and not after the time that it has to answer.
+func TestASuspendedSandbox(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket) // it accepts, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	cmd := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	target := &command.Target{Sandbox: command.Sandbox{Name: "lab", PID: cmd.Process.Pid, Socket: socket, Running: true}, Client: api.NewClient(socket)}
+	began := time.Now()
+	_, err = command.Do(t.Context(), target, (*api.Client).Status)
+	if r := report.Of(err); r.Code != "suspended" || !strings.Contains(r.Try, fmt.Sprintf("kill -CONT %d", cmd.Process.Pid)) {
+		t.Errorf("ended with %+v", r)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestAsTyped(t *testing.T) {
+	const try = "vsphere-sandbox down --name a\n--name b, or (vsphere-sandbox up)\ncat /opt/vsphere-sandbox here, my-vsphere-sandbox x"
+	for arg0, want := range map[string]string{
+		"vsphere-sandbox":       try,
+		"/tmp/cli.test":         try,
+		"./bin/vsphere-sandbox": "./bin/vsphere-sandbox down --name a\n--name b, or (./bin/vsphere-sandbox up)\ncat /opt/vsphere-sandbox here, my-vsphere-sandbox x",
+	} {
+		if got := command.AsTyped(try, arg0); got != want {
+			t.Errorf("%s: %q, want %q", arg0, got, want)
+		}
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -52,9 +54,9 @@ type Sandboxes interface {
 	Root() (string, error)
 	// Logs returns the log files of a sandbox, running or dead, by component.
 	Logs(name string) (map[string]string, error)
-	// Settle ends the processes that crashed sandboxes left, keeps their files, and returns a sentence about each; it says
+	// ReapProcesses ends the processes that crashed sandboxes left, keeps their files, and returns a sentence about each; it says
 	// nothing about those that it settled before.
-	Settle(ctx context.Context) ([]string, error)
+	ReapProcesses(ctx context.Context) ([]string, error)
 	// Reap removes what dead sandboxes left behind and returns what that was, one line each.
 	Reap(ctx context.Context) ([]string, error)
 }
@@ -76,8 +78,8 @@ type Crash struct {
 	Stack []string `json:"stack,omitempty"`
 }
 
-// Words are the reason and the stack, a frame a line.
-func (c *Crash) Words() string {
+// Text are the reason and the stack, a frame a line.
+func (c *Crash) Text() string {
 	return strings.Join(append([]string{c.Reason}, c.Stack...), "\n    at ")
 }
 
@@ -97,10 +99,10 @@ type Sandbox struct {
 	Ended string
 	// Crash is what ended it; nil unless it crashed.
 	Crash *Crash
-	// PID, StartedAt and Scenario are zero when not known.
+	// PID, StartedAt and Topology are zero when not known.
 	PID       int
 	StartedAt time.Time
-	Scenario  string
+	Topology  string
 }
 
 // State is Running, Crashed, Retained or Left.
@@ -134,6 +136,17 @@ func Typed(arg0 string) string {
 	return Program
 }
 
+// words are the beginnings of commands of the program in a text.
+var words = regexp.MustCompile(`(?m)(^|[\s(])` + Program + ` `)
+
+// AsTyped returns a text, such as advice, with the program as a person types it who called it as arg0.
+func AsTyped(text, arg0 string) string {
+	if typed := Typed(arg0); typed != Program {
+		return words.ReplaceAllStringFunc(text, func(found string) string { return strings.Replace(found, Program, typed, 1) })
+	}
+	return text
+}
+
 // Group makes cmd one that only has commands below it: alone it prints its help, and a word that is none of them is a
 // usage error with a guess.
 func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
@@ -160,7 +173,7 @@ func UnknownCommand(cmd *cobra.Command, word string) error {
 	if guess := nearest.Of(word, names); guess != "" {
 		try = cmd.CommandPath() + " " + guess
 	}
-	return report.UsageError(try, "there is no command %q", cmd.CommandPath()+" "+word)
+	return report.UsageError(try, "unknown command %q", cmd.CommandPath()+" "+word)
 }
 
 // NoArgs refuses arguments.
@@ -262,7 +275,7 @@ func (s Sandbox) NotRunning(exit int) error {
 		Try: fmt.Sprintf("%s\n%s doctor --bundle vsphere-sandbox-bug.tar.gz --name %s\n%s", logs, Program, s.Name, down), Exit: exit,
 	}
 	if s.Crash != nil {
-		e.Err = errors.New(s.Crash.Words())
+		e.Err = errors.New(s.Crash.Text())
 	}
 	return e
 }
@@ -270,7 +283,7 @@ func (s Sandbox) NotRunning(exit int) error {
 func unknown(name string, all []Sandbox) error {
 	e := &report.Error{
 		Code:    "no-sandbox",
-		Message: fmt.Sprintf("there is no sandbox %q", name),
+		Message: fmt.Sprintf("sandbox %q not found", name),
 		Try:     fmt.Sprintf("%s up --name %s", Program, name),
 	}
 	var names []string
@@ -328,11 +341,45 @@ func AskIt[T any](ctx context.Context, d *Deps, question func(*api.Client, conte
 func within[T any](ctx context.Context, t *Target, limit time.Duration, f func(*api.Client, context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	inner, end := t.whileRunning(inner)
+	defer end()
 	v, err := f(t.Client, inner)
+	if stopped := (*report.Error)(nil); err != nil && ctx.Err() == nil && errors.As(context.Cause(inner), &stopped) {
+		return v, stopped
+	}
 	if err != nil {
 		err = t.Explain(ctx, err, limit)
 	}
 	return v, err
+}
+
+// suspendedCheck is how often a command that waits checks whether the sandbox's process is suspended.
+const suspendedCheck = time.Second
+
+// whileRunning returns a context that ends, with an error for the user as its cause, when the process of the sandbox is found
+// suspended, as by Ctrl-Z: it cannot answer then, however long a command waits.
+func (t *Target) whileRunning(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		tick := time.NewTicker(suspendedCheck)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if instance.Suspended(ctx, t.PID) {
+				cancel(&report.Error{
+					Code:    "suspended",
+					Message: fmt.Sprintf("sandbox %q is suspended: process %d was stopped by Ctrl-Z or SIGSTOP", t.Name, t.PID),
+					Try:     fmt.Sprintf("fg   # in its terminal\nkill -CONT %d\n%s down --name %s", t.PID, Program, t.Name),
+				})
+				return
+			}
+		}
+	}()
+	return ctx, func() { cancel(context.Canceled) }
 }
 
 // Explain turns an error of the client into one for the user. limit is the time that the sandbox was given; ctx is the
@@ -362,51 +409,4 @@ func (t *Target) Explain(ctx context.Context, err error, limit time.Duration) er
 		}
 	}
 	return err
-}
-
-// Pick returns the items that the names stand for, in the names' order; without names, all items. An item may go by
-// several names; a name may stand for several items. A name that stands for none is an error of code not-found.
-func Pick[T any](kind string, items []T, names []string, goesBy func(T) []string) ([]T, error) {
-	if len(names) == 0 {
-		return items, nil
-	}
-	var picked []T
-	taken := make([]bool, len(items))
-	for _, name := range names {
-		found := false
-		for i, item := range items {
-			for _, n := range goesBy(item) {
-				if n != name {
-					continue
-				}
-				found = true
-				if !taken[i] {
-					taken[i] = true
-					picked = append(picked, item)
-				}
-				break
-			}
-		}
-		if !found {
-			return nil, NotFound(kind, name, allNames(items, goesBy))
-		}
-	}
-	return picked, nil
-}
-
-// NotFound is the error for a name that nothing goes by; names are those that would have been understood.
-func NotFound(kind, name string, names []string) error {
-	e := &report.Error{Code: "not-found", Message: fmt.Sprintf("there is no %s %q", kind, name)}
-	if guess := nearest.Of(name, names); guess != "" {
-		e.Message += fmt.Sprintf("; did you mean %q?", guess)
-	}
-	return e
-}
-
-func allNames[T any](items []T, goesBy func(T) []string) []string {
-	var all []string
-	for _, item := range items {
-		all = append(all, goesBy(item)...)
-	}
-	return all
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -92,6 +93,24 @@ func Logs(d *command.Deps) Func {
 		}
 		slices.Sort(names)
 		return names, err
+	})
+}
+
+// EventKinds completes the kinds of events that the sandbox has logged.
+func EventKinds(d *command.Deps) Func {
+	return of(func(ctx context.Context) (kinds []string, err error) {
+		t, err := d.Connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		err = t.Client.Events(ctx, 0, false, func(e event.Event, _ uint64) error {
+			if !slices.Contains(kinds, e.Kind) {
+				kinds = append(kinds, e.Kind)
+			}
+			return nil
+		})
+		slices.Sort(kinds)
+		return kinds, err
 	})
 }
 

@@ -84,7 +84,8 @@ func NewCmdRender(d *command.Deps, runF func(*renderOptions) error) *cobra.Comma
 		Short: "Print a vsphere.conf as YAML with all values",
 		Long: `Print a vsphere.conf as the upstream provider's YAML. Each vCenter is listed
 with all its values, including defaults and those of the global section. Values
-without effect are left out, and passwords are masked. "-" reads standard input.`,
+without effect are left out, and passwords are masked. Values that may have been
+mangled by quotes or comments cause a warning. "-" reads standard input.`,
 		Example: `  vsphere-sandbox config render vsphere.conf
   vsphere-sandbox config render in-tree.ini`,
 		Args:              oneFile(),
@@ -111,6 +112,7 @@ func render(o *renderOptions) error {
 	if err != nil {
 		return err
 	}
+	warn(o.streams, slices.DeleteFunc(problems, func(p provider.Problem) bool { return !p.Suspect }))
 	_, err = o.streams.Out.Write(text)
 	return err
 }
@@ -130,8 +132,9 @@ func NewCmdValidate(d *command.Deps, runF func(*validateOptions) error) *cobra.C
 		Use:   "validate FILE",
 		Short: "Check a vsphere.conf for errors",
 		Long: `Report all errors in a vsphere.conf, each with its line, the key and, for a
-misspelled key, the nearest known one. Values without effect are warnings. "-"
-reads standard input.
+misspelled key, the nearest known one. Values without effect are warnings, and
+so are logins that quotes, backslashes or comments may have mangled. "-" reads
+standard input.
 
 With --secret-dir, a directory with one file for each key of the Secret, missing
 credentials of a vCenter are errors too.
@@ -212,16 +215,21 @@ func validate(o *validateOptions) error {
 		}
 		return nil
 	}
-	for _, p := range problems {
-		if p.Warning {
-			fmt.Fprintf(o.streams.Err, "warning: %s\n", printable.Line(p.String()))
-		}
-	}
+	warn(o.streams, problems)
 	if bad {
 		return invalid(o.file, problems)
 	}
 	fmt.Fprintf(o.streams.Out, "%s can be used: %s\n", o.file, summary(cfg))
 	return nil
+}
+
+// warn prints those of the problems that are warnings.
+func warn(streams *iostreams.Streams, problems []provider.Problem) {
+	for _, p := range problems {
+		if p.Warning {
+			fmt.Fprintf(streams.Err, "warning: %s\n", printable.Line(p.String()))
+		}
+	}
 }
 
 // checkSecret returns the problems of the Secret, and what is missing in it.
@@ -241,7 +249,7 @@ func checkSecret(cfg *provider.Config, dir string) ([]provider.Problem, error) {
 		if vc.User != "" {
 			continue
 		}
-		if _, err := secret.For(vc.Server); err != nil {
+		if _, err := secret.For(vc.SecretKeys()...); err != nil {
 			problems = append(problems, provider.Problem{File: dir, Message: fmt.Sprintf("vCenter %s: %v", vc.Tenant, err)})
 		}
 	}

@@ -155,7 +155,7 @@ func TestRefused(t *testing.T) {
 		"render":                                 "render needs a FILE",
 		"validate nosuch":                        "open nosuch: no such file or directory",
 		"render nosuch":                          "open nosuch: no such file or directory",
-		"validate good.yaml -o table":            `there is no output format "table"`,
+		"validate good.yaml -o toml":             `unknown output format "toml"`,
 		"validate good.yaml --secret-dir nosuch": "secrets directory: open nosuch: no such file or directory",
 	} {
 		if got, r := run(t, "", strings.Fields(args)...); r.Exit != report.Usage || !strings.Contains(r.Message, want) {

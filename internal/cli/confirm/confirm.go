@@ -13,21 +13,21 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Asking is how a command asks for confirmation. The zero value asks on the terminal.
-type Asking struct {
+// Flags is how a command asks for confirmation. The zero value asks on the terminal.
+type Flags struct {
 	// Yes is the answer to every question.
 	Yes bool
 }
 
 // Bind adds --yes to a command.
-func (a *Asking) Bind(cmd *cobra.Command) {
+func (a *Flags) Bind(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&a.Yes, "yes", "y", false, "do not ask for confirmation, also for VMs of real vCenters")
 }
 
 // Consent is what a request is made with.
 type Consent struct {
-	// Given says that the request is confirmed.
-	Given bool
+	// Confirmed says that the request is confirmed.
+	Confirmed bool
 	// Seed is what the fault that was consented to has drawn; 0 where nothing was drawn yet.
 	Seed uint64
 }
@@ -37,8 +37,8 @@ var ErrDeclined = errors.New("not confirmed; nothing was done")
 
 // Do makes a request, and once more with consent when a person gives it. The error is that of the request, or [ErrDeclined],
 // or that of ctx. request itself sees to its time limits: people may take theirs.
-func Do[T any](ctx context.Context, streams *iostreams.Streams, asking Asking, request func(Consent) (T, error)) (T, error) {
-	v, err := request(Consent{Given: asking.Yes})
+func Do[T any](ctx context.Context, streams *iostreams.Streams, asking Flags, request func(Consent) (T, error)) (T, error) {
+	v, err := request(Consent{Confirmed: asking.Yes})
 	reported := api.Unconfirmed(err)
 	if reported == nil || asking.Yes {
 		return v, err
@@ -54,5 +54,5 @@ func Do[T any](ctx context.Context, streams *iostreams.Streams, asking Asking, r
 		fmt.Fprintln(streams.Err, "nothing was done")
 		return none, ErrDeclined
 	}
-	return request(Consent{Given: true, Seed: reported.Seed})
+	return request(Consent{Confirmed: true, Seed: reported.Seed})
 }

@@ -19,7 +19,7 @@ import (
 type real struct{ asked []Consent }
 
 func (r *real) request(c Consent) (string, error) {
-	if r.asked = append(r.asked, c); !c.Given {
+	if r.asked = append(r.asked, c); !c.Confirmed {
 		return "", fmt.Errorf("asked: %w", &api.Error{Code: "unconfirmed", Message: "power-off the real VM a", Try: "the same with --yes", Seed: 7})
 	}
 	return "done", nil
@@ -38,18 +38,18 @@ func TestDo(t *testing.T) {
 		asked []Consent
 		said  string
 	}{
-		{name: "yes at the terminal", tty: true, typed: "y\n", done: "done", asked: []Consent{{}, {Given: true, Seed: 7}}, said: ask},
+		{name: "yes at the terminal", tty: true, typed: "y\n", done: "done", asked: []Consent{{}, {Confirmed: true, Seed: 7}}, said: ask},
 		{name: "no at the terminal", tty: true, typed: "n\n", err: ErrDeclined, asked: []Consent{{}}, said: ask + "nothing was done\n"},
 		{name: "the end of the input is no", tty: true, err: ErrDeclined, asked: []Consent{{}}, said: ask + "\nnothing was done\n"},
-		{name: "--yes", yes: true, tty: true, done: "done", asked: []Consent{{Given: true}}},
-		{name: "--yes without a terminal", yes: true, done: "done", asked: []Consent{{Given: true}}},
+		{name: "--yes", yes: true, tty: true, done: "done", asked: []Consent{{Confirmed: true}}},
+		{name: "--yes without a terminal", yes: true, done: "done", asked: []Consent{{Confirmed: true}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			streams, in, _, stderr := iostreams.Test()
 			streams.SetTTY(tc.tty, tc.tty, tc.tty)
 			in.WriteString(tc.typed)
 			r := &real{}
-			done, err := Do(t.Context(), streams, Asking{Yes: tc.yes}, r.request)
+			done, err := Do(t.Context(), streams, Flags{Yes: tc.yes}, r.request)
 			if done != tc.done || !errors.Is(err, tc.err) {
 				t.Errorf("%q, %v", done, err)
 			}
@@ -68,7 +68,7 @@ func TestNoTerminal(t *testing.T) {
 	streams, in, _, stderr := iostreams.Test()
 	in.WriteString("y\n")
 	r := &real{}
-	_, err := Do(t.Context(), streams, Asking{}, r.request)
+	_, err := Do(t.Context(), streams, Flags{}, r.request)
 	want := report.Record{
 		Code: "unconfirmed", Message: "nothing was done: a confirmation is needed, and there is no terminal to ask at: power-off the real VM a", Try: "the same with --yes", Exit: report.Usage,
 	}
@@ -86,7 +86,7 @@ func TestPassedOn(t *testing.T) {
 	stubborn := &api.Error{Code: "unconfirmed", Message: "still not"}
 	for _, want := range []error{no, stubborn} {
 		n := 0
-		_, err := Do(t.Context(), streams, Asking{Yes: want == stubborn}, func(Consent) (int, error) { n++; return 0, want })
+		_, err := Do(t.Context(), streams, Flags{Yes: want == stubborn}, func(Consent) (int, error) { n++; return 0, want })
 		if !errors.Is(err, want) || n != 1 {
 			t.Errorf("%v after %d requests, want %v", err, n, want)
 		}
@@ -96,13 +96,13 @@ func TestPassedOn(t *testing.T) {
 	blocked := *streams
 	blocked.In = strings.NewReader("")
 	r := &real{}
-	if _, err := Do(ctx, &blocked, Asking{}, func(c Consent) (string, error) { return r.request(c) }); err == nil || len(r.asked) != 1 {
+	if _, err := Do(ctx, &blocked, Flags{}, func(c Consent) (string, error) { return r.request(c) }); err == nil || len(r.asked) != 1 {
 		t.Errorf("interrupted: %v, asked %v", err, r.asked)
 	}
 }
 
 func TestFlag(t *testing.T) {
-	var a Asking
+	var a Flags
 	cmd := &cobra.Command{Use: "x", RunE: func(*cobra.Command, []string) error { return nil }}
 	a.Bind(cmd)
 	cmd.SetArgs([]string{"-y"})

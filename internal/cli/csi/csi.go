@@ -79,8 +79,8 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Fits refuses a driver that is not ours where it cannot run: it is deployed as pods, on nodes that have devices and mounts.
-func (f *Flags) Fits(kind bool) error {
+// CheckCluster refuses a driver that is not ours where it cannot run: it is deployed as pods, on nodes that have devices and mounts.
+func (f *Flags) CheckCluster(kind bool) error {
 	if f.Foreign() && !kind {
 		return report.UsageError("--cluster kind --csi "+f.Driver+"\nmake csi-upstream   # which tries it on the default ground, as processes",
 			"--csi %s is for --cluster kind: its node service mounts disks, and only there nodes have any", f.Driver)
@@ -88,8 +88,8 @@ func (f *Flags) Fits(kind bool) error {
 	return nil
 }
 
-// Again are the arguments that say the same to another process; none for the default.
-func (f *Flags) Again() []string {
+// ToArgs are the arguments that say the same to another process; none for the default.
+func (f *Flags) ToArgs() []string {
 	if f.Driver == "" || f.Driver == Builtin {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (f *Flags) foreign(ctx context.Context, streams *iostreams.Streams) (*kind.
 		return nil, explain(err)
 	}
 	found := &kind.ForeignCSI{Source: source.String()}
-	o := csidriver.Options{Say: func(format string, args ...any) { fmt.Fprintf(streams.Err, "  … csi: "+format+"\n", args...) }}
+	o := csidriver.Options{Progress: func(format string, args ...any) { fmt.Fprintf(streams.Err, "  … csi: "+format+"\n", args...) }}
 	if f.Manifest != "" {
 		if found.Manifest, err = input.File(f.Manifest, input.MaxFile); err != nil {
 			return nil, &report.Error{Code: "usage", Message: "--csi-manifest", Err: err, Exit: report.Usage, Try: "--csi-manifest FILE that can be read, or leave it out for the release's own"}

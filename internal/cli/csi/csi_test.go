@@ -42,7 +42,7 @@ func TestFlags(t *testing.T) {
 			}
 			err := f.Check()
 			if err == nil {
-				err = f.Fits(tc.kind)
+				err = f.CheckCluster(tc.kind)
 			}
 			if tc.refused != "" {
 				if r := report.Of(err); r.Exit != report.Usage || !strings.Contains(r.Message, tc.refused) || r.Try == "" {
@@ -53,7 +53,7 @@ func TestFlags(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(f.Again(), " "); got != tc.again {
+			if got := strings.Join(f.ToArgs(), " "); got != tc.again {
 				t.Errorf("again %q, want %q", got, tc.again)
 			}
 		})

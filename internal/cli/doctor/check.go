@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/preflight"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/guest/loop"
 )
 
 // The verdicts.
@@ -45,7 +45,7 @@ type check struct {
 // machine is what checks look at.
 type machine interface {
 	// Limits are what the preflight of "up" reads.
-	Limits() preflight.Machine
+	Limits() preflight.Host
 	// Write tries to make a file in the directory, or to make the directory.
 	Write(dir string) error
 }
@@ -164,7 +164,7 @@ func here() (os, arch string) { return runtime.GOOS, runtime.GOARCH }
 // local is this machine.
 type local struct{}
 
-func (local) Limits() preflight.Machine { return preflight.Here() }
+func (local) Limits() preflight.Host { return preflight.Here() }
 
 // Write leaves nothing behind that was not there.
 func (local) Write(dir string) error {

@@ -110,7 +110,7 @@ Exit status:
 
 // complete checks which flags go together.
 func (o *options) complete(cmd *cobra.Command) error {
-	if err := o.real.Unasked(cmd); err != nil {
+	if err := o.real.CheckUnset(cmd); err != nil {
 		return err
 	}
 	if cmd.Flags().Changed("bundle") {
@@ -121,18 +121,18 @@ func (o *options) complete(cmd *cobra.Command) error {
 	switch {
 	case o.bundle != "" && o.fix:
 		return report.UsageError("vsphere-sandbox doctor --bundle "+o.bundle+", and --fix afterwards", "--fix removes what a bug report needs: run --bundle first")
-	case o.bundle != "" && o.real.Asked():
+	case o.bundle != "" && o.real.IsSet():
 		return report.UsageError("vsphere-sandbox doctor --bundle "+o.bundle, "--bundle is for this machine and its sandboxes; the findings for real vCenters are printed")
-	case !o.real.Asked() && (o.kubeconfig != "" || o.context != ""):
+	case !o.real.IsSet() && (o.kubeconfig != "" || o.context != ""):
 		return report.UsageError("--vcenter-config FILE", "--kubeconfig and --context need --vcenter-config")
-	case o.real.Asked() && o.fix:
+	case o.real.IsSet() && o.fix:
 		return report.UsageError("vsphere-sandbox doctor --fix", "--fix is for this machine; it does not change vCenters")
 	}
 	return nil
 }
 
 func run(ctx context.Context, o *options) error {
-	if o.real.Asked() {
+	if o.real.IsSet() {
 		return vcenters(ctx, o)
 	}
 	found, err := look(ctx, o)

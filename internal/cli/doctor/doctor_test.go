@@ -36,8 +36,8 @@ const (
 
 func healthy() fake { return fake{memory: 8 * gib, disk: 100 * gib, files: 4096} }
 
-func (f fake) Limits() preflight.Machine {
-	return preflight.Machine{
+func (f fake) Limits() preflight.Host {
+	return preflight.Host{
 		FS: fstest.MapFS{
 			"proc/meminfo":                           {Data: fmt.Appendf(nil, "MemAvailable: %d kB\n", f.memory>>10)},
 			"proc/sys/fs/inotify/max_user_instances": {Data: []byte("128\n")},

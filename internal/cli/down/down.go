@@ -125,7 +125,7 @@ func nothing(o *options, root, name string) error {
 	}
 	fmt.Fprintf(o.Streams.Err, "sandbox %q is not up: nothing to do\n", name)
 	if near := nearest.Of(name, missing.Have); near != "" {
-		fmt.Fprintf(o.Streams.Err, "try: %s down --name %s\n", command.Program, near)
+		fmt.Fprintf(o.Streams.Err, "try: %s down --name %s\n", command.Typed(os.Args[0]), near)
 	}
 	return nil
 }

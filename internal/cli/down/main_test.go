@@ -44,7 +44,7 @@ func playSandbox(role, root, name string) {
 	signal.Notify(term, syscall.SIGTERM)
 	dir, err := instance.Create(root, name)
 	check(err)
-	check(dir.WriteRecord(instance.Record{Name: name, PID: os.Getpid(), Scenario: "single"}))
+	check(dir.WriteRecord(instance.Record{Name: name, PID: os.Getpid(), Topology: "single"}))
 	child := &exec.Cmd{Path: os.Args[0], Args: []string{os.Args[0], dir.Path()}, Env: append(os.Environ(), roleEnv+"=child")}
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	check(child.Start())

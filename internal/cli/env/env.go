@@ -244,7 +244,7 @@ func Access(ctx context.Context, t *command.Target, vcenter string) ([]api.Acces
 		}
 		names = append(names, a.VCenter)
 	}
-	notFound := &report.Error{Code: "not-found", Message: fmt.Sprintf("there is no vCenter %q", vcenter), Try: command.Program + " get vcenters"}
+	notFound := &report.Error{Code: "not-found", Message: fmt.Sprintf("vCenter %q not found", vcenter), Try: command.Program + " get vcenters"}
 	if guess := nearest.Of(vcenter, names); guess != "" {
 		notFound.Try = "--vcenter " + guess
 	}

@@ -73,6 +73,7 @@ dropped.`,
 	f.StringVar(&o.filter.plane, "plane", "", "only events of this plane: sandbox, vsphere or kubernetes")
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("plane", cobra.FixedCompletions(planes(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", complete.Flag(complete.EventKinds(d)))
 	_ = cmd.RegisterFlagCompletionFunc("object", complete.Flag(complete.VMs(d)))
 	cmd.AddCommand(NewCmdExport(d, nil))
 	return cmd
@@ -144,7 +145,7 @@ func (f *filter) validate() error {
 		if guess := nearest.Of(f.plane, planes()); guess != "" {
 			try = "--plane " + guess
 		}
-		return report.UsageError(try, "there is no plane %q", f.plane)
+		return report.UsageError(try, "unknown plane %q", f.plane)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func runExport(ctx context.Context, o *exportOptions) error {
 		return err
 	}
 	m := &mask.Mask{}
-	m.Know(o.secrets...)
+	m.Add(o.secrets...)
 	if _, err := command.Ask(ctx, t, func(c *api.Client, ctx context.Context) (struct{}, error) {
 		return struct{}{}, c.Mask(ctx, m, t.Dir)
 	}); err != nil {

@@ -150,7 +150,7 @@ func TestExportFollows(t *testing.T) {
 				}
 			}
 			waitFor(t, dir, `"seq":41`)
-			s.Tell(api.Update{Run: &api.Run{Name: "mine", State: "running"}})
+			s.SendRow(api.Update{Run: &api.Run{Name: "mine", State: "running"}})
 			waitFor(t, dir, `"name":"mine"`)
 			if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("it is there before it is complete: %v", err)

@@ -3,6 +3,7 @@ package explain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,11 +11,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -23,7 +26,7 @@ import (
 
 // NewCmdExplain returns the group of commands.
 func NewCmdExplain(d *command.Deps) *cobra.Command {
-	return command.Group(&cobra.Command{
+	group := command.Group(&cobra.Command{
 		Use:   "explain",
 		Short: "Explain the state of a node, VM or volume, with evidence",
 		Long: `Explain the state of a node, VM or volume: the questions that an operator would
@@ -37,6 +40,16 @@ log has their events.`,
   vsphere-sandbox explain vm us/worker-west-1
   vsphere-sandbox explain volume data-web-0`,
 	}, NewCmdNode(d, nil), NewCmdVM(d, nil), NewCmdVolume(d, nil))
+	unknown := group.Args
+	group.Args = func(cmd *cobra.Command, args []string) error {
+		err := unknown(cmd, args)
+		if e := (*report.Error)(nil); errors.As(err, &e) && strings.HasSuffix(e.Try, "--help") { // no slip, but a name
+			e.Message = fmt.Sprintf("say what %q is: explain node, explain vm or explain volume", args[0])
+			e.Try = cmd.CommandPath() + " node " + shellescape.Quote(args[0])
+		}
+		return err
+	}
+	return group
 }
 
 type options struct {
@@ -136,6 +149,9 @@ func run(ctx context.Context, o *options) error {
 // width is that of the narrowest terminal that is catered for.
 const width = 80
 
+// screen is the height of the smallest terminal that is catered for.
+const screen = 24
+
 // shown is how many events are printed: the newest.
 const shown = 25
 
@@ -177,6 +193,16 @@ func show(w io.Writer, e api.Explanation) error {
 		}
 	}
 	p.history(e.Events)
+	if strings.Count(p.String(), "\n") > screen { // the first line has scrolled away
+		p.WriteString("\n")
+		p.put("", "", e.Summary)
+		for _, q := range e.Questions {
+			if q.Level != event.Info && q.Try != "" {
+				p.put("Try: ", "     ", q.Try)
+				break
+			}
+		}
+	}
 	_, err := io.WriteString(w, p.String())
 	return err
 }

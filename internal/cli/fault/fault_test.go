@@ -126,7 +126,7 @@ func TestOutput(t *testing.T) {
 }
 
 func TestNothingIsBroken(t *testing.T) {
-	for args, want := range map[string]string{"leases": "nothing is broken\n", "heal --all": "nothing is broken\n", "leases -o name": "nothing is broken\n"} {
+	for args, want := range map[string]string{"leases": "no active faults\n", "heal --all": "no active faults\n", "leases -o name": "no active faults\n"} {
 		e := clitest.NewEnv(clitest.Serve(t, clitest.ZonesUSEU()))
 		if r := run(t, e, args); r.Exit != 0 || e.Out.Len() > 0 || e.Err.String() != want {
 			t.Errorf("%s: %+v, %q, %q", args, r, e.Out, e.Err)
@@ -138,7 +138,7 @@ func TestNothingIsBroken(t *testing.T) {
 func TestRefused(t *testing.T) {
 	s := clitest.Serve(t, broken())
 	e := clitest.NewEnv(s)
-	want := report.Record{Code: "not-found", Message: `lease "f9" does not exist`, Try: "vsphere-sandbox fault leases", Exit: report.Failure}
+	want := report.Record{Code: "not-found", Message: `lease "f9" not found`, Try: "vsphere-sandbox fault leases", Exit: report.Failure}
 	if d := cmp.Diff(want, run(t, e, "heal f9")); d != "" {
 		t.Error(d)
 	}

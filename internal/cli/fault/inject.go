@@ -29,7 +29,7 @@ type injectOptions struct {
 	request  api.InjectRequest
 	duration time.Duration
 	settings []string
-	asking   confirm.Asking
+	asking   confirm.Flags
 	format   string
 }
 
@@ -127,7 +127,7 @@ func runInject(ctx context.Context, o *injectOptions) error {
 	}
 	lease, err := confirm.Do(ctx, o.streams, o.asking, func(consent confirm.Consent) (api.Lease, error) {
 		r := o.request
-		r.Confirmed, r.Seed = consent.Given && !r.DryRun, cmp.Or(r.Seed, consent.Seed)
+		r.Confirmed, r.Seed = consent.Confirmed && !r.DryRun, cmp.Or(r.Seed, consent.Seed)
 		return command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Lease, error) { return c.Inject(ctx, r) })
 	})
 	if errors.Is(err, confirm.ErrDeclined) {
@@ -213,7 +213,7 @@ func runHeal(ctx context.Context, o *healOptions) error {
 		fmt.Fprintf(o.streams.Out, "%s: %s %s\n", l.ID, l.Fault, printable.Line(note))
 	}
 	if len(leases) == 0 {
-		fmt.Fprintln(o.streams.Err, "nothing is broken")
+		fmt.Fprintln(o.streams.Err, "no active faults")
 	}
 	return nil
 }

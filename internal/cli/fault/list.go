@@ -245,7 +245,7 @@ func runLeases(ctx context.Context, o *leasesOptions) error {
 		leases = slices.DeleteFunc(leases, healed)
 	}
 	if len(leases) == 0 && o.flags.Format != output.JSON && o.flags.Format != output.YAML {
-		fmt.Fprintln(o.streams.Err, "nothing is broken")
+		fmt.Fprintln(o.streams.Err, "no active faults")
 	}
 	return output.List(o.streams.Out, o.flags, tables.Leases(o.now()), leases)
 }

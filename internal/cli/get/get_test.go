@@ -92,10 +92,10 @@ func TestUnknown(t *testing.T) {
 		args string
 		want report.Record
 	}{
-		{"vms wroker-1", report.Record{Code: "not-found", Message: `there is no VM "wroker-1"; did you mean "worker-1"?`, Try: "vsphere-sandbox get vms", Exit: 1}},
-		{"zones mars", report.Record{Code: "not-found", Message: `there is no zone "mars"`, Try: "vsphere-sandbox get zones", Exit: 1}},
+		{"vms wroker-1", report.Record{Code: "not-found", Message: `VM "wroker-1" not found; did you mean "worker-1"?`, Try: "vsphere-sandbox get vms", Exit: 1}},
+		{"zones mars", report.Record{Code: "not-found", Message: `zone "mars" not found`, Try: "vsphere-sandbox get zones", Exit: 1}},
 		{"node", report.Record{}},
-		{"nods", report.Record{Code: "usage", Message: `there is no command "get nods"`, Try: "get nodes", Exit: 2}},
+		{"nods", report.Record{Code: "usage", Message: `unknown command "get nods"`, Try: "get nodes", Exit: 2}},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			e := clitest.NewEnv(s)

@@ -57,7 +57,7 @@ func TestWatch(t *testing.T) {
 	s.Change(func(w *clitest.World) {
 		w.Nodes[1].Ready, w.Nodes[1].Taints = "Unknown", []string{"node.kubernetes.io/unreachable:NoSchedule"}
 	}, api.EventLine{})
-	if got := strings.Fields(out.next(1)[0]); got[0] != "worker-1.example" || got[5] != "Unknown" || got[6] != "unreachable:NoSchedule" {
+	if got := strings.Fields(out.next(1)[0]); got[0] != "worker-1.example" || got[4] != "Unknown" || got[5] != "unreachable" {
 		t.Errorf("changed: %q", got)
 	}
 	s.Change(func(w *clitest.World) { w.Nodes = w.Nodes[:1] }, api.EventLine{})

@@ -42,9 +42,9 @@ type Flags struct {
 	KindConfig string
 	// KindVolumes is one of kindVolumes.
 	KindVolumes string
-	// There is where to put it in a cluster that is there, In what it is to know in its pod there.
-	There There
-	In    In
+	// Existing is where to put it in a cluster that is there, In what it is to know in its pod there.
+	Existing ExistingOptions
+	In       In
 	// Watches: the sandbox is not put into the cluster of There. It is a process of this machine, which watches that cluster's nodes.
 	Watches bool
 
@@ -69,7 +69,7 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 // BindOutside adds those of a cluster that is there already, for a command that can put a sandbox there.
 func (f *Flags) BindOutside(cmd *cobra.Command) {
 	f.outside = true
-	f.There.bind(cmd)
+	f.Existing.bind(cmd)
 	f.In.bind(cmd)
 }
 
@@ -90,7 +90,7 @@ func (f *Flags) Check() error {
 		if !f.outside {
 			return report.UsageError("vsphere-sandbox up FILE --cluster existing --detach, then this with --on NAME", "--cluster existing: a sandbox is put there by \"up\"")
 		}
-		return f.There.check()
+		return f.Existing.check()
 	case Pod:
 		if !f.outside {
 			break
@@ -120,7 +120,7 @@ func (f *Flags) given(cluster string) map[string]string {
 	if cluster == Kind {
 		return map[string]string{"--kind-image": f.KindImage, "--kind-config": f.KindConfig, "--kind-volumes": f.kindVolumes()}
 	}
-	return f.There.given()
+	return f.Existing.given()
 }
 
 // kindVolumes is the flag's value, "" for the default.
@@ -161,13 +161,13 @@ func (f *Flags) Of(retain bool) sandbox.Cluster {
 	case Pod:
 		return sandbox.Cluster{InCluster: f.pod}
 	case Existing:
-		return sandbox.Cluster{Existing: &existing.Options{Target: f.There.Target(), BesideController: f.There.BesideController}}
+		return sandbox.Cluster{Existing: &existing.Options{Target: f.Existing.Target(), AllowController: f.Existing.AllowController}}
 	}
 	return sandbox.Cluster{}
 }
 
-// Again are the arguments that say the same to another process; none for the default.
-func (f *Flags) Again() []string {
+// ToArgs are the arguments that say the same to another process; none for the default.
+func (f *Flags) ToArgs() []string {
 	if f.Cluster == Embedded || f.Cluster == "" {
 		return nil
 	}

@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 			if err != nil {
 				return
 			}
-			again := f.Again()
+			again := f.ToArgs()
 			if got := strings.Join(again, " "); got != tc.again {
 				t.Errorf("again %q, want %q", got, tc.again)
 			}
@@ -123,6 +123,6 @@ func TestFits(t *testing.T) {
 		{name: "none on kind", cluster: Kind, ccm: ccm.Flags{Source: ccm.None, MayBeNone: true}, refused: "--ccm none is for --cluster embedded"},
 		{name: "nonsense", cluster: Kind, ccm: ccm.Flags{Source: "module:one"}, refused: "module:one"},
 	} {
-		t.Run(tc.name, func(t *testing.T) { requireRefused(t, (&Flags{Cluster: tc.cluster}).Fits(&tc.ccm), tc.refused) })
+		t.Run(tc.name, func(t *testing.T) { requireRefused(t, (&Flags{Cluster: tc.cluster}).CheckCCM(&tc.ccm), tc.refused) })
 	}
 }

@@ -45,8 +45,8 @@ func (i *In) pod(getenv func(string) string) (*incluster.Options, error) {
 	}, nil
 }
 
-// Fits refuses flags of the cloud controller manager that would be ignored in this cluster. Both have been checked.
-func (f *Flags) Fits(c *ccm.Flags) error {
+// CheckCCM refuses flags of the cloud controller manager that would be ignored in this cluster. Both have been checked.
+func (f *Flags) CheckCCM(c *ccm.Flags) error {
 	if c.None() && f.Cluster != Embedded && !f.Watches {
 		return report.UsageError("leave --ccm out", "--ccm none is for --cluster embedded: here it comes with the cluster")
 	}
@@ -82,25 +82,25 @@ func (f *Flags) Fits(c *ccm.Flags) error {
 	return nil
 }
 
-// There selects an existing cluster, and how the sandbox uses it.
-type There struct {
+// ExistingOptions selects an existing cluster, and how the sandbox uses it.
+type ExistingOptions struct {
 	Kubeconfig, Context string
 	// Image is what its pods run; "" for what "images save --ground existing" calls this program's.
 	Image string
 	// Shards is how many pods share the nodes; 0 for as many as they need.
 	Shards int
-	// BesideController and BesideUnowned allow what they say.
-	BesideController, BesideUnowned bool
+	// AllowController and AllowUnowned allow what they say.
+	AllowController, AllowUnowned bool
 }
 
-func (t *There) bind(cmd *cobra.Command) {
+func (t *ExistingOptions) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&t.Kubeconfig, "kubeconfig", "", "existing: kubeconfig of the cluster (default: $KUBECONFIG, else ~/.kube/config)")
 	f.StringVar(&t.Context, "context", "", "existing: context in the kubeconfig (default: the current one)")
 	f.StringVar(&t.Image, "image", "", "existing: image of this program (default: the name that \"images save --ground existing\" uses)")
 	f.IntVar(&t.Shards, "light-shards", 0, "existing: number of pods that run the light nodes (0: one for each 2000)")
-	f.BoolVar(&t.BesideController, "beside-cloud-controller", false, "existing: allow a cluster that runs a CCM, if that CCM ignores unknown nodes")
-	f.BoolVar(&t.BesideUnowned, "beside-unowned-nodes", false, "existing: allow a cluster with nodes without a providerID")
+	f.BoolVar(&t.AllowController, "beside-cloud-controller", false, "existing: allow a cluster that runs a CCM, if that CCM ignores unknown nodes")
+	f.BoolVar(&t.AllowUnowned, "beside-unowned-nodes", false, "existing: allow a cluster with nodes without a providerID")
 	// None can fail: the flags were added above.
 	_ = cmd.MarkFlagFilename("kubeconfig")
 	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -112,7 +112,7 @@ func (t *There) bind(cmd *cobra.Command) {
 }
 
 // contexts are those that there are.
-func (t *There) contexts() []string {
+func (t *ExistingOptions) contexts() []string {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = t.Kubeconfig
 	config, err := rules.Load()
@@ -129,7 +129,7 @@ func (t *There) contexts() []string {
 // maxShards is what the chart takes.
 const maxShards = 256
 
-func (t *There) check() error {
+func (t *ExistingOptions) check() error {
 	if t.Shards < 0 || t.Shards > maxShards {
 		return report.UsageError("--light-shards 2", "--light-shards %d: want a number from 0 to %d", t.Shards, maxShards)
 	}
@@ -147,20 +147,20 @@ func (t *There) check() error {
 }
 
 // Target is where it is.
-func (t *There) Target() existing.Target {
+func (t *ExistingOptions) Target() existing.Target {
 	return existing.Target{Kubeconfig: t.Kubeconfig, Context: t.Context}
 }
 
 // given are the flags by name; "" is what is their default.
-func (t *There) given() map[string]string {
+func (t *ExistingOptions) given() map[string]string {
 	flags := map[string]string{"--kubeconfig": t.Kubeconfig, "--context": t.Context, "--image": t.Image}
 	if t.Shards != 0 {
 		flags["--light-shards"] = strconv.Itoa(t.Shards)
 	}
-	if t.BesideController {
+	if t.AllowController {
 		flags["--beside-cloud-controller"] = "true"
 	}
-	if t.BesideUnowned {
+	if t.AllowUnowned {
 		flags["--beside-unowned-nodes"] = "true"
 	}
 	return flags

@@ -32,7 +32,7 @@ type Home struct {
 }
 
 // Open creates the directory of a sandbox below root, and records its attributes there. If it fails it leaves nothing. It
-// calls say for each thing that a killed sandbox left elsewhere and that it cleans up. End it with [Home.Leave].
+// calls say for each thing that a killed sandbox left elsewhere and that it cleans up. End it with [Home.Release].
 func Open(ctx context.Context, root, name, scenario string, say func(string)) (*Home, error) {
 	// First what dead sandboxes left elsewhere, while their directory still lists it.
 	if err := leftovers.Sweep(ctx, root, name, say); err != nil {
@@ -43,10 +43,10 @@ func Open(ctx context.Context, root, name, scenario string, say func(string)) (*
 		return nil, err
 	}
 	h := &Home{Dir: dir, restore: func() {}, record: instance.Record{
-		Name: name, PID: os.Getpid(), StartedAt: time.Now(), Version: build.Version(), Scenario: scenario,
+		Name: name, PID: os.Getpid(), StartedAt: time.Now(), Version: build.Version(), Topology: scenario,
 	}}
 	if err := h.furnish(); err != nil {
-		return nil, errors.Join(err, h.Leave(false))
+		return nil, errors.Join(err, h.Release(false))
 	}
 	return h, nil
 }
@@ -69,12 +69,12 @@ func (h *Home) furnish() error {
 	return nil
 }
 
-// ErrRemoved is why the context of [Home.While] has ended: the directory is not there any more.
+// ErrRemoved is why the context of [Home.Context] has ended: the directory is not there any more.
 var ErrRemoved = errors.New("its directory was removed while it ran")
 
-// While returns a context that ends with ctx, and when the directory is removed: no command would find the sandbox any more to
-// end it. stop ends it, too; call it before [Home.Leave].
-func (h *Home) While(ctx context.Context) (_ context.Context, stop func()) {
+// Context returns a context that ends with ctx, and when the directory is removed: no command would find the sandbox any more to
+// end it. stop ends it, too; call it before [Home.Release].
+func (h *Home) Context(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
@@ -88,7 +88,7 @@ func (h *Home) While(ctx context.Context) (_ context.Context, stop func()) {
 	}
 }
 
-// Removed returns the error that the directory was removed, if that is what has ended a context of [Home.While]; else nil.
+// Removed returns the error that the directory was removed, if that is what has ended a context of [Home.Context]; else nil.
 func (h *Home) Removed(ctx context.Context) error {
 	if !errors.Is(context.Cause(ctx), ErrRemoved) {
 		return nil
@@ -107,9 +107,9 @@ func (h *Home) Ready() {
 	}
 }
 
-// Leave removes the directory, or keeps it for a look at the logs, for a later cleanup. A directory that lists what is
+// Release removes the directory, or keeps it for a look at the logs, for a later cleanup. A directory that lists what is
 // left elsewhere stays in any case; the next command cleans that up.
-func (h *Home) Leave(retain bool) error {
+func (h *Home) Release(retain bool) error {
 	h.restore()
 	var errs []error
 	if h.log != nil {
@@ -118,10 +118,10 @@ func (h *Home) Leave(retain bool) error {
 	with, err := kind.Runtime(h.Dir.Path())
 	switch {
 	case retain:
-		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Retained: true}
+		kept := instance.Record{Name: h.record.Name, Topology: h.record.Topology, Retained: true}
 		errs = append(errs, h.Dir.WriteRecord(kept), h.Dir.Close())
 	case err != nil, with != nil, attach.Placed(h.Dir.Path()):
-		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Left: true}
+		kept := instance.Record{Name: h.record.Name, Topology: h.record.Topology, Left: true}
 		errs = append(errs, err, h.Dir.WriteRecord(kept), h.Dir.Close())
 	default:
 		errs = append(errs, h.Dir.Remove())

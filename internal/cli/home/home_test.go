@@ -36,7 +36,7 @@ func TestLeave(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tc.there {
-				if err := existing.Leave(h.Dir.Path(), existing.Note{Name: "lab"}); err != nil {
+				if err := existing.WriteNote(h.Dir.Path(), existing.Note{Name: "lab"}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -45,7 +45,7 @@ func TestLeave(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := h.Leave(tc.retain); (err != nil) != strings.HasPrefix(tc.note, "{broken") {
+			if err := h.Release(tc.retain); (err != nil) != strings.HasPrefix(tc.note, "{broken") {
 				t.Errorf("leave: %v", err)
 			}
 			if _, err := os.Stat(filepath.Join(root, "lab")); (err == nil) != tc.stays {

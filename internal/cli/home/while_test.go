@@ -24,7 +24,7 @@ func TestWhile(t *testing.T) {
 			}
 			asked, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			ctx, stop := h.While(asked)
+			ctx, stop := h.Context(asked)
 			if removed {
 				err = os.RemoveAll(h.Dir.Path())
 			} else {
@@ -42,7 +42,7 @@ func TestWhile(t *testing.T) {
 			if r := report.Of(h.Removed(ctx)); (r.Code == "directory-removed") != removed || removed && r.Try == "" {
 				t.Errorf("reported as %+v", r)
 			}
-			if err := h.Leave(false); err != nil {
+			if err := h.Release(false); err != nil {
 				t.Error(err)
 			}
 			if left, err := os.ReadDir(root); err != nil || len(left) > 0 {

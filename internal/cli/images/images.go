@@ -150,7 +150,7 @@ func load(ctx context.Context, o *loadOptions) error {
 	p.end()
 	done := answer{Runtime: rt.Name()}
 	for _, l := range loaded {
-		done.Images = append(done.Images, imageDone{l.Item, !l.Had})
+		done.Images = append(done.Images, imageDone{l.Item, !l.AlreadyPresent})
 	}
 	if o.format == output.JSON || o.format == output.YAML {
 		return output.Object(o.streams.Out, o.format, "LoadedImages", done)
@@ -204,7 +204,7 @@ func checkGround(ground string) error {
 
 // finder is that of node images in a store.
 func (o *options) finder(store images.Store, say func(string)) nodeimage.Finder {
-	return nodeimage.Finder{Store: store, Kubernetes: o.kubernetes, Cache: o.cache, Say: say}
+	return nodeimage.Finder{Store: store, Kubernetes: o.kubernetes, Cache: o.cache, Progress: say}
 }
 
 // programs are the images of this program, as up makes them.

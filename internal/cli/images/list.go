@@ -125,7 +125,7 @@ func (o *listOptions) nodes(ctx context.Context) (rows []row, notes []string, er
 			Name: nodeimage.Official + ":" + o.kubernetes, Grounds: []string{kindGround}, Part: nodePart,
 			Kubernetes: o.kubernetes, Where: []string{"missing"},
 		})
-		for way := range strings.SplitSeq(nodeimage.Ways(o.kubernetes), "\n") {
+		for way := range strings.SplitSeq(nodeimage.Advice(o.kubernetes), "\n") {
 			notes = append(notes, "try: "+way)
 		}
 	}

@@ -62,7 +62,7 @@ func (i Instances) List(context.Context) ([]command.Sandbox, error) {
 		}
 		s := command.Sandbox{
 			Name: e.Name, Dir: dir.Path(), Socket: dir.SocketPath(), Running: e.Running, Removed: e.Removed, Ended: endedAs(e), PID: e.PID,
-			StartedAt: e.Record.StartedAt, Scenario: e.Record.Scenario,
+			StartedAt: e.Record.StartedAt, Topology: e.Record.Topology,
 		}
 		if s.State() == command.Crashed {
 			s.Crash = whyCrashed(dir.Log("sandbox"))
@@ -118,17 +118,17 @@ func (i Instances) Logs(name string) (map[string]string, error) {
 // unreverted returns a dead sandbox's writes to real vCenters; after its directory is removed only "doctor" shows them.
 func unreverted(root, name string) string {
 	if all, err := leftovers.Unreverted(root); err == nil && all[name] > 0 {
-		return "; " + leftovers.Words(name, all[name])
+		return "; " + leftovers.Message(name, all[name])
 	}
 	return ""
 }
 
-// Settle ends the processes of sandboxes that crashed, takes back what they left outside of their directories, and keeps the
+// ReapProcesses ends the processes of sandboxes that crashed, takes back what they left outside of their directories, and keeps the
 // directories: each line says why one crashed, where its files are and how they are removed. It is silent about those that it
 // settled before. One that ended in order, and could not remove everything then, is removed.
-func (i Instances) Settle(ctx context.Context) ([]string, error) {
+func (i Instances) ReapProcesses(ctx context.Context) ([]string, error) {
 	return i.each(func(root string, e instance.Entry) (string, error) {
-		if e.Record.Settled {
+		if e.Record.ProcessesReaped {
 			return "", nil
 		}
 		if err := leftovers.Sweep(ctx, root, e.Name, func(string) {}); err != nil {
@@ -141,7 +141,7 @@ func (i Instances) Settle(ctx context.Context) ([]string, error) {
 			return fmt.Sprintf("sandbox %q had ended and left something behind: it is removed%s", e.Name, unreverted(root, e.Name)), nil
 		}
 		broken := leases(root, e.Name)
-		r, err := instance.Settle(ctx, root, e.Name)
+		r, err := instance.ReapProcesses(ctx, root, e.Name)
 		if err != nil {
 			return "", err
 		}
@@ -201,8 +201,8 @@ func (i Instances) each(do func(root string, e instance.Entry) (string, error)) 
 // ended says which processes were.
 func ended(r instance.Report) string {
 	line := fmt.Sprintf("%d processes ended", len(r.Killed))
-	if len(r.Spared) > 0 {
-		line += fmt.Sprintf(", %d that are not certain to be its own left alone", len(r.Spared))
+	if len(r.Unproven) > 0 {
+		line += fmt.Sprintf(", %d that are not certain to be its own left alone", len(r.Unproven))
 	}
 	return line
 }

@@ -35,7 +35,7 @@ func TestInstances(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := dir.WriteRecord(instance.Record{Name: name, PID: os.Getpid(), StartedAt: start, Scenario: "single"}); err != nil {
+		if err := dir.WriteRecord(instance.Record{Name: name, PID: os.Getpid(), StartedAt: start, Topology: "single"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, component := range []string{"sandbox", "node/worker-1"} {
@@ -58,7 +58,7 @@ func TestInstances(t *testing.T) {
 	var want []command.Sandbox
 	for _, d := range dirs {
 		s := command.Sandbox{
-			Name: d.Name(), Dir: d.Path(), Socket: d.SocketPath(), Running: d == dirs[0], PID: os.Getpid(), StartedAt: start, Scenario: "single",
+			Name: d.Name(), Dir: d.Path(), Socket: d.SocketPath(), Running: d == dirs[0], PID: os.Getpid(), StartedAt: start, Topology: "single",
 		}
 		if !s.Running {
 			s.Crash = &command.Crash{Reason: killed}

@@ -95,7 +95,7 @@ func TestSettleKeepsTheEvidence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := dir.WriteRecord(instance.Record{Name: "lab", Scenario: "single"}); err != nil {
+	if err := dir.WriteRecord(instance.Record{Name: "lab", Topology: "single"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := dir.Close(); err != nil {
@@ -103,13 +103,13 @@ func TestSettleKeepsTheEvidence(t *testing.T) {
 	}
 	want := []string{`sandbox "lab" crashed: panic: boom; 0 processes ended; its logs, events and recording are kept in ` + dir.Path() + ` until "vsphere-sandbox down --name lab"`}
 	for range 2 {
-		said, err := i.Settle(t.Context())
+		said, err := i.ReapProcesses(t.Context())
 		if d := cmp.Diff(want, said); err != nil || d != "" {
 			t.Errorf("%v, %s", err, d)
 		}
 		want = nil
 		all, err := i.List(t.Context())
-		if err != nil || len(all) != 1 || all[0].State() != command.Crashed || all[0].Crash.Reason != "panic: boom" || all[0].Scenario != "single" {
+		if err != nil || len(all) != 1 || all[0].State() != command.Crashed || all[0].Crash.Reason != "panic: boom" || all[0].Topology != "single" {
 			t.Fatalf("listed %+v, %v", all, err)
 		}
 		for file, text := range kept {
@@ -158,7 +158,7 @@ func TestEndedInOrder(t *testing.T) {
 	if d := cmp.Diff([]string{"kept retained", "rest left-behind"}, states()); d != "" {
 		t.Error(d)
 	}
-	if said, err := i.Settle(t.Context()); err != nil || len(said) != 1 || !strings.Contains(said[0], `"rest" had ended`) {
+	if said, err := i.ReapProcesses(t.Context()); err != nil || len(said) != 1 || !strings.Contains(said[0], `"rest" had ended`) {
 		t.Errorf("%q, %v", said, err)
 	}
 	if d := cmp.Diff([]string{"kept retained"}, states()); d != "" {

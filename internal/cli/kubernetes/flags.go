@@ -39,8 +39,8 @@ func (f *Flags) Check(embedded bool) error {
 	return nil
 }
 
-// Again are the arguments that say the same to another process; none for the default.
-func (f *Flags) Again() []string {
+// ToArgs are the arguments that say the same to another process; none for the default.
+func (f *Flags) ToArgs() []string {
 	if f.Source == "" || f.Source == programs.Builtin {
 		return nil
 	}

@@ -48,7 +48,7 @@ func TestFlags(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff(tc.again, f.Again()); err != nil || diff != "" {
+		if diff := cmp.Diff(tc.again, f.ToArgs()); err != nil || diff != "" {
 			t.Errorf("%q: %v\n%s", tc.args, err, diff)
 		}
 	}

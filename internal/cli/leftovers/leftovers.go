@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/guest/loop"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	kindground "github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
@@ -101,7 +101,7 @@ func Writes(ctx context.Context, dir string, getenv func(string) string, say fun
 		return left.Forget()
 	}
 	for _, e := range left.Pending {
-		say("takes back " + left.Words(e))
+		say("takes back " + left.Describe(e))
 	}
 	config, err := vcenterconfig.Of(left.Source, getenv)
 	if err == nil {
@@ -135,8 +135,8 @@ func Unreverted(root string) (map[string]int, error) {
 	return all, nil
 }
 
-// Words say that writes are left, and how to take them back.
-func Words(name string, writes int) string {
+// Message say that writes are left, and how to take them back.
+func Message(name string, writes int) string {
 	return fmt.Sprintf("%d writes to real VMs are not taken back: %s down --name %s does so", writes, command.Program, name)
 }
 

@@ -33,7 +33,7 @@ type Flags struct {
 	// Ignored are names of checks that do not keep a sandbox from booting, or "all".
 	Ignored []string
 	// Machine is read in place of this one, for tests. Optional.
-	Machine *preflight.Machine
+	Machine *preflight.Host
 
 	port  int
 	bound bool // port is what the flag says
@@ -89,8 +89,8 @@ func (f *Flags) Port() int {
 	}
 }
 
-// Again are the arguments that say the same to another process; none for the defaults.
-func (f *Flags) Again() []string {
+// ToArgs are the arguments that say the same to another process; none for the defaults.
+func (f *Flags) ToArgs() []string {
 	var args []string
 	if len(f.Ignored) > 0 {
 		args = append(args, "--"+ignoreFlag+"="+strings.Join(f.Ignored, ","))

@@ -52,8 +52,8 @@ func TestFlags(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || f.Port() != tc.port || strings.Join(f.Again(), " ") != tc.again {
-			t.Errorf("%s: port %d, again %q, %v", tc.args, f.Port(), f.Again(), err)
+		if err != nil || f.Port() != tc.port || strings.Join(f.ToArgs(), " ") != tc.again {
+			t.Errorf("%s: port %d, again %q, %v", tc.args, f.Port(), f.ToArgs(), err)
 		}
 	}
 	if port := new(Flags).Port(); port != loopback.DefaultPort {

@@ -4,6 +4,7 @@ package list
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -13,24 +14,26 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // patience is how long a sandbox may take to tell how it is: the list must not hang with it.
-const patience = 2 * time.Second
+const patience = 1500 * time.Millisecond
 
 // The states of a sandbox beside its phases, and, of one that does not run, the states of package command.
 const (
-	silent  = "no-answer" // there is a process, and no answer from it
-	removed = "removed"   // its directory was, and it is about to end
+	silent    = "no-answer" // there is a process, and no answer from it
+	suspended = "suspended" // its process was stopped, as by Ctrl-Z
+	removed   = "removed"   // its directory was, and it is about to end
 )
 
 // sandbox is one line.
 type sandbox struct {
 	Name      string        `json:"name"`
 	State     string        `json:"state"`
-	Scenario  string        `json:"scenario,omitempty"`
+	Topology  string        `json:"topology,omitempty"`
 	Nodes     api.NodeCount `json:"nodes"`
 	VCenters  int           `json:"vcenters"`
 	Speed     float64       `json:"speed,omitempty"`
@@ -59,8 +62,10 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *co
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List sandboxes",
-		Long: `List sandboxes with their phase. Phases of a sandbox that does not run:
+		Long: `List sandboxes with their phase. Phases of a sandbox that does not answer:
 
+  suspended    its process was stopped by Ctrl-Z or SIGSTOP; "fg" or
+               "kill -CONT" continues it
   crashed      crashed or killed; logs, events and recording are kept until
                "down", "doctor --fix" or the next "up" of its name
   retained     stopped, and its files were kept on request
@@ -99,14 +104,14 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	if len(items) == 0 {
-		fmt.Fprintf(o.streams.Err, "no sandboxes\ntry: %s up\n", command.Program)
+		fmt.Fprintf(o.streams.Err, "no sandboxes\ntry: %s up\n", command.Typed(os.Args[0]))
 	}
 	for _, s := range items {
 		if s.State == removed {
-			fmt.Fprintf(o.streams.Err, "the directory of sandbox %q was removed while it runs, as process %d: it is about to end\ntry: %s down --name %[1]s   # which waits for that\n", s.Name, s.PID, command.Program)
+			fmt.Fprintf(o.streams.Err, "the directory of sandbox %q was removed while it runs, as process %d: it is about to end\ntry: %s down --name %[1]s   # which waits for that\n", s.Name, s.PID, command.Typed(os.Args[0]))
 		}
 		if s.Crash != nil {
-			fmt.Fprintf(o.streams.Err, "sandbox %q crashed: %s\nwhat it left is in %s\ntry: %s logs --name %[1]s\ntry: %[4]s down --name %[1]s   # removes it\n", s.Name, s.Crash.Words(), s.Dir, command.Program)
+			fmt.Fprintf(o.streams.Err, "sandbox %q crashed: %s\nwhat it left is in %s\ntry: %s logs --name %[1]s\ntry: %[4]s down --name %[1]s   # removes it\n", s.Name, s.Crash.Text(), s.Dir, command.Typed(os.Args[0]))
 		}
 	}
 	return nil
@@ -114,13 +119,17 @@ func run(ctx context.Context, o *options) error {
 
 // describe asks a sandbox how it is.
 func describe(ctx context.Context, s command.Sandbox) sandbox {
-	line := sandbox{Name: s.Name, State: s.State(), Dir: s.Dir, PID: s.PID, StartedAt: s.StartedAt, Scenario: s.Scenario, Crash: s.Crash}
+	line := sandbox{Name: s.Name, State: s.State(), Dir: s.Dir, PID: s.PID, StartedAt: s.StartedAt, Topology: s.Topology, Crash: s.Crash}
 	if !s.Running {
 		line.PID = 0
 		return line
 	}
 	if s.Removed {
 		line.State = removed
+		return line
+	}
+	if instance.Suspended(ctx, s.PID) {
+		line.State = suspended
 		return line
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -131,7 +140,7 @@ func describe(ctx context.Context, s command.Sandbox) sandbox {
 		return line
 	}
 	line.answers = true
-	line.State, line.Scenario, line.Nodes, line.VCenters = string(status.Phase), status.Scenario, status.Nodes, len(status.VCenters)
+	line.State, line.Topology, line.Nodes, line.VCenters = string(status.Phase), status.Topology, status.Nodes, len(status.VCenters)
 	line.Speed, line.StartedAt, line.PID, line.Server = status.Speed, status.StartedAt, status.PID, status.Server
 	return line
 }
@@ -144,7 +153,7 @@ func kind(now time.Time) output.Kind[sandbox] {
 		Columns: []column{
 			{Header: "NAME", Value: func(s sandbox) string { return s.Name }},
 			{Header: "STATE", Value: func(s sandbox) string { return s.State }},
-			{Header: "SCENARIO", Value: func(s sandbox) string { return s.Scenario }},
+			{Header: "TOPOLOGY", Value: func(s sandbox) string { return s.Topology }},
 			{Header: "VCENTERS", Value: whenAnswering(func(s sandbox) string { return strconv.Itoa(s.VCenters) })},
 			{Header: "READY", Value: whenAnswering(func(s sandbox) string { return fmt.Sprintf("%d/%d", s.Nodes.Ready, s.Nodes.Wanted) })},
 			{Header: "AGE", Value: func(s sandbox) string { return output.Age(now, s.StartedAt) }},

@@ -17,11 +17,11 @@ func TestList(t *testing.T) {
 			e := clitest.NewEnv(clitest.Serve(t, clitest.ZonesUSEU()))
 			e.State.Items = append(e.State.Items,
 				command.Sandbox{
-					Name: "dead", Dir: "/state/dead", Scenario: "single", PID: 17,
+					Name: "dead", Dir: "/state/dead", Topology: "single", PID: 17,
 					Crash: &command.Crash{Reason: "panic: boom", Stack: []string{"main.main (/x/main.go:3)"}},
 				},
-				command.Sandbox{Name: "kept", Dir: "/state/kept", Scenario: "single", Ended: command.Retained},
-				command.Sandbox{Name: "rest", Dir: "/state/rest", Scenario: "single", Ended: command.Left},
+				command.Sandbox{Name: "kept", Dir: "/state/kept", Topology: "single", Ended: command.Retained},
+				command.Sandbox{Name: "rest", Dir: "/state/rest", Topology: "single", Ended: command.Left},
 				command.Sandbox{Name: "deaf", Dir: "/state/deaf", Socket: t.TempDir() + "/none", Running: true, PID: 18},
 			)
 			if r := e.Run(t.Context(), NewCmdList(e.Deps, nil), "-o", format); r.Exit != 0 {

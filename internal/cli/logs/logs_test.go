@@ -182,7 +182,7 @@ func TestFollowIsInterrupted(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	e := env(t, map[string]string{"sandbox": "", "node/worker-1": ""})
-	if d := cmp.Diff([]string{"node/worker-1", "sandbox"}, clitest.Words(t, complete.Logs(e.Deps))); d != "" {
+	if d := cmp.Diff([]string{"node/worker-1", "sandbox"}, clitest.Completions(t, complete.Logs(e.Deps))); d != "" {
 		t.Error(d)
 	}
 }

@@ -107,7 +107,7 @@ func TestMistakes(t *testing.T) {
 		exit int
 		want string
 	}{
-		{[]string{"man", "vm", "od"}, report.Usage, "error: there is no command \"vsphere-sandbox vm od\"\ntry: vsphere-sandbox vm odd\n"},
+		{[]string{"man", "vm", "od"}, report.Usage, "error: unknown command \"vsphere-sandbox vm od\"\ntry: vsphere-sandbox vm odd\n"},
 		{[]string{"man", "vm", "--dir", "x"}, report.Usage, "error: --dir is for the pages of all commands, \"vm\" is one\ntry: vsphere-sandbox man --help\n"},
 		{[]string{"man", "--dir", file}, report.Failure, "error: manual pages: mkdir " + file + ": not a directory\ntry: --dir with a folder that you may write\n"},
 	} {

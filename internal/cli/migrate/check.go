@@ -74,7 +74,7 @@ Exit status:
 			if len(args) > 0 {
 				o.old = args[0]
 			}
-			if err := o.real.Unasked(cmd); err != nil {
+			if err := o.real.CheckUnset(cmd); err != nil {
 				return err
 			}
 			if o.force && o.old == "" {

@@ -71,7 +71,7 @@ func TestCheckOptions(t *testing.T) {
 	if r.Exit != 0 {
 		t.Fatal(r)
 	}
-	if d := cmp.Diff([]any{"old", "a", "b", true, "e", "json"}, []any{o.old, o.kubeconfig, o.context, o.real.Asked(), o.csi, o.format}); d != "" {
+	if d := cmp.Diff([]any{"old", "a", "b", true, "e", "json"}, []any{o.old, o.kubeconfig, o.context, o.real.IsSet(), o.csi, o.format}); d != "" {
 		t.Error(d)
 	}
 	var p *planOptions

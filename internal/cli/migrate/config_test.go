@@ -181,7 +181,7 @@ func TestRefused(t *testing.T) {
 		"a b":                           `config: unexpected argument "b"`,
 		"nosuch":                        "nosuch: no such file or directory",
 		"full":                          "full: is a directory",
-		"old.conf -o table":             `there is no output format "table"`,
+		"old.conf -o toml":              `unknown output format "toml"`,
 		"old.conf --manifests nosuch":   "nosuch: no such file or directory",
 		"old.conf --manifests old.conf": "--manifests: old.conf is named twice",
 		"old.conf --datastore-url x":    `--datastore-url: "x" is not NAME=URL`,

@@ -64,7 +64,7 @@ Exit status:
 		ValidArgsFunction: complete.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.old = args[0]
-			if err := o.real.Unasked(cmd); err != nil {
+			if err := o.real.CheckUnset(cmd); err != nil {
 				return err
 			}
 			if o.files == "" {

@@ -110,16 +110,16 @@ Exit status:
 
 // complete checks which flags go together.
 func (o *rolesOptions) complete(cmd *cobra.Command) error {
-	if err := o.real.Unasked(cmd); err != nil {
+	if err := o.real.CheckUnset(cmd); err != nil {
 		return err
 	}
 	const connect = "--vcenter-config FILE, or --vcenter-config " + vcenterconfig.Environment + " for govc's variables"
 	switch {
-	case o.conf != "" && o.real.Asked():
+	case o.conf != "" && o.real.IsSet():
 		return report.UsageError("--vcenter-config "+o.conf, "FILE is only read, and --vcenter-config connects: give one of them")
-	case o.create && !o.real.Asked():
+	case o.create && !o.real.IsSet():
 		return report.UsageError(connect, "--create needs a vCenter, and none is named")
-	case len(o.datastores) > 0 && !o.real.Asked():
+	case len(o.datastores) > 0 && !o.real.IsSet():
 		return report.UsageError(connect, "--datastore names one of a vCenter, and none is named")
 	case o.force && o.conf == "":
 		return report.UsageError(command.Program+" migrate roles FILE --force", noForce)
@@ -227,7 +227,7 @@ func (o *rolesOptions) request(name string, sites roles.Sites) (*roles.Plan, err
 }
 
 func runRoles(ctx context.Context, o *rolesOptions) error {
-	if o.real.Asked() {
+	if o.real.IsSet() {
 		return o.connected(ctx)
 	}
 	plans, err := o.offline()
@@ -277,7 +277,7 @@ func (o *rolesOptions) connected(ctx context.Context) error {
 func (o *rolesOptions) plan(ctx context.Context, c *vcenter.Connection, s inventory.Selection, categories inventory.Categories) (*roles.Plan, error) {
 	inv, err := inventory.Read(ctx, c, s, categories)
 	if err == nil {
-		err = inventory.Nowhere(inv) // each has to have it: where nothing is chosen, something is granted on everything
+		err = inventory.CheckAbsent(inv) // each has to have it: where nothing is chosen, something is granted on everything
 	}
 	if err != nil {
 		return nil, err
@@ -305,7 +305,7 @@ func (o *rolesOptions) make(ctx context.Context, targets []roles.Target, plans [
 	newRoles, newGrants := 0, 0
 	for _, p := range plans {
 		r, g := p.Missing()
-		newRoles, newGrants, differing = newRoles+r, newGrants+g, append(differing, p.Differing()...)
+		newRoles, newGrants, differing = newRoles+r, newGrants+g, append(differing, p.Differences()...)
 	}
 	switch {
 	case len(differing) > 0:
@@ -363,7 +363,7 @@ func (o *rolesOptions) ask(ctx context.Context, plans []*roles.Plan, newRoles, n
 
 // undone prints what was rolled back.
 func (o *rolesOptions) undone(ctx context.Context, u *roles.Undone) error {
-	for _, s := range u.Back {
+	for _, s := range u.Reverted {
 		fmt.Fprintln(o.streams.Err, "taken back:", printable.Line(s))
 	}
 	for _, s := range u.Left {

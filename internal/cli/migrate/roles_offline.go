@@ -110,9 +110,9 @@ func (p place) add(sites roles.Sites) {
 	dc, named := rooted(p.datacenter), !isReference(p.datacenter)
 	switch {
 	case strings.HasPrefix(p.folder, "/"):
-		sites[privilege.Machines] = []roles.Object{{Path: p.folder}}
+		sites[privilege.VMs] = []roles.Object{{Path: p.folder}}
 	case p.folder != "" && named:
-		sites[privilege.Machines] = []roles.Object{{Path: dc + "/vm/" + p.folder}}
+		sites[privilege.VMs] = []roles.Object{{Path: dc + "/vm/" + p.folder}}
 	}
 	switch {
 	case strings.HasPrefix(p.datastore, "/"):
@@ -134,7 +134,7 @@ func (o *rolesOptions) sites(inv *inventory.Inventory, s inventory.Selection, ca
 			datacenters[dc] = true
 		}
 	}
-	sites := roles.Sites{privilege.Above: nil, privilege.Machines: nil, privilege.Datastore: nil, privilege.Cluster: nil}
+	sites := roles.Sites{privilege.Above: nil, privilege.VMs: nil, privilege.Datastore: nil, privilege.Cluster: nil}
 	wanted := func(o *inventory.Object) bool {
 		return len(datacenters) == 0 || datacenters[tree.Above(o.Ref, "Datacenter")]
 	}
@@ -155,13 +155,13 @@ func (o *rolesOptions) sites(inv *inventory.Inventory, s inventory.Selection, ca
 		case kind == "ClusterComputeResource":
 			sites[privilege.Cluster] = append(sites[privilege.Cluster], at(object))
 		case kind == "Folder" && nodesIn(object, s, tree):
-			sites[privilege.Machines] = append(sites[privilege.Machines], at(object))
+			sites[privilege.VMs] = append(sites[privilege.VMs], at(object))
 		}
 	}
 	if len(s.Tags)+len(s.Names)+len(s.Pools) > 0 { // VMs of a folder have nothing in common then
-		sites[privilege.Machines] = nil
+		sites[privilege.VMs] = nil
 		for _, vm := range inv.VMs {
-			sites[privilege.Machines] = append(sites[privilege.Machines], roles.Object{Ref: vm.Ref, Path: vm.Path})
+			sites[privilege.VMs] = append(sites[privilege.VMs], roles.Object{Ref: vm.Ref, Path: vm.Path})
 		}
 	}
 	for _, objects := range sites {

@@ -252,7 +252,7 @@ func TestRolesRefused(t *testing.T) {
 		"--vcenter-config env --govc --create": "--create leaves none to be run",
 		"--ccm-user ccm":                       "has no domain",
 		"--vcenter-config env":                 "GOVC_URL: is not set",
-		"-o table":                             `there is no output format "table"`,
+		"-o toml":                              `unknown output format "toml"`,
 	} {
 		if got, r := a.run(t.Context(), "", args); r.Exit != report.Usage && r.Exit != report.Prerequisite || !strings.Contains(r.Message, want) {
 			t.Errorf("%s: %+v, %s", args, r, got)

@@ -68,7 +68,7 @@ func (t *target) open(ctx context.Context, old migration.Source, force bool) (*s
 	}
 	var chosen *vcenter.Config
 	switch {
-	case t.real.Asked():
+	case t.real.IsSet():
 		real, err := t.real.Complete(t.deps.Getenv)
 		if err != nil {
 			return nil, err
@@ -188,7 +188,7 @@ func (w *subject) credentials(ctx context.Context, vc *config.VCenter) (config.C
 	if err != nil {
 		return config.Credentials{}, err
 	}
-	found, err := config.ParseSecret(vc.Secret.Namespace+"/"+vc.Secret.Name, secret.Data).For(vc.Server)
+	found, err := config.ParseSecret(vc.Secret.Namespace+"/"+vc.Secret.Name, secret.Data).For(vc.SecretKeys()...)
 	if err == nil && found.Password == "" {
 		err = errors.New("holds no user and password")
 	}

@@ -47,7 +47,10 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 func BindFormat(cmd *cobra.Command, format *string, formats ...string) { bind(cmd, format, formats...) }
 
 func bind(cmd *cobra.Command, format *string, formats ...string) {
-	cmd.Flags().VarP(&choice{format, formats}, "output", "o", "output format: "+strings.Join(formats, ", "))
+	if *format == Text && !slices.Contains(formats, Plain) {
+		formats = append([]string{Plain}, formats...) // the same word everywhere for what people read
+	}
+	cmd.Flags().VarP(&choice{format, formats, *format == Text}, "output", "o", "output format: "+strings.Join(formats, ", "))
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -56,6 +59,7 @@ func bind(cmd *cobra.Command, format *string, formats ...string) {
 type choice struct {
 	value   *string
 	choices []string
+	text    bool // table stands for the command's own text
 }
 
 func (c *choice) String() string { return *c.value }
@@ -64,13 +68,16 @@ func (c *choice) Type() string   { return "format" }
 func (c *choice) Set(s string) error {
 	if slices.Contains(c.choices, s) {
 		*c.value = s
+		if s == Plain && c.text {
+			*c.value = Text
+		}
 		return nil
 	}
 	try := "-o " + strings.Join(c.choices, "|")
 	if guess := nearest.Of(s, c.choices); guess != "" {
 		try = "-o " + guess
 	}
-	return report.UsageError(try, "there is no output format %q", s)
+	return report.UsageError(try, "unknown output format %q", s)
 }
 
 // APIVersion is the version of everything that is printed for programs.
@@ -128,6 +135,9 @@ func List[T any](w io.Writer, f Flags, kind Kind[T], items []T) error {
 	for _, item := range items {
 		rows = append(rows, cells(columns, item))
 	}
+	if last := len(columns) - 1; f.Format != Wide && last >= 0 && columns[last].Cut {
+		cut(rows)
+	}
 	return (&Rows{W: w}).Write(rows...)
 }
 
@@ -169,10 +179,15 @@ const None = "<none>"
 // Column is one column of a table of Ts.
 type Column[T any] struct {
 	Header string
-	// Wide columns are shown with -o wide only.
-	Wide  bool
+	// Wide columns are shown with -o wide only, Narrow ones without it only: a short form of a wide column.
+	Wide, Narrow bool
+	// Cut shortens the cells of the last column to the room that a line of [Width] has. With -o wide they are whole.
+	Cut   bool
 	Value func(T) string
 }
+
+// Width is the number of columns that a table fits into without -o wide.
+const Width = 100
 
 // Rows writes aligned rows: three spaces between columns, no spaces at the end. It remembers the widths, so that rows
 // written later stand below those written earlier; a column only ever grows. The zero value is not ready: set W.
@@ -206,6 +221,23 @@ func (r *Rows) Write(rows ...[]string) error {
 	return err
 }
 
+// cut shortens the last cells of rows to the room beside the others.
+func cut(rows [][]string) {
+	const least = 20
+	room := Width
+	for i := range len(rows[0]) - 1 {
+		widest := 0
+		for _, row := range rows {
+			widest = max(widest, text.Width(clean(row[i])))
+		}
+		room -= widest + 3
+	}
+	for _, row := range rows {
+		last := len(row) - 1
+		row[last] = text.Cut(clean(row[last]), max(least, room))
+	}
+}
+
 // clean keeps a cell on its line and off the terminal's controls.
 func clean(cell string) string {
 	if cell == "" {
@@ -218,7 +250,7 @@ func clean(cell string) string {
 func shown[T any](columns []Column[T], format string) []Column[T] {
 	var cs []Column[T]
 	for _, c := range columns {
-		if !c.Wide || format == Wide {
+		if !c.Wide && (!c.Narrow || format != Wide) || c.Wide && format == Wide {
 			cs = append(cs, c)
 		}
 	}

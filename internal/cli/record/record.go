@@ -255,7 +255,7 @@ func (o *options) write(out *pending, r *record.Recording) error {
 	if err := out.keep(text); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.streams.Err, "%s: %s\ntry: %s up %[1]s\n", o.file, r.Topology.Count(), command.Program)
+	fmt.Fprintf(o.streams.Err, "%s: %s\ntry: %s up %[1]s\n", o.file, r.Topology.Count(), command.Typed(os.Args[0]))
 	if len(r.Topology.Nodes()) == 0 {
 		fmt.Fprintln(o.streams.Err, "note: none of its VMs is a node: no guest reports a hostname, or --nodes is no name of theirs")
 	}

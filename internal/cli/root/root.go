@@ -46,9 +46,19 @@ Exit status of every command:
 With -o json, errors are JSON on standard error.
 
 Environment:
-  VSPHERE_SANDBOX_NAME    name of the sandbox, instead of --name
-  VSPHERE_SANDBOX_STATE   directory that holds the sandboxes
-                          (default: $XDG_STATE_HOME/vsphere-sandbox)`
+  VSPHERE_SANDBOX_NAME        name of the sandbox, instead of --name
+  VSPHERE_SANDBOX_STATE       directory that holds the sandboxes (default:
+                              $XDG_STATE_HOME/vsphere-sandbox)
+  VSPHERE_SANDBOX_PASSWORD    password for "vcenter up", instead of --password
+  VSPHERE_SANDBOX_SIDECARS    path of csi-sidecars, if it is elsewhere
+  VSPHERE_SANDBOX_TUTORIALS   directory of the tutorials' sandboxes and files
+  XDG_STATE_HOME              default: ~/.local/state
+  XDG_CACHE_HOME              directory of the cache, see "cache list" (default:
+                              ~/.cache)
+  KUBECONFIG                  kubeconfig of "--cluster existing" and "migrate"
+  GOVC_URL, GOVC_USERNAME, …  real vCenter of "--vcenter-config env"
+  NO_COLOR                    if set, no colors in the terminal UI
+  SHELL                       shell for which "env" prints variables`
 
 // New returns the root command. It sets d.NameFlag from --name.
 func New(d *command.Deps, c Commands) *cobra.Command {
@@ -176,7 +186,7 @@ func tidy(cmd *cobra.Command, d *command.Deps) error {
 	if _, err := d.Sandboxes.Root(); err != nil {
 		return nil // where there is no place for sandboxes, none was left; a command that needs the place says so
 	}
-	settled, err := d.Sandboxes.Settle(cmd.Context())
+	settled, err := d.Sandboxes.ReapProcesses(cmd.Context())
 	for _, s := range settled {
 		fmt.Fprintln(d.Streams.Err, s)
 	}
@@ -283,6 +293,9 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, streams *i
 		cmd = root
 	}
 	r := report.Of(usageError(cmd, err))
+	if format(cmd, args) == output.Text {
+		r.Try = command.AsTyped(r.Try, os.Args[0])
+	}
 	// There is nowhere left to tell that telling failed.
 	_ = report.Write(streams.Err, format(cmd, args), r)
 	return r.Exit

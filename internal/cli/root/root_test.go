@@ -48,22 +48,22 @@ func TestErrors(t *testing.T) {
 		exit int
 		want string
 	}{
-		{"stauts", 2, "error: there is no command \"vsphere-sandbox stauts\"\ntry: vsphere-sandbox status\n"},
-		{"xyzzy", 2, "error: there is no command \"vsphere-sandbox xyzzy\"\ntry: vsphere-sandbox --help\n"},
-		{"nod", 2, "error: there is no command \"vsphere-sandbox nod\"\ntry: vsphere-sandbox --help\n"},
-		{"get vsm", 2, "error: there is no command \"vsphere-sandbox get vsm\"\ntry: vsphere-sandbox get vms\n"},
-		{"help get vsm", 2, "error: there is no command \"vsphere-sandbox get vsm\"\ntry: vsphere-sandbox get vms\n"},
+		{"stauts", 2, "error: unknown command \"vsphere-sandbox stauts\"\ntry: vsphere-sandbox status\n"},
+		{"xyzzy", 2, "error: unknown command \"vsphere-sandbox xyzzy\"\ntry: vsphere-sandbox --help\n"},
+		{"nod", 2, "error: unknown command \"vsphere-sandbox nod\"\ntry: vsphere-sandbox --help\n"},
+		{"get vsm", 2, "error: unknown command \"vsphere-sandbox get vsm\"\ntry: vsphere-sandbox get vms\n"},
+		{"help get vsm", 2, "error: unknown command \"vsphere-sandbox get vsm\"\ntry: vsphere-sandbox get vms\n"},
 		{"completion tcsh", 0, ""},
 		{"--nmae x status", 2, "error: vsphere-sandbox has no flag --nmae\ntry: --name\n"},
 		{"status --ouptut json", 2, "error: vsphere-sandbox status has no flag --ouptut\ntry: --output\n"},
 		{"status -x", 2, "error: vsphere-sandbox status has no flag -x\ntry: vsphere-sandbox status --help\n"},
 		{"status -o", 2, "error: flag needs an argument: 'o' in -o\ntry: vsphere-sandbox status --help\n"},
-		{"status -o jsn", 2, "error: there is no output format \"jsn\"\ntry: -o json\n"},
+		{"status -o jsn", 2, "error: unknown output format \"jsn\"\ntry: -o json\n"},
 		{"get nodes -w=perhaps", 2, "error: --watch perhaps: want true or false\ntry: vsphere-sandbox get nodes --help\n"},
 		{"status extra", 2, "error: vsphere-sandbox status: unexpected argument \"extra\"\ntry: vsphere-sandbox status --help\n"},
 		{"vm power-off", 2, "error: vsphere-sandbox vm power-off needs a VM\ntry: vsphere-sandbox vm power-off --help\n"},
-		{"get nodes nobody", 1, "error: there is no node \"nobody\"\ntry: vsphere-sandbox get nodes\n"},
-		{"status --name defalt", 1, "error: there is no sandbox \"defalt\"\ntry: --name default\n"},
+		{"get nodes nobody", 1, "error: node \"nobody\" not found\ntry: vsphere-sandbox get nodes\n"},
+		{"status --name defalt", 1, "error: sandbox \"defalt\" not found\ntry: --name default\n"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			e := clitest.NewEnv(s)

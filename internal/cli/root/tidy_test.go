@@ -16,7 +16,7 @@ import (
 // remains is a state directory with what cannot be ended beside what can. Nothing may be removed from it.
 type remains struct{ command.Sandboxes }
 
-func (remains) Settle(context.Context) ([]string, error) {
+func (remains) ReapProcesses(context.Context) ([]string, error) {
 	return []string{`sandbox "dead" crashed`}, errors.New("stuck: permission denied")
 }
 

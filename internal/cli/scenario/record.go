@@ -88,13 +88,13 @@ func recordIt(ctx context.Context, o *recordOptions) error {
 		return err
 	}
 	m := &mask.Mask{}
-	m.Know(o.secrets...)
+	m.Add(o.secrets...)
 	if _, err := command.Ask(ctx, t, func(c *api.Client, ctx context.Context) (struct{}, error) {
 		return struct{}{}, c.Mask(ctx, m, t.Dir)
 	}); err != nil {
 		return err
 	}
-	options := record.Options{Name: o.as, Follow: o.follow, OnAct: func(text string) { fmt.Fprintf(o.streams.Err, "  %s\n", text) }}
+	options := record.Options{Name: o.as, Follow: o.follow, OnAction: func(text string) { fmt.Fprintf(o.streams.Err, "  %s\n", text) }}
 	switch {
 	case o.follow:
 		options.Since = status.LastEvent

@@ -62,7 +62,7 @@ type runOptions struct {
 	on         string
 	retain     bool
 	trust      bool
-	asking     confirm.Asking
+	asking     confirm.Flags
 	format     string
 
 	scenarios []*scenario.Scenario
@@ -163,7 +163,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	if err := o.ground.Check(); err != nil {
 		return err
 	}
-	if err := o.ground.Fits(&o.ccm); err != nil {
+	if err := o.ground.CheckCCM(&o.ccm); err != nil {
 		return err
 	}
 	if err := o.kubernetes.Check(o.embedded()); err != nil {
@@ -367,7 +367,7 @@ func (o *runOptions) allowed(ctx context.Context, t *command.Target, status api.
 		return t.Client, nil
 	}
 	_, err := confirm.Do(ctx, o.Streams, o.asking, func(consent confirm.Consent) (bool, error) {
-		if consent.Given {
+		if consent.Confirmed {
 			return true, nil
 		}
 		return false, &api.Error{

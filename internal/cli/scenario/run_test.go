@@ -35,7 +35,7 @@ func TestRunOptions(t *testing.T) {
 		{"--all --ccm moon:x", `CCM "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`},
 		{"away --on lab --ccm builtin", "--on and --ccm exclude each other: the sandbox is up already"},
 		{"away --on lab --speed 1", "--on and --speed exclude each other: the sandbox is up already"},
-		{"away -o xml", `there is no output format "xml"`},
+		{"away -o xml", `unknown output format "xml"`},
 		{"./no.yaml", "scenario ./no.yaml: no such file or directory"},
 	} {
 		e := clitest.NewEnv(nil)

@@ -20,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
@@ -114,14 +115,14 @@ func list(o *listOptions) error {
 			if near := nearest.Of(o.theme, o.catalogue.themes()); near != "" {
 				try += " " + near
 			}
-			return report.UsageError(try, "there is no theme %q", o.theme)
+			return report.UsageError(try, "theme %q not found", o.theme)
 		}
 		fmt.Fprintln(o.streams.Err, "no scenarios")
 	}
 	if err := output.List(o.streams.Out, o.flags, kind(), all); err != nil {
 		return err
 	}
-	return source.Joined(bad)
+	return source.JoinErrors(bad)
 }
 
 func listing(s *scenario.Scenario) listed {
@@ -147,7 +148,7 @@ func kind() output.Kind[listed] {
 			{Header: "SUITE", Value: func(l listed) string { return output.Join(l.Suites) }},
 			{Header: "TOPOLOGY", Wide: true, Value: func(l listed) string { return l.Topology }},
 			{Header: "REPORTED", Wide: true, Value: func(l listed) string { return output.Join(l.Reported) }},
-			{Header: "DESCRIPTION", Value: func(l listed) string { return l.Description }},
+			{Header: "DESCRIPTION", Cut: true, Value: func(l listed) string { return l.Description }},
 		},
 	}
 }
@@ -227,7 +228,7 @@ func (c choice) load(from catalogue, set source.Settings) ([]*scenario.Scenario,
 			}
 		}
 	}
-	if err := source.Joined(bad); err != nil {
+	if err := source.JoinErrors(bad); err != nil {
 		return nil, err
 	}
 	for _, one := range set {
@@ -378,6 +379,16 @@ func (c catalogue) unknown(verb, word string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(word, "./"+string(os.PathSeparator)) {
 		return &report.Error{Code: "scenario-unreadable", Message: err.Error(), Exit: report.Usage, Try: "vsphere-sandbox scenario list, or name a file that is there"}
 	}
+	if slices.Contains(scenarios.Names(), word) {
+		try := "vsphere-sandbox up " + word
+		switch verb {
+		case "validate":
+			try = "vsphere-sandbox topology validate " + word
+		case "show":
+			try = "vsphere-sandbox topology render " + word
+		}
+		return report.UsageError(try, "%q is a topology, not a scenario: scenarios run on it", word)
+	}
 	try := "vsphere-sandbox scenario list"
 	if near := nearest.Of(word, c.words()); near != "" {
 		try = "vsphere-sandbox scenario " + verb + " " + near
@@ -395,8 +406,21 @@ func unusable(name string, err error) error {
 	}
 	return &invalid{&report.Error{
 		Code: "scenario-invalid", Message: fmt.Sprintf("scenario %s cannot be used\n%v", name, err), Exit: report.Usage,
-		Try: "vsphere-sandbox scenario show lifecycle/power-off   # a scenario that works",
+		Try: advice(name),
 	}, bad}
+}
+
+// advice returns what to do about a file that is no good scenario: the command that takes it, if it is another kind of file.
+func advice(name string) string {
+	if data, err := input.File(name, input.MaxFile); err == nil {
+		switch use, _ := strict.Recognize(data); use {
+		case strict.UseTopology:
+			return "vsphere-sandbox up " + name
+		case strict.UseCloudConfig:
+			return "vsphere-sandbox config validate " + name
+		}
+	}
+	return "vsphere-sandbox scenario show lifecycle/power-off   # a scenario that works"
 }
 
 // invalid prints its first part, which has the text of all problems; the second has them one by one.
@@ -416,7 +440,13 @@ func (c catalogue) completeWords(most int) complete.Func {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var words []string
-		for _, w := range c.words() {
+		all := c.words()
+		if strings.Contains(typed, "/") { // as reports name them
+			for _, e := range c.entries() {
+				all = append(all, e.theme+"/"+e.name)
+			}
+		}
+		for _, w := range all {
 			if strings.HasPrefix(w, typed) && !slices.Contains(args, w) {
 				words = append(words, w)
 			}

@@ -164,7 +164,7 @@ func TestCompletion(t *testing.T) {
 	if words, _ := c.completeWords(0)(nil, []string{"away"}, ""); strings.Join(words, " ") != "outages zones far-away none" {
 		t.Errorf("words: %q", words)
 	}
-	if words := clitest.Words(t, c.completeThemes); strings.Join(words, " ") != "outages zones" {
+	if words := clitest.Completions(t, c.completeThemes); strings.Join(words, " ") != "outages zones" {
 		t.Errorf("themes: %q", words)
 	}
 }

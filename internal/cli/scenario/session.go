@@ -52,11 +52,11 @@ func (s *session) onRunning(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Say("%s", runTitle(s.o))
+	s.Println("%s", runTitle(s.o))
 	s.Began(ctx, t.Client)
 	s.runAll(ctx, func(_ context.Context, r scenario.Requirements) (*scenario.Running, error) {
-		if want := r.Topology.Metadata.Name; want != status.Scenario {
-			s.Say("note: topology %s is wanted; sandbox %s is of %s", want, t.Name, status.Scenario)
+		if want := r.Topology.Metadata.Name; want != status.Topology {
+			s.Println("note: topology %s is wanted; sandbox %s is of %s", want, t.Name, status.Topology)
 		}
 		return &scenario.Running{Sandbox: on, Name: t.Name, Command: stage.Runner(s.o.Self, t.Name)}, nil
 	})
@@ -75,9 +75,9 @@ func (s *session) onOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Say("%s", runTitle(s.o))
-	m := &stage.Machine{
-		Root: root, Name: name, Command: "scenario run", Retain: s.o.retain, Limits: s.o.limits, Tell: s.Say, Busy: s.Busy, Lost: s.Lost,
+	s.Println("%s", runTitle(s.o))
+	m := &stage.Booter{
+		Root: root, Name: name, Command: "scenario run", Retain: s.o.retain, Limits: s.o.limits, Print: s.Println, Busy: s.Busy, Lost: s.Lost,
 	}
 	refused := map[string]error{} // by what was required: it will not come up the next time either
 	var first error
@@ -98,10 +98,10 @@ func (s *session) onOwn(ctx context.Context) error {
 // interrupted says what an interruption still waits for.
 func (s *session) interrupted() {
 	if s.o.on == "" {
-		s.Say("interrupted: stops; Ctrl-C again ends it at once")
+		s.Println("interrupted: stops; Ctrl-C again ends it at once")
 		return
 	}
-	s.Say("interrupted: heals its faults in sandbox %s, in %s at most; Ctrl-C again ends it at once and leaves them", s.o.on, scenario.GraceTime)
+	s.Println("interrupted: heals its faults in sandbox %s, in %s at most; Ctrl-C again ends it at once and leaves them", s.o.on, scenario.GraceTime)
 }
 
 // runAll runs the scenarios, each on what boot gives.
@@ -115,7 +115,7 @@ func (s *session) runAll(ctx context.Context, boot scenario.Boot) {
 	}()
 	options := scenario.Options{Observe: s.Update, Seed: s.o.seed, Patience: s.o.patience, FailFast: s.o.failFast}
 	suite := scenario.RunAll(ctx, s.o.scenarios, boot, options, func(_ *scenario.Scenario, out scenario.Outcome) {
-		s.bad = s.bad || !out.Verdict.Fine()
+		s.bad = s.bad || !out.Verdict.OK()
 		what := "is not as it was"
 		switch {
 		case ctx.Err() == nil:
@@ -125,7 +125,7 @@ func (s *session) runAll(ctx context.Context, boot scenario.Boot) {
 			what = "is not yet as it was" // it was healed, and that is all that was waited for
 		}
 		for _, left := range out.Left {
-			s.Say("  %s: %s", what, left)
+			s.Println("  %s: %s", what, left)
 		}
 	})
 	s.suite.Scenarios, s.suite.Boots = suite.Scenarios, suite.Boots
@@ -135,7 +135,7 @@ func (s *session) runAll(ctx context.Context, boot scenario.Boot) {
 }
 
 // boot boots a sandbox for scenarios.
-func (s *session) boot(ctx context.Context, m *stage.Machine, need scenario.Requirements) (*scenario.Running, error) {
+func (s *session) boot(ctx context.Context, m *stage.Booter, need scenario.Requirements) (*scenario.Running, error) {
 	want, err := s.spec(ctx, need)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (s *session) boot(ctx context.Context, m *stage.Machine, need scenario.Requ
 		return nil, err
 	}
 	s.bad = false
-	s.Say("sandbox %s: %s, ready in %.1fs", r.Name, want.Topology.Count(), r.Took.Seconds())
+	s.Println("sandbox %s: %s, ready in %.1fs", r.Name, want.Topology.Count(), r.Took.Seconds())
 	s.Began(ctx, r.Client)
 	program := want.CCM.Program
 	if s.suite.CCMVersion == "" && program.Source == s.suite.CCM {

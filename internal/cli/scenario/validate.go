@@ -101,7 +101,7 @@ func validate(o *validateOptions) error {
 			writeReaches(o.streams.Out, one.Source, one.NeedsTrust)
 		}
 	}
-	return source.Joined(bad)
+	return source.JoinErrors(bad)
 }
 
 // writeReaches writes what a scenario needs trust for, if it does.

@@ -134,7 +134,7 @@ func (s *settings) sandboxName(kind string) (string, error) {
 type bench struct {
 	*stage.Show
 	o       *settings
-	machine *stage.Machine
+	machine *stage.Booter
 
 	programs   map[string]sandbox.CCM // by their sources
 	kubernetes sandbox.Kubernetes
@@ -160,7 +160,7 @@ func (s *settings) newBench(ctx context.Context, kind, source string) (*bench, e
 		return nil, err
 	}
 	b := &bench{Show: stage.NewShow(s.Deps), o: s, kubernetes: program, programs: map[string]sandbox.CCM{}, refused: map[string]error{}}
-	b.machine = &stage.Machine{Root: root, Name: name, Command: kind, Limits: s.limits, Tell: b.Say, Busy: b.Busy, Lost: b.Lost}
+	b.machine = &stage.Booter{Root: root, Name: name, Command: kind, Limits: s.limits, Print: b.Println, Busy: b.Busy, Lost: b.Lost}
 	if s.artifacts != "" {
 		suite := &result.Suite{Name: kind, Began: time.Now(), Seed: s.seed, Speed: s.speed, CCM: source}
 		if err := b.Keep(s.artifacts, suite); err != nil {
@@ -208,7 +208,7 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 		}
 		return nil, err
 	}
-	b.Say("sandbox %s: %s, %s, ready in %.1fs", r.Name, c, want.Topology.Count(), r.Took.Seconds())
+	b.Println("sandbox %s: %s, %s, ready in %.1fs", r.Name, c, want.Topology.Count(), r.Took.Seconds())
 	b.Began(ctx, r.Client)
 	return &scenario.Running{
 		Sandbox: r.Client, Name: r.Name, CCM: c.Source, CCMVersion: c.Version, Command: stage.Runner(b.o.Self, r.Name),

@@ -97,7 +97,7 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	judged := smoke.Options{
 		CCM: named(given), Suite: o.scenarios, Only: o.only, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed,
-		Observe: b.Update, Say: b.Say, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
+		Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
 	}
 	if o.baseline != "" {
 		was, err := b.resolve(ctx, o.baseline)
@@ -226,7 +226,7 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 		list = append(list, named(c))
 	}
 	c := smoke.Compare(ctx, list, smoke.Options{
-		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Say: b.Say, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
+		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
 	})
 	c.Version, c.KubernetesVersion = build.Version(), b.kubernetes.Version
 	err = b.ended()

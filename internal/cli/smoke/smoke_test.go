@@ -30,7 +30,7 @@ func TestOptions(t *testing.T) {
 		{"--speed 0", "--speed: speed 0: want a number from 1 (upstream's defaults) to 100", report.Usage},
 		{"--patience 0", "--patience 0: want more than 0 and at most 100", report.Usage},
 		{"--seed 0", "--seed 0: want 1 or more", report.Usage},
-		{"-o xml", `there is no output format "xml"`, report.Usage},
+		{"-o xml", `unknown output format "xml"`, report.Usage},
 		{"--only upgrade,lifecycle/power-off", "", 0},
 		{"--only upgrad", `--only "upgrad": there is no such check`, report.Usage},
 		{"--only ,upgrade", `--only "": want names of checks`, report.Usage},

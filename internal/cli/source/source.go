@@ -17,11 +17,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// Load reads a topology: the scenario of that name, or else the file at that path. Command is what was typed before the
+// Load reads a topology: the built-in one of that name, or else the file at that path. Command is what was typed before the
 // name, for advice: "up". Errors are of [report]; the reason of one about the topology itself is [topology.Errors].
 func Load(command, source string, settings Settings) (*topology.Topology, error) {
 	t, err := read(source, settings)
@@ -32,16 +33,61 @@ func Load(command, source string, settings Settings) (*topology.Topology, error)
 	case errors.As(err, &bad):
 		return nil, &invalid{&report.Error{
 			Code: "topology-invalid", Message: fmt.Sprintf("topology %s cannot be used\n%v", source, err),
-			Try: "vsphere-sandbox topology render zones-us-eu   # a topology that works", Exit: report.Usage,
+			Try: advice(command, source), Exit: report.Usage,
 		}, bad}
+	case errors.Is(err, fs.ErrNotExist) && isScenario(source) != "":
+		return nil, report.UsageError(forScenario(command)+" "+source, "%q is %s, not a topology", source, isScenario(source))
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(source, "./"+string(os.PathSeparator)):
-		try := "one of: " + strings.Join(scenarios.Names(), ", ") + "; or the path of a topology file"
+		try := "vsphere-sandbox topology list   # " + strings.Join(scenarios.Names(), ", ") + "; or the path of a topology file"
 		if near := nearest.Of(source, scenarios.Names()); near != "" {
 			try = "vsphere-sandbox " + command + " " + near
 		}
 		return nil, report.UsageError(try, "topology %q: no built-in topology and no file has this name", source)
 	}
 	return nil, &report.Error{Code: "topology-unreadable", Message: err.Error(), Exit: report.Usage, Try: "vsphere-sandbox topology render zones-us-eu > mine.yaml   # writes a topology file to start from"}
+}
+
+// isScenario returns what a name is among the built-in scenarios, "" if it is none.
+func isScenario(name string) string {
+	switch _, err := scenarios.Find(name); {
+	case err == nil:
+		return "a scenario"
+	case slices.Contains(scenarios.Themes(), name):
+		return "a theme of scenarios"
+	}
+	return ""
+}
+
+// forScenario returns the command that does with a scenario what command does with a topology.
+func forScenario(command string) string {
+	switch command {
+	case "topology validate":
+		return "vsphere-sandbox scenario validate"
+	case "topology render", "topology graph":
+		return "vsphere-sandbox scenario show"
+	}
+	return "vsphere-sandbox scenario run"
+}
+
+// advice returns what to do about a file that is no good topology: the command that takes it, if it is another kind of file.
+func advice(command, source string) string {
+	const example = "vsphere-sandbox topology render zones-us-eu   # a topology that works"
+	data, err := input.File(source, input.MaxFile)
+	if err != nil {
+		return example
+	}
+	switch use, _ := strict.Recognize(data); use {
+	case strict.UseScenario:
+		return forScenario(command) + " " + source
+	case strict.UseCloudConfig:
+		if command == "up" {
+			return "vsphere-sandbox up --vcenter-config " + source
+		}
+		return "vsphere-sandbox config validate " + source
+	case strict.UseKubernetes:
+		return example + "\nvsphere-sandbox kubectl apply -f " + source
+	}
+	return example
 }
 
 func read(source string, settings Settings) (*topology.Topology, error) {
@@ -81,15 +127,15 @@ func (e *invalid) Error() string { return e.reported.Error() }
 
 func (e *invalid) Unwrap() []error { return []error{e.reported, e.problems} }
 
-// Or is the first argument, or the scenario that stands in for one.
-func Or(args []string) string {
+// ArgOrDefault is the first argument, or the topology that stands in for one.
+func ArgOrDefault(args []string) string {
 	if len(args) > 0 {
 		return args[0]
 	}
 	return scenarios.Default
 }
 
-// Names completes scenarios and files, for a command that takes at most so many of them (0: any number).
+// Names completes topologies and files, for a command that takes at most so many of them (0: any number).
 func Names(most int) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if most > 0 && len(args) >= most {
@@ -157,8 +203,8 @@ func Problems(err error) []Problem {
 	return all
 }
 
-// Joined is one error for those of several files, nil for none.
-func Joined(bad []error) error {
+// JoinErrors is one error for those of several files, nil for none.
+func JoinErrors(bad []error) error {
 	if len(bad) < 2 {
 		return errors.Join(bad...)
 	}

@@ -33,7 +33,8 @@ func TestSource(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for name, text := range map[string]string{
-		"tiny.yaml": tiny, "plain": tiny, "bad.yaml": strings.Replace(tiny, "hosts:", "host:", 1), "single": "a file, not the scenario",
+		"tiny.yaml": tiny, "plain": tiny, "bad.yaml": strings.Replace(tiny, "hosts:", "host:", 1), "single": "a file, not the topology",
+		"scenario.yaml": "apiVersion: sandbox.vsphere/v1alpha1\nkind: Scenario\n", "vsphere.conf": "[Global]\nuser = a\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -55,7 +56,12 @@ func TestSource(t *testing.T) {
 		{source: "./single", code: "topology-invalid", message: "./single:1:"},
 		{source: "bad.yaml", code: "topology-invalid", message: `bad.yaml:9:11: spec.vcenters[0].datacenters[0].host: unknown key (did you mean "hosts"?)`, try: "vsphere-sandbox topology render zones-us-eu"},
 		{source: "singel", code: "usage", message: `topology "singel": no built-in topology and no file has this name`, try: "vsphere-sandbox up single"},
-		{source: "volcano", code: "usage", message: `topology "volcano"`, try: "one of: single, zones-per-cluster, zones-us-eu; or the path of a topology file"},
+		{source: "volcano", code: "usage", message: `topology "volcano"`, try: "vsphere-sandbox topology list   # single, zones-per-cluster, zones-us-eu; or the path of a topology file"},
+		{source: "power-off", code: "usage", message: `"power-off" is a scenario, not a topology`, try: "vsphere-sandbox scenario run power-off"},
+		{source: "lifecycle/power-off", code: "usage", message: `"lifecycle/power-off" is a scenario, not a topology`, try: "vsphere-sandbox scenario run lifecycle/power-off"},
+		{source: "lifecycle", code: "usage", message: `"lifecycle" is a theme of scenarios, not a topology`, try: "vsphere-sandbox scenario run lifecycle"},
+		{source: "scenario.yaml", code: "topology-invalid", message: "scenario.yaml:1:1: is a scenario, not a topology", try: "vsphere-sandbox scenario run scenario.yaml"},
+		{source: "vsphere.conf", code: "topology-invalid", message: "vsphere.conf:1:1: is a vsphere.conf in INI, not a topology", try: "vsphere-sandbox up --vcenter-config vsphere.conf"},
 		{source: "missing.yaml", code: "topology-unreadable", message: "missing.yaml"},
 		{source: "./single.yaml", code: "topology-unreadable", message: "no such file"},
 		{source: "dir.yaml", code: "topology-unreadable", message: "dir.yaml"},

@@ -49,7 +49,7 @@ type Show struct {
 // NewShow returns a Show without output.
 func NewShow(d *command.Deps) *Show {
 	s, streams := &Show{mask: &mask.Mask{}}, d.Streams
-	s.mask.Know(secret.Variables(d.Getenv)...)
+	s.mask.Add(secret.Variables(d.Getenv)...)
 	if streams.ErrTTY() {
 		s.live = live.New(streams.Err, true)
 	} else { // the log of some CI, which others read
@@ -85,11 +85,11 @@ func (s *Show) Results(w io.Writer, write func(io.Writer) error) error {
 // Close ends the output. It is idempotent.
 func (s *Show) Close() { s.live.Close() }
 
-// Say prints a line.
-func (s *Show) Say(format string, args ...any) {
-	s.live.Say(format, args...)
+// Println prints a line.
+func (s *Show) Println(format string, args ...any) {
+	s.live.Println(format, args...)
 	if s.log != nil {
-		s.log.Say(format, args...)
+		s.log.Println(format, args...)
 	}
 }
 
@@ -114,7 +114,7 @@ func (s *Show) Keep(path string, suite *result.Suite) error {
 	d, err := artifacts.Create(path, suite.Began, map[string]string{"vsphere-sandbox": build.Version()}, map[string]string{
 		"suite": suite.Name, "ccm": suite.CCM, "seed": fmt.Sprint(suite.Seed), "speed": fmt.Sprint(suite.Speed),
 	})
-	if errors.Is(err, artifacts.ErrNotOurs) {
+	if errors.Is(err, artifacts.ErrNotOwned) {
 		return report.UsageError("--artifacts DIR that is new, or empty", "%v", err)
 	}
 	if err != nil {
@@ -138,14 +138,14 @@ func (s *Show) Finish(ctx context.Context, suite *result.Suite, err *error) {
 		*err = unwritable(ferr)
 		return
 	}
-	s.live.Say("\nreport: %s/report.html", s.Dir.Path)
+	s.live.Println("\nreport: %s/report.html", s.Dir.Path)
 }
 
 // Began counts a sandbox, and keeps its secrets out of the artifacts and results.
 func (s *Show) Began(ctx context.Context, c *api.Client) {
 	s.sandboxes++
 	if err := s.learn(ctx, c); err != nil && ctx.Err() == nil {
-		s.Say("note: the secrets of the sandbox are not known, and are masked by their shape alone: %v", err)
+		s.Println("note: the secrets of the sandbox are not known, and are masked by their shape alone: %v", err)
 	}
 }
 
@@ -169,11 +169,11 @@ func (s *Show) Collect(ctx context.Context, c *api.Client, after uint64) {
 	s.Busy("artifacts")
 	defer s.Busy("")
 	if err := s.learn(collecting, c); err != nil {
-		s.Say("note: no artifacts of a sandbox whose secrets are not known: %v", err)
+		s.Println("note: no artifacts of a sandbox whose secrets are not known: %v", err)
 		return
 	}
 	if err := collect.Sandbox(collecting, s.Dir, s.sandboxes, c, after); err != nil {
-		s.Say("note: some artifacts are missing: %v", err)
+		s.Println("note: some artifacts are missing: %v", err)
 	}
 }
 
@@ -184,7 +184,7 @@ func (s *Show) Lost(logs string, log *event.Log) {
 		return
 	}
 	if err := s.mask.Follow(filepath.Dir(logs)); err != nil {
-		s.Say("note: no artifacts of a sandbox whose secrets are not known: %v", err)
+		s.Println("note: no artifacts of a sandbox whose secrets are not known: %v", err)
 		return
 	}
 	events, lost := log.Read(0, 0)
@@ -194,7 +194,7 @@ func (s *Show) Lost(logs string, log *event.Log) {
 		lost = 0
 	}
 	if err := errors.Join(errs...); err != nil {
-		s.Say("note: some artifacts are missing: %v", err)
+		s.Println("note: some artifacts are missing: %v", err)
 	}
 }
 

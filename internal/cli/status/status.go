@@ -115,7 +115,7 @@ func print(w io.Writer, format string, now time.Time, s api.Status) error {
 	field("Name", "%s", s.Name)
 	field("Phase", "%s", phase(s))
 	field("Age", "%s", output.Age(now, s.StartedAt))
-	field("Scenario", "%s", s.Scenario)
+	field("Topology", "%s", s.Topology)
 	field("Speed", "%g", s.Speed)
 	if g := ground(s.Ground); g != "" {
 		field("Ground", "%s", g)
@@ -153,7 +153,7 @@ func print(w io.Writer, format string, now time.Time, s api.Status) error {
 type ended struct {
 	Name      string         `json:"name"`
 	Phase     string         `json:"phase"`
-	Scenario  string         `json:"scenario,omitempty"`
+	Topology  string         `json:"topology,omitempty"`
 	StartedAt time.Time      `json:"startedAt,omitzero"`
 	Dir       string         `json:"dir"`
 	Crash     *command.Crash `json:"crash,omitempty"`
@@ -162,7 +162,7 @@ type ended struct {
 func printEnded(w io.Writer, format string, now time.Time, s command.Sandbox) error {
 	switch format {
 	case output.JSON, output.YAML:
-		return output.Object(w, format, "Status", ended{s.Name, s.State(), s.Scenario, s.StartedAt, s.Dir, s.Crash})
+		return output.Object(w, format, "Status", ended{s.Name, s.State(), s.Topology, s.StartedAt, s.Dir, s.Crash})
 	case output.Names:
 		_, err := fmt.Fprintln(w, "sandbox/"+s.Name)
 		return err
@@ -174,10 +174,10 @@ func printEnded(w io.Writer, format string, now time.Time, s command.Sandbox) er
 	if !s.StartedAt.IsZero() {
 		field("Started", output.Age(now, s.StartedAt)+" ago")
 	}
-	field("Scenario", s.Scenario)
+	field("Topology", s.Topology)
 	field("Directory", s.Dir)
 	if s.Crash != nil {
-		field("Ended by", strings.ReplaceAll(s.Crash.Words(), "\n", "\n"+strings.Repeat(" ", 10)))
+		field("Ended by", strings.ReplaceAll(s.Crash.Text(), "\n", "\n"+strings.Repeat(" ", 10)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -102,7 +102,7 @@ func TestCrashed(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			e := clitest.NewEnv(nil)
 			e.State.Items = []command.Sandbox{{
-				Name: "default", Dir: "/state/default", Scenario: "single", StartedAt: clitest.Now.Add(-time.Minute),
+				Name: "default", Dir: "/state/default", Topology: "single", StartedAt: clitest.Now.Add(-time.Minute),
 				Crash: &command.Crash{Reason: "panic: boom", Stack: []string{"main.boot (/x/boot.go:12)", "main.main (/x/main.go:3)"}},
 			}}
 			r := e.Run(t.Context(), NewCmdStatus(e.Deps, nil), "-o", format)

@@ -44,15 +44,16 @@ func Nodes(now time.Time) output.Kind[api.Node] {
 		Ref:  func(n api.Node) string { return "node/" + n.Name },
 		Columns: []column{
 			{Header: "NAME", Value: func(n api.Node) string { return n.Name }},
-			{Header: "VM", Value: func(n api.Node) string { return n.VM }},
+			{Header: "VM", Wide: true, Value: func(n api.Node) string { return n.VM }},
 			{Header: "VCENTER", Value: func(n api.Node) string { return n.VCenter }},
 			{Header: "DATACENTER", Value: func(n api.Node) string { return n.Datacenter }},
 			{Header: "POWER", Value: func(n api.Node) string { return n.Power }},
 			{Header: "READY", Value: Ready},
-			{Header: "TAINTS", Value: taints},
+			{Header: "TAINTS", Narrow: true, Value: taintKeys},
+			{Header: "TAINTS", Wide: true, Value: taints},
 			{Header: "REGION", Value: func(n api.Node) string { return n.Region }},
 			{Header: "ZONE", Value: func(n api.Node) string { return n.Zone }},
-			{Header: "PROVIDER-ID", Value: func(n api.Node) string { return n.ProviderID }},
+			{Header: "PROVIDER-ID", Wide: true, Value: func(n api.Node) string { return n.ProviderID }},
 			{Header: "ROLES", Wide: true, Value: func(n api.Node) string { return output.Join(n.Roles) }},
 			{Header: "INSTANCE-TYPE", Wide: true, Value: func(n api.Node) string { return n.InstanceType }},
 			{Header: "ADDRESSES", Wide: true, Value: func(n api.Node) string { return output.Join(n.Addresses) }},
@@ -69,6 +70,17 @@ func Ready(n api.Node) string {
 		return "Unregistered"
 	}
 	return n.Ready
+}
+
+// taintKeys are the keys of the taints without their effects: "shutdown,unreachable".
+func taintKeys(n api.Node) string {
+	var keys []string
+	for key := range strings.SplitSeq(taints(n), ",") {
+		if key = key[:max(0, strings.IndexAny(key+":", "=:"))]; key != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return output.Join(keys)
 }
 
 // taints leaves out the domains of the well-known ones, which would fill the screen: "shutdown:NoSchedule".
@@ -316,6 +328,14 @@ func Hosts() output.Kind[api.Host] {
 	}
 }
 
+// firstAddress is the first address of a VM, and whether there are more.
+func firstAddress(v api.VM) string {
+	if len(v.Addresses) > 1 {
+		return v.Addresses[0] + ",…"
+	}
+	return output.Join(v.Addresses)
+}
+
 // VMs shows virtual machines.
 func VMs() output.Kind[api.VM] {
 	type column = output.Column[api.VM]
@@ -332,7 +352,8 @@ func VMs() output.Kind[api.VM] {
 			{Header: "TOOLS", Value: func(v api.VM) string { return output.YesNo(v.Tools) }},
 			{Header: "PROCESS", Value: func(v api.VM) string { return v.Process }},
 			{Header: "ROLE", Value: func(v api.VM) string { return v.Role }},
-			{Header: "ADDRESSES", Value: func(v api.VM) string { return output.Join(v.Addresses) }},
+			{Header: "ADDRESSES", Narrow: true, Value: firstAddress},
+			{Header: "ADDRESSES", Wide: true, Value: func(v api.VM) string { return output.Join(v.Addresses) }},
 			{Header: "CLUSTER", Wide: true, Value: func(v api.VM) string { return v.Cluster }},
 			{Header: "REGION", Wide: true, Value: func(v api.VM) string { return v.Region }},
 			{Header: "ZONE", Wide: true, Value: func(v api.VM) string { return v.Zone }},

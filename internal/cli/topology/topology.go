@@ -27,17 +27,18 @@ func NewCmdTopology(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:     "topology",
 		Aliases: []string{"topo"},
-		Short:   "Validate, render, draw and apply topologies",
-		Long: `Validate, render, draw and apply topologies.
+		Short:   "List, validate, render, draw and apply topologies",
+		Long: `List, validate, render, draw and apply topologies.
 
 A topology is the inventory of the vCenters in YAML: a built-in one, by name, or
 a file of your own. Included files are read too, and --set sets parameters.`,
-		Example: `  vsphere-sandbox topology validate my-topology.yaml
+		Example: `  vsphere-sandbox topology list
+  vsphere-sandbox topology validate my-topology.yaml
   vsphere-sandbox topology render my-topology.yaml --set workers=5
   vsphere-sandbox topology graph zones-us-eu
   vsphere-sandbox topology apply my-topology.yaml --dry-run
   vsphere-sandbox topology schema > topology.schema.json`,
-	}, NewCmdValidate(d, nil), NewCmdRender(d, nil), NewCmdGraph(d, nil), NewCmdApply(d, nil), NewCmdSchema(d))
+	}, NewCmdList(d, nil), NewCmdValidate(d, nil), NewCmdRender(d, nil), NewCmdGraph(d, nil), NewCmdApply(d, nil), NewCmdSchema(d))
 }
 
 type graphOptions struct {
@@ -72,7 +73,7 @@ are shown as one: worker-001 … worker-100 (100).`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: source.Names(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			o.source = source.Or(args)
+			o.source = source.ArgOrDefault(args)
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -97,7 +98,7 @@ func (o *graphOptions) validate() error {
 	if guess := nearest.Of(o.format, formats()); guess != "" {
 		try = "--format " + guess
 	}
-	return report.UsageError(try, "there is no graph format %q", o.format)
+	return report.UsageError(try, "unknown graph format %q", o.format)
 }
 
 func draw(o *graphOptions) error {
@@ -140,7 +141,7 @@ is a topology that builds the same inventory.`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: source.Names(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			o.source = source.Or(args)
+			o.source = source.ArgOrDefault(args)
 			if runF != nil {
 				return runF(o)
 			}
@@ -204,7 +205,7 @@ Exit status:
 		Example: `  vsphere-sandbox topology validate my-topology.yaml
   vsphere-sandbox topology validate *.yaml -o json
   vsphere-sandbox topology validate my-topology.yaml --set site=west`,
-		Args:              command.AtLeastOne("SCENARIO or FILE"),
+		Args:              command.AtLeastOne("TOPOLOGY or FILE"),
 		ValidArgsFunction: source.Names(0),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.sources = args
@@ -257,7 +258,7 @@ func validate(o *validateOptions) error {
 			fmt.Fprintf(o.streams.Out, "%s can be used: %s\n", one.Source, one.Counts)
 		}
 	}
-	return source.Joined(bad)
+	return source.JoinErrors(bad)
 }
 
 type applyOptions struct {
@@ -299,7 +300,7 @@ Ctrl-C stops it after the current step.`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: source.Names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.source = source.Or(args)
+			o.source = source.ArgOrDefault(args)
 			return runF(cmd.Context(), o)
 		},
 	}

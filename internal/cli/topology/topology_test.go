@@ -86,6 +86,9 @@ func run(t *testing.T, args ...string) (string, report.Record) {
 
 func TestOutput(t *testing.T) {
 	for name, args := range map[string]string{
+		"list":            "list",
+		"list.wide":       "list -o wide",
+		"list.json":       "list -o json",
 		"validate":        "validate mine.yaml single",
 		"validate.json":   "validate -o json mine.yaml bad.yaml absent.yaml worse.yaml nosuch",
 		"validate.yaml":   "validate -o yaml mine.yaml --set workers=3",
@@ -116,26 +119,27 @@ func TestRefused(t *testing.T) {
 	for _, tc := range []struct{ args, out, code, message, try string }{
 		{args: "validate bad.yaml", code: "topology-invalid", message: `topology bad.yaml cannot be used
 bad.yaml:9:11: spec.vcenters[0].datacenters[0].host: unknown key (did you mean "hosts"?)
-bad.yaml:10:17: spec.vcenters[0].datacenters[0].vms[0]: has nowhere to run: datacenter "dc" has no compute cluster and no host
 bad.yaml:10:33: spec.vcenters[0].datacenters[0].vms[0].cpus: must be a whole number, not the text "many"`},
 		{args: "validate single bad.yaml worse.yaml", code: "topology-invalid", out: "single can be used: 1 vCenter, 1 datacenter, 2 VMs, 2 nodes\n", message: `topology bad.yaml cannot be used
 bad.yaml:9:11: spec.vcenters[0].datacenters[0].host: unknown key (did you mean "hosts"?)
-bad.yaml:10:17: spec.vcenters[0].datacenters[0].vms[0]: has nowhere to run: datacenter "dc" has no compute cluster and no host
 bad.yaml:10:33: spec.vcenters[0].datacenters[0].vms[0].cpus: must be a whole number, not the text "many"
 topology worse.yaml cannot be used
 worse.yaml:1:11: include[0]: there is no file parts/net.yml (did you mean "parts/net.yaml"?)`},
 		{args: "validate singel", code: "usage", message: `topology "singel": no built-in topology`, try: "vsphere-sandbox topology validate single"},
-		{args: "validate", code: "usage", message: "validate needs a SCENARIO or FILE"},
+		{args: "validate power-off", code: "usage", message: `"power-off" is a scenario, not a topology`, try: "vsphere-sandbox scenario validate power-off"},
+		{args: "render lifecycle/power-off", code: "usage", message: `"lifecycle/power-off" is a scenario, not a topology`, try: "vsphere-sandbox scenario show lifecycle/power-off"},
+		{args: "list x", code: "usage", message: `list: unexpected argument "x"`},
+		{args: "validate", code: "usage", message: "validate needs a TOPOLOGY or FILE"},
 		{args: "render mine.yaml single", code: "usage", message: `render: unexpected argument "single"`},
 		{args: "render singel", code: "usage", message: `topology "singel"`, try: "vsphere-sandbox topology render single"},
 		{args: "render absent.yaml", code: "topology-unreadable", message: "absent.yaml"},
 		{args: "render mine.yaml --set workers=many", code: "topology-invalid", message: `mine.yaml:6:5: parameters[0]: parameter "workers", as it was set, must be a whole number, not "many"`},
 		{args: "render mine.yaml --set worker=3", code: "topology-invalid", message: `there is no parameter "worker", which was set (did you mean "workers"?)`},
-		{args: "graph --format dots", code: "usage", message: `there is no graph format "dots"`, try: "--format dot"},
-		{args: "graph --format png", code: "usage", message: `there is no graph format "png"`, try: "--format tree|dot|mermaid"},
+		{args: "graph --format dots", code: "usage", message: `unknown graph format "dots"`, try: "--format dot"},
+		{args: "graph --format png", code: "usage", message: `unknown graph format "png"`, try: "--format tree|dot|mermaid"},
 		{args: "graph singel", code: "usage", message: `topology "singel"`, try: "vsphere-sandbox topology graph single"},
 		{args: "schema x", code: "usage", message: `schema: unexpected argument "x"`},
-		{args: "apple", code: "usage", message: `there is no command`},
+		{args: "apple", code: "usage", message: `unknown command`},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			out, r := run(t, strings.Fields(tc.args)...)
@@ -265,7 +269,7 @@ func TestApplyNothing(t *testing.T) {
 func TestApplyFails(t *testing.T) {
 	s := applyServer(t)
 	s.Refuse(&api.Error{Code: "conflict", Message: "2 of 3 changes are done, and then: in use", Try: "again"})
-	s.Stick(3)
+	s.BlockStep(3)
 	out, reported, r := runApply(t.Context(), t, s, "mine.yaml")
 	want := "created Folder us/dcwest/vm/data\nchanged VM us/dcwest/vm/worker-1: 2 → 4 CPUs; power off and on\n"
 	if out != want || reported != "" {
@@ -303,7 +307,7 @@ func TestApplyRefused(t *testing.T) {
 // Ctrl-C leaves a sandbox that finishes what it is at, and says how far it was.
 func TestApplyInterrupted(t *testing.T) {
 	s := applyServer(t)
-	s.Stick(2)
+	s.BlockStep(2)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	e := clitest.NewEnv(s)

@@ -23,7 +23,7 @@ import (
 type options struct {
 	*command.Deps
 
-	look   Look
+	look   DisplayFlags
 	replay string
 	speed  float64
 	still  still
@@ -101,15 +101,15 @@ func (o *options) complete(set func(flag string) bool) error {
 	return o.still.complete()
 }
 
-// Look is how the UI looks, for the commands that open it.
-type Look struct {
+// DisplayFlags is how the UI looks, for the commands that open it.
+type DisplayFlags struct {
 	theme    string
 	mouse    bool
 	ReadOnly bool
 }
 
 // Bind adds the flags.
-func (l *Look) Bind(cmd *cobra.Command) {
+func (l *DisplayFlags) Bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&l.theme, "theme", "auto", "colors: "+strings.Join(themes(), ", "))
 	f.BoolVar(&l.mouse, "mouse", false, "use the mouse; the terminal cannot select text then")
@@ -120,13 +120,13 @@ func (l *Look) Bind(cmd *cobra.Command) {
 func themes() []string { return []string{"auto", "dark", "light", "mono"} }
 
 // Complete checks the flags.
-func (l *Look) Complete(getenv func(string) string) error {
+func (l *DisplayFlags) Complete(getenv func(string) string) error {
 	if !slices.Contains(themes(), l.theme) {
 		try := "--theme " + strings.Join(themes(), "|")
 		if guess := nearest.Of(l.theme, themes()); guess != "" {
 			try = "--theme " + guess
 		}
-		return report.UsageError(try, "there is no theme %q", l.theme)
+		return report.UsageError(try, "theme %q not found", l.theme)
 	}
 	if l.theme == "auto" {
 		l.theme = ""
@@ -138,7 +138,7 @@ func (l *Look) Complete(getenv func(string) string) error {
 }
 
 // Options are the UI's, as far as the look says them.
-func (l *Look) Options(d *command.Deps) tui.Options {
+func (l *DisplayFlags) Options(d *command.Deps) tui.Options {
 	return tui.Options{Theme: l.theme, Mouse: l.mouse, ReadOnly: l.ReadOnly, Now: d.Now, Input: d.Streams.In, Output: d.Streams.Out}
 }
 
@@ -175,7 +175,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return Explain(err, "the sandbox keeps running", program(o.Deps)+" tui")
 	}
-	TellLeases(o.Deps, outcome)
+	WarnLeases(o.Deps, outcome)
 	return nil
 }
 
@@ -225,8 +225,8 @@ func Explain(err error, became, try string) error {
 	return err
 }
 
-// TellLeases says that what was broken still is.
-func TellLeases(d *command.Deps, o tui.Outcome) {
+// WarnLeases says that what was broken still is.
+func WarnLeases(d *command.Deps, o tui.Outcome) {
 	if o.Leases == 0 {
 		return
 	}
@@ -266,7 +266,7 @@ func play(ctx context.Context, o *options) error {
 	if at < 0 {
 		at = p.Len()
 	}
-	frame, err := tui.Still(opts, o.still.width, o.still.height, at, o.still.keys)
+	frame, err := tui.RenderFrame(opts, o.still.width, o.still.height, at, o.still.keys)
 	if err != nil {
 		return report.UsageError("--keys '2 j enter'", "--keys: %v", err)
 	}

@@ -26,7 +26,7 @@ func recording(t *testing.T) string {
 	began := time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 	var b bytes.Buffer
 	for _, line := range []any{
-		api.Recording{APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "lab", Scenario: "single", Speed: 10, StartedAt: began, Began: began},
+		api.Recording{APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "lab", Topology: "single", Speed: 10, StartedAt: began, Began: began},
 		api.Recorded{Time: began, Update: api.Update{VM: &api.VM{Name: "worker-1", VCenter: "vc", MoRef: "vm-1", Power: "on", Role: "worker"}}},
 		api.Recorded{Time: began, Update: api.Update{Synced: true}},
 		api.Recorded{Time: began.Add(3 * time.Second), Update: api.Update{Event: &event.Event{
@@ -89,7 +89,7 @@ func TestBadUsage(t *testing.T) {
 	}{
 		{"", report.Prerequisite, "needs a terminal"},
 		{"--replay " + path, report.Prerequisite, "needs a terminal"},
-		{"--theme drak", report.Usage, `no theme "drak"`},
+		{"--theme drak", report.Usage, `theme "drak" not found`},
 		{"--print", report.Usage, "--print is for recordings"},
 		{"--at 3s", report.Usage, "--at is for recordings"},
 		{"--replay " + path + " --at 3s", report.Usage, "--at is for --print"},
@@ -122,8 +122,8 @@ func TestSaidAfterwards(t *testing.T) {
 	} {
 		e := clitest.NewEnv(nil)
 		e.Deps.NameFlag = name
-		TellLeases(e.Deps, tui.Outcome{})
-		TellLeases(e.Deps, tui.Outcome{Leases: 2})
+		WarnLeases(e.Deps, tui.Outcome{})
+		WarnLeases(e.Deps, tui.Outcome{Leases: 2})
 		if got := e.Err.String(); got != want {
 			t.Errorf("%q: %q", name, got)
 		}
@@ -151,7 +151,7 @@ func TestNoColor(t *testing.T) {
 	for _, tc := range []struct{ flag, env, want string }{
 		{"auto", "", ""}, {"auto", "1", "mono"}, {"dark", "1", "dark"}, {"light", "", "light"},
 	} {
-		l := Look{theme: tc.flag}
+		l := DisplayFlags{theme: tc.flag}
 		if err := l.Complete(func(string) string { return tc.env }); err != nil || l.theme != tc.want {
 			t.Errorf("%+v: %q, %v", tc, l.theme, err)
 		}

@@ -132,7 +132,7 @@ func runStart(ctx context.Context, o *startOptions) error {
 	}
 	g := guide.Guide{
 		Page: page, Shelf: shelf, Runner: tutorial.Runner{Binary: o.self, Files: tutorials.FS(), Patience: patience},
-		Out: o.streams.Out, Look: lookOf(o),
+		Out: o.streams.Out, Style: lookOf(o),
 		Env: o.envLine(page), Again: o.again1(page), Stop: o.typed + " tutorial stop " + page.Name,
 		From: o.from, Yes: o.yes,
 	}
@@ -290,7 +290,7 @@ func lines(ctx context.Context, in io.Reader) <-chan string {
 }
 
 // lookOf is how the terminal is written to.
-func lookOf(o *startOptions) guide.Look {
+func lookOf(o *startOptions) guide.Style {
 	width := 0
 	if f, ok := o.streams.Out.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
@@ -303,7 +303,7 @@ func lookOf(o *startOptions) guide.Look {
 	width = min(width, widest)
 	styled := o.streams.OutTTY() && o.getenv("NO_COLOR") == "" && o.getenv("TERM") != "dumb"
 	look := markdown.Options{Width: width, Styled: styled, Link: link}
-	return guide.Look{Width: width, Styled: styled, Text: func(text string) string { return markdown.Terminal(text, look) }}
+	return guide.Style{Width: width, Styled: styled, Text: func(text string) string { return markdown.Terminal(text, look) }}
 }
 
 // link is what is shown of where a link leads: addresses of the web, and files that the reader has.

@@ -82,7 +82,7 @@ func runList(_ context.Context, o *listOptions) error {
 		e := entry{Name: p.Name, Title: p.Title, Minutes: p.Minutes(), Steps: guide.Steps(p)}
 		place, err := shelf.Place(p)
 		if err != nil {
-			fmt.Fprintf(o.streams.Err, "%v\ntry: %s tutorial stop %s\n", err, command.Program, p.Name)
+			fmt.Fprintf(o.streams.Err, "%v\ntry: %s tutorial stop %s\n", err, command.Typed(os.Args[0]), p.Name)
 		}
 		if place != nil {
 			e.Begun, e.Step, e.Dir = true, place.Step, shelf.World(p)
@@ -96,7 +96,7 @@ func runList(_ context.Context, o *listOptions) error {
 	if next == "" && len(entries) > 0 {
 		next = entries[0].Name
 	}
-	fmt.Fprintf(o.streams.Err, "\ntry: %s tutorial start %s\n", command.Program, next)
+	fmt.Fprintf(o.streams.Err, "\ntry: %s tutorial start %s\n", command.Typed(os.Args[0]), next)
 	return nil
 }
 
@@ -220,7 +220,7 @@ func pick(all []*tutorial.Page, asked string) (*tutorial.Page, error) {
 	if guess := nearest.Of(word, names); guess != "" {
 		try = command.Program + " tutorial start " + guess
 	}
-	return nil, report.UsageError(try, "there is no tutorial %q", asked)
+	return nil, report.UsageError(try, "tutorial %q not found", asked)
 }
 
 // begun returns the page that is meant, or the only one that has been begun when none is named.

@@ -70,8 +70,8 @@ func TestPick(t *testing.T) {
 	}
 	for asked, want := range map[string]string{
 		"1": "01-first-run", "01": "01-first-run", "02-zones": "02-zones", "zones": "02-zones", "Zones": "02-zones", "first": "01-first-run",
-		"01-f": "01-first-run", "cpi": `"cpi" may be 03-cpi-csi or 07-cpi-release`, "frist-run": `there is no tutorial "frist-run"`,
-		"9": `there is no tutorial "9"`, "0": `there is no tutorial "0"`, "": `there is no tutorial ""`,
+		"01-f": "01-first-run", "cpi": `"cpi" may be 03-cpi-csi or 07-cpi-release`, "frist-run": `tutorial "frist-run" not found`,
+		"9": `tutorial "9" not found`, "0": `tutorial "0" not found`, "": `tutorial "" not found`,
 	} {
 		p, err := pick(all, asked)
 		got := report.Of(err).Message

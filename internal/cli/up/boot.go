@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func boot(ctx context.Context, o *options) (err error) {
 		fmt.Fprintf(o.Streams.Err, "cleaned up after an earlier sandbox %q that crashed (%d processes were left)\n", o.name, len(left.Killed))
 	}
 
-	ctx, unwatch := instanceHome.While(ctx)
+	ctx, unwatch := instanceHome.Context(ctx)
 	defer unwatch()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -179,7 +180,7 @@ func (o *options) preflight(ctx context.Context, root string) error {
 	if o.ground.Installs() {
 		return nil
 	}
-	if err := instance.Taken(root, o.name); err != nil { // which is why there is less
+	if err := instance.CheckFree(root, o.name); err != nil { // which is why there is less
 		return explainState(o, err)
 	}
 	return o.limits.Run(ctx, limits.SizeOf(o.sandbox(), root), func(text string) { fmt.Fprintln(o.Streams.Err, "note:", text) })
@@ -187,11 +188,11 @@ func (o *options) preflight(ctx context.Context, root string) error {
 
 // reportTrouble shows the last things that went wrong: the error names the step that failed, these often the reason.
 func reportTrouble(o *options, log *event.Log) {
-	const most = 5
+	const most = 12 // the error, and the last words of three nodes and of the components beside them
 	events, _ := log.Read(0, 0)
 	var bad []event.Event
 	for _, e := range events {
-		if e.Level == event.Error {
+		if e.Level == event.Error && !slices.ContainsFunc(bad, func(b event.Event) bool { return b.Message == e.Message }) {
 			bad = append(bad, e)
 		}
 	}
@@ -208,7 +209,7 @@ func leave(o *options, instanceHome *home.Home, err error, ready bool) error {
 		fmt.Fprintf(o.Streams.Err, "kept until \"down\" or the next \"up\" of that name: %s\n", instanceHome.Dir.Path())
 		reportNodes(o, instanceHome.Dir.Path())
 	}
-	return instanceHome.Leave(retain)
+	return instanceHome.Release(retain)
 }
 
 // reportNodes says how the nodes are found that are kept with a directory, where they are containers, and removed.
@@ -254,7 +255,7 @@ type running interface {
 
 // attached is the sandbox in the cluster that is there.
 func attached(ctx context.Context, o *options, instanceHome *home.Home, show func(sandbox.Progress)) (running, error) {
-	there := o.ground.There
+	there := o.ground.Existing
 	name := there.Image
 	if name == "" {
 		set, err := image.Sandbox(ctx, o.Self, "")
@@ -268,7 +269,7 @@ func attached(ctx context.Context, o *options, instanceHome *home.Home, show fun
 	}
 	return attach.New(attach.Options{
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Target: there.Target(), Image: name, Shards: there.Shards,
-		Args: append(o.ccm.Again(), o.csi.Again()...), BesideController: there.BesideController, BesideUnowned: there.BesideUnowned,
+		Args: append(o.ccm.ToArgs(), o.csi.ToArgs()...), AllowController: there.AllowController, AllowUnowned: there.AllowUnowned,
 		Dir: instanceHome.Dir, Logger: instanceHome.Logger, Progress: show,
 	}), nil
 }
@@ -290,7 +291,7 @@ func planExisting(o *options, w io.Writer) {
 
 // where is the cluster that is there, in words.
 func (o *options) where() string {
-	if c := o.ground.There.Context; c != "" {
+	if c := o.ground.Existing.Context; c != "" {
 		return "context " + c
 	}
 	return "the kubeconfig's current context"
@@ -303,7 +304,7 @@ func (o *options) reportUnreverted(root string) {
 		return // then they are, or it is refused
 	}
 	if all, err := leftovers.Unreverted(root); err == nil && all[o.name] > 0 {
-		fmt.Fprintln(o.Streams.Err, "note: of an earlier sandbox of this name,", leftovers.Words(o.name, all[o.name]))
+		fmt.Fprintln(o.Streams.Err, "note: of an earlier sandbox of this name,", leftovers.Message(o.name, all[o.name]))
 	}
 }
 
@@ -315,7 +316,7 @@ func (o *options) readReal(ctx context.Context) error {
 		return err
 	}
 	// One that runs has its journal open, and is not to be mistaken for one that has died.
-	if err := instance.Taken(root, o.name); err != nil && !o.dryRun {
+	if err := instance.CheckFree(root, o.name); err != nil && !o.dryRun {
 		return explainState(o, err)
 	}
 	progress := vcenterconfig.NewProgress(o.Streams.Err, o.Streams.ErrTTY())

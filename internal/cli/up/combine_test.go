@@ -33,11 +33,11 @@ func TestExisting(t *testing.T) {
 		t.Fatalf("ended with %+v", r)
 	}
 	on := o.ground.Of(false).Existing
-	if !o.ccm.None() || o.speed != 1 || on == nil || on.Target.Context != "lab" || on.BesideController || o.ground.Podded() || o.csi.Driver != "off" {
+	if !o.ccm.None() || o.speed != 1 || on == nil || on.Target.Context != "lab" || on.AllowController || o.ground.Podded() || o.csi.Driver != "off" {
 		t.Errorf("%+v, on %+v", o, on)
 	}
 	o, r = existingWith(t, "--ccm builtin --ccm-replicas 2 --beside-cloud-controller --speed 1 --detached --api-port 0 --audit=false")
-	if r.Exit != 0 || o.ccm.None() || !o.ground.Of(false).Existing.BesideController {
+	if r.Exit != 0 || o.ccm.None() || !o.ground.Of(false).Existing.AllowController {
 		t.Errorf("%+v: ended with %+v", o, r)
 	}
 	// The arguments of a detached process have the same meaning.

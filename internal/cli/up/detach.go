@@ -86,7 +86,7 @@ func (o *options) again() []string {
 	}
 	what := []string{o.source}
 	if o.real != nil {
-		what = o.realFlags.Args()
+		what = o.realFlags.ToArgs()
 	}
 	args := append(append([]string{"--name", o.name, "up"}, what...),
 		"--detached",
@@ -95,15 +95,15 @@ func (o *options) again() []string {
 		args = append(args, "--light")
 	}
 	args = append(args, o.set.Args()...)
-	args = append(args, o.ccm.Again()...)
+	args = append(args, o.ccm.ToArgs()...)
 	if o.real != nil {
 		args = append(args, "--csi", o.csi.Driver) // whose default is another one there
 	} else {
-		args = append(args, o.csi.Again()...)
+		args = append(args, o.csi.ToArgs()...)
 	}
-	args = append(args, o.kubernetes.Again()...)
-	args = append(args, o.ground.Again()...)
-	args = append(args, o.limits.Again()...)
+	args = append(args, o.kubernetes.ToArgs()...)
+	args = append(args, o.ground.ToArgs()...)
+	args = append(args, o.limits.ToArgs()...)
 	if o.format != output.Plain {
 		args = append(args, "--output", o.format)
 	}

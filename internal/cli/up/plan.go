@@ -118,7 +118,6 @@ func planned() output.Kind[api.Node] {
 			{Header: "REGION", Value: func(n api.Node) string { return n.Region }},
 			{Header: "ZONE", Value: func(n api.Node) string { return n.Zone }},
 			{Header: "ADDRESSES", Value: func(n api.Node) string { return strings.Join(n.Addresses, ",") }},
-			{Header: "PROVIDER-ID", Value: func(n api.Node) string { return n.ProviderID }},
 		},
 	}
 }

@@ -192,7 +192,7 @@ func openScreen(ctx context.Context, o *options, dir *instance.Dir, stop context
 			stop()
 		case ctx.Err() == nil:
 			fmt.Fprint(o.Streams.Err, "The sandbox keeps running. In a second terminal:\n", next(o), "\nCtrl-C stops it.\n")
-			cli.TellLeases(o.Deps, outcome)
+			cli.WarnLeases(o.Deps, outcome)
 		}
 	}()
 	return s

@@ -52,7 +52,7 @@ type options struct {
 
 	realFlags vcenterconfig.Flags
 	tui       bool
-	look      tui.Look
+	look      tui.DisplayFlags
 }
 
 // NewCmdUp returns the command; runF, when not nil, runs in its place.
@@ -100,8 +100,8 @@ Exit status:
 		Args:              command.AtMostOne,
 		ValidArgsFunction: source.Names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.source = source.Or(args)
-			if err := o.realFlags.Unasked(cmd); err != nil {
+			o.source = source.ArgOrDefault(args)
+			if err := o.realFlags.CheckUnset(cmd); err != nil {
 				return err
 			}
 			if err := o.combine(cmd.Flags().Changed, strings.Join(args, "")); err != nil {
@@ -172,17 +172,17 @@ func (o *options) complete() error {
 	if err := o.ground.Check(); err != nil {
 		return err
 	}
-	if err := o.ground.Fits(&o.ccm); err != nil {
+	if err := o.ground.CheckCCM(&o.ccm); err != nil {
 		return err
 	}
-	if err := o.csi.Fits(o.ground.Cluster == ground.Kind); err != nil {
+	if err := o.csi.CheckCluster(o.ground.Cluster == ground.Kind); err != nil {
 		return err
 	}
 	if err := o.kubernetes.Check(o.embedded()); err != nil {
 		return err
 	}
 	var err error
-	if o.realFlags.Asked() { // the inventory is not read before it is needed
+	if o.realFlags.IsSet() { // the inventory is not read before it is needed
 		o.real, err = o.realFlags.Complete(o.Getenv)
 		return err
 	}
@@ -201,7 +201,7 @@ func (o *options) embedded() bool {
 // lighten does what --light says.
 func (o *options) lighten() {
 	if o.light {
-		o.topology.Lighten()
+		o.topology.UseLightNodes()
 	}
 }
 
@@ -248,7 +248,7 @@ func start(ctx context.Context, o *options) error {
 // combine decides which options go together. It sets what follows from others and refuses what excludes others. It reads flags
 // alone; changed reports whether the user has set a flag, from is the scenario or file that the user has named, "" for none.
 func (o *options) combine(changed func(flag string) bool, from string) error {
-	isReal := o.realFlags.Asked()
+	isReal := o.realFlags.IsSet()
 	o.ground.Watches = isReal && o.ground.Cluster == ground.Existing
 	if isReal || o.ground.InCluster() || o.ccm.None() || o.ground.Watches {
 		if !changed("csi") { // there is no write scope for volumes, no node that takes them, no vsphere.conf
@@ -334,7 +334,7 @@ func (o *options) combineExisting(changed func(string) bool) error {
 
 // combineInCluster is for a sandbox in the pods of a cluster that has other users.
 func (o *options) combineInCluster(changed func(string) bool) error {
-	if o.realFlags.Asked() { // of a pod
+	if o.realFlags.IsSet() { // of a pod
 		return report.UsageError("vsphere-sandbox up --cluster existing --vcenter-config FILE   # from outside of the cluster",
 			"--cluster %s and --vcenter-config exclude each other: real vCenters have no sandbox in a cluster", o.ground.Cluster)
 	}

@@ -79,7 +79,7 @@ func TestHiddenFlagAndCompletion(t *testing.T) {
 	if diff := cmp.Diff(scenarios.Names(), words); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if words := clitest.Words(t, cmd.ValidArgsFunction, "single"); len(words) > 0 {
+	if words := clitest.Completions(t, cmd.ValidArgsFunction, "single"); len(words) > 0 {
 		t.Errorf("a second argument: %v", words)
 	}
 }

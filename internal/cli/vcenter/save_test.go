@@ -118,7 +118,7 @@ func TestSaveUsage(t *testing.T) {
 			Code: "usage", Message: "which vCenter? there are us, eu", Exit: report.Usage, Try: "vsphere-sandbox vcenter save us d",
 		}},
 		{"no such vCenter", two, []string{"usa", "d"}, report.Record{
-			Code: "not-found", Message: `there is no vCenter "usa"`, Exit: report.Failure, Try: "--vcenter us",
+			Code: "not-found", Message: `vCenter "usa" not found`, Exit: report.Failure, Try: "--vcenter us",
 		}},
 		{"a folder with something else", e, []string{foreign, "--force"}, report.Record{
 			Code: "exists", Exit: report.Usage, Try: "another folder, or remove it yourself",

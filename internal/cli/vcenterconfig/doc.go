@@ -6,7 +6,7 @@
 //	real.BindNodes(cmd)  // --nodes, --control-plane
 //	real.BindWrites(cmd) // --allow-writes, --write-folder, --write-tag, --keep-writes
 //	…
-//	if real.Asked() {
+//	if real.IsSet() {
 //		chosen, err := real.Complete(d.Getenv) // a *real.Options
 //	}
 //

@@ -100,11 +100,11 @@ func quiet(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// Asked reports whether real vCenters are meant.
-func (f *Flags) Asked() bool { return f.config != "" }
+// IsSet reports whether real vCenters are meant.
+func (f *Flags) IsSet() bool { return f.config != "" }
 
-// Args are the flags as arguments again, for another process. None of them is secret.
-func (f *Flags) Args() []string {
+// ToArgs are the flags as arguments again, for another process. None of them is secret.
+func (f *Flags) ToArgs() []string {
 	var args []string
 	add := func(name string, values ...string) {
 		for _, v := range values {
@@ -302,9 +302,9 @@ func Categories(c *vcenter.Config) inventory.Categories {
 	return inventory.Categories{Region: c.Region, Zone: c.Zone}
 }
 
-// Unasked is an error for a flag that means nothing without --vcenter-config, which was not given.
-func (f *Flags) Unasked(cmd *cobra.Command) error {
-	if name := f.without(cmd.Flags()); name != "" && !f.Asked() {
+// CheckUnset is an error for a flag that means nothing without --vcenter-config, which was not given.
+func (f *Flags) CheckUnset(cmd *cobra.Command) error {
+	if name := f.without(cmd.Flags()); name != "" && !f.IsSet() {
 		return report.UsageError("--vcenter-config FILE, or --vcenter-config "+Environment+" for govc's variables",
 			"--%s is about real vCenters, and none is named", name)
 	}

@@ -54,7 +54,7 @@ func TestComplete(t *testing.T) {
 		"--control-plane=cp-*", "--allow-writes", "--keep-writes", "--write-folder=/dc/vm/a", "--write-tag=env:test",
 	}
 	f, cmd := parse(t, args...)
-	if err := f.Unasked(cmd); err != nil || !f.Asked() {
+	if err := f.CheckUnset(cmd); err != nil || !f.IsSet() {
 		t.Error(err)
 	}
 	got, err := f.Complete(nothing)
@@ -76,7 +76,7 @@ func TestComplete(t *testing.T) {
 		t.Errorf("%+v", got.Config)
 	}
 	// The arguments for another process give the same flags.
-	again, _ := parse(t, f.Args()...)
+	again, _ := parse(t, f.ToArgs()...)
 	if diff := cmp.Diff(f, again, cmp.AllowUnexported(Flags{})); diff != "" {
 		t.Error(diff)
 	}
@@ -119,7 +119,7 @@ func TestCompleteRefuses(t *testing.T) {
 	}
 	for _, flag := range []string{"--folder=a", "--keep-writes", "--nodes=x"} {
 		f, cmd := parse(t, flag)
-		if r := report.Of(f.Unasked(cmd)); r.Exit != report.Usage || !strings.Contains(r.Try, "--vcenter-config") {
+		if r := report.Of(f.CheckUnset(cmd)); r.Exit != report.Usage || !strings.Contains(r.Try, "--vcenter-config") {
 			t.Errorf("%s: %+v", flag, r)
 		}
 	}

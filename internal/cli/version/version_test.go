@@ -72,7 +72,7 @@ func TestThisBinary(t *testing.T) {
 	if r := e.Run(t.Context(), NewCmdVersion(e.Deps, nil)); r.Exit != 0 || !strings.Contains(e.Out.String(), runtime.Version()) {
 		t.Errorf("ended with %+v and %q", r, e.Out)
 	}
-	if r := e.Run(t.Context(), NewCmdVersion(e.Deps, nil), "-o", "table"); r.Exit != report.Usage {
+	if r := e.Run(t.Context(), NewCmdVersion(e.Deps, nil), "-o", "toml"); r.Exit != report.Usage {
 		t.Errorf("ended with %+v", r)
 	}
 }

@@ -45,7 +45,7 @@ type options struct {
 	vms     []string
 	vcenter string
 	host    string // of move
-	asking  confirm.Asking
+	asking  confirm.Flags
 	format  string
 }
 
@@ -91,7 +91,7 @@ func run(ctx context.Context, o *options) error {
 	return act.Each(ctx, o.streams, o.format, "vm", o.vms, func(ctx context.Context, name string) (api.Done, error) {
 		return confirm.Do(ctx, o.streams, o.asking, func(consent confirm.Consent) (api.Done, error) {
 			return command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Done, error) {
-				return c.VM(ctx, api.VMRequest{Action: o.action, VM: name, VCenter: o.vcenter, Host: o.host, Confirmed: consent.Given})
+				return c.VM(ctx, api.VMRequest{Action: o.action, VM: name, VCenter: o.vcenter, Host: o.host, Confirmed: consent.Confirmed})
 			})
 		})
 	})

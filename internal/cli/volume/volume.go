@@ -40,7 +40,7 @@ type options struct {
 	action    api.VolumeAction
 	volumes   []string
 	datastore string // of relocate
-	asking    confirm.Asking
+	asking    confirm.Flags
 	format    string
 }
 
@@ -95,7 +95,7 @@ func run(ctx context.Context, o *options) error {
 	return act.Each(ctx, o.streams, o.format, "volume", o.volumes, func(ctx context.Context, name string) (api.Done, error) {
 		return confirm.Do(ctx, o.streams, o.asking, func(consent confirm.Consent) (api.Done, error) {
 			return command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Done, error) {
-				return c.Volume(ctx, api.VolumeRequest{Action: o.action, Volume: name, Datastore: o.datastore, Confirmed: consent.Given})
+				return c.Volume(ctx, api.VolumeRequest{Action: o.action, Volume: name, Datastore: o.datastore, Confirmed: consent.Confirmed})
 			})
 		})
 	})

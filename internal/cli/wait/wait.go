@@ -278,7 +278,7 @@ func allInitialized(w world) (bool, string, error) {
 // absent is the answer for a name that is not there: while booting it may come yet, later it is a mistake.
 func absent(w world, kind, name string, names []string) (bool, string, error) {
 	if w.status.Phase == api.Booting {
-		return false, fmt.Sprintf("there is no %s %q yet", kind, name), nil
+		return false, fmt.Sprintf("%s %q not found yet", kind, name), nil
 	}
 	return false, "", command.NotFound(kind, name, names)
 }

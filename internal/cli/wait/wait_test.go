@@ -76,25 +76,25 @@ func TestConditions(t *testing.T) {
 		{text: "node/worker-1=registered", want: true},
 		{text: "node/worker-1=deleted", why: "node worker-1 is Ready"},
 		{text: "node/worker-1=deleted", change: func(w *world) { w.nodes = nil }, want: true},
-		{text: "node/wroker-1=Ready", err: `there is no node "wroker-1"; did you mean "worker-1"?`},
-		{text: "node/wroker-1=Ready", change: func(w *world) { w.status.Phase = api.Booting }, why: `there is no node "wroker-1" yet`},
+		{text: "node/wroker-1=Ready", err: `node "wroker-1" not found; did you mean "worker-1"?`},
+		{text: "node/wroker-1=Ready", change: func(w *world) { w.status.Phase = api.Booting }, why: `node "wroker-1" not found yet`},
 		{text: "node/control-plane-1:taint=control-plane", want: true},
 		{text: "node/control-plane-1:taint=node-role.kubernetes.io/control-plane", want: true},
 		{text: "node/control-plane-1:taint=plane", why: "the taints of node control-plane-1: node-role.kubernetes.io/control-plane:NoSchedule"},
 		{text: "node/worker-1:no-taint=shutdown", want: true},
 		{text: "node/worker-1:taint=shutdown", why: "the taints of node worker-1: none"},
-		{text: "node/mars:taint=shutdown", err: `there is no node "mars"`},
+		{text: "node/mars:taint=shutdown", err: `node "mars" not found`},
 		{text: "vm/worker-1=on", want: true},
 		{text: "vm/eu/worker-1=off", why: "vm eu/worker-1 is on"},
 		{text: "vm/mars=deleted", want: true},
-		{text: "vm/mars=on", err: `there is no VM "mars"`},
+		{text: "vm/mars=on", err: `VM "mars" not found`},
 		{text: "ccm=healthy", change: components("healthy"), want: true},
 		{text: "ccm=healthy", change: components("healthy", "does not listen at its port"), why: "ccm-1 does not listen at its port"},
 		{text: "ccm=healthy", change: components(), err: "the sandbox has no cloud controller manager"},
 		{text: "ccm=healthy", change: func(w *world) { w.status.Components, w.status.Phase = nil, api.Booting }, why: "there is no cloud controller manager yet"},
 		{text: "vcenter/us=up", want: true},
 		{text: "vcenter/us=down", why: "vcenter us is up"},
-		{text: "vcenter/mars=up", err: `there is no vCenter "mars"`},
+		{text: "vcenter/mars=up", err: `vCenter "mars" not found`},
 	} {
 		t.Run(tc.text, func(t *testing.T) {
 			c, err := parse(tc.text)
@@ -160,7 +160,7 @@ func TestTimeout(t *testing.T) {
 	if d := cmp.Diff(want, r); d != "" {
 		t.Error(d)
 	}
-	if e.Out.Len() > 0 || !strings.Contains(e.Err.String(), "PROVIDER-ID") {
+	if e.Out.Len() > 0 || !strings.Contains(e.Err.String(), "DATACENTER") {
 		t.Errorf("printed %q and %q", e.Out, e.Err)
 	}
 }

@@ -197,7 +197,7 @@ func (c *run) bind(cluster *doctor.Cluster, found []doctor.Finding) {
 		}
 		vm, swapped, by := a.VM, a.Swapped, string(a.By)
 		switch u, err := match.ParseUUID(n.SystemUUID); {
-		case err == nil && u.Is(vm.Facts().UUID):
+		case err == nil && u.Equal(vm.Facts().UUID):
 			by, swapped = "uuid", u != vm.Facts().UUID
 		case a.By == match.ByProviderID:
 			by = "provider ID"

@@ -34,7 +34,7 @@ func (w *watched) before(next http.Handler) http.Handler {
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		in, err := guard.Look(r, body)
+		in, err := guard.ParseIntent(r, body)
 		w.mu.Lock()
 		w.requests++
 		if err != nil || in.Write {

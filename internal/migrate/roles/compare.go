@@ -168,7 +168,7 @@ const patience = time.Minute
 
 // Blocked is the error of a plan that something stands in the way of. Nothing was written.
 type Blocked struct {
-	// By are the lines of [Plan.Differing].
+	// By are the lines of [Plan.Differences].
 	By []string
 }
 
@@ -181,8 +181,8 @@ func (b *Blocked) Error() string {
 type Undone struct {
 	// Err is why.
 	Err error
-	// Back is what was taken back, and Left what could not be, one line each.
-	Back, Left []string
+	// Reverted is what was taken back, and Left what could not be, one line each.
+	Reverted, Left []string
 }
 
 // Error says why, and what is left.
@@ -190,7 +190,7 @@ func (u *Undone) Error() string {
 	switch {
 	case len(u.Left) > 0:
 		return fmt.Sprintf("%v; %d of what was done is still there", u.Err, len(u.Left))
-	case len(u.Back) > 0:
+	case len(u.Reverted) > 0:
 		return u.Err.Error() + "; what was done has been taken back"
 	}
 	return u.Err.Error()
@@ -210,7 +210,7 @@ type Target struct {
 func Apply(ctx context.Context, targets []Target, report func(string)) error {
 	var by []string
 	for _, t := range targets {
-		by = append(by, t.Differing()...)
+		by = append(by, t.Differences()...)
 	}
 	if len(by) > 0 {
 		return &Blocked{By: by}
@@ -224,7 +224,7 @@ func Apply(ctx context.Context, targets []Target, report func(string)) error {
 		ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		back, left := u.all(ended)
-		return &Undone{Err: err, Back: back, Left: left}
+		return &Undone{Err: err, Reverted: back, Left: left}
 	}
 	return nil
 }

@@ -164,8 +164,8 @@ func (p *Plan) Missing() (roles, grants int) {
 	return roles, grants
 }
 
-// Differing are what stands in the way, one line each.
-func (p *Plan) Differing() (all []string) {
+// Differences are what stands in the way, one line each.
+func (p *Plan) Differences() (all []string) {
 	for _, r := range p.Roles {
 		if r.State == Differs {
 			all = append(all, fmt.Sprintf("role %s: %s", r.Name, r.Why))
@@ -252,7 +252,7 @@ func variable(s privilege.Site) string {
 		return "/"
 	case privilege.Above:
 		return `"/$FOLDER"`
-	case privilege.Machines:
+	case privilege.VMs:
 		return `"/$DATACENTER/vm/$VM_FOLDER"`
 	case privilege.Datastore:
 		return `"/$DATACENTER/datastore/$DATASTORE"`

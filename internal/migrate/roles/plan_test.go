@@ -115,7 +115,7 @@ func (r *rig) plan(ccm, csi string) *roles.Plan {
 		VCenter: "vc", Users: map[privilege.Component]string{privilege.CCM: ccm, privilege.CSI: csi},
 		Sites: roles.Sites{
 			privilege.Root: {{Ref: r.vim.ServiceContent.RootFolder, Path: "/"}}, privilege.Above: {{Ref: r.vim.ServiceContent.RootFolder, Path: "/"}},
-			privilege.Datacenter: r.at("/dc"), privilege.Machines: r.at("/dc/vm/k8s"), privilege.Datastore: r.at("/dc/datastore/shared"),
+			privilege.Datacenter: r.at("/dc"), privilege.VMs: r.at("/dc/vm/k8s"), privilege.Datastore: r.at("/dc/datastore/shared"),
 		},
 	})
 	if err == nil {
@@ -161,7 +161,7 @@ func TestCreate(t *testing.T) {
 		t.Error(d)
 	}
 	again := r.plan(`vsphere.local\CCM`, "CSI@vsphere.local")
-	if a, b := again.Missing(); a+b != 0 || len(again.Differing()) > 0 {
+	if a, b := again.Missing(); a+b != 0 || len(again.Differences()) > 0 {
 		t.Errorf("%+v", again)
 	}
 	if reported, err := r.apply(again); err != nil || len(reported) > 0 {
@@ -358,7 +358,7 @@ func TestMake(t *testing.T) {
 	same := []roles.Object{{Path: "/dc/datastore/x"}}
 	_, err := roles.Make(roles.Request{
 		Users: map[privilege.Component]string{privilege.CSI: "a@b"},
-		Sites: roles.Sites{privilege.Datastore: same, privilege.Machines: same},
+		Sites: roles.Sites{privilege.Datastore: same, privilege.VMs: same},
 	})
 	if err == nil || !strings.Contains(err.Error(), "two roles on /dc/datastore/x, CNS-DATASTORE and CNS-VM") {
 		t.Errorf("%v", err)

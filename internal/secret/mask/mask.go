@@ -42,9 +42,9 @@ type Mask struct {
 // public is how many lines of a certificate may be in others of its issuer: the names and times.
 const public = 4
 
-// Know adds values that may stand nowhere. Of a text of several lines each line counts that is long enough, for it may be
+// Add adds values that may stand nowhere. Of a text of several lines each line counts that is long enough, for it may be
 // indented; of a certificate those lines that no other has.
-func (m *Mask) Know(secrets ...string) {
+func (m *Mask) Add(secrets ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range secrets {
@@ -294,8 +294,8 @@ func (m *Mask) catchUp() error {
 		}
 		values, err := secret.Read(dir)
 		for _, v := range values {
-			m.Know(v)
-			m.Learn("", []byte(v)) // it may be a configuration with a password in it
+			m.Add(v)
+			m.MaskConfig("", []byte(v)) // it may be a configuration with a password in it
 		}
 		if errs = append(errs, err); err == nil {
 			m.mu.Lock()
@@ -334,21 +334,21 @@ func (m *Mask) learnFiles(dir string) error {
 		}
 		text, err := os.ReadFile(path)
 		if err == nil && bytes.IndexByte(text, 0) < 0 {
-			m.Learn(path, text)
+			m.MaskConfig(path, text)
 		}
 		return nil // what cannot be read is put nowhere either
 	})
 }
 
-// Learn takes the secrets out of a file of configuration, whose name may say that it is one as a whole, and knows them from
+// MaskConfig takes the secrets out of a file of configuration, whose name may say that it is one as a whole, and knows them from
 // then on. Logs are not for it: what they have by a key's name need not be one.
-func (m *Mask) Learn(name string, text []byte) {
+func (m *Mask) MaskConfig(name string, text []byte) {
 	s := string(text)
 	if base := filepath.Base(name); base == "token" || strings.HasSuffix(base, ".token") || strings.HasSuffix(base, ".key") {
-		m.Know(s)
+		m.Add(s)
 	}
 	for _, key := range privateKey.FindAllString(s, -1) {
-		m.Know(strings.ReplaceAll(key, `\n`, "\n"))
+		m.Add(strings.ReplaceAll(key, `\n`, "\n"))
 	}
 	for _, g := range pair.FindAllStringSubmatch(s, -1) {
 		bare, _ := unquote(g[2])
@@ -369,9 +369,9 @@ func (m *Mask) value(v string) {
 	if strings.HasSuffix(v, Text) || strings.HasPrefix(v, "/") || v == "|" || v == ">" { // a file that has it
 		return
 	}
-	m.Know(v)
+	m.Add(v)
 	if plain, err := base64.StdEncoding.DecodeString(v); err == nil && readable(plain) {
-		m.Know(string(plain))
+		m.Add(string(plain))
 	}
 }
 

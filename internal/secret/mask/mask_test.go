@@ -19,7 +19,7 @@ const password = `p4ss/W%rd+"q'<&>\ü ~end`
 // A known value is found in any encoding, and its surroundings stay.
 func TestKnown(t *testing.T) {
 	var m Mask
-	m.Know(password)
+	m.Add(password)
 	quoted, _ := json.Marshal(map[string]string{"x": password})
 	twice, _ := json.Marshal(string(quoted))
 	b64 := base64.StdEncoding.EncodeToString
@@ -61,7 +61,7 @@ func TestKnown(t *testing.T) {
 func TestStaysJSON(t *testing.T) {
 	for _, p := range []string{`abc"`, `"abc`, `abc\`, `a"b\c"`, "two\nlines", "nul\x00byte", `{"a":1}`} {
 		var m Mask
-		m.Know(p)
+		m.Add(p)
 		text, _ := json.Marshal(map[string]string{"x": "is " + p + "!"})
 		if got := m.String(string(text)); got != `{"x":"is (masked)!"}` {
 			t.Errorf("%q: %s", p, got)
@@ -79,7 +79,7 @@ func TestFollow(t *testing.T) {
 	defer store.Close()
 	token := filepath.Join(dir, "nodes", "w1", "pods", "7", "volumes", "token")
 	if err := errors.Join(
-		store.Know("known-before", "[Global]\npassword = \"in-a-config\"\n"), os.MkdirAll(filepath.Dir(token), 0o700),
+		store.Add("known-before", "[Global]\npassword = \"in-a-config\"\n"), os.MkdirAll(filepath.Dir(token), 0o700),
 		os.WriteFile(token, []byte("opaque-token-of-a-pod"), 0o600), os.WriteFile(filepath.Join(dir, "ccm.key"), []byte("opaque-key"), 0o600),
 	); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestFollow(t *testing.T) {
 	if got, want := m.String("known-before in-a-config opaque-token-of-a-pod opaque-key later"), "(masked) (masked) (masked) (masked) later"; got != want {
 		t.Errorf("got %q", got)
 	}
-	if err := store.Know("known-later"); err != nil {
+	if err := store.Add("known-later"); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := m.String("known-before known-later"), "(masked) (masked)"; got != want {
@@ -152,7 +152,7 @@ func TestShapes(t *testing.T) {
 // What is no secret stays, to the letter.
 func TestStays(t *testing.T) {
 	var m Mask
-	m.Know("abc") // too short to be looked for
+	m.Add("abc") // too short to be looked for
 	for _, text := range []string{
 		"secretName: vsphere-cloud-secret\nsecretNamespace: kube-system\n",
 		"automountServiceAccountToken: true\nserviceAccountToken:\n  audience: x\n",
@@ -170,11 +170,11 @@ func TestStays(t *testing.T) {
 
 func TestLearn(t *testing.T) {
 	var m Mask
-	m.Learn("csi/attacher.token", []byte("opaque-token-1\n"))
-	m.Learn("vsphere.conf", []byte("[Global]\nuser = \"administrator\"\npassword = \"conf word 2\"\n"))
-	m.Learn("secret.json", []byte(`{"password": "json-word-3", "name": "worker-1"}`))
-	m.Learn("kubeconfig", []byte("users:\n- user:\n    client-key-data: "+base64.StdEncoding.EncodeToString([]byte("-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAvlineof\n-----END RSA PRIVATE KEY-----\n"))))
-	m.Learn("env", []byte("GOVC_URL=https://admin:url-word-4@vc/sdk\n"))
+	m.MaskConfig("csi/attacher.token", []byte("opaque-token-1\n"))
+	m.MaskConfig("vsphere.conf", []byte("[Global]\nuser = \"administrator\"\npassword = \"conf word 2\"\n"))
+	m.MaskConfig("secret.json", []byte(`{"password": "json-word-3", "name": "worker-1"}`))
+	m.MaskConfig("kubeconfig", []byte("users:\n- user:\n    client-key-data: "+base64.StdEncoding.EncodeToString([]byte("-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAvlineof\n-----END RSA PRIVATE KEY-----\n"))))
+	m.MaskConfig("env", []byte("GOVC_URL=https://admin:url-word-4@vc/sdk\n"))
 	got := m.String("opaque-token-1, conf word 2, json-word-3, MIIEowIBAAKCAQEAvlineof, url-word-4; administrator, worker-1")
 	if want := "(masked), (masked), (masked), (masked), (masked); administrator, worker-1"; got != want {
 		t.Errorf("got %q", got)

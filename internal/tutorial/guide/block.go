@@ -241,8 +241,8 @@ func (g *walk) tried(ctx context.Context, b *tutorial.Block, i int) (*tutorial.M
 
 // every is the time between two checks.
 func (g *walk) every() time.Duration {
-	if g.Runner.Again > 0 {
-		return g.Runner.Again
+	if g.Runner.RetryInterval > 0 {
+		return g.Runner.RetryInterval
 	}
 	return look
 }

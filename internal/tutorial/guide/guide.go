@@ -23,7 +23,7 @@ type Guide struct {
 	// Lines are the lines that the reader types; it is closed at their end. Not used with Yes.
 	Lines <-chan string
 	Out   io.Writer
-	Look  Look
+	Style Style
 
 	// Env is what a reader pastes into another terminal to share the world, Again the command that continues with the page, Stop the
 	// one that ends it.
@@ -72,7 +72,7 @@ func (g Guide) Run(ctx context.Context) (end End, err error) {
 		return Left, err
 	}
 	defer release()
-	w := &walk{Guide: g, stops: stops(g.Page), screen: &screen{look: g.Look, out: g.Out}}
+	w := &walk{Guide: g, stops: stops(g.Page), screen: &screen{look: g.Style, out: g.Out}}
 	if err := w.begin(); err != nil {
 		return Left, err
 	}

@@ -381,7 +381,7 @@ func (g *walk) leave(ctx context.Context, why error) error {
 	kept := g.keep()
 	s := g.screen
 	awake := s.awake("ending what runs in the guide's terminals, for %s")
-	_ = g.session.Leave() // it fails if a shell cannot be killed, which has ended
+	_ = g.session.CloseTerminals() // it fails if a shell cannot be killed, which has ended
 	awake()
 	where := "before the first step"
 	if g.place.Step > 0 {
@@ -434,7 +434,7 @@ func (g *walk) clear(ctx context.Context) error {
 	g.screen.say("")
 	begin := time.Now()
 	stop := g.screen.awake("cleaning up, for %s")
-	_ = g.session.Leave()
+	_ = g.session.CloseTerminals()
 	left, err := g.Shelf.remove(context.WithoutCancel(ctx), g.Page, g.Runner.Binary)
 	stop()
 	if ended := Cleared(left); ended != "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
 )
 
-// Look is the output format of a guide. The zero value is plain text of 80 columns.
-type Look struct {
+// Style is the output format of a guide. The zero value is plain text of 80 columns.
+type Style struct {
 	// Text renders Markdown for the terminal; nil leaves it unchanged.
 	Text func(markdown string) string
 	// Styled reports whether the terminal understands escape sequences.
@@ -36,7 +36,7 @@ const (
 
 // screen is the reader's terminal. A command and the guide may write concurrently.
 type screen struct {
-	look Look
+	look Style
 
 	mu   sync.Mutex
 	out  io.Writer

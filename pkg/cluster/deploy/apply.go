@@ -47,14 +47,14 @@ func title(o *unstructured.Unstructured) string {
 	return strings.ToLower(o.GetKind()) + " " + name
 }
 
-// NotOursError means that objects with the required names exist and belong to another owner. Nothing was changed.
-type NotOursError struct {
+// NotOwnedError means that objects with the required names exist and belong to another owner. Nothing was changed.
+type NotOwnedError struct {
 	// Objects are these objects: "daemonset kube-system/vsphere-cloud-controller-manager".
 	Objects []string
 }
 
 // Error lists them.
-func (e *NotOursError) Error() string {
+func (e *NotOwnedError) Error() string {
 	return "the cluster has objects of another owner that the sandbox would have to replace: " + strings.Join(e.Objects, ", ") +
 		"; remove them first, or use another cluster"
 }
@@ -98,7 +98,7 @@ func (d *Deployment) claim(ctx context.Context, all []*unstructured.Unstructured
 	}
 	if len(foreign) > 0 {
 		slices.Sort(foreign)
-		return nil, &NotOursError{Objects: foreign}
+		return nil, &NotOwnedError{Objects: foreign}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(o *unstructured.Unstructured) bool { return skip[o] }), nil
 }

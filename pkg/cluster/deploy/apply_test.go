@@ -194,7 +194,7 @@ func TestNotOurs(t *testing.T) {
 	} {
 		r := newRig(t, Options{}, theirs, secret)
 		err := r.CCM(t.Context(), c)
-		foreign := (*NotOursError)(nil)
+		foreign := (*NotOwnedError)(nil)
 		if !errors.As(err, &foreign) || !slices.Contains(foreign.Objects, "daemonset kube-system/"+ccmName) || !slices.Contains(foreign.Objects, "secret kube-system/vsphere-cloud-secret") {
 			t.Errorf("error is %v", err)
 		}
@@ -291,7 +291,7 @@ func TestVCenters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Reached{{Name: "us", Host: "10.96.0.7", Port: 443, DNS: "us.vsphere-sandbox.svc"}}, reached); diff != "" {
+	if diff := cmp.Diff([]PodEndpoint{{Name: "us", Host: "10.96.0.7", Port: 443, DNS: "us.vsphere-sandbox.svc"}}, reached); diff != "" {
 		t.Error(diff)
 	}
 	if slices.Contains(r.did, "delete services vsphere-sandbox/us") || !slices.Contains(r.did, "delete services vsphere-sandbox/old") {

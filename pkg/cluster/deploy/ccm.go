@@ -138,7 +138,7 @@ const configPoll = 500 * time.Millisecond
 
 func ownCCMLayout() layout {
 	return layout{
-		Place: Place{
+		ConfigLocation: ConfigLocation{
 			File: "/etc/cloud/vsphere.conf", CAFile: "/etc/cloud/" + caKey,
 			SecretName: "vsphere-cloud-secret", SecretNamespace: ccmNamespace,
 		},

@@ -27,15 +27,15 @@ const caKey = "vcenter-ca.crt"
 // Config is the configuration of a provider or driver.
 type Config struct {
 	// Conf renders the configuration file for the place it is read from. It is called again for each update.
-	Conf func(Place) ([]byte, error)
+	Conf func(ConfigLocation) ([]byte, error)
 	// CA is the certificate authorities of the vCenters, in PEM. They are a file beside the configuration: Place.CAFile.
 	CA []byte
 	// Secret is the data of the Secret with the credentials: "HOST.username" and "HOST.password" for every vCenter.
 	Secret map[string][]byte
 }
 
-// Place is where a configuration is read from.
-type Place struct {
+// ConfigLocation is where a configuration is read from.
+type ConfigLocation struct {
 	// File is the configuration's path, CAFile that of the certificate authorities.
 	File, CAFile string
 	// SecretName and SecretNamespace name the Secret with the credentials. Empty: the manifest has no Secret, and the
@@ -45,7 +45,7 @@ type Place struct {
 
 // layout locates a configuration in the cluster.
 type layout struct {
-	Place
+	ConfigLocation
 	// holder is the ConfigMap or Secret that is mounted as the folder of the file, key the file's name.
 	holder, holderNamespace string
 	holderIsSecret          bool
@@ -56,7 +56,7 @@ type layout struct {
 
 // write stores the configuration in the cluster: first the Secret, since the file names it.
 func (d *Deployment) write(ctx context.Context, l layout, c Config, part string) error {
-	conf, err := c.Conf(l.Place)
+	conf, err := c.Conf(l.ConfigLocation)
 	if err != nil {
 		return fmt.Errorf("configuration for %s: %w", l.holder, err)
 	}
@@ -110,7 +110,7 @@ func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, 
 		return named(o, err)
 	}
 	if !ours(existing) {
-		return &NotOursError{Objects: []string{title(o)}}
+		return &NotOwnedError{Objects: []string{title(o)}}
 	}
 	existing = existing.DeepCopy()
 	mark(existing, part)
@@ -187,8 +187,8 @@ type Endpoint struct {
 	IP netip.Addr
 }
 
-// Reached is how pods reach a vCenter, including pods in the host network.
-type Reached struct {
+// PodEndpoint is how pods reach a vCenter, including pods in the host network.
+type PodEndpoint struct {
 	Name string
 	// Host is the address, unique for this vCenter, and Port is 443. A configuration uses the address, since pods in the host
 	// network do not use the cluster's DNS.
@@ -204,7 +204,7 @@ const vCenterPort = 443
 // VCenters makes vCenters reachable for pods, each at its own address, since Secrets with credentials distinguish
 // vCenters by host. It removes earlier ones that are not among them. Each is a Service without a selector, with one
 // endpoint. The result is in the order of the endpoints.
-func (d *Deployment) VCenters(ctx context.Context, endpoints []Endpoint) ([]Reached, error) {
+func (d *Deployment) VCenters(ctx context.Context, endpoints []Endpoint) ([]PodEndpoint, error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	all := []*unstructured.Unstructured{namespaceObject()}
@@ -232,13 +232,13 @@ func (d *Deployment) VCenters(ctx context.Context, endpoints []Endpoint) ([]Reac
 	if err := d.prune(ctx, partVC, all); err != nil {
 		return nil, fmt.Errorf("make vCenters reachable: %w", err)
 	}
-	reached := make([]Reached, len(endpoints))
+	reached := make([]PodEndpoint, len(endpoints))
 	for i, e := range endpoints {
 		s, err := d.client.CoreV1().Services(Namespace).Get(ctx, serviceName(e.Name), metav1.GetOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("vcenter %q: %w", e.Name, err)
 		}
-		reached[i] = Reached{Name: e.Name, Host: s.Spec.ClusterIP, Port: vCenterPort, DNS: ServiceDNS(e.Name)}
+		reached[i] = PodEndpoint{Name: e.Name, Host: s.Spec.ClusterIP, Port: vCenterPort, DNS: ServiceDNS(e.Name)}
 	}
 	return reached, nil
 }

@@ -196,7 +196,7 @@ const (
 
 func ownCSILayout() layout {
 	return layout{
-		Place: Place{
+		ConfigLocation: ConfigLocation{
 			File: "/etc/cloud/vsphere.conf", CAFile: "/etc/cloud/" + caKey,
 			SecretName: csiSecret, SecretNamespace: objects.DefaultNamespace,
 		},

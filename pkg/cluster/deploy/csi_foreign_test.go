@@ -126,7 +126,7 @@ func TestForeignCSI(t *testing.T) {
 			if slices.Contains(r.did, "patch daemonsets vmware-system-csi/vsphere-csi-node") && name == "sample" {
 				t.Errorf("the sandbox's own is there as well: %q", r.did)
 			}
-			if err := r.ConfigureCSI(t.Context(), Config{Conf: func(Place) ([]byte, error) { return []byte("b"), nil }}); err != nil {
+			if err := r.ConfigureCSI(t.Context(), Config{Conf: func(ConfigLocation) ([]byte, error) { return []byte("b"), nil }}); err != nil {
 				t.Fatal(err)
 			}
 			secret = r.get(t, core("Secret"), "vmware-system-csi", "vsphere-config-secret")

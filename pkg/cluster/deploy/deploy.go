@@ -30,14 +30,14 @@ type Options struct {
 	Exec Exec
 	// At keeps the sandbox's own cloud controller manager on one node: in a shared cluster the control plane is not the
 	// sandbox's, nor are all nodes. Optional.
-	At *At
+	At *Placement
 	// Instance is an additional label of all objects, and nothing without it is removed: in a shared cluster there may be
 	// objects of an earlier or later sandbox. Optional.
 	Instance string
 }
 
-// At is a node, and what its pods need.
-type At struct {
+// Placement is a node, and what its pods need.
+type Placement struct {
 	// Node is its name.
 	Node string
 	// Tolerations are added to those of the manifest.
@@ -55,7 +55,7 @@ type Deployment struct {
 	rest    *rest.Config // nil: no port-forwards
 	speed   pace.Speed
 	exec    Exec
-	at      *At
+	at      *Placement
 	// instance is a label's value; "" for no label.
 	instance string
 

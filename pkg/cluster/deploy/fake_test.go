@@ -183,7 +183,7 @@ func apps(kind string) schema.GroupVersionKind {
 func conf() Config {
 	return Config{
 		CA: []byte("PEM"), Secret: map[string][]byte{"10.0.0.1.username": []byte("u"), "10.0.0.1.password": []byte("hush")},
-		Conf: func(p Place) ([]byte, error) {
+		Conf: func(p ConfigLocation) ([]byte, error) {
 			return []byte("ca " + p.CAFile + " secret " + p.SecretNamespace + "/" + p.SecretName), nil
 		},
 	}

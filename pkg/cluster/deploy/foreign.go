@@ -19,8 +19,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
-// Stranger is a cloud controller manager or a vSphere CSI driver in the cluster that the sandbox has not deployed.
-type Stranger struct {
+// ForeignDriver is a cloud controller manager or a vSphere CSI driver in the cluster that the sandbox has not deployed.
+type ForeignDriver struct {
 	// What is "cloud controller manager" or "vSphere CSI driver".
 	What string
 	// Who identifies it: "aws", an image, a holder of a Lease.
@@ -30,14 +30,14 @@ type Stranger struct {
 }
 
 // String formats it for messages.
-func (s Stranger) String() string { return fmt.Sprintf("%s %s (%s)", s.What, s.Who, s.Where) }
+func (s ForeignDriver) String() string { return fmt.Sprintf("%s %s (%s)", s.What, s.Who, s.Where) }
 
 // Foreign finds cloud controller managers of any cloud, and vSphere CSI drivers, that the sandbox did not deploy: two of
 // them would both manage the nodes, or the volumes. It lists all pods of the cluster in pages.
-func (d *Deployment) Foreign(ctx context.Context) ([]Stranger, error) {
-	var found []Stranger
-	seen := map[Stranger]bool{}
-	add := func(s Stranger) {
+func (d *Deployment) Foreign(ctx context.Context) ([]ForeignDriver, error) {
+	var found []ForeignDriver
+	seen := map[ForeignDriver]bool{}
+	add := func(s ForeignDriver) {
 		if !seen[s] {
 			seen[s] = true
 			found = append(found, s)
@@ -46,7 +46,7 @@ func (d *Deployment) Foreign(ctx context.Context) ([]Stranger, error) {
 	driver, err := d.client.StorageV1().CSIDrivers().Get(ctx, names.Driver, metav1.GetOptions{})
 	switch {
 	case err == nil && !ours(driver):
-		add(Stranger{"vSphere CSI driver", names.Driver, "csidriver " + names.Driver})
+		add(ForeignDriver{"vSphere CSI driver", names.Driver, "csidriver " + names.Driver})
 	case err != nil && !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("look for other CSI drivers: %w", err)
 	}
@@ -69,7 +69,7 @@ func (d *Deployment) Foreign(ctx context.Context) ([]Stranger, error) {
 			return nil
 		}
 		running = true
-		add(Stranger{"cloud controller manager", who, "pod " + pod.Namespace + "/" + pod.Name})
+		add(ForeignDriver{"cloud controller manager", who, "pod " + pod.Namespace + "/" + pod.Name})
 		return nil
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func (d *Deployment) Foreign(ctx context.Context) ([]Stranger, error) {
 	lease, err := d.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
 	switch {
 	case err == nil && !running && held(lease): // its program is nowhere in the cluster: a provider of clusters runs it
-		add(Stranger{"cloud controller manager", *lease.Spec.HolderIdentity, "lease kube-system/cloud-controller-manager"})
+		add(ForeignDriver{"cloud controller manager", *lease.Spec.HolderIdentity, "lease kube-system/cloud-controller-manager"})
 	case err != nil && !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("look for other cloud controller managers: %w", err)
 	}

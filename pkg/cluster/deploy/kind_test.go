@@ -168,7 +168,7 @@ func TestKind(t *testing.T) {
 	lap(fmt.Sprintf("vCenters: %+v", reached))
 	configure := deploy.Config{
 		CA: lab.CA(), Secret: map[string][]byte{host + ".username": []byte(vc.User()), host + ".password": []byte(vc.Password())},
-		Conf: func(p deploy.Place) ([]byte, error) {
+		Conf: func(p deploy.ConfigLocation) ([]byte, error) {
 			return yaml.Marshal(map[string]any{
 				"global":  map[string]any{"caFile": p.CAFile, "secretName": p.SecretName, "secretNamespace": p.SecretNamespace, "insecureFlag": false},
 				"vcenter": map[string]any{"vc": map[string]any{"server": reached[0].Host, "port": 443, "datacenters": []string{"dc"}}},

@@ -110,7 +110,7 @@ func mounted(pod *corev1.PodSpec, c *corev1.Container, f form) (layout, bool) {
 		if i < 0 {
 			continue
 		}
-		l := layout{Place: Place{File: file, CAFile: path.Join(folder, caKey)}, key: path.Base(file)}
+		l := layout{ConfigLocation: ConfigLocation{File: file, CAFile: path.Join(folder, caKey)}, key: path.Base(file)}
 		switch v := pod.Volumes[i]; {
 		case v.ConfigMap != nil && len(v.ConfigMap.Items) == 0:
 			l.holder = v.ConfigMap.Name
@@ -343,7 +343,7 @@ const controlPlane = "node-role.kubernetes.io/control-plane"
 func anywhere(spec *corev1.PodSpec) { spec.Affinity = nil }
 
 // keep restricts a pod to the node.
-func (a *At) keep(spec *corev1.PodSpec, program *corev1.Container) {
+func (a *Placement) keep(spec *corev1.PodSpec, program *corev1.Container) {
 	spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{a.Node}}},

@@ -35,7 +35,7 @@ func TestInstance(t *testing.T) {
 		Name: "other", Namespace: "kube-system", Labels: map[string]string{ManagedByLabel: ManagedBy, InstanceLabel: "other"},
 	}}
 	us := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "us", Namespace: Namespace, Labels: map[string]string{ManagedByLabel: ManagedBy}}}
-	r := newRig(t, Options{Instance: "mine", At: &At{Node: "n"}}, other, us)
+	r := newRig(t, Options{Instance: "mine", At: &Placement{Node: "n"}}, other, us)
 	if err := r.CCM(t.Context(), CCM{Config: conf(), Image: "localhost/ccm:1"}); err != nil {
 		t.Fatal(err)
 	}

@@ -40,9 +40,9 @@ func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// GuardBeside rejects a cluster that has a cloud controller manager, unless that is allowed, or a namespace of the name
+// GuardOutside rejects a cluster that has a cloud controller manager, unless that is allowed, or a namespace of the name
 // that the sandbox needs.
-func (c *Cluster) GuardBeside(ctx context.Context, name string, besideController bool) error {
+func (c *Cluster) GuardOutside(ctx context.Context, name string, besideController bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*Patience)
 	defer cancel()
 	if err := c.namespaceFree(ctx, name); err != nil || besideController {
@@ -72,9 +72,9 @@ func (c *Cluster) namespaceFree(ctx context.Context, name string) error {
 	}
 }
 
-// Straight returns an error if the API server is only reachable in a way that a process with its own token cannot use:
+// CheckDirectAccess returns an error if the API server is only reachable in a way that a process with its own token cannot use:
 // the process gets an address, and the sandbox must be able to cut connections to it.
-func (c *Cluster) Straight() error {
+func (c *Cluster) CheckDirectAccess() error {
 	how := ""
 	switch {
 	case strings.Trim(c.server.Path, "/") != "":
@@ -90,8 +90,8 @@ func (c *Cluster) Straight() error {
 	}
 }
 
-// Looking returns the permissions that [Cluster.GuardBeside] needs.
-func Looking(besideController bool) []authorizationv1.ResourceAttributes {
+// GuardRights returns the permissions that [Cluster.GuardOutside] needs.
+func GuardRights(besideController bool) []authorizationv1.ResourceAttributes {
 	rights := []authorizationv1.ResourceAttributes{{Verb: "get", Resource: "namespaces"}}
 	if besideController {
 		return rights
@@ -104,8 +104,8 @@ func Looking(besideController bool) []authorizationv1.ResourceAttributes {
 	}...)
 }
 
-// Settle creates the namespace of a sandbox, with these labels.
-func (c *Cluster) Settle(ctx context.Context, name string, labels map[string]string) error {
+// CreateNamespace creates the namespace of a sandbox, with these labels.
+func (c *Cluster) CreateNamespace(ctx context.Context, name string, labels map[string]string) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	_, err := c.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
@@ -114,12 +114,12 @@ func (c *Cluster) Settle(ctx context.Context, name string, labels map[string]str
 	return c.explain(ctx, err)
 }
 
-// besideTime is the timeout of [Cluster.RemoveBeside].
+// besideTime is the timeout of [Cluster.RemoveOutside].
 const besideTime = 80 * time.Second
 
-// RemoveBeside removes what such a sandbox created: roles and bindings with its labels, and its namespace with everything
+// RemoveOutside removes what such a sandbox created: roles and bindings with its labels, and its namespace with everything
 // in it. It waits until that is gone.
-func (c *Cluster) RemoveBeside(ctx context.Context, name string, say func(string)) error {
+func (c *Cluster) RemoveOutside(ctx context.Context, name string, say func(string)) error {
 	client, err := metadata.NewForConfig(c.REST())
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func TestGuardBeside(t *testing.T) {
 		"our name":      {has: []runtime.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "vsphere-sandbox-mine"}}}, beside: true, code: CodeTaken, says: "vsphere-sandbox-mine"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := holding(tc.has...).GuardBeside(t.Context(), "mine", tc.beside)
+			err := holding(tc.has...).GuardOutside(t.Context(), "mine", tc.beside)
 			if code := codeOf(t, err); code != tc.code || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%q: %v", code, err)
 			}
@@ -56,11 +56,11 @@ func TestStraight(t *testing.T) {
 		if err := c.connect(); err != nil {
 			t.Fatal(err)
 		}
-		if got := codeOf(t, c.Straight()); got != code {
+		if got := codeOf(t, c.CheckDirectAccess()); got != code {
 			t.Errorf("%s: %q", host, got)
 		}
 		c.rest.Proxy = http.ProxyFromEnvironment
-		if got := codeOf(t, c.Straight()); got != CodeKubeconfig {
+		if got := codeOf(t, c.CheckDirectAccess()); got != CodeKubeconfig {
 			t.Errorf("%s through a proxy: %q", host, got)
 		}
 	}
@@ -97,8 +97,8 @@ func TestNote(t *testing.T) {
 	if n, err := ReadNote(dir); n != nil || err != nil {
 		t.Errorf("none: %+v, %v", n, err)
 	}
-	want := &Note{Name: "mine", Context: "lab", Beside: true}
-	if err := Leave(dir, *want); err != nil {
+	want := &Note{Name: "mine", Context: "lab", Outside: true}
+	if err := WriteNote(dir, *want); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadNote(dir)
@@ -106,7 +106,7 @@ func TestNote(t *testing.T) {
 		t.Errorf("(-want +got):\n%s\n%v", diff, err)
 	}
 	for range 2 {
-		if err := Unnote(dir); err != nil {
+		if err := RemoveNote(dir); err != nil {
 			t.Error(err)
 		}
 	}

@@ -31,8 +31,8 @@ type Intent struct {
 	Name string
 	// VMs become Nodes of the sandbox: a cloud controller manager may mistake a node of the cluster for one of them.
 	VMs []match.VM
-	// BesideController allows a cluster with a cloud controller manager, BesideUnowned one with nodes without a providerID.
-	BesideController, BesideUnowned bool
+	// AllowController allows a cluster with a cloud controller manager, AllowUnowned one with nodes without a providerID.
+	AllowController, AllowUnowned bool
 }
 
 // Guard looks for anything in the cluster that would do harm or be harmed, and returns the first as an [*coded.Error].
@@ -111,7 +111,7 @@ func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
 		}
 		unowned = append(unowned, n.Name)
 	}
-	if len(unowned) == 0 || i.BesideUnowned {
+	if len(unowned) == 0 || i.AllowUnowned {
 		return nil
 	}
 	return &coded.Error{
@@ -136,7 +136,7 @@ func uninitialized(n corev1.Node) bool {
 
 // alike returns the property by which the provider would mistake a node for a VM, or "".
 func alike(n corev1.Node, i Intent) string {
-	a := match.Find(kubenode.Facts(&n), match.List[match.VM]{VMs: i.VMs}, match.Choices{})
+	a := match.Find(kubenode.Facts(&n), match.List[match.VM]{VMs: i.VMs}, match.Behavior{})
 	switch {
 	case a.Reason == match.NotFound:
 		return ""
@@ -165,7 +165,7 @@ const fresh = time.Minute
 // guardController rejects a cluster that has a cloud controller manager: it would see the sandbox's nodes, and not find
 // their VMs in its cloud. If the control plane is not visible, a providerID shows that there is one.
 func (c *Cluster) guardController(ctx context.Context, i Intent) error {
-	if i.BesideController {
+	if i.AllowController {
 		return nil
 	}
 	where, err := c.controller(ctx)

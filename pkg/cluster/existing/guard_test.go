@@ -66,19 +66,19 @@ func TestGuard(t *testing.T) {
 		})}, code: CodeNodes, says: "waits for a cloud controller manager"},
 		"our name":         {has: []runtime.Object{node("worker-1", "kind://a")}, code: CodeName, says: "worker-1"},
 		"unowned":          {has: []runtime.Object{node("a", ""), node("b", "")}, code: CodeNodes, says: "2 nodes have no providerID"},
-		"unowned and told": {has: []runtime.Object{node("a", "")}, change: func(i *Intent) { i.BesideUnowned = true }},
+		"unowned and told": {has: []runtime.Object{node("a", "")}, change: func(i *Intent) { i.AllowUnowned = true }},
 		"unowned, told, UUID": {
 			has:    []runtime.Object{node("a", "", func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = "4213A0FE-0000-4000-8000-000000000001" })},
-			change: func(i *Intent) { i.BesideUnowned = true }, code: CodeNodes, says: "system UUID",
+			change: func(i *Intent) { i.AllowUnowned = true }, code: CodeNodes, says: "system UUID",
 		},
 		"unowned, told, address": {
 			has: []runtime.Object{node("a", "", func(n *corev1.Node) {
 				n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.10.0.4"}}
 			})},
-			change: func(i *Intent) { i.BesideUnowned = true }, code: CodeNodes, says: "10.10.0.4",
+			change: func(i *Intent) { i.AllowUnowned = true }, code: CodeNodes, says: "10.10.0.4",
 		},
 		"a cloud's node": {has: []runtime.Object{node("a", "aws:///eu-1a/i-1")}, code: CodeController, says: "aws:///eu-1a/i-1"},
-		"and told":       {has: []runtime.Object{node("a", "aws:///eu-1a/i-1")}, change: func(i *Intent) { i.BesideController = true }},
+		"and told":       {has: []runtime.Object{node("a", "aws:///eu-1a/i-1")}, change: func(i *Intent) { i.AllowController = true }},
 		"a Lease":        {has: []runtime.Object{lease("cloud-controller-manager", "a_1", time.Second)}, code: CodeController, says: "held by a_1"},
 		"a Lease of old": {has: []runtime.Object{lease("cloud-controller-manager", "a_1", time.Hour)}},
 		"a free Lease":   {has: []runtime.Object{lease("cloud-controller-manager", "", time.Second)}},

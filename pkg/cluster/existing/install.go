@@ -106,8 +106,8 @@ func apply(ctx context.Context, client dynamic.Interface, o *unstructured.Unstru
 	return err
 }
 
-// Door forwards a port on a pod's loopback address, which is only reachable by port-forward through the API server.
-type Door struct {
+// PortForward forwards a port on a pod's loopback address, which is only reachable by port-forward through the API server.
+type PortForward struct {
 	// Port is the port on 127.0.0.1.
 	Port int
 	// Network and Address are those for net.Dial: "unix" and the control socket, or "tcp" and a vCenter's address.
@@ -115,7 +115,7 @@ type Door struct {
 }
 
 // Expose opens the doors until closeAll is called, which waits for the end of all connections.
-func Expose(ctx context.Context, doors ...Door) (closeAll func(), err error) {
+func Expose(ctx context.Context, doors ...PortForward) (closeAll func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var open sync.WaitGroup
 	closeAll = func() { cancel(); open.Wait() }
@@ -332,8 +332,8 @@ func state(p *corev1.Pod) (waiting string, failed *coded.Error) {
 	return "pod " + p.Name, nil
 }
 
-// Words returns the last log lines of the sandbox's pod, of the previous container if it was restarted, or "".
-func (c *Cluster) Words(ctx context.Context, name string, lines int64) string {
+// LastLog returns the last log lines of the sandbox's pod, of the previous container if it was restarted, or "".
+func (c *Cluster) LastLog(ctx context.Context, name string, lines int64) string {
 	pod, err := c.newestPod(ctx, name)
 	if err != nil || pod == nil {
 		return ""

@@ -255,15 +255,15 @@ const noteName = "cluster.json"
 type Note struct {
 	Name    string `json:"name"`
 	Context string `json:"context"`
-	// Beside is set for a sandbox outside of the cluster: [Cluster.RemoveBeside] removes all its objects.
-	Beside bool `json:"beside,omitempty"`
+	// Outside is set for a sandbox outside of the cluster: [Cluster.RemoveOutside] removes all its objects.
+	Outside bool `json:"beside,omitempty"`
 }
 
 // NotePath returns the path of the note in a sandbox's directory.
 func NotePath(dir string) string { return filepath.Join(dir, noteName) }
 
-// Leave writes the note. Call it before the first object is created.
-func Leave(dir string, n Note) error {
+// WriteNote writes the note. Call it before the first object is created.
+func WriteNote(dir string, n Note) error {
 	text, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -271,8 +271,8 @@ func Leave(dir string, n Note) error {
 	return atomicfile.WriteFile(NotePath(dir), append(text, '\n'), 0o600)
 }
 
-// Unnote removes the note. A missing one is no error.
-func Unnote(dir string) error {
+// RemoveNote removes the note. A missing one is no error.
+func RemoveNote(dir string) error {
 	if err := os.Remove(NotePath(dir)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

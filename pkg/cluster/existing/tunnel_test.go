@@ -249,7 +249,7 @@ func TestExpose(t *testing.T) {
 	}
 	port := free.Addr().(*net.TCPAddr).Port
 	free.Close()
-	closeAll, err := Expose(t.Context(), Door{Port: port, Network: "tcp", Address: echo.Addr().String()})
+	closeAll, err := Expose(t.Context(), PortForward{Port: port, Network: "tcp", Address: echo.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestExpose(t *testing.T) {
 	if got, err := io.ReadAll(c); err != nil || !bytes.Equal(got, sent) {
 		t.Errorf("%d bytes came back: %v", len(got), err)
 	}
-	if _, err := Expose(t.Context(), Door{Port: port, Network: "tcp", Address: "x"}); err == nil {
+	if _, err := Expose(t.Context(), PortForward{Port: port, Network: "tcp", Address: "x"}); err == nil {
 		t.Error("two doors at one port")
 	}
 	open, err := net.Dial("tcp", free.Addr().String())

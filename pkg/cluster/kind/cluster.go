@@ -80,8 +80,8 @@ func (c *Cluster) render() error {
 // Name returns kind's name of the cluster.
 func (c *Cluster) Name() string { return ClusterName(c.opts.Name) }
 
-// Took returns how long kind itself worked, without the steps before and after it, once [Cluster.Create] has returned.
-func (c *Cluster) Took() time.Duration { return c.took }
+// CreateDuration returns how long kind itself worked, without the steps before and after it, once [Cluster.Create] has returned.
+func (c *Cluster) CreateDuration() time.Duration { return c.took }
 
 // Context returns the name of the admin's context in [Cluster.Kubeconfig].
 func (c *Cluster) Context() string { return ClusterName(c.opts.Name) }
@@ -133,8 +133,8 @@ func (c *Cluster) ByID(node string) string {
 	return ""
 }
 
-// Spare returns the node that runs the control plane and is no VM, or "".
-func (c *Cluster) Spare() string {
+// ExtraControlPlane returns the node that runs the control plane and is no VM, or "".
+func (c *Cluster) ExtraControlPlane() string {
 	for _, m := range c.machines {
 		if !m.vm {
 			return m.Name

@@ -12,7 +12,7 @@
 // [Plan] returns the same as text. A cluster is identified by the mounts of its containers: the next sandbox of the name
 // removes the remains of one that was killed ([Reap]), and never another owner's cluster.
 //
-// Package machine makes a container follow the life cycle of its VM; package runtime runs the commands of the container
+// Package guest makes a container follow the life cycle of its VM; package runtime runs the commands of the container
 // runtime.
 //
 // # The control plane

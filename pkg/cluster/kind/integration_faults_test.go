@@ -131,7 +131,7 @@ func TestRealThree(t *testing.T) {
 	if ours := total - to + from; ours > 20*time.Second {
 		t.Errorf("ours is %v, and may be 20 s", ours)
 	}
-	spare, err := c.Client().CoreV1().Nodes().Get(t.Context(), c.Spare(), metav1.GetOptions{})
+	spare, err := c.Client().CoreV1().Nodes().Get(t.Context(), c.ExtraControlPlane(), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,9 +76,9 @@ func machines(o Options) []machine {
 	return all
 }
 
-// Ask runs a shell script as root in a temporary container of the nodes' image, without a network, and returns its
+// RunScript runs a shell script as root in a temporary container of the nodes' image, without a network, and returns its
 // standard output. Options.Runtime must be set.
-func (c *Cluster) Ask(ctx context.Context, script string) ([]byte, error) {
+func (c *Cluster) RunScript(ctx context.Context, script string) ([]byte, error) {
 	out, err := c.opts.Runtime.Output(ctx, "run", "--rm", "--network", "none", "--label", helperLabel+"="+c.Name(), "--entrypoint", "sh", c.opts.Image, "-c", script)
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", c.opts.Image, err)

@@ -31,7 +31,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 	long := planned(t, "single")
 	long.Name = strings.Repeat("a", maxName)
-	if c, err := New(long); err != nil || len(c.Container(c.Spare())) != 63 {
+	if c, err := New(long); err != nil || len(c.Container(c.ExtraControlPlane())) != 63 {
 		t.Errorf("the longest name: %v", err)
 	}
 }
@@ -96,7 +96,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s is %q, want %q", node, got, want)
 		}
 	}
-	if c.Spare() != "" || c.ByID("worker-west-1") != "/state/demo/cluster/nodes/worker-west-1/by-id" || c.ByID("nobody") != "" {
-		t.Errorf("spare %q, by-id %q", c.Spare(), c.ByID("worker-west-1"))
+	if c.ExtraControlPlane() != "" || c.ByID("worker-west-1") != "/state/demo/cluster/nodes/worker-west-1/by-id" || c.ByID("nobody") != "" {
+		t.Errorf("spare %q, by-id %q", c.ExtraControlPlane(), c.ByID("worker-west-1"))
 	}
 }

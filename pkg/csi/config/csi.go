@@ -25,7 +25,7 @@ const (
 var labelKey = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
 // checkCSI parses and validates a csi-vsphere.conf.
-func checkCSI(name string, data []byte, r Reading) (*Config, []provider.Problem) {
+func checkCSI(name string, data []byte, r ReadOptions) (*Config, []provider.Problem) {
 	w := read(name, data)
 	cfg := &Config{
 		Form: CSI, ClusterID: w.global.get("cluster-id").text, Distribution: w.global.get("cluster-distribution").text,
@@ -134,7 +134,7 @@ func nearestCategory(name string, all []string) string {
 	return ""
 }
 
-func (w *parsedFile) connect(cfg *Config, r Reading) {
+func (w *parsedFile) connect(cfg *Config, r ReadOptions) {
 	fallback := ""
 	if info, err := os.Stat(r.DefaultSecrets); r.DefaultSecrets != "" && err == nil && info.IsDir() {
 		fallback = r.DefaultSecrets
@@ -333,7 +333,7 @@ func (w *parsedFile) entry(known section, into *values, e provider.INIEntry) {
 	before := into.by[k.name]
 	switch {
 	case !ok:
-		v.path = into.title + " " + e.Called()
+		v.path = into.title + " " + e.DisplayKey()
 		w.problem(v, keyHint(known, e.Key), "unknown key")
 		return
 	case before.line > 0:

@@ -44,7 +44,7 @@ ips = "*"
 `
 
 func TestCSI(t *testing.T) {
-	got, err := config.Load("csi-vsphere.conf", []byte(full), config.Reading{ClusterID: "not this one"})
+	got, err := config.Load("csi-vsphere.conf", []byte(full), config.ReadOptions{ClusterID: "not this one"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,19 +80,19 @@ const minimal = "[Global]\ncluster-id = c\n[VirtualCenter \"vc\"]\nuser = u@d\np
 func TestCSIDefaults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text    string
-		reading config.Reading
+		reading config.ReadOptions
 		check   func(*config.Config) bool
 	}{
-		"minimal": {minimal, config.Reading{}, func(c *config.Config) bool {
+		"minimal": {minimal, config.ReadOptions{}, func(c *config.Config) bool {
 			return c.SnapshotLimit == 3 && c.Page == 1000 && c.VCenters[0].Port == 443
 		}},
-		"the caller's cluster id":  {strings.Replace(minimal, "cluster-id = c", "cluster-id = \"\"", 1), config.Reading{Form: config.CSI, ClusterID: "uid"}, func(c *config.Config) bool { return c.ClusterID == "uid" }},
-		"region and zone":          {minimal + "[Labels]\nzone = z\nregion = r\n", config.Reading{}, func(c *config.Config) bool { return cmp.Equal(c.Categories, []string{"r", "z"}) }},
-		"a larger page than CNS's": {strings.Replace(minimal, "cluster-id = c", "cluster-id = c\nquery-limit = 10000", 1), config.Reading{}, func(c *config.Config) bool { return c.Page == 1000 }},
-		"a user without its domain": {strings.Replace(minimal, "u@d", "root", 1), config.Reading{}, func(c *config.Config) bool {
+		"the caller's cluster id":  {strings.Replace(minimal, "cluster-id = c", "cluster-id = \"\"", 1), config.ReadOptions{Format: config.CSI, ClusterID: "uid"}, func(c *config.Config) bool { return c.ClusterID == "uid" }},
+		"region and zone":          {minimal + "[Labels]\nzone = z\nregion = r\n", config.ReadOptions{}, func(c *config.Config) bool { return cmp.Equal(c.Categories, []string{"r", "z"}) }},
+		"a larger page than CNS's": {strings.Replace(minimal, "cluster-id = c", "cluster-id = c\nquery-limit = 10000", 1), config.ReadOptions{}, func(c *config.Config) bool { return c.Page == 1000 }},
+		"a user without its domain": {strings.Replace(minimal, "u@d", "root", 1), config.ReadOptions{}, func(c *config.Config) bool {
 			return len(c.Warnings) == 1 && strings.Contains(c.Warnings[0], "has no domain")
 		}},
-		"IPv6": {strings.Replace(minimal, `"vc"`, `"[2001:db8::1]"`, 1), config.Reading{}, func(c *config.Config) bool { return c.VCenters[0].Server == "2001:db8::1" }},
+		"IPv6": {strings.Replace(minimal, `"vc"`, `"[2001:db8::1]"`, 1), config.ReadOptions{}, func(c *config.Config) bool { return c.VCenters[0].Server == "2001:db8::1" }},
 	} {
 		cfg, err := config.Load("driver.conf", []byte(tc.text), tc.reading)
 		if err != nil {
@@ -136,7 +136,7 @@ func TestCSIMistakes(t *testing.T) {
 		"empty":                   {"", "f: file is empty"},
 		"before any section":      {"user = a\n", "f:1: user is before the first section"},
 	} {
-		_, err := config.Load("f", []byte(tc.text), config.Reading{Form: config.CSI})
+		_, err := config.Load("f", []byte(tc.text), config.ReadOptions{Format: config.CSI})
 		if err == nil || !strings.Contains("\n"+err.Error()+"\n", "\n"+tc.want+"\n") {
 			t.Errorf("%s:\n got  %v\n want %s", name, err, tc.want)
 		}
@@ -145,7 +145,7 @@ func TestCSIMistakes(t *testing.T) {
 
 // All errors of a file are reported at once, in order.
 func TestCSIAllMistakes(t *testing.T) {
-	_, err := config.Load("f", []byte("[Global]\nclusterid = x\nport = x\n[Lables]\n[VirtualCenter \"vc\"]\nuser = u@d\npassword = p\n"), config.Reading{Form: config.CSI, ClusterID: "c"})
+	_, err := config.Load("f", []byte("[Global]\nclusterid = x\nport = x\n[Lables]\n[VirtualCenter \"vc\"]\nuser = u@d\npassword = p\n"), config.ReadOptions{Format: config.CSI, ClusterID: "c"})
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("%v", err)
 	}

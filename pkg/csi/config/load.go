@@ -17,9 +17,9 @@ import (
 // maxSize is far more than real files have, in case the path is wrong.
 const maxSize = 1 << 20
 
-// Reading configures how a file is read. The zero value accepts both formats and reads nothing but the file.
-type Reading struct {
-	Form Form
+// ReadOptions configures how a file is read. The zero value accepts both formats and reads nothing but the file.
+type ReadOptions struct {
+	Format Format
 	// ClusterID is used if the file has none, as vsphere.conf never does. It must be the same at every start, such as the UID
 	// of the Namespace kube-system. Without either, loading fails.
 	ClusterID string
@@ -30,7 +30,7 @@ type Reading struct {
 }
 
 // LoadFile loads the named file. The error is a [*provider.Error] if the file is readable.
-func LoadFile(name string, r Reading) (*Config, error) {
+func LoadFile(name string, r ReadOptions) (*Config, error) {
 	data, err := readFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("driver config: %w", err)
@@ -49,7 +49,7 @@ func readFile(name string) ([]byte, error) {
 }
 
 // Load parses data; name is the file name in errors, which are of type [*provider.Error].
-func Load(name string, data []byte, r Reading) (*Config, error) {
+func Load(name string, data []byte, r ReadOptions) (*Config, error) {
 	cfg, all := Check(name, data, r)
 	if cfg != nil {
 		return cfg, nil
@@ -65,8 +65,8 @@ func Load(name string, data []byte, r Reading) (*Config, error) {
 
 // Check parses data as [Load] does and returns all problems, warnings included. The Config is nil if one of them is not a
 // warning.
-func Check(name string, data []byte, r Reading) (*Config, []provider.Problem) {
-	form := r.Form
+func Check(name string, data []byte, r ReadOptions) (*Config, []provider.Problem) {
+	form := r.Format
 	if form == Auto {
 		form = formOf(name, data)
 	}
@@ -77,7 +77,7 @@ func Check(name string, data []byte, r Reading) (*Config, []provider.Problem) {
 }
 
 // formOf detects the format.
-func formOf(name string, data []byte) Form {
+func formOf(name string, data []byte) Format {
 	if !utf8.Valid(data) || len(data) > maxSize || !provider.LooksLikeINI(bytes.TrimPrefix(data, []byte("\uFEFF"))) {
 		return Cloud
 	}
@@ -168,7 +168,7 @@ func Reference() []Key {
 // Config is a parsed and validated configuration. It is immutable.
 type Config struct {
 	// Form is the format of the file.
-	Form Form
+	Form Format
 	// ClusterID identifies this cluster's volumes in CNS; Distribution is shown next to it.
 	ClusterID, Distribution string
 	// VCenters are in the order of their names ([VCenter.Tenant]).
@@ -195,15 +195,15 @@ type VCenter = provider.VCenter
 // SecretRef identifies a Secret in the cluster.
 type SecretRef = provider.SecretRef
 
-// Form is the format of a file.
-type Form string
+// Format is the format of a file.
+type Format string
 
 // The formats. Auto detects the format: a file whose name begins with csi-, or with keys that only upstream's driver has, is
 // CSI.
 const (
-	Auto  Form = ""
-	CSI   Form = "csi-vsphere.conf"
-	Cloud Form = "vsphere.conf"
+	Auto  Format = ""
+	CSI   Format = "csi-vsphere.conf"
+	Cloud Format = "vsphere.conf"
 )
 
 const (
@@ -213,7 +213,7 @@ const (
 )
 
 // checkCloud converts the cloud controller manager's configuration.
-func checkCloud(name string, data []byte, r Reading) (*Config, []provider.Problem) {
+func checkCloud(name string, data []byte, r ReadOptions) (*Config, []provider.Problem) {
 	opts := []provider.Option{provider.WithEnvironment(r.Environment)}
 	if r.DefaultSecrets != "" {
 		opts = append(opts, provider.WithDefaultSecrets(r.DefaultSecrets))

@@ -25,7 +25,7 @@ const defaultPeriod = 2 * time.Second
 
 // Options configure a [Source]. File and UserAgent are mandatory.
 type Options struct {
-	Reading
+	ReadOptions
 	// File is the configuration file's name.
 	File string
 	// Secrets reads the Secrets with credentials; may be nil if the file has none.
@@ -71,7 +71,7 @@ func Open(o Options) (*Source, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	f := newFile(o.File)
-	cfg, err := LoadFile(o.File, o.Reading)
+	cfg, err := LoadFile(o.File, o.ReadOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (s *Source) start(ctx context.Context, running *sync.WaitGroup) {
 
 // reload puts a changed file in force.
 func (s *Source) reload(changed func(*Config, []*vcenter.Client)) error {
-	cfg, err := LoadFile(s.opts.File, s.opts.Reading)
+	cfg, err := LoadFile(s.opts.File, s.opts.ReadOptions)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (r *rig) run(file string) {
 	r.t.Helper()
 	var err error
 	r.Source, err = config.Open(config.Options{
-		Reading: config.Reading{ClusterID: "uid"}, File: file, Secrets: r.k8s, Period: 10 * time.Millisecond,
+		ReadOptions: config.ReadOptions{ClusterID: "uid"}, File: file, Secrets: r.k8s, Period: 10 * time.Millisecond,
 		UserAgent: "config-test", CallTimeout: 5 * time.Second,
 	})
 	r.must(err)
@@ -291,8 +291,8 @@ func TestOpen(t *testing.T) {
 	r := newRig(t)
 	file := r.write("vsphere.conf", "global: {secretName: a, secretNamespace: b}\nvcenter:\n  us: {server: vc}\n")
 	for name, o := range map[string]config.Options{
-		"no user agent":            {File: file, Reading: config.Reading{ClusterID: "c"}},
-		"no API server for Secret": {File: file, Reading: config.Reading{ClusterID: "c"}, UserAgent: "x"},
+		"no user agent":            {File: file, ReadOptions: config.ReadOptions{ClusterID: "c"}},
+		"no API server for Secret": {File: file, ReadOptions: config.ReadOptions{ClusterID: "c"}, UserAgent: "x"},
 		"no cluster id":            {File: file, UserAgent: "x", Secrets: r.k8s},
 		"no file":                  {File: file + "x", UserAgent: "x", Secrets: r.k8s},
 	} {

@@ -457,8 +457,8 @@ func readParameters(given map[string]string) (parameters, error) {
 type Migrated interface {
 	// DatastoreURL returns the datastore for volumes of an in-tree StorageClass; name is its datastore parameter, or "".
 	DatastoreURL(ctx context.Context, name string) (string, error)
-	// Remember records a new volume, and returns its path.
-	Remember(ctx context.Context, id string) (path string, err error)
+	// RecordVolume records a new volume, and returns its path.
+	RecordVolume(ctx context.Context, id string) (path string, err error)
 }
 
 // The parameters of an in-tree StorageClass, as Kubernetes translates them (k8s.io/csi-translation-lib).
@@ -521,7 +521,7 @@ func (c *Controller) placeInTree(ctx context.Context, w *volumeRequest) error {
 func (c *Controller) attributes(ctx context.Context, w volumeRequest, id string) (map[string]string, error) {
 	all := map[string]string{names.AttributeType: names.BlockVolume}
 	if w.inTree.is {
-		path, err := c.migrated.Remember(ctx, id)
+		path, err := c.migrated.RecordVolume(ctx, id)
 		if err != nil {
 			return nil, failed(fmt.Errorf("%w: %w", volume.ErrPending, err), "path of volume %s", id)
 		}

@@ -29,7 +29,7 @@ func (*inTree) DatastoreURL(_ context.Context, name string) (string, error) {
 	return "", errors.Join(volume.ErrNoDatastore)
 }
 
-func (m *inTree) Remember(_ context.Context, id string) (string, error) {
+func (m *inTree) RecordVolume(_ context.Context, id string) (string, error) {
 	m.remembered = append(m.remembered, id)
 	return "[ds] fcd/" + id + ".vmdk", m.err
 }

@@ -71,8 +71,8 @@ func (s *Store) DatastoreURL(ctx context.Context, name string) (string, error) {
 	return d.URL, err
 }
 
-// Remember records a new volume that Kubernetes will know by the path of its disk, and returns the path.
-func (s *Store) Remember(ctx context.Context, id string) (path string, err error) {
+// RecordVolume records a new volume that Kubernetes will know by the path of its disk, and returns the path.
+func (s *Store) RecordVolume(ctx context.Context, id string) (path string, err error) {
 	v, err := s.CNS.Volume(ctx, id)
 	if err != nil {
 		return "", err

@@ -225,7 +225,7 @@ func TestRemember(t *testing.T) {
 	r.must(err)
 	v, err := s.Create(ctx, volume.Spec{Name: "pvc-1", Capacity: gib, Datastores: on})
 	r.must(err)
-	path, err := s.Remember(ctx, v.ID)
+	path, err := s.RecordVolume(ctx, v.ID)
 	if err != nil || !migrated.IsPath(path) {
 		t.Fatalf("%q %v", path, err)
 	}

@@ -103,7 +103,7 @@ func TestAsked(t *testing.T) {
 			func(r *csi.NodePublishVolumeRequest) {
 				mode(r.VolumeCapability, csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER)
 			},
-			func(p *node.Publish) { p.Alone = true },
+			func(p *node.Publish) { p.Exclusive = true },
 		},
 		"xfs":   {func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability = mount("XFS") }, func(p *node.Publish) { p.Use.FSType = "xfs" }},
 		"block": {func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability = block() }, func(p *node.Publish) { p.Use = node.Use{Block: true} }},

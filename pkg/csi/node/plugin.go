@@ -220,8 +220,8 @@ type Publish struct {
 	Use     Use
 	// ReadOnly makes this path read-only.
 	ReadOnly bool
-	// Alone forbids other paths at the same time.
-	Alone bool
+	// Exclusive forbids other paths at the same time.
+	Exclusive bool
 }
 
 // Expand is the argument of [Backend.Expand].

@@ -273,7 +273,7 @@ func (s *Server) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolume
 	return do(ctx, s, call{what: "publish", volume: r.GetVolumeId()}, func(ctx context.Context) (*csi.NodePublishVolumeResponse, error) {
 		return &csi.NodePublishVolumeResponse{}, s.opts.Backend.Publish(ctx, Publish{
 			Volume: r.GetVolumeId(), Disk: diskOf(r.GetPublishContext()), Staging: r.GetStagingTargetPath(), Path: r.GetTargetPath(),
-			Use: u, ReadOnly: readOnly, Alone: alone,
+			Use: u, ReadOnly: readOnly, Exclusive: alone,
 		})
 	})
 }

@@ -131,11 +131,11 @@ func (i *Informer) ListenNode(f func(node string)) (stop func()) { return i.list
 
 func (i *Informer) report(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		i.listeners.Tell(gone.Key)
+		i.listeners.Notify(gone.Key)
 		return
 	}
 	if n, ok := obj.(*corev1.Node); ok {
-		i.listeners.Tell(n.Name)
+		i.listeners.Notify(n.Name)
 	}
 }
 

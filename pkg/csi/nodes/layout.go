@@ -301,7 +301,7 @@ func (n *Nodes) observe(ctx context.Context) {
 		notified = answers
 		if len(differ) > 0 {
 			slices.Sort(differ)
-			n.moved.Tell(differ)
+			n.moved.Notify(differ)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (n *Nodes) replace(vcenters []VCenter, categories []Category) {
 func (n *Nodes) changed() {
 	n.version.Add(1)
 	notify.Wake(n.wake)
-	n.any.Tell(struct{}{})
+	n.any.Notify(struct{}{})
 }
 
 // Run keeps the inventories current until ctx ends, and returns nil. It must be called once, and the vCenters' clients must run
@@ -198,8 +198,8 @@ func (f feed) Lost(err error) {
 // Following implements [vcenter.EventHandler].
 func (f feed) Following(ok bool) { f.tags.follow(ok) }
 
-// Happened implements [vcenter.EventHandler].
-func (f feed) Happened() { f.tags.event() }
+// EventsOccurred implements [vcenter.EventHandler].
+func (f feed) EventsOccurred() { f.tags.event() }
 
 var errNotSynced = errors.New("inventory not in sync")
 

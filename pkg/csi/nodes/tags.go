@@ -324,14 +324,14 @@ type MissingTagError struct {
 	// Category is the first category without a tag; NoCategory reports that the vCenter has no category with that name.
 	Category   string
 	NoCategory bool
-	// Walked lists the visited objects in order: HostSystem "west-1".
-	Walked []string
+	// Visited lists the visited objects in order: HostSystem "west-1".
+	Visited []string
 }
 
 // Error returns a message with the category, the node and the visited objects.
 func (e *MissingTagError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "node %q: no tag of category %q on any of %s in vcenter %q", e.Node, e.Category, strings.Join(e.Walked, ", "), e.VCenter)
+	fmt.Fprintf(&b, "node %q: no tag of category %q on any of %s in vcenter %q", e.Node, e.Category, strings.Join(e.Visited, ", "), e.VCenter)
 	if e.NoCategory {
 		fmt.Fprintf(&b, ", which has no category with that name")
 	}
@@ -359,7 +359,7 @@ func (m *member) segment(node string, v *vm) (volume.Segment, error) {
 		if !ok {
 			m.tags.missed()
 			return nil, &MissingTagError{
-				Node: node, VM: v.name, VCenter: m.name(), Category: c.Name, NoCategory: tags.absent[i], Walked: m.inventory.walked(v),
+				Node: node, VM: v.name, VCenter: m.name(), Category: c.Name, NoCategory: tags.absent[i], Visited: m.inventory.walked(v),
 			}
 		}
 		s[c.key()] = tag

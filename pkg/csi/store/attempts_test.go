@@ -25,7 +25,7 @@ func TestLeftBehind(t *testing.T) {
 		before := r.calls("us")[tc.method]
 		undo := r.vc("us").CNS().Script(cns.Rule{Method: tc.method, Delay: time.Minute})
 		for range 3 {
-			if err := tc.do(); err == nil || store.Reason(err) != "timeout" {
+			if err := tc.do(); err == nil || store.ErrorReason(err) != "timeout" {
 				t.Errorf("%s: %v", tc.method, err)
 			}
 		}
@@ -51,7 +51,7 @@ func TestPanic(t *testing.T) {
 	_, err := r.Attach(t.Context(), v.ID, n)
 	r.must(err)
 	s := r.open(func(o *store.Options) { o.Nodes = func(string) ([]volume.Node, error) { panic("nobody expects it") } })
-	if _, err := s.Attach(t.Context(), v.ID, other); err == nil || store.Reason(err) != "error" {
+	if _, err := s.Attach(t.Context(), v.ID, other); err == nil || store.ErrorReason(err) != "error" {
 		t.Errorf("attach: %v", err)
 	}
 	r.must(s.Detach(t.Context(), v.ID, n))

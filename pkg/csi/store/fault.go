@@ -209,8 +209,8 @@ func messageKind(message string) error {
 	return nil
 }
 
-// Reason returns a short word for an error of a [Store], for metrics and logs: "ok" for nil, "error" for an unknown failure.
-func Reason(err error) string {
+// ErrorReason returns a short word for an error of a [Store], for metrics and logs: "ok" for nil, "error" for an unknown failure.
+func ErrorReason(err error) string {
 	if err == nil {
 		return "ok"
 	}

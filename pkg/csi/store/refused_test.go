@@ -61,7 +61,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("%s, %T: %v, want %v", tc.method, tc.fault, err, tc.want)
 				continue
 			}
-			if reason := store.Reason(err); (tc.want == nil) != (reason == "error") {
+			if reason := store.ErrorReason(err); (tc.want == nil) != (reason == "error") {
 				t.Errorf("%s, %T: reason %q", tc.method, tc.fault, reason)
 			}
 			for _, part := range []string{`vcenter "us"`, tc.says} {
@@ -162,7 +162,7 @@ func TestWrongArguments(t *testing.T) {
 	} {
 		spec := good
 		change(&spec)
-		if _, err := r.Create(ctx, spec); store.Reason(err) == "ok" || store.Reason(err) == "error" {
+		if _, err := r.Create(ctx, spec); store.ErrorReason(err) == "ok" || store.ErrorReason(err) == "error" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -108,7 +108,7 @@ func (s *Store) conn(name string) (*conn, error) {
 // observe reports an operation; it is deferred with the start time.
 func (s *Store) observe(vcenter, name string, began time.Time, err *error) {
 	if s.opts.OnOperation != nil {
-		s.opts.OnOperation(Operation{VCenter: vcenter, Name: name, Result: Reason(*err), Duration: time.Since(began)})
+		s.opts.OnOperation(Operation{VCenter: vcenter, Name: name, Result: ErrorReason(*err), Duration: time.Since(began)})
 	}
 }
 
@@ -184,7 +184,7 @@ type Operation struct {
 	// Name is "create", "delete", "attach", "detach", "expand", "snapshot", "delete-snapshot", "snapshots", "volumes",
 	// "attachments", "volume", "metadata", "register", "protect" or "datastores".
 	Name string
-	// Result is "ok", or the [Reason] of the error.
+	// Result is "ok", or the [ErrorReason] of the error.
 	Result   string
 	Duration time.Duration
 }

@@ -72,7 +72,7 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
 		{Name: "control plane", Start: g.start, Stop: g.stop},
 		s.VCenters, s.Inventory, s.Faults,
-		{Name: "API server", Start: func(ctx context.Context) error { return g.cluster.WaitReady(ctx, g.Host.Detail) }},
+		{Name: "API server", Start: g.awaitAPI},
 		s.NodeWatch, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
 	}
 }
@@ -86,6 +86,14 @@ func (g *Ground) start(context.Context) (err error) {
 	spec.Path = g.Kubernetes
 	g.child = g.Host.StartControlPlane(spec)
 	return nil
+}
+
+// awaitAPI waits for the API server and makes it refuse what cannot work here.
+func (g *Ground) awaitAPI(ctx context.Context) error {
+	if err := g.cluster.WaitReady(ctx, g.Host.Detail); err != nil {
+		return err
+	}
+	return refuseServices(ctx, g.cluster.Client())
 }
 
 func (g *Ground) stop(ctx context.Context) error {
@@ -119,7 +127,7 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 	}
 	vm := n.VM()
 	options := node.Options{
-		Spec:   func(m node.Machine) (child.Spec, error) { return g.spec(n, vm.Name, m) },
+		Spec:   func(m node.VM) (child.Spec, error) { return g.spec(n, vm.Name, m) },
 		Notify: n.Notify,
 	}
 	if g.CSI {
@@ -136,7 +144,7 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 }
 
 // spec writes the configuration of a VM's kubelet for one boot.
-func (g *Ground) spec(n ground.Node, vm string, m node.Machine) (child.Spec, error) {
+func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
 	name, err := ground.NodeName(vm, m)
 	if err != nil {
 		return child.Spec{Name: "node/" + vm}, err

@@ -41,8 +41,8 @@ import (
 type Options struct {
 	// Target is where it is. The zero value is where kubectl goes.
 	Target existing.Target
-	// BesideController lets a cloud controller manager run beside one that is there.
-	BesideController bool
+	// AllowController lets a cloud controller manager run beside one that is there.
+	AllowController bool
 }
 
 // Config is what the sandbox knows. All fields are mandatory.
@@ -124,12 +124,12 @@ func (g *Ground) settle(ctx context.Context) error {
 		return nil
 	}
 	// Before the first object: of a sandbox that is killed, "down" learns by it what to remove.
-	note := existing.Note{Name: g.Name, Context: g.cluster.Context(), Beside: true}
-	if err := existing.Leave(g.Dir, note); err != nil {
+	note := existing.Note{Name: g.Name, Context: g.cluster.Context(), Outside: true}
+	if err := existing.WriteNote(g.Dir, note); err != nil {
 		return err
 	}
 	g.made = true
-	return g.cluster.Settle(ctx, g.Name, g.Facts().Labels)
+	return g.cluster.CreateNamespace(ctx, g.Name, g.Facts().Labels)
 }
 
 // removeTime is how long it may take until what was made is gone: a namespace takes its time.
@@ -141,13 +141,13 @@ func (g *Ground) stop(ctx context.Context) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx) // it bounds steps that take less
-	err := ground.Within(ctx, removeTime, func(ctx context.Context) error {
-		return g.cluster.RemoveBeside(ctx, g.Name, g.Host.Detail)
+	err := ground.WithTimeout(ctx, removeTime, func(ctx context.Context) error {
+		return g.cluster.RemoveOutside(ctx, g.Name, g.Host.Detail)
 	})
 	if err != nil {
 		return &ground.LeftError{Err: err}
 	}
-	return existing.Unnote(g.Dir)
+	return existing.RemoveNote(g.Dir)
 }
 
 // Light implements [ground.Ground].
@@ -211,7 +211,7 @@ func (g *Ground) lacks(k *fault.Kind) string {
 // guest stands for a VM whose kubelet is not the sandbox's: nothing is known of its process, and nothing done to it.
 type guest struct{ g *Ground }
 
-func (guest) Observe(node.Machine)                   {}
+func (guest) Observe(node.VM)                        {}
 func (guest) State() (p node.Process, pid, exit int) { return "", 0, 0 }
 func (guest) Stop(context.Context) error             { return nil }
 func (guest) Hang() bool                             { return false }
@@ -314,17 +314,17 @@ func (g *Ground) guard(ctx context.Context) error {
 		g.noteStrays(stray, len(nodes))
 		return nil
 	}
-	if err := g.cluster.Straight(); err != nil {
+	if err := g.cluster.CheckDirectAccess(); err != nil {
 		return err
 	}
 	objects, err := g.objects()
 	if err != nil {
 		return err
 	}
-	if err := g.cluster.CheckRights(ctx, objects, append(g.extra(), existing.Looking(g.BesideController)...)...); err != nil {
+	if err := g.cluster.CheckRights(ctx, objects, append(g.extra(), existing.GuardRights(g.AllowController)...)...); err != nil {
 		return err
 	}
-	if err := g.cluster.GuardBeside(ctx, g.Name, g.BesideController); err != nil {
+	if err := g.cluster.GuardOutside(ctx, g.Name, g.AllowController); err != nil {
 		return err
 	}
 	if len(stray) > 0 {
@@ -341,7 +341,7 @@ func strays(nodes []corev1.Node, top *topology.Topology) []string {
 	}
 	var names []string
 	for i := range nodes {
-		switch match.Find(kubenode.Facts(&nodes[i]), chosen, match.Choices{}).Reason {
+		switch match.Find(kubenode.Facts(&nodes[i]), chosen, match.Behavior{}).Reason {
 		case match.Found, match.Ambiguous:
 		default:
 			names = append(names, nodes[i].Name)

@@ -71,7 +71,7 @@ type Host interface {
 	// ListenOn are the addresses of the vCenters, which are not built yet.
 	ListenOn(addresses []string)
 	// SetPods follows the programs that run as pods, and where these reach the vCenters; StopPods ends that.
-	SetPods(*deploy.Deployment, ground.Images, []deploy.Reached)
+	SetPods(*deploy.Deployment, ground.Images, []deploy.PodEndpoint)
 	StopPods(context.Context) error
 	// Feed has the light nodes, which are up by now when LightStarted is called.
 	Feed() http.Handler
@@ -89,7 +89,7 @@ type Ground struct {
 	cluster *existing.Cluster
 	deploy  *deploy.Deployment
 	image   image // the pod's own, which has every program of the sandbox in it
-	reached []deploy.Reached
+	reached []deploy.PodEndpoint
 	listen  []string // the vCenters
 
 	closeDoors func()
@@ -165,13 +165,13 @@ func (g *Ground) number(ctx context.Context) error {
 
 // open has port-forwards come to the control API, and to each vCenter at its own port.
 func (g *Ground) open(ctx context.Context) error {
-	doors := []existing.Door{{Port: g.ControlPort, Network: "unix", Address: g.Socket()}}
+	doors := []existing.PortForward{{Port: g.ControlPort, Network: "unix", Address: g.Socket()}}
 	for _, a := range g.listen {
 		at, err := netip.ParseAddrPort(a)
 		if err != nil {
 			return err
 		}
-		doors = append(doors, existing.Door{Port: int(at.Port()), Network: "tcp", Address: a})
+		doors = append(doors, existing.PortForward{Port: int(at.Port()), Network: "tcp", Address: a})
 	}
 	var err error
 	g.closeDoors, err = existing.Expose(ctx, doors...)
@@ -303,7 +303,7 @@ func (g *Ground) namesFree(ctx context.Context, client kubernetes.Interface, top
 
 // self reads this very pod: what image it runs, and what it tolerates where it is. What is deployed runs beside it, of the same
 // image, which the node has.
-func (g *Ground) self(ctx context.Context) (*deploy.At, error) {
+func (g *Ground) self(ctx context.Context) (*deploy.Placement, error) {
 	if err := g.validate(); err != nil {
 		return nil, err
 	}
@@ -315,7 +315,7 @@ func (g *Ground) self(ctx context.Context) (*deploy.At, error) {
 		return nil, fmt.Errorf("it has no containers")
 	}
 	g.image = image(pod.Spec.Containers[0].Image)
-	return &deploy.At{Node: g.Node, Tolerations: pod.Spec.Tolerations, Command: []string{program, g.CCM}}, nil
+	return &deploy.Placement{Node: g.Node, Tolerations: pod.Spec.Tolerations, Command: []string{program, g.CCM}}, nil
 }
 
 // program is this program in its image.

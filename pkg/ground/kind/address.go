@@ -38,7 +38,7 @@ func (g *Ground) report(vm world.VM, address netip.Prefix) {
 	if !ok {
 		return // it is gone
 	}
-	cards := vc.Cards(vm.Ref) // a VM that was created again has other NICs than the topology
+	cards := vc.MACs(vm.Ref) // a VM that was created again has other NICs than the topology
 	if len(cards) == 0 {
 		return // it has no network card to have an address
 	}
@@ -64,7 +64,7 @@ func (g *Ground) report(vm world.VM, address netip.Prefix) {
 		}
 	}
 	info.Addresses, info.Static = addresses, true
-	if err := vc.InstallGuest(vm.Ref, info); err != nil {
+	if err := vc.SetGuest(vm.Ref, info); err != nil {
 		g.notice(strings.ToLower(vm.Name), err)
 	}
 }
@@ -189,7 +189,7 @@ func (g *Ground) bind(ctx context.Context) error {
 	for uuid, name := range g.byUUID {
 		of[name] = uuid
 	}
-	if spare := g.cluster.Spare(); spare != "" {
+	if spare := g.cluster.ExtraControlPlane(); spare != "" {
 		of[spare] = "" // no VM's
 	}
 	var errs []error

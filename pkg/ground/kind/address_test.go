@@ -42,10 +42,10 @@ func TestAddressed(t *testing.T) {
 			t.Fatal("no VM")
 		}
 	}
-	card := sim.Cards(vm.Ref)[0]
+	card := sim.MACs(vm.Ref)[0]
 	info, _ := sim.Guest(vm.Ref)
 	info.Addresses[card] = []netip.Prefix{netip.MustParsePrefix("192.0.2.7/24"), netip.MustParsePrefix("2001:db8::7/64")}
-	if err := sim.InstallGuest(vm.Ref, info); err != nil {
+	if err := sim.SetGuest(vm.Ref, info); err != nil {
 		t.Fatal(err)
 	}
 	k.addressed(vm, netip.MustParseAddr("172.18.0.4"))

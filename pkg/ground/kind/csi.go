@@ -179,7 +179,7 @@ func (g *Ground) packPrograms(ctx context.Context, names []string) (*image.Set, 
 func (g *Ground) tools(ctx context.Context) ([]byte, error) {
 	script := image.ToolsScript("mount", "umount", "mountpoint", "findmnt", "lsblk", "blkid", "blockdev", "fsck", "e2fsck", "fsck.ext3", "fsck.ext4", "mke2fs", "mkfs.ext3",
 		"mkfs.ext4", "resize2fs", "dumpe2fs", "tune2fs", "mkfs.xfs", "xfs_growfs", "xfs_io", "xfs_repair", "mount.nfs", "mount.nfs4", "sh", "uname")
-	tools, err := g.cluster.Ask(ctx, script)
+	tools, err := g.cluster.RunScript(ctx, script)
 	if err != nil {
 		return nil, fmt.Errorf("tools for file systems: %w", err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
-	kindmachine "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/disks"
+	kindguest "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/guest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/guest/disks"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
@@ -66,7 +66,7 @@ func (g *Ground) openDisks(image string) {
 	if !g.CSI {
 		return
 	}
-	g.disks = map[string]kindmachine.Disks{}
+	g.disks = map[string]kindguest.Disks{}
 	for _, vc := range g.Topology.Spec.VCenters {
 		if g.folders == "" {
 			g.disks[vc.Name] = &disks.Loops{Dir: g.volumeDir(vc.Name), Pulled: g.pulled}
@@ -173,13 +173,13 @@ type guests struct {
 }
 
 // of is the container of a VM; nil for none.
-func (g guests) of(vm ref) *kindmachine.Machine {
-	found, _ := g.g.Host.Guest(g.vcenter, vm).(*kindmachine.Machine)
+func (g guests) of(vm ref) *kindguest.Guest {
+	found, _ := g.g.Host.Guest(g.vcenter, vm).(*kindguest.Guest)
 	return found
 }
 
 // with does something with the container of a VM, if it has one.
-func (g guests) with(vm ref, d cns.GuestDisk, f func(*kindmachine.Machine, node.Disk) error) error {
+func (g guests) with(vm ref, d cns.GuestDisk, f func(*kindguest.Guest, node.Disk) error) error {
 	m := g.of(vm)
 	if m == nil {
 		return nil
@@ -188,17 +188,17 @@ func (g guests) with(vm ref, d cns.GuestDisk, f func(*kindmachine.Machine, node.
 }
 
 func (g guests) Plug(ctx context.Context, vm ref, d cns.GuestDisk) error {
-	return g.with(vm, d, func(m *kindmachine.Machine, d node.Disk) error { return m.Attach(ctx, d) })
+	return g.with(vm, d, func(m *kindguest.Guest, d node.Disk) error { return m.Attach(ctx, d) })
 }
 
 func (g guests) Unplug(ctx context.Context, vm ref, d cns.GuestDisk) error {
-	return g.with(vm, d, func(m *kindmachine.Machine, d node.Disk) error { return m.Detach(ctx, d) })
+	return g.with(vm, d, func(m *kindguest.Guest, d node.Disk) error { return m.Detach(ctx, d) })
 }
 
 func (g guests) Resize(ctx context.Context, vm ref, d cns.GuestDisk) error {
-	return g.with(vm, d, func(m *kindmachine.Machine, d node.Disk) error { return m.Resize(ctx, d) })
+	return g.with(vm, d, func(m *kindguest.Guest, d node.Disk) error { return m.Resize(ctx, d) })
 }
 
 func (g guests) Flush(ctx context.Context, vm ref, d cns.GuestDisk) error {
-	return g.with(vm, d, func(m *kindmachine.Machine, d node.Disk) error { return m.Flush(ctx, d) })
+	return g.with(vm, d, func(m *kindguest.Guest, d node.Disk) error { return m.Flush(ctx, d) })
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
-	kindmachine "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine"
+	kindguest "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
@@ -36,16 +36,16 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 	if component := n.Claim(name); container == "" || component != "node/"+name { // a clone, say: the container is its first VM's
 		return &noContainer{name: name, notify: n.Notify, host: g.Host}
 	}
-	options := kindmachine.Options{
+	options := kindguest.Options{
 		Name: name, Container: container, Runtime: g.rt, Network: kind.Network(g.rt), Watch: g.watch, Notify: n.Notify,
 		Notice: func(err error) { g.notice(name, err) }, Logger: g.Logger,
-		Identify:  func(vm node.Machine) error { return g.cluster.Identify(name, strings.ToLower(vm.UUID)) },
-		Addressed: func(a netip.Addr) { g.addressed(vm, a) }, Keep: g.kept,
+		Identify:  func(vm node.VM) error { return g.cluster.Identify(name, strings.ToLower(vm.UUID)) },
+		OnAddress: func(a netip.Addr) { g.addressed(vm, a) }, Keep: g.kept,
 	}
 	if d := g.disks[vm.VCenter]; d != nil {
 		options.Disks, options.ByID = d, g.cluster.ByID(name)
 	}
-	m, err := kindmachine.New(options)
+	m, err := kindguest.New(options)
 	if err != nil { // of options that there cannot be
 		g.Logger.Error("machine", "node", name, "err", err)
 		return &noContainer{name: name, notify: n.Notify, host: g.Host}
@@ -81,7 +81,7 @@ type noContainer struct {
 var errNoContainer = errors.New("there is no container for it: kind makes nodes with the cluster, and none later")
 
 // Observe says once, of a VM that should run, that nothing will.
-func (n *noContainer) Observe(m node.Machine) {
+func (n *noContainer) Observe(m node.VM) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.reported || !m.Exists || m.Power != node.On {
@@ -126,7 +126,7 @@ func isLight(v *topology.VM) bool { return v.IsLight() && v.Role != topology.Rol
 // keeps its own address, which every container reaches.
 func (g *Ground) light(n ground.Node) node.Guest {
 	// Pods run on the other nodes only.
-	args := []string{"--label=" + feed.Mark + "=", "--taint=" + feed.Mark + ":NoSchedule"}
+	args := []string{"--label=" + feed.LightKey + "=", "--taint=" + feed.LightKey + ":NoSchedule"}
 	return n.LightGuest(ground.LightOptions{Args: args, First: func() error {
 		if g.RealVMs {
 			return nil

@@ -24,17 +24,17 @@ type fakeHost struct {
 	failed bool
 }
 
-func (*fakeHost) Detail(string)                                               {}
-func (*fakeHost) SetCluster(cluster.Cluster)                                  {}
-func (*fakeHost) SetPods(*deploy.Deployment, ground.Images, []deploy.Reached) {}
-func (*fakeHost) StopPods(context.Context) error                              { return nil }
-func (*fakeHost) VCenters() []VCenter                                         { return nil }
-func (*fakeHost) VolumeDir(string, string) (string, bool)                     { return "", false }
-func (*fakeHost) Guest(string, types.ManagedObjectReference) node.Guest       { return nil }
-func (*fakeHost) Exists(string, types.ManagedObjectReference) bool            { return false }
-func (h *fakeHost) BootFailed() bool                                          { return h.failed }
-func (h *fakeHost) Simulated(string) *sim.VCenter                             { return h.sim }
-func (h *fakeHost) Go(_ string, f func(context.Context))                      { h.wg.Go(func() { f(context.Background()) }) }
+func (*fakeHost) Detail(string)                                                   {}
+func (*fakeHost) SetCluster(cluster.Cluster)                                      {}
+func (*fakeHost) SetPods(*deploy.Deployment, ground.Images, []deploy.PodEndpoint) {}
+func (*fakeHost) StopPods(context.Context) error                                  { return nil }
+func (*fakeHost) VCenters() []VCenter                                             { return nil }
+func (*fakeHost) VolumeDir(string, string) (string, bool)                         { return "", false }
+func (*fakeHost) Guest(string, types.ManagedObjectReference) node.Guest           { return nil }
+func (*fakeHost) Exists(string, types.ManagedObjectReference) bool                { return false }
+func (h *fakeHost) BootFailed() bool                                              { return h.failed }
+func (h *fakeHost) Simulated(string) *sim.VCenter                                 { return h.sim }
+func (h *fakeHost) Go(_ string, f func(context.Context))                          { h.wg.Go(func() { f(context.Background()) }) }
 
 func (h *fakeHost) Wait(ctx context.Context, _ string) error {
 	done := make(chan struct{})

@@ -25,9 +25,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
+	kindguest "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/guest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/guest/disks"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
-	kindmachine "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/disks"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/nodeimage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -98,7 +98,7 @@ type Host interface {
 	// SetCluster has the sandbox use the cluster.
 	SetCluster(cluster.Cluster)
 	// SetPods follows the programs that run as pods, and where these reach the vCenters; StopPods ends that.
-	SetPods(*deploy.Deployment, ground.Images, []deploy.Reached)
+	SetPods(*deploy.Deployment, ground.Images, []deploy.PodEndpoint)
 	StopPods(context.Context) error
 	// Go runs f in the background, Wait cancels what runs there in that group and waits for it.
 	Go(group string, f func(context.Context))
@@ -137,9 +137,9 @@ type Ground struct {
 
 	// byUUID are the nodes that kind makes, by the BIOS UUIDs of their VMs.
 	byUUID map[string]string
-	watch  *kindmachine.Watch
+	watch  *kindguest.Watch
 	// disks are those of each vCenter's VMs, by its name; nil: there are no volumes.
-	disks map[string]kindmachine.Disks
+	disks map[string]kindguest.Disks
 	// folders has the directories that are volumes; "" where they are block devices.
 	folders string
 
@@ -165,9 +165,9 @@ func (g *Ground) DeploysCCM() bool { return g.CCM.Pods }
 // the API server: until then there is no cluster that anything could be done to.
 func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
-		{Name: "kind cluster", Start: g.start, Stop: g.stop, Patient: true},
+		{Name: "kind cluster", Start: g.start, Stop: g.stop, NoTimeout: true},
 		s.VCenters, s.Inventory,
-		{Name: "API server", Start: g.await, Patient: true},
+		{Name: "API server", Start: g.await, NoTimeout: true},
 		s.Faults, s.NodeWatch, s.Nodes, s.CloudConfig, s.CCM, s.CSI,
 		s.Initialized, s.Volumes,
 	}
@@ -180,7 +180,7 @@ func (g *Ground) start(ctx context.Context) error {
 		return err
 	}
 	g.rt = rt.Fixed(ctx) // a context that the user changes later is another daemon's
-	if err := g.chooseDisks(new(disks.Loops).Possible); err != nil {
+	if err := g.chooseDisks(new(disks.Loops).Supported); err != nil {
 		return err
 	}
 	name, err := g.nodeImage(ctx, g.Image)
@@ -200,7 +200,7 @@ func (g *Ground) start(ctx context.Context) error {
 		g.byUUID[strings.ToLower(n.UUID)] = n.Name
 	}
 	key, value := g.cluster.Label()
-	g.watch = kindmachine.NewWatch(g.rt, key, value)
+	g.watch = kindguest.NewWatch(g.rt, key, value)
 	if err := g.number(); err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ const nodeImageTime = 15 * time.Minute
 func (g *Ground) nodeImage(ctx context.Context, asked string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, nodeImageTime, fmt.Errorf("node image: not there after %s", nodeImageTime))
 	defer cancel()
-	find := nodeimage.Finder{Store: images.Store{Runtime: g.rt}, Kubernetes: release.Kind(), Say: g.Host.Detail, Helper: kind.ClusterName(g.Name)}
+	find := nodeimage.Finder{Store: images.Store{Runtime: g.rt}, Kubernetes: release.Kind(), Progress: g.Host.Detail, Helper: kind.ClusterName(g.Name)}
 	if asked != "" {
 		found, err := find.Check(ctx, asked)
 		return found.Name, err
@@ -324,7 +324,7 @@ type archive struct {
 func (g *Ground) archives() []archive {
 	all := archive{file: filepath.Join(g.Dir, "images.tar"), set: g.images}
 	some := archive{file: filepath.Join(g.Dir, "images-node.tar"), set: g.images.Only(image.CSI)}
-	if spare := g.cluster.Spare(); spare != "" {
+	if spare := g.cluster.ExtraControlPlane(); spare != "" {
 		all.nodes = append(all.nodes, spare)
 	}
 	for _, n := range nodesOf(g.Topology) {
@@ -370,7 +370,7 @@ func (g *Ground) await(ctx context.Context) error {
 	if err := g.finished(ctx); err != nil {
 		return err
 	}
-	g.ofWhich("kind itself", g.cluster.Took())
+	g.ofWhich("kind itself", g.cluster.CreateDuration())
 	g.served = true
 	g.Host.SetCluster(g.cluster)
 	if err := g.findNetwork(ctx); err != nil {

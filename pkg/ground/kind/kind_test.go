@@ -58,7 +58,7 @@ func TestKindNodes(t *testing.T) {
 func TestLight(t *testing.T) {
 	g, _ := idle(t)
 	all := len(nodesOf(g.Topology))
-	g.Topology.Lighten()
+	g.Topology.UseLightNodes()
 	control, light := 0, 0
 	for _, r := range g.Topology.Nodes() {
 		if g.Light(r.VM) {
@@ -104,7 +104,7 @@ func TestNoContainer(t *testing.T) {
 	var reported []child.Change
 	n := &noContainer{name: "worker-9", host: h, notify: func(c child.Change) { reported = append(reported, c) }}
 	for range 2 {
-		n.Observe(node.Machine{Exists: true, Power: node.On})
+		n.Observe(node.VM{Exists: true, Power: node.On})
 	}
 	if err := h.Wait(t.Context(), watchGroup); err != nil || len(reported) != 1 || reported[0].Name != "node/worker-9" {
 		t.Errorf("%+v, %v", reported, err)

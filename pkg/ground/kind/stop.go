@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/guest/loop"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 )
@@ -28,26 +28,26 @@ func (g *Ground) stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx) // it bounds steps that take less
 	// Each has a separate timeout: one that runs out does not keep the containers from being removed.
 	err := errors.Join(
-		ground.Within(ctx, kind.GiveUpTime, func(ctx context.Context) error { return g.Host.Wait(ctx, bootGroup) }),
-		ground.Within(ctx, followTime, g.Host.StopPods),
-		ground.Within(ctx, followTime, func(ctx context.Context) error { return g.Host.Wait(ctx, watchGroup) }),
+		ground.WithTimeout(ctx, kind.GiveUpTime, func(ctx context.Context) error { return g.Host.Wait(ctx, bootGroup) }),
+		ground.WithTimeout(ctx, followTime, g.Host.StopPods),
+		ground.WithTimeout(ctx, followTime, func(ctx context.Context) error { return g.Host.Wait(ctx, watchGroup) }),
 		g.csi.close(),
 	)
 	if g.cluster == nil {
 		return err
 	}
 	if g.kept() {
-		return errors.Join(err, ground.Within(ctx, kind.DeleteTime, g.keepLogs), g.cluster.Close())
+		return errors.Join(err, ground.WithTimeout(ctx, kind.DeleteTime, g.keepLogs), g.cluster.Close())
 	}
-	err = errors.Join(err, ground.Within(ctx, kind.DeleteTime, g.cluster.Delete), g.cluster.Close())
+	err = errors.Join(err, ground.WithTimeout(ctx, kind.DeleteTime, g.cluster.Delete), g.cluster.Close())
 	if err == nil { // as long as there are containers they have them mounted
-		err = ground.Within(ctx, kind.DeleteTime, g.removeFolders)
+		err = ground.WithTimeout(ctx, kind.DeleteTime, g.removeFolders)
 	}
 	if err != nil {
 		return &ground.LeftError{Err: err}
 	}
 	// A guest that did not end in time still detaches its disks in the background.
-	if err := ground.Within(ctx, loopTime, g.reapDisks); err != nil {
+	if err := ground.WithTimeout(ctx, loopTime, g.reapDisks); err != nil {
 		return &ground.LeftError{Err: err}
 	}
 	return g.unnote()

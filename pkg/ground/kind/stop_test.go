@@ -14,7 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/guest/loop"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 )
@@ -149,7 +149,7 @@ func TestKindStopGivesDevicesBack(t *testing.T) {
 	if err := k.stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if left, err := loop.Of(file); err != nil || len(left) > 0 {
+	if left, err := loop.ByFile(file); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }

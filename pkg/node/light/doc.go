@@ -3,7 +3,7 @@
 // status exactly as long as the feed reports the machine as running, and simulates the pods that are bound to it.
 //
 //	err := light.Run(ctx, light.Config{
-//		Feed:   feed.Where{URL: "unix:/run/sandbox.sock"},
+//		Feed:   feed.Endpoint{URL: "unix:/run/sandbox.sock"},
 //		Client: client, // with the rights of fleet.Rights
 //		Speed:  1,
 //	})

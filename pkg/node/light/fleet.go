@@ -40,7 +40,7 @@ type fleet struct {
 // guest is one machine with the state of its Node.
 type guest struct {
 	// Guarded by the fleet's lock:
-	want feed.Machine
+	want feed.Guest
 	kept string // the name of the machine's Node, or ""
 	// alive is set if its Node is registered and the machine sends heartbeats.
 	alive   bool
@@ -60,10 +60,10 @@ type start struct {
 	starts     int
 }
 
-func startOf(m feed.Machine) start { return start{m.Name, m.UUID, m.Boot.UnixNano(), m.Starts} }
+func startOf(m feed.Guest) start { return start{m.Name, m.UUID, m.Boot.UnixNano(), m.Starts} }
 
 // changed handles a machine of the feed.
-func (f *fleet) changed(m feed.Machine) {
+func (f *fleet) changed(m feed.Guest) {
 	f.mu.Lock()
 	g := f.guests[m.ID]
 	if g == nil {
@@ -82,7 +82,7 @@ func (f *fleet) found(n *corev1.Node, deleted bool) {
 	id, ours := f.names[n.Name]
 	g := f.guests[id]
 	switch {
-	case !ours || !g.want.Heard():
+	case !ours || !g.want.SendsHeartbeats():
 	case deleted:
 		g.deleted = n.UID
 		f.queue.Add(id)
@@ -131,19 +131,19 @@ func (f *fleet) within(ctx context.Context, id string) (again time.Duration, err
 // follow reconciles a machine's Node. It returns the delay of the next call if nothing changes; 0: none.
 func (f *fleet) follow(ctx context.Context, id string) (again time.Duration, err error) {
 	t := f.take(id)
-	if t.guest == nil || !t.Heard() {
+	if t.guest == nil || !t.SendsHeartbeats() {
 		return 0, nil
 	}
 	defer func() { f.note(ctx, t, err) }()
 	if t.taken {
 		return 0, errTaken
 	}
-	if t.since != startOf(t.Machine) {
-		n, existed, err := f.register(ctx, t.Machine)
+	if t.since != startOf(t.Guest) {
+		n, existed, err := f.register(ctx, t.Guest)
 		if err != nil {
 			return 0, err
 		}
-		t.since, t.uid, t.posted = startOf(t.Machine), n.UID, time.Now()
+		t.since, t.uid, t.posted = startOf(t.Guest), n.UID, time.Now()
 		f.live(t, existed)
 		return f.report(), nil
 	}
@@ -161,7 +161,7 @@ func (f *fleet) keep(ctx context.Context, t task) (again time.Duration, err erro
 	case t.uid == "" || t.uid == t.dead:
 		err = errLost
 	case t.posted.IsZero() || known && !ready(n) && late > settle:
-		if _, err = f.post(ctx, t.Machine); err == nil {
+		if _, err = f.post(ctx, t.Guest); err == nil {
 			t.wasAlive = false // its pods were evicted, too
 		}
 	case late >= f.report():
@@ -212,7 +212,7 @@ func (f *fleet) report() time.Duration { return f.speed.Of(pace.NodeStatusReport
 // task is a machine that a worker reconciles.
 type task struct {
 	*guest
-	feed.Machine
+	feed.Guest
 	wasAlive bool
 	dead     types.UID // its last Node that was deleted
 	taken    bool      // another machine has its name
@@ -228,8 +228,8 @@ func (f *fleet) take(id string) task {
 		return task{}
 	}
 	m := g.want
-	renamed := m.Heard() && m.Name != g.kept
-	if g.kept != "" && (!m.Heard() || renamed) {
+	renamed := m.SendsHeartbeats() && m.Name != g.kept
+	if g.kept != "" && (!m.SendsHeartbeats() || renamed) {
 		g.alive = false
 		f.leases.release(g.kept)
 	}
@@ -241,8 +241,8 @@ func (f *fleet) take(id string) task {
 		delete(f.guests, id)
 		return task{}
 	}
-	t := task{guest: g, Machine: m, wasAlive: g.alive, dead: g.deleted}
-	if m.Heard() && g.kept == "" {
+	t := task{guest: g, Guest: m, wasAlive: g.alive, dead: g.deleted}
+	if m.SendsHeartbeats() && g.kept == "" {
 		if _, t.taken = f.names[m.Name]; !t.taken {
 			f.names[m.Name], g.kept = id, m.Name
 		}
@@ -253,7 +253,7 @@ func (f *fleet) take(id string) task {
 // live records that a node is alive, unless the machine has changed since. returned means that it may have earlier pods.
 func (f *fleet) live(t task, returned bool) {
 	f.mu.Lock()
-	t.alive = t.want.Heard() && startOf(t.want) == startOf(t.Machine) && t.kept == t.Name
+	t.alive = t.want.SendsHeartbeats() && startOf(t.want) == startOf(t.Guest) && t.kept == t.Name
 	alive := t.alive
 	if alive {
 		f.leases.hold(t.Name, t.uid)

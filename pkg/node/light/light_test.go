@@ -29,8 +29,8 @@ const (
 	renewal   = leaseTime/4 + leaseTime/100
 )
 
-func worker() feed.Machine {
-	return feed.Machine{
+func worker() feed.Guest {
+	return feed.Guest{
 		ID: "us/vm-1", Name: "worker-1", State: feed.Running, Boot: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		UUID: "4205a8e6-1f2c-4a1c-8f6a-1b2c3d4e5f60", CPUs: 2, MemoryBytes: 4 << 30, OSImage: "Ubuntu", Kernel: "6.8",
 	}
@@ -41,7 +41,7 @@ type rig struct {
 	*fleet
 	client *fake.Clientset
 	t      *testing.T
-	m      feed.Machine
+	m      feed.Guest
 	back   int // how often a resync of pods was requested
 }
 
@@ -75,13 +75,13 @@ func run(t *testing.T, f func(*rig)) {
 }
 
 // notify changes the machine in the feed.
-func (r *rig) notify(change func(*feed.Machine)) {
+func (r *rig) notify(change func(*feed.Guest)) {
 	change(&r.m)
 	r.changed(r.m)
 	synctest.Wait()
 }
 
-func same(*feed.Machine) {}
+func same(*feed.Guest) {}
 
 func (r *rig) node() *corev1.Node {
 	r.t.Helper()
@@ -127,7 +127,7 @@ func (r *rig) unready() {
 // Registers as a kubelet with an external cloud provider does: what is the cloud's is left to it.
 func TestRegisters(t *testing.T) {
 	run(t, func(r *rig) {
-		r.notify(func(m *feed.Machine) { m.ControlPlane, m.Addresses = true, []string{"10.0.0.1"} })
+		r.notify(func(m *feed.Guest) { m.ControlPlane, m.Addresses = true, []string{"10.0.0.1"} })
 		n := r.node()
 		if len(n.Spec.Taints) != 2 || n.Spec.Taints[0].Key != cloudproviderapi.TaintExternalCloudProvider || n.Spec.Taints[0].Value != "true" {
 			t.Errorf("taints %+v", n.Spec.Taints)
@@ -160,11 +160,11 @@ func TestNodeIP(t *testing.T) {
 
 // A machine that is not heard of renews nothing, in whichever way it is silent; one that is heard again renews at once.
 func TestLeaseFollowsTheMachine(t *testing.T) {
-	for name, silence := range map[string]func(*feed.Machine){
-		"stopped":   func(m *feed.Machine) { m.State = feed.Stopped },
-		"suspended": func(m *feed.Machine) { m.State = feed.Suspended },
-		"hung":      func(m *feed.Machine) { m.State = feed.Hung },
-		"cut":       func(m *feed.Machine) { m.Cut = true },
+	for name, silence := range map[string]func(*feed.Guest){
+		"stopped":   func(m *feed.Guest) { m.State = feed.Stopped },
+		"suspended": func(m *feed.Guest) { m.State = feed.Suspended },
+		"hung":      func(m *feed.Guest) { m.State = feed.Hung },
+		"cut":       func(m *feed.Guest) { m.Cut = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(r *rig) {
@@ -184,7 +184,7 @@ func TestLeaseFollowsTheMachine(t *testing.T) {
 				if ready(r.node()) {
 					t.Error("says that it is ready")
 				}
-				r.notify(func(m *feed.Machine) { m.State, m.Cut = feed.Running, false })
+				r.notify(func(m *feed.Guest) { m.State, m.Cut = feed.Running, false })
 				if age := r.age(); age > 0 || !ready(r.node()) {
 					t.Errorf("heard again: lease %s old, ready %t", age, ready(r.node()))
 				}
@@ -209,8 +209,8 @@ func TestBootsAgain(t *testing.T) {
 		if _, err := r.client.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		r.notify(func(m *feed.Machine) { m.State = feed.Stopped })
-		r.notify(func(m *feed.Machine) {
+		r.notify(func(m *feed.Guest) { m.State = feed.Stopped })
+		r.notify(func(m *feed.Guest) {
 			m.State, m.Boot, m.CPUs = feed.Running, m.Boot.Add(time.Hour), 8
 		})
 		n = r.node()
@@ -245,12 +245,12 @@ func TestNodeDeletedBehindItsBack(t *testing.T) {
 			}
 		}
 		gone()
-		r.notify(func(m *feed.Machine) { m.State = feed.Suspended })
-		r.notify(func(m *feed.Machine) { m.State = feed.Running })
+		r.notify(func(m *feed.Guest) { m.State = feed.Suspended })
+		r.notify(func(m *feed.Guest) { m.State = feed.Running })
 		if _, err := r.client.CoreV1().Nodes().Get(t.Context(), r.m.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("registered by a resumed kubelet: %v", err)
 		}
-		r.notify(func(m *feed.Machine) { m.Starts++ })
+		r.notify(func(m *feed.Guest) { m.Starts++ })
 		if !ready(r.node()) || r.lease() == nil {
 			t.Error("a kubelet that was restarted has not registered")
 		}
@@ -341,7 +341,7 @@ func TestNodeOfOthers(t *testing.T) {
 func TestMachineIsGone(t *testing.T) {
 	run(t, func(r *rig) {
 		r.notify(same)
-		r.notify(func(m *feed.Machine) { m.State = feed.Gone })
+		r.notify(func(m *feed.Guest) { m.State = feed.Gone })
 		r.client.ClearActions()
 		time.Sleep(time.Hour)
 		for _, a := range r.client.Actions() {
@@ -366,7 +366,7 @@ func TestTwoOfOneName(t *testing.T) {
 		if got := r.node().Status.NodeInfo.SystemUUID; got != r.m.UUID {
 			t.Errorf("the node is %s", got)
 		}
-		r.notify(func(m *feed.Machine) { m.State = feed.Gone })
+		r.notify(func(m *feed.Guest) { m.State = feed.Gone })
 		time.Sleep(time.Minute)
 		if got := r.node().Status.NodeInfo.SystemUUID; got != "other" {
 			t.Errorf("the node is %s after its machine is gone", got)

@@ -40,7 +40,7 @@ type maker struct {
 }
 
 // object returns the Node that a kubelet on that machine registers.
-func (k maker) object(m feed.Machine, now time.Time) *corev1.Node {
+func (k maker) object(m feed.Guest, now time.Time) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: m.Name,
@@ -81,7 +81,7 @@ func (k maker) others(n *corev1.Node) bool {
 }
 
 // status updates a Node's status from the machine, as a kubelet does, except for the cloud provider's part.
-func (k maker) status(n *corev1.Node, m feed.Machine, now time.Time) {
+func (k maker) status(n *corev1.Node, m feed.Guest, now time.Time) {
 	s := &n.Status
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewQuantity(int64(m.CPUs), resource.DecimalSI),
@@ -109,7 +109,7 @@ func (k maker) status(n *corev1.Node, m feed.Machine, now time.Time) {
 }
 
 // bootID is unique per boot and constant during it, in every process.
-func bootID(m feed.Machine) string {
+func bootID(m feed.Guest) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(m.ID+"/"+m.UUID+"/"+m.Boot.UTC().Format(time.RFC3339Nano))).String()
 }
 
@@ -155,7 +155,7 @@ func conditions(has []corev1.NodeCondition, now time.Time) []corev1.NodeConditio
 // register does what a kubelet does when it starts: it creates the Node, or updates the labels and status of an existing
 // one, but not its taints. existed reports which. It returns [errOthers] for a Node of another owner, and does not change
 // it.
-func (f *fleet) register(ctx context.Context, m feed.Machine) (n *corev1.Node, existed bool, err error) {
+func (f *fleet) register(ctx context.Context, m feed.Guest) (n *corev1.Node, existed bool, err error) {
 	api := f.client.CoreV1().Nodes()
 	n, err = api.Create(ctx, f.maker.object(m, time.Now()), metav1.CreateOptions{})
 	if err == nil || !apierrors.IsAlreadyExists(err) {
@@ -167,7 +167,7 @@ func (f *fleet) register(ctx context.Context, m feed.Machine) (n *corev1.Node, e
 
 // post updates the status of an existing Node, as a kubelet does after a change. In a shared cluster, a Node without our
 // labels belongs to another owner.
-func (f *fleet) post(ctx context.Context, m feed.Machine) (*corev1.Node, error) {
+func (f *fleet) post(ctx context.Context, m feed.Guest) (*corev1.Node, error) {
 	was, err := f.client.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ func serverVersion(ctx context.Context, c Config) (string, error) {
 // Config configures [Run].
 type Config struct {
 	// Feed is the source of the machines, Shard selects those of this program.
-	Feed  feed.Where
+	Feed  feed.Endpoint
 	Shard feed.Shard
 	// Client needs the permissions of fleet.Rights and fleet.LeaseRights, and no rate limit.
 	Client kubernetes.Interface

@@ -68,6 +68,8 @@ func (s *selector) adapterLimitHint() string {
 type Problem struct {
 	Reason  Reason
 	Message string // without the VM
+	// Notice reports that it is worth knowing and affects nothing.
+	Notice bool
 }
 
 // Error implements error.
@@ -111,10 +113,18 @@ const (
 	NodeIPFamily Reason = "NodeIPFamilyUnconfigured"
 	// NodeIPOverridesRules: the node IP is the internal address, although the configuration selects another.
 	NodeIPOverridesRules Reason = "NodeIPOverridesRules"
+	// SharedAddress: another VM's guest reports the same address.
+	SharedAddress Reason = "AddressShared"
+	// VirtualAddress: an address looks like a virtual IP that moves between VMs; see [guest.Adapter].
+	VirtualAddress Reason = "VirtualAddress"
+	// HostNameShared: another VM's guest reports the same hostname.
+	HostNameShared Reason = "GuestHostNameShared"
+	// HostNameLocal: the guest's hostname is localhost.
+	HostNameLocal Reason = "GuestHostNameLocal"
 )
 
 func problem(reason Reason, format string, args ...any) *Problem {
-	return &Problem{reason, fmt.Sprintf(format, args...)}
+	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 func (s *selector) warn(reason Reason, format string, args ...any) {
@@ -221,4 +231,33 @@ func (s *selector) oneOnly(family config.IPFamily, in, ex netip.Addr) {
 func (s *selector) nodeIPMissing(ip netip.Addr) {
 	s.warn(NodeIPUnknown, "the kubelet's node IP %s is none of the usable addresses that the guest reports (%s): the node cannot "+
 		"be initialized%s", ip, s.ips(), s.adapterLimitHint())
+}
+
+// doubtful reports addresses that may not be the VM's own: as warnings if the node has them, else as notices. It omits
+// addresses that the configuration excludes.
+func (s *selector) doubtful(internal, external *side, in, ex netip.Addr) {
+	var seen []netip.Addr
+	for _, c := range s.candidates {
+		if !c.floating && !c.shared || slices.Contains(seen, c.ip) || internal.excludes(c.ip) && external.excludes(c.ip) {
+			continue
+		}
+		seen = append(seen, c.ip)
+		with := ""
+		if c.shared {
+			with = s.guest.SharedWith(c.ip)
+		}
+		p := problem(VirtualAddress, "%s/32 is beside another address of its adapter, as a virtual IP that moves between VMs is", c.ip)
+		switch {
+		case c.floating && c.shared:
+			p.Message += ", and " + with + " reports it too"
+		case c.shared:
+			p = problem(SharedAddress, "%s reports the address %s too", with, c.ip)
+		}
+		if p.Notice = c.ip != in && c.ip != ex; p.Notice {
+			p.Message += "; it is not used, since the vm has another address"
+		} else {
+			p.Message += "; the node has it all the same, since no other address suits the configuration, or this one came first"
+		}
+		s.out.Warnings = append(s.out.Warnings, p)
+	}
 }

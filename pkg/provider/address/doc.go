@@ -10,9 +10,14 @@
 //  3. else the first address on the configured VM network is selected;
 //  4. if neither the internal nor the external address is found like that, both are the first one that is left.
 //
-// These are upstream's rules (pkg/cloudprovider/vsphere/nodemanager.go, discoverIPs), with two additions: the kubelet's
-// --node-ip is honored, because the stock node controller refuses to initialize the node without it, and unreadable metadata
-// is an error only if it could decide. [Rules.Upstream] disables both.
+// These are upstream's rules (pkg/cloudprovider/vsphere/nodemanager.go, discoverIPs), with additions:
+//
+//   - the kubelet's --node-ip is honored, because the stock node controller refuses to initialize the node without it;
+//   - of the addresses that a rule does not distinguish, those that may not be the VM's own come last: virtual IPs and those
+//     that another VM reports. An initialized node keeps its current one;
+//   - unreadable metadata is an error only if it could decide.
+//
+// [Rules.Upstream] disables these.
 //
 //	s, err := address.Select(address.Guest{Adapters: vm.Adapters}, address.Rules{Families: []config.IPFamily{config.IPv4}})
 //

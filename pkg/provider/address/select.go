@@ -1,7 +1,6 @@
 package address
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -18,6 +17,8 @@ type Guest struct {
 	// read.
 	Static    []netip.Addr
 	StaticErr error
+	// SharedWith, if set, returns the other VMs whose guests report an address, as one text, or "".
+	SharedWith func(netip.Addr) string
 }
 
 // Rules select addresses.
@@ -29,7 +30,9 @@ type Rules struct {
 	// NodeIPs are the kubelet's --node-ip addresses, at most one per family. One that the rules do not select becomes the
 	// internal address of its family, unless it is excluded or not the VM's.
 	NodeIPs []netip.Addr
-	// Upstream ignores NodeIPs and returns every Guest.StaticErr.
+	// Current are the addresses of an initialized node. Of several that the rules select equally, a current one is kept.
+	Current []Address
+	// Upstream ignores NodeIPs, Current, Guest.SharedWith and floating addresses, and returns every Guest.StaticErr.
 	Upstream bool
 }
 
@@ -85,6 +88,9 @@ type selector struct {
 
 func (s *selector) family(family config.IPFamily) *Problem {
 	s.candidates = s.guest.appendCandidates(s.candidates[:0], family)
+	if !s.rules.Upstream {
+		s.guest.judge(s.candidates)
+	}
 	if len(s.candidates) == 0 {
 		return s.familyMissing(family)
 	}
@@ -107,6 +113,7 @@ func (s *selector) family(family config.IPFamily) *Problem {
 	}
 	s.add(Internal, in)
 	s.add(External, ex)
+	s.doubtful(&internal, &external, in, ex)
 	return nil
 }
 
@@ -129,12 +136,18 @@ type side struct {
 	kind             Kind
 	subnets, exclude []netip.Prefix
 	network          string
+	current          []Address  // those of the node, of both kinds
+	nodeIP           netip.Addr // the kubelet's, if it goes before all others
 }
 
 func (s *selector) sides() (internal, external side) {
 	n := &s.rules.Nodes
-	return side{Internal, n.InternalSubnets, n.ExcludeInternalSubnets, n.InternalVMNetwork},
-		side{External, n.ExternalSubnets, n.ExcludeExternalSubnets, n.ExternalVMNetwork}
+	internal = side{kind: Internal, subnets: n.InternalSubnets, exclude: n.ExcludeInternalSubnets, network: n.InternalVMNetwork}
+	external = side{kind: External, subnets: n.ExternalSubnets, exclude: n.ExcludeExternalSubnets, network: n.ExternalVMNetwork}
+	if !s.rules.Upstream {
+		internal.current, external.current = s.rules.Current, s.rules.Current
+	}
+	return internal, external
 }
 
 // choice is the index of a candidate and why it was chosen.
@@ -170,30 +183,50 @@ func choose(of []candidate, internal, external *side) choices {
 // choose applies the subnets, else the VM network.
 func (s *side) choose(of []candidate) choice {
 	for _, p := range s.subnets {
-		for i := range of {
-			if c := (choice{i, bySubnet, p}); s.fits(of[i], c) {
-				return c
-			}
+		if c := s.best(of, choice{by: bySubnet, subnet: p}); c.index >= 0 {
+			return c
 		}
 	}
 	if s.network != "" {
-		for i := range of {
-			if c := (choice{index: i, by: byNetwork}); s.fits(of[i], c) {
-				return c
-			}
-		}
+		return s.best(of, choice{by: byNetwork})
 	}
 	return choice{index: -1}
 }
 
 // first returns the first candidate that is not excluded.
-func (s *side) first(of []candidate) choice {
+func (s *side) first(of []candidate) choice { return s.best(of, choice{by: byOrder}) }
+
+// best returns c with the index of the candidate that fits it with the lowest rank, the first one of several.
+func (s *side) best(of []candidate, c choice) choice {
+	c.index = -1
 	for i := range of {
-		if !s.excludes(of[i].ip) {
-			return choice{index: i, by: byOrder}
+		if s.fits(of[i], c) && (c.index < 0 || s.rank(of[i]) < s.rank(of[c.index])) {
+			c.index = i
 		}
 	}
-	return choice{index: -1}
+	if c.index < 0 {
+		return choice{index: -1}
+	}
+	return c
+}
+
+// rank orders candidates that a rule does not distinguish; the lowest is preferred. An address that may not be the VM's own
+// comes last. Then those in the metadata come first, and of the others the current one of this kind.
+func (s *side) rank(c candidate) (rank int) {
+	current := slices.Contains(s.current, Address{s.kind, c.ip})
+	switch {
+	case c.ip == s.nodeIP:
+		return 0
+	case c.floating || c.shared && !current:
+		rank += 4
+	}
+	if !c.static {
+		rank += 2
+	}
+	if !current {
+		rank++
+	}
+	return rank
 }
 
 // fits reports whether a candidate could have been chosen for the same reason as c.
@@ -220,7 +253,7 @@ func (s *selector) static(internal, external *side, c choices) *Problem {
 		return nil
 	}
 	if s.rules.Upstream {
-		return &Problem{StaticUnreadable, s.guest.StaticErr.Error()}
+		return problem(StaticUnreadable, "%v", s.guest.StaticErr)
 	}
 	for _, one := range []struct {
 		*side
@@ -231,8 +264,8 @@ func (s *selector) static(internal, external *side, c choices) *Problem {
 		}
 		for _, other := range s.candidates {
 			if other.ip != s.candidates[one.index].ip && one.fits(other, one.choice) {
-				return &Problem{StaticUnreadable, fmt.Sprintf("%v; so the order of %s and %s is unknown, "+
-					"and no %s or VM network is configured that only one is in", s.guest.StaticErr, s.candidates[one.index].ip, other.ip, one.subnetsName())}
+				return problem(StaticUnreadable, "%v; so the order of %s and %s is unknown, "+
+					"and no %s or VM network is configured that only one is in", s.guest.StaticErr, s.candidates[one.index].ip, other.ip, one.subnetsName())
 			}
 		}
 	}
@@ -253,10 +286,11 @@ func (s *selector) nodeIP(family config.IPFamily, internal, external *side, in, 
 	if want == in || want == ex {
 		return in, ex
 	}
-	if !s.prefer(want) {
+	if !slices.ContainsFunc(s.candidates, func(c candidate) bool { return c.ip == want }) {
 		s.nodeIPMissing(want)
 		return in, ex
 	}
+	internal.nodeIP, external.nodeIP = want, want
 	c := choose(s.candidates, internal, external)
 	if again, other := s.chosen(c.internal), s.chosen(c.external); want == again || want == other {
 		return again, other
@@ -268,24 +302,6 @@ func (s *selector) nodeIP(family config.IPFamily, internal, external *side, in, 
 	}
 	s.warn(NodeIPOverridesRules, "the kubelet's node IP %s is the internal address, though the %s", want, internal.rules(in))
 	return want, ex
-}
-
-// prefer moves an address before all other candidates, and reports whether it is one.
-func (s *selector) prefer(ip netip.Addr) bool {
-	is := func(c candidate) bool { return c.ip == ip }
-	if !slices.ContainsFunc(s.candidates, is) {
-		return false
-	}
-	slices.SortStableFunc(s.candidates, func(a, b candidate) int {
-		switch {
-		case is(a) == is(b):
-			return 0
-		case is(a):
-			return -1
-		}
-		return 1
-	})
-	return true
 }
 
 // foreignNodeIPs warns about node IPs of families that are not configured.
@@ -304,6 +320,21 @@ func (s *selector) foreignNodeIPs() {
 type candidate struct {
 	ip      netip.Addr
 	network string
+	static  bool
+	// floating and shared report that the address may not be the VM's own; see [guest.Adapter] and Guest.SharedWith.
+	floating, shared bool
+}
+
+// judge finds out which candidates may not be the VM's own addresses. What the metadata configures is its own.
+func (g *Guest) judge(list []candidate) {
+	for i := range list {
+		c := &list[i]
+		c.static = slices.Contains(g.Static, c.ip)
+		c.shared = g.SharedWith != nil && g.SharedWith(c.ip) != ""
+		c.floating = !c.static && slices.ContainsFunc(g.Adapters, func(a guest.Adapter) bool {
+			return !a.Virtual && slices.Contains(a.Floating, c.ip)
+		})
+	}
 }
 
 // appendCandidates appends the addresses of a family to list: first the static ones in order, then all, in the order of adapters
@@ -315,7 +346,7 @@ func (g *Guest) appendCandidates(list []candidate, family config.IPFamily) []can
 		}
 		for _, a := range g.Adapters {
 			if !a.Virtual && slices.Contains(a.Addresses, ip) {
-				list = append(list, candidate{ip, a.Network})
+				list = append(list, candidate{ip: ip, network: a.Network})
 			}
 		}
 	}
@@ -325,7 +356,7 @@ func (g *Guest) appendCandidates(list []candidate, family config.IPFamily) []can
 		}
 		for _, ip := range a.Addresses {
 			if isFamily(ip, family) && guest.Usable(ip) {
-				list = append(list, candidate{ip, a.Network})
+				list = append(list, candidate{ip: ip, network: a.Network})
 			}
 		}
 	}

@@ -81,13 +81,13 @@ func NewDirectory(path string, period time.Duration, changed func(error)) *Direc
 // Run watches the directory until ctx ends. It must be called once.
 func (d *Directory) Run(ctx context.Context) { d.watch.run(ctx) }
 
-// Credentials returns the directory's current credentials for a server, whether Run runs or not.
-func (d *Directory) Credentials(server string) (Credentials, error) {
+// Credentials returns the directory's current credentials of a connection, as [Secret.For] does, whether Run runs or not.
+func (d *Directory) Credentials(names ...string) (Credentials, error) {
 	s, err := ReadSecretsDirectory(d.path)
 	if err != nil {
 		return Credentials{}, err
 	}
-	c, err := s.For(server)
+	c, err := s.For(names...)
 	if err != nil {
 		return c, fmt.Errorf("secrets directory %s: %w", d.path, err)
 	}

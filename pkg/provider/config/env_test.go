@@ -62,7 +62,7 @@ vcenter:
 
 func TestEnvironmentErrors(t *testing.T) {
 	_, err := Load("c", []byte("global: {server: a/b, user: u, password: p}"), WithEnvironment([]string{
-		"VSPHERE_VCENTER_PORT=https", "VSPHERE_INSECURE=maybe", "VSPHERE_VCENTER_1=vc1", "VCENTER_1_PORT=0", "VCENTER_1_IP_FAMILY=ipv5",
+		"VSPHERE_VCENTER_PORT=https", "VSPHERE_INSECURE=maybe", "VSPHERE_VCENTER_1=vc1", "VCENTER_1_PORT=65536", "VCENTER_1_IP_FAMILY=ipv5",
 		"VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR=10.0.0.0", "VSPHERE_THUMBPRINT=xx",
 	}))
 	want := `c:1: global.server: "a/b": must be a host name or address without scheme, port or path
@@ -70,7 +70,7 @@ environment: VSPHERE_VCENTER_PORT: must be a whole number, not "https"
 environment: VSPHERE_INSECURE: must be true or false, not "maybe"
 environment: VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR: "10.0.0.0" is not a network like 10.0.0.0/8
 environment: VSPHERE_THUMBPRINT: "xx": must be a SHA-1 or SHA-256 fingerprint with colons
-environment: VCENTER_1_PORT: 0 is out of range
+environment: VCENTER_1_PORT: 65536 is out of range
 environment: VCENTER_1_IP_FAMILY: "ipv5" is neither ipv4 nor ipv6`
 	if err == nil {
 		t.Fatal("loaded")

@@ -17,21 +17,19 @@ type iniReader struct {
 	set map[string]int
 }
 
-// iniUnused are the known sections without effect: the in-tree provider's for volumes, and upstream's for NSX-T.
-func iniUnused() []string {
-	return []string{"Workspace", "Disk", "Network", "NSXT", "NSX-T", "LoadBalancer", "LoadBalancerClass", "Route"}
-}
-
-// iniSections are all known sections.
+// iniSections are the known sections, those without effect included, except for the ones of other files.
 func iniSections() []string {
-	return append(iniUnused(), "Global", "VirtualCenter", "Labels", "Nodes")
+	return []string{
+		"Global", "VirtualCenter", "Labels", "Nodes",
+		"Workspace", "Disk", "Network", "NSXT", "NSX-T", "LoadBalancer", "LoadBalancerClass", "Route",
+	}
 }
 
 // iniKeys are all known keys, those of sections without effect and of the CSI driver included.
 func iniKeys() []string {
 	return slices.Concat(
 		names(globalFields(), iniName), names(labelFields(), iniName), names(nodeFields(), iniName),
-		[]string{"folder", "default-datastore", "resourcepool-path", "scsicontrollertype", "public-network", "cluster-id"},
+		workspaceKeys(), csiKeys(), []string{"scsicontrollertype", "public-network", "soap-roundtripper-count"},
 	)
 }
 
@@ -63,6 +61,7 @@ func readINI(name string, data []byte, p *problems) *file {
 func (r *iniReader) section(f *file, s iniSection) {
 	at := position{file: r.name, line: s.line, column: s.column, path: s.title()}
 	fields := strings.ToLower(s.name)
+	unused, foreign := foreignSection(s.name)
 	switch {
 	case fields == "virtualcenter" && !s.hasSub:
 		f.incomplete = true
@@ -73,8 +72,8 @@ func (r *iniReader) section(f *file, s iniSection) {
 			e.server.put(s.sub, at) // the section's name, unless the section sets server
 		}
 		setSection(r, s, at, e, vcenterFields())
-	case anyFold(iniUnused(), s.name):
-		r.p.warn(at, "has no effect")
+	case foreign:
+		r.p.warn(at, "%s", unused)
 	case s.hasSub && (fields == "global" || fields == "labels" || fields == "nodes"):
 		r.p.at(at, "", "this section has no second name")
 	case fields == "global":
@@ -100,7 +99,8 @@ func setSection[S any](r *iniReader, s iniSection, section position, into *S, fi
 		key := strings.ToLower(e.key)
 		at := position{file: r.name, line: e.line, column: e.column, path: section.path + " " + e.key}
 		f, ok := named(fields, iniName, key)
-		if !ok {
+		why, hint, foreign := ForeignKey(key)
+		if !ok && !foreign {
 			at.path = section.path + " " + e.called()
 			r.p.unknown(at, func() string { return unknownHint(e.key, names(fields, iniName), iniFullNames()) })
 			continue
@@ -112,7 +112,11 @@ func setSection[S any](r *iniReader, s iniSection, section position, into *S, fi
 		}
 		r.set[id] = e.line
 		if f.into == nil {
-			r.p.warn(at, "has no effect")
+			if !ok && !nothingSaidINI(e) {
+				r.p.add(at, true, hint, "%s", why)
+			} else if !nothingSaidINI(e) {
+				r.p.warn(at, "has no effect")
+			}
 			continue
 		}
 		dst := f.into(into)
@@ -124,7 +128,27 @@ func setSection[S any](r *iniReader, s iniSection, section position, into *S, fi
 			e.value = "true"
 		}
 		setText(dst, e.value, at, r.p)
+		switch dst := dst.(type) {
+		case *cell[string]:
+			lintINI(e, isLogin(f.ini), at, r.p)
+			if e.escapes {
+				dst.hint = `write \\ for a backslash`
+			}
+			if e.value == "" {
+				dst.leftOut(at, emptyHint(e))
+			}
+		case *cell[[]string]:
+			lintINI(e, false, at, r.p)
+		}
 	}
+}
+
+// emptyHint returns why a key without a value may have none, or "".
+func emptyHint(e iniEntry) string {
+	if e.commented && e.quotes == 0 {
+		return `text that begins with # or ; is a comment: write the value in "quotes"`
+	}
+	return ""
 }
 
 // oldForm moves the datacenter of the in-tree provider's old format, which has no vCenter sections, to the vCenter. In the
@@ -161,15 +185,6 @@ func iniFullNames() map[string]string {
 	return all
 }
 
-func anyFold(list []string, s string) bool {
-	for _, item := range list {
-		if strings.EqualFold(item, s) {
-			return true
-		}
-	}
-	return false
-}
-
 type iniSection struct {
 	name, sub    string
 	hasSub       bool
@@ -185,6 +200,17 @@ type iniEntry struct {
 	commented     bool // a comment follows on the last of its lines
 	line, column  int
 	afterPassword bool // unknown key that may be the rest of the password before it
+	spelling
+}
+
+// spelling is how a value is written.
+type spelling struct {
+	quotes   int  // pairs of quotation marks
+	bareText bool // some of it is outside quotes
+	glued    bool // a comment follows without a space
+	lines    int  // lines that continue it
+	escapes  bool // \n or \t stand for another character
+	closed   bool // a comment that ends with a quotation mark follows
 }
 
 // called returns the key for messages.
@@ -333,7 +359,7 @@ func (s *iniScanner) entry() (iniEntry, bool) {
 		s.next()
 		s.spaces()
 		var ok bool
-		e.value, ok = s.value(e.key)
+		e.value, e.spelling, ok = s.value(e.key)
 		e.commented = s.atComment()
 		s.skipLine()
 		return e, ok
@@ -358,7 +384,7 @@ func (s *iniScanner) entry() (iniEntry, bool) {
 }
 
 // value reads to the end of a value: the end of the line, or a comment.
-func (s *iniScanner) value(key string) (string, bool) {
+func (s *iniScanner) value(key string) (text string, how spelling, ok bool) {
 	var value strings.Builder
 	kept := 0 // length of the value without trailing spaces
 	line, column := s.line, s.column()
@@ -369,21 +395,32 @@ func (s *iniScanner) value(key string) (string, bool) {
 		case c == end || c == '\n':
 			if inQuotes {
 				s.problem(line, column, "", "the quotes of the value of %s are not closed", key)
-				return "", false
+				return "", how, false
 			}
-			return value.String()[:kept], true
+			return value.String()[:kept], how, true
 		case !inQuotes && (c == '#' || c == ';'):
-			return value.String()[:kept], true
+			how.glued = kept > 0 && kept == value.Len()
+			how.closed = strings.HasSuffix(strings.TrimSpace(s.restOfLine()), `"`)
+			return value.String()[:kept], how, true
 		case c == '"':
 			s.next()
-			inQuotes = !inQuotes
+			if inQuotes = !inQuotes; inQuotes {
+				how.quotes++
+			}
 			kept = value.Len()
 			continue
 		case c == '\\':
 			escaped, ok := s.escape(key, inQuotes)
 			if !ok {
-				return "", false
+				return "", how, false
 			}
+			switch {
+			case !inQuotes && escaped == "":
+				how.lines++
+			case escaped == "\n", escaped == "\t":
+				how.escapes = true
+			}
+			how.bareText = how.bareText || !inQuotes
 			value.WriteString(escaped)
 			kept = value.Len()
 			continue
@@ -392,6 +429,7 @@ func (s *iniScanner) value(key string) (string, bool) {
 		value.WriteRune(c)
 		if inQuotes || !isSpace(c) {
 			kept = value.Len()
+			how.bareText = how.bareText || !inQuotes
 		}
 	}
 }
@@ -461,6 +499,15 @@ func (s *iniScanner) word() string {
 }
 
 func (s *iniScanner) atComment() bool { return s.peek() == '#' || s.peek() == ';' }
+
+// restOfLine returns the text up to the end of the line.
+func (s *iniScanner) restOfLine() string {
+	rest := s.text[s.pos:]
+	if i := slices.Index(rest, '\n'); i >= 0 {
+		rest = rest[:i]
+	}
+	return string(rest)
+}
 
 func (s *iniScanner) skipLine() {
 	for c := s.peek(); c != end && c != '\n'; c = s.peek() {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	stdcmp "cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,14 +14,14 @@ func TestINIValues(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"plain", "password = abc", "abc"},
 		{"no spaces", "password=abc", "abc"},
-		{"many spaces", " \tpassword \t=\t  a b\t c  \t", "a b\t c"},
+		{"many spaces", " \tca-file \t=\t  a b\t c  \t", "a b\t c"},
 		{"upper case", "PassWord = abc", "abc"},
 		{"equals sign", "password = a=b==", "a=b=="},
 		{"comment", "password = abc ; no # no", "abc"},
 		{"comment at once", "password = abc# no", "abc"},
 		{"quotes", `password = " a;b#c "`, " a;b#c "},
 		{"quotes in the middle", `password = a" ; "b" "  # no`, "a ; b "},
-		{"escapes", `password = "a\"b\\c\nd\te"`, "a\"b\\c\nd\te"},
+		{"escapes", `ca-file = "a\"b\\c\nd\te"`, "a\"b\\c\nd\te"},
 		{"quote outside quotes", `password = a\"b`, `a"b`},
 		{"continued", "password = abc\\\ndef", "abcdef"},
 		{"continued, indented", "password = abc \\\n  def", "abc   def"},
@@ -31,12 +32,16 @@ func TestINIValues(t *testing.T) {
 		{"brackets", "password = [abc]", "[abc]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := Load("c", []byte("\uFEFF# of old\n\n  ; more\n [ Global ] ; main\nserver = vc\nuser = u\n"+tc.text))
+			text := "\uFEFF# of old\n\n  ; more\n [ Global ] ; main\nserver = vc\nuser = u\n"
+			if strings.Contains(tc.text, "ca-file") {
+				text += "password = p\n"
+			}
+			cfg, err := Load("c", []byte(text+tc.text))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.VCenters[0].Password != tc.want || got.Format != INI {
-				t.Errorf("%q, want %q", got.VCenters[0].Password, tc.want)
+			if got := stdcmp.Or(cfg.VCenters[0].CAFile, cfg.VCenters[0].Password); got != tc.want || cfg.Format != INI {
+				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
 	}

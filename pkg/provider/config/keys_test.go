@@ -186,7 +186,7 @@ func TestKeysComplete(t *testing.T) {
 // A known key without effect is reported once, in any section.
 func TestUnused(t *testing.T) {
 	for _, tc := range []struct{ name, conf, want string }{
-		{"yaml", "global:\n  server: vc\n  user: u\n  password: p\n  apiDisable: false\n  apiBinding: x\n  serviceAccount: y\nnsxt: {a: 1}\nloadBalancer: {a: 1}\nloadBalancerClass: {a: 1}\nroute: {routerPath: x}\n", `
+		{"yaml", "global:\n  server: vc\n  user: u\n  password: p\n  apiDisable: true\n  apiBinding: x\n  serviceAccount: y\nnsxt: {a: 1}\nloadBalancer: {a: 1}\nloadBalancerClass: {a: 1}\nroute: {routerPath: x}\n", `
 c:5: global.apiDisable: has no effect
 c:6: global.apiBinding: has no effect
 c:7: global.serviceAccount: has no effect

@@ -117,6 +117,8 @@ type cell[T any] struct {
 	at    position
 	set   bool
 	bad   bool // set but not readable, which has been reported
+	// hint is how to write the value as it was meant. If the cell is not set, at and hint are those of a key without a value.
+	hint string
 }
 
 func (c *cell[T]) put(v T, at position) { *c = cell[T]{value: v, at: at, set: true} }
@@ -134,7 +136,15 @@ func (c cell[T]) or(other cell[T]) cell[T] {
 	return other
 }
 
-// setText sets dst, a pointer to a cell, to plain text from an INI file or the environment. Empty text sets nothing.
+// leftOut records that the key was written and has no value.
+func (c *cell[T]) leftOut(at position, hint string) {
+	if !c.set {
+		c.at, c.hint = at, hint
+	}
+}
+
+// setText sets dst, a pointer to a cell, to plain text from an INI file or the environment. Empty text and the number 0 set
+// nothing.
 func setText(dst any, text string, at position, p *problems) {
 	if text == "" {
 		return
@@ -149,7 +159,9 @@ func setText(dst any, text string, at position, p *problems) {
 			dst.setBad(at)
 			return
 		}
-		dst.put(n, at)
+		if n != 0 {
+			dst.put(n, at)
+		}
 	case *cell[bool]:
 		b, ok := parseBool(text)
 		if !ok {
@@ -281,8 +293,8 @@ type INIEntry struct {
 	AfterPassword bool
 }
 
-// Called returns the key for messages.
-func (e INIEntry) Called() string {
+// DisplayKey returns the key for messages.
+func (e INIEntry) DisplayKey() string {
 	return iniEntry{key: e.Key, afterPassword: e.AfterPassword}.called()
 }
 

@@ -34,7 +34,7 @@ func (f *file) resolve(o options, p *problems) *Config {
 	for _, tenant := range slices.Sorted(maps.Keys(f.vcenters)) {
 		cfg.VCenters = append(cfg.VCenters, f.resolveVCenter(tenant, fallback, p))
 	}
-	f.distinct(p)
+	f.repeated(cfg.VCenters, p)
 	return cfg
 }
 
@@ -100,24 +100,38 @@ func (vc *VCenter) credentials(e, g *endpoint, fallback string, p *problems) {
 		vc.SecretsDirectory = fallback
 	default:
 		p.at(e.at, "", "credentials are missing: a Secret (secretName, secretNamespace), a secretsDirectory, or user and password")
+		for _, c := range []cell[string]{e.user, e.password, g.user, g.password} {
+			if !c.set && c.hint != "" {
+				p.at(c.at, c.hint, "has no value")
+			}
+		}
 	}
 }
 
-// distinct reports vCenters that are the same.
-func (f *file) distinct(p *problems) {
-	seen := map[string]string{}
-	for _, tenant := range slices.Sorted(maps.Keys(f.vcenters)) {
-		e := f.vcenters[tenant]
-		if !e.server.good() {
+// repeated warns about connections that are the same. Several connections to one vCenter are a feature: each has its
+// own account and datacenters (kubernetes/cloud-provider-vsphere#233).
+func (f *file) repeated(vcenters []VCenter, p *problems) {
+	for i, vc := range vcenters {
+		if !f.vcenters[vc.Tenant].server.good() {
 			continue
 		}
-		key := hostKey(e.server.value)
-		if other, ok := seen[key]; ok {
-			p.at(e.at, "", "server %s is also that of %s", withoutLogin(e.server.value), f.vcenters[other].at.path)
-			continue
+		for _, other := range vcenters[:i] {
+			if SameServer(vc, other) && sameAccess(vc, other) {
+				p.warn(f.vcenters[vc.Tenant].at, "is the same connection as %s: one of them is enough", f.vcenters[other.Tenant].at.path)
+				break
+			}
 		}
-		seen[key] = tenant
 	}
+}
+
+// SameServer reports whether two connections are to one host and port. What answers there may still be one vCenter under
+// several hosts.
+func SameServer(a, b VCenter) bool { return sameHost(a.Server, b.Server) && a.Port == b.Port }
+
+// sameAccess reports whether two connections to one server have the same account and datacenters.
+func sameAccess(a, b VCenter) bool {
+	return a.User == b.User && a.Password == b.Password && a.Secret == b.Secret && a.SecretsDirectory == b.SecretsDirectory &&
+		slices.Equal(a.Datacenters, b.Datacenters)
 }
 
 // resolve returns the categories, and warns if they have no effect.
@@ -202,6 +216,7 @@ func (e *endpoint) check(p *problems) {
 	if e.thumbprint.good() && !thumbprint.MatchString(e.thumbprint.value) {
 		p.at(e.thumbprint.at, "", "%q: must be a SHA-1 or SHA-256 fingerprint with colons", e.thumbprint.value)
 	}
+	e.checkLogin(p)
 	e.checkSecrets(p)
 	e.checkDatacenters(p)
 	e.checkFamilies(p)
@@ -224,14 +239,13 @@ func (e *endpoint) checkDatacenters(p *problems) {
 		dc = strings.TrimSpace(dc)
 		m := reference.FindStringSubmatch(dc)
 		switch {
-		case dc == "":
-			p.at(e.datacenters.at, "", "an entry is empty")
 		case slices.Contains(seen, dc):
 			p.at(e.datacenters.at, "", "%q is listed twice", dc)
 		case m != nil && m[1] != "Datacenter":
 			p.at(e.datacenters.at, "", "%q is a %s, not a Datacenter", dc, m[1])
 		case strings.Contains(dc, ","):
-			p.warn(e.datacenters.at, "%q is one datacenter, with a comma in its name", dc)
+			p.suspect(e.datacenters.at, "write ["+strings.Join(splitList(dc), ", ")+"] for several",
+				"%q is one datacenter if the vCenter has one with commas in its name, else several", dc)
 		}
 		seen = append(seen, dc)
 	}
@@ -263,6 +277,9 @@ type Problem struct {
 	Hint string
 	// Warning reports that the configuration is usable nevertheless.
 	Warning bool
+	// Suspect reports that a value may not be what was meant: the syntax of the file has taken a part of it away or made
+	// something else of it.
+	Suspect bool
 }
 
 // String returns "FILE:LINE: PATH: MESSAGE, HINT" without empty parts.

@@ -72,8 +72,8 @@ func TestValues(t *testing.T) {
 		{"server: vc, datacenters: 'dc1, dc2'", `must be a list, not the text "dc1, dc2", write [dc1, dc2]`},
 		{"server: vc, datacenters: {a: b}", "must be a list, not a mapping"},
 		{"server: vc, datacenters: [[a]]", "vcenter.a.datacenters: an entry must be text, not a list"},
-		{"server: vc, datacenters: [a, ' ']", "an entry is empty"},
-		{"server: vc, datacenters: [a, ~]", "an entry is empty"},
+		{"server: vc, datacenters: [a, ' ']", ""},
+		{"server: vc, datacenters: [a, ~]", ""},
 		{"server: vc, datacenters: [a, 'a ']", `"a" is listed twice`},
 		{"server: vc, datacenters: ['Folder:group-d1']", `"Folder:group-d1" is a Folder, not a Datacenter`},
 		{"server: vc, datacenters: ['a:b', 7]", ""},
@@ -130,6 +130,28 @@ func TestYAML(t *testing.T) {
 			}
 			if got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// Several connections to one server are what they say; only the same one again is worth a warning.
+// (kubernetes/cloud-provider-vsphere#233, #241; finding A3)
+func TestSeveralConnections(t *testing.T) {
+	for _, tc := range []struct{ name, sections, warning string }{
+		{"accounts", "a: {server: vc, user: x}, b: {server: vc, user: y}", ""},
+		{"datacenters", "a: {server: vc, datacenters: [x]}, b: {server: VC, datacenters: [y]}", ""},
+		{"ports", "a: {server: 127.0.0.1, port: 8989}, b: {server: 127.0.0.1, port: 8990}", ""},
+		{"Secrets", "a: {server: vc, secretName: x, secretNamespace: n}, b: {server: vc, secretName: y, secretNamespace: n}", ""},
+		{"the same again", "a: {server: vc}, b: {server: VC.}", "c:2: vcenter.b: is the same connection as vcenter.a: one of them is enough"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg, err := Load("c", []byte("global: {user: u, password: p}\nvcenter: {"+tc.sections+"}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(cfg.Warnings, "\n"); got != tc.warning || len(cfg.VCenters) != 2 {
+				t.Errorf("%d vCenters, warnings %q, want %q", len(cfg.VCenters), got, tc.warning)
 			}
 		})
 	}

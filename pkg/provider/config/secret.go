@@ -22,6 +22,9 @@ type Credentials struct {
 //	SERVER.vc-session-manager-url, SERVER.vc-session-manager-token
 //	server_ID, username_ID, password_ID   (a key cannot hold the colons of an IPv6 address)
 //
+// SERVER may also be the name of a vCenter's section, which upstream's provider does not read: with several connections to one
+// server, each can have an account in the same Secret.
+//
 // Servers are compared with those in the configuration ignoring case. One newline at the end of a value is ignored, because
 // editors add it. A Secret is immutable.
 type Secret struct {
@@ -94,6 +97,14 @@ func ParseSecret(name string, data map[string][]byte) *Secret {
 		if err := c.check(c.name); err != nil {
 			note(c.key, "%v", err)
 		}
+		for _, v := range []struct{ part, value string }{{"username", c.User}, {"password", c.Password}} {
+			if found := controlCharacter(v.value, true); found != "" && !isPEM(v.value) {
+				note(c.key, "the %s has %s", v.part, found)
+			}
+			if mark := bothEnds(v.value); mark != 0 {
+				note(c.key, "the %s has %c at both ends as a part of the value", v.part, mark)
+			}
+		}
 	}
 	return s
 }
@@ -155,18 +166,26 @@ func (s *Secret) numbered(data map[string][]byte, key, id, server string, used m
 	}
 }
 
-// For returns the credentials for a server as named in the configuration. The error lists the missing keys.
-func (s *Secret) For(server string) (Credentials, error) {
-	for _, c := range s.servers {
-		if sameHost(c.name, server) {
-			if err := c.check(server); err != nil {
-				return Credentials{}, err
+// For returns the credentials of a connection. names are the keys that are looked for, in order: usually the name of the
+// vCenter's section and its server, both as in the configuration ([VCenter.SecretKeys]). So one Secret can hold several accounts
+// of one vCenter. The error lists the missing keys.
+func (s *Secret) For(names ...string) (Credentials, error) {
+	for _, name := range names {
+		for _, c := range s.servers {
+			if sameHost(c.name, name) {
+				if err := c.check(name); err != nil {
+					return Credentials{}, err
+				}
+				return c.Credentials, nil
 			}
-			return c.Credentials, nil
 		}
 	}
+	server := names[len(names)-1]
 	return Credentials{}, fmt.Errorf("%w: keys %s.username and %s.password are needed", ErrNoCredentials, server, server)
 }
+
+// SecretKeys returns the names under which a Secret may have the connection's credentials, for [Secret.For].
+func (vc VCenter) SecretKeys() []string { return []string{vc.Tenant, vc.Server} }
 
 // Problems returns the problems of single keys; all are warnings.
 func (s *Secret) Problems() []Problem { return slices.Clone(s.problems) }

@@ -29,7 +29,9 @@ func TestSecret(t *testing.T) {
 		{"dotted", bytesOf("vc.example.username", "u", "vc.example.password", "p"), "vc.example", up, "", nil},
 		{"any case", bytesOf("VC.example.Username", "u", "vc.Example.PASSWORD", "p"), "vc.EXAMPLE", up, "", nil},
 		{"newlines", bytesOf("vc.username", "u\n", "vc.password", "p \r\n"), "vc", Credentials{User: "u", Password: "p "}, "", nil},
-		{"one newline only", bytesOf("vc.username", "u", "vc.password", "p\n\n"), "vc", Credentials{User: "u", Password: "p\n"}, "", nil},
+		{"one newline only", bytesOf("vc.username", "u", "vc.password", "p\n\n"), "vc", Credentials{User: "u", Password: "p\n"}, "", []string{"vc.password: the password has a line break (U+000A)"}},
+		{"quotes", bytesOf("vc.username", "'u'", "vc.password", "p"), "vc", Credentials{User: "'u'", Password: "p"}, "", []string{"vc.password: the username has ' at both ends as a part of the value"}},
+		{"carriage return", bytesOf("vc.username", "a\rb", "vc.password", "p"), "vc", Credentials{User: "a\rb", Password: "p"}, "", []string{"vc.password: the username has a carriage return (U+000D)"}},
 		{"IPv4", bytesOf("192.0.2.7.username", "u", "192.0.2.7.password", "p"), "192.0.2.7", up, "", nil},
 		{"of several", bytesOf("a.username", "x", "a.password", "x", "b.username", "u", "b.password", "p"), "b", up, "", nil},
 		{"numbered", bytesOf("server_1", "fd01::1\n", "username_1", "u\n", "password_1", "p\n"), "FD01:0::1", up, "", nil},
@@ -82,4 +84,18 @@ func FuzzSecret(f *testing.F) {
 		}
 		s.Problems()
 	})
+}
+
+// One Secret has the accounts of several connections to one server, by the names of their sections; else by the server.
+func TestSecretBySection(t *testing.T) {
+	s := ParseSecret("s", bytesOf("be.username", "be@x", "be.password", "p", "192.0.2.4.username", "any", "192.0.2.4.password", "q"))
+	for tenant, want := range map[string]string{"be": "be@x", "BE": "be@x", "ux": "any"} {
+		got, err := s.For(VCenter{Tenant: tenant, Server: "192.0.2.4"}.SecretKeys()...)
+		if err != nil || got.User != want {
+			t.Errorf("%s: %+v, %v", tenant, got, err)
+		}
+	}
+	if _, err := s.For("ux", "other"); err == nil || err.Error() != "no credentials: keys other.username and other.password are needed" {
+		t.Error(err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,13 +18,14 @@ import (
 
 // yamlReader reads the YAML format. It walks the nodes, so that every error has its key.
 type yamlReader struct {
-	name string
-	p    *problems
+	name   string
+	p      *problems
+	source yamlSource
 }
 
 // readYAML returns nil if there is nothing to check further.
 func readYAML(name string, data []byte, p *problems) *file {
-	r := &yamlReader{name, p}
+	r := &yamlReader{name: name, p: p}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	err := dec.Decode(&doc)
@@ -55,6 +57,7 @@ func readYAML(name string, data []byte, p *problems) *file {
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		p.at(position{file: name}, "", "file has a second document, which would be ignored")
 	}
+	r.source = newYAMLSource(data, root)
 	return r.file(root)
 }
 
@@ -75,7 +78,7 @@ func (r *yamlReader) file(root *yaml.Node) *file {
 		case "nodes":
 			readSection(r, e, &f.nodes, nodeFields())
 		case "nsxt", "loadBalancer", "loadBalancerClass", "route": // upstream's for NSX-T
-			if !strict.IsNull(e.value) {
+			if !nothingSaid(e.value) {
 				r.p.warn(e.at, "has no effect")
 			}
 		default:
@@ -112,20 +115,25 @@ func readSection[S any](r *yamlReader, section entry, into *S, fields []field[S]
 	for _, e := range r.entries(section.value, section.at.path) {
 		f, ok := named(fields, yamlName, e.key)
 		switch {
+		case !ok && slices.Contains(foreignYAML(), e.key), ok && f.into == nil:
+			if !nothingSaid(e.value) {
+				r.p.warn(e.at, "has no effect")
+			}
 		case !ok:
 			r.p.unknown(e.at, func() string { return unknownHint(e.key, names(fields, yamlName), yamlFullNames()) })
-		case f.into == nil:
-			r.p.warn(e.at, "has no effect")
 		default:
 			r.set(f.into(into), e)
 		}
 	}
 }
 
-// set puts a value into dst, a pointer to a cell. A null or empty value sets nothing.
+// set puts a value into dst, a pointer to a cell. A null or empty value and the number 0 set nothing.
 func (r *yamlReader) set(dst any, e entry) {
 	n := e.value
-	if strict.IsNull(n) {
+	if strict.IsNull(n) || n.Kind == yaml.ScalarNode && n.Value == "" {
+		if text, ok := dst.(*cell[string]); ok {
+			text.leftOut(e.at, whyNothing(e))
+		}
 		return
 	}
 	switch dst := dst.(type) {
@@ -133,9 +141,11 @@ func (r *yamlReader) set(dst any, e entry) {
 		if n.Kind != yaml.ScalarNode {
 			r.p.at(e.at, "", "must be text, not %s", strict.Describe(n))
 			dst.setBad(e.at)
-		} else if n.Value != "" {
-			dst.put(n.Value, e.at)
+			return
 		}
+		value, hint := r.text(e)
+		dst.put(value, e.at)
+		dst.hint = hint
 	case *cell[int]:
 		var i int
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || n.Decode(&i) != nil {
@@ -143,7 +153,9 @@ func (r *yamlReader) set(dst any, e entry) {
 			dst.setBad(e.at)
 			return
 		}
-		dst.put(i, e.at)
+		if i != 0 {
+			dst.put(i, e.at)
+		}
 	case *cell[bool]:
 		var b bool
 		if n.Kind != yaml.ScalarNode || n.Decode(&b) != nil {
@@ -180,8 +192,12 @@ func (r *yamlReader) list(e entry) ([]string, bool) {
 			r.p.at(r.at(item, e.at.path), "", "an entry must be text, not %s", strict.Describe(item))
 			return nil, false
 		}
-		if strict.IsNull(item) {
-			item = &yaml.Node{}
+		if strict.IsNull(item) || strings.TrimSpace(item.Value) == "" {
+			r.p.warn(r.at(item, e.at.path), "an entry is empty and has no effect")
+			continue
+		}
+		if c := bothEnds(item.Value); c != 0 {
+			r.p.suspect(r.at(item, e.at.path), "leave the inner ones out", "an entry has %c at both ends as a part of the value", c)
 		}
 		list = append(list, item.Value)
 	}
@@ -193,6 +209,8 @@ type entry struct {
 	key   string
 	value *yaml.Node
 	at    position
+	// comment is the one on the key's line, where YAML has it there.
+	comment string
 }
 
 // maxMerges bounds the nesting of merged mappings.
@@ -221,7 +239,7 @@ func (r *yamlReader) entries(n *yaml.Node, path string) []entry {
 				merged = append(merged, value)
 			case !seen[key.Value]:
 				seen[key.Value] = true
-				all = append(all, entry{key.Value, value, r.at(n.Content[i], join(path, quoteKey(key.Value)))})
+				all = append(all, entry{key.Value, value, r.at(n.Content[i], join(path, quoteKey(key.Value))), key.LineComment})
 			}
 		}
 		for _, from := range merged {
@@ -300,7 +318,7 @@ func (r *yamlReader) syntax(err error, data []byte, root *yaml.Node) {
 			text = "a key must be text, not " + strict.Describe(resolveAlias(key))
 		}
 		text, hint := withoutValues(text)
-		r.p.at(at, cmp.Or(hint, tabHint(text, at.line, data)), "%s", text)
+		r.p.at(at, cmp.Or(hint, tabHint(text, at.line, data), quotesHint(text)), "%s", text)
 	}
 }
 
@@ -345,6 +363,25 @@ func tabHint(text string, line int, data []byte) string {
 	for i := max(line-1, 0); i < min(line+1, len(lines)); i++ {
 		if bytes.HasPrefix(bytes.TrimLeft(lines[i], " "), []byte("\t")) {
 			return "indent with spaces, not with tabs"
+		}
+	}
+	return ""
+}
+
+// quotesHint returns a hint for the messages about text that YAML takes for something else because it has no quotes, or the
+// wrong ones.
+func quotesHint(text string) string {
+	for part, hint := range map[string]string{
+		"unknown escape character":                 "in double quotes a backslash begins an escape: " + quoteIt,
+		"did not find expected hexdecimal number":  "in double quotes \\x and \\u begin an escape: " + quoteIt,
+		"invalid Unicode character escape code":    "in double quotes \\u begins an escape: " + quoteIt,
+		"cannot start any token":                   "if a value begins with it, " + quoteIt,
+		"expected alphabetic or numeric character": "text that begins with & or * is an anchor of YAML: " + quoteIt,
+		"block sequence entries are not allowed":   "if a value begins with - and a space, " + quoteIt,
+		"mapping values are not allowed":           "if a value has a colon, " + quoteIt,
+	} {
+		if strings.Contains(text, part) {
+			return hint
 		}
 	}
 	return ""

@@ -30,7 +30,7 @@ func benchGroup(b *testing.B) (*group, <-chan int) {
 	shared := informers.NewSharedInformerFactory(client, 0)
 	g := &group{
 		config: (&ccmconfig.Config{SharedInformers: shared}).Complete(),
-		nudges: &Nudges{},
+		nudges: &Resyncer{},
 		opts:   Options{Debounce: time.Nanosecond, Floor: time.Nanosecond},
 	}
 	if err := g.start(ctx); err != nil {
@@ -90,7 +90,7 @@ func BenchmarkNudgeOfAll(b *testing.B) {
 
 // The cost of Changed for the watch.
 func BenchmarkChanged(b *testing.B) {
-	n := &Nudges{}
+	n := &Resyncer{}
 	ids := make([]string, benchNodes)
 	for i := range ids {
 		ids[i] = benchID(i)

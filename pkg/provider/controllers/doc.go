@@ -19,7 +19,7 @@
 // The controllers do not get errors about initialized nodes: they would do nothing but log a line for each node in each
 // turn. The provider reports these errors once.
 //
-// The source of changes calls [Nudges]; [Initializers] returns the functions that k8s.io/cloud-provider/app starts.
+// The source of changes calls [Resyncer]; [Initializers] returns the functions that k8s.io/cloud-provider/app starts.
 //
 // # Limits
 //

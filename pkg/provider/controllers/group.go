@@ -29,7 +29,7 @@ import (
 type group struct {
 	config *ccmconfig.CompletedConfig
 	cloud  cloudprovider.Interface
-	nudges *Nudges
+	nudges *Resyncer
 	opts   Options
 
 	mu      sync.Mutex
@@ -387,10 +387,10 @@ func Names() []string {
 // stop. Periods and numbers of workers come from c.
 //
 // If n is nil, the controllers react only to events of the nodes themselves. The functions start goroutines that end with
-// their context; [Nudges.Wait] waits for them.
-func Initializers(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface, n *Nudges, opts Options) map[string]app.InitFunc {
+// their context; [Resyncer.Wait] waits for them.
+func Initializers(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface, n *Resyncer, opts Options) map[string]app.InitFunc {
 	if n == nil {
-		n = &Nudges{}
+		n = &Resyncer{}
 	}
 	opts.LifecycleWorkers = cmp.Or(max(0, opts.LifecycleWorkers), 4)
 	opts.Debounce = orDefault(opts.Debounce, 100*time.Millisecond)
@@ -428,10 +428,10 @@ func replace(in map[string]app.ControllerInitFuncConstructor, name string, start
 // maxPending is how many VMs are recorded individually; after that every node counts as affected.
 const maxPending = 4096
 
-// Nudges collects changes at the vCenters for the controllers. All methods are safe for concurrent use. [Nudges.Changed] and
-// [Nudges.Everything] never block, and changes before the controllers start are kept. The zero value is ready to use with one
+// Resyncer collects changes at the vCenters for the controllers. All methods are safe for concurrent use. [Resyncer.Changed] and
+// [Resyncer.ChangedAll] never block, and changes before the controllers start are kept. The zero value is ready to use with one
 // call of [Initializers].
-type Nudges struct {
+type Resyncer struct {
 	mu      sync.Mutex
 	pending changes
 	wake    chan struct{}
@@ -447,7 +447,7 @@ type changes struct {
 }
 
 // Changed reports that the VM with this providerID was added, changed or removed, in any case and byte order.
-func (n *Nudges) Changed(providerID string) {
+func (n *Resyncer) Changed(providerID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -462,8 +462,8 @@ func (n *Nudges) Changed(providerID string) {
 	n.signal()
 }
 
-// Everything reports that any node may be affected.
-func (n *Nudges) Everything() {
+// ChangedAll reports that any node may be affected.
+func (n *Resyncer) ChangedAll() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.pending = changes{everything: true}
@@ -474,7 +474,7 @@ func (n *Nudges) Everything() {
 // starts. It waits for API calls of the stock controllers as long as the client allows, since not all of them use the
 // context; their workers end shortly after. With leader election, app.Run's context never ends, so there is nothing to wait
 // for.
-func (n *Nudges) Wait() {
+func (n *Resyncer) Wait() {
 	n.mu.Lock()
 	n.ended = true
 	n.mu.Unlock()
@@ -482,7 +482,7 @@ func (n *Nudges) Wait() {
 }
 
 // goRun runs f in a goroutine that Wait waits for.
-func (n *Nudges) goRun(f func()) {
+func (n *Resyncer) goRun(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.ended {
@@ -491,17 +491,17 @@ func (n *Nudges) goRun(f func()) {
 }
 
 // signal wakes each. The lock is held.
-func (n *Nudges) signal() { notify.Wake(n.channel()) }
+func (n *Resyncer) signal() { notify.Wake(n.channel()) }
 
 // channel returns the channel that signals changes. The lock is held.
-func (n *Nudges) channel() chan struct{} {
+func (n *Resyncer) channel() chan struct{} {
 	if n.wake == nil {
 		n.wake = make(chan struct{}, 1)
 	}
 	return n.wake
 }
 
-func (n *Nudges) take() changes {
+func (n *Resyncer) take() changes {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	taken := n.pending
@@ -510,7 +510,7 @@ func (n *Nudges) take() changes {
 }
 
 // forEach calls f with the changes, paced by p, until ctx ends.
-func (n *Nudges) forEach(ctx context.Context, p pace, f func(changes)) {
+func (n *Resyncer) forEach(ctx context.Context, p pace, f func(changes)) {
 	n.mu.Lock()
 	wake := n.channel()
 	n.mu.Unlock()

@@ -60,7 +60,7 @@ func TestDoubtDeletesNothing(t *testing.T) {
 		})
 		for range 100 {
 			r.nudges.Changed(providerID(1))
-			r.nudges.Everything()
+			r.nudges.ChangedAll()
 			settle(time.Second)
 		}
 		if r.node(name(1)) == nil {
@@ -69,7 +69,7 @@ func TestDoubtDeletesNothing(t *testing.T) {
 		r.cloud.set(func(h *hooks) {
 			h.exists = func(context.Context, *corev1.Node) (bool, error) { return false, nil }
 		})
-		r.nudges.Everything()
+		r.nudges.ChangedAll()
 		settle(time.Second)
 		if r.node(name(1)) != nil {
 			t.Error("the node is still there")
@@ -119,7 +119,7 @@ func TestSlowAnswersDoNotBlockOthers(t *testing.T) {
 			}
 			h.shutdown = func(*corev1.Node) (bool, error) { return true, nil }
 		})
-		r.nudges.Everything()
+		r.nudges.ChangedAll()
 		settle(1200 * time.Millisecond)
 		for i := range nodes {
 			if got, want := isShutdown(r.node(name(i))), i >= 3; got != want {
@@ -140,14 +140,14 @@ func TestNewsDuringARound(t *testing.T) {
 				return true, nil
 			}
 		})
-		r.nudges.Everything()
+		r.nudges.ChangedAll()
 		settle(5 * time.Second)
 		r.cloud.set(func(h *hooks) {
 			h.exists = func(context.Context, *corev1.Node) (bool, error) { return false, nil }
 		})
 		r.nudges.Changed(providerID(1)) // while a controller has it
 		settle(time.Second)
-		r.nudges.Everything()
+		r.nudges.ChangedAll()
 		settle(5 * time.Second)
 		for i := 1; i <= 2; i++ {
 			if r.node(name(i)) != nil {

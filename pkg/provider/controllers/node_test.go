@@ -23,7 +23,7 @@ func TestLateHostName(t *testing.T) {
 		{"told by its UUID", newNode(1), func(r *rig) { r.nudges.Changed(providerID(1)) }, 110 * time.Millisecond},
 		{"told by its UUID in the other byte order", newNode(1), func(r *rig) { r.nudges.Changed("vsphere://" + swapped(1)) }, 110 * time.Millisecond},
 		{"not told by a UUID", withoutUUID(newNode(1)), func(r *rig) { r.nudges.Changed(providerID(1)) }, 110 * time.Millisecond},
-		{"not told at all", newNode(1), func(r *rig) { r.nudges.Everything() }, 110 * time.Millisecond},
+		{"not told at all", newNode(1), func(r *rig) { r.nudges.ChangedAll() }, 110 * time.Millisecond},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			in(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestManyNodesByManyWorkers(t *testing.T) {
 		for i := range 200 {
 			go func() {
 				r.nudges.Changed(providerID(i))
-				r.nudges.Everything()
+				r.nudges.ChangedAll()
 			}()
 		}
 		settle(3 * time.Second)

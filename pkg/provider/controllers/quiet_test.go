@@ -68,7 +68,7 @@ func TestStormIsFewTurns(t *testing.T) {
 		for _, interval := range []time.Duration{5 * time.Millisecond, 250 * time.Millisecond} {
 			before = r.cloud.counts()["metadata"]
 			for range 5 * time.Second / interval {
-				r.nudges.Everything()
+				r.nudges.ChangedAll()
 				settle(interval)
 			}
 			if n := r.cloud.counts()["metadata"] - before; n < 2*vms || n > 7*vms {
@@ -81,7 +81,7 @@ func TestStormIsFewTurns(t *testing.T) {
 
 func TestNudgeBeforeStart(t *testing.T) {
 	in(t, func(t *testing.T) {
-		nudges := &controllers.Nudges{}
+		nudges := &controllers.Resyncer{}
 		for i := range 10_000 {
 			nudges.Changed(fmt.Sprint("vm", i))
 		}
@@ -109,10 +109,10 @@ func TestEndInTheMiddle(t *testing.T) {
 		for i := range nodes {
 			r.nudges.Changed(providerID(i))
 		}
-		r.nudges.Everything()
+		r.nudges.ChangedAll()
 		r.stop()
 		r.nudges.Changed(providerID(1))
-		r.nudges.Everything()
+		r.nudges.ChangedAll()
 	})
 }
 
@@ -125,12 +125,12 @@ func TestSeveralInOneProcess(t *testing.T) {
 			t.Error("not initialized")
 		}
 		b.cloud.set(func(h *hooks) { h.shutdown = func(*corev1.Node) (bool, error) { return true, nil } })
-		a.nudges.Everything()
+		a.nudges.ChangedAll()
 		settle(2 * time.Second)
 		if isShutdown(b.node(name(2))) {
 			t.Error("one hears the nudges of the other")
 		}
-		b.nudges.Everything()
+		b.nudges.ChangedAll()
 		settle(2 * time.Second)
 		if !isShutdown(b.node(name(2))) {
 			t.Error("its own nudge is not heard")

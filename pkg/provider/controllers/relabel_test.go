@@ -124,7 +124,7 @@ func TestRelabelFollows(t *testing.T) {
 		settle(110 * time.Millisecond)
 		check("eu-2")
 		move("eu-3") // a tag
-		r.nudges.Everything()
+		r.nudges.ChangedAll()
 		settle(1100 * time.Millisecond)
 		check("eu-3")
 		move("eu-4") // without a nudge

@@ -30,7 +30,7 @@ type settings struct {
 	syncs, statusUpdates        int32
 	only                        []string // the started controllers; all when empty
 	opts                        controllers.Options
-	nudges                      *controllers.Nudges
+	nudges                      *controllers.Resyncer
 }
 
 // rig runs the controllers with a fake API server and a fake cloud.
@@ -38,7 +38,7 @@ type rig struct {
 	t      testing.TB
 	client *fake.Clientset
 	cloud  *fakeCloud
-	nudges *controllers.Nudges
+	nudges *controllers.Resyncer
 	stop   func()
 }
 
@@ -48,7 +48,7 @@ func start(t testing.TB, s settings, nodes ...*corev1.Node) *rig {
 	t.Helper()
 	r := &rig{t: t, client: fake.NewClientset(), cloud: newFakeCloud(), nudges: s.nudges}
 	if r.nudges == nil {
-		r.nudges = &controllers.Nudges{}
+		r.nudges = &controllers.Resyncer{}
 	}
 	for _, node := range nodes {
 		if err := r.client.Tracker().Add(node); err != nil {

@@ -2,6 +2,8 @@ package guest_test
 
 import (
 	"net/netip"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,5 +55,37 @@ func TestUsable(t *testing.T) {
 	}
 	if guest.Usable(netip.Addr{}) {
 		t.Error("no address is usable")
+	}
+}
+
+// A virtual IP of kube-vip has a prefix of 32 bits beside the subnet of the VM's own address
+// (kubernetes/cloud-provider-vsphere PR #556).
+func TestAdaptersFloating(t *testing.T) {
+	for _, tc := range []struct{ name, addresses, want string }{
+		{"virtual ip", "10.20.0.250/32 10.20.0.11/24", "10.20.0.250"},
+		{"virtual ip last, of another subnet", "10.20.0.11/24 192.0.2.7/32", "192.0.2.7"},
+		{"two", "10.20.0.250/32 10.20.0.11/24 10.20.0.251/32", "10.20.0.250 10.20.0.251"},
+		{"no subnet", "10.20.0.250/32 10.20.0.251/32", ""},
+		{"alone", "10.20.0.250/32", ""},
+		{"beside a local one", "10.20.0.250/32 169.254.1.1/16", ""},
+		{"beside IPv6", "10.20.0.250/32 2001:db8::1/64", ""},
+		{"DHCPv6 beside SLAAC", "2001:db8::15/128 2001:db8::1/64", ""},
+		{"prefix unknown", "10.20.0.250/0 10.20.0.11/24", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			nic := types.GuestNicInfo{Network: "lan", DeviceConfigId: 4000, IpConfig: &types.NetIpConfigInfo{}}
+			for text := range strings.FieldsSeq(tc.addresses) {
+				ip, bits, _ := strings.Cut(text, "/")
+				n, err := strconv.Atoi(bits)
+				if err != nil {
+					t.Fatal(err)
+				}
+				nic.IpAddress = append(nic.IpAddress, ip)
+				nic.IpConfig.IpAddress = append(nic.IpConfig.IpAddress, types.NetIpConfigInfoIpAddress{IpAddress: ip, PrefixLength: int32(n)}) //nolint:gosec // at most 128
+			}
+			if diff := cmp.Diff(addrs(strings.Fields(tc.want)...), guest.Adapters([]types.GuestNicInfo{nic})[0].Floating, byValue); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

@@ -376,6 +376,9 @@ type Adapter struct {
 	Virtual bool
 	// Addresses are the valid ones, IPv4-mapped ones unmapped and without zones, link-local ones included.
 	Addresses []netip.Addr
+	// Floating are those of Addresses that have a prefix of 32 bits beside an IPv4 address with a subnet. Programs such as
+	// kube-vip add virtual IPs like that, and move them to another VM.
+	Floating []netip.Addr
 }
 
 // Adapters converts the adapters that a guest reports.
@@ -391,9 +394,34 @@ func Adapters(nics []types.GuestNicInfo) []Adapter {
 				a.Addresses = append(a.Addresses, ip.Unmap().WithZone(""))
 			}
 		}
+		a.Floating = floating(nic.IpConfig, a.Addresses)
 		adapters = append(adapters, a)
 	}
 	return adapters
+}
+
+// floating returns the addresses that [Adapter].Floating has.
+func floating(c *types.NetIpConfigInfo, of []netip.Addr) (list []netip.Addr) {
+	if c == nil || len(of) < 2 {
+		return nil
+	}
+	subnet := false
+	for _, a := range c.IpAddress {
+		ip, err := netip.ParseAddr(a.IpAddress)
+		switch {
+		case err != nil || !ip.Unmap().Is4():
+		case a.PrefixLength == 32:
+			if slices.Contains(of, ip.Unmap()) {
+				list = append(list, ip.Unmap())
+			}
+		case a.PrefixLength > 0 && Usable(ip.Unmap()):
+			subnet = true
+		}
+	}
+	if !subnet {
+		return nil
+	}
+	return list
 }
 
 // Usable reports whether an address is reachable from outside the guest: not loopback, link-local, multicast or

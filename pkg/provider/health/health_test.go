@@ -77,6 +77,7 @@ func TestAnswers(t *testing.T) {
 	us := health.Status{Tenant: "us", Connected: true, Synced: true}
 	eu := health.Status{Tenant: "eu", Err: errors.New("dial tcp:\n connection refused")}
 	ap := health.Status{Tenant: "ap", Connected: true}
+	warned := health.Status{Tenant: "us", Connected: true, Synced: true, Warnings: []string{`datacenter "DC-Nrod" not found`}}
 	var s source
 	base, _ := serve(t, health.Config{Source: s.now, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "numbers")
@@ -95,6 +96,7 @@ func TestAnswers(t *testing.T) {
 		{"one is behind", []health.Status{ap}, "/readyz", 500, "[-]vcenter ap failed: inventory not in sync\nreadyz check failed\n"},
 		{"the one that is well", []health.Status{us, eu}, "/readyz/us", 200, "ok\n"},
 		{"the one that is away", []health.Status{us, eu}, "/readyz/eu", 500, failed + "readyz check failed\n"},
+		{"one with a warning", []health.Status{warned}, "/readyz", 200, "[+]vcenter us ok\n[!]vcenter us: datacenter \"DC-Nrod\" not found\nreadyz check passed\n"},
 		{"one that there is not", []health.Status{us}, "/readyz/nowhere", 404, "no such vcenter\n"},
 		{"standby", nil, "/readyz", 200, "standby\n"},
 		{"standby, in detail", nil, "/readyz?verbose", 200, "standby\n"},

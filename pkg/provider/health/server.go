@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -151,7 +152,7 @@ func (c Config) handler() http.Handler {
 	return mux
 }
 
-// ready writes the state of vCenters: briefly if all are ready and ?verbose is not set, as Kubernetes does.
+// ready writes the state of vCenters: briefly if all are ready without a warning and ?verbose is not set, as Kubernetes does.
 func (c Config) ready(w http.ResponseWriter, r *http.Request, all []Status) {
 	text, ready := report(all)
 	_, verbose := r.URL.Query()["verbose"]
@@ -160,7 +161,7 @@ func (c Config) ready(w http.ResponseWriter, r *http.Request, all []Status) {
 		respond(w, http.StatusInternalServerError, text+"readyz check failed\n")
 	case len(all) == 0:
 		respond(w, http.StatusOK, standby)
-	case verbose:
+	case verbose || slices.ContainsFunc(all, func(s Status) bool { return len(s.Warnings) > 0 }):
 		respond(w, http.StatusOK, text+"readyz check passed\n")
 	default:
 		respond(w, http.StatusOK, "ok\n")
@@ -183,6 +184,8 @@ type Status struct {
 	Connected, Synced bool
 	// Err is why not, if known. It is part of responses, so it must not contain a secret.
 	Err error
+	// Warnings do not make it unready; each has a line in /readyz.
+	Warnings []string
 }
 
 // problem returns why the vCenter is not ready, or "".
@@ -213,6 +216,9 @@ func report(all []Status) (text string, ready bool) {
 			fmt.Fprintf(&b, "[-]vcenter %s failed: %s\n", s.Tenant, p)
 		} else {
 			fmt.Fprintf(&b, "[+]vcenter %s ok\n", s.Tenant)
+		}
+		for _, w := range s.Warnings {
+			fmt.Fprintf(&b, "[!]vcenter %s: %s\n", s.Tenant, strings.Join(strings.Fields(w), " "))
 		}
 	}
 	return b.String(), ready

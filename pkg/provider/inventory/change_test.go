@@ -17,7 +17,7 @@ type changeLog struct{ changes []string }
 
 func (l *changeLog) add(c Change) {
 	var parts []string
-	if c.Everything {
+	if c.All {
 		parts = append(parts, "everything")
 	}
 	for _, vm := range c.VMs {

@@ -277,7 +277,8 @@ func (m *member) checkOutOfScope(u UUID) error {
 			case vm.dc == nil:
 				return fmt.Errorf("vcenter %q: %v is in no known datacenter", m.client.Name(), vm)
 			default:
-				return fmt.Errorf("vcenter %q: %v %w", m.client.Name(), vm, errOutOfScope)
+				err := fmt.Errorf("vcenter %q: %v %w", m.client.Name(), vm, errOutOfScope)
+				return oneLine([]error{err, m.hiding()})
 			}
 		}
 	}
@@ -411,7 +412,7 @@ func removed(ctx context.Context, s *vcenter.Session, at Location, u UUID) error
 		return fmt.Errorf("read %s: the vcenter returned an empty result", ref)
 	}
 	now, err := match.ParseUUID(vm.Summary.Config.Uuid)
-	if err == nil && !now.Is(u) {
+	if err == nil && !now.Equal(u) {
 		return fmt.Errorf("%w: %s (%s), and %w to %s", ErrStillThere, vm.Name, at.VM, ErrUUIDChanged, now)
 	}
 	return fmt.Errorf("%w: %s (%s) resolves though no search finds it", ErrStillThere, vm.Name, at.VM)

@@ -187,7 +187,7 @@ func watchSpec(tags bool) vcenter.WatchSpec {
 			"Folder":          above,
 			"Datacenter":      above,
 		},
-		Along: map[string][]string{encodingPath: {metadataPath}},
+		Related: map[string][]string{encodingPath: {metadataPath}},
 	}
 	if tags {
 		spec.Events = []string{eventAttach, eventDetach}
@@ -208,7 +208,7 @@ func (f feed) Update(batch []vcenter.Update) {
 	synced := f.inSync()
 	d := x.apply(batch, f.freshVMs(batch), synced)
 	if synced && !d.empty() {
-		f.changes.Tell(d)
+		f.changes.Notify(d)
 	}
 }
 
@@ -255,7 +255,7 @@ func (f feed) Synced() {
 	x.updateDatacenters()
 	x.mu.Unlock()
 	f.setSync(true, nil)
-	f.changes.Tell(delta{everything: true})
+	f.changes.Notify(delta{everything: true})
 }
 
 // Lost implements [vcenter.Handler].
@@ -264,15 +264,15 @@ func (f feed) Lost(err error) {
 	had := f.inSync()
 	f.setSync(false, err)
 	if had {
-		f.changes.Tell(delta{everything: true})
+		f.changes.Notify(delta{everything: true})
 	}
 }
 
 // Following implements [vcenter.EventHandler].
 func (f feed) Following(ok bool) { f.following.Store(ok) }
 
-// Happened implements [vcenter.EventHandler].
-func (f feed) Happened() { f.tagged.Tell(struct{}{}) }
+// EventsOccurred implements [vcenter.EventHandler].
+func (f feed) EventsOccurred() { f.tagged.Notify(struct{}{}) }
 
 // vmChange is the change of one VM; before is nil for a new VM, after for one that left.
 type vmChange struct{ before, after *VM }
@@ -333,14 +333,14 @@ type Change struct {
 	// VMs are the new and changed VMs with their new values, and Left those that no longer exist with their last ones. If
 	// datacenters are configured, VMs outside them are omitted, and a VM that moves out counts as left.
 	VMs, Left []*VM
-	// Everything reports that other VMs may be affected as well: the tags differ, an object above VMs was moved, added,
+	// All reports that other VMs may be affected as well: the tags differ, an object above VMs was moved, added,
 	// removed or renamed, or the index came into sync or lost it. While the index is not in sync, only this is reported.
-	Everything bool
+	All bool
 }
 
 // change converts a delta for a member; false if it does not affect the member.
 func (m *member) change(d delta) (c Change, ok bool) {
-	c = Change{VCenter: m.client.Name(), Everything: d.everything}
+	c = Change{VCenter: m.client.Name(), All: d.everything}
 	for _, s := range d.steps {
 		was := s.before != nil && m.inside(s.before)
 		switch {
@@ -350,7 +350,7 @@ func (m *member) change(d delta) (c Change, ok bool) {
 			c.Left = append(c.Left, s.before)
 		}
 	}
-	return c, c.Everything || len(c.VMs) > 0 || len(c.Left) > 0
+	return c, c.All || len(c.VMs) > 0 || len(c.Left) > 0
 }
 
 // errEnded reports that the last holder released it, after which it cannot start again.
@@ -416,7 +416,7 @@ func sameVM(a, b *VM) bool {
 }
 
 func sameAdapter(a, b guest.Adapter) bool {
-	return a.Network == b.Network && a.Virtual == b.Virtual && slices.Equal(a.Addresses, b.Addresses)
+	return a.Network == b.Network && a.Virtual == b.Virtual && slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Floating, b.Floating)
 }
 
 func sameError(a, b error) bool {

@@ -24,6 +24,8 @@ type Config struct {
 	VCenters []VCenterConfig
 	// Categories are the names of the tag categories of region and zone. Unless both are set, no tags are read.
 	Categories Categories
+	// Networks are the names of the configured VM networks. They only serve to report those that no guest reports.
+	Networks []string
 	// Previous, if set, is an inventory that this one replaces. For vCenters with the same Client, New reuses its connection
 	// and index, and if the categories are the same its tags. Run must be called before the other's Run ends: see
 	// [Inventory.Running]. A connection that was made without categories stays without tag events.
@@ -171,9 +173,9 @@ func (inv *Inventory) ByUUID(u UUID) Result {
 			doubt = errors.Join(doubt, err)
 			continue
 		}
-		exact = join(exact, m.filter(m.index.uuid(u)))
+		exact = inv.join(exact, m.filter(m.index.uuid(u)))
 		if len(exact) == 0 {
-			swapped = join(swapped, m.filter(m.index.uuid(other)))
+			swapped = inv.join(swapped, m.filter(m.index.uuid(other)))
 		}
 	}
 	if len(exact) > 0 {
@@ -198,9 +200,9 @@ func (inv *Inventory) ByHostName(name string) Result {
 			continue
 		}
 		e, o := m.index.host(name)
-		exact = join(exact, m.filter(e))
+		exact = inv.join(exact, m.filter(e))
 		if len(exact) == 0 {
-			others = join(others, m.filter(o))
+			others = inv.join(others, m.filter(o))
 		}
 	}
 	if len(exact) == 0 {
@@ -218,20 +220,39 @@ func (inv *Inventory) ByIP(ip netip.Addr) Result {
 			r.Doubt = errors.Join(r.Doubt, err)
 			continue
 		}
-		r.VMs = join(r.VMs, m.filter(m.index.ip(ip)))
+		r.VMs = inv.join(r.VMs, m.filter(m.index.ip(ip)))
 	}
 	return r
 }
 
-// join returns both lists as one. It does not allocate if one is empty.
-func join(a, b []*VM) []*VM {
+// join returns both lists as one, without the VMs of the second that the first has from another connection to the same vCenter.
+// It does not allocate if one is empty.
+func (inv *Inventory) join(a, b []*VM) []*VM {
 	switch {
 	case len(a) == 0:
 		return b
 	case len(b) == 0:
 		return a
 	}
-	return slices.Concat(a, b)
+	all := slices.Clone(a)
+	for _, vm := range b {
+		if !slices.ContainsFunc(a, func(o *VM) bool { return o.Ref == vm.Ref && inv.oneVCenter(o.VCenter, vm.VCenter) }) {
+			all = append(all, vm)
+		}
+	}
+	return all
+}
+
+// oneVCenter reports whether two connections, by their names, are to the same vCenter: they have one instance UUID, even under
+// several addresses.
+func (inv *Inventory) oneVCenter(a, b string) bool {
+	x, y := inv.member(a), inv.member(b)
+	if x == nil || y == nil {
+		return false
+	}
+	first, err := x.instanceUUID()
+	second, err2 := y.instanceUUID()
+	return err == nil && err2 == nil && strings.EqualFold(first, second)
 }
 
 // VM is an immutable snapshot of one virtual machine.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
@@ -21,6 +22,7 @@ var ErrNotSynced = errors.New("inventory not in sync")
 type member struct {
 	*source
 	datacenters []string // as configured; empty for all
+	networks    []string // names of the configured VM networks
 	inScope     atomic.Pointer[datacenterSet]
 	tags        *tagIndex
 	onChange    func(Change) // may be nil
@@ -28,7 +30,7 @@ type member struct {
 
 // newMember returns a member, with the source and the tags of the previous inventory if they can be reused.
 func newMember(vc VCenterConfig, cfg Config) *member {
-	m := &member{datacenters: vc.Datacenters, onChange: cfg.OnChange}
+	m := &member{datacenters: vc.Datacenters, networks: cfg.Networks, onChange: cfg.OnChange}
 	var seen []*index // of other connections to the same server
 	if cfg.Previous != nil {
 		for _, old := range cfg.Previous.members {
@@ -84,7 +86,7 @@ func (m *member) listen() (stop func()) {
 			m.onChange(c)
 		}
 	})
-	stopTags := m.tags.changes.Listen(func(struct{}) { m.onChange(Change{VCenter: m.client.Name(), Everything: true}) })
+	stopTags := m.tags.changes.Listen(func(struct{}) { m.onChange(Change{VCenter: m.client.Name(), All: true}) })
 	return func() {
 		stopIndex()
 		stopTags()
@@ -109,7 +111,8 @@ type source struct {
 	synced   bool
 	syncedAt time.Time // zero before the first time
 	lost     error
-	changed  chan struct{} // closed and replaced when synced changes
+	changed  chan struct{}     // closed and replaced when synced changes
+	matched  map[string]string // the references under which configured datacenters were last found
 }
 
 func newSource(client *vcenter.Client, cfg Config) *source {
@@ -260,6 +263,10 @@ type Status struct {
 	TagsReadAt time.Time
 	TagsErr    error
 	TagEvents  bool
+	// Absent are the configured datacenters, tag categories and networks that the vCenter does not have. AbsentKnown reports
+	// that this is known: the index is in sync, and reading the tags was tried.
+	Absent      []absent.Name
+	AbsentKnown bool
 }
 
 // Status returns the state of every vCenter, in the order of the configuration.
@@ -271,6 +278,7 @@ func (inv *Inventory) Status() []Status {
 			VCenter: m.client.Name(), Doubt: m.doubt(),
 			TagsReadAt: tags.readAt, TagsErr: tags.err, TagEvents: m.tags.followed(),
 		}
+		s.Absent, s.AbsentKnown = m.absent()
 		m.mu.Lock()
 		s.Synced, s.SyncedAt = m.synced, m.syncedAt
 		m.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -26,8 +27,9 @@ type attached map[types.ManagedObjectReference][]string
 // tagState is the result of reading tags; it is immutable.
 type tagState struct {
 	region, zone attached
-	readAt       time.Time // of the last complete read; zero before the first
-	err          error     // of the last read
+	absent       []absent.Name // categories that do not exist
+	readAt       time.Time     // of the last complete read; zero before the first
+	err          error         // of the last read
 }
 
 // missing returns why there is no state, or no newer one.
@@ -108,7 +110,10 @@ func (t *tagIndex) run(ctx context.Context) error {
 }
 
 // passing reports whether the failure to read the tags may be over soon.
-func passing(err error) bool { return err != nil && !errors.Is(err, errNoCategory) }
+func passing(err error) bool {
+	_, missing := errors.AsType[*categoriesError](err)
+	return err != nil && !missing
+}
 
 // followed reports whether events report every attached or detached tag.
 func (t *tagIndex) followed() bool { return t.source.following.Load() && t.schedule.trusted() }
@@ -116,10 +121,22 @@ func (t *tagIndex) followed() bool { return t.source.following.Load() && t.sched
 func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 	old := t.state.Load()
 	read, err := t.reader.read(ctx, t.call, t.cfg.Categories.Region, t.cfg.Categories.Zone)
-	fresh := &tagState{region: old.region, zone: old.zone, readAt: old.readAt, err: err}
-	if err == nil {
+	fresh := &tagState{region: old.region, zone: old.zone, absent: old.absent, readAt: old.readAt, err: err}
+	missing, _ := errors.AsType[*categoriesError](err)
+	switch {
+	case err == nil:
 		fresh = &tagState{region: read[0], zone: read[1], readAt: time.Now()}
-	} else if ctx.Err() == nil && (old.err == nil || old.err.Error() != err.Error()) {
+	case missing != nil:
+		// A category that is missing may have been renamed by mistake: its last tags stay in use.
+		fresh.absent = missing.names
+		if read[0] != nil {
+			fresh.region = read[0]
+		}
+		if read[1] != nil {
+			fresh.zone = read[1]
+		}
+	}
+	if err != nil && ctx.Err() == nil && (old.err == nil || old.err.Error() != err.Error()) {
 		t.log.Warn("cannot read tags", "err", err)
 	}
 	t.publish(old, fresh, why)
@@ -137,8 +154,8 @@ func (t *tagIndex) publish(old, fresh *tagState, why reason) {
 	if t.schedule.end(why, differs, fresh.attachedMore(old)) {
 		t.log.Info("tags changed without an event: reading them more often")
 	}
-	if differs {
-		t.changes.Tell(struct{}{})
+	if differs || !slices.Equal(fresh.absent, old.absent) {
+		t.changes.Notify(struct{}{})
 	}
 }
 
@@ -304,9 +321,11 @@ func (p *schedule) least() time.Duration {
 	return least.After(p.fruitless - fruitlessLimit + 2)
 }
 
-// errNoCategory reports that no category has a configured name. The vCenter has answered, so there is no reason to retry
+// categoriesError reports that configured categories do not exist. The vCenter has answered, so there is no reason to retry
 // soon.
-var errNoCategory = errors.New("does not exist")
+type categoriesError struct{ names []absent.Name }
+
+func (e *categoriesError) Error() string { return absent.Join(e.names) }
 
 // tagCall runs one call to the tagging API with a separate deadline.
 type tagCall func(ctx context.Context, f func(context.Context, *tags.Manager) error) error
@@ -324,19 +343,28 @@ type tagReader struct {
 // read returns the objects that the tags of each named category are attached to. If a call fails, the cached names stay, so
 // that the next read continues from there. If an object does not exist, all categories are read again the next time, because
 // the category may have been deleted and created again. The same applies if no category has the name: no event reports when
-// a category gets it, and nodes wait for it.
+// a category gets it, and nodes wait for it. With a [*categoriesError] the result has nil for each missing category.
 func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string) (_ []attached, err error) {
 	r.forget()
+	var missing categoriesError
 	defer func() {
-		if vcenter.NotFound(err) || errors.Is(err, errNoCategory) {
+		if vcenter.NotFound(err) || len(missing.names) > 0 {
 			r.categories = nil
 		}
 	}()
 	result := make([]attached, len(categories))
 	of := map[string][]int{} // tag id → indexes of categories; two labels may share one
 	for i, category := range categories {
+		id, err := r.categoryID(ctx, call, category)
+		if err != nil {
+			return nil, err
+		}
+		if id == "" {
+			missing.names = r.absent(categories)
+			continue
+		}
 		result[i] = attached{}
-		ids, err := r.tagIDs(ctx, call, category)
+		ids, err := r.tagIDs(ctx, call, category, id)
 		if err != nil {
 			return nil, err
 		}
@@ -344,8 +372,14 @@ func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string
 			of[id] = append(of[id], i)
 		}
 	}
+	done := func() error {
+		if len(missing.names) > 0 {
+			return &missing
+		}
+		return nil
+	}
 	if len(of) == 0 {
-		return result, nil
+		return result, done()
 	}
 	var objects []tags.AttachedObjects
 	err = call(ctx, func(ctx context.Context, m *tags.Manager) (err error) {
@@ -362,7 +396,13 @@ func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string
 			}
 		}
 	}
-	return result, nil
+	return result, done()
+}
+
+// absent returns the categories that do not exist. All names have just been read.
+func (r *tagReader) absent(categories []string) []absent.Name {
+	present := slices.Sorted(maps.Values(r.categories))
+	return absent.Find(absent.Wanted{Categories: categories}, absent.Present{Categories: append([]string{}, present...)})
 }
 
 // forget clears the cache when it is old. Of the categories, which may be many, only the known ones are read again.
@@ -380,12 +420,8 @@ func (r *tagReader) forget() {
 	}
 }
 
-// tagIDs lists the tags of the named category and caches their names.
-func (r *tagReader) tagIDs(ctx context.Context, call tagCall, category string) (ids []string, err error) {
-	id, err := r.categoryID(ctx, call, category)
-	if err != nil {
-		return nil, err
-	}
+// tagIDs lists the tags of a category and caches their names.
+func (r *tagReader) tagIDs(ctx context.Context, call tagCall, category, id string) (ids []string, err error) {
 	err = call(ctx, func(ctx context.Context, m *tags.Manager) (err error) {
 		ids, err = m.ListTagsForCategory(ctx, id)
 		return err
@@ -411,7 +447,8 @@ func (r *tagReader) tagIDs(ctx context.Context, call tagCall, category string) (
 	return ids, nil
 }
 
-// categoryID finds a category by name, which the API cannot do.
+// categoryID finds a category by name, which the API cannot do. It returns "" if none has the name; then the names of all
+// categories have just been read.
 func (r *tagReader) categoryID(ctx context.Context, call tagCall, name string) (string, error) {
 	if id, ok := r.knownCategory(name); ok {
 		if !r.stale[id] {
@@ -444,7 +481,7 @@ func (r *tagReader) categoryID(ctx context.Context, call tagCall, name string) (
 	if id, ok := r.knownCategory(name); ok && !r.stale[id] {
 		return id, nil
 	}
-	return "", fmt.Errorf("tag category %q %w", name, errNoCategory)
+	return "", nil
 }
 
 // learnCategory reads the name of a category, unless it has been deleted.

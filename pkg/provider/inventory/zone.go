@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -120,9 +121,9 @@ type MissingTagError struct {
 	// Found is the result of the first walk that found a label. Categories are the quoted categories without a tag in it.
 	Categories []string
 	Found      Zone
-	// Walked lists the visited objects once each with their types: HostSystem "west-1". The order is: from the host upward,
+	// Visited lists the visited objects once each with their types: HostSystem "west-1". The order is: from the host upward,
 	// then from the resource pool, then from the VM.
-	Walked []string
+	Visited []string
 	// Tags lists their tags of both categories, in the same order: "us-west" (k8s-zone) on Datacenter "west".
 	Tags []string
 	// Apart reports that both categories have tags there, but no single walk finds both.
@@ -134,7 +135,7 @@ type MissingTagError struct {
 // Error returns a message with the categories, the visited objects and their tags.
 func (e *MissingTagError) Error() string {
 	var b strings.Builder
-	walked := strings.Join(e.Walked, ", ")
+	walked := strings.Join(e.Visited, ", ")
 	if e.Apart {
 		fmt.Fprintf(&b, "vm %s: no single path to the root has tags of both categories; searched %s", e.VM, walked)
 	} else {
@@ -164,7 +165,7 @@ func (w walker) miss(vm *VM, c Categories) *MissingTagError {
 		for ref := start; ref.Value != "" && !seen[ref]; ref = w.up(vm, ref) {
 			seen[ref] = true
 			object := fmt.Sprintf("%s %q", ref.Type, w.index.name(ref))
-			e.Walked = append(e.Walked, object)
+			e.Visited = append(e.Visited, object)
 			for _, name := range w.tags.region[ref] {
 				e.Tags = append(e.Tags, fmt.Sprintf("%q (%s) on %s", name, c.Region, object))
 				regions = true
@@ -273,8 +274,9 @@ func (m *member) selectDatacenters(layout uint64) *datacenterSet {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	s := &datacenterSet{layout: layout, dcs: map[*datacenterRef]struct{}{}}
+	wanted := absent.Split(m.datacenters, x.places())
 	for ref, p := range x.datacenterRefs {
-		if slices.ContainsFunc(m.datacenters, func(want string) bool { return x.isDatacenter(ref, want) }) {
+		if slices.ContainsFunc(wanted, x.place(ref).Is) {
 			s.dcs[p] = struct{}{}
 		}
 	}
@@ -314,34 +316,18 @@ func (m *member) scope() ([]types.ManagedObjectReference, error) {
 	if len(m.datacenters) == 0 {
 		return all, nil
 	}
+	if err := m.lacks(m.absentAmong(m.index.places())); err != nil {
+		return nil, err
+	}
 	var scope []types.ManagedObjectReference
-	for _, want := range m.datacenters {
-		found := false
+	for _, want := range absent.Split(m.datacenters, m.index.places()) {
 		for _, dc := range all {
-			if !m.index.isDatacenter(dc, want) {
-				continue
-			}
-			found = true
-			if !slices.Contains(scope, dc) {
+			if m.index.place(dc).Is(want) && !slices.Contains(scope, dc) {
 				scope = append(scope, dc)
 			}
 		}
-		if !found {
-			return nil, fmt.Errorf("vcenter %q: datacenter %q not found", m.client.Name(), want)
-		}
 	}
 	return scope, nil
-}
-
-// isDatacenter reports whether want, a name, a path or a reference, identifies dc. The lock is held.
-func (x *index) isDatacenter(dc types.ManagedObjectReference, want string) bool {
-	switch {
-	case want == dc.String():
-		return true
-	case strings.Contains(want, "/"):
-		return strings.Trim(want, "/") == strings.Trim(x.path(dc), "/")
-	}
-	return want == x.name(dc)
 }
 
 // maxDepth bounds a walk upward: a vCenter may report a loop while objects move.

@@ -81,7 +81,7 @@ func TestMissingTagSays(t *testing.T) {
 	}
 	want := &MissingTagError{
 		VM: vm, Categories: []string{`"k8s-zone"`}, Found: Zone{Region: "r1"},
-		Walked: []string{
+		Visited: []string{
 			`HostSystem "host"`, `ClusterComputeResource "cluster"`, `Folder "hosts"`, `Datacenter "dc"`, `Folder "us"`, `Folder "root"`,
 			`ResourcePool "team"`, `ResourcePool "resources"`, `VirtualMachine "vm-1"`, `Folder "k8s"`, `Folder "vms"`,
 		},

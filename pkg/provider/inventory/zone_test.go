@@ -119,7 +119,7 @@ func TestDatacenterNames(t *testing.T) {
 	}
 	dc := ref("Datacenter", "dc")
 	for want, ok := range map[string]bool{"dc": true, "/us/dc": true, "us/dc": true, "Datacenter:dc": true, "DC": false, "/dc": false, "us": false, "": false} {
-		if f.index.isDatacenter(dc, want) != ok {
+		if f.index.place(dc).Is(want) != ok {
 			t.Errorf("%q means the datacenter: %v, want %v", want, !ok, ok)
 		}
 	}

@@ -3,7 +3,7 @@
 //
 // It has no Kubernetes or vSphere client. Package kubenode extracts the facts of a Node object.
 //
-//	a := match.Find(node, match.List[match.VM]{VMs: vms}, match.Choices{})
+//	a := match.Find(node, match.List[match.VM]{VMs: vms}, match.Behavior{})
 //	if a.Reason == match.Found { … a.VM … }
 package match
 
@@ -86,8 +86,8 @@ func (r Result[V]) One() (vm V, err error) {
 	return vm, ErrNotFound
 }
 
-// Choices are behaviors of upstream's provider that differ from ours; see package provider. False selects ours.
-type Choices struct {
+// Behavior are behaviors of upstream's provider that differ from ours; see package provider. False selects ours.
+type Behavior struct {
 	// FirstOfSeveral: of several VMs, any one is returned.
 	FirstOfSeveral bool
 	// ForeignIsUnknown: another provider's providerID counts as a UUID that no VM has.
@@ -145,7 +145,7 @@ type Answer[V Candidate] struct {
 
 // Find returns the VM that a node runs on: the VM with its providerID; without a providerID the VM with its system UUID, else
 // with its hostname, else with one of its addresses.
-func Find[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
+func Find[V Candidate](n Node, in Index[V], c Behavior) Answer[V] {
 	if n.ProviderID != "" {
 		return byProviderID(n, in, c)
 	}
@@ -183,7 +183,7 @@ func newAnswer[V Candidate](by By, key string, r Result[V], one func(Result[V]) 
 }
 
 // byProviderID finds the VM that a node was bound to when it was initialized, by no other key.
-func byProviderID[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
+func byProviderID[V Candidate](n Node, in Index[V], c Behavior) Answer[V] {
 	u, err := BoundTo(n, c)
 	if err != nil {
 		a := Answer[V]{By: ByProviderID, Key: n.ProviderID, Reason: Foreign, Err: err}
@@ -197,7 +197,7 @@ func byProviderID[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
 	})
 	a.Swapped = len(a.VMs) > 0 && a.VMs[0].Facts().UUID != u
 	if a.Reason != Found {
-		if other, ok, _ := Elsewhere(n, u, in, c); ok {
+		if other, ok, _ := FindDifferent(n, u, in, c); ok {
 			a.Err = fmt.Errorf("%w, and %w", a.Err, &StaleError{n.ProviderID, other.String()})
 		}
 	}
@@ -205,7 +205,7 @@ func byProviderID[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
 }
 
 // BoundTo returns the UUID in a node's providerID. With ForeignIsUnknown, another provider's is a UUID that no VM has.
-func BoundTo(n Node, c Choices) (UUID, error) {
+func BoundTo(n Node, c Behavior) (UUID, error) {
 	u, err := ParseProviderID(n.ProviderID)
 	if errors.Is(err, ErrForeignProviderID) && c.ForeignIsUnknown {
 		return UUID{0: 0xff}, nil
@@ -215,7 +215,7 @@ func BoundTo(n Node, c Choices) (UUID, error) {
 
 // byName finds a node without a UUID that any vCenter has, by hostname and then by address. All vCenters must be in sync,
 // because another one may have a VM with the same name.
-func byName[V Candidate](n Node, in Index[V], c Choices) Answer[V] {
+func byName[V Candidate](n Node, in Index[V], c Behavior) Answer[V] {
 	certain := func(r Result[V]) (vm V, err error) {
 		if r.Doubt != nil {
 			return vm, fmt.Errorf("%d vms match, but not every vcenter could be asked: %w", len(r.VMs), r.Doubt)
@@ -319,7 +319,7 @@ func ParseAddresses(texts []string) (ips []netip.Addr) {
 
 // One returns the only VM of r. Of several with the same UUID (a careless clone keeps it) or the same name, it returns the
 // only one that is not a template, or the only one of these whose guest has the node's name, ignoring case.
-func One[V Candidate](r Result[V], node string, c Choices) (V, error) {
+func One[V Candidate](r Result[V], node string, c Behavior) (V, error) {
 	vm, err := r.One()
 	if !errors.Is(err, ErrAmbiguous) {
 		return vm, err
@@ -337,7 +337,7 @@ func One[V Candidate](r Result[V], node string, c Choices) (V, error) {
 
 // oneOfUUID is One for VMs with the same UUID. If one VM is registered twice, after a host failure or during a migration
 // between vCenters, it returns the connected one.
-func oneOfUUID[V Candidate](r Result[V], node string, c Choices) (V, error) {
+func oneOfUUID[V Candidate](r Result[V], node string, c Behavior) (V, error) {
 	if !c.FirstOfSeveral {
 		r.VMs = preferred(r.VMs, func(vm VM) bool { return vm.Connected })
 	}
@@ -374,14 +374,14 @@ func withoutTemplates[V Candidate](r Result[V]) Result[V] {
 }
 
 // OtherUUID returns the node's system UUID, and whether it counts and belongs to another VM than bound.
-func OtherUUID(n Node, bound UUID, c Choices) (UUID, bool) {
+func OtherUUID(n Node, bound UUID, c Behavior) (UUID, bool) {
 	u, err := ParseUUID(n.SystemUUID)
-	return u, err == nil && !c.ProviderIDAlone && !u.Is(bound)
+	return u, err == nil && !c.ProviderIDAlone && !u.Equal(bound)
 }
 
-// Elsewhere returns the VM with the node's system UUID if that differs from bound; of several it prefers one that is on. ok
+// FindDifferent returns the VM with the node's system UUID if that differs from bound; of several it prefers one that is on. ok
 // is false if no VM has that UUID, which in a container need not be the VM's. doubt reports that one may have it.
-func Elsewhere[V Candidate](n Node, bound UUID, in Index[V], c Choices) (other V, ok bool, doubt error) {
+func FindDifferent[V Candidate](n Node, bound UUID, in Index[V], c Behavior) (other V, ok bool, doubt error) {
 	u, ok := OtherUUID(n, bound, c)
 	if !ok {
 		return other, false, nil
@@ -539,5 +539,5 @@ func (u UUID) Swapped() UUID {
 	return u
 }
 
-// Is reports whether u and other are the same UUID in either byte order.
-func (u UUID) Is(other UUID) bool { return u == other || u == other.Swapped() }
+// Equal reports whether u and other are the same UUID in either byte order.
+func (u UUID) Equal(other UUID) bool { return u == other || u == other.Swapped() }

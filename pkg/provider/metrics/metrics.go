@@ -122,6 +122,9 @@ type VCenter struct {
 	VMs int
 	// TagsReadAt is when the tags were last read completely.
 	TagsReadAt time.Time
+	// NamesMissing is the number of configured datacenters, tag categories and networks that it does not have, if NamesKnown.
+	NamesMissing int
+	NamesKnown   bool
 }
 
 // states are the families of a vCenter's state.
@@ -150,6 +153,10 @@ func states() []State[VCenter] {
 		{
 			Name: "tags_last_read_timestamp_seconds", Help: "When the tags of the vCenter were last read completely, Unix time.",
 			Value: func(v VCenter) (float64, bool) { return unix(v.TagsReadAt) },
+		},
+		{
+			Name: "configured_names_missing", Help: "Configured datacenters, tag categories and VM networks that the vCenter does not have.",
+			Value: func(v VCenter) (float64, bool) { return float64(v.NamesMissing), v.NamesKnown },
 		},
 	}
 }

@@ -37,8 +37,8 @@ type Privilege struct {
 // Failure is an operation that fails, with a part of its error.
 type Failure struct {
 	Operation Operation
-	// Says is a literal part of the error message.
-	Says string
+	// Message is a literal part of the error message.
+	Message string
 }
 
 // Role is a named set of privileges.
@@ -220,7 +220,7 @@ func Grants() []Grant {
 		},
 		{Component: CSI, Role: Volumes(), On: Datastore, Why: "volumes are files there", Without: fileFailures()},
 		{
-			Component: CSI, Role: Attach(), On: Machines, Propagate: true, Why: "volumes are attached to them",
+			Component: CSI, Role: Attach(), On: VMs, Propagate: true, Why: "volumes are attached to them",
 			Without: append(failures("needs VirtualMachine.Config.AddExistingDisk on VirtualMachine:", AttachVolume),
 				failures("needs VirtualMachine.Config.AddRemoveDevice on VirtualMachine:", DetachVolume)...),
 		},
@@ -236,7 +236,7 @@ const (
 	Root       Site = "root"       // the root folder
 	Above      Site = "above"      // folders above datacenters, and the root folder, that have a tag of a region or zone
 	Datacenter Site = "datacenter" // each datacenter with nodes
-	Machines   Site = "machines"   // the VMs of nodes, or their folders
+	VMs        Site = "machines"   // the VMs of nodes, or their folders
 	Datastore  Site = "datastore"  // each datastore for volumes
 	Cluster    Site = "cluster"    // each compute cluster with vSAN file services
 )
@@ -250,7 +250,7 @@ func (s Site) String() string {
 		return "folder above datacenters, where it has a tag of a region or zone"
 	case Datacenter:
 		return "each datacenter with nodes"
-	case Machines:
+	case VMs:
 		return "folder of the nodes' VMs, or each of these VMs"
 	case Datastore:
 		return "each datastore for volumes"

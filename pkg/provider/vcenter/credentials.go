@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/vmware/govmomi/sts"
 	"github.com/vmware/govmomi/vim25"
@@ -64,7 +66,29 @@ func (c Credentials) String() string {
 		}
 		return "certificate"
 	}
-	return fmt.Sprintf("user %q", c.User)
+	return "user " + quoted(c.User)
+}
+
+// quoted returns a name in quotes, with its control characters named beside them: "lab.local" + U+000D + "ancher". An escape, as
+// %q writes it, would look like a part of a name of the form DOMAIN\user.
+func quoted(name string) string {
+	if !strings.ContainsFunc(name, unicode.IsControl) {
+		return `"` + name + `"`
+	}
+	var parts []string
+	for name != "" {
+		i := strings.IndexFunc(name, unicode.IsControl)
+		switch {
+		case i < 0:
+			parts, name = append(parts, `"`+name+`"`), ""
+		case i > 0:
+			parts, name = append(parts, `"`+name[:i]+`"`), name[i:]
+		default:
+			r, size := utf8.DecodeRuneInString(name)
+			parts, name = append(parts, fmt.Sprintf("%U", r)), name[size:]
+		}
+	}
+	return strings.Join(parts, " + ")
 }
 
 // GoString is String, so that %#v does not print a secret.

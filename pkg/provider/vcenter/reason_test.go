@@ -80,3 +80,14 @@ func TestCredentialsString(t *testing.T) {
 		}
 	}
 }
+
+// The name in a refused login shows a carriage return that YAML made of DOMAIN\rancher as one (finding A4).
+func TestQuotedUser(t *testing.T) {
+	for name, want := range map[string]string{
+		`LAB\rancher`: `user "LAB\rancher"`, "lab.local\rancher": `user "lab.local" + U+000D + "ancher"`, "\tx\n\n": `user U+0009 + "x" + U+000A + U+000A`,
+	} {
+		if got := (Credentials{User: name, Password: "hush"}).String(); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -22,9 +22,9 @@ type WatchSpec struct {
 	// Properties are the property paths per managed object type ("VirtualMachine": {"name", "runtime.powerState"}). A base
 	// type includes its derived types; do not list both.
 	Properties map[string][]string
-	// Along lists, for a path, other paths that are read with it when it has changed and they have not. A handler needs them
+	// Related lists, for a path, other paths that are read with it when it has changed and they have not. A handler needs them
 	// if it does not keep their last values.
-	Along map[string][]string
+	Related map[string][]string
 	// Events are the types of events ("com.vmware.cis.tagging.attach") that an [EventHandler] is notified of.
 	Events []string
 }
@@ -269,8 +269,8 @@ type EventHandler interface {
 	// Following reports whether Happened will be called until Lost. Otherwise events are missed: the account may not read
 	// them, or the vCenter has no free collector.
 	Following(bool)
-	// Happened reports that events happened, or may have been missed: it is called once at the beginning.
-	Happened()
+	// EventsOccurred reports that events happened, or may have been missed: it is called once at the beginning.
+	EventsOccurred()
 }
 
 // followEvents adds the events to pc if the handler wants them. It returns only errors that end the round, because a
@@ -337,7 +337,7 @@ func (w *watch) happened(o types.ObjectUpdate) {
 	case Kind(o.Kind) == Leave || len(o.MissingSet) > 0:
 		h.Following(false)
 	default:
-		h.Happened()
+		h.EventsOccurred()
 	}
 }
 
@@ -422,7 +422,7 @@ func (w *watch) complete(ctx context.Context, s *Session, pc *property.Collector
 // along returns the paths that must be read with changes and are not among them.
 func (w *watch) along(changes []types.PropertyChange) (paths []string) {
 	for _, c := range changes {
-		for _, path := range w.spec.Along[c.Name] {
+		for _, path := range w.spec.Related[c.Name] {
 			if !slices.ContainsFunc(changes, func(c types.PropertyChange) bool { return c.Name == path }) {
 				paths = append(paths, path)
 			}

@@ -172,7 +172,7 @@ func (l *listener) Following(ok bool) {
 	l.following = ok
 }
 
-func (l *listener) Happened() {
+func (l *listener) EventsOccurred() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.happened++
@@ -255,7 +255,7 @@ func TestWatchAlong(t *testing.T) {
 	c, _ := run(t, v.config())
 	l := listen(t, c, vcenter.WatchSpec{
 		Properties: map[string][]string{"VirtualMachine": {"name", text, encoding}},
-		Along:      map[string][]string{encoding: {text}},
+		Related:    map[string][]string{encoding: {text}},
 	})
 	admin := v.admin(t)
 	for _, step := range []struct {

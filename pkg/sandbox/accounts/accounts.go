@@ -37,8 +37,8 @@ type Tokens struct {
 	Client     func() kubernetes.Interface
 	Log        *event.Log
 	Background *background.Groups
-	// Know is called with each token: it is a secret.
-	Know func(values ...string) error
+	// AddSecret is called with each token: it is a secret.
+	AddSecret func(values ...string) error
 }
 
 // Project writes a token of the ServiceAccount to the file, and renews it in time, as a kubelet does for a pod.
@@ -81,7 +81,7 @@ func (t *Tokens) Write(ctx context.Context, a Account) (renewAt time.Time, err e
 	if err != nil {
 		return renewAt, fmt.Errorf("token of ServiceAccount %s/%s: %w", a.Namespace, a.Name, err)
 	}
-	if err := t.Know(r.Status.Token); err != nil {
+	if err := t.AddSecret(r.Status.Token); err != nil {
 		return renewAt, err
 	}
 	if err := atomicfile.WriteFile(a.File, []byte(r.Status.Token), 0o600); err != nil {

@@ -181,7 +181,7 @@ func (a *Actions) Gate(ctx context.Context, r api.GateRequest) (api.Done, error)
 	}
 	vc := a.VCenters().Find(r.VCenter)
 	if vc == nil {
-		return api.Done{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("vcenter %q: no such vCenter", r.VCenter), Try: "vsphere-sandbox get vcenters"}
+		return api.Done{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("vcenter %q not found", r.VCenter), Try: "vsphere-sandbox get vcenters"}
 	}
 	mode := gate.Mode{State: gate.State(r.Mode), Delay: time.Duration(r.Delay)}
 	if err := vc.Gate().Set(ctx, mode); err != nil {

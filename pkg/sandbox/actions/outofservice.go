@@ -55,7 +55,7 @@ func (a *Actions) OutOfService(ctx context.Context, r api.OutOfServiceRequest) (
 	})
 	switch {
 	case apierrors.IsNotFound(err):
-		return api.Done{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("node %q: no such node", r.Node), Try: "vsphere-sandbox get nodes"}
+		return api.Done{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("node %q not found", r.Node), Try: "vsphere-sandbox get nodes"}
 	case err != nil:
 		return api.Done{}, fmt.Errorf("node %q: %w", r.Node, err)
 	}

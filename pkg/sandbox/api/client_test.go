@@ -112,7 +112,7 @@ func TestErrors(t *testing.T) {
 		want   *api.Error // nil: none of the sandbox's own
 		text   string
 	}{
-		{"told", 404, `{"code":"not-found","message":"vm \"a\": no such VM","try":"get vms"}`, &api.Error{Code: "not-found", Message: `vm "a": no such VM`, Try: "get vms"}, `vm "a": no such VM`},
+		{"told", 404, `{"code":"not-found","message":"vm \"a\" not found","try":"get vms"}`, &api.Error{Code: "not-found", Message: `vm "a" not found`, Try: "get vms"}, `vm "a" not found`},
 		{"no code", 404, `{"message":"m"}`, nil, "sandbox: GET status: 404 Not Found"},
 		{"no JSON", 500, "<html>", nil, "sandbox: GET status: 500 Internal Server Error"},
 		{"nothing", 503, "", nil, "sandbox: GET status: 503 Service Unavailable"},

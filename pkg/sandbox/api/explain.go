@@ -92,7 +92,7 @@ func (c *Client) Mask(ctx context.Context, m *mask.Mask, dir string) error {
 		return err
 	}
 	secrets, err := c.Secrets(ctx)
-	m.Know(secrets...)
+	m.Add(secrets...)
 	return err
 }
 

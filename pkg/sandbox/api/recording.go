@@ -27,8 +27,8 @@ type Recording struct {
 	Kind       string `json:"kind"`
 	// Sandbox is the name of the one that was recorded.
 	Sandbox string `json:"sandbox"`
-	// Scenario is the name of its topology.
-	Scenario          string    `json:"scenario"`
+	// Topology is the name of its topology; the key is that of the first recordings.
+	Topology          string    `json:"scenario"`
 	Speed             float64   `json:"speed"`
 	StartedAt         time.Time `json:"startedAt"`
 	Version           string    `json:"version"`

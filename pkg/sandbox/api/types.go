@@ -24,8 +24,8 @@ type Status struct {
 	// Step is what booting or stopping is at, "" when ready.
 	Step string `json:"step,omitempty"`
 	PID  int    `json:"pid"`
-	// Scenario is the name of the topology.
-	Scenario  string     `json:"scenario"`
+	// Topology is the name of the topology.
+	Topology  string     `json:"topology"`
 	Speed     float64    `json:"speed"`
 	StartedAt time.Time  `json:"startedAt"`
 	ReadyAt   *time.Time `json:"readyAt,omitempty"`
@@ -72,6 +72,8 @@ type Component struct {
 	Digest  string `json:"digest,omitempty"`
 	// Health is healthy, or why a cloud controller manager is not; "" for other components.
 	Health string `json:"health,omitempty"`
+	// FailedBuild says that the newest build of a watched program did not start, why, and that an older one runs.
+	FailedBuild string `json:"failedBuild,omitempty"`
 	// Leader: of several cloud controller managers it is the one that works.
 	Leader bool `json:"leader,omitempty"`
 }

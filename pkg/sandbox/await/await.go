@@ -40,6 +40,19 @@ type State struct {
 	Blocker func(ctx context.Context, node string) string
 }
 
+// GaveUpError is the error of [Waiter.Each]: Nodes have not reached a state.
+type GaveUpError struct {
+	// Waiting are the names of these Nodes.
+	Waiting []string
+	err     error
+}
+
+// Error implements error.
+func (e *GaveUpError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause of the context when that ended the wait.
+func (e *GaveUpError) Unwrap() error { return e.err }
+
 const (
 	// blockedAfter is the time without progress after which Blocker is called, and the pause before the next call.
 	blockedAfter = 5 * time.Second
@@ -48,7 +61,7 @@ const (
 	restFactor = 9
 )
 
-// Each waits until every Node has reached a state.
+// Each waits until every Node has reached a state. It returns a [*GaveUpError] when Nodes have not.
 func (w *Waiter) Each(ctx context.Context, s State) error {
 	best, since := -1, time.Now()
 	for seq := w.Log.Last(); ; {
@@ -77,11 +90,11 @@ func (w *Waiter) Each(ctx context.Context, s State) error {
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return fmt.Errorf("%w; waiting for %s", context.Cause(ctx), first)
+			return &GaveUpError{Waiting: waiting, err: fmt.Errorf("%w; waiting for %s", context.Cause(ctx), first)}
 		case errors.Is(err, context.DeadlineExceeded) && time.Since(since) < w.Timeout:
 			continue
 		case errors.Is(err, context.DeadlineExceeded):
-			return fmt.Errorf("no further node %s within %s; waiting for %s", s.Were, w.Timeout, first)
+			return &GaveUpError{Waiting: waiting, err: fmt.Errorf("no further node %s within %s; waiting for %s", s.Were, w.Timeout, first)}
 		case err != nil:
 			return err
 		}

@@ -3,6 +3,7 @@ package await
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,6 +119,9 @@ func TestInitializedGivesUp(t *testing.T) {
 		err := <-done
 		if want := "no further node was initialized and ready within 2m0s; waiting for worker-2"; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
+		}
+		if up, ok := errors.AsType[*GaveUpError](err); !ok || !slices.Equal(up.Waiting, []string{"worker-2"}) {
+			t.Errorf("got %#v, which does not name worker-2", err)
 		}
 		if took := time.Since(begin); took != time.Minute+timeout {
 			t.Errorf("gave up after %s", took)

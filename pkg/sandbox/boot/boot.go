@@ -46,6 +46,9 @@ type Boot struct {
 	Logger *slog.Logger
 	// Timeout bounds one boot step that is not patient.
 	Timeout time.Duration
+	// Evidence returns what the components that a failed step waited for reported last, one line each. Each line is logged as
+	// an event before "boot.failed". Optional; it is not called for a boot that was stopped.
+	Evidence func(err error) []string
 	// Report receives each change of the progress; optional. It must not block.
 	Report func(Progress)
 
@@ -134,6 +137,7 @@ func (b *Boot) Start(ctx context.Context, steps []ground.Step) (begun int, err e
 				err = crashed
 			}
 			if ctx.Err() == nil {
+				b.logEvidence(err)
 				b.Log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: "boot.failed", Message: st.Name + ": " + err.Error()})
 			}
 			b.Logger.Error("boot", "step", st.Name, "err", err)
@@ -146,11 +150,20 @@ func (b *Boot) Start(ctx context.Context, steps []ground.Step) (begun int, err e
 	return len(steps), nil
 }
 
+func (b *Boot) logEvidence(err error) {
+	if b.Evidence == nil {
+		return
+	}
+	for _, line := range b.Evidence(err) {
+		b.Log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: "boot.evidence", Message: line})
+	}
+}
+
 func (b *Boot) startStep(ctx context.Context, st ground.Step) error {
-	if st.Patient {
+	if st.NoTimeout {
 		return st.Start(ctx)
 	}
-	return ground.Within(ctx, b.Timeout, st.Start)
+	return ground.WithTimeout(ctx, b.Timeout, st.Start)
 }
 
 // Stop stops the first begun steps in reverse order. A step that fails does not keep the others from being stopped.

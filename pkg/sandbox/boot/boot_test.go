@@ -191,3 +191,17 @@ func TestStepsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// What the components reported that a failed step waited for is logged before the failure.
+func TestEvidence(t *testing.T) {
+	b, r := idle(), &script{}
+	b.Evidence = func(err error) []string { return []string{"a: " + err.Error(), "b: last line"} }
+	_, err := b.Start(t.Context(), []ground.Step{r.step("a", func(context.Context) error { return errors.New("boom") }, nil)})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	failed := func(kind, text string) event.Event {
+		return event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: kind, Message: text}
+	}
+	requireEvents(t, b.Log, failed("boot.evidence", "a: boom"), failed("boot.evidence", "b: last line"), failed("boot.failed", "a: boom"))
+}

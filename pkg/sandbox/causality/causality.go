@@ -34,8 +34,8 @@ type Finder struct {
 }
 
 const (
-	// Ever is larger than the age of any event.
-	Ever = time.Duration(math.MaxInt64)
+	// AnyAge is larger than the age of any event.
+	AnyAge = time.Duration(math.MaxInt64)
 	// JustNow is the longest time between the event of a fault and its effects.
 	JustNow = 2 * time.Second
 )
@@ -113,8 +113,8 @@ func (f *Finder) OfNode(node, kind string) uint64 {
 	if !slices.Contains(lasting, kind) {
 		return f.Newest(causes[kind], about)
 	}
-	seq := f.Within(Ever, causes[kind], about)
-	if f.Within(Ever, []string{"node.registered"}, about) > seq {
+	seq := f.Within(AnyAge, causes[kind], about)
+	if f.Within(AnyAge, []string{"node.registered"}, about) > seq {
 		return 0 // another VM has the name by now
 	}
 	return seq
@@ -177,7 +177,7 @@ func (f *Finder) OfEviction(p *corev1.Pod) uint64 {
 	}) {
 		return 0
 	}
-	return f.Within(Ever, []string{"node.tainted"}, func(e event.Event) bool {
+	return f.Within(AnyAge, []string{"node.tainted"}, func(e event.Event) bool {
 		return e.Object.Name == p.Spec.NodeName && evicts(e.Message[strings.LastIndexByte(e.Message, ' ')+1:])
 	})
 }
@@ -206,7 +206,7 @@ var asked = map[string][]string{
 
 // OfComplaint finds the last step of an object, 0 when it has made none that is in the log.
 func (f *Finder) OfComplaint(kind, name string) uint64 {
-	return f.Within(Ever, asked[kind], func(e event.Event) bool { return e.Object.Kind == kind && e.Object.Name == name })
+	return f.Within(AnyAge, asked[kind], func(e event.Event) bool { return e.Object.Kind == kind && e.Object.Name == name })
 }
 
 // In tables of causes, fault.injected/PREFIX and fault.healed/PREFIX stand for the effects of a fault that have no event: the
@@ -252,7 +252,7 @@ func (f *Finder) anyTarget(e event.Event, match func(event.Event) bool) bool {
 // activeFault returns the newest beginning of a fault of such a kind that has not ended, however long ago it was.
 func (f *Finder) activeFault(prefix string, match func(event.Event) bool) uint64 {
 	healed := map[string]bool{}
-	return f.Within(Ever, []string{"fault.injected/" + prefix, "fault.healed/" + prefix}, func(e event.Event) bool {
+	return f.Within(AnyAge, []string{"fault.injected/" + prefix, "fault.healed/" + prefix}, func(e event.Event) bool {
 		id, _ := leaseOf(e)
 		if e.Kind == "fault.healed" {
 			healed[id] = true

@@ -110,8 +110,8 @@ func (f *Finder) ofDoubt(message string) uint64 {
 // trouble returns the last event of one of the kinds about a vCenter, 0 when it is the one that says that all is well.
 func (f *Finder) trouble(vcenter string, kinds []string, well string) uint64 {
 	about := func(e event.Event) bool { return e.Object.Kind == "VCenter" && e.Object.Name == vcenter }
-	last := f.Within(Ever, kinds, about)
-	if last == f.Within(Ever, []string{well}, about) {
+	last := f.Within(AnyAge, kinds, about)
+	if last == f.Within(AnyAge, []string{well}, about) {
 		return 0
 	}
 	return last

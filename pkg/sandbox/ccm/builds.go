@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
@@ -21,7 +22,8 @@ func (p *Processes) watchBuilds(ctx context.Context, path string) {
 	err := ccm.Watch(ctx, path, func(built ccm.Program) {
 		next := p.Running()
 		if next.Program.Digest == built.Digest {
-			return // it runs already
+			p.setFailedBuild("") // the newest build runs already, as after a mistake that was undone
+			return
 		}
 		var err error
 		if next.Program, err = keepBuild(ctx, p.builds(), built); err != nil {
@@ -30,6 +32,7 @@ func (p *Processes) watchBuilds(ctx context.Context, path string) {
 		}
 		seq := p.event(event.Info, "ccm.rebuilt", 0, fmt.Sprintf("%s was built again (%s)", path, shortDigest(built.Digest)))
 		if _, err := p.exchange(ctx, next, seq); err != nil && ctx.Err() == nil {
+			p.setFailedBuild(fmt.Sprintf("an older build runs; the build of %s did not start: %v", time.Now().Format(time.TimeOnly), err))
 			p.failed(err, "path", path)
 		}
 		if err := dropBuilds(p.builds(), p.Running().Program.Path); err != nil {
@@ -38,6 +41,14 @@ func (p *Processes) watchBuilds(ctx context.Context, path string) {
 	})
 	if err != nil {
 		p.event(event.Warning, "ccm.watch-ended", 0, err.Error())
+	}
+}
+
+// setFailedBuild sets what became of the newest build, "" if it runs.
+func (p *Processes) setFailedBuild(text string) {
+	p.update(func() { p.failedBuild = text })
+	for _, r := range p.all() {
+		p.Components.Changed(r.name)
 	}
 }
 

@@ -69,7 +69,7 @@ func newProcesses(t *testing.T) *Processes {
 		Speed: 10, Causes: &causality.Finder{Log: log}, Ongoing: &causality.Ongoing{}, Background: groups,
 		Proxies: &components.Proxies{Server: func() string { return "127.0.0.1:1" }},
 		Tokens: &accounts.Tokens{
-			Client: func() kubernetes.Interface { return client }, Log: log, Background: groups, Know: func(...string) error { return nil },
+			Client: func() kubernetes.Interface { return client }, Log: log, Background: groups, AddSecret: func(...string) error { return nil },
 		},
 		Cluster:   func() Cluster { return objects{client} },
 		Place:     Place{Namespace: cloudconfig.Namespace},

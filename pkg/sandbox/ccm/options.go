@@ -82,13 +82,18 @@ func shortDigest(digest string) string {
 	return hex[:min(len(hex), 12)]
 }
 
-// replaces describes a swap. Two builds of one program are named with their digests.
-func (o Options) replaces(old Options) string {
-	a, b := o.Name(), old.Name()
-	if a == b && o.Program.Digest != old.Program.Digest {
-		a, b = a+" ("+shortDigest(o.Program.Digest)+")", b+" ("+shortDigest(old.Program.Digest)+")"
+// names returns the names of two programs in a message about both. Two builds of one program are named with their digests.
+func names(a, b Options) (string, string) {
+	if a.Name() != b.Name() || a.Program.Digest == b.Program.Digest {
+		return a.Name(), b.Name()
 	}
-	return a + " takes the place of " + b
+	return a.Name() + " (" + shortDigest(a.Program.Digest) + ")", b.Name() + " (" + shortDigest(b.Program.Digest) + ")"
+}
+
+// replaces describes a swap.
+func (o Options) replaces(old Options) string {
+	next, before := names(o, old)
+	return next + " takes the place of " + before
 }
 
 // Environ returns the environment of this process without secrets and without what providers read their configuration from:

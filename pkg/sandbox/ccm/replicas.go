@@ -73,6 +73,8 @@ type Replicas struct {
 	list    []*replica
 	changed chan struct{} // closed and replaced when the state of a replica changes
 	stopped bool          // no replica may start
+	// failedBuild says that the newest build of a watched program did not start, and an older one runs.
+	failedBuild string
 	// configChanged: vsphere.conf has changed since the last restart for such a change.
 	configChanged bool
 }
@@ -189,6 +191,7 @@ func (r *Replicas) Describe(rows []api.Component) {
 			}
 			p := r.running.Program
 			rows[i].Source, rows[i].Version, rows[i].Digest, rows[i].Leader = p.Source, p.Version, p.Digest, one.leads
+			rows[i].FailedBuild = r.failedBuild
 			if rows[i].Health = "healthy"; !one.healthy {
 				rows[i].Health = one.reason
 			}

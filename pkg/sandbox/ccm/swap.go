@@ -48,17 +48,19 @@ func (p *Processes) exchange(ctx context.Context, next Options, cause uint64) (a
 		err = p.Wait(ctx)
 	}
 	if err == nil {
+		p.setFailedBuild("")
 		text := fmt.Sprintf("%s runs, healthy after %s", next.Name(), time.Since(begin).Round(10*time.Millisecond))
 		return api.Done{Message: text, Seq: p.event(event.Info, "ccm.swapped", seq, text)}, nil
 	}
-	failed := p.event(event.Error, "ccm.swap-failed", seq, fmt.Sprintf("%s: %v; back to %s", next.Name(), err, old.Name()))
+	name, before := names(next, old)
+	failed := p.event(event.Error, "ccm.swap-failed", seq, fmt.Sprintf("%s: %v; back to %s", name, err, before))
 	// The old program starts again also if the caller has left.
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()
 	if again := errors.Join(p.replace(back, old, elected, failed), p.Wait(back)); again != nil {
 		return api.Done{}, errors.Join(err, again)
 	}
-	return api.Done{}, notHealthy("%s: %v; %s runs again", next.Name(), err, old.Name())
+	return api.Done{}, notHealthy("%s: %v; %s runs again", name, err, before)
 }
 
 // current returns what runs, and whether replicas elect a leader.

@@ -256,7 +256,7 @@ func (p pods) render() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.Conf(deploy.Place{SecretName: Secret, SecretNamespace: p.Namespace})
+	return config.Conf(deploy.ConfigLocation{SecretName: Secret, SecretNamespace: p.Namespace})
 }
 
 func (pods) create(context.Context, []byte) error { return nil }

@@ -79,7 +79,7 @@ type podsAt struct {
 }
 
 func (p *podsAt) Config() (deploy.Config, error) {
-	return deploy.Config{CA: []byte("ca"), Conf: func(deploy.Place) ([]byte, error) { return []byte(*p.conf), nil }}, nil
+	return deploy.Config{CA: []byte("ca"), Conf: func(deploy.ConfigLocation) ([]byte, error) { return []byte(*p.conf), nil }}, nil
 }
 
 func (p *podsAt) Host(vcenter string) string {

@@ -80,11 +80,14 @@ func (w *Watch) Start(ctx context.Context) error {
 		storage.Follow(factory.Storage().V1().CSINodes().Informer(), func(_, n *storagev1.CSINode, gone bool) { w.CSINode(n, gone) }),
 	)
 	if _, shared := w.Ground().(ground.Shared); !shared && err == nil {
-		err = storage.Follow(core.Secrets().Informer(), func(_, o *corev1.Secret, gone bool) {
-			if !gone {
-				w.Secret(o)
-			}
-		})
+		err = cmp.Or(
+			storage.Follow(core.Secrets().Informer(), func(_, o *corev1.Secret, gone bool) {
+				if !gone {
+					w.Secret(o)
+				}
+			}),
+			storage.Follow(core.Services().Informer(), w.serviceChanged),
+		)
 	}
 	if err != nil {
 		return err
@@ -215,6 +218,13 @@ func taintKeys(n *corev1.Node) []string {
 // configuration at its next start.
 const reasonNeedsRestart = "ConfigNeedsRestart"
 
+// sectionOf returns the section of vsphere.conf that an Event of this project's provider is about.
+func sectionOf(message string) (string, bool) {
+	rest, ok := strings.CutPrefix(message, "vCenter ")
+	section, _, found := strings.Cut(rest, " (")
+	return section, ok && found && section != "" && strings.Contains(rest, "): ")
+}
+
 // event logs the Events of the cloud provider. Others are many, and kubectl shows them: only warnings about volumes are logged.
 func (w *Watch) event(e *corev1.Event) {
 	if e.Source.Component != ccm.EventSource && e.ReportingController != ccm.EventSource {
@@ -230,7 +240,10 @@ func (w *Watch) event(e *corev1.Event) {
 		copied.Level = event.Warning
 	}
 	// An Event about a vCenter ("vCenter eu (127.0.0.12): connected") is on the Secret with its credentials, as a vCenter has no
-	// Kubernetes object.
+	// Kubernetes object. It names the section of vsphere.conf, which is usually called as the vCenter.
+	if section, ok := sectionOf(e.Message); ok {
+		copied.Object = event.Object{Kind: "VCenter", Name: section}
+	}
 	for _, vc := range w.Topology().Spec.VCenters {
 		if strings.HasPrefix(e.Message, "vCenter "+vc.Name+" (") {
 			copied.Object = event.Object{Kind: "VCenter", VCenter: vc.Name, Name: vc.Name}

@@ -227,13 +227,13 @@ func TestEventsOfTheProvider(t *testing.T) {
 			}},
 		},
 		{
-			name: "of a vCenter that the sandbox does not have", e: corev1.Event{
+			name: "of a section that is not called as a vCenter", e: corev1.Event{
 				Source: ours, Type: corev1.EventTypeNormal, Reason: "VCenterConnected", Message: "vCenter u (127.0.0.1): connected",
 				InvolvedObject: corev1.ObjectReference{Kind: "Secret", Name: cloudconfig.Secret},
 			},
 			want: []event.Event{{
 				Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm.vcenter-connected",
-				Object: event.Object{Kind: "Secret", Name: cloudconfig.Secret}, Message: "vCenter u (127.0.0.1): connected",
+				Object: event.Object{Kind: "VCenter", Name: "u"}, Message: "vCenter u (127.0.0.1): connected",
 			}},
 		},
 		{

@@ -306,8 +306,8 @@ func (c *Registry) Resume(ch *child.Child) (changed bool, err error) {
 	return c.Freeze(ch.Name(), false), nil
 }
 
-// Settled clears the cause of the next changes of a component: it has started, and later changes have other causes.
-func (c *Registry) Settled(component string) {
+// ClearCause clears the cause of the next changes of a component: it has started, and later changes have other causes.
+func (c *Registry) ClearCause(component string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.because, component)

@@ -28,7 +28,7 @@ func (d *Driver) Deploy(ctx context.Context) error {
 	}
 	volumes := d.Volumes()
 	volumes.Config, volumes.Image, volumes.Sidecars = config, d.Pods.Image(image.CSI), d.Pods.Image(image.Sidecars)
-	volumes.Light, volumes.Policies, volumes.Zones = feed.Mark, d.Config().Policies, d.Zoned()
+	volumes.Light, volumes.Policies, volumes.Zones = feed.LightKey, d.Config().Policies, d.Zoned()
 	return d.Pods.CSI(ctx, volumes)
 }
 
@@ -66,7 +66,7 @@ func (d *Driver) foreignConfig(ctx context.Context, secret map[string][]byte) (d
 	if err != nil {
 		return config, err
 	}
-	config.Conf = func(at deploy.Place) ([]byte, error) {
+	config.Conf = func(at deploy.ConfigLocation) ([]byte, error) {
 		c := sim.CSIConfig{ClusterID: clusterID, CAFile: at.CAFile, Reach: d.Pods.Endpoint}
 		if secret != nil {
 			c.Login = func(vcenter string) (user, password string) {

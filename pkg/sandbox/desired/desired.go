@@ -152,7 +152,7 @@ func (s *State) plan(ctx context.Context, req api.ApplyRequest) (*topology.Topol
 		return nil, nil, &api.Error{Code: "invalid", Message: err.Error()}
 	}
 	if s.Light {
-		top.Lighten()
+		top.UseLightNodes()
 	}
 	if err := s.NamesFree(ctx, top); err != nil {
 		return nil, nil, err

@@ -107,7 +107,7 @@ func searches(method string) bool {
 func (c Node) unborn(q *question) {
 	m := c.behind()
 	if m == nil {
-		for _, candidate := range c.Machines {
+		for _, candidate := range c.VMs {
 			if candidate.Role != "" {
 				m = &candidate
 				break
@@ -115,8 +115,8 @@ func (c Node) unborn(q *question) {
 		}
 	}
 	if m == nil {
-		if len(c.Machines) > 0 {
-			m := c.Machines[0]
+		if len(c.VMs) > 0 {
+			m := c.VMs[0]
 			q.saw(m.source(), neither, "VM "+m.id(), "%s; it has no role in the topology", m.power())
 			q.answer(event.Info, "", "VM %s is not to be a node: the topology gives it no role", m.id())
 			return
@@ -130,7 +130,7 @@ func (c Node) unborn(q *question) {
 	q.because(c.Around, c.newest(func(e event.Event) bool {
 		return ofVM(m.VCenter, m.Name)(e) || ofNode(c.Name)(e)
 	}))
-	rivals := only(c.Machines, func(other Machine) bool {
+	rivals := only(c.VMs, func(other VMState) bool {
 		exactly, _ := match.SameHostName(other.Hostname, c.Name)
 		return exactly && other.id() != m.id()
 	})

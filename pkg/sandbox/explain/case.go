@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -31,12 +34,12 @@ type Around struct {
 	// CCMLog is what the CCM's log says of the subject, oldest first, the end of it.
 	CCMLog []string
 	// Config is the cloud-config as the CCM reads it.
-	Config Asked[*config.Config]
+	Config Answer[*config.Config]
 	// Relabels: the CCM keeps zone labels true, and does not only set them.
 	Relabels bool
-	// Others: the cluster is others'. Of its kubelets nothing is known but what the API server says, and it may have a CCM that is
+	// SharedCluster: the cluster is others'. Of its kubelets nothing is known but what the API server says, and it may have a CCM that is
 	// none of these.
-	Others bool
+	SharedCluster bool
 	// Grace is how long a node may be silent before it is Unknown.
 	Grace time.Duration
 }
@@ -49,7 +52,9 @@ type VCenter struct {
 	// Err is why the sandbox itself could not ask it.
 	Err error
 	// Categories are the names of the tag categories that it has.
-	Categories Asked[[]string]
+	Categories Answer[[]string]
+	// Datacenters are those that it has; nil if unknown.
+	Datacenters []absent.Place
 	// Calls are the last that the CCM made, oldest first.
 	Calls []Call
 }
@@ -73,17 +78,72 @@ func (a Around) vcenter(name string) (VCenter, bool) {
 	return VCenter{}, false
 }
 
-// configured finds what the cloud-config says of a vCenter.
-func (a Around) configured(vc VCenter) (config.VCenter, bool) {
+// sections are the connections of the cloud-config that lead to a vCenter: several accounts may.
+func (a Around) sections(vc VCenter) (all []config.VCenter) {
 	if a.Config.Is == nil {
-		return config.VCenter{}, false
+		return nil
+	}
+	port := 0
+	if u, err := url.Parse(vc.URL); err == nil {
+		port, _ = strconv.Atoi(u.Port())
 	}
 	for _, v := range a.Config.Is.VCenters {
-		if config.SameHost(v.Server, vc.Server) {
-			return v, true
+		if config.SameHost(v.Server, vc.Server) && (port == 0 || v.Port == 0 || v.Port == port) {
+			all = append(all, v)
 		}
 	}
-	return config.VCenter{}, false
+	return all
+}
+
+// configured is what the cloud-config says of a vCenter: the datacenters of all its sections, which are named together.
+func (a Around) configured(vc VCenter) (config.VCenter, bool) {
+	all := a.sections(vc)
+	if len(all) == 0 {
+		return config.VCenter{}, false
+	}
+	is := all[0]
+	for _, v := range all[1:] {
+		is.Tenant += ", " + v.Tenant
+		if len(is.Datacenters) > 0 && len(v.Datacenters) > 0 {
+			is.Datacenters = slices.Concat(is.Datacenters, v.Datacenters)
+		} else {
+			is.Datacenters = nil
+		}
+	}
+	return is, true
+}
+
+// absent returns the names in the cloud-config that a vCenter does not have, as the provider decides it.
+func (a Around) absent(vc VCenter) []absent.Name {
+	of, ok := a.configured(vc)
+	if !ok {
+		return nil
+	}
+	want := absent.Wanted{Datacenters: of.Datacenters}
+	if labels := a.labels(); labels.Region != "" && labels.Zone != "" {
+		want.Categories = []string{labels.Region, labels.Zone}
+	}
+	have := absent.Present{Datacenters: vc.Datacenters}
+	if vc.Categories.Err == nil {
+		have.Categories = vc.Categories.Is
+	}
+	return absent.Find(want, have)
+}
+
+// sawNames adds the names in the cloud-config that a vCenter does not have.
+func (a Around) sawNames(q *question, vc VCenter) {
+	for _, name := range a.absent(vc) {
+		q.saw(cloudConfig, wrong, "vCenter "+vc.Name, "%s", name)
+	}
+}
+
+// hides returns which names in the cloud-config hide VMs of a vCenter, as the end of a sentence; "" for none.
+func (a Around) hides(vc VCenter) string {
+	names := absent.Hiding(a.absent(vc))
+	if len(names) == 0 {
+		return ""
+	}
+	return "; vCenter " + vc.Name + ": " + absent.Join(names)
 }
 
 // clock is a moment as people read it.
@@ -108,18 +168,18 @@ func span(d time.Duration) string {
 // Patience is how long one source may take to answer.
 const Patience = 3 * time.Second
 
-// Asked is the answer of a source, or why it did not answer. A nil pointer without an error is an object that does not exist.
-type Asked[T any] struct {
+// Answer is the answer of a source, or why it did not answer. A nil pointer without an error is an object that does not exist.
+type Answer[T any] struct {
 	Is  T
 	Err error
 }
 
 // ask puts a question within [Patience].
-func ask[T any](ctx context.Context, f func(context.Context) (T, error)) Asked[T] {
+func ask[T any](ctx context.Context, f func(context.Context) (T, error)) Answer[T] {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	is, err := f(ctx)
-	return Asked[T]{is, err}
+	return Answer[T]{is, err}
 }
 
 // together runs all of them at once, and returns when the last is done.
@@ -225,7 +285,7 @@ func and(list []string, word string) string {
 }
 
 // ids names VMs.
-func ids(list []Machine) []string {
+func ids(list []VMState) []string {
 	var all []string
 	for _, m := range list {
 		all = append(all, m.id())

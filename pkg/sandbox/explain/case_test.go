@@ -34,9 +34,9 @@ func object(kind, name string, tags ...string) Object {
 }
 
 // machine is a worker that runs in us/us-west.
-func machine() Machine {
+func machine() VMState {
 	dc := object("Datacenter", "dcwest", "k8s-region", "us", "k8s-zone", "us-west")
-	return Machine{
+	return VMState{
 		VCenter: "us", Ref: "vm-31", Name: "w1", Path: "/dcwest/vm/w1", Datacenter: "/dcwest", UUID: uuid1, Power: "on", Connection: "connected",
 		Tools: true, Hostname: "w1", Addresses: []string{"192.0.2.1"}, CPUs: 2, MemoryMB: 4096, GuestID: "ubuntu64Guest",
 		Host: "esx-1", HostConnection: "connected", HostPower: "poweredOn",
@@ -50,16 +50,16 @@ func machine() Machine {
 // node is the case of a node in good health, with changes.
 func node(changes ...func(*Node)) Node {
 	c := Node{
-		Name: "w1", Bound: "us/w1", Machines: []Machine{machine()},
+		Name: "w1", Bound: "us/w1", VMs: []VMState{machine()},
 		Kubelet: &api.Component{Name: "node/w1", State: "running"},
 		Around: Around{
 			Now: now, Grace: 5 * time.Second,
 			VCenters: []VCenter{
-				{VCenter: api.VCenter{Name: "us", Gate: "up"}, Server: "127.0.0.11", Categories: Asked[[]string]{Is: []string{"k8s-region", "k8s-zone"}}},
-				{VCenter: api.VCenter{Name: "eu", Gate: "up"}, Server: "127.0.0.12", Categories: Asked[[]string]{Is: []string{"k8s-region", "k8s-zone"}}},
+				{VCenter: api.VCenter{Name: "us", Gate: "up"}, Server: "127.0.0.11", Categories: Answer[[]string]{Is: []string{"k8s-region", "k8s-zone"}}},
+				{VCenter: api.VCenter{Name: "eu", Gate: "up"}, Server: "127.0.0.12", Categories: Answer[[]string]{Is: []string{"k8s-region", "k8s-zone"}}},
 			},
 			CCM: []api.Component{{Name: "ccm", State: "running", Health: "healthy"}},
-			Config: Asked[*config.Config]{Is: &config.Config{
+			Config: Answer[*config.Config]{Is: &config.Config{
 				VCenters: []config.VCenter{{Tenant: "us", Server: "127.0.0.11", Datacenters: []string{"/dcwest"}}, {Tenant: "eu", Server: "127.0.0.12"}},
 				Labels:   config.Labels{Region: "k8s-region", Zone: "k8s-zone"},
 			}},
@@ -87,9 +87,9 @@ func node(changes ...func(*Node)) Node {
 // The changes.
 func powerIs(power string) func(*Node) {
 	return func(c *Node) {
-		c.Machines[0].Power = power
+		c.VMs[0].Power = power
 		if power != "on" {
-			c.Machines[0].Tools, c.Machines[0].Hostname, c.Machines[0].Addresses = false, "", nil
+			c.VMs[0].Tools, c.VMs[0].Hostname, c.VMs[0].Addresses = false, "", nil
 		}
 	}
 }
@@ -97,7 +97,7 @@ func powerIs(power string) func(*Node) {
 func kubeletIs(state string) func(*Node) { return func(c *Node) { c.Kubelet.State = state } }
 
 // others makes it a node of another tool's cluster.
-func others(c *Node) { c.Others, c.Kubelet = true, nil }
+func others(c *Node) { c.SharedCluster, c.Kubelet = true, nil }
 
 func silent(c *Node) {
 	renewed := metav1.NewMicroTime(now.Add(-20 * time.Second))
@@ -124,7 +124,7 @@ func fresh(c *Node) {
 	c.Node.Is.Spec.ProviderID, c.Node.Is.Labels, c.Node.Is.Status.Addresses = "", nil, nil
 }
 
-func gone(c *Node) { c.Machines = nil }
+func gone(c *Node) { c.VMs = nil }
 
 func noNode(c *Node) { c.Node.Is, c.ProviderID = nil, "vsphere://"+uuid1 }
 
@@ -148,4 +148,4 @@ func aboutVM(kind, message string, cause uint64) event.Event {
 	return event.Event{Kind: kind, Object: event.Object{Kind: "VM", VCenter: "us", Name: "w1"}, Message: message, Cause: cause}
 }
 
-func machineIs(change func(*Machine)) func(*Node) { return func(c *Node) { change(&c.Machines[0]) } }
+func machineIs(change func(*VMState)) func(*Node) { return func(c *Node) { change(&c.VMs[0]) } }

@@ -10,7 +10,7 @@ import (
 
 // sawCCM looks at the cloud controller manager itself.
 func (a Around) sawCCM(q *question) {
-	if len(a.CCM) == 0 && a.Others {
+	if len(a.CCM) == 0 && a.SharedCluster {
 		q.saw(sandbox, neither, "cloud controller manager", "none of the sandbox's runs; the cluster may have one")
 		return
 	}
@@ -63,13 +63,23 @@ func (a Around) sawConfig(q *question) {
 
 // connected says how the CCM gets on with a vCenter, and why not if it does not.
 func (a Around) connected(vc VCenter) (why string, e event.Event) {
-	about := func(e event.Event) bool { return e.Object.Kind == "VCenter" && e.Object.Name == vc.Name }
-	e = a.newestOf(about, "ccm.vcenter-connected", "ccm.vcenter-unreachable", "ccm.vcenter-login-failed", "ccm.vcenter-credentials-missing")
-	switch {
-	case vc.Gate == "down", vc.Gate == "hung":
-		return "it is " + vc.Gate + " for its clients", a.newestOf(about, "gate."+vc.Gate)
-	case e.Seq != 0 && e.Kind != "ccm.vcenter-connected" && a.newestOf(about, "gate.up").Seq < e.Seq:
-		return "the CCM said at " + a.clock(e.Time) + ": " + e.Message, e
+	of := func(name string) func(event.Event) bool {
+		return func(e event.Event) bool { return e.Object.Kind == "VCenter" && e.Object.Name == name }
+	}
+	if vc.Gate == "down" || vc.Gate == "hung" {
+		return "it is " + vc.Gate + " for its clients", a.newestOf(of(vc.Name), "gate."+vc.Gate)
+	}
+	names := []string{vc.Name}
+	for _, v := range a.sections(vc) { // the CCM names a connection after its section
+		if v.Tenant != vc.Name {
+			names = append(names, v.Tenant)
+		}
+	}
+	for _, name := range names {
+		e = a.newestOf(of(name), "ccm.vcenter-connected", "ccm.vcenter-unreachable", "ccm.vcenter-login-failed", "ccm.vcenter-credentials-missing")
+		if e.Seq != 0 && e.Kind != "ccm.vcenter-connected" && a.newestOf(of(vc.Name), "gate.up").Seq < e.Seq {
+			return "the CCM said at " + a.clock(e.Time) + ": " + e.Message, e
+		}
 	}
 	return "", e
 }
@@ -90,6 +100,7 @@ func (a Around) sawVCenters(q *question, searched bool) {
 			}
 		default:
 			q.saw(sandbox, fine, "vCenter "+vc.Name, "%s", a.answers()+gateText(vc))
+			a.sawNames(q, vc)
 		}
 		if vc.Err != nil {
 			q.saw("vCenter "+vc.Name, unknown, "its inventory", "%v", vc.Err)
@@ -191,7 +202,7 @@ func (c Node) touches(t api.LeaseTarget) bool {
 func kindOf(t api.LeaseTarget) string { return strings.ToLower(t.Kind) }
 
 // touchesVM reports whether a fault at a target is one at a VM, or at something that it is in or on.
-func (a Around) touchesVM(m Machine, t api.LeaseTarget) bool {
+func (a Around) touchesVM(m VMState, t api.LeaseTarget) bool {
 	if kindOf(t) == "vcenter" {
 		return t.Name == m.VCenter
 	}

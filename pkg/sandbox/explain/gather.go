@@ -24,8 +24,8 @@ type Cluster interface {
 // Inventory is a vCenter that is asked.
 type Inventory interface {
 	Name() string
-	// Machines finds all VMs that may be meant, as its vCenter has them now. With an error it returns what was seen last.
-	Machines(ctx context.Context, w Wanted) ([]Machine, error)
+	// VMs finds all VMs that may be meant, as its vCenter has them now. With an error it returns what was seen last.
+	VMs(ctx context.Context, w Wanted) ([]VMState, error)
 	// Categories are the names of its tag categories.
 	Categories(ctx context.Context) ([]string, error)
 }
@@ -78,32 +78,32 @@ func GatherNode(ctx context.Context, s Sources, name, bound string) Node {
 	if facts.SystemUUID != "" {
 		w.UUIDs = append(w.UUIDs, facts.SystemUUID)
 	}
-	c.VCenters, c.Machines = s.machines(ctx, w)
+	c.VCenters, c.VMs = s.machines(ctx, w)
 	return c
 }
 
 // GatherVM asks about a VM of a vCenter by its name. The caller must add its Node, if it should be one.
 func GatherVM(ctx context.Context, s Sources, vcenter, name string) VM {
 	c := VM{Around: s.Around, VCenter: vcenter, Name: name}
-	var found []Machine
+	var found []VMState
 	c.VCenters, found = s.machines(ctx, Wanted{Names: []string{name}})
 	for _, m := range found {
 		if m.VCenter == vcenter && m.Name == name {
-			c.Machine = &m
+			c.State = &m
 		}
 	}
 	return c
 }
 
 // machines searches all vCenters at once.
-func (s Sources) machines(ctx context.Context, w Wanted) ([]VCenter, []Machine) {
+func (s Sources) machines(ctx context.Context, w Wanted) ([]VCenter, []VMState) {
 	vcenters := slices.Clone(s.Around.VCenters)
-	found := make([][]Machine, len(s.Inventories))
+	found := make([][]VMState, len(s.Inventories))
 	var mu sync.Mutex
 	var asks []func()
 	for i, inv := range s.Inventories {
 		asks = append(asks, func() {
-			got := ask(ctx, func(ctx context.Context) ([]Machine, error) { return inv.Machines(ctx, w) })
+			got := ask(ctx, func(ctx context.Context) ([]VMState, error) { return inv.VMs(ctx, w) })
 			mu.Lock()
 			defer mu.Unlock()
 			found[i], vcenters[i].Err = got.Is, got.Err

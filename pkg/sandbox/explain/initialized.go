@@ -18,7 +18,18 @@ func (c Node) initialized() (q question) {
 			return ofNode(c.Name)(e) && e.Kind == "node.untainted" && strings.Contains(e.Message, "uninitialized")
 		})
 		q.because(c.Around, e)
-		c.saidByCCM(&q)
+		if m := c.vm(); m != nil {
+			if vc, ok := c.vcenter(m.VCenter); ok {
+				c.sawNames(&q, vc)
+			}
+			if outside := c.outside(*m); outside != "" {
+				q.saw(cloudConfig, missing, "datacenter "+m.Datacenter, "not among those of vCenter %s", m.VCenter)
+				q.answer(event.Warning, "", "yes, but the CCM does not find its VM any more: VM %s %s", m.id(), outside)
+			}
+		}
+		if said := c.saidByCCM(&q); said.Level == event.Warning {
+			q.answer(event.Warning, "vsphere-sandbox logs ccm", "yes, but the CCM says: %s", said.Message)
+		}
 		if c.providerID() == "" {
 			q.answer(event.Warning, "", "the uninitialized taint is gone, and there is no providerID: no cloud controller manager has taken it away")
 		}
@@ -52,7 +63,7 @@ func (c Node) initialized() (q question) {
 	if c.Config.Err != nil {
 		q.answer(event.Error, "vsphere-sandbox config check", "the cloud-config cannot be read: %v", c.Config.Err)
 	}
-	if c.Others && len(c.CCM) == 0 {
+	if c.SharedCluster && len(c.CCM) == 0 {
 		q.answer(event.Warning, "vsphere-sandbox kubectl get pods -A", "nothing that is known stands in its way: if the cluster has a CCM, its log says why; none of the sandbox's runs")
 	}
 	q.answer(event.Warning, "vsphere-sandbox logs ccm", "nothing that is known stands in its way: the CCM has not come round to it yet, or says why in its log")
@@ -60,7 +71,7 @@ func (c Node) initialized() (q question) {
 }
 
 // sawMatches looks at the VMs that answer to the node.
-func (c Node) sawMatches(q *question, list []Machine, by string) {
+func (c Node) sawMatches(q *question, list []VMState, by string) {
 	q.saw("vCenters", map[int]string{0: missing, 1: fine}[min(len(list), 2)], "VM by "+by, "%s", cmp.Or(and(ids(list), "and"), "none"))
 	switch len(list) {
 	case 1:
@@ -77,8 +88,21 @@ func (c Node) sawMatches(q *question, list []Machine, by string) {
 	}
 }
 
+// outside describes that a VM is in a datacenter that the cloud-config does not name; "" if it does.
+func (a Around) outside(m VMState) string {
+	vc, ok := a.vcenter(m.VCenter)
+	if !ok {
+		return ""
+	}
+	of, configured := a.configured(vc)
+	if !configured || m.Datacenter == "" || m.within(of.Datacenters) {
+		return ""
+	}
+	return "lies in datacenter " + m.Datacenter + ", and the cloud-config names only " + strings.Join(of.Datacenters, ", ") + a.hides(vc)
+}
+
 // suits looks whether a VM is one that a node can be initialized with.
-func (c Node) suits(q *question, m Machine) {
+func (c Node) suits(q *question, m VMState) {
 	if vc, ok := c.vcenter(m.VCenter); ok {
 		of, configured := c.configured(vc)
 		why, e := c.connected(vc)
@@ -89,7 +113,7 @@ func (c Node) suits(q *question, m Machine) {
 			q.answer(event.Error, mend(vc), "the CCM cannot ask vCenter %s, which has its VM: %s%s", vc.Name, why, c.who(e))
 		case !m.within(of.Datacenters):
 			q.saw(cloudConfig, missing, "datacenter "+m.Datacenter, "not among %s", strings.Join(of.Datacenters, ", "))
-			q.answer(event.Error, "", "its VM %s lies in datacenter %s, and the cloud-config names only %s", m.id(), m.Datacenter, strings.Join(of.Datacenters, ", "))
+			q.answer(event.Error, "", "its VM %s %s", m.id(), c.outside(m))
 		}
 	}
 	silent := m.Hostname == "" || len(m.Addresses) == 0

@@ -24,8 +24,8 @@ func (c Node) instance() (q question) {
 		q.saw(m.source(), neither, "VM "+m.id(), "UUID %s, %s, in %s", cmp.Or(m.UUID, "none"), m.power(), m.Path)
 	}
 	own, err := match.ParseUUID(system)
-	others := only(c.Machines, func(m Machine) bool {
-		return err == nil && own.Is(m.Facts().UUID) && !slices.Contains(ids(list), m.id())
+	others := only(c.VMs, func(m VMState) bool {
+		return err == nil && own.Equal(m.Facts().UUID) && !slices.Contains(ids(list), m.id())
 	})
 	too := ""
 	if len(list) > 0 {
@@ -34,7 +34,7 @@ func (c Node) instance() (q question) {
 	for _, m := range others {
 		q.saw(m.source(), wrong, "VM "+m.id(), "has the system UUID%s", too)
 	}
-	named := only(c.Machines, func(m Machine) bool {
+	named := only(c.VMs, func(m VMState) bool {
 		exactly, _ := match.SameHostName(m.Hostname, c.Name)
 		return exactly && !slices.Contains(ids(list), m.id()) && !slices.Contains(ids(others), m.id())
 	})
@@ -113,6 +113,12 @@ func (c Node) addresses() (q question) {
 	}
 	silent := len(m.Addresses) == 0
 	q.saw(m.source(), m.expected(!silent), "guest of VM "+m.id(), "reports %s", m.reports())
+	if e := c.doubtful(); e.Seq != 0 {
+		q.because(c.Around, e)
+		if e.Level == event.Warning {
+			q.answer(event.Warning, "", "the CCM says: %s", e.Message)
+		}
+	}
 	var stale []string
 	for _, a := range has {
 		if !slices.Contains(m.Addresses, a) {
@@ -137,4 +143,15 @@ func (c Node) addresses() (q question) {
 	}
 	q.answer(event.Info, "", "the CCM copies them from what the guest of VM %s reports", m.id())
 	return q
+}
+
+// doubtful returns the CCM's newest event about addresses or a hostname that may not be the VM's own, if none about the node is
+// newer.
+func (c Node) doubtful() event.Event {
+	e := c.newest(func(e event.Event) bool { return strings.HasPrefix(e.Kind, "ccm.") && ofNode(c.Name)(e) })
+	switch e.Kind {
+	case "ccm.virtual-address", "ccm.address-shared", "ccm.guest-host-name-shared", "ccm.guest-host-name-local":
+		return e
+	}
+	return event.Event{}
 }

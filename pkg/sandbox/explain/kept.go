@@ -33,6 +33,10 @@ func (c Node) kept() (q question) {
 		why, e := c.connected(vc)
 		if why == "" {
 			q.saw(sandbox, fine, "vCenter "+vc.Name, "%s", c.answers()+gateText(vc))
+			c.sawNames(&q, vc)
+			if hides := c.hides(vc); hides != "" {
+				q.answer(event.Warning, "", "the CCM holds the deletion back, since its VM may be in a datacenter that is named and not found%s", hides)
+			}
 			continue
 		}
 		q.saw(sandbox, wrong, "vCenter "+vc.Name, "%s", why)

@@ -26,7 +26,7 @@ func TestTable(t *testing.T) {
 				c.VCenters[1].Err = errors.New("connection refused")
 			}
 			for _, vm := range row.VMs {
-				c.Machines = append(c.Machines, Machine{
+				c.VMs = append(c.VMs, VMState{
 					VCenter: vm.VCenter, Name: vm.Name, UUID: vm.UUID, Hostname: vm.HostName, Addresses: vm.Addresses,
 					Template: vm.Template, Connection: vm.Connection, Power: "on",
 				})

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,11 +18,11 @@ import (
 type Node struct {
 	Around
 	Name string
-	Node Asked[*corev1.Node]
+	Node Answer[*corev1.Node]
 	// Heartbeat is the Lease that its kubelet renews.
-	Heartbeat Asked[*coordinationv1.Lease]
-	// Machines are all VMs that may be it: by providerID, system UUID, hostname, or because they should be it.
-	Machines []Machine
+	Heartbeat Answer[*coordinationv1.Lease]
+	// VMs are all VMs that may be it: by providerID, system UUID, hostname, or because they should be it.
+	VMs []VMState
 	// Bound is the VM whose kubelet has this name, as VCENTER/NAME; "" when no kubelet ever said it.
 	Bound string
 	// ProviderID is what it had last, of a node that is gone.
@@ -72,9 +73,9 @@ func summary(subject string, list []api.Question, well string) string {
 	case 0:
 		return text
 	case 1:
-		return text + "; one thing more is not as it should be"
+		return text + "; 1 more problem"
 	}
-	return text + "; " + count(more) + " things more are not as they should be"
+	return fmt.Sprintf("%s; %d more problems", text, more)
 }
 
 // History is what happened to the node, its VM and its kubelet, and what that comes from.
@@ -120,7 +121,7 @@ func (c Node) unasked() question {
 }
 
 // sawVM adds what vSphere says of the VM.
-func (c Node) sawVM(q *question, m Machine) {
+func (c Node) sawVM(q *question, m VMState) {
 	verdict := verdictOf(m.Power == "on")
 	if !m.certain() {
 		verdict = unknown // the last that is known
@@ -168,7 +169,7 @@ func (c Node) ready() (q question) {
 	return q
 }
 
-func hostText(m Machine) string {
+func hostText(m VMState) string {
 	text := m.HostConnection
 	if m.HostPower != "" && m.HostPower != "poweredOn" && m.HostPower != "unknown" {
 		text += ", " + m.HostPower
@@ -196,7 +197,7 @@ func (c Node) heartbeat(q *question) (silent bool) {
 }
 
 func (c Node) sawKubelet(q *question) {
-	if c.Others {
+	if c.SharedCluster {
 		return
 	}
 	if c.Kubelet == nil {
@@ -215,7 +216,7 @@ func (c Node) sawKubelet(q *question) {
 }
 
 // stillReady says of a node that is Ready whether it deserves it.
-func (c Node) stillReady(q *question, m *Machine, silent bool) {
+func (c Node) stillReady(q *question, m *VMState, silent bool) {
 	const wait = "yes, still, but %s: the control plane finds out when it has heard nothing for %s"
 	switch {
 	case m != nil && m.Power != "on":
@@ -236,7 +237,7 @@ func (c Node) stillReady(q *question, m *Machine, silent bool) {
 }
 
 // notReady finds the reason that is farthest down.
-func (c Node) notReady(q *question, m *Machine, cond corev1.NodeCondition) {
+func (c Node) notReady(q *question, m *VMState, cond corev1.NodeCondition) {
 	const bad = event.Error
 	switch {
 	case m == nil && c.Bound == "":
@@ -258,7 +259,7 @@ func (c Node) notReady(q *question, m *Machine, cond corev1.NodeCondition) {
 		e := c.newestOf(ofVM(m.VCenter, m.Name), "vm.suspended")
 		q.answer(bad, c.undo(e, "vsphere-sandbox vm power-on "+m.Name), "its VM %s is suspended%s", m.id(), c.who(e))
 	}
-	if c.Others {
+	if c.SharedCluster {
 		c.silentThere(q, cond)
 		return
 	}

@@ -39,7 +39,7 @@ func TestTaintedAndAbsentNodes(t *testing.T) {
 			event.Event{Kind: "fault.injected", Message: "f1: node.object-deleted on us/w1"}, aboutNode("node.deleted", "", 1),
 		)), "Why was it deleted", event.Error, "a fault deleted its Node object", "vm reset w1"},
 		{"never came", node(noNode, powerIs("off")), "Why is there no such node", event.Error, "is powered off, and no kubelet runs", "vm power-on w1"},
-		{"no role", node(noNode, func(c *Node) { c.Bound, c.Machines[0].Role = "", "" }), "Why is there no such node", event.Info, "gives it no role", ""},
+		{"no role", node(noNode, func(c *Node) { c.Bound, c.VMs[0].Role = "", "" }), "Why is there no such node", event.Info, "gives it no role", ""},
 		{"rival", node(noNode, another("w2", uuid2, "w1")), "Why is there no such node", event.Error, "us/w2 goes by its name, too", ""},
 	})
 }

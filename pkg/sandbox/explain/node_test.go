@@ -50,13 +50,13 @@ func another(name, uuid, hostname string) func(*Node) {
 	return func(c *Node) {
 		m := machine()
 		m.Name, m.UUID, m.Hostname = name, uuid, hostname
-		c.Machines = append(c.Machines, m)
+		c.VMs = append(c.VMs, m)
 	}
 }
 
 // Each question of a node, as it should be and as it should not.
 func TestNode(t *testing.T) {
-	untagged := machineIs(func(m *Machine) {
+	untagged := machineIs(func(m *VMState) {
 		for _, walk := range [][]Object{m.FromHost, m.FromPool, m.FromVM} {
 			walk[len(walk)-1].Tags = []Tag{{"k8s-region", "us"}}
 		}
@@ -76,25 +76,25 @@ func TestNode(t *testing.T) {
 		{"cut off", node(unknownSince, func(c *Node) { c.Cut = true }), "Why is it not ready", event.Error, "cannot reach the API server", ""},
 		{"VM gone", node(unknownSince, gone, kubeletIs("stopped")), "Why is it not ready", event.Error, "its VM us/w1 is gone from vCenter us", ""},
 		{"VM gone or not", node(unknownSince, gone, kubeletIs("stopped"), func(c *Node) { c.VCenters[0].Err = errOut }), "Why is it not ready", event.Error, "cannot be looked at", ""},
-		{"recreated under it", node(machineIs(func(m *Machine) { m.UUID = uuid2 })), "Is it ready", event.Info, "yes", ""},
+		{"recreated under it", node(machineIs(func(m *VMState) { m.UUID = uuid2 })), "Is it ready", event.Info, "yes", ""},
 		{"off by a fault", node(unknownSince, powerIs("off"), kubeletIs("stopped"), happened(
 			event.Event{Kind: "fault.injected", Message: "f1: vm.power-off on us/w1"}, aboutVM("vm.powered-off", "powered off", 1),
 		), func(c *Node) { c.Leases = []api.Lease{{ID: "f1", State: "active"}} }), "Why is it not ready", event.Error, "because of fault f1", "fault heal f1"},
-		{"host crashed", node(unknownSince, kubeletIs("stopped"), machineIs(func(m *Machine) { m.HostConnection = "notResponding" })), "Why is it not ready", event.Error, "host esx-1 under its VM us/w1 is notResponding", ""},
+		{"host crashed", node(unknownSince, kubeletIs("stopped"), machineIs(func(m *VMState) { m.HostConnection = "notResponding" })), "Why is it not ready", event.Error, "host esx-1 under its VM us/w1 is notResponding", ""},
 		{"kubelet crashes", node(unknownSince, func(c *Node) { c.Kubelet = &api.Component{Name: "node/w1", State: "backing-off", Message: "panic: x"} }), "Why is it not ready", event.Error, "panic: x", "logs node/w1"},
-		{"booting", node(unknownSince, kubeletIs("stopped"), machineIs(func(m *Machine) { m.Tools, m.Hostname = false, "" })), "Why is it not ready", event.Warning, "booting", ""},
+		{"booting", node(unknownSince, kubeletIs("stopped"), machineIs(func(m *VMState) { m.Tools, m.Hostname = false, "" })), "Why is it not ready", event.Warning, "booting", ""},
 		{"nothing known", node(unknownSince), "Why is it not ready", event.Error, "has not heard of it", "logs node/w1"},
 		{"others', silent", node(unknownSince, others), "Why is it not ready", event.Error, "has not heard of its kubelet", "kubectl describe node w1"},
 		{"others', off", node(unknownSince, others, powerIs("off")), "Why is it not ready", event.Error, "its VM us/w1 is powered off", "vm power-on w1"},
 		{"others', well", node(others), "Is it ready", event.Info, "posts its status", ""},
-		{"API server out", Node{Name: "w1", Node: Asked[*corev1.Node]{Err: errOut}}, "How is it", event.Error, "the API server does not answer", "status"},
+		{"API server out", Node{Name: "w1", Node: Answer[*corev1.Node]{Err: errOut}}, "How is it", event.Error, "the API server does not answer", "status"},
 
 		{"initialized", node(), "Is it initialized", event.Info, "yes", ""},
 		{"no CCM", node(fresh, func(c *Node) { c.CCM = nil }), "Why is it not initialized", event.Error, "no cloud controller manager runs", "ccm swap builtin"},
 		{"others', whose CCM is out of sight", node(fresh, others, func(c *Node) { c.CCM = nil }), "Why is it not initialized", event.Warning, "none of the sandbox's runs", "kubectl get pods"},
 		{"CCM ill", node(fresh, func(c *Node) { c.CCM[0].State = "suspended" }), "Why is it not initialized", event.Error, "the CCM does not work: ccm is suspended", "logs ccm"},
 		{"CCM cut off", node(fresh, func(c *Node) { c.CCMCut = true }), "Why is it not initialized", event.Error, "cannot reach the API server", ""},
-		{"bad config", node(fresh, func(c *Node) { c.Config = Asked[*config.Config]{Err: errOut} }), "Why is it not initialized", event.Error, "cloud-config cannot be read", "config check"},
+		{"bad config", node(fresh, func(c *Node) { c.Config = Answer[*config.Config]{Err: errOut} }), "Why is it not initialized", event.Error, "cloud-config cannot be read", "config check"},
 		{"no such VM", node(fresh, gone, func(c *Node) { c.Bound = "" }), "Why is it not initialized", event.Error, "no vCenter has a VM of hostname w1", ""},
 		{"no such VM, and a vCenter down", node(fresh, gone, func(c *Node) { c.VCenters[1].Gate = "down" }), "Why is it not initialized", event.Error, "vCenter eu may have its VM", "vcenter up eu"},
 		{"vCenter down", node(fresh, func(c *Node) { c.VCenters[0].Gate = "hung" }), "Why is it not initialized", event.Error, "cannot ask vCenter us, which has its VM", "vcenter up us"},
@@ -106,12 +106,12 @@ func TestNode(t *testing.T) {
 			event.Event{Kind: "ccm.vcenter-connected", Object: event.Object{Kind: "VCenter", Name: "us"}},
 		)), "Why is it not initialized", event.Warning, "has not come round", "logs ccm"},
 		{"not configured", node(fresh, func(c *Node) { c.Config.Is.VCenters = c.Config.Is.VCenters[1:] }), "Why is it not initialized", event.Error, "vCenter us, which the cloud-config does not name", ""},
-		{"other datacenter", node(fresh, machineIs(func(m *Machine) { m.Datacenter = "/dceast" })), "Why is it not initialized", event.Error, "lies in datacenter /dceast", ""},
-		{"two of its UUID", node(fresh, another("w2", uuid1, "w2"), machineIs(func(m *Machine) { m.Hostname = "w3" })), "Why is it not initialized", event.Error, "two VMs answer to system UUID", ""},
+		{"other datacenter", node(fresh, machineIs(func(m *VMState) { m.Datacenter = "/dceast" })), "Why is it not initialized", event.Error, "lies in datacenter /dceast", ""},
+		{"two of its UUID", node(fresh, another("w2", uuid1, "w2"), machineIs(func(m *VMState) { m.Hostname = "w3" })), "Why is it not initialized", event.Error, "two VMs answer to system UUID", ""},
 		{"two of its UUID, one of its name", node(fresh, another("w2", uuid1, "w2")), "Why is it not initialized", event.Warning, "has not come round", "logs ccm"},
-		{"two of its name", node(fresh, another("w2", uuid2, "w1"), machineIs(func(m *Machine) { m.UUID = "" })), "Why is it not initialized", event.Error, "two VMs answer to hostname w1", ""},
-		{"other UUID", node(fresh, machineIs(func(m *Machine) { m.UUID, m.Hostname = uuid2, "" })), "Why is it not initialized", event.Error, "VM us/w1, whose kubelet it is, has UUID " + uuid2, ""},
-		{"silent guest", node(fresh, machineIs(func(m *Machine) { m.Addresses = nil })), "Why is it not initialized", event.Error, "does not report what the CCM needs: w1, no address", ""},
+		{"two of its name", node(fresh, another("w2", uuid2, "w1"), machineIs(func(m *VMState) { m.UUID = "" })), "Why is it not initialized", event.Error, "two VMs answer to hostname w1", ""},
+		{"other UUID", node(fresh, machineIs(func(m *VMState) { m.UUID, m.Hostname = uuid2, "" })), "Why is it not initialized", event.Error, "VM us/w1, whose kubelet it is, has UUID " + uuid2, ""},
+		{"silent guest", node(fresh, machineIs(func(m *VMState) { m.Addresses = nil })), "Why is it not initialized", event.Error, "does not report what the CCM needs: w1, no address", ""},
 		{"foreign and uninitialized", node(fresh, func(c *Node) { c.Node.Is.Spec.ProviderID = "aws:///x" }), "Why is it not initialized", event.Error, "another provider's", "delete node"},
 		{"hidden from the CCM", node(fresh, happened(event.Event{
 			Kind: "ccm.vm-not-found", Level: event.Warning, Object: event.Object{Kind: "Node", Name: "w1"},
@@ -129,18 +129,18 @@ func TestNode(t *testing.T) {
 		{"zone, never", node(fresh, untagged), "Why has it no region and zone", event.Error, "no tag of category k8s-zone on any of six objects", "tags.attach -c k8s-zone"},
 		{"no category", node(fresh, untagged, func(c *Node) { c.VCenters[0].Categories.Is = []string{"k8s-region"} }), "Why has it no region and zone", event.Error, "a category that vCenter us does not have", "tags.category.ls"},
 		{"zone to come", node(fresh), "Why has it no region and zone", event.Warning, "its tags say us/us-west; the CCM sets the labels when", ""},
-		{"zone contradicted", node(machineIs(func(m *Machine) { m.FromHost[0].Tags = []Tag{{"k8s-zone", "us-east"}} })), "Where do its region and zone", event.Warning, "the labels say us/us-west, and the tags above VM us/w1 say us/us-east by now; the CCM sets them once", "relabel"},
-		{"zone contradicted, relabeled", node(func(c *Node) { c.Relabels = true }, machineIs(func(m *Machine) { m.FromHost[0].Tags = []Tag{{"k8s-zone", "us-east"}} })), "Where do its region and zone", event.Warning, "has not come round yet", ""},
-		{"zone twice", node(machineIs(func(m *Machine) { m.FromHost[2].Tags = append(m.FromHost[2].Tags, Tag{"k8s-zone", "us-wild"}) })), "Where do its region and zone", event.Warning, "several tags of one category", ""},
-		{"zone no label", node(fresh, machineIs(func(m *Machine) { m.FromHost[0].Tags = []Tag{{"k8s-zone", "us east"}} })), "Why has it no region and zone", event.Error, `"us east" cannot be the value of a label`, ""},
-		{"tags unread", node(machineIs(func(m *Machine) {
+		{"zone contradicted", node(machineIs(func(m *VMState) { m.FromHost[0].Tags = []Tag{{"k8s-zone", "us-east"}} })), "Where do its region and zone", event.Warning, "the labels say us/us-west, and the tags above VM us/w1 say us/us-east by now; the CCM sets them once", "relabel"},
+		{"zone contradicted, relabeled", node(func(c *Node) { c.Relabels = true }, machineIs(func(m *VMState) { m.FromHost[0].Tags = []Tag{{"k8s-zone", "us-east"}} })), "Where do its region and zone", event.Warning, "has not come round yet", ""},
+		{"zone twice", node(machineIs(func(m *VMState) { m.FromHost[2].Tags = append(m.FromHost[2].Tags, Tag{"k8s-zone", "us-wild"}) })), "Where do its region and zone", event.Warning, "several tags of one category", ""},
+		{"zone no label", node(fresh, machineIs(func(m *VMState) { m.FromHost[0].Tags = []Tag{{"k8s-zone", "us east"}} })), "Why has it no region and zone", event.Error, `"us east" cannot be the value of a label`, ""},
+		{"tags unread", node(machineIs(func(m *VMState) {
 			m.TagsErr, m.FromHost[2].Tags, m.FromPool[2].Tags, m.FromVM[2].Tags = errOut, nil, nil, nil
 		})), "Where do its region and zone", event.Warning, "not known now", ""},
-		{"zone, bad config", node(func(c *Node) { c.Config = Asked[*config.Config]{Err: errOut} }), "Where do its region and zone", event.Warning, "not known now: the cloud-config", "config check"},
+		{"zone, bad config", node(func(c *Node) { c.Config = Answer[*config.Config]{Err: errOut} }), "Where do its region and zone", event.Warning, "not known now: the cloud-config", "config check"},
 		{"zone without VM", node(gone), "Where do its region and zone", event.Info, "its labels stay", ""},
 
 		{"instance", node(), "Which VM is it", event.Info, "VM us/w1, by its providerID " + uuid1, ""},
-		{"instance swapped", node(machineIs(func(m *Machine) { m.UUID = uuid1Swapped })), "Which VM is it", event.Info, "in the other byte order", ""},
+		{"instance swapped", node(machineIs(func(m *VMState) { m.UUID = uuid1Swapped })), "Which VM is it", event.Info, "in the other byte order", ""},
 		{"foreign", node(func(c *Node) { c.Node.Is.Spec.ProviderID = "aws:///x" }), "Which VM is it", event.Error, "another provider's", "delete node"},
 		{"stale", node(another("w2", uuid2, "w2"), func(c *Node) { c.Node.Is.Status.NodeInfo.SystemUUID = uuid2 }), "Which VM is it", event.Error, "another VM than the one its kubelet runs on", "delete node"},
 		{"nobody", node(gone), "Which VM is it", event.Error, "no vCenter has a VM of providerID", ""},
@@ -155,11 +155,11 @@ func TestNode(t *testing.T) {
 		{"nobody known", node(gone, func(c *Node) { c.VCenters[1].Err = errOut }), "Which VM is it", event.Warning, "vCenter eu cannot be asked", ""},
 		{"waits for a vCenter that may have it", node(fresh, gone, func(c *Node) { c.VCenters[1].Err = errOut }), "Why is it not initialized", event.Warning, "vCenter eu cannot be asked, and may have its VM", ""},
 		{"namesake", node(another("w2", uuid2, "w1")), "Which VM is it", event.Warning, "the guest of us/w2 goes by its name, too", ""},
-		{"misnamed", node(machineIs(func(m *Machine) { m.Hostname = "w9" })), "Which VM is it", event.Warning, "its guest says that it is w9", ""},
+		{"misnamed", node(machineIs(func(m *VMState) { m.Hostname = "w9" })), "Which VM is it", event.Warning, "its guest says that it is w9", ""},
 
 		{"addresses", node(), "Where do its addresses", event.Info, "copies them from what the guest of VM us/w1 reports", ""},
 		{"addresses of a VM that is off", node(powerIs("off")), "Where do its addresses", event.Info, "stay as the guest", ""},
-		{"addresses changed", node(machineIs(func(m *Machine) { m.Addresses = []string{"192.0.2.9"} })), "Where do its addresses", event.Warning, "does not report 192.0.2.1 any more, but 192.0.2.9", ""},
+		{"addresses changed", node(machineIs(func(m *VMState) { m.Addresses = []string{"192.0.2.9"} })), "Where do its addresses", event.Warning, "does not report 192.0.2.1 any more, but 192.0.2.9", ""},
 		{"addresses to come", node(fresh), "Where do its addresses", event.Warning, "none yet", ""},
 	})
 }

@@ -30,7 +30,7 @@ var puttings = map[string]putting{
 	corev1.TaintNodeDiskPressure:                {"the node lifecycle controller of kube-controller-manager", "the kubelet says that its disk is full", "the same controller, when the condition ends", event.Warning},
 	corev1.TaintNodePIDPressure:                 {"the node lifecycle controller of kube-controller-manager", "the kubelet says that processes are many", "the same controller, when the condition ends", event.Warning},
 	corev1.TaintNodeNetworkUnavailable:          {"the node lifecycle controller of kube-controller-manager", "the node's network is not set up", "the same controller, when the condition ends", event.Warning},
-	feed.Mark:                                   {"the sandbox", "it is a light node among nodes that run pods: what lands there runs nowhere", "nothing has to: it belongs there", event.Info},
+	feed.LightKey:                               {"the sandbox", "it is a light node among nodes that run pods: what lands there runs nowhere", "nothing has to: it belongs there", event.Info},
 	"node-role.kubernetes.io/control-plane":     {"the kubelet", "it registers as a control-plane node, and pods have to tolerate that", "nothing has to: it belongs there", event.Info},
 }
 

@@ -14,8 +14,8 @@ import (
 type VM struct {
 	Around
 	VCenter, Name string
-	// Machine is nil when its vCenter has none of that name.
-	Machine *Machine
+	// State is nil when its vCenter has none of that name.
+	State *VMState
 	// Node is the case of the node that it is or should be; nil for none.
 	Node *Node
 }
@@ -24,7 +24,7 @@ type VM struct {
 func (c VM) Explain() api.Explanation {
 	e := api.Explanation{Subject: api.Subject{Kind: "vm", VCenter: c.VCenter, Name: c.Name}, Events: c.History()}
 	list := []question{}
-	if c.Machine == nil {
+	if c.State == nil {
 		list = append(list, c.gone())
 	} else {
 		list = append(list, c.power(), c.guest(), c.node(), c.place(), c.disks())
@@ -32,7 +32,7 @@ func (c VM) Explain() api.Explanation {
 	list = append(list, c.faults(c.touches))
 	e.Questions = sorted(list)
 	well := "well"
-	if m := c.Machine; m != nil {
+	if m := c.State; m != nil {
 		well = fmt.Sprintf("%s on host %s: %d CPUs, %d MiB, %s", m.power(), m.Host, m.CPUs, m.MemoryMB, cmp.Or(m.GuestID, "no guest id"))
 		if c.Node != nil && c.Node.Node.Is != nil {
 			well += "; it is node " + c.Node.Name
@@ -52,8 +52,8 @@ func (c VM) History() []event.Event {
 }
 
 func (c VM) touches(t api.LeaseTarget) bool {
-	if c.Machine != nil {
-		return c.touchesVM(*c.Machine, t)
+	if c.State != nil {
+		return c.touchesVM(*c.State, t)
 	}
 	return kindOf(t) == "vm" && t.VCenter == c.VCenter && t.Name == c.Name || kindOf(t) == "vcenter" && t.Name == c.VCenter
 }
@@ -90,7 +90,7 @@ func (c VM) gone() (q question) {
 
 // power says why it is on or off.
 func (c VM) power() (q question) {
-	m := *c.Machine
+	m := *c.State
 	if q.Ask = "Why is it " + m.power() + "?"; m.Power == "on" {
 		q.Ask = "Is it on?"
 	}
@@ -133,7 +133,7 @@ func (c VM) power() (q question) {
 
 // guest answers what its guest reports, or why it reports nothing.
 func (c VM) guest() (q question) {
-	m := *c.Machine
+	m := *c.State
 	q.Ask = "What does its guest report?"
 	tools := "not running"
 	if m.Tools {
@@ -160,7 +160,7 @@ func (c VM) guest() (q question) {
 
 // node says which node it is, or why it is none.
 func (c VM) node() (q question) {
-	m := *c.Machine
+	m := *c.State
 	if c.Node == nil {
 		q.Ask = "Why is it no node?"
 		q.saw(sandbox, neither, "its role", "none")
@@ -198,7 +198,7 @@ func (c VM) node() (q question) {
 
 // place says which region and zone it lies in.
 func (c VM) place() (q question) {
-	m, want := *c.Machine, c.labels()
+	m, want := *c.State, c.labels()
 	if want.Region == "" || want.Zone == "" {
 		return q
 	}
@@ -223,14 +223,14 @@ func (c VM) place() (q question) {
 func (c VM) disks() (q question) {
 	q.Ask = "Which disks does it have?"
 	volumes := 0
-	for _, d := range c.Machine.Disks {
+	for _, d := range c.State.Disks {
 		what := fmt.Sprintf("disk at %d:%d", d.Controller, d.Unit)
 		text := fmt.Sprintf("%d MiB, %s", d.Bytes>>20, d.File)
 		if d.Volume != "" {
 			text, volumes = text+", volume "+d.Volume, volumes+1
 		}
-		q.saw(c.Machine.source(), neither, what, "%s", text)
+		q.saw(c.State.source(), neither, what, "%s", text)
 	}
-	q.answer(event.Info, "", "%s, and %s of them a volume of CNS", count(len(c.Machine.Disks)), map[bool]string{true: "none", false: count(volumes)}[volumes == 0])
+	q.answer(event.Info, "", "%s, and %s of them a volume of CNS", count(len(c.State.Disks)), map[bool]string{true: "none", false: count(volumes)}[volumes == 0])
 	return q
 }

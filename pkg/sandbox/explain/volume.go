@@ -19,14 +19,14 @@ type Volume struct {
 	// Row is how the sandbox sums it up.
 	Row api.Volume
 	// Claim and Volume are nil, and Pods is empty, where they do not exist.
-	Claim       Asked[*corev1.PersistentVolumeClaim]
-	Volume      Asked[*corev1.PersistentVolume]
-	Attachments Asked[[]storagev1.VolumeAttachment]
-	Pods        Asked[[]corev1.Pod]
+	Claim       Answer[*corev1.PersistentVolumeClaim]
+	Volume      Answer[*corev1.PersistentVolume]
+	Attachments Answer[[]storagev1.VolumeAttachment]
+	Pods        Answer[[]corev1.Pod]
 	// Disk is what CNS has of it; nil for nothing.
-	Disk Asked[*Disk]
+	Disk Answer[*Disk]
 	// Holders are the VMs that have its disk among their devices, as VCENTER/NAME.
-	Holders Asked[[]Holder]
+	Holders Answer[[]Holder]
 	// Node is how the node is that it is on or wanted on; nil for none.
 	Node *api.Node
 	// Drivers are the components that move volumes: the CSI controller and its sidecars.

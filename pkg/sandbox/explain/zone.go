@@ -65,7 +65,7 @@ func (c Node) zone() (q question) {
 }
 
 // walk adds every object on the way, with the tags that count.
-func (a Around) walk(q *question, m Machine, want config.Labels) placed {
+func (a Around) walk(q *question, m VMState, want config.Labels) placed {
 	p := place(m, want)
 	if m.TagsErr != nil {
 		q.saw("vCenter "+m.VCenter, unknown, "tags", "%v", m.TagsErr)
@@ -130,7 +130,7 @@ func (s step) text(found bool, want config.Labels) string {
 }
 
 // tagged compares what the tags say with what the labels do.
-func (c Node) tagged(q *question, m Machine, p placed, has config.Labels, labeled bool) {
+func (c Node) tagged(q *question, m VMState, p placed, has config.Labels, labeled bool) {
 	says := p.region + "/" + p.zone
 	for _, name := range []string{p.region, p.zone} {
 		if problems := validation.IsValidLabelValue(name); len(problems) > 0 {
@@ -165,7 +165,7 @@ func (p placed) doubled() bool {
 }
 
 // untagged says what is missing, and what follows from it.
-func (c Node) untagged(q *question, m Machine, p placed, want config.Labels, labeled bool) {
+func (c Node) untagged(q *question, m VMState, p placed, want config.Labels, labeled bool) {
 	e := c.newest(func(e event.Event) bool {
 		return slices.Contains([]string{"tag.detached", "tag.deleted", "tag-category.deleted"}, e.Kind) && (e.Object.VCenter == m.VCenter || e.Object.Name == m.VCenter)
 	})
@@ -202,7 +202,7 @@ func lacking(p placed, want config.Labels) string {
 }
 
 // moved is the newest event that may have made a VM's zone another one.
-func (a Around) moved(m Machine) event.Event {
+func (a Around) moved(m VMState) event.Event {
 	return a.newest(func(e event.Event) bool {
 		if e.Object.VCenter != m.VCenter {
 			return false
@@ -240,7 +240,7 @@ type step struct {
 // place walks as package inventory of the provider does (Inventory.Zone): from the host up, then from the resource pool,
 // then from the VM, until one walk has both; for each the nearest tag counts, and of several on one object the first by
 // name. What different walks find is not mixed.
-func place(m Machine, want config.Labels) (p placed) {
+func place(m VMState, want config.Labels) (p placed) {
 	seen := map[spot]int{}
 	for i, walk := range [][]Object{m.FromHost, m.FromPool, m.FromVM} {
 		region, zone := "", ""

@@ -216,7 +216,7 @@ func LeaseRow(l fault.Lease) api.Lease {
 	}
 	for i, t := range l.Targets {
 		row.Targets[i] = api.LeaseTarget{
-			Kind: string(t.Target.Kind), VCenter: t.Target.VCenter, Name: t.Target.Name, Does: t.Does, State: string(t.State), Error: t.Error,
+			Kind: string(t.Target.Kind), VCenter: t.Target.VCenter, Name: t.Target.Name, Does: t.Effect, State: string(t.State), Error: t.Error,
 		}
 	}
 	return row

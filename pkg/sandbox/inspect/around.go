@@ -37,8 +37,8 @@ type Inspector struct {
 	CCM CCM
 	// Grace is how long a node may be silent before it is Unknown.
 	Grace time.Duration
-	// Others: the cluster is not the sandbox's own.
-	Others bool
+	// SharedCluster: the cluster is not the sandbox's own.
+	SharedCluster bool
 }
 
 // VCenter is a vCenter, and what the sandbox knows of it.
@@ -65,11 +65,13 @@ func (i *Inspector) reader(vcenter string) reader {
 
 // Sources returns what an explanation is gathered from; subject is the name that the CCM's log is searched for.
 func (i *Inspector) Sources(subject string) explain.Sources {
-	src := explain.Sources{Around: explain.Around{Now: time.Now(), Grace: i.Grace, Others: i.Others, Leases: i.Leases()}}
+	src := explain.Sources{Around: explain.Around{Now: time.Now(), Grace: i.Grace, SharedCluster: i.SharedCluster, Leases: i.Leases()}}
 	src.Around.Events, _ = i.Log.Read(0, 0)
 	for _, vc := range i.VCenters() {
 		src.Inventories = append(src.Inventories, reader{vc, i.Roles})
-		src.Around.VCenters = append(src.Around.VCenters, explain.VCenter{VCenter: vc.Row, Server: vc.Server, Calls: callsOfCCM(vc.Gate)})
+		src.Around.VCenters = append(src.Around.VCenters, explain.VCenter{
+			VCenter: vc.Row, Server: vc.Server, Calls: callsOfCCM(vc.Gate), Datacenters: vc.Inventory.Places(),
+		})
 	}
 	if client := i.Kubernetes(); client != nil {
 		src.Cluster = cluster{client}

@@ -86,7 +86,7 @@ func (i *Inspector) findNode(name string) (string, error) {
 			return name, nil
 		}
 	}
-	message := fmt.Sprintf("node %q: no such node, now or earlier", name)
+	message := fmt.Sprintf("node %q not found, also not among deleted ones", name)
 	if near := nearest.Of(name, append(names, past...)); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}

@@ -145,7 +145,7 @@ func notThere(what string) error { return fmt.Errorf("there is no %s", what) }
 
 // unknownName is the error for a name that no object has.
 func unknownName(kind, name string, names []string) error {
-	message := fmt.Sprintf("%s %q: no such %s", kind, name, kind)
+	message := fmt.Sprintf("%s %q not found", kind, name)
 	if near := nearest.Of(name, names); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}

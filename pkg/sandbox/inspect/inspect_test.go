@@ -31,7 +31,7 @@ func TestTagsUnread(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	list := []explain.Machine{{FromHost: []explain.Object{{Type: "HostSystem", Name: "h", Ref: "host-1"}}}}
+	list := []explain.VMState{{FromHost: []explain.Object{{Type: "HostSystem", Name: "h", Ref: "host-1"}}}}
 	reader{VCenter: VCenter{Client: client}}.tag(ctx, list, map[ref]entity{{Type: "HostSystem", Value: "host-1"}: {name: "h"}})
 	if list[0].TagsErr == nil {
 		t.Error("tags that were not read are taken for none")

@@ -87,7 +87,7 @@ func (i *Inspector) vmPart(v world.VM) part {
 		if err != nil {
 			return nil, err
 		}
-		list := []explain.Machine{m}
+		list := []explain.VMState{m}
 		a.tag(ctx, list, entities)
 		out := map[string]any{
 			"name": vm.Name, "moref": v.Ref.String(), "path": m.Path, "runtime": tree(vm.Runtime), "guestHeartbeatStatus": vm.GuestHeartbeatStatus,
@@ -123,7 +123,7 @@ func above(walk []explain.Object) string {
 }
 
 // tagged lists the tags of a VM and of what is above it.
-func tagged(m explain.Machine) any {
+func tagged(m explain.VMState) any {
 	if m.TagsErr != nil {
 		return "cannot be read: " + m.TagsErr.Error()
 	}

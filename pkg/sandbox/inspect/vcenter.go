@@ -38,8 +38,8 @@ var vmProperties = []string{
 	"config.hardware.device", "guest.toolsRunningStatus", "guest.hostName", "guest.net",
 }
 
-// Machines implements [explain.Inventory].
-func (a reader) Machines(ctx context.Context, w explain.Wanted) ([]explain.Machine, error) {
+// VMs implements [explain.Inventory].
+func (a reader) VMs(ctx context.Context, w explain.Wanted) ([]explain.VMState, error) {
 	seen := a.known(w)
 	refs, err := a.search(ctx, w)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a reader) Machines(ctx context.Context, w explain.Wanted) ([]explain.Machi
 		}
 	}
 	entities := map[ref]entity{}
-	var found []explain.Machine
+	var found []explain.VMState
 	for _, r := range refs {
 		m, err := a.machine(ctx, r, entities)
 		switch {
@@ -118,9 +118,9 @@ func (a reader) search(ctx context.Context, w explain.Wanted) (refs []ref, err e
 }
 
 // stale returns VMs as the watch reported them last.
-func (a reader) stale(seen []world.VM, err error) (list []explain.Machine) {
+func (a reader) stale(seen []world.VM, err error) (list []explain.VMState) {
 	for _, v := range seen {
-		list = append(list, explain.Machine{
+		list = append(list, explain.VMState{
 			VCenter: v.VCenter, Ref: v.MoRef, Name: v.Name, Path: v.Path, UUID: v.UUID, Power: v.Power, Connection: v.Connection, Tools: v.Tools,
 			Hostname: v.Hostname, Addresses: v.Addresses, CPUs: v.CPUs, MemoryMB: int(v.MemoryBytes >> 20), GuestID: v.GuestID, Disks: v.Disks,
 			Host: v.Host, Role: a.roles.Role(v), Process: string(a.roles.Process(v)), Stale: err, TagsErr: err,
@@ -130,12 +130,12 @@ func (a reader) stale(seen []world.VM, err error) (list []explain.Machine) {
 }
 
 // machine reads one VM and everything above it.
-func (a reader) machine(ctx context.Context, r ref, entities map[ref]entity) (explain.Machine, error) {
+func (a reader) machine(ctx context.Context, r ref, entities map[ref]entity) (explain.VMState, error) {
 	var v mo.VirtualMachine
 	if err := a.read(ctx, r, vmProperties, &v); err != nil {
-		return explain.Machine{}, err
+		return explain.VMState{}, err
 	}
-	m := explain.Machine{
+	m := explain.VMState{
 		VCenter: a.Row.Name, Ref: r.Value, Name: v.Name, Power: strings.ToLower(strings.TrimPrefix(string(v.Runtime.PowerState), "powered")),
 		Connection: string(v.Runtime.ConnectionState),
 	}
@@ -248,7 +248,7 @@ func (a reader) Categories(ctx context.Context) (names []string, err error) {
 }
 
 // tag adds to all objects on the ways up of VMs the tags that they have, or to the VMs why that is not known.
-func (a reader) tag(ctx context.Context, list []explain.Machine, entities map[ref]entity) {
+func (a reader) tag(ctx context.Context, list []explain.VMState, entities map[ref]entity) {
 	refs := make([]ref, 0, len(entities))
 	for r := range entities {
 		refs = append(refs, r)

@@ -82,10 +82,10 @@ func (l *light) guest(m *member, o ground.LightOptions) node.Guest {
 		l.begin(o.Args)
 	}
 	return l.fleet.Guest(m.vm.VCenter+"/"+m.vm.Ref.Value, fleet.Options{
-		Boot: func(nm node.Machine) (feed.Machine, error) {
+		Boot: func(nm node.VM) (feed.Guest, error) {
 			if o.First != nil {
 				if err := o.First(); err != nil {
-					return feed.Machine{}, err
+					return feed.Guest{}, err
 				}
 			}
 			return boot(m, nm)
@@ -95,14 +95,14 @@ func (l *light) guest(m *member, o ground.LightOptions) node.Guest {
 }
 
 // boot returns what the guest of a VM is in this boot.
-func boot(m *member, nm node.Machine) (feed.Machine, error) {
+func boot(m *member, nm node.VM) (feed.Guest, error) {
 	name, err := ground.NodeName(m.vm.Name, nm)
 	if err != nil {
-		return feed.Machine{}, err
+		return feed.Guest{}, err
 	}
 	_, role := m.Boot(name)
 	image, kernel := node.OS(nm.GuestID)
-	return feed.Machine{
+	return feed.Guest{
 		Name: name, UUID: nm.UUID, CPUs: nm.CPUs, MemoryBytes: nm.MemoryBytes, OSImage: image, Kernel: kernel,
 		ControlPlane: role == topology.RoleControlPlane,
 	}, nil

@@ -142,8 +142,8 @@ func (n *Nodes) taken(m *member, name string) bool {
 	return ok && b.Key != m.vm.Key() && n.vms[b.Key] != nil
 }
 
-// Behind returns the VM of the Node with that name.
-func (n *Nodes) Behind(node string) Bound {
+// VMOf returns the VM of the Node with that name.
+func (n *Nodes) VMOf(node string) Bound {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.bound[node]

@@ -158,7 +158,7 @@ func (n *Nodes) follow(m *member) {
 	if m.guest == nil {
 		m.guest = n.Ground().Guest(m)
 	}
-	m.guest.Observe(m.vm.Machine())
+	m.guest.Observe(m.vm.NodeVM())
 }
 
 // retire ends the guest of a VM that is gone and removes its files, so that a later VM does not get them.

@@ -50,7 +50,7 @@ func TestLightProgramStopsFirst(t *testing.T) {
 	}
 	n.Observe(vms)
 	running := func() (count int) {
-		for _, m := range n.light.fleet.Feed().Machines() {
+		for _, m := range n.light.fleet.Feed().Guests() {
 			if m.State == feed.Running {
 				count++
 			}

@@ -42,8 +42,8 @@ type Pods struct {
 
 	mu      sync.Mutex
 	images  func(program string) string
-	reached map[string]deploy.Reached // by vCenter
-	now     map[string]deploy.Change  // by component; without those that are gone
+	reached map[string]deploy.PodEndpoint // by vCenter
+	now     map[string]deploy.Change      // by component; without those that are gone
 }
 
 // Group is the background group that follows the pods.
@@ -51,9 +51,9 @@ const Group = "pod watch"
 
 // Start follows the components of a deployment. Image returns the name of a program's image, reached is where pods reach the
 // vCenters.
-func (p *Pods) Start(d *deploy.Deployment, image func(program string) string, reached []deploy.Reached) {
+func (p *Pods) Start(d *deploy.Deployment, image func(program string) string, reached []deploy.PodEndpoint) {
 	p.mu.Lock()
-	p.Deployment, p.images, p.reached = d, image, map[string]deploy.Reached{}
+	p.Deployment, p.images, p.reached = d, image, map[string]deploy.PodEndpoint{}
 	for _, r := range reached {
 		p.reached[r.Name] = r
 	}
@@ -115,7 +115,7 @@ func (p *Pods) Config() (deploy.Config, error) {
 }
 
 // Conf renders vsphere.conf for pods that have their files at a place.
-func (p *Pods) Conf(at deploy.Place) ([]byte, error) {
+func (p *Pods) Conf(at deploy.ConfigLocation) ([]byte, error) {
 	return p.CloudConfig(sim.CloudConfig{
 		CAFile: at.CAFile, SecretName: at.SecretName, SecretNamespace: at.SecretNamespace, Reach: p.Endpoint,
 	})
@@ -177,6 +177,6 @@ func (p *Pods) note(was, is deploy.Change) {
 	}
 	p.Log.Append(e)
 	if e.Kind == "child.started" {
-		p.Components.Settled(is.Component)
+		p.Components.ClearCause(is.Component)
 	}
 }

@@ -151,19 +151,19 @@ func (p *Processes) Cut(component string, silent bool) error {
 	return nil
 }
 
-// Mend implements [fault.Processes]. It does nothing for a component that is gone.
-func (p *Processes) Mend(component string) error {
+// Restore implements [fault.Processes]. It does nothing for a component that is gone.
+func (p *Processes) Restore(component string) error {
 	t, err := p.find(component)
 	if err != nil {
 		return nil // as harmless as to mend what is not cut
 	}
 	if t.network != nil && t.network.IsCut() {
 		p.note(t, event.Info, "api.mended", "its way to everything is mended")
-		return t.network.Mend()
+		return t.network.Restore()
 	}
 	if proxy := p.Proxies.Find(t.proxy); proxy != nil && proxy.IsCut() {
 		p.note(t, event.Info, "api.mended", "its way to the API server is mended")
-		proxy.Mend()
+		proxy.Restore()
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func sleep(name string) child.Spec {
 
 // kubelet returns a guest whose kubelet sleeps.
 func kubelet(n ground.Node) node.Guest {
-	return node.New(node.Options{Spec: func(node.Machine) (child.Spec, error) { return sleep("node/worker-1"), nil }, Notify: n.Notify})
+	return node.New(node.Options{Spec: func(node.VM) (child.Spec, error) { return sleep("node/worker-1"), nil }, Notify: n.Notify})
 }
 
 // running returns a control plane, a cloud controller manager and the kubelet of worker-1, all of which are programs that sleep,
@@ -299,7 +299,7 @@ func TestCutAndMend(t *testing.T) {
 				}
 			}
 			for range 2 {
-				if err := p.Mend(component); err != nil {
+				if err := p.Restore(component); err != nil {
 					t.Error(err)
 				}
 			}
@@ -339,7 +339,7 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 				t.Errorf("%s %q: no error", name, component)
 			}
 		}
-		if p.Running(component) == nil || p.Replicas(component) != 0 || p.Resume(t.Context(), component) != nil || p.Mend(component) != nil {
+		if p.Running(component) == nil || p.Replicas(component) != 0 || p.Resume(t.Context(), component) != nil || p.Restore(component) != nil {
 			t.Errorf("%q: there is one, or it is no peace to heal it", component)
 		}
 	}
@@ -351,7 +351,7 @@ func TestWhatCannotBeDoneToProcesses(t *testing.T) {
 			t.Errorf("%s: %v", component, err)
 		}
 	}
-	p.Nodes.Guest(worker).Observe(node.Machine{Exists: true, Power: node.Off})
+	p.Nodes.Guest(worker).Observe(node.VM{Exists: true, Power: node.Off})
 	requireRow(t, p, "node/worker-1", "stopped")
 	if err := p.Running("node/worker-1"); err == nil || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("a kubelet of a VM that is off runs: %v", err)

@@ -133,7 +133,7 @@ func (r *Rows) happened(ctx context.Context, e event.Event) {
 	case subject == "gate", subject == "inventory":
 		r.VCenterChanged(e.Object.Name)
 	case e.Object.Kind == "Volume":
-		r.Storage.Happened(e.Object)
+		r.Storage.HandleEvent(e.Object)
 	case e.Object.Kind == "Component" && subject == "child":
 		r.Components.Changed(e.Object.Name)
 	case e.Object.Kind == "Node" && (subject == "child" || subject == "node"):

@@ -58,7 +58,7 @@ func (s *Secrets) Store() *secret.Store {
 func (s *Secrets) Close() error { return s.Store().Close() }
 
 // Know keeps secrets.
-func (s *Secrets) Know(values ...string) error { return s.Store().Know(values...) }
+func (s *Secrets) Know(values ...string) error { return s.Store().Add(values...) }
 
 // KnowSession keeps the cookie of a client's session in a vCenter. A session in a real vCenter may outlive the sandbox.
 func (s *Secrets) KnowSession(session string) {

@@ -143,7 +143,7 @@ func Find(rows []api.Volume, name string) (api.Volume, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		message := fmt.Sprintf("volume %q: no such volume", name)
+		message := fmt.Sprintf("volume %q not found", name)
 		if near := nearest.Of(name, names); near != "" {
 			message += fmt.Sprintf("; did you mean %q?", near)
 		}

@@ -23,7 +23,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s", name, got.Name, err, want)
 		}
 	}
-	for name, want := range map[string]string{"data": "default/data, other/data", "lgos": `did you mean "logs"`, "nothing-like-it": "no such volume"} {
+	for name, want := range map[string]string{"data": "default/data, other/data", "lgos": `did you mean "logs"`, "nothing-like-it": "not found"} {
 		var reported *api.Error
 		if got, err := Find(rows, name); !errors.As(err, &reported) || !strings.Contains(reported.Message, want) {
 			t.Errorf("%s: %s, %v, want %s", name, got.Name, err, want)

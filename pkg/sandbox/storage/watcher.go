@@ -127,8 +127,8 @@ func (w *Watcher) NodeChanged(name string) {
 	}
 }
 
-// Happened updates the volume of an event of vSphere. Events name a volume by its PersistentVolume, if it has one.
-func (w *Watcher) Happened(o event.Object) {
+// HandleEvent updates the volume of an event of vSphere. Events name a volume by its PersistentVolume, if it has one.
+func (w *Watcher) HandleEvent(o event.Object) {
 	b := w.current()
 	if b == nil {
 		return

@@ -75,9 +75,9 @@ type Boot struct {
 	Names func(vcenter string) []string
 	// Guests show the disks of a vCenter's VMs to what runs in them.
 	Guests func(vcenter string) cns.Guests
-	// Know adds secrets to the store of the sandbox; Session adds the key of a session.
-	Know    func(...string) error
-	Session func(key string)
+	// AddSecret adds secrets to the store of the sandbox; Session adds the key of a session.
+	AddSecret func(...string) error
+	Session   func(key string)
 	// Inventory returns an inventory that reports its changes to the sandbox.
 	Inventory func(vcenter string) *world.Inventory
 	// Detail reports what the present step waits for.

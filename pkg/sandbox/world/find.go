@@ -49,7 +49,7 @@ func noSuchVM(vms []VM, r api.VMRequest) error {
 			names = append(names, v.Name)
 		}
 	}
-	message := fmt.Sprintf("vm %q: no such VM", r.VM)
+	message := fmt.Sprintf("vm %q not found", r.VM)
 	if near := nearest.Of(r.VM, names); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}

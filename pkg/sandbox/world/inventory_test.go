@@ -385,17 +385,17 @@ func TestWatched(t *testing.T) {
 }
 
 func TestMachine(t *testing.T) {
-	want := node.Machine{
+	want := node.VM{
 		Exists: true, Power: node.On, BootTime: boot, GuestUp: true, Hostname: "Worker-1.example",
 		UUID: "42000000-0000-4000-8000-00000000000A", CPUs: 4, MemoryBytes: 3 << 30, GuestID: "ubuntu64Guest",
 	}
-	if diff := cmp.Diff(want, fullVM().Machine()); diff != "" {
+	if diff := cmp.Diff(want, fullVM().NodeVM()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for name, edit := range map[string]func(*world.VM){
 		"no tools": func(v *world.VM) { v.Tools = false }, "no hostname": func(v *world.VM) { v.Hostname = "" },
 	} {
-		if edited(fullVM(), edit).Machine().GuestUp {
+		if edited(fullVM(), edit).NodeVM().GuestUp {
 			t.Errorf("%s: the guest is up", name)
 		}
 	}
@@ -405,7 +405,7 @@ func TestMachine(t *testing.T) {
 	} {
 		var b batch
 		b.add(vcenter.Enter, vm1, props{"runtime.powerState": state})
-		if got := inventory(b).VMs()[0].Machine().Power; got != want {
+		if got := inventory(b).VMs()[0].NodeVM().Power; got != want {
 			t.Errorf("%q is %q, want %q", state, got, want)
 		}
 	}

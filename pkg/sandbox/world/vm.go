@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -45,8 +46,8 @@ func (v VM) Facts() match.VM {
 // String returns the VM for messages.
 func (v VM) String() string { return v.VCenter + v.Path }
 
-// Machine returns the state of the VM for its kubelet.
-func (v VM) Machine() node.Machine {
+// NodeVM returns the state of the VM for its kubelet.
+func (v VM) NodeVM() node.VM {
 	var disks []node.Disk
 	for _, d := range v.Disks {
 		switch {
@@ -56,7 +57,7 @@ func (v VM) Machine() node.Machine {
 			disks = append(disks, node.Disk{UUID: d.UUID, VolumeID: d.File, Bytes: d.Bytes})
 		}
 	}
-	return node.Machine{
+	return node.VM{
 		Disks:       disks,
 		Exists:      v.Exists,
 		Power:       node.Power(v.Power),
@@ -193,6 +194,16 @@ func (i *Inventory) Datacenters() []api.Datacenter {
 		dcs = append(dcs, dc)
 	}
 	return dcs
+}
+
+// Places lists them with their references; nil while the inventory is not known.
+func (i *Inventory) Places() (places []absent.Place) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	for _, r := range i.refs(ofType("Datacenter")) {
+		places = append(places, absent.Place{Ref: r.String(), Name: property[string](i, r, "name"), Path: i.path(r)})
+	}
+	return places
 }
 
 func (i *Inventory) inside(r, ancestor ref) bool {

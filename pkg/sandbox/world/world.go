@@ -165,7 +165,7 @@ func Match(n match.Node, vms func(key string) []VM) match.Answer[VM] {
 			}
 		}
 	}
-	return match.Find(n, match.List[VM]{VMs: list}, match.Choices{})
+	return match.Find(n, match.List[VM]{VMs: list}, match.Behavior{})
 }
 
 // Zones lists the failure domains that VMs are in or nodes are labeled with.

@@ -149,9 +149,9 @@ type eventTracker struct {
 	last  uint64
 }
 
-func (t *eventTracker) Concerns(k world.Kind) bool { return k == world.Event }
+func (t *eventTracker) DependsOn(k world.Kind) bool { return k == world.Event }
 
-func (t *eventTracker) Look(v *View) Finding {
+func (t *eventTracker) Evaluate(v *View) Finding {
 	if t.since == nil {
 		t.since = t.marks(t.want.Since)
 		t.after = t.since.Seq
@@ -168,7 +168,7 @@ func (t *eventTracker) Look(v *View) Finding {
 	return Finding{Met: t.count > 0, Event: t.last}
 }
 
-func (t *eventTracker) Was(v *View) []string {
+func (t *eventTracker) Describe(v *View) []string {
 	if t.count == 0 {
 		return []string{"there was no such event"}
 	}
@@ -184,7 +184,7 @@ func report(e event.Event) string {
 	return strings.TrimSpace(fmt.Sprintf("#%d %s %s", e.Seq, e.Kind, name)) + ": " + e.Message
 }
 
-func (t *eventTracker) Related(v *View) []event.Event { return t.want.related(v) }
+func (t *eventTracker) RelatedEvents(v *View) []event.Event { return t.want.related(v) }
 
 func (e *Event) related(v *View) []event.Event {
 	if e.Object != "" {
@@ -270,12 +270,12 @@ type eventsTracker struct {
 	done   uint64
 }
 
-func (t *eventsTracker) Concerns(k world.Kind) bool { return k == world.Event }
+func (t *eventsTracker) DependsOn(k world.Kind) bool { return k == world.Event }
 
 // maxChains bounds the memory if the first event of an order is frequent.
 const maxChains = 1000
 
-func (t *eventsTracker) Look(v *View) Finding {
+func (t *eventsTracker) Evaluate(v *View) Finding {
 	if t.since == nil {
 		t.since = t.marks(t.want.Since)
 		t.after = t.since.Seq
@@ -321,7 +321,7 @@ func (t *eventsTracker) longest() []uint64 {
 	return longest
 }
 
-func (t *eventsTracker) Was(v *View) []string {
+func (t *eventsTracker) Describe(v *View) []string {
 	if t.done != 0 {
 		return []string{"all of them happened, in this order"}
 	}
@@ -343,7 +343,7 @@ func (t *eventsTracker) Was(v *View) []string {
 	return lines
 }
 
-func (t *eventsTracker) Related(v *View) []event.Event {
+func (t *eventsTracker) RelatedEvents(v *View) []event.Event {
 	if i := len(t.longest()); i < len(t.want.Order) {
 		return t.want.Order[i].related(v)
 	}

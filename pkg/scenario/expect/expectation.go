@@ -213,14 +213,14 @@ type Finding struct {
 
 // Tracker reports whether an expectation is met. It is for one goroutine.
 type Tracker interface {
-	// Concerns reports whether a change of that kind can make a difference.
-	Concerns(k world.Kind) bool
-	// Look evaluates the current world.
-	Look(v *View) Finding
-	// Was describes what there was instead, after a Look, in lines.
-	Was(v *View) []string
-	// Related returns the newest events about it.
-	Related(v *View) []event.Event
+	// DependsOn reports whether a change of that kind can make a difference.
+	DependsOn(k world.Kind) bool
+	// Evaluate evaluates the current world.
+	Evaluate(v *View) Finding
+	// Describe describes what there was instead, after a Look, in lines.
+	Describe(v *View) []string
+	// RelatedEvents returns the newest events about it.
+	RelatedEvents(v *View) []event.Event
 }
 
 // Track starts to evaluate the expectation.
@@ -265,19 +265,19 @@ type part struct {
 	Tracker
 }
 
-func (g *groupTracker) Concerns(k world.Kind) bool {
+func (g *groupTracker) DependsOn(k world.Kind) bool {
 	for _, p := range g.parts {
-		if p.Concerns(k) {
+		if p.DependsOn(k) {
 			return true
 		}
 	}
 	return false
 }
 
-func (g *groupTracker) Look(v *View) Finding {
+func (g *groupTracker) Evaluate(v *View) Finding {
 	met, newest := 0, Finding{}
 	for _, p := range g.parts { // all are evaluated: trackers of events must not miss any
-		if f := p.Look(v); f.Met {
+		if f := p.Evaluate(v); f.Met {
 			met++
 			newest.Event = max(newest.Event, f.Event)
 		}
@@ -286,11 +286,11 @@ func (g *groupTracker) Look(v *View) Finding {
 	return newest
 }
 
-func (g *groupTracker) Was(v *View) []string {
+func (g *groupTracker) Describe(v *View) []string {
 	var lines []string
 	for _, p := range g.parts {
-		if !p.Look(v).Met {
-			lines = append(lines, p.Was(v)...)
+		if !p.Evaluate(v).Met {
+			lines = append(lines, p.Describe(v)...)
 		}
 	}
 	if len(lines) == 0 {
@@ -299,11 +299,11 @@ func (g *groupTracker) Was(v *View) []string {
 	return lines
 }
 
-func (g *groupTracker) Related(v *View) []event.Event {
+func (g *groupTracker) RelatedEvents(v *View) []event.Event {
 	var all []event.Event
 	seen := map[uint64]bool{}
 	for _, p := range g.parts {
-		for _, e := range p.Related(v) {
+		for _, e := range p.RelatedEvents(v) {
 			if !seen[e.Seq] {
 				seen[e.Seq] = true
 				all = append(all, e)

@@ -62,10 +62,10 @@ type logTracker struct {
 	last  string
 }
 
-// Concerns returns false for all kinds: logs are no part of the world.
-func (t *logTracker) Concerns(world.Kind) bool { return false }
+// DependsOn returns false for all kinds: logs are no part of the world.
+func (t *logTracker) DependsOn(world.Kind) bool { return false }
 
-func (t *logTracker) Look(v *View) Finding {
+func (t *logTracker) Evaluate(v *View) Finding {
 	if !t.begun {
 		t.begun, t.seen = true, t.since.Lines[t.want.Component]
 	}
@@ -82,7 +82,7 @@ func (t *logTracker) Look(v *View) Finding {
 	return Finding{Met: t.count > 0}
 }
 
-func (t *logTracker) Was(v *View) []string {
+func (t *logTracker) Describe(v *View) []string {
 	if t.count > 0 {
 		return []string{fmt.Sprintf("there were %d such lines, the last one: %s", t.count, strings.TrimSpace(t.last))}
 	}
@@ -94,7 +94,7 @@ func (t *logTracker) Was(v *View) []string {
 	return found
 }
 
-func (t *logTracker) Related(*View) []event.Event { return nil }
+func (t *logTracker) RelatedEvents(*View) []event.Event { return nil }
 
 // Calls is a statement about how many calls vCenters got.
 type Calls struct {
@@ -185,8 +185,8 @@ type callsTracker struct {
 	since *Mark
 }
 
-// Concerns is false for all: calls are no part of the world, and have to be asked for.
-func (t *callsTracker) Concerns(world.Kind) bool { return false }
+// DependsOn is false for all: calls are no part of the world, and have to be asked for.
+func (t *callsTracker) DependsOn(world.Kind) bool { return false }
 
 func (t *callsTracker) counted(v *View) (calls, errors float64) {
 	calls, errors = t.want.sum(v.Calls)
@@ -194,12 +194,12 @@ func (t *callsTracker) counted(v *View) (calls, errors float64) {
 	return calls - before, errors - bad
 }
 
-func (t *callsTracker) Look(v *View) Finding {
+func (t *callsTracker) Evaluate(v *View) Finding {
 	calls, errors := t.counted(v)
 	return Finding{Met: (t.want.Count == nil || t.want.Count.Has(calls)) && (t.want.Errors == nil || t.want.Errors.Has(errors))}
 }
 
-func (t *callsTracker) Was(v *View) []string {
+func (t *callsTracker) Describe(v *View) []string {
 	calls, errors := t.counted(v)
 	lines := []string{fmt.Sprintf("there were %.0f, of which %.0f failed", calls, errors)}
 	by := map[string]float64{}
@@ -222,7 +222,7 @@ func (t *callsTracker) Was(v *View) []string {
 	return lines
 }
 
-func (t *callsTracker) Related(*View) []event.Event { return nil }
+func (t *callsTracker) RelatedEvents(*View) []event.Event { return nil }
 
 // Metric is a statement about a metric of a component: the sum of its series with the labels. Without such a series no statement
 // is true: a wrong name, or a component that does not answer, is not 0.
@@ -289,8 +289,8 @@ type metricTracker struct {
 	since *Mark
 }
 
-// Concerns returns false for all kinds: metrics are polled.
-func (t *metricTracker) Concerns(world.Kind) bool { return false }
+// DependsOn returns false for all kinds: metrics are polled.
+func (t *metricTracker) DependsOn(world.Kind) bool { return false }
 
 func (t *metricTracker) value(v *View) (float64, int) {
 	sum, series := t.want.sum(v.Samples[t.want.Component])
@@ -301,12 +301,12 @@ func (t *metricTracker) value(v *View) (float64, int) {
 	return sum, series
 }
 
-func (t *metricTracker) Look(v *View) Finding {
+func (t *metricTracker) Evaluate(v *View) Finding {
 	sum, series := t.value(v)
 	return Finding{Met: series > 0 && t.want.Value != nil && t.want.Value.Has(sum)}
 }
 
-func (t *metricTracker) Was(v *View) []string {
+func (t *metricTracker) Describe(v *View) []string {
 	sum, series := t.value(v)
 	if series == 0 {
 		if v.Samples[t.want.Component] == nil {
@@ -317,7 +317,7 @@ func (t *metricTracker) Was(v *View) []string {
 	return []string{fmt.Sprintf("it is %g, of %d series", sum, series)}
 }
 
-func (t *metricTracker) Related(*View) []event.Event { return nil }
+func (t *metricTracker) RelatedEvents(*View) []event.Event { return nil }
 
 // Sample is one series of a metric at a point in time.
 type Sample struct {

@@ -166,9 +166,9 @@ func fielded(list []Fielded) string {
 // rowsTracker evaluates the current rows.
 type rowsTracker struct{ rows *Rows }
 
-func (t *rowsTracker) Concerns(k world.Kind) bool { return k == t.rows.Kind }
+func (t *rowsTracker) DependsOn(k world.Kind) bool { return k == t.rows.Kind }
 
-func (t *rowsTracker) Look(v *View) Finding {
+func (t *rowsTracker) Evaluate(v *View) Finding {
 	s := t.rows
 	chosen, missing := s.chosen(v.World)
 	fit := 0
@@ -263,7 +263,7 @@ func show(row world.Row, f Fielded) string {
 // maxRows is the maximum number of rows in a message.
 const maxRows = 6
 
-func (t *rowsTracker) Was(v *View) []string {
+func (t *rowsTracker) Describe(v *View) []string {
 	s := t.rows
 	chosen, missing := s.chosen(v.World)
 	var lines []string
@@ -336,7 +336,7 @@ func names(list []string) string {
 	return ": " + strings.Join(list, ", ")
 }
 
-func (t *rowsTracker) Related(v *View) []event.Event {
+func (t *rowsTracker) RelatedEvents(v *View) []event.Event {
 	chosen, _ := t.rows.chosen(v.World)
 	meant := slices.Clone(t.rows.Names)
 	for _, row := range chosen {

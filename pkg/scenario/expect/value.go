@@ -130,7 +130,7 @@ func (v *Value) entry(got string, there bool) bool {
 // by which some grounds keep pods off their light nodes.
 func (v *Value) list(got []string, taints bool) bool {
 	if len(v.Texts) == 0 {
-		return !slices.ContainsFunc(got, func(one string) bool { return !taints || taintKey(one) != feed.Mark })
+		return !slices.ContainsFunc(got, func(one string) bool { return !taints || taintKey(one) != feed.LightKey })
 	}
 	for _, text := range v.Texts {
 		if !slices.ContainsFunc(got, func(one string) bool { return Match(text, one) || taints && Match(text, taintKey(one)) }) {

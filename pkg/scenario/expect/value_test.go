@@ -84,7 +84,7 @@ func TestNoTaints(t *testing.T) {
 		taints []string
 		none   bool
 	}{
-		{nil, true}, {[]string{feed.Mark + ":NoSchedule"}, true}, {[]string{feed.Mark + ":NoSchedule", "a=b:NoExecute"}, false},
+		{nil, true}, {[]string{feed.LightKey + ":NoSchedule"}, true}, {[]string{feed.LightKey + ":NoSchedule", "a=b:NoExecute"}, false},
 	} {
 		row, _ := world.RowOf(api.Update{Node: &api.Node{Taints: tc.taints}})
 		if got := (&Value{}).matches(row, f); got != tc.none {
@@ -139,8 +139,8 @@ func TestNoSuchMetric(t *testing.T) {
 		{map[string][]Sample{"ccm": {{Name: "up"}}}, true, "it is 0, of 1 series"},
 	} {
 		v := &View{World: world.New(), Samples: tc.samples}
-		if got := tracker.Look(v).Met; got != tc.met || tracker.Was(v)[0] != tc.was {
-			t.Errorf("%v, %s; want %v, %s", got, tracker.Was(v), tc.met, tc.was)
+		if got := tracker.Evaluate(v).Met; got != tc.met || tracker.Describe(v)[0] != tc.was {
+			t.Errorf("%v, %s; want %v, %s", got, tracker.Describe(v), tc.met, tc.was)
 		}
 	}
 }
@@ -152,11 +152,11 @@ func TestEventBeforeTheMark(t *testing.T) {
 	mark := &Mark{Seq: 1, Time: now}
 	tracker := (&Expectation{Event: &Event{Kind: "x"}}).Track(func(string) *Mark { return mark })
 	w.Apply(api.Update{Event: &event.Event{Seq: 2, Kind: "x", Time: now.Add(-time.Millisecond)}})
-	if tracker.Look(v).Met {
+	if tracker.Evaluate(v).Met {
 		t.Error("it is of before")
 	}
 	w.Apply(api.Update{Event: &event.Event{Seq: 3, Kind: "x", Time: now}})
-	if !tracker.Look(v).Met {
+	if !tracker.Evaluate(v).Met {
 		t.Error("it came")
 	}
 }

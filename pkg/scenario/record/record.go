@@ -35,8 +35,8 @@ type Options struct {
 	Since uint64
 	// Follow records until the context ends. Without it, only past events are recorded.
 	Follow bool
-	// OnAct, if not nil, is called with each action as it is seen.
-	OnAct func(text string)
+	// OnAction, if not nil, is called with each action as it is seen.
+	OnAction func(text string)
 }
 
 // errSynced ends the stream after the past updates.
@@ -50,7 +50,7 @@ func Record(ctx context.Context, sandbox Sandbox, o Options) ([]byte, error) {
 		return nil, err
 	}
 	if o.Topology == "" {
-		o.Topology = status.Scenario
+		o.Topology = status.Topology
 	}
 	if o.Name == "" {
 		o.Name = "recorded"
@@ -59,11 +59,11 @@ func Record(ctx context.Context, sandbox Sandbox, o Options) ([]byte, error) {
 	seen := map[string]bool{}
 	err = sandbox.Watch(ctx, o.Since, func(u api.Update) error {
 		t.take(u)
-		if o.OnAct != nil && (u.Event != nil || u.Lease != nil) {
+		if o.OnAction != nil && (u.Event != nil || u.Lease != nil) {
 			for _, a := range t.acts() {
 				if text := a.text(); !seen[a.key()] {
 					seen[a.key()] = true
-					o.OnAct(text)
+					o.OnAction(text)
 				}
 			}
 		}
@@ -218,26 +218,24 @@ func (t *tape) draft(o Options) ([]byte, error) {
 			healed[a.lease.ID] = true
 		}
 	}
-	waited := true // there is no pause before the first
+	var done time.Time // when the last action was, or the last state that is expected
 	for i, a := range acts {
 		step := t.step(a, healed)
-		if i > 0 && !waited {
-			if pause := a.time.Sub(acts[i-1].time).Round(time.Second); pause > 0 {
-				put(step, "after", pause.String())
-			}
+		if pause := a.time.Sub(done).Round(time.Second); i > 0 && pause > 0 {
+			put(step, "after", pause.String())
 		}
 		steps.Content = append(steps.Content, step)
 		until := uint64(0)
 		if i+1 < len(acts) {
 			until = acts[i+1].seq
 		}
-		expected := t.expectations(a, until)
+		expected, last := t.expectations(a, until)
 		steps.Content = append(steps.Content, expected...)
-		waited = len(expected) > 0
+		done = last
 	}
 	whole := mapping(
 		"apiVersion", scenario.APIVersion, "kind", scenario.Kind,
-		"metadata", mapping("name", o.Name, "description", fmt.Sprintf("recorded: %d things that were done", len(acts))),
+		"metadata", mapping("name", o.Name, "description", fmt.Sprintf("recorded: %d actions", len(acts))),
 		"topology", o.Topology, "steps", steps,
 	)
 	whole.HeadComment = "Recorded: look through what is expected, and say what it is about (reported:, expected:)."
@@ -278,7 +276,7 @@ func (t *tape) step(a act, healed map[string]bool) *yaml.Node {
 	if len(with.Content) > 0 {
 		put(step, "with", flow(with))
 	}
-	if a.lease.Seed != 0 {
+	if a.lease.Seed != 0 && len(a.lease.Targets) > 1 { // it chooses among several
 		put(step, "seed", strconv.FormatUint(a.lease.Seed, 10))
 	}
 	if u := a.lease.Until; u != nil && !a.lease.Since.IsZero() && (err != nil || !kind.Momentary) {
@@ -319,15 +317,16 @@ func targets(l api.Lease) *yaml.Node {
 // leastWithin is the minimum deadline of a draft: another machine may be slower.
 const leastWithin = 30 * time.Second
 
-// expectations returns the states of nodes before the next action.
-func (t *tape) expectations(a act, until uint64) []*yaml.Node {
+// expectations returns the states of nodes before the next action, those in between too, and the time of the last change, or of the
+// action.
+func (t *tape) expectations(a act, until uint64) (steps []*yaml.Node, last time.Time) {
 	var events []event.Event
 	for _, e := range t.events {
 		if e.Seq > a.seq && (until == 0 || e.Seq < until) {
 			events = append(events, e)
 		}
 	}
-	var steps []*yaml.Node
+	last = a.time
 	for _, n := range transitions(events) {
 		what := mapping("node", n.name)
 		switch {
@@ -349,11 +348,14 @@ func (t *tape) expectations(a act, until uint64) []*yaml.Node {
 		}
 		within := max(leastWithin, (3 * n.last.Sub(a.time)).Round(time.Second))
 		steps = append(steps, mapping("expect", flow(what), "within", within.String()))
+		if n.last.After(last) {
+			last = n.last
+		}
 	}
-	return steps
+	return steps, last
 }
 
-// nodeState is the state of a node from its events.
+// nodeState is a state of a node from its events: from a change of its readiness to the next one.
 type nodeState struct {
 	name    string
 	ready   string
@@ -375,23 +377,47 @@ func (n *nodeState) lasting() []string {
 	return slices.DeleteFunc(slices.Clone(n.tainted), func(key string) bool { return slices.Contains(passing, key) })
 }
 
-// transitions folds the events of nodes, in the order of the first event of each node.
+// transitions folds the events of nodes into their states, in the order of the last event of each.
 func transitions(events []event.Event) []*nodeState {
 	var all []*nodeState
 	for _, e := range events {
 		if e.Object.Kind != "Node" || !strings.HasPrefix(e.Kind, "node.") {
 			continue
 		}
-		i := slices.IndexFunc(all, func(n *nodeState) bool { return n.name == e.Object.Name })
-		if i < 0 {
-			i = len(all)
-			all = append(all, &nodeState{name: e.Object.Name})
+		var n *nodeState
+		for _, known := range all {
+			if known.name == e.Object.Name {
+				n = known // the newest
+			}
 		}
-		if all[i].take(e) {
-			all[i].last = e.Time
+		if n == nil || n.ends(e) {
+			n = &nodeState{name: e.Object.Name}
+			all = append(all, n)
+		}
+		if n.take(e) {
+			n.last = e.Time
 		}
 	}
-	return slices.DeleteFunc(all, func(n *nodeState) bool { return n.last.IsZero() })
+	all = slices.DeleteFunc(all, func(n *nodeState) bool { return n.last.IsZero() })
+	slices.SortStableFunc(all, func(a, b *nodeState) int { return a.last.Compare(b.last) })
+	return all
+}
+
+// ends reports whether an event begins another state than the one that the node is in.
+func (n *nodeState) ends(e event.Event) bool {
+	switch e.Kind {
+	case "node.ready":
+		return n.gone || n.ready != "" && n.ready != "True"
+	case "node.unknown":
+		return n.ready != "" && n.ready != "Unknown"
+	case "node.not-ready":
+		return n.ready != "" && n.ready != "False"
+	case "node.deleted":
+		return n.ready != ""
+	case "node.registered":
+		return n.gone
+	}
+	return false
 }
 
 // take folds an event, and reports whether a scenario can expect it.

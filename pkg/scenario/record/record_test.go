@@ -18,7 +18,7 @@ import (
 type updates []api.Update
 
 func (updates) Status(context.Context) (api.Status, error) {
-	return api.Status{Scenario: "single"}, nil
+	return api.Status{Topology: "single"}, nil
 }
 
 func (t updates) Watch(ctx context.Context, _ uint64, f func(api.Update) error) error {
@@ -62,7 +62,7 @@ func TestRecord(t *testing.T) {
 		happened(23, 70*time.Second, "fault.healed", vc, 22, "f2"),
 	}
 	var seen []string
-	got, err := record.Record(t.Context(), s, record.Options{Name: "by-hand", OnAct: func(text string) { seen = append(seen, text) }})
+	got, err := record.Record(t.Context(), s, record.Options{Name: "by-hand", OnAction: func(text string) { seen = append(seen, text) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ apiVersion: sandbox.vsphere/v1alpha1
 kind: Scenario
 metadata:
   name: by-hand
-  description: 'recorded: 7 things that were done'
+  description: 'recorded: 7 actions'
 topology: single
 steps:
   - note: no node went away
@@ -86,6 +86,7 @@ steps:
   - expect: {node: worker-1, ready: Unknown, taints: [node.cloudprovider.kubernetes.io/shutdown]}
     within: 30s
   - heal: f1
+    after: 11s
   - inject: vcenter.down
     on: {vcenter: vc}
     as: gate-vc-1
@@ -99,6 +100,7 @@ steps:
   - inject: vcenter.down
     on: {vcenter: vc}
     for: 10s
+    after: 15s
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -123,6 +125,48 @@ func TestNothingDone(t *testing.T) {
 	cancel()
 	if _, err := record.Record(ctx, updates{}, record.Options{Follow: true}); err == nil || !strings.Contains(err.Error(), "nothing was done") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A fault that ends before the next action leaves the state in between in the draft, and the pause before the action.
+func TestStatesInBetween(t *testing.T) {
+	vm, node := event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}, event.Object{Kind: "Node", Name: "worker-1"}
+	until := began.Add(20 * time.Second)
+	s := updates{
+		{Lease: &api.Lease{ID: "f1", Fault: "vm.power-off", State: "healed", Seq: 1, Seed: 7, Since: began, Until: &until, Targets: []api.LeaseTarget{{Kind: "VM", VCenter: "vc", Name: "worker-1"}}}},
+		{Lease: &api.Lease{ID: "f2", Fault: "guest.tools-stopped", State: "healed", Seq: 2, Seed: 8, Targets: []api.LeaseTarget{{Kind: "VM", VCenter: "vc", Name: "worker-2"}}}},
+		happened(1, 0, "fault.injected", vm, 0, "f1"),
+		happened(2, 0, "fault.injected", vm, 0, "f2"),
+		happened(3, 5*time.Second, "node.unknown", node, 1, "Ready=Unknown"),
+		happened(4, 5*time.Second, "node.tainted", node, 3, "taint node.kubernetes.io/unreachable"),
+		happened(5, 5*time.Second, "node.tainted", node, 3, "taint node.cloudprovider.kubernetes.io/shutdown"),
+		happened(6, 20*time.Second, "fault.expired", vm, 1, "f1"),
+		happened(7, 20*time.Second, "fault.healed", vm, 6, "f1"),
+		happened(8, 22*time.Second, "node.ready", node, 7, "Ready"),
+		happened(9, 22*time.Second, "node.untainted", node, 8, "taint node.kubernetes.io/unreachable is gone"),
+		happened(10, 22*time.Second, "node.untainted", node, 8, "taint node.cloudprovider.kubernetes.io/shutdown is gone"),
+		happened(11, 24*time.Second, "fault.healed", vm, 2, "f2"),
+	}
+	got, err := record.Record(t.Context(), s, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, steps, _ := strings.Cut(string(got), "until: end\n")
+	want := `  - inject: vm.power-off
+    on: {vm: vc/worker-1}
+    for: 20s
+  - inject: guest.tools-stopped
+    on: {vm: vc/worker-2}
+    as: f2
+  - expect: {node: worker-1, ready: Unknown, taints: [node.kubernetes.io/unreachable, node.cloudprovider.kubernetes.io/shutdown]}
+    within: 30s
+  - expect: {node: worker-1, ready: "True", noTaints: [node.kubernetes.io/unreachable, node.cloudprovider.kubernetes.io/shutdown]}
+    within: 1m6s
+  - heal: f2
+    after: 2s
+`
+	if diff := cmp.Diff(want, steps); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -171,8 +171,8 @@ const (
 	Skipped Verdict = "skipped"
 )
 
-// Fine reports whether the verdict is no failure: passed, or skipped for something that the ground lacks.
-func (v Verdict) Fine() bool { return v == Passed || v == Skipped }
+// OK reports whether the verdict is no failure: passed, or skipped for something that the ground lacks.
+func (v Verdict) OK() bool { return v == Passed || v == Skipped }
 
 // weight orders verdicts: the highest one counts.
 func (v Verdict) weight() int {

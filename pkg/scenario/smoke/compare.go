@@ -43,7 +43,7 @@ func Compare(ctx context.Context, list []CCM, o Options) *Comparison {
 	c := &Comparison{Began: time.Now(), Speed: o.Speed, Seed: o.Seed}
 	number := 0
 	for _, ccm := range list {
-		o.Say("\n%s", ccm)
+		o.Progress("\n%s", ccm)
 		column := Column{CCM: ccm, Timelines: map[string]string{}, Known: map[string]string{}}
 		options := scenario.Options{Seed: o.Seed, Patience: o.Patience, Observe: func(u result.Update) {
 			if u.Change == result.ScenarioBegan {
@@ -61,7 +61,7 @@ func Compare(ctx context.Context, list []CCM, o Options) *Comparison {
 				column.Known[s.Metadata.Name] = why
 			}
 			for _, left := range out.Left {
-				o.Say("  is not as it was: %s", left)
+				o.Progress("  is not as it was: %s", left)
 			}
 		})
 		column.Suite.Name, column.Suite.CCM, column.Suite.CCMVersion = "matrix", ccm.Source, ccm.Version

@@ -33,7 +33,7 @@ func TestOnly(t *testing.T) {
 					o.Baseline = &CCM{Source: "builtin", Own: true}
 				}
 				last := ""
-				o.Say = func(format string, _ ...any) { last = format }
+				o.Progress = func(format string, _ ...any) { last = format }
 				r, boots, stops := judge(t, o, nil)
 				var made []string
 				for i := range r.Suite.Scenarios {

@@ -35,9 +35,9 @@ type Options struct {
 	// Speed is the speed of sandboxes whose scenario has none.
 	Speed float64
 	// Observe gets the changes, Say lines of text, Busy the current activity. Optional.
-	Observe func(result.Update)
-	Say     func(format string, args ...any)
-	Busy    func(text string)
+	Observe  func(result.Update)
+	Progress func(format string, args ...any)
+	Busy     func(text string)
 	// Seed and Patience are those of [scenario.Options].
 	Seed     uint64
 	Patience float64
@@ -50,8 +50,8 @@ func (o Options) withDefaults() Options {
 	if o.Observe == nil {
 		o.Observe = func(result.Update) {}
 	}
-	if o.Say == nil {
-		o.Say = func(string, ...any) {}
+	if o.Progress == nil {
+		o.Progress = func(string, ...any) {}
 	}
 	if o.Busy == nil {
 		o.Busy = func(string) {}

@@ -84,10 +84,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	case o.Baseline == nil && r.chosen(upgradeCheck):
 		r.add(r.skipped(upgrade[0], "no baseline was given (--baseline)"), nil)
 	case o.Baseline != nil && len(first) > 0:
-		r.o.Say("\nbaseline %s", o.Baseline)
+		r.o.Progress("\nbaseline %s", o.Baseline)
 		r.runAll(ctx, *o.Baseline, true, first)
 	}
-	r.o.Say("\n%s", o.CCM)
+	r.o.Progress("\n%s", o.CCM)
 	r.runAll(ctx, o.CCM, false, then)
 	if r.chosen(exitCheck) {
 		r.exitAtLast(ctx)
@@ -180,7 +180,7 @@ func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario
 	suite := scenario.RunAll(ctx, list, boot, options, func(s *scenario.Scenario, out scenario.Outcome) {
 		r.clean = len(out.Left) == 0 && out.Verdict != result.Errored
 		for _, left := range out.Left {
-			r.o.Say("  is not as it was: %s", left)
+			r.o.Progress("  is not as it was: %s", left)
 		}
 		if s.Theme == theme && strings.HasPrefix(s.Metadata.Name, "calls-") && out.Verdict != result.Errored && out.Verdict != result.Skipped {
 			r.set(s.Metadata.Name, baseline, countsOf(out.Calls))

@@ -176,13 +176,13 @@ func (m *Manager) ValidPassword(user, password string) bool {
 // Administrator returns the account of every vCenter's administrator.
 func (m *Manager) Administrator() User { return m.accounts.admin.user() }
 
-// Inside returns the credentials of the account for calls within the process. It has all privileges, and its sessions do not
+// InternalUser returns the credentials of the account for calls within the process. It has all privileges, and its sessions do not
 // count.
-func (m *Manager) Inside() *url.Userinfo { return m.accounts.login }
+func (m *Manager) InternalUser() *url.Userinfo { return m.accounts.login }
 
-// Console returns the credentials of the operator's account. It has all privileges regardless of changed passwords and
+// OperatorUser returns the credentials of the operator's account. It has all privileges regardless of changed passwords and
 // permissions, its sessions do not count, and it is not listed.
-func (m *Manager) Console() *url.Userinfo { return m.accounts.own }
+func (m *Manager) OperatorUser() *url.Userinfo { return m.accounts.own }
 
 // Users returns the accounts with their current passwords: the administrator, then those of the topology.
 func (m *Manager) Users() []User {

@@ -62,7 +62,7 @@ func TestSetPassword(t *testing.T) {
 	if err := v.SetPassword("cpi", ""); !errors.Is(err, access.ErrNoPassword) {
 		t.Errorf("empty password: %v", err)
 	}
-	for _, user := range []string{"nobody", v.Inside().Username()} {
+	for _, user := range []string{"nobody", v.InternalUser().Username()} {
 		if err := v.SetPassword(user, "x"); !errors.Is(err, access.ErrNoUser) {
 			t.Errorf("password of %s: %v", user, err)
 		}

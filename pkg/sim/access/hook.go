@@ -2,6 +2,7 @@ package access
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -23,6 +24,9 @@ import (
 func (m *Manager) Hook(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if ctx.Session == nil {
 		return m.stranger(ctx, method)
+	}
+	if s, ok := ctx.Value(asKey{}).(*session); ok && ctx.Session.UserName == "" {
+		ctx.Session = s.inside(ctx)
 	}
 	if ctx.Session.UserName != "" {
 		s := m.sessions.get(ctx.Session.Key)
@@ -54,6 +58,29 @@ func (m *Manager) Hook(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		}
 	}
 	return nil, nil
+}
+
+// asKey is the key of the session in the contexts of [Manager.As].
+type asKey struct{}
+
+// As returns a context for calls in the process (simulator.Service.RoundTrip) in the name of the user of a session, with the
+// user's privileges. The calls do not share the views and filters of the session. It returns ctx if the session has ended: then
+// the calls must not be made.
+func (m *Manager) As(ctx context.Context, id string) (as context.Context, ok bool) {
+	s := m.sessions.byCookie(id)
+	if s == nil {
+		return ctx, false
+	}
+	return context.WithValue(ctx, asKey{}, s), true
+}
+
+// inside returns a session of vcsim for calls in the process.
+func (s *session) inside(ctx *simulator.Context) *simulator.Session {
+	return &simulator.Session{
+		UserSession: types.UserSession{Key: s.key, UserName: s.account.name.down(), FullName: s.account.name.full()},
+		Registry:    simulator.NewRegistry(),
+		Map:         ctx.Map,
+	}
 }
 
 // stranger handles a call without a session. vcsim refuses most of them.
@@ -140,7 +167,7 @@ func soapFault(fault types.BaseMethodFault) *soap.Fault {
 }
 
 // Searches do not find objects that the user may not see, and do not report that, as in vCenter: "the managed entity that is
-// found, or null". Searches by UUID, DNS name and address are in pkg/sim/truth, with [Manager.Filter].
+// found, or null". Searches by UUID, DNS name and address are in pkg/sim/corrections, with [Manager.Filter].
 
 // FindByInventoryPath returns the object at a path.
 func (r *receiver) FindByInventoryPath(ctx *simulator.Context, req *types.FindByInventoryPath) soap.HasFault {

@@ -73,7 +73,7 @@ func newVCenter(t testing.TB, options access.Options) *vcenter {
 
 	v.ctx.Map.Handler = v.Hook
 	v.ctx.Map.SessionManager().ValidLogin = v.Valid
-	model.Service.Listen = &url.URL{User: v.Inside()}
+	model.Service.Listen = &url.URL{User: v.InternalUser()}
 	model.Service.RegisterSDK(v.ctx.Map)
 	server := httptest.NewTLSServer(v.Handler(model.Service.ServeMux))
 	t.Cleanup(func() {

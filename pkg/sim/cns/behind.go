@@ -33,7 +33,7 @@ func (m *Manager) Relocate(ctx context.Context, id string, datastore types.Manag
 	return m.wrap(id, m.relocate(m.fresh(), id, datastore, "", ", by a user"))
 }
 
-// Forget drops the record of a volume. Its disk stays, also on a VM. See [Manager.Recall].
+// Forget drops the record of a volume. Its disk stays, also on a VM. See [Manager.Restore].
 func (m *Manager) Forget(id string) error {
 	v := m.take(id)
 	if v == nil {
@@ -49,9 +49,9 @@ func (m *Manager) Forget(id string) error {
 	return nil
 }
 
-// Recall restores the record of a forgotten volume, with the current place of its disk. It does nothing if CNS knows the volume
+// Restore restores the record of a forgotten volume, with the current place of its disk. It does nothing if CNS knows the volume
 // again. NotFound: the disk is gone, or the volume was not forgotten.
-func (m *Manager) Recall(id string) error {
+func (m *Manager) Restore(id string) error {
 	ctx := m.fresh()
 	d, found := m.findDisk(ctx, id)
 	m.mu.Lock()

@@ -16,6 +16,6 @@
 //
 // The vCenters of a process share nothing. vcsim's TaskDelay is never used.
 //
-// Floor 2: within pkg/sim it imports the shared internals, host, and truth for messages of faults; it imports pkg/csi/disk for
+// Floor 2: within pkg/sim it imports the shared internals, host, and corrections for messages of faults; it imports pkg/csi/disk for
 // the contents of disks. Package sim installs it.
 package cns

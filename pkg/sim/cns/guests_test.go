@@ -135,7 +135,7 @@ func TestGuestsDisksByOthers(t *testing.T) {
 	if err := s.Forget(id); err != nil { // CNS does not know it any more; the VM has it still
 		t.Fatal(err)
 	}
-	if err := s.Recall(id); err != nil {
+	if err := s.Restore(id); err != nil {
 		t.Fatal(err)
 	}
 	g.requireSeen(t, s, id, b)

@@ -11,8 +11,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/corrections"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 )
 
 // Rule makes calls of CNS take longer, fail, or both. If several rules match, delays add up and the first fault counts.
@@ -142,10 +142,7 @@ func messageOf(f types.BaseMethodFault) string {
 	if f, ok := f.(*cnstypes.CnsFault); ok {
 		return "CnsFault error: " + f.Reason
 	}
-	if said := truth.Message(f); said != "" {
-		return said
-	}
-	return reasonOf(f)
+	return corrections.Message(f)
 }
 
 // reason is reasonOf for an event of the volume, with more detail than CNS gives. v may be nil. The caller holds the lock.

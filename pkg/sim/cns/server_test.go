@@ -20,9 +20,9 @@ import (
 	vslmsim "github.com/vmware/govmomi/vslm/simulator"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/corrections"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/property"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 )
 
 // patience is how long a test waits for what must happen.
@@ -62,7 +62,7 @@ func serve(t testing.TB, vms int, opts cns.Options) *server {
 		opts.Seed = "test"
 	}
 	s.Manager = cns.New(s.ctx, opts)
-	corrections := truth.Install(s.ctx, truth.Options{Destroying: s.Destroying})
+	corrections := corrections.Install(s.ctx, corrections.Options{Destroying: s.Destroying})
 	s.ctx.Map.Handler = func(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 		if fault := corrections.Check(ctx, method); fault != nil {
 			return nil, fault

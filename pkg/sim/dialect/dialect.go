@@ -12,15 +12,21 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/vmware/govmomi/pbm"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Handler corrects the answers of next, the SOAP endpoint below /sdk. Other paths pass through unchanged.
+// Handler corrects the answers of next, the SOAP endpoints below /sdk and /pbm. Other paths pass through unchanged.
 func Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, vim25.Path) {
-			w = &writer{ResponseWriter: w, old: before68(r.Header.Get("SOAPAction"))}
+		action := r.Header.Get("SOAPAction")
+		switch {
+		case r.Method != http.MethodPost:
+		case strings.HasPrefix(r.URL.Path, vim25.Path):
+			w = &writer{ResponseWriter: w, old: before68(action)}
+		case strings.HasPrefix(r.URL.Path, pbm.Path):
+			w = &writer{ResponseWriter: w, oldPolicies: oldPolicies(action)}
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -29,7 +35,8 @@ func Handler(next http.Handler) http.Handler {
 // writer corrects an answer, which vcsim writes in one piece.
 type writer struct {
 	http.ResponseWriter
-	old bool // the client requests a version before 6.8
+	old         bool // the client requests a version before 6.8
+	oldPolicies bool // the same of the storage policies' API
 }
 
 // Unwrap supports http.ResponseController.
@@ -41,6 +48,9 @@ func (w *writer) Write(p []byte) (int, error) {
 	if bytes.HasPrefix(p, []byte("<?xml")) {
 		if w.old {
 			out = dropNewer(out)
+		}
+		if w.oldPolicies {
+			out = dropElements(out, "k8sCompliantName", "otherK8sCompliantNames")
 		}
 		out = typeElements(out)
 	}
@@ -62,6 +72,14 @@ func before68(action string) bool {
 	a, err := strconv.Atoi(major)
 	b, minorErr := strconv.Atoi(minor)
 	return err == nil && (a < 6 || a == 6 && (minorErr != nil || b < 8))
+}
+
+// oldPolicies reports whether a SOAPAction requests a version of the storage policies' API from 1 to 7, without the names for
+// Kubernetes: "urn:pbm/2.0". govmomi requests the version of the vSphere API or none.
+func oldPolicies(action string) bool {
+	_, version, _ := strings.Cut(strings.Trim(action, `"`), "urn:pbm/")
+	major := numbers(version)[0]
+	return major > 0 && major < 8
 }
 
 var arrayOf = []byte("ArrayOf")
@@ -224,6 +242,37 @@ func dropNewer(doc []byte) []byte {
 		open = append(open, typ)
 	}
 	if dropAt >= 0 {
+		return doc
+	}
+	return append(out, doc[copied:]...)
+}
+
+// dropElements removes the elements of these names from an answer.
+func dropElements(doc []byte, names ...string) []byte {
+	var (
+		out    = make([]byte, 0, len(doc))
+		copied int
+		depth  int // inside a dropped element
+	)
+	for from := 0; ; {
+		t, ok := next(doc, from)
+		if !ok {
+			break
+		}
+		from = t.end
+		switch {
+		case depth > 0 && t.close:
+			if depth--; depth == 0 {
+				copied = t.end
+			}
+		case depth > 0:
+			depth++
+		case !t.close && slices.Contains(names, string(t.name)):
+			out = append(out, doc[copied:t.start]...)
+			depth = 1
+		}
+	}
+	if depth > 0 {
 		return doc
 	}
 	return append(out, doc[copied:]...)

@@ -130,3 +130,20 @@ func BenchmarkElements(b *testing.B) {
 		typeElements(doc)
 	}
 }
+
+func TestPolicies(t *testing.T) {
+	const answer = `<?xml version="1.0"?><a><name>gold</name><k8sCompliantName>gold</k8sCompliantName><otherK8sCompliantNames>a<b>c</b></otherK8sCompliantNames><z>1</z></a>`
+	h := Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
+	for action, want := range map[string]string{
+		"urn:pbm/2.0": `<?xml version="1.0"?><a><name>gold</name><z>1</z></a>`, "urn:pbm": answer, "": answer,
+		"urn:pbm/": answer, "urn:pbm/9.1.0.0": answer,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/pbm/sdk", nil)
+		r.Header.Set("SOAPAction", action)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if got := w.Body.String(); got != want {
+			t.Errorf("%q: %s, want %s", action, got, want)
+		}
+	}
+}

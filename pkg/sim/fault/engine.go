@@ -171,7 +171,7 @@ func (e *Engine) find(id string) (*lease, error) {
 			ids = append(ids, l.ID)
 		}
 	}
-	message := fmt.Sprintf("lease %q does not exist", id)
+	message := fmt.Sprintf("lease %q not found", id)
 	if n, ok := strings.CutPrefix(id, "f"); ok {
 		if number, err := strconv.Atoi(n); err == nil && number > 0 && number <= e.last {
 			message = fmt.Sprintf("lease %q: healed so long ago that it is forgotten", id)
@@ -252,9 +252,9 @@ type Lease struct {
 // Leased is one target of a lease.
 type Leased struct {
 	Target Item
-	// Does describes the change.
-	Does  string
-	State State
+	// Effect describes the change.
+	Effect string
+	State  State
 	// Error is the reason why it was not applied or not healed.
 	Error string
 }

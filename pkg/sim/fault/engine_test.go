@@ -20,7 +20,7 @@ import (
 func TestInjectAndHeal(t *testing.T) {
 	l := start(t, "a", "b", "c")
 	planned, err := l.Plan(t.Context(), fault.Request{Kind: "lamp.out", On: on("a")})
-	if err != nil || planned.ID != "" || planned.Targets[0].Does != "put out (shines)" || planned.Seed == 0 || l.shining() != "a b c" {
+	if err != nil || planned.ID != "" || planned.Targets[0].Effect != "put out (shines)" || planned.Seed == 0 || l.shining() != "a b c" {
 		t.Fatalf("plan: %+v, %v; %s shine", planned, err, l.shining())
 	}
 	lease := l.inject(t, fault.Request{Kind: "lamp.out", On: on("a"), Cause: l.log.Append(eventOf("command"))})

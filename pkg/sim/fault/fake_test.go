@@ -133,17 +133,17 @@ func (l *lamps) kinds() []*fault.Kind {
 	}
 	socket := func(i fault.Item) string { return i.Node }
 	return []*fault.Kind{
-		fault.New(fault.Kind{Name: "lamp.painted", Object: fault.VM, Touches: "color"}, out),
-		fault.New(fault.Kind{Name: "lamp.stolen", Object: fault.VM, Touches: "place", Whole: true}, out),
-		fault.New(fault.Kind{Name: "lamp.unplugged", Object: fault.Node, Touches: "light", Component: socket}, out),
+		fault.New(fault.Kind{Name: "lamp.painted", Object: fault.VM, Aspect: "color"}, out),
+		fault.New(fault.Kind{Name: "lamp.stolen", Object: fault.VM, Aspect: "place", ReplacesTarget: true}, out),
+		fault.New(fault.Kind{Name: "lamp.unplugged", Object: fault.Node, Aspect: "light", Component: socket}, out),
 		fault.New(fault.Kind{
-			Name: "lamp.out", Component: socket, Object: fault.VM, Touches: "light", Params: []fault.Param{
+			Name: "lamp.out", Component: socket, Object: fault.VM, Aspect: "light", Params: []fault.Param{
 				{Name: "delay", Type: fault.Duration, Default: "1s"}, {Name: "color", Type: fault.Text, Choices: []string{"red", "green"}},
 			},
 		}, out),
-		fault.New(fault.Kind{Name: "lamp.blink", Object: fault.VM, Touches: "light"}, blink),
+		fault.New(fault.Kind{Name: "lamp.blink", Object: fault.VM, Aspect: "light"}, blink),
 		fault.New(fault.Kind{Name: "lamp.cold", Object: fault.VM}, out),
-		fault.New(fault.Kind{Name: "lamp.flash", Object: fault.VM, Touches: "light", Momentary: true}, fault.Steps[was]{Plan: plan, Apply: out.Apply}),
+		fault.New(fault.Kind{Name: "lamp.flash", Object: fault.VM, Aspect: "light", Momentary: true}, fault.Steps[was]{Plan: plan, Apply: out.Apply}),
 		fault.New(fault.Kind{Name: "lamp.cluster", Object: fault.VM, Needs: []fault.Need{fault.Clustered}}, out),
 	}
 }

@@ -59,9 +59,9 @@ func (g *Ground) VCenter(name string) *Endpoint {
 	return nil
 }
 
-// Reached returns the address at which the clients configured in the cluster reach a vCenter, by its name or the host on which it
+// ClientAddress returns the address at which the clients configured in the cluster reach a vCenter, by its name or the host on which it
 // listens. It returns any other host unchanged.
-func (g *Ground) Reached(host string) string {
+func (g *Ground) ClientAddress(host string) string {
 	for _, vc := range g.VCenters {
 		if g.Host != nil && (vc.Name == host || vc.Front != nil && vc.Front.Host() == host) {
 			return g.Host(vc.Name)
@@ -92,7 +92,7 @@ type Front interface {
 	Host() string
 	Gate() *gate.Gate
 	// NewCertificate issues a certificate like the first one, changed as wished. The caller installs it in the gate.
-	NewCertificate(sim.CertificateWish) (tls.Certificate, error)
+	NewCertificate(sim.CertificateOptions) (tls.Certificate, error)
 	FirstCertificate() tls.Certificate
 }
 
@@ -121,7 +121,7 @@ type Processes interface {
 	// Cut breaks the component's connection to the API server: it resets connections and refuses new ones, or, if silent, drops
 	// packets. Mend restores it. Repeating either is harmless.
 	Cut(component string, silent bool) error
-	Mend(component string) error
+	Restore(component string) error
 	// Restart stops the process gracefully and starts another one.
 	Restart(ctx context.Context, component string) error
 	// Replicas returns the number of cloud controller managers; more than one elect a leader.

@@ -68,7 +68,7 @@ func (j *journal) begun(l *lease) error {
 		if err != nil {
 			return err
 		}
-		e.Targets = append(e.Targets, entryTarget{Item: t.Target, Does: t.Does, Sealed: sealed})
+		e.Targets = append(e.Targets, entryTarget{Item: t.Target, Does: t.Effect, Sealed: sealed})
 	}
 	return j.write(e)
 }
@@ -183,7 +183,7 @@ func (e entry) fold(records []Record) []Record {
 			ID: e.Lease, Kind: e.Kind, State: Failed, Params: e.Params, Mode: e.Mode, Seed: e.Seed, Since: e.Since, Until: e.Until,
 		}}
 		for _, t := range e.Targets {
-			r.Lease.Targets = append(r.Lease.Targets, Leased{Target: t.Item, Does: t.Does, State: Failed})
+			r.Lease.Targets = append(r.Lease.Targets, Leased{Target: t.Item, Effect: t.Does, State: Failed})
 			r.states = append(r.states, t.Sealed)
 		}
 		return append(records, r)

@@ -28,15 +28,15 @@ type Kind struct {
 	Params []Param
 	// Needs lists what a ground must offer. Empty: the APIs suffice.
 	Needs []Need
-	// Touches is the aspect of a target that changes ("power", "guest", "identity"): two leases of one target that touch the same
+	// Aspect is the aspect of a target that changes ("power", "guest", "identity"): two leases of one target that touch the same
 	// aspect exclude each other. Empty: it excludes nothing.
-	Touches string
+	Aspect string
 	// Component, if not nil, returns the component of the sandbox that is touched, or "", for kinds that reach the same component
 	// through different objects, such as a kubelet through its VM and its Node.
 	Component func(Item) string
-	// Whole faults take the target away and bring it back as it was then: what another lease has changed of it would stay.
+	// ReplacesTarget faults take the target away and bring it back as it was then: what another lease has changed of it would stay.
 	// So they go with no other lease that touches the target itself.
-	Whole bool
+	ReplacesTarget bool
 	// Momentary faults end when they are applied, such as a reset. They revert nothing.
 	Momentary bool
 	// Reported lists the issues in which users reported it: "cloud-provider-vsphere#642".
@@ -230,9 +230,9 @@ func (i Item) String() string {
 	return i.VCenter + "/" + i.Name
 }
 
-// Turn takes the engine's lock with that name, for operations that must not run concurrently, and waits for it until ctx ends.
+// Lock takes the engine's lock with that name, for operations that must not run concurrently, and waits for it until ctx ends.
 // Call end to release it; it must not be nested.
-func (c *Call) Turn(ctx context.Context, name string) (end func(), err error) {
+func (c *Call) Lock(ctx context.Context, name string) (end func(), err error) {
 	if c.turns == nil { // a call without an engine
 		return func() {}, ctx.Err()
 	}

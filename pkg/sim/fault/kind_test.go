@@ -17,7 +17,7 @@ func TestTurn(t *testing.T) {
 		steps := fault.Steps[struct{}]{
 			Plan: func(context.Context, *fault.Call) (none struct{}, _ string, _ error) { return none, "dust", nil },
 			Apply: func(ctx context.Context, c *fault.Call, _ *struct{}) error {
-				end, err := c.Turn(ctx, "ladder "+c.Target.Zone)
+				end, err := c.Lock(ctx, "ladder "+c.Target.Zone)
 				if err != nil {
 					return err
 				}

@@ -79,7 +79,7 @@ func (e *Engine) resolve(ctx context.Context, r Request) (*lease, error) {
 
 // overlap refuses a lease on a target if another lease has changed the same aspect. The caller holds the engine's lock.
 func (e *Engine) overlap(l *lease) error {
-	if l.kind.Touches == "" {
+	if l.kind.Aspect == "" {
 		return nil
 	}
 	mine := map[string]Item{}
@@ -100,7 +100,7 @@ func (e *Engine) overlap(l *lease) error {
 				if target, both := mine[key]; both {
 					return &Refusal{
 						Code:    "conflict",
-						Message: fmt.Sprintf("%s %q: lease %s (%s) has its %s already", target.Kind.noun(), target, other.ID, other.Kind, other.kind.Touches),
+						Message: fmt.Sprintf("%s %q: lease %s (%s) has its %s already", target.Kind.noun(), target, other.ID, other.Kind, other.kind.Aspect),
 						Try:     "vsphere-sandbox fault heal " + other.ID,
 					}
 				}
@@ -112,10 +112,10 @@ func (e *Engine) overlap(l *lease) error {
 
 // excludes reports whether leases of two kinds cannot touch the same target.
 func (k *Kind) excludes(other *Kind) bool {
-	if k.Touches == "" || other.Touches == "" {
+	if k.Aspect == "" || other.Aspect == "" {
 		return false
 	}
-	return k.Touches == other.Touches || k.Whole && other.Component == nil || other.Whole && k.Component == nil
+	return k.Aspect == other.Aspect || k.ReplacesTarget && other.Component == nil || other.ReplacesTarget && k.Component == nil
 }
 
 // touched returns the keys of the target and of the component behind it.
@@ -137,7 +137,7 @@ func (e *Engine) plan(ctx context.Context, l *lease) error {
 		state, does, err := l.kind.steps.plan(ctx, e.call(l, n, 0))
 		l.states[n] = state
 		e.mu.Lock()
-		l.Targets[n].Does = does
+		l.Targets[n].Effect = does
 		e.mu.Unlock()
 		return err
 	})

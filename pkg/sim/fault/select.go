@@ -157,8 +157,8 @@ func (r Request) named(items, all []Item, kind Object) ([]Item, error) {
 	return draw(list, kind, r)
 }
 
-// Called reports whether a name, which may have wildcards, is one by which a [Selector] chooses the item.
-func (i Item) Called(name string) bool { return i.called(name) }
+// MatchesName reports whether a name, which may have wildcards, is one by which a [Selector] chooses the item.
+func (i Item) MatchesName(name string) bool { return i.called(name) }
 
 func (i Item) called(name string) bool {
 	for _, own := range i.names() {

@@ -25,6 +25,7 @@ func (g *Guests) CustomizeVMTask(ctx *simulator.Context, req *types.CustomizeVM_
 		return &methods.CustomizeVM_TaskBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.This})}
 	}
 	task := simulator.CreateTask(vm, "customizeVm", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		listNICs(&vm.VirtualMachine)
 		body, ok := vm.CustomizeVMTask(ctx, req).(*methods.CustomizeVM_TaskBody)
 		if !ok || body.Res == nil {
 			return nil, new(types.InvalidRequest)
@@ -38,6 +39,20 @@ func (g *Guests) CustomizeVMTask(ctx *simulator.Context, req *types.CustomizeVM_
 		return nil, nil
 	})
 	return &methods.CustomizeVM_TaskBody{Res: &types.CustomizeVM_TaskResponse{Returnval: task.Run(ctx)}}
+}
+
+// listNICs lists the NICs of a VM in its guest information. vcsim counts them there, now and at the next power-on, to compare them
+// with the specification; the guest of a VM that is off has reported none. The caller holds the VM's lock.
+func listNICs(vm *mo.VirtualMachine) {
+	if vm.Guest == nil || len(vm.Guest.Net) > 0 || vm.Config == nil || vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff {
+		return
+	}
+	for _, d := range vm.Config.Hardware.Device {
+		if nic, ok := d.(types.BaseVirtualEthernetCard); ok {
+			card := nic.GetVirtualEthernetCard()
+			vm.Guest.Net = append(vm.Guest.Net, types.GuestNicInfo{MacAddress: strings.ToLower(card.MacAddress), DeviceConfigId: card.Key})
+		}
+	}
 }
 
 // customized applies the pending customization to a guest that is powered on. The caller holds the VM's lock.

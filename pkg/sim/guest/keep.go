@@ -28,9 +28,9 @@ type kept struct {
 	cpu, memory int32
 }
 
-// Keep stores the VM under a name: its configuration, its custom values and its guest. It does not include first-class disks
+// SaveVM stores the VM under a name: its configuration, its custom values and its guest. It does not include first-class disks
 // (volumes).
-func (g *Guests) Keep(vm types.ManagedObjectReference, name string) error {
+func (g *Guests) SaveVM(vm types.ManagedObjectReference, name string) error {
 	var failed error
 	err := g.with(vm, func(_ *simulator.Context, _ *vmState, obj *mo.VirtualMachine) {
 		if failed = g.keep(obj, name); failed == nil {
@@ -45,23 +45,23 @@ func (g *Guests) Keep(vm types.ManagedObjectReference, name string) error {
 	return failed
 }
 
-// Kept reports whether a VM is stored under that name.
-func (g *Guests) Kept(name string) bool {
+// HasSavedVM reports whether a VM is stored under that name.
+func (g *Guests) HasSavedVM(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.kept[name] != nil
 }
 
-// Forget drops what Keep stored.
-func (g *Guests) Forget(name string) {
+// DeleteSavedVM drops what Keep stored.
+func (g *Guests) DeleteSavedVM(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.kept, name)
 }
 
-// Resemble makes a VM equal to the one that is stored under that name, except for its place (name, folder, pool, host, files). It
+// RestoreVM makes a VM equal to the one that is stored under that name, except for its place (name, folder, pool, host, files). It
 // gets the stored BIOS and instance UUIDs, unless others are given.
-func (g *Guests) Resemble(vm types.ManagedObjectReference, name, uuid, instance string) error {
+func (g *Guests) RestoreVM(vm types.ManagedObjectReference, name, uuid, instance string) error {
 	g.writing.Lock()
 	defer g.writing.Unlock()
 	return g.resemble(vm, name, uuid, instance)
@@ -84,7 +84,7 @@ func (g *Guests) resemble(vm vc.Ref, name, uuid, instance string) error {
 	if failed != nil {
 		return failed
 	}
-	return g.Become(vm, k.info)
+	return g.SetGuest(vm, k.info)
 }
 
 // keep stores a VM whose lock is held.
@@ -229,7 +229,7 @@ func (g *Guests) RegisterVMTask(ctx *simulator.Context, req *types.RegisterVM_Ta
 	}
 	dc, _ := vc.Datacenter(ctx.Map, req.This)
 	file := dc.Value + " " + req.Path
-	if !g.Kept(file) {
+	if !g.HasSavedVM(file) {
 		var body soap.HasFault
 		ctx.WithLock(folder, func() { body = folder.RegisterVMTask(ctx, req) })
 		return body
@@ -251,7 +251,7 @@ func (g *Guests) RegisterVMTask(ctx *simulator.Context, req *types.RegisterVM_Ta
 		if err := g.resemble(made.(vc.Ref), file, "", ""); err != nil {
 			return nil, &types.InvalidVmConfig{Property: "configSpec"}
 		}
-		g.Forget(file)
+		g.DeleteSavedVM(file)
 		return made, nil
 	})
 	return &methods.RegisterVM_TaskBody{Res: &types.RegisterVM_TaskResponse{Returnval: vc.Run(ctx, task)}}

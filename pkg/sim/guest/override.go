@@ -109,9 +109,9 @@ type loan struct {
 	name string
 }
 
-// Lend reserves an address of the same network for each address of the VM's guest, until [Guests.Release] with that name: no
+// ReserveAddresses reserves an address of the same network for each address of the VM's guest, until [Guests.Release] with that name: no
 // other guest gets them. The result omits addresses in full networks.
-func (g *Guests) Lend(vm types.ManagedObjectReference, name string) map[netip.Addr]netip.Addr {
+func (g *Guests) ReserveAddresses(vm types.ManagedObjectReference, name string) map[netip.Addr]netip.Addr {
 	lent := map[netip.Addr]netip.Addr{}
 	_ = g.with(vm, func(_ *simulator.Context, m *vmState, obj *mo.VirtualMachine) { // gone: it has no addresses
 		g.learn(m, obj)
@@ -154,8 +154,8 @@ func (g *Guests) Info(vm types.ManagedObjectReference) (info Info, ok bool) {
 	return info, err == nil
 }
 
-// Cards returns the lower-case MAC addresses of the VM's NICs, in the order of its hardware; empty for a removed VM.
-func (g *Guests) Cards(vm types.ManagedObjectReference) (macs []string) {
+// MACs returns the lower-case MAC addresses of the VM's NICs, in the order of its hardware; empty for a removed VM.
+func (g *Guests) MACs(vm types.ManagedObjectReference) (macs []string) {
 	_ = g.with(vm, func(_ *simulator.Context, _ *vmState, obj *mo.VirtualMachine) {
 		for _, d := range obj.Config.Hardware.Device {
 			if card, ok := d.(types.BaseVirtualEthernetCard); ok {
@@ -166,8 +166,8 @@ func (g *Guests) Cards(vm types.ManagedObjectReference) (macs []string) {
 	return macs
 }
 
-// Become replaces the guest of the VM, as an installation on an empty disk does. A running one reports it.
-func (g *Guests) Become(vm types.ManagedObjectReference, info Info) error {
+// SetGuest replaces the guest of the VM, as an installation on an empty disk does. A running one reports it.
+func (g *Guests) SetGuest(vm types.ManagedObjectReference, info Info) error {
 	return g.with(vm, func(ctx *simulator.Context, m *vmState, obj *mo.VirtualMachine) {
 		g.know(m, info)
 		switch {

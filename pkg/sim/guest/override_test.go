@@ -102,7 +102,7 @@ func TestSlow(t *testing.T) {
 func TestLend(t *testing.T) {
 	r := setup(t, guest.Options{}, nil)
 	one, two := r.vms[0].Reference(), r.vms[1].Reference()
-	first, second := r.guests.Lend(one, "x"), r.guests.Lend(two, "x")
+	first, second := r.guests.ReserveAddresses(one, "x"), r.guests.ReserveAddresses(two, "x")
 	addr := netip.MustParseAddr
 	if diff := cmp.Diff(addr("198.18.0.12"), first[addr("198.18.0.10")], cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Error(diff)
@@ -111,15 +111,15 @@ func TestLend(t *testing.T) {
 		t.Errorf("lent %v and %v", first, second)
 	}
 	r.guests.Release(one, "x")
-	if again := r.guests.Lend(two, "y"); again[addr("198.18.0.11")] != addr("198.18.0.12") {
+	if again := r.guests.ReserveAddresses(two, "y"); again[addr("198.18.0.11")] != addr("198.18.0.12") {
 		t.Errorf("lent %v after a release", again)
 	}
 	done(t)(r.vms[1].PowerOff(t.Context()))
 	done(t)(r.vms[1].Destroy(t.Context()))
-	if again := r.guests.Lend(one, "x"); again[addr("198.18.0.10")] != addr("198.18.0.11") {
+	if again := r.guests.ReserveAddresses(one, "x"); again[addr("198.18.0.10")] != addr("198.18.0.11") {
 		t.Errorf("lent %v after the other VM was destroyed", again)
 	}
-	if len(r.guests.Lend(two, "x")) != 0 {
+	if len(r.guests.ReserveAddresses(two, "x")) != 0 {
 		t.Error("a VM that is gone was lent addresses")
 	}
 }
@@ -128,11 +128,11 @@ func TestLend(t *testing.T) {
 func TestKeep(t *testing.T) {
 	r := setup(t, guest.Options{}, nil)
 	one, two := r.vms[0].Reference(), r.vms[1].Reference()
-	if err := r.guests.Keep(one, "x"); err != nil || !r.guests.Kept("x") {
+	if err := r.guests.SaveVM(one, "x"); err != nil || !r.guests.HasSavedVM("x") {
 		t.Fatal(err)
 	}
 	done(t)(r.vms[1].PowerOff(t.Context()))
-	if err := r.guests.Resemble(two, "x", "", "other"); err != nil {
+	if err := r.guests.RestoreVM(two, "x", "", "other"); err != nil {
 		t.Fatal(err)
 	}
 	done(t)(r.vms[1].PowerOn(t.Context()))
@@ -140,12 +140,12 @@ func TestKeep(t *testing.T) {
 	if now.Config.Uuid != was.Config.Uuid || now.Config.InstanceUuid != "other" || now.Name == was.Name || now.Config.Files == was.Config.Files {
 		t.Errorf("is %s %s %s", now.Name, now.Config.Uuid, now.Config.InstanceUuid)
 	}
-	r.guests.Forget("x")
-	if err := r.guests.Resemble(two, "x", "", ""); err == nil || r.guests.Kept("x") {
+	r.guests.DeleteSavedVM("x")
+	if err := r.guests.RestoreVM(two, "x", "", ""); err == nil || r.guests.HasSavedVM("x") {
 		t.Error("what was forgotten is known")
 	}
 	gone := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-0"}
-	if r.guests.Keep(gone, "y") == nil || r.guests.Override(gone, "y", renamed("")) == nil || r.guests.Become(gone, guest.Info{}) == nil {
+	if r.guests.SaveVM(gone, "y") == nil || r.guests.Override(gone, "y", renamed("")) == nil || r.guests.SetGuest(gone, guest.Info{}) == nil {
 		t.Error("a VM that is not there was changed")
 	}
 }
@@ -157,7 +157,7 @@ func TestBecome(t *testing.T) {
 			*info = guest.Info{}
 		}
 	})
-	if err := r.guests.Become(r.vms[0].Reference(), guest.Info{HostName: "new"}); err != nil {
+	if err := r.guests.SetGuest(r.vms[0].Reference(), guest.Info{HostName: "new"}); err != nil {
 		t.Fatal(err)
 	}
 	for after := uint64(0); r.look(0).Guest.HostName != "new"; {
@@ -167,7 +167,7 @@ func TestBecome(t *testing.T) {
 		}
 		after = events[len(events)-1].Seq
 	}
-	if err := r.guests.Become(r.vms[0].Reference(), guest.Info{HostName: "newer"}); err != nil {
+	if err := r.guests.SetGuest(r.vms[0].Reference(), guest.Info{HostName: "newer"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.look(0).Guest.HostName; got != "newer" {

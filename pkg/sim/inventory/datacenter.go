@@ -75,7 +75,7 @@ func (dc *datacenter) members(hosts, clusters []string) ([]*host, error) {
 	for _, name := range hosts {
 		h, ok := dc.byName[name]
 		if !ok {
-			return nil, fmt.Errorf("host %q: no such host in the datacenter", name)
+			return nil, fmt.Errorf("host %q not found in the datacenter", name)
 		}
 		wanted[h] = true
 	}

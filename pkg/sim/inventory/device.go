@@ -17,6 +17,8 @@ const (
 	pciKey    = 100
 	scsiKey   = 1000
 	diskKey   = 2000
+	cdromKey  = 3000
+	ideKey    = 200
 	cardKey   = 4000
 	cardUnit  = 7
 	maxCards  = 10
@@ -25,7 +27,8 @@ const (
 	systemKiB = 20 << 20
 )
 
-// devices returns the devices of a VM: the default ones, a disk on a paravirtual controller, and its NICs.
+// devices returns the devices of a VM: the default ones, a disk on a paravirtual controller, an empty CD-ROM
+// drive, and its NICs.
 func devices(disk *types.VirtualDisk, cards []types.BaseVirtualDevice) []types.BaseVirtualDevice {
 	list := duplicate(esx.VirtualDevice)
 	keys := []int32{scsiKey}
@@ -33,8 +36,15 @@ func devices(disk *types.VirtualDisk, cards []types.BaseVirtualDevice) []types.B
 		keys = append(keys, c.GetVirtualDevice().Key)
 	}
 	for _, d := range list {
-		if pci, ok := d.(*types.VirtualPCIController); ok && pci.Key == pciKey {
-			pci.Device = append(pci.Device, keys...)
+		switch c := d.(type) {
+		case *types.VirtualPCIController:
+			if c.Key == pciKey {
+				c.Device = append(c.Device, keys...)
+			}
+		case *types.VirtualIDEController:
+			if c.Key == ideKey {
+				c.Device = append(c.Device, cdromKey)
+			}
 		}
 	}
 	scsi := &types.ParaVirtualSCSIController{}
@@ -46,7 +56,21 @@ func devices(disk *types.VirtualDisk, cards []types.BaseVirtualDevice) []types.B
 	scsi.HotAddRemove = new(true)
 	scsi.SharedBus = types.VirtualSCSISharingNoSharing
 	scsi.ScsiCtlrUnitNumber = scsiOwn
-	return append(append(list, scsi, disk), cards...)
+	return append(append(list, scsi, disk, cdrom()), cards...)
+}
+
+// cdrom returns an empty CD-ROM drive, which takes the drive of the client's computer.
+func cdrom() *types.VirtualCdrom {
+	drive := &types.VirtualCdrom{}
+	drive.Key = cdromKey
+	drive.ControllerKey = ideKey
+	drive.UnitNumber = new(int32(0))
+	drive.DeviceInfo = &types.Description{Label: "CD/DVD drive 1", Summary: "Remote device"}
+	drive.Backing = &types.VirtualCdromRemotePassthroughBackingInfo{
+		VirtualDeviceRemoteDeviceBackingInfo: types.VirtualDeviceRemoteDeviceBackingInfo{UseAutoDetect: new(false)},
+	}
+	drive.Connectable = &types.VirtualDeviceConnectInfo{AllowGuestControl: true, Status: string(types.VirtualDeviceConnectInfoStatusUntried)}
+	return drive
 }
 
 // systemDisk returns the system disk of a VM.

@@ -2,7 +2,7 @@
 // serves: some 70 µs per VM in memory, compared with 38 ms of vcsim's builder.
 //
 // [Make] builds, and returns the guests to start and the permissions to grant. [About] describes a vCenter of a version before it
-// exists. [NewJoining] extends a serving vCenter.
+// exists. [NewHostAdder] extends a serving vCenter.
 //
 // The package avoids calls of vcsim with a wrong result: hosts with only some datastores, UUIDs and MAC addresses that repeat
 // between vCenters, networks of a single host, capacities that grow with every mount, resource pools that share one summary. It

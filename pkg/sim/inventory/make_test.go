@@ -84,7 +84,7 @@ func TestErrors(t *testing.T) {
 		want   string
 	}{
 		{"instance UUID", func(v *topology.VCenter) { v.InstanceUUID = "x" }, `instance UUID "x"`},
-		{"host", func(v *topology.VCenter) { v.Datacenters[0].VMs[0].Host = "x" }, `datacenter "dc": VM "one": host "x": no such host`},
+		{"host", func(v *topology.VCenter) { v.Datacenters[0].VMs[0].Host = "x" }, `datacenter "dc": VM "one": host "x" not found`},
 		{"pool", func(v *topology.VCenter) { v.Datacenters[0].VMs[0].Pool = "x" }, `pool "x": no such resource pool or vApp`},
 		{"datastore", func(v *topology.VCenter) { v.Datacenters[0].VMs[0].Datastore = "x" }, `datastore "x": not mounted on host "h-1"`},
 		{"network", func(v *topology.VCenter) { v.Datacenters[0].VMs[0].NICs[0].Network = "x" }, `network "x": no such network`},
@@ -92,7 +92,7 @@ func TestErrors(t *testing.T) {
 		{"address", func(v *topology.VCenter) { v.Datacenters[0].VMs[0].NICs[0].Addresses = []string{"x"} }, `address "x"`},
 		{"member", func(v *topology.VCenter) {
 			v.Datacenters[0].Switches = []topology.Switch{{Name: "s", Hosts: []string{"x"}}}
-		}, `switch "s": host "x": no such host`},
+		}, `switch "s": host "x" not found`},
 		{"folder", func(v *topology.VCenter) {
 			v.Datacenters[0].Folders = []topology.Folder{{Path: "a"}}
 			v.Folders = []topology.Folder{{Path: "a/b"}}

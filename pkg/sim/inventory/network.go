@@ -291,7 +291,7 @@ func dropGroup(h *mo.HostSystem, name string) {
 }
 
 // AddVirtualSwitch adds a standard switch to a host. vcsim's is in networkInfo only.
-func (j *Joining) AddVirtualSwitch(ctx *simulator.Context, req *types.AddVirtualSwitch) soap.HasFault {
+func (j *HostAdder) AddVirtualSwitch(ctx *simulator.Context, req *types.AddVirtualSwitch) soap.HasFault {
 	body := new(methods.AddVirtualSwitchBody)
 	body.Fault_ = j.editNetwork(ctx, req.This, func(n *types.HostNetworkInfo) types.BaseMethodFault {
 		switch {
@@ -318,7 +318,7 @@ func (j *Joining) AddVirtualSwitch(ctx *simulator.Context, req *types.AddVirtual
 }
 
 // RemoveVirtualSwitch removes a standard switch that has no port groups.
-func (j *Joining) RemoveVirtualSwitch(ctx *simulator.Context, req *types.RemoveVirtualSwitch) soap.HasFault {
+func (j *HostAdder) RemoveVirtualSwitch(ctx *simulator.Context, req *types.RemoveVirtualSwitch) soap.HasFault {
 	body := new(methods.RemoveVirtualSwitchBody)
 	body.Fault_ = j.editNetwork(ctx, req.This, func(n *types.HostNetworkInfo) types.BaseMethodFault {
 		i := slices.IndexFunc(n.Vswitch, named(req.VswitchName))
@@ -342,7 +342,7 @@ func named(name string) func(types.HostVirtualSwitch) bool {
 }
 
 // editNetwork changes the network of the host that a network system is part of.
-func (j *Joining) editNetwork(ctx *simulator.Context, this vc.Ref, edit func(*types.HostNetworkInfo) types.BaseMethodFault) *soap.Fault {
+func (j *HostAdder) editNetwork(ctx *simulator.Context, this vc.Ref, edit func(*types.HostNetworkInfo) types.BaseMethodFault) *soap.Fault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
 	system, ok := ctx.Map.Get(this).(*simulator.HostNetworkSystem)

@@ -104,7 +104,7 @@ func TestOperations(t *testing.T) {
 // TestJoining adds a host to a cluster of hosts that vcsim knows no version of; vcsim's own call would end the process.
 func TestJoining(t *testing.T) {
 	v := build(t, two)
-	joining := inventory.NewJoining(v.ctx, v.spec.VCenters[0].Version)
+	joining := inventory.NewHostAdder(v.ctx, v.spec.VCenters[0].Version)
 	v.ctx.Map.Handler = func(ctx *simulator.Context, m *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 		joining.Redirect(ctx, m)
 		return nil, nil

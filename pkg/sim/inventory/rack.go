@@ -27,7 +27,7 @@ type rack struct {
 
 // Rack replaces the available hardware with that of a topology. Hosts that clients add later get its sizes, and see its
 // datastores as disks and exports. Existing objects do not change.
-func (j *Joining) Rack(v *topology.VCenter) {
+func (j *HostAdder) Rack(v *topology.VCenter) {
 	j.rack.mu.Lock()
 	defer j.rack.mu.Unlock()
 	j.rack.v = v
@@ -109,7 +109,7 @@ func datacenterOf(ctx *simulator.Context, ref vc.Ref) *simulator.Datacenter {
 
 // welcome sets the hardware of an added host from the rack, with the network that every host is installed with. The caller holds
 // the lock of the parent.
-func (j *Joining) welcome(ctx *simulator.Context, ref vc.Ref) {
+func (j *HostAdder) welcome(ctx *simulator.Context, ref vc.Ref) {
 	h, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
 	if !ok || h.Parent == nil {
 		return
@@ -180,7 +180,7 @@ func minus(list []vc.Ref, ref vc.Ref) []vc.Ref {
 }
 
 // addStandalone lets vcsim add a host, and completes it.
-func (j *Joining) addStandalone(ctx *simulator.Context, f *simulator.Folder, add func() vc.Ref) vc.Ref {
+func (j *HostAdder) addStandalone(ctx *simulator.Context, f *simulator.Folder, add func() vc.Ref) vc.Ref {
 	task := simulator.CreateTask(f, "addStandaloneHost", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		made, fault := vc.Await(ctx, add())
 		if fault != nil {
@@ -200,7 +200,7 @@ func (j *Joining) addStandalone(ctx *simulator.Context, f *simulator.Folder, add
 
 // ReconfigureDvsTask changes a switch. vcsim lists port groups once for every host in the networks of a cluster, and does not
 // remove them from removed hosts.
-func (j *Joining) ReconfigureDvsTask(ctx *simulator.Context, req *types.ReconfigureDvs_Task) soap.HasFault {
+func (j *HostAdder) ReconfigureDvsTask(ctx *simulator.Context, req *types.ReconfigureDvs_Task) soap.HasFault {
 	ref, fault := j.onSwitch(ctx, req.This, "reconfigureDvs", func(dvs *simulator.DistributedVirtualSwitch) vc.Ref {
 		return dvs.ReconfigureDvsTask(ctx, req).(*methods.ReconfigureDvs_TaskBody).Res.Returnval
 	})
@@ -211,7 +211,7 @@ func (j *Joining) ReconfigureDvsTask(ctx *simulator.Context, req *types.Reconfig
 }
 
 // AddDVPortgroupTask adds port groups to a switch, on all its hosts.
-func (j *Joining) AddDVPortgroupTask(ctx *simulator.Context, req *types.AddDVPortgroup_Task) soap.HasFault {
+func (j *HostAdder) AddDVPortgroupTask(ctx *simulator.Context, req *types.AddDVPortgroup_Task) soap.HasFault {
 	ref, fault := j.onSwitch(ctx, req.This, "addDVPortgroup", func(dvs *simulator.DistributedVirtualSwitch) vc.Ref {
 		return dvs.AddDVPortgroupTask(ctx, req).(*methods.AddDVPortgroup_TaskBody).Res.Returnval
 	})
@@ -222,7 +222,7 @@ func (j *Joining) AddDVPortgroupTask(ctx *simulator.Context, req *types.AddDVPor
 }
 
 // onSwitch runs a change of a switch by vcsim in a task, and then corrects all lists.
-func (j *Joining) onSwitch(ctx *simulator.Context, this vc.Ref, name string, do func(*simulator.DistributedVirtualSwitch) vc.Ref) (vc.Ref, *soap.Fault) {
+func (j *HostAdder) onSwitch(ctx *simulator.Context, this vc.Ref, name string, do func(*simulator.DistributedVirtualSwitch) vc.Ref) (vc.Ref, *soap.Fault) {
 	dvs, ok := ctx.Map.Get(this).(*simulator.DistributedVirtualSwitch)
 	if !ok {
 		return vc.Ref{}, simulator.Fault("", &types.ManagedObjectNotFound{Obj: this})
@@ -291,22 +291,22 @@ func with(list, others []vc.Ref, in bool) []vc.Ref {
 	return slices.DeleteFunc(union(list), func(r vc.Ref) bool { return slices.Contains(others, r) })
 }
 
-// Joining lets clients add hosts with networks and datastores. vcsim's AddHost_Task ends the process when the cluster has a host
+// HostAdder lets clients add hosts with networks and datastores. vcsim's AddHost_Task ends the process when the cluster has a host
 // with a version that govmomi does not know (such as 8.0.3), and gives the new host version 6.5.
 //
-// The available hosts, disks and exports are those of the rack ([Joining.Rack]).
+// The available hosts, disks and exports are those of the rack ([HostAdder.Rack]).
 //
 // Joining receives calls on clusters, folders and parts of hosts: call its Redirect from the registry's call hook. Create one
-// with [NewJoining] before the vCenter serves.
-type Joining struct {
+// with [NewHostAdder] before the vCenter serves.
+type HostAdder struct {
 	redirect.Receiver
 	release release
 	rack    rack
 }
 
-// NewJoining returns a Joining for a vCenter of that version and registers it.
-func NewJoining(base *simulator.Context, version string) *Joining {
-	j := &Joining{
+// NewHostAdder returns a Joining for a vCenter of that version and registers it.
+func NewHostAdder(base *simulator.Context, version string) *HostAdder {
+	j := &HostAdder{
 		Receiver: redirect.Receiver{
 			Self: vc.Ref{Type: "SandboxJoining", Value: "sandbox-joining"},
 			Methods: map[string][]string{
@@ -328,7 +328,7 @@ func NewJoining(base *simulator.Context, version string) *Joining {
 }
 
 // AddHostTask adds a host, and gives it the vCenter's version.
-func (j *Joining) AddHostTask(ctx *simulator.Context, req *types.AddHost_Task) soap.HasFault {
+func (j *HostAdder) AddHostTask(ctx *simulator.Context, req *types.AddHost_Task) soap.HasFault {
 	body := new(methods.AddHost_TaskBody)
 	cluster, ok := ctx.Map.Get(req.This).(*simulator.ClusterComputeResource)
 	if !ok {

@@ -25,7 +25,7 @@ type shelf struct {
 	sees   []*topology.Datastore
 }
 
-func (j *Joining) shelf(ctx *simulator.Context, system vc.Ref) (s shelf, _ types.BaseMethodFault) {
+func (j *HostAdder) shelf(ctx *simulator.Context, system vc.Ref) (s shelf, _ types.BaseMethodFault) {
 	var ok bool
 	if s.system, ok = ctx.Map.Get(system).(*simulator.HostDatastoreSystem); !ok || s.system.Host == nil {
 		return s, &types.ManagedObjectNotFound{Obj: system}
@@ -50,7 +50,7 @@ func (s shelf) find(ctx *simulator.Context, name string) *simulator.Datastore {
 
 // CreateVmfsDatastore creates a datastore on a disk, for every host that sees the disk, as vCenter rescans them. vcsim lacks this
 // call.
-func (j *Joining) CreateVmfsDatastore(ctx *simulator.Context, req *types.CreateVmfsDatastore) soap.HasFault {
+func (j *HostAdder) CreateVmfsDatastore(ctx *simulator.Context, req *types.CreateVmfsDatastore) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
 	body := new(methods.CreateVmfsDatastoreBody)
@@ -88,7 +88,7 @@ func (j *Joining) CreateVmfsDatastore(ctx *simulator.Context, req *types.CreateV
 }
 
 // RescanVmfs finds datastores on the disks of a host; vcsim's finds none.
-func (j *Joining) RescanVmfs(ctx *simulator.Context, req *types.RescanVmfs) soap.HasFault {
+func (j *HostAdder) RescanVmfs(ctx *simulator.Context, req *types.RescanVmfs) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
 	body := &methods.RescanVmfsBody{Res: new(types.RescanVmfsResponse)}
@@ -111,7 +111,7 @@ func (j *Joining) RescanVmfs(ctx *simulator.Context, req *types.RescanVmfs) soap
 }
 
 // CreateNasDatastore mounts an export of the rack. Other exports are passed to vcsim, for which an export is a local directory.
-func (j *Joining) CreateNasDatastore(ctx *simulator.Context, req *types.CreateNasDatastore) soap.HasFault {
+func (j *HostAdder) CreateNasDatastore(ctx *simulator.Context, req *types.CreateNasDatastore) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
 	body := new(methods.CreateNasDatastoreBody)
@@ -139,7 +139,7 @@ func (j *Joining) CreateNasDatastore(ctx *simulator.Context, req *types.CreateNa
 }
 
 // mountOn mounts a datastore on a host, creating it for the first one.
-func (j *Joining) mountOn(ctx *simulator.Context, s shelf, d *topology.Datastore) (vc.Ref, types.BaseMethodFault) {
+func (j *HostAdder) mountOn(ctx *simulator.Context, s shelf, d *topology.Datastore) (vc.Ref, types.BaseMethodFault) {
 	ds := s.find(ctx, d.Name)
 	var dir string
 	var info types.BaseDatastoreInfo
@@ -196,7 +196,7 @@ func homeOf(settings []types.BaseOptionValue) string {
 }
 
 // disk returns the disk of a VMFS datastore.
-func (j *Joining) disk(dc string, d *topology.Datastore) types.HostScsiDisk {
+func (j *HostAdder) disk(dc string, d *topology.Datastore) types.HostScsiDisk {
 	id := "naa.6000c29" + strings.ReplaceAll(j.rack.derive("lun", dc, d.Name), "-", "")[:25]
 	disk := types.HostScsiDisk{
 		Capacity:   types.HostDiskDimensionsLba{BlockSize: 512, Block: int64(d.Capacity) / 512},
@@ -210,7 +210,7 @@ func (j *Joining) disk(dc string, d *topology.Datastore) types.HostScsiDisk {
 }
 
 // blank lists the host's disks without a datastore.
-func (j *Joining) blank(ctx *simulator.Context, s shelf) (disks []types.HostScsiDisk, of []*topology.Datastore) {
+func (j *HostAdder) blank(ctx *simulator.Context, s shelf) (disks []types.HostScsiDisk, of []*topology.Datastore) {
 	for _, d := range s.sees {
 		if kind := fileSystem(d.Type); kind == string(types.HostFileSystemVolumeFileSystemTypeVMFS) && s.find(ctx, d.Name) == nil {
 			disks, of = append(disks, j.disk(s.dc.Name, d)), append(of, d)
@@ -220,7 +220,7 @@ func (j *Joining) blank(ctx *simulator.Context, s shelf) (disks []types.HostScsi
 }
 
 // QueryAvailableDisksForVmfs lists the disks without a datastore; vcsim lacks this call.
-func (j *Joining) QueryAvailableDisksForVmfs(ctx *simulator.Context, req *types.QueryAvailableDisksForVmfs) soap.HasFault {
+func (j *HostAdder) QueryAvailableDisksForVmfs(ctx *simulator.Context, req *types.QueryAvailableDisksForVmfs) soap.HasFault {
 	s, fault := j.shelf(ctx, req.This)
 	if fault != nil {
 		return &methods.QueryAvailableDisksForVmfsBody{Fault_: simulator.Fault("", fault)}
@@ -230,7 +230,7 @@ func (j *Joining) QueryAvailableDisksForVmfs(ctx *simulator.Context, req *types.
 }
 
 // QueryVmfsDatastoreCreateOptions offers the whole disk; vcsim lacks this call.
-func (j *Joining) QueryVmfsDatastoreCreateOptions(ctx *simulator.Context, req *types.QueryVmfsDatastoreCreateOptions) soap.HasFault {
+func (j *HostAdder) QueryVmfsDatastoreCreateOptions(ctx *simulator.Context, req *types.QueryVmfsDatastoreCreateOptions) soap.HasFault {
 	s, fault := j.shelf(ctx, req.This)
 	body := new(methods.QueryVmfsDatastoreCreateOptionsBody)
 	if fault != nil {
@@ -259,7 +259,7 @@ func (j *Joining) QueryVmfsDatastoreCreateOptions(ctx *simulator.Context, req *t
 }
 
 // AddStandaloneHostTask adds a host outside of clusters.
-func (j *Joining) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddStandaloneHost_Task) soap.HasFault {
+func (j *HostAdder) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddStandaloneHost_Task) soap.HasFault {
 	body := new(methods.AddStandaloneHost_TaskBody)
 	f, ok := ctx.Map.Get(req.This).(*simulator.Folder)
 	if !ok {
@@ -269,6 +269,10 @@ func (j *Joining) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddSt
 	if !slices.Contains(f.ChildType, "ComputeResource") {
 		return f.AddStandaloneHostTask(ctx, req)
 	}
+	// vcsim copies the host with the user's name, if one exists, with any version.
+	own := *req
+	own.Spec.UserName = ""
+	req = &own
 	body.Res = &types.AddStandaloneHost_TaskResponse{Returnval: j.addStandalone(ctx, f, func() vc.Ref {
 		return f.AddStandaloneHostTask(ctx, req).(*methods.AddStandaloneHost_TaskBody).Res.Returnval
 	})}
@@ -277,7 +281,7 @@ func (j *Joining) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddSt
 
 // AddPortGroup adds a port group to a host's standard switch. The first one in the datacenter creates the network; vcsim refuses
 // a second host.
-func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) soap.HasFault {
+func (j *HostAdder) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
 	body := new(methods.AddPortGroupBody)
@@ -340,7 +344,7 @@ func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) 
 
 // RemovePortGroup removes a port group from a host. The last one removes the network; vcsim removes it from all hosts with the
 // first, and ends the process at the second.
-func (j *Joining) RemovePortGroup(ctx *simulator.Context, req *types.RemovePortGroup) soap.HasFault {
+func (j *HostAdder) RemovePortGroup(ctx *simulator.Context, req *types.RemovePortGroup) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
 	body := new(methods.RemovePortGroupBody)

@@ -124,7 +124,7 @@ func (b *builder) vm(dc *datacenter, spec *topology.VM, render func(string) []by
 func (b *builder) site(dc *datacenter, spec *topology.VM) (at site, err error) {
 	var ok bool
 	if at.host, ok = dc.byName[spec.Host]; !ok {
-		return at, fmt.Errorf("host %q: no such host in the datacenter", spec.Host)
+		return at, fmt.Errorf("host %q not found in the datacenter", spec.Host)
 	}
 	if at.pool, ok = at.host.compute.byPath[spec.Pool]; !ok {
 		return at, fmt.Errorf("pool %q: no such resource pool or vApp for host %q", spec.Pool, spec.Host)

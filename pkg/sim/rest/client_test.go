@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	client "github.com/vmware/govmomi/vapi/rest"
@@ -124,7 +125,16 @@ func TestTagsOfGovmomi(t *testing.T) {
 
 // TestLibraryBehindUs: the content library is vcsim's, in sessions of ours.
 func TestLibraryBehindUs(t *testing.T) {
-	v := newVCenter(t, nil)
+	var panics atomic.Bool
+	v := newVCenter(t, func(o *rest.Options) {
+		next := o.Next
+		o.Next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if panics.Load() && strings.HasPrefix(r.URL.Path, "/api/content") {
+				panic("as on an unexpected body")
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
 	const path = "/rest/com/vmware/content/library"
 	if a := v.do(t, http.MethodGet, path, nil); a.status != http.StatusOK {
 		t.Errorf("list: %+v", a)
@@ -136,10 +146,15 @@ func TestLibraryBehindUs(t *testing.T) {
 	if a := v.do(t, http.MethodGet, "/api/content/trusted-certificates", nil); a.status != http.StatusOK {
 		t.Errorf("certificates: %+v", a)
 	}
-	if a := v.do(t, http.MethodPost, "/api", `{"params":7}`); a.status != http.StatusInternalServerError ||
-		!strings.Contains(a.body, "INTERNAL_SERVER_ERROR") {
-		t.Errorf("what vcsim takes for granted: %+v", a)
+	if a := v.do(t, http.MethodPost, "/api", `{"params":7}`); a.status != http.StatusOK || !strings.Contains(a.body, "-32600") {
+		t.Errorf("JSON-RPC: %+v", a)
 	}
+	panics.Store(true)
+	if a := v.do(t, http.MethodGet, "/api/content/trusted-certificates", nil); a.status != http.StatusInternalServerError ||
+		!strings.Contains(a.body, "INTERNAL_SERVER_ERROR") {
+		t.Errorf("a panic of vcsim: %+v", a)
+	}
+	panics.Store(false)
 	if a := v.do(t, http.MethodGet, path, nil); a.status != http.StatusOK {
 		t.Errorf("list afterwards: %+v", a)
 	}

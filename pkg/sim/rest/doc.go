@@ -1,4 +1,4 @@
-// Package rest is the REST API of one simulated vCenter: sessions and tags.
+// Package rest is the REST API of one simulated vCenter: sessions, tags, and the list and power of VMs.
 //
 // vcsim's vAPI simulator does not validate tags: it allows any number of tags of a category with single cardinality, tags on
 // missing objects, and keeps detached and destroyed objects in lists. It only has the older paths (/rest/com/vmware/cis/…).
@@ -14,6 +14,9 @@
 //
 // The two forms of the API share one implementation. They differ in the envelope ({"value": …} and named parameters, or bare
 // values), in status codes (200, or 201 and 204), in the action parameter (~action or action) and in errors ([fault]).
+//
+// Operations on VMs are SOAP calls in the name of the session's user ([Options].Client). The JSON-RPC form of the API has sessions
+// only.
 //
 // The package does not know users, passwords and permissions: it calls [Options]. Sessions belong to pkg/sim/access.
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
@@ -37,6 +38,8 @@ type Options struct {
 	// MayRead reports whether the user may see an object, MayWrite whether the user may tag it; for categories and tags it is
 	// called with the root folder. They are called for inventory objects only, and without locks. Default: yes.
 	MayRead, MayWrite func(user string, object vc.Ref) bool
+	// Client makes SOAP calls in the name of a session's user. Default: Next answers calls on VMs.
+	Client func(session string) soap.RoundTripper
 	// Stock names the behaviors that vcsim keeps: tags (no validation), api-tags and api-session (Next answers).
 	Stock stock.Set
 	// Events receives the events of tags. Nil: none.
@@ -118,7 +121,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.tagging(w, r, strings.TrimPrefix(path, restTagging), false)
 	case strings.HasPrefix(path, apiTagging) && !h.opts.Stock.Has(stock.APITags):
 		h.tagging(w, r, strings.TrimPrefix(path, apiTagging), true)
+	case path == apiPrefix && r.Method == http.MethodPost:
+		h.invoke(w, r)
 	default:
+		if after, ok := vmPath(path); ok && h.opts.Client != nil {
+			h.vms(w, r, after, isAPI(path))
+			return
+		}
 		h.pass(w, r)
 	}
 }
@@ -237,6 +246,10 @@ const (
 	unauthorized    = "unauthorized"
 	unavailable     = "service_unavailable"
 	internalError   = "internal_server_error"
+	alreadyThere    = "already_in_desired_state"
+	notAllowed      = "not_allowed_in_current_state"
+	operationError  = "error"
+	noSuchOperation = "operation_not_found"
 )
 
 // Identifiers of messages. Those of tagging without a comment are made up after the others.

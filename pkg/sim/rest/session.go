@@ -36,27 +36,38 @@ func (h *Handler) session(w http.ResponseWriter, r *http.Request, api bool) {
 			loginRequired().write(w, api)
 			return
 		}
-		h.opts.Sessions.CloseREST(id)
-		h.EndSession(id)
+		h.close(id)
 		write(w, api, http.StatusNoContent, nil)
 	default:
 		noOperation().write(w, api)
 	}
 }
 
-// login opens a session for user and password. It refuses tokens, because no service issues them.
-func (h *Handler) login(w http.ResponseWriter, r *http.Request, api bool) {
-	user, password, ok := r.BasicAuth()
-	if !ok || !h.opts.Valid(user, password) {
-		loginRequired().write(w, api)
-		return
+// open opens a session for user and password.
+func (h *Handler) open(user, password string) (id string, f *fault) {
+	if !h.opts.Valid(user, password) {
+		return "", loginRequired()
 	}
 	id, err := h.opts.Sessions.OpenREST(user)
 	if err != nil {
-		newFault(unavailable, msgTooMany, err.Error()).write(w, api)
-		return
+		return "", newFault(unavailable, msgTooMany, err.Error())
 	}
 	h.details.open(id, user, time.Now())
+	return id, nil
+}
+
+// login opens a session for user and password. It refuses tokens, because no service issues them.
+func (h *Handler) login(w http.ResponseWriter, r *http.Request, api bool) {
+	user, password, ok := r.BasicAuth()
+	if !ok {
+		loginRequired().write(w, api)
+		return
+	}
+	id, f := h.open(user, password)
+	if f != nil {
+		f.write(w, api)
+		return
+	}
 	if !strings.EqualFold(r.Header.Get(noCookie), "true") {
 		path := restPrefix
 		if api {
@@ -76,12 +87,26 @@ func (h *Handler) authenticate(r *http.Request) (id, user string, ok bool) {
 		}
 		id = cookie.Value
 	}
-	if user, ok = h.opts.Sessions.TouchREST(id); !ok {
-		h.details.drop(id)
+	if user, ok = h.touch(id); !ok {
 		return "", "", false
 	}
-	h.details.touch(id, user, time.Now())
 	return id, user, true
+}
+
+// touch returns the user of a session that is in use; false if it has ended.
+func (h *Handler) touch(id string) (user string, ok bool) {
+	if user, ok = h.opts.Sessions.TouchREST(id); !ok {
+		h.details.drop(id)
+		return "", false
+	}
+	h.details.touch(id, user, time.Now())
+	return user, true
+}
+
+// close ends a session.
+func (h *Handler) close(id string) {
+	h.opts.Sessions.CloseREST(id)
+	h.EndSession(id)
 }
 
 // EndSession drops the details of an ended session.

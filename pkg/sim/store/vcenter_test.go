@@ -20,6 +20,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/corrections"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/host"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
@@ -27,7 +28,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/property"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/store"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -65,7 +65,7 @@ func empty(t testing.TB, spec *topology.VCenter, content types.ServiceContent, r
 		t.Fatal(err)
 	}
 	t.Cleanup(m.access.Close)
-	m.service.Listen = &url.URL{Scheme: "https", Host: "127.0.0.1", Path: vim25.Path, User: m.access.Inside()}
+	m.service.Listen = &url.URL{Scheme: "https", Host: "127.0.0.1", Path: vim25.Path, User: m.access.InternalUser()}
 	base.Map.SessionManager().ValidLogin = m.access.Valid
 	m.service.RegisterSDK(base.Map)
 	m.profiles = profile.New(profile.Options{Base: base, InstanceUUID: content.About.InstanceUuid})
@@ -96,10 +96,10 @@ func (m *made) serve(t testing.TB, built *inventory.Built) *vcenter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	corrections := truth.Install(m.base, truth.Options{Visible: m.access.Visible})
+	corrections := corrections.Install(m.base, corrections.Options{Visible: m.access.Visible})
 	guests := guest.Start(m.base, built.Guests, guest.Options{})
 	hosts := host.Install(m.base, host.Options{VCenter: "test", Causing: guests.CausingRef})
-	joining := inventory.NewJoining(m.base, "8.0.3")
+	joining := inventory.NewHostAdder(m.base, "8.0.3")
 	m.base.Map.Handler = func(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 		if obj, fault := m.access.Hook(ctx, method); obj != nil || fault != nil {
 			return obj, fault

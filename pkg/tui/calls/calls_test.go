@@ -127,7 +127,7 @@ func TestSort(t *testing.T) {
 		{"eu vsphere-cloud-provider Login", "eu vsphere-csi-controller CnsQueryVolume"},
 		{"eu vsphere-cloud-provider WaitForUpdatesEx", "eu vsphere-csi-controller RetrievePropertiesEx"},
 		{"eu vsphere-cloud-provider Login", "eu vsphere-csi-controller CnsQueryVolume"},
-		{"eu vsphere-cloud-provider WaitForUpdatesEx", "eu vsphere-csi-controller CnsCreateVolume"},
+		{"eu vsphere-csi-controller CnsCreateVolume", "eu vsphere-csi-controller CnsAttachVolume"},
 		{"eu vsphere-cloud-provider CreatePropertyCollector", "eu vsphere-cloud-provider Login"},
 	} {
 		if order(i) != s.order || !strings.Contains(line(s, 0), "by "+order(i).String()) {
@@ -208,7 +208,7 @@ func TestSum(t *testing.T) {
 	}
 	want := row{
 		key: "ccm", client: "ccm", vcenters: 2, clients: 1, methods: 2, calls: 45, errors: 7, hits: 1, total: 5 * time.Second,
-		rate: 4, failing: 1, mean: 20 * time.Millisecond, recent: true, last: at.Add(2 * time.Second), failed: "new", failedLast: at.Add(2 * time.Second),
+		rate: 4, answered: 4, failing: 1, mean: 20 * time.Millisecond, recent: true, last: at.Add(2 * time.Second), failed: "new", failedLast: at.Add(2 * time.Second),
 	}
 	if d := cmp.Diff(want, *got[0], cmp.AllowUnexported(row{})); d != "" {
 		t.Error(d)

@@ -84,7 +84,7 @@ func (s *Screen) cells(r *row) []table.Cell {
 		{Text: several(text.Method(r.method), r.methods, "method"), Style: t.Text},
 		{Text: number(r.calls), Style: t.Text},
 		{Text: rate(r.rate), Style: alive(t, r.rate)},
-		{Text: text.Took(r.mean), Style: mean},
+		{Text: latency(r), Style: mean},
 		{Text: failed, Style: errors},
 		{Text: rate(r.failing), Style: errors},
 		{Text: number(r.hits), Style: hits},
@@ -193,7 +193,13 @@ func (s *Screen) foot(height int) []string {
 // describe describes a row in so many lines: the results of its calls, and the last failure.
 func (s *Screen) describe(r *row, most int) []string {
 	t := s.theme
-	said := text.Count(r.calls) + " calls, " + text.Took(mean(r)) + " each"
+	said := text.Count(r.calls-r.polls) + " calls, " + text.Took(r.mean) + " each"
+	switch {
+	case r.polls == r.calls:
+		said = text.Count(r.polls) + " long polls, which wait for a change"
+	case r.polls > 0:
+		said += ", and " + text.Count(r.polls) + " long polls"
+	}
 	if r.hits > 0 {
 		said += ", " + text.Count(r.hits) + " hit by faults"
 	}
@@ -215,12 +221,12 @@ func (s *Screen) describe(r *row, most int) []string {
 	return lines
 }
 
-// mean returns the mean latency of all calls.
-func mean(r *row) time.Duration {
-	if r.calls == 0 {
-		return 0
+// latency returns the mean latency of a row, or that it has long polls only.
+func latency(r *row) string {
+	if r.polls == r.calls && r.calls > 0 {
+		return "poll"
 	}
-	return r.total / time.Duration(r.calls)
+	return text.Took(r.mean)
 }
 
 // grouping is how rows are summed up.
@@ -262,9 +268,11 @@ type row struct {
 	vcenters, clients       int    // the number of each
 	methods                 int
 	calls, errors, hits     uint64
-	total                   time.Duration // of all calls
+	polls                   uint64        // of the calls, those that are long polls
+	total                   time.Duration // of all calls but long polls
 	rate, failing           float64       // in the window
-	mean                    time.Duration // in the window; of all calls if it has none
+	answered                float64       // rate without long polls
+	mean                    time.Duration // in the window, without long polls; of all calls if it has none
 	recent                  bool          // mean is of the window
 	last                    time.Time
 	failed                  string // the error of the newest failure
@@ -305,9 +313,9 @@ func sum(all []fold.Call, bursts []fold.Burst, by grouping, match func(*fold.Cal
 	for key, r := range rows {
 		parts[key].report(r)
 		if r.recent {
-			r.mean = time.Duration(float64(r.mean) / r.rate)
-		} else if r.calls > 0 {
-			r.mean = r.total / time.Duration(r.calls)
+			r.mean = time.Duration(float64(r.mean) / r.answered)
+		} else if r.calls > r.polls {
+			r.mean = r.total / time.Duration(r.calls-r.polls)
 		}
 	}
 	remember(rows, bursts, by, now)
@@ -323,11 +331,17 @@ func (r *row) add(c *fold.Call) {
 	r.calls += c.Calls.Calls
 	r.errors += c.Errors
 	r.hits += c.Hits
-	r.total += time.Duration(c.Latency)
-	if c.Rate > 0 {
-		r.rate += c.Rate
-		r.mean += time.Duration(float64(c.Mean) * c.Rate)
-		r.recent = true
+	r.rate += c.Rate
+	switch {
+	case fold.IsLongPoll(c.Method):
+		r.polls += c.Calls.Calls
+	default:
+		r.total += time.Duration(c.Latency)
+		if c.Rate > 0 {
+			r.answered += c.Rate
+			r.mean += time.Duration(float64(c.Mean) * c.Rate)
+			r.recent = true
+		}
 	}
 	r.failing += c.Failing
 	if c.Last.After(r.last) {

@@ -30,7 +30,7 @@ type keys struct{ yes, no, move, choose key.Binding }
 
 var (
 	_ panel.Panel   = (*Question)(nil)
-	_ panel.Box     = (*Question)(nil)
+	_ panel.Popup   = (*Question)(nil)
 	_ panel.Clicker = (*Question)(nil)
 )
 
@@ -92,7 +92,7 @@ const (
 	least  = 30
 )
 
-// Size implements [panel.Box].
+// Size implements [panel.Popup].
 func (q *Question) Size(width, height int) (int, int) {
 	w := min(width, widest, max(least, text.Width(q.question), text.Width(q.line)+2)+frame)
 	return w, min(height, len(q.body(w-frame)))

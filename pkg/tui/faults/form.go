@@ -357,7 +357,7 @@ const (
 	around = 14
 )
 
-// Size implements [panel.Box].
+// Size implements [panel.Popup].
 func (f *Form) Size(width, height int) (int, int) {
 	return min(formWidth, width), min(len(f.fields)+around, height)
 }

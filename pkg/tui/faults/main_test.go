@@ -20,10 +20,10 @@ var (
 	_ panel.Selector = (*Screen)(nil)
 	_ panel.Clicker  = (*Screen)(nil)
 	_ panel.Writer   = (*Screen)(nil)
-	_ panel.Box      = (*Menu)(nil)
+	_ panel.Popup    = (*Menu)(nil)
 	_ panel.Typist   = (*Menu)(nil)
 	_ panel.Clicker  = (*Menu)(nil)
-	_ panel.Box      = (*Form)(nil)
+	_ panel.Popup    = (*Form)(nil)
 	_ panel.Typist   = (*Form)(nil)
 )
 
@@ -85,7 +85,7 @@ func golden(t *testing.T, name string, p panel.Panel) {
 func show(t *testing.T, p panel.Panel, s size) {
 	t.Helper()
 	w, h := s.width, s.height
-	if b, ok := p.(panel.Box); ok {
+	if b, ok := p.(panel.Popup); ok {
 		w, h = b.Size(w-4, h-4)
 	}
 	p.SetSize(w, h)

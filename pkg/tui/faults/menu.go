@@ -82,7 +82,7 @@ func (m *Menu) below() int {
 	return 1
 }
 
-// Size implements [panel.Box].
+// Size implements [panel.Popup].
 func (m *Menu) Size(width, height int) (int, int) {
 	if m.typed {
 		return min(96, width), min(20, height)

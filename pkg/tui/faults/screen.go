@@ -123,7 +123,7 @@ func (s *Screen) refill() {
 
 // words returns the texts of empty parts.
 func (s *Screen) words() {
-	s.force.Empty = "nothing is broken"
+	s.force.Empty = "no active faults"
 	s.catalogue.Empty = "Only a running sandbox has a catalogue."
 	if s.filter != "" {
 		s.force.Empty = "no lease matches the filter"
@@ -382,7 +382,7 @@ func (s *Screen) heal() (intent.Intent, bool) {
 	l := s.lease()
 	switch {
 	case s.leases.broken == 0:
-		return intent.Say{Text: "nothing is broken"}, true
+		return intent.Say{Text: "no active faults"}, true
 	case s.at != inForce:
 		return intent.Say{Text: "choose what to heal: ] goes there, X heals all"}, true
 	case l == nil:
@@ -395,7 +395,7 @@ func (s *Screen) heal() (intent.Intent, bool) {
 
 func (s *Screen) healAll() (intent.Intent, bool) {
 	if s.leases.broken == 0 {
-		return intent.Say{Text: "nothing is broken"}, true
+		return intent.Say{Text: "no active faults"}, true
 	}
 	return intent.Heal{HealRequest: api.HealRequest{All: true}}, true
 }

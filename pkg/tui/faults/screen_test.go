@@ -92,7 +92,7 @@ func TestNothingToDo(t *testing.T) {
 	p.SetSize(80, 21)
 	p.SetState(tuitest.At(0))
 	for keys, want := range map[string]intent.Intent{
-		"x": intent.Say{Text: "nothing is broken"}, "X": intent.Say{Text: "nothing is broken"}, "enter": nil, "] enter": nil,
+		"x": intent.Say{Text: "no active faults"}, "X": intent.Say{Text: "no active faults"}, "enter": nil, "] enter": nil,
 	} {
 		if got, ok := tuitest.Press(p.Handle, strings.Fields(keys)...); got != want || !ok {
 			t.Errorf("%s: %v, taken %t", keys, got, ok)
@@ -151,7 +151,7 @@ func TestCursorGoesWhereItIsNeeded(t *testing.T) {
 	s := tuitest.At(18 * time.Second)
 	p := screen(t, s)
 	if p.at != catalogue {
-		t.Error("nothing is broken, and the cursor is not in the catalogue")
+		t.Error("no active faults, and the cursor is not in the catalogue")
 	}
 	tuitest.To(s, 18*time.Second, 22*time.Second)
 	p.SetState(s)

@@ -3,6 +3,7 @@ package fold
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -14,6 +15,16 @@ type Call struct {
 	// Rate is calls per second, Failing errors per second, over the last [Window]; Mean is the latency of these.
 	Rate, Failing float64
 	Mean          time.Duration
+}
+
+// IsLongPoll reports whether a method is a long poll: its answer comes when something changes, so its latency says nothing about the
+// vCenter.
+func IsLongPoll(method string) bool {
+	switch method[strings.LastIndexByte(method, '.')+1:] {
+	case "WaitForUpdatesEx", "WaitForUpdates":
+		return true
+	}
+	return false
 }
 
 // Window is the period of rates.

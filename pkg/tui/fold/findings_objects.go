@@ -19,7 +19,7 @@ const small = 2 * time.Second
 func isBoundTo(n api.Node, vm api.VM) bool {
 	bound, err := match.ParseProviderID(n.ProviderID)
 	u, unknown := match.ParseUUID(vm.UUID)
-	return err == nil && unknown == nil && bound.Is(u)
+	return err == nil && unknown == nil && bound.Equal(u)
 }
 
 // ofNode compares a node with its VM.

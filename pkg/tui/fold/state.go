@@ -180,7 +180,7 @@ func (s *State) Cut(err error) {
 	s.total++
 	if err != nil {
 		s.again = true
-		s.world.Again()
+		s.world.Resync()
 	}
 }
 

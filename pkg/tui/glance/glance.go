@@ -138,7 +138,7 @@ func (t Taint) Name() string { return t.Key[strings.LastIndexByte(t.Key, '/')+1:
 // Level returns the severity: taints of the control plane and of light nodes are normal, and NoExecute evicts pods.
 func (t Taint) Level() Level {
 	switch {
-	case strings.HasPrefix(t.Key, "node-role."), t.Key == feed.Mark:
+	case strings.HasPrefix(t.Key, "node-role."), t.Key == feed.LightKey:
 		return Plain
 	case t.Effect == "NoExecute":
 		return Bad

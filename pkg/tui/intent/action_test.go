@@ -97,8 +97,8 @@ func TestLineAndDo(t *testing.T) {
 			"done to n",
 		},
 		{intent.RestartCCM{}, "ccm restart", "restart", "ccm: done to it"},
-		{intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1", "f2"}}}, "fault heal f1 f2", api.HealRequest{IDs: []string{"f1", "f2"}}, "nothing is broken"},
-		{intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1"}, All: true}}, "fault heal --all", api.HealRequest{All: true}, "nothing is broken"},
+		{intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1", "f2"}}}, "fault heal f1 f2", api.HealRequest{IDs: []string{"f1", "f2"}}, "no active faults"},
+		{intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1"}, All: true}}, "fault heal --all", api.HealRequest{All: true}, "no active faults"},
 		{
 			intent.Inject{InjectRequest: api.InjectRequest{
 				Fault: "vcenter.latency", Mode: "50%", Seed: 7, For: api.Duration(90 * time.Second), DryRun: true,

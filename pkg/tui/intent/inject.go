@@ -177,7 +177,7 @@ func (a Heal) Do(ctx context.Context, s Sandbox) (string, error) {
 		return "", err
 	}
 	if len(leases) == 0 {
-		return "nothing is broken", nil
+		return "no active faults", nil
 	}
 	words := make([]string, len(leases))
 	for i, l := range leases {

@@ -35,7 +35,7 @@ var (
 	_ panel.Panel    = (*List)(nil)
 	_ panel.Filterer = (*List)(nil)
 	_ panel.Clicker  = (*List)(nil)
-	_ panel.Box      = (*List)(nil)
+	_ panel.Popup    = (*List)(nil)
 )
 
 // NewList returns a list of items.
@@ -121,7 +121,7 @@ func (l *List) Click(_, y int) (intent.Intent, bool) {
 	return l.chosen(), true
 }
 
-// Size implements [panel.Box].
+// Size implements [panel.Popup].
 func (l *List) Size(width, height int) (int, int) {
 	return min(width, max(l.widest, text.Width(l.title)+20)), min(height, len(l.items)+1)
 }

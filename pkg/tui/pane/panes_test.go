@@ -29,8 +29,8 @@ func TestDetailsStates(t *testing.T) {
 	if got := seen(d); got != "Details of vm us/w\nloading…\n\n\n" {
 		t.Errorf("%q", got)
 	}
-	d.SetInspection(api.Inspection{}, &api.Error{Message: "vm \"w\": no such VM", Try: "vsphere-sandbox get vms"})
-	if got := seen(d); got != "Details of vm us/w\n✗ vm \"w\": no such VM\n\ntry: vsphere-sandbox get vms\n" {
+	d.SetInspection(api.Inspection{}, &api.Error{Message: "vm \"w\" not found", Try: "vsphere-sandbox get vms"})
+	if got := seen(d); got != "Details of vm us/w\n✗ vm \"w\" not found\n\ntry: vsphere-sandbox get vms\n" {
 		t.Errorf("%q", got)
 	}
 	d.SetInspection(api.Inspection{}, nil)

@@ -53,8 +53,8 @@ type Clicker interface {
 	Wheel(lines int)
 }
 
-// Box is an overlay that says how large it wants to be, within what there is. Others get a usual size.
-type Box interface {
+// Popup is an overlay that says how large it wants to be, within what there is. Others get a usual size.
+type Popup interface {
 	Size(width, height int) (int, int)
 }
 

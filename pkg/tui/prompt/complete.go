@@ -440,5 +440,5 @@ func (s source) component(name string) (intent.Intent, error) {
 }
 
 func errUnknown(kind, name, guess string) error {
-	return fmt.Errorf("there is no %s %q%s", kind, name, meant(guess))
+	return fmt.Errorf("%s %q not found%s", kind, name, meant(guess))
 }

@@ -99,7 +99,7 @@ func unknown(words []string) error {
 	}
 	switch {
 	case len(second) == 0:
-		return fmt.Errorf("there is no command %q%s", words[0], meant(nearest.Of(words[0], first)))
+		return fmt.Errorf("unknown command %q%s", words[0], meant(nearest.Of(words[0], first)))
 	case len(words) == 1:
 		return fmt.Errorf("%s needs one of: %s", words[0], strings.Join(unique(second), ", "))
 	}
@@ -107,7 +107,7 @@ func unknown(words []string) error {
 	if guess != "" {
 		guess = words[0] + " " + guess
 	}
-	return fmt.Errorf("there is no command %q%s", words[0]+" "+words[1], meant(guess))
+	return fmt.Errorf("unknown command %q%s", words[0]+" "+words[1], meant(guess))
 }
 
 func meant(guess string) string {

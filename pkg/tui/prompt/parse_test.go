@@ -106,9 +106,9 @@ func TestParse(t *testing.T) {
 
 func TestAskedWrongly(t *testing.T) {
 	for line, want := range map[string]string{
-		"vn power-off w":                     `there is no command "vn"; did you mean "vm"?`,
-		"xyzzy":                              `there is no command "xyzzy"`,
-		"vm poweroff w":                      `there is no command "vm poweroff"; did you mean "vm power-off"?`,
+		"vn power-off w":                     `unknown command "vn"; did you mean "vm"?`,
+		"xyzzy":                              `unknown command "xyzzy"`,
+		"vm poweroff w":                      `unknown command "vm poweroff"; did you mean "vm power-off"?`,
 		"vm":                                 "vm needs one of: power-off, power-on, suspend, reset, hang, move, destroy",
 		"vm power-off":                       "vm power-off needs a VM",
 		"vm power-off w --vcentre us":        `vm power-off has no flag --vcentre; did you mean "--vcenter"?`,
@@ -128,7 +128,7 @@ func TestAskedWrongly(t *testing.T) {
 		"inject a.b --for -1s":               "--for -1s is not a time like 30s or 5m",
 		"inject a.b --seed x":                "--seed x is not a number",
 		"explain node a b":                   `explain node does not understand "b"`,
-		"explain host a":                     `there is no command "explain host"`,
+		"explain host a":                     `unknown command "explain host"`,
 		"event x":                            `"x" is not the number of an event`,
 		"quit now":                           `quit does not understand "now"`,
 	} {

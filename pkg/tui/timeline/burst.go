@@ -33,7 +33,8 @@ type burst struct {
 	methods         []string
 	first, last     time.Time
 	calls, errors   uint64
-	total           time.Duration // of all calls
+	polls           uint64        // of the calls, those that are long polls
+	total           time.Duration // of all calls but long polls
 	err             string        // what the newest that failed was answered
 }
 
@@ -57,7 +58,11 @@ func (b *burst) add(more *fold.Burst) {
 	}
 	b.calls += more.Calls
 	b.errors += more.Errors
-	b.total += more.Mean * time.Duration(more.Calls)
+	if fold.IsLongPoll(more.Method) {
+		b.polls += more.Calls
+	} else {
+		b.total += more.Mean * time.Duration(more.Calls)
+	}
 	if more.Error != "" {
 		b.err = more.Error
 	}
@@ -99,17 +104,36 @@ func (b *burst) what() string {
 	return fmt.Sprintf("%d methods", len(b.methods))
 }
 
-// count returns the number of calls, over how long, and their latency.
+// count returns the number of calls, over how long, and their latency. Long polls are counted apart: they wait for a change.
 func (b *burst) count() string {
-	mean := text.Took(b.total / time.Duration(max(1, b.calls)))
-	if b.calls == 1 {
-		return "1 call, " + mean
+	calls := b.calls - b.polls
+	if calls == 0 {
+		return plural(b.polls, "long poll") + b.in()
 	}
-	in := ""
-	if d := b.last.Sub(b.first).Truncate(time.Second); d > 0 {
-		in = " in " + text.Took(d)
+	each := " each"
+	if calls == 1 {
+		each = ""
 	}
-	return fmt.Sprintf("%s calls%s, %s each", text.Count(b.calls), in, mean)
+	said := plural(calls, "call") + b.in() + ", " + text.Took(b.total/time.Duration(calls)) + each
+	if b.polls > 0 {
+		said += ", " + plural(b.polls, "long poll")
+	}
+	return said
+}
+
+// in returns how long the calls took from the first to the last, "" for less than a second.
+func (b *burst) in() string {
+	if d := b.last.Sub(b.first).Truncate(time.Second); d > 0 && b.calls > 1 {
+		return " in " + text.Took(d)
+	}
+	return ""
+}
+
+func plural(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return text.Count(n) + " " + what + "s"
 }
 
 // failed returns the number of failures, and the last error.

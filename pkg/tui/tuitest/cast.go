@@ -21,7 +21,7 @@ const Length = 90 * time.Second
 func About() fold.About {
 	return fold.About{
 		APIVersion: api.RecordingVersion, Kind: api.RecordingKind,
-		Sandbox: "zones-us-eu", Scenario: "zones-us-eu", Speed: 10, StartedAt: Began,
+		Sandbox: "zones-us-eu", Topology: "zones-us-eu", Speed: 10, StartedAt: Began,
 		Version: "v0.1.0", KubernetesVersion: "v1.36.4", Began: Began,
 	}
 }
@@ -164,7 +164,7 @@ const BigEvents = 20000
 // other than its tags say. It is ten minutes after [Began].
 func Big(n int) *fold.State {
 	about := About()
-	about.Sandbox, about.Scenario = "big", "big"
+	about.Sandbox, about.Topology = "big", "big"
 	s := fold.New(about, 0)
 	s.Apply(Began, bigRows(n)...)
 	s.Apply(Began.Add(10*time.Minute), bigEvents(n)...)

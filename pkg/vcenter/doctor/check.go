@@ -57,7 +57,7 @@ func Check(ctx context.Context, config *vcenter.Config, o Options) []Finding {
 		}
 		all = append(all, l.all...)
 	}
-	if err := inventory.Nowhere(invs...); err != nil && len(invs) == len(config.VCenters) {
+	if err := inventory.CheckAbsent(invs...); err != nil && len(invs) == len(config.VCenters) {
 		whole = false
 		l := new(list)
 		l.add(Error, "inventory", err.Error(), "no VM can be looked at that is chosen by it", "check the selection, and that the account may read the datacenters")

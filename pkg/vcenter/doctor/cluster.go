@@ -77,7 +77,7 @@ func (c *Cluster) match(vms []inventory.VM, whole bool) []Finding {
 		m := matched{Node: n, vm: a.VM, swapped: a.Swapped}
 		// The VM of its system UUID, which the cloud provider ignores once there is a provider ID.
 		own := Match(Node{Node: match.Node{SystemUUID: n.SystemUUID}}, vms, nil)
-		if n.ProviderID != "" && own.Reason == match.Found && (a.Reason != match.Found || !own.VM.Facts().UUID.Is(a.VM.Facts().UUID)) {
+		if n.ProviderID != "" && own.Reason == match.Found && (a.Reason != match.Found || !own.VM.Facts().UUID.Equal(a.VM.Facts().UUID)) {
 			m.vm, m.stale = own.VM, true
 		}
 		switch {
@@ -126,7 +126,7 @@ func (c *Cluster) concerned(vms []inventory.VM) []inventory.VM {
 
 // Match returns the VM that the cloud provider uses for a node. doubt is the reason why VMs may be missing.
 func Match(n Node, vms []inventory.VM, doubt error) match.Answer[inventory.VM] {
-	return match.Find(n.Node, match.List[inventory.VM]{VMs: vms, Doubt: doubt}, match.Choices{})
+	return match.Find(n.Node, match.List[inventory.VM]{VMs: vms, Doubt: doubt}, match.Behavior{})
 }
 
 func sameHost(node, guest string) bool {

@@ -196,3 +196,34 @@ func TestStock(t *testing.T) {
 		"certificate-trust warning not verified", "version error 6.5.0", "inventory-warning warning 404", "tag-categories error 404", "disk-uuid error 3 of 3",
 		"hardware-version error 3 of 3", "tools warning 3 of 3")
 }
+
+// Doctor reports configured names that a vCenter does not have in the provider's words, and finds a datacenter by every form
+// that the provider accepts (findings/cpi.md A5).
+func TestNames(t *testing.T) {
+	lab := sim.Start(t, `
+apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: names}
+spec:
+  vcenters:
+    - name: vc
+      folders: [{path: emea/de}]
+      datacenters: [{name: DC-Nord, folder: emea/de, region: r, zone: z, hosts: [{name: h1}], vms: [{name: w, role: worker, extraConfig: [{key: disk.enableUUID, value: "1"}]}]}]
+`)
+	config := administrator(t, lab)
+	for name, want := range map[string]string{
+		"DC-Nord": "", "/emea/de/DC-Nord": "", "emea/de/DC-Nord/": "",
+		"DC-Nrod":            `datacenter "DC-Nrod" not found (did you mean "DC-Nord"?), or this account may not see it`,
+		"/europe/de/DC-Nord": `datacenter "/europe/de/DC-Nord" not found (did you mean "/emea/de/DC-Nord"?), or this account may not see it`,
+	} {
+		config.VCenters[0].Datacenters = []string{name}
+		found := doctor.Check(t.Context(), config, options())
+		if want == "" {
+			expect(t, found)
+		} else {
+			expect(t, found, "inventory error "+want)
+		}
+	}
+	config.VCenters[0].Datacenters, config.Zone = nil, "k8s-zones"
+	expect(t, doctor.Check(t.Context(), config, options()), `tag-categories error tag category "k8s-zones" does not exist (did you mean "k8s-zone"?)`)
+}

@@ -189,7 +189,7 @@ func (l *list) clock(ctx context.Context, c *vcenter.Connection, o Options) {
 		// The uncertainty of half the call is not skew.
 		switch beyond := skew.Abs() - took/2; {
 		case beyond > refused:
-			l.add(Error, "clock", fmt.Sprintf("its clock is off by %v", skew), "tokens of single sign-on are refused, certificates may be", "set both clocks by NTP")
+			l.add(Error, "clock", fmt.Sprintf("its clock is off by %v", skew.Round(time.Second)), "tokens of single sign-on are refused, certificates may be", "set both clocks by NTP")
 		case beyond > skewed:
 			l.add(Warning, "clock", fmt.Sprintf("its clock is off by %v", skew), "its events and our logs do not go together", "set both clocks by NTP")
 		default:

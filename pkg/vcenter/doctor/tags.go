@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vapi/tags"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
@@ -18,11 +19,11 @@ import (
 
 // tags checks that the categories exist and that every VM has a region and a zone.
 func (l *list) tags(ctx context.Context, c *vcenter.Connection, inv *inventory.Inventory, categories inventory.Categories) {
-	there := map[string]bool{}
+	there := []string{}
 	err := c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error {
 		all, err := tags.NewManager(rc).GetCategories(ctx)
 		for _, category := range all {
-			there[category.Name] = true
+			there = append(there, category.Name)
 		}
 		return err
 	})
@@ -30,15 +31,12 @@ func (l *list) tags(ctx context.Context, c *vcenter.Connection, inv *inventory.I
 		l.add(Error, "tag-categories", err.Error(), "no node gets a region and a zone", "check that the account may log in to the REST API")
 		return
 	}
-	found := true
-	for _, name := range []string{categories.Region, categories.Zone} {
-		if !there[name] {
-			found = false
-			l.add(Error, "tag-categories", fmt.Sprintf("there is no tag category %q that the account may see", name),
-				"no node gets a region and a zone", "make it with tags on datacenters, clusters or hosts, or name the right one in labels:")
-		}
+	missing := absent.Find(absent.Wanted{Categories: []string{categories.Region, categories.Zone}}, absent.Present{Categories: there})
+	for _, name := range missing {
+		l.add(Error, "tag-categories", name.String()+", or this account may not see it",
+			"no node gets a region and a zone", "make it with tags on datacenters, clusters or hosts, or name the right one in labels:")
 	}
-	if !found {
+	if len(missing) > 0 {
 		return
 	}
 	l.ok("tag-categories", "%s and %s are there", categories.Region, categories.Zone)

@@ -336,7 +336,7 @@ func noPermission(why string, refusal *guard.Refusal) []byte {
 }
 
 // NewCertificate issues a certificate for the front, with a new key. It is in use once the gate gets it.
-func (f *Front) NewCertificate(w cert.Wish) (tls.Certificate, error) {
+func (f *Front) NewCertificate(w cert.Options) (tls.Certificate, error) {
 	return f.opts.CA.Replace(f.leaf, w)
 }
 

@@ -56,7 +56,7 @@ const (
 // Pass calls forward with the request to send. If the request is refused, the error is a [*Refusal]; otherwise it is forward's,
 // or the journal's. forward gets a request written from the parsed one: nothing passes the guard unread.
 func (g *Guard) Pass(r *http.Request, body []byte, forward func(*http.Request) error) error {
-	in, err := Look(r, body)
+	in, err := ParseIntent(r, body)
 	if err != nil {
 		return &Refusal{Method: in.Method, Operation: in.Operation, Err: fmt.Errorf("refused: %w", err), Try: tryKnown}
 	}
@@ -96,7 +96,7 @@ func (g *Guard) write(ctx context.Context, in Intent, forward func() error) (try
 	if err != nil {
 		return tryVCenter, err
 	}
-	if err := g.Scope.Allows(vm); err != nil {
+	if err := g.Scope.CheckVM(vm); err != nil {
 		return tryScope, fmt.Errorf("vcenter %q: %w", vm.VCenter, err)
 	}
 	undo, err := g.undo(ctx, vm, in.Do)
@@ -139,8 +139,8 @@ const (
 	suspended  = "suspended"
 )
 
-// Words describes the state of a VM after an action; for an undo, its previous state.
-func Words(a journal.Action) string {
+// DescribeVM describes the state of a VM after an action; for an undo, its previous state.
+func DescribeVM(a journal.Action) string {
 	switch a.Kind {
 	case power, askGuest:
 		return map[string]string{poweredOn: "powered on", poweredOff: "powered off", suspended: "suspended"}[a.With[to]]

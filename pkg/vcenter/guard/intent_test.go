@@ -51,7 +51,7 @@ func request(method, target, body string) *http.Request {
 }
 
 func look(method, target, body string) (guard.Intent, error) {
-	return guard.Look(request(method, target, body), []byte(body))
+	return guard.ParseIntent(request(method, target, body), []byte(body))
 }
 
 func TestSOAP(t *testing.T) {
@@ -190,11 +190,11 @@ func TestHeaders(t *testing.T) {
 		"host":                   func(r *http.Request) { r.URL.Host = "elsewhere" },
 	} {
 		r := request("POST", "/sdk", body)
-		if _, err := guard.Look(r, []byte(body)); err != nil {
+		if _, err := guard.ParseIntent(r, []byte(body)); err != nil {
 			t.Fatal(err)
 		}
 		spoil(r)
-		if in, err := guard.Look(r, []byte(body)); err == nil {
+		if in, err := guard.ParseIntent(r, []byte(body)); err == nil {
 			t.Errorf("%s: %+v", name, in)
 		}
 	}
@@ -208,7 +208,7 @@ func TestRewritten(t *testing.T) {
 	r.Header.Set("SOAPAction", "urn:vim25/8.0.3.0")
 	r.Header.Set("X-Unknown", "x")
 	r.Header.Set("Connection", "Content-Type")
-	in, err := guard.Look(r, []byte(sent))
+	in, err := guard.ParseIntent(r, []byte(sent))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestRewritten(t *testing.T) {
 
 	sent = ` {"object_id": {"type":"VirtualMachine","id":"vm-\u0031"}} `
 	r = request("POST", "/api/cis/tagging/tag-association/urn%3At?action=%61ttach", sent)
-	if in, err = guard.Look(r, []byte(sent)); err != nil {
+	if in, err = guard.ParseIntent(r, []byte(sent)); err != nil {
 		t.Fatal(err)
 	}
 	out = in.Request(r)
@@ -294,7 +294,7 @@ func TestREST(t *testing.T) {
 	}
 }
 
-func ExampleWords() {
-	fmt.Println(guard.Words(journal.Action{Kind: "power", With: map[string]string{"to": "poweredOn"}}))
+func ExampleDescribeVM() {
+	fmt.Println(guard.DescribeVM(journal.Action{Kind: "power", With: map[string]string{"to": "poweredOn"}}))
 	// Output: powered on
 }

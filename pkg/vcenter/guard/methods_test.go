@@ -146,7 +146,7 @@ func TestNoMethodElsewhere(t *testing.T) {
 				t.Errorf("%s at %s of %s: %+v", m, p, space, in)
 			}
 		}
-		if in, err := guard.Look(request("POST", own, "{}"), []byte("{}")); err == nil {
+		if in, err := guard.ParseIntent(request("POST", own, "{}"), []byte("{}")); err == nil {
 			t.Errorf("%s as JSON: %+v", m, in)
 		}
 		two := strings.Replace(current.body(), "</Body>", m.body()[strings.Index(m.body(), "<Body>")+len("<Body>"):], 1)
@@ -156,7 +156,7 @@ func TestNoMethodElsewhere(t *testing.T) {
 		// The header is not believed.
 		r := request("POST", "/sdk", current.body())
 		r.Header.Set("SOAPAction", m.space+"/"+m.name)
-		if in, err := guard.Look(r, []byte(current.body())); err == nil && in.Operation != "CurrentTime" {
+		if in, err := guard.ParseIntent(r, []byte(current.body())); err == nil && in.Operation != "CurrentTime" {
 			t.Errorf("%s in the header: %+v", m, in)
 		}
 	}

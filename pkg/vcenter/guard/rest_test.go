@@ -15,7 +15,7 @@ func ask(method, target, body, contentType string) (Intent, error) {
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
-	return Look(r, []byte(body))
+	return ParseIntent(r, []byte(body))
 }
 
 // TestEveryEntry asks for each entry of the list, which passes, and for what is beside it, which does not unless it is an

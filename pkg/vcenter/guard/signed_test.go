@@ -61,7 +61,7 @@ func TestSigned(t *testing.T) {
 			t.Error(err)
 		}
 		r.URL.Host = ""
-		in, err := guard.Look(r, body)
+		in, err := guard.ParseIntent(r, body)
 		if err != nil || in.Write {
 			t.Errorf("%s: %+v, %v: %s", r.URL, in, err, body)
 			return

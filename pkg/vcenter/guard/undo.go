@@ -117,10 +117,10 @@ type Intent struct {
 	contentType string
 }
 
-// Look returns the intent of a request; body is the complete body. An unknown request is an error, and must be refused: lists of
+// ParseIntent returns the intent of a request; body is the complete body. An unknown request is an error, and must be refused: lists of
 // paths, methods and types define what reads, and which writes can be reverted. The SOAP method is the one in the body, not in a
 // header.
-func Look(r *http.Request, body []byte) (Intent, error) {
+func ParseIntent(r *http.Request, body []byte) (Intent, error) {
 	in, err := look(r, body)
 	if err != nil {
 		return Intent{Method: in.Method, Operation: in.Operation}, err
@@ -181,7 +181,7 @@ func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections 
 		if e.Undo.Kind == attachTag && len(s.Tags) > 0 {
 			vm.Tags = append(vm.Tags, tagsByID(ctx, c, e.Undo.With[tagID])...)
 		}
-		if err := s.Allows(vm); err != nil {
+		if err := s.CheckVM(vm); err != nil {
 			return err
 		}
 		if ending {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
 )
 
 // Absent is a path of the selection that the vCenter does not have.
@@ -17,9 +18,9 @@ type Absent struct {
 	Err  error
 }
 
-// Nowhere returns an error for each path of a selection that no vCenter has; all has the inventories of all vCenters. One
+// CheckAbsent returns an error for each path of a selection that no vCenter has; all has the inventories of all vCenters. One
 // selection is for all vCenters, and /west/vm/k8s is in one of them.
-func Nowhere(all ...*Inventory) error {
+func CheckAbsent(all ...*Inventory) error {
 	lack := map[string]int{}
 	for _, inv := range all {
 		for _, a := range inv.Absent {
@@ -41,16 +42,16 @@ func Nowhere(all ...*Inventory) error {
 func (inv *Inventory) choose(vcenter string, s Selection, datacenters []string) error {
 	all := inv.paths()
 	var errs []error
-	for _, a := range missing("datacenter", datacenters, all.datacenters) {
-		errs = append(errs, fmt.Errorf("vcenter %q: %w", vcenter, a.Err))
+	for _, name := range absent.Find(absent.Wanted{Datacenters: datacenters}, absent.Present{Datacenters: inv.places()}) {
+		errs = append(errs, fmt.Errorf("vcenter %q: %s, or this account may not see it", vcenter, name))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	for _, absent := range [][]Absent{
+	for _, lacking := range [][]Absent{
 		missing("datacenter", s.Datacenters, all.datacenters), missing("folder", s.Folders, all.folders), missing("resource pool", s.Pools, all.pools),
 	} {
-		for _, a := range absent {
+		for _, a := range lacking {
 			a.Err = fmt.Errorf("vcenter %q: %w", vcenter, a.Err)
 			inv.Absent = append(inv.Absent, a)
 		}
@@ -65,10 +66,26 @@ func (inv *Inventory) choose(vcenter string, s Selection, datacenters []string) 
 		}
 		pool = inv.Tree.Path(vm.PoolRef)
 		dcPath := inv.Tree.Path(dc.Ref)
-		return !in(datacenters, dcPath, dc.Name, false) || !in(s.Datacenters, dcPath, dc.Name, false) ||
+		return len(datacenters) > 0 && !slices.ContainsFunc(datacenters, inv.datacenter(dc).Is) || !in(s.Datacenters, dcPath, dc.Name, false) ||
 			!in(s.Folders, folder, vm.Folder, true) || !in(s.Pools, pool, vm.Pool, true) || !s.named(vm.Name)
 	})
 	return nil
+}
+
+// places returns the datacenters, as the provider compares them; never nil.
+func (inv *Inventory) places() []absent.Place {
+	places := []absent.Place{}
+	for ref, o := range inv.Tree {
+		if ref.Type == "Datacenter" {
+			places = append(places, inv.datacenter(o))
+		}
+	}
+	slices.SortFunc(places, func(a, b absent.Place) int { return strings.Compare(a.Path, b.Path) })
+	return places
+}
+
+func (inv *Inventory) datacenter(o *Object) absent.Place {
+	return absent.Place{Ref: o.Ref.String(), Name: o.Name, Path: inv.Tree.Path(o.Ref)}
 }
 
 // in reports whether one of the paths matches an object with that inventory path and short path or, with inside, one of its
@@ -115,7 +132,7 @@ func (inv *Inventory) paths() known {
 
 // missing returns the missing ones.
 func missing(noun string, wanted, there []string) []Absent {
-	var absent []Absent
+	var lacking []Absent
 	for _, name := range wanted {
 		name = strings.TrimRight(name, "/")
 		if slices.Contains(there, name) {
@@ -126,9 +143,9 @@ func missing(noun string, wanted, there []string) []Absent {
 			hint = fmt.Sprintf(": did you mean %q?", near)
 		}
 		what := fmt.Sprintf("%s %q", noun, name)
-		absent = append(absent, Absent{What: what, Err: fmt.Errorf("%s not found, or this account may not see it%s", what, hint)})
+		lacking = append(lacking, Absent{What: what, Err: fmt.Errorf("%s not found, or this account may not see it%s", what, hint)})
 	}
-	return absent
+	return lacking
 }
 
 // warnNames warns about patterns without a VM.

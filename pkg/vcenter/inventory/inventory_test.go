@@ -143,7 +143,7 @@ func TestSelectionRefuses(t *testing.T) {
 	} {
 		inv, err := inventory.Read(t.Context(), c, tc.s, categories())
 		if err == nil {
-			err = inventory.Nowhere(inv)
+			err = inventory.CheckAbsent(inv)
 		}
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v: error %v", tc.s, err)
@@ -221,7 +221,7 @@ spec:
 			}
 		}
 		slices.Sort(chose)
-		err := inventory.Nowhere(invs...)
+		err := inventory.CheckAbsent(invs...)
 		if (err != nil) != (tc.wants != nil) || strings.Join(chose, " ") != tc.chose {
 			t.Errorf("%+v: %v, %v", tc.s, chose, err)
 		}

@@ -27,14 +27,14 @@ type Inventory struct {
 	VMs []VM
 	// Tree holds everything that the account may see.
 	Tree Tree
-	// Absent are the missing paths of the selection. See [Nowhere].
+	// Absent are the missing paths of the selection. See [CheckAbsent].
 	Absent []Absent
 	// Warnings describe what could not be read or matched nothing, one line each.
 	Warnings []string
 }
 
 // Read reads the selected VMs in the vCenter's configured datacenters. A missing path of the selection may be in another vCenter:
-// after all reads, call [Nowhere]. A name pattern without a VM is a warning. So is a vCenter without readable tags, unless the
+// after all reads, call [CheckAbsent]. A name pattern without a VM is a warning. So is a vCenter without readable tags, unless the
 // selection needs them.
 func Read(ctx context.Context, c *vcenter.Connection, s Selection, categories Categories) (*Inventory, error) {
 	if err := s.Check(); err != nil {

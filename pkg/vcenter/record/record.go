@@ -74,7 +74,7 @@ func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (
 			r.vcenter(found)
 		}
 	}
-	if err := inventory.Nowhere(all...); err != nil {
+	if err := inventory.CheckAbsent(all...); err != nil {
 		return nil, err
 	}
 	if vms == 0 {

@@ -31,9 +31,9 @@ func (s Scope) Check() error {
 	return inventory.Selection{Folders: s.Folders, Tags: s.Tags}.Check()
 }
 
-// Allows returns the reason why a VM must not be written to, or nil. The caller has just read the VM: its folder and tags are not
+// CheckVM returns the reason why a VM must not be written to, or nil. The caller has just read the VM: its folder and tags are not
 // checked again.
-func (s Scope) Allows(vm inventory.VM) error {
+func (s Scope) CheckVM(vm inventory.VM) error {
 	if !s.AllowWrites {
 		return fmt.Errorf("%w: %s is not ours, and writes are not allowed: allow them, with a folder or a tag", ErrRefused, vm.Path)
 	}
@@ -67,7 +67,7 @@ type Guard struct {
 // Write calls f if the scope allows writes to the VM, once do and its undo are on disk. A refusal wraps [ErrRefused]; then, and
 // after an error of the journal, f was not called.
 func (g *Guard) Write(ctx context.Context, vm inventory.VM, do, undo journal.Action, f func(context.Context) error) error {
-	if err := g.Scope.Allows(vm); err != nil {
+	if err := g.Scope.CheckVM(vm); err != nil {
 		return fmt.Errorf("vcenter %q: %s: %w", vm.VCenter, do.Kind, err)
 	}
 	e := journal.Entry{VCenter: vm.VCenter, Ref: vm.Ref, VM: vm.Path, InstanceUUID: vm.InstanceUUID, Do: do, Undo: undo}

@@ -41,7 +41,7 @@ func TestAllows(t *testing.T) {
 		{"no tag", scope.Scope{AllowWrites: true, Tags: []string{"env"}}, "category:name"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := tc.s.Allows(vm)
+			err := tc.s.CheckVM(vm)
 			if tc.want == "" && err != nil || tc.want != "" && (!errors.Is(err, scope.ErrRefused) || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("error %v", err)
 			}

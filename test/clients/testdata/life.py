@@ -42,4 +42,13 @@ print("clone", copy.name)
 print("by uuid", content.searchIndex.FindByUuid(None, copy.config.uuid, True).name)
 WaitForTask(copy.Destroy_Task())
 print("events", len(content.eventManager.QueryEvents(vim.event.EventFilterSpec())) > 0)
+
+# The storage policies, at the path of pyvmomi's samples.
+import re
+from pyVmomi import pbm, SoapStubAdapter, VmomiSupport
+VmomiSupport.GetRequestContext()["vcSessionCookie"] = re.search("vmware_soap_session=([^;]*)", si._stub.cookie).group(1)
+stub = SoapStubAdapter(host=address, port=int(port), path="/pbm/sdk", version="pbm.version.version1", sslContext=ssl._create_unverified_context())
+profiles = pbm.ServiceInstance("ServiceInstance", stub).RetrieveContent().profileManager
+ids = profiles.PbmQueryProfile(resourceType=pbm.profile.ResourceType(resourceType="STORAGE"))
+print("policies", sorted(p.name for p in profiles.PbmRetrieveContent(profileIds=ids))[:1])
 Disconnect(si)

@@ -293,8 +293,8 @@ type configuration struct {
 // Loaded is the result for an image of an archive.
 type Loaded struct {
 	Item
-	// Had is set if the runtime had it before.
-	Had bool
+	// AlreadyPresent is set if the runtime had it before.
+	AlreadyPresent bool
 }
 
 // Load loads those images of the archive that a runtime does not have, and verifies them. It is idempotent. progress is

@@ -66,7 +66,7 @@ func TestCarry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := []bool{loaded[0].Had, loaded[1].Had}; !slices.Equal(got, want) {
+		if got := []bool{loaded[0].AlreadyPresent, loaded[1].AlreadyPresent}; !slices.Equal(got, want) {
 			t.Errorf("had %v, want %v", got, want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestCarry(t *testing.T) {
 	}
 	// One of the same name that is another is replaced.
 	to.has["example/a:1"] = held{layers: []string{"sha256:2"}}
-	if loaded, err := a.Load(t.Context(), to.store(), nil); err != nil || loaded[0].Had || !loaded[1].Had {
+	if loaded, err := a.Load(t.Context(), to.store(), nil); err != nil || loaded[0].AlreadyPresent || !loaded[1].AlreadyPresent {
 		t.Errorf("%+v, %v", loaded, err)
 	}
 	to = &docker{t: t, has: map[string]held{}, wrongly: true}

@@ -33,8 +33,8 @@ type Finder struct {
 	Cache string
 	// Helper is the owner label of the containers that read images, so that they can be found if they are left over. Optional.
 	Helper string
-	// Say is called when something slow begins, and every four seconds of it. It must not block. Optional.
-	Say func(string)
+	// Progress is called when something slow begins, and every four seconds of it. It must not block. Optional.
+	Progress func(string)
 }
 
 // Find returns the image for nodes, after it has loaded or pulled it into the runtime if needed. If there is no image,
@@ -74,7 +74,7 @@ func (f Finder) Check(ctx context.Context, name string) (Image, error) {
 			if coded.Is(err, images.Refused) {
 				err = &coded.Error{
 					Code: Missing, Message: fmt.Sprintf("%s has no node image %s, and cannot pull it", f.Store.Runtime.Name(), name),
-					Try: Ways(f.Kubernetes), Err: errors.Unwrap(err),
+					Try: Advice(f.Kubernetes), Err: errors.Unwrap(err),
 				}
 			}
 			return Image{}, err
@@ -150,12 +150,12 @@ func (f Finder) missing(err error) error {
 		Code: Missing,
 		Message: fmt.Sprintf("no node image for Kubernetes %s was found: %s has neither %s nor %s of %s, %s has no archive of one, and none can be pulled",
 			f.Kubernetes, f.Store.Runtime.Name(), Official, Own, minor(f.Kubernetes), f.where()),
-		Try: Ways(f.Kubernetes), Err: err,
+		Try: Advice(f.Kubernetes), Err: err,
 	}
 }
 
-// Ways returns the ways to get a node image for a Kubernetes release, one per line.
-func Ways(kubernetes string) string {
+// Advice returns the ways to get a node image for a Kubernetes release, one per line.
+func Advice(kubernetes string) string {
 	return "sudo hack/kind-node/build -load, in a checkout: builds one without a registry, in some minutes\n" +
 		"vsphere-sandbox images load FILE, after \"vsphere-sandbox images save FILE\" on another host\n" +
 		"docker pull " + Official + ":" + kubernetes + ", if a registry is reachable"
@@ -276,11 +276,11 @@ const beat = 4 * time.Second
 
 // saying runs do, and reports what it does at its beginning and every four seconds.
 func (f Finder) saying(ctx context.Context, what string, do func(context.Context) error) error {
-	if f.Say == nil {
+	if f.Progress == nil {
 		return do(ctx)
 	}
 	begin, done := time.Now(), make(chan struct{})
-	f.Say(what)
+	f.Progress(what)
 	var ticking sync.WaitGroup
 	ticking.Go(func() {
 		tick := time.NewTicker(beat)
@@ -290,7 +290,7 @@ func (f Finder) saying(ctx context.Context, what string, do func(context.Context
 			case <-done:
 				return
 			case <-tick.C:
-				f.Say(fmt.Sprintf("%s (%.0f s)", what, time.Since(begin).Seconds()))
+				f.Progress(fmt.Sprintf("%s (%.0f s)", what, time.Since(begin).Seconds()))
 			}
 		}
 	})

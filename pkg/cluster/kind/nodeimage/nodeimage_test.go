@@ -235,7 +235,7 @@ func TestSay(t *testing.T) {
 	f := finder(t, &docker{})
 	archive(t, f.Cache, "a", "v1.36.4", goruntime.GOARCH, 0)
 	var said []string
-	f.Say = func(text string) { said = append(said, text) }
+	f.Progress = func(text string) { said = append(said, text) }
 	if _, err := f.Find(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -196,14 +196,14 @@ func verb(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// Asked is kind's environment variable for the runtime.
-const Asked = "KIND_EXPERIMENTAL_PROVIDER"
+// ProviderEnv is kind's environment variable for the runtime.
+const ProviderEnv = "KIND_EXPERIMENTAL_PROVIDER"
 
 // Detect returns the runtime to use: the one in the environment variable KIND_EXPERIMENTAL_PROVIDER; otherwise the first
 // of docker, nerdctl, finch and podman, kind's order, that is installed and responds. If none responds, the error is that
 // of the first that is installed; if none is installed it has the code [Missing].
 func Detect(ctx context.Context) (*Runtime, error) {
-	return detect(ctx, os.Getenv(Asked), New)
+	return detect(ctx, os.Getenv(ProviderEnv), New)
 }
 
 func detect(ctx context.Context, asked string, open func(name string) *Runtime) (*Runtime, error) {
@@ -213,7 +213,7 @@ func detect(ctx context.Context, asked string, open func(name string) *Runtime) 
 	case "docker", "podman", "nerdctl", "finch", "nerdctl.lima":
 		names = []string{asked}
 	default:
-		return nil, coded.New(Missing, "docker, podman or nerdctl; or leave it unset", nil, "%s=%s: kind does not support this runtime", Asked, asked)
+		return nil, coded.New(Missing, "docker, podman or nerdctl; or leave it unset", nil, "%s=%s: kind does not support this runtime", ProviderEnv, asked)
 	}
 	var first error
 	for _, name := range names {

@@ -70,7 +70,7 @@ func TestLife(t *testing.T) {
 				t.Errorf("%+v %v", s, err)
 			}
 			alone := r.publishing(1, "alone", use)
-			alone.Alone = true
+			alone.Exclusive = true
 			if err := r.Publish(ctx, alone); !errors.Is(err, volume.ErrInUse) {
 				t.Errorf("alone, and is not: %v", err)
 			}

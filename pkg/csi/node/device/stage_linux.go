@@ -94,7 +94,7 @@ func (b *backend) Publish(ctx context.Context, p node.Publish) error {
 	case is:
 		return nil
 	}
-	if p.Alone {
+	if p.Exclusive {
 		paths, err := otherMounts(s.number, p.Staging, p.Path)
 		if err == nil && len(paths) > 0 {
 			err = fmt.Errorf("already published at %s, and the volume allows only one path: %w", paths[0], volume.ErrInUse)

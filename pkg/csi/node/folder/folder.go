@@ -255,7 +255,7 @@ func (b *Backend) Publish(_ context.Context, p node.Publish) error {
 	case s.Block != p.Use.Block || s.FSType != p.Use.FSType:
 		return fmt.Errorf("staged as %s: %w", s.kind(), volume.ErrState)
 	}
-	want := published{Volume: p.Volume, Dir: s.Dir, Block: s.Block, ReadOnly: p.ReadOnly, Alone: p.Alone}
+	want := published{Volume: p.Volume, Dir: s.Dir, Block: s.Block, ReadOnly: p.ReadOnly, Alone: p.Exclusive}
 	if is, ok := b.published(p.Path); ok {
 		if is != want {
 			return fmt.Errorf("%s: volume %s is published there with other properties: %w", p.Path, is.Volume, volume.ErrExists)
@@ -288,7 +288,7 @@ func (b *Backend) otherPath(p node.Publish) (path string, is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for path, o := range b.table.Published {
-		if o.Volume != p.Volume || path == p.Path || !o.Alone && !p.Alone {
+		if o.Volume != p.Volume || path == p.Path || !o.Alone && !p.Exclusive {
 			continue
 		}
 		// After a power failure the mounts are gone without an unpublish.

@@ -139,7 +139,7 @@ func TestMountIsLost(t *testing.T) {
 	}
 	ctx, use, dir := t.Context(), node.Use{FSType: "ext4"}, t.TempDir()
 	publish := func(pod string) error {
-		return b.Publish(ctx, node.Publish{Volume: "v", Staging: "/stage", Path: filepath.Join(dir, pod), Use: use, Alone: true})
+		return b.Publish(ctx, node.Publish{Volume: "v", Staging: "/stage", Path: filepath.Join(dir, pod), Use: use, Exclusive: true})
 	}
 	if err := errors.Join(b.Stage(ctx, node.Stage{Volume: "v", Path: "/stage", Use: use}), publish("first")); err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func TestConflicts(t *testing.T) {
 		"as another file system":         {r.publish("v", "pod", "xfs", nil), volume.ErrState},
 		"raw":                            {r.publish("v", "pod", "", nil), volume.ErrState},
 		"read-only now":                  {r.publish("v", "pod", "ext4", func(p *node.Publish) { p.ReadOnly = true }), volume.ErrExists},
-		"alone, and is not":              {r.publish("v", "pod-2", "ext4", func(p *node.Publish) { p.Alone = true }), volume.ErrInUse},
+		"alone, and is not":              {r.publish("v", "pod-2", "ext4", func(p *node.Publish) { p.Exclusive = true }), volume.ErrInUse},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)

@@ -26,9 +26,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// Mark is the label and taint (NoSchedule) of such Nodes in a cluster with other nodes: a pod that does not tolerate it
+// LightKey is the label and taint (NoSchedule) of such Nodes in a cluster with other nodes: a pod that does not tolerate it
 // would not really run there, but be reported as running.
-const Mark = "sandbox.vsphere/light"
+const LightKey = "sandbox.vsphere/light"
 
 // State is the state of a machine's guest.
 type State string
@@ -42,8 +42,8 @@ const (
 	Gone      State = "gone" // destroyed, or no node any more; the last state of a machine
 )
 
-// Machine is the state of one machine, with everything that its node reports.
-type Machine struct {
+// Guest is the state of one machine, with everything that its node reports.
+type Guest struct {
 	// ID is unique, unlike the name.
 	ID string `json:"id"`
 	// Name is the node's: the guest's hostname in lower case. It stays as long as the guest runs.
@@ -66,11 +66,11 @@ type Machine struct {
 	ControlPlane bool `json:"controlPlane,omitempty"`
 }
 
-// Heard reports whether the cluster gets heartbeats of the machine.
-func (m Machine) Heard() bool { return m.State == Running && !m.Cut }
+// SendsHeartbeats reports whether the cluster gets heartbeats of the machine.
+func (m Guest) SendsHeartbeats() bool { return m.State == Running && !m.Cut }
 
 // equal compares all fields.
-func (m Machine) equal(o Machine) bool {
+func (m Guest) equal(o Guest) bool {
 	same := slices.Equal(m.Addresses, o.Addresses) && m.Boot.Equal(o.Boot)
 	m.Addresses, m.Boot = o.Addresses, o.Boot
 	return same && reflect.DeepEqual(m, o)
@@ -78,7 +78,7 @@ func (m Machine) equal(o Machine) bool {
 
 // Line is one line of the stream. An empty one is a keep-alive.
 type Line struct {
-	Machine *Machine `json:"machine,omitempty"`
+	Guest *Guest `json:"machine,omitempty"`
 	// Synced marks that all machines were sent. It comes once in a stream.
 	Synced bool `json:"synced,omitempty"`
 }
@@ -87,17 +87,17 @@ type Line struct {
 // goroutine, and do not block on a reader.
 type Source struct {
 	mu       sync.Mutex
-	machines map[string]Machine
+	machines map[string]Guest
 	readers  map[*reader]struct{}
 }
 
 // NewSource returns a source without machines.
 func NewSource() *Source {
-	return &Source{machines: map[string]Machine{}, readers: map[*reader]struct{}{}}
+	return &Source{machines: map[string]Guest{}, readers: map[*reader]struct{}{}}
 }
 
 // Set sets the state of a machine and sends it to the readers if it differs. A machine that is [Gone] is removed.
-func (s *Source) Set(m Machine) {
+func (s *Source) Set(m Guest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was, known := s.machines[m.ID]
@@ -114,11 +114,11 @@ func (s *Source) Set(m Machine) {
 	}
 }
 
-// Machines returns all machines, sorted by ID.
-func (s *Source) Machines() []Machine {
+// Guests returns all machines, sorted by ID.
+func (s *Source) Guests() []Guest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]Machine, 0, len(s.machines))
+	list := make([]Guest, 0, len(s.machines))
 	for _, id := range slices.Sorted(maps.Keys(s.machines)) {
 		list = append(list, s.machines[id])
 	}
@@ -164,16 +164,16 @@ func (s *Source) forget(r *reader) {
 const page = 256
 
 // take returns the present states of some queued machines, or none.
-func (s *Source) take(r *reader) []Machine {
+func (s *Source) take(r *reader) []Guest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := min(page, len(r.order))
-	taken := make([]Machine, 0, n)
+	taken := make([]Guest, 0, n)
 	for _, id := range r.order[:n] {
 		delete(r.pending, id)
 		m, ok := s.machines[id]
 		if !ok {
-			m = Machine{ID: id, State: Gone}
+			m = Guest{ID: id, State: Gone}
 		}
 		taken = append(taken, m)
 	}
@@ -186,7 +186,7 @@ func (s *Source) take(r *reader) []Machine {
 // Handler has the callbacks of [Follow]; one goroutine calls them.
 type Handler struct {
 	// Changed is called with a machine that is new, has changed or is gone.
-	Changed func(Machine)
+	Changed func(Guest)
 	// Synced is called after all machines were passed to Changed: at first, and after each reconnect.
 	Synced func()
 	// Lost is called with the reason when the connection is lost. Until the reconnect, the last states stay valid.
@@ -206,11 +206,11 @@ var errSilent = errors.New("the feed was silent for too long")
 
 // Follow calls h with the machines of a shard, and their changes, until ctx ends. It reconnects when the stream ends, and
 // then reports only what changed since; machines that the source no longer has are reported as gone.
-func Follow(ctx context.Context, w Where, shard Shard, h Handler) error {
+func Follow(ctx context.Context, w Endpoint, shard Shard, h Handler) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
-	f := follower{shard: shard, h: h, known: map[string]Machine{}}
+	f := follower{shard: shard, h: h, known: map[string]Guest{}}
 	for failures := 1; ; failures++ {
 		synced, err := f.stream(ctx, w)
 		if ctx.Err() != nil {
@@ -231,11 +231,11 @@ func Follow(ctx context.Context, w Where, shard Shard, h Handler) error {
 type follower struct {
 	shard Shard
 	h     Handler
-	known map[string]Machine
+	known map[string]Guest
 }
 
 // stream follows one stream to its end. It returns whether it got as far as Synced.
-func (f *follower) stream(ctx context.Context, w Where) (synced bool, err error) {
+func (f *follower) stream(ctx context.Context, w Endpoint) (synced bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	client, req, err := w.request(ctx)
@@ -265,11 +265,11 @@ func (f *follower) lines(ctx context.Context, cancel context.CancelCauseFunc, bo
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			return synced, fmt.Errorf("machines: %w", err)
 		}
-		if l.Machine != nil {
+		if l.Guest != nil {
 			if !synced {
-				listed[l.Machine.ID] = true
+				listed[l.Guest.ID] = true
 			}
-			f.changed(*l.Machine)
+			f.changed(*l.Guest)
 		}
 		if !l.Synced || synced {
 			continue
@@ -277,7 +277,7 @@ func (f *follower) lines(ctx context.Context, cancel context.CancelCauseFunc, bo
 		synced = true
 		for id := range f.known {
 			if !listed[id] {
-				f.changed(Machine{ID: id, State: Gone})
+				f.changed(Guest{ID: id, State: Gone})
 			}
 		}
 		if f.h.Synced != nil {
@@ -294,9 +294,9 @@ func (f *follower) lines(ctx context.Context, cancel context.CancelCauseFunc, bo
 }
 
 // changed passes on changes. A machine whose present name is in another shard is gone from this one.
-func (f *follower) changed(m Machine) {
+func (f *follower) changed(m Guest) {
 	if m.State != Gone && !f.shard.Has(m.Name) {
-		m = Machine{ID: m.ID, State: Gone}
+		m = Guest{ID: m.ID, State: Gone}
 	}
 	was, known := f.known[m.ID]
 	switch {
@@ -334,7 +334,7 @@ func (s *Source) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a recorder in a test has none
 		taken := s.take(r)
 		for i := range taken {
-			if enc.Encode(Line{Machine: &taken[i]}) != nil {
+			if enc.Encode(Line{Guest: &taken[i]}) != nil {
 				return
 			}
 		}
@@ -365,8 +365,8 @@ func (s *Source) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // Path is the path that a source is served at.
 const Path = "/v1/machines"
 
-// Where locates a source, with credentials. The files are read at each connection, so they may be rotated.
-type Where struct {
+// Endpoint locates a source, with credentials. The files are read at each connection, so they may be rotated.
+type Endpoint struct {
 	// URL is "unix:PATH", a socket, or "https://HOST[:PORT][/PATH]"; the default path is [Path].
 	URL string
 	// TokenFile has a bearer token, CAFile the authorities, in PEM, for the server's certificate (default: the host's).
@@ -375,7 +375,7 @@ type Where struct {
 }
 
 // Validate returns an error if the fields cannot identify a source.
-func (w Where) Validate() error {
+func (w Endpoint) Validate() error {
 	if path, ok := strings.CutPrefix(w.URL, "unix:"); ok {
 		if path == "" || w.TokenFile != "" || w.CAFile != "" {
 			return fmt.Errorf("feed %q: must be unix:PATH, without token and CA, which are for https", w.URL)
@@ -396,7 +396,7 @@ func (w Where) Validate() error {
 const connectTimeout = 10 * time.Second
 
 // request returns a client and a request for one stream.
-func (w Where) request(ctx context.Context) (*http.Client, *http.Request, error) {
+func (w Endpoint) request(ctx context.Context) (*http.Client, *http.Request, error) {
 	d := net.Dialer{Timeout: connectTimeout}
 	transport := &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: connectTimeout, DialContext: d.DialContext}
 	to := w.URL

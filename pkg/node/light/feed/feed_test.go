@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func machine(n int, s State) Machine {
-	return Machine{ID: fmt.Sprintf("vc/vm-%03d", n), Name: fmt.Sprintf("worker-%d", n), State: s}
+func machine(n int, s State) Guest {
+	return Guest{ID: fmt.Sprintf("vc/vm-%03d", n), Name: fmt.Sprintf("worker-%d", n), State: s}
 }
 
 // A reader that does not read for a while gets the last state of each machine, and blocks no other.
@@ -37,8 +37,8 @@ func TestSlowReader(t *testing.T) {
 		s.Set(machine(1, Running))
 	}
 	s.Set(machine(1, Hung))
-	s.Set(Machine{ID: machine(2, Gone).ID, State: Gone})
-	want := []Machine{machine(0, Running), machine(1, Hung), {ID: "vc/vm-002", State: Gone}}
+	s.Set(Guest{ID: machine(2, Gone).ID, State: Gone})
+	want := []Guest{machine(0, Running), machine(1, Hung), {ID: "vc/vm-002", State: Gone}}
 	if diff := cmp.Diff(want, s.take(r)); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
@@ -46,7 +46,7 @@ func TestSlowReader(t *testing.T) {
 		t.Errorf("told again: %v", more)
 	}
 	s.Set(machine(1, Hung))
-	s.Set(Machine{ID: "vc/unknown", State: Gone})
+	s.Set(Guest{ID: "vc/unknown", State: Gone})
 	if more := s.take(r); len(more) > 0 {
 		t.Errorf("no news was told: %v", more)
 	}
@@ -70,7 +70,7 @@ func TestManyPages(t *testing.T) {
 		}
 		got += want
 	}
-	if list := s.Machines(); got != len(list) || !slices.IsSortedFunc(list, func(a, b Machine) int { return strings.Compare(a.ID, b.ID) }) {
+	if list := s.Guests(); got != len(list) || !slices.IsSortedFunc(list, func(a, b Guest) int { return strings.Compare(a.ID, b.ID) }) {
 		t.Errorf("%d told of %d", got, len(list))
 	}
 }
@@ -96,14 +96,14 @@ func TestServedLines(t *testing.T) {
 		}
 		return l
 	}
-	if l := next(); l.Machine == nil || !l.Machine.equal(machine(1, Running)) {
+	if l := next(); l.Guest == nil || !l.Guest.equal(machine(1, Running)) {
 		t.Errorf("first line %+v", l)
 	}
 	if l := next(); !l.Synced {
 		t.Errorf("second line %+v, want synced", l)
 	}
 	s.Set(machine(1, Stopped))
-	if l := next(); l.Machine == nil || l.Machine.State != Stopped {
+	if l := next(); l.Guest == nil || l.Guest.State != Stopped {
 		t.Errorf("third line %+v", l)
 	}
 }
@@ -113,7 +113,7 @@ type log chan string
 
 func (l log) handler() Handler {
 	return Handler{
-		Changed: func(m Machine) { l <- m.Name + " " + string(m.State) },
+		Changed: func(m Guest) { l <- m.Name + " " + string(m.State) },
 		Synced:  func() { l <- "synced" },
 	}
 }
@@ -135,7 +135,7 @@ func (l log) expect(t *testing.T, want ...string) {
 }
 
 // follow follows a source until the test ends.
-func follow(t *testing.T, w Where, s Shard) log {
+func follow(t *testing.T, w Endpoint, s Shard) log {
 	l := make(log, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -167,7 +167,7 @@ func TestFollowReconnects(t *testing.T) {
 		return srv
 	}
 	srv := serve(s)
-	l := follow(t, Where{URL: "unix:" + socket}, Shard{})
+	l := follow(t, Endpoint{URL: "unix:" + socket}, Shard{})
 	l.expect(t, "worker-1 running", "worker-2 running", "synced")
 	s.Set(machine(2, Suspended))
 	l.expect(t, "worker-2 suspended")
@@ -206,8 +206,8 @@ func TestFollowOverHTTPS(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Follow(ctx, Where{URL: srv.URL, TokenFile: token, CAFile: ca}, Shard{}, Handler{
-			Changed: func(m Machine) { reported <- m.Name },
+		done <- Follow(ctx, Endpoint{URL: srv.URL, TokenFile: token, CAFile: ca}, Shard{}, Handler{
+			Changed: func(m Guest) { reported <- m.Name },
 			Lost:    func(err error) { lost <- err.Error() },
 		})
 	}()
@@ -223,7 +223,7 @@ func TestFollowOverHTTPS(t *testing.T) {
 
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() {
-		done <- Follow(ctx, Where{URL: srv.URL, TokenFile: token}, Shard{}, Handler{Lost: func(err error) { lost <- err.Error(); cancel() }})
+		done <- Follow(ctx, Endpoint{URL: srv.URL, TokenFile: token}, Shard{}, Handler{Lost: func(err error) { lost <- err.Error(); cancel() }})
 	}()
 	<-done
 	if why := <-lost; !strings.Contains(why, "certificate") {
@@ -239,7 +239,7 @@ func TestSilence(t *testing.T) {
 		here, there := net.Pipe()
 		defer context.AfterFunc(ctx, func() { here.Close() })()
 		go func() { _, _ = there.Write([]byte("{\"synced\":true}\n")) }()
-		f := follower{known: map[string]Machine{}, h: Handler{Changed: func(Machine) {}}}
+		f := follower{known: map[string]Guest{}, h: Handler{Changed: func(Guest) {}}}
 		began := time.Now()
 		synced, err := f.lines(ctx, cancel, here)
 		if !synced || !errors.Is(err, errSilent) || time.Since(began) != silence {
@@ -283,7 +283,7 @@ func TestShards(t *testing.T) {
 // A machine that gets a name of another shard is gone from this one.
 func TestRenamedOutOfTheShard(t *testing.T) {
 	shard := Shard{0, 2}
-	var in, out Machine
+	var in, out Guest
 	for n := range 100 {
 		if m := machine(n, Running); shard.Has(m.Name) {
 			in = m
@@ -299,7 +299,7 @@ func TestRenamedOutOfTheShard(t *testing.T) {
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := follow(t, Where{URL: srv.URL, CAFile: ca}, shard)
+	l := follow(t, Endpoint{URL: srv.URL, CAFile: ca}, shard)
 	l.expect(t, in.Name+" running", "synced")
 	renamed := in
 	renamed.Name = out.Name
@@ -308,7 +308,7 @@ func TestRenamedOutOfTheShard(t *testing.T) {
 }
 
 func TestWhere(t *testing.T) {
-	for _, w := range []Where{
+	for _, w := range []Endpoint{
 		{},
 		{URL: "unix:"},
 		{URL: "http://host"},
@@ -324,7 +324,7 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%v tells a secret", err)
 		}
 	}
-	for _, w := range []Where{{URL: "unix:/s"}, {URL: "https://host:1/x", TokenFile: "t", CAFile: "c"}} {
+	for _, w := range []Endpoint{{URL: "unix:/s"}, {URL: "https://host:1/x", TokenFile: "t", CAFile: "c"}} {
 		if err := w.Validate(); err != nil {
 			t.Errorf("%+v: %v", w, err)
 		}

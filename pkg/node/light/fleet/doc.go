@@ -5,7 +5,7 @@
 //	defer f.Close()
 //	program := child.Start(spec, f.Program) // reads f.Feed(), over HTTP
 //	g := f.Guest("us/vm-21", fleet.Options{Boot: boot, Notify: notify})
-//	g.Observe(vm.Machine())
+//	g.Observe(vm.NodeVM())
 //
 // Package light is that program.
 //

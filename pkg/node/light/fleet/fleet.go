@@ -130,7 +130,7 @@ func LeaseDuration(nodes int, speed pace.Speed) time.Duration {
 type Options struct {
 	// Boot returns the guest's machine for this boot of the VM: all fields but its ID and state. It is called from the fleet's
 	// goroutine after each power-on or reset, and again later after an error.
-	Boot func(node.Machine) (feed.Machine, error)
+	Boot func(node.VM) (feed.Guest, error)
 	// Notify is called for every change, as for a kubelet's process, and for a Boot that failed (Exited, with its error). It is
 	// called from the fleet's goroutine, or from Stop, and may call the guest.
 	Notify func(child.Change)
@@ -159,10 +159,10 @@ type Guest struct {
 
 	reconciling sync.Mutex // held while reconcile runs; guards the fields below
 	up          bool
-	boot        time.Time    // the boot that is up
-	sent        feed.Machine // as sent in this boot
-	down        bool         // its crash was reported
-	failure     string       // the last error of Boot
+	boot        time.Time  // the boot that is up
+	sent        feed.Guest // as sent in this boot
+	down        bool       // its crash was reported
+	failure     string     // the last error of Boot
 }
 
 const (
@@ -178,7 +178,7 @@ func (g *Guest) change(f func()) {
 }
 
 // Observe implements [node.Guest].
-func (g *Guest) Observe(m node.Machine) { g.change(func() { g.life.Observe(m) }) }
+func (g *Guest) Observe(m node.VM) { g.change(func() { g.life.Observe(m) }) }
 
 // State implements [node.Guest]; the PID is that of the shared program.
 func (g *Guest) State() (p node.Process, pid, restarts int) {
@@ -263,8 +263,8 @@ func (g *Guest) Cut(bool) error {
 	return nil
 }
 
-// Mend implements [node.Network].
-func (g *Guest) Mend() error {
+// Restore implements [node.Network].
+func (g *Guest) Restore() error {
 	g.change(func() { g.cut = false })
 	return nil
 }
@@ -280,7 +280,7 @@ var errKilled = errors.New("killed")
 
 // snapshot is the state that a guest's next step depends on.
 type snapshot struct {
-	machine              node.Machine
+	machine              node.VM
 	next                 node.Next
 	cut, crashed, closed bool
 	starts               int
@@ -310,7 +310,7 @@ func (g *Guest) reconcile() {
 	}
 	switch {
 	case s.closed || !m.Exists:
-		g.sent = feed.Machine{State: feed.Gone}
+		g.sent = feed.Guest{State: feed.Gone}
 	case !g.up:
 		g.sent.State = feed.Stopped
 	default:
@@ -350,7 +350,7 @@ func (g *Guest) setState(s snapshot) {
 	}
 }
 
-func (g *Guest) start(m node.Machine) {
+func (g *Guest) start(m node.VM) {
 	line, err := g.opts.Boot(m)
 	if err != nil {
 		if err.Error() != g.failure { // report it once

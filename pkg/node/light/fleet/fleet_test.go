@@ -17,15 +17,15 @@ import (
 
 var booted = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func vm() node.Machine {
-	return node.Machine{Exists: true, Power: node.On, BootTime: booted, GuestUp: true, Hostname: "Worker-1", UUID: "u", CPUs: 2}
+func vm() node.VM {
+	return node.VM{Exists: true, Power: node.On, BootTime: booted, GuestUp: true, Hostname: "Worker-1", UUID: "u", CPUs: 2}
 }
 
 // rig is a fleet of one.
 type rig struct {
 	*Guest
 	f       *Fleet
-	m       node.Machine
+	m       node.VM
 	changes []child.State
 	refuse  atomic.Bool
 }
@@ -35,18 +35,18 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(r.f.Close)
 	r.f.Program(child.Change{State: child.Started, PID: 42})
 	r.Guest = r.f.Guest("us/vm-1", Options{
-		Boot: func(m node.Machine) (feed.Machine, error) {
+		Boot: func(m node.VM) (feed.Guest, error) {
 			if r.refuse.Load() {
-				return feed.Machine{}, errors.New("no name for a node")
+				return feed.Guest{}, errors.New("no name for a node")
 			}
-			return feed.Machine{Name: m.Hostname, UUID: m.UUID}, nil
+			return feed.Guest{Name: m.Hostname, UUID: m.UUID}, nil
 		},
 		Notify: func(c child.Change) { r.changes = append(r.changes, c.State) },
 	})
 	return r
 }
 
-func (r *rig) see(change func(*node.Machine)) {
+func (r *rig) see(change func(*node.VM)) {
 	change(&r.m)
 	r.Observe(r.m)
 	synctest.Wait()
@@ -55,7 +55,7 @@ func (r *rig) see(change func(*node.Machine)) {
 // feedState returns the state of the one machine in the feed.
 func (r *rig) feedState() feed.State {
 	synctest.Wait()
-	list := r.f.Feed().Machines()
+	list := r.f.Feed().Guests()
 	if len(list) == 0 {
 		return feed.Gone
 	}
@@ -72,34 +72,34 @@ func (r *rig) expect(t *testing.T, when string, reported feed.State, process nod
 	}
 }
 
-func same(*node.Machine) {}
+func same(*node.VM) {}
 
 func TestGuestFollowsItsVM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.see(func(m *node.Machine) { m.GuestUp = false })
+		r.see(func(m *node.VM) { m.GuestUp = false })
 		r.expect(t, "before its guest is up", feed.Gone, node.Stopped)
-		r.see(func(m *node.Machine) { m.GuestUp = true })
+		r.see(func(m *node.VM) { m.GuestUp = true })
 		r.expect(t, "up", feed.Running, node.Running)
 		if _, pid, _ := r.State(); pid != 42 {
 			t.Errorf("pid %d, want the program's", pid)
 		}
-		r.see(func(m *node.Machine) { m.Power = node.Suspended })
+		r.see(func(m *node.VM) { m.Power = node.Suspended })
 		r.expect(t, "suspended", feed.Suspended, node.Paused)
-		r.see(func(m *node.Machine) { m.Power = node.On })
+		r.see(func(m *node.VM) { m.Power = node.On })
 		r.expect(t, "resumed", feed.Running, node.Running)
-		r.see(func(m *node.Machine) { m.Power, m.GuestUp = node.Off, false })
+		r.see(func(m *node.VM) { m.Power, m.GuestUp = node.Off, false })
 		r.expect(t, "off", feed.Stopped, node.Stopped)
-		r.see(func(m *node.Machine) { m.Power, m.BootTime, m.GuestUp = node.On, booted.Add(time.Hour), true })
+		r.see(func(m *node.VM) { m.Power, m.BootTime, m.GuestUp = node.On, booted.Add(time.Hour), true })
 		r.expect(t, "on again", feed.Running, node.Running)
-		if m := r.f.Feed().Machines()[0]; !m.Boot.Equal(booted.Add(time.Hour)) {
+		if m := r.f.Feed().Guests()[0]; !m.Boot.Equal(booted.Add(time.Hour)) {
 			t.Errorf("booted at %s, want the second boot", m.Boot)
 		}
-		r.see(func(m *node.Machine) { m.BootTime, m.Hostname = booted.Add(2*time.Hour), "other" })
-		if m := r.f.Feed().Machines()[0]; m.Name != "other" {
+		r.see(func(m *node.VM) { m.BootTime, m.Hostname = booted.Add(2*time.Hour), "other" })
+		if m := r.f.Feed().Guests()[0]; m.Name != "other" {
 			t.Errorf("name %q after a reset with another hostname", m.Name)
 		}
-		r.see(func(m *node.Machine) { m.Exists = false })
+		r.see(func(m *node.VM) { m.Exists = false })
 		r.expect(t, "destroyed", feed.Gone, node.Stopped)
 		want := []child.State{child.Started, child.Stopped, child.Started, child.Stopped, child.Started, child.Stopped}
 		if diff := cmp.Diff(want, r.changes); diff != "" {
@@ -122,7 +122,7 @@ func TestGuestHangsUntilReset(t *testing.T) {
 		r.Unhang()
 		r.expect(t, "let go", feed.Running, node.Running)
 		r.Hang()
-		r.see(func(m *node.Machine) { m.BootTime = booted.Add(time.Hour) })
+		r.see(func(m *node.VM) { m.BootTime = booted.Add(time.Hour) })
 		r.expect(t, "reset", feed.Running, node.Running)
 	})
 }
@@ -135,7 +135,7 @@ func TestGuestDiesWithItsHost(t *testing.T) {
 		r.expect(t, "dead", feed.Stopped, node.Stopped)
 		r.see(same)
 		r.expect(t, "shown as it was", feed.Stopped, node.Stopped)
-		r.see(func(m *node.Machine) { m.BootTime = booted.Add(time.Hour) })
+		r.see(func(m *node.VM) { m.BootTime = booted.Add(time.Hour) })
 		r.expect(t, "booted elsewhere", feed.Running, node.Running)
 	})
 }
@@ -163,7 +163,7 @@ func TestGuestCrashesAndRestarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.expect(t, "restarted", feed.Running, node.Running)
-		if m := r.f.Feed().Machines()[0]; m.Starts != 2 {
+		if m := r.f.Feed().Guests()[0]; m.Starts != 2 {
 			t.Errorf("started %d times more, want 2", m.Starts)
 		}
 		want := []child.State{child.Started, child.Exited, child.Started, child.Started}
@@ -179,16 +179,16 @@ func TestGuestIsCutOff(t *testing.T) {
 		r.see(same)
 		_ = r.Cut(true)
 		synctest.Wait()
-		if m := r.f.Feed().Machines()[0]; m.Heard() || !r.IsCut() {
+		if m := r.f.Feed().Guests()[0]; m.SendsHeartbeats() || !r.IsCut() {
 			t.Errorf("cut off, it is heard: %+v", m)
 		}
-		r.see(func(m *node.Machine) { m.BootTime = booted.Add(time.Hour) })
-		if m := r.f.Feed().Machines()[0]; m.Heard() {
+		r.see(func(m *node.VM) { m.BootTime = booted.Add(time.Hour) })
+		if m := r.f.Feed().Guests()[0]; m.SendsHeartbeats() {
 			t.Error("a reset has mended its network")
 		}
-		_ = r.Mend()
+		_ = r.Restore()
 		synctest.Wait()
-		if m := r.f.Feed().Machines()[0]; !m.Heard() || r.IsCut() {
+		if m := r.f.Feed().Guests()[0]; !m.SendsHeartbeats() || r.IsCut() {
 			t.Errorf("mended, it is not heard: %+v", m)
 		}
 	})

@@ -2,9 +2,9 @@ package world
 
 import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 
-// Well reports whether everything is as it should be when nothing has been broken: nodes are ready, initialized and have
+// Healthy reports whether everything is as it should be when nothing has been broken: nodes are ready, initialized and have
 // addresses, vCenters are up, components run.
-func (w *World) Well() bool {
+func (w *World) Healthy() bool {
 	for _, n := range Values[api.Node](w, Node) {
 		if n.Registered && (n.Ready != "True" || !n.Initialized || len(n.Addresses) == 0) {
 			return false

@@ -69,8 +69,8 @@ func (w *World) disorder(was, row Row, stays bool) {
 	w.sorted[k], w.newer[k] = nil, nil
 }
 
-// Again must be called when the stream begins again: rows that it does not repeat until it is synced are gone.
-func (w *World) Again() {
+// Resync must be called when the stream begins again: rows that it does not repeat until it is synced are gone.
+func (w *World) Resync() {
 	w.stale = map[Kind]map[string]bool{}
 	for kind, rows := range w.rows {
 		w.stale[kind] = map[string]bool{}

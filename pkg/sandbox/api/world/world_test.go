@@ -52,7 +52,7 @@ func TestAgain(t *testing.T) {
 	w.Apply(api.Update{Node: &api.Node{Name: "a"}})
 	w.Apply(api.Update{Node: &api.Node{Name: "b"}})
 	w.Apply(api.Update{Event: &event.Event{Seq: 7, Kind: "x"}})
-	w.Again()
+	w.Resync()
 	w.Apply(api.Update{Node: &api.Node{Name: "b"}})
 	if got := w.Apply(api.Update{Event: &event.Event{Seq: 7, Kind: "x"}}); got != nil {
 		t.Errorf("an event that is known changes %v", got)

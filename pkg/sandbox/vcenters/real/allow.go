@@ -139,7 +139,7 @@ func (s *Source) writable(vm world.VM) error {
 			Try: "up with --allow-writes, and --write-folder or --write-tag",
 		}
 	}
-	err := s.Scope.Allows(inventory.VM{VCenter: vm.VCenter, Path: vm.Path, Folder: folder(vm)})
+	err := s.Scope.CheckVM(inventory.VM{VCenter: vm.VCenter, Path: vm.Path, Folder: folder(vm)})
 	if err == nil || len(s.Scope.Tags) > 0 || !errors.Is(err, scope.ErrRefused) {
 		return nil
 	}

@@ -92,7 +92,7 @@ func (s *Source) attach(ctx context.Context, v vcenter.VCenter, l *net.TCPListen
 		return err
 	}
 	s.connections[v.Name] = direct
-	e := &endpoint{vcenter: v, know: s.boot.Know, inventory: s.boot.Inventory(v.Name)}
+	e := &endpoint{vcenter: v, know: s.boot.AddSecret, inventory: s.boot.Inventory(v.Name)}
 	if _, err := e.login(ctx); err != nil {
 		return err
 	}
@@ -209,14 +209,14 @@ func (s *Source) Builder() (vcenters.Builder, error) {
 
 // wrote logs a write that the guard has allowed.
 func (s *Source) wrote(vm inventory.VM, do, undo journals.Action) {
-	end := "when the sandbox ends: " + guard.Words(undo)
+	end := "when the sandbox ends: " + guard.DescribeVM(undo)
 	if s.Keep {
 		end = "that is kept"
 	}
 	s.boot.Log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenter.written",
 		Object:  event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name},
-		Message: fmt.Sprintf("the real VM %s will be %s; %s", vm.Path, guard.Words(do), end),
+		Message: fmt.Sprintf("the real VM %s will be %s; %s", vm.Path, guard.DescribeVM(do), end),
 	})
 }
 

@@ -61,7 +61,7 @@ func (e *endpoint) Password() string {
 	return login.Password
 }
 
-func (e *endpoint) NewCertificate(w sim.CertificateWish) (tls.Certificate, error) {
+func (e *endpoint) NewCertificate(w sim.CertificateOptions) (tls.Certificate, error) {
 	return e.Front.NewCertificate(w)
 }
 

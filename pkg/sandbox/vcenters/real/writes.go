@@ -88,9 +88,9 @@ func (w *Writes) Forget() error {
 	return removeWrites(j, w.dir)
 }
 
-// Words describes the state of the VM after the revert of a write.
-func (w *Writes) Words(e journals.Entry) string {
-	return fmt.Sprintf("vcenter %q: %s: %s", e.VCenter, e.VM, guard.Words(e.Undo))
+// Describe describes the state of the VM after the revert of a write.
+func (w *Writes) Describe(e journals.Entry) string {
+	return fmt.Sprintf("vcenter %q: %s: %s", e.VCenter, e.VM, guard.DescribeVM(e.Undo))
 }
 
 // Revert reverts the writes. Each VM is read first: it must be the one that was written to, and in the scope. When Revert is

@@ -68,7 +68,7 @@ func begin(t *testing.T, o *Options, dir string, top *topology.Topology) (*rig, 
 	r := &rig{t: t, Source: New(o), log: event.NewLog(0), detail: func() {}}
 	_, err = r.Start(t.Context(), vcenters.Boot{
 		Name: "test", Dir: dir, Topology: top, Speed: 10, CA: ca, Log: r.log, Logger: slog.New(slog.DiscardHandler), Addresses: []string{"127.0.0.1:0"},
-		Names: func(string) []string { return nil }, Know: func(...string) error { return nil }, Session: func(string) {},
+		Names: func(string) []string { return nil }, AddSecret: func(...string) error { return nil }, Session: func(string) {},
 		Inventory: func(vcenter string) *world.Inventory {
 			return world.NewInventory(vcenter, func(*world.Inventory, []world.VM) {})
 		},
@@ -193,7 +193,7 @@ func TestRevertAfterCrash(t *testing.T) {
 	}
 	crash()
 	left, err := LeftWrites(dir)
-	if err != nil || left == nil || len(left.Pending) != 1 || !strings.HasSuffix(left.Words(left.Pending[0]), ": powered on") || left.Scope.Folders[0] != "/DC0/vm" {
+	if err != nil || left == nil || len(left.Pending) != 1 || !strings.HasSuffix(left.Describe(left.Pending[0]), ": powered on") || left.Scope.Folders[0] != "/DC0/vm" {
 		t.Fatalf("left %+v, %v", left, err)
 	}
 	for _, name := range []string{journalFile(dir), settingsFile(dir)} {

@@ -60,7 +60,7 @@ func (s *Source) Start(ctx context.Context, b vcenters.Boot) (vcenters.List, err
 		Names:     b.Names,
 		Guests:    b.Guests,
 
-		OnPassword: func(password string) error { return b.Know(password) },
+		OnPassword: func(password string) error { return b.AddSecret(password) },
 		OnSession:  b.Session,
 	})
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Beyond returns what a command of a scenario may do beyond reading its sandbox, in words that follow "it"; "" if it is known to
+// Effects returns what a command of a scenario may do beyond reading its sandbox, in words that follow "it"; "" if it is known to
 // do no more.
-func Beyond(argv []string) string {
+func Effects(argv []string) string {
 	if len(argv) == 0 {
 		return ""
 	}

@@ -66,7 +66,7 @@ func dashed(p program, flag string) string {
 
 func expect(t *testing.T, argv []string, reads bool) {
 	t.Helper()
-	if why := Beyond(argv); (why == "") != reads {
+	if why := Effects(argv); (why == "") != reads {
 		t.Errorf("%q: reads is %v, want %v (%s)", argv, why == "", reads, why)
 	}
 }
@@ -117,7 +117,7 @@ func TestBeyond(t *testing.T) {
 		"govc ls -u evil.example.com":                                    "runs govc ls, which is not known to only read",
 		"rm -rf /":                                                       "runs the program rm",
 	} {
-		if got := Beyond(strings.Fields(line)); got != want {
+		if got := Effects(strings.Fields(line)); got != want {
 			t.Errorf("%s:\n got %q\nwant %q", line, got, want)
 		}
 	}

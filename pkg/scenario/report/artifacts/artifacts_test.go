@@ -30,7 +30,7 @@ func write(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	m := &mask.Mask{}
-	m.Know("pa\"ss", "abc", "hunter2")
+	m.Add("pa\"ss", "abc", "hunter2")
 	d.Mask(m)
 	fmt.Fprint(d.Log(), "login with hun")
 	fmt.Fprint(d.Log(), "ter2\nabc pa\"ss\nlast")
@@ -137,7 +137,7 @@ func TestRefusesOthersDirectories(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := Create(dir, sample.Began(), nil, nil); !errors.Is(err, ErrNotOurs) {
+			if _, err := Create(dir, sample.Began(), nil, nil); !errors.Is(err, ErrNotOwned) {
 				t.Errorf("err = %v", err)
 			}
 			for f, text := range files {

@@ -28,8 +28,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// ErrNotOurs is the error for a directory with other files.
-var ErrNotOurs = errors.New("is not empty, and holds no results of scenarios")
+// ErrNotOwned is the error for a directory with other files.
+var ErrNotOwned = errors.New("is not empty, and holds no results of scenarios")
 
 // Dir is the directory of one run. Make it with [Create]; end it with [Dir.Finish], or [Dir.Close] without a result. Its methods
 // may be called from any goroutine.
@@ -54,7 +54,7 @@ const maker = "vsphere-sandbox"
 var contents = []string{"started.json", "finished.json", "build-log.txt", "report.html", "artifacts"}
 
 // Create creates the directory at p, or reuses an empty one or that of an earlier run, which it clears. metadata goes into
-// started.json. For any other directory the error wraps [ErrNotOurs], and nothing is changed.
+// started.json. For any other directory the error wraps [ErrNotOwned], and nothing is changed.
 func Create(p string, began time.Time, repos, metadata map[string]string) (*Dir, error) {
 	if err := os.MkdirAll(p, 0o700); err != nil {
 		return nil, err
@@ -96,11 +96,11 @@ func (d *Dir) empty() error {
 	var was started
 	b, err := d.root.ReadFile("started.json")
 	if err != nil || json.Unmarshal(b, &was) != nil || was.Metadata["maker"] != maker {
-		return ErrNotOurs
+		return ErrNotOwned
 	}
 	for _, e := range entries {
 		if !slices.Contains(contents, e.Name()) {
-			return fmt.Errorf("%w alone (%s)", ErrNotOurs, e.Name())
+			return fmt.Errorf("%w alone (%s)", ErrNotOwned, e.Name())
 		}
 	}
 	// started.json, which marks the directory, goes last.

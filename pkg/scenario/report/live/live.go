@@ -67,8 +67,8 @@ func (l *Live) Close() {
 	l.ended.Wait()
 }
 
-// Say prints a line.
-func (l *Live) Say(format string, args ...any) {
+// Println prints a line.
+func (l *Live) Println(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.print(printable.Lines(fmt.Sprintf(format, args...)) + "\n")

@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 	play(l, sample.Suite())
 	l.Close()
 	l.Close()
-	l.Say("too late")
+	l.Println("too late")
 	golden.Equal(t, "run.txt", b.String())
 }
 
@@ -50,7 +50,7 @@ func TestTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
 		l := New(&b, true)
-		l.Say("begin")
+		l.Println("begin")
 		l.Update(result.Update{Change: result.StepBegan, Step: result.Step{Action: "expect", Text: strings.Repeat("long ", 20)}})
 		time.Sleep(1500 * time.Millisecond)
 		l.Update(result.Update{Change: result.StepEnded, Step: result.Step{Action: "expect", Text: "x", Verdict: result.Passed, Took: 1500 * time.Millisecond}})

@@ -104,9 +104,9 @@ func errored() result.Scenario {
 	at := Began().Add(48 * time.Second)
 	s := scenario("zone-outage", "zones", "", at)
 	s.Verdict, s.Took = result.Errored, 150*ms
-	s.Message = "line 9: zone.outage on us-north: there is no zone \"us-north\""
+	s.Message = "line 9: zone.outage on us-north: zone \"us-north\" not found"
 	s.Steps = steps(at,
-		result.Step{Line: 9, Action: "inject", Text: "zone.outage on us-north", Verdict: result.Errored, Took: 9 * ms, Message: "there is no zone \"us-north\"; did you mean \"us-west\"?"},
+		result.Step{Line: 9, Action: "inject", Text: "zone.outage on us-north", Verdict: result.Errored, Took: 9 * ms, Message: "zone \"us-north\" not found; did you mean \"us-west\"?"},
 		result.Step{Line: 10, Action: "expect", Text: "node worker-west-1 is not ready within 60s", Verdict: result.Skipped},
 	)
 	return s

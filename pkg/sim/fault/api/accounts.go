@@ -136,7 +136,7 @@ It heals by the old password, in the Secret, too.`,
 			{Name: "tell", Short: "how long until the Secret gets it; 0s is never", Type: fault.Duration, Default: "0s"},
 			{Name: "keep-sessions", Short: "leaves open sessions alone, as a vCenter does: clients notice with their next login", Type: fault.Bool, Default: "false"},
 		},
-		Touches:  "password",
+		Aspect:   "password",
 		Reported: []string{"cloud-provider-vsphere#479", "cloud-provider-vsphere#774", "cloud-provider-vsphere#786"},
 	}, fault.Steps[password]{
 		Plan: func(ctx context.Context, c *fault.Call) (password, string, error) {
@@ -245,7 +245,7 @@ A client that takes "not found" for "gone" deletes nodes whose VMs are well.`,
 			{Name: "account", Short: "whose permission; that of the cloud controller manager, when empty", Type: fault.Text},
 			{Name: "datacenter", Short: "the datacenter, by name or path; all of them, when empty", Type: fault.Text},
 		},
-		Touches:  "permissions",
+		Aspect:   "permissions",
 		Reported: []string{"cloud-provider-vsphere#665", "vsphere-csi-driver#2475", "cloud-provider-vsphere#623"},
 	}, fault.Steps[permissions]{
 		Plan: func(ctx context.Context, c *fault.Call) (s permissions, does string, err error) {

@@ -51,7 +51,7 @@ func TestRestart(t *testing.T) {
 	if err := call(t.Context(), w, "us", agentCCM); err != nil || v.VMs() != vms || len(v.Gate().Rules()) > 0 {
 		t.Errorf("after it: %v, %d VMs", err, v.VMs())
 	}
-	if n := len(w.Happened("vcenter.restarted")); n != 1 {
+	if n := len(w.EventsOf("vcenter.restarted")); n != 1 {
 		t.Errorf("%d events", n)
 	}
 }

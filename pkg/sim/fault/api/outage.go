@@ -111,7 +111,7 @@ It is over when the vCenter is back.`,
 		Params: []fault.Param{
 			{Name: "downtime", Short: "how long it is away, before it is scaled by the sandbox's speed", Type: fault.Duration, Default: "30s"},
 		},
-		Touches:   "running",
+		Aspect:    "running",
 		Momentary: true,
 		Reported:  []string{"cloud-provider-vsphere#479"},
 	}, fault.Steps[kept]{

@@ -95,7 +95,7 @@ that it does, and never out, uses them up alone.`,
 		Params: []fault.Param{
 			{Name: "sessions", Short: "how many sessions there may be, of SOAP and REST together, with those that are open; at least 1", Type: fault.Number, Default: "1"},
 		},
-		Touches:  "session limit",
+		Aspect:   "session limit",
 		Reported: []string{"cluster-api-provider-vsphere#1818", "cluster-api-provider-vsphere#1578", "aws/eks-anywhere#4202"},
 	}, fault.Steps[limit]{
 		Plan: func(_ context.Context, c *fault.Call) (limit, string, error) {
@@ -129,8 +129,8 @@ that it does, and never out, uses them up alone.`,
 }
 
 // certificate returns a kind that gives a vCenter another certificate. wish returns the certificate and its description.
-func certificate(k fault.Kind, wish func(fault.Values) (sim.CertificateWish, string)) *fault.Kind {
-	k.Object, k.Needs, k.Touches = fault.VCenter, []fault.Need{fault.Gated}, "certificate"
+func certificate(k fault.Kind, wish func(fault.Values) (sim.CertificateOptions, string)) *fault.Kind {
+	k.Object, k.Needs, k.Aspect = fault.VCenter, []fault.Need{fault.Gated}, "certificate"
 	return fault.New(k, fault.Steps[kept]{
 		Plan: func(_ context.Context, c *fault.Call) (kept, string, error) {
 			v, err := front(c)
@@ -183,11 +183,11 @@ It heals by the return of the first certificate.`,
 			{Name: "authority", Short: "who has signed it", Type: fault.Text, Default: "same", Choices: []string{"same", "other"}},
 		},
 		Reported: []string{"cloud-provider-vsphere#685"},
-	}, func(v fault.Values) (sim.CertificateWish, string) {
+	}, func(v fault.Values) (sim.CertificateOptions, string) {
 		if v.Text("authority") == "other" {
-			return sim.CertificateWish{Foreign: true}, "shows a certificate of another authority"
+			return sim.CertificateOptions{Foreign: true}, "shows a certificate of another authority"
 		}
-		return sim.CertificateWish{}, "shows a new certificate"
+		return sim.CertificateOptions{}, "shows a new certificate"
 	})
 }
 
@@ -197,8 +197,8 @@ func certificateExpired() *fault.Kind {
 		Short: "gives a vCenter a certificate that expired an hour ago",
 		Long: `Open connections are cut, and clients that verify refuse to connect: x509 says that
 the certificate has expired. It heals by the return of the first certificate.`,
-	}, func(fault.Values) (sim.CertificateWish, string) {
-		return sim.CertificateWish{Expired: true}, "shows an expired certificate"
+	}, func(fault.Values) (sim.CertificateOptions, string) {
+		return sim.CertificateOptions{Expired: true}, "shows an expired certificate"
 	})
 }
 
@@ -212,7 +212,7 @@ first certificate.`,
 		Params: []fault.Param{
 			{Name: "name", Short: "the only name that the certificate is for", Type: fault.Text, Default: "vcenter.invalid"},
 		},
-	}, func(v fault.Values) (sim.CertificateWish, string) {
-		return sim.CertificateWish{Name: v.Text("name")}, "shows a certificate for " + v.Text("name")
+	}, func(v fault.Values) (sim.CertificateOptions, string) {
+		return sim.CertificateOptions{Name: v.Text("name")}, "shows a certificate for " + v.Text("name")
 	})
 }

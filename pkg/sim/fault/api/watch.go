@@ -25,7 +25,7 @@ missing, and may delete their nodes.`,
 		Params: []fault.Param{
 			{Name: "objects", Short: "the maximum number of objects in an answer", Type: fault.Number, Default: "1"},
 		},
-		Touches: "property collector",
+		Aspect: "property collector",
 	}, fault.Steps[limit]{
 		Plan: func(_ context.Context, c *fault.Call) (limit, string, error) {
 			v, err := vcenter(c)

@@ -18,7 +18,7 @@ func TestProcesses(t *testing.T) {
 	broken := errors.New("broken")
 	p.Fail("resume ccm", broken)
 	for want, err := range map[error]error{
-		nil:    errors.Join(p.Pause(t.Context(), "ccm"), p.Cut("node/worker-1", true), p.Mend("node/worker-1"), p.Kill(t.Context(), "ccm"), p.Restart(t.Context(), "ccm"), p.Scale(t.Context(), "ccm", 2)),
+		nil:    errors.Join(p.Pause(t.Context(), "ccm"), p.Cut("node/worker-1", true), p.Restore("node/worker-1"), p.Kill(t.Context(), "ccm"), p.Restart(t.Context(), "ccm"), p.Scale(t.Context(), "ccm", 2)),
 		broken: p.Resume(t.Context(), "ccm"),
 	} {
 		if !errors.Is(err, want) {

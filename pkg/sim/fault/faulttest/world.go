@@ -111,8 +111,8 @@ func (w *World) Engine(t sim.TB, kinds []*fault.Kind) *fault.Engine {
 	return w.engine
 }
 
-// Happened returns the events of a kind, oldest first.
-func (w *World) Happened(kind string) []event.Event {
+// EventsOf returns the events of a kind, oldest first.
+func (w *World) EventsOf(kind string) []event.Event {
 	all, _ := w.Events.Read(0, 0)
 	var list []event.Event
 	for _, e := range all {
@@ -254,8 +254,8 @@ func (p *Processes) Cut(component string, silent bool) error {
 	return p.call(component, "cut %s", component)
 }
 
-// Mend implements [fault.Processes].
-func (p *Processes) Mend(component string) error { return p.call(component, "mend %s", component) }
+// Restore implements [fault.Processes].
+func (p *Processes) Restore(component string) error { return p.call(component, "mend %s", component) }
 
 // Restart implements [fault.Processes].
 func (p *Processes) Restart(_ context.Context, component string) error {

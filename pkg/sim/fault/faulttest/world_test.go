@@ -73,7 +73,7 @@ func TestInjectAndHeal(t *testing.T) {
 		return state
 	}
 	request := fault.Request{Kind: "vm.off", On: faulttest.On("worker-east-1")}
-	if p := w.Plan(t, kinds, request); p.ID != "" || p.Targets[0].Does != "power off" || power("worker-east-1") != "poweredOn" {
+	if p := w.Plan(t, kinds, request); p.ID != "" || p.Targets[0].Effect != "power off" || power("worker-east-1") != "poweredOn" {
 		t.Errorf("planned %+v, and the VM is %s", p, power("worker-east-1"))
 	}
 	lease := w.Inject(t, kinds, request)
@@ -86,7 +86,7 @@ func TestInjectAndHeal(t *testing.T) {
 	if l := w.Heal(t, lease.ID); l.State != fault.Healed || power("worker-east-1") != "poweredOn" {
 		t.Errorf("healed: %+v, and the VM is %s", l, power("worker-east-1"))
 	}
-	injected, healed := w.Happened("fault.injected"), w.Happened("fault.healed")
+	injected, healed := w.EventsOf("fault.injected"), w.EventsOf("fault.healed")
 	if len(injected) != 1 || len(healed) != 1 || healed[0].Cause != injected[0].Seq {
 		t.Errorf("events %+v, %+v", injected, healed)
 	}
@@ -104,7 +104,7 @@ func off() *fault.Kind {
 			return t.Wait(ctx)
 		})
 	}
-	return fault.New(fault.Kind{Name: "vm.off", Object: fault.VM, Touches: "power"}, fault.Steps[none]{
+	return fault.New(fault.Kind{Name: "vm.off", Object: fault.VM, Aspect: "power"}, fault.Steps[none]{
 		Plan: func(ctx context.Context, c *fault.Call) (s none, does string, err error) {
 			err = c.Ground.VCenter(c.Target.VCenter).SOAP(ctx, func(ctx context.Context, vc *vim25.Client) error {
 				state, err := object.NewVirtualMachine(vc, c.Target.Ref).PowerState(ctx)

@@ -9,18 +9,18 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 )
 
 func ipRemoved() *fault.Kind {
 	return rewrite(fault.Kind{
-		Name: "guest.ip-removed", Touches: touchesAddresses,
+		Name: "guest.ip-removed", Aspect: touchesAddresses,
 		Short:    "has guests report no addresses, or none of one family",
 		Long:     "The NICs are there. A node that has addresses keeps them, or gets new ones; one that has none yet waits.",
 		Params:   []fault.Param{{Name: "family", Short: "which addresses", Type: fault.Text, Default: "all", Choices: []string{"all", "ipv4", "ipv6"}}},
 		Reported: []string{"cloud-provider-vsphere#398", "cloud-provider-vsphere#302"},
-	}, func(c *fault.Call, vm *machine.VM, info guest.Info) (string, change, error) {
+	}, func(c *fault.Call, vm *vms.VM, info guest.Info) (string, change, error) {
 		family := c.Params.Text("family")
 		gone := map[string]func(netip.Addr) bool{"all": every, "ipv4": netip.Addr.Is4, "ipv6": netip.Addr.Is6}[family]
 		if !has(info, gone) {
@@ -41,12 +41,12 @@ func ipRemoved() *fault.Kind {
 
 func ipv6Only() *fault.Kind {
 	return rewrite(fault.Kind{
-		Name: "guest.ipv6-only", Touches: touchesAddresses,
+		Name: "guest.ipv6-only", Aspect: touchesAddresses,
 		Short: "has guests report IPv6 addresses alone",
 		Long: "IPv4 addresses vanish; a NIC that has no IPv6 address gets one, made of its IPv4 address (fd00::10.0.0.1). " +
 			"Providers that are configured for IPv4 find no address, and must report that.",
 		Reported: []string{"cloud-provider-vsphere#302", "cloud-provider-vsphere#312"},
-	}, func(_ *fault.Call, vm *machine.VM, info guest.Info) (string, change, error) {
+	}, func(_ *fault.Call, vm *vms.VM, info guest.Info) (string, change, error) {
 		if !has(info, netip.Addr.Is4) {
 			return "", nil, fault.Refuse("vm %s: its guest has no IPv4 address", vm.Name)
 		}
@@ -73,10 +73,10 @@ func ipv6Only() *fault.Kind {
 
 func linkLocalOnly() *fault.Kind {
 	return rewrite(fault.Kind{
-		Name: "guest.link-local-only", Touches: touchesAddresses,
+		Name: "guest.link-local-only", Aspect: touchesAddresses,
 		Short: "has guests report link-local addresses alone, as when DHCP does not answer",
 		Long:  "Every NIC has one of 169.254.0.0/16 and one of fe80::/64, which are of no use to anybody: a provider must not give them to a node.",
-	}, func(_ *fault.Call, vm *machine.VM, info guest.Info) (string, change, error) {
+	}, func(_ *fault.Call, vm *vms.VM, info guest.Info) (string, change, error) {
 		if !has(info, every) {
 			return "", nil, fault.Refuse("vm %s: its guest has no addresses", vm.Name)
 		}
@@ -108,7 +108,7 @@ type lent struct {
 func ipChanged() *fault.Kind {
 	const name = "guest.ip-changed"
 	plan := func(ctx context.Context, c *fault.Call) (to netip.Addr, does string, err error) {
-		ep, err := machine.Endpoint(c)
+		ep, err := vms.Endpoint(c)
 		if err != nil {
 			return to, "", err
 		}
@@ -119,7 +119,7 @@ func ipChanged() *fault.Kind {
 			}
 			does = "give it address " + to.String()
 		}
-		return to, does, machine.On(ctx, c, func(_ context.Context, vm *machine.VM) error {
+		return to, does, vms.On(ctx, c, func(_ context.Context, vm *vms.VM) error {
 			if err := vm.Running(); err != nil {
 				return err
 			}
@@ -131,7 +131,7 @@ func ipChanged() *fault.Kind {
 		})
 	}
 	return fault.New(fault.Kind{
-		Name: name, Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: touchesAddresses,
+		Name: name, Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Aspect: touchesAddresses,
 		Short: "gives guests other addresses, as DHCP may",
 		Long: "Each address becomes a free one of the same network, or the first of its family the one that is said. " +
 			"The node's addresses in Kubernetes have to follow. Healing gives the old ones back.",
@@ -147,11 +147,11 @@ func ipChanged() *fault.Kind {
 				return err
 			}
 			if !to.IsValid() {
-				ep, err := machine.Endpoint(c)
+				ep, err := vms.Endpoint(c)
 				if err != nil {
 					return err
 				}
-				s.Addresses = ep.Sim.Guests().Lend(c.Target.Ref, machine.Mark(c, name))
+				s.Addresses = ep.Sim.Guests().ReserveAddresses(c.Target.Ref, vms.LeaseName(c, name))
 				if len(s.Addresses) == 0 {
 					return fault.Refuse("vm %s: its networks have no free address", c.Target.Name)
 				}

@@ -10,14 +10,14 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 )
 
 // named returns a kind whose guests report another hostname; other returns it, or an error.
 func named(k fault.Kind, other func(c *fault.Call, name string) (string, error)) *fault.Kind {
-	k.Touches = touchesHostname
-	return rewrite(k, func(c *fault.Call, vm *machine.VM, info guest.Info) (string, change, error) {
+	k.Aspect = touchesHostname
+	return rewrite(k, func(c *fault.Call, vm *vms.VM, info guest.Info) (string, change, error) {
 		if info.HostName == "" {
 			return "", nil, fault.Refuse("vm %s: its guest has no hostname", vm.Name)
 		}
@@ -102,24 +102,24 @@ func hostnameWrong() *fault.Kind {
 
 func toolsStopped() *fault.Kind {
 	return rewrite(fault.Kind{
-		Name: "guest.tools-stopped", Touches: touchesTools,
+		Name: "guest.tools-stopped", Aspect: touchesTools,
 		Short: "stops VMware Tools: hostname, addresses and heartbeat vanish",
 		Long: "The guest runs on, and so does its node; vSphere has nothing to say of it but that it is powered on. " +
 			"The addresses of a node must not vanish with it, and it must not be deleted. Healing starts the tools.",
 		Reported: []string{"cloud-provider-vsphere#398", "cloud-provider-vsphere#383", "cloud-provider-vsphere#202"},
-	}, func(_ *fault.Call, _ *machine.VM, _ guest.Info) (string, change, error) {
+	}, func(_ *fault.Call, _ *vms.VM, _ guest.Info) (string, change, error) {
 		return "stop VMware Tools", func(guest.Report) guest.Report { return guest.Report{} }, nil
 	})
 }
 
 func nicInfoEmpty() *fault.Kind {
 	return rewrite(fault.Kind{
-		Name: "guest.nic-info-empty", Touches: touchesAddresses,
+		Name: "guest.nic-info-empty", Aspect: touchesAddresses,
 		Short: "empties the list of NICs (guest.net), with the hostname still there",
 		Long: "VMware Tools run and tell the hostname and one address (guest.ipAddress), but no NICs, as seen on Windows. " +
 			"A node that registers during that time keeps its taint until the NICs are reported.",
 		Reported: []string{"cloud-provider-vsphere#772"},
-	}, func(_ *fault.Call, _ *machine.VM, _ guest.Info) (string, change, error) {
+	}, func(_ *fault.Call, _ *vms.VM, _ guest.Info) (string, change, error) {
 		return "report no NICs", func(r guest.Report) guest.Report {
 			r.NICs = nil
 			return r
@@ -135,14 +135,14 @@ type change func(guest.Report) guest.Report
 
 // rewrite returns a kind that rewrites what guests report. Prepare plans it for a running VM with the guest info; it is called
 // again when the fault is applied.
-func rewrite(k fault.Kind, prepare func(c *fault.Call, vm *machine.VM, info guest.Info) (does string, f change, err error)) *fault.Kind {
+func rewrite(k fault.Kind, prepare func(c *fault.Call, vm *vms.VM, info guest.Info) (does string, f change, err error)) *fault.Kind {
 	k.Object, k.Needs = fault.VM, []fault.Need{fault.Simulator}
 	plan := func(ctx context.Context, c *fault.Call) (does string, f change, err error) {
-		ep, err := machine.Endpoint(c)
+		ep, err := vms.Endpoint(c)
 		if err != nil {
 			return "", nil, err
 		}
-		err = machine.On(ctx, c, func(_ context.Context, vm *machine.VM) error {
+		err = vms.On(ctx, c, func(_ context.Context, vm *vms.VM) error {
 			if err := vm.Running(); err != nil {
 				return err
 			}
@@ -173,22 +173,22 @@ func rewrite(k fault.Kind, prepare func(c *fault.Call, vm *machine.VM, info gues
 
 // override starts rewriting reports with f.
 func override(c *fault.Call, kind string, f change) error {
-	ep, err := machine.Endpoint(c)
+	ep, err := vms.Endpoint(c)
 	if err != nil {
 		return err
 	}
-	defer machine.Causing(ep, c, c.Target.Ref)()
-	return ep.Sim.Guests().Override(c.Target.Ref, machine.Mark(c, kind), f)
+	defer vms.Causing(ep, c, c.Target.Ref)()
+	return ep.Sim.Guests().Override(c.Target.Ref, vms.LeaseName(c, kind), f)
 }
 
 // release stops rewriting.
 func release(c *fault.Call, kind string) error {
-	ep, err := machine.Endpoint(c)
+	ep, err := vms.Endpoint(c)
 	if err != nil {
 		return err
 	}
-	defer machine.Causing(ep, c, c.Target.Ref)()
-	ep.Sim.Guests().Release(c.Target.Ref, machine.Mark(c, kind))
+	defer vms.Causing(ep, c, c.Target.Ref)()
+	ep.Sim.Guests().Release(c.Target.Ref, vms.LeaseName(c, kind))
 	return nil
 }
 
@@ -196,12 +196,12 @@ func invalid(message string) error { return &fault.Refusal{Code: "invalid", Mess
 
 func nicOrder() *fault.Kind {
 	return rewrite(fault.Kind{
-		Name: "guest.nic-order", Touches: touchesAddresses,
+		Name: "guest.nic-order", Aspect: touchesAddresses,
 		Short: "has guests report their second NIC first",
 		Long: "Devices of the VM stay as they are. The address that vSphere shows (guest.ipAddress) is now that of the second NIC: " +
 			"who takes the first address that there is gets one of another network. Refused for VMs with one NIC.",
 		Reported: []string{"cloud-provider-vsphere#270", "cloud-provider-vsphere#1455"},
-	}, func(_ *fault.Call, vm *machine.VM, _ guest.Info) (string, change, error) {
+	}, func(_ *fault.Call, vm *vms.VM, _ guest.Info) (string, change, error) {
 		nics := 0
 		for _, d := range vm.Config.Hardware.Device {
 			if _, ok := d.(types.BaseVirtualEthernetCard); ok {
@@ -228,7 +228,7 @@ const mostNICs = 16
 
 func pseudoNICs() *fault.Kind {
 	return rewrite(fault.Kind{
-		Name: "guest.pseudo-nics", Touches: touchesAddresses,
+		Name: "guest.pseudo-nics", Aspect: touchesAddresses,
 		Short: "has guests report the network devices of containers, too",
 		Long: "Each pod has a device on its node, and VMware Tools report those as well: without a network, with -1 as their device " +
 			"(deviceConfigId), and with addresses of the pods. They report 16 NICs at most: with enough pseudo NICs before " +
@@ -238,7 +238,7 @@ func pseudoNICs() *fault.Kind {
 			{Name: "place", Short: "before or after the real ones", Type: fault.Text, Default: "before", Choices: []string{"before", "after"}},
 		},
 		Reported: []string{"cloud-provider-vsphere#338"},
-	}, func(c *fault.Call, _ *machine.VM, _ guest.Info) (string, change, error) {
+	}, func(c *fault.Call, _ *vms.VM, _ guest.Info) (string, change, error) {
 		count := c.Params.Number("count")
 		if count < 1 || count > 250 {
 			return "", nil, invalid("count: want 1 to 250")

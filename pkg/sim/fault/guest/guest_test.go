@@ -7,12 +7,12 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/guest"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine/bench"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms/bench"
 )
 
 // is compares properties: "path=value".
-func is(pairs ...string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait) {
-	return func(t bench.T, _ *bench.VM, _, now bench.Portrait) {
+func is(pairs ...string) func(bench.T, *bench.VM, bench.Snapshot, bench.Snapshot) {
+	return func(t bench.T, _ *bench.VM, _, now bench.Snapshot) {
 		t.Helper()
 		for _, pair := range pairs {
 			path, want, _ := strings.Cut(pair, "=")
@@ -27,7 +27,7 @@ func is(pairs ...string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait
 }
 
 // addresses lists what the NICs have: "nodes 10.0.0.11 2001:db8::11".
-func addresses(p bench.Portrait) (all []string) {
+func addresses(p bench.Snapshot) (all []string) {
 	for i := 0; p[fmt.Sprintf("guest.net[%d].macAddress", i)] != ""; i++ {
 		nic := p[fmt.Sprintf("guest.net[%d].network", i)]
 		for j := 0; p[fmt.Sprintf("guest.net[%d].ipAddress[%d]", i, j)] != ""; j++ {
@@ -42,8 +42,8 @@ func addresses(p bench.Portrait) (all []string) {
 }
 
 // reports compares the addresses, primary first.
-func reports(primary string, want ...string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait) {
-	return func(t bench.T, b *bench.VM, was, now bench.Portrait) {
+func reports(primary string, want ...string) func(bench.T, *bench.VM, bench.Snapshot, bench.Snapshot) {
+	return func(t bench.T, b *bench.VM, was, now bench.Snapshot) {
 		t.Helper()
 		is("guest.ipAddress="+primary, "summary.guest.ipAddress="+primary, "guest.hostName="+was["guest.hostName"],
 			"guest.toolsRunningStatus=guestToolsRunning", "search.hostName=node-1")(t, b, was, now)
@@ -54,8 +54,8 @@ func reports(primary string, want ...string) func(bench.T, *bench.VM, bench.Port
 }
 
 // named compares the name; everything else is as it was.
-func named(want string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait) {
-	return func(t bench.T, b *bench.VM, was, now bench.Portrait) {
+func named(want string) func(bench.T, *bench.VM, bench.Snapshot, bench.Snapshot) {
+	return func(t bench.T, b *bench.VM, was, now bench.Snapshot) {
 		t.Helper()
 		found := ""
 		if strings.EqualFold(want, was["guest.hostName"]) {
@@ -70,7 +70,7 @@ func named(want string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait)
 func caused(t bench.T, b *bench.VM) {
 	t.Helper()
 	leases := b.Engine(t, nil).Leases()
-	events := b.Happened("guest.changed")
+	events := b.EventsOf("guest.changed")
 	if len(events) == 0 || events[len(events)-1].Cause != leases[len(leases)-1].Seq {
 		t.Errorf("no guest.changed with cause %d in %+v", leases[len(leases)-1].Seq, events)
 	}
@@ -84,39 +84,39 @@ func TestKinds(t *testing.T) {
 	nodes, storage, pods := "nodes 10.0.0.11 2001:db8::11", "storage 10.1.0.11", "pods 10.2.0.11"
 	cases := []bench.Case{
 		{
-			Kind: "guest.tools-stopped", Does: "stop VMware Tools",
+			Kind: "guest.tools-stopped", PlanText: "stop VMware Tools",
 			Effect: is("guest.hostName=", "guest.ipAddress=", "guest.net[0].macAddress=", "summary.guest.hostName=", "summary.guest.ipAddress=",
 				"guest.toolsRunningStatus=guestToolsNotRunning", "summary.guest.toolsRunningStatus=guestToolsNotRunning",
 				"guestHeartbeatStatus=gray", "search.hostName=", "search.ip=", "search.uuid=node-1"),
 		},
 		{
 			Name: "and asked to shut down", Kind: "guest.tools-stopped",
-			Effect: func(t bench.T, b *bench.VM, _, _ bench.Portrait) {
+			Effect: func(t bench.T, b *bench.VM, _, _ bench.Snapshot) {
 				if err := b.Other(t, "us", b.Path).ShutdownGuest(t.Context()); err == nil {
 					t.Error("a guest without tools was asked to shut down")
 				}
 			},
 		},
-		{Name: "through a power cycle", Kind: "guest.tools-stopped", Effect: func(t bench.T, b *bench.VM, was, _ bench.Portrait) {
+		{Name: "through a power cycle", Kind: "guest.tools-stopped", Effect: func(t bench.T, b *bench.VM, was, _ bench.Snapshot) {
 			bench.PowerOff(t, b)
 			bench.PowerOn(t, b)
 			waitFor(t, b, "guest.up")
-			is("guest.hostName=", "guest.toolsRunningStatus=guestToolsNotRunning")(t, b, was, b.Look(t))
+			is("guest.hostName=", "guest.toolsRunningStatus=guestToolsNotRunning")(t, b, was, b.Snapshot(t))
 		}},
-		{Kind: "guest.hostname-empty", Does: `report hostname ""`, Effect: named("")},
-		{Name: "through a power cycle", Kind: "guest.hostname-empty", Effect: func(t bench.T, b *bench.VM, was, now bench.Portrait) {
+		{Kind: "guest.hostname-empty", PlanText: `report hostname ""`, Effect: named("")},
+		{Name: "through a power cycle", Kind: "guest.hostname-empty", Effect: func(t bench.T, b *bench.VM, was, now bench.Snapshot) {
 			bench.PowerOff(t, b)
 			bench.PowerOn(t, b)
-			named("")(t, b, was, b.Until(t, func(p bench.Portrait) bool { return p["guest.ipAddress"] != "" }))
+			named("")(t, b, was, b.Until(t, func(p bench.Snapshot) bool { return p["guest.ipAddress"] != "" }))
 		}},
 		{Kind: "guest.hostname-case", Effect: named("NODE-1.EXAMPLE.ORG")},
-		{Kind: "guest.hostname-fqdn", On: "node-2", Does: "node-2.cluster.example.org", Effect: is("guest.hostName=node-2.cluster.example.org", "search.hostName=")},
+		{Kind: "guest.hostname-fqdn", On: "node-2", PlanText: "node-2.cluster.example.org", Effect: is("guest.hostName=node-2.cluster.example.org", "search.hostName=")},
 		{Name: "domain", Kind: "guest.hostname-fqdn", On: "node-2", Params: map[string]string{"domain": "corp"}, Effect: is("guest.hostName=node-2.corp")},
 		{Kind: "guest.hostname-short", Effect: named("node-1")},
 		{Kind: "guest.hostname-wrong", Effect: named("localhost")},
 		{Name: "as said", Kind: "guest.hostname-wrong", Params: map[string]string{"name": "other"}, Effect: named("other")},
 		{
-			Kind: "guest.ip-changed", Does: "other addresses",
+			Kind: "guest.ip-changed", PlanText: "other addresses",
 			Effect: reports("10.0.0.13", "nodes 10.0.0.13 2001:db8::12", "storage 10.1.0.12", "pods 10.2.0.12"),
 		},
 		{
@@ -131,7 +131,7 @@ func TestKinds(t *testing.T) {
 		{Name: "ipv4", Kind: "guest.ip-removed", Params: map[string]string{"family": "ipv4"}, Effect: reports("2001:db8::11", "nodes 2001:db8::11", "storage", "pods")},
 		{Name: "ipv6", Kind: "guest.ip-removed", Params: map[string]string{"family": "ipv6"}, Effect: reports("10.0.0.11", "nodes 10.0.0.11", storage, pods)},
 		{Kind: "guest.ipv6-only", Effect: reports("2001:db8::11", "nodes 2001:db8::11", "storage fd00::a01:b", "pods fd00::a02:b")},
-		{Kind: "guest.link-local-only", Effect: func(t bench.T, b *bench.VM, _, now bench.Portrait) {
+		{Kind: "guest.link-local-only", Effect: func(t bench.T, b *bench.VM, _, now bench.Snapshot) {
 			for _, nic := range addresses(now) {
 				if f := strings.Fields(nic); len(f) != 3 || !strings.HasPrefix(f[1], "169.254.") || !strings.HasPrefix(f[2], "fe80::") {
 					t.Errorf("NIC %q", nic)
@@ -141,13 +141,13 @@ func TestKinds(t *testing.T) {
 				t.Errorf("reports %q, %q is found", addresses(now), now["search.ip"])
 			}
 		}},
-		{Kind: "guest.nic-order", Effect: func(t bench.T, b *bench.VM, was, now bench.Portrait) {
+		{Kind: "guest.nic-order", Effect: func(t bench.T, b *bench.VM, was, now bench.Snapshot) {
 			reports("10.1.0.11", storage, nodes, pods)(t, b, was, now)
 			if now["guest.net[0].deviceConfigId"] != was["guest.net[1].deviceConfigId"] {
 				t.Error("the NICs have lost their devices")
 			}
 		}},
-		{Kind: "guest.pseudo-nics", Does: "report 20 pseudo NICs", Effect: func(t bench.T, b *bench.VM, was, now bench.Portrait) {
+		{Kind: "guest.pseudo-nics", PlanText: "report 20 pseudo NICs", Effect: func(t bench.T, b *bench.VM, was, now bench.Snapshot) {
 			reports("10.0.0.11", pseudo...)(t, b, was, now)
 			is("guest.net[0].deviceConfigId=-1", "guest.net[15].deviceConfigId=-1", "guest.net[16].macAddress=")(t, b, was, now)
 		}},
@@ -170,7 +170,7 @@ func TestKinds(t *testing.T) {
 func waitFor(t bench.T, b *bench.VM, kind string) {
 	t.Helper()
 	after := uint64(0)
-	for len(b.Happened(kind)) == 0 {
+	for len(b.EventsOf(kind)) == 0 {
 		events, _, err := b.Events.Wait(t.Context(), after, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -183,22 +183,22 @@ func TestRefused(t *testing.T) {
 	var cases []bench.Refusal
 	for _, k := range guest.Kinds() {
 		cases = append(cases,
-			bench.Refusal{Name: "off", Kind: k.Name, On: "off-1", Says: "is off"},
-			bench.Refusal{Name: "template", Kind: k.Name, On: "tpl", Says: "template"},
-			bench.Refusal{Name: "no tools", Kind: k.Name, On: "mute-1", Says: ""})
+			bench.Refusal{Name: "off", Kind: k.Name, On: "off-1", Message: "is off"},
+			bench.Refusal{Name: "template", Kind: k.Name, On: "tpl", Message: "template"},
+			bench.Refusal{Name: "no tools", Kind: k.Name, On: "mute-1", Message: ""})
 	}
 	cases = append(cases, []bench.Refusal{
-		{Name: "has a domain", Kind: "guest.hostname-fqdn", Says: "domain already"},
-		{Name: "empty domain", Kind: "guest.hostname-fqdn", On: "node-2", Params: map[string]string{"domain": "."}, Code: "invalid", Says: "domain"},
-		{Name: "has none", Kind: "guest.hostname-short", On: "node-2", Says: "no domain"},
-		{Name: "empty name", Kind: "guest.hostname-wrong", Params: map[string]string{"name": ""}, Code: "invalid", Says: "empty"},
-		{Name: "the right one", Kind: "guest.hostname-wrong", On: "node-2", Params: map[string]string{"name": "node-2"}, Says: "already"},
-		{Name: "no address", Kind: "guest.ip-changed", Params: map[string]string{"to": "here"}, Code: "invalid", Says: "no IP address"},
-		{Name: "no such family", Kind: "guest.ip-changed", On: "plain", Params: map[string]string{"to": "10.0.0.9"}, Says: "no address that could change"},
-		{Name: "no such family", Kind: "guest.ip-removed", On: "node-2", Params: map[string]string{"family": "ipv6"}, Says: "no such address"},
-		{Name: "no IPv4", Kind: "guest.ipv6-only", On: "plain", Says: "no IPv4"},
-		{Name: "one NIC", Kind: "guest.nic-order", On: "node-2", Says: "1 NIC"},
-		{Name: "none", Kind: "guest.pseudo-nics", Params: map[string]string{"count": "0"}, Code: "invalid", Says: "count"},
+		{Name: "has a domain", Kind: "guest.hostname-fqdn", Message: "domain already"},
+		{Name: "empty domain", Kind: "guest.hostname-fqdn", On: "node-2", Params: map[string]string{"domain": "."}, Code: "invalid", Message: "domain"},
+		{Name: "has none", Kind: "guest.hostname-short", On: "node-2", Message: "no domain"},
+		{Name: "empty name", Kind: "guest.hostname-wrong", Params: map[string]string{"name": ""}, Code: "invalid", Message: "empty"},
+		{Name: "the right one", Kind: "guest.hostname-wrong", On: "node-2", Params: map[string]string{"name": "node-2"}, Message: "already"},
+		{Name: "no address", Kind: "guest.ip-changed", Params: map[string]string{"to": "here"}, Code: "invalid", Message: "no IP address"},
+		{Name: "no such family", Kind: "guest.ip-changed", On: "plain", Params: map[string]string{"to": "10.0.0.9"}, Message: "no address that could change"},
+		{Name: "no such family", Kind: "guest.ip-removed", On: "node-2", Params: map[string]string{"family": "ipv6"}, Message: "no such address"},
+		{Name: "no IPv4", Kind: "guest.ipv6-only", On: "plain", Message: "no IPv4"},
+		{Name: "one NIC", Kind: "guest.nic-order", On: "node-2", Message: "1 NIC"},
+		{Name: "none", Kind: "guest.pseudo-nics", Params: map[string]string{"count": "0"}, Code: "invalid", Message: "count"},
 	}...)
 	for _, c := range cases {
 		t.Run(c.Title(), func(t *testing.T) { c.Try(t, guest.Kinds()) })
@@ -208,18 +208,18 @@ func TestRefused(t *testing.T) {
 // TestTogether: faults of the name and of the addresses are in force together, and each is healed for itself.
 func TestTogether(t *testing.T) {
 	b := bench.Start(t, "node-1")
-	was := b.Look(t)
+	was := b.Snapshot(t)
 	on := fault.Selector{Names: []string{"node-1"}}
 	name := b.Inject(t, guest.Kinds(), fault.Request{Kind: "guest.hostname-case", On: on})
 	ip := b.Inject(t, guest.Kinds(), fault.Request{Kind: "guest.ip-removed", On: on, Params: map[string]string{"family": "ipv4"}})
 	tools := b.Inject(t, guest.Kinds(), fault.Request{Kind: "guest.tools-stopped", On: on})
-	is("guest.hostName=", "guest.ipAddress=")(t, b, was, b.Look(t))
+	is("guest.hostName=", "guest.ipAddress=")(t, b, was, b.Snapshot(t))
 	b.Heal(t, tools.ID)
-	is("guest.hostName=NODE-1.EXAMPLE.ORG", "guest.ipAddress=2001:db8::11")(t, b, was, b.Look(t))
+	is("guest.hostName=NODE-1.EXAMPLE.ORG", "guest.ipAddress=2001:db8::11")(t, b, was, b.Snapshot(t))
 	b.Heal(t, name.ID)
-	is("guest.hostName=node-1.example.org", "guest.ipAddress=2001:db8::11")(t, b, was, b.Look(t))
+	is("guest.hostName=node-1.example.org", "guest.ipAddress=2001:db8::11")(t, b, was, b.Snapshot(t))
 	b.Heal(t, ip.ID)
-	is("guest.hostName=node-1.example.org", "guest.ipAddress=10.0.0.11")(t, b, was, b.Look(t))
+	is("guest.hostName=node-1.example.org", "guest.ipAddress=10.0.0.11")(t, b, was, b.Snapshot(t))
 	_ = b.Refused(t, nil, fault.Request{Kind: "guest.hostname-short", On: fault.Selector{Names: []string{"node-2"}}})
 }
 
@@ -233,9 +233,9 @@ func TestOthersGetOtherAddresses(t *testing.T) {
 	if !err {
 		t.Fatal("no guest")
 	}
-	seen := map[string]bool{b.Look(t)["guest.ipAddress"]: true}
+	seen := map[string]bool{b.Snapshot(t)["guest.ipAddress"]: true}
 	b.Ref = other
-	if now := b.Look(t)["guest.ipAddress"]; seen[now] || now == "10.0.0.12" || now == "" {
+	if now := b.Snapshot(t)["guest.ipAddress"]; seen[now] || now == "10.0.0.12" || now == "" {
 		t.Errorf("node-2 has %s, node-1 %v", now, seen)
 	}
 	b.Heal(t, lease.ID)

@@ -81,7 +81,7 @@ func TestHARestartsElsewhere(t *testing.T) {
 	if vm := <-died; vm != w.Ref("vc", "/dc/vm/vm-1") || len(died) > 0 {
 		t.Errorf("%s died, and %d more", vm.Value, len(died))
 	}
-	w.Until("HA restarts it", func() bool { return len(w.Happened("ha.restarted")) > 0 })
+	w.Until("HA restarts it", func() bool { return len(w.EventsOf("ha.restarted")) > 0 })
 	if d := time.Since(begin); d < 200*time.Millisecond {
 		t.Errorf("HA took %s, at a hundredth of 25 seconds", d)
 	}
@@ -97,7 +97,7 @@ func TestHARestartsElsewhere(t *testing.T) {
 	// From the injection to the restart each has its cause.
 	chain := map[string]string{"host.crashed": "fault.injected", "vm.died": "host.crashed", "ha.host-failed": "host.crashed", "ha.restarted": "ha.host-failed"}
 	for kind, cause := range chain {
-		e, c := w.Happened(kind)[0], w.Happened(cause)[0]
+		e, c := w.EventsOf(kind)[0], w.EventsOf(cause)[0]
 		if e.Cause != c.Seq {
 			t.Errorf("%s is caused by %d, not by %s (%d)", kind, e.Cause, cause, c.Seq)
 		}
@@ -118,11 +118,11 @@ func TestHALeavesIsolatedHostsAlone(t *testing.T) {
 	before := w.Shown()
 	name := w.hostOf("vc", "/dc/vm/vm-1")
 	lease := w.Inject(t, host.Kinds(), fault.Request{Kind: "host.network-loss", On: faulttest.On(name), For: 600 * time.Millisecond})
-	w.Until("it heals by itself", func() bool { return len(w.Happened("fault.healed")) > 0 })
-	w.Is(before)
+	w.Until("it heals by itself", func() bool { return len(w.EventsOf("fault.healed")) > 0 })
+	w.WaitUnchanged(before)
 	w.Heal(t, lease.ID)
 	for _, kind := range []string{"ha.host-failed", "ha.restarted", "vm.died"} {
-		if e := w.Happened(kind); len(e) > 0 {
+		if e := w.EventsOf(kind); len(e) > 0 {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -135,7 +135,7 @@ func TestHealedBeforeHA(t *testing.T) {
 	name := w.hostOf("vc", "/dc/vm/vm-1")
 	lease := w.Inject(t, host.Kinds(), fault.Request{Kind: "host.crash", On: faulttest.On(name)})
 	w.Heal(t, lease.ID)
-	w.Is(before)
+	w.WaitUnchanged(before)
 }
 
 // TestMaintenanceWithoutDRS: the host waits until its VMs are moved, and healing ends that.
@@ -145,13 +145,13 @@ func TestMaintenanceWithoutDRS(t *testing.T) {
 	name := w.hostOf("vc", "/dc/vm/vm-1")
 	request := fault.Request{Kind: "host.maintenance", On: faulttest.On(name), Params: map[string]string{"evacuate": "false"}}
 	lease := w.Inject(t, host.Kinds(), request)
-	w.Until("it waits", func() bool { return len(w.Happened("host.entering-maintenance")) > 0 })
+	w.Until("it waits", func() bool { return len(w.EventsOf("host.entering-maintenance")) > 0 })
 	if h := w.host("vc", "/dc/host/c/"+name); h.Runtime.InMaintenanceMode || len(h.Vm) != 1 {
 		t.Errorf("host: %+v", h)
 	}
 	w.Heal(t, lease.ID)
-	w.Is(before)
-	w.Until("it stays", func() bool { return len(w.Happened("host.stays")) > 0 })
+	w.WaitUnchanged(before)
+	w.Until("it stays", func() bool { return len(w.EventsOf("host.stays")) > 0 })
 
 	request.Params = nil
 	lease = w.Inject(t, host.Kinds(), request)
@@ -159,7 +159,7 @@ func TestMaintenanceWithoutDRS(t *testing.T) {
 		t.Errorf("host: %+v", h)
 	}
 	w.Heal(t, lease.ID)
-	w.Is(before)
+	w.WaitUnchanged(before)
 }
 
 // TestSeveralHosts: a lease of several hosts restores each VM where it was, also those that were off.
@@ -176,7 +176,7 @@ func TestSeveralHosts(t *testing.T) {
 		t.Errorf("another lease: %+v", r)
 	}
 	w.Heal(t, lease.ID)
-	w.Is(before)
+	w.WaitUnchanged(before)
 }
 
 // TestTargetIsGone: a VM that is unregistered while it is orphaned is not missed by the healing.

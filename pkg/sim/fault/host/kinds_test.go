@@ -114,7 +114,7 @@ func trials() map[string]trial {
 			on: faulttest.On("esx-west-1"), before: crashes(west1),
 			effect: func(t *testing.T, w world) {
 				down(west1)(t, w)
-				if died := w.Happened("vm.died"); len(died) > 0 {
+				if died := w.EventsOf("vm.died"); len(died) > 0 {
 					t.Errorf("VMs died: %+v", died)
 				}
 			},
@@ -168,14 +168,14 @@ func TestKinds(t *testing.T) {
 			w := start(t, zones)
 			before := w.Shown()
 			request := fault.Request{Kind: k.Name, On: trial.on, Params: trial.params}
-			if p := w.Plan(t, host.Kinds(), request); p.Targets[0].Does == "" {
+			if p := w.Plan(t, host.Kinds(), request); p.Targets[0].Effect == "" {
 				t.Errorf("planned %+v", p)
 			}
-			w.Is(before)
+			w.WaitUnchanged(before)
 			lease := w.Inject(t, host.Kinds(), request)
 			trial.effect(t, w)
 			w.Heal(t, lease.ID)
-			w.Is(before)
+			w.WaitUnchanged(before)
 
 			if caused := w.Caused(lease.Seq); len(caused) < 2 { // the healing is one
 				t.Errorf("it caused %v", caused)
@@ -185,7 +185,7 @@ func TestKinds(t *testing.T) {
 			if r := w.Refused(t, host.Kinds(), request); r.Code != "conflict" {
 				t.Errorf("refused: %+v", r)
 			}
-			w.Is(broken)
+			w.WaitUnchanged(broken)
 		})
 	}
 	for name := range all {

@@ -30,7 +30,7 @@ func maintenance() *fault.Kind {
 		Long: `VMs that are on are moved by vMotion, and run on: nodes get the zone of another host, if it has one. With evacuate=false
 that is left to DRS: in a cluster without it the host waits until a user moves or stops its VMs.
 Healing ends maintenance mode and moves the VMs back.`,
-		Object: fault.Host, Touches: "host",
+		Object: fault.Host, Aspect: "host",
 		Params: []fault.Param{{Name: "evacuate", Short: "move VMs that DRS does not move", Type: fault.Bool, Default: "true"}},
 	}, fault.Steps[serviced]{Plan: planMaintenance, Apply: enterMaintenance, Revert: exitMaintenance})
 }
@@ -113,7 +113,7 @@ func exitMaintenance(ctx context.Context, c *fault.Call, s *serviced) error {
 		}
 	}
 	var h mo.HostSystem
-	if err := vsphere.Get(ctx, ep, c.Target.Ref, &h, "runtime"); vsphere.Gone(err) {
+	if err := vsphere.Get(ctx, ep, c.Target.Ref, &h, "runtime"); vsphere.IsGone(err) {
 		return nil
 	} else if err != nil {
 		return err
@@ -128,7 +128,7 @@ func exitMaintenance(ctx context.Context, c *fault.Call, s *serviced) error {
 	var errs []error
 	for _, ref := range s.VMs {
 		var vm mo.VirtualMachine
-		if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime"); vsphere.Gone(err) {
+		if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime"); vsphere.IsGone(err) {
 			continue
 		} else if err != nil {
 			return err
@@ -136,7 +136,7 @@ func exitMaintenance(ctx context.Context, c *fault.Call, s *serviced) error {
 		if vm.Runtime.Host != nil && *vm.Runtime.Host == c.Target.Ref {
 			continue
 		}
-		if err := move(ctx, ep, ref, c.Target.Ref); err != nil && !vsphere.Gone(err) {
+		if err := move(ctx, ep, ref, c.Target.Ref); err != nil && !vsphere.IsGone(err) {
 			errs = append(errs, fmt.Errorf("vm %q: move back: %w", vm.Name, err))
 		}
 	}
@@ -212,7 +212,7 @@ func leave(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) error {
 		if !ok {
 			return fmt.Errorf("vm %q: no other host can take it", vm.Name)
 		}
-		if err := move(ctx, ep, vm.Self, to); err != nil && !vsphere.Gone(err) {
+		if err := move(ctx, ep, vm.Self, to); err != nil && !vsphere.IsGone(err) {
 			return fmt.Errorf("vm %q: move away: %w", vm.Name, err)
 		}
 	}

@@ -53,7 +53,7 @@ func datacenterOutage() *fault.Kind {
 
 // outage returns a kind that crashes all hosts of its target. It leaves hosts alone that are down already, and Revert does too.
 func outage(k fault.Kind, within func(of, host fault.Item) bool) *fault.Kind {
-	k.Needs, k.Touches = []fault.Need{fault.Simulator}, "host"
+	k.Needs, k.Aspect = []fault.Need{fault.Simulator}, "host"
 	return fault.New(k, fault.Steps[[]lost]{
 		Plan: func(ctx context.Context, c *fault.Call) ([]lost, string, error) {
 			all, err := c.Ground.Items(ctx, fault.Host)
@@ -134,7 +134,7 @@ Healing boots the host and powers on what ran there, except VMs that HA has rest
 
 // one returns a kind that takes down its target, a host.
 func one(k fault.Kind, does string, down func(context.Context, *fault.Endpoint, *lost) error) *fault.Kind {
-	k.Object, k.Needs, k.Touches = fault.Host, []fault.Need{fault.Simulator}, "host"
+	k.Object, k.Needs, k.Aspect = fault.Host, []fault.Need{fault.Simulator}, "host"
 	return fault.New(k, fault.Steps[lost]{
 		Plan: func(ctx context.Context, c *fault.Call) (lost, string, error) {
 			ep, err := vsphere.At(c)
@@ -196,7 +196,7 @@ func disconnect() *fault.Kind {
 		Short: "disconnects vCenter from hosts, as an administrator does; their VMs run on",
 		Long: `vCenter shows the host and its VMs as disconnected and refuses to change them. The nodes on it are Ready, and the cloud
 provider must not take them for gone.`,
-		Object: fault.Host, Touches: "host",
+		Object: fault.Host, Aspect: "host",
 	}, fault.Steps[struct{}]{
 		Plan: func(ctx context.Context, c *fault.Call) (none struct{}, _ string, _ error) {
 			ep, err := vsphere.At(c)
@@ -225,7 +225,7 @@ provider must not take them for gone.`,
 				return err
 			}
 			var h mo.HostSystem
-			if err := vsphere.Get(ctx, ep, c.Target.Ref, &h, "runtime"); vsphere.Gone(err) {
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &h, "runtime"); vsphere.IsGone(err) {
 				return nil
 			} else if err != nil {
 				return err
@@ -299,7 +299,7 @@ func (l *lost) bring(ctx context.Context, c *fault.Call) error {
 		return err
 	}
 	var h mo.HostSystem
-	if err := vsphere.Get(ctx, ep, l.Ref, &h, "runtime"); vsphere.Gone(err) {
+	if err := vsphere.Get(ctx, ep, l.Ref, &h, "runtime"); vsphere.IsGone(err) {
 		return nil
 	} else if err != nil {
 		return err
@@ -323,7 +323,7 @@ func (l *lost) bring(ctx context.Context, c *fault.Call) error {
 // start powers on a VM that was on, unless it has left the host.
 func (l *lost) start(ctx context.Context, c *fault.Call, ep *fault.Endpoint, ref vsphere.Ref) error {
 	var vm mo.VirtualMachine
-	if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime"); vsphere.Gone(err) {
+	if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime"); vsphere.IsGone(err) {
 		return nil
 	} else if err != nil {
 		return err
@@ -331,7 +331,7 @@ func (l *lost) start(ctx context.Context, c *fault.Call, ep *fault.Endpoint, ref
 	if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff || vm.Runtime.Host == nil || *vm.Runtime.Host != l.Ref {
 		return nil
 	}
-	if err := vsphere.PowerOn(ctx, c, ep, ref); err != nil && !vsphere.Gone(err) {
+	if err := vsphere.PowerOn(ctx, c, ep, ref); err != nil && !vsphere.IsGone(err) {
 		return fmt.Errorf("vm %q: power on: %w", vm.Name, err)
 	}
 	return nil
@@ -368,7 +368,7 @@ gone. The node runs on.`)
 func hidden(name string, state types.VirtualMachineConnectionState, short, long string) *fault.Kind {
 	return fault.New(fault.Kind{
 		Name: name, Short: short, Long: long,
-		Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: "connection",
+		Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Aspect: "connection",
 	}, fault.Steps[struct{}]{
 		Plan: func(ctx context.Context, c *fault.Call) (none struct{}, _ string, _ error) {
 			ep, err := vsphere.At(c)
@@ -398,7 +398,7 @@ func hidden(name string, state types.VirtualMachineConnectionState, short, long 
 				return err
 			}
 			var vm mo.VirtualMachine
-			if err := vsphere.Get(ctx, ep, c.Target.Ref, &vm, "runtime"); vsphere.Gone(err) {
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &vm, "runtime"); vsphere.IsGone(err) {
 				return nil
 			} else if err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 )
 
@@ -25,18 +25,18 @@ type identified struct {
 }
 
 // other returns a kind that gives VMs another BIOS UUID, which choose returns.
-func other(k fault.Kind, choose func(ctx context.Context, c *fault.Call, vm *machine.VM) (uuid, does string, err error)) *fault.Kind {
-	k.Object, k.Touches = fault.VM, touchesUUID
-	write := func(ctx context.Context, vm *machine.VM, id string) error {
+func other(k fault.Kind, choose func(ctx context.Context, c *fault.Call, vm *vms.VM) (uuid, does string, err error)) *fault.Kind {
+	k.Object, k.Aspect = fault.VM, touchesUUID
+	write := func(ctx context.Context, vm *vms.VM, id string) error {
 		if vm.Config.Uuid == id {
 			return nil
 		}
 		t, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{Uuid: id})
-		return machine.Done(ctx, t, err)
+		return vms.WaitTask(ctx, t, err)
 	}
 	return fault.New(k, fault.Steps[identified]{
 		Plan: func(ctx context.Context, c *fault.Call) (before identified, does string, err error) {
-			err = machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+			err = vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 				if err := vm.Reachable(); err != nil {
 					return err
 				}
@@ -52,10 +52,10 @@ func other(k fault.Kind, choose func(ctx context.Context, c *fault.Call, vm *mac
 			return before, does + " (is " + before.UUID + ")", err
 		},
 		Apply: func(ctx context.Context, c *fault.Call, s *identified) error {
-			return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error { return write(ctx, vm, s.New) })
+			return vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error { return write(ctx, vm, s.New) })
 		},
 		Revert: func(ctx context.Context, c *fault.Call, s *identified) error {
-			return machine.Still(ctx, c, func(ctx context.Context, vm *machine.VM) error { return write(ctx, vm, s.UUID) })
+			return vms.OnExisting(ctx, c, func(ctx context.Context, vm *vms.VM) error { return write(ctx, vm, s.UUID) })
 		},
 	})
 }
@@ -67,10 +67,10 @@ func uuidChanged() *fault.Kind {
 			"a UUID that a cloud provider remembers.",
 		Params:   []fault.Param{{Name: "uuid", Short: "the new UUID; none: one that is drawn", Type: fault.Text}},
 		Reported: []string{"cloud-provider-vsphere#759"},
-	}, func(_ context.Context, c *fault.Call, _ *machine.VM) (string, string, error) {
+	}, func(_ context.Context, c *fault.Call, _ *vms.VM) (string, string, error) {
 		id := c.Params.Text("uuid")
 		if id == "" {
-			id = machine.UUID(c.Rand)
+			id = vms.UUID(c.Rand)
 		}
 		parsed, err := uuid.Parse(id)
 		if err != nil {
@@ -86,7 +86,7 @@ func uuidSwapped() *fault.Kind {
 		Long: "What a guest and vCenter disagree about, depending on the version of the virtual hardware: " +
 			"12345678-1234-... here, 78563412-3412-... there.",
 		Reported: []string{"kubernetes#58927", "cloud-provider-vsphere#485"},
-	}, func(_ context.Context, _ *fault.Call, vm *machine.VM) (string, string, error) {
+	}, func(_ context.Context, _ *fault.Call, vm *vms.VM) (string, string, error) {
 		u, err := match.ParseUUID(vm.Config.Uuid)
 		if err != nil {
 			return "", "", fault.Refuse("vm %s: its UUID is %q", vm.Name, vm.Config.Uuid)
@@ -98,14 +98,14 @@ func uuidSwapped() *fault.Kind {
 
 func uuidBlank() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "identity.uuid-blank", Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: touchesUUID,
+		Name: "identity.uuid-blank", Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Aspect: touchesUUID,
 		Short: "has VMs without a BIOS UUID",
 		Long: "As for seconds while a host fails over: config.uuid and summary.config.uuid are empty, and no search by UUID finds the VM. " +
 			"A node that registers during that time must not get the provider ID vsphere:// of no VM.",
 		Reported: []string{"cloud-provider-vsphere#521"},
 	}, fault.Steps[identified]{
 		Plan: func(ctx context.Context, c *fault.Call) (before identified, _ string, _ error) {
-			err := machine.On(ctx, c, func(_ context.Context, vm *machine.VM) error {
+			err := vms.On(ctx, c, func(_ context.Context, vm *vms.VM) error {
 				if before.UUID = vm.Config.Uuid; before.UUID == "" {
 					return fault.Refuse("vm %s: has no UUID already", vm.Name)
 				}
@@ -119,11 +119,11 @@ func uuidBlank() *fault.Kind {
 }
 
 func writeUUID(c *fault.Call, id string) error {
-	ep, err := machine.Endpoint(c)
+	ep, err := vms.Endpoint(c)
 	if err != nil {
 		return err
 	}
-	defer machine.Causing(ep, c, c.Target.Ref)()
+	defer vms.Causing(ep, c, c.Target.Ref)()
 	ep.Sim.WriteUUID(c.Target.Ref, id)
 	return nil
 }
@@ -146,15 +146,15 @@ func uuidDuplicateVCenter() *fault.Kind {
 }
 
 // uuidOf returns a func that chooses the UUID of another VM that fits.
-func uuidOf(fits func(target, other fault.Item) bool, which string) func(context.Context, *fault.Call, *machine.VM) (string, string, error) {
-	return func(ctx context.Context, c *fault.Call, _ *machine.VM) (id, does string, err error) {
+func uuidOf(fits func(target, other fault.Item) bool, which string) func(context.Context, *fault.Call, *vms.VM) (string, string, error) {
+	return func(ctx context.Context, c *fault.Call, _ *vms.VM) (id, does string, err error) {
 		all, err := others(ctx, c, fits, which)
 		if err != nil {
 			return "", "", err
 		}
 		of := all[c.Rand.IntN(len(all))]
 		err = c.Ground.VCenter(of.VCenter).SOAP(ctx, func(ctx context.Context, client *vim25.Client) error {
-			vm, err := machine.Read(ctx, client, of.Ref)
+			vm, err := vms.Read(ctx, client, of.Ref)
 			if err == nil {
 				id, does = vm.Config.Uuid, "give it the UUID of "+of.String()+", "+vm.Config.Uuid
 			}
@@ -201,7 +201,7 @@ type namesake struct {
 func hostnameDuplicate() *fault.Kind {
 	const name = "identity.hostname-duplicate"
 	return fault.New(fault.Kind{
-		Name: name, Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: "hostname",
+		Name: name, Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Aspect: "hostname",
 		Short: "has guests report the hostname of another VM",
 		Long: "Who looks for that name finds two VMs: in one datacenter, or one in each of two, of which a search in the first finds " +
 			"the wrong one. Their UUIDs differ.",
@@ -212,7 +212,7 @@ func hostnameDuplicate() *fault.Kind {
 		Reported: []string{"cloud-provider-vsphere#661"},
 	}, fault.Steps[namesake]{
 		Plan: func(ctx context.Context, c *fault.Call) (s namesake, does string, err error) {
-			err = machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+			err = vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 				if err := vm.Running(); err != nil {
 					return err
 				}
@@ -228,12 +228,12 @@ func hostnameDuplicate() *fault.Kind {
 			return s, does, err
 		},
 		Apply: func(_ context.Context, c *fault.Call, s *namesake) error {
-			ep, err := machine.Endpoint(c)
+			ep, err := vms.Endpoint(c)
 			if err != nil {
 				return err
 			}
-			defer machine.Causing(ep, c, c.Target.Ref)()
-			return ep.Sim.Guests().Override(c.Target.Ref, machine.Mark(c, name), func(r guest.Report) guest.Report {
+			defer vms.Causing(ep, c, c.Target.Ref)()
+			return ep.Sim.Guests().Override(c.Target.Ref, vms.LeaseName(c, name), func(r guest.Report) guest.Report {
 				if r.Tools {
 					r.HostName = s.HostName
 				}
@@ -241,12 +241,12 @@ func hostnameDuplicate() *fault.Kind {
 			})
 		},
 		Revert: func(_ context.Context, c *fault.Call, _ *namesake) error {
-			ep, err := machine.Endpoint(c)
+			ep, err := vms.Endpoint(c)
 			if err != nil {
 				return err
 			}
-			defer machine.Causing(ep, c, c.Target.Ref)()
-			ep.Sim.Guests().Release(c.Target.Ref, machine.Mark(c, name))
+			defer vms.Causing(ep, c, c.Target.Ref)()
+			ep.Sim.Guests().Release(c.Target.Ref, vms.LeaseName(c, name))
 			return nil
 		},
 	})

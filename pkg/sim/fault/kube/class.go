@@ -17,7 +17,7 @@ const policyParameter = "storagepolicyname"
 
 func unknownPolicy() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "storageclass.unknown-policy", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "storageclass",
+		Name: "storageclass.unknown-policy", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Aspect: "storageclass",
 		Short: "has a StorageClass name a storage policy that no vCenter has",
 		Long: "What a wrong letter does, or a policy that was renamed or deleted in vCenter: claims of the class stay pending, and the events of csi-provisioner say why. Volumes " +
 			"that there are do not notice. A class cannot be changed: it is deleted and created again. Healing creates the original; claims that wait are bound then.",
@@ -31,7 +31,7 @@ func unknownPolicy() *fault.Kind {
 			class, err := c.Ground.Cluster.Client().StorageV1().StorageClasses().Get(ctx, name, metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
-				return before, "", fault.Refuse("StorageClass %q: does not exist", name)
+				return before, "", fault.Refuse("StorageClass %q not found", name)
 			case err != nil:
 				return before, "", err
 			case class.Parameters[policyParameter] == c.Params.Text("policy"):

@@ -74,7 +74,7 @@ const ccmProcess = "ccm-process"
 
 func ccmKilled() *fault.Kind {
 	return killed(fault.Kind{
-		Name: "ccm.killed", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Touches: ccmProcess,
+		Name: "ccm.killed", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Aspect: ccmProcess,
 		Short: "kills the cloud controller manager, which is started again after a while",
 		Long: "As the kernel does when memory runs out: it has no time to log out of the vCenters or to give its lease back. " +
 			"Of several another one takes over when the lease has run out. Nodes must not notice.",
@@ -85,7 +85,7 @@ func ccmKilled() *fault.Kind {
 
 func ccmPaused() *fault.Kind {
 	return paused(fault.Kind{
-		Name: "ccm.paused", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Touches: ccmProcess,
+		Name: "ccm.paused", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Aspect: ccmProcess,
 		Short: "has the cloud controller manager stand still",
 		Long: "It stops where it is, holding its connections. Nodes that come stay uninitialized, nodes whose VMs go are not tainted or deleted. " +
 			"Of several another one takes over, and the one that was paused must find that it does not lead any more when it continues.",
@@ -95,7 +95,7 @@ func ccmPaused() *fault.Kind {
 
 func ccmUnreachable() *fault.Kind {
 	return unreachable(fault.Kind{
-		Name: "ccm.api-unreachable", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Touches: "ccm-network",
+		Name: "ccm.api-unreachable", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Aspect: "ccm-network",
 		Short: "cuts the way of the cloud controller manager to the API server",
 		Long: "It still reaches its vCenters, and knows of no Node any more. Of several the leader cannot renew its lease, ends, and another one takes over. " +
 			"Healing mends the way; connections that packets were lost on are reset then.",
@@ -105,7 +105,7 @@ func ccmUnreachable() *fault.Kind {
 
 func ccmCrashLoop() *fault.Kind {
 	return crashLoop(fault.Kind{
-		Name: "ccm.crash-loop", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Touches: ccmProcess,
+		Name: "ccm.crash-loop", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Aspect: ccmProcess,
 		Short: "kills the cloud controller manager again and again, whenever it has come up",
 		Long: "Each start logs in to every vCenter and lists all nodes, and no run lives long enough to log out: a test of what a crash loop costs the vCenters. " +
 			"The supervisor waits longer after each crash. Healing starts it again at once.",
@@ -120,7 +120,7 @@ type scaled struct {
 
 func ccmTwice() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "ccm.twice", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Touches: "ccm-replicas",
+		Name: "ccm.twice", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Aspect: "ccm-replicas",
 		Short: "starts more cloud controller managers, which elect a leader",
 		Long: "As with a Deployment of two replicas, or a DaemonSet on several control-plane nodes. Only the leader may do anything to nodes. " +
 			"Where one ran without an election it is started again. Healing ends those that are too many; the one that is left takes the lead, if it had it not.",
@@ -175,7 +175,7 @@ func ofCSI(k fault.Kind) fault.Kind {
 
 func csiKilled() *fault.Kind {
 	return killed(ofCSI(fault.Kind{
-		Name: "csi.killed", Touches: "process",
+		Name: "csi.killed", Aspect: "process",
 		Short: "kills processes of the CSI driver, which are started again after a while",
 		Long: "The driver (csi-controller) or a sidecar dies in the midst of what it does, as when memory runs out. vSphere continues what it has begun: a volume may be " +
 			"made or attached, without a record of the request. The next start must find that out, and neither create it twice nor lose it.",
@@ -185,7 +185,7 @@ func csiKilled() *fault.Kind {
 
 func csiPaused() *fault.Kind {
 	return paused(ofCSI(fault.Kind{
-		Name: "csi.paused", Touches: "process",
+		Name: "csi.paused", Aspect: "process",
 		Short: "has processes of the CSI driver stand still",
 		Long: "Of csi-controller: calls of all sidecars wait, and time out after five minutes. Of a sidecar: what it is for does not happen; without csi-attacher volumes are " +
 			"neither attached nor detached, without csi-provisioner neither made nor deleted. Pods that run do not notice.",
@@ -194,7 +194,7 @@ func csiPaused() *fault.Kind {
 
 func csiCrashLoop() *fault.Kind {
 	return crashLoop(ofCSI(fault.Kind{
-		Name: "csi.crash-loop", Touches: "process",
+		Name: "csi.crash-loop", Aspect: "process",
 		Short: "kills processes of the CSI driver again and again, whenever they have come up",
 		Long: "As upstream's driver does that exits on a vCenter that it cannot reach, or on a node whose VM is gone. The supervisor waits longer after each crash. " +
 			"Healing starts them again at once.",
@@ -205,7 +205,7 @@ func csiCrashLoop() *fault.Kind {
 
 func csiUnreachable() *fault.Kind {
 	return unreachable(ofCSI(fault.Kind{
-		Name: "csi.api-unreachable", Touches: "network",
+		Name: "csi.api-unreachable", Aspect: "network",
 		Short: "cuts the way of processes of the CSI driver to the API server",
 		Long: "They run, reach each other and the vCenters, and know of no claim, VolumeAttachment or node that comes from then on. " +
 			"Healing mends the way; connections that packets were lost on are reset then.",
@@ -215,7 +215,7 @@ func csiUnreachable() *fault.Kind {
 
 func csiTokenRevoked() *fault.Kind {
 	return tokenRevoked(ofCSI(fault.Kind{
-		Name: "csi.token-revoked", Needs: []fault.Need{fault.Clustered}, Touches: "token",
+		Name: "csi.token-revoked", Needs: []fault.Need{fault.Clustered}, Aspect: "token",
 		Short: "deletes the ServiceAccounts of processes of the CSI driver, and their tokens with them",
 		Long: "The API server takes a token for up to ten seconds more, while it remembers to have checked it; then every call is unauthorized, and what the process is for does " +
 			"not happen. Healing creates the ServiceAccount again, hands out a new token, and starts the process again.",
@@ -224,7 +224,7 @@ func csiTokenRevoked() *fault.Kind {
 
 func csiNodeDeleted() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "node.csinode-deleted", Object: fault.Node, Needs: []fault.Need{fault.Clustered}, Touches: "csinode",
+		Name: "node.csinode-deleted", Object: fault.Node, Needs: []fault.Need{fault.Clustered}, Aspect: "csinode",
 		Short: "deletes the CSINode objects of nodes",
 		Long: "What Kubernetes knows of a node's CSI drivers is in there: how many volumes it takes, and where it is. Without it no volume is attached to the node, and " +
 			"csi-provisioner knows no topology of it. A kubelet makes one when it starts, or when a driver registers, and not at any other time. Healing restores it.",
@@ -233,7 +233,7 @@ func csiNodeDeleted() *fault.Kind {
 		Plan: func(ctx context.Context, c *fault.Call) (before storagev1.CSINode, _ string, _ error) {
 			n, err := c.Ground.Cluster.Client().StorageV1().CSINodes().Get(ctx, c.Target.Name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
-				return before, "", fault.Refuse("CSINode %q: does not exist", c.Target.Name)
+				return before, "", fault.Refuse("CSINode %q not found", c.Target.Name)
 			}
 			if err != nil {
 				return before, "", err

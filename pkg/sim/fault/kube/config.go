@@ -22,7 +22,7 @@ const configKey = "vsphere.conf"
 
 func configDeleted() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "config.deleted", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "config",
+		Name: "config.deleted", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Aspect: "config",
 		Short: "deletes the ConfigMap with vsphere.conf",
 		Long: "As with a pod, whose files stay when the ConfigMap behind them goes, running processes keep what they have read. " +
 			"Healing creates the ConfigMap again from a copy in its namespace, named after the lease.",
@@ -38,7 +38,7 @@ func configDeleted() *fault.Kind {
 
 func configMalformed() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "config.malformed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "config",
+		Name: "config.malformed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Aspect: "config",
 		Short: "writes vsphere.conf as people get it wrong",
 		Long: "empty has nothing in it; cut-short ends in the middle; tabs is indented as YAML must not be; unknown-key has a key that is none; " +
 			"no-vcenters names no vCenter; wrong-server names an address without a vCenter; no-key has the file under another name in the ConfigMap. " +
@@ -115,7 +115,7 @@ func misread(how string, data map[string]string) (map[string]string, error) {
 
 func secretDeleted() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "secret.deleted", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "secret",
+		Name: "secret.deleted", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Aspect: "secret",
 		Short: "deletes the Secret with the credentials for the vCenters",
 		Long: "Existing sessions continue; new logins fail. No Node may be deleted for it. " +
 			"Healing creates the Secret again from a copy in its namespace, named after the lease.",
@@ -132,7 +132,7 @@ func secretDeleted() *fault.Kind {
 
 func secretMalformed() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "secret.malformed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "secret",
+		Name: "secret.malformed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Aspect: "secret",
 		Short: "writes the Secret with the credentials as people get it wrong",
 		Long: "no-password and no-username leave those keys out; empty-password and empty-username leave nothing in them; wrong-password has another; " +
 			"wrong-key has keys of a server that there is not; wrong-case has keys in capitals, which names of servers are allowed to be; empty has no key at all. " +
@@ -169,7 +169,7 @@ func malformed(c *fault.Call, data map[string][]byte) map[string][]byte {
 	if u, err := url.Parse(server); err == nil && u.Hostname() != "" {
 		server = u.Hostname()
 	}
-	server = c.Ground.Reached(server)
+	server = c.Ground.ClientAddress(server)
 	after := map[string][]byte{}
 	for key, value := range data {
 		field := fieldOf(key)
@@ -206,7 +206,7 @@ func fieldOf(key string) string {
 
 func ccmTokenRevoked() *fault.Kind {
 	return tokenRevoked(fault.Kind{
-		Name: "ccm.token-revoked", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered, fault.Children}, Touches: "token",
+		Name: "ccm.token-revoked", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered, fault.Children}, Aspect: "token",
 		Short: "deletes the ServiceAccount of the cloud controller manager, and its token with it",
 		Long: "The API server takes the token for up to ten seconds more, while it remembers to have checked it; then every call is unauthorized. " +
 			"Healing creates the ServiceAccount again, whose old tokens stay worthless, hands out a new one, and starts the cloud controller manager again: " +
@@ -231,7 +231,7 @@ func tokenRevoked(k fault.Kind, which picker, again func(context.Context, *fault
 			}
 			sa, err := c.Ground.Cluster.Client().CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
-				return before, "", fault.Refuse("ServiceAccount %s/%s: does not exist", namespace, name)
+				return before, "", fault.Refuse("ServiceAccount %s/%s not found", namespace, name)
 			}
 			if err != nil {
 				return before, "", err

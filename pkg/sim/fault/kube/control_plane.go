@@ -15,7 +15,7 @@ const controlPlane = "control-plane"
 
 func controlPlaneRestart() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "control-plane.restart", Object: fault.Sandbox, Needs: []fault.Need{fault.Children, fault.Clustered}, Touches: controlPlane, Momentary: true,
+		Name: "control-plane.restart", Object: fault.Sandbox, Needs: []fault.Need{fault.Children, fault.Clustered}, Aspect: controlPlane, Momentary: true,
 		Short: "restarts the control plane, whose state is kept",
 		Long: "etcd, kube-apiserver, kube-controller-manager and kube-scheduler end and start again, as in an upgrade of a cluster with one control-plane " +
 			"node. What is in etcd is kept. Watches break and are opened again; a client that missed an event must list.",
@@ -59,7 +59,7 @@ func answers(ctx context.Context, c *fault.Call) error {
 
 func controlPlanePaused() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "control-plane.paused", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Touches: controlPlane,
+		Name: "control-plane.paused", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Aspect: controlPlane,
 		Short: "has the control plane stand still: connections are made, and nothing answers",
 		Long: "All of the control plane stops where it is, as on a machine that swaps itself to death. Clients wait until they lose patience. " +
 			"Healing continues it from there: for its controllers no time has passed, while the leases of nodes have not been renewed.",
@@ -80,7 +80,7 @@ func controlPlanePaused() *fault.Kind {
 
 func etcdSlow() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "etcd.slow", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Touches: "etcd",
+		Name: "etcd.slow", Object: fault.Sandbox, Needs: []fault.Need{fault.Children}, Aspect: "etcd",
 		Short: "has etcd take its time for every request of the API server",
 		Long: "Every read and write of the API server that goes to etcd takes so much longer, as with a slow disk; any number may wait at once. " +
 			"Watches tell of a change as soon as it is stored. From two seconds on the API server says that it is not ready. " +
@@ -123,7 +123,7 @@ func planKubelet(does string) func(context.Context, *fault.Call) (nothing, strin
 
 func kubeletKilled() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "node.kubelet-killed", Object: fault.Node, Needs: []fault.Need{fault.Kubelets}, Touches: "process", Component: kubeletOf, Momentary: true,
+		Name: "node.kubelet-killed", Object: fault.Node, Needs: []fault.Need{fault.Kubelets}, Aspect: "process", Component: kubeletOf, Momentary: true,
 		Short: "kills kubelets, which are started again after a while",
 		Long:  "The VM runs on and vSphere sees nothing. One kill is over before Kubernetes notices; the node must not lose what the cloud provider gave it.",
 	}, fault.Steps[nothing]{
@@ -137,7 +137,7 @@ func kubeletKilled() *fault.Kind {
 
 func kubeletPaused() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "node.kubelet-paused", Object: fault.Node, Needs: []fault.Need{fault.Kubelets}, Touches: "process", Component: kubeletOf,
+		Name: "node.kubelet-paused", Object: fault.Node, Needs: []fault.Need{fault.Kubelets}, Aspect: "process", Component: kubeletOf,
 		Short: "has kubelets stand still",
 		Long: "The node's heartbeat stops, while vSphere sees a VM that runs. Kubernetes finds the node not ready; the cloud provider must neither taint it " +
 			"as shut down nor delete it. Powering the VM off or resetting it ends the pause.",
@@ -156,7 +156,7 @@ func kubeletPaused() *fault.Kind {
 
 func nodeUnreachable() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "node.api-unreachable", Object: fault.Node, Needs: []fault.Need{fault.Kubelets}, Touches: "network", Component: kubeletOf,
+		Name: "node.api-unreachable", Object: fault.Node, Needs: []fault.Need{fault.Kubelets}, Aspect: "network", Component: kubeletOf,
 		Short: "cuts the way of kubelets to the API server",
 		Long: "The kubelet runs and cannot tell anybody. Kubernetes finds the node not ready and taints it as unreachable; vSphere sees nothing of it, so that " +
 			"the cloud provider must leave the Node alone. Healing mends the way; connections that packets were lost on are reset then.",
@@ -174,7 +174,7 @@ func nodeUnreachable() *fault.Kind {
 		},
 		Revert: func(_ context.Context, c *fault.Call, _ *nothing) error {
 			defer causing(c, kubelet(c))()
-			return still(c, kubelet(c), c.Ground.Processes.Mend(kubelet(c)))
+			return still(c, kubelet(c), c.Ground.Processes.Restore(kubelet(c)))
 		},
 	})
 }

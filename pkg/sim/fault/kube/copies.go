@@ -136,7 +136,7 @@ func planSecret(ctx context.Context, c *fault.Call) (k kept, s *corev1.Secret, e
 	k.Namespace, k.Name = c.Ground.Cluster.Credentials()
 	s, err = c.Ground.Cluster.Client().CoreV1().Secrets(k.Namespace).Get(ctx, k.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		err = fault.Refuse("Secret %s/%s: does not exist", k.Namespace, k.Name)
+		err = fault.Refuse("Secret %s/%s not found", k.Namespace, k.Name)
 	}
 	return k, s, err
 }
@@ -145,7 +145,7 @@ func planConfig(ctx context.Context, c *fault.Call) (k kept, m *corev1.ConfigMap
 	k.Namespace, k.Name = c.Ground.Cluster.Config()
 	m, err = c.Ground.Cluster.Client().CoreV1().ConfigMaps(k.Namespace).Get(ctx, k.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		err = fault.Refuse("ConfigMap %s/%s: does not exist", k.Namespace, k.Name)
+		err = fault.Refuse("ConfigMap %s/%s not found", k.Namespace, k.Name)
 	}
 	return k, m, err
 }

@@ -29,7 +29,7 @@ type registered struct {
 
 func nodeDeleted() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "node.object-deleted", Object: fault.Node, Needs: []fault.Need{fault.Clustered, fault.Kubelets}, Touches: "node-object",
+		Name: "node.object-deleted", Object: fault.Node, Needs: []fault.Need{fault.Clustered, fault.Kubelets}, Aspect: "node-object",
 		Short: "deletes Node objects by hand, whose VMs and kubelets run on",
 		Long: "A kubelet registers when it starts and not again: until then it only complains. Healing restarts it, waits until the Node is there, and gives it back " +
 			"labels that are not the cloud provider's, annotations and the mark that it is not to be scheduled on; the cloud provider has to initialize it once more.",
@@ -149,7 +149,7 @@ func registers(ctx context.Context, client kubernetes.Interface, name string) er
 
 func nodeForeign() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "node.foreign-provider-id", Object: fault.Node, Needs: []fault.Need{fault.Clustered, fault.Kubelets}, Touches: "node-object",
+		Name: "node.foreign-provider-id", Object: fault.Node, Needs: []fault.Need{fault.Clustered, fault.Kubelets}, Aspect: "node-object",
 		Short: "gives Nodes the providerID of another cloud",
 		Long: "No API server lets a providerID be changed, so the Node is deleted and created again with it, uninitialized, as a kubelet does that was started with " +
 			"--provider-id. The cloud provider must say that the node is not its own, must not panic, and must not delete it. " +
@@ -209,7 +209,7 @@ func nodeTainted() *fault.Kind {
 
 // tainted returns a kind that adds a taint.
 func tainted(k fault.Kind, taint func(fault.Values) corev1.Taint) *fault.Kind {
-	k.Object, k.Needs, k.Touches = fault.Node, []fault.Need{fault.Clustered}, "taints"
+	k.Object, k.Needs, k.Aspect = fault.Node, []fault.Need{fault.Clustered}, "taints"
 	return fault.New(k, fault.Steps[nothing]{
 		Plan: func(ctx context.Context, c *fault.Call) (s nothing, does string, err error) {
 			t := taint(c.Params)
@@ -280,7 +280,7 @@ type (
 
 func linkWithheld() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "node.link-withheld", Object: fault.Node, Needs: []fault.Need{fault.Kubelets}, Touches: "links", Component: kubeletOf,
+		Name: "node.link-withheld", Object: fault.Node, Needs: []fault.Need{fault.Kubelets}, Aspect: "links", Component: kubeletOf,
 		Short: "has disks that nodes are given not appear under /dev/disk/by-id",
 		Long: "As in a VM that was made without disk.EnableUUID: the volume is attached, vCenter and Kubernetes say so, and the node service looks for the disk in vain. " +
 			"The pod stays in ContainerCreating. Disks that were there before stay. Healing has them all appear.",
@@ -307,7 +307,7 @@ func linkWithheld() *fault.Kind {
 
 func csiUnregistered() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "node.csi-unregistered", Object: fault.Node, Needs: []fault.Need{fault.Kubelets}, Touches: "csi-registration", Component: kubeletOf,
+		Name: "node.csi-unregistered", Object: fault.Node, Needs: []fault.Need{fault.Kubelets}, Aspect: "csi-registration", Component: kubeletOf,
 		Short: "takes the CSI driver's registration socket away from kubelets",
 		Long: "As when the driver's DaemonSet is deleted or its registrar dies: the kubelet drops the driver from its CSINode, and pods with volumes that come to the node stay in " +
 			"ContainerCreating, \"driver name csi.vsphere.vmware.com not found in the list of registered CSI drivers\". Pods that run do not notice. Healing puts the socket " +

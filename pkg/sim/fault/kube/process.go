@@ -90,7 +90,7 @@ func unreachable(k fault.Kind, which picker) *fault.Kind {
 		},
 		Revert: func(_ context.Context, c *fault.Call, o *one) error {
 			defer causing(c, o.Component)()
-			return still(c, o.Component, c.Ground.Processes.Mend(o.Component))
+			return still(c, o.Component, c.Ground.Processes.Restore(o.Component))
 		},
 	})
 }

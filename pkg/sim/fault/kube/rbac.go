@@ -79,7 +79,7 @@ func unless(err error, ok func(error) bool) error {
 
 func bindingRemoved() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "rbac.binding-removed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "rbac",
+		Name: "rbac.binding-removed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Aspect: "rbac",
 		Short: "takes a component's roles away, all or one of them",
 		Long: "Its RoleBindings and ClusterRoleBindings are deleted, as by an installation that was half removed. Every further call is forbidden; a watch that runs " +
 			"is not ended. Healing creates them again as they were.",
@@ -208,7 +208,7 @@ func (n narrowed) String() string {
 
 func ruleRemoved() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "rbac.rule-removed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "rbac",
+		Name: "rbac.rule-removed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Aspect: "rbac",
 		Short: "forbids a component a resource, or one verb on it",
 		Long: "The rule is taken out of every role that the component's ServiceAccount is bound to, and nothing else: as a role that was written for an older " +
 			"release. A watch that runs is not ended. Healing puts the rules back exactly; a role that was written since is left alone.",

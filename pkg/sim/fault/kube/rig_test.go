@@ -185,7 +185,7 @@ func (p *processes) Resume(_ context.Context, c string) error { return p.did(c, 
 func (p *processes) Cut(c string, silent bool) error {
 	return p.did(c, "cut %s silent=%v", c, silent)
 }
-func (p *processes) Mend(c string) error { return p.did(c, "mend %s", c) }
+func (p *processes) Restore(c string) error { return p.did(c, "mend %s", c) }
 
 // Restart makes a kubelet register its node, if it is missing.
 func (p *processes) Restart(ctx context.Context, c string) error {

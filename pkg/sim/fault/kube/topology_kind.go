@@ -34,7 +34,7 @@ func definitions() schema.GroupVersionResource {
 
 func topologyKindDeleted() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "csi.topology-kind-deleted", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "topology-kind",
+		Name: "csi.topology-kind-deleted", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Aspect: "topology-kind",
 		Short: "deletes the CustomResourceDefinition CSINodeTopology, and all objects of it",
 		Long: "By these objects a node's CSI driver asks in which zone it is. Nodes that are registered do not notice; one that boots or whose kubelet starts again gets no " +
 			"answer, and takes no volumes: upstream's node plugin crashes again and again, ours waits. Healing creates the definition and the objects again.",
@@ -48,7 +48,7 @@ func topologyKindDeleted() *fault.Kind {
 			name := nodetopology.Resource().GroupResource().String()
 			d, err := client.Resource(definitions()).Get(ctx, name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
-				return k, "", fault.Refuse("CustomResourceDefinition %s: does not exist", name)
+				return k, "", fault.Refuse("CustomResourceDefinition %s not found", name)
 			}
 			if err != nil {
 				return k, "", err

@@ -25,7 +25,7 @@ func attachRefused() *fault.Kind {
 		Short: "refuses to attach disks to VMs",
 		Long: `Attaching a volume or adding a disk ends in a fault: file-locked is a disk that another VM holds, no-free-slot a VM with all
 its SCSI slots taken, invalid-state what vCenter says of nearly everything else. Disks that are attached stay.`,
-		Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: "disks",
+		Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Aspect: "disks",
 		Params: []fault.Param{{
 			Name: "answer", Short: "what the attachment ends in", Type: fault.Text, Default: "file-locked",
 			Choices: []string{"file-locked", "no-free-slot", "invalid-state"},
@@ -74,7 +74,7 @@ func acceptDisks(ctx context.Context, c *fault.Call) error {
 		return err
 	}
 	var vm mo.VirtualMachine
-	if err := vsphere.Get(ctx, ep, c.Target.Ref, &vm, "name"); vsphere.Gone(err) {
+	if err := vsphere.Get(ctx, ep, c.Target.Ref, &vm, "name"); vsphere.IsGone(err) {
 		return nil
 	} else if err != nil {
 		return err
@@ -96,7 +96,7 @@ func detached() *fault.Kind {
 		Long: `As an administrator does in vCenter: the file stays, Kubernetes takes the volume for attached, and nothing can be written any
 more. Without the parameter it is the last disk; the first, which VMs boot from, is never taken.
 Healing attaches the same file where it was.`,
-		Object: fault.VM, Touches: "disks",
+		Object: fault.VM, Aspect: "disks",
 		Params: []fault.Param{{Name: "disk", Short: `label ("Hard disk 2"), file or volume of the disk`, Type: fault.Text}},
 	}, fault.Steps[taken]{Plan: planDetached, Apply: detach, Revert: reattach})
 }
@@ -168,7 +168,7 @@ func reattach(ctx context.Context, c *fault.Call, t *taken) error {
 		return err
 	}
 	_, disks, err := disksOf(ctx, ep, c.Target.Ref)
-	if vsphere.Gone(err) {
+	if vsphere.IsGone(err) {
 		return nil
 	} else if err != nil {
 		return err
@@ -186,7 +186,7 @@ func reattach(ctx context.Context, c *fault.Call, t *taken) error {
 		d.VDiskId = &types.ID{Id: t.Disk.Volume}
 	}
 	err = reconfigure(ctx, c, ep, &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationAdd, Device: d})
-	if vsphere.Gone(err) {
+	if vsphere.IsGone(err) {
 		return nil
 	}
 	return err
@@ -208,7 +208,7 @@ func leftOnDeadVM() *fault.Kind {
 		Short: "powers VMs off and leaves their disks locked to them",
 		Long: `Detaching a volume or removing a disk ends in InvalidState, and so its pods cannot start elsewhere: what is left of a node
 that died in the midst of something. Healing lets go of the disks and powers the VM on.`,
-		Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: "power",
+		Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Aspect: "power",
 		Reported: []string{"vsphere-csi-driver#221", "vsphere-csi-driver#359", "vsphere-csi-driver#1590"},
 	}, fault.Steps[struct{}]{
 		Plan: func(ctx context.Context, c *fault.Call) (none struct{}, _ string, _ error) {
@@ -254,7 +254,7 @@ that died in the midst of something. Healing lets go of the disks and powers the
 				return err
 			}
 			var vm mo.VirtualMachine
-			if err := vsphere.Get(ctx, ep, c.Target.Ref, &vm, "runtime"); vsphere.Gone(err) {
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &vm, "runtime"); vsphere.IsGone(err) {
 				return nil
 			} else if err != nil {
 				return err
@@ -262,7 +262,7 @@ that died in the midst of something. Healing lets go of the disks and powers the
 			if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff {
 				return nil
 			}
-			if err := vsphere.PowerOn(ctx, c, ep, c.Target.Ref); err != nil && !vsphere.Gone(err) {
+			if err := vsphere.PowerOn(ctx, c, ep, c.Target.Ref); err != nil && !vsphere.IsGone(err) {
 				return err
 			}
 			return nil
@@ -337,7 +337,7 @@ func slowTasks() *fault.Kind {
 		Short: "makes the tasks of vCenters take longer",
 		Long: `Every task that a call starts (power, creation, attachment, moves) reports its end late. Calls are answered as
 fast as ever; see vcenter.latency for slow ones. Healing ends the tasks that wait.`,
-		Object: fault.VCenter, Needs: []fault.Need{fault.Simulator}, Touches: "tasks",
+		Object: fault.VCenter, Needs: []fault.Need{fault.Simulator}, Aspect: "tasks",
 		Params:   []fault.Param{{Name: "by", Short: "how much longer", Type: fault.Duration, Default: "10s"}},
 		Reported: []string{"vsphere-csi-driver#284"},
 	}, fault.Steps[time.Duration]{

@@ -19,7 +19,7 @@ func inaccessible() *fault.Kind {
 		Short: "takes datastores away from all hosts: all paths are down",
 		Long: `VMs whose configuration is there become inaccessible and run on; vCenter refuses to change them, and nothing can be made on
 the datastore. Healing gives it back to the hosts that it was taken from.`,
-		Object: fault.Datastore, Needs: []fault.Need{fault.Simulator}, Touches: "mounts",
+		Object: fault.Datastore, Needs: []fault.Need{fault.Simulator}, Aspect: "mounts",
 		Reported: []string{"cloud-provider-vsphere#642"},
 	}, fault.Steps[[]vsphere.Ref]{
 		Plan: func(ctx context.Context, c *fault.Call) ([]vsphere.Ref, string, error) {
@@ -56,7 +56,7 @@ the datastore. Healing gives it back to the hosts that it was taken from.`,
 				return err
 			}
 			var ds mo.Datastore
-			if err := vsphere.Get(ctx, ep, c.Target.Ref, &ds, "host"); vsphere.Gone(err) {
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &ds, "host"); vsphere.IsGone(err) {
 				return nil
 			} else if err != nil {
 				return err
@@ -84,7 +84,7 @@ func full() *fault.Kind {
 		Short: "leaves no space on datastores: creating, cloning and extending fails",
 		Long: `VMs, disks, snapshots and volumes cannot be made there or grow: their tasks end in NoDiskSpace. What there is runs on.
 Healing frees what was free.`,
-		Object: fault.Datastore, Needs: []fault.Need{fault.Simulator}, Touches: "space",
+		Object: fault.Datastore, Needs: []fault.Need{fault.Simulator}, Aspect: "space",
 		Reported: []string{"vsphere-csi-driver#2169"},
 	}, fault.Steps[struct{}]{
 		Plan: func(ctx context.Context, c *fault.Call) (none struct{}, _ string, _ error) {
@@ -115,7 +115,7 @@ Healing frees what was free.`,
 				return err
 			}
 			var ds mo.Datastore
-			if err := vsphere.Get(ctx, ep, c.Target.Ref, &ds, "name"); vsphere.Gone(err) {
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &ds, "name"); vsphere.IsGone(err) {
 				return nil
 			} else if err != nil {
 				return err
@@ -137,7 +137,7 @@ func removedFromHost() *fault.Kind {
 		Short: "removes datastores from a host: neither lists the other any more",
 		Long: `The usual reason for "no shared datastores": one host in a zone does not mount what all others do. VMs on that host whose
 configuration is there become inaccessible and run on. Healing mounts the datastore again.`,
-		Object: fault.Datastore, Needs: []fault.Need{fault.Simulator}, Touches: "mounts",
+		Object: fault.Datastore, Needs: []fault.Need{fault.Simulator}, Aspect: "mounts",
 		Params:   []fault.Param{{Name: "host", Short: "name of the host", Type: fault.Text, Required: true}},
 		Reported: []string{"vsphere-csi-driver#122", "vsphere-csi-driver#1137", "vsphere-csi-driver#2055"},
 	}, fault.Steps[removed]{
@@ -181,7 +181,7 @@ configuration is there become inaccessible and run on. Healing mounts the datast
 			}
 			for _, ref := range []vsphere.Ref{c.Target.Ref, r.Host} {
 				var e mo.ManagedEntity
-				if err := vsphere.Get(ctx, ep, ref, &e, "name"); vsphere.Gone(err) {
+				if err := vsphere.Get(ctx, ep, ref, &e, "name"); vsphere.IsGone(err) {
 					return nil
 				} else if err != nil {
 					return err

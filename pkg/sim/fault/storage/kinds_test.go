@@ -58,11 +58,11 @@ func TestKinds(t *testing.T) {
 			before := w.Shown()
 			request := fault.Request{Kind: k.Name, On: faulttest.On(trial.on), Params: trial.params}
 			w.Plan(t, storage.Kinds(), request)
-			w.Is(before)
+			w.WaitUnchanged(before)
 			lease := w.Inject(t, storage.Kinds(), request)
 			trial.effect(w)
 			w.Heal(t, lease.ID)
-			w.Is(before)
+			w.WaitUnchanged(before)
 			if caused := w.Caused(lease.Seq); len(caused) < 2 { // the healing is one
 				t.Errorf("it caused %v", caused)
 			}
@@ -83,7 +83,7 @@ func TestKinds(t *testing.T) {
 			if r := w.Refused(t, storage.Kinds(), request); r.Code != trial.code {
 				t.Errorf("refused: %+v", r)
 			}
-			w.Is(before)
+			w.WaitUnchanged(before)
 		})
 	}
 	for name := range all {

@@ -34,7 +34,7 @@ const marked = "made for a fault, deleted when that is healed"
 // attachment returns a kind that changes which tags of a category its target has. decide returns the names of the target's tags,
 // and a description.
 func attachment(k fault.Kind, decide func(context.Context, *fault.Call, state) (names []string, does string, err error)) *fault.Kind {
-	k.Touches = "tags"
+	k.Aspect = "tags"
 	return fault.New(k, fault.Steps[changed]{
 		Plan: func(ctx context.Context, c *fault.Call) (ch changed, does string, err error) {
 			ep, err := vsphere.At(c)
@@ -138,7 +138,7 @@ func made(ctx context.Context, m *tags.Manager, ch *changed) (string, error) {
 func (ch *changed) revert(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) error {
 	var entity mo.ManagedEntity
 	err := vsphere.Get(ctx, ep, ref, &entity, "name")
-	gone := vsphere.Gone(err)
+	gone := vsphere.IsGone(err)
 	if err != nil && !gone {
 		return err
 	}

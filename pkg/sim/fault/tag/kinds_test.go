@@ -129,7 +129,7 @@ func TestKinds(t *testing.T) {
 			before := w.Shown()
 			request := fault.Request{Kind: k.Name, On: faulttest.On(trial.on), Params: trial.params}
 			w.Plan(t, tag.Kinds(), request)
-			w.Is(before)
+			w.WaitUnchanged(before)
 			lease := w.Inject(t, tag.Kinds(), request)
 			if diff := cmp.Diff(trial.want, attached(t, w, trial.path)); diff != "" {
 				t.Errorf("tags (-want +got):\n%s", diff)
@@ -138,7 +138,7 @@ func TestKinds(t *testing.T) {
 				t.Errorf("no tag %s", trial.made)
 			}
 			w.Heal(t, lease.ID)
-			w.Is(before)
+			w.WaitUnchanged(before)
 
 			if caused := w.Caused(lease.Seq); len(caused) < 2 { // the healing is one
 				t.Errorf("it caused %v", caused)
@@ -152,7 +152,7 @@ func TestKinds(t *testing.T) {
 			if r := w.Refused(t, tag.Kinds(), request); r.Code != "conflict" {
 				t.Errorf("refused: %+v", r)
 			}
-			w.Is(before)
+			w.WaitUnchanged(before)
 		})
 	}
 	for name := range all {
@@ -187,7 +187,7 @@ func TestSeveralAtOnce(t *testing.T) {
 	if shown := w.Shown(); shown["vc: Category k8s-zone .cardinality"] != "SINGLE" {
 		t.Errorf("cardinality %q", shown["vc: Category k8s-zone .cardinality"])
 	}
-	w.Is(before)
+	w.WaitUnchanged(before)
 }
 
 // TestTargetIsGone: a lease of an object that is deleted can be healed.

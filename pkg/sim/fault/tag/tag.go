@@ -157,7 +157,7 @@ func categoryRenamed() *fault.Kind {
 		Short: "renames the tag category of zones or regions in vCenters",
 		Long: `All tags stay where they are, in a category that no client looks for: to the cloud provider no node has a zone. Healing
 gives the category its name back.`,
-		Object: fault.VCenter, Touches: "tags",
+		Object: fault.VCenter, Aspect: "tags",
 		Params: []fault.Param{category(), {Name: "to", Short: "the name; without it, the old one with -renamed", Type: fault.Text}},
 	}, fault.Steps[renamed]{
 		Plan: func(ctx context.Context, c *fault.Call) (r renamed, does string, err error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms"
 )
 
 // moved is the original and the new place of a VM. Datastore and folder are set if they change.
@@ -21,15 +21,15 @@ type moved struct {
 }
 
 type seat struct {
-	Host      machine.Ref  `json:"host"`
-	Pool      machine.Ref  `json:"pool"`
-	Datastore *machine.Ref `json:"datastore,omitempty"`
-	Folder    *machine.Ref `json:"folder,omitempty"`
+	Host      vms.Ref  `json:"host"`
+	Pool      vms.Ref  `json:"pool"`
+	Datastore *vms.Ref `json:"datastore,omitempty"`
+	Folder    *vms.Ref `json:"folder,omitempty"`
 }
 
 func move() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.move", Object: fault.VM, Touches: touchesPlace,
+		Name: "vm.move", Object: fault.VM, Aspect: touchesPlace,
 		Short: "moves VMs to another host, cluster or zone, as vMotion does",
 		Long: "The VM stays as it is, on or off. Its files move with it where the other host does not have their datastore. " +
 			"Zone labels of the node are true no longer after a move to another zone, which Kubernetes does not allow for. " +
@@ -42,17 +42,17 @@ func move() *fault.Kind {
 		Reported: []string{"kubernetes#64021"},
 	}, fault.Steps[moved]{
 		Plan: func(ctx context.Context, c *fault.Call) (s moved, does string, err error) {
-			err = machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+			err = vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 				s, does, err = planMove(ctx, c, vm)
 				return err
 			})
 			return s, does, err
 		},
 		Apply: func(ctx context.Context, c *fault.Call, s *moved) error {
-			return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error { return s.To.take(ctx, c, vm) })
+			return vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error { return s.To.take(ctx, c, vm) })
 		},
 		Revert: func(ctx context.Context, c *fault.Call, s *moved) error {
-			return machine.Still(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+			return vms.OnExisting(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 				if s.From.has(vm) {
 					return nil
 				}
@@ -62,20 +62,20 @@ func move() *fault.Kind {
 	})
 }
 
-func (s seat) has(vm *machine.VM) bool {
+func (s seat) has(vm *vms.VM) bool {
 	return vm.Runtime.Host != nil && *vm.Runtime.Host == s.Host && vm.Pool != nil && *vm.Pool == s.Pool &&
 		(s.Folder == nil || vm.Parent != nil && *vm.Parent == *s.Folder)
 }
 
-func (s seat) take(ctx context.Context, c *fault.Call, vm *machine.VM) error {
-	return machine.Files(ctx, c, func() error {
+func (s seat) take(ctx context.Context, c *fault.Call, vm *vms.VM) error {
+	return vms.LockFiles(ctx, c, func() error {
 		t, err := vm.Relocate(ctx, types.VirtualMachineRelocateSpec{Host: &s.Host, Pool: &s.Pool, Datastore: s.Datastore, Folder: s.Folder},
 			types.VirtualMachineMovePriorityDefaultPriority)
-		return machine.Done(ctx, t, err)
+		return vms.WaitTask(ctx, t, err)
 	})
 }
 
-func planMove(ctx context.Context, c *fault.Call, vm *machine.VM) (s moved, does string, err error) {
+func planMove(ctx context.Context, c *fault.Call, vm *vms.VM) (s moved, does string, err error) {
 	if err := vm.Reachable(); err != nil {
 		return s, "", err
 	}
@@ -108,7 +108,7 @@ func planMove(ctx context.Context, c *fault.Call, vm *machine.VM) (s moved, does
 }
 
 // destinations returns the selected hosts without the VM's current one.
-func destinations(ctx context.Context, c *fault.Call, vm *machine.VM) ([]fault.Item, error) {
+func destinations(ctx context.Context, c *fault.Call, vm *vms.VM) ([]fault.Item, error) {
 	host, cluster, zone := c.Params.Text("host"), c.Params.Text("cluster"), c.Params.Text("zone")
 	asked, what := 0, ""
 	for _, p := range []string{"host", "cluster", "zone"} {
@@ -144,7 +144,7 @@ func destinations(ctx context.Context, c *fault.Call, vm *machine.VM) ([]fault.I
 }
 
 // settle finds a place for the VM on a host.
-func settle(ctx context.Context, vm *machine.VM, from seat, item fault.Item, near bool) (s seat, _ error) {
+func settle(ctx context.Context, vm *vms.VM, from seat, item fault.Item, near bool) (s seat, _ error) {
 	s = seat{Host: item.Ref, Pool: from.Pool}
 	var h mo.HostSystem
 	pc := property.DefaultCollector(vm.Client())
@@ -181,19 +181,19 @@ func settle(ctx context.Context, vm *machine.VM, from seat, item fault.Item, nea
 	return s, nil
 }
 
-func rootPool(ctx context.Context, c *vim25.Client, compute machine.Ref) (machine.Ref, error) {
+func rootPool(ctx context.Context, c *vim25.Client, compute vms.Ref) (vms.Ref, error) {
 	var m mo.ComputeResource
 	if err := property.DefaultCollector(c).RetrieveOne(ctx, compute, []string{"resourcePool"}, &m); err != nil {
-		return machine.Ref{}, err
+		return vms.Ref{}, err
 	}
 	if m.ResourcePool == nil {
-		return machine.Ref{}, fault.Refuse("%s: has no resource pool", compute.Value)
+		return vms.Ref{}, fault.Refuse("%s: has no resource pool", compute.Value)
 	}
 	return *m.ResourcePool, nil
 }
 
 // roomiest returns the usable datastore with the most free space, or nil.
-func roomiest(ctx context.Context, c *vim25.Client, refs []machine.Ref) (*machine.Ref, error) {
+func roomiest(ctx context.Context, c *vim25.Client, refs []vms.Ref) (*vms.Ref, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}

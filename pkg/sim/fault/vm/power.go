@@ -9,7 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms"
 )
 
 // The aspects by which leases of this package exclude each other.
@@ -20,13 +20,13 @@ const (
 
 // powered is the original power state.
 type powered struct {
-	Power machine.PowerState `json:"power"`
+	Power vms.PowerState `json:"power"`
 }
 
 // planPower plans what needs a running VM.
 func planPower(does string) func(context.Context, *fault.Call) (powered, string, error) {
 	return func(ctx context.Context, c *fault.Call) (before powered, _ string, _ error) {
-		err := machine.On(ctx, c, func(_ context.Context, vm *machine.VM) error {
+		err := vms.On(ctx, c, func(_ context.Context, vm *vms.VM) error {
 			before.Power = vm.Runtime.PowerState
 			return vm.Running()
 		})
@@ -35,45 +35,45 @@ func planPower(does string) func(context.Context, *fault.Call) (powered, string,
 }
 
 // toPower brings the target into a power state.
-func toPower(want machine.PowerState) func(context.Context, *fault.Call, *powered) error {
+func toPower(want vms.PowerState) func(context.Context, *fault.Call, *powered) error {
 	return func(ctx context.Context, c *fault.Call, _ *powered) error {
-		return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error { return vm.Power(ctx, want) })
+		return vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error { return vm.Power(ctx, want) })
 	}
 }
 
 // revertPower restores the original power state.
 func revertPower(ctx context.Context, c *fault.Call, s *powered) error {
-	return machine.Still(ctx, c, func(ctx context.Context, vm *machine.VM) error { return vm.Power(ctx, s.Power) })
+	return vms.OnExisting(ctx, c, func(ctx context.Context, vm *vms.VM) error { return vm.Power(ctx, s.Power) })
 }
 
 func powerOff() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.power-off", Object: fault.VM, Touches: touchesPower,
+		Name: "vm.power-off", Object: fault.VM, Aspect: touchesPower,
 		Short: "powers VMs off, as pulling the plug does",
 		Long: "The guest has no time to say goodbye: its kubelet ends, hostname and addresses vanish from vSphere, and the heartbeat is gray. " +
 			"Kubernetes finds the node not ready, and the cloud provider has it tainted node.cloudprovider.kubernetes.io/shutdown; " +
 			"it must not be deleted. Healing powers the VM on.",
 		Reported: []string{"cloud-provider-vsphere#207", "cloud-provider-vsphere#185"},
 	}, fault.Steps[powered]{
-		Plan: planPower("power off (is on)"), Apply: toPower(machine.PoweredOff), Revert: revertPower,
+		Plan: planPower("power off (is on)"), Apply: toPower(vms.PoweredOff), Revert: revertPower,
 	})
 }
 
 func suspend() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.suspend", Object: fault.VM, Touches: touchesPower,
+		Name: "vm.suspend", Object: fault.VM, Aspect: touchesPower,
 		Short: "suspends VMs: their guests stand still, and report nothing",
 		Long: "To Kubernetes it is like a node that hangs; to vSphere the VM is neither on nor off, and cloud providers differ in what " +
 			"they take that for. Healing resumes it: the guest continues where it stopped, without a boot.",
 	}, fault.Steps[powered]{
-		Plan: planPower("suspend (is on)"), Apply: toPower(machine.Suspended), Revert: revertPower,
+		Plan: planPower("suspend (is on)"), Apply: toPower(vms.Suspended), Revert: revertPower,
 	})
 }
 
 func resetNow(ctx context.Context, c *fault.Call) error {
-	return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+	return vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 		t, err := vm.Reset(ctx)
-		return machine.Done(ctx, t, err)
+		return vms.WaitTask(ctx, t, err)
 	})
 }
 
@@ -90,7 +90,7 @@ func reset() *fault.Kind {
 
 func crashLoop() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.crash-loop", Object: fault.VM, Touches: touchesPower,
+		Name: "vm.crash-loop", Object: fault.VM, Aspect: touchesPower,
 		Short: "resets VMs over and over",
 		Long: "The guest has hardly booted when it is reset again: the node comes and goes. A VM that is not on when its time comes is left " +
 			"alone until the next. Healing ends it; the guest boots a last time.",
@@ -131,13 +131,13 @@ type shuttingDown struct {
 
 func guestShutdown() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.guest-shutdown", Object: fault.VM, Touches: touchesPower,
+		Name: "vm.guest-shutdown", Object: fault.VM, Aspect: touchesPower,
 		Short:    "asks guests to shut down, through VMware Tools",
 		Long:     "The VM is off when the guest has done so. Refused where VMware Tools do not run: the guest would not get the request. Healing powers the VM on.",
 		Reported: []string{"cloud-provider-vsphere#207"},
 	}, fault.Steps[shuttingDown]{
 		Plan: func(ctx context.Context, c *fault.Call) (before shuttingDown, _ string, _ error) {
-			err := machine.On(ctx, c, func(_ context.Context, vm *machine.VM) error {
+			err := vms.On(ctx, c, func(_ context.Context, vm *vms.VM) error {
 				before.Power = vm.Runtime.PowerState
 				if err := vm.Running(); err != nil {
 					return err
@@ -150,20 +150,20 @@ func guestShutdown() *fault.Kind {
 			return before, "ask the guest to shut down (is on)", err
 		},
 		Apply: func(ctx context.Context, c *fault.Call, s *shuttingDown) error {
-			return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+			return vms.On(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 				s.Asked = true
 				if err := vm.ShutdownGuest(ctx); err != nil {
 					return err
 				}
-				err := machine.Waited(ctx, vm.WaitForPowerState(ctx, machine.PoweredOff))
+				err := vms.WaitError(ctx, vm.WaitForPowerState(ctx, vms.PoweredOff))
 				s.Off = err == nil
 				return err
 			})
 		},
 		Revert: func(ctx context.Context, c *fault.Call, s *shuttingDown) error {
-			return machine.Still(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+			return vms.OnExisting(ctx, c, func(ctx context.Context, vm *vms.VM) error {
 				if s.Asked && !s.Off { // no Run has waited for it: it may be about to power off
-					if err := vm.Power(ctx, machine.PoweredOff); err != nil {
+					if err := vm.Power(ctx, vms.PoweredOff); err != nil {
 						return err
 					}
 					s.Off = true
@@ -176,7 +176,7 @@ func guestShutdown() *fault.Kind {
 
 func slowBoot() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.slow-boot", Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: "boot",
+		Name: "vm.slow-boot", Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Aspect: "boot",
 		Short: "resets VMs whose guests then boot for longer than usual",
 		Long: "Every boot takes so much longer, this one and further ones: the VM is on, but reports neither name nor addresses. " +
 			"Healing has boots take as long as usual; a guest that is still at it begins again.",
@@ -192,22 +192,22 @@ func slowBoot() *fault.Kind {
 			return nothing{}, does, err
 		},
 		Apply: func(ctx context.Context, c *fault.Call, _ *nothing) error {
-			ep, err := machine.Endpoint(c)
+			ep, err := vms.Endpoint(c)
 			if err != nil {
 				return err
 			}
-			if err := ep.Sim.Guests().Slow(c.Target.Ref, machine.Mark(c, "slow"), c.Params.Duration("by")); err != nil {
+			if err := ep.Sim.Guests().Slow(c.Target.Ref, vms.LeaseName(c, "slow"), c.Params.Duration("by")); err != nil {
 				return err
 			}
 			return resetNow(ctx, c)
 		},
 		Revert: func(_ context.Context, c *fault.Call, _ *nothing) error {
-			ep, err := machine.Endpoint(c)
+			ep, err := vms.Endpoint(c)
 			if err != nil {
 				return err
 			}
-			defer machine.Causing(ep, c, c.Target.Ref)()
-			ep.Sim.Guests().Release(c.Target.Ref, machine.Mark(c, "slow"))
+			defer vms.Causing(ep, c, c.Target.Ref)()
+			ep.Sim.Guests().Release(c.Target.Ref, vms.LeaseName(c, "slow"))
 			return nil
 		},
 	})

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms"
 )
 
 // nothing is an empty state.
@@ -14,7 +14,7 @@ type nothing struct{}
 // planNode plans a change to the process that is the VM's node; wrong returns a reason to refuse.
 func planNode(does string, wrong func(*fault.Call) error) func(context.Context, *fault.Call) (nothing, string, error) {
 	return func(ctx context.Context, c *fault.Call) (nothing, string, error) {
-		err := machine.On(ctx, c, func(_ context.Context, vm *machine.VM) error {
+		err := vms.On(ctx, c, func(_ context.Context, vm *vms.VM) error {
 			if err := vm.Running(); err != nil {
 				return err
 			}
@@ -45,8 +45,8 @@ func unlessOff(ctx context.Context, c *fault.Call, failed error) error {
 	if failed == nil {
 		return nil
 	}
-	return machine.Still(ctx, c, func(_ context.Context, vm *machine.VM) error {
-		if vm.Runtime.PowerState != machine.PoweredOn || vm.Config.Template {
+	return vms.OnExisting(ctx, c, func(_ context.Context, vm *vms.VM) error {
+		if vm.Runtime.PowerState != vms.PoweredOn || vm.Config.Template {
 			return nil
 		}
 		return failed
@@ -55,7 +55,7 @@ func unlessOff(ctx context.Context, c *fault.Call, failed error) error {
 
 func hang() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.hang", Object: fault.VM, Needs: []fault.Need{fault.Kubelets}, Touches: "process", Component: kubelet,
+		Name: "vm.hang", Object: fault.VM, Needs: []fault.Need{fault.Kubelets}, Aspect: "process", Component: kubelet,
 		Short: "has guests stand still, while vSphere sees nothing of it",
 		Long: "The kubelet stops where it is, as in a kernel that waits for a disk for ever. vSphere says that the VM is on and reports its addresses as " +
 			"before. Kubernetes finds the node not ready; the cloud provider has no reason to taint it as shut down, nor to delete it. " +
@@ -73,7 +73,7 @@ func hang() *fault.Kind {
 
 func networkLoss() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.network-loss", Object: fault.VM, Needs: []fault.Need{fault.Kubelets}, Touches: "network", Component: kubelet,
+		Name: "vm.network-loss", Object: fault.VM, Needs: []fault.Need{fault.Kubelets}, Aspect: "network", Component: kubelet,
 		Short: "cuts the network of VMs: their nodes do not reach the API server",
 		Long: "VMware Tools speak through the hypervisor and not the network, so vSphere continues to report the guest. " +
 			"Kubernetes finds the node not ready. Healing mends the network.",
@@ -89,7 +89,7 @@ func networkLoss() *fault.Kind {
 			return c.Ground.Processes.Cut(process(c), c.Params.Bool("silent"))
 		},
 		Revert: func(ctx context.Context, c *fault.Call, _ *nothing) error {
-			return unlessOff(ctx, c, c.Ground.Processes.Mend(process(c)))
+			return unlessOff(ctx, c, c.Ground.Processes.Restore(process(c)))
 		},
 	})
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms"
 )
 
 // replaced is the original and its replacement: its UUIDs, and its reference once it exists.
 type replaced struct {
-	Origin          origin      `json:"origin"`
-	NewUUID         string      `json:"newUUID"`
-	NewInstanceUUID string      `json:"newInstanceUUID"`
-	New             machine.Ref `json:"new,omitzero"`
+	Origin          origin  `json:"origin"`
+	NewUUID         string  `json:"newUUID"`
+	NewInstanceUUID string  `json:"newInstanceUUID"`
+	New             vms.Ref `json:"new,omitzero"`
 }
 
 func recreate() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.recreate", Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: touchesPower, Whole: true,
+		Name: "vm.recreate", Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Aspect: touchesPower, ReplacesTarget: true,
 		Short: "destroys VMs and makes new ones of the same name, with other UUIDs",
 		Long: "What an installer does with a broken node: the new VM has the name, place, size, networks, tags and guest of the old one, but it is another " +
 			"machine. A cloud provider that remembers the old UUID has the new node deleted. The same happens on the way back: " +
@@ -34,14 +34,14 @@ func recreate() *fault.Kind {
 	}, fault.Steps[replaced]{
 		Plan: func(ctx context.Context, c *fault.Call) (s replaced, does string, err error) {
 			s.Origin, does, err = planGone("destroy and make again with another UUID")(ctx, c)
-			s.NewUUID, s.NewInstanceUUID = machine.UUID(c.Rand), machine.UUID(c.Rand)
+			s.NewUUID, s.NewInstanceUUID = vms.UUID(c.Rand), vms.UUID(c.Rand)
 			return s, does, err
 		},
 		Apply: func(ctx context.Context, c *fault.Call, s *replaced) error {
 			if err := away(ctx, c, c.Target.Ref, true); err != nil {
 				return err
 			}
-			return s.Origin.bring(ctx, c, func(ctx context.Context, client *vim25.Client, ep *fault.Endpoint) (_ machine.Ref, err error) {
+			return s.Origin.bring(ctx, c, func(ctx context.Context, client *vim25.Client, ep *fault.Endpoint) (_ vms.Ref, err error) {
 				s.New, err = s.Origin.make(ctx, c, client, ep, s.NewUUID, s.NewInstanceUUID)
 				return s.New, err
 			})
@@ -50,8 +50,8 @@ func recreate() *fault.Kind {
 			if err := s.find(ctx, c); err != nil {
 				return err
 			}
-			if s.New != (machine.Ref{}) { // by reference: its name and UUID may have changed
-				if err := away(ctx, c, s.New, false); err != nil && !machine.Gone(err) {
+			if s.New != (vms.Ref{}) { // by reference: its name and UUID may have changed
+				if err := away(ctx, c, s.New, false); err != nil && !vms.IsGone(err) {
 					return err
 				}
 			}
@@ -62,10 +62,10 @@ func recreate() *fault.Kind {
 
 // find looks for a replacement whose reference is unknown, because an answer was lost.
 func (s *replaced) find(ctx context.Context, c *fault.Call) error {
-	if s.New != (machine.Ref{}) {
+	if s.New != (vms.Ref{}) {
 		return nil
 	}
-	ep, err := machine.Endpoint(c)
+	ep, err := vms.Endpoint(c)
 	if err != nil {
 		return err
 	}
@@ -80,20 +80,20 @@ func (s *replaced) find(ctx context.Context, c *fault.Call) error {
 
 // origin is what the configuration file of a removed VM does not hold.
 type origin struct {
-	Ref          machine.Ref        `json:"ref"`
-	Name         string             `json:"name"`
-	Folder       machine.Ref        `json:"folder"`
-	Pool         machine.Ref        `json:"pool"`
-	Host         machine.Ref        `json:"host"`
-	File         string             `json:"file"` // path of the configuration file
-	UUID         string             `json:"uuid"`
-	InstanceUUID string             `json:"instanceUUID"`
-	GuestID      string             `json:"guestID"`
-	Version      string             `json:"version"`
-	Power        machine.PowerState `json:"power"`
-	Disks        []disk             `json:"disks,omitempty"`
-	Tags         []string           `json:"tags,omitempty"` // IDs
-	Values       map[int32]string   `json:"values,omitempty"`
+	Ref          vms.Ref          `json:"ref"`
+	Name         string           `json:"name"`
+	Folder       vms.Ref          `json:"folder"`
+	Pool         vms.Ref          `json:"pool"`
+	Host         vms.Ref          `json:"host"`
+	File         string           `json:"file"` // path of the configuration file
+	UUID         string           `json:"uuid"`
+	InstanceUUID string           `json:"instanceUUID"`
+	GuestID      string           `json:"guestID"`
+	Version      string           `json:"version"`
+	Power        vms.PowerState   `json:"power"`
+	Disks        []disk           `json:"disks,omitempty"`
+	Tags         []string         `json:"tags,omitempty"` // IDs
+	Values       map[int32]string `json:"values,omitempty"`
 }
 
 // disk is a virtual disk that belongs to the VM.
@@ -103,7 +103,7 @@ type disk struct {
 }
 
 // remember records a VM. It refuses VMs that would not come back as they were.
-func remember(ctx context.Context, c *fault.Call, vm *machine.VM) (o origin, _ error) {
+func remember(ctx context.Context, c *fault.Call, vm *vms.VM) (o origin, _ error) {
 	switch {
 	case vm.Snapshots:
 		return o, fault.Refuse("vm %s: has snapshots, which would not come back", vm.Name)
@@ -127,7 +127,7 @@ func remember(ctx context.Context, c *fault.Call, vm *machine.VM) (o origin, _ e
 			o.Values[v.Key] = v.Value
 		}
 	}
-	ep, err := machine.Endpoint(c)
+	ep, err := vms.Endpoint(c)
 	if err != nil {
 		return o, err
 	}
@@ -140,20 +140,20 @@ func remember(ctx context.Context, c *fault.Call, vm *machine.VM) (o origin, _ e
 }
 
 // here returns the VM with that name in the original place, or nil.
-func (o *origin) here(ctx context.Context, client *vim25.Client) (*machine.VM, error) {
+func (o *origin) here(ctx context.Context, client *vim25.Client) (*vms.VM, error) {
 	found, err := object.NewSearchIndex(client).FindChild(ctx, o.Folder, o.Name)
 	if err != nil || found == nil {
 		return nil, err
 	}
-	vm, err := machine.Read(ctx, client, found.Reference())
-	if machine.Gone(err) {
+	vm, err := vms.Read(ctx, client, found.Reference())
+	if vms.IsGone(err) {
 		return nil, nil
 	}
 	return vm, err
 }
 
 // mark restores the VM's tags and permissions.
-func (o *origin) mark(ctx context.Context, ep *fault.Endpoint, vm *machine.VM) error {
+func (o *origin) mark(ctx context.Context, ep *fault.Endpoint, vm *vms.VM) error {
 	if err := o.value(ctx, vm); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (o *origin) mark(ctx context.Context, ep *fault.Endpoint, vm *machine.VM) e
 }
 
 // value restores the VM's custom attributes.
-func (o *origin) value(ctx context.Context, vm *machine.VM) error {
+func (o *origin) value(ctx context.Context, vm *vms.VM) error {
 	have := make(map[int32]string)
 	for _, v := range vm.Values {
 		if v, ok := v.(*types.CustomFieldStringValue); ok {
@@ -200,7 +200,7 @@ func (o *origin) value(ctx context.Context, vm *machine.VM) error {
 
 func destroy() *fault.Kind {
 	return fault.New(fault.Kind{
-		Name: "vm.destroy", Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: touchesPower, Whole: true,
+		Name: "vm.destroy", Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Aspect: touchesPower, ReplacesTarget: true,
 		Short: "powers VMs off and destroys them, with their disks",
 		Long: "vCenter knows the VM no longer, and the cloud provider is right to have its node deleted. Volumes of CSI that were attached live on, detached. " +
 			"Healing makes the VM again: same name, place, UUIDs, MAC addresses, networks, size, settings, tags, attributes and guest; " +
@@ -216,64 +216,64 @@ func destroy() *fault.Kind {
 }
 
 // kept is the key under which the simulator remembers the VM.
-func kept(c *fault.Call) string { return machine.Mark(c, c.Target.VCenter+" "+c.Target.Ref.Value) }
+func kept(c *fault.Call) string { return vms.LeaseName(c, c.Target.VCenter+" "+c.Target.Ref.Value) }
 
 // away destroys a VM. The simulator remembers it if keep is set.
-func away(ctx context.Context, c *fault.Call, ref machine.Ref, keep bool) error {
-	return machine.At(ctx, c, ref, func(ctx context.Context, vm *machine.VM) error {
+func away(ctx context.Context, c *fault.Call, ref vms.Ref, keep bool) error {
+	return vms.At(ctx, c, ref, func(ctx context.Context, vm *vms.VM) error {
 		if keep {
-			ep, err := machine.Endpoint(c)
+			ep, err := vms.Endpoint(c)
 			if err != nil {
 				return err
 			}
-			if err := ep.Sim.Guests().Keep(ref, kept(c)); err != nil {
+			if err := ep.Sim.Guests().SaveVM(ref, kept(c)); err != nil {
 				return err
 			}
 		}
-		if err := vm.Power(ctx, machine.PoweredOff); err != nil {
+		if err := vm.Power(ctx, vms.PoweredOff); err != nil {
 			return err
 		}
-		return machine.Files(ctx, c, func() error {
+		return vms.LockFiles(ctx, c, func() error {
 			t, err := vm.Destroy(ctx)
-			return machine.Done(ctx, t, err)
+			return vms.WaitTask(ctx, t, err)
 		})
 	})
 }
 
 // again restores the original, and makes the simulator forget it.
 func (o *origin) again(ctx context.Context, c *fault.Call) error {
-	err := o.bring(ctx, c, func(ctx context.Context, client *vim25.Client, ep *fault.Endpoint) (machine.Ref, error) {
+	err := o.bring(ctx, c, func(ctx context.Context, client *vim25.Client, ep *fault.Endpoint) (vms.Ref, error) {
 		return o.make(ctx, c, client, ep, o.UUID, o.InstanceUUID)
 	})
 	if err != nil {
 		return err
 	}
-	ep, err := machine.Endpoint(c)
+	ep, err := vms.Endpoint(c)
 	if err != nil {
 		return err
 	}
-	ep.Sim.Guests().Forget(kept(c))
+	ep.Sim.Guests().DeleteSavedVM(kept(c))
 	return nil
 }
 
 // make creates a VM, powered off, from what the simulator remembers, with these UUIDs.
-func (o *origin) make(ctx context.Context, c *fault.Call, client *vim25.Client, ep *fault.Endpoint, uuid, instance string) (ref machine.Ref, _ error) {
+func (o *origin) make(ctx context.Context, c *fault.Call, client *vim25.Client, ep *fault.Endpoint, uuid, instance string) (ref vms.Ref, _ error) {
 	name := kept(c)
-	if !ep.Sim.Guests().Kept(name) {
+	if !ep.Sim.Guests().HasSavedVM(name) {
 		return ref, fault.Refuse("vm %s: is gone and cannot be restored: vcenter %s was restarted since", o.Name, ep.Name)
 	}
 	spec, err := o.spec(uuid, instance)
 	if err != nil {
 		return ref, err
 	}
-	err = machine.Files(ctx, c, func() error {
+	err = vms.LockFiles(ctx, c, func() error {
 		t, err := object.NewFolder(client, o.Folder).CreateVM(ctx, spec, object.NewResourcePool(client, o.Pool), object.NewHostSystem(client, o.Host))
-		if ref, err = machine.Result(ctx, t, err); err != nil {
+		if ref, err = vms.WaitResult(ctx, t, err); err != nil {
 			return err
 		}
-		if err := ep.Sim.Guests().Resemble(ref, name, uuid, instance); err != nil {
+		if err := ep.Sim.Guests().RestoreVM(ref, name, uuid, instance); err != nil {
 			t, destroyed := object.NewVirtualMachine(client, ref).Destroy(ctx) // or it would be mistaken for the original
-			return errors.Join(err, machine.Done(ctx, t, destroyed))
+			return errors.Join(err, vms.WaitTask(ctx, t, destroyed))
 		}
 		return nil
 	})
@@ -293,7 +293,7 @@ func (o *origin) spec(uuid, instance string) (types.VirtualMachineConfigSpec, er
 	}
 	devices = append(devices, scsi)
 	for _, d := range o.Disks {
-		disk := devices.CreateDisk(scsi.(types.BaseVirtualController), machine.Ref{}, d.File)
+		disk := devices.CreateDisk(scsi.(types.BaseVirtualController), vms.Ref{}, d.File)
 		disk.Backing.(*types.VirtualDiskFlatVer2BackingInfo).Datastore = nil
 		disk.CapacityInKB, disk.CapacityInBytes = d.KiB, d.KiB<<10
 		devices = append(devices, disk)

@@ -13,13 +13,13 @@ import (
 	"github.com/vmware/govmomi/vslm"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine/bench"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vms/bench"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/vm"
 )
 
 // is compares properties: "path=value".
-func is(pairs ...string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait) {
-	return func(t bench.T, _ *bench.VM, _, now bench.Portrait) {
+func is(pairs ...string) func(bench.T, *bench.VM, bench.Snapshot, bench.Snapshot) {
+	return func(t bench.T, _ *bench.VM, _, now bench.Snapshot) {
 		t.Helper()
 		for _, pair := range pairs {
 			path, want, _ := strings.Cut(pair, "=")
@@ -31,8 +31,8 @@ func is(pairs ...string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait
 }
 
 // all makes one check of several.
-func all(checks ...func(bench.T, *bench.VM, bench.Portrait, bench.Portrait)) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait) {
-	return func(t bench.T, b *bench.VM, was, now bench.Portrait) {
+func all(checks ...func(bench.T, *bench.VM, bench.Snapshot, bench.Snapshot)) func(bench.T, *bench.VM, bench.Snapshot, bench.Snapshot) {
+	return func(t bench.T, b *bench.VM, was, now bench.Snapshot) {
 		t.Helper()
 		for _, check := range checks {
 			check(t, b, was, now)
@@ -41,7 +41,7 @@ func all(checks ...func(bench.T, *bench.VM, bench.Portrait, bench.Portrait)) fun
 }
 
 // unchanged says that vSphere sees nothing of it.
-func unchanged(t bench.T, _ *bench.VM, was, now bench.Portrait) {
+func unchanged(t bench.T, _ *bench.VM, was, now bench.Snapshot) {
 	t.Helper()
 	for path := range was {
 		if now[path] != was[path] {
@@ -51,8 +51,8 @@ func unchanged(t bench.T, _ *bench.VM, was, now bench.Portrait) {
 }
 
 // called says what was asked of the processes last.
-func called(want string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait) {
-	return func(t bench.T, b *bench.VM, _, _ bench.Portrait) {
+func called(want string) func(bench.T, *bench.VM, bench.Snapshot, bench.Snapshot) {
+	return func(t bench.T, b *bench.VM, _, _ bench.Snapshot) {
 		t.Helper()
 		if calls := b.Processes.Calls(); len(calls) != 1 || calls[0] != want {
 			t.Errorf("processes: %q, want %q", calls, want)
@@ -61,21 +61,21 @@ func called(want string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait
 }
 
 // caused says that an event about the VM has the injection as its cause.
-func caused(kind string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait) {
-	return func(t bench.T, b *bench.VM, _, _ bench.Portrait) {
+func caused(kind string) func(bench.T, *bench.VM, bench.Snapshot, bench.Snapshot) {
+	return func(t bench.T, b *bench.VM, _, _ bench.Snapshot) {
 		t.Helper()
 		leases := b.Engine(t, nil).Leases()
-		for _, e := range b.Happened(kind) {
+		for _, e := range b.EventsOf(kind) {
 			if e.Cause == leases[len(leases)-1].Seq {
 				return
 			}
 		}
-		t.Errorf("no %s with cause %d in %+v", kind, leases[len(leases)-1].Seq, b.Happened(kind))
+		t.Errorf("no %s with cause %d in %+v", kind, leases[len(leases)-1].Seq, b.EventsOf(kind))
 	}
 }
 
-func hostOf(want string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait) {
-	return func(t bench.T, b *bench.VM, was, now bench.Portrait) {
+func hostOf(want string) func(bench.T, *bench.VM, bench.Snapshot, bench.Snapshot) {
+	return func(t bench.T, b *bench.VM, was, now bench.Snapshot) {
 		t.Helper()
 		items, err := b.Ground.Items(t.Context(), fault.VM)
 		if err != nil {
@@ -102,43 +102,43 @@ var gone = is("gone=true", "name=", "search.uuid=", "search.instanceUuid=", "sea
 func TestKinds(t *testing.T) {
 	off := append([]string{"runtime.powerState=poweredOff", "summary.runtime.powerState=poweredOff", "search.uuid=node-1"}, down...)
 	cases := []bench.Case{
-		{Kind: "vm.power-off", Does: "power off (is on)", Effect: all(is(off...), caused("vm.powered-off"))},
-		{Kind: "vm.guest-shutdown", Does: "shut down", Effect: all(is(off...))},
+		{Kind: "vm.power-off", PlanText: "power off (is on)", Effect: all(is(off...), caused("vm.powered-off"))},
+		{Kind: "vm.guest-shutdown", PlanText: "shut down", Effect: all(is(off...))},
 		{
-			Kind: "vm.suspend", Does: "suspend",
+			Kind: "vm.suspend", PlanText: "suspend",
 			Effect: all(is(append([]string{"runtime.powerState=suspended"}, down...)...), caused("vm.suspended")),
 		},
-		{Kind: "vm.reset", Does: "reset", Effect: all(is("runtime.powerState=poweredOn"), caused("vm.reset"))},
+		{Kind: "vm.reset", PlanText: "reset", Effect: all(is("runtime.powerState=poweredOn"), caused("vm.reset"))},
 		{
-			Kind: "vm.crash-loop", Params: map[string]string{"every": "20ms"}, Does: "reset every 20ms",
-			Effect: func(t bench.T, b *bench.VM, _, now bench.Portrait) {
+			Kind: "vm.crash-loop", Params: map[string]string{"every": "20ms"}, PlanText: "reset every 20ms",
+			Effect: func(t bench.T, b *bench.VM, _, now bench.Snapshot) {
 				is("runtime.powerState=poweredOn")(t, b, nil, now)
 				waitFor(t, b, "vm.reset", 3)
 			},
 		},
 		{
 			Name: "of a VM that is switched off", Kind: "vm.crash-loop", Params: map[string]string{"every": "20ms"}, Differs: []string{"runtime.powerState"},
-			Effect: func(t bench.T, b *bench.VM, _, _ bench.Portrait) {
+			Effect: func(t bench.T, b *bench.VM, _, _ bench.Snapshot) {
 				bench.PowerOff(t, b)
 				waitFor(t, b, "fault.skipped", 1)
 				bench.PowerOn(t, b)
 			},
 		},
-		{Kind: "vm.hang", Does: "stop the node", Effect: all(unchanged, called("pause node/node-1.example.org"))},
+		{Kind: "vm.hang", PlanText: "stop the node", Effect: all(unchanged, called("pause node/node-1.example.org"))},
 		{Kind: "vm.network-loss", Effect: all(unchanged, called("cut node/node-1.example.org silently"))},
 		{
 			Name: "loud", Kind: "vm.network-loss", Params: map[string]string{"silent": "false"},
 			Effect: all(unchanged, called("cut node/node-1.example.org")),
 		},
-		{Kind: "vm.destroy", Does: "destroy (is on)", Effect: all(gone, caused("vm.destroyed"))},
-		{Name: "off", Kind: "vm.destroy", Before: bench.PowerOff, Does: "destroy (is off)", Effect: gone},
+		{Kind: "vm.destroy", PlanText: "destroy (is on)", Effect: all(gone, caused("vm.destroyed"))},
+		{Name: "off", Kind: "vm.destroy", Before: bench.PowerOff, PlanText: "destroy (is off)", Effect: gone},
 		{Name: "alone", Kind: "vm.destroy", On: "node-4", Effect: gone},
 		{Name: "without tools", Kind: "vm.destroy", On: "mute-1", Effect: gone},
-		{Kind: "vm.unregister", Does: "unregister (is on)", Effect: all(gone, caused("vm.unregistered"))},
-		{Name: "off", Kind: "vm.unregister", On: "off-1", Does: "unregister (is off)", Effect: gone},
+		{Kind: "vm.unregister", PlanText: "unregister (is on)", Effect: all(gone, caused("vm.unregistered"))},
+		{Name: "off", Kind: "vm.unregister", On: "off-1", PlanText: "unregister (is off)", Effect: gone},
 		{
-			Kind: "vm.recreate", Does: "another UUID",
-			Effect: func(t bench.T, b *bench.VM, was, now bench.Portrait) {
+			Kind: "vm.recreate", PlanText: "another UUID",
+			Effect: func(t bench.T, b *bench.VM, was, now bench.Snapshot) {
 				is("name=node-1", "runtime.powerState=poweredOn", "search.uuid=", "search.instanceUuid=", "tags=gold silver",
 					"guest.hostName="+was["guest.hostName"], "guest.ipAddress=10.0.0.11", "guest.net[0].macAddress="+was["guest.net[0].macAddress"],
 				)(t, b, was, now)
@@ -150,25 +150,25 @@ func TestKinds(t *testing.T) {
 				}
 			},
 		},
-		{Kind: "vm.move", Params: map[string]string{"host": "esx-2"}, Does: "from host esx-1 to host esx-2", Effect: all(hostOf("esx-2"), caused("vm.moved"))},
+		{Kind: "vm.move", Params: map[string]string{"host": "esx-2"}, PlanText: "from host esx-1 to host esx-2", Effect: all(hostOf("esx-2"), caused("vm.moved"))},
 		{Name: "anywhere", Kind: "vm.move", Effect: hostOf("esx-2")},
 		{Name: "to a cluster", Kind: "vm.move", Params: map[string]string{"cluster": "c2"}, Effect: all(hostOf("esx-3"), is("runtime.powerState=poweredOn"))},
 		{Name: "to a zone elsewhere", Kind: "vm.move", Params: map[string]string{"zone": "us-east"}, Effect: all(hostOf("esx-9"), is("search.uuid=node-1"))},
 		{Name: "off", Kind: "vm.move", Before: bench.PowerOff, Params: map[string]string{"zone": "us-attic"}, Effect: hostOf("esx-3")},
 		{
-			Kind: "vm.template", Does: "mark as template (is on)",
+			Kind: "vm.template", PlanText: "mark as template (is on)",
 			Effect: is("config.template=true", "summary.config.template=true", "runtime.powerState=poweredOff", "resourcePool.value=", "search.uuid=node-1"),
 		},
-		{Kind: "vm.clone-same-uuid", Does: "powered off", Effect: all(unchangedBut("search.uuid"), is("search.uuid=node-1 node-1-clone"))},
+		{Kind: "vm.clone-same-uuid", PlanText: "powered off", Effect: all(unchangedBut("search.uuid"), is("search.uuid=node-1 node-1-clone"))},
 		{
-			Name: "on", Kind: "vm.clone-same-uuid", Params: map[string]string{"power": "on"}, Does: "powered on",
+			Name: "on", Kind: "vm.clone-same-uuid", Params: map[string]string{"power": "on"}, PlanText: "powered on",
 			Effect: all(unchangedBut("search.uuid", "search.hostName"), is("search.uuid=node-1 node-1-clone", "search.hostName=node-1 node-1-clone")),
 		},
 		{
-			Kind: "vm.slow-boot", Params: map[string]string{"by": "1h"}, Does: "boots take 1h0m0s longer",
+			Kind: "vm.slow-boot", Params: map[string]string{"by": "1h"}, PlanText: "boots take 1h0m0s longer",
 			Effect: all(is(append([]string{"runtime.powerState=poweredOn"}, down...)...), caused("vm.reset")),
 		},
-		{Kind: "vm.rename", Does: "rename to node-1-renamed", Effect: is("name=node-1-renamed", "config.name=node-1-renamed", "search.uuid=node-1-renamed")},
+		{Kind: "vm.rename", PlanText: "rename to node-1-renamed", Effect: is("name=node-1-renamed", "config.name=node-1-renamed", "search.uuid=node-1-renamed")},
 		{Name: "as said", Kind: "vm.rename", Params: map[string]string{"to": "other"}, Effect: is("name=other", "guest.hostName=node-1.example.org")},
 	}
 	for _, c := range cases {
@@ -178,10 +178,10 @@ func TestKinds(t *testing.T) {
 }
 
 // unchangedBut is unchanged with exceptions.
-func unchangedBut(but ...string) func(bench.T, *bench.VM, bench.Portrait, bench.Portrait) {
-	return func(t bench.T, b *bench.VM, was, now bench.Portrait) {
+func unchangedBut(but ...string) func(bench.T, *bench.VM, bench.Snapshot, bench.Snapshot) {
+	return func(t bench.T, b *bench.VM, was, now bench.Snapshot) {
 		t.Helper()
-		left := bench.Portrait{}
+		left := bench.Snapshot{}
 		for path, v := range was {
 			if !slices.Contains(but, path) {
 				left[path] = v
@@ -195,7 +195,7 @@ func unchangedBut(but ...string) func(bench.T, *bench.VM, bench.Portrait, bench.
 func waitFor(t bench.T, b *bench.VM, kind string, n int) {
 	t.Helper()
 	after := uint64(0)
-	for len(b.Happened(kind)) < n {
+	for len(b.EventsOf(kind)) < n {
 		events, _, err := b.Events.Wait(t.Context(), after, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -231,34 +231,34 @@ func noKubelet(t bench.T, b *bench.VM) {
 
 func TestRefused(t *testing.T) {
 	for _, c := range []bench.Refusal{
-		{Name: "off", Kind: "vm.power-off", On: "off-1", Says: "is off"},
-		{Name: "template", Kind: "vm.power-off", On: "tpl", Says: "template"},
-		{Name: "off", Kind: "vm.guest-shutdown", On: "off-1", Says: "is off"},
-		{Name: "no tools", Kind: "vm.guest-shutdown", On: "mute-1", Says: "VMware Tools do not run"},
-		{Name: "off", Kind: "vm.suspend", On: "off-1", Says: "is off"},
-		{Name: "off", Kind: "vm.reset", On: "off-1", Says: "is off"},
-		{Name: "off", Kind: "vm.crash-loop", On: "off-1", Says: "is off"},
-		{Name: "too fast", Kind: "vm.crash-loop", Params: map[string]string{"every": "1ms"}, Code: "invalid", Says: "10ms"},
-		{Name: "no node", Kind: "vm.hang", On: "plain", Says: "no node"},
-		{Name: "no kubelet", Kind: "vm.hang", Before: notRunning, Says: "it waits to be started again"},
-		{Name: "no kubelet", Kind: "vm.network-loss", Before: noKubelet, Says: "runs no kubelet"},
-		{Name: "off", Kind: "vm.network-loss", On: "off-1", Says: "is off"},
-		{Name: "template", Kind: "vm.destroy", On: "tpl", Says: "template"},
-		{Name: "snapshots", Kind: "vm.destroy", On: "snapped", Says: "snapshots"},
-		{Name: "snapshots", Kind: "vm.unregister", Before: snapshot, Says: "snapshots"},
-		{Name: "snapshots", Kind: "vm.recreate", Before: snapshot, Says: "snapshots"},
-		{Name: "template", Kind: "vm.move", On: "tpl", Says: "template"},
-		{Name: "unknown host", Kind: "vm.move", Params: map[string]string{"host": "esx-99"}, Code: "not-found", Says: "esx-99"},
-		{Name: "another vCenter's zone", Kind: "vm.move", Params: map[string]string{"zone": "eu-all"}, Code: "not-found", Says: "eu-all"},
-		{Name: "there already", Kind: "vm.move", Params: map[string]string{"host": "esx-1"}, Says: "there already"},
-		{Name: "nowhere else", Kind: "vm.move", On: "node-3", Says: "no other host"},
-		{Name: "two places", Kind: "vm.move", Params: map[string]string{"host": "esx-2", "zone": "us-west"}, Code: "invalid", Says: "one of them"},
-		{Name: "template", Kind: "vm.template", On: "tpl", Says: "already"},
-		{Name: "template", Kind: "vm.clone-same-uuid", On: "tpl", Says: "template"},
-		{Name: "off", Kind: "vm.slow-boot", On: "off-1", Says: "is off"},
-		{Name: "no time", Kind: "vm.slow-boot", Params: map[string]string{"by": "0s"}, Code: "invalid", Says: "no time"},
-		{Name: "same name", Kind: "vm.rename", Params: map[string]string{"to": "node-1"}, Says: "has that name"},
-		{Name: "taken name", Kind: "vm.rename", Params: map[string]string{"to": "node-2"}, Says: "another"},
+		{Name: "off", Kind: "vm.power-off", On: "off-1", Message: "is off"},
+		{Name: "template", Kind: "vm.power-off", On: "tpl", Message: "template"},
+		{Name: "off", Kind: "vm.guest-shutdown", On: "off-1", Message: "is off"},
+		{Name: "no tools", Kind: "vm.guest-shutdown", On: "mute-1", Message: "VMware Tools do not run"},
+		{Name: "off", Kind: "vm.suspend", On: "off-1", Message: "is off"},
+		{Name: "off", Kind: "vm.reset", On: "off-1", Message: "is off"},
+		{Name: "off", Kind: "vm.crash-loop", On: "off-1", Message: "is off"},
+		{Name: "too fast", Kind: "vm.crash-loop", Params: map[string]string{"every": "1ms"}, Code: "invalid", Message: "10ms"},
+		{Name: "no node", Kind: "vm.hang", On: "plain", Message: "no node"},
+		{Name: "no kubelet", Kind: "vm.hang", Before: notRunning, Message: "it waits to be started again"},
+		{Name: "no kubelet", Kind: "vm.network-loss", Before: noKubelet, Message: "runs no kubelet"},
+		{Name: "off", Kind: "vm.network-loss", On: "off-1", Message: "is off"},
+		{Name: "template", Kind: "vm.destroy", On: "tpl", Message: "template"},
+		{Name: "snapshots", Kind: "vm.destroy", On: "snapped", Message: "snapshots"},
+		{Name: "snapshots", Kind: "vm.unregister", Before: snapshot, Message: "snapshots"},
+		{Name: "snapshots", Kind: "vm.recreate", Before: snapshot, Message: "snapshots"},
+		{Name: "template", Kind: "vm.move", On: "tpl", Message: "template"},
+		{Name: "unknown host", Kind: "vm.move", Params: map[string]string{"host": "esx-99"}, Code: "not-found", Message: "esx-99"},
+		{Name: "another vCenter's zone", Kind: "vm.move", Params: map[string]string{"zone": "eu-all"}, Code: "not-found", Message: "eu-all"},
+		{Name: "there already", Kind: "vm.move", Params: map[string]string{"host": "esx-1"}, Message: "there already"},
+		{Name: "nowhere else", Kind: "vm.move", On: "node-3", Message: "no other host"},
+		{Name: "two places", Kind: "vm.move", Params: map[string]string{"host": "esx-2", "zone": "us-west"}, Code: "invalid", Message: "one of them"},
+		{Name: "template", Kind: "vm.template", On: "tpl", Message: "already"},
+		{Name: "template", Kind: "vm.clone-same-uuid", On: "tpl", Message: "template"},
+		{Name: "off", Kind: "vm.slow-boot", On: "off-1", Message: "is off"},
+		{Name: "no time", Kind: "vm.slow-boot", Params: map[string]string{"by": "0s"}, Code: "invalid", Message: "no time"},
+		{Name: "same name", Kind: "vm.rename", Params: map[string]string{"to": "node-1"}, Message: "has that name"},
+		{Name: "taken name", Kind: "vm.rename", Params: map[string]string{"to": "node-2"}, Message: "another"},
 	} {
 		t.Run(c.Title(), func(t *testing.T) { c.Try(t, vm.Kinds()) })
 	}
@@ -291,7 +291,7 @@ func TestHealedByOthers(t *testing.T) {
 	}
 	t.Run("vm.recreate of a VM whose successor gets another name and UUID", func(t *testing.T) {
 		b := bench.Start(t, "node-1")
-		was := b.Look(t)
+		was := b.Snapshot(t)
 		lease := b.Inject(t, vm.Kinds(), fault.Request{Kind: "vm.recreate", On: fault.Selector{Names: []string{"node-1"}}})
 		task, err := b.Other(t, "us", b.Path).Reconfigure(t.Context(), types.VirtualMachineConfigSpec{Name: "other", Uuid: "42000000-0000-4000-8000-00000000abcd"})
 		if err == nil {
@@ -301,7 +301,7 @@ func TestHealedByOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Heal(t, lease.ID)
-		same := func(p bench.Portrait) bool { return bench.Diff(was, p) == "" }
+		same := func(p bench.Snapshot) bool { return bench.Diff(was, p) == "" }
 		if now := b.Until(t, same); !same(now) {
 			t.Error(bench.Diff(was, now))
 		}
@@ -316,7 +316,7 @@ func TestHealedByOthers(t *testing.T) {
 			lease := b.Inject(t, vm.Kinds(), fault.Request{Kind: kind, On: fault.Selector{Names: []string{"node-1"}}})
 			bench.Destroy(t, b)
 			b.Heal(t, lease.ID)
-			if b.Look(t)["gone"] == "" {
+			if b.Snapshot(t)["gone"] == "" {
 				t.Error("the VM is there again")
 			}
 		})
@@ -329,11 +329,11 @@ func TestSlowBootIsSurvived(t *testing.T) {
 	lease := b.Inject(t, vm.Kinds(), fault.Request{
 		Kind: "vm.slow-boot", On: fault.Selector{Names: []string{"node-1"}}, Params: map[string]string{"by": "200ms"},
 	})
-	b.Until(t, func(p bench.Portrait) bool { return p["guest.hostName"] != "" })
+	b.Until(t, func(p bench.Snapshot) bool { return p["guest.hostName"] != "" })
 	begin := time.Now()
 	bench.PowerOff(t, b)
 	bench.PowerOn(t, b)
-	b.Until(t, func(p bench.Portrait) bool { return p["guest.hostName"] != "" })
+	b.Until(t, func(p bench.Snapshot) bool { return p["guest.hostName"] != "" })
 	if d := time.Since(begin); d < 200*time.Millisecond {
 		t.Errorf("was up after %s", d)
 	}
@@ -346,7 +346,7 @@ func TestOnARealVCenter(t *testing.T) {
 		t.Run(k.Name, func(t *testing.T) {
 			b := bench.Start(t, "node-1")
 			b.Ground.VCenters[0].Sim = nil
-			was := b.Look(t)
+			was := b.Snapshot(t)
 			request := fault.Request{Kind: k.Name, On: fault.Selector{Names: []string{"node-1"}}}
 			if slices.Contains(k.Needs, fault.Simulator) {
 				if r := b.Refused(t, vm.Kinds(), request); r.Code != "unsupported" {
@@ -358,7 +358,7 @@ func TestOnARealVCenter(t *testing.T) {
 			if !k.Momentary {
 				b.Heal(t, lease.ID)
 			}
-			if now := b.Until(t, func(p bench.Portrait) bool { return bench.Diff(was, p) == "" }); bench.Diff(was, now) != "" {
+			if now := b.Until(t, func(p bench.Snapshot) bool { return bench.Diff(was, p) == "" }); bench.Diff(was, now) != "" {
 				t.Error(bench.Diff(was, now))
 			}
 		})
@@ -371,7 +371,7 @@ func TestMany(t *testing.T) {
 	for _, kind := range []string{"vm.destroy", "vm.unregister", "vm.recreate", "vm.clone-same-uuid", "vm.move"} {
 		t.Run(kind, func(t *testing.T) {
 			b := bench.Start(t, "node-1")
-			was := b.Look(t)
+			was := b.Snapshot(t)
 			for range 2 {
 				lease := b.Inject(t, vm.Kinds(), fault.Request{Kind: kind, On: fault.Selector{Names: names}, Mode: "all"})
 				if len(lease.Targets) != len(names) {
@@ -379,7 +379,7 @@ func TestMany(t *testing.T) {
 				}
 				b.Heal(t, lease.ID)
 			}
-			same := func(p bench.Portrait) bool { return bench.Diff(was, p) == "" }
+			same := func(p bench.Snapshot) bool { return bench.Diff(was, p) == "" }
 			if now := b.Until(t, same); !same(now) {
 				t.Error(bench.Diff(was, now))
 			}
@@ -407,7 +407,7 @@ func TestCausesOfHealing(t *testing.T) {
 			lease := b.Inject(t, vm.Kinds(), fault.Request{Kind: kind, On: fault.Selector{Names: []string{"node-1"}}})
 			b.Heal(t, lease.ID)
 			for _, e := range []string{"vm.created", "vm.powered-on"} {
-				all := b.Happened(e)
+				all := b.EventsOf(e)
 				if len(all) == 0 || all[len(all)-1].Cause <= lease.Seq {
 					t.Errorf("%s: %+v; the lease is event %d", e, all, lease.Seq)
 				}
@@ -453,7 +453,7 @@ func volume(t *testing.T, b *bench.VM) (consumers func() int) {
 
 // TestVolumes: those of the original are not a clone's, and live on when it is destroyed.
 func TestVolumes(t *testing.T) {
-	disks := func(p bench.Portrait) (n int) {
+	disks := func(p bench.Snapshot) (n int) {
 		for path := range p {
 			if strings.HasSuffix(path, ".vDiskId.id") {
 				n++
@@ -465,12 +465,12 @@ func TestVolumes(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			b := bench.Start(t, "node-1")
 			consumers := volume(t, b)
-			if n := disks(b.Look(t)); n != 1 || consumers() != 1 {
+			if n := disks(b.Snapshot(t)); n != 1 || consumers() != 1 {
 				t.Fatalf("%d volumes, %d consumers", n, consumers())
 			}
 			lease := b.Inject(t, vm.Kinds(), fault.Request{Kind: kind, On: fault.Selector{Names: []string{"node-1"}}})
 			b.Heal(t, lease.ID)
-			if n := disks(b.Look(t)); n != want || consumers() != want {
+			if n := disks(b.Snapshot(t)); n != want || consumers() != want {
 				t.Errorf("healed: %d volumes, %d consumers; want %d", n, consumers(), want)
 			}
 		})

@@ -24,8 +24,8 @@ func createFails() *fault.Kind {
 		Short: "has CNS make no volumes",
 		Long: `The call succeeds, and the result of its task has a fault. The claim stays pending, and csi-provisioner tries again, each
 time later. Nothing is left of an attempt.`,
-		Touches: "creation of volumes",
-		Params:  params(answered(cnsFault, noPermission, notSupported, taskFault)),
+		Aspect: "creation of volumes",
+		Params: params(answered(cnsFault, noPermission, notSupported, taskFault)),
 		Reported: []string{
 			"vsphere-csi-driver#2169",
 		},
@@ -39,8 +39,8 @@ func attachFails() *fault.Kind {
 		Long: `The call succeeds, and the result of its task has a fault: in-use is a volume that another VM has, not-supported a disk
 that the VM cannot take, cns-fault ("VSLM task failed") what CNS says when the layer below fails. The pod stays in ContainerCreating, and
 csi-attacher tries again, each time later. See disk.attach-refused for VMs that accept no disk from any client.`,
-		Touches: "attachment of volumes",
-		Params:  params(answered(cnsFault, inUse, notSupported, noPermission, invalidState, taskFault), callers()...),
+		Aspect: "attachment of volumes",
+		Params: params(answered(cnsFault, inUse, notSupported, noPermission, invalidState, taskFault), callers()...),
 		Reported: []string{
 			"vsphere-csi-driver#1416", "vsphere-csi-driver#1175", "vsphere-csi-driver#519", "vsphere-csi-driver#320", "vsphere-csi-driver#570",
 		},
@@ -53,7 +53,7 @@ func detachFails() *fault.Kind {
 		Short: "has CNS detach no volumes",
 		Long: `The call succeeds, and the result of its task has a fault. The VolumeAttachment stays, with the error in its status, and
 where the volume is wanted elsewhere there is Multi-Attach until it heals.`,
-		Touches:  "detachment of volumes",
+		Aspect:   "detachment of volumes",
 		Params:   params(answered(cnsFault, noPermission, invalidState, taskFault), callers()...),
 		Reported: []string{"vsphere-csi-driver#242", "vsphere-csi-driver#1590", "vsphere-csi-driver#221"},
 	}, call{"CnsDetachVolume", "Failed to detach disk", "VirtualMachine.Config.RemoveDisk"})
@@ -65,7 +65,7 @@ func expandFails() *fault.Kind {
 		Short: "has CNS extend no volumes",
 		Long: `The call succeeds, and the result of its task has a fault. The claim still requests more than it has, csi-resizer tries
 again, each time later, and pods continue with the old size.`,
-		Touches:  "extension of volumes",
+		Aspect:   "extension of volumes",
 		Params:   params(answered(cnsFault, noPermission, invalidState, taskFault), callers()...),
 		Reported: []string{"vsphere-csi-driver#478"},
 	}, call{"CnsExtendVolume", "Failed to extend disk", "VirtualMachine.Config.DiskExtend"})
@@ -77,7 +77,7 @@ func snapshotFails() *fault.Kind {
 		Short: "has CNS make no snapshots",
 		Long: `The call succeeds, and the result of its task has a fault. The VolumeSnapshot is not ready to use and says why, and
 csi-snapshotter tries again, each time later.`,
-		Touches:  "snapshots of volumes",
+		Aspect:   "snapshots of volumes",
 		Params:   params(answered(cnsFault, noPermission, notSupported, taskFault), callers()[:1]...),
 		Reported: []string{"vsphere-csi-driver#2311"},
 	}, call{"CnsCreateSnapshots", "Failed to create snapshot", "VirtualMachine.State.CreateSnapshot"})
@@ -89,7 +89,7 @@ func deleteFails() *fault.Kind {
 		Short: "has CNS delete no volumes",
 		Long: `The call succeeds, and the result of its task has a fault: in-use is a volume that a VM has, or a snapshot of a VM. The
 PersistentVolume stays Released, with an event, and csi-provisioner tries again, each time later.`,
-		Touches:  "deletion of volumes",
+		Aspect:   "deletion of volumes",
 		Params:   params(answered(cnsFault, inUse, noPermission, taskFault), callers()[:1]...),
 		Reported: []string{"vsphere-csi-driver#1335", "vsphere-csi-driver#223", "vsphere-csi-driver#502"},
 	}, call{"CnsDeleteVolume", "Failed to delete disk", "Datastore.FileManagement"})
@@ -142,7 +142,7 @@ func attachSlow() *fault.Kind {
 		Short: "has CNS take its time to attach volumes",
 		Long: `The task of an attachment starts late: a driver that crashes during the delay finds the volume attached, or
 about to be, when it asks again. What waits is attached at once when it heals. The delay is not scaled by the sandbox's speed.`,
-		Touches:  "time of attachments",
+		Aspect:   "time of attachments",
 		Params:   append([]fault.Param{by()}, append(callers(), times())...),
 		Reported: []string{"vsphere-csi-driver#284"},
 	}, "CnsAttachVolume")
@@ -155,7 +155,7 @@ func cnsSlow() *fault.Kind {
 		Long: `Each of its tasks, of creation, attachment, detachment, extension, snapshots and deletion, begins to work later than it
 came. Queries are answered as fast as ever, and so are other calls of the vCenter: see tasks.slow and vcenter.latency for those. What
 waits is done at once when it heals. The delay is not scaled by the sandbox's speed.`,
-		Touches:  "time of CNS",
+		Aspect:   "time of CNS",
 		Params:   append([]fault.Param{by()}, append(callers(), times())...),
 		Reported: []string{"vsphere-csi-driver#284"},
 	}, "")
@@ -281,7 +281,7 @@ func named(ctx context.Context, c *fault.Call, kind fault.Object, name string) (
 	}
 	var found []fault.Item
 	for _, i := range all {
-		if i.VCenter == c.Target.VCenter && i.Called(name) {
+		if i.VCenter == c.Target.VCenter && i.MatchesName(name) {
 			found = append(found, i)
 		}
 	}

@@ -140,14 +140,14 @@ func TestKinds(t *testing.T) {
 			before, record := w.Shown(), w.record()
 			request := fault.Request{Kind: k.Name, On: faulttest.On(trial.on), Params: trial.params}
 			w.Plan(t, volume.Kinds(), request)
-			w.Is(before)
+			w.WaitUnchanged(before)
 			lease := w.Inject(t, volume.Kinds(), request)
 			trial.effect(w)
 			w.Heal(t, lease.ID)
 			if k.Name == "volume.attach-fails" {
 				w.ok(w.attach("a", w.id)) // what the trial took off
 			}
-			w.Is(before)
+			w.WaitUnchanged(before)
 			if diff := cmp.Diff(record, w.record()); diff != "" {
 				t.Errorf("record (-before +healed):\n%s", diff)
 			}
@@ -170,7 +170,7 @@ func TestKinds(t *testing.T) {
 			if r := w.Refused(t, volume.Kinds(), request); r.Code != trial.code {
 				t.Errorf("refused: %+v", r)
 			}
-			w.Is(before)
+			w.WaitUnchanged(before)
 		})
 	}
 	for name := range all {
@@ -251,7 +251,7 @@ func TestByID(t *testing.T) {
 	w := start(t)
 	w.create("pvc-2")
 	l := w.Plan(t, volume.Kinds(), fault.Request{Kind: "volume.forgotten", On: faulttest.On(w.id.Id)})
-	if len(l.Targets) != 1 || l.Targets[0].Target.Name != "pvc-1" || !strings.Contains(l.Targets[0].Does, w.id.Id) {
+	if len(l.Targets) != 1 || l.Targets[0].Target.Name != "pvc-1" || !strings.Contains(l.Targets[0].Effect, w.id.Id) {
 		t.Errorf("%+v", l.Targets)
 	}
 }

@@ -32,7 +32,7 @@ func detached() *fault.Kind {
 		Long: `As an administrator does who removes the disk in vCenter: Kubernetes takes the volume for attached, and in the pod nothing can be
 read or written any more. csi-attacher notices when it next compares, and attaches it again. Healing attaches it where it was, unless it
 is on a VM by then. See disk.detached for disks that are no volumes.`,
-		Object: fault.Volume, Needs: []fault.Need{fault.Simulator}, Touches: "attachment",
+		Object: fault.Volume, Needs: []fault.Need{fault.Simulator}, Aspect: "attachment",
 		Reported: []string{"vsphere-csi-driver#2787", "vsphere-csi-driver#92"},
 	}, fault.Steps[slot]{
 		Plan: func(_ context.Context, c *fault.Call) (s slot, does string, err error) {
@@ -114,7 +114,7 @@ func forgotten() *fault.Kind {
 		Long: `As when the database of a vCenter is restored from before a volume was made, or when storage vMotion moved the disk. Pods that
 run with it run on; it cannot be attached, detached, extended or deleted any more, because CNS has no such volume.
 Healing restores the record in CNS, as a new registration would. A volume whose disk is gone by then stays lost.`,
-		Object: fault.Volume, Needs: []fault.Need{fault.Simulator}, Touches: "record",
+		Object: fault.Volume, Needs: []fault.Need{fault.Simulator}, Aspect: "record",
 		Reported: []string{"vsphere-csi-driver#313", "vsphere-csi-driver#365", "vsphere-csi-driver#565", "vsphere-csi-driver#2478"},
 	}, fault.Steps[nothing]{
 		Plan: func(_ context.Context, c *fault.Call) (none nothing, _ string, _ error) {
@@ -143,7 +143,7 @@ Healing restores the record in CNS, as a new registration would. A volume whose 
 				return err
 			}
 			defer ep.Sim.CNS().Causing(c.Target.ID, c.Seq)()
-			if err := ep.Sim.CNS().Recall(c.Target.ID); !vimfault.Is(err, new(types.NotFound)) {
+			if err := ep.Sim.CNS().Restore(c.Target.ID); !vimfault.Is(err, new(types.NotFound)) {
 				return err
 			}
 			return nil
@@ -163,7 +163,7 @@ func moved() *fault.Kind {
 		Long: `As an administrator or storage DRS does. Volumes that are attached move, too, if their VM's host reaches the datastore. The
 PersistentVolume names the topology in which it was created: if only nodes of another zone reach the new datastore, Kubernetes does not learn of it.
 Healing moves the volume back.`,
-		Object: fault.Volume, Needs: []fault.Need{fault.Simulator}, Touches: "datastore",
+		Object: fault.Volume, Needs: []fault.Need{fault.Simulator}, Aspect: "datastore",
 		Params:   []fault.Param{{Name: "datastore", Short: "the name of the datastore, in the same datacenter", Type: fault.Text, Required: true}},
 		Reported: []string{"vsphere-csi-driver#641", "vsphere-csi-driver#1274", "vsphere-csi-driver#2744"},
 	}, fault.Steps[place]{

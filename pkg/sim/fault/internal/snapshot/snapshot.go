@@ -219,8 +219,8 @@ func (w World) Shown() map[string]string {
 	return all
 }
 
-// Is waits until the vCenters show what they did before, checking after each event.
-func (w World) Is(before map[string]string) {
+// WaitUnchanged waits until the vCenters show what they did before, checking after each event.
+func (w World) WaitUnchanged(before map[string]string) {
 	w.t.Helper()
 	var different []string
 	w.until(func() bool { different = diff(before, w.Shown()); return len(different) == 0 }, func() {

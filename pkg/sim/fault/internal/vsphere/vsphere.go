@@ -27,7 +27,7 @@ func Named(c *fault.Call, name string) (*fault.Endpoint, error) {
 	if ep := c.Ground.VCenter(name); ep != nil {
 		return ep, nil
 	}
-	return nil, fmt.Errorf("vcenter %q: no such vCenter", name)
+	return nil, fmt.Errorf("vcenter %q not found", name)
 }
 
 // Get reads properties of an object into dst, a pointer to a type of package mo.
@@ -61,8 +61,8 @@ func Run(ctx context.Context, ep *fault.Endpoint, start func(context.Context, *v
 	})
 }
 
-// Gone reports whether an error means that the object does not exist any more.
-func Gone(err error) bool { return vimfault.Is(err, new(types.ManagedObjectNotFound)) }
+// IsGone reports whether an error means that the object does not exist any more.
+func IsGone(err error) bool { return vimfault.Is(err, new(types.ManagedObjectNotFound)) }
 
 // Causing makes the call the cause of what happens to the objects, until release is called. It has no effect on a real vCenter.
 func Causing(c *fault.Call, ep *fault.Endpoint, refs ...Ref) (release func()) {
