@@ -37,7 +37,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s without a file: %v", command, err)
 		}
 	}
-	for _, args := range [][]string{nil, {"version"}, {"kubectl"}} {
+	for _, args := range [][]string{nil, {"version"}, {"kubeadm"}} {
 		if err := run(t.Context(), args, nil); err == nil || !strings.Contains(err.Error(), "unknown command") {
 			t.Errorf("%q: %v", args, err)
 		}

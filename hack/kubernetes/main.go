@@ -40,6 +40,7 @@ const (
 	dir        = "kubernetes"
 	repository = "github.com/vsphere-sandbox/vsphere-sandbox"
 	kubernetes = "k8s.io/kubernetes"
+	etcdctl    = "go.etcd.io/etcd/etcdctl/v3"
 	// csiSpec is not pinned: the CSI node service of this repository serves a newer version of it than kubelets call.
 	csiSpec = "github.com/container-storage-interface/spec"
 )
@@ -166,7 +167,7 @@ func parse(path string) (modFile, error) {
 // its module file has.
 func tidy(r release.Release, pins map[string]string) error {
 	file := filepath.Join(dir, r.ModFile())
-	require := map[string]string{repository: "v0.0.0", kubernetes: r.Version}
+	require := map[string]string{repository: "v0.0.0", kubernetes: r.Version, etcdctl: r.Etcd}
 	if old, err := parse(file); err == nil && r == release.Default() {
 		for _, m := range old.Require {
 			if !strings.HasPrefix(m.Path, "k8s.io/") && m.Path != repository {

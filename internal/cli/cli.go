@@ -123,6 +123,7 @@ func commands(d *command.Deps) root.Commands {
 		},
 		Tools: []*cobra.Command{
 			kubectl.NewCmdKubectl(d, nil),
+			kubectl.NewCmdEtcdctl(d, nil),
 			govc.NewCmdGovc(d, nil),
 			env.NewCmdEnv(d, nil),
 			cache.NewCmdCache(d),

@@ -20,7 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 )
 
-func apiServerSettings(cfg contract.ControlPlane, etcd string) settings {
+func apiServerSettings(cfg contract.ControlPlane, etcd string) (settings, error) {
 	pki := func(name string) string { return filepath.Join(cfg.PKI, name) }
 	issuer := "https://kubernetes.default.svc.cluster.local"
 	s := settings{
@@ -66,7 +66,7 @@ func apiServerSettings(cfg contract.ControlPlane, etcd string) settings {
 		s["audit-log-path"] = cfg.AuditLog
 		s["audit-policy-file"] = pki("audit-policy.yaml")
 	}
-	return s
+	return s, s.setKnobs(apiServer, cfg.Knobs)
 }
 
 // runAPIServer serves until ctx ends. It is the first to set the process's feature gates.
@@ -75,8 +75,12 @@ func runAPIServer(ctx context.Context, cfg contract.ControlPlane, etcd string) e
 	if err != nil {
 		return err
 	}
+	s, err := apiServerSettings(cfg, etcd)
+	if err != nil {
+		return err
+	}
 	opts := options.NewServerRunOptions()
-	if err := apiServerSettings(cfg, etcd).apply("kube-apiserver", opts.Flags()); err != nil {
+	if err := s.apply(apiServer, opts.Flags()); err != nil {
 		return err
 	}
 	opts.SecureServing.Listener = l
@@ -95,7 +99,7 @@ func runAPIServer(ctx context.Context, cfg contract.ControlPlane, etcd string) e
 
 // inherited returns the parent's listening socket, inherited as fd.
 func inherited(fd int) (net.Listener, error) {
-	f := os.NewFile(uintptr(fd), "api-listener")
+	f := os.NewFile(uintptr(fd), "listener")
 	if f == nil {
 		return nil, fmt.Errorf("file descriptor %d: not inherited", fd)
 	}

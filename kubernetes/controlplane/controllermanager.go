@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 )
 
-func controllerManagerSettings(cfg contract.ControlPlane) settings {
+func controllerManagerSettings(cfg contract.ControlPlane) (settings, error) {
 	pki := func(name string) string { return filepath.Join(cfg.PKI, name) }
 	s := settings{
 		"kubeconfig":                       pki("controller-manager.kubeconfig"),
@@ -32,7 +32,9 @@ func controllerManagerSettings(cfg contract.ControlPlane) settings {
 		"service-cluster-ip-range":    cfg.ServiceCIDR,
 		"leader-elect":                "false",
 		"bind-address":                "127.0.0.1",
-		"secure-port":                 "0", // it has no clients
+		"secure-port":                 "0", // the listener is inherited
+		"tls-cert-file":               pki("apiserver.crt"),
+		"tls-private-key-file":        pki("apiserver.key"),
 		"node-eviction-rate":          strconv.FormatFloat(cfg.Speed.EvictionRate(), 'f', -1, 64),
 		"concurrent-gc-syncs":         "5",
 		"controller-start-interval":   "0s",
@@ -45,7 +47,7 @@ func controllerManagerSettings(cfg contract.ControlPlane) settings {
 	s.duration("node-startup-grace-period", cfg.Speed.Of(pace.NodeStartupGracePeriod))
 	s.duration("attach-detach-reconcile-sync-period", cfg.Speed.Of(pace.AttachDetachSync))
 	s.duration("pvclaimbinder-sync-period", cfg.Speed.Of(pace.PVClaimBinderSync))
-	return s
+	return s, s.setKnobs(controllerManager, cfg.Knobs)
 }
 
 func runControllerManager(ctx context.Context, cfg contract.ControlPlane) error {
@@ -53,6 +55,10 @@ func runControllerManager(ctx context.Context, cfg contract.ControlPlane) error 
 	attachdetach.DefaultTimerConfig.ReconcilerMaxWaitForUnmountDuration = cfg.Speed.Of(pace.AttachDetachMaxWaitForUnmount)
 	attachdetach.DefaultTimerConfig.DesiredStateOfWorldPopulatorLoopSleepPeriod = cfg.Speed.Of(pace.AttachDetachPopulator)
 
+	s, err := controllerManagerSettings(cfg)
+	if err != nil {
+		return err
+	}
 	opts, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
 		return err
@@ -60,7 +66,10 @@ func runControllerManager(ctx context.Context, cfg contract.ControlPlane) error 
 	known, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
 	sets := opts.Flags(known, disabled, aliases)
 	opts.ParsedFlags = &sets
-	if err := controllerManagerSettings(cfg).apply("kube-controller-manager", sets); err != nil {
+	if err := s.apply(controllerManager, sets); err != nil {
+		return err
+	}
+	if opts.SecureServing.Listener, err = inherited(cfg.ControllerManagerFD); err != nil {
 		return err
 	}
 	c, err := opts.Config(ctx, known, disabled, aliases)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -33,19 +34,22 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 	}
 	defer etcd.Close()
 	klog.InfoS("etcd serves", "endpoint", etcd.endpoint)
+	if err := os.WriteFile(cfg.EtcdEndpoint, []byte(etcd.endpoint), 0o600); err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
 
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return lasting(ctx, "kube-apiserver", runAPIServer(ctx, cfg, etcd.endpoint)) })
+	g.Go(func() error { return lasting(ctx, apiServer, runAPIServer(ctx, cfg, etcd.endpoint)) })
 	g.Go(func() error { return part("etcd", etcd.wait(ctx)) })
 	g.Go(func() error {
 		return part("tuning", followTuning(ctx, cfg, func(t contract.Tuning) { slow.set(t.EtcdDelay) }))
 	})
 	g.Go(func() error {
 		if err := waitReady(ctx, cfg); err != nil {
-			return part("kube-apiserver", err)
+			return part(apiServer, err)
 		}
-		g.Go(func() error { return lasting(ctx, "kube-controller-manager", runControllerManager(ctx, cfg)) })
-		g.Go(func() error { return lasting(ctx, "kube-scheduler", runScheduler(ctx, cfg)) })
+		g.Go(func() error { return lasting(ctx, controllerManager, runControllerManager(ctx, cfg)) })
+		g.Go(func() error { return lasting(ctx, scheduler, runScheduler(ctx, cfg)) })
 		trimLater(ctx)
 		return nil
 	})

@@ -36,14 +36,19 @@ func controllerManagerFlags(t *testing.T) cliflag.NamedFlagSets {
 // tolerations set package variables, which the next test reads as upstream's defaults.
 func TestSettingsAreFlags(t *testing.T) {
 	for name, tc := range map[string]struct {
-		settings settings
+		settings func() (settings, error)
 		flags    cliflag.NamedFlagSets
 	}{
-		"kube-apiserver":          {apiServerSettings(config(1), "https://127.0.0.1:1"), apioptions.NewServerRunOptions().Flags()},
-		"kube-controller-manager": {controllerManagerSettings(config(10)), controllerManagerFlags(t)},
-		"kube-scheduler":          {schedulerSettings(config(10)), *schedulerapp.NewOptions().Flags},
+		"kube-apiserver": {func() (settings, error) { return apiServerSettings(config(1), "https://127.0.0.1:1") },
+			apioptions.NewServerRunOptions().Flags()},
+		"kube-controller-manager": {func() (settings, error) { return controllerManagerSettings(config(10)) }, controllerManagerFlags(t)},
+		"kube-scheduler":          {func() (settings, error) { return schedulerSettings(config(10)) }, *schedulerapp.NewOptions().Flags},
 	} {
-		if err := tc.settings.apply(name, tc.flags); err != nil {
+		s, err := tc.settings()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.apply(name, tc.flags); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

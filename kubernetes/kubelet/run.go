@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
@@ -28,6 +29,9 @@ const trimAfter = 5 * time.Second
 
 // Run runs a kubelet until ctx ends. Like a VM that loses power it does not deregister: the cluster must notice its silence.
 func Run(ctx context.Context, cfg contract.Node) error {
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(cfg.FeatureGates); err != nil {
+		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
+	}
 	flags, config, err := settings(cfg)
 	if err != nil {
 		return err
@@ -118,6 +122,7 @@ func settings(cfg contract.Node) (*options.KubeletFlags, *kubeletconfig.KubeletC
 		})
 	}
 	c.EnableControllerAttachDetach = true
+	c.FeatureGates = cfg.FeatureGates
 
 	c.NodeLeaseDurationSeconds = int32(cfg.Speed.Of(pace.NodeLease).Seconds())
 	c.NodeStatusUpdateFrequency.Duration = cfg.Speed.Of(pace.NodeStatusUpdate)

@@ -36,6 +36,13 @@ type Cluster interface {
 	Token(path, addr, tokenFile string) error
 }
 
+// SecurePorts is a [Cluster] whose components serve metrics and health to this host.
+type SecurePorts interface {
+	// ControllerManager and Scheduler return the URLs of kube-controller-manager and kube-scheduler.
+	ControllerManager() string
+	Scheduler() string
+}
+
 // WriteToken is [Cluster.Token] for an API server with the connection c.
 func WriteToken(c *rest.Config, path, addr, tokenFile string) error {
 	server, err := url.Parse(c.Host)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
@@ -24,6 +25,9 @@ type Cluster struct {
 	Existing *existing.Options
 }
 
+// Embedded reports whether the sandbox runs the cluster's processes itself.
+func (c *Cluster) Embedded() bool { return c.Kind == nil && c.InCluster == nil && c.Existing == nil }
+
 // version returns the Kubernetes release of the cluster, as far as the options decide it.
 func (c *Cluster) version() string {
 	if c.Kind != nil {
@@ -38,4 +42,6 @@ type Kubernetes struct {
 	Path string
 	// Version is the release, such as v1.37.2. Empty means the default one.
 	Version string
+	// Knobs are the user's changes of the components.
+	Knobs contract.Knobs
 }

@@ -54,7 +54,7 @@ func (s *Sandbox) newGround() ground.Ground {
 		})
 	}
 	return embedded.New(embedded.Config{
-		Options:  cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit},
+		Options:  cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs},
 		Instance: o.Dir, Kubernetes: o.Cluster.Kubernetes.Path, CSI: o.CSI.Enabled, Logger: o.Logger, Host: h,
 	})
 }

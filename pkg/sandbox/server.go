@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -72,7 +73,7 @@ func (s *Sandbox) Status() api.Status {
 	st := api.Status{
 		Name: s.opts.Name, PID: os.Getpid(), Topology: s.desired.Topology().Metadata.Name,
 		Speed: float64(s.opts.Speed), StartedAt: s.start, Dir: s.opts.Dir.Path(),
-		Version: build.Version(), KubernetesVersion: s.opts.Cluster.version(),
+		Version: build.Version(), KubernetesVersion: s.opts.Cluster.version(), KubernetesProgram: s.opts.Cluster.Kubernetes.Path,
 		Ground: s.standsOn(), LastEvent: s.log.Last(), Components: s.components.Rows(), VCenters: s.listing.Rows(),
 	}
 	s.boot.AddTo(&st)
@@ -81,6 +82,9 @@ func (s *Sandbox) Status() api.Status {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c, ok := s.cluster.(cluster.SecurePorts); ok {
+		st.ControllerManager, st.Scheduler = c.ControllerManager(), c.Scheduler()
+	}
 	if s.cluster != nil {
 		st.Server, st.Kubeconfig, st.Context = s.cluster.Server(), s.cluster.Kubeconfig(), s.cluster.Context()
 	}

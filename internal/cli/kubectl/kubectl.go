@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,15 +13,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/component-base/cli"
-	kubectlcmd "k8s.io/kubectl/pkg/cmd"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubeconfig"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -32,27 +28,34 @@ type options struct {
 	getenv  func(string) string
 	setenv  func(name, value string) error
 	release func()
-	main    func(*iostreams.Streams, []string) int
+	program func(context.Context, *iostreams.Streams, api.Status) (string, error)
+	exec    func(streams *iostreams.Streams, program string, args ...string) error
 
 	args []string
 }
 
-// NewCmdKubectl returns the command; runF, when not nil, runs in its place.
-func NewCmdKubectl(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{
-		streams: d.Streams, getenv: d.Getenv, setenv: os.Setenv, main: Main, release: d.Release,
+func newOptions(d *command.Deps) *options {
+	return &options{
+		streams: d.Streams, getenv: d.Getenv, setenv: os.Setenv, release: d.Release, program: kubernetes.Program, exec: kubernetes.Exec,
 		status: func(ctx context.Context) (api.Status, error) { return command.AskIt(ctx, d, (*api.Client).Status) },
 	}
+}
+
+// NewCmdKubectl returns the command; runF, when not nil, runs in its place.
+func NewCmdKubectl(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	o := newOptions(d)
 	if runF == nil {
 		runF = run
 	}
 	return &cobra.Command{
 		Use:   "kubectl [ARGUMENT]...",
 		Short: "Run the built-in kubectl against a sandbox",
-		Long: `Run the built-in kubectl with the admin kubeconfig of a sandbox.
+		Long: `Run kubectl of the sandbox's Kubernetes release with its admin kubeconfig.
 
 All arguments are passed to kubectl, so --name must come before the word
-kubectl. The exit status is that of kubectl. Plugins are not supported.`,
+kubectl. The exit status is that of kubectl. Plugins are not supported. For
+a cluster that is not embedded it is the kubectl here, of the built-in
+release and those of "kubernetes list", whose release is nearest.`,
 		Example: `  vsphere-sandbox kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone
   vsphere-sandbox --name other kubectl describe node worker-west-1`,
 		DisableFlagParsing: true,
@@ -68,40 +71,42 @@ kubectl. The exit status is that of kubectl. Plugins are not supported.`,
 }
 
 func run(ctx context.Context, o *options) error {
-	if err := o.aim(ctx); err != nil && needsCluster(o.args) {
+	s, err := o.aim(ctx)
+	if err != nil && needsCluster(o.args) {
+		return err
+	}
+	program, err := o.program(ctx, o.streams, s)
+	if err != nil {
 		return err
 	}
 	if o.release != nil {
 		o.release() // kubectl handles Ctrl-C itself where it must
 	}
-	if status := o.main(o.streams, o.args); status != 0 {
-		return report.Exit(status)
-	}
-	return nil
+	return o.exec(o.streams, program, append([]string{contract.KubectlCommand}, o.args...)...)
 }
 
 // aim points this process's environment at the sandbox: kubectl's config commands know no other way.
-func (o *options) aim(ctx context.Context) error {
+func (o *options) aim(ctx context.Context) (api.Status, error) {
 	s, err := o.status(ctx)
 	if err != nil {
-		return err
+		return s, err
 	}
 	if err := kubeconfig.Check(s); err != nil {
-		return err
+		return s, err
 	}
 	if err := o.setenv("KUBECONFIG", s.Kubeconfig); err != nil {
-		return err
+		return s, err
 	}
 	// What kubectl remembers of an API server goes when the sandbox does: the next one may have the same port.
 	if o.getenv("KUBECACHEDIR") != "" || s.Dir == "" {
-		return nil
+		return s, nil
 	}
 	// kubectl itself would let the group in.
 	cache := filepath.Join(s.Dir, "kubectl-cache")
 	if err := os.Mkdir(cache, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+		return s, err
 	}
-	return o.setenv("KUBECACHEDIR", cache)
+	return s, o.setenv("KUBECACHEDIR", cache)
 }
 
 // needsCluster reports whether arguments make no sense without one.
@@ -122,12 +127,17 @@ func needsCluster(args []string) bool {
 // last a colon and the directive.
 func completion(ctx context.Context, o *options, typed string) ([]string, cobra.ShellCompDirective) {
 	// Without a sandbox kubectl must not use the user's current cluster.
-	if err := o.aim(ctx); err != nil {
+	s, err := o.aim(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	program, err := o.program(ctx, &iostreams.Streams{Err: io.Discard}, s)
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var out bytes.Buffer
-	args := append(append([]string{cobra.ShellCompRequestCmd}, o.args...), typed)
-	if o.main(&iostreams.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, args) != 0 {
+	args := append(append([]string{contract.KubectlCommand, cobra.ShellCompRequestCmd}, o.args...), typed)
+	if o.exec(&iostreams.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, program, args...) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	words, last, found := cutLast(strings.TrimSpace(out.String()), ":")
@@ -144,44 +154,4 @@ func cutLast(s, sep string) (before, after string, found bool) {
 		return s[:i], s[i+len(sep):], true
 	}
 	return s, "", false
-}
-
-// exited is the panic that stands for the end of the process in the middle of a kubectl command.
-type exited int
-
-// Main runs kubectl with arguments, those after its name, and returns its exit status. Plugins are not looked for. It
-// is not for several goroutines: kubectl's error handler is global.
-func Main(streams *iostreams.Streams, args []string) (status int) {
-	defer cmdutil.DefaultBehaviorOnFatal()
-	cmdutil.BehaviorOnFatal(func(message string, code int) {
-		if message = strings.TrimSuffix(message, "\n"); message != "" {
-			fmt.Fprintln(streams.Err, message)
-		}
-		panic(exited(code))
-	})
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case exited:
-			status = int(p)
-		default:
-			panic(p)
-		}
-	}()
-	if err := cli.RunNoErrOutput(newCommand(streams, args)); err != nil {
-		cmdutil.CheckErr(err)
-	}
-	return 0
-}
-
-func newCommand(streams *iostreams.Streams, args []string) *cobra.Command {
-	cmd := kubectlcmd.NewDefaultKubectlCommandWithArgs(kubectlcmd.KubectlOptions{
-		Arguments: append([]string{"kubectl"}, args...), // for the user's own kuberc
-		IOStreams: genericiooptions.IOStreams{In: streams.In, Out: streams.Out, ErrOut: streams.Err},
-	})
-	cmd.SetArgs(args)
-	cmd.SetIn(streams.In)
-	cmd.SetOut(streams.Out)
-	cmd.SetErr(streams.Err)
-	return cmd
 }

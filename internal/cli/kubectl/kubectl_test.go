@@ -2,8 +2,6 @@ package kubectl
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // world is one whose sandbox has a kubeconfig, for the API server at that URL.
@@ -47,14 +46,21 @@ func TestRun(t *testing.T) {
 	status := 0
 	run := func(ctx context.Context, o *options) error {
 		o.setenv = func(k, v string) error { env[k] = v; return nil }
-		o.main = func(_ *iostreams.Streams, args []string) int { got = args; return status }
+		o.program = func(context.Context, *iostreams.Streams, api.Status) (string, error) { return "/program", nil }
+		o.exec = func(_ *iostreams.Streams, program string, args ...string) error {
+			got = append([]string{program}, args...)
+			if status != 0 {
+				return report.Exit(status)
+			}
+			return nil
+		}
 		return run(ctx, o)
 	}
 	args := []string{"get", "nodes", "-o", "json", "--name", "x", "-h"}
 	if r := e.Run(t.Context(), NewCmdKubectl(e.Deps, run), args...); r.Exit != 0 {
 		t.Fatalf("ended with %+v", r)
 	}
-	if d := cmp.Diff(args, got); d != "" {
+	if d := cmp.Diff(append([]string{"/program", "kubectl"}, args...), got); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff(map[string]string{"KUBECONFIG": w.Status.Kubeconfig, "KUBECACHEDIR": filepath.Join(w.Status.Dir, "kubectl-cache")}, env); d != "" {
@@ -76,7 +82,8 @@ func TestWithoutASandbox(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	ran := false
 	run := func(ctx context.Context, o *options) error {
-		o.main = func(*iostreams.Streams, []string) int { ran = true; return 0 }
+		o.program = func(context.Context, *iostreams.Streams, api.Status) (string, error) { return "/program", nil }
+		o.exec = func(*iostreams.Streams, string, ...string) error { ran = true; return nil }
 		return run(ctx, o)
 	}
 	for args, want := range map[string]bool{
@@ -98,53 +105,16 @@ func TestNoKubeconfigYet(t *testing.T) {
 	}
 }
 
-// TestRealKubectl runs the real kubectl against an API server that knows one thing.
-func TestRealKubectl(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/version" {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write([]byte(`{"major":"1","minor":"36","gitVersion":"v1.36.4"}`))
-			return
-		}
-		http.NotFound(w, r)
-	}))
-	defer server.Close()
-	w := world(t, server.URL)
-	t.Setenv("KUBECONFIG", w.Status.Kubeconfig)
-	t.Setenv("KUBECACHEDIR", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
-	for _, tc := range []struct {
-		args        string
-		status      int
-		out, errOut string
-	}{
-		{args: "get --raw /version", out: `"gitVersion":"v1.36.4"`},
-		{args: "config current-context", out: "vsphere-sandbox-default"},
-		{args: "get --help", out: "kubectl get"},
-		{args: "get nodes --bogus", status: 1, errOut: "unknown flag: --bogus"},
-		{args: "nonsense", status: 1, errOut: `unknown command "nonsense" for "kubectl"`},
-		{args: "get --raw /nothing", status: 1, errOut: "NotFound"},
-	} {
-		t.Run(tc.args, func(t *testing.T) {
-			streams, _, out, errOut := iostreams.Test()
-			if status := Main(streams, strings.Fields(tc.args)); status != tc.status {
-				t.Errorf("status = %d\n%s%s", status, out, errOut)
-			}
-			if !strings.Contains(out.String(), tc.out) || !strings.Contains(errOut.String(), tc.errOut) {
-				t.Errorf("out:\n%s\nerr:\n%s", out, errOut)
-			}
-			if text := out.String() + errOut.String(); strings.Contains(text, "vsphere-sandbox get") {
-				t.Errorf("the wrong command name:\n%s", text)
-			}
-		})
-	}
-}
-
+// The program's own completion is asked: a shell script stands in.
 func TestCompletion(t *testing.T) {
 	t.Setenv("KUBECONFIG", "") // the command sets it again
 	t.Setenv("KUBECACHEDIR", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
-	e := clitest.NewEnv(clitest.Serve(t, world(t, "https://127.0.0.1:1")))
+	w := world(t, "https://127.0.0.1:1")
+	w.Status.KubernetesProgram = filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(w.Status.KubernetesProgram, []byte("#!/bin/sh\n[ \"$*\" = 'kubectl __complete config current' ] && printf 'current-context\\tDisplay it\\n:4\\n'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e := clitest.NewEnv(clitest.Serve(t, w))
 	cmd := NewCmdKubectl(e.Deps, nil)
 	cmd.SetContext(t.Context())
 	words, directive := cmd.ValidArgsFunction(cmd, []string{"config"}, "current")
@@ -156,5 +126,45 @@ func TestCompletion(t *testing.T) {
 	cmd.SetContext(t.Context())
 	if words, _ := cmd.ValidArgsFunction(cmd, []string{"get"}, ""); words != nil {
 		t.Errorf("words %q without a sandbox", words)
+	}
+}
+
+// etcdctl gets the address and certificates of the sandbox's etcd, and needs a sandbox only for what asks etcd.
+func TestEtcdctl(t *testing.T) {
+	w := world(t, "https://127.0.0.1:1")
+	w.Status.Ground.Cluster = api.ClusterEmbedded
+	e := clitest.NewEnv(clitest.Serve(t, w))
+	env, ran := map[string]string{}, ""
+	run := func(ctx context.Context, o *options) error {
+		o.setenv = func(k, v string) error { env[k] = v; return nil }
+		o.program = func(context.Context, *iostreams.Streams, api.Status) (string, error) { return "/program", nil }
+		o.exec = func(_ *iostreams.Streams, program string, args ...string) error {
+			ran = strings.Join(append([]string{program}, args...), " ")
+			return nil
+		}
+		return runEtcdctl(ctx, o)
+	}
+	if r := e.Run(t.Context(), NewCmdEtcdctl(e.Deps, run), "get", "/"); r.Code != "unavailable" || ran != "" {
+		t.Errorf("before etcd serves: ended with %+v, ran %q", r, ran)
+	}
+	if err := os.WriteFile(filepath.Join(w.Status.Dir, "etcd.endpoint"), []byte("https://127.0.0.1:2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := e.Run(t.Context(), NewCmdEtcdctl(e.Deps, run), "get", "/", "--prefix"); r.Exit != 0 || ran != "/program etcdctl get / --prefix" {
+		t.Errorf("ended with %+v, ran %q", r, ran)
+	}
+	pki := func(name string) string { return filepath.Join(w.Status.Dir, "pki", name) }
+	if d := cmp.Diff(map[string]string{
+		"ETCDCTL_ENDPOINTS": "https://127.0.0.1:2", "ETCDCTL_CACERT": pki("etcd-ca.crt"),
+		"ETCDCTL_CERT": pki("etcd-client.crt"), "ETCDCTL_KEY": pki("etcd-client.key"),
+	}, env); d != "" {
+		t.Error(d)
+	}
+	e = clitest.NewEnv(nil)
+	for args, want := range map[string]bool{"": true, "version": true, "get --help": true, "get /": false} {
+		ran = ""
+		if r := e.Run(t.Context(), NewCmdEtcdctl(e.Deps, run), strings.Fields(args)...); (ran != "") != want {
+			t.Errorf("%q without a sandbox: ran %q, ended with %+v", args, ran, r)
+		}
 	}
 }

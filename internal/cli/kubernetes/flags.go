@@ -17,6 +17,8 @@ import (
 type Flags struct {
 	// Source is the value of --kubernetes.
 	Source string
+
+	knobs knobs
 }
 
 // Bind adds --kubernetes to a command.
@@ -25,6 +27,7 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 		"Kubernetes release of the embedded cluster: builtin ("+release.Default().Name()+"), "+olderNames()+" (built by \"kubernetes fetch\"), or dir:PATH")
 	// Cannot fail: the flag was added above.
 	_ = cmd.RegisterFlagCompletionFunc("kubernetes", cobra.FixedCompletions(append([]string{programs.Builtin}, release.Names()...), cobra.ShellCompDirectiveNoFileComp))
+	f.knobs.bind(cmd)
 }
 
 // Check refuses values that do not exist, and a release for a cluster that has one already. Embedded: it is an embedded cluster.
@@ -36,15 +39,20 @@ func (f *Flags) Check(embedded bool) error {
 	if !embedded && s.String() != programs.Builtin {
 		return report.UsageError("leave --kubernetes out", "--kubernetes %s is for --cluster embedded: any other cluster has its own release", f.Source)
 	}
-	return nil
+	if flag := f.knobs.first(); !embedded && flag != "" {
+		return report.UsageError("leave --"+flag+" out; for kind: --kind-config FILE with kubeadmConfigPatches",
+			"--%s is for --cluster embedded: the components of any other cluster are not the sandbox's", flag)
+	}
+	return f.knobs.complete()
 }
 
 // ToArgs are the arguments that say the same to another process; none for the default.
 func (f *Flags) ToArgs() []string {
-	if f.Source == "" || f.Source == programs.Builtin {
-		return nil
+	args := f.knobs.toArgs()
+	if f.Source != "" && f.Source != programs.Builtin {
+		args = append([]string{"--kubernetes", f.Source}, args...)
 	}
-	return []string{"--kubernetes", f.Source}
+	return args
 }
 
 // Resolve finds the program, or builds it, which takes minutes, and prints progress on streams.Err.
@@ -54,7 +62,10 @@ func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbo
 		return sandbox.Kubernetes{}, Explain(err)
 	}
 	p, err := finder(streams).Find(ctx, s)
-	return sandbox.Kubernetes{Path: p.Path, Version: p.Kubernetes}, Explain(err)
+	if err == nil && f.knobs.first() != "" {
+		err = p.Check(ctx, f.knobs.Knobs)
+	}
+	return sandbox.Kubernetes{Path: p.Path, Version: p.Kubernetes, Knobs: f.knobs.Knobs}, Explain(err)
 }
 
 func finder(streams *iostreams.Streams) programs.Finder {
@@ -64,6 +75,6 @@ func finder(streams *iostreams.Streams) programs.Finder {
 // Explain gives an error of package programs an exit status.
 func Explain(err error) error {
 	return report.Coded(err, report.Prerequisite, map[string]int{
-		programs.CodeUsage: report.Usage, programs.CodeUnknown: report.Usage, programs.CodeBuild: report.Failure,
+		programs.CodeUsage: report.Usage, programs.CodeRefused: report.Usage, programs.CodeUnknown: report.Usage, programs.CodeBuild: report.Failure,
 	})
 }

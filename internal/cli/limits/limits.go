@@ -104,7 +104,7 @@ func (f *Flags) ToArgs() []string {
 // SizeOf is the size of a sandbox whose directory is made below root.
 func SizeOf(o sandbox.Options, root string) preflight.Size {
 	s := preflight.Size{
-		Cluster:  !o.VCentersOnly && o.Cluster == sandbox.Cluster{},
+		Cluster:  !o.VCentersOnly && o.Cluster.Embedded(),
 		VCenters: len(o.Topology.Spec.VCenters), Addresses: o.Addresses, VCenterPort: o.VCenterPort, APIPort: o.Port, Dir: root,
 	}
 	if o.Real == nil {

@@ -130,6 +130,9 @@ func print(w io.Writer, format string, now time.Time, s api.Status) error {
 	field("Directory", "%s", s.Dir)
 	if format == output.Wide {
 		field("Kubeconfig", "%s", s.Kubeconfig)
+		if s.Scheduler != "" {
+			field("Secure ports", "controller manager %s, scheduler %s", s.ControllerManager, s.Scheduler)
+		}
 		field("Process", "%d, %s", s.PID, s.Version)
 	}
 	flags := output.Flags{Format: format}

@@ -7,13 +7,18 @@ import (
 )
 
 // Version is the version of the contract.
-const Version = 1
+const Version = 2
 
-// Commands of the Kubernetes program. The first prints [Info]. The others take --config=FILE, and run until they are stopped.
+// Commands of the Kubernetes program. The first prints [Info]. The next two take --config=FILE, and run until they are stopped.
+// CheckCommand takes the file of [Knobs], and fails with a line for each that the components refuse. EtcdctlCommand and
+// KubectlCommand take that program's arguments.
 const (
 	VersionCommand      = "version -o json"
 	ControlPlaneCommand = "control-plane"
 	NodeCommand         = "node"
+	CheckCommand        = "check"
+	EtcdctlCommand      = "etcdctl"
+	KubectlCommand      = "kubectl"
 )
 
 // Info is the handshake: what a Kubernetes program is.

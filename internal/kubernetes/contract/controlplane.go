@@ -29,6 +29,14 @@ type ControlPlane struct {
 	NotifyFD int    `json:"notifyFD"`
 	// AuditLog is the file of the API server's audit log; empty for none.
 	AuditLog string `json:"auditLog,omitempty"`
+	// ControllerManagerFD and SchedulerFD are the inherited listening sockets of the components' secure ports, which serve
+	// metrics and health with the API server's certificate.
+	ControllerManagerFD int `json:"controllerManagerFD"`
+	SchedulerFD         int `json:"schedulerFD"`
+	// EtcdEndpoint is the file that etcd's URL is written to.
+	EtcdEndpoint string `json:"etcdEndpoint"`
+	// Knobs are the user's.
+	Knobs Knobs `json:"knobs,omitzero"`
 }
 
 // ReadControlPlane reads the file that [ControlPlane.Write] wrote. One of another contract is an [OtherVersionError].

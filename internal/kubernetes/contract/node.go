@@ -20,6 +20,8 @@ type Node struct {
 	Speed   pace.Speed `json:"speed"`
 	// ControlPlane gives the node the taint that kubeadm gives its control-plane nodes.
 	ControlPlane bool `json:"controlPlane,omitempty"`
+	// FeatureGates are the user's.
+	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 	// CSI configures the CSI node service beside the kubelet; nil if the node takes no volumes of the driver.
 	CSI *CSINode `json:"csi,omitempty"`
 }

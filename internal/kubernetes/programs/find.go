@@ -75,6 +75,24 @@ func (f Finder) Find(ctx context.Context, s Source) (Program, error) {
 	return f.Fetch(ctx, r)
 }
 
+// Nearest returns the program of the release that is nearest to a version, of those that need not be built first: kubectl works
+// with an API server that is one minor version older or newer. An empty version means the default release.
+func (f Finder) Nearest(ctx context.Context, version string) (Program, error) {
+	all, err := f.List()
+	if err != nil {
+		return Program{}, err
+	}
+	best, distance := release.Default(), -1
+	if want, ok := release.Minor(version); ok {
+		for _, l := range all {
+			if d := max(l.Minor-want, want-l.Minor); l.Where != "" && (distance < 0 || d < distance) {
+				best, distance = l.Release, d
+			}
+		}
+	}
+	return f.Find(ctx, Source{release: best})
+}
+
 // isMissing reports whether the main program has none.
 func isMissing(err error) bool {
 	_, ok := errors.AsType[*carried.NotFoundError](err)

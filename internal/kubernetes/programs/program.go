@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -24,6 +26,7 @@ const (
 	CodeUnusable = "kubernetes-unusable"
 	CodeBuild    = "kubernetes-build-failed"
 	CodeGo       = "go-missing"
+	CodeRefused  = "kubernetes-flag-refused"
 )
 
 // Name is the name of the program's file.
@@ -68,6 +71,32 @@ func Open(ctx context.Context, path string) (Program, error) {
 		return p, unusable("", &contract.OtherVersionError{What: path, Contract: p.Contract}, "the Kubernetes program is of another release of vsphere-sandbox")
 	}
 	return p, nil
+}
+
+// Check asks the program whether its components take the knobs. What they refuse is a [coded.Error] with CodeRefused.
+func (p Program) Check(ctx context.Context, k contract.Knobs) error {
+	dir, err := os.MkdirTemp("", "vsphere-sandbox-check-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	config := filepath.Join(dir, "knobs.json")
+	if err := k.Write(config); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.Path, contract.CheckCommand, "--config="+config)
+	cmd.WaitDelay = time.Second
+	_, err = cmd.Output()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		_, text, _ := strings.Cut("\n"+strings.TrimSpace(string(exit.Stderr)), "\nerror: ") // before it are warnings of components
+		return coded.New(CodeRefused, "", nil, "Kubernetes %s: %s", p.Kubernetes, text)
+	}
+	return err
 }
 
 func unusable(path string, err error, format string, args ...any) error {

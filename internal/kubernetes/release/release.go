@@ -35,7 +35,7 @@ func All() []Release { return all() }
 
 // Default returns the release that sandboxes have by default.
 func Default() Release {
-	r, _ := Find("v1.36")
+	r, _ := Find("v1.37")
 	return r
 }
 
@@ -90,6 +90,13 @@ func Find(name string) (Release, bool) {
 		}
 	}
 	return Release{}, false
+}
+
+// Minor returns the minor version of a version such as v1.37.2: 37.
+func Minor(version string) (int, bool) {
+	var minor int
+	_, err := fmt.Sscanf(version, "v1.%d", &minor)
+	return minor, err == nil
 }
 
 // Looks reports whether a name is a version of Kubernetes, known or not.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,8 @@ type Options struct {
 	// Port is the API server's; 0 for a free one.
 	Port  int
 	Audit bool
+	// Knobs are the user's changes of the components.
+	Knobs contract.Knobs
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -53,9 +56,10 @@ type Cluster struct {
 	opts     Options
 	pki      *pki
 	listener *net.TCPListener
-	file     *os.File // the listener's descriptor, for the child
-	notifier notifier // notifies the child of a changed tuning
-	config   string   // path of the child's configuration
+	secure   [2]*net.TCPListener // of controller manager and scheduler
+	files    []*os.File          // the listeners' descriptors, for the child
+	notifier notifier            // notifies the child of a changed tuning
+	config   string              // path of the child's configuration
 	rest     *rest.Config
 	client   kubernetes.Interface
 }
@@ -73,9 +77,18 @@ func New(opts Options) (_ *Cluster, err error) {
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	// The child gets the socket itself: no other process can take the port while the control plane restarts.
-	if c.file, err = c.listener.File(); err != nil {
-		return nil, fmt.Errorf("kube-apiserver: %w", err)
+	for i := range c.secure {
+		if c.secure[i], err = net.ListenTCP("tcp", &net.TCPAddr{IP: host}); err != nil {
+			return nil, err
+		}
+	}
+	// The child gets the sockets themselves: no other process can take the ports while the control plane restarts.
+	for _, l := range []*net.TCPListener{c.listener, c.secure[0], c.secure[1]} {
+		file, err := l.File()
+		if err != nil {
+			return nil, err
+		}
+		c.files = append(c.files, file)
 	}
 	if c.notifier, err = newNotifier(); err != nil {
 		return nil, err
@@ -121,9 +134,14 @@ func (c *Cluster) writeConfig() error {
 		ServiceCIDR: serviceCIDR,
 		PodCIDR:     podCIDR,
 		Tuning:      c.tuning(),
-		NotifyFD:    4, // the second
+		NotifyFD:    6, // the last
+
+		ControllerManagerFD: 4,
+		SchedulerFD:         5,
+		EtcdEndpoint:        EtcdEndpoint(c.opts.Dir),
+		Knobs:               c.opts.Knobs,
 	}
-	if c.opts.Audit {
+	if c.opts.Audit || c.opts.Knobs.AuditPolicy != "" {
 		cfg.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")
 		if err := os.WriteFile(filepath.Join(c.pki.dir, "audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
 			return err
@@ -145,7 +163,7 @@ func (c *Cluster) Spec() child.Spec {
 	return child.Spec{
 		Name:  Component,
 		Args:  []string{contract.ControlPlaneCommand, "--config=" + c.config},
-		Files: []*os.File{c.file, c.notifier.near},
+		Files: append(slices.Clone(c.files), c.notifier.near),
 	}
 }
 
@@ -160,6 +178,15 @@ func (c *Cluster) Server() string { return c.pki.server }
 
 // Client returns a client of the admin.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// ControllerManager and Scheduler return the URLs of the components' secure ports: metrics and health.
+func (c *Cluster) ControllerManager() string { return "https://" + c.secure[0].Addr().String() }
+
+// Scheduler is like [Cluster.ControllerManager].
+func (c *Cluster) Scheduler() string { return "https://" + c.secure[1].Addr().String() }
+
+// EtcdEndpoint is the file that has etcd's URL once that serves, in the directory of a sandbox.
+func EtcdEndpoint(dir string) string { return filepath.Join(dir, "etcd.endpoint") }
 
 // WaitReady returns when the API server is ready and the default namespace has its ServiceAccount, which proves that the
 // controller manager works too. It calls say whenever what it waits for changes.
@@ -187,10 +214,15 @@ func (c *Cluster) WaitReady(ctx context.Context, say func(string)) error {
 // Close closes the listener. Call it after the child has ended.
 func (c *Cluster) Close() error {
 	errs := []error{c.notifier.close()}
-	if c.file != nil {
-		errs = append(errs, c.file.Close())
+	for _, f := range c.files {
+		errs = append(errs, f.Close())
 	}
-	return errors.Join(append(errs, c.listener.Close())...)
+	for _, l := range append(c.secure[:], c.listener) {
+		if l != nil {
+			errs = append(errs, l.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // notifier is a pipe that outlives the child's processes: a byte in it announces a change.

@@ -172,6 +172,7 @@ func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
 		Kernel:       kernel,
 		Speed:        g.Speed,
 		ControlPlane: role == topology.RoleControlPlane,
+		FeatureGates: g.Knobs.FeatureGates,
 	}
 	if g.CSI {
 		cfg.CSI = &contract.CSINode{ByIDDir: node.ByID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: m.BootTime.UTC().Format(time.RFC3339Nano)}

@@ -1,7 +1,6 @@
 package controllers
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -364,8 +363,6 @@ type Options struct {
 	// RelabelZones adds the controller that updates the region and zone labels after a node is initialized. Upstream has no
 	// such controller, and it is off by default, because the zone of a volume does not change with the node's.
 	RelabelZones bool
-	// LifecycleWorkers is how many nodes that are not ready are processed at once; 4 when zero (upstream: 1).
-	LifecycleWorkers int
 	// Debounce is how long a change waits for related ones; 100 ms when zero.
 	Debounce time.Duration
 	// Floor is the least time between two rounds over all nodes, and between continuing changes; 1 s when zero.
@@ -392,7 +389,6 @@ func Initializers(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface, n
 	if n == nil {
 		n = &Resyncer{}
 	}
-	opts.LifecycleWorkers = cmp.Or(max(0, opts.LifecycleWorkers), 4)
 	opts.Debounce = orDefault(opts.Debounce, 100*time.Millisecond)
 	opts.Floor = max(orDefault(opts.Floor, time.Second), opts.Debounce)
 	if opts.Logger == nil {

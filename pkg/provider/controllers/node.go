@@ -61,21 +61,27 @@ func (g *group) startNode(init app.ControllerInitContext) app.InitFunc {
 // monitorPeriod is the default of --node-monitor-period.
 const monitorPeriod = 5 * time.Second
 
+// lifecycleWorkers is how many nodes that are not ready are processed at once, at least. The default of upstream's
+// --concurrent-node-lifecycle-syncs is 1.
+const lifecycleWorkers = 4
+
 // startLifecycle starts stock cloud-node-lifecycle controllers that share the nodes, as app/core.go,
-// startCloudNodeLifecycleController, with a paced informer.
+// startCloudNodeLifecycleController, with a paced informer. One controller with several workers would not do: it waits for
+// the slowest node before it asks for the next ones.
 func (g *group) startLifecycle(init app.ControllerInitContext) app.InitFunc {
 	return func(ctx context.Context, generic genericapp.ControllerContext) (controller.Interface, bool, error) {
 		if err := g.start(ctx); err != nil {
 			return nil, false, err
 		}
+		config := g.config.ComponentConfig.NodeLifecycleController
 		r := g.newRounds(ctx, &rounds{
-			period: orDefault(g.config.ComponentConfig.KubeCloudShared.NodeMonitorPeriod.Duration, monitorPeriod),
+			period: orDefault(config.NodeMonitorPeriod.Duration, monitorPeriod),
 			alone:  needsAttention,
 		})
 		client := g.config.ClientBuilder.ClientOrDie(init.ClientName)
-		for range g.opts.LifecycleWorkers {
+		for range max(lifecycleWorkers, int(config.ConcurrentNodeLifecycleSyncs)) {
 			stock, err := nodelifecycle.NewCloudNodeLifecycleController(
-				newPacedInformer(ctx, g.nodes(), r, nil), client, quietLifecycle(g.cloud, g.opts.Logger), noPeriod)
+				newPacedInformer(ctx, g.nodes(), r, nil), client, quietLifecycle(g.cloud, g.opts.Logger), noPeriod, 1)
 			if err != nil {
 				return nil, false, fmt.Errorf("cloud-node-lifecycle: %w", err)
 			}

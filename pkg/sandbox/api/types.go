@@ -31,12 +31,17 @@ type Status struct {
 	ReadyAt   *time.Time `json:"readyAt,omitempty"`
 	Dir       string     `json:"dir"`
 	// Server is the API server's URL.
-	Server     string `json:"server"`
-	Kubeconfig string `json:"kubeconfig"`
-	Context    string `json:"context"`
+	Server string `json:"server"`
+	// ControllerManager and Scheduler are the URLs of the components' secure ports on an embedded cluster: metrics and health.
+	ControllerManager string `json:"controllerManager,omitempty"`
+	Scheduler         string `json:"scheduler,omitempty"`
+	Kubeconfig        string `json:"kubeconfig"`
+	Context           string `json:"context"`
 
 	Version           string `json:"version"`
 	KubernetesVersion string `json:"kubernetesVersion"`
+	// KubernetesProgram is the path of the program that the embedded cluster consists of; "" for any other cluster.
+	KubernetesProgram string `json:"kubernetesProgram,omitempty"`
 
 	Ground     Ground      `json:"ground"`
 	Components []Component `json:"components"`

@@ -1,0 +1,56 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apiserver/pkg/audit/policy"
+	aggregator "k8s.io/kube-aggregator/pkg/apiserver/scheme"
+	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	kcmapp "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	kcmoptions "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+	scheduleroptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+)
+
+// Check returns what the components refuse of the knobs, as far as that can be told before they run: flags, feature gates and
+// APIs that this release does not have, what the sandbox decides itself, and files that cannot be read. It changes the
+// process's feature gates.
+func Check(_ context.Context, k contract.Knobs) error {
+	cfg := contract.ControlPlane{Knobs: k, Speed: 1}
+	var errs []error
+	add := func(err error) { errs = append(errs, err) }
+
+	api := apioptions.NewServerRunOptions()
+	s, err := apiServerSettings(cfg, "")
+	add(errors.Join(err, s.apply(apiServer, api.Flags())))
+	if err := api.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
+		add(fmt.Errorf("feature gates: %w", err))
+	}
+	for _, err := range api.APIEnablement.Validate(legacyscheme.Scheme, extensions.Scheme, aggregator.Scheme) {
+		add(fmt.Errorf("runtime config: %w", err))
+	}
+	if k.AuditPolicy != "" {
+		_, err := policy.LoadPolicyFromFile(k.AuditPolicy)
+		add(err)
+	}
+
+	manager, err := kcmoptions.NewKubeControllerManagerOptions()
+	if err != nil {
+		return err
+	}
+	s, err = controllerManagerSettings(cfg)
+	add(errors.Join(err, s.apply(controllerManager, manager.Flags(kcmapp.KnownControllers(), kcmapp.ControllersDisabledByDefault(), kcmapp.ControllerAliases()))))
+
+	s, err = schedulerSettings(cfg)
+	add(errors.Join(err, s.apply(scheduler, *scheduleroptions.NewOptions().Flags)))
+	if k.SchedulerConfig != "" {
+		_, err := schedulerConfig(cfg)
+		add(err)
+	}
+	return errors.Join(errs...)
+}
