@@ -34,7 +34,12 @@ func TestFollowTuning(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(`{"etcdDelay":1000}`)
+	tune := func(d time.Duration) {
+		if err := (contract.Tuning{EtcdDelay: d}).Write(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tune(1000)
 	fd, far := notifyPipe(t)
 	reported := make(chan time.Duration, 10)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -50,14 +55,14 @@ func TestFollowTuning(t *testing.T) {
 	if d := <-reported; d != 1000 {
 		t.Errorf("at its start: %v", d)
 	}
-	write(`{}`)
+	tune(0)
 	notify()
 	if d := <-reported; d != 0 {
 		t.Errorf("told %v", d)
 	}
 	write(`{"etcd`) // which changes nothing
 	notify()
-	write(`{"etcdDelay":7}`)
+	tune(7)
 	notify()
 	for d := range reported {
 		if d == 7 {

@@ -20,15 +20,19 @@ func TestRoundTrip(t *testing.T) {
 	}{
 		"control plane": check(ControlPlane{
 			EtcdDir: "/e", PKI: "/p", Host: "127.0.0.1", Port: 6443, ListenerFD: 3, Speed: 2.5, ServiceCIDR: "10.96.0.0/16", PodCIDR: "10.128.0.0/9",
-			Tuning: "/t", NotifyFD: 4, AuditLog: "/a",
+			Tuning: "/t", NotifyFD: 6, AuditLog: "/a", ControllerManagerFD: 4, SchedulerFD: 5, EtcdEndpoint: "/ep", Knobs: Knobs{Scheduler: []string{"v=4"}},
 		}, ControlPlane.Write, ReadControlPlane),
 		"tuning": check(Tuning{EtcdDelay: time.Second}, Tuning.Write, ReadTuning),
 		"node": check(Node{
 			Name: "worker-1", RootDir: "/n/worker-1/kubelet", Kubeconfig: "/n/worker-1/kubeconfig",
-			SystemUUID: "42000000-0000-4000-8000-000000000001", CPUs: 4, MemoryBytes: 8 << 30,
+			SystemUUID: "42000000-0000-4000-8000-000000000001", CPUs: 4, MemoryBytes: 8 << 30, FeatureGates: map[string]bool{"B": false},
 			OSImage: "Ubuntu", Kernel: "6.8.0", Speed: 2.5, ControlPlane: true,
 			CSI: &CSINode{ByIDDir: "/n/worker-1/by-id", Kubeconfig: "/n/worker-1/csi", Boot: "1", MaxVolumes: 5, Driver: "d"},
 		}, Node.Write, ReadNode),
+		"knobs": check(Knobs{
+			APIServer: []string{"v=2"}, ControllerManager: []string{"v=3"}, Scheduler: []string{"v=4"}, FeatureGates: map[string]bool{"A": true},
+			RuntimeConfig: []string{"api/beta=true"}, AuditPolicy: "/a", SchedulerConfig: "/s", AdmissionConfig: "/d",
+		}, Knobs.Write, ReadKnobs),
 		"empty node": check(Node{}, Node.Write, ReadNode),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +83,7 @@ func TestUnreadable(t *testing.T) {
 	if got, err := ReadTuning(path); err != nil || got != (Tuning{}) {
 		t.Errorf("missing tuning: %+v, %v", got, err)
 	}
-	for name, text := range map[string]string{"cut short": `{"contract":1,`, "wrong type": `{"contract":1,"config":{"name":1}}`} {
+	for name, text := range map[string]string{"cut short": `{"contract":2,`, "wrong type": `{"contract":2,"config":{"name":1}}`} {
 		put(text)
 		if _, err := ReadNode(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
 			t.Errorf("%s: %v", name, err)
