@@ -58,7 +58,7 @@ func start(t testing.TB, s settings, nodes ...*corev1.Node) *rig {
 	shared := informers.NewSharedInformerFactory(r.client, 0)
 	c := &ccmconfig.Config{ClientBuilder: builder{r.client}, SharedInformers: shared}
 	c.ComponentConfig.NodeStatusUpdateFrequency.Duration = or(s.statusPeriod, 1000*time.Hour)
-	c.ComponentConfig.KubeCloudShared.NodeMonitorPeriod.Duration = or(s.monitorPeriod, 1000*time.Hour)
+	c.ComponentConfig.NodeLifecycleController.NodeMonitorPeriod.Duration = or(s.monitorPeriod, 1000*time.Hour)
 	c.ComponentConfig.NodeController.ConcurrentNodeSyncs = max(1, s.syncs)
 	c.ComponentConfig.NodeController.ConcurrentNodeStatusUpdates = max(1, s.statusUpdates)
 	ctx, cancel := context.WithCancel(t.Context())
