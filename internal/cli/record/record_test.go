@@ -111,9 +111,8 @@ func TestRecordToFile(t *testing.T) {
 func TestSaved(t *testing.T) {
 	e := at(t)
 	dir := filepath.Join(t.TempDir(), "saved")
-	t.Setenv("GOVC_PERSIST_SESSION", "false")
 	url := "https://" + e.Vars["GOVC_USERNAME"] + ":" + e.Vars["GOVC_PASSWORD"] + "@" + e.Vars["GOVC_URL"]
-	if status := cli.Run([]string{"object.save", "-u", url, "-k", "-d", dir}); status != 0 {
+	if status := cli.Run([]string{"object.save", "-u", url, "-k", "-persist-session=false", "-d", dir}); status != 0 {
 		t.Fatalf("govc ended with %d", status)
 	}
 	e = clitest.NewEnv(nil)
