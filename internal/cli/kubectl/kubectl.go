@@ -43,9 +43,7 @@ func NewCmdKubectl(d *command.Deps, runF func(context.Context, *options) error) 
 		streams: d.Streams, getenv: d.Getenv, setenv: os.Setenv, main: Main, release: d.Release,
 		status: func(ctx context.Context) (api.Status, error) { return command.AskIt(ctx, d, (*api.Client).Status) },
 	}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	return &cobra.Command{
 		Use:   "kubectl [ARGUMENT]...",
 		Short: "Run the built-in kubectl against a sandbox",

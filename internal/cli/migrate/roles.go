@@ -37,9 +37,7 @@ type rolesOptions struct {
 // NewCmdRoles returns the command; runF, when not nil, runs in its place.
 func NewCmdRoles(d *command.Deps, runF func(context.Context, *rolesOptions) error) *cobra.Command {
 	o := &rolesOptions{streams: d.Streams, getenv: d.Getenv}
-	if runF == nil {
-		runF = runRoles
-	}
+	runF = command.Or(runF, runRoles)
 	cmd := &cobra.Command{
 		Use:   "roles [FILE]",
 		Short: "Print the least-privilege roles of the vCenter accounts",

@@ -237,9 +237,7 @@ type applyOptions struct {
 // NewCmdApply returns the command; runF, when not nil, runs in its place.
 func NewCmdApply(d *command.Deps, runF func(context.Context, *applyOptions) error) *cobra.Command {
 	o := &applyOptions{streams: d.Streams, connect: d.Connect, format: output.Plain}
-	if runF == nil {
-		runF = apply
-	}
+	runF = command.Or(runF, apply)
 	cmd := &cobra.Command{
 		Use:   "apply [TOPOLOGY | FILE]",
 		Short: "Change a running sandbox to match a topology",
