@@ -64,6 +64,8 @@ func booted(cmd *cobra.Command, args []string) error {
 		check("vCenter", args[1:]...)
 	case path == "vcenter down", path == "vcenter hang", path == "vcenter slow":
 		check("vCenter", args...)
+	case path == "vcenter save" && len(args) > 1:
+		check("vCenter", args[0])
 	case path == "logs" && len(args) > 0:
 		if name, ok := strings.CutPrefix(args[0], "node/"); ok {
 			check("VM", name)

@@ -10,6 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	VCentersOnly bool
 	// Cluster is the Kubernetes cluster; the zero value is a control plane in a process, and a kubelet in one for each VM.
 	Cluster Cluster
+	// Saved are inventories to load, as sim.Options has them. Optional.
+	Saved []*sim.Saved
 	// Addresses are where the vCenters listen, as sim.Options has them. Optional.
 	Addresses []string
 	// VCenterPort is the port of every vCenter, or of what stands before a real one, when Addresses is empty, as sim.Options

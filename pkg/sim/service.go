@@ -56,6 +56,7 @@ type parts struct {
 	certificate tls.Certificate
 	login       *url.Userinfo // of the administrator; nil: generated
 	events      *event.Log
+	saved       *Saved // nil for a vCenter that is built
 	onEnd       func(session string)
 	onChange    func()
 	onPassword  func(string) error
@@ -71,8 +72,12 @@ func newService(p parts) (_ *service, err error) {
 	globals.Lock()
 	defer globals.Unlock()
 	content, root := simulator.VPX().ServiceContent, simulator.VPX().RootFolder // copies
-	content.About = inventory.About(content.About, p.spec.Version, p.spec.Name)
-	content.About.InstanceUuid = p.spec.InstanceUUID
+	if p.saved != nil {
+		content, root = p.saved.loaded.Content(), p.saved.loaded.RootFolder()
+	} else {
+		content.About = inventory.About(content.About, p.spec.Version, p.spec.Name)
+		content.About.InstanceUuid = p.spec.InstanceUUID
+	}
 	ctx := simulator.NewContext()
 	s := &service{
 		vcsim: simulator.New(simulator.NewServiceInstance(ctx, content, root)),

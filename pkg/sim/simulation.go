@@ -60,7 +60,7 @@ func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 
 	// Sequentially, because vcsim fills in defaults that all vCenters of a process share.
 	for i, spec := range specs {
-		v, err := newVCenter(spec, listeners[i].Addr(), opts)
+		v, err := newVCenter(spec, listeners[i].Addr(), opts.saved(i), opts)
 		if err != nil {
 			return nil, fmt.Errorf("vcenter %q: %w", spec.Name, err)
 		}
@@ -89,7 +89,12 @@ func (s *Simulation) build(ctx context.Context, opts Options) ([]*inventory.Buil
 			dir := filepath.Join(opts.Dir, fmt.Sprintf("vcenter-%d", i+1))
 			globals.RLock()
 			defer globals.RUnlock()
-			if built[i], err = v.build(ctx, dir, &opts.Topology.Spec); err != nil {
+			if saved := opts.saved(i); saved != nil {
+				built[i], err = v.restore(ctx, dir, saved)
+			} else {
+				built[i], err = v.build(ctx, dir, &opts.Topology.Spec)
+			}
+			if err != nil {
 				return fmt.Errorf("vcenter %q: %w", v.Name(), err)
 			}
 			return nil

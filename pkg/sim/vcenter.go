@@ -60,7 +60,7 @@ type VCenter struct {
 }
 
 // newVCenter creates an empty vCenter for the address addr.
-func newVCenter(spec topology.VCenter, addr net.Addr, opts Options) (*VCenter, error) {
+func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options) (*VCenter, error) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
 		return nil, fmt.Errorf("listens on a %s address", addr.Network())
@@ -77,7 +77,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, opts Options) (*VCenter, e
 	}
 	v.service, err = newService(parts{
 		spec: &v.spec, stock: opts.Topology.Spec.Stock, host: tcp.String(), dir: opts.Dir, certificate: v.pair.TLS(),
-		login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
+		saved: saved, login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
 		seed: opts.Topology.Spec.Seed, contents: filepath.Join(VolumesDir(opts.Dir), url.PathEscape(spec.Name)), cause: v.causeOf,
 		guests: opts.guests(spec.Name), onPassword: opts.OnPassword, onSession: opts.OnSession,
 	})

@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,7 +20,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/record"
 )
@@ -31,7 +29,6 @@ type options struct {
 	getenv  func(string) string
 
 	real       vcenterconfig.Flags
-	saved      string
 	file       string
 	force      bool
 	name       string
@@ -56,9 +53,6 @@ The vCenters are those of --vcenter-config, or of govc's variables (GOVC_URL,
 GOVC_USERNAME, GOVC_PASSWORD, GOVC_TLS_CA_CERTS and so on). They are only read.
 A VM is recorded if it matches every kind of selection flag that is given.
 
-With --saved the vCenter is a folder that "govc object.save -d FOLDER" wrote.
-Such a folder has no tags.
-
 Not recorded: accounts, permissions, storage policies, disks, snapshots and
 advanced settings. Differences between the topology and the vCenters are
 warnings on standard error.
@@ -75,7 +69,6 @@ Exit status:
   130  interrupted; nothing was written`,
 		Example: `  vsphere-sandbox record --vcenter-config vsphere.conf --folder k8s -f prod.yaml
   vsphere-sandbox record --tag env:prod --nodes 'worker-*' --control-plane 'cp-*' > prod.yaml
-  vsphere-sandbox record --saved FOLDER --nodes 'worker-*' -f saved.yaml
   vsphere-sandbox record --vcenter-config vsphere.conf --anonymise --pseudonyms map.json -f bug.yaml
   vsphere-sandbox up prod.yaml`,
 		Args:              command.NoArgs,
@@ -91,8 +84,6 @@ Exit status:
 	o.real.BindNodes(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "`FILE` to write, readable only by you (default: standard output)")
-	f.StringVar(&o.saved, "saved", "", "record the saved inventory in `FOLDER`, from govc object.save")
-	_ = cmd.MarkFlagDirname("saved") // its only error is an unknown flag
 	f.BoolVar(&o.force, "force", false, "overwrite the file")
 	f.StringVar(&o.name, "name-of-topology", "recorded", "`NAME` of the topology")
 	f.BoolVar(&o.anonymise, "anonymise", false, "write pseudonyms in place of names, UUIDs, MACs, addresses and VLANs")
@@ -109,8 +100,6 @@ func (o *options) complete() error {
 		return report.UsageError("--name-of-topology prod", "--name-of-topology %q: %s", o.name, wrong[0])
 	}
 	switch {
-	case o.saved != "" && o.real.Config() != "":
-		return report.UsageError("--saved "+o.saved, "--saved and --vcenter-config exclude each other")
 	case o.pseudonyms != "" && !o.anonymise:
 		return report.UsageError("--anonymise", "--pseudonyms has no effect without --anonymise")
 	case o.force && o.file == "":
@@ -197,27 +186,7 @@ func there(path string) error {
 	return &report.Error{Code: "file-exists", Message: path + " already exists", Try: "--force   # to overwrite it", Exit: report.Usage}
 }
 
-// serve runs stock vcsim with the saved inventory until the process ends, and makes it the vCenter of govc's variables.
-func (o *options) serve() error {
-	password := rand.Text()
-	s, err := stocksim.Serve(stocksim.Options{Saved: o.saved, User: "record", Password: password})
-	if err != nil {
-		return &report.Error{
-			Code: "saved-invalid", Message: err.Error(), Exit: report.Usage, Try: "govc object.save -d FOLDER, without a path: it saves the whole vCenter",
-		}
-	}
-	defer s.Remove() // its files: the inventory is in memory
-	vars := map[string]string{"GOVC_URL": "https://" + s.URL().Host, "GOVC_USERNAME": "record", "GOVC_PASSWORD": password, "GOVC_INSECURE": "true"}
-	o.getenv = func(name string) string { return vars[name] }
-	return nil
-}
-
 func run(ctx context.Context, o *options) error {
-	if o.saved != "" {
-		if err := o.serve(); err != nil {
-			return err
-		}
-	}
 	real, err := o.real.Complete(o.getenv)
 	if err != nil {
 		return err

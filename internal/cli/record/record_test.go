@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/vmware/govmomi/cli"
-	_ "github.com/vmware/govmomi/cli/object" // object.save
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -107,32 +105,6 @@ func TestRecordToFile(t *testing.T) {
 	}
 }
 
-// TestSaved records a folder of govc's object.save.
-func TestSaved(t *testing.T) {
-	e := at(t)
-	dir := filepath.Join(t.TempDir(), "saved")
-	url := "https://" + e.Vars["GOVC_USERNAME"] + ":" + e.Vars["GOVC_PASSWORD"] + "@" + e.Vars["GOVC_URL"]
-	if status := cli.Run([]string{"object.save", "-u", url, "-k", "-persist-session=false", "-d", dir}); status != 0 {
-		t.Fatalf("govc ended with %d", status)
-	}
-	e = clitest.NewEnv(nil)
-	if r := e.Run(t.Context(), NewCmdRecord(e.Deps, nil), "--saved", dir, "--folder", "k8s", "--control-plane", "cp-*"); r.Exit != 0 {
-		t.Fatalf("ended with %+v\n%s", r, e.Err)
-	}
-	var names []string
-	for _, n := range load(t, e.Out.String()).Nodes() {
-		names = append(names, n.InventoryPath())
-	}
-	if diff := cmp.Diff([]string{"/americas/dcwest/vm/k8s/masters/cp-1", "/americas/dcwest/vm/k8s/worker-1", "/americas/dcwest/vm/k8s/worker-2"}, names); diff != "" {
-		t.Errorf("%s\n%s", diff, e.Err)
-	}
-	for _, folder := range []string{t.TempDir(), "/nonexistent"} {
-		if r := e.Run(t.Context(), NewCmdRecord(e.Deps, nil), "--saved", folder); r.Code != "saved-invalid" || r.Exit != report.Usage {
-			t.Errorf("%s: ended with %+v", folder, r)
-		}
-	}
-}
-
 // TestAnotherFaster: another process writes the file while the vCenter is read.
 func TestAnotherFaster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "top.yaml")
@@ -166,7 +138,6 @@ func TestRefused(t *testing.T) {
 		{[]string{"--name-of-topology", "Prod"}, "usage", report.Usage},
 		{[]string{"--pseudonyms", "x"}, "usage", report.Usage},
 		{[]string{"--force"}, "usage", report.Usage},
-		{[]string{"--saved", "x", "--vcenter-config", "env"}, "usage", report.Usage},
 		{[]string{"-f", "x", "--anonymise", "--pseudonyms", "x"}, "usage", report.Usage},
 		{[]string{"--anonymise", "--pseudonyms", bad}, "pseudonyms-invalid", report.Usage},
 		{[]string{"--anonymize", "--pseudonyms", bad}, "pseudonyms-invalid", report.Usage},

@@ -169,7 +169,7 @@ func (o *options) sandbox() sandbox.Options {
 		CCM: sandbox.CCM{None: o.ccm.None(), Replicas: o.ccm.Replicas}, CSI: sandbox.CSI{Enabled: o.csi.Driver != csi.Off},
 	}
 	if o.alone != nil {
-		opts.VCentersOnly, opts.Addresses, opts.Login = true, o.alone.Addresses, o.alone.Login
+		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
 	}
 	return opts
 }

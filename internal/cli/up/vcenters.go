@@ -16,12 +16,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // VCenters is a sandbox of vCenters alone, for "vcenter up".
 type VCenters struct {
 	Topology *topology.Topology
+	// Saved are inventories to load, as in sandbox.Options.
+	Saved []*sim.Saved
 	// Addresses and Login are as in sandbox.Options.
 	Addresses []string
 	Login     *url.Userinfo

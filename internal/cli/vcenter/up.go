@@ -27,6 +27,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
@@ -37,6 +38,8 @@ type upOptions struct {
 	*command.Deps
 
 	file     string
+	load     []string // folders
+	saved    []*sim.Saved
 	set      source.Settings
 	shape    shape
 	listen   []string
@@ -58,17 +61,20 @@ func NewCmdUp(d *command.Deps, runF func(context.Context, *upOptions) error) *co
 		Use:   "up [VCENTER...]",
 		Short: "Run vCenters without Kubernetes, or restore the API of stopped ones",
 		Long: `Run simulated vCenters without Kubernetes until Ctrl-C, and print the govc
-variables that point at them. Their inventory is a topology (-f), or generated
-from counts with the flags and object names of vcsim (DC0_C0_RP0_VM0). The
-commands list, get, govc, env, events, vm and down work with them.
+variables that point at them. Their inventory is a topology (-f), a saved
+inventory (--load), or generated from counts with the flags and object names of
+vcsim (DC0_C0_RP0_VM0). The commands list, get, govc, env, events, vm and down
+work with them.
 
-13 flags of vcsim are supported, with one dash or two: -l, -E, -username,
--password and the counts below.
+14 flags of vcsim are supported, with one dash or two: -l, -E, -load, -username,
+-password and the counts below. The inventory of -load may come from
+"vcenter save" or govc object.save.
 
 With VCENTER arguments, restore the API of these vCenters in a running sandbox.`,
 		Example: `  vsphere-sandbox vcenter up -f zones-us-eu
   vsphere-sandbox vcenter up -f topology.yaml --set hosts=8 --detach
   vsphere-sandbox vcenter up --dc 2 --cluster 3 --vm 50 -l 127.0.0.1:8989
+  vsphere-sandbox vcenter up --load saved/us
   vsphere-sandbox vcenter up us eu`,
 		ValidArgsFunction: complete.VCenters(d),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,6 +88,8 @@ With VCENTER arguments, restore the API of these vCenters in a running sandbox.`
 	o.limits.Bind(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "`TOPOLOGY` to run: a built-in name or a file")
+	f.StringArrayVar(&o.load, "load", nil, "load the inventory in `FOLDER`; repeat for more vCenters")
+	_ = cmd.MarkFlagDirname("load") // its only error is an unknown flag
 	o.set.Bind(cmd)
 	o.shape.bind(f)
 	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` of the first vCenter (127.0.0.1:8989); repeat for the next ones")
@@ -99,12 +107,14 @@ With VCENTER arguments, restore the API of these vCenters in a running sandbox.`
 }
 
 // alone reports whether to run vCenters, and not to bring those of a sandbox back.
-func (o *upOptions) alone() bool { return o.file != "" || o.shape.given }
+func (o *upOptions) alone() bool { return o.file != "" || len(o.load) > 0 || o.shape.given }
 
 func (o *upOptions) complete(f *pflag.FlagSet) error {
 	o.shape.given = false
 	f.Visit(func(one *pflag.Flag) { o.shape.given = o.shape.given || o.shape.has(one.Name) })
 	switch {
+	case len(o.load) > 0 && (o.file != "" || o.shape.given || len(o.vcenters) > 0):
+		return report.UsageError(upCommand+" --load "+o.load[0], "--load says what there is: -f, --dc, --vm and the like and names of vCenters do not go with it")
 	case o.file != "" && len(o.vcenters) > 0:
 		return report.UsageError(upCommand+" -f "+o.file, "names of vCenters and a topology exclude each other")
 	case o.shape.given && len(o.vcenters) > 0:
@@ -154,7 +164,7 @@ func (o *upOptions) onlyAlone(f *pflag.FlagSet) (err error) {
 	}
 	f.Visit(func(one *pflag.Flag) {
 		if one.Name != "output" && one.Name != "name" {
-			err = report.UsageError(upCommand+" --vm 2 --"+one.Name+" "+one.Value.String(), "--%s is for vCenters alone: it needs -f, or --dc, --vm and the like", one.Name)
+			err = report.UsageError(upCommand+" --vm 2 --"+one.Name+" "+one.Value.String(), "--%s is for vCenters alone: it needs -f, --load, or --dc, --vm and the like", one.Name)
 		}
 	})
 	return err
@@ -179,7 +189,7 @@ func runUp(ctx context.Context, o *upOptions) error {
 		return err
 	}
 	v := up.VCenters{
-		Topology: t, Addresses: addresses, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format, Limits: o.limits,
+		Topology: t, Saved: o.saved, Addresses: addresses, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format, Limits: o.limits,
 	}
 	if o.username != "" {
 		v.Login = url.UserPassword(o.username, o.password)
@@ -192,6 +202,9 @@ func runUp(ctx context.Context, o *upOptions) error {
 }
 
 func (o *upOptions) topology() (*topology.Topology, error) {
+	if len(o.load) > 0 {
+		return o.open()
+	}
 	if o.file != "" {
 		return source.Load("vcenter up -f", o.file, o.set)
 	}
@@ -239,6 +252,26 @@ func addresses(given []string, n int) ([]string, error) {
 		all = append(all, net.JoinHostPort(last, "0"))
 	}
 	return all, nil
+}
+
+// open reads the saved inventories.
+func (o *upOptions) open() (*topology.Topology, error) {
+	for _, dir := range o.load {
+		saved, err := sim.OpenSaved(dir)
+		var damaged *sim.DamagedError
+		switch {
+		case errors.As(err, &damaged):
+			return nil, &report.Error{Code: "damaged-folder", Message: err.Error(), Try: damaged.Try(), Exit: report.Usage}
+		case err != nil:
+			return nil, &report.Error{Code: "unreadable-folder", Message: "--load: " + err.Error(), Try: "vsphere-sandbox vcenter save VCENTER FOLDER, which makes one", Exit: report.Usage}
+		}
+		o.saved = append(o.saved, saved)
+	}
+	t, err := sim.TopologyOf(o.saved...)
+	if err != nil {
+		return nil, report.UsageError(upCommand+" --load "+o.load[0]+", and the other as another sandbox, with --name", "--load: %v", err)
+	}
+	return t, nil
 }
 
 // Args turns the long flags of "vcenter up" that have one dash, as vcsim's have, into such with two: "-vm 10" would be

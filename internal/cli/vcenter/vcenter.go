@@ -32,7 +32,7 @@ the sandbox's own watch, which bypasses the proxy, continues.`,
 		Example: `  vsphere-sandbox vcenter down eu
   vsphere-sandbox vcenter slow us --delay 500ms
   vsphere-sandbox vcenter up us eu`,
-	}, NewCmdUp(d, nil), NewCmdDown(d, nil), NewCmdSlow(d, nil), NewCmdHang(d, nil))
+	}, NewCmdUp(d, nil), NewCmdDown(d, nil), NewCmdSlow(d, nil), NewCmdHang(d, nil), NewCmdSave(d, nil))
 }
 
 type options struct {

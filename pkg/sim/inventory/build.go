@@ -184,6 +184,16 @@ func (b *builder) forgetTasks() {
 	}
 }
 
+// Adopt prepares a VM that vcsim's CreateVM did not create for vcsim's operations. The VM is not in the registry yet, or the
+// registry does not serve.
+func Adopt(vm *simulator.VirtualMachine) error {
+	id, err := uuid.Parse(vm.Config.Uuid)
+	if err != nil {
+		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(vm.Self.Value))
+	}
+	return fill(vm, id)
+}
+
 // tasks notifies about the end of tasks; vcsim polls every 10 ms.
 type tasks struct {
 	registry *simulator.Registry

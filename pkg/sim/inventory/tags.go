@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/google/uuid"
+	pbm "github.com/vmware/govmomi/pbm/types"
 	"github.com/vmware/govmomi/simulator"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
@@ -114,6 +115,8 @@ func (b *builder) attachTags() error {
 type Profiles interface {
 	// Make creates the profile of a policy.
 	Make(*topology.Policy) error
+	// Restore adds a saved profile.
+	Restore(*pbm.PbmCapabilityProfile) error
 }
 
 var errNoProfiles = errors.New("vCenter has no storage policy service")

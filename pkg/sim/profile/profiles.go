@@ -51,6 +51,17 @@ func (s *Service) Make(p *topology.Policy) error {
 	return faultError(p.Name, fault)
 }
 
+// Restore adds a saved profile with its identifier, unless it exists.
+func (s *Service) Restore(p *pbm.PbmCapabilityProfile) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.find(p.ProfileId.UniqueId) != nil {
+		return nil
+	}
+	c := *p
+	return faultError(c.Name, s.add(&c))
+}
+
 func faultError(name string, fault vim.BaseMethodFault) error {
 	if fault == nil {
 		return nil

@@ -52,6 +52,23 @@ func (h *Handler) Find(category, name string) (id string, ok bool) {
 // Tags lists the IDs of the tags on an object.
 func (h *Handler) Tags(ref vc.Ref) []string { return h.store.tagsOn(plain(ref)) }
 
+// Snapshot returns all categories, tags and associations.
+func (h *Handler) Snapshot() Snapshot { return h.store.snapshot() }
+
+// Restore replaces all categories, tags and associations, without events. It changes nothing if the snapshot is inconsistent, or
+// has tags on missing objects.
+func (h *Handler) Restore(s Snapshot) error {
+	for _, a := range s.Associations {
+		if ref := plain(a.Object); !h.exists(ref) && ref.Type != disk {
+			return fmt.Errorf("tag %s: no %s %s", a.TagID, ref.Type, ref.Value)
+		}
+	}
+	return h.store.restore(s)
+}
+
+// disk is vcsim's type of first-class disks in associations.
+const disk = "fcd"
+
 // AttachedObjects lists the objects with a tag. This and the following methods implement vcsim's tag manager for SOAP calls;
 // vcsim may hold locks of objects.
 func (h *Handler) AttachedObjects(tagID string) ([]vc.Ref, types.BaseMethodFault) {

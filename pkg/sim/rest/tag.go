@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -292,6 +293,20 @@ type Tag struct {
 	UsedBy      []string `json:"used_by"`
 }
 
+// Association is a tag on an object.
+type Association struct {
+	TagID  string `json:"tag_id"`
+	Object vc.Ref `json:"object"`
+}
+
+// Snapshot holds all tags of a vCenter, for saving. Categories and tags are in the order of creation, associations in that of
+// tags, then by type and value of the object.
+type Snapshot struct {
+	Categories   []Category    `json:"categories"`
+	Tags         []Tag         `json:"tags"`
+	Associations []Association `json:"associations"`
+}
+
 // clone copies the lists, which answers encode without locks; they are never nil, which matters in JSON.
 func (c Category) clone() Category {
 	c.AssociableTypes = list(c.AssociableTypes)
@@ -347,13 +362,16 @@ type tag struct {
 func (t *tag) label() string { return t.category.Name + "/" + t.Name }
 
 func newStore(lenient bool) *store {
-	return &store{
-		lenient:    lenient,
-		categories: make(map[string]*category),
-		names:      make(map[string]*category),
-		tags:       make(map[string]*tag),
-		objects:    make(map[vc.Ref][]*tag),
-	}
+	s := &store{lenient: lenient}
+	s.clear()
+	return s
+}
+
+func (s *store) clear() {
+	s.categories = make(map[string]*category)
+	s.names = make(map[string]*category)
+	s.tags = make(map[string]*tag)
+	s.objects = make(map[vc.Ref][]*tag)
 }
 
 func (s *store) next() uint64 {
@@ -363,3 +381,54 @@ func (s *store) next() uint64 {
 
 // plain is the reference without the vCenter's identifier, which some clients send along.
 func plain(ref vc.Ref) vc.Ref { return vc.Ref{Type: ref.Type, Value: ref.Value} }
+
+func (s *store) snapshot() Snapshot {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	categories := make([]*category, 0, len(s.categories))
+	for _, c := range s.categories {
+		categories = append(categories, c)
+	}
+	slices.SortFunc(categories, func(a, b *category) int { return cmp.Compare(a.order, b.order) })
+	tags := make([]*tag, 0, len(s.tags))
+	for _, t := range s.tags {
+		tags = append(tags, t)
+	}
+	slices.SortFunc(tags, byOrder)
+
+	var out Snapshot
+	for _, c := range categories {
+		out.Categories = append(out.Categories, c.clone())
+	}
+	for _, t := range tags {
+		out.Tags = append(out.Tags, t.clone())
+		for _, ref := range sorted(t.objects) {
+			out.Associations = append(out.Associations, Association{TagID: t.ID, Object: ref})
+		}
+	}
+	return out
+}
+
+// restore replaces everything, or nothing when the snapshot does not hold together.
+func (s *store) restore(in Snapshot) error {
+	fresh := newStore(s.lenient)
+	for _, c := range in.Categories {
+		if _, err := fresh.createCategory(c); err != nil {
+			return fmt.Errorf("category %q: %w", c.Name, err)
+		}
+	}
+	for _, t := range in.Tags {
+		if _, err := fresh.createTag(t); err != nil {
+			return fmt.Errorf("tag %q: %w", t.Name, err)
+		}
+	}
+	for _, a := range in.Associations {
+		if _, err := fresh.attach(a.TagID, plain(a.Object)); err != nil {
+			return fmt.Errorf("tag %s on %s: %w", a.TagID, a.Object.Value, err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made, s.categories, s.names, s.tags, s.objects = fresh.made, fresh.categories, fresh.names, fresh.tags, fresh.objects
+	return nil
+}

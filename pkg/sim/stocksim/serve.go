@@ -5,10 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/url"
-	"os"
 	"runtime/debug"
 
 	"github.com/google/uuid"
@@ -30,8 +28,6 @@ type Options struct {
 	Clusters, Hosts, VMs int
 	// Version is the release: "8.0.3". Default: vcsim's, an old one.
 	Version string
-	// Saved is a folder of govc's object.save to serve instead of a built inventory. Optional.
-	Saved string
 }
 
 // Serve builds an inventory and serves it with TLS and all endpoints of vcsim, SOAP and REST. It is ready when Serve returns;
@@ -51,10 +47,8 @@ func Serve(o Options) (*Server, error) {
 		m.ServiceContent.About.Version, m.ServiceContent.About.ApiVersion = o.Version, o.Version+".0"
 	}
 	m.ServiceContent.About.InstanceUuid = uuid.NewString() // or all vcsims have the same
-	if err := fill(m, o.Saved); err != nil {
-		if m.Service != nil { // Remove needs it
-			m.Remove()
-		}
+	if err := m.Create(); err != nil {
+		m.Remove()
 		return nil, fmt.Errorf("stock model: %w", err)
 	}
 	m.Service.RegisterEndpoints = true
@@ -69,23 +63,6 @@ func Serve(o Options) (*Server, error) {
 		return nil, err
 	}
 	return &Server{model: m, server: server}, nil
-}
-
-// fill builds the inventory of the model, or loads a saved one. vcsim panics for objects without what it expects.
-func fill(m *simulator.Model, saved string) (err error) {
-	if saved == "" {
-		return m.Create()
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: cannot be loaded: %v", saved, p)
-		}
-	}()
-	// Without the service instance vcsim would serve an empty vCenter.
-	if roots, _ := fs.Glob(os.DirFS(saved), "*ServiceInstance*.xml"); len(roots) == 0 {
-		return fmt.Errorf("%s: has no ServiceInstance: it is not the saved inventory of a vCenter", saved)
-	}
-	return m.Load(saved)
 }
 
 // free returns an error for an address that is in use, for which vcsim panics.

@@ -24,6 +24,7 @@ import (
 
 // Options are those of [sim.Options] that the user chooses. The zero value is useful.
 type Options struct {
+	Saved []*sim.Saved
 	Login *url.Userinfo
 	// BootDelay is how long a guest boots; 0 for the usual time at the sandbox's speed.
 	BootDelay time.Duration
@@ -54,6 +55,7 @@ func (s *Source) Start(ctx context.Context, b vcenters.Boot) (vcenters.List, err
 		Speed:     b.Speed,
 		Addresses: b.Addresses,
 		Port:      b.Port,
+		Saved:     s.options.Saved,
 		Login:     s.options.Login,
 		Names:     b.Names,
 		Guests:    b.Guests,
