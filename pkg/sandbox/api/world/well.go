@@ -15,10 +15,7 @@ func (w *World) Healthy() bool {
 			return false
 		}
 	}
-	for _, c := range Values[api.Component](w, Component) {
-		if c.State != "running" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(Values[api.Component](w, Component), func(c api.Component) bool {
+		return c.State != "running"
+	})
 }
