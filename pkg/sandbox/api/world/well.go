@@ -1,6 +1,10 @@
 package world
 
-import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+import (
+	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
 
 // Healthy reports whether everything is as it should be when nothing has been broken: nodes are ready, initialized and have
 // addresses, vCenters are up, components run.
