@@ -81,8 +81,12 @@ func (w walker) walk(vm *VM, start types.ManagedObjectReference) (z Zone, ok boo
 // observe applies the labels of the next object; "" means no label.
 func (w walker) observe(z *Zone, region, zone string) {
 	before := *z
-	z.Region = cmp.Or(z.Region, region)
-	z.Zone = cmp.Or(z.Zone, zone)
+	if z.Region == "" {
+		z.Region = region
+	}
+	if z.Zone == "" {
+		z.Zone = zone
+	}
 	if !w.parity || z.Region != "" && z.Zone != "" {
 		return
 	}
