@@ -5,6 +5,7 @@
 package build
 
 import (
+	"cmp"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -153,9 +154,7 @@ func SidecarComponents(info *debug.BuildInfo) []Component {
 	list := make([]Component, 0, len(sidecarParts()))
 	for _, p := range sidecarParts() {
 		v := linked[p.module]
-		if v == "" {
-			v = unknown
-		}
+		v = cmp.Or(v, unknown)
 		list = append(list, Component{Name: p.name, Version: v, Module: p.module, Program: "csi-sidecars"})
 	}
 	return list

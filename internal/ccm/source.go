@@ -1,6 +1,7 @@
 package ccm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -134,18 +135,12 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	if o.Go == "" {
-		o.Go = "go"
-	}
+	o.Go = cmp.Or(o.Go, "go")
 	if o.Most <= 0 {
 		o.Most = 2 << 30
 	}
-	if o.OS == "" {
-		o.OS = runtime.GOOS
-	}
-	if o.Arch == "" {
-		o.Arch = runtime.GOARCH
-	}
+	o.OS = cmp.Or(o.OS, runtime.GOOS)
+	o.Arch = cmp.Or(o.Arch, runtime.GOARCH)
 	return o, nil
 }
 

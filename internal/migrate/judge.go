@@ -172,12 +172,9 @@ func judgeServer(c *conversion, at located) judgment {
 
 // hasSection is whether a vCenter has one in the old file, and is not only the server of the global section.
 func (c *conversion) hasSection(p *plan) bool {
-	for _, s := range c.sections {
-		if strings.EqualFold(s.Name, "VirtualCenter") && s.Sub == p.was.Tenant {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.sections, func(s config.INISection) bool {
+		return strings.EqualFold(s.Name, "VirtualCenter") && s.Sub == p.was.Tenant
+	})
 }
 
 // judgeCredential is about half of a login: part is what its key in a Secret ends in.

@@ -406,22 +406,16 @@ func (c *conversion) globalList() bool {
 }
 
 func (c *conversion) hasVCenters() bool {
-	for _, s := range c.sections {
-		if strings.EqualFold(s.Name, "VirtualCenter") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.sections, func(s config.INISection) bool {
+		return strings.EqualFold(s.Name, "VirtualCenter")
+	})
 }
 
 // isSection is whether a vCenter's section has the name of a host.
 func (c *conversion) isSection(host string) bool {
-	for _, s := range c.sections {
-		if strings.EqualFold(s.Name, "VirtualCenter") && config.SameHost(s.Sub, host) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.sections, func(s config.INISection) bool {
+		return strings.EqualFold(s.Name, "VirtualCenter") && config.SameHost(s.Sub, host)
+	})
 }
 
 // asList is a line of datacenter as one of datacenters. A line begins with its key.

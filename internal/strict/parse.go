@@ -347,9 +347,7 @@ func (r *Reader) Afford(names int) bool {
 
 // Add takes over an error as it is; one without a file is of the reader's. The field does not count as reported.
 func (r *Reader) Add(e Error) {
-	if e.File == "" {
-		e.File = r.file
-	}
+	e.File = cmp.Or(e.File, r.file)
 	r.found = append(r.found, e)
 }
 

@@ -323,12 +323,9 @@ func (h *home) answers(ctx context.Context, name string, args ...string) error {
 
 // needs reports whether any part of the page needs that.
 func (p *Page) needs(need string) bool {
-	for _, s := range p.Steps {
-		if slices.Contains(s.Needs, need) || slices.ContainsFunc(s.Blocks, func(b Block) bool { return slices.Contains(b.Needs, need) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+		return slices.Contains(s.Needs, need) || slices.ContainsFunc(s.Blocks, func(b Block) bool { return slices.Contains(b.Needs, need) })
+	})
 }
 
 // goVars are the settings of Go modules on this machine: the reader's home does not have them.

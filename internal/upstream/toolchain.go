@@ -35,15 +35,9 @@ type Toolchain struct {
 }
 
 func (t Toolchain) withDefaults() Toolchain {
-	if t.Go == "" {
-		t.Go = "go"
-	}
-	if t.OS == "" {
-		t.OS = runtime.GOOS
-	}
-	if t.Arch == "" {
-		t.Arch = runtime.GOARCH
-	}
+	t.Go = cmp.Or(t.Go, "go")
+	t.OS = cmp.Or(t.OS, runtime.GOOS)
+	t.Arch = cmp.Or(t.Arch, runtime.GOARCH)
 	if t.Progress == nil {
 		t.Progress = func(string, ...any) {}
 	}

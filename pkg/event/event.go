@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -80,9 +81,7 @@ func (l *Log) Append(e Event) uint64 {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	if e.Level == "" {
-		e.Level = Info
-	}
+	e.Level = cmp.Or(e.Level, Info)
 	if len(l.ring) < cap(l.ring) {
 		l.ring = append(l.ring, e)
 	} else {

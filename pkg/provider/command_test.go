@@ -87,7 +87,7 @@ func TestParse(t *testing.T) {
 	if !cmd.relabelZones || cmd.healthAddress != "127.0.0.1:10267" {
 		t.Errorf("relabel %v, health %q", cmd.relabelZones, cmd.healthAddress)
 	}
-	if got := cmd.ccm.KubeCloudShared.NodeMonitorPeriod.Duration; got != 500*time.Millisecond {
+	if got := cmd.ccm.NodeLifecycleController.NodeMonitorPeriod.Duration; got != 500*time.Millisecond {
 		t.Errorf("node monitor period %s", got)
 	}
 }

@@ -118,9 +118,7 @@ func New(cfg *config.Config, opts Options) (*Provider, error) {
 	opts.StartWait = cmp.Or(opts.StartWait, 5*time.Second)
 	opts.ReloadWait = cmp.Or(opts.ReloadWait, 30*time.Second)
 	opts.ConfigPeriod = cmp.Or(opts.ConfigPeriod, 2*time.Second)
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	p := &Provider{opts: opts, log: opts.Logger, events: newNotifier(opts.Pod), edits: make(chan edit, 1), namesChanged: make(chan struct{}, 1)}
 	p.nodes.events = newNodeEvents(p.log)
 	p.events.subscribers = append(p.events.subscribers, p.nodes.events.attach)

@@ -94,9 +94,7 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
+	o.Seed = cmp.Or(o.Seed, 1)
 	if !(o.Patience > 0) {
 		o.Patience = 1
 	}

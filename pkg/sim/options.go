@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,7 @@ func (o Options) check() error {
 
 // setDefaults fills in defaults. It returns the temporary directory, if it created one.
 func (o *Options) setDefaults() (temp string, err error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.CA == nil {
 		if o.CA, err = cert.NewCA("vsphere-sandbox " + o.Topology.Metadata.Name + " vCenters"); err != nil {
 			return "", err

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
@@ -405,12 +406,7 @@ func (g *placing) stored(vm *VM, host sitedHost) bool {
 	if vm.Datastore != "" {
 		return g.mounts[vm.Datastore].has(host)
 	}
-	for _, store := range g.datacenter.Datastores {
-		if g.mounts[store.Name].has(host) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.datacenter.Datastores, func(store Datastore) bool { return g.mounts[store.Name].has(host) })
 }
 
 // unreached returns the first of the VM's networks that the host does not have: only members of a switch have its port groups.

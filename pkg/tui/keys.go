@@ -219,12 +219,7 @@ func (m *Model) bindings(p panel.Panel) []key.Binding {
 }
 
 func writes(names []string, b key.Binding) bool {
-	for _, n := range names {
-		if slices.Contains(b.Keys(), n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(b.Keys(), n) })
 }
 
 func enabled(all []key.Binding) (on []key.Binding) {

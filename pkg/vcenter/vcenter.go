@@ -143,9 +143,7 @@ func (v VCenter) Address() string { return net.JoinHostPort(v.Server, strconv.It
 // String returns the vCenter and the user.
 func (v VCenter) String() string {
 	who := v.User
-	if who == "" {
-		who = "credentials of " + v.SecretsDirectory
-	}
+	who = cmp.Or(who, "credentials of "+v.SecretsDirectory)
 	return fmt.Sprintf("vcenter %q at %s (%s)", v.Name, v.Address(), who)
 }
 

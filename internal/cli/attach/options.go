@@ -2,6 +2,7 @@ package attach
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
@@ -68,9 +69,7 @@ func (o Options) values() (map[string]any, error) {
 	if nodes := len(o.Topology.Nodes()); shards == 0 {
 		shards = (nodes + perShard - 1) / perShard
 	}
-	if o.Speed == 0 {
-		o.Speed = pace.Default
-	}
+	o.Speed = cmp.Or(o.Speed, pace.Default)
 	values := map[string]any{
 		"image":      map[string]any{"repository": repository, "tag": tag, "digest": digest},
 		"speed":      float64(o.Speed),

@@ -79,9 +79,7 @@ func root() (string, error) {
 // NewCmdList returns the command; runF, when not nil, runs in its place.
 func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := newOptions(d)
-	if runF == nil {
-		runF = list
-	}
+	runF = command.Or(runF, list)
 	cmd := &cobra.Command{
 		Use:     "list [KIND]...",
 		Aliases: []string{"ls"},
@@ -100,9 +98,7 @@ node-image.`,
 // NewCmdClean returns the command; runF, when not nil, runs in its place.
 func NewCmdClean(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := newOptions(d)
-	if runF == nil {
-		runF = clean
-	}
+	runF = command.Or(runF, clean)
 	cmd := &cobra.Command{
 		Use:   "clean [KIND]...",
 		Short: "Delete entries of the cache",

@@ -1,6 +1,7 @@
 package ccm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -78,10 +79,7 @@ and the previous one is started again. The error shows its last log lines.`,
 			if err := o.flags.Check(); err != nil {
 				return err
 			}
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return swap(cmd.Context(), o)
+			return command.Or(runF, swap)(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
@@ -160,9 +158,7 @@ type statusOptions struct {
 // NewCmdStatus returns the command; runF, when not nil, runs in its place.
 func NewCmdStatus(d *command.Deps, runF func(context.Context, *statusOptions) error) *cobra.Command {
 	o := &statusOptions{options: options{streams: d.Streams, connect: d.Connect}, now: d.Now}
-	if runF == nil {
-		runF = status
-	}
+	runF = command.Or(runF, status)
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show which CCM runs and whether it is healthy",
@@ -304,9 +300,7 @@ func (f *Flags) Deployable(ctx context.Context, c sandbox.CCM, streams *iostream
 // NewCmdFetch returns the command; runF, when not nil, runs in its place.
 func NewCmdFetch(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, flags: Flags{Replicas: 1}}
-	if runF == nil {
-		runF = fetch
-	}
+	runF = command.Or(runF, fetch)
 	cmd := &cobra.Command{
 		Use:   "fetch SOURCE",
 		Short: "Download or build a CCM and print the path of the binary",
@@ -334,9 +328,7 @@ func fetch(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if p.Path == "" {
-		p.Path = "builtin"
-	}
+	p.Path = cmp.Or(p.Path, "builtin")
 	if o.format == output.JSON || o.format == output.YAML {
 		return output.Object(o.streams.Out, o.format, "Program", p)
 	}

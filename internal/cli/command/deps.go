@@ -410,3 +410,11 @@ func (t *Target) Explain(ctx context.Context, err error, limit time.Duration) er
 	}
 	return err
 }
+
+// Or returns f, the test's stand-in for what a command runs, or run if f is nil.
+func Or[O any](f, run func(context.Context, O) error) func(context.Context, O) error {
+	if f == nil {
+		return run
+	}
+	return f
+}

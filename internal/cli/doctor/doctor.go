@@ -50,9 +50,7 @@ func NewCmdDoctor(d *command.Deps, runF func(context.Context, *options) error) *
 	o.containers, o.name, o.find, o.now = local{}, d.Name, d.Find, d.Now
 	o.os, o.arch = here()
 	o.cpus = runtime.GOMAXPROCS(0)
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this machine, or real vCenters, and write bug reports",

@@ -54,10 +54,7 @@ removed or undone is an error. A sandbox that does not exist counts as stopped.`
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.limited = cmd.Flags().Changed("timeout")
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return run(cmd.Context(), o)
+			return command.Or(runF, run)(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "stop all sandboxes of this state directory")

@@ -34,9 +34,7 @@ type options struct {
 // NewCmdEnv returns the command; runF, when not nil, runs in its place.
 func NewCmdEnv(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, connect: d.Connect}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	var known []string
 	for _, s := range shells() {
 		known = append(known, s.name)

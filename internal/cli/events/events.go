@@ -34,9 +34,7 @@ type options struct {
 // NewCmdEvents returns the command; runF, when not nil, runs in its place.
 func NewCmdEvents(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, now: d.Now, connect: d.Connect}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Show what happened in the sandbox, vSphere and Kubernetes, in order",

@@ -38,9 +38,7 @@ type exportOptions struct {
 // NewCmdExport returns the command; runF, when not nil, runs in its place.
 func NewCmdExport(d *command.Deps, runF func(context.Context, *exportOptions) error) *cobra.Command {
 	o := &exportOptions{streams: d.Streams, now: d.Now, connect: d.Connect, secrets: secret.Variables(d.Getenv)}
-	if runF == nil {
-		runF = runExport
-	}
+	runF = command.Or(runF, runExport)
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
 		Short: "Save the recording of a sandbox, to replay it later",

@@ -107,9 +107,7 @@ NAME or VCENTER/NAME.`,
 // newCmd returns a command with what all of them have.
 func newCmd(d *command.Deps, kind string, cmd *cobra.Command, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, connect: d.Connect, subject: api.Subject{Kind: kind}}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd.Args = command.ExactlyOne(map[string]string{"node": "NODE", "vm": "VM", "volume": "VOLUME"}[kind])
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.subject.Name = args[0]

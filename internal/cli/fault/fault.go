@@ -163,9 +163,7 @@ type describeOptions struct {
 // NewCmdDescribe returns the command; runF, when not nil, runs in its place.
 func NewCmdDescribe(d *command.Deps, runF func(context.Context, *describeOptions) error) *cobra.Command {
 	o := &describeOptions{streams: d.Streams}
-	if runF == nil {
-		runF = runDescribe
-	}
+	runF = command.Or(runF, runDescribe)
 	cmd := &cobra.Command{
 		Use:               "describe FAULT",
 		Short:             "Show what a fault does and which parameters it has",

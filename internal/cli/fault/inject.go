@@ -36,9 +36,7 @@ type injectOptions struct {
 // NewCmdInject returns the command; runF, when not nil, runs in its place.
 func NewCmdInject(d *command.Deps, runF func(context.Context, *injectOptions) error) *cobra.Command {
 	o := &injectOptions{streams: d.Streams, connect: d.Connect}
-	if runF == nil {
-		runF = runInject
-	}
+	runF = command.Or(runF, runInject)
 	cmd := &cobra.Command{
 		Use:   "inject FAULT [TARGET]...",
 		Short: "Inject a fault, for a time or until it is healed",
@@ -165,9 +163,7 @@ type healOptions struct {
 // NewCmdHeal returns the command; runF, when not nil, runs in its place.
 func NewCmdHeal(d *command.Deps, runF func(context.Context, *healOptions) error) *cobra.Command {
 	o := &healOptions{streams: d.Streams, deps: d, connect: d.Connect}
-	if runF == nil {
-		runF = runHeal
-	}
+	runF = command.Or(runF, runHeal)
 	cmd := &cobra.Command{
 		Use:   "heal LEASE... | --all",
 		Short: "Heal faults: undo what they changed",

@@ -79,9 +79,7 @@ type listOptions struct {
 // NewCmdList returns the command; runF, when not nil, runs in its place.
 func NewCmdList(d *command.Deps, runF func(context.Context, *listOptions) error) *cobra.Command {
 	o := &listOptions{streams: d.Streams}
-	if runF == nil {
-		runF = runList
-	}
+	runF = command.Or(runF, runList)
 	cmd := &cobra.Command{
 		Use:   "list [THEME]",
 		Short: "List the faults that can be injected",
@@ -213,9 +211,7 @@ type leasesOptions struct {
 // NewCmdLeases returns the command; runF, when not nil, runs in its place.
 func NewCmdLeases(d *command.Deps, runF func(context.Context, *leasesOptions) error) *cobra.Command {
 	o := &leasesOptions{streams: d.Streams, now: d.Now, connect: d.Connect}
-	if runF == nil {
-		runF = runLeases
-	}
+	runF = command.Or(runF, runLeases)
 	cmd := &cobra.Command{
 		Use:   "leases",
 		Short: "List active faults",

@@ -288,10 +288,7 @@ func NewCmdKubeconfig(d *command.Deps, runF func(context.Context, *kubeconfigOpt
 			if o.merge && o.unmerge {
 				return report.UsageError(command.Program+" get kubeconfig --merge", "--merge and --unmerge exclude each other")
 			}
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return runKubeconfig(cmd.Context(), o)
+			return command.Or(runF, runKubeconfig)(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "merge it into your kubeconfig and make it current")

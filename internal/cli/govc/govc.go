@@ -37,9 +37,7 @@ func NewCmdGovc(d *command.Deps, runF func(context.Context, *options) error) *co
 	o := &options{
 		streams: d.Streams, connect: d.Connect, release: d.Release, setenv: setenv, main: Main, self: d.Self,
 	}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:   "govc [--vcenter NAME] COMMAND [ARGUMENT]...",
 		Short: "Run the built-in govc against the vCenters of a sandbox",

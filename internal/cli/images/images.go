@@ -93,9 +93,7 @@ type loadOptions struct {
 // NewCmdLoad returns the command; runF, when not nil, runs in its place.
 func NewCmdLoad(d *command.Deps, runF func(context.Context, *loadOptions) error) *cobra.Command {
 	o := &loadOptions{options: newOptions(d)}
-	if runF == nil {
-		runF = load
-	}
+	runF = command.Or(runF, load)
 	cmd := &cobra.Command{
 		Use:   "load FILE",
 		Short: "Load images from a file into the container runtime",

@@ -25,9 +25,7 @@ type listOptions struct {
 // NewCmdList returns the command; runF, when not nil, runs in its place.
 func NewCmdList(d *command.Deps, runF func(context.Context, *listOptions) error) *cobra.Command {
 	o := &listOptions{options: newOptions(d)}
-	if runF == nil {
-		runF = list
-	}
+	runF = command.Or(runF, list)
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the images that a ground needs",

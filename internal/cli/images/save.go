@@ -31,9 +31,7 @@ type saveOptions struct {
 // NewCmdSave returns the command; runF, when not nil, runs in its place.
 func NewCmdSave(d *command.Deps, runF func(context.Context, *saveOptions) error) *cobra.Command {
 	o := &saveOptions{options: newOptions(d)}
-	if runF == nil {
-		runF = save
-	}
+	runF = command.Or(runF, save)
 	cmd := &cobra.Command{
 		Use:   "save FILE",
 		Short: "Save the images that a ground needs to one file",

@@ -5,6 +5,7 @@ package instances
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,9 +68,7 @@ func (i Instances) List(context.Context) ([]command.Sandbox, error) {
 		if s.State() == command.Crashed {
 			s.Crash = whyCrashed(dir.Log("sandbox"))
 		}
-		if s.PID == 0 {
-			s.PID = e.Record.PID
-		}
+		s.PID = cmp.Or(s.PID, e.Record.PID)
 		list = append(list, s)
 	}
 	return list, nil

@@ -18,9 +18,7 @@ import (
 // NewCmdEtcdctl returns the command; runF, when not nil, runs in its place.
 func NewCmdEtcdctl(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := newOptions(d)
-	if runF == nil {
-		runF = runEtcdctl
-	}
+	runF = command.Or(runF, runEtcdctl)
 	return &cobra.Command{
 		Use:   "etcdctl [ARGUMENT]...",
 		Short: "Run etcdctl against the etcd of a sandbox",

@@ -44,9 +44,7 @@ func newOptions(d *command.Deps) *options {
 // NewCmdKubectl returns the command; runF, when not nil, runs in its place.
 func NewCmdKubectl(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := newOptions(d)
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	return &cobra.Command{
 		Use:   "kubectl [ARGUMENT]...",
 		Short: "Run the built-in kubectl against a sandbox",

@@ -11,6 +11,7 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -66,9 +67,7 @@ func (f *Flags) Check() error {
 			continue
 		}
 		near := nearest.Of(name, known)
-		if near == "" {
-			near = all
-		}
+		near = cmp.Or(near, all)
 		return report.UsageError("--"+ignoreFlag+" "+near, "--%s %q: want %s", ignoreFlag, name, strings.Join(known, ", "))
 	}
 	if f.port < 0 || f.port > 65535 {

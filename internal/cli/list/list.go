@@ -76,10 +76,7 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *co
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return run(cmd.Context(), o)
+			return command.Or(runF, run)(cmd.Context(), o)
 		},
 	}
 	o.flags.Bind(cmd)

@@ -38,9 +38,7 @@ type options struct {
 // NewCmdLogs returns the command; runF, when not nil, runs in its place.
 func NewCmdLogs(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, now: d.Now, find: d.Find, logs: d.Sandboxes.Logs}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:   "logs [COMPONENT]",
 		Short: "Print the log of a component, or list components",

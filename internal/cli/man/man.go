@@ -47,10 +47,7 @@ With --dir, write the pages of all commands there as vsphere-sandbox-COMMAND.1.`
 			if len(args) > 0 && o.dir != "" {
 				return report.UsageError(cmd.CommandPath()+" --help", "--dir is for the pages of all commands, %q is one", args[0])
 			}
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return run(cmd.Context(), o)
+			return command.Or(runF, run)(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().StringVar(&o.dir, "dir", "", "write all pages to `DIR`, which is created if needed")

@@ -32,9 +32,7 @@ type checkOptions struct {
 // NewCmdCheck returns the command; runF, when not nil, runs in its place.
 func NewCmdCheck(d *command.Deps, runF func(context.Context, *checkOptions) error) *cobra.Command {
 	o := &checkOptions{streams: d.Streams, target: target{deps: d}}
-	if runF == nil {
-		runF = runCheck
-	}
+	runF = command.Or(runF, runCheck)
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Check whether a cluster can be migrated",

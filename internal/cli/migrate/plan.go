@@ -36,9 +36,7 @@ type planOptions struct {
 // NewCmdPlan returns the command; runF, when not nil, runs in its place.
 func NewCmdPlan(d *command.Deps, runF func(context.Context, *planOptions) error) *cobra.Command {
 	o := &planOptions{streams: d.Streams, target: target{deps: d}}
-	if runF == nil {
-		runF = runPlan
-	}
+	runF = command.Or(runF, runPlan)
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Write the migration steps for this cluster",

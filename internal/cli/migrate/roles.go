@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -31,7 +30,6 @@ type rolesOptions struct {
 	ccm, csi    string
 	fileVolumes bool
 	govc        bool
-	create, yes bool
 	force       bool
 	format      string
 }
@@ -39,12 +37,10 @@ type rolesOptions struct {
 // NewCmdRoles returns the command; runF, when not nil, runs in its place.
 func NewCmdRoles(d *command.Deps, runF func(context.Context, *rolesOptions) error) *cobra.Command {
 	o := &rolesOptions{streams: d.Streams, getenv: d.Getenv}
-	if runF == nil {
-		runF = runRoles
-	}
+	runF = command.Or(runF, runRoles)
 	cmd := &cobra.Command{
 		Use:   "roles [FILE]",
-		Short: "Print or create the least-privilege roles of the vCenter accounts",
+		Short: "Print the least-privilege roles of the vCenter accounts",
 		Long: `Print the least-privilege vCenter roles of the cloud controller manager and the
 CSI driver, where each one is granted, and why.
 
@@ -56,24 +52,21 @@ FILE              a vsphere.conf, old or new: print roles for the objects in it,
                   volumes; the default is all that the account sees.
 --ccm-user, --csi-user
                   the accounts; both may be the same. They must exist.
---create          create missing roles, and permissions for the given accounts,
-                  after it has shown the plan and asked. Existing ones are not
-                  changed: if a role has other privileges, or an account another
-                  permission on an object, nothing is changed. If it fails or is
-                  interrupted, it undoes its changes. The account of
-                  --vcenter-config must be an administrator.
+--govc            print the govc commands that create what is missing. Existing
+                  roles and permissions are not changed: one that differs is a
+                  comment. Run the commands as an administrator.
 --file-volumes    add what upstream's driver needs for volumes that several
                   nodes mount, with vSAN file services
 
 Exit status:
-  0    printed or created
-  1    something failed, or an existing role or permission differs
+  0    printed
+  1    a vCenter could not be read
   2    wrong flag or file`,
 		Example: `  vsphere-sandbox migrate roles
   vsphere-sandbox migrate roles --govc
   vsphere-sandbox migrate roles /etc/kubernetes/vsphere.conf
   vsphere-sandbox migrate roles --vcenter-config env --folder k8s --datastore shared
-  vsphere-sandbox migrate roles --vcenter-config env --folder k8s --ccm-user ccm@vsphere.local --csi-user csi@vsphere.local --create`,
+  vsphere-sandbox migrate roles --vcenter-config env --folder k8s --ccm-user ccm@vsphere.local --csi-user csi@vsphere.local --govc`,
 		Args: command.AtMostOne,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -97,9 +90,7 @@ Exit status:
 	f.StringVar(&o.ccm, "ccm-user", "", "`ACCOUNT` of the cloud controller manager, with its domain")
 	f.StringVar(&o.csi, "csi-user", "", "`ACCOUNT` of the CSI driver, with its domain")
 	f.BoolVar(&o.fileVolumes, "file-volumes", false, "add the privileges for file volumes of upstream's driver")
-	f.BoolVar(&o.govc, "govc", false, "print govc commands")
-	f.BoolVar(&o.create, "create", false, "create missing roles and permissions")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.govc, "govc", false, "print the govc commands that create what is missing")
 	f.BoolVar(&o.force, "force", false, "ignore unknown sections and keys of FILE")
 	for _, name := range []string{"datastore", "ccm-user", "csi-user"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // cannot fail: the flags were added above
@@ -117,16 +108,10 @@ func (o *rolesOptions) complete(cmd *cobra.Command) error {
 	switch {
 	case o.conf != "" && o.real.IsSet():
 		return report.UsageError("--vcenter-config "+o.conf, "FILE is only read, and --vcenter-config connects: give one of them")
-	case o.create && !o.real.IsSet():
-		return report.UsageError(connect, "--create needs a vCenter, and none is named")
 	case len(o.datastores) > 0 && !o.real.IsSet():
 		return report.UsageError(connect, "--datastore names one of a vCenter, and none is named")
 	case o.force && o.conf == "":
 		return report.UsageError(command.Program+" migrate roles FILE --force", noForce)
-	case o.yes && !o.create:
-		return report.UsageError("--create", "--yes: nothing is asked without --create")
-	case o.govc && o.create:
-		return report.UsageError("--govc without --create", "--govc prints commands, and --create leaves none to be run")
 	case o.govc && o.format != output.Text:
 		return report.UsageError(command.Program+" migrate roles --govc", "--govc prints commands, not %s", o.format)
 	}
@@ -237,7 +222,7 @@ func runRoles(ctx context.Context, o *rolesOptions) error {
 	return o.print(plans)
 }
 
-// connected compares plans with the vCenters and, with --create, creates what is missing.
+// connected prints plans that are compared with the vCenters.
 func (o *rolesOptions) connected(ctx context.Context) error {
 	chosen, err := o.real.Complete(o.getenv)
 	if err != nil {
@@ -254,24 +239,17 @@ func (o *rolesOptions) connected(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	var targets []roles.Target
+	var plans []*roles.Plan
 	for _, c := range all {
 		progress.Step(fmt.Sprintf("vcenter %q: inventory, roles and permissions", c.VCenter.Name))
 		plan, err := o.plan(ctx, c, chosen.Selection, vcenterconfig.Categories(chosen.Config))
 		if err != nil {
 			return vcenterconfig.Explain(ctx, err)
 		}
-		targets = append(targets, roles.Target{Plan: plan, VCenter: c})
+		plans = append(plans, plan)
 	}
 	progress.Close()
-	plans := make([]*roles.Plan, len(targets))
-	for i, t := range targets {
-		plans[i] = t.Plan
-	}
-	if !o.create {
-		return o.print(plans)
-	}
-	return o.make(ctx, targets, plans)
+	return o.print(plans)
 }
 
 func (o *rolesOptions) plan(ctx context.Context, c *vcenter.Connection, s inventory.Selection, categories inventory.Categories) (*roles.Plan, error) {
@@ -297,92 +275,4 @@ func (o *rolesOptions) plan(ctx context.Context, c *vcenter.Connection, s invent
 		return nil, err
 	}
 	return plan, plan.Compare(ctx, c)
-}
-
-// make makes what is missing, after it has been shown and confirmed.
-func (o *rolesOptions) make(ctx context.Context, targets []roles.Target, plans []*roles.Plan) error {
-	var differing []string
-	newRoles, newGrants := 0, 0
-	for _, p := range plans {
-		r, g := p.Missing()
-		newRoles, newGrants, differing = newRoles+r, newGrants+g, append(differing, p.Differences()...)
-	}
-	switch {
-	case len(differing) > 0:
-		if err := o.print(plans); err != nil {
-			return err
-		}
-		return &report.Error{
-			Code: "roles-differ", Message: "nothing was done: roles or permissions with other contents exist\n" + strings.Join(differing, "\n"),
-			Try: "change or remove them in the vSphere Client, or name another account",
-		}
-	case newRoles+newGrants == 0:
-		fmt.Fprintln(o.streams.Err, "everything already exists")
-		return o.print(plans)
-	}
-	if !o.yes {
-		if err := o.ask(ctx, plans, newRoles, newGrants); err != nil {
-			return err
-		}
-	}
-	const doing = "roles and permissions"
-	progress := vcenterconfig.NewProgress(o.streams.Err, o.streams.ErrTTY())
-	progress.Step(doing)
-	err := roles.Apply(ctx, targets, func(s string) {
-		progress.Step(doing)
-		fmt.Fprintln(o.streams.Err, printable.Lines(s))
-	})
-	progress.Close()
-	if undone, ok := errors.AsType[*roles.Undone](err); ok {
-		return o.undone(ctx, undone)
-	}
-	if err != nil {
-		return err
-	}
-	return o.print(plans)
-}
-
-// ask shows the plan to a person, and returns nil for a yes.
-func (o *rolesOptions) ask(ctx context.Context, plans []*roles.Plan, newRoles, newGrants int) error {
-	what := fmt.Sprintf("%d roles to create, %d permissions to grant", newRoles, newGrants)
-	if !o.streams.Interactive() {
-		return &report.Error{
-			Code: "unconfirmed", Message: "nothing was done: a confirmation is needed, and there is no terminal to ask at: " + what, Try: "the same with --yes", Exit: report.Usage,
-		}
-	}
-	if err := text(o.streams.Err, plans); err != nil {
-		return err
-	}
-	ok, err := o.streams.Confirm(ctx, what+". Do it?")
-	if err == nil && !ok {
-		fmt.Fprintln(o.streams.Err, "nothing was done")
-		return report.Exit(report.Failure)
-	}
-	return err
-}
-
-// undone prints what was rolled back.
-func (o *rolesOptions) undone(ctx context.Context, u *roles.Undone) error {
-	for _, s := range u.Reverted {
-		fmt.Fprintln(o.streams.Err, "taken back:", printable.Line(s))
-	}
-	for _, s := range u.Left {
-		fmt.Fprintln(o.streams.Err, "still there:", printable.Line(s))
-	}
-	if len(u.Left) > 0 {
-		return &report.Error{Code: "roles-left", Message: u.Error(), Try: "remove the listed objects in the vSphere Client"}
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	e := report.Of(vcenterconfig.Explain(ctx, u.Err))
-	return &report.Error{Code: e.Code, Message: u.Error(), Try: tryOf(e)}
-}
-
-// tryOf is the advice of an error, where it is about writing: reading has been allowed.
-func tryOf(e report.Record) string {
-	if e.Code == "vcenter-no-permission" {
-		return "give an administrator's account: --vcenter-config " + vcenterconfig.Environment + " with GOVC_USERNAME and GOVC_PASSWORD"
-	}
-	return e.Try
 }

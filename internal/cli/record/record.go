@@ -40,9 +40,7 @@ type options struct {
 // NewCmdRecord returns the command; runF, when not nil, runs in its place.
 func NewCmdRecord(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, getenv: d.Getenv, format: output.YAML}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:   "record",
 		Short: "Record real vCenters as a topology, to run offline",

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,9 +46,7 @@ func Of(err error) Record {
 		if own.Err != nil {
 			r.Why = own.Err.Error()
 		}
-		if r.Code == "" {
-			r.Code = "failed"
-		}
+		r.Code = cmp.Or(r.Code, "failed")
 		if r.Exit == OK {
 			r.Exit = Failure
 		}

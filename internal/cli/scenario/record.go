@@ -37,9 +37,7 @@ type recordOptions struct {
 // NewCmdRecord returns the command; runF, when not nil, runs in its place.
 func NewCmdRecord(d *command.Deps, runF func(context.Context, *recordOptions) error) *cobra.Command {
 	o := &recordOptions{streams: d.Streams, now: d.Now, connect: d.Connect, secrets: secret.Variables(d.Getenv)}
-	if runF == nil {
-		runF = recordIt
-	}
+	runF = command.Or(runF, recordIt)
 	cmd := &cobra.Command{
 		Use:   "record",
 		Short: "Create a scenario from what you did to a sandbox",

@@ -71,9 +71,7 @@ type runOptions struct {
 // NewCmdRun returns the command; runF, when not nil, runs in its place.
 func NewCmdRun(d *command.Deps, runF func(context.Context, *runOptions) error) *cobra.Command {
 	o := &runOptions{Deps: d, catalogue: own(), format: formatText, ccm: ccm.Flags{Replicas: 1}}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:   "run (NAME | THEME | FILE)... | --suite SUITE | --all",
 		Short: "Run scenarios and report which expectations failed",

@@ -52,10 +52,7 @@ recording are kept until "down", and exits with 3.`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return run(cmd.Context(), o)
+			return command.Or(runF, run)(cmd.Context(), o)
 		},
 	}
 	output.BindFormat(cmd, &o.format, output.Plain, output.Wide, output.JSON, output.YAML, output.Names)

@@ -36,9 +36,7 @@ type options struct {
 // NewCmdOutOfService returns the command; runF, when not nil, runs in its place.
 func NewCmdOutOfService(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, connect: d.Connect}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:   "out-of-service NODE...",
 		Short: "Mark nodes out of service, so that pods and volumes move",

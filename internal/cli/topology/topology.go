@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -46,37 +44,23 @@ type graphOptions struct {
 
 	source string
 	set    source.Settings
-	format string
 }
-
-// The formats of graphs.
-const (
-	tree    = "tree"
-	dot     = "dot"
-	mermaid = "mermaid"
-)
-
-func formats() []string { return []string{tree, dot, mermaid} }
 
 // NewCmdGraph returns the command; runF, when not nil, runs in its place.
 func NewCmdGraph(d *command.Deps, runF func(*graphOptions) error) *cobra.Command {
 	o := &graphOptions{streams: d.Streams}
 	cmd := &cobra.Command{
 		Use:   "graph [TOPOLOGY | FILE]",
-		Short: "Draw a topology as a tree, or for Graphviz or Mermaid",
+		Short: "Draw a topology as a tree",
 		Long: `Draw a topology: vCenters, folders, datacenters, compute clusters, hosts, pools,
 datastores, networks and VMs, with their tags. More than three similar objects
 are shown as one: worker-001 … worker-100 (100).`,
 		Example: `  vsphere-sandbox topology graph zones-us-eu
-  vsphere-sandbox topology graph my-topology.yaml --format dot | dot -Tsvg > my-topology.svg
-  vsphere-sandbox topology graph my-topology.yaml --format mermaid`,
+  vsphere-sandbox topology graph my-topology.yaml --set workers=100`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: source.Names(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.source = source.ArgOrDefault(args)
-			if err := o.validate(); err != nil {
-				return err
-			}
 			if runF != nil {
 				return runF(o)
 			}
@@ -84,21 +68,7 @@ are shown as one: worker-001 … worker-100 (100).`,
 		},
 	}
 	o.set.Bind(cmd)
-	cmd.Flags().StringVar(&o.format, "format", tree, "output `FORMAT`: "+strings.Join(formats(), ", "))
-	// Cannot fail: the flag was added in the line above.
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-func (o *graphOptions) validate() error {
-	if slices.Contains(formats(), o.format) {
-		return nil
-	}
-	try := "--format " + strings.Join(formats(), "|")
-	if guess := nearest.Of(o.format, formats()); guess != "" {
-		try = "--format " + guess
-	}
-	return report.UsageError(try, "unknown graph format %q", o.format)
 }
 
 func draw(o *graphOptions) error {
@@ -106,15 +76,7 @@ func draw(o *graphOptions) error {
 	if err != nil {
 		return err
 	}
-	root := graph.Of(t)
-	text := graph.Tree(root)
-	switch o.format {
-	case dot:
-		text = graph.DOT(root)
-	case mermaid:
-		text = graph.Mermaid(root)
-	}
-	_, err = io.WriteString(o.streams.Out, text)
+	_, err = io.WriteString(o.streams.Out, graph.Tree(graph.Of(t)))
 	return err
 }
 
@@ -275,9 +237,7 @@ type applyOptions struct {
 // NewCmdApply returns the command; runF, when not nil, runs in its place.
 func NewCmdApply(d *command.Deps, runF func(context.Context, *applyOptions) error) *cobra.Command {
 	o := &applyOptions{streams: d.Streams, connect: d.Connect, format: output.Plain}
-	if runF == nil {
-		runF = apply
-	}
+	runF = command.Or(runF, apply)
 	cmd := &cobra.Command{
 		Use:   "apply [TOPOLOGY | FILE]",
 		Short: "Change a running sandbox to match a topology",

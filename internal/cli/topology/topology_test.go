@@ -95,8 +95,6 @@ func TestOutput(t *testing.T) {
 		"render":          "render mine.yaml",
 		"render.json":     "render mine.yaml -o json --set workers=1",
 		"graph":           "graph mine.yaml --set workers=120",
-		"graph.dot":       "graph mine.yaml --format dot",
-		"graph.mermaid":   "graph mine.yaml --format=mermaid",
 		"graph.default":   "graph",
 		"graph.zones":     "graph zones-per-cluster",
 		"validate.failed": "validate -o yaml bad.yaml",
@@ -135,8 +133,6 @@ worse.yaml:1:11: include[0]: there is no file parts/net.yml (did you mean "parts
 		{args: "render absent.yaml", code: "topology-unreadable", message: "absent.yaml"},
 		{args: "render mine.yaml --set workers=many", code: "topology-invalid", message: `mine.yaml:6:5: parameters[0]: parameter "workers", as it was set, must be a whole number, not "many"`},
 		{args: "render mine.yaml --set worker=3", code: "topology-invalid", message: `there is no parameter "worker", which was set (did you mean "workers"?)`},
-		{args: "graph --format dots", code: "usage", message: `unknown graph format "dots"`, try: "--format dot"},
-		{args: "graph --format png", code: "usage", message: `unknown graph format "png"`, try: "--format tree|dot|mermaid"},
 		{args: "graph singel", code: "usage", message: `topology "singel"`, try: "vsphere-sandbox topology graph single"},
 		{args: "schema x", code: "usage", message: `schema: unexpected argument "x"`},
 		{args: "apple", code: "usage", message: `unknown command`},
@@ -158,15 +154,15 @@ func TestOptions(t *testing.T) {
 	for _, ended := range []report.Record{
 		e.Run(t.Context(), NewCmdValidate(e.Deps, func(o *validateOptions) error { v = o; return nil }), "a", "b", "--set", "x=1", "-o", "yaml"),
 		e.Run(t.Context(), NewCmdRender(e.Deps, func(o *renderOptions) error { r = o; return nil }), "--set", "x=1"),
-		e.Run(t.Context(), NewCmdGraph(e.Deps, func(o *graphOptions) error { g = o; return nil }), "a", "--set", "x=1", "--set=y=", "--format", "dot"),
+		e.Run(t.Context(), NewCmdGraph(e.Deps, func(o *graphOptions) error { g = o; return nil }), "a", "--set", "x=1", "--set=y="),
 	} {
 		if ended.Exit != 0 {
 			t.Fatalf("ended with %+v", ended)
 		}
 	}
 	x := topology.Setting{Name: "x", Value: "1"}
-	got := []any{v.sources, v.set, v.format, r.source, r.set, r.format, g.source, g.set, g.format}
-	want := []any{[]string{"a", "b"}, source.Settings{x}, "yaml", scenarios.Default, source.Settings{x}, "yaml", "a", source.Settings{x, {Name: "y"}}, "dot"}
+	got := []any{v.sources, v.set, v.format, r.source, r.set, r.format, g.source, g.set}
+	want := []any{[]string{"a", "b"}, source.Settings{x}, "yaml", scenarios.Default, source.Settings{x}, "yaml", "a", source.Settings{x, {Name: "y"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -33,9 +33,7 @@ type options struct {
 // NewCmdTUI returns the command; runF, when not nil, runs in its place.
 func NewCmdTUI(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{Deps: d}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:   "tui",
 		Short: "Open the terminal UI",

@@ -46,9 +46,7 @@ func NewCmdStart(d *command.Deps, runF func(context.Context, *startOptions) erro
 	o := &startOptions{
 		streams: d.Streams, shelf: func() (guide.Shelf, error) { return shelf(d) }, getenv: d.Getenv, self: d.Self, typed: command.Typed(os.Args[0]),
 	}
-	if runF == nil {
-		runF = runStart
-	}
+	runF = command.Or(runF, runStart)
 	cmd := &cobra.Command{
 		Use:   "start NAME",
 		Short: "Start or continue a tutorial",
@@ -207,9 +205,7 @@ type stopOptions struct {
 // NewCmdStop returns the command; runF, when not nil, runs in its place.
 func NewCmdStop(d *command.Deps, runF func(context.Context, *stopOptions) error) *cobra.Command {
 	o := &stopOptions{streams: d.Streams, shelf: func() (guide.Shelf, error) { return shelf(d) }, self: d.Self}
-	if runF == nil {
-		runF = runStop
-	}
+	runF = command.Or(runF, runStop)
 	return &cobra.Command{
 		Use:   "stop [NAME]",
 		Short: "Stop a tutorial and delete its sandboxes and files",

@@ -48,9 +48,7 @@ type listOptions struct {
 // NewCmdList returns the command; runF, when not nil, runs in its place.
 func NewCmdList(d *command.Deps, runF func(context.Context, *listOptions) error) *cobra.Command {
 	o := &listOptions{streams: d.Streams, shelf: func() (guide.Shelf, error) { return shelf(d) }}
-	if runF == nil {
-		runF = runList
-	}
+	runF = command.Or(runF, runList)
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
@@ -275,9 +273,7 @@ type envOptions struct {
 // NewCmdEnv returns the command; runF, when not nil, runs in its place.
 func NewCmdEnv(d *command.Deps, runF func(context.Context, *envOptions) error) *cobra.Command {
 	o := &envOptions{streams: d.Streams, shelf: func() (guide.Shelf, error) { return shelf(d) }}
-	if runF == nil {
-		runF = runEnv
-	}
+	runF = command.Or(runF, runEnv)
 	cmd := &cobra.Command{
 		Use:   "env [NAME]",
 		Short: "Print shell commands that set up another terminal for a tutorial",

@@ -2,6 +2,7 @@ package vcenter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -45,12 +46,7 @@ func (s *shape) bind(f *pflag.FlagSet) {
 }
 
 func (s *shape) has(flag string) bool {
-	for _, c := range s.flags {
-		if c.name == flag {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.flags, func(c count) bool { return c.name == flag })
 }
 
 func (s *shape) of(flag string) int {

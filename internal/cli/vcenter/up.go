@@ -82,10 +82,7 @@ With VCENTER arguments, restore the API of these vCenters in a running sandbox.`
 			if err := o.complete(cmd.Flags()); err != nil {
 				return err
 			}
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return runUp(cmd.Context(), o)
+			return command.Or(runF, runUp)(cmd.Context(), o)
 		},
 	}
 	o.limits.Bind(cmd)

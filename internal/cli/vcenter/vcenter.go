@@ -67,9 +67,7 @@ func NewCmdHang(d *command.Deps, runF func(context.Context, *options) error) *co
 
 func newCmd(d *command.Deps, verb, mode, short string, runF func(context.Context, *options) error) (*cobra.Command, *options) {
 	o := &options{streams: d.Streams, connect: d.Connect, mode: mode}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:               verb + " VCENTER...",
 		Short:             short,

@@ -52,9 +52,7 @@ type options struct {
 // newCmd returns a command with what all of them have: names, --vcenter and -o.
 func newCmd(d *command.Deps, action api.VMAction, short, long string, runF func(context.Context, *options) error) (*cobra.Command, *options) {
 	o := &options{streams: d.Streams, connect: d.Connect, action: action}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:               string(action) + " VM...",
 		Short:             short,

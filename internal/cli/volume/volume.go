@@ -46,9 +46,7 @@ type options struct {
 
 func newCmd(d *command.Deps, action api.VolumeAction, cmd *cobra.Command, runF func(context.Context, *options) error) (*cobra.Command, *options) {
 	o := &options{streams: d.Streams, connect: d.Connect, action: action}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	cmd.Args, cmd.ValidArgsFunction = command.AtLeastOne("VOLUME"), complete.Volumes(d)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if o.volumes = args; action == api.RelocateVolume && o.datastore == "" {
@@ -104,9 +102,7 @@ func run(ctx context.Context, o *options) error {
 // NewCmdPath returns the command; runF, when not nil, runs in its place.
 func NewCmdPath(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, connect: d.Connect}
-	if runF == nil {
-		runF = runPath
-	}
+	runF = command.Or(runF, runPath)
 	cmd := &cobra.Command{
 		Use:   "path VOLUME",
 		Short: "Print the directory where a volume is mounted",

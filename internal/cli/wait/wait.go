@@ -32,9 +32,7 @@ type options struct {
 // NewCmdWait returns the command; runF, when not nil, runs in its place.
 func NewCmdWait(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, now: d.Now, connect: d.Connect}
-	if runF == nil {
-		runF = run
-	}
+	runF = command.Or(runF, run)
 	var texts []string
 	cmd := &cobra.Command{
 		Use:   "wait --for=CONDITION...",

@@ -1,13 +1,12 @@
-// Package roles plans, creates and grants the vCenter roles of the cloud provider and the CSI driver: those of
-// pkg/provider/privilege, on the objects of one vCenter.
+// Package roles plans the vCenter roles of the cloud provider and the CSI driver: those of pkg/provider/privilege, on the objects
+// of one vCenter.
 //
 //	plan, err := roles.Make(roles.Request{VCenter: "west", Sites: sites, Users: users})   // makes no call
 //	err = plan.Compare(ctx, connection)                                                    // what of it is there
-//	err = roles.Apply(ctx, []roles.Target{{plan, connection}}, tell)                      // creates what is missing
+//	commands := plan.Govc()                                                                // what creates the rest
 //
-// It adds and never changes. A role of the same name with other privileges, or another permission of the same account on an
-// object, counts as differing, and then nothing is written. What exists already is kept. If a call fails or ctx ends, Apply rolls
-// back what it did.
+// It writes nothing to a vCenter. A role of the same name with other privileges, or another permission of the same account on an
+// object, counts as differing: the commands leave it alone.
 //
 // It does not make users, and does not look into groups: an account may be allowed more by a group than by its own
 // permissions, where it has none on an object.

@@ -18,10 +18,10 @@ type State string
 // The states. Unknown is that of a plan that was not compared.
 const (
 	Unknown State = ""
-	Missing State = "missing" // Apply makes it
+	Missing State = "missing"
 	Exists  State = "exists"  // exactly this
 	Covered State = "covered" // the account has another role there that has these privileges, and more
-	Differs State = "differs" // something else is in its place, which Apply does not touch
+	Differs State = "differs" // something else is in its place
 )
 
 // Plan is what one vCenter is to have.
@@ -65,8 +65,8 @@ type Grant struct {
 	words bool // Object is no path
 }
 
-// makes reports whether Apply makes the grant.
-func (g *Grant) makes() bool { return g.State == Missing && g.User != "" && g.ref.Value != "" }
+// wanted reports whether the grant is missing, and it is known what to grant to whom.
+func (g *Grant) wanted() bool { return g.State == Missing && g.User != "" && g.ref.Value != "" }
 
 // Request is what a plan is made of.
 type Request struct {
@@ -74,7 +74,7 @@ type Request struct {
 	VCenter string
 	// Sites are the objects to grant on. A kind without objects is described in words, and nothing is granted on it.
 	Sites Sites
-	// Users are the accounts; a component without one gets its grants planned and not made.
+	// Users are the accounts; the commands for a component without one have a variable.
 	Users map[privilege.Component]string
 	// Options are those that are wanted.
 	Options []privilege.Option
@@ -149,36 +149,6 @@ func (p *Plan) role(name string) *Role {
 	return &p.Roles[i]
 }
 
-// Missing is how many roles and grants Apply would make.
-func (p *Plan) Missing() (roles, grants int) {
-	for _, r := range p.Roles {
-		if r.State == Missing {
-			roles++
-		}
-	}
-	for _, g := range p.Grants {
-		if g.makes() {
-			grants++
-		}
-	}
-	return roles, grants
-}
-
-// Differences are what stands in the way, one line each.
-func (p *Plan) Differences() (all []string) {
-	for _, r := range p.Roles {
-		if r.State == Differs {
-			all = append(all, fmt.Sprintf("role %s: %s", r.Name, r.Why))
-		}
-	}
-	for _, g := range p.Grants {
-		if g.State == Differs {
-			all = append(all, fmt.Sprintf("%s on %s: %s", g.User, g.Object, g.Why))
-		}
-	}
-	return all
-}
-
 // Object is something in the inventory that permissions can be set on.
 type Object struct {
 	// Ref is zero if no vCenter was asked.
@@ -239,6 +209,9 @@ func (p *Plan) Govc() string {
 		object := shellescape.Quote(g.Object)
 		if g.words {
 			object = variable(g.Site)
+		}
+		if p.role(g.Role).State == Differs { // to be granted when the role is right
+			b.WriteString("# ")
 		}
 		fmt.Fprintf(&b, "govc permissions.set -principal %s -role %s -propagate=%t %s\n", user, g.Role, g.Propagate, object)
 	}

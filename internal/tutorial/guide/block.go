@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -316,12 +317,7 @@ func (g *walk) again(c *tutorial.Command) string {
 }
 
 func (g *walk) doubted(line int) bool {
-	for _, d := range g.place.Doubts {
-		if d.Line == line && d.Skipped {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.place.Doubts, func(d Doubt) bool { return d.Line == line && d.Skipped })
 }
 
 func name(c *tutorial.Command) string {

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -26,9 +27,7 @@ var (
 // Terminal renders text in lines of at most o.Width columns, except for long words and code. It ends each line with a line break,
 // and separates blocks by an empty line.
 func Terminal(text string, o Options) string {
-	if o.Width == 0 {
-		o.Width = 80
-	}
+	o.Width = cmp.Or(o.Width, 80)
 	o.Width = max(o.Width, 20)
 	w := &writer{o: o}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -200,9 +199,7 @@ func (o Options) pieces(text string) []piece {
 func (o Options) inside(text string, style int) []piece {
 	var found []piece
 	for _, p := range o.pieces(text) {
-		if p.style == 0 {
-			p.style = style
-		}
+		p.style = cmp.Or(p.style, style)
 		found = append(found, p)
 	}
 	if o.Styled {

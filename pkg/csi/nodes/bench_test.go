@@ -7,6 +7,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/tagged"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -25,7 +26,7 @@ func many(b *testing.B) (*Nodes, *member) {
 	var cluster manyNodes
 	obj := func(kind string, n int) ref { return ref{Type: kind, Value: fmt.Sprintf("%s-%d", kind, n)} }
 	p := newInventory()
-	tags := &tagState{of: []attached{{}, {}}, absent: make([]bool, 1), read: true}
+	tags := &tagState{of: []tagged.Objects{{}, {}}, read: true}
 	for z := range 10 {
 		p.entities[obj("ClusterComputeResource", z)] = entity{name: fmt.Sprint("cluster-", z), parent: obj("Datacenter", 1)}
 		tags.of[0][obj("ClusterComputeResource", z)] = []string{fmt.Sprint("zone-", z)}

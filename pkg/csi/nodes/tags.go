@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/tagged"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -35,20 +36,19 @@ const (
 // value of the tag's name (upstream pkg/csi/service/common/constants.go).
 const preferredCategory = "cns.vmware.topology-preferred-datastores"
 
-// attached maps an object to the names of its tags of one category, in order.
-type attached map[ref][]string
-
 // tagState is the result of reading tags; it is immutable.
 type tagState struct {
-	of     []attached // by category, in the order of the configuration, and preferredCategory at the end
-	absent []bool     // the vCenter has no category with that name
-	read   bool       // tags have been read completely
-	err    error      // of the last read
+	// of is by category, in the order of the configuration, and preferredCategory at the end; nil for a category that does not
+	// exist.
+	of   []tagged.Objects
+	read bool  // tags have been read completely
+	err  error // of the last read
 }
 
 func (s *tagState) same(other *tagState) bool {
-	return s.read == other.read && slices.Equal(s.absent, other.absent) &&
-		slices.EqualFunc(s.of, other.of, func(a, b attached) bool { return maps.EqualFunc(a, b, slices.Equal) })
+	return s.read == other.read && slices.EqualFunc(s.of, other.of, func(a, b tagged.Objects) bool {
+		return (a == nil) == (b == nil) && maps.EqualFunc(a, b, slices.Equal)
+	})
 }
 
 // tagIndex records which objects of one vCenter have which tags. While the REST API is unavailable, the last state stays in
@@ -69,7 +69,7 @@ type tagIndex struct {
 	missAt time.Time // of the last miss that counted
 
 	// Used only by run.
-	reader    tagReader
+	reader    tagged.Reader
 	woken     bool // the read was triggered
 	fruitless int  // triggered reads that changed nothing, in a row
 }
@@ -161,7 +161,11 @@ func (t *tagIndex) idle(ctx context.Context, failed bool) bool {
 
 func (t *tagIndex) readOnce(ctx context.Context) error {
 	old := t.state.Load()
-	fresh, err := t.reader.read(ctx, t.client, append(slices.Clone(t.categories), Category{Name: preferredCategory}))
+	var wanted []string
+	for _, c := range t.categories {
+		wanted = append(wanted, c.Name)
+	}
+	of, err := t.reader.Read(ctx, t.call, append(wanted, preferredCategory)...)
 	if err != nil {
 		if ctx.Err() == nil && (old.err == nil || old.err.Error() != err.Error()) && !errors.Is(err, vcenter.ErrNotConnected) {
 			t.log.Warn("cannot read tags", "err", err)
@@ -171,6 +175,7 @@ func (t *tagIndex) readOnce(ctx context.Context) error {
 		t.state.Store(&kept)
 		return err
 	}
+	fresh := &tagState{of: of, read: true}
 	t.state.Store(fresh)
 	differs := !fresh.same(old)
 	if t.fruitless++; differs || !t.woken {
@@ -182,139 +187,9 @@ func (t *tagIndex) readOnce(ctx context.Context) error {
 	return nil
 }
 
-// tagReader reads one vCenter's tags with few calls: per read one list of tags per category and one list of attachments, plus
-// one call for each category and tag with an unknown name. Names are read again every tagsFollowed, and when a known category
-// or tag no longer exists.
-type tagReader struct {
-	learntAt   time.Time
-	categories map[string]string // id → name
-	names      map[string]string // tag id → name
-}
-
-// read returns the objects that the tags of each category are attached to.
-func (r *tagReader) read(ctx context.Context, client *vcenter.Client, categories []Category) (s *tagState, err error) {
-	if r.categories == nil || time.Since(r.learntAt) > tagsFollowed {
-		r.learntAt, r.categories, r.names = time.Now(), map[string]string{}, map[string]string{}
-	}
-	defer func() {
-		if vcenter.NotFound(err) {
-			r.categories = nil // a category may have been deleted and created again
-		}
-	}()
-	call := func(f func(context.Context, *tags.Manager) error) error {
-		return client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error { return f(ctx, tags.NewManager(rc)) })
-	}
-	s = &tagState{of: make([]attached, len(categories)), absent: make([]bool, len(categories)), read: true}
-	of := map[string][]int{} // tag id → indexes of categories; several keys may share one
-	for i, c := range categories {
-		s.of[i] = attached{}
-		id, ok, err := r.category(call, c.Name)
-		if err != nil {
-			return nil, err
-		}
-		if s.absent[i] = !ok; !ok {
-			continue // any category may get the name at any time: search for it at every read
-		}
-		ids, err := r.tags(call, id)
-		if err != nil {
-			return nil, fmt.Errorf("tags of category %q: %w", c.Name, err)
-		}
-		for _, id := range ids {
-			of[id] = append(of[id], i)
-		}
-	}
-	if len(of) == 0 {
-		return s, nil
-	}
-	err = call(func(ctx context.Context, m *tags.Manager) error {
-		objects, err := m.ListAttachedObjectsOnTags(ctx, slices.Sorted(maps.Keys(of)))
-		for _, o := range objects {
-			for _, i := range of[o.TagID] {
-				for _, obj := range o.ObjectIDs {
-					s.of[i].add(obj.Reference(), r.names[o.TagID])
-				}
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list objects with tags: %w", err)
-	}
-	return s, nil
-}
-
-// add records a tag of an object. The names of one object stay in order, so that several tags of one category always give
-// the same result.
-func (a attached) add(r ref, name string) {
-	names := a[r]
-	if i, found := slices.BinarySearch(names, name); !found {
-		a[r] = slices.Insert(names, i, name)
-	}
-}
-
-type tagCall func(func(context.Context, *tags.Manager) error) error
-
-// category finds a category by name, which the API cannot do.
-func (r *tagReader) category(call tagCall, name string) (id string, ok bool, err error) {
-	for id, n := range r.categories {
-		if n == name {
-			return id, true, nil
-		}
-	}
-	var ids []string
-	err = call(func(ctx context.Context, m *tags.Manager) (err error) {
-		ids, err = m.ListCategories(ctx)
-		return err
-	})
-	if err != nil {
-		return "", false, fmt.Errorf("list tag categories: %w", err)
-	}
-	for _, id := range ids {
-		if _, known := r.categories[id]; known {
-			continue
-		}
-		err := call(func(ctx context.Context, m *tags.Manager) error {
-			c, err := m.GetCategory(ctx, id)
-			if err == nil {
-				r.categories[id] = c.Name
-			}
-			return err
-		})
-		if err != nil && !vcenter.NotFound(err) {
-			return "", false, fmt.Errorf("tag category %s: %w", id, err)
-		}
-		if r.categories[id] == name {
-			return id, true, nil
-		}
-	}
-	return "", false, nil
-}
-
-// tags lists the tags of a category and caches their names.
-func (r *tagReader) tags(call tagCall, category string) (ids []string, err error) {
-	err = call(func(ctx context.Context, m *tags.Manager) (err error) {
-		ids, err = m.ListTagsForCategory(ctx, category)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		if _, known := r.names[id]; known {
-			continue
-		}
-		err := call(func(ctx context.Context, m *tags.Manager) error {
-			tag, err := m.GetTag(ctx, id)
-			if err == nil {
-				r.names[id] = tag.Name
-			}
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("tag %s: %w", id, err)
-		}
-	}
-	return ids, nil
+// call runs one call with a separate timeout.
+func (t *tagIndex) call(ctx context.Context, f func(context.Context, *tags.Manager) error) error {
+	return t.client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error { return f(ctx, tags.NewManager(rc)) })
 }
 
 // MissingTagError reports that a node has no tag of a category, with the details that are needed to fix it. It is not a
@@ -359,7 +234,7 @@ func (m *member) segment(node string, v *vm) (volume.Segment, error) {
 		if !ok {
 			m.tags.missed()
 			return nil, &MissingTagError{
-				Node: node, VM: v.name, VCenter: m.name(), Category: c.Name, NoCategory: tags.absent[i], Visited: m.inventory.walked(v),
+				Node: node, VM: v.name, VCenter: m.name(), Category: c.Name, NoCategory: tags.of[i] == nil, Visited: m.inventory.walked(v),
 			}
 		}
 		s[c.key()] = tag
@@ -368,7 +243,7 @@ func (m *member) segment(node string, v *vm) (volume.Segment, error) {
 }
 
 // nearest returns the tag on the nearest object. The lock is held.
-func (p *inventory) nearest(v *vm, tags attached) (string, bool) {
+func (p *inventory) nearest(v *vm, tags tagged.Objects) (string, bool) {
 	for _, start := range [...]ref{v.host, v.pool, v.ref} {
 		for r, n := start, 0; r.Value != "" && n < maxDepth; r, n = p.up(r), n+1 {
 			if names := tags[r]; len(names) > 0 {

@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -262,12 +263,9 @@ func (g *Ground) succeeded(ctx context.Context) bool {
 
 // wantsPods reports whether any of the Deployments wants pods.
 func wantsPods(all []appsv1.Deployment) bool {
-	for _, d := range all {
-		if d.DeletionTimestamp == nil && (d.Spec.Replicas == nil || *d.Spec.Replicas > 0) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(d appsv1.Deployment) bool {
+		return d.DeletionTimestamp == nil && (d.Spec.Replicas == nil || *d.Spec.Replicas > 0)
+	})
 }
 
 // Foreign implements [ground.Shared]: all Nodes are that the sandbox has not registered.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -43,9 +44,7 @@ func controlCharacter(text string, secret bool) string {
 	}
 	r, _ := utf8.DecodeRuneInString(text[i:])
 	named := map[rune]string{'\n': "a line break", '\r': "a carriage return", '\t': "a tab", 0: "a NUL character"}[r]
-	if named == "" {
-		named = "a control character"
-	}
+	named = cmp.Or(named, "a control character")
 	named = fmt.Sprintf("%s (%U)", named, r)
 	switch {
 	case secret:

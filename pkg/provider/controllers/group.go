@@ -391,9 +391,7 @@ func Initializers(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface, n
 	}
 	opts.Debounce = orDefault(opts.Debounce, 100*time.Millisecond)
 	opts.Floor = max(orDefault(opts.Floor, time.Second), opts.Debounce)
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	g := &group{config: c, cloud: cloud, nudges: n, opts: opts}
 
 	constructors := maps.Clone(app.DefaultInitFuncConstructors)

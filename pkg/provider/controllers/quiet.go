@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -133,12 +134,7 @@ func (q *queue) urge(names []string) {
 
 // hasUrgent reports whether an urged node can be handed out.
 func (q *queue) hasUrgent() bool {
-	for _, name := range q.urgent {
-		if !q.busy[name] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.urgent, func(name string) bool { return !q.busy[name] })
 }
 
 func (q *queue) beginRound(names []string) { q.routine, q.inRound = names, true }

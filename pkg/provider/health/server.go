@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Source == nil {
 		return nil, errors.New("health: source is nil")
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	address, err := cfg.resolve(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("health: %q: %w", cfg.Address, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/tagged"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -165,12 +166,12 @@ func TestChangesOfOneDatacenter(t *testing.T) {
 func TestChangesOfTags(t *testing.T) {
 	inv, _, l := listening(t)
 	tags := inv.members[0].tags
-	read := func(zone attached) {
+	read := func(zone tagged.Objects) {
 		old := tags.state.Load()
 		tags.publish(old, &tagState{zone: zone, readAt: time.Now()}, byTimer)
 	}
-	read(attached{ref("Datacenter", "dc"): {"z"}})
-	read(attached{ref("Datacenter", "dc"): {"z"}})
+	read(tagged.Objects{ref("Datacenter", "dc"): {"z"}})
+	read(tagged.Objects{ref("Datacenter", "dc"): {"z"}})
 	if diff := cmp.Diff([]string{"everything"}, l.take()); diff != "" {
 		t.Error(diff)
 	}

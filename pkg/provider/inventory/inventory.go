@@ -76,9 +76,7 @@ func New(cfg Config) (*Inventory, error) {
 		return nil, errors.New("inventory: no vcenter")
 	}
 	cfg.TagMissInterval = cmp.Or(cfg.TagMissInterval, 300*time.Millisecond)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	inv := &Inventory{cfg: cfg, running: make(chan struct{})}
 	for _, vc := range cfg.VCenters {
 		inv.members = append(inv.members, newMember(vc, cfg))

@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,20 +12,16 @@ import (
 
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
-	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/absent"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/tagged"
 )
-
-// attached maps an object to the names of its tags of one category, in order.
-type attached map[types.ManagedObjectReference][]string
 
 // tagState is the result of reading tags; it is immutable.
 type tagState struct {
-	region, zone attached
+	region, zone tagged.Objects
 	absent       []absent.Name // categories that do not exist
 	readAt       time.Time     // of the last complete read; zero before the first
 	err          error         // of the last read
@@ -49,7 +44,7 @@ func (s *tagState) attachedMore(old *tagState) bool {
 	return grown(old.region, s.region) || grown(old.zone, s.zone)
 }
 
-func grown(old, now attached) bool {
+func grown(old, now tagged.Objects) bool {
 	known := map[string]bool{}
 	for _, names := range old {
 		for _, name := range names {
@@ -79,14 +74,14 @@ type tagIndex struct {
 	ready    chan struct{} // closed after the first read
 	schedule schedule
 
-	reader tagReader // used only by run
+	reader tagged.Reader // used only by run
 }
 
 func newTagIndex(s *source, cfg Config) *tagIndex {
 	cfg.Previous = nil
 	t := &tagIndex{source: s, cfg: cfg, log: s.log, ready: make(chan struct{}), schedule: newSchedule(cfg)}
 	t.state.Store(&tagState{})
-	t.reader.age = t.schedule.nameAge()
+	t.reader.Age = t.schedule.nameAge()
 	t.running.run = t.run
 	return t
 }
@@ -120,7 +115,7 @@ func (t *tagIndex) followed() bool { return t.source.following.Load() && t.sched
 
 func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 	old := t.state.Load()
-	read, err := t.reader.read(ctx, t.call, t.cfg.Categories.Region, t.cfg.Categories.Zone)
+	read, err := t.read(ctx, t.call)
 	fresh := &tagState{region: old.region, zone: old.zone, absent: old.absent, readAt: old.readAt, err: err}
 	missing, _ := errors.AsType[*categoriesError](err)
 	switch {
@@ -146,6 +141,18 @@ func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 		close(t.ready)
 	}
 	return err
+}
+
+// read reads the tags of both categories. With a [*categoriesError] the result has nil for each missing category.
+func (t *tagIndex) read(ctx context.Context, call tagged.Call) ([]tagged.Objects, error) {
+	wanted := []string{t.cfg.Categories.Region, t.cfg.Categories.Zone}
+	read, err := t.reader.Read(ctx, call, wanted...)
+	if err != nil || read[0] != nil && read[1] != nil {
+		return read, err
+	}
+	present := t.reader.Categories()
+	t.reader.Forget() // no event reports when a category gets the name, and nodes wait for it
+	return read, &categoriesError{absent.Find(absent.Wanted{Categories: wanted}, absent.Present{Categories: present})}
 }
 
 func (t *tagIndex) publish(old, fresh *tagState, why reason) {
@@ -179,15 +186,6 @@ func (t *tagIndex) wait(ctx context.Context) error {
 
 // missed requests an early read.
 func (t *tagIndex) missed() { t.schedule.miss(t.followed()) }
-
-// add records a tag of an object. The names of one object stay in order, so that several tags of one category always give
-// the same result.
-func (a attached) add(ref types.ManagedObjectReference, name string) {
-	names := a[ref]
-	if i, found := slices.BinarySearch(names, name); !found {
-		a[ref] = slices.Insert(names, i, name)
-	}
-}
 
 const (
 	// If events report tags, the timer only finds renamed or deleted tags and categories. At every 5 min that is 12 reads an
@@ -326,189 +324,3 @@ func (p *schedule) least() time.Duration {
 type categoriesError struct{ names []absent.Name }
 
 func (e *categoriesError) Error() string { return absent.Join(e.names) }
-
-// tagCall runs one call to the tagging API with a separate deadline.
-type tagCall func(ctx context.Context, f func(context.Context, *tags.Manager) error) error
-
-// tagReader reads one vCenter's tags with few calls: per read one list of tags per category and one batched list of
-// attachments, plus one call per tag with an unknown name.
-type tagReader struct {
-	age        time.Duration     // how long names are cached; 5 min when zero
-	learntAt   time.Time         // when the cache was last cleared
-	categories map[string]string // id → name
-	names      map[string]string // tag id → name
-	stale      map[string]bool   // ids of categories whose name must be read again
-}
-
-// read returns the objects that the tags of each named category are attached to. If a call fails, the cached names stay, so
-// that the next read continues from there. If an object does not exist, all categories are read again the next time, because
-// the category may have been deleted and created again. The same applies if no category has the name: no event reports when
-// a category gets it, and nodes wait for it. With a [*categoriesError] the result has nil for each missing category.
-func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string) (_ []attached, err error) {
-	r.forget()
-	var missing categoriesError
-	defer func() {
-		if vcenter.NotFound(err) || len(missing.names) > 0 {
-			r.categories = nil
-		}
-	}()
-	result := make([]attached, len(categories))
-	of := map[string][]int{} // tag id → indexes of categories; two labels may share one
-	for i, category := range categories {
-		id, err := r.categoryID(ctx, call, category)
-		if err != nil {
-			return nil, err
-		}
-		if id == "" {
-			missing.names = r.absent(categories)
-			continue
-		}
-		result[i] = attached{}
-		ids, err := r.tagIDs(ctx, call, category, id)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range ids {
-			of[id] = append(of[id], i)
-		}
-	}
-	done := func() error {
-		if len(missing.names) > 0 {
-			return &missing
-		}
-		return nil
-	}
-	if len(of) == 0 {
-		return result, done()
-	}
-	var objects []tags.AttachedObjects
-	err = call(ctx, func(ctx context.Context, m *tags.Manager) (err error) {
-		objects, err = m.ListAttachedObjectsOnTags(ctx, slices.Sorted(maps.Keys(of)))
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list objects with tags: %w", err)
-	}
-	for _, o := range objects {
-		for _, i := range of[o.TagID] {
-			for _, ref := range o.ObjectIDs {
-				result[i].add(ref.Reference(), r.names[o.TagID])
-			}
-		}
-	}
-	return result, done()
-}
-
-// absent returns the categories that do not exist. All names have just been read.
-func (r *tagReader) absent(categories []string) []absent.Name {
-	present := slices.Sorted(maps.Values(r.categories))
-	return absent.Find(absent.Wanted{Categories: categories}, absent.Present{Categories: append([]string{}, present...)})
-}
-
-// forget clears the cache when it is old. Of the categories, which may be many, only the known ones are read again.
-func (r *tagReader) forget() {
-	if r.categories != nil && time.Since(r.learntAt) < cmp.Or(r.age, refreshFollowed) {
-		return
-	}
-	r.learntAt, r.names = time.Now(), map[string]string{}
-	if r.categories == nil {
-		r.categories = map[string]string{}
-	}
-	r.stale = map[string]bool{}
-	for id := range r.categories {
-		r.stale[id] = true
-	}
-}
-
-// tagIDs lists the tags of a category and caches their names.
-func (r *tagReader) tagIDs(ctx context.Context, call tagCall, category, id string) (ids []string, err error) {
-	err = call(ctx, func(ctx context.Context, m *tags.Manager) (err error) {
-		ids, err = m.ListTagsForCategory(ctx, id)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list tags of category %q: %w", category, err)
-	}
-	for _, id := range ids {
-		if _, ok := r.names[id]; ok {
-			continue
-		}
-		err := call(ctx, func(ctx context.Context, m *tags.Manager) error {
-			tag, err := m.GetTag(ctx, id)
-			if err == nil {
-				r.names[id] = tag.Name
-			}
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("tag %s of category %q: %w", id, category, err)
-		}
-	}
-	return ids, nil
-}
-
-// categoryID finds a category by name, which the API cannot do. It returns "" if none has the name; then the names of all
-// categories have just been read.
-func (r *tagReader) categoryID(ctx context.Context, call tagCall, name string) (string, error) {
-	if id, ok := r.knownCategory(name); ok {
-		if !r.stale[id] {
-			return id, nil
-		}
-		if err := r.learnCategory(ctx, call, id); err != nil {
-			return "", err
-		}
-		if r.categories[id] == name {
-			return id, nil
-		}
-	}
-	var ids []string
-	err := call(ctx, func(ctx context.Context, m *tags.Manager) (err error) {
-		ids, err = m.ListCategories(ctx)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("list tag categories: %w", err)
-	}
-	maps.DeleteFunc(r.categories, func(id, _ string) bool { return !slices.Contains(ids, id) })
-	for _, id := range ids {
-		if _, ok := r.categories[id]; ok && !r.stale[id] {
-			continue
-		}
-		if err := r.learnCategory(ctx, call, id); err != nil {
-			return "", err
-		}
-	}
-	if id, ok := r.knownCategory(name); ok && !r.stale[id] {
-		return id, nil
-	}
-	return "", nil
-}
-
-// learnCategory reads the name of a category, unless it has been deleted.
-func (r *tagReader) learnCategory(ctx context.Context, call tagCall, id string) error {
-	err := call(ctx, func(ctx context.Context, m *tags.Manager) error {
-		c, err := m.GetCategory(ctx, id)
-		if err == nil {
-			r.categories[id] = c.Name
-		}
-		return err
-	})
-	if vcenter.NotFound(err) {
-		delete(r.categories, id)
-		err = nil
-	}
-	if err != nil {
-		return fmt.Errorf("tag category %s: %w", id, err)
-	}
-	delete(r.stale, id)
-	return nil
-}
-
-func (r *tagReader) knownCategory(name string) (id string, ok bool) {
-	for id, n := range r.categories {
-		if n == name {
-			return id, true
-		}
-	}
-	return "", false
-}

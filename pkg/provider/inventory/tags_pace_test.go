@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/tagged"
 )
 
 // due waits for the next read and returns its reason and the time until it.
@@ -187,7 +189,7 @@ func TestAttachedMore(t *testing.T) {
 	before := attachedTo("Datacenter:a=x", "Datacenter:b=y")
 	for _, tc := range []struct {
 		name string
-		now  attached
+		now  tagged.Objects
 		want bool
 	}{
 		{"nothing new", attachedTo("Datacenter:a=x", "Datacenter:b=y"), false},

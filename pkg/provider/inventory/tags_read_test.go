@@ -14,6 +14,8 @@ import (
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/tagged"
 )
 
 // tagging implements the part of the tagging API that the reader uses: two categories with two tags each.
@@ -64,10 +66,10 @@ func TestTagsKeptAcrossErrors(t *testing.T) {
 		}
 		return f(ctx, m)
 	}
-	var r tagReader
-	read := func(calls int) ([]attached, error) {
+	var r tagged.Reader
+	read := func(calls int) ([]tagged.Objects, error) {
 		left = calls
-		return r.read(t.Context(), call, "name-urn:c1", "name-urn:c2")
+		return r.Read(t.Context(), call, "name-urn:c1", "name-urn:c2")
 	}
 	// 10 calls without an interruption, each repeated list counted once more.
 	for n := 1; ; n++ {
@@ -110,14 +112,15 @@ func TestTagsKeptAcrossErrors(t *testing.T) {
 	}
 
 	// A category that does not exist costs the list of categories, and is no reason to read every few seconds.
+	index := tagIndex{reader: r, cfg: Config{Categories: Categories{Region: "name-urn:c3", Zone: "name-urn:c1"}}}
 	before, left = names(), 100
-	_, err = r.read(t.Context(), call, "name-urn:c3")
-	if n := names() - before; err == nil || n != 0 || passing(err) {
+	_, err = index.read(t.Context(), call)
+	if n := names() - before; err == nil || n != 1 || passing(err) {
 		t.Errorf("%d calls by id, %v", n, err)
 	}
 	// An existing category may get the name without an event: the next read reads the names again.
 	s.other = "urn:c2"
-	if _, err := r.read(t.Context(), call, "name-urn:c3"); err != nil {
+	if _, err := index.read(t.Context(), call); err != nil {
 		t.Errorf("a category was renamed to what was missing: %v", err)
 	}
 	if !passing(busy) || passing(nil) {

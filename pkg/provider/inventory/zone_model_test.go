@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/tagged"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -16,13 +17,13 @@ type objectRef = types.ManagedObjectReference
 // estate is a random inventory in a simple form.
 type estate struct {
 	parent       map[objectRef]objectRef
-	region, zone attached
+	region, zone tagged.Objects
 	vms          []*VM
 }
 
 // newEstate creates two datacenters below folders, with clusters, hosts, pools, a vApp and VMs, and tags on some objects.
 func newEstate(r *rand.Rand) *estate {
-	e := &estate{parent: map[objectRef]objectRef{}, region: attached{}, zone: attached{}}
+	e := &estate{parent: map[objectRef]objectRef{}, region: tagged.Objects{}, zone: tagged.Objects{}}
 	n := 0
 	child := func(kind string, parent objectRef) objectRef {
 		n++
@@ -63,10 +64,10 @@ func newEstate(r *rand.Rand) *estate {
 	share := r.IntN(6) + 1
 	tag := func(o objectRef) {
 		for range r.IntN(2) * (1 + r.IntN(2)) {
-			e.region.add(o, fmt.Sprint("r", r.IntN(9)))
+			e.region.Add(o, fmt.Sprint("r", r.IntN(9)))
 		}
 		for range r.IntN(2) * (1 + r.IntN(2)) {
-			e.zone.add(o, fmt.Sprint("z", r.IntN(9)))
+			e.zone.Add(o, fmt.Sprint("z", r.IntN(9)))
 		}
 	}
 	for o := range e.parent {
@@ -99,7 +100,7 @@ func (e *estate) chains(vm *VM) (all [3][]objectRef) {
 
 // nearest is the rule: for each label separately, the first object of a chain that has one; the first chain with both.
 func (e *estate) nearest(vm *VM) (z Zone, ok bool) {
-	label := func(chain []objectRef, tags attached) string {
+	label := func(chain []objectRef, tags tagged.Objects) string {
 		for _, o := range chain {
 			if names := tags[o]; len(names) > 0 {
 				return names[0]

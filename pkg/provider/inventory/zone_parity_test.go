@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/tagged"
 )
 
 // attachedTo parses "Datacenter:dc=name" pairs.
-func attachedTo(pairs ...string) attached {
-	a := attached{}
+func attachedTo(pairs ...string) tagged.Objects {
+	a := tagged.Objects{}
 	for _, p := range pairs {
 		object, tag, _ := strings.Cut(p, "=")
 		kind, value, _ := strings.Cut(object, ":")
-		a.add(ref(kind, value), tag)
+		a.Add(ref(kind, value), tag)
 	}
 	return a
 }
@@ -24,7 +26,7 @@ func attachedTo(pairs ...string) attached {
 func TestZoneParity(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
-		region, zone attached
+		region, zone tagged.Objects
 		want, parity Zone
 	}{
 		{
@@ -72,7 +74,7 @@ func TestMissingTagSays(t *testing.T) {
 	vm := tree(f)
 	dc := ref("Datacenter", "dc")
 	inv.members[0].tags.state.Store(&tagState{
-		region: attached{dc: {"r1", "r2"}, ref("Datacenter", "elsewhere"): {"r3"}}, readAt: time.Now(), err: errors.New("503"),
+		region: tagged.Objects{dc: {"r1", "r2"}, ref("Datacenter", "elsewhere"): {"r3"}}, readAt: time.Now(), err: errors.New("503"),
 	})
 	_, err := inv.Zone(vm)
 	var missing *MissingTagError

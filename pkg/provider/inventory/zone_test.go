@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/tagged"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -37,18 +38,18 @@ func tree(f feed) *VM {
 }
 
 func TestZone(t *testing.T) {
-	on := func(pairs ...string) attached {
-		a := attached{}
+	on := func(pairs ...string) tagged.Objects {
+		a := tagged.Objects{}
 		for _, p := range pairs {
 			object, tag, _ := strings.Cut(p, "=")
 			kind, value, _ := strings.Cut(object, ":")
-			a.add(ref(kind, value), tag)
+			a.Add(ref(kind, value), tag)
 		}
 		return a
 	}
 	for _, tc := range []struct {
 		name         string
-		region, zone attached
+		region, zone tagged.Objects
 		want         Zone
 		missing      string // in the error
 	}{
@@ -96,7 +97,7 @@ func TestZoneUnread(t *testing.T) {
 	}
 	tags := inv.members[0].tags
 	dc := ref("Datacenter", "dc")
-	tags.state.Store(&tagState{region: attached{dc: {"r"}}, zone: attached{dc: {"z"}}, readAt: time.Now(), err: errors.New("503")})
+	tags.state.Store(&tagState{region: tagged.Objects{dc: {"r"}}, zone: tagged.Objects{dc: {"z"}}, readAt: time.Now(), err: errors.New("503")})
 	if z, err := inv.Zone(vm); err != nil || z != (Zone{"r", "z"}) {
 		t.Errorf("with an older reading: %v, %v", z, err)
 	}

@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,12 +36,8 @@ type Config struct {
 // their namespaces. Every authenticated account may use discovery and /healthz. manifests/ccm and the Helm chart contain the
 // same objects.
 func Objects(c Config) []runtime.Object {
-	if c.SecretNamespace == "" {
-		c.SecretNamespace = c.Namespace
-	}
-	if c.LeaseNamespace == "" {
-		c.LeaseNamespace = metav1.NamespaceSystem
-	}
+	c.SecretNamespace = cmp.Or(c.SecretNamespace, c.Namespace)
+	c.LeaseNamespace = cmp.Or(c.LeaseNamespace, metav1.NamespaceSystem)
 	c.SecretNames = slices.Compact(slices.Sorted(slices.Values(c.SecretNames)))
 	name, wide := roleName, "system:"+roleName
 	if c.Roles != "" {

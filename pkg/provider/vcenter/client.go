@@ -1,6 +1,7 @@
 package vcenter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -307,9 +308,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Port < 0 || c.Port > 65535 {
 		errs = append(errs, fmt.Errorf("port %d is out of range", c.Port))
 	}
-	if c.Name == "" {
-		c.Name = c.Server
-	}
+	c.Name = cmp.Or(c.Name, c.Server)
 	if len(errs) > 0 {
 		return c, fmt.Errorf("vcenter %q: %w", c.Name, errors.Join(errs...))
 	}
@@ -323,9 +322,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.LoginRetry, Backoff{Min: 10 * time.Second, Max: time.Minute})
 	// The protocol counts whole seconds, and zero means "do not wait".
 	c.MaxWait = max(c.MaxWait.Truncate(time.Second), time.Second)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	c.Logger = c.Logger.With("vcenter", c.Name)
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package ccm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -68,9 +69,7 @@ func (p *Processes) leaderChanged(ctx context.Context, holder, old string) strin
 		return old != "" && e.Object.Name == old
 	})
 	name := leader
-	if name == "" {
-		name = holder // another process, or a replica that has ended
-	}
+	name = cmp.Or(name, holder) // another process, or a replica that has ended
 	e := event.Event{
 		Plane: event.PlaneKubernetes, Kind: "ccm.leader-changed", Cause: cause,
 		Object: event.Object{Kind: "Component", Name: name}, Message: name + " leads",

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -69,13 +70,9 @@ func (m VMState) reports() string {
 		return "nothing: its tools do not run"
 	}
 	hostname := m.Hostname
-	if hostname == "" {
-		hostname = "no hostname"
-	}
+	hostname = cmp.Or(hostname, "no hostname")
 	addresses := strings.Join(m.Addresses, ", ")
-	if addresses == "" {
-		addresses = "no address"
-	}
+	addresses = cmp.Or(addresses, "no address")
 	return hostname + ", " + addresses
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -92,12 +93,7 @@ func attached(ctx context.Context, m *tags.Manager, category string) (map[types.
 }
 
 func named(categories []tags.Category, name string) bool {
-	for _, c := range categories {
-		if c.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(categories, func(c tags.Category) bool { return c.Name == name })
 }
 
 // Refresh reads the tags of all vCenters; what cannot be read stays as it was.

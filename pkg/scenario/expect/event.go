@@ -3,6 +3,7 @@ package expect
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -103,12 +104,9 @@ func (c *Cause) matches(w *world.World, got event.Event, marks Marks) bool {
 			return m.Event != 0 && w.CausedBy(got, m.Event)
 		}
 	}
-	for _, cause := range w.Causes(got) {
-		if c.Event != nil && c.Event.matches(w, cause, marks) || c.Event == nil && Match(c.Name, cause.Kind) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Causes(got), func(cause event.Event) bool {
+		return c.Event != nil && c.Event.matches(w, cause, marks) || c.Event == nil && Match(c.Name, cause.Kind)
+	})
 }
 
 // String returns a short description.

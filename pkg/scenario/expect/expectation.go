@@ -266,12 +266,7 @@ type part struct {
 }
 
 func (g *groupTracker) DependsOn(k world.Kind) bool {
-	for _, p := range g.parts {
-		if p.DependsOn(k) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.parts, func(p part) bool { return p.DependsOn(k) })
 }
 
 func (g *groupTracker) Evaluate(v *View) Finding {

@@ -132,12 +132,9 @@ func (v *Value) list(got []string, taints bool) bool {
 	if len(v.Texts) == 0 {
 		return !slices.ContainsFunc(got, func(one string) bool { return !taints || taintKey(one) != feed.LightKey })
 	}
-	for _, text := range v.Texts {
-		if !slices.ContainsFunc(got, func(one string) bool { return Match(text, one) || taints && Match(text, taintKey(one)) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v.Texts, func(text string) bool {
+		return !slices.ContainsFunc(got, func(one string) bool { return Match(text, one) || taints && Match(text, taintKey(one)) })
+	})
 }
 
 // taintKey returns the key of key[=value]:effect.

@@ -49,12 +49,8 @@ func Record(ctx context.Context, sandbox Sandbox, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Topology == "" {
-		o.Topology = status.Topology
-	}
-	if o.Name == "" {
-		o.Name = "recorded"
-	}
+	o.Topology = cmp.Or(o.Topology, status.Topology)
+	o.Name = cmp.Or(o.Name, "recorded")
 	t := &tape{leases: map[string]api.Lease{}, began: time.Now()}
 	seen := map[string]bool{}
 	err = sandbox.Watch(ctx, o.Since, func(u api.Update) error {

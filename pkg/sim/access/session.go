@@ -236,9 +236,7 @@ func (m *Manager) open(ctx *simulator.Context, a *account, locale string) (types
 	if !m.mayLogin(a) {
 		return types.UserSession{}, m.noPermission(m.root, viewPrivilege)
 	}
-	if locale == "" {
-		locale = gosession.Locale
-	}
+	locale = cmp.Or(locale, gosession.Locale)
 	now := time.Now()
 	s := &session{key: uuid.NewString(), cookie: rand.Text(), account: a, login: now}
 	m.options.OnSession(s.cookie)

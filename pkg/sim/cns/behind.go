@@ -1,6 +1,7 @@
 package cns
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -196,9 +197,7 @@ func (m *Manager) movable(ctx *simulator.Context, v *volume, ref vc.Ref, policy 
 	if len(v.snapshot) > 0 && ref != v.datastore {
 		return nil, nil, because(new(types.NotSupported), "Failed to relocate disk: volume %s has snapshots (%d)", v.id, len(v.snapshot))
 	}
-	if policy == "" {
-		policy = v.policy
-	}
+	policy = cmp.Or(policy, v.policy)
 	w := wish{policy: policy}
 	if ref != v.datastore {
 		w.capacityMB = v.capacity

@@ -1,6 +1,7 @@
 package cns
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -209,12 +210,8 @@ func edit(devices []types.BaseVirtualDevice, key int32, change func(*types.Virtu
 }
 
 func diskBacking(v *volume, mode, sharing string) *types.VirtualDiskFlatVer2BackingInfo {
-	if mode == "" {
-		mode = string(types.VirtualDiskModePersistent)
-	}
-	if sharing == "" {
-		sharing = string(types.VirtualDiskSharingSharingNone)
-	}
+	mode = cmp.Or(mode, string(types.VirtualDiskModePersistent))
+	sharing = cmp.Or(sharing, string(types.VirtualDiskSharingSharingNone))
 	no := func() *bool { return new(false) }
 	datastore := v.datastore
 	b := &types.VirtualDiskFlatVer2BackingInfo{

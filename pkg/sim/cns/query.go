@@ -402,30 +402,19 @@ func (f *filter) matchesMetadata(metadata []cnstypes.CnsVolumeMetadata) bool {
 	if len(f.query.Labels) > 0 && !anyEntity(metadata, f.labeled) {
 		return false
 	}
-	for _, e := range f.entities {
-		if !anyEntity(metadata, e.matches) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.entities, func(e entityFilter) bool { return !anyEntity(metadata, e.matches) })
 }
 
 func anyEntity(metadata []cnstypes.CnsVolumeMetadata, f func(cnstypes.BaseCnsEntityMetadata) bool) bool {
-	for _, md := range metadata {
-		if slices.ContainsFunc(md.EntityMetadata, f) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(metadata, func(md cnstypes.CnsVolumeMetadata) bool {
+		return slices.ContainsFunc(md.EntityMetadata, f)
+	})
 }
 
 func (f *filter) labeled(e cnstypes.BaseCnsEntityMetadata) bool {
-	for _, label := range e.GetCnsEntityMetadata().Labels {
-		if slices.Contains(f.query.Labels, label) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.GetCnsEntityMetadata().Labels, func(label types.KeyValue) bool {
+		return slices.Contains(f.query.Labels, label)
+	})
 }
 
 func (e entityFilter) matches(md cnstypes.BaseCnsEntityMetadata) bool {

@@ -1,6 +1,7 @@
 package cns
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -297,9 +298,7 @@ func (m *Manager) log(s subject, level event.Level, kind, format string, args ..
 		cause = m.opts.Cause(s.vm)
 	}
 	name := s.name
-	if name == "" {
-		name = s.id
-	}
+	name = cmp.Or(name, s.id)
 	m.opts.Events.Append(event.Event{
 		Plane: event.PlaneVSphere, Level: level, Kind: kind, Cause: cause, Message: fmt.Sprintf(format, args...),
 		Object: event.Object{Kind: "Volume", VCenter: m.opts.VCenter, Name: name},

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -79,9 +80,7 @@ func NewEngine(opts Options) *Engine {
 	if opts.Retry <= 0 {
 		opts.Retry = time.Second
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Ground.Events == nil {
 		opts.Ground.Events = event.NewLog(0)
 	}
@@ -325,9 +324,7 @@ func (e *Engine) call(l *lease, n int, seq uint64) *Call {
 // key identifies a target.
 func (i Item) key() string {
 	id := i.Ref.Value + i.ID
-	if id == "" {
-		id = i.Region + "\x00" + i.Name
-	}
+	id = cmp.Or(id, i.Region+"\x00"+i.Name)
 	return string(i.Kind) + "\x00" + i.VCenter + "\x00" + id
 }
 

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,9 +93,7 @@ const (
 // faultBody returns the envelope of a fault.
 func faultBody(fault types.BaseMethodFault, message string) ([]byte, error) {
 	kind := reflect.TypeOf(fault).Elem().Name()
-	if message == "" {
-		message = "simulated fault: " + kind
-	}
+	message = cmp.Or(message, "simulated fault: "+kind)
 	var b bytes.Buffer
 	b.WriteString(envelopeStart + "<soapenv:Fault><faultcode>ServerFaultCode</faultcode><faultstring>")
 	_ = xml.EscapeText(&b, []byte(message)) // a buffer never fails

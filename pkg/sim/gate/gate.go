@@ -87,12 +87,8 @@ type Gate struct {
 
 // New serves next on l, which it takes over, with mode Up and without rules. Call Close to end it.
 func New(l net.Listener, next http.Handler, opts Options) *Gate {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if opts.Recent == 0 {
-		opts.Recent = 256
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts.Recent = cmp.Or(opts.Recent, 256)
 	g := &Gate{
 		next:   next,
 		opts:   opts,

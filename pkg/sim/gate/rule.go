@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -293,9 +294,7 @@ func (c *call) act(e *entry, share float64) verdict {
 		return answered
 	case Throttle:
 		c.answer.ours = true
-		if a.Code == 0 {
-			a.Code = http.StatusServiceUnavailable
-		}
+		a.Code = cmp.Or(a.Code, http.StatusServiceUnavailable)
 		c.answer.Header().Set("Retry-After", "1")
 		http.Error(c.answer, fmt.Sprintf("%d %s: too many calls", a.Code, http.StatusText(a.Code)), a.Code)
 		return answered

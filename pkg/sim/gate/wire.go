@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"html"
 	"net/http"
@@ -314,9 +315,7 @@ func (c *call) writeRESTError(e RESTError) {
 	if e.Status == 0 {
 		e.Status = restStatus(e.Type)
 	}
-	if e.Message == "" {
-		e.Message = "simulated error: " + e.Type
-	}
+	e.Message = cmp.Or(e.Message, "simulated error: "+e.Type)
 	messages := []restMessage{{ID: "vsphere-sandbox.gate." + strings.ToLower(e.Type), Default: e.Message, Args: []string{}}}
 	body := any(restBody{e.Type, messages})
 	if !under(c.r.URL.Path, "/api") {

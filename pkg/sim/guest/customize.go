@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -66,9 +67,7 @@ func (g *Guests) customized(m *vmState, vm *mo.VirtualMachine) {
 	if next.FullName = m.info.FullName; next.FullName == "" {
 		next.FullName = vm.Config.GuestFullName
 	}
-	if next.HostName == "" {
-		next.HostName = m.info.HostName
-	}
+	next.HostName = cmp.Or(next.HostName, m.info.HostName)
 	g.know(m, *next)
 }
 
@@ -94,9 +93,7 @@ func cloudInit(identity types.BaseCustomizationIdentitySettings) *Info {
 		return nil
 	}
 	info := &Info{HostName: metadata.LocalHostname, Addresses: make(map[string][]netip.Prefix)}
-	if info.HostName == "" {
-		info.HostName = metadata.Hostname
-	}
+	info.HostName = cmp.Or(info.HostName, metadata.Hostname)
 	for _, nic := range metadata.Network.Ethernets {
 		mac := strings.ToLower(nic.Match.MAC)
 		for _, text := range nic.Addresses {

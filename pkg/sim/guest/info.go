@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"strings"
@@ -51,9 +52,7 @@ func remember(known Info, vm *mo.VirtualMachine) Info {
 			}
 		}
 	}
-	if now.FullName == "" {
-		now.FullName = known.FullName
-	}
+	now.FullName = cmp.Or(now.FullName, known.FullName)
 	return now
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -101,10 +102,8 @@ func Install(base *simulator.Context, opts Options) *Hosts {
 	for _, e := range base.Map.All("HostSystem") {
 		h.adopt(e)
 		if host, ok := e.(*simulator.HostSystem); ok && h.Methods != nil {
-			host.Summary.OverallStatus = host.OverallStatus // vcsim's is gray
-			if host.Runtime.StandbyMode == "" {
-				host.Runtime.StandbyMode = string(types.HostStandbyModeNone) // a vCenter always sets it
-			}
+			host.Summary.OverallStatus = host.OverallStatus                                                // vcsim's is gray
+			host.Runtime.StandbyMode = cmp.Or(host.Runtime.StandbyMode, string(types.HostStandbyModeNone)) // a vCenter always sets it
 		}
 	}
 	return h

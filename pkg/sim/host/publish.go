@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -49,9 +50,7 @@ func differences(host *simulator.HostSystem, c condition) []types.PropertyChange
 		set("runtime.powerState", p)
 	}
 	mode := c.mode
-	if mode == "" {
-		mode = types.HostStandbyModeNone
-	}
+	mode = cmp.Or(mode, types.HostStandbyModeNone)
 	if host.Runtime.StandbyMode != string(mode) {
 		set("runtime.standbyMode", string(mode))
 	}
@@ -236,9 +235,7 @@ func (h *Hosts) settle(ref vc.Ref, cause uint64) {
 // settleLocked is settle with the VM's lock held.
 func (h *Hosts) settleLocked(ctx *simulator.Context, vm *simulator.VirtualMachine, cause uint64) {
 	from, to := vm.Runtime.ConnectionState, h.connection(ctx, vm)
-	if from == "" {
-		from = types.VirtualMachineConnectionStateConnected
-	}
+	from = cmp.Or(from, types.VirtualMachineConnectionStateConnected)
 	if from == to {
 		return
 	}

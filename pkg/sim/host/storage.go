@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -208,9 +209,7 @@ func (s *storage) attach(ctx *simulator.Context, vm *simulator.VirtualMachine, r
 			continue
 		}
 		bytes := disk.CapacityInBytes
-		if bytes == 0 {
-			bytes = disk.CapacityInKB << 10
-		}
+		bytes = cmp.Or(bytes, disk.CapacityInKB<<10)
 		all = append(all, taken{p.Datastore, bytes})
 	}
 	before := len(diskFiles(ctx, vm))

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -214,9 +215,7 @@ func releases() []release {
 
 // newRelease returns the release of a version; "" means [Version]. An unknown version gets the numbers of the newest release.
 func newRelease(version string) release {
-	if version == "" {
-		version = Version
-	}
+	version = cmp.Or(version, Version)
 	all := releases()
 	found := all[0]
 	for _, r := range all {

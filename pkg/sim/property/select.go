@@ -248,12 +248,7 @@ func (c *compiler) resolve(set []types.BaseSelectionSpec) ([]*step, types.BaseMe
 
 // traverses reports whether a change of the named property may change the selection.
 func (sel *selection) traverses(name string) bool {
-	for _, p := range sel.paths {
-		if related(name, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sel.paths, func(p string) bool { return related(name, p) })
 }
 
 // startsAt reports whether the object is a start object.

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -46,17 +45,8 @@ type Node struct {
 	Tags []string
 	// Children are its contents.
 	Children []*Node
-	// Links lead to related objects.
-	Links []Link
 
 	on []place // of VMs: the places where they run
-}
-
-// Link is a relation other than containment.
-type Link struct {
-	To *Node
-	// Label is the relation: "runs on", "mounted by".
-	Label string
 }
 
 // place is a place where a VM runs.
@@ -90,32 +80,11 @@ func pattern(name string) string {
 	return b.String()
 }
 
-// numbered assigns the nodes names that are valid in every language, n0, n1 … in the order of the tree.
-func numbered(root *Node) (order []*Node, names map[*Node]string) {
-	names = map[*Node]string{}
-	var visit func(*Node)
-	visit = func(n *Node) {
-		names[n] = "n" + strconv.Itoa(len(order))
-		order = append(order, n)
-		for _, child := range n.Children {
-			visit(child)
-		}
-	}
-	visit(root)
-	return order, names
-}
-
-// label returns the lines of a node: its name, its notes, its tags.
-func label(n *Node) []string {
-	lines := append([]string{title(n)}, n.Notes...)
-	return append(lines, n.Tags...)
-}
-
 // most is the number of similar objects that are shown separately.
 const most = 3
 
-// summarized merges each run of similar nodes into one, and records the merged ones in moved.
-func summarized(nodes []*Node, moved map[*Node]*Node) []*Node {
+// summarized merges each run of similar nodes into one.
+func summarized(nodes []*Node) []*Node {
 	var all []*Node
 	for len(nodes) > 0 {
 		run := 1
@@ -123,7 +92,7 @@ func summarized(nodes []*Node, moved map[*Node]*Node) []*Node {
 			run++
 		}
 		if run > most {
-			all = append(all, joined(nodes[:run], moved))
+			all = append(all, joined(nodes[:run]))
 		} else {
 			all = append(all, nodes[:run]...)
 		}
@@ -132,24 +101,18 @@ func summarized(nodes []*Node, moved map[*Node]*Node) []*Node {
 	return all
 }
 
-func joined(run []*Node, moved map[*Node]*Node) *Node {
+func joined(run []*Node) *Node {
 	one := *run[0]
 	one.Name += " … " + run[len(run)-1].Name
 	one.Count = 0
 	seen := map[place]bool{}
 	one.on = nil
 	for _, n := range run {
-		moved[n] = &one
 		one.Count += n.Count
 		for _, p := range n.on {
 			if !seen[p] {
 				seen[p] = true
 				one.on = append(one.on, p)
-			}
-		}
-		for _, l := range n.Links {
-			if !slices.Contains(one.Links, l) {
-				one.Links = append(one.Links, l)
 			}
 		}
 	}
@@ -188,8 +151,7 @@ func (t *tree) each(f func(*Node)) {
 	}
 }
 
-// Tree writes a node and its contents with box-drawing characters, one object a line. It omits links, because the notes include
-// them.
+// Tree writes a node and its contents with box-drawing characters, one object a line.
 func Tree(n *Node) string {
 	var b strings.Builder
 	b.WriteString(line(n) + "\n")
@@ -291,20 +253,18 @@ func (m maker) folder(folders *tree, folder topology.Folder) {
 
 func (m maker) datacenter(dc *topology.Datacenter) *Node {
 	n := m.node(Datacenter, dc.Name, dc.Place, dc.Marks)
-	c := newCompute(m, n, dc)
+	m.compute(n, dc)
 	for i := range dc.Datastores {
 		ds := &dc.Datastores[i]
-		store := m.node(Datastore, ds.Name, topology.Place{}, ds.Marks, string(ds.Type), ds.Capacity.String(), c.members("mounted by", ds.Hosts, ds.Clusters))
-		store.Links = c.links("mounted by", ds.Hosts, ds.Clusters)
-		n.Children = append(n.Children, store)
+		mounted := members("mounted by", ds.Hosts, ds.Clusters)
+		n.Children = append(n.Children, m.node(Datastore, ds.Name, topology.Place{}, ds.Marks, string(ds.Type), ds.Capacity.String(), mounted))
 	}
 	for i := range dc.Networks {
 		n.Children = append(n.Children, m.network(Network, &dc.Networks[i]))
 	}
 	for i := range dc.Switches {
 		dvs := &dc.Switches[i]
-		s := m.node(Switch, dvs.Name, topology.Place{}, dvs.Marks, c.members("on", dvs.Hosts, dvs.Clusters))
-		s.Links = c.links("on", dvs.Hosts, dvs.Clusters)
+		s := m.node(Switch, dvs.Name, topology.Place{}, dvs.Marks, members("on", dvs.Hosts, dvs.Clusters))
 		for j := range dvs.PortGroups {
 			vlan := ""
 			if id := dvs.PortGroups[j].VLAN; id > 0 {
@@ -312,10 +272,10 @@ func (m maker) datacenter(dc *topology.Datacenter) *Node {
 			}
 			s.Children = append(s.Children, m.network(PortGroup, &dvs.PortGroups[j].Network, vlan))
 		}
-		s.Children = summarized(s.Children, c.moved)
+		s.Children = summarized(s.Children)
 		n.Children = append(n.Children, s)
 	}
-	n.Children = summarized(n.Children, c.moved)
+	n.Children = summarized(n.Children)
 	folders := newTree(n, VMFolder)
 	for _, folder := range dc.Folders {
 		m.folder(folders, folder)
@@ -325,12 +285,11 @@ func (m maker) datacenter(dc *topology.Datacenter) *Node {
 		in.Children = append(in.Children, m.vm(&dc.VMs[i]))
 	}
 	folders.each(func(in *Node) {
-		in.Children = summarized(in.Children, c.moved)
+		in.Children = summarized(in.Children)
 		for _, vm := range in.Children {
-			c.place(vm)
+			vm.located()
 		}
 	})
-	c.settle(n)
 	return n
 }
 
@@ -373,36 +332,23 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// compute holds the compute resources of a datacenter, by name.
-type compute struct {
-	maker
-	clusters, hosts map[string]*Node
-	// moved maps nodes to the summarized node that replaced them.
-	moved map[*Node]*Node
-}
-
-// newCompute adds the compute resources below their datacenter.
-func newCompute(m maker, n *Node, dc *topology.Datacenter) *compute {
-	c := &compute{maker: m, clusters: map[string]*Node{}, hosts: map[string]*Node{}, moved: map[*Node]*Node{}}
+// compute adds the compute resources below their datacenter.
+func (m maker) compute(n *Node, dc *topology.Datacenter) {
 	for i := range dc.Clusters {
 		cluster := &dc.Clusters[i]
 		one := m.node(Cluster, cluster.Name, cluster.Place, cluster.Marks)
-		c.clusters[cluster.Name] = one
-		c.addHosts(one, cluster.Hosts)
-		one.Children = append(one.Children, m.pools(cluster.Pools, cluster.VApps)...)
-		one.Children = summarized(one.Children, c.moved)
+		m.hosts(one, cluster.Hosts)
+		one.Children = summarized(append(one.Children, m.pools(cluster.Pools, cluster.VApps)...))
 		n.Children = append(n.Children, one)
 	}
-	c.addHosts(n, dc.Hosts)
-	return c
+	m.hosts(n, dc.Hosts)
 }
 
-func (c *compute) addHosts(n *Node, hosts []topology.Host) {
+func (m maker) hosts(n *Node, hosts []topology.Host) {
 	for i := range hosts {
 		host := &hosts[i]
-		one := c.node(Host, host.Name, host.Place, host.Marks, sized(host.CPUs, host.Memory))
-		one.Children = c.pools(host.Pools, nil)
-		c.hosts[host.Name] = one
+		one := m.node(Host, host.Name, host.Place, host.Marks, sized(host.CPUs, host.Memory))
+		one.Children = m.pools(host.Pools, nil)
 		n.Children = append(n.Children, one)
 	}
 }
@@ -421,165 +367,26 @@ func (m maker) pools(pools []topology.Pool, vapps []topology.VApp) []*Node {
 }
 
 // members describes the hosts and clusters of an object; empty means no restriction.
-func (c *compute) members(how string, hosts, clusters []string) string {
+func members(how string, hosts, clusters []string) string {
 	if len(hosts)+len(clusters) == 0 {
 		return ""
 	}
 	return how + " " + listed(append(append([]string{}, clusters...), hosts...))
 }
 
-// links returns links to them.
-func (c *compute) links(label string, hosts, clusters []string) []Link {
-	var all []Link
-	for _, name := range clusters {
-		all = linked(all, Link{c.clusters[name], label})
-	}
-	for _, name := range hosts {
-		all = linked(all, Link{c.hosts[name], label})
-	}
-	return all
-}
-
-// linked adds a link, unless it exists or has no target.
-func linked(all []Link, link Link) []Link {
-	if link.To == nil || slices.Contains(all, link) {
-		return all
-	}
-	return append(all, link)
-}
-
-// settle replaces link targets that were summarized.
-func (c *compute) settle(n *Node) {
-	links := n.Links
-	n.Links = nil
-	for _, link := range links {
-		if into, ok := c.moved[link.To]; ok {
-			link.To = into
-		}
-		n.Links = linked(n.Links, link)
-	}
-	for _, child := range n.Children {
-		c.settle(child)
-	}
-}
-
-// place describes where VMs run: on a host or a few, or on a number of a cluster's hosts.
-func (c *compute) place(vm *Node) {
-	if len(vm.on) == 0 {
+// located notes where VMs run: on a host or a few, or on a number of a cluster's hosts.
+func (n *Node) located() {
+	if len(n.on) == 0 {
 		return
 	}
-	hosts := make([]string, len(vm.on))
-	for i, p := range vm.on {
+	hosts := make([]string, len(n.on))
+	for i, p := range n.on {
 		hosts[i] = p.host
 	}
-	cluster := vm.on[0].cluster
+	cluster := n.on[0].cluster
 	if len(hosts) > most && cluster != "" {
-		vm.Notes = append(vm.Notes, fmt.Sprintf("on %d hosts of %s", len(hosts), cluster))
-		vm.Links = c.links("runs on", nil, []string{cluster})
+		n.Notes = append(n.Notes, fmt.Sprintf("on %d hosts of %s", len(hosts), cluster))
 		return
 	}
-	vm.Notes = append(vm.Notes, "on "+listed(hosts))
-	vm.Links = c.links("runs on", hosts, nil)
-}
-
-// Mermaid writes a node and its contents as a Mermaid flowchart, which GitHub renders: arrows lead to contents, dotted ones along
-// links.
-func Mermaid(root *Node) string {
-	var b strings.Builder
-	b.WriteString("flowchart LR\n")
-	order, names := numbered(root)
-	for _, n := range order {
-		left, right := shapeMermaid(n.Kind)
-		fmt.Fprintf(&b, "  %s%s%s%s\n", names[n], left, quotedMermaid(label(n)...), right)
-	}
-	for _, n := range order {
-		for _, child := range n.Children {
-			fmt.Fprintf(&b, "  %s --> %s\n", names[n], names[child])
-		}
-		for _, link := range n.Links {
-			fmt.Fprintf(&b, "  %s -.->|%s| %s\n", names[n], quotedMermaid(link.Label), names[link.To])
-		}
-	}
-	return b.String()
-}
-
-// quotedMermaid returns a quoted text. Mermaid's only escapes are entities, numeric ones in all renderers; HTML and Markdown are
-// escaped.
-func quotedMermaid(lines ...string) string {
-	var b strings.Builder
-	for i, text := range lines {
-		if i > 0 {
-			b.WriteString("<br/>")
-		}
-		for _, r := range printable(text) {
-			if strings.ContainsRune("\"#&<>`\\*_~;|", r) {
-				fmt.Fprintf(&b, "#%d;", r)
-				continue
-			}
-			b.WriteRune(r)
-		}
-	}
-	return `"` + b.String() + `"`
-}
-
-func shapeMermaid(kind Kind) (left, right string) {
-	switch kind {
-	case Datastore:
-		return "[(", ")]"
-	case Network, PortGroup, Switch:
-		return "([", "])"
-	case VM, Template:
-		return "(", ")"
-	case Topology, VCenter, Folder, Datacenter, Cluster, Host, Pool, VApp, VMFolder:
-	}
-	return "[", "]"
-}
-
-// DOT writes a node and its contents as a graph for Graphviz: solid arrows lead to contents, dashed ones along links.
-func DOT(root *Node) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "digraph %s {\n", quotedDOT(root.Name))
-	b.WriteString("  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n")
-	order, names := numbered(root)
-	for _, n := range order {
-		fmt.Fprintf(&b, "  %s [label=%s%s];\n", names[n], quotedDOT(label(n)...), shapeDOT(n.Kind))
-	}
-	for _, n := range order {
-		for _, child := range n.Children {
-			fmt.Fprintf(&b, "  %s -> %s;\n", names[n], names[child])
-		}
-		for _, link := range n.Links {
-			fmt.Fprintf(&b, "  %s -> %s [style=dashed, constraint=false, label=%s];\n", names[n], names[link.To], quotedDOT(link.Label))
-		}
-	}
-	b.WriteString("}\n")
-	return b.String()
-}
-
-// quotedDOT returns a quoted string. A backslash begins an escape of Graphviz.
-func quotedDOT(lines ...string) string {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-	for i, text := range lines {
-		lines[i] = escape.Replace(printable(text))
-	}
-	return `"` + strings.Join(lines, `\n`) + `"`
-}
-
-func shapeDOT(kind Kind) string {
-	shape := ""
-	switch kind {
-	case VCenter:
-		shape = "box3d"
-	case Folder, VMFolder:
-		shape = "folder"
-	case Datastore:
-		shape = "cylinder"
-	case Network, PortGroup, Switch:
-		shape = "ellipse"
-	case VM, Template:
-		shape = "component"
-	case Topology, Datacenter, Cluster, Host, Pool, VApp:
-		return ""
-	}
-	return ", shape=" + shape
+	n.Notes = append(n.Notes, "on "+listed(hosts))
 }

@@ -403,12 +403,7 @@ func matcher(filter string) func(*fold.Call) bool {
 			return true
 		}
 		all := strings.ToLower(strings.Join([]string{c.VCenter, c.Client, c.Method, c.LastError}, "\n"))
-		for _, w := range words {
-			if !strings.Contains(all, w) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(all, w) })
 	}
 }
 

@@ -157,9 +157,7 @@ func (f *field) line(th *theme.Theme, width int, focused bool) string {
 	under, after := " ", ""
 	if f.At < len(f.Runes) {
 		under, after = seen(f.Runes[f.At:f.At+1]), seen(f.Runes[f.At+1:])
-		if under == "" {
-			under = "·"
-		}
+		under = cmp.Or(under, "·")
 	}
 	from := 0 // what is before the cursor is seen as far as there is room
 	for from < f.At && text.Width(seen(f.Runes[from:f.At])) > width-text.Width(under) {

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,9 +207,7 @@ func (s *Screen) zone(l *line) table.Cell {
 	label := strings.Trim(n.Region+"/"+n.Zone, "/")
 	switch {
 	case l.vm != nil && (l.vm.Region != n.Region || l.vm.Zone != n.Zone) && n.Initialized:
-		if label == "" {
-			label = "no labels"
-		}
+		label = cmp.Or(label, "no labels")
 		return table.Cell{Text: theme.GlyphConflict + " " + text.Clean(label), Style: s.theme.Conflict}
 	case l.vm != nil && label != "":
 		label = "=" // as in the group

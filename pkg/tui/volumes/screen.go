@@ -134,12 +134,7 @@ func found(v api.Volume, filter []string) bool {
 	words := strings.ToLower(strings.Join(append([]string{
 		v.Claim, v.Name, v.Handle, string(v.State), v.Phase, v.Datastore, v.VCenter, v.VM, v.Node, v.StorageClass, v.Waits,
 	}, v.Pods...), " "))
-	for _, w := range filter {
-		if !strings.Contains(words, w) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(filter, func(w string) bool { return !strings.Contains(words, w) })
 }
 
 // current returns the volume with the cursor.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,9 +190,7 @@ const soon = 30 * 24 * time.Hour
 // certificate checks the certificate of the vCenter. It returns false if there is no connection.
 func (l *list) certificate(ctx context.Context, v vcenter.VCenter, o Options) bool {
 	patience := o.Patience
-	if patience == 0 {
-		patience = vcenter.Patience
-	}
+	patience = cmp.Or(patience, vcenter.Patience)
 	dial, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	chain, err := v.Presented(dial)

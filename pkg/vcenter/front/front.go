@@ -2,6 +2,7 @@ package front
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -74,9 +75,7 @@ func New(o Options) (*Front, error) {
 	if o.Listener == nil || o.CA == nil || o.Guard == nil || o.VCenter.Server == "" {
 		return nil, errors.New("front: needs a vCenter, a listener, an authority and a guard")
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	addr, ok := o.Listener.Addr().(*net.TCPAddr)
 	if !ok {
 		return nil, errors.New("front: listens on no TCP address")

@@ -3,6 +3,7 @@
 package matchtest
 
 import (
+	"cmp"
 	_ "embed"
 	"strings"
 
@@ -76,12 +77,8 @@ func Rows() ([]Row, error) {
 		}
 		for j := range r.VMs {
 			vm := &r.VMs[j]
-			if vm.VCenter == "" {
-				vm.VCenter = "us"
-			}
-			if vm.Connection == "" {
-				vm.Connection = "connected"
-			}
+			vm.VCenter = cmp.Or(vm.VCenter, "us")
+			vm.Connection = cmp.Or(vm.Connection, "connected")
 		}
 	}
 	return rows, nil

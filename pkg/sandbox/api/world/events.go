@@ -68,10 +68,5 @@ func (w *World) CausedBy(e event.Event, seq uint64) bool {
 	if e.Seq == seq || e.Cause == seq {
 		return true
 	}
-	for _, cause := range w.Causes(e) {
-		if cause.Seq == seq || cause.Cause == seq {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Causes(e), func(cause event.Event) bool { return cause.Seq == seq || cause.Cause == seq })
 }

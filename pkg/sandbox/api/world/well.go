@@ -1,6 +1,10 @@
 package world
 
-import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+import (
+	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
 
 // Healthy reports whether everything is as it should be when nothing has been broken: nodes are ready, initialized and have
 // addresses, vCenters are up, components run.
@@ -15,10 +19,7 @@ func (w *World) Healthy() bool {
 			return false
 		}
 	}
-	for _, c := range Values[api.Component](w, Component) {
-		if c.State != "running" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(Values[api.Component](w, Component), func(c api.Component) bool {
+		return c.State != "running"
+	})
 }

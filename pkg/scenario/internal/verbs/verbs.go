@@ -272,10 +272,7 @@ func output(value string) bool {
 			return true
 		}
 	}
-	for _, format := range []string{"custom-columns=", "jsonpath=", "jsonpath-as-json="} {
-		if strings.HasPrefix(value, format) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"custom-columns=", "jsonpath=", "jsonpath-as-json="}, func(format string) bool {
+		return strings.HasPrefix(value, format)
+	})
 }

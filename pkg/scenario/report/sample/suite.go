@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -166,9 +167,7 @@ type ev struct {
 func events(at time.Time, all ...ev) []event.Event {
 	out := make([]event.Event, 0, len(all))
 	for _, e := range all {
-		if e.level == "" {
-			e.level = event.Info
-		}
+		e.level = cmp.Or(e.level, event.Info)
 		out = append(out, event.Event{
 			Seq: e.seq, Time: at.Add(time.Duration(e.after) * ms), Plane: e.plane, Level: e.level, Kind: e.kind, Object: e.object, Message: e.message, Cause: e.cause,
 		})

@@ -21,18 +21,11 @@ import (
 const configKey = "vsphere.conf"
 
 func configDeleted() *fault.Kind {
-	return fault.New(fault.Kind{
+	return cloudConfig().deleted(fault.Kind{
 		Name: "config.deleted", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Aspect: "config",
 		Short: "deletes the ConfigMap with vsphere.conf",
 		Long: "As with a pod, whose files stay when the ConfigMap behind them goes, running processes keep what they have read. " +
 			"Healing creates the ConfigMap again from a copy in its namespace, named after the lease.",
-	}, fault.Steps[kept]{
-		Plan: func(ctx context.Context, c *fault.Call) (kept, string, error) {
-			k, _, err := planConfig(ctx, c)
-			return k, "delete ConfigMap " + k.Namespace + "/" + k.Name, err
-		},
-		Apply:  func(ctx context.Context, c *fault.Call, k *kept) error { return k.changeConfig(ctx, c, nil) },
-		Revert: func(ctx context.Context, c *fault.Call, k *kept) error { return k.restoreConfig(ctx, c) },
 	})
 }
 
@@ -50,7 +43,7 @@ func configMalformed() *fault.Kind {
 		Reported: []string{"cluster-api-provider-vsphere#1473", "vsphere-csi-driver#1570", "cloud-provider-vsphere#1455"},
 	}, fault.Steps[kept]{
 		Plan: func(ctx context.Context, c *fault.Call) (kept, string, error) {
-			k, m, err := planConfig(ctx, c)
+			k, m, err := cloudConfig().plan(ctx, c)
 			if err != nil {
 				return k, "", err
 			}
@@ -62,15 +55,13 @@ func configMalformed() *fault.Kind {
 			return k, "write ConfigMap " + k.Namespace + "/" + k.Name + ": " + how, err
 		},
 		Apply: func(ctx context.Context, c *fault.Call, k *kept) error {
-			return k.changeConfig(ctx, c, func(data map[string]string) map[string]string {
-				after, err := misread(c.Params.Text("how"), data)
-				if err != nil {
-					return data // it has changed since the plan
+			return cloudConfig().change(ctx, c, k, func(m *corev1.ConfigMap) {
+				if after, err := misread(c.Params.Text("how"), m.Data); err == nil { // or it has changed since the plan
+					m.Data = after
 				}
-				return after
 			})
 		},
-		Revert: func(ctx context.Context, c *fault.Call, k *kept) error { return k.restoreConfig(ctx, c) },
+		Revert: cloudConfig().restore,
 	})
 }
 
@@ -114,19 +105,12 @@ func misread(how string, data map[string]string) (map[string]string, error) {
 }
 
 func secretDeleted() *fault.Kind {
-	return fault.New(fault.Kind{
+	return credentials().deleted(fault.Kind{
 		Name: "secret.deleted", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Aspect: "secret",
 		Short: "deletes the Secret with the credentials for the vCenters",
 		Long: "Existing sessions continue; new logins fail. No Node may be deleted for it. " +
 			"Healing creates the Secret again from a copy in its namespace, named after the lease.",
 		Reported: []string{"cloud-provider-vsphere#479", "cloud-provider-vsphere#774"},
-	}, fault.Steps[kept]{
-		Plan: func(ctx context.Context, c *fault.Call) (kept, string, error) {
-			k, _, err := planSecret(ctx, c)
-			return k, "delete Secret " + k.Namespace + "/" + k.Name, err
-		},
-		Apply:  func(ctx context.Context, c *fault.Call, k *kept) error { return k.changeSecret(ctx, c, nil) },
-		Revert: func(ctx context.Context, c *fault.Call, k *kept) error { return k.restoreSecret(ctx, c) },
 	})
 }
 
@@ -147,7 +131,7 @@ func secretMalformed() *fault.Kind {
 		Reported: []string{"kubernetes#90795", "cloud-provider-vsphere#774", "cluster-api-provider-vsphere#1473"},
 	}, fault.Steps[kept]{
 		Plan: func(ctx context.Context, c *fault.Call) (kept, string, error) {
-			k, s, err := planSecret(ctx, c)
+			k, s, err := credentials().plan(ctx, c)
 			if err != nil {
 				return k, "", err
 			}
@@ -157,9 +141,9 @@ func secretMalformed() *fault.Kind {
 			return k, "write Secret " + k.Namespace + "/" + k.Name + ": " + c.Params.Text("how"), nil
 		},
 		Apply: func(ctx context.Context, c *fault.Call, k *kept) error {
-			return k.changeSecret(ctx, c, func(data map[string][]byte) map[string][]byte { return malformed(c, data) })
+			return credentials().change(ctx, c, k, func(s *corev1.Secret) { s.Data = malformed(c, s.Data) })
 		},
-		Revert: func(ctx context.Context, c *fault.Call, k *kept) error { return k.restoreSecret(ctx, c) },
+		Revert: credentials().restore,
 	})
 }
 

@@ -42,110 +42,117 @@ func (k kept) original(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return m
 }
 
-// changeSecret keeps a copy and then writes what edit makes of the data; nil deletes the Secret.
-func (k kept) changeSecret(ctx context.Context, c *fault.Call, edit func(map[string][]byte) map[string][]byte) error {
-	secrets := c.Ground.Cluster.Client().CoreV1().Secrets(k.Namespace)
-	s, err := secrets.Get(ctx, k.Name, metav1.GetOptions{})
+// metaOf returns the metadata of a typed object.
+func metaOf(obj metav1.ObjectMetaAccessor) *metav1.ObjectMeta {
+	m, _ := obj.GetObjectMeta().(*metav1.ObjectMeta) // always
+	return m
+}
+
+// original is the kind of the object that a fault changes, and restores from a copy.
+type original[T copyable[T]] struct {
+	kind  string
+	where func(*fault.Call) (namespace, name string)
+	in    func(c *fault.Call, namespace string) client[T]
+}
+
+// copyable is an object of the API.
+type copyable[T any] interface {
+	metav1.ObjectMetaAccessor
+	DeepCopy() T
+}
+
+// client is what is used of the typed client for one namespace.
+type client[T any] interface {
+	Get(context.Context, string, metav1.GetOptions) (T, error)
+	Create(context.Context, T, metav1.CreateOptions) (T, error)
+	Update(context.Context, T, metav1.UpdateOptions) (T, error)
+	Delete(context.Context, string, metav1.DeleteOptions) error
+}
+
+func credentials() original[*corev1.Secret] {
+	return original[*corev1.Secret]{
+		kind:  "Secret",
+		where: func(c *fault.Call) (string, string) { return c.Ground.Cluster.Credentials() },
+		in: func(c *fault.Call, namespace string) client[*corev1.Secret] {
+			return c.Ground.Cluster.Client().CoreV1().Secrets(namespace)
+		},
+	}
+}
+
+func cloudConfig() original[*corev1.ConfigMap] {
+	return original[*corev1.ConfigMap]{
+		kind:  "ConfigMap",
+		where: func(c *fault.Call) (string, string) { return c.Ground.Cluster.Config() },
+		in: func(c *fault.Call, namespace string) client[*corev1.ConfigMap] {
+			return c.Ground.Cluster.Client().CoreV1().ConfigMaps(namespace)
+		},
+	}
+}
+
+// deleted returns a kind that deletes the object.
+func (o original[T]) deleted(k fault.Kind) *fault.Kind {
+	return fault.New(k, fault.Steps[kept]{
+		Plan: func(ctx context.Context, c *fault.Call) (kept, string, error) {
+			k, _, err := o.plan(ctx, c)
+			return k, "delete " + o.kind + " " + k.Namespace + "/" + k.Name, err
+		},
+		Apply:  func(ctx context.Context, c *fault.Call, k *kept) error { return o.change(ctx, c, k, nil) },
+		Revert: o.restore,
+	})
+}
+
+// plan refuses a missing object.
+func (o original[T]) plan(ctx context.Context, c *fault.Call) (k kept, obj T, err error) {
+	k.Namespace, k.Name = o.where(c)
+	obj, err = o.in(c, k.Namespace).Get(ctx, k.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		err = fault.Refuse("%s %s/%s not found", o.kind, k.Namespace, k.Name)
+	}
+	return k, obj, err
+}
+
+// change keeps a copy and then writes the object as edit changes it; nil deletes the object.
+func (o original[T]) change(ctx context.Context, c *fault.Call, k *kept, edit func(T)) error {
+	objects := o.in(c, k.Namespace)
+	obj, err := objects.Get(ctx, k.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	saved := s.DeepCopy()
-	saved.ObjectMeta = k.copyMeta(c, s.ObjectMeta)
-	if _, err := secrets.Create(ctx, saved, metav1.CreateOptions{}); err != nil {
+	saved := obj.DeepCopy()
+	*metaOf(saved) = k.copyMeta(c, *metaOf(saved))
+	if _, err := objects.Create(ctx, saved, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	if edit == nil {
-		k.report(c, "Secret", "deleted")
-		return secrets.Delete(ctx, k.Name, metav1.DeleteOptions{})
+		o.report(c, k, "deleted")
+		return objects.Delete(ctx, k.Name, metav1.DeleteOptions{})
 	}
-	k.report(c, "Secret", "changed")
-	s.Data = edit(s.Data)
-	_, err = secrets.Update(ctx, s, metav1.UpdateOptions{})
+	o.report(c, k, "changed")
+	edit(obj)
+	_, err = objects.Update(ctx, obj, metav1.UpdateOptions{})
 	return err
 }
 
-// restoreSecret restores the copy of changeSecret, if one exists.
-func (k kept) restoreSecret(ctx context.Context, c *fault.Call) error {
-	secrets := c.Ground.Cluster.Client().CoreV1().Secrets(k.Namespace)
-	saved, err := secrets.Get(ctx, k.copy(c), metav1.GetOptions{})
+// restore restores the copy of change, if one exists.
+func (o original[T]) restore(ctx context.Context, c *fault.Call, k *kept) error {
+	objects := o.in(c, k.Namespace)
+	saved, err := objects.Get(ctx, k.copy(c), metav1.GetOptions{})
 	if err != nil {
 		return unless(err, apierrors.IsNotFound)
 	}
 	back := saved.DeepCopy()
-	back.ObjectMeta = k.original(saved.ObjectMeta)
-	k.report(c, "Secret", "as it was before")
-	if _, err := secrets.Update(ctx, back, metav1.UpdateOptions{}); apierrors.IsNotFound(err) {
-		_, err = secrets.Create(ctx, back, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-	} else if err != nil {
-		return err
+	*metaOf(back) = k.original(*metaOf(back))
+	o.report(c, k, "as it was before")
+	_, err = objects.Update(ctx, back, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = objects.Create(ctx, back, metav1.CreateOptions{})
 	}
-	return unless(secrets.Delete(ctx, saved.Name, metav1.DeleteOptions{}), apierrors.IsNotFound)
-}
-
-// changeConfig and restoreConfig do the same for a ConfigMap.
-func (k kept) changeConfig(ctx context.Context, c *fault.Call, edit func(map[string]string) map[string]string) error {
-	maps := c.Ground.Cluster.Client().CoreV1().ConfigMaps(k.Namespace)
-	m, err := maps.Get(ctx, k.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	saved := m.DeepCopy()
-	saved.ObjectMeta = k.copyMeta(c, m.ObjectMeta)
-	if _, err := maps.Create(ctx, saved, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	if edit == nil {
-		k.report(c, "ConfigMap", "deleted")
-		return maps.Delete(ctx, k.Name, metav1.DeleteOptions{})
-	}
-	k.report(c, "ConfigMap", "changed")
-	m.Data = edit(m.Data)
-	_, err = maps.Update(ctx, m, metav1.UpdateOptions{})
-	return err
+	return unless(objects.Delete(ctx, k.copy(c), metav1.DeleteOptions{}), apierrors.IsNotFound)
 }
 
-func (k kept) restoreConfig(ctx context.Context, c *fault.Call) error {
-	maps := c.Ground.Cluster.Client().CoreV1().ConfigMaps(k.Namespace)
-	saved, err := maps.Get(ctx, k.copy(c), metav1.GetOptions{})
-	if err != nil {
-		return unless(err, apierrors.IsNotFound)
-	}
-	back := saved.DeepCopy()
-	back.ObjectMeta = k.original(saved.ObjectMeta)
-	k.report(c, "ConfigMap", "as it was before")
-	if _, err := maps.Update(ctx, back, metav1.UpdateOptions{}); apierrors.IsNotFound(err) {
-		_, err = maps.Create(ctx, back, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-	} else if err != nil {
-		return err
-	}
-	return unless(maps.Delete(ctx, saved.Name, metav1.DeleteOptions{}), apierrors.IsNotFound)
-}
-
-func (k kept) report(c *fault.Call, kind, message string) {
-	report(c, "object.changed", event.Object{Kind: kind, Name: k.Name}, kind+" "+k.Namespace+"/"+k.Name+": "+message)
-}
-
-// planSecret and planConfig refuse missing objects.
-func planSecret(ctx context.Context, c *fault.Call) (k kept, s *corev1.Secret, err error) {
-	k.Namespace, k.Name = c.Ground.Cluster.Credentials()
-	s, err = c.Ground.Cluster.Client().CoreV1().Secrets(k.Namespace).Get(ctx, k.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		err = fault.Refuse("Secret %s/%s not found", k.Namespace, k.Name)
-	}
-	return k, s, err
-}
-
-func planConfig(ctx context.Context, c *fault.Call) (k kept, m *corev1.ConfigMap, err error) {
-	k.Namespace, k.Name = c.Ground.Cluster.Config()
-	m, err = c.Ground.Cluster.Client().CoreV1().ConfigMaps(k.Namespace).Get(ctx, k.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		err = fault.Refuse("ConfigMap %s/%s not found", k.Namespace, k.Name)
-	}
-	return k, m, err
+func (o original[T]) report(c *fault.Call, k *kept, message string) {
+	report(c, "object.changed", event.Object{Kind: o.kind, Name: k.Name}, o.kind+" "+k.Namespace+"/"+k.Name+": "+message)
 }

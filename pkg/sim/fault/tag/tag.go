@@ -1,6 +1,7 @@
 package tag
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -166,9 +167,7 @@ gives the category its name back.`,
 				return r, "", err
 			}
 			r.Was, r.Is = called(c), c.Params.Text("to")
-			if r.Is == "" {
-				r.Is = r.Was + "-renamed"
-			}
+			r.Is = cmp.Or(r.Is, r.Was+"-renamed")
 			err = manage(ctx, ep, func(ctx context.Context, m *tags.Manager) error {
 				category, err := find(ctx, m, r.Was)
 				if err != nil {
