@@ -35,7 +35,7 @@ func (c Node) zone() (q question) {
 	switch {
 	case c.Config.Err != nil:
 		q.saw(cloudConfig, unknown, "categories", "%v", c.Config.Err)
-		q.answer(event.Warning, "vsphere-sandbox config check", "not known now: the cloud-config, which says what tags count, cannot be read; labels stay as they are")
+		q.answer(event.Warning, c.validate(), "not known now: the cloud-config, which says what tags count, cannot be read; labels stay as they are")
 		return q
 	case want.Region == "" || want.Zone == "":
 		q.saw(cloudConfig, neither, "categories", "region %s, zone %s", orNone(want.Region), orNone(want.Zone))
