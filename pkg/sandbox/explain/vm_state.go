@@ -76,7 +76,11 @@ func (m VMState) reports() string {
 	if addresses == "" {
 		addresses = "no address"
 	}
-	return hostname + ", " + addresses
+	text := hostname + ", " + addresses
+	if !m.Tools {
+		text += "; its tools do not run"
+	}
+	return text
 }
 
 // certain reports whether what its vCenter says of it is so now, and not just the last that it knows.
