@@ -23,8 +23,8 @@ func Components(now time.Time) output.Kind[api.Component] {
 			{Header: "SINCE", Value: func(c api.Component) string { return output.Age(now, c.Since) }},
 			{Header: "RESTARTS", Value: func(c api.Component) string { return strconv.Itoa(c.Restarts) }},
 			{Header: "PID", Value: pid},
-			{Header: "MESSAGE", Value: func(c api.Component) string { return c.Message }},
 			{Header: "LOG", Wide: true, Value: func(c api.Component) string { return c.Log }},
+			{Header: "MESSAGE", Cut: true, Value: func(c api.Component) string { return c.Message }},
 		},
 	}
 }
@@ -144,7 +144,7 @@ func LeaseTarget(t api.LeaseTarget) string {
 
 // leaseTargets leaves out what would fill the screen.
 func leaseTargets(l api.Lease) string {
-	const many = 3
+	const many = 2
 	names := make([]string, len(l.Targets))
 	for i, t := range l.Targets {
 		names[i] = LeaseTarget(t)
@@ -199,20 +199,43 @@ func Volumes() output.Kind[api.Volume] {
 		Ref:  func(v api.Volume) string { return "volume/" + v.Name },
 		Columns: []column{
 			{Header: "CLAIM", Value: func(v api.Volume) string { return v.Claim }},
-			{Header: "VOLUME", Value: VolumeName},
+			{Header: "VOLUME", Wide: true, Value: VolumeName},
 			{Header: "SIZE", Value: func(v api.Volume) string { return output.Bytes(v.CapacityBytes) }},
 			{Header: "DATASTORE", Value: func(v api.Volume) string { return v.Datastore }},
-			{Header: "VM", Value: func(v api.Volume) string { return v.VM }},
-			{Header: "NODE", Value: func(v api.Volume) string { return v.Node }},
-			{Header: "PODS", Value: func(v api.Volume) string { return output.Join(v.Pods) }},
+			{Header: "NODE", Narrow: true, Value: nodeAndVM},
+			{Header: "PODS", Narrow: true, Value: podsOfClaim},
+			{Header: "VM", Wide: true, Value: func(v api.Volume) string { return v.VM }},
+			{Header: "NODE", Wide: true, Value: func(v api.Volume) string { return v.Node }},
+			{Header: "PODS", Wide: true, Value: func(v api.Volume) string { return output.Join(v.Pods) }},
 			{Header: "STATE", Value: func(v api.Volume) string { return string(v.State) }},
-			{Header: "WAITS FOR", Value: func(v api.Volume) string { return v.Waits }},
 			{Header: "CNS-ID", Wide: true, Value: func(v api.Volume) string { return v.Handle }},
 			{Header: "VCENTER", Wide: true, Value: func(v api.Volume) string { return v.VCenter }},
 			{Header: "CLASS", Wide: true, Value: func(v api.Volume) string { return v.StorageClass }},
 			{Header: "PHASE", Wide: true, Value: func(v api.Volume) string { return v.Phase }},
+			{Header: "WAITS FOR", Cut: true, Value: func(v api.Volume) string { return v.Waits }},
 		},
 	}
+}
+
+// nodeAndVM is the node of a volume, with the VM that has its disk if that is called otherwise.
+func nodeAndVM(v api.Volume) string {
+	switch {
+	case v.VM == "" || v.VM == v.Node:
+		return v.Node
+	case v.Node == "":
+		return "VM " + v.VM
+	}
+	return v.Node + " (VM " + v.VM + ")"
+}
+
+// podsOfClaim are the pods of a volume without the namespace of its claim, which is theirs, too.
+func podsOfClaim(v api.Volume) string {
+	namespace, _, _ := strings.Cut(v.Claim, "/")
+	var names []string
+	for _, pod := range v.Pods {
+		names = append(names, strings.TrimPrefix(pod, namespace+"/"))
+	}
+	return output.Join(names)
 }
 
 // VolumeName is the PersistentVolume's, "" for a claim that has none.
@@ -258,7 +281,7 @@ func VCenters() output.Kind[api.VCenter] {
 			{Header: "NAME", Value: func(v api.VCenter) string { return v.Name }},
 			{Header: "GATE", Value: Gate},
 			{Header: "WATCHED", Value: func(v api.VCenter) string { return output.YesNo(v.Watched) }},
-			{Header: "DATACENTERS", Value: func(v api.VCenter) string { return strconv.Itoa(v.Datacenters) }},
+			{Header: "DATACENTERS", Wide: true, Value: func(v api.VCenter) string { return strconv.Itoa(v.Datacenters) }},
 			{Header: "HOSTS", Value: func(v api.VCenter) string { return strconv.Itoa(v.Hosts) }},
 			{Header: "VMS", Value: func(v api.VCenter) string { return strconv.Itoa(v.VMs) }},
 			{Header: "CALLS", Value: func(v api.VCenter) string { return strconv.FormatUint(v.Calls, 10) }},
@@ -351,7 +374,7 @@ func VMs() output.Kind[api.VM] {
 			{Header: "POWER", Value: func(v api.VM) string { return v.Power }},
 			{Header: "TOOLS", Value: func(v api.VM) string { return output.YesNo(v.Tools) }},
 			{Header: "PROCESS", Value: func(v api.VM) string { return v.Process }},
-			{Header: "ROLE", Value: func(v api.VM) string { return v.Role }},
+			{Header: "ROLE", Wide: true, Value: func(v api.VM) string { return v.Role }},
 			{Header: "ADDRESSES", Narrow: true, Value: firstAddress},
 			{Header: "ADDRESSES", Wide: true, Value: func(v api.VM) string { return output.Join(v.Addresses) }},
 			{Header: "CLUSTER", Wide: true, Value: func(v api.VM) string { return v.Cluster }},
