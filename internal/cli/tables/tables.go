@@ -124,7 +124,8 @@ func Leases(now time.Time) output.Kind[api.Lease] {
 			{Header: "LEASE", Value: func(l api.Lease) string { return l.ID }},
 			{Header: "FAULT", Value: func(l api.Lease) string { return l.Fault }},
 			{Header: "STATE", Value: func(l api.Lease) string { return l.State }},
-			{Header: "TARGETS", Value: leaseTargets},
+			{Header: "TARGETS", Narrow: true, Value: firstTargets},
+			{Header: "TARGETS", Wide: true, Value: func(l api.Lease) string { return output.Join(targets(l)) }},
 			{Header: "SINCE", Value: func(l api.Lease) string { return output.Age(now, l.Since) }},
 			{Header: "HEALS-IN", Value: func(l api.Lease) string { return healsIn(now, l) }},
 			{Header: "DOES", Wide: true, Value: leaseDoes},
@@ -142,17 +143,21 @@ func LeaseTarget(t api.LeaseTarget) string {
 	return t.VCenter + "/" + t.Name
 }
 
-// leaseTargets leaves out what would fill the screen.
-func leaseTargets(l api.Lease) string {
+// firstTargets leaves out what would fill the screen.
+func firstTargets(l api.Lease) string {
 	const many = 2
+	if names := targets(l); len(names) > many {
+		return output.Join(names[:many]) + ",…"
+	}
+	return output.Join(targets(l))
+}
+
+func targets(l api.Lease) []string {
 	names := make([]string, len(l.Targets))
 	for i, t := range l.Targets {
 		names[i] = LeaseTarget(t)
 	}
-	if len(names) > many {
-		return output.Join(names[:many]) + ",…"
-	}
-	return output.Join(names)
+	return names
 }
 
 // healsIn is how long it lasts yet; a lease that is over, and one without an end, has none.
@@ -217,10 +222,10 @@ func Volumes() output.Kind[api.Volume] {
 	}
 }
 
-// nodeAndVM is the node of a volume, with the VM that has its disk if that is called otherwise.
+// nodeAndVM is the node of a volume, with the VM that has its disk if that is called otherwise, but for the domain.
 func nodeAndVM(v api.Volume) string {
 	switch {
-	case v.VM == "" || v.VM == v.Node:
+	case v.VM == "" || v.VM == v.Node || strings.HasPrefix(v.Node, v.VM+"."):
 		return v.Node
 	case v.Node == "":
 		return "VM " + v.VM
