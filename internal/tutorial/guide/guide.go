@@ -264,15 +264,15 @@ func (g *walk) typed(ctx context.Context, s stop) error {
 	switch {
 	case sets(c.Text):
 		g.screen.words(dim, "   ", "Type it in your terminal. It runs here too, because it changes the shell: yours and this one.")
-		return g.thenRun(ctx, s, "typed")
+		return g.thenRun(ctx, s, "I have typed it")
 	case last && b.Check != "":
 		return g.watch(ctx, s)
 	case b.Wait > 0 || reads(c.Text):
 		g.screen.words(dim, "   ", "Type it in your terminal. It changes nothing, so it then runs here too, to compare.")
-		return g.thenRun(ctx, s, "typed; compare")
+		return g.thenRun(ctx, s, "I have typed it: compare")
 	}
 	g.screen.words(dim, "   ", "Type it in your terminal. Its effect shows later; the guide trusts you here.")
-	key, err := g.ask(ctx, answer{"n", "typed"}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
+	key, err := g.ask(ctx, answer{"n", "I have typed it"}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
 	switch key {
 	case "r":
 		g.place.Typing = false
@@ -293,7 +293,7 @@ func (g *walk) introduce(ctx context.Context, s stop) {
 	g.screen.words(0, "   ", "In your terminal, once:")
 	g.screen.say("      %s", g.Env)
 	before(g.stops, g.place, func(n int, b *tutorial.Block, i int) {
-		if c := &b.Commands[i]; b.Terminal == s.Block.Terminal && sets(c.Text) && g.session.Why(ctx, g.stops[n].step, b) == "" {
+		if c := &b.Commands[i]; b.Terminal == s.Block.Terminal && sets(c.Text) && !strings.HasPrefix(c.Text, "export PATH=") && g.session.Why(ctx, g.stops[n].step, b) == "" {
 			g.screen.say("      %s", g.again(c))
 		}
 	})
