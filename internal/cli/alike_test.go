@@ -21,7 +21,7 @@ import (
 
 // Every command that reads a vsphere.conf reports the same about a file as the provider does: it can be used, or it has these
 // errors. The files are those of generators and those that people posted. migrate also names what a conversion would lose, and
-// commands that log in need a login that is in no Secret. (findings A1, A2, A4, A11: the commands contradicted each other)
+// commands that log in need a login that is in no Secret.
 func TestFilesAlike(t *testing.T) {
 	const corpus = "../../pkg/provider/config/testdata/"
 	for dir, most := range map[string]int{"wild": 40, "reported": 25} {

@@ -30,7 +30,7 @@ func ask(ctx context.Context, url string) (int, string, error) {
 }
 
 // Of three connections to one vCenter, each has its own probe and its own metrics, by the name of its section: one is well, one
-// names a datacenter that its account does not find, and one is refused. (kubernetes/cloud-provider-vsphere#233; findings A3, A5)
+// names a datacenter that its account does not find, and one is refused. (kubernetes/cloud-provider-vsphere#233, #482)
 func TestProbesByConnection(t *testing.T) {
 	registry := k8smetrics.NewKubeRegistry()
 	w := startWith(t, setup{

@@ -52,7 +52,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// Sandboxes of tutorials are named, but for those of the tutorial that the reader is in. (findings/newcomer.md 18)
+// Sandboxes of tutorials are named, but for those of the tutorial that the reader is in.
 func TestTutorials(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	shelf := t.TempDir()

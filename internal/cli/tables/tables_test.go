@@ -35,7 +35,7 @@ func fits[T any](t *testing.T, kind output.Kind[T], items []T) {
 	}
 }
 
-// Every table of every built-in topology fits an ordinary terminal, also while things are in trouble. (findings/newcomer.md 12)
+// Every table of every built-in topology fits an ordinary terminal, also while things are in trouble.
 func TestTablesOfTopologies(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {

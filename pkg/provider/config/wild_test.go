@@ -147,7 +147,8 @@ func TestWild(t *testing.T) {
 }
 
 // What people posted, and files of another kind that are given as a vsphere.conf: each is read as it was meant, or has a message
-// that says what is wrong with it. The first line of a file has what it shows, and where it comes from. (findings A4, A5, A11)
+// that says what is wrong with it. The first line of a file has what it shows, and
+// where it was posted.
 func TestReported(t *testing.T) {
 	paths, err := filepath.Glob("testdata/reported/*.[iy]*")
 	if err != nil || len(paths) < 25 {

@@ -71,7 +71,7 @@ var afflictions = map[string]func(*Node){
 	}),
 }
 
-// A node, a VM and a volume are not called well beside evidence that something is wrong. (findings/cpi.md A5)
+// A node, a VM and a volume are not called well beside evidence that something is wrong. (kubernetes/cloud-provider-vsphere#482)
 func TestNothingIsWellBesideWhatIsNot(t *testing.T) {
 	for one, change := range afflictions {
 		for other, too := range afflictions {
