@@ -53,7 +53,7 @@ func foreignHint(use strict.Use, what string) string {
 	case use == strict.UseKubernetes && strings.HasSuffix(what, " credentials of a vCenter"):
 		return "name it in secretName and secretNamespace of a vsphere.conf"
 	case use == strict.UseKubernetes:
-		return "save the vsphere.conf in it as a file of its own"
+		return "save the vsphere.conf in it as a separate file"
 	case use == strict.UseInstaller:
 		return "give the vsphere.conf that is made from it"
 	}
