@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
 // Components shows the supervised parts of a sandbox; now dates their state.
@@ -203,7 +205,8 @@ func Volumes() output.Kind[api.Volume] {
 		Name: "Volume",
 		Ref:  func(v api.Volume) string { return "volume/" + v.Name },
 		Columns: []column{
-			{Header: "CLAIM", Value: func(v api.Volume) string { return v.Claim }},
+			{Header: "CLAIM", Narrow: true, Value: claimOrVolume},
+			{Header: "CLAIM", Wide: true, Value: func(v api.Volume) string { return v.Claim }},
 			{Header: "VOLUME", Wide: true, Value: VolumeName},
 			{Header: "SIZE", Value: func(v api.Volume) string { return output.Bytes(v.CapacityBytes) }},
 			{Header: "DATASTORE", Value: func(v api.Volume) string { return v.Datastore }},
@@ -220,6 +223,12 @@ func Volumes() output.Kind[api.Volume] {
 			{Header: "WAITS FOR", Cut: true, Value: func(v api.Volume) string { return v.Waits }},
 		},
 	}
+}
+
+// claimOrVolume is the claim of a volume, or the beginning of its name or ID if it has none.
+func claimOrVolume(v api.Volume) string {
+	const most = len("default/data-web-0")
+	return cmp.Or(v.Claim, text.Cut(cmp.Or(v.Name, v.Handle), most))
 }
 
 // nodeAndVM is the node of a volume, with the VM that has its disk if that is called otherwise, but for the domain.

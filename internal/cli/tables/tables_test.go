@@ -85,7 +85,10 @@ func vmsOf(top *topology.Topology) (all []api.VM) {
 	return all
 }
 
-func volumesOf(top *topology.Topology) (all []api.Volume) {
+func volumesOf(top *topology.Topology) []api.Volume {
+	all := []api.Volume{{ // one that Kubernetes does not know
+		Handle: "9f0c0b52-5a36-4d8a-8d0c-6a7e4b1f2a10", CapacityBytes: 1 << 30, State: api.VolumeOrphaned, Waits: "no PersistentVolume has its handle",
+	}}
 	for _, n := range top.Nodes() {
 		all = append(all, api.Volume{
 			Claim: "default/data-web-0", Name: "pvc-7ce90c0c-4f0b-4d63-9b1f-5d2b0f4ad1c3", CapacityBytes: 100 << 30, Datastore: n.Datacenter.Datastores[0].Name,
