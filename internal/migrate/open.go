@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	csi "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
@@ -46,13 +46,11 @@ var newSection = regexp.MustCompile(`(?m)^(global|vcenter|labels|nodes):`)
 // open returns the text of an old file in one form: UTF-8 without a mark before it, and lines that end in a newline.
 func open(old Source) ([]byte, error) {
 	data := old.Data
-	switch {
-	case len(data) > MaxSize:
+	if len(data) > MaxSize {
 		return nil, problem(old.Name, fmt.Sprintf("is longer than the %s a cloud config may have", input.Size(MaxSize)), "")
-	case bytes.HasPrefix(data, []byte{0xff, 0xfe}), bytes.HasPrefix(data, []byte{0xfe, 0xff}):
-		return nil, problem(old.Name, "file is UTF-16 text", "save it as UTF-8")
-	case !utf8.Valid(data):
-		return nil, problem(old.Name, "file is not UTF-8 text", "")
+	}
+	if what, hint := strict.Encoding(data); what != "" {
+		return nil, problem(old.Name, "file "+what, hint)
 	}
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	if !bytes.ContainsRune(data, '\n') && bytes.ContainsRune(data, '\r') {
@@ -149,18 +147,19 @@ func notINI(name string, data []byte) error {
 			Try: giveConf,
 		}
 	}
-	root := doc.Content[0]
-	switch kind := field(root, "kind"); {
-	case kind != nil && kind.Value == "ConfigMap":
+	switch use, what := strict.Recognize(data); {
+	case use == strict.UseKubernetes && strings.Contains(what, "ConfigMap"):
 		return &Refusal{
-			Code: "not-a-cloud-config", Message: name + " is a ConfigMap, not the file in it",
+			Code: "not-a-cloud-config", Message: fmt.Sprintf("%s is %s, not a vsphere.conf", name, what),
 			Try: `kubectl get configmap NAME --namespace kube-system -o jsonpath='{.data.vsphere\.conf}' > vsphere.conf`,
 		}
-	case kind != nil && kind.Kind == yaml.ScalarNode:
+	case use == strict.UseKubernetes:
 		return &Refusal{
-			Code: "not-a-cloud-config", Message: fmt.Sprintf("%s is a manifest of a %s, not a vsphere.conf", name, kind.Value),
+			Code: "not-a-cloud-config", Message: fmt.Sprintf("%s is %s, not a vsphere.conf", name, what),
 			Try: "name manifests with --manifests, beside the vsphere.conf",
 		}
+	case use != strict.UseUnknown && use != strict.UseCloudConfig:
+		return &Refusal{Code: "not-a-cloud-config", Message: fmt.Sprintf("%s is %s, not a vsphere.conf", name, what), Try: giveConf}
 	}
 	_, problems := config.Check(name, data)
 	return newForm(name, problems)

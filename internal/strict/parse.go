@@ -71,6 +71,10 @@ func (r *Reader) text(line, column int, format string, args ...any) {
 
 // readable reports bytes that no YAML may have, which the parser would refuse without saying where.
 func (r *Reader) readable(data []byte) bool {
+	if what, hint := Encoding(data); hint != "" {
+		r.text(1, 1, "%s: %s", what, hint)
+		return false
+	}
 	for at := 0; at < len(data); {
 		c, size := utf8.DecodeRune(data[at:])
 		var what string

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -37,12 +38,6 @@ const ownVersion = "sandbox.vsphere/"
 // Recognize returns what a file is, for a message about a file that was given in place of another: "a Kubernetes ConfigMap with a
 // vsphere.conf". It returns "" for a file that it does not know. It looks at the kinds and keys, not at the values.
 func Recognize(data []byte) (use Use, what string) {
-	if iniSection.Match(data) {
-		if iniCluster.Match(data) {
-			return UseCloudConfig, "a csi-vsphere.conf, the configuration of the CSI driver"
-		}
-		return UseCloudConfig, "a vsphere.conf in INI"
-	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var kinds []string
 	for range maxDocuments {
@@ -50,7 +45,7 @@ func Recognize(data []byte) (use Use, what string) {
 		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil || len(document.Content) == 0 {
-			return UseUnknown, ""
+			return recognizeINI(data)
 		}
 		root := document.Content[0]
 		if root.Kind != yaml.MappingNode {
@@ -66,11 +61,22 @@ func Recognize(data []byte) (use Use, what string) {
 	}
 	switch len(kinds) {
 	case 0:
-		return UseUnknown, ""
+		return recognizeINI(data)
 	case 1:
 		return UseKubernetes, "a Kubernetes " + kinds[0]
 	}
 	return UseKubernetes, "a Kubernetes manifest: " + strings.Join(kinds, ", ")
+}
+
+// recognizeINI returns the use of a file that is no mapping of YAML. The values of a manifest may have sections, too.
+func recognizeINI(data []byte) (use Use, what string) {
+	switch {
+	case !iniSection.Match(data):
+		return UseUnknown, ""
+	case iniCluster.Match(data):
+		return UseCloudConfig, "a csi-vsphere.conf, the configuration of the CSI driver"
+	}
+	return UseCloudConfig, "a vsphere.conf in INI"
 }
 
 // maxDocuments is how many documents of a manifest are named.
@@ -128,18 +134,36 @@ func inside(root *yaml.Node, kind string) string {
 			continue
 		}
 		for i := 0; i < len(node.Content); i += 2 {
-			switch key := node.Content[i].Value; {
-			case strings.HasSuffix(key, ".conf"):
-				files = append(files, key)
-			case strings.HasSuffix(key, ".username"):
+			key, value := node.Content[i].Value, node.Content[i+1]
+			if strings.HasSuffix(key, ".username") {
 				return " with the credentials of a vCenter"
+			}
+			use, _ := Recognize([]byte(value.Value))
+			if strings.HasSuffix(key, ".conf") || use == UseCloudConfig {
+				files = append(files, key)
 			}
 		}
 	}
 	if len(files) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" with a %s in it", Cut(files[0]))
+	if strings.HasSuffix(files[0], ".conf") {
+		return fmt.Sprintf(" with a %s in it", Cut(files[0]))
+	}
+	return " with a vsphere.conf in its key " + Cut(files[0])
+}
+
+// Encoding returns what keeps a text from being UTF-8, and what to do about it; "" for UTF-8. Editors of Windows, and > of its
+// PowerShell, write UTF-16.
+func Encoding(data []byte) (problem, hint string) {
+	wide := func(zero int) bool { return len(data) > 3 && data[zero] == 0 && data[zero+2] == 0 }
+	switch {
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}), bytes.HasPrefix(data, []byte{0xfe, 0xff}), wide(0), wide(1):
+		return "is UTF-16 text", "save it as UTF-8"
+	case !utf8.Valid(data):
+		return "is not UTF-8 text", ""
+	}
+	return "", ""
 }
 
 // foreign reports a file that is for something else than the language of the reader.

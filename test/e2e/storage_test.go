@@ -76,7 +76,7 @@ func TestStatefulSet(t *testing.T) {
 		t.Errorf("zones %v\n%s", got, s.Run("get", "volumes"))
 	}
 	table := s.Run("get", "volumes")
-	for _, want := range []string{"data-web-0", "default/web-2", "in-use"} {
+	for _, want := range []string{"data-web-0", "web-2", "in-use"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %s in\n%s", want, table)
 		}

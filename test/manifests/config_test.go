@@ -36,7 +36,7 @@ func TestBaseConfiguration(t *testing.T) {
 		if ref := (config.SecretRef{Namespace: secret.Namespace, Name: secret.Name}); vc.Secret != ref {
 			t.Errorf("vcenter %s: its Secret is %v, there is %v", vc.Tenant, vc.Secret, ref)
 		}
-		checkCredentials(t, secret, vc.Server, "CHANGE-ME", "CHANGE-ME")
+		checkCredentials(t, secret, []string{vc.Server}, "CHANGE-ME", "CHANGE-ME")
 	}
 }
 
@@ -112,16 +112,16 @@ func TestSeveralVCenters(t *testing.T) {
 		t.Errorf("ca-west.crt is %q", ca)
 	}
 	secret := one[*corev1.Secret](t, all)
-	checkCredentials(t, secret, "vc-east.test", `DOMAIN\user`, `p: "#{{ x }}`)
-	checkCredentials(t, secret, "fd00::6", "six", "pass")
-	checkCredentials(t, secret, "10.0.0.1", "lax", "1234")
+	checkCredentials(t, secret, []string{"vc-east.test"}, `DOMAIN\user`, `p: "#{{ x }}`)
+	checkCredentials(t, secret, []string{"fd00::6"}, "six", "pass")
+	checkCredentials(t, secret, []string{"10.0.0.1"}, "lax", "1234")
 	if len(secret.StringData) != 7 {
 		t.Errorf("the Secret has %d keys", len(secret.StringData))
 	}
 }
 
-// checkCredentials wants the Secret to be understood, and to hold these for the server.
-func checkCredentials(t *testing.T, secret *corev1.Secret, server, user, password string) {
+// checkCredentials checks what the provider finds under the first of the names that the Secret has.
+func checkCredentials(t *testing.T, secret *corev1.Secret, names []string, user, password string) {
 	t.Helper()
 	data := map[string][]byte{}
 	for key, value := range secret.StringData {
@@ -131,9 +131,9 @@ func checkCredentials(t *testing.T, secret *corev1.Secret, server, user, passwor
 		}
 	}
 	parsed := config.ParseSecret(secret.Name, data)
-	got, err := parsed.For(server)
+	got, err := parsed.For(names...)
 	if err != nil || got.User != user || got.Password != password {
-		t.Errorf("%s: %q and %q, %v", server, got.User, got.Password, err)
+		t.Errorf("%s: %q and %q, %v", names, got.User, got.Password, err)
 	}
 }
 
@@ -148,6 +148,21 @@ func TestNoSecretIsCreated(t *testing.T) {
 			if _, ok := o.(*corev1.Secret); ok {
 				t.Errorf("%s: %s is there", values, key)
 			}
+		}
+	}
+}
+
+// Several connections to one server have an account each, by their names. (kubernetes/cloud-provider-vsphere#233)
+func TestSeveralConnections(t *testing.T) {
+	for _, server := range []string{"vc.test", "fd00::6"} {
+		all := helmed(t, "ccm", strings.ReplaceAll(`
+vcenters:
+  - {name: be, server: SERVER, datacenters: [dc-be], insecureFlag: true, username: be, password: pw-be}
+  - {name: team.ux, server: SERVER, datacenters: [dc-ux], insecureFlag: true, username: ux, password: pw-ux}
+`, "SERVER", `"`+server+`"`))
+		cfg := loaded(t, all)
+		for i, name := range []string{"be", "ux"} {
+			checkCredentials(t, one[*corev1.Secret](t, all), cfg.VCenters[i].SecretKeys(), name, "pw-"+name)
 		}
 	}
 }

@@ -52,9 +52,6 @@ func TestMistakes(t *testing.T) {
 			"two vCenters of a name", `vcenters: [{name: a, server: a.test, username: u, password: p}, {name: a, server: b.test}]`,
 			`vcenters[1] (a): the name is taken by another vCenter`,
 		}, {
-			"two vCenters of a server", `vcenters: [{name: a, server: a.test, username: u, password: p}, {name: b, server: A.test}]`,
-			`vcenters[1] (b): the server A.test is also that of another vCenter`,
-		}, {
 			"two authorities", `vcenters: [{name: a, server: a.test, ca: "-----BEGIN CERTIFICATE-----", caFile: /a}]`,
 			`vcenters[0] (a): set either ca or caFile, not both`,
 		}, {

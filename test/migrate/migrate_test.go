@@ -129,7 +129,7 @@ func (w *world) running(app, node string) (on string) {
 			return out
 		}
 		for _, n := range []string{"worker-1", "worker-2"} {
-			if f := strings.Fields(out); len(f) > 5 && f[5] == n {
+			if f := strings.Fields(out); len(f) > 3 && f[3] == n {
 				on = n
 			}
 		}

@@ -1,17 +1,12 @@
 {{/* Checks that a schema cannot express, or not with a clear message. */}}
 {{- define "ccm.validate" -}}
 {{- $names := dict }}
-{{- $servers := dict }}
 {{- range $i, $vc := .Values.vcenters }}
 {{- $at := printf "vcenters[%d] (%s)" $i $vc.name }}
 {{- if hasKey $names $vc.name }}
 {{- fail (printf "%s: the name is taken by another vCenter" $at) }}
 {{- end }}
 {{- $_ := set $names $vc.name true }}
-{{- if hasKey $servers (lower $vc.server) }}
-{{- fail (printf "%s: the server %s is also that of another vCenter" $at $vc.server) }}
-{{- end }}
-{{- $_ := set $servers (lower $vc.server) true }}
 {{- if regexMatch "^[^:]+:[0-9]+$" $vc.server }}
 {{- fail (printf "%s: the server %s contains a port: set port instead" $at $vc.server) }}
 {{- end }}
@@ -86,12 +81,21 @@ ca-{{ .name }}.crt
 {{- toYaml $conf }}
 {{- end }}
 
-{{/* The keys of the Secret. A key cannot contain the colons of an IPv6 address, so such a server has a separate key. */}}
+{{/* The keys of the Secret: of the server, or of the name where several connections lead to one server, each with an account of its
+     own. A key cannot contain the colons of an IPv6 address, so such a server has a separate key. */}}
 {{- define "ccm.credentials" -}}
 {{- $data := dict }}
+{{- $count := dict }}
+{{- range .Values.vcenters }}
+{{- $server := lower .server }}
+{{- $_ := set $count $server (add1 (get $count $server | default 0)) }}
+{{- end }}
 {{- range .Values.vcenters }}
 {{- if not .secretName }}
-{{- if contains ":" .server }}
+{{- if gt (get $count (lower .server) | int) 1 }}
+{{- $_ := set $data (printf "%s.username" .name) .username }}
+{{- $_ := set $data (printf "%s.password" .name) .password }}
+{{- else if contains ":" .server }}
 {{- $_ := set $data (printf "server_%s" .name) .server }}
 {{- $_ := set $data (printf "username_%s" .name) .username }}
 {{- $_ := set $data (printf "password_%s" .name) .password }}

@@ -143,3 +143,25 @@ func TestHistory(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// An explanation that is longer than a screen ends with what it began with, and what to try.
+func TestVerdictLast(t *testing.T) {
+	e := api.Explanation{Summary: "node w1: its VM is powered off", Questions: []api.Question{
+		{Ask: "Is it initialized?", Answer: "yes", Level: event.Info, Try: "nothing"},
+		{Ask: "Why is it not ready?", Answer: "its VM is off", Level: event.Error, Try: "vsphere-sandbox vm power-on w1"},
+	}}
+	for len(e.Questions[1].Evidence) < screen {
+		e.Questions[1].Evidence = append(e.Questions[1].Evidence, api.Evidence{What: "a", Found: "b"})
+	}
+	var b strings.Builder
+	if err := show(&b, e); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(b.String(), e.Summary+"\n") || !strings.HasSuffix(b.String(), "\n\n"+e.Summary+"\nTry: vsphere-sandbox vm power-on w1\n") {
+		t.Error(b.String())
+	}
+	e.Questions[1].Evidence, b = nil, strings.Builder{}
+	if err := show(&b, e); err != nil || strings.Count(b.String(), e.Summary) != 1 {
+		t.Errorf("%v: %s", err, &b)
+	}
+}

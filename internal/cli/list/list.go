@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tutorial"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -51,13 +52,14 @@ type options struct {
 	streams   *iostreams.Streams
 	sandboxes command.Sandboxes
 	now       func() time.Time
+	tutorials func() []string
 
 	flags output.Flags
 }
 
 // NewCmdList returns the command; runF, when not nil, runs in its place.
 func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{streams: d.Streams, sandboxes: d.Sandboxes, now: d.Now}
+	o := &options{streams: d.Streams, sandboxes: d.Sandboxes, now: d.Now, tutorials: func() []string { return tutorial.Sandboxes(d) }}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
@@ -70,7 +72,9 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *co
                "down", "doctor --fix" or the next "up" of its name
   retained     stopped, and its files were kept on request
   left-behind  stopped, but containers or other things could not be removed
-  removed      its directory was deleted while it ran; it stops soon`,
+  removed      its directory was deleted while it ran; it stops soon
+
+Tutorials keep their sandboxes apart; they are named below the table.`,
 		Example: `  vsphere-sandbox list
   vsphere-sandbox list -o json`,
 		Args:              command.NoArgs,
@@ -102,6 +106,9 @@ func run(ctx context.Context, o *options) error {
 	}
 	if len(items) == 0 {
 		fmt.Fprintf(o.streams.Err, "no sandboxes\ntry: %s up\n", command.Typed(os.Args[0]))
+	}
+	for _, line := range o.tutorials() {
+		fmt.Fprintln(o.streams.Err, line)
 	}
 	for _, s := range items {
 		if s.State == removed {

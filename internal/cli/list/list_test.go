@@ -2,6 +2,8 @@ package list
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,6 +48,26 @@ func TestEmpty(t *testing.T) {
 		t.Errorf("ended with %+v and %q", r, e.Out)
 	}
 	if d := cmp.Diff("no sandboxes\ntry: vsphere-sandbox up\n", e.Err.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+// Sandboxes of tutorials are named, but for those of the tutorial that the reader is in.
+func TestTutorials(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	shelf := t.TempDir()
+	e.Vars["VSPHERE_SANDBOX_TUTORIALS"] = shelf
+	for _, dir := range []string{"01/state/default", "02/state/lab", "03/clone"} {
+		if err := os.MkdirAll(filepath.Join(shelf, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.State.Dir = filepath.Join(shelf, "02", "state")
+	if r := e.Run(t.Context(), NewCmdList(e.Deps, nil)); r.Exit != 0 {
+		t.Errorf("ended with %+v", r)
+	}
+	want := "no sandboxes\ntry: vsphere-sandbox up\nnot listed: sandbox default of tutorial 01-first-run\ntry: eval \"$(vsphere-sandbox tutorial env 01-first-run)\"\n"
+	if d := cmp.Diff(want, e.Err.String()); d != "" {
 		t.Error(d)
 	}
 }

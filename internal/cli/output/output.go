@@ -173,6 +173,23 @@ func Encode(w io.Writer, format string, v any) error {
 	return e.Encode(v)
 }
 
+// Document writes a document in a format; write writes it as JSON.
+func Document(w io.Writer, format string, write func(io.Writer) error) error {
+	if format == JSON {
+		return write(w)
+	}
+	var document bytes.Buffer
+	if err := write(&document); err != nil {
+		return err
+	}
+	text, err := yaml.JSONToYAML(document.Bytes())
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
 // None stands in a cell for an empty list or an unknown value.
 const None = "<none>"
 

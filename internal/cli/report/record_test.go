@@ -36,6 +36,14 @@ func TestOf(t *testing.T) {
 			want: Record{Code: "not-found", Message: "vm: no such VM", Try: "get vms", Exit: 1},
 		},
 		{
+			name: "the sandbox was asked for nonsense", err: &api.Error{Code: "invalid", Message: "no such action"},
+			want: Record{Code: "invalid", Message: "no such action", Exit: 2},
+		},
+		{
+			name: "a fault without a target", err: &api.Error{Code: "ambiguous", Message: "vm.power-off: 6 VMs match", Try: "name one"},
+			want: Record{Code: "ambiguous", Message: "vm.power-off: 6 VMs match", Try: "name one", Exit: 2},
+		},
+		{
 			name: "Ctrl-C", err: fmt.Errorf("reading: %w", context.Canceled),
 			want: Record{Code: "interrupted", Message: "interrupted", Exit: 130},
 		},

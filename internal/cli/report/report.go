@@ -54,7 +54,11 @@ func Of(err error) Record {
 	case State(err) != nil:
 		return Of(State(err))
 	case errors.As(err, &apiErr):
-		return Record{Code: apiErr.Code, Message: err.Error(), Try: apiErr.Try, Exit: Failure}
+		r := Record{Code: apiErr.Code, Message: err.Error(), Try: apiErr.Try, Exit: Failure}
+		if r.Code == "invalid" || r.Code == "ambiguous" { // what was asked for makes no sense, and nothing was done
+			r.Exit = Usage
+		}
+		return r
 	case errors.Is(err, context.Canceled):
 		return Record{Code: "interrupted", Message: "interrupted", Exit: Interrupted}
 	}

@@ -51,6 +51,7 @@ Environment:
                               $XDG_STATE_HOME/vsphere-sandbox)
   VSPHERE_SANDBOX_PASSWORD    password for "vcenter up", instead of --password
   VSPHERE_SANDBOX_SIDECARS    path of csi-sidecars, if it is elsewhere
+  VSPHERE_SANDBOX_KUBERNETES  path of vsphere-sandbox-kubernetes
   VSPHERE_SANDBOX_TUTORIALS   directory of the tutorials' sandboxes and files
   XDG_STATE_HOME              default: ~/.local/state
   XDG_CACHE_HOME              directory of the cache, see "cache list" (default:

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
@@ -32,11 +34,12 @@ type recordOptions struct {
 	file   string
 	force  bool
 	as     string
+	format string
 }
 
 // NewCmdRecord returns the command; runF, when not nil, runs in its place.
 func NewCmdRecord(d *command.Deps, runF func(context.Context, *recordOptions) error) *cobra.Command {
-	o := &recordOptions{streams: d.Streams, now: d.Now, connect: d.Connect, secrets: secret.Variables(d.Getenv)}
+	o := &recordOptions{streams: d.Streams, now: d.Now, connect: d.Connect, secrets: secret.Variables(d.Getenv), format: output.YAML}
 	runF = command.Or(runF, recordIt)
 	cmd := &cobra.Command{
 		Use:   "record",
@@ -67,6 +70,7 @@ printed or written to a file. It is a draft: review it.`,
 	f.StringVar(&o.file, "file", "", "write to this `FILE`")
 	f.BoolVar(&o.force, "force", false, "overwrite the file")
 	f.StringVar(&o.as, "as", "", "`NAME` of the scenario")
+	output.BindFormat(cmd, &o.format, output.YAML, output.JSON)
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml") // its only error is an unknown flag
 	_ = cmd.RegisterFlagCompletionFunc("as", complete.None)
 	return cmd
@@ -109,7 +113,14 @@ func recordIt(ctx context.Context, o *recordOptions) error {
 		}
 		return &report.Error{Code: "nothing-recorded", Message: err.Error(), Try: "vsphere-sandbox events --since 5m"}
 	}
-	return o.write(m.Bytes(text))
+	text = m.Bytes(text)
+	if o.format == output.JSON {
+		if text, err = yaml.YAMLToJSON(text); err != nil {
+			return err
+		}
+		text = append(text, '\n')
+	}
+	return o.write(text)
 }
 
 // before returns the last event before a time, or 0.

@@ -37,12 +37,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// The formats of results.
-const (
-	formatText  = "text"
-	formatJSON  = output.JSON
-	formatJUnit = "junit"
-)
+// formatJUnit is the format of results beside the usual ones.
+const formatJUnit = "junit"
 
 type runOptions struct {
 	*command.Deps
@@ -70,7 +66,7 @@ type runOptions struct {
 
 // NewCmdRun returns the command; runF, when not nil, runs in its place.
 func NewCmdRun(d *command.Deps, runF func(context.Context, *runOptions) error) *cobra.Command {
-	o := &runOptions{Deps: d, catalogue: own(), format: formatText, ccm: ccm.Flags{Replicas: 1}}
+	o := &runOptions{Deps: d, catalogue: own(), format: output.Plain, ccm: ccm.Flags{Replicas: 1}}
 	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:   "run (NAME | THEME | FILE)... | --suite SUITE | --all",
@@ -130,7 +126,7 @@ Exit status:
 	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox on which a scenario failed, until \"down\"; on kind, also the nodes of one that failed to boot")
 	f.BoolVar(&o.trust, "trust", false, "let scenario files start programs, write files and change clusters without asking")
 	f.BoolVarP(&o.asking.Yes, "yes", "y", false, "with --on, do not ask before faults change VMs of real vCenters")
-	output.BindFormat(cmd, &o.format, formatText, formatJSON, formatJUnit)
+	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML, formatJUnit)
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("suite", cobra.FixedCompletions([]string{"core"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("on", complete.Flag(complete.Sandboxes(d)))
@@ -237,8 +233,8 @@ func (o *runOptions) embedded() bool {
 // printSuite writes the results.
 func printSuite(w io.Writer, format string, s *result.Suite) error {
 	switch format {
-	case formatJSON:
-		return document.Write(w, s)
+	case output.JSON, output.YAML:
+		return output.Document(w, format, func(w io.Writer) error { return document.Write(w, s) })
 	case formatJUnit:
 		return junit.Write(w, s)
 	}

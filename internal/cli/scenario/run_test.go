@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -78,9 +79,10 @@ func TestRunOnASandbox(t *testing.T) {
 		name, steps, format string
 		exit                int
 	}{
-		{"passes", passes, "text", 0},
-		{"fails", fails, "text", report.Degraded},
+		{"passes", passes, output.Plain, 0},
+		{"fails", fails, output.Plain, report.Degraded},
 		{"fails, JUnit", fails, "junit", report.Degraded},
+		{"fails, YAML", fails, output.YAML, report.Degraded},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := clitest.Serve(t, clitest.ZonesUSEU())
@@ -89,10 +91,17 @@ func TestRunOnASandbox(t *testing.T) {
 			if r.Exit != tc.exit {
 				t.Fatalf("ended with %+v\n%s%s", r, e.Out, e.Err)
 			}
-			if tc.format == "text" {
+			switch tc.format {
+			case output.Plain:
 				clitest.Golden(t, "run."+tc.name, times.ReplaceAllString(e.Err.String()+"---\n"+e.Out.String(), " T"))
-			} else if !strings.Contains(e.Out.String(), `<testsuites name="mine" tests="1" failures="1"`) {
-				t.Error(e.Out)
+			case output.YAML:
+				if out := e.Out.String(); !strings.HasPrefix(out, "apiVersion: ") || !strings.Contains(out, "\nverdict: failed\n") {
+					t.Error(out)
+				}
+			default:
+				if !strings.Contains(e.Out.String(), `<testsuites name="mine" tests="1" failures="1"`) {
+					t.Error(e.Out)
+				}
 			}
 			if tc.exit == 0 && (len(s.Injected()) != 1 || len(s.Healed()) != 1) {
 				t.Errorf("injected %v, healed %v", s.Injected(), s.Healed())

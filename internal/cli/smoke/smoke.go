@@ -81,7 +81,7 @@ Exit status:
 	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.Flag(cliccm.Sources)) // its only error is an unknown flag
 	_ = cmd.RegisterFlagCompletionFunc("baseline", complete.Flag(cliccm.Sources))
 	o.bind(cmd)
-	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, formatJUnit)
+	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML, formatJUnit)
 	return cmd
 }
 
@@ -125,8 +125,8 @@ func run(ctx context.Context, o *options) (err error) {
 	b.Close()
 	werr := b.Results(o.Streams.Out, func(out io.Writer) error {
 		switch o.format {
-		case output.JSON:
-			return smoke.JSON(out, report)
+		case output.JSON, output.YAML:
+			return output.Document(out, o.format, func(w io.Writer) error { return smoke.JSON(w, report) })
 		case formatJUnit:
 			return junit.Write(out, reported)
 		}
@@ -187,7 +187,7 @@ Exit status:
 	cmd.Flags().StringSliceVar(&o.ccms, "ccm", nil, "the CCMs to run; each is compared with the first")
 	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.None) // its only error is an unknown flag
 	o.bind(cmd)
-	output.BindFormat(cmd, &o.format, output.Plain, output.JSON)
+	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
 	return cmd
 }
 
@@ -243,11 +243,10 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 	}
 	b.Finish(ctx, all, &err)
 	b.Close()
-	show := smoke.Matrix
-	if o.format == output.JSON {
-		show = smoke.MatrixJSON
+	if o.format == output.Plain {
+		return verdict(ctx, c.Verdict(o.strict), err, smoke.Matrix(o.Streams.Out, c))
 	}
-	return verdict(ctx, c.Verdict(o.strict), err, show(o.Streams.Out, c))
+	return verdict(ctx, c.Verdict(o.strict), err, output.Document(o.Streams.Out, o.format, func(w io.Writer) error { return smoke.MatrixJSON(w, c) }))
 }
 
 // together is one suite of all columns, for the artifacts: the theme of each scenario says whose it is.

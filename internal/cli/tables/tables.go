@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
 // Components shows the supervised parts of a sandbox; now dates their state.
@@ -23,8 +25,8 @@ func Components(now time.Time) output.Kind[api.Component] {
 			{Header: "SINCE", Value: func(c api.Component) string { return output.Age(now, c.Since) }},
 			{Header: "RESTARTS", Value: func(c api.Component) string { return strconv.Itoa(c.Restarts) }},
 			{Header: "PID", Value: pid},
-			{Header: "MESSAGE", Value: func(c api.Component) string { return c.Message }},
 			{Header: "LOG", Wide: true, Value: func(c api.Component) string { return c.Log }},
+			{Header: "MESSAGE", Cut: true, Value: func(c api.Component) string { return c.Message }},
 		},
 	}
 }
@@ -124,7 +126,8 @@ func Leases(now time.Time) output.Kind[api.Lease] {
 			{Header: "LEASE", Value: func(l api.Lease) string { return l.ID }},
 			{Header: "FAULT", Value: func(l api.Lease) string { return l.Fault }},
 			{Header: "STATE", Value: func(l api.Lease) string { return l.State }},
-			{Header: "TARGETS", Value: leaseTargets},
+			{Header: "TARGETS", Narrow: true, Value: firstTargets},
+			{Header: "TARGETS", Wide: true, Value: func(l api.Lease) string { return output.Join(targets(l)) }},
 			{Header: "SINCE", Value: func(l api.Lease) string { return output.Age(now, l.Since) }},
 			{Header: "HEALS-IN", Value: func(l api.Lease) string { return healsIn(now, l) }},
 			{Header: "DOES", Wide: true, Value: leaseDoes},
@@ -142,17 +145,21 @@ func LeaseTarget(t api.LeaseTarget) string {
 	return t.VCenter + "/" + t.Name
 }
 
-// leaseTargets leaves out what would fill the screen.
-func leaseTargets(l api.Lease) string {
-	const many = 3
+// firstTargets leaves out what would fill the screen.
+func firstTargets(l api.Lease) string {
+	const many = 2
+	if names := targets(l); len(names) > many {
+		return output.Join(names[:many]) + ",…"
+	}
+	return output.Join(targets(l))
+}
+
+func targets(l api.Lease) []string {
 	names := make([]string, len(l.Targets))
 	for i, t := range l.Targets {
 		names[i] = LeaseTarget(t)
 	}
-	if len(names) > many {
-		return output.Join(names[:many]) + ",…"
-	}
-	return output.Join(names)
+	return names
 }
 
 // healsIn is how long it lasts yet; a lease that is over, and one without an end, has none.
@@ -198,21 +205,51 @@ func Volumes() output.Kind[api.Volume] {
 		Name: "Volume",
 		Ref:  func(v api.Volume) string { return "volume/" + v.Name },
 		Columns: []column{
-			{Header: "CLAIM", Value: func(v api.Volume) string { return v.Claim }},
-			{Header: "VOLUME", Value: VolumeName},
+			{Header: "CLAIM", Narrow: true, Value: claimOrVolume},
+			{Header: "CLAIM", Wide: true, Value: func(v api.Volume) string { return v.Claim }},
+			{Header: "VOLUME", Wide: true, Value: VolumeName},
 			{Header: "SIZE", Value: func(v api.Volume) string { return output.Bytes(v.CapacityBytes) }},
 			{Header: "DATASTORE", Value: func(v api.Volume) string { return v.Datastore }},
-			{Header: "VM", Value: func(v api.Volume) string { return v.VM }},
-			{Header: "NODE", Value: func(v api.Volume) string { return v.Node }},
-			{Header: "PODS", Value: func(v api.Volume) string { return output.Join(v.Pods) }},
+			{Header: "NODE", Narrow: true, Value: nodeAndVM},
+			{Header: "PODS", Narrow: true, Value: podsOfClaim},
+			{Header: "VM", Wide: true, Value: func(v api.Volume) string { return v.VM }},
+			{Header: "NODE", Wide: true, Value: func(v api.Volume) string { return v.Node }},
+			{Header: "PODS", Wide: true, Value: func(v api.Volume) string { return output.Join(v.Pods) }},
 			{Header: "STATE", Value: func(v api.Volume) string { return string(v.State) }},
-			{Header: "WAITS FOR", Value: func(v api.Volume) string { return v.Waits }},
 			{Header: "CNS-ID", Wide: true, Value: func(v api.Volume) string { return v.Handle }},
 			{Header: "VCENTER", Wide: true, Value: func(v api.Volume) string { return v.VCenter }},
 			{Header: "CLASS", Wide: true, Value: func(v api.Volume) string { return v.StorageClass }},
 			{Header: "PHASE", Wide: true, Value: func(v api.Volume) string { return v.Phase }},
+			{Header: "WAITS FOR", Cut: true, Value: func(v api.Volume) string { return v.Waits }},
 		},
 	}
+}
+
+// claimOrVolume is the claim of a volume, or the beginning of its name or ID if it has none.
+func claimOrVolume(v api.Volume) string {
+	const most = len("default/data-web-0")
+	return cmp.Or(v.Claim, text.Cut(cmp.Or(v.Name, v.Handle), most))
+}
+
+// nodeAndVM is the node of a volume, with the VM that has its disk if that is called otherwise, but for the domain.
+func nodeAndVM(v api.Volume) string {
+	switch {
+	case v.VM == "" || v.VM == v.Node || strings.HasPrefix(v.Node, v.VM+"."):
+		return v.Node
+	case v.Node == "":
+		return "VM " + v.VM
+	}
+	return v.Node + " (VM " + v.VM + ")"
+}
+
+// podsOfClaim are the pods of a volume without the namespace of its claim, which is theirs, too.
+func podsOfClaim(v api.Volume) string {
+	namespace, _, _ := strings.Cut(v.Claim, "/")
+	var names []string
+	for _, pod := range v.Pods {
+		names = append(names, strings.TrimPrefix(pod, namespace+"/"))
+	}
+	return output.Join(names)
 }
 
 // VolumeName is the PersistentVolume's, "" for a claim that has none.
@@ -258,7 +295,7 @@ func VCenters() output.Kind[api.VCenter] {
 			{Header: "NAME", Value: func(v api.VCenter) string { return v.Name }},
 			{Header: "GATE", Value: Gate},
 			{Header: "WATCHED", Value: func(v api.VCenter) string { return output.YesNo(v.Watched) }},
-			{Header: "DATACENTERS", Value: func(v api.VCenter) string { return strconv.Itoa(v.Datacenters) }},
+			{Header: "DATACENTERS", Wide: true, Value: func(v api.VCenter) string { return strconv.Itoa(v.Datacenters) }},
 			{Header: "HOSTS", Value: func(v api.VCenter) string { return strconv.Itoa(v.Hosts) }},
 			{Header: "VMS", Value: func(v api.VCenter) string { return strconv.Itoa(v.VMs) }},
 			{Header: "CALLS", Value: func(v api.VCenter) string { return strconv.FormatUint(v.Calls, 10) }},
@@ -351,7 +388,7 @@ func VMs() output.Kind[api.VM] {
 			{Header: "POWER", Value: func(v api.VM) string { return v.Power }},
 			{Header: "TOOLS", Value: func(v api.VM) string { return output.YesNo(v.Tools) }},
 			{Header: "PROCESS", Value: func(v api.VM) string { return v.Process }},
-			{Header: "ROLE", Value: func(v api.VM) string { return v.Role }},
+			{Header: "ROLE", Wide: true, Value: func(v api.VM) string { return v.Role }},
 			{Header: "ADDRESSES", Narrow: true, Value: firstAddress},
 			{Header: "ADDRESSES", Wide: true, Value: func(v api.VM) string { return output.Join(v.Addresses) }},
 			{Header: "CLUSTER", Wide: true, Value: func(v api.VM) string { return v.Cluster }},

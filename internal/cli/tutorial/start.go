@@ -229,6 +229,10 @@ func runStop(ctx context.Context, o *stopOptions) error {
 		return err
 	}
 	page, err := begun(shelf, o.names)
+	if e := (*report.Error)(nil); errors.As(err, &e) && e.Code == noTutorial { // as "down" twice
+		fmt.Fprintln(o.streams.Err, e.Message)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -117,6 +117,29 @@ func kind() output.Kind[entry] {
 	}
 }
 
+// Sandboxes returns lines about the sandboxes of tutorials, which other commands do not list: a tutorial keeps its own. It leaves
+// out those of the tutorial whose world the caller is in.
+func Sandboxes(d *command.Deps) (lines []string) {
+	all, err := pages()
+	if err != nil {
+		return nil
+	}
+	shelf, err := shelf(d)
+	if err != nil {
+		return nil
+	}
+	here, _ := d.Sandboxes.Root() // "" is the world of none
+	for _, p := range all {
+		names := shelf.Sandboxes(p)
+		if len(names) == 0 || tutorial.WorldAt(shelf.World(p)).State == here {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("not listed: sandbox %s of tutorial %s\ntry: %s", strings.Join(names, ", "), p.Name,
+			shellOf(d.Getenv("SHELL")).eval(command.Typed(os.Args[0])+" tutorial env "+p.Name)))
+	}
+	return lines
+}
+
 // NewCmdTutorial returns the group of commands.
 func NewCmdTutorial(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
@@ -221,6 +244,9 @@ func pick(all []*tutorial.Page, asked string) (*tutorial.Page, error) {
 	return nil, report.UsageError(try, "tutorial %q not found", asked)
 }
 
+// noTutorial is the code of the error for no tutorial in progress.
+const noTutorial = "no-tutorial"
+
 // begun returns the page that is meant, or the only one that has been begun when none is named.
 func begun(shelf guide.Shelf, args []string) (*tutorial.Page, error) {
 	all, err := pages()
@@ -238,7 +264,7 @@ func begun(shelf guide.Shelf, args []string) (*tutorial.Page, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, &report.Error{Code: "no-tutorial", Message: "no tutorial has been begun", Try: command.Program + " tutorial list"}
+		return nil, &report.Error{Code: noTutorial, Message: "no tutorial has been begun", Try: command.Program + " tutorial list"}
 	case 1:
 		return found[0], nil
 	}

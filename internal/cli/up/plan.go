@@ -32,7 +32,7 @@ func plan(ctx context.Context, o *options) error {
 	}
 	fmt.Fprintf(&b, "At speed %g, where upstream's defaults are:\n", o.speed)
 	for _, r := range pace.Table() {
-		fmt.Fprintf(&b, "  %-24s %-75s %8s (%s)\n", r.Component, r.Setting, pace.Speed(o.speed).Of(r.Period), r.Upstream)
+		fmt.Fprintf(&b, "  %-24s %-55s %7s (%s)\n", r.Component, r.Setting[strings.LastIndex(r.Setting, ".")+1:], pace.Speed(o.speed).Of(r.Period), r.Upstream)
 	}
 	switch {
 	case o.ground.Watches:

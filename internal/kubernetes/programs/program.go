@@ -104,5 +104,5 @@ func unusable(path string, err error, format string, args ...any) error {
 	if path != "" {
 		text = path + ": " + text
 	}
-	return coded.New(CodeUnusable, "", err, "%s", text)
+	return coded.New(CodeUnusable, "make build   # makes both programs of one release; "+Env+" names the second if it is elsewhere", err, "%s", text)
 }

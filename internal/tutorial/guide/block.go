@@ -222,11 +222,14 @@ func (g *walk) tried(ctx context.Context, b *tutorial.Block, i int) (*tutorial.M
 	defer g.screen.awake(fmt.Sprintf("not yet, after %%s of at most %s", b.Wait))()
 	until := time.NewTimer(b.Wait)
 	defer until.Stop()
-	for {
+	for first := true; ; first = false {
 		ran, m, err := g.session.Try(ctx, b, i, nil)
 		if m == nil || err != nil {
 			_, _ = g.screen.Write([]byte(ran.Output))
 			return m, err
+		}
+		if want := strings.TrimSpace(m.Want); first && want != "" {
+			g.screen.line(dim, "    … looking for: "+want)
 		}
 		select {
 		case <-ctx.Done():
@@ -254,10 +257,13 @@ func (g *walk) holds(ctx context.Context, b *tutorial.Block) (*tutorial.Mismatch
 	defer g.screen.awake(fmt.Sprintf("not so yet, after %%s of at most %s", long))()
 	until := time.NewTimer(long)
 	defer until.Stop()
-	for {
+	for first := true; ; first = false {
 		_, m, err := g.session.Aside(ctx, b.Line, b.Check, nil)
 		if m == nil || err != nil {
 			return m, err
+		}
+		if first {
+			g.screen.line(dim, "    … looking for: $ "+b.Check)
 		}
 		select {
 		case <-ctx.Done():

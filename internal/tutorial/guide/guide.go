@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ type walk struct {
 	place   Place
 	session *tutorial.Session
 	auto    int // stops before this one run without asking
+	back    int // the stop that the answer "back" leads to; -1 for none
 }
 
 // Run walks from the reader's place, or From. It returns when the page is done, the reader quits, or ctx ends, with ctx's error;
@@ -72,7 +74,7 @@ func (g Guide) Run(ctx context.Context) (end End, err error) {
 		return Left, err
 	}
 	defer release()
-	w := &walk{Guide: g, stops: stops(g.Page), screen: &screen{look: g.Style, out: g.Out}}
+	w := &walk{Guide: g, stops: stops(g.Page), screen: &screen{look: g.Style, out: g.Out}, back: -1}
 	if err := w.begin(); err != nil {
 		return Left, err
 	}
@@ -158,15 +160,53 @@ func (g *walk) all(ctx context.Context) error {
 	if err := g.resume(ctx); err != nil {
 		return err
 	}
-	for ; g.place.Stop < len(g.stops); g.place.Stop, g.place.Command = g.place.Stop+1, 0 {
+	for g.place.Stop < len(g.stops) {
 		if err := g.keep(); err != nil {
 			return err
 		}
-		if err := g.stop(ctx, g.stops[g.place.Stop]); err != nil {
+		g.back = g.before()
+		switch err := g.stop(ctx, g.stops[g.place.Stop]); {
+		case errors.Is(err, errBack):
+			g.goBack()
+		case err != nil:
 			return err
+		default:
+			g.place.Stop, g.place.Command = g.place.Stop+1, 0
 		}
 	}
 	return g.screen.err
+}
+
+// before returns the stop that is a step back: the beginning of this step, or of the one before if the reader is at the beginning;
+// -1 for none.
+func (g *walk) before() int {
+	number, begin := g.stops[g.place.Stop].number, -1
+	for i, s := range g.stops[:g.place.Stop+1] {
+		if s.first && s.number == number {
+			begin = i
+		}
+	}
+	asked := g.place.Command > 0
+	for _, s := range g.stops[begin:g.place.Stop] {
+		asked = asked || s.Block != nil || s.Offer != nil
+	}
+	if asked {
+		return begin
+	}
+	for i, s := range g.stops {
+		if s.first && s.number == number-1 {
+			return i
+		}
+	}
+	return -1
+}
+
+// goBack moves the place to the beginning of a step. Commands that run again settle their doubts.
+func (g *walk) goBack() {
+	s := g.stops[g.back]
+	g.place.Stop, g.place.Command, g.auto = g.back, 0, 0
+	g.place.Doubts = slices.DeleteFunc(g.place.Doubts, func(d Doubt) bool { return d.Step >= s.number })
+	g.screen.words(amber, "  ↶", "Back. What you have done since stays done; a command that runs again may print something else than the page.")
 }
 
 // keep saves the place.
@@ -224,15 +264,15 @@ func (g *walk) typed(ctx context.Context, s stop) error {
 	switch {
 	case sets(c.Text):
 		g.screen.words(dim, "   ", "Type it in your terminal. It runs here too, because it changes the shell: yours and this one.")
-		return g.thenRun(ctx, s, "typed")
+		return g.thenRun(ctx, s, "I have typed it")
 	case last && b.Check != "":
 		return g.watch(ctx, s)
 	case b.Wait > 0 || reads(c.Text):
 		g.screen.words(dim, "   ", "Type it in your terminal. It changes nothing, so it then runs here too, to compare.")
-		return g.thenRun(ctx, s, "typed; compare")
+		return g.thenRun(ctx, s, "I have typed it: compare")
 	}
 	g.screen.words(dim, "   ", "Type it in your terminal. Its effect shows later; the guide trusts you here.")
-	key, err := g.ask(ctx, answer{"n", "typed"}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
+	key, err := g.ask(ctx, answer{"n", "I have typed it"}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
 	switch key {
 	case "r":
 		g.place.Typing = false
@@ -253,7 +293,7 @@ func (g *walk) introduce(ctx context.Context, s stop) {
 	g.screen.words(0, "   ", "In your terminal, once:")
 	g.screen.say("      %s", g.Env)
 	before(g.stops, g.place, func(n int, b *tutorial.Block, i int) {
-		if c := &b.Commands[i]; b.Terminal == s.Block.Terminal && sets(c.Text) && g.session.Why(ctx, g.stops[n].step, b) == "" {
+		if c := &b.Commands[i]; b.Terminal == s.Block.Terminal && sets(c.Text) && !strings.HasPrefix(c.Text, "export PATH=") && g.session.Why(ctx, g.stops[n].step, b) == "" {
 			g.screen.say("      %s", g.again(c))
 		}
 	})
@@ -279,7 +319,8 @@ func (g *walk) thenRun(ctx context.Context, s stop, done string) error {
 func (g *walk) watch(ctx context.Context, s stop) error {
 	b := s.Block
 	for {
-		g.screen.words(dim, "   ", "Type it in your terminal. This terminal notices when it is done. (enter: something else)")
+		g.screen.words(dim, "   ", "Type it in your terminal. This terminal notices when it is done, by this check (enter: something else):")
+		g.screen.say("      $ %s", b.Check)
 		done, err := g.until(ctx, b.Line, b.Check)
 		if err != nil {
 			return err
@@ -289,7 +330,7 @@ func (g *walk) watch(ctx context.Context, s stop) error {
 			g.screen.line(green, "  ✓ done")
 			return nil
 		}
-		g.screen.words(0, "   ", "Not done yet: "+b.Check)
+		g.screen.words(0, "   ", "Not done yet.")
 		key, err := g.ask(ctx, answer{"w", "keep waiting"}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
 		switch key {
 		case "r":

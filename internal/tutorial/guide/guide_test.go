@@ -338,6 +338,8 @@ func TestWalk(t *testing.T) {
 		{name: "typed by the reader", answers: []string{"t", "", "", "!put on", "", "", "", "", "!drop on", "", "", ""}, end: Finished},
 		{name: "skipped, and what comes of it", answers: []string{"a", "s", "", "e", "c", "", "", "", "", "c", "", ""}, end: Finished},
 		{name: "done before", answers: []string{"!put on", "a", "c", "", "", "", "", "", "a", ""}, end: Finished},
+		// From the middle of "Switch it" to its beginning, from there to "Get it", and on.
+		{name: "back", answers: []string{"a", "", "b", "b", "a", "c", "", "", "", "", "", "a", ""}, end: Finished},
 		{name: "an answer that is none", answers: []string{"kubectl get nodes", "q"}, end: Left},
 		{name: "the input ends", answers: []string{"", "eof"}, end: Left},
 		{name: "interrupted", answers: []string{"", "", "^C"}, end: Left, err: context.Canceled},

@@ -405,8 +405,11 @@ func (g *walk) leave(ctx context.Context, why error) error {
 }
 
 // living returns the sandboxes of this world.
-func (g *walk) living() []string {
-	entries, _ := os.ReadDir(tutorial.WorldAt(g.Shelf.World(g.Page)).State) // the directory may be missing
+func (g *walk) living() []string { return g.Shelf.Sandboxes(g.Page) }
+
+// Sandboxes returns the names of the sandboxes in the world of a page.
+func (s Shelf) Sandboxes(p *tutorial.Page) []string {
+	entries, _ := os.ReadDir(tutorial.WorldAt(s.World(p)).State) // the directory may be missing
 	var names []string
 	for _, e := range entries {
 		if e.IsDir() {

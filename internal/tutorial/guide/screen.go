@@ -208,13 +208,17 @@ func (s *screen) awake(what string) (stop func()) {
 	return func() { close(done); <-joined }
 }
 
-// errQuit reports that the reader quits.
-var errQuit = errors.New("the reader quits")
+// errQuit reports that the reader quits, errBack that the reader goes back a step.
+var (
+	errQuit = errors.New("the reader quits")
+	errBack = errors.New("the reader goes back")
+)
 
 // answer is a key and its effect; an empty line means the first of several.
 type answer struct{ key, does string }
 
-// ask repeats a question until the reader gives one of the answers, and returns its key. q and the end of the input are errQuit.
+// ask repeats a question until the reader gives one of the answers, and returns its key. q and the end of the input are errQuit,
+// b is errBack where there is a step to go back to.
 // Input from before the question is ignored.
 func (g *walk) ask(ctx context.Context, answers ...answer) (string, error) {
 	g.forget(ctx)
@@ -225,6 +229,9 @@ func (g *walk) ask(ctx context.Context, answers ...answer) (string, error) {
 			key = "enter"
 		}
 		parts = append(parts, key+": "+a.does)
+	}
+	if g.back >= 0 {
+		parts = append(parts, "b: back")
 	}
 	question := g.screen.question(append(parts, "q: quit"))
 	for {
@@ -246,6 +253,10 @@ func (g *walk) ask(ctx context.Context, answers ...answer) (string, error) {
 			switch typed {
 			case "q", "quit", "exit":
 				return "", errQuit
+			case "b", "back":
+				if g.back >= 0 {
+					return "", errBack
+				}
 			}
 			g.screen.say("  %q is none of these. Type commands in another terminal. To share this world there:\n    %s", strings.TrimSpace(line), g.Env)
 		}

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -254,12 +254,12 @@ func (w *parsedFile) failed() bool {
 // read parses the file.
 func read(name string, data []byte) *parsedFile {
 	w := &parsedFile{file: name, vcenters: map[string]*values{}, categories: map[string]*values{}}
-	switch {
-	case len(data) > maxSize:
+	if len(data) > maxSize {
 		w.problem(value{}, "", "is longer than the %d MiB a driver config may have", maxSize>>20)
 		return w
-	case !utf8.Valid(data):
-		w.problem(value{}, "", "file is not UTF-8 text")
+	}
+	if what, hint := strict.Encoding(data); what != "" {
+		w.problem(value{}, hint, "file %s", what)
 		return w
 	}
 	sections, problems := provider.ReadINI(name, bytes.TrimPrefix(data, []byte("\uFEFF")))

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -268,6 +270,11 @@ func sameHost(a, b string) bool { return hostKey(a) == hostKey(b) }
 // hostProblem returns why text is not a host, or ""; the message is a format for [withoutLogin] of it.
 func hostProblem(text string) (message, hint string) {
 	const needed = "%q: must be a host name or address without scheme, port or path"
+	if host, port, err := net.SplitHostPort(withoutScheme(text)); err == nil && isHost(host) && port != "" && strings.Trim(port, "0123456789") == "" {
+		return needed, "write " + host + " and port " + port
+	} else if host := withoutScheme(text); host != text && isHost(host) {
+		return needed, "write " + host
+	}
 	if strings.ContainsAny(text, "/ \t") {
 		return needed, ""
 	}
@@ -275,11 +282,20 @@ func hostProblem(text string) (message, hint string) {
 	if _, err := netip.ParseAddr(bare); err == nil {
 		return "", ""
 	}
-	if host, port, ok := strings.Cut(text, ":"); ok {
-		if strings.Trim(port, "0123456789") == "" && port != "" {
-			return needed, "write " + host + " and port " + port
-		}
+	if strings.Contains(text, ":") {
 		return needed, ""
 	}
 	return "", ""
 }
+
+// withoutScheme returns the host and port of a URL without a login, and other text as it is.
+func withoutScheme(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil {
+		return text
+	}
+	return u.Host
+}
+
+// isHost reports whether text has nothing that no host name and address has.
+func isHost(text string) bool { return text != "" && !strings.ContainsAny(text, "/@ \t") }

@@ -68,7 +68,7 @@ func TestEnvironmentErrors(t *testing.T) {
 	want := `c:1: global.server: "a/b": must be a host name or address without scheme, port or path
 environment: VSPHERE_VCENTER_PORT: must be a whole number, not "https"
 environment: VSPHERE_INSECURE: must be true or false, not "maybe"
-environment: VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR: "10.0.0.0" is not a network like 10.0.0.0/8
+environment: VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR: "10.0.0.0" is not a network like 10.0.0.0/8, write 10.0.0.0/32 for the address alone
 environment: VSPHERE_THUMBPRINT: "xx": must be a SHA-1 or SHA-256 fingerprint with colons
 environment: VCENTER_1_PORT: 65536 is out of range
 environment: VCENTER_1_IP_FAMILY: "ipv5" is neither ipv4 nor ipv6`

@@ -47,6 +47,19 @@ func ForeignKey(key string) (why, hint string, ok bool) {
 	return "", "", false
 }
 
+// foreignHint returns what to give in place of a file that is for something else.
+func foreignHint(use strict.Use, what string) string {
+	switch {
+	case use == strict.UseKubernetes && strings.HasSuffix(what, " credentials of a vCenter"):
+		return "name it in secretName and secretNamespace of a vsphere.conf"
+	case use == strict.UseKubernetes:
+		return "save the vsphere.conf in it as a separate file"
+	case use == strict.UseInstaller:
+		return "give the vsphere.conf that is made from it"
+	}
+	return ""
+}
+
 // workspaceKeys are the in-tree provider's keys for volumes that no other section has.
 func workspaceKeys() []string { return []string{"folder", "default-datastore", "resourcepool-path"} }
 

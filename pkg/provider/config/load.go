@@ -12,9 +12,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // MaxSize is the maximum size of a file in bytes, far more than real ones have, in case the path is wrong.
@@ -112,12 +113,12 @@ func Check(name string, data []byte, opts ...Option) (*Config, []Problem) {
 // parse parses data in its format. It returns nil if there is nothing to check further.
 func parse(name string, data []byte, p *problems) *file {
 	at := position{file: name}
-	switch {
-	case len(data) > MaxSize:
+	if len(data) > MaxSize {
 		p.at(at, "", "is longer than the %d MiB a cloud config may have", MaxSize>>20)
 		return nil
-	case !utf8.Valid(data):
-		p.at(at, "", "file is not UTF-8 text")
+	}
+	if what, hint := strict.Encoding(data); what != "" {
+		p.at(at, hint, "file %s", what)
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))

@@ -157,7 +157,11 @@ func prefixes(list cell[string], p *problems) (all []netip.Prefix) {
 	for _, s := range splitList(list.value) {
 		prefix, err := netip.ParsePrefix(s)
 		if err != nil {
-			p.at(list.at, "", "%q is not a network like 10.0.0.0/8", s)
+			hint := ""
+			if address, err := netip.ParseAddr(s); err == nil {
+				hint = fmt.Sprintf("write %s/%d for the address alone", s, address.BitLen())
+			}
+			p.at(list.at, hint, "%q is not a network like 10.0.0.0/8", s)
 			continue
 		}
 		all = append(all, prefix.Masked())
@@ -214,12 +218,28 @@ func (e *endpoint) check(p *problems) {
 		p.at(n.at, "", "%d is less than 1", n.value)
 	}
 	if e.thumbprint.good() && !thumbprint.MatchString(e.thumbprint.value) {
-		p.at(e.thumbprint.at, "", "%q: must be a SHA-1 or SHA-256 fingerprint with colons", e.thumbprint.value)
+		p.at(e.thumbprint.at, thumbprintHint(e.thumbprint.value), "%q: must be a SHA-1 or SHA-256 fingerprint with colons", e.thumbprint.value)
 	}
 	e.checkLogin(p)
 	e.checkSecrets(p)
 	e.checkDatacenters(p)
 	e.checkFamilies(p)
+}
+
+// thumbprintHint returns how to write a thumbprint that has other separators, or what openssl prints before it.
+func thumbprintHint(text string) string {
+	if _, value, ok := strings.Cut(text, "="); ok {
+		text = value
+	}
+	digits := strings.NewReplacer(":", "", " ", "", "-", "").Replace(text)
+	var pairs []string
+	for pair := range slices.Chunk([]byte(digits), 2) {
+		pairs = append(pairs, string(pair))
+	}
+	if usual := strings.Join(pairs, ":"); thumbprint.MatchString(usual) {
+		return "write " + usual
+	}
+	return ""
 }
 
 // checkSecrets reports incomplete or contradictory sources of credentials.

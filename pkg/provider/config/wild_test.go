@@ -138,9 +138,47 @@ func TestWild(t *testing.T) {
 			all.Write(text)
 		}
 	}
-	const golden = "testdata/wild/ours.golden"
+	sameAsGolden(t, "testdata/wild/ours.golden", all.String())
+	for name := range wildDiffers() {
+		if !slices.Contains(paths, "testdata/wild/"+name) {
+			t.Errorf("%s is not in the corpus", name)
+		}
+	}
+}
+
+// What people posted, and files of another kind that are given as a vsphere.conf: each is read as it was meant, or has a message
+// that says what is wrong with it. The first line of a file has what it shows, and
+// where it was posted.
+func TestReported(t *testing.T) {
+	paths, err := filepath.Glob("testdata/reported/*.[iy]*")
+	if err != nil || len(paths) < 25 {
+		t.Fatalf("%d files, %v", len(paths), err)
+	}
+	var all strings.Builder
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, problems := Check(filepath.Base(path), data)
+		fmt.Fprintf(&all, "=== %s\n", filepath.Base(path))
+		for _, p := range problems {
+			fmt.Fprintf(&all, "%s%s\n", map[bool]string{true: "warning: "}[p.Warning], p)
+		}
+		if cfg == nil {
+			continue
+		}
+		for _, vc := range cfg.VCenters {
+			fmt.Fprintf(&all, "%s: %q at %s:%d, password %q, datacenters %q\n", vc.Tenant, vc.User, vc.Server, vc.Port, vc.Password, vc.Datacenters)
+		}
+	}
+	sameAsGolden(t, "testdata/reported/ours.golden", all.String())
+}
+
+func sameAsGolden(t *testing.T, golden, got string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(golden, []byte(all.String()), 0o644); err != nil {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -148,12 +186,7 @@ func TestWild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), all.String()); diff != "" {
+	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", golden, diff)
-	}
-	for name := range wildDiffers() {
-		if !slices.Contains(paths, "testdata/wild/"+name) {
-			t.Errorf("%s is not in the corpus", name)
-		}
 	}
 }

@@ -42,6 +42,10 @@ func readYAML(name string, data []byte, p *problems) *file {
 		p.at(r.at(root, ""), notMapping(root), "must be a mapping, not %s", strict.Describe(root))
 		return nil
 	}
+	if use, what := strict.Recognize(data); use != strict.UseUnknown && use != strict.UseCloudConfig {
+		p.at(r.at(root, ""), foreignHint(use, what), "is %s, not a vsphere.conf", what)
+		return nil
+	}
 	if k := tooManyDuplicates(root); k != nil {
 		p.at(r.at(k, ""), "", "key %q is a duplicate, and this mapping has more than %d duplicates: the file is refused", k.Value, maxDuplicates)
 		return nil

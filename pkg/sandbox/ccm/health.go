@@ -33,7 +33,7 @@ func (p *Processes) trust(pool *x509.CertPool) {
 	}}
 }
 
-// watchHealth probes every replica: often until it is healthy, then every second.
+// watchHealth probes every replica: often until it is healthy, then every five seconds. With --v=4, a replica logs each probe.
 func (p *Processes) watchHealth(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -47,7 +47,7 @@ func (p *Processes) watchHealth(ctx context.Context) {
 			p.mu.Lock()
 			healthy, started := r.healthy, r.started
 			p.mu.Unlock()
-			if !healthy || n%10 == 0 {
+			if !healthy || n%50 == 0 {
 				p.probe(ctx, r)
 			}
 			if !healthy && time.Since(started) > p.startTime() {

@@ -118,6 +118,7 @@ func (c Node) unborn(q *question) {
 		if len(c.VMs) > 0 {
 			m := c.VMs[0]
 			q.saw(m.source(), neither, "VM "+m.id(), "%s; it has no role in the topology", m.power())
+			q.Evidence[0].Verdict = neither
 			q.answer(event.Info, "", "VM %s is not to be a node: the topology gives it no role", m.id())
 			return
 		}

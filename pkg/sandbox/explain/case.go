@@ -246,12 +246,22 @@ func urgency(q api.Question) int {
 	return 2
 }
 
+// doubted returns the question as one that needs attention if it was answered well beside evidence that something is wrong or
+// missing.
+func (q question) doubted() api.Question {
+	if i := slices.IndexFunc(q.Evidence, func(v api.Evidence) bool { return v.Verdict == wrong || v.Verdict == missing }); i >= 0 && q.Level == event.Info {
+		v := q.Evidence[i]
+		q.Level, q.Answer = event.Warning, fmt.Sprintf("%s; but %s: %s", q.Answer, v.What, v.Found)
+	}
+	return q.Question
+}
+
 // sorted puts the most urgent first, and leaves the order otherwise.
 func sorted(list []question) []api.Question {
 	all := make([]api.Question, 0, len(list))
 	for _, q := range list {
 		if q.Answer != "" {
-			all = append(all, q.Question)
+			all = append(all, q.doubted())
 		}
 	}
 	slices.SortStableFunc(all, func(a, b api.Question) int { return cmp.Compare(urgency(a), urgency(b)) })

@@ -1,10 +1,14 @@
 package explain
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -59,6 +63,15 @@ func (a Around) sawConfig(q *question) {
 		}
 		q.saw(cloudConfig, verdictOf(len(servers) > 0), "vCenters", "%s", strings.Join(servers, "; "))
 	}
+}
+
+// validate returns the command that checks the file with the cloud-config.
+func (a Around) validate() string {
+	file := "FILE"
+	if bad, ok := errors.AsType[*config.Error](a.Config.Err); ok && len(bad.Problems) > 0 {
+		file = shellescape.Quote(bad.Problems[0].File)
+	}
+	return "vsphere-sandbox config validate " + file
 }
 
 // connected says how the CCM gets on with a vCenter, and why not if it does not.

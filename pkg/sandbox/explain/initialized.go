@@ -61,7 +61,7 @@ func (c Node) initialized() (q question) {
 		q.answer(event.Error, "vsphere-sandbox logs ccm", "the CCM says: %s", said.Message)
 	}
 	if c.Config.Err != nil {
-		q.answer(event.Error, "vsphere-sandbox config check", "the cloud-config cannot be read: %v", c.Config.Err)
+		q.answer(event.Error, c.validate(), "the cloud-config cannot be read: %v", c.Config.Err)
 	}
 	if c.SharedCluster && len(c.CCM) == 0 {
 		q.answer(event.Warning, "vsphere-sandbox kubectl get pods -A", "nothing that is known stands in its way: if the cluster has a CCM, its log says why; none of the sandbox's runs")

@@ -53,13 +53,18 @@ func (c Node) Explain() api.Explanation {
 	}
 	list = append(list, c.faults(c.touches))
 	e.Questions = sorted(list)
-	e.Summary = summary("node "+c.Name, e.Questions, "well: ready, initialized, and what both planes say of it agrees")
+	well := ""
+	if c.Node.Is != nil {
+		well = "well: ready, initialized, and what both planes say of it agrees"
+	}
+	e.Summary = summary("node "+c.Name, e.Questions, well)
 	return e
 }
 
-// summary is the answer to the most urgent question, and how many others there are.
+// summary is the answer to the most urgent question, and how many others there are. If none is urgent, it says what the subject
+// is; well is "" for one that does not exist.
 func summary(subject string, list []api.Question, well string) string {
-	if len(list) == 0 || urgency(list[0]) == 2 {
+	if well != "" && (len(list) == 0 || urgency(list[0]) == 2) {
 		return subject + " is " + well
 	}
 	text := subject + ": " + list[0].Answer

@@ -94,7 +94,7 @@ func TestNode(t *testing.T) {
 		{"others', whose CCM is out of sight", node(fresh, others, func(c *Node) { c.CCM = nil }), "Why is it not initialized", event.Warning, "none of the sandbox's runs", "kubectl get pods"},
 		{"CCM ill", node(fresh, func(c *Node) { c.CCM[0].State = "suspended" }), "Why is it not initialized", event.Error, "the CCM does not work: ccm is suspended", "logs ccm"},
 		{"CCM cut off", node(fresh, func(c *Node) { c.CCMCut = true }), "Why is it not initialized", event.Error, "cannot reach the API server", ""},
-		{"bad config", node(fresh, func(c *Node) { c.Config = Answer[*config.Config]{Err: errOut} }), "Why is it not initialized", event.Error, "cloud-config cannot be read", "config check"},
+		{"bad config", node(fresh, func(c *Node) { c.Config = Answer[*config.Config]{Err: errOut} }), "Why is it not initialized", event.Error, "cloud-config cannot be read", "config validate"},
 		{"no such VM", node(fresh, gone, func(c *Node) { c.Bound = "" }), "Why is it not initialized", event.Error, "no vCenter has a VM of hostname w1", ""},
 		{"no such VM, and a vCenter down", node(fresh, gone, func(c *Node) { c.VCenters[1].Gate = "down" }), "Why is it not initialized", event.Error, "vCenter eu may have its VM", "vcenter up eu"},
 		{"vCenter down", node(fresh, func(c *Node) { c.VCenters[0].Gate = "hung" }), "Why is it not initialized", event.Error, "cannot ask vCenter us, which has its VM", "vcenter up us"},
@@ -136,7 +136,7 @@ func TestNode(t *testing.T) {
 		{"tags unread", node(machineIs(func(m *VMState) {
 			m.TagsErr, m.FromHost[2].Tags, m.FromPool[2].Tags, m.FromVM[2].Tags = errOut, nil, nil, nil
 		})), "Where do its region and zone", event.Warning, "not known now", ""},
-		{"zone, bad config", node(func(c *Node) { c.Config = Answer[*config.Config]{Err: errOut} }), "Where do its region and zone", event.Warning, "not known now: the cloud-config", "config check"},
+		{"zone, bad config", node(func(c *Node) { c.Config = Answer[*config.Config]{Err: errOut} }), "Where do its region and zone", event.Warning, "not known now: the cloud-config", "config validate"},
 		{"zone without VM", node(gone), "Where do its region and zone", event.Info, "its labels stay", ""},
 
 		{"instance", node(), "Which VM is it", event.Info, "VM us/w1, by its providerID " + uuid1, ""},

@@ -72,8 +72,11 @@ func (m VMState) reports() string {
 	hostname := m.Hostname
 	hostname = cmp.Or(hostname, "no hostname")
 	addresses := strings.Join(m.Addresses, ", ")
-	addresses = cmp.Or(addresses, "no address")
-	return hostname + ", " + addresses
+	text := hostname + ", " + cmp.Or(addresses, "no address")
+	if !m.Tools {
+		text += "; its tools do not run"
+	}
+	return text
 }
 
 // certain reports whether what its vCenter says of it is so now, and not just the last that it knows.

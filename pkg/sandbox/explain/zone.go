@@ -35,9 +35,10 @@ func (c Node) zone() (q question) {
 	switch {
 	case c.Config.Err != nil:
 		q.saw(cloudConfig, unknown, "categories", "%v", c.Config.Err)
-		q.answer(event.Warning, "vsphere-sandbox config check", "not known now: the cloud-config, which says what tags count, cannot be read; labels stay as they are")
+		q.answer(event.Warning, c.validate(), "not known now: the cloud-config, which says what tags count, cannot be read; labels stay as they are")
 		return q
 	case want.Region == "" || want.Zone == "":
+		q.Evidence[0].Verdict = neither
 		q.saw(cloudConfig, neither, "categories", "region %s, zone %s", orNone(want.Region), orNone(want.Zone))
 		q.answer(event.Info, "", "the cloud-config does not name a tag category for both: the CCM gives no node a region or zone")
 		return q
@@ -45,7 +46,7 @@ func (c Node) zone() (q question) {
 		q.saw(cloudConfig, fine, "categories", "region %s, zone %s", want.Region, want.Zone)
 	}
 	if m == nil {
-		q.saw("vCenters", missing, "its VM", "not found, and no tags with it")
+		q.saw("vCenters", neither, "its VM", "not found, and no tags with it")
 		if labeled {
 			q.answer(event.Info, "", "its labels stay as they were set: there is no VM to ask about")
 		}

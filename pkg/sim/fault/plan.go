@@ -295,8 +295,8 @@ func (r Request) count(there int, kind Object) (int, error) {
 	case "":
 		if there > 1 {
 			return 0, &Refusal{
-				Code: "ambiguous", Message: fmt.Sprintf("%d %s match", there, kind.plural()),
-				Try: "say which, or --mode one|all|N|N%",
+				Code: "ambiguous", Message: fmt.Sprintf("%s: %d %s match", r.Kind, there, kind.plural()),
+				Try: fmt.Sprintf("vsphere-sandbox fault inject %s %s   # or --mode one|all|N|N%%", r.Kind, strings.ToUpper(string(kind))),
 			}
 		}
 		return 1, nil

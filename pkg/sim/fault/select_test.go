@@ -113,7 +113,7 @@ func TestSelect(t *testing.T) {
 		{name: "no such role", on: sel{Role: "boss"}, want: "not-found", says: []string{"worker, control-plane"}},
 		{name: "more than one", on: sel{Zone: "us-east"}, want: "ambiguous", says: []string{"2 VMs match", "--mode one|all|N|N%"}},
 
-		{name: "nothing said", want: "ambiguous", says: []string{"6 VMs match"}},
+		{name: "nothing said", want: "ambiguous", says: []string{"6 VMs match", "fault inject", " VM   # or --mode one|all|N|N%"}},
 		{name: "number", mode: "6", want: "us/Worker-1 us/worker-2 us/worker-3 us/cp-1 eu/Worker-1 eu/db"},
 		{name: "too many", mode: "7", want: "not-found", says: []string{"7 VMs are wanted, and 6 match"}},
 		{name: "none", mode: "0", want: "invalid"},
