@@ -20,7 +20,12 @@ const (
 	ParameterPolicy    = "storagepolicyname"
 	ParameterDatastore = "datastoreurl"
 	ParameterFSType    = "csi.storage.k8s.io/fstype"
+	// ParameterOldFSType is its deprecated name, which the provisioner reads too.
+	ParameterOldFSType = "fstype"
 )
+
+// FileSystems returns the file systems that the node service makes; the first one is the default.
+func FileSystems() []string { return []string{"ext4", "ext3", "xfs"} }
 
 // TopologyPrefix is the prefix of a tag category's name in topology keys: topology.csi.vmware.com/k8s-zone.
 const TopologyPrefix = "topology.csi.vmware.com/"

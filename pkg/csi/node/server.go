@@ -386,9 +386,6 @@ func checkPath(what, path string) error {
 	return nil
 }
 
-// fileSystems are those of upstream's driver; the first is the default.
-func fileSystems() []string { return []string{"ext4", "ext3", "xfs"} }
-
 // use parses a capability. Access modes for several nodes are not supported.
 func use(c *csi.VolumeCapability) (u Use, alone bool, err error) {
 	if c == nil {
@@ -412,10 +409,10 @@ func use(c *csi.VolumeCapability) (u Use, alone bool, err error) {
 	}
 	u = Use{FSType: strings.ToLower(m.GetFsType()), Flags: m.GetMountFlags()}
 	if u.FSType == "" {
-		u.FSType = fileSystems()[0]
+		u.FSType = names.FileSystems()[0]
 	}
-	if !slices.Contains(fileSystems(), u.FSType) {
-		return u, false, invalid("file system %q is not supported: use one of %s", u.FSType, strings.Join(fileSystems(), ", "))
+	if !slices.Contains(names.FileSystems(), u.FSType) {
+		return u, false, invalid("file system %q is not supported: use one of %s", u.FSType, strings.Join(names.FileSystems(), ", "))
 	}
 	return u, alone, nil
 }
