@@ -38,7 +38,7 @@ func (d *Driver) flags(name, socket string) []string {
 	switch name {
 	case "csi-provisioner":
 		flags = append(flags, "--extra-create-metadata=true", "--default-fstype=ext4")
-		if d.Zoned() { // without zones it would make no volume for a node
+		if d.Topology.Zoned() { // without zones it would make no volume for a node
 			flags = append(flags, "--feature-gates=Topology=true", "--strict-topology=true")
 		} else {
 			flags = append(flags, "--feature-gates=Topology=false")
@@ -51,14 +51,4 @@ func (d *Driver) flags(name, socket string) []string {
 		flags = append(flags, "--extra-create-metadata=true")
 	}
 	return flags
-}
-
-// Zoned reports whether any node of the topology is in a region or zone.
-func (d *Driver) Zoned() bool {
-	for _, ref := range d.Topology.Nodes() {
-		if p := d.Topology.Place(ref); p.Region != "" || p.Zone != "" {
-			return true
-		}
-	}
-	return false
 }
