@@ -176,11 +176,15 @@ func (w *parsedFile) connect(cfg *Config, r ReadOptions) {
 	if len(names) == 0 && !w.failed() { // otherwise its section may be the one that is not readable
 		w.problem(value{}, `write a section [VirtualCenter "HOST"]`, "no vCenter is configured")
 	}
+	refuse := func(format string, args ...any) {
+		w.problem(value{}, "", format, args...)
+		w.problems[len(w.problems)-1].Warning = r.BeyondUpstream
+	}
 	if len(names) > mostVCenters {
-		w.problem(value{}, "", "%d vCenters, at most %d are allowed", len(names), mostVCenters)
+		refuse("%d vCenters, at most %d are allowed", len(names), mostVCenters)
 	}
 	if len(names) > 1 && len(cfg.Categories) == 0 {
-		w.problem(value{}, "write topology-categories under [Labels]", "several vCenters, and no topology: no volume is reachable from every node")
+		refuse("several vCenters, and no topology-categories under [Labels]: no volume is reachable from every node")
 	}
 }
 

@@ -112,8 +112,8 @@ func TestCSIDefaults(t *testing.T) {
 func TestCSIMistakes(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"six vCenters":            {sixVCenters(), "f: 6 vCenters, at most 5 are allowed"},
-		"two without topology":    {minimal + "[VirtualCenter \"vc2\"]\nuser = u@d\npassword = p\n", "f: several vCenters, and no topology: no volume is reachable from every node, write topology-categories under [Labels]"},
-		"two with half of one":    {minimal + "[VirtualCenter \"vc2\"]\nuser = u@d\npassword = p\n[Labels]\nzone = z\n", "f: several vCenters, and no topology: no volume is reachable from every node, write topology-categories under [Labels]"},
+		"two without topology":    {minimal + "[VirtualCenter \"vc2\"]\nuser = u@d\npassword = p\n", "f: several vCenters, and no topology-categories under [Labels]: no volume is reachable from every node"},
+		"two with half of one":    {minimal + "[VirtualCenter \"vc2\"]\nuser = u@d\npassword = p\n[Labels]\nzone = z\n", "f: several vCenters, and no topology-categories under [Labels]: no volume is reachable from every node"},
 		"foreign domain":          {minimal + "[Labels]\ntopology-categories = a\n[TopologyCategory \"a\"]\nlabel = example.com/zone\n", `f:9: [TopologyCategory "a"] label: "example.com/zone": the domain of the label must be one of topology.kubernetes.io, failure-domain.beta.kubernetes.io, topology.csi.vmware.com`},
 		"no second name":          {"[VirtualCenter]\n", `f:1: [VirtualCenter]: this section has a second name in quotes: [VirtualCenter "NAME"]`},
 		"second name":             {"[Global \"x\"]\n", `f:1: [Global "x"]: this section has no second name`},
