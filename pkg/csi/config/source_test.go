@@ -165,7 +165,9 @@ func TestRotation(t *testing.T) {
 		rotate  func(*rig)
 	}{
 		{
-			"csi-vsphere.conf", func(r *rig) string { return r.write("csi-vsphere.conf", r.csi("[Labels]\ntopology-categories = a\n", "us", "eu")) },
+			"csi-vsphere.conf", func(r *rig) string {
+				return r.write("csi-vsphere.conf", r.csi("[Labels]\ntopology-categories = a\n", "us", "eu"))
+			},
 			func(r *rig) { r.write("csi-vsphere.conf", r.csi("[Labels]\ntopology-categories = a\n", "us", "eu")) },
 		},
 		{"secret", func(r *rig) string {
