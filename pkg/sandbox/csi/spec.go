@@ -16,6 +16,7 @@ func (d *Driver) spec(p process, socket, kubeconfig, clusterID string) child.Spe
 			"--config=" + d.CloudConfig,
 			"--kubeconfig=" + kubeconfig,
 			"--cluster-id=" + clusterID,
+			"--full-sync-period=" + d.Speed.Of(pace.CSIFullSync).String(),
 		}
 		spec.Args = append(spec.Args, d.Args...)
 		return d.Components.Spec(spec)
