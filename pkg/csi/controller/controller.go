@@ -142,7 +142,7 @@ func outcomes() []outcome {
 		{volume.ErrLimit, codes.FailedPrecondition, "delete snapshots of the volume, or raise the limit in the configuration"},
 		{volume.ErrNoDatastore, codes.Internal, "check which datastores the hosts of the nodes mount, and the storage policy and datastore URL of the StorageClass"},
 		{volume.ErrExists, codes.AlreadyExists, "delete the existing one, or use another name"},
-		{volume.ErrInUse, codes.FailedPrecondition, "detach the volume first; taint a node that is down with node.kubernetes.io/out-of-service to detach its disks"},
+		{volume.ErrInUse, codes.FailedPrecondition, "detach the volume from that VM first; only if its node is down, taint the node with node.kubernetes.io/out-of-service"},
 		{volume.ErrSnapshots, codes.FailedPrecondition, "delete its snapshots first"},
 		{volume.ErrState, codes.FailedPrecondition, "check the state of the VM, its host and the datastore"},
 		{volume.ErrInTree, codes.Unimplemented, "copy its data to a volume of a StorageClass of the CSI driver"},
