@@ -426,6 +426,11 @@ func (m *Manager) pullOut(ctx *simulator.Context, v *volume, from vc.Ref) (name 
 		if fault := changeable(vm, "detach"); fault != nil {
 			return fault
 		}
+		if inSnapshot(ctx, vm, v.id) {
+			// A vCenter has that message for any part of a VM's configuration that it does not accept.
+			cause := &types.InvalidDeviceSpec{InvalidVmConfig: types.InvalidVmConfig{Property: "virtualDeviceSpec.device"}}
+			return because(cause, "Failed to detach disk: Invalid configuration for device '0'.")
+		}
 		name = vm.Name
 		if d := diskOf(vm.Config.Hardware.Device, v.id, v.path); d != nil {
 			m.setDevices(ctx, vm, unplug(vm.Config.Hardware.Device, d))
@@ -437,6 +442,29 @@ func (m *Manager) pullOut(ctx *simulator.Context, v *volume, from vc.Ref) (name 
 		return nil
 	})
 	return name, fault
+}
+
+// inSnapshot reports whether a snapshot of the VM has the disk of a volume: the VM keeps the disk as long as the snapshot exists.
+// The caller holds the VM's lock.
+func inSnapshot(ctx *simulator.Context, vm *simulator.VirtualMachine, id string) bool {
+	if vm.Snapshot == nil {
+		return false
+	}
+	all := slices.Clone(vm.Snapshot.RootSnapshotList)
+	for len(all) > 0 {
+		at := all[0]
+		all = append(all[1:], at.ChildSnapshotList...)
+		s, ok := ctx.Map.Get(at.Snapshot).(*simulator.VirtualMachineSnapshot)
+		if !ok {
+			continue
+		}
+		for _, d := range s.Config.Hardware.Device { // it does not change
+			if disk, ok := d.(*types.VirtualDisk); ok && disk.VDiskId != nil && disk.VDiskId.Id == id {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // CnsDeleteVolume deletes a volume, and its disk if requested.

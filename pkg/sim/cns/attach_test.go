@@ -250,3 +250,33 @@ func TestDeviceInfo(t *testing.T) {
 		t.Errorf("info %+v", info)
 	}
 }
+
+// TestSnapshotOfVM: a volume that a snapshot of its VM has cannot be detached until that snapshot is removed. One that was attached later can.
+func TestSnapshotOfVM(t *testing.T) {
+	s := serve(t, 1, cns.Options{})
+	held, free := s.create(t, spec("held", "c", 10)), s.create(t, spec("free", "c", 10))
+	fine(t, s.attach(t, held, s.vms[0]))
+	vm := object.NewVirtualMachine(s.vim, s.vms[0])
+	task, err := vm.CreateSnapshot(t.Context(), "backup", "", false, false)
+	if err == nil {
+		err = task.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fine(t, s.attach(t, free, s.vms[0]))
+	fine(t, s.detach(t, free, s.vms[0]))
+	r := s.detach(t, held, s.vms[0])
+	f := refusedWith[*cnstypes.CnsFault](t, r)
+	if !is(r, new(types.InvalidDeviceSpec)) || !strings.Contains(f.Reason, "Invalid configuration for device '0'") {
+		t.Errorf("%+v", f)
+	}
+	task, err = vm.RemoveAllSnapshot(t.Context(), nil)
+	if err == nil {
+		err = task.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fine(t, s.detach(t, held, s.vms[0]))
+}
