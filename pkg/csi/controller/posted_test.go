@@ -24,7 +24,7 @@ func posted(t *testing.T) (map[string]*storagev1.StorageClass, []*corev1.Persist
 	}
 	classes := map[string]*storagev1.StorageClass{}
 	var claims []*corev1.PersistentVolumeClaim
-	for _, doc := range bytes.Split(data, []byte("\n---\n")) {
+	for doc := range bytes.SplitSeq(data, []byte("\n---\n")) {
 		class, claim := &storagev1.StorageClass{}, &corev1.PersistentVolumeClaim{}
 		if err := yaml.UnmarshalStrict(doc, class); err == nil && class.Kind == "StorageClass" {
 			classes[class.Name] = class

@@ -34,7 +34,7 @@ type Options struct {
 	TopologyTimeout time.Duration
 	// Timeout bounds every other call; two minutes when zero, which is kubelet's.
 	Timeout time.Duration
-	// Failed is called for each failed call that a pod waits for. It must not block. Nil: nobody is told but the kubelet.
+	// Failed is called for each failed call that a pod waits for. It must not block. When nil, only the kubelet gets the error.
 	Failed  func(Failure)
 	Backend Backend      // required
 	Logger  *slog.Logger // discarded when nil

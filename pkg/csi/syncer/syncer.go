@@ -97,7 +97,7 @@ func (s *Syncer) Run(ctx context.Context) error {
 	if s.cfg.Dynamic != nil {
 		all.Go(func() { s.watchTrigger(ctx) })
 	}
-	s.fullSync(ctx) // before it, nothing is known of CNS
+	_ = s.fullSync(ctx) // logs its error; before it, nothing is known of CNS
 	for range workers {
 		all.Go(func() {
 			for s.next(ctx) {
@@ -109,7 +109,7 @@ func (s *Syncer) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			s.fullSync(ctx)
+			_ = s.fullSync(ctx) // logs its error
 		case number := <-s.trigger:
 			s.triggered(ctx, number)
 		case <-ctx.Done():
@@ -118,7 +118,7 @@ func (s *Syncer) Run(ctx context.Context) error {
 	}
 }
 
-// fullSync reads all records and queues the volumes whose record differs, or may.
+// fullSync reads all records and queues the volumes whose record differs, or may. It logs its error.
 func (s *Syncer) fullSync(ctx context.Context) error {
 	began := time.Now()
 	s.mu.Lock()

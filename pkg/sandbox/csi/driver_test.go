@@ -60,7 +60,7 @@ func TestTopologyOfProvisioner(t *testing.T) {
 apiVersion: sandbox.vsphere/v1alpha1
 kind: Topology
 metadata: {name: test}
-spec: {vcenters: [{name: vc, datacenters: [{name: dc, clusters: [{name: c, hosts: [{name: h}], ` + place + `}], vms: [{name: vm, role: worker}]}]}]}
+spec: {vcenters: [{name: vc, datacenters: [{name: dc, clusters: [{name: c, hosts: [{name: h}], `+place+`}], vms: [{name: vm, role: worker}]}]}]}
 `))
 		if err != nil {
 			t.Fatal(err)

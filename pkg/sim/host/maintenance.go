@@ -62,7 +62,7 @@ func (h *Hosts) DatastoreExitMaintenanceModeTask(ctx *simulator.Context, req *ty
 // datastoreTask answers a call on a datastore with a task that runs f. cause is the event that caused the call, or 0.
 func (h *Hosts) datastoreTask(ctx *simulator.Context, ref vc.Ref, method, id string, f func(ctx *simulator.Context, ds *simulator.Datastore, t *simulator.Task, cause uint64) types.BaseMethodFault) vc.Ref {
 	h.mu.Lock()
-	cause := h.causes[ref] // now: the task goes on when what caused it has returned
+	cause := h.causes[ref] // now: the task may continue after what caused it has returned
 	h.mu.Unlock()
 	t := simulator.CreateTask(ref, id, func(t *simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		ctx := vc.Fresh(h.base)

@@ -137,7 +137,7 @@ func (r *Reporter) uses(ctx context.Context, p *corev1.Pod, f node.Failure) (boo
 		}
 		c, err := r.cfg.Client.CoreV1().PersistentVolumeClaims(p.Namespace).Get(ctx, claim, metav1.GetOptions{})
 		if err != nil || c.Spec.VolumeName == "" {
-			continue // gone meanwhile
+			continue // it is gone
 		}
 		id, err := r.handle(ctx, c.Spec.VolumeName)
 		if err != nil {
