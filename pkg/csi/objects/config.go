@@ -290,7 +290,7 @@ func controllerRules() []rbacv1.PolicyRule {
 		rule(core, "persistentvolumes", "list", "watch"),
 		rule(core, "persistentvolumeclaims", "list", "watch"),
 		rule(core, "pods", "list", "watch"),
-		rule(vmware, "triggercsifullsyncs", "get", "list", "watch", "update"),
+		rule(vmware, "triggercsifullsyncs", "get", "list", "watch", "create", "update"),
 		// The cluster's UID, if no cluster-id is configured.
 		{APIGroups: []string{core}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
 		events(),

@@ -252,19 +252,18 @@ func TestFullSync(t *testing.T) {
 	r.eventually("v", bound)
 	trigger := func(number int64) {
 		t.Helper()
-		u := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "cns.vmware.com/v1alpha1", "kind": syncer.Kind, "metadata": map[string]any{"name": syncer.Name},
-			"spec": map[string]any{"triggerSyncID": number},
-		}}
 		client := r.dynamic.Resource(syncer.Resource())
-		if now, err := client.Get(t.Context(), syncer.Name, metav1.GetOptions{}); err == nil {
-			now.Object["spec"] = u.Object["spec"]
-			_, err = client.Update(t.Context(), now, metav1.UpdateOptions{})
-			r.must(err)
-		} else {
-			_, err = client.Create(t.Context(), u, metav1.CreateOptions{})
-			r.must(err)
+		var now *unstructured.Unstructured
+		for deadline := time.Now().Add(10 * time.Second); now == nil; time.Sleep(time.Millisecond) { // the syncer creates it
+			if got, err := client.Get(t.Context(), syncer.Name, metav1.GetOptions{}); err == nil {
+				now = got
+			} else if time.Now().After(deadline) {
+				t.Fatal(err)
+			}
 		}
+		now.Object["spec"] = map[string]any{"triggerSyncID": number}
+		_, err := client.Update(t.Context(), now, metav1.UpdateOptions{})
+		r.must(err)
 		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 			now, err := client.Get(t.Context(), syncer.Name, metav1.GetOptions{})
 			r.must(err)

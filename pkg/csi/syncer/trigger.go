@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -31,9 +32,16 @@ func Resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "cns.vmware.com", Version: "v1alpha1", Resource: "triggercsifullsyncs"}
 }
 
-// watchTrigger sends the number of the object when it differs from the one of the last full sync. If the API server does not have
-// the kind, it waits for it.
+// watchTrigger creates the object if it is missing, and sends its number when it differs from the one of the last full sync. If the
+// API server does not have the kind, it waits for it.
 func (s *Syncer) watchTrigger(ctx context.Context) {
+	_, err := s.cfg.Dynamic.Resource(Resource()).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": Resource().GroupVersion().String(), "kind": Kind, "metadata": map[string]any{"name": Name},
+		"spec": map[string]any{"triggerSyncID": int64(0)},
+	}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) && ctx.Err() == nil {
+		s.cfg.Logger.Info("cannot create the object that requests a full sync", "object", Name, "err", err)
+	}
 	informer := dynamicinformer.NewFilteredDynamicInformer(s.cfg.Dynamic, Resource(), "", 0, cache.Indexers{}, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, Name).String()
 	}).Informer()
