@@ -81,7 +81,7 @@ func (c *conversion) verifyCSI(files []File) error {
 	if string(data["csi-vsphere.conf"]) != c.csiConfig(given) {
 		return c.inexpressible("a value", "csi-vsphere.conf cannot be in a Secret as it is")
 	}
-	reading := csi.ReadOptions{Format: csi.CSI}
+	reading := csi.ReadOptions{Format: csi.CSI, BeyondUpstream: true}
 	if c.clusterID() == "" {
 		reading.ClusterID = "any"
 		c.attend("give the CSI driver a cluster-id, if several clusters share a vCenter: this file has none")

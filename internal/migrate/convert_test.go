@@ -233,7 +233,7 @@ func TestDriverReads(t *testing.T) {
 			}
 		}
 		text := manifest.StringData["csi-vsphere.conf"]
-		got, problems := csi.Check("csi-vsphere.conf", []byte(text), csi.ReadOptions{ClusterID: "any"})
+		got, problems := csi.Check("csi-vsphere.conf", []byte(text), csi.ReadOptions{ClusterID: "any", BeyondUpstream: true})
 		lacking := strings.Contains(text, "# user and password are needed here")
 		if (got == nil) != lacking {
 			t.Fatalf("%v\n%s", problems, text)

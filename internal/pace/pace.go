@@ -67,6 +67,7 @@ const (
 	CSIReconcile
 	CSIRetryStart
 	CSIRetryMax
+	CSIFullSync
 	numPeriods
 )
 
@@ -147,6 +148,8 @@ func (p Period) row() Row {
 		return Row{p, sidecar, "--retry-interval-start", time.Second, 200 * ms, ms}
 	case CSIRetryMax:
 		return Row{p, sidecar, "--retry-interval-max", 5 * time.Minute, 5 * time.Second, ms}
+	case CSIFullSync:
+		return Row{p, "CSI controller", "--full-sync-period", 30 * time.Minute, 10 * time.Second, ms}
 	}
 	panic("pace: unknown period")
 }

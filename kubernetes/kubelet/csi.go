@@ -25,6 +25,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	csinode "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/hollow"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/podevents"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
 )
 
@@ -48,8 +49,11 @@ func newCSI(ctx context.Context, cfg contract.Node, kubelet kubernetes.Interface
 	if err != nil {
 		return nil, err
 	}
+	// The kubelet's own Events are discarded: see docs/adr/0010.
+	events := podevents.New(podevents.Config{Client: kubelet, Node: cfg.Name, Driver: driver, Logger: log})
+	go func() { _ = events.Run(ctx) }() // it returns nil when ctx ends
 	return csinode.Listen(ctx, csinode.Options{
-		NodeID: cfg.SystemUUID, MaxVolumes: cfg.CSI.MaxVolumes, Topology: topology, Backend: backend, Logger: log,
+		NodeID: cfg.SystemUUID, MaxVolumes: cfg.CSI.MaxVolumes, Topology: topology, Failed: events.Failed, Backend: backend, Logger: log,
 	}, csinode.Sockets{
 		CSI: filepath.Join(dir, "csi.sock"), Registration: filepath.Join(cfg.RootDir, "plugins_registry", driver+"-reg.sock"), Driver: driver,
 	})

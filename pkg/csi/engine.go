@@ -23,6 +23,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/store"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/syncer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -34,6 +35,9 @@ type Options struct {
 	Kubernetes *Kubernetes
 	// TagRefresh is [nodes.Config.TagRefresh].
 	TagRefresh time.Duration
+	// FullSync is the time between two full syncs of CNS's records, see [syncer.Config]; 0 writes no records after the creation of
+	// volumes, and registers no existing disks.
+	FullSync time.Duration
 	// Metrics are the driver's metrics; no metrics when nil.
 	Metrics *metrics.Metrics
 	// Logger receives changes of state; discarded when nil.
@@ -113,6 +117,12 @@ func (e *Engine) run(ctx context.Context) {
 		Dynamic: e.opts.Kubernetes.Dynamic, Client: e.opts.Kubernetes.Client, Labels: e.informer, Topology: e.nodes,
 		Events: recorder, Logger: e.log,
 	}).Run)
+	if e.opts.FullSync > 0 {
+		begin("syncer", syncer.New(syncer.Config{
+			CNS: e.store, Client: e.opts.Kubernetes.Client, Dynamic: e.opts.Kubernetes.Dynamic, Period: e.opts.FullSync,
+			Events: recorder, Logger: e.log,
+		}).Run)
+	}
 }
 
 // Close stops all parts, logs out, and waits. It must be called once, after the last call of the Controller.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +47,7 @@ type controllerFlags struct {
 	config, clusterID        string
 	callTimeout, maxWait     time.Duration
 	tagRefresh, configPeriod time.Duration
+	fullSync                 time.Duration
 }
 
 // parse reads the command line; environ has defaults for missing flags.
@@ -100,7 +102,16 @@ func (c *controllerFlags) add(fs *pflag.FlagSet, env map[string]string) {
 	fs.DurationVar(&c.callTimeout, "vcenter-call-timeout", 20*time.Second, "How long one call to a vCenter may take.")
 	fs.DurationVar(&c.maxWait, "vcenter-max-wait", time.Minute, "How long a vCenter may hold a long poll without news; a hung vCenter is noticed after this and one call's timeout.")
 	fs.DurationVar(&c.tagRefresh, "tag-refresh-period", 0, "How often the tags of topology are read; 0 means 5m if the vCenter's events report tags, else 1m.")
+	fs.DurationVar(&c.fullSync, "full-sync-period", fullSync(env), "How often CNS's records of volumes are compared with PersistentVolumes, claims and pods; 0 leaves them as they were when the volume was created, and registers no existing disks.")
 	fs.DurationVar(&c.configPeriod, "config-poll-period", 2*time.Second, "How often the configuration, certificate authorities and secrets directories are checked for changes.")
+}
+
+// fullSync returns the period in upstream's variable, in minutes, or upstream's default.
+func fullSync(env map[string]string) time.Duration {
+	if minutes, err := strconv.Atoi(env["FULL_SYNC_INTERVAL_MINUTES"]); err == nil && minutes > 0 {
+		return time.Duration(minutes) * time.Minute
+	}
+	return 30 * time.Minute
 }
 
 // check validates the values.
@@ -122,6 +133,7 @@ func (c *command) check() error {
 		{"vcenter-call-timeout", c.controller.callTimeout, 100 * time.Millisecond},
 		{"vcenter-max-wait", c.controller.maxWait, time.Second},
 		{"tag-refresh-period", c.controller.tagRefresh, 0},
+		{"full-sync-period", c.controller.fullSync, 0},
 		{"config-poll-period", c.controller.configPeriod, 10 * time.Millisecond},
 	} {
 		if f.d < f.min {
@@ -168,10 +180,18 @@ func (n *nodeFlags) add(fs *pflag.FlagSet, env map[string]string) {
 	fs.BoolVar(&n.bind, "bind", false, "With the hollow backend, publish volumes with bind mounts, as containers need, instead of symlinks. Raw block volumes are not supported then.")
 	fs.StringVar(&n.registration, "registration-socket", "", "Socket on which to register the driver with the kubelet, in its plugins_registry; empty if a node-driver-registrar does that.")
 	fs.StringVar(&n.announced, "announced-endpoint", "", "Path of the CSI socket for the kubelet, if it differs from --endpoint.")
-	fs.Int64Var(&n.maxVolumes, "max-volumes", names.MaxVolumes, "Maximum number of volumes on the node.")
+	fs.Int64Var(&n.maxVolumes, "max-volumes", maxVolumes(env), "Maximum number of volumes on the node: 59 with vCenter 7, up to 255 with vCenter 8.")
 	fs.BoolVar(&n.topology, "topology", true, "Request the node's topology from the controller, with a CSINodeTopology object.")
 	fs.DurationVar(&n.deviceTimeout, "device-timeout", 20*time.Second, "How long to wait for an attached disk, or for its new size, to appear.")
 	fs.DurationVar(&n.askTopology, "topology-timeout", time.Minute, "How long to wait for the node's topology before the kubelet gets an error and retries.")
+}
+
+// maxVolumes returns the number in upstream's variable, or the default.
+func maxVolumes(env map[string]string) int64 {
+	if n, err := strconv.ParseInt(env["MAX_VOLUMES_PER_NODE"], 10, 64); err == nil && n > 0 {
+		return n // one that is too large is refused as that of the flag
+	}
+	return names.MaxVolumes
 }
 
 func (n *nodeFlags) check() error {

@@ -20,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/migrated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/syncer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -80,6 +81,7 @@ func fakeCluster() *csi.Kubernetes {
 		Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 			map[schema.GroupVersionResource]string{
 				nodetopology.Resource(): "CSINodeTopologyList", migrated.Resource(): "CnsVSphereVolumeMigrationList",
+				syncer.Resource(): "TriggerCsiFullSyncList",
 			}),
 	}
 }

@@ -212,22 +212,11 @@ func (s *Simulation) CloudConfig(c CloudConfig) ([]byte, error) {
 		tenants[v.Name()] = tenant
 	}
 	conf := map[string]any{"global": global, "vcenter": tenants}
-	if zoned(top) {
+	if top.Zoned() {
 		categories := top.Spec.Categories
 		conf["labels"] = map[string]any{"region": categories.Region, "zone": categories.Zone}
 	}
 	return yaml.Marshal(conf)
-}
-
-// zoned reports whether a node of the topology has region and zone, or any VM if no VM is a node.
-func zoned(top *topology.Topology) bool {
-	anyNode := top.Count().Nodes > 0
-	for r := range top.AllVMs() {
-		if p := top.Place(r); (r.VM.IsNode() || !anyNode) && p.Region != "" && p.Zone != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // Rack sets the hardware of a topology: hosts that clients add get its sizes, and see its datastores as disks and exports.
@@ -295,7 +284,7 @@ func (s *Simulation) CSIConfig(c CSIConfig) []byte {
 		fmt.Fprintf(&b, "\n[VirtualCenter %q]\ninsecure-flag = \"false\"\nuser = %q\npassword = %q\nport = \"%d\"\ndatacenters = %q\n",
 			host, user, password, port, strings.Join(datacenters, ", "))
 	}
-	if zoned(top) {
+	if top.Zoned() {
 		fmt.Fprintf(&b, "\n[Labels]\ntopology-categories = %q\n", top.Spec.Categories.Region+", "+top.Spec.Categories.Zone)
 	}
 	return b.Bytes()

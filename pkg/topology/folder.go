@@ -93,6 +93,18 @@ func (t *Topology) Place(ref VMRef) Place {
 }
 
 // placeOf returns the region and zone of the VMs on a host; cluster and host may be nil.
+// Zoned reports whether configurations for the topology's nodes name its tag categories: a node has both a region and a zone,
+// or any VM does if no VM is a node. One of the two alone is no place for the cloud provider and the CSI driver.
+func (t *Topology) Zoned() bool {
+	anyNode := t.Count().Nodes > 0
+	for ref := range t.AllVMs() {
+		if p := t.Place(ref); (ref.VM.IsNode() || !anyNode) && p.Region != "" && p.Zone != "" {
+			return true
+		}
+	}
+	return false
+}
+
 func (t *Topology) placeOf(vcenter *VCenter, dc *Datacenter, cluster *Cluster, host *Host) Place {
 	var place Place
 	near := func(p Place, tags []Tag) {

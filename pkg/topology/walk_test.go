@@ -127,3 +127,22 @@ func TestPlacement(t *testing.T) {
 		t.Errorf("placement (-want +got):\n%s", diff)
 	}
 }
+
+// Tag categories are configured if a node has both a region and a zone: one alone is no place.
+func TestZoned(t *testing.T) {
+	for marks, want := range map[string]bool{
+		"": false, "zone: z": false, "region: r": false, "region: r, zone: z": true,
+	} {
+		for _, role := range []string{"", ", role: worker"} {
+			top := load(t, header+`    - name: vc
+      datacenters:
+        - name: dc
+          clusters: [{name: c, hosts: [{name: esx-1}], `+marks+`}]
+          vms: [{name: vm`+role+`}]
+`)
+			if got := top.Zoned(); got != want {
+				t.Errorf("%q, %s: %v", marks, role, got)
+			}
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
+	csi "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -41,17 +42,27 @@ func oneFile() cobra.PositionalArgs {
 
 // check reads a file, "-" for standard input, and returns its problems. The error is one of reading.
 func check(streams *iostreams.Streams, file string) (*provider.Config, []provider.Problem, error) {
-	// One byte more than there may be has Check say that it is too long.
-	name, read := file, func() ([]byte, error) { return input.Head(file, provider.MaxSize+1) }
-	if file == "-" {
-		name, read = "standard input", func() ([]byte, error) { return io.ReadAll(io.LimitReader(streams.In, provider.MaxSize+1)) }
-	}
-	data, err := read()
+	name, data, err := read(streams, file)
 	if err != nil {
-		return nil, nil, &report.Error{Code: "cloud-config-unreadable", Message: "cloud config: " + err.Error(), Exit: report.Usage, Try: "name a vsphere.conf, or - for standard input"}
+		return nil, nil, err
 	}
 	cfg, problems := provider.Check(name, data)
 	return cfg, problems, nil
+}
+
+// read returns a file's name for messages and its content.
+func read(streams *iostreams.Streams, file string) (name string, data []byte, err error) {
+	// One byte more than there may be has Check say that it is too long.
+	if name = file; file == "-" {
+		name = "standard input"
+		data, err = io.ReadAll(io.LimitReader(streams.In, provider.MaxSize+1))
+	} else {
+		data, err = input.Head(file, provider.MaxSize+1)
+	}
+	if err != nil {
+		err = &report.Error{Code: "cloud-config-unreadable", Message: "cloud config: " + err.Error(), Exit: report.Usage, Try: "name a vsphere.conf, or - for standard input"}
+	}
+	return name, data, err
 }
 
 // invalid is the error of a configuration that cannot be used.
@@ -130,11 +141,15 @@ func NewCmdValidate(d *command.Deps, runF func(*validateOptions) error) *cobra.C
 	o := &validateOptions{streams: d.Streams}
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
-		Short: "Check a vsphere.conf for errors",
+		Short: "Check a vsphere.conf or csi-vsphere.conf for errors",
 		Long: `Report all errors in a vsphere.conf, each with its line, the key and, for a
 misspelled key, the nearest known one. Values without effect are warnings, and
 so are logins that quotes, backslashes or comments may have mangled. "-" reads
 standard input.
+
+A csi-vsphere.conf, the configuration file of the CSI driver, is checked too. A
+file is one if its name begins with csi- or if it has keys or sections that only
+the CSI driver reads.
 
 With --secret-dir, a directory with one file for each key of the Secret, missing
 credentials of a vCenter are errors too.
@@ -146,6 +161,7 @@ Exit status:
   2    the file has errors`,
 		Example: `  vsphere-sandbox config validate vsphere.conf
   vsphere-sandbox config validate vsphere.conf --secret-dir ./secret -o json
+  vsphere-sandbox config validate csi-vsphere.conf
   vsphere-sandbox config validate - < vsphere.conf`,
 		Args:              oneFile(),
 		ValidArgsFunction: complete.OneFile,
@@ -194,20 +210,23 @@ type problem struct {
 }
 
 func validate(o *validateOptions) error {
-	cfg, problems, err := check(o.streams, o.file)
+	name, data, err := read(o.streams, o.file)
 	if err != nil {
 		return err
 	}
-	if o.secretDir != "" {
-		more, err := checkSecret(cfg, o.secretDir)
-		if err != nil {
-			return err
-		}
-		problems = append(problems, more...)
+	var found validated
+	if csi.FormatOf(name, data) == csi.CSI {
+		found, err = validateCSI(o, name, data)
+	} else {
+		found, err = validateCloud(o, name, data)
 	}
+	if err != nil {
+		return err
+	}
+	problems := found.problems
 	bad := slices.ContainsFunc(problems, func(p provider.Problem) bool { return !p.Warning })
 	if o.format != output.Text {
-		if err := output.Encode(o.streams.Out, o.format, describe(o.file, cfg, bad, problems)); err != nil {
+		if err := output.Encode(o.streams.Out, o.format, describe(o.file, found, bad)); err != nil {
 			return err
 		}
 		if bad {
@@ -219,8 +238,55 @@ func validate(o *validateOptions) error {
 	if bad {
 		return invalid(o.file, problems)
 	}
-	fmt.Fprintf(o.streams.Out, "%s can be used: %s\n", o.file, summary(cfg))
+	fmt.Fprintf(o.streams.Out, "%s can be used: %s\n", o.file, found.summary)
 	return nil
+}
+
+// validated is a checked file. format, vcenters and summary are empty if it cannot be used.
+type validated struct {
+	format   provider.Format
+	vcenters []provider.VCenter
+	summary  string
+	problems []provider.Problem
+}
+
+func validateCloud(o *validateOptions, name string, data []byte) (validated, error) {
+	cfg, problems := provider.Check(name, data)
+	v := validated{problems: problems}
+	if cfg != nil {
+		v.format, v.vcenters, v.summary = cfg.Format, cfg.VCenters, summary(cfg)
+	}
+	if o.secretDir == "" {
+		return v, nil
+	}
+	more, err := checkSecret(v.vcenters, o.secretDir)
+	v.problems = append(v.problems, more...)
+	return v, err
+}
+
+// formatCSI is the format of a csi-vsphere.conf.
+const formatCSI provider.Format = "csi"
+
+func validateCSI(o *validateOptions, name string, data []byte) (validated, error) {
+	if o.secretDir != "" {
+		return validated{}, &report.Error{
+			Code: "usage", Message: "--secret-dir: a csi-vsphere.conf has its credentials in the file", Exit: report.Usage,
+			Try: command.Program + " config validate " + shellescape.Quote(o.file),
+		}
+	}
+	// The driver identifies a cluster without an id in the file by the UID of kube-system.
+	cfg, problems := csi.Check(name, data, csi.ReadOptions{Format: csi.CSI, ClusterID: "kube-system"})
+	v := validated{problems: problems}
+	if cfg == nil {
+		return v, nil
+	}
+	topology := "no topology"
+	if len(cfg.Categories) > 0 {
+		topology = "topology from tags of " + strings.Join(cfg.Categories, ", ")
+	}
+	v.format, v.vcenters = formatCSI, cfg.VCenters
+	v.summary = fmt.Sprintf("CSI driver, %s, %s", countVCenters(cfg.VCenters), topology)
+	return v, nil
 }
 
 // warn prints those of the problems that are warnings.
@@ -233,7 +299,7 @@ func warn(streams *iostreams.Streams, problems []provider.Problem) {
 }
 
 // checkSecret returns the problems of the Secret, and what is missing in it.
-func checkSecret(cfg *provider.Config, dir string) ([]provider.Problem, error) {
+func checkSecret(vcenters []provider.VCenter, dir string) ([]provider.Problem, error) {
 	secret, err := provider.ReadSecretsDirectory(dir)
 	if err != nil {
 		return nil, &report.Error{
@@ -242,10 +308,7 @@ func checkSecret(cfg *provider.Config, dir string) ([]provider.Problem, error) {
 		}
 	}
 	problems := secret.Problems()
-	if cfg == nil {
-		return problems, nil
-	}
-	for _, vc := range cfg.VCenters {
+	for _, vc := range vcenters {
 		if vc.User != "" {
 			continue
 		}
@@ -256,20 +319,16 @@ func checkSecret(cfg *provider.Config, dir string) ([]provider.Problem, error) {
 	return problems, nil
 }
 
-func describe(file string, cfg *provider.Config, bad bool, problems []provider.Problem) validation {
-	v := validation{APIVersion: output.APIVersion, Kind: "CloudConfigValidation", File: file, Valid: !bad}
-	for _, p := range problems {
+func describe(file string, found validated, bad bool) validation {
+	v := validation{APIVersion: output.APIVersion, Kind: "CloudConfigValidation", File: file, Valid: !bad, Format: found.format}
+	for _, p := range found.problems {
 		severity := "error"
 		if p.Warning {
 			severity = "warning"
 		}
 		v.Problems = append(v.Problems, problem{severity, p.File, p.Line, p.Column, p.Path, p.Message, p.Hint})
 	}
-	if cfg == nil {
-		return v
-	}
-	v.Format = cfg.Format
-	for _, vc := range cfg.VCenters {
+	for _, vc := range found.vcenters {
 		v.VCenters = append(v.VCenters, vcenter{vc.Tenant, vc.Server, vc.Port, credentials(vc)})
 	}
 	return v
@@ -286,12 +345,16 @@ func credentials(vc provider.VCenter) string {
 	return "inline"
 }
 
+func countVCenters(all []provider.VCenter) string {
+	if len(all) == 1 {
+		return "1 vCenter"
+	}
+	return fmt.Sprintf("%d vCenters", len(all))
+}
+
 // summary says what a file holds, in one line.
 func summary(cfg *provider.Config) string {
-	vcenters := "1 vCenter"
-	if n := len(cfg.VCenters); n != 1 {
-		vcenters = fmt.Sprintf("%d vCenters", n)
-	}
+	vcenters := countVCenters(cfg.VCenters)
 	form := map[provider.Format]string{provider.YAML: "YAML", provider.INI: "INI"}[cfg.Format]
 	if cfg.Labels.Region == "" || cfg.Labels.Zone == "" {
 		return form + ", " + vcenters + ", no zones"

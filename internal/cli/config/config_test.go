@@ -46,6 +46,16 @@ server = 192.0.2.7
 [Disk]
 scsicontrollertype = pvscsi
 `
+	csiINI = `[Global]
+cluster-id = c1
+[VirtualCenter "192.0.2.10"]
+user = csi@vsphere.local
+password = hush#er
+[Network]
+public-network = x
+[Labels]
+topology-categories = k8s-region, k8s-zone
+`
 	badINI = `[Global]
 user = DOMAIN\admin
 passwort = x
@@ -61,6 +71,7 @@ func world(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"good.yaml": good, "bad.yaml": bad, "broken.yaml": broken, "in-tree.ini": inTree, "bad.ini": badINI,
+		"csi-vsphere.conf": csiINI, "csi-bad.conf": strings.Replace(csiINI, "[Labels]", "[VirtualCenter \"192.0.2.11\"]", 1),
 		"secret/VC-West.example.username": "u\n", "secret/vc-west.example.password": "p\n",
 		"half/vc-west.example.username": "u\n", "half/other": "",
 	} {
@@ -111,6 +122,9 @@ func TestOutput(t *testing.T) {
 		"validate.in-tree":      {args: "validate in-tree.ini"},
 		"validate.in-tree.yaml": {args: "validate in-tree.ini -o yaml"},
 		"validate.bad-ini":      {"validate bad.ini", report.Usage},
+		"validate.csi":          {args: "validate csi-vsphere.conf"},
+		"validate.csi.yaml":     {args: "validate csi-vsphere.conf -o yaml"},
+		"validate.csi-bad":      {"validate csi-bad.conf", report.Usage},
 		"render":                {args: "render good.yaml"},
 		"render.in-tree":        {args: "render in-tree.ini"},
 		"render.bad":            {"render bad.ini", report.Usage},

@@ -13,13 +13,20 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
 const (
 	longestClusterID = 64 // CNS's
 	mostCategories   = 5  // upstream's
+	mostVCenters     = 5  // upstream's
 )
+
+// labelDomains are the prefixes of labels that upstream's driver accepts for a tag category.
+func labelDomains() []string {
+	return []string{"topology.kubernetes.io", "failure-domain.beta.kubernetes.io", strings.TrimSuffix(names.TopologyPrefix, "/")}
+}
 
 // labelKey matches the key of a Kubernetes label with a prefix.
 var labelKey = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
@@ -27,10 +34,11 @@ var labelKey = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([
 // checkCSI parses and validates a csi-vsphere.conf.
 func checkCSI(name string, data []byte, r ReadOptions) (*Config, []provider.Problem) {
 	w := read(name, data)
+	w.environment(r.Environment)
 	cfg := &Config{
 		Form: CSI, ClusterID: w.global.get("cluster-id").text, Distribution: w.global.get("cluster-distribution").text,
-		SnapshotLimit: w.number(w.snapshot.get("global-max-snapshots-per-block-volume"), 1, mostSnapshots, defaultSnapshots),
-		Page:          min(w.number(w.global.get("query-limit"), 1, 1<<30, defaultPage), defaultPage),
+		SnapshotLimit: w.number(w.snapshot.get(globalSnapshots).orDefault(), 1, mostSnapshots, defaultSnapshots),
+		Page:          min(w.number(w.global.get("query-limit").orDefault(), 1, 1<<30, defaultPage), defaultPage),
 	}
 	if id := w.global.get("cluster-id"); id.set && len(id.text) > longestClusterID {
 		w.problem(id, "", "is longer than %d characters", longestClusterID)
@@ -42,6 +50,17 @@ func checkCSI(name string, data []byte, r ReadOptions) (*Config, []provider.Prob
 	w.topology(cfg)
 	w.connect(cfg, r)
 	return result(cfg, w.problems)
+}
+
+// globalSnapshots is the key of the maximum number of snapshots.
+const globalSnapshots = "global-max-snapshots-per-block-volume"
+
+// orDefault returns the value, or one that is not set for 0, which stands for the default.
+func (v value) orDefault() value {
+	if n, err := strconv.Atoi(strings.TrimSpace(v.text)); err == nil && n == 0 {
+		return value{}
+	}
+	return v
 }
 
 // number parses a number within bounds; a missing one is otherwise.
@@ -91,7 +110,7 @@ func (w *parsedFile) topology(cfg *Config) {
 	case categories.set && (region.set || zone.set):
 		w.problem(region.or(zone), "remove region and zone", "is set together with topology-categories, which replaces it")
 	case region.set != zone.set:
-		w.problem(region.or(zone), "", "set both region and zone")
+		w.warn(region.or(zone), "has no effect: set both region and zone, or topology-categories")
 	case region.set:
 		cfg.Categories = []string{region.text, zone.text}
 	default:
@@ -118,6 +137,8 @@ func (w *parsedFile) topology(cfg *Config) {
 			w.warn(at, "has no effect: its label is missing")
 		case !labelKey.MatchString(v.text):
 			w.problem(v, "", "%q is not the key of a label like topology.kubernetes.io/zone", v.text)
+		case !slices.Contains(labelDomains(), v.text[:strings.Index(v.text, "/")]):
+			w.problem(v, "", "%q: the domain of the label must be one of %s", v.text, strings.Join(labelDomains(), ", "))
 		default:
 			if cfg.Labels == nil {
 				cfg.Labels = map[string]string{}
@@ -155,8 +176,15 @@ func (w *parsedFile) connect(cfg *Config, r ReadOptions) {
 	if len(names) == 0 && !w.failed() { // otherwise its section may be the one that is not readable
 		w.problem(value{}, `write a section [VirtualCenter "HOST"]`, "no vCenter is configured")
 	}
+	refuse := func(format string, args ...any) {
+		w.problem(value{}, "", format, args...)
+		w.problems[len(w.problems)-1].Warning = r.BeyondUpstream
+	}
+	if len(names) > mostVCenters {
+		refuse("%d vCenters, at most %d are allowed", len(names), mostVCenters)
+	}
 	if len(names) > 1 && len(cfg.Categories) == 0 {
-		w.warn(value{}, "several vCenters, and no topology-categories under [Labels]: no volume is reachable from every node")
+		refuse("several vCenters, and no topology-categories under [Labels]: no volume is reachable from every node")
 	}
 }
 
@@ -192,7 +220,9 @@ func (w *parsedFile) vcenter(name string, at value, fallback string) VCenter {
 	case fallback != "" && !user.set && !password.set:
 		vc.SecretsDirectory = fallback
 	default:
-		w.problem(at, "", "credentials are missing: user and password are needed")
+		if !w.unreadable { // what is missing may be in the line that was not readable
+			w.problem(at, "", "credentials are missing: user and password are needed")
+		}
 	}
 	return vc
 }
@@ -203,6 +233,8 @@ type value struct {
 	line, column int
 	path         string // [Section "sub"] key
 	set          bool
+	// environment reports that path is the name of an environment variable.
+	environment bool
 }
 
 func (v value) or(other value) value {
@@ -230,14 +262,20 @@ func (v *values) get(key string) value {
 type parsedFile struct {
 	file     string
 	problems []provider.Problem
+	// unreadable reports that a line is not INI.
+	unreadable bool
 
 	global, labels, snapshot *values
 	vcenters, categories     map[string]*values // by second name
 }
 
 func (w *parsedFile) problem(v value, hint, format string, args ...any) {
+	file := w.file
+	if v.environment {
+		file = "environment"
+	}
 	w.problems = append(w.problems, provider.Problem{
-		File: w.file, Line: v.line, Column: v.column, Path: v.path, Message: fmt.Sprintf(format, args...), Hint: hint,
+		File: file, Line: v.line, Column: v.column, Path: v.path, Message: fmt.Sprintf(format, args...), Hint: hint,
 	})
 }
 
@@ -263,7 +301,7 @@ func read(name string, data []byte) *parsedFile {
 		return w
 	}
 	sections, problems := provider.ReadINI(name, bytes.TrimPrefix(data, []byte("\uFEFF")))
-	w.problems = problems
+	w.problems, w.unreadable = problems, len(problems) > 0
 	if len(sections) == 0 && len(problems) == 0 {
 		w.problem(value{}, "", "file is empty")
 	}
@@ -278,8 +316,9 @@ func (w *parsedFile) section(s provider.INISection) {
 	at := value{line: s.Line, column: s.Column, path: title}
 	known, ok := sectionNamed(s.Name)
 	switch {
-	case !ok:
-		w.problem(at, sectionHint(s.Name), "unknown section")
+	case !ok: // upstream ignores it too
+		w.problem(at, sectionHint(s.Name), "has no effect: unknown section")
+		w.problems[len(w.problems)-1].Warning = true
 		return
 	case known.unused != "":
 		w.warn(at, "has no effect: %s", known.unused)
@@ -334,10 +373,8 @@ func (w *parsedFile) entry(known section, into *values, e provider.INIEntry) {
 	switch {
 	case !ok:
 		v.path = into.title + " " + e.DisplayKey()
-		w.problem(v, keyHint(known, e.Key), "unknown key")
-		return
-	case before.line > 0:
-		w.problem(v, "", "is already set in line %d", before.line)
+		w.problem(v, keyHint(known, e.Key), "has no effect: unknown key")
+		w.problems[len(w.problems)-1].Warning = true
 		return
 	case e.Bare && k.name != "insecure-flag":
 		w.problem(v, "", "has no value")
@@ -345,6 +382,10 @@ func (w *parsedFile) entry(known section, into *values, e provider.INIEntry) {
 	case e.Bare:
 		v.text = "true"
 	}
+	if before.line > 0 { // the last one counts
+		w.warn(before, "has no effect: is set again in line %d", v.line)
+	}
+	w.problems = append(w.problems, e.Suspicions(w.file, v.path)...)
 	v.set = strings.TrimSpace(v.text) != "" // empty counts as missing
 	into.by[k.name] = v
 	if k.unused != "" {
@@ -366,6 +407,7 @@ type key struct {
 const (
 	noSupervisor   = "this driver is not for Supervisor clusters"
 	noFiles        = "this driver has no file volumes"
+	noInTree       = "it is a section of the in-tree provider's vsphere.conf"
 	noCollecting   = "this driver has no such objects"
 	seenAtOnce     = "changes are detected immediately"
 	callsAreTimely = "every call has its own deadline"
@@ -404,6 +446,7 @@ func sections() []section {
 			key{name: "csi-fetch-preferred-datastores-intervalinmin", csi: true, unused: seenAtOnce},
 			key{name: "cnsvolumeoperationrequest-cleanup-intervalinmin", csi: true, unused: noCollecting},
 			key{name: "cnsregistervolumes-cleanup-intervalinmin", csi: true, unused: noCollecting},
+			key{name: "cnspvcprotection-cleanup-intervalinmin", csi: true, unused: noSupervisor},
 			key{name: "volumemigration-cr-cleanup-intervalinmin", csi: true, unused: "the record of a migrated volume is deleted with the volume"},
 			key{name: "vc-client-timeout", csi: true, unused: callsAreTimely},
 			key{name: "list-volume-threshold", csi: true, unused: "volumes are listed as CNS has them"},
@@ -416,12 +459,15 @@ func sections() []section {
 		{name: "Labels", keys: []key{{name: "region"}, {name: "zone"}, {name: "topology-categories", csi: true}}},
 		{name: "TopologyCategory", sub: true, csi: true, keys: []key{{name: "label"}}},
 		{name: "Snapshot", csi: true, keys: []key{
-			{name: "global-max-snapshots-per-block-volume"},
+			{name: globalSnapshots},
 			{name: "granular-max-snapshots-per-block-volume-vsan", unused: "the global limit is for every kind of datastore"},
 			{name: "granular-max-snapshots-per-block-volume-vvol", unused: "the global limit is for every kind of datastore"},
 		}},
 		{name: "NetPermissions", sub: true, csi: true, unused: noFiles},
 		{name: "GC", csi: true, unused: noSupervisor},
+		{name: "Workspace", unused: noInTree},
+		{name: "Disk", unused: noInTree},
+		{name: "Network", unused: "this driver configures no networks"},
 	}
 }
 

@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +94,9 @@ func TestCSIDefaults(t *testing.T) {
 		"a user without its domain": {strings.Replace(minimal, "u@d", "root", 1), config.ReadOptions{}, func(c *config.Config) bool {
 			return len(c.Warnings) == 1 && strings.Contains(c.Warnings[0], "has no domain")
 		}},
+		"zeros": {strings.Replace(minimal, "cluster-id = c", "cluster-id = c\nquery-limit = 0\nlist-volume-threshold = 0", 1) + "[Snapshot]\nglobal-max-snapshots-per-block-volume = 0\n", config.ReadOptions{}, func(c *config.Config) bool {
+			return c.SnapshotLimit == 3 && c.Page == 1000
+		}},
 		"IPv6": {strings.Replace(minimal, `"vc"`, `"[2001:db8::1]"`, 1), config.ReadOptions{}, func(c *config.Config) bool { return c.VCenters[0].Server == "2001:db8::1" }},
 	} {
 		cfg, err := config.Load("driver.conf", []byte(tc.text), tc.reading)
@@ -106,13 +111,12 @@ func TestCSIDefaults(t *testing.T) {
 // Every error has its line and a suggestion.
 func TestCSIMistakes(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"unknown key":             {"[Global]\nclusterid = c\n", "f:2: [Global] clusterid: unknown key, did you mean cluster-id?"},
-		"misspelled key":          {"[VirtualCenter \"vc\"]\npasword = c\n", `f:2: [VirtualCenter "vc"] pasword: unknown key, did you mean password?`},
-		"key of another":          {"[Labels]\ncluster-id = c\n", "f:2: [Labels] cluster-id: unknown key, did you mean [Global] cluster-id?"},
-		"unknown section":         {"[Labls]\n", "f:1: [Labls]: unknown section, did you mean [Labels]?"},
+		"six vCenters":            {sixVCenters(), "f: 6 vCenters, at most 5 are allowed"},
+		"two without topology":    {minimal + "[VirtualCenter \"vc2\"]\nuser = u@d\npassword = p\n", "f: several vCenters, and no topology-categories under [Labels]: no volume is reachable from every node"},
+		"two with half of one":    {minimal + "[VirtualCenter \"vc2\"]\nuser = u@d\npassword = p\n[Labels]\nzone = z\n", "f: several vCenters, and no topology-categories under [Labels]: no volume is reachable from every node"},
+		"foreign domain":          {minimal + "[Labels]\ntopology-categories = a\n[TopologyCategory \"a\"]\nlabel = example.com/zone\n", `f:9: [TopologyCategory "a"] label: "example.com/zone": the domain of the label must be one of topology.kubernetes.io, failure-domain.beta.kubernetes.io, topology.csi.vmware.com`},
 		"no second name":          {"[VirtualCenter]\n", `f:1: [VirtualCenter]: this section has a second name in quotes: [VirtualCenter "NAME"]`},
 		"second name":             {"[Global \"x\"]\n", `f:1: [Global "x"]: this section has no second name`},
-		"twice":                   {"[Global]\nuser = a@b\nUser = c@d\n", "f:3: [Global] User: is already set in line 2"},
 		"no number":               {"[Global]\nport = many\n[VirtualCenter \"vc\"]\n", `f:2: [Global] port: must be a whole number, not "many"`},
 		"out of range":            {"[Snapshot]\nglobal-max-snapshots-per-block-volume = 33\n", "f:2: [Snapshot] global-max-snapshots-per-block-volume: 33 is not from 1 to 32"},
 		"no truth value":          {"[VirtualCenter \"vc\"]\ninsecure-flag = maybe\n", `f:2: [VirtualCenter "vc"] insecure-flag: must be true or false, not "maybe"`},
@@ -126,7 +130,6 @@ func TestCSIMistakes(t *testing.T) {
 		"host and port":           {"[VirtualCenter \"vc:8443\"]\n", `f:1: [VirtualCenter "vc:8443"]: "vc:8443": must be a host name or address without scheme, port or path, write vc and port 8443`},
 		"one host twice":          {"[VirtualCenter \"VC\"]\n[VirtualCenter \"vc\"]\n", `f:2: [VirtualCenter "vc"]: this host is also that of [VirtualCenter "VC"]`},
 		"thumbprint":              {"[VirtualCenter \"vc\"]\nthumbprint = abc\n", `f:2: [VirtualCenter "vc"] thumbprint: "abc": must be a SHA-1 or SHA-256 fingerprint with colons`},
-		"zone alone":              {"[Labels]\nzone = z\n", "f:2: [Labels] zone: set both region and zone"},
 		"zone beside":             {"[Labels]\nzone = z\nregion = r\ntopology-categories = a\n", "f:3: [Labels] region: is set together with topology-categories, which replaces it, remove region and zone"},
 		"category twice":          {"[Labels]\ntopology-categories = a,b,a\n", `f:2: [Labels] topology-categories: "a" is listed twice`},
 		"categories":              {"[Labels]\ntopology-categories = a,b,c,d,e,f\n", "f:2: [Labels] topology-categories: 6 categories, at most 5 are allowed"},
@@ -143,9 +146,95 @@ func TestCSIMistakes(t *testing.T) {
 	}
 }
 
+func sixVCenters() string {
+	text := "[Global]\ncluster-id = c\nuser = u@d\npassword = p\n[Labels]\ntopology-categories = a\n"
+	for i := range 6 {
+		text += fmt.Sprintf("[VirtualCenter \"vc%d\"]\n", i)
+	}
+	return text
+}
+
+// What upstream's driver reads and ignores is a warning.
+func TestCSIIgnored(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"unknown key":           {"[Global]\nclusterid = c\n", "f:7: [Global] clusterid: has no effect: unknown key, did you mean cluster-id?"},
+		"key of another":        {"[Labels]\ncluster-id = c\n", "f:7: [Labels] cluster-id: has no effect: unknown key, did you mean [Global] cluster-id?"},
+		"unknown section":       {"[Labls]\n", "f:6: [Labls]: has no effect: unknown section, did you mean [Labels]?"},
+		"network of TKG":        {"[Network]\npublic-network = x\n", "f:6: [Network]: has no effect: this driver configures no networks"},
+		"in-tree workspace":     {"[Workspace]\nserver = x\n", "f:6: [Workspace]: has no effect: it is a section of the in-tree provider's vsphere.conf"},
+		"in-tree disk":          {"[Disk]\nscsicontrollertype = pvscsi\n", "f:6: [Disk]: has no effect: it is a section of the in-tree provider's vsphere.conf"},
+		"protection of claims":  {"[Global]\ncnspvcprotection-cleanup-intervalinmin = 10\n", "f:7: [Global] cnspvcprotection-cleanup-intervalinmin: has no effect: this driver is not for Supervisor clusters"},
+		"zone alone":            {"[Labels]\nzone = z\n", "f:7: [Labels] zone: has no effect: set both region and zone, or topology-categories"},
+		"twice":                 {"[Global]\nquery-limit = 5\nQuery-Limit = 7\n", "f:7: [Global] query-limit: has no effect: is set again in line 8"},
+		"comment in a password": {"[VirtualCenter \"vc\"]\npassword = ab#cd;ef\n", `f:7: [VirtualCenter "vc"] password: ends before the comment sign that follows, if it belongs to the value, write the whole value in "quotes"`},
+	} {
+		cfg, err := config.Load("f", []byte(minimal+tc.text), config.ReadOptions{Format: config.CSI})
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case !slices.Contains(cfg.Warnings, tc.want):
+			t.Errorf("%s:\n got  %q\n want %q", name, cfg.Warnings, tc.want)
+		case name == "twice" && cfg.Page != 7:
+			t.Errorf("page of %d", cfg.Page)
+		}
+	}
+}
+
+// Environment variables are read as upstream's driver reads them: they complete the file, and a vCenter's own login remains.
+func TestCSIEnvironment(t *testing.T) {
+	const bare = "[Global]\ncluster-id = c\n[VirtualCenter \"vc\"]\n"
+	for name, tc := range map[string]struct {
+		text    string
+		environ []string
+		check   func(*config.Config) bool
+	}{
+		"credentials": {bare, []string{"VSPHERE_USER=e@d", "VSPHERE_PASSWORD=a=b"}, func(c *config.Config) bool {
+			return c.VCenters[0].User == "e@d" && c.VCenters[0].Password == "a=b"
+		}},
+		"the vCenter's own login remains": {minimal, []string{"VSPHERE_USER=e@d", "VSPHERE_PASSWORD=x"}, func(c *config.Config) bool {
+			return c.VCenters[0].User == "u@d" && c.VCenters[0].Password == "p"
+		}},
+		"global": {minimal, []string{
+			"VSPHERE_VCENTER_PORT=8443", "VSPHERE_INSECURE=true", "VSPHERE_DATACENTER=dc", "VSPHERE_LABEL_REGION=r", "VSPHERE_LABEL_ZONE=z",
+			"GLOBAL_MAX_SNAPSHOTS_PER_BLOCK_VOLUME=5", "VSPHERE_PASSWORD=",
+		}, func(c *config.Config) bool {
+			vc := c.VCenters[0]
+			return vc.Port == 8443 && vc.InsecureFlag && cmp.Equal(vc.Datacenters, []string{"dc"}) && c.SnapshotLimit == 5 &&
+				cmp.Equal(c.Categories, []string{"r", "z"}) && len(c.VCenters) == 1
+		}},
+		"a vCenter": {"[Global]\ncluster-id = c\n", []string{"VSPHERE_VCENTER=main", "VSPHERE_USER=e@d", "VSPHERE_PASSWORD=x"}, func(c *config.Config) bool {
+			return len(c.VCenters) == 1 && c.VCenters[0].Server == "main"
+		}},
+		"vCenters": {minimal + "[Labels]\ntopology-categories = a\n", []string{
+			"VSPHERE_VCENTER_1=vc", "VCENTER_1_PORT=444", "VSPHERE_VCENTER_2=other", "VCENTER_2_USERNAME=o@d", "VCENTER_2_PASSWORD=o",
+		}, func(c *config.Config) bool {
+			return len(c.VCenters) == 2 && c.VCenters[0].User == "o@d" && c.VCenters[1].Port == 444 && c.VCenters[1].User == "u@d"
+		}},
+	} {
+		cfg, err := config.Load("f", []byte(tc.text), config.ReadOptions{Format: config.CSI, Environment: tc.environ})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !tc.check(cfg) {
+			t.Errorf("%s: %+v", name, cfg)
+		}
+	}
+	_, err := config.Load("f", []byte(minimal), config.ReadOptions{Format: config.CSI, Environment: []string{"VSPHERE_VCENTER_PORT=many"}})
+	if want := `environment: VSPHERE_VCENTER_PORT: must be a whole number, not "many"`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// A password that INI cannot have in that form is one error, not also a missing login.
+func TestCSIUnreadableLogin(t *testing.T) {
+	_, err := config.Load("f", []byte("[Global]\ncluster-id = c\n[VirtualCenter \"vc\"]\nuser = u@d\npassword = \"a\\d\"\n"), config.ReadOptions{Format: config.CSI})
+	if err == nil || strings.Contains(err.Error(), "missing") {
+		t.Error(err)
+	}
+}
+
 // All errors of a file are reported at once, in order.
 func TestCSIAllMistakes(t *testing.T) {
-	_, err := config.Load("f", []byte("[Global]\nclusterid = x\nport = x\n[Lables]\n[VirtualCenter \"vc\"]\nuser = u@d\npassword = p\n"), config.ReadOptions{Format: config.CSI, ClusterID: "c"})
+	_, err := config.Load("f", []byte("[Global]\nquery-limit = x\nport = x\n[Snapshot \"x\"]\n[VirtualCenter \"vc\"]\nuser = u@d\npassword = p\n"), config.ReadOptions{Format: config.CSI, ClusterID: "c"})
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("%v", err)
 	}

@@ -23,10 +23,13 @@ type ReadOptions struct {
 	// ClusterID is used if the file has none, as vsphere.conf never does. It must be the same at every start, such as the UID
 	// of the Namespace kube-system. Without either, loading fails.
 	ClusterID string
-	// Environment overrides a vsphere.conf, "NAME=VALUE" each, as for the cloud controller manager.
+	// Environment overrides the file, "NAME=VALUE" each, as for the cloud controller manager and for upstream's driver.
 	Environment []string
 	// DefaultSecrets is the secrets directory for vCenters without configured credentials, if it exists.
 	DefaultSecrets string
+	// BeyondUpstream accepts, with a warning, what this driver can run with and upstream's cannot: many vCenters, and several
+	// without a topology.
+	BeyondUpstream bool
 }
 
 // LoadFile loads the named file. The error is a [*provider.Error] if the file is readable.
@@ -68,7 +71,7 @@ func Load(name string, data []byte, r ReadOptions) (*Config, error) {
 func Check(name string, data []byte, r ReadOptions) (*Config, []provider.Problem) {
 	form := r.Format
 	if form == Auto {
-		form = formOf(name, data)
+		form = FormatOf(name, data)
 	}
 	if form == CSI {
 		return checkCSI(name, data, r)
@@ -76,8 +79,8 @@ func Check(name string, data []byte, r ReadOptions) (*Config, []provider.Problem
 	return checkCloud(name, data, r)
 }
 
-// formOf detects the format.
-func formOf(name string, data []byte) Format {
+// FormatOf detects the format of a file by its name and content: [CSI] or [Cloud].
+func FormatOf(name string, data []byte) Format {
 	if !utf8.Valid(data) || len(data) > maxSize || !provider.LooksLikeINI(bytes.TrimPrefix(data, []byte("\uFEFF"))) {
 		return Cloud
 	}

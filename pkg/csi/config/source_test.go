@@ -165,8 +165,10 @@ func TestRotation(t *testing.T) {
 		rotate  func(*rig)
 	}{
 		{
-			"csi-vsphere.conf", func(r *rig) string { return r.write("csi-vsphere.conf", r.csi("", "us", "eu")) },
-			func(r *rig) { r.write("csi-vsphere.conf", r.csi("", "us", "eu")) },
+			"csi-vsphere.conf", func(r *rig) string {
+				return r.write("csi-vsphere.conf", r.csi("[Labels]\ntopology-categories = a\n", "us", "eu"))
+			},
+			func(r *rig) { r.write("csi-vsphere.conf", r.csi("[Labels]\ntopology-categories = a\n", "us", "eu")) },
 		},
 		{"secret", func(r *rig) string {
 			_, err := r.k8s.CoreV1().Secrets("kube-system").Create(r.t.Context(), secret(r), metav1.CreateOptions{})

@@ -93,7 +93,7 @@ func (c *Controller) GetCapacity(ctx context.Context, r *csi.GetCapacityRequest)
 	case errors.Is(err, volume.ErrNoDatastore):
 		return &csi.GetCapacityResponse{}, nil
 	case errors.Is(err, volume.ErrNotFound):
-		return nil, invalid("capacity: %v; check the parameters of the StorageClass", err)
+		return nil, status.Errorf(codes.Internal, "capacity: %v; check the parameters of the StorageClass", err)
 	case err != nil:
 		return nil, failed(err, "capacity")
 	}
@@ -124,7 +124,12 @@ type outcome struct {
 }
 
 // outcomes are in order of priority for errors that wrap several. Doubt comes first: a sidecar treats Aborted, Unavailable,
-// DeadlineExceeded and Canceled as an unknown outcome, and every other code as a final failure.
+// DeadlineExceeded, Canceled and ResourceExhausted as an unknown outcome, and every other code as a final failure.
+//
+// ResourceExhausted is therefore only for a VM without a free slot, from which the kubelet learns that the node takes fewer
+// volumes, and for what [unplaced] says. After it, a snapshot could not be deleted, and an expansion could not be taken back.
+// What a vCenter calls an invalid argument is Internal: the provisioner retries InvalidArgument only after five minutes, and
+// an administrator may have mended the policy or the datastore by then.
 func outcomes() []outcome {
 	return []outcome{
 		{volume.ErrPending, codes.Aborted, "Kubernetes retries until it is done"},
@@ -133,17 +138,17 @@ func outcomes() []outcome {
 		{context.Canceled, codes.Canceled, ""},
 		{volume.ErrToken, codes.Aborted, "list again from the beginning"},
 		{volume.ErrNoSlot, codes.ResourceExhausted, "the node's VM has the maximum number of disks: move pods with volumes to another node"},
-		{volume.ErrNoSpace, codes.ResourceExhausted, "free space on the datastores, or allow other datastores"},
-		{volume.ErrLimit, codes.ResourceExhausted, "delete snapshots of the volume, or raise the limit in the configuration"},
-		{volume.ErrNoDatastore, codes.ResourceExhausted, "check which datastores the hosts of the nodes mount, and the storage policy and datastore URL of the StorageClass"},
+		{volume.ErrNoSpace, codes.Internal, "free space on the datastores, or allow other datastores"},
+		{volume.ErrLimit, codes.FailedPrecondition, "delete snapshots of the volume, or raise the limit in the configuration"},
+		{volume.ErrNoDatastore, codes.Internal, "check which datastores the hosts of the nodes mount, and the storage policy and datastore URL of the StorageClass"},
 		{volume.ErrExists, codes.AlreadyExists, "delete the existing one, or use another name"},
-		{volume.ErrInUse, codes.FailedPrecondition, "detach the volume first; taint a node that is down with node.kubernetes.io/out-of-service to detach its disks"},
+		{volume.ErrInUse, codes.FailedPrecondition, "detach the volume from that VM first; only if its node is down, taint the node with node.kubernetes.io/out-of-service"},
 		{volume.ErrSnapshots, codes.FailedPrecondition, "delete its snapshots first"},
 		{volume.ErrState, codes.FailedPrecondition, "check the state of the VM, its host and the datastore"},
 		{volume.ErrInTree, codes.Unimplemented, "copy its data to a volume of a StorageClass of the CSI driver"},
 		{volume.ErrNotSupported, codes.FailedPrecondition, "the version of the vCenter, or the kind of volume, does not allow it"},
 		{volume.ErrPermission, codes.PermissionDenied, "grant the missing privileges to the driver's vCenter account"},
-		{volume.ErrInvalid, codes.InvalidArgument, ""},
+		{volume.ErrInvalid, codes.Internal, ""},
 		{volume.ErrNodeGone, codes.NotFound, "no vCenter has the VM of the node: delete the Node object"},
 		{volume.ErrNotFound, codes.NotFound, ""},
 	}

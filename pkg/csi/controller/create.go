@@ -97,6 +97,9 @@ func (c *Controller) wanted(r *csi.CreateVolumeRequest) (w volumeRequest, err er
 	if err != nil {
 		return w, err
 	}
+	if p.deprecated {
+		c.log.Warn("parameter of the StorageClass is deprecated", "volume", r.GetName(), "parameter", names.ParameterOldFSType, "use", names.ParameterFSType)
+	}
 	if p.metadata.PV == "" {
 		p.metadata.PV = r.GetName() // the provisioner uses the same name
 	}
@@ -119,7 +122,11 @@ func (c *Controller) create(ctx context.Context, w volumeRequest) (volume.Volume
 		if v, ok := c.earlier(ctx, w.spec, err); ok {
 			return v, nil
 		}
-		return volume.Volume{}, err
+		if errors.Is(err, volume.ErrNotFound) {
+			// The policy or the datastore of the StorageClass does not exist, yet.
+			return volume.Volume{}, status.Errorf(codes.Internal, "place for volume %q: %v; create it, or check the parameters of the StorageClass", w.spec.Name, err)
+		}
+		return volume.Volume{}, unplaced(err, w, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
 	}
 	var passed []error
 	for _, place := range places {
@@ -136,13 +143,25 @@ func (c *Controller) create(ctx context.Context, w volumeRequest) (volume.Volume
 		c.log.Warn("datastores skipped", "volume", spec.Name, "vcenter", place.VCenter, "err", err)
 		passed = append(passed, err)
 	}
-	return volume.Volume{}, failed(errors.Join(passed...), "create volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
+	return volume.Volume{}, unplaced(errors.Join(passed...), w, "create volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
+}
+
+// unplaced is [failed] for a volume that no place takes. If the request confines the volume to one segment, as the provisioner
+// does for a pod's node with --strict-topology, the code is ResourceExhausted: the provisioner then lets the scheduler choose
+// another node.
+func unplaced(err error, w volumeRequest, what string, args ...any) error {
+	st := status.Convert(failed(err, what, args...))
+	full := errors.Is(err, volume.ErrNoSpace) || errors.Is(err, volume.ErrNoDatastore)
+	if full && st.Code() == codes.Internal && len(w.requirement.Requisite) == 1 {
+		return status.Error(codes.ResourceExhausted, st.Message())
+	}
+	return st.Err()
 }
 
 // earlier returns the volume that an earlier call created, if there is no place for it now: it may have used the last space.
 // Otherwise the response would be lost, and the volume would be orphaned.
 func (c *Controller) earlier(ctx context.Context, s volume.Spec, why error) (volume.Volume, bool) {
-	if status.Code(why) != codes.ResourceExhausted {
+	if !errors.Is(why, volume.ErrNoDatastore) {
 		return volume.Volume{}, false
 	}
 	all, _, err := c.store.Volumes(ctx)
@@ -176,26 +195,22 @@ func tryNextPlace(err error) bool {
 // places returns where the volume may be created, best first, at least one.
 func (c *Controller) places(ctx context.Context, w volumeRequest) ([]volume.Place, error) {
 	places, err := c.nodes.Places(ctx, w.requirement)
-	switch {
-	case errors.Is(err, volume.ErrNotFound):
-		// The policy or the datastore of the StorageClass does not exist: a retry cannot help.
-		return nil, invalid("place for volume %q: %v; check the parameters of the StorageClass", w.spec.Name, err)
-	case err != nil:
-		return nil, failed(err, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
+	if err != nil {
+		return nil, err
 	}
 	if w.on.URL != "" {
 		places = onDatastore(places, w.on)
 	}
 	places = slices.DeleteFunc(places, func(p volume.Place) bool { return len(p.Datastores) == 0 })
-	if len(places) > 0 {
+	switch {
+	case len(places) > 0:
 		return places, nil
+	case w.on.URL != "":
+		return nil, fmt.Errorf("snapshot %s of volume %s: datastore %s of vcenter %q, where the snapshot is, is not among those allowed; "+
+			"the scheduler does not consider snapshots: give the pod the node affinity of the snapshot's source volume: %w",
+			w.spec.Snapshot.Snapshot, w.spec.Snapshot.Volume, w.on.URL, w.on.VCenter, volume.ErrNoDatastore)
 	}
-	if w.on.URL != "" {
-		return nil, failed(fmt.Errorf("datastore %s of vcenter %q, where the snapshot is, is not among those allowed; the scheduler does not consider snapshots: "+
-			"give the pod the node affinity of the snapshot's source volume: %w", w.on.URL, w.on.VCenter, volume.ErrNoDatastore),
-			"place for volume %q of snapshot %s of volume %s", w.spec.Name, w.spec.Snapshot.Snapshot, w.spec.Snapshot.Volume)
-	}
-	return nil, failed(volume.ErrNoDatastore, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
+	return nil, volume.ErrNoDatastore
 }
 
 // onDatastore limits places to one datastore.
@@ -329,12 +344,16 @@ func checkCapability(c *csi.VolumeCapability) error {
 	return checkFileSystem(c.GetMount().GetFsType())
 }
 
-// checkFileSystem refuses network file systems, which mean file volumes upstream. The node service checks all others.
+// checkFileSystem refuses file systems that the node service does not make. Network file systems mean file volumes upstream.
 func checkFileSystem(name string) error {
-	if lower := strings.ToLower(name); lower == "nfs" || lower == "nfs4" {
+	lower := strings.ToLower(name)
+	switch {
+	case lower == "", slices.Contains(names.FileSystems(), lower):
+		return nil
+	case lower == "nfs", lower == "nfs4":
 		return invalid("file system %s: this driver does not support file volumes: use ext4 or xfs", name)
 	}
-	return nil
+	return invalid("file system %q: not supported: use one of %s", name, strings.Join(names.FileSystems(), ", "))
 }
 
 // source sets the content of the volume: none, or that of a snapshot. As upstream, a volume from a snapshot has the
@@ -405,6 +424,8 @@ type parameters struct {
 	policy, datastoreURL string
 	metadata             volume.Metadata
 	inTree               inTree
+	// deprecated reports that the file system is given by the name that Kubernetes 1.14 replaced.
+	deprecated bool
 }
 
 // readParameters accepts keys in any case, as upstream does. Unlike upstream it refuses unknown parameters of a StorageClass:
@@ -423,10 +444,11 @@ func readParameters(given map[string]string) (parameters, error) {
 			p.policy = value
 		case names.ParameterDatastore:
 			p.datastoreURL = value
-		case names.ParameterFSType:
+		case names.ParameterFSType, names.ParameterOldFSType:
 			if err := checkFileSystem(value); err != nil {
 				return p, err
 			}
+			p.deprecated = p.deprecated || lower == names.ParameterOldFSType
 		case parameterPV:
 			p.metadata.PV = value
 		case parameterPVC:

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/controller"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
@@ -143,13 +145,45 @@ func TestModes(t *testing.T) {
 		r.VolumeCapabilities = []*csi.VolumeCapability{raw()}
 		create(t, c, r)
 	})
-	t.Run("nfs", func(t *testing.T) {
-		_, c := newCluster(t)
-		r := request("v", gib)
-		r.VolumeCapabilities[0].GetMount().FsType = "nfs4"
-		_, err := c.CreateVolume(t.Context(), r)
-		wantCode(t, err, codes.InvalidArgument)
-	})
+	for _, name := range []string{"nfs4", "btrfs", "ext2", "nonsense"} {
+		t.Run(name, func(t *testing.T) {
+			_, c := newCluster(t)
+			r := request("v", gib)
+			r.VolumeCapabilities[0].GetMount().FsType = name
+			_, err := c.CreateVolume(t.Context(), r)
+			wantCode(t, err, codes.InvalidArgument)
+		})
+	}
+}
+
+// The old name of the file system's parameter works, in any case, with a warning in the log.
+func TestOldFSType(t *testing.T) {
+	for _, key := range []string{"fstype", "fsType", "FSType"} {
+		fake, _ := newCluster(t)
+		var log strings.Builder
+		c := controller.New(controller.Config{Store: fake, Nodes: fake, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		r := request("v", gib, "a")
+		r.Parameters = map[string]string{key: "XFS"}
+		create(t, c, r)
+		if !strings.Contains(log.String(), "deprecated") {
+			t.Errorf("%s: no warning: %q", key, log.String())
+		}
+	}
+}
+
+// A storage policy or a datastore may be created later: the provisioner must not take the error for the last one.
+func TestMissingPolicy(t *testing.T) {
+	fake, c := newCluster(t)
+	r := request("v", gib, "a")
+	r.Parameters = map[string]string{"storagepolicyname": "silver"}
+	_, err := c.CreateVolume(t.Context(), r)
+	wantCode(t, err, codes.Internal)
+	if message := status.Convert(err).Message(); !strings.Contains(message, `"silver"`) {
+		t.Error(message)
+	}
+	fake.AddPolicy("us", "silver", "policy-silver", "datastore-1")
+	fake.AddPolicy("eu", "silver", "policy-silver", "datastore-1")
+	create(t, c, r)
 }
 
 // An unknown parameter is refused with a suggestion.
@@ -164,7 +198,8 @@ func TestParameters(t *testing.T) {
 		{map[string]string{strings.Repeat("x", 100): ""}, "unknown"},
 		{map[string]string{"datastoreurl": "a", "DatastoreURL": "b"}, "is also set as"},
 		{map[string]string{"csi.storage.k8s.io/fstype": "nfs"}, "file volumes"},
-		{map[string]string{"storagepolicyname": "goldd"}, `"goldd"`},
+		{map[string]string{"csi.storage.k8s.io/fstype": "btrfs"}, "use one of ext4, ext3, xfs"},
+		{map[string]string{"fsType": "vfat"}, "use one of ext4, ext3, xfs"},
 	} {
 		_, c := newCluster(t)
 		r := request("v", gib, "a")

@@ -57,7 +57,7 @@ func TestCreateInTree(t *testing.T) {
 	}{
 		"default datastore":   {map[string]string{"csimigration": "true"}, "ds:///vmfs/volumes/shared/", codes.OK, ""},
 		"named datastore":     {map[string]string{"csimigration": "true", "datastore-migrationparam": "local-b", "diskformat-migrationparam": "thin"}, "ds:///vmfs/volumes/b/", codes.OK, ""},
-		"no such datastore":   {map[string]string{"csimigration": "true", "datastore-migrationparam": "c"}, "", codes.ResourceExhausted, "in-tree StorageClass"},
+		"no such datastore":   {map[string]string{"csimigration": "true", "datastore-migrationparam": "c"}, "", codes.Internal, "in-tree StorageClass"},
 		"another disk format": {map[string]string{"csimigration": "true", "diskformat-migrationparam": "eagerzeroedthick"}, "", codes.InvalidArgument, "diskformat"},
 		"vSAN settings":       {map[string]string{"csimigration": "true", "hostfailurestotolerate-migrationparam": "1"}, "", codes.InvalidArgument, "storagepolicyname"},
 	} {

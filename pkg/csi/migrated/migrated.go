@@ -421,8 +421,3 @@ func (s *Store) Attachments(ctx context.Context, id string) (on []volume.Attache
 	})
 	return on, err
 }
-
-// SetMetadata implements [volume.Store].
-func (s *Store) SetMetadata(ctx context.Context, id string, m volume.Metadata) error {
-	return s.withVolume(ctx, id, func(is string) error { return s.CNS.SetMetadata(ctx, is, m) })
-}

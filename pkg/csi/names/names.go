@@ -20,12 +20,18 @@ const (
 	ParameterPolicy    = "storagepolicyname"
 	ParameterDatastore = "datastoreurl"
 	ParameterFSType    = "csi.storage.k8s.io/fstype"
+	// ParameterOldFSType is its deprecated name, which the provisioner reads too.
+	ParameterOldFSType = "fstype"
 )
+
+// FileSystems returns the file systems that the node service makes; the first one is the default.
+func FileSystems() []string { return []string{"ext4", "ext3", "xfs"} }
 
 // TopologyPrefix is the prefix of a tag category's name in topology keys: topology.csi.vmware.com/k8s-zone.
 const TopologyPrefix = "topology.csi.vmware.com/"
 
-// MaxVolumes is the maximum number of volumes per node: four controllers with fifteen units each, minus the boot disk.
+// MaxVolumes is upstream's default for the number of volumes per node, which every release of vSphere takes: four controllers
+// with fifteen disks each, minus the boot disk. vSphere 8 takes 255.
 const MaxVolumes = 59
 
 // DeviceLink returns the name of a disk's symlink in /dev/disk/by-id.

@@ -148,3 +148,19 @@ func TestStatsOfWhat(t *testing.T) {
 		}
 	}
 }
+
+// A refused call that a pod waits for is reported with what identifies the pod; one that succeeds is not.
+func TestFailed(t *testing.T) {
+	var got []node.Failure
+	s := newServer(t, node.Options{Backend: &scripted{}, Failed: func(f node.Failure) { got = append(got, f) }})
+	r := stage("v")
+	r.VolumeCapability = mount("ntfs")
+	_, err := s.NodeStageVolume(t.Context(), r)
+	requireCode(t, err, codes.InvalidArgument)
+	_, err = s.NodeStageVolume(t.Context(), stage("v"))
+	requireCode(t, err, codes.OK)
+	want := []node.Failure{{Call: "stage", Volume: "v", Path: r.StagingTargetPath, Message: `file system "ntfs" is not supported: use one of ext4, ext3, xfs`}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

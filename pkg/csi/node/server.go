@@ -34,6 +34,8 @@ type Options struct {
 	TopologyTimeout time.Duration
 	// Timeout bounds every other call; two minutes when zero, which is kubelet's.
 	Timeout time.Duration
+	// Failed is called for each failed call that a pod waits for. It must not block. When nil, only the kubelet gets the error.
+	Failed  func(Failure)
 	Backend Backend      // required
 	Logger  *slog.Logger // discarded when nil
 }
@@ -71,6 +73,26 @@ func New(o Options) (*Server, error) {
 
 // Wait returns when no operation on a volume is running, or ctx has ended.
 func (s *Server) Wait(ctx context.Context) error { return s.operations.wait(ctx) }
+
+// Failure is a failed call of the kubelet that a pod waits for.
+type Failure struct {
+	// Call is "stage", "publish" or "expand".
+	Call   string
+	Volume string // id
+	// Path is the staging path, the target path or the path of the volume.
+	Path    string
+	Block   bool // the pod needs a raw device
+	Message string
+}
+
+// watched reports the error of a call that a pod waits for.
+func watched[T any](s *Server, f Failure, answer T, err error) (T, error) {
+	if err != nil && s.opts.Failed != nil && status.Code(err) != codes.Canceled {
+		f.Message = status.Convert(err).Message()
+		s.opts.Failed(f)
+	}
+	return answer, err
+}
 
 // call is one call from kubelet.
 type call struct {
@@ -260,6 +282,11 @@ func (w *operations) wait(ctx context.Context) error {
 
 // NodePublishVolume makes a staged volume available at the target path.
 func (s *Server) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+	answer, err := s.publish(ctx, r)
+	return watched(s, Failure{Call: "publish", Volume: r.GetVolumeId(), Path: r.GetTargetPath(), Block: r.GetVolumeCapability().GetBlock() != nil}, answer, err)
+}
+
+func (s *Server) publish(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	u, alone, err := use(r.GetVolumeCapability())
 	for _, e := range []error{checkVolume(r.GetVolumeId()), checkPath("target", r.GetTargetPath()), err} {
 		if e != nil {
@@ -292,6 +319,11 @@ func (s *Server) NodeUnpublishVolume(ctx context.Context, r *csi.NodeUnpublishVo
 
 // NodeStageVolume waits for the volume's disk, formats it if it is new, and mounts it at the staging path.
 func (s *Server) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+	answer, err := s.stage(ctx, r)
+	return watched(s, Failure{Call: "stage", Volume: r.GetVolumeId(), Path: r.GetStagingTargetPath(), Block: r.GetVolumeCapability().GetBlock() != nil}, answer, err)
+}
+
+func (s *Server) stage(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	u, _, err := use(r.GetVolumeCapability())
 	for _, e := range []error{checkVolume(r.GetVolumeId()), checkPath("staging target", r.GetStagingTargetPath()), err} {
 		if e != nil {
@@ -319,6 +351,11 @@ func (s *Server) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolume
 
 // NodeExpandVolume grows the file system to the size of the disk.
 func (s *Server) NodeExpandVolume(ctx context.Context, r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
+	answer, err := s.expand(ctx, r)
+	return watched(s, Failure{Call: "expand", Volume: r.GetVolumeId(), Path: r.GetVolumePath(), Block: r.GetVolumeCapability().GetBlock() != nil}, answer, err)
+}
+
+func (s *Server) expand(ctx context.Context, r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
 	if err := checkVolume(r.GetVolumeId()); err != nil {
 		return nil, err
 	}
@@ -386,9 +423,6 @@ func checkPath(what, path string) error {
 	return nil
 }
 
-// fileSystems are those of upstream's driver; the first is the default.
-func fileSystems() []string { return []string{"ext4", "ext3", "xfs"} }
-
 // use parses a capability. Access modes for several nodes are not supported.
 func use(c *csi.VolumeCapability) (u Use, alone bool, err error) {
 	if c == nil {
@@ -412,10 +446,10 @@ func use(c *csi.VolumeCapability) (u Use, alone bool, err error) {
 	}
 	u = Use{FSType: strings.ToLower(m.GetFsType()), Flags: m.GetMountFlags()}
 	if u.FSType == "" {
-		u.FSType = fileSystems()[0]
+		u.FSType = names.FileSystems()[0]
 	}
-	if !slices.Contains(fileSystems(), u.FSType) {
-		return u, false, invalid("file system %q is not supported: use one of %s", u.FSType, strings.Join(fileSystems(), ", "))
+	if !slices.Contains(names.FileSystems(), u.FSType) {
+		return u, false, invalid("file system %q is not supported: use one of %s", u.FSType, strings.Join(names.FileSystems(), ", "))
 	}
 	return u, alone, nil
 }

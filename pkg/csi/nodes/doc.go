@@ -19,12 +19,9 @@
 //
 // # Reach
 //
-// A volume can be in a segment if its datastore is mounted on the hosts of all nodes there. Hosts without a node do not
-// count. Upstream's driver (pkg/csi/service/common/placementengine) requires that of all hosts below the segment's tags. That
-// excludes a datastore because of a host without nodes, and finds none in a cluster where only some hosts have the storage.
-// The disadvantage: DRS may move a node, whose volume is detached, to a host in the same zone that does not mount the
-// datastore. Then attaching fails with that reason until the VM is moved back. Where that can happen, a rule of the compute
-// cluster must keep nodes on hosts that mount the same datastores.
+// A volume can be in a segment if its datastore is mounted on every host there, as upstream's driver requires
+// (pkg/csi/service/common/placementengine), so that DRS may move a node within its segment. A host without nodes that is
+// disconnected or in maintenance mode does not count. Without topology, the hosts of all nodes must mount the datastore.
 //
 // The package attaches and creates nothing, and does not run the connections: the caller runs the clients.
 //

@@ -41,6 +41,7 @@ type entity struct {
 	name         string
 	parent       ref
 	disconnected bool // of a host: not connected, so that its last state may be outdated
+	maintenance  bool // of a host: in maintenance mode, so that it runs no VM
 }
 
 // datastore is one datastore and the hosts that mount it.
@@ -190,7 +191,7 @@ func watchSpec(tags bool) vcenter.WatchSpec {
 	above := []string{"name", "parent"}
 	spec := vcenter.WatchSpec{Properties: map[string][]string{
 		"VirtualMachine":  {"name", "parent", "resourcePool", "runtime.host", "summary.config.uuid", "summary.config.template"},
-		"HostSystem":      {"name", "parent", "runtime.connectionState"},
+		"HostSystem":      {"name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode"},
 		"ComputeResource": above,
 		"ResourcePool":    above,
 		"Folder":          above,
@@ -315,6 +316,8 @@ func (p *inventory) applyEntity(u vcenter.Update) (moved bool) {
 		case "runtime.connectionState":
 			state, ok := c.Val.(types.HostSystemConnectionState)
 			e.disconnected = ok && state != types.HostSystemConnectionStateConnected
+		case "runtime.inMaintenanceMode":
+			e.maintenance, _ = c.Val.(bool)
 		}
 	}
 	p.entities[u.Ref] = e

@@ -25,7 +25,7 @@ type layout struct {
 
 // placedNode is a node with a VM in an inventory.
 type placedNode struct {
-	name    string
+	name    string // empty for a host without nodes, whose vm has only that host
 	in      *member
 	vm      *vm
 	segment volume.Segment
@@ -43,7 +43,8 @@ type segment struct {
 	of    volume.Segment
 	key   string
 	nodes []*placedNode
-	hosts []*placedNode // one node per host
+	// hosts are those that must mount a datastore for volumes of the segment: one node per host, and the hosts without nodes.
+	hosts []*placedNode
 }
 
 // members returns the vCenters of its nodes.
@@ -103,11 +104,26 @@ func (n *Nodes) newLayout(version uint64) *layout {
 		}
 		byKey[key].nodes = append(byKey[key].nodes, node)
 	}
+	n.addHosts(byKey)
 	for _, s := range l.segments {
-		s.hosts = perHost(s.nodes)
+		s.hosts = perHost(append(slices.Clone(s.nodes), s.hosts...))
 	}
 	slices.SortFunc(l.segments, func(a, b *segment) int { return strings.Compare(a.key, b.key) })
 	return l
+}
+
+// addHosts adds to segments the hosts that DRS may move their nodes to.
+func (n *Nodes) addHosts(segments map[string]*segment) {
+	for _, m := range *n.members.Load() {
+		if !m.inSync() {
+			continue
+		}
+		for key, hosts := range m.hostsBySegment() {
+			if s := segments[key]; s != nil && slices.Contains(s.members(), m) {
+				s.hosts = append(s.hosts, hosts...)
+			}
+		}
+	}
 }
 
 // perHost returns the first node on each host: all nodes of a host reach the same datastores.

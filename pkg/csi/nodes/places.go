@@ -13,7 +13,7 @@ import (
 )
 
 // Places implements [volume.Nodes]. For each required segment, preferred ones first and in their order, it returns the
-// datastores that the hosts of all its nodes mount and can use, those with the most free space first. The datastores are
+// datastores that all its hosts mount and can use, those with the most free space first. The datastores are
 // accessible, not in maintenance mode, not suspended for CNS, and match the required space, URL and policy. A segment that is
 // only a part of a node's topology (a region alone) stands for all segments in it. Datastores that are preferred in a segment
 // form a separate place before the others: as upstream, those with a tag of category cns.vmware.topology-preferred-datastores
@@ -305,8 +305,12 @@ func (c choice) places(l *layout) (all []volume.Place) {
 func (s *placement) fit(m *member, where string, nodes []*placedNode) (fit []*datastore) {
 	stores := m.inventory.stores()
 	if url := s.want.DatastoreURL; url != "" {
+		hint := ""
+		if i := slices.IndexFunc(stores, func(d *datastore) bool { return d.name == url }); i >= 0 {
+			hint = ": write its URL, " + stores[i].url
+		}
 		if stores = slices.DeleteFunc(stores, func(d *datastore) bool { return !sameURL(d.url, url) }); len(stores) == 0 {
-			s.exclude(where, fmt.Sprintf("vcenter %q has no datastore %q", m.name(), url))
+			s.exclude(where, fmt.Sprintf("vcenter %q has no datastore with the URL %q%s", m.name(), url, hint))
 			s.missed(url)
 			return nil
 		}

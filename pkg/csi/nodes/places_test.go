@@ -96,7 +96,12 @@ func TestPlaces(t *testing.T) {
 		{
 			name: "url nowhere",
 			want: volume.Requirement{Requisite: []volume.Segment{b}, DatastoreURL: "ds:///vmfs/volumes/none/"},
-			err:  volume.ErrNotFound, why: `has no datastore "ds:///vmfs/volumes/none/"`,
+			err:  volume.ErrNotFound, why: `has no datastore with the URL "ds:///vmfs/volumes/none/"`,
+		},
+		{
+			name: "a name for a url",
+			want: volume.Requirement{Requisite: []volume.Segment{b}, DatastoreURL: "ds-shared"},
+			err:  volume.ErrNotFound, why: `has no datastore with the URL "ds-shared": write its URL, ` + urlShared,
 		},
 		{
 			name: "space",

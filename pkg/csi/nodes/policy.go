@@ -159,19 +159,28 @@ func (d *datastore) unreachableFrom(nodes []*placedNode) string {
 		case node.vm.host.Value == "":
 			return fmt.Sprintf("the host of node %s is not known", node.name)
 		case !ok:
-			return fmt.Sprintf("not mounted on host %s of node %s", node.in.inventory.hostName(node.vm.host), node.name)
+			return "not mounted on " + node.hostText()
 		case node.in.inventory.hostDisconnected(node.vm.host):
 		case !m.accessible:
 			why := ""
 			if m.reason != "" {
 				why = " (" + m.reason + ")"
 			}
-			return fmt.Sprintf("not accessible from host %s of node %s%s", node.in.inventory.hostName(node.vm.host), node.name, why)
+			return "not accessible from " + node.hostText() + why
 		case m.readOnly:
-			return fmt.Sprintf("mounted read-only on host %s of node %s", node.in.inventory.hostName(node.vm.host), node.name)
+			return "mounted read-only on " + node.hostText()
 		}
 	}
 	return ""
+}
+
+// hostText returns the host and its node for messages.
+func (n *placedNode) hostText() string {
+	host := "host " + n.in.inventory.hostName(n.vm.host)
+	if n.name == "" {
+		return host + ", which has no node now and may get one"
+	}
+	return host + " of node " + n.name
 }
 
 // mountedByAny reports whether the host of any node mounts the datastore.

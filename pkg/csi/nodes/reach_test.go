@@ -11,6 +11,41 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
+// A datastore is used for a zone only if all its hosts mount it: DRS may move a node to one that has none now.
+func TestPlacesHostWithoutNode(t *testing.T) {
+	r := start(t, world, nil).synced()
+	v := r.vcenter("us")
+	store, host := r.element("us", "/west/datastore/ds-b"), r.element("us", "/west/host/b/esx-b-2")
+	want := volume.Requirement{Requisite: []volume.Segment{segmentOf("us", "us-b")}}
+	expect := func(what string, out string) {
+		t.Helper()
+		eventually(t, what, func() error {
+			got, err := r.places(want)
+			if err == nil && !slices.Equal(got, []string{out}) {
+				err = fmt.Errorf("got %v", got)
+			}
+			return err
+		})
+	}
+	expect("all", "us: ds-b ds-shared in us-b")
+	if err := v.Hosts().Unmount(t.Context(), store, host); err != nil {
+		t.Fatal(err)
+	}
+	expect("unmounted", "us: ds-shared in us-a us-b")
+	_, err := r.places(volume.Requirement{Requisite: want.Requisite, Capacity: 90 << 30})
+	if err == nil || !strings.Contains(err.Error(), "ds-b: not mounted on host esx-b-2, which has no node now and may get one") {
+		t.Error(err)
+	}
+	if err := v.Hosts().Isolate(t.Context(), host); err != nil { // no VM can move there
+		t.Fatal(err)
+	}
+	expect("host lost", "us: ds-b ds-shared in us-b")
+	if err := v.Hosts().Recover(t.Context(), host); err != nil {
+		t.Fatal(err)
+	}
+	expect("host back", "us: ds-shared in us-a us-b")
+}
+
 // A datastore that one host of a zone has lost, or no longer mounts, is not used for that zone, until it is back.
 func TestPlacesUnmounted(t *testing.T) {
 	r := start(t, world, nil).synced()

@@ -226,20 +226,63 @@ func (m *member) segment(node string, v *vm) (volume.Segment, error) {
 		}
 		return nil, fmt.Errorf("%w: vcenter %q: tags not read yet", volume.ErrUnavailable, m.name())
 	}
+	s, missing := m.inventory.segmentOf(v, m.categories, tags)
+	if missing < 0 {
+		return s, nil
+	}
+	m.tags.missed()
 	m.inventory.mu.RLock()
 	defer m.inventory.mu.RUnlock()
-	s := volume.Segment{}
-	for i, c := range m.categories {
-		tag, ok := m.inventory.nearest(v, tags.of[i])
+	return nil, &MissingTagError{
+		Node: node, VM: v.name, VCenter: m.name(), Category: m.categories[missing].Name, NoCategory: tags.of[missing] == nil, Visited: m.inventory.walked(v),
+	}
+}
+
+// hostsBySegment returns the connected hosts that are not in maintenance mode, by the key of their segment.
+func (m *member) hostsBySegment() map[string][]*placedNode {
+	tags := m.tags.state.Load()
+	if len(m.categories) == 0 || !tags.read {
+		return nil
+	}
+	all := map[string][]*placedNode{}
+	for _, host := range m.inventory.usableHosts() {
+		at := &vm{host: host}
+		if !m.inventory.inside(at, m.datacenters) {
+			continue
+		}
+		if s, missing := m.inventory.segmentOf(at, m.categories, tags); missing < 0 {
+			all[segmentKey(s)] = append(all[segmentKey(s)], &placedNode{in: m, vm: at, segment: s})
+		}
+	}
+	return all
+}
+
+// usableHosts returns the hosts that a VM may be moved to, by reference.
+func (p *inventory) usableHosts() (hosts []ref) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for r, e := range p.entities {
+		if r.Type == "HostSystem" && !e.disconnected && !e.maintenance {
+			hosts = append(hosts, r)
+		}
+	}
+	slices.SortFunc(hosts, func(a, b ref) int { return strings.Compare(a.Value, b.Value) })
+	return hosts
+}
+
+// segmentOf returns the segment of a VM, or the index of the first category that it has no tag of; -1 for none.
+func (p *inventory) segmentOf(v *vm, categories []Category, tags *tagState) (s volume.Segment, missing int) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	s = volume.Segment{}
+	for i, c := range categories {
+		tag, ok := p.nearest(v, tags.of[i])
 		if !ok {
-			m.tags.missed()
-			return nil, &MissingTagError{
-				Node: node, VM: v.name, VCenter: m.name(), Category: c.Name, NoCategory: tags.of[i] == nil, Visited: m.inventory.walked(v),
-			}
+			return nil, i
 		}
 		s[c.key()] = tag
 	}
-	return s, nil
+	return s, -1
 }
 
 // nearest returns the tag on the nearest object. The lock is held.

@@ -20,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/migrated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/syncer"
 )
 
 // DefaultNamespace is upstream's namespace.
@@ -196,8 +197,8 @@ func Driver(c Config) *storagev1.CSIDriver {
 //go:embed crds/*.yaml
 var snapshotDefinitions embed.FS
 
-// Definitions returns the CustomResourceDefinitions: CSINodeTopology and CnsVSphereVolumeMigration of upstream's driver, and those
-// of volume snapshots in the release of external-snapshotter in go.mod.
+// Definitions returns the CustomResourceDefinitions: CSINodeTopology, CnsVSphereVolumeMigration and TriggerCsiFullSync of upstream's
+// driver, and those of volume snapshots in the release of external-snapshotter in go.mod.
 func Definitions() ([]*unstructured.Unstructured, error) {
 	first, err := definition(nodetopology.Kind, nodetopology.CRD())
 	if err != nil {
@@ -207,7 +208,11 @@ func Definitions() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []*unstructured.Unstructured{first, second}
+	third, err := definition(syncer.Kind, syncer.CRD())
+	if err != nil {
+		return nil, err
+	}
+	all := []*unstructured.Unstructured{first, second, third}
 	files, err := fs.Glob(snapshotDefinitions, "crds/*.yaml")
 	if err != nil {
 		return nil, err
@@ -281,6 +286,11 @@ func controllerRules() []rbacv1.PolicyRule {
 		rule(vmware, "csinodetopologies", "list", "watch", "update"),
 		// pkg/csi/migrated: the volumes of the in-tree provider's disks.
 		rule(vmware, "cnsvspherevolumemigrations", "list", "create", "delete"),
+		// pkg/csi/syncer: the objects in CNS's records, and requests for a full sync.
+		rule(core, "persistentvolumes", "list", "watch"),
+		rule(core, "persistentvolumeclaims", "list", "watch"),
+		rule(core, "pods", "list", "watch"),
+		rule(vmware, "triggercsifullsyncs", "get", "list", "watch", "create", "update"),
 		// The cluster's UID, if no cluster-id is configured.
 		{APIGroups: []string{core}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
 		events(),

@@ -37,6 +37,7 @@ func TestAll(t *testing.T) {
 		"Namespace /vmware-system-csi",
 		"CustomResourceDefinition /csinodetopologies.cns.vmware.com",
 		"CustomResourceDefinition /cnsvspherevolumemigrations.cns.vmware.com",
+		"CustomResourceDefinition /triggercsifullsyncs.cns.vmware.com",
 		"CustomResourceDefinition /volumesnapshotclasses.snapshot.storage.k8s.io",
 		"CustomResourceDefinition /volumesnapshotcontents.snapshot.storage.k8s.io",
 		"CustomResourceDefinition /volumesnapshots.snapshot.storage.k8s.io",

@@ -32,7 +32,8 @@ func TestCalls(t *testing.T) {
 		{"expand", 4, func() error { _, err := r.Expand(ctx, ids[1], 2*gib); return err }},
 		{"delete", 3, func() error { return r.Delete(ctx, ids[1]) }},
 		{"list: a page, and the devices of the nodes", 2, func() error { _, _, err := r.Volumes(ctx); return err }},
-		{"metadata", 3, func() error { return r.SetMetadata(ctx, ids[2], volume.Metadata{PV: "pv-2"}) }},
+		{"metadata", 3, func() error { return r.UpdateRecord(ctx, ids[2], volume.Metadata{PV: "pv-2"}.Entities(), nil) }},
+		{"records", 1, func() error { _, err := r.Records(ctx); return err }},
 		{"nothing, when there is nothing to do", 0, func() error { time.Sleep(50 * time.Millisecond); return nil }},
 	} {
 		before := r.calls("us")

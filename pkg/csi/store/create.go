@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -227,61 +226,4 @@ func createSpec(cluster Cluster, user string, spec volume.Spec) cnstypes.CnsVolu
 		}
 	}
 	return c
-}
-
-// metadata returns the CNS metadata of a volume: the cluster, and the known objects that use the volume.
-func metadata(cluster Cluster, user string, m volume.Metadata) cnstypes.CnsVolumeMetadata {
-	container := cnstypes.CnsContainerCluster{
-		ClusterType: string(cnstypes.CnsClusterTypeKubernetes), ClusterId: cluster.ID, VSphereUser: user,
-		ClusterFlavor: string(cnstypes.CnsClusterFlavorVanilla), ClusterDistribution: cluster.Distribution,
-	}
-	md := cnstypes.CnsVolumeMetadata{ContainerCluster: container, ContainerClusterArray: []cnstypes.CnsContainerCluster{container}}
-	if m.PV != "" {
-		md.EntityMetadata = append(md.EntityMetadata, entity(cluster, cnstypes.CnsKubernetesEntityTypePV, m.PV, "", m.Labels))
-	}
-	if m.PVC != "" {
-		claim := entity(cluster, cnstypes.CnsKubernetesEntityTypePVC, m.PVC, m.Namespace, nil)
-		if m.PV != "" {
-			claim.ReferredEntity = []cnstypes.CnsKubernetesEntityReference{{
-				EntityType: string(cnstypes.CnsKubernetesEntityTypePV), EntityName: m.PV, ClusterID: cluster.ID,
-			}}
-		}
-		md.EntityMetadata = append(md.EntityMetadata, claim)
-	}
-	return md
-}
-
-func entity(cluster Cluster, kind cnstypes.CnsKubernetesEntityType, name, namespace string, labels map[string]string) *cnstypes.CnsKubernetesEntityMetadata {
-	e := &cnstypes.CnsKubernetesEntityMetadata{
-		CnsEntityMetadata: cnstypes.CnsEntityMetadata{EntityName: name, ClusterID: cluster.ID},
-		EntityType:        string(kind), Namespace: namespace,
-	}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		e.Labels = append(e.Labels, types.KeyValue{Key: key, Value: labels[key]})
-	}
-	return e
-}
-
-// SetMetadata implements [volume.Store].
-func (s *Store) SetMetadata(ctx context.Context, id string, m volume.Metadata) (err error) {
-	defer s.observe("", "metadata", time.Now(), &err)
-	what := "set the metadata of volume " + id
-	_, err = join(ctx, s, id, fmt.Sprintf("%s to %v", what, m), func(ctx context.Context) (none struct{}, err error) {
-		return none, s.atVCenterOf(ctx, id, func(c *conn) (err error) {
-			defer wrapError(c, &err, "%s", what)
-			_, err = c.operate(ctx, func(ctx context.Context, svc *services) (ref, error) {
-				res, err := cnsmethods.CnsUpdateVolumeMetadata(ctx, svc.cns, &cnstypes.CnsUpdateVolumeMetadata{
-					This: manager(), UpdateSpecs: []cnstypes.CnsVolumeMetadataUpdateSpec{{
-						VolumeId: volumeID(id), Metadata: metadata(s.opts.Cluster, svc.user, m),
-					}},
-				})
-				if err != nil {
-					return ref{}, err
-				}
-				return res.Returnval, nil
-			})
-			return err
-		})
-	})
-	return err
 }

@@ -87,7 +87,7 @@ func TestNotThere(t *testing.T) {
 	if _, err := r.Snapshot(ctx, id, "s"); !errors.Is(err, volume.ErrNotFound) {
 		t.Errorf("snapshot: %v", err)
 	}
-	if err := r.SetMetadata(ctx, id, volume.Metadata{PV: "pv"}); !errors.Is(err, volume.ErrNotFound) {
+	if err := r.UpdateRecord(ctx, id, volume.Metadata{PV: "pv"}.Entities(), nil); !errors.Is(err, volume.ErrNotFound) {
 		t.Errorf("metadata: %v", err)
 	}
 	if list, err := r.Snapshots(ctx, volume.SnapshotRef{Volume: id}); err != nil || len(list) != 0 {

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/cns"
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/vim25/types"
+	"github.com/vmware/govmomi/vslm"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/store"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
@@ -119,8 +121,50 @@ func TestMetadata(t *testing.T) {
 	v, err := r.Create(ctx, spec)
 	r.must(err)
 	r.metadataOf(v.ID, "PERSISTENT_VOLUME /pv-1", "PERSISTENT_VOLUME_CLAIM default/data of pv-1")
-	r.must(r.SetMetadata(ctx, v.ID, volume.Metadata{PV: "pv-1", PVC: "data", Namespace: "default", Labels: map[string]string{"app": "db"}}))
+	labeled := volume.Metadata{PV: "pv-1", PVC: "data", Namespace: "default", Labels: map[string]string{"app": "db"}}
+	pod := volume.Entity{
+		EntityRef: volume.EntityRef{Kind: volume.Pod, Namespace: "default", Name: "db-0"},
+		Refers:    volume.EntityRef{Kind: volume.PVC, Namespace: "default", Name: "data"},
+	}
+	r.must(r.UpdateRecord(ctx, v.ID, append(labeled.Entities(), pod), nil))
+	r.metadataOf(v.ID, "PERSISTENT_VOLUME /pv-1 app=db", "PERSISTENT_VOLUME_CLAIM default/data of pv-1", "POD default/db-0 of data")
+	now, err := r.Volume(ctx, v.ID) // with the file of its disk
+	r.must(err)
+	records, err := r.Records(ctx)
+	r.must(err)
+	if diff := cmp.Diff([]volume.Record{{Volume: now, Entities: append(labeled.Entities(), pod)}}, records); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	r.must(r.UpdateRecord(ctx, v.ID, nil, []volume.Entity{pod}))
 	r.metadataOf(v.ID, "PERSISTENT_VOLUME /pv-1 app=db", "PERSISTENT_VOLUME_CLAIM default/data of pv-1")
+}
+
+// A first-class disk of any vCenter becomes a volume with its content, and can then be attached; again, it is the same volume.
+func TestAdopt(t *testing.T) {
+	r := start(t, two)
+	ctx := t.Context()
+	ds := types.ManagedObjectReference{Type: "Datastore", Value: r.spec("eu", "").Datastores[0].Ref}
+	task, err := vslm.NewObjectManager(r.lab.Client("eu").Client).CreateDisk(ctx, types.VslmCreateSpec{
+		Name: "mine", CapacityInMB: 1024,
+		BackingSpec: &types.VslmCreateSpecDiskFileBackingSpec{VslmCreateSpecBackingSpec: types.VslmCreateSpecBackingSpec{Datastore: ds}},
+	})
+	r.must(err)
+	info, err := task.WaitForResult(ctx)
+	r.must(err)
+	id := info.Result.(types.VStorageObject).Config.Id.Id
+	if _, err := r.Volume(ctx, id); !errors.Is(err, volume.ErrNotFound) {
+		t.Fatalf("before: %v", err)
+	}
+	for range 2 {
+		v, err := r.Adopt(ctx, id, "pv-1", volume.Metadata{PV: "pv-1"}.Entities())
+		r.must(err)
+		if v.ID != id || v.VCenter != "eu" || v.Capacity != gib {
+			t.Errorf("%+v", v)
+		}
+	}
+	if _, err := r.Adopt(ctx, "5b2c9f1e-0000-4000-8000-000000000000", "x", volume.Metadata{PV: "x"}.Entities()); !errors.Is(err, volume.ErrNotFound) {
+		t.Errorf("no disk: %v", err)
+	}
 }
 
 // metadataOf compares CNS's metadata of a volume.

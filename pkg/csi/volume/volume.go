@@ -51,6 +51,51 @@ type Metadata struct {
 	Labels             map[string]string
 }
 
+// Entities returns the objects as CNS records them.
+func (m Metadata) Entities() []Entity {
+	var all []Entity
+	pv := EntityRef{Kind: PV, Name: m.PV}
+	if m.PV == "" {
+		pv = EntityRef{}
+	} else {
+		all = append(all, Entity{EntityRef: pv, Labels: m.Labels})
+	}
+	if m.PVC != "" {
+		all = append(all, Entity{EntityRef: EntityRef{Kind: PVC, Namespace: m.Namespace, Name: m.PVC}, Refers: pv})
+	}
+	return all
+}
+
+// EntityKind is the kind of an [Entity], as CNS spells it.
+type EntityKind string
+
+// The kinds of entities.
+const (
+	PV  EntityKind = "PERSISTENT_VOLUME"
+	PVC EntityKind = "PERSISTENT_VOLUME_CLAIM"
+	Pod EntityKind = "POD"
+)
+
+// EntityRef identifies a Kubernetes object; Namespace is empty for a PV.
+type EntityRef struct {
+	Kind            EntityKind
+	Namespace, Name string
+}
+
+// Entity is a Kubernetes object in the record of a volume, as the vSphere Client shows it.
+type Entity struct {
+	EntityRef
+	Labels map[string]string
+	// Refers is what the object refers to: a claim to its volume, a pod to its claim; zero for a PV.
+	Refers EntityRef
+}
+
+// Record is a volume and the objects of this cluster that CNS has recorded for it.
+type Record struct {
+	Volume
+	Entities []Entity
+}
+
 // SnapshotRef identifies a snapshot.
 type SnapshotRef struct{ Volume, Snapshot string }
 
@@ -132,8 +177,6 @@ type Store interface {
 	Volumes(ctx context.Context) ([]Volume, []Attached, error)
 	// Attachments returns the nodes that one volume is attached to. Error: ErrNotFound.
 	Attachments(ctx context.Context, id string) ([]Attached, error)
-	// SetMetadata sets the objects that use the volume.
-	SetMetadata(ctx context.Context, id string, m Metadata) error
 }
 
 // Segment is values of topology keys: {"topology.csi.vmware.com/k8s-zone": "us-west"}.

@@ -291,6 +291,17 @@ type INIEntry struct {
 	Commented bool
 	// AfterPassword reports that the key is unknown and may be the rest of the password in the lines before.
 	AfterPassword bool
+
+	scanned iniEntry
+}
+
+// Suspicions returns warnings that quotes, backslashes or comments may have changed the value from what its author meant; file
+// and path are in their positions.
+func (e INIEntry) Suspicions(file, path string) []Problem {
+	p := &problems{}
+	at := position{file: file, line: e.Line, column: e.Column, path: path}
+	lintINI(e.scanned, isLogin(strings.ToLower(e.Key)), at, p)
+	return p.list
 }
 
 // DisplayKey returns the key for messages.
@@ -307,7 +318,7 @@ func ReadINI(name string, data []byte) ([]INISection, []Problem) {
 	for i, s := range scanned {
 		sections[i] = INISection{Name: s.name, Sub: s.sub, HasSub: s.hasSub, Line: s.line, Column: s.column, Commented: s.commented}
 		for _, e := range s.entries {
-			sections[i].Entries = append(sections[i].Entries, INIEntry{e.key, e.value, e.bare, e.line, e.column, e.commented, e.afterPassword})
+			sections[i].Entries = append(sections[i].Entries, INIEntry{e.key, e.value, e.bare, e.line, e.column, e.commented, e.afterPassword, e})
 		}
 	}
 	return sections, p.list

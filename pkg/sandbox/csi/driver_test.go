@@ -6,6 +6,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
@@ -45,6 +46,28 @@ func TestCSISpec(t *testing.T) {
 		}
 		if needs := p.name != "snapshot-controller"; needs != strings.Contains(line, "--csi-address=/run/csi.sock") {
 			t.Errorf("%s: %s", p.name, line)
+		}
+	}
+}
+
+// The provisioner asks for topology only if nodes have one: with a zone and no region it would make no volume for any node.
+func TestTopologyOfProvisioner(t *testing.T) {
+	for place, want := range map[string]string{
+		"zone: z": "--feature-gates=Topology=false", "region: r": "--feature-gates=Topology=false",
+		"region: r, zone: z": "--feature-gates=Topology=true",
+	} {
+		top, err := topology.Load("test.yaml", []byte(`
+apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: test}
+spec: {vcenters: [{name: vc, datacenters: [{name: dc, clusters: [{name: c, hosts: [{name: h}], `+place+`}], vms: [{name: vm, role: worker}]}]}]}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &Driver{Topology: top, Speed: 10}
+		if line := strings.Join(d.flags("csi-provisioner", "/csi.sock"), " "); !strings.Contains(line, want) {
+			t.Errorf("%s: %s", place, line)
 		}
 	}
 }

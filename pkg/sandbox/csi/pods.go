@@ -28,7 +28,7 @@ func (d *Driver) Deploy(ctx context.Context) error {
 	}
 	volumes := d.Volumes()
 	volumes.Config, volumes.Image, volumes.Sidecars = config, d.Pods.Image(image.CSI), d.Pods.Image(image.Sidecars)
-	volumes.Light, volumes.Policies, volumes.Zones = feed.LightKey, d.Config().Policies, d.Zoned()
+	volumes.Light, volumes.Policies, volumes.Zones = feed.LightKey, d.Config().Policies, d.Topology.Zoned()
 	return d.Pods.CSI(ctx, volumes)
 }
 
@@ -38,7 +38,7 @@ func (d *Driver) deployForeign(ctx context.Context) error {
 		return err
 	}
 	return d.Pods.CSI(ctx, deploy.CSI{
-		Config: config, Manifest: d.Manifest, Sidecars: d.Pods.Image(image.Sidecars), Policies: d.Config().Policies, Zones: d.Zoned(),
+		Config: config, Manifest: d.Manifest, Sidecars: d.Pods.Image(image.Sidecars), Policies: d.Config().Policies, Zones: d.Topology.Zoned(),
 	})
 }
 

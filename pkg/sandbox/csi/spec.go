@@ -16,6 +16,7 @@ func (d *Driver) spec(p process, socket, kubeconfig, clusterID string) child.Spe
 			"--config=" + d.CloudConfig,
 			"--kubeconfig=" + kubeconfig,
 			"--cluster-id=" + clusterID,
+			"--full-sync-period=" + d.Speed.Of(pace.CSIFullSync).String(),
 		}
 		spec.Args = append(spec.Args, d.Args...)
 		return d.Components.Spec(spec)
@@ -38,7 +39,7 @@ func (d *Driver) flags(name, socket string) []string {
 	switch name {
 	case "csi-provisioner":
 		flags = append(flags, "--extra-create-metadata=true", "--default-fstype=ext4")
-		if d.Zoned() { // without zones it would make no volume for a node
+		if d.Topology.Zoned() { // without zones it would make no volume for a node
 			flags = append(flags, "--feature-gates=Topology=true", "--strict-topology=true")
 		} else {
 			flags = append(flags, "--feature-gates=Topology=false")
@@ -51,14 +52,4 @@ func (d *Driver) flags(name, socket string) []string {
 		flags = append(flags, "--extra-create-metadata=true")
 	}
 	return flags
-}
-
-// Zoned reports whether any node of the topology is in a region or zone.
-func (d *Driver) Zoned() bool {
-	for _, ref := range d.Topology.Nodes() {
-		if p := d.Topology.Place(ref); p.Region != "" || p.Zone != "" {
-			return true
-		}
-	}
-	return false
 }

@@ -156,6 +156,8 @@ func (c Volume) agreement() (q question) {
 		q.answer(event.Error, "", "no: it is attached to node %s, and no VM has its disk", and(at, "and"))
 	case len(at) > 1 && len(on) == 1:
 		q.answer(event.Warning, "", "no: it is attached to nodes %s, and only VM %s has its disk", and(at, "and"), on[0])
+	case len(at) == 0 && len(on) == 1 && c.Row.State == api.VolumeBlocked:
+		q.answer(event.Error, c.Row.Try, "no: VM %s has its disk, and node %s wants it", on[0], c.Row.Node)
 	case len(at) == 0 && len(on) == 1 && c.Row.State != api.VolumeAttaching && c.Row.State != api.VolumeDetaching:
 		q.answer(event.Warning, "", "no: VM %s has its disk, and it is attached to no node", on[0])
 	case len(at) == 1 && len(on) == 1 && (vm == "" || c.Node.Name != at[0]): // the case has not that node, or not its VM

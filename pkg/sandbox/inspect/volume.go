@@ -106,6 +106,9 @@ func (v volumeObjects) claim(ctx context.Context) (*corev1.PersistentVolumeClaim
 }
 
 func (v volumeObjects) volume(ctx context.Context) (*corev1.PersistentVolume, error) {
+	if v.row.Name == v.row.Claim { // a claim that has none yet
+		return nil, nil
+	}
 	return found(v.CoreV1().PersistentVolumes().Get(ctx, v.row.Name, metav1.GetOptions{}))
 }
 

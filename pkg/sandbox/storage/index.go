@@ -47,7 +47,7 @@ type Index struct {
 	mu          sync.Mutex
 	claims      map[string]*corev1.PersistentVolumeClaim // by namespace/name
 	volumes     map[string]*corev1.PersistentVolume
-	byHandle    map[string]string // PersistentVolume, by the id or the path of its disk
+	byHandle    map[string][]string // PersistentVolumes, by the id or the path of their disk; several may name one
 	attachments map[string]*storagev1.VolumeAttachment
 	pods        map[string]*corev1.Pod
 	orphans     map[string]string // names by id, of volumes that CNS has and no PersistentVolume
@@ -58,7 +58,7 @@ type Index struct {
 // New returns an empty index.
 func New(src Sources) *Index {
 	return &Index{
-		src: src, claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{}, byHandle: map[string]string{},
+		src: src, claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{}, byHandle: map[string][]string{},
 		attachments: map[string]*storagev1.VolumeAttachment{}, pods: map[string]*corev1.Pod{}, orphans: map[string]string{},
 		warnings: map[string]warning{}, rows: map[string]api.Volume{},
 	}
@@ -92,7 +92,7 @@ func (x *Index) Volume(v *corev1.PersistentVolume, gone bool) {
 	keep(x.volumes, v.Name, v, gone)
 	x.clear("PersistentVolume", v.Name, gone)
 	if h := handle(v); h != "" {
-		keep(x.byHandle, h, v.Name, gone)
+		x.name(h, v.Name, gone)
 		if d, ok := x.src.Disk(h); ok {
 			h = d.ID
 		}
@@ -102,6 +102,15 @@ func (x *Index) Volume(v *corev1.PersistentVolume, gone bool) {
 	if r := v.Spec.ClaimRef; r != nil {
 		x.claim(r.Namespace + "/" + r.Name)
 	}
+}
+
+// name records that a PersistentVolume names a disk.
+func (x *Index) name(handle, volume string, gone bool) {
+	others := slices.DeleteFunc(slices.Clone(x.byHandle[handle]), func(name string) bool { return name == volume })
+	if !gone {
+		others = append(others, volume)
+	}
+	keep(x.byHandle, handle, others, len(others) == 0)
 }
 
 // Class updates the claims of a StorageClass that has changed.
@@ -196,7 +205,7 @@ func (x *Index) Disk(id string) {
 	defer x.mu.Unlock()
 	d, _ := x.src.Disk(id)
 	for _, handle := range []string{id, d.File} {
-		if name, ok := x.byHandle[handle]; ok {
+		for _, name := range x.byHandle[handle] {
 			x.volume(name)
 		}
 	}

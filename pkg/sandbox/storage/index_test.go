@@ -184,6 +184,9 @@ func TestWaits(t *testing.T) {
 			}
 			if tc.attachment != nil {
 				r.Attachment(tc.attachment, false)
+			} else {
+				r.disks["fcd-1"] = storage.Disk{ID: "fcd-1"}
+				r.Disk("fcd-1")
 			}
 			got := r.only(t)
 			if got.State != tc.state || !strings.Contains(got.Waits, tc.waits) || (tc.waits == "") != (got.Waits == "") || !strings.Contains(got.Try, tc.try) || (tc.try == "") != (got.Try == "") {
@@ -346,5 +349,90 @@ func TestOrder(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"default/web-0", "default/web-1", "default/web-2"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A disk that a VM has, of a volume that is attached to no node, blocks it, and the advice is to detach it.
+func TestElsewhere(t *testing.T) {
+	r := newRig()
+	r.nodes["b"] = api.Node{Name: "b", Ready: "True", VM: "b"}
+	r.Claim(claim("pv-1"), false)
+	r.Volume(volume(corev1.VolumeBound), false)
+	if v := r.only(t); v.State != api.VolumeDetached || v.Waits != "VM a has its disk, though it is attached to no node" || v.Try != "vsphere-sandbox volume detach default/data" {
+		t.Errorf("detached: %+v", v)
+	}
+	r.Pod(pod("p", "b", corev1.PodPending, false), false)
+	for _, a := range []*storagev1.VolumeAttachment{nil, attachment("b", false, false, "FailedPrecondition: in use")} {
+		if a != nil {
+			r.Attachment(a, false)
+		}
+		if v := r.only(t); v.State != api.VolumeBlocked || v.Waits != "VM a has its disk, and node b wants it" || v.Try != "vsphere-sandbox volume detach default/data" {
+			t.Errorf("wanted: %+v", v)
+		}
+	}
+	r.disks["fcd-1"] = storage.Disk{ID: "fcd-1", VM: "b"}
+	r.Disk("fcd-1")
+	if v := r.only(t); v.State != api.VolumeAttaching {
+		t.Errorf("on its way: %+v", v)
+	}
+}
+
+// A volume that two PersistentVolumes name is no orphan while one of them is there.
+func TestTwoNames(t *testing.T) {
+	r := newRig()
+	first, second := volume(corev1.VolumeReleased), volume(corev1.VolumeBound)
+	second.Name = "pv-2"
+	r.Volume(first, false)
+	r.Volume(second, false)
+	r.Volume(first, true)
+	if v := r.only(t); v.Name != "pv-2" || v.State == api.VolumeOrphaned {
+		t.Errorf("%+v", v)
+	}
+	r.Volume(second, true)
+	if v := r.only(t); v.Name != "fcd-1" || v.State != api.VolumeOrphaned {
+		t.Errorf("%+v", v)
+	}
+}
+
+// An expansion that has not ended is what a volume waits for.
+func TestResize(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status corev1.ClaimResourceStatus
+		want   string
+	}{
+		"asked":      {"", "csi-resizer to expand it to 5Ti"},
+		"failed":     {corev1.PersistentVolumeClaimControllerResizeInProgress, "csi-resizer to expand it to 5Ti: no space"},
+		"infeasible": {corev1.PersistentVolumeClaimControllerResizeInfeasible, "a smaller request: it cannot be expanded to 5Ti: no space"},
+		"node":       {corev1.PersistentVolumeClaimNodeResizePending, "the kubelet of a to grow its file system to 5Ti"},
+	} {
+		r := newRig()
+		c := claim("pv-1")
+		c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("5Ti")
+		c.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+		if tc.status != "" {
+			c.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: tc.status}
+		}
+		r.Volume(volume(corev1.VolumeBound), false)
+		r.Claim(c, false)
+		r.Attachment(attachment("a", true, false, ""), false)
+		r.Pod(pod("p", "a", corev1.PodRunning, false), false)
+		if strings.HasSuffix(tc.want, "no space") {
+			r.Warning(&corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: "default", Name: "data"}, Reason: "VolumeResizeFailed", Message: "no space"})
+		}
+		if v := r.only(t); v.State != api.VolumeInUse || v.Waits != tc.want {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// The scheduler never sees a pod with a nodeName.
+func TestNodeName(t *testing.T) {
+	r := newRig()
+	c, class := claim(""), "later"
+	c.Spec.StorageClassName = &class
+	r.Claim(c, false)
+	r.Pod(pod("p", "a", corev1.PodPending, false), false)
+	if v := r.only(t); !strings.Contains(v.Waits, "pod default/p sets nodeName") {
+		t.Errorf("%+v", v)
 	}
 }

@@ -42,6 +42,7 @@ func (x *Index) row(v *corev1.PersistentVolume) api.Volume {
 	}
 	s := story{index: x, volume: v, pods: pods, attachments: x.attachmentsOf(v.Name), known: known || v.Spec.CSI == nil}
 	s.explain(&row)
+	s.resized(&row)
 	return row
 }
 
@@ -73,6 +74,54 @@ func (s story) explain(row *api.Volume) {
 		row.Waits = failure(s.attachments[0].Status.AttachError, "csi-attacher to attach it to node "+row.Node)
 	default:
 		s.attached(row)
+	}
+	s.elsewhere(row)
+}
+
+// elsewhere explains a volume that is attached to no Node, and whose disk a VM has nevertheless: another client attached it, or
+// the record of an attachment was removed. vSphere attaches it to no other VM then.
+func (s story) elsewhere(row *api.Volume) {
+	if row.VM == "" || row.Attached || row.State != api.VolumeAttaching && row.State != api.VolumeDetached {
+		return
+	}
+	node, ok := s.index.src.Node(row.Node)
+	switch {
+	case row.State == api.VolumeDetached && row.Waits != "":
+		return
+	case row.State == api.VolumeDetached:
+		row.Waits = "VM " + row.VM + " has its disk, though it is attached to no node"
+	case !ok || node.VM == "" || node.VM == row.VM:
+		return
+	default:
+		row.State, row.Waits = api.VolumeBlocked, "VM "+row.VM+" has its disk, and node "+row.Node+" wants it"
+	}
+	row.Try = "vsphere-sandbox volume detach " + orElse(row.Claim, row.Name)
+}
+
+// resized explains an expansion that has not ended, of a volume that waits for nothing else.
+func (s story) resized(row *api.Volume) {
+	c := s.index.claims[row.Claim]
+	if c == nil || row.Waits != "" || c.Spec.VolumeName != s.volume.Name {
+		return
+	}
+	want, has := c.Spec.Resources.Requests[corev1.ResourceStorage], c.Status.Capacity[corev1.ResourceStorage]
+	if c.Status.Phase != corev1.ClaimBound || has.IsZero() || want.Cmp(has) <= 0 {
+		return
+	}
+	text := "to " + want.String() + s.index.because("PersistentVolumeClaim", row.Claim, "VolumeResizeFailed")
+	switch c.Status.AllocatedResourceStatuses[corev1.ResourceStorage] {
+	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress:
+		if row.Node == "" {
+			row.Waits = "a pod that uses it: its file system grows " + text + " when it is mounted"
+			return
+		}
+		row.Waits = "the kubelet of " + row.Node + " to grow its file system " + text
+	case corev1.PersistentVolumeClaimControllerResizeInfeasible, corev1.PersistentVolumeClaimNodeResizeInfeasible:
+		row.Waits = "a smaller request: it cannot be expanded " + text
+		namespace, name, _ := strings.Cut(row.Claim, "/")
+		row.Try = fmt.Sprintf("kubectl patch pvc -n %s %s, with less storage than %s and at least %s", namespace, name, want.String(), has.String())
+	default:
+		row.Waits = "csi-resizer to expand it " + text
 	}
 }
 
@@ -311,10 +360,22 @@ func (x *Index) pending(name string, c *corev1.PersistentVolumeClaim) api.Volume
 		row.Waits = "csi-provisioner, for node " + c.Annotations[selected] + x.because("PersistentVolumeClaim", name)
 	case len(pods) > 0 && pods[0].Spec.NodeName == "":
 		row.Waits = "the scheduler, for pod " + key(pods[0]) + unscheduled(pods[0]) + x.because("PersistentVolumeClaim", name, "ProvisioningFailed")
+	case len(pods) > 0 && x.waitsForConsumer(c):
+		row.Waits = "the scheduler to choose a node: pod " + key(pods[0]) + " sets nodeName and passes it by"
+		row.Try = "give the pod a nodeSelector instead of nodeName"
 	default:
 		row.Waits = x.unprovisioned(name, c)
 	}
 	return row
+}
+
+// waitsForConsumer reports whether the claim's StorageClass makes a volume only for a pod that the scheduler has placed.
+func (x *Index) waitsForConsumer(c *corev1.PersistentVolumeClaim) bool {
+	if c.Spec.StorageClassName == nil {
+		return false
+	}
+	mode, ok := x.src.Class(*c.Spec.StorageClassName)
+	return ok && mode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
 // unprovisioned returns what a claim waits for that does not wait for a pod.

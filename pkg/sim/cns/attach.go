@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/vmware/govmomi/cns/methods"
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -94,7 +97,7 @@ func (m *Manager) plugIn(ctx *simulator.Context, v *volume, spec *cnstypes.CnsVo
 			cause := &types.InvalidDatastore{Datastore: &v.datastore, Name: datastore}
 			return because(cause, "Failed to attach disk: the VM's host does not reach datastore %s", cause.Name)
 		}
-		at, ok := freeSlot(vm.Config.Hardware.Device, spec.ControllerKey, spec.UnitNumber)
+		at, ok := freeSlot(vm.Config.Hardware.Device, unitsOfParavirtual(ctx), spec.ControllerKey, spec.UnitNumber)
 		if !ok {
 			return because(&types.TooManyDevices{InvalidVmConfig: types.InvalidVmConfig{Property: "deviceChange[0].device"}},
 				"Failed to attach disk: missing SCSI controller: no slot is free on VM %s", vm.Name)
@@ -219,10 +222,12 @@ func (m *Manager) owning(vm vc.Ref, f func()) {
 	m.mu.Unlock()
 }
 
-// The slots of a VM: up to four SCSI controllers with sixteen units, one of which is the controller.
+// The slots of a VM: up to four SCSI controllers with sixteen units, one of which is the controller. From vSphere 8 on, a
+// paravirtual one takes 64 disks: a VM has room for 255 volumes and the boot disk, before for 59.
 const (
 	controllers   = 4
 	units         = 16
+	wideUnits     = 65
 	ownUnit       = 7
 	pciKey        = 100
 	controllerKey = 1000
@@ -239,16 +244,21 @@ type slot struct {
 }
 
 // freeSlot returns the first free slot, with a new controller if all are full and another one is allowed. If a controller or unit
-// is given, no other will do. It returns false if there is no free slot.
-func freeSlot(devices []types.BaseVirtualDevice, controller, unit *int32) (slot, bool) {
+// is given, no other will do. most is the number of units of a paravirtual controller. It returns false if there is no free slot.
+func freeSlot(devices []types.BaseVirtualDevice, most int32, controller, unit *int32) (slot, bool) {
 	scsi, taken := scsiControllers(devices), takenUnits(devices)
+	wide := paravirtual(devices)
 	buses := map[int32]bool{}
 	for _, c := range scsi {
 		buses[c.BusNumber] = true
 		if controller != nil && *controller != c.Key {
 			continue
 		}
-		for u := range int32(units) {
+		has := int32(units)
+		if wide[c.Key] {
+			has = most
+		}
+		for u := range has {
 			if u == ownUnit || unit != nil && *unit != u || taken[unitOf{c.Key, u}] {
 				continue
 			}
@@ -260,7 +270,7 @@ func freeSlot(devices []types.BaseVirtualDevice, controller, unit *int32) (slot,
 	}
 	s := slot{}
 	if unit != nil {
-		if *unit < 0 || *unit >= units || *unit == ownUnit {
+		if *unit < 0 || *unit >= most || *unit == ownUnit {
 			return slot{}, false
 		}
 		s.unit = *unit
@@ -271,6 +281,30 @@ func freeSlot(devices []types.BaseVirtualDevice, controller, unit *int32) (slot,
 	s.added = newController(devices, taken, s.bus)
 	s.controller = s.added.Key
 	return s, true
+}
+
+// paravirtual returns the keys of the paravirtual controllers.
+func paravirtual(devices []types.BaseVirtualDevice) map[int32]bool {
+	all := map[int32]bool{}
+	for _, d := range devices {
+		if c, ok := d.(*types.ParaVirtualSCSIController); ok {
+			all[c.Key] = true
+		}
+	}
+	return all
+}
+
+// unitsOfParavirtual returns the number of units of a paravirtual controller in the vCenter's version.
+func unitsOfParavirtual(ctx *simulator.Context) int32 {
+	s, ok := ctx.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance)
+	if !ok {
+		return units
+	}
+	major, _, _ := strings.Cut(s.Content.About.Version, ".")
+	if n, err := strconv.Atoi(major); err != nil || n < 8 {
+		return units
+	}
+	return wideUnits
 }
 
 // unitOf is a unit of a controller.
@@ -392,6 +426,11 @@ func (m *Manager) pullOut(ctx *simulator.Context, v *volume, from vc.Ref) (name 
 		if fault := changeable(vm, "detach"); fault != nil {
 			return fault
 		}
+		if inSnapshot(ctx, vm, v.id) {
+			// A vCenter has that message for any part of a VM's configuration that it does not accept.
+			cause := &types.InvalidDeviceSpec{InvalidVmConfig: types.InvalidVmConfig{Property: "virtualDeviceSpec.device"}}
+			return because(cause, "Failed to detach disk: Invalid configuration for device '0'.")
+		}
 		name = vm.Name
 		if d := diskOf(vm.Config.Hardware.Device, v.id, v.path); d != nil {
 			m.setDevices(ctx, vm, unplug(vm.Config.Hardware.Device, d))
@@ -403,6 +442,29 @@ func (m *Manager) pullOut(ctx *simulator.Context, v *volume, from vc.Ref) (name 
 		return nil
 	})
 	return name, fault
+}
+
+// inSnapshot reports whether a snapshot of the VM has the disk of a volume: the VM keeps the disk as long as the snapshot exists.
+// The caller holds the VM's lock.
+func inSnapshot(ctx *simulator.Context, vm *simulator.VirtualMachine, id string) bool {
+	if vm.Snapshot == nil {
+		return false
+	}
+	all := slices.Clone(vm.Snapshot.RootSnapshotList)
+	for len(all) > 0 {
+		at := all[0]
+		all = append(all[1:], at.ChildSnapshotList...)
+		s, ok := ctx.Map.Get(at.Snapshot).(*simulator.VirtualMachineSnapshot)
+		if !ok {
+			continue
+		}
+		for _, d := range s.Config.Hardware.Device { // it does not change
+			if disk, ok := d.(*types.VirtualDisk); ok && disk.VDiskId != nil && disk.VDiskId.Id == id {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // CnsDeleteVolume deletes a volume, and its disk if requested.

@@ -8,6 +8,8 @@ import (
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	"github.com/vmware/govmomi/vslm"
@@ -149,22 +151,30 @@ func TestAttachmentIsRefused(t *testing.T) {
 	}
 }
 
-// TestSlots: a VM takes 59 volumes, on controllers that are added when they are needed, and says what is missing.
+// TestSlots: a VM takes 255 volumes, and 59 before vSphere 8, on controllers that are added when they are needed, and says what is
+// missing.
 func TestSlots(t *testing.T) {
 	race.SkipSlow(t)
+	for version, most := range map[string]int{"8.0.3": 255, "7.0.3": 59} {
+		t.Run(version, func(t *testing.T) { testSlots(t, version, most) })
+	}
+}
+
+func testSlots(t *testing.T, version string, most int) {
 	s := serve(t, 1, cns.Options{})
+	s.ctx.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance).Content.About.Version = version
 	taken := map[string]bool{}
-	for i := range 59 {
+	for i := range most {
 		id := s.create(t, spec(fmt.Sprint("pvc-", i), "c", 10))
 		fine(t, s.attach(t, id, s.vms[0]))
 		v, _ := s.Volume(id)
 		at := fmt.Sprint(v.Controller, ":", v.Unit)
-		if taken[at] || v.Unit == 7 || v.Unit > 15 {
+		if taken[at] || v.Unit == 7 || v.Unit > 15 && most == 59 || v.Unit > 64 {
 			t.Errorf("volume %d is at %s", i, at)
 		}
 		taken[at] = true
 	}
-	id := s.create(t, spec("pvc-59", "c", 10))
+	id := s.create(t, spec("pvc-last", "c", 10))
 	r := s.attach(t, id, s.vms[0])
 	f := refusedWith[*cnstypes.CnsFault](t, r)
 	if !is(r, new(types.TooManyDevices)) || !strings.Contains(f.Reason, "missing SCSI controller") {
@@ -239,4 +249,34 @@ func TestDeviceInfo(t *testing.T) {
 	if info := d.DeviceInfo.GetDescription(); info.Label != "Hard disk 2" && info.Label != "Hard disk 1" || info.Summary != "1,048,576 KB" {
 		t.Errorf("info %+v", info)
 	}
+}
+
+// TestSnapshotOfVM: a volume that a snapshot of its VM has cannot be detached until that snapshot is removed. One that was attached later can.
+func TestSnapshotOfVM(t *testing.T) {
+	s := serve(t, 1, cns.Options{})
+	held, free := s.create(t, spec("held", "c", 10)), s.create(t, spec("free", "c", 10))
+	fine(t, s.attach(t, held, s.vms[0]))
+	vm := object.NewVirtualMachine(s.vim, s.vms[0])
+	task, err := vm.CreateSnapshot(t.Context(), "backup", "", false, false)
+	if err == nil {
+		err = task.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fine(t, s.attach(t, free, s.vms[0]))
+	fine(t, s.detach(t, free, s.vms[0]))
+	r := s.detach(t, held, s.vms[0])
+	f := refusedWith[*cnstypes.CnsFault](t, r)
+	if !is(r, new(types.InvalidDeviceSpec)) || !strings.Contains(f.Reason, "Invalid configuration for device '0'") {
+		t.Errorf("%+v", f)
+	}
+	task, err = vm.RemoveAllSnapshot(t.Context(), nil)
+	if err == nil {
+		err = task.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fine(t, s.detach(t, held, s.vms[0]))
 }

@@ -53,7 +53,7 @@ func (f *fleet) all() []vc.Ref {
 type machine struct {
 	there, suspended, disconnected bool
 	reached                        bool // its host is connected
-	slots                          int  // for volumes: 60, less the disks that are none
+	slots                          int  // for volumes: 256, less the disks that are none
 }
 
 func (m *model) look(vm vc.Ref) (is machine) {
@@ -68,7 +68,7 @@ func (m *model) look(vm vc.Ref) (is machine) {
 		is = machine{
 			there: true, suspended: obj.Runtime.PowerState == types.VirtualMachinePowerStateSuspended,
 			disconnected: obj.Runtime.ConnectionState == types.VirtualMachineConnectionStateDisconnected,
-			slots:        60,
+			slots:        256,
 		}
 		for _, d := range obj.Config.Hardware.Device {
 			if disk, ok := d.(*types.VirtualDisk); ok && disk.VDiskId == nil {

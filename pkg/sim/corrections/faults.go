@@ -37,6 +37,14 @@ func Message(f types.BaseMethodFault) string {
 		return fmt.Sprintf("Unable to access file %s since it is locked", f.File)
 	case *types.InvalidDatastorePath:
 		return fmt.Sprintf("Invalid datastore path '%s'.", f.DatastorePath)
+	case *types.InaccessibleDatastore:
+		text := "Unable to access a datastore"
+		if f.Name != "" {
+			text = fmt.Sprintf("Unable to access datastore '%s'", f.Name)
+		}
+		return strings.TrimSuffix(text+": "+f.Detail, ": ") + "."
+	case *types.TooManyDevices:
+		return "The number of virtual devices exceeds the maximum for a given controller."
 	case *types.InvalidDatastore:
 		return fmt.Sprintf("Invalid datastore '%s'.", f.Name)
 	case *types.NoDiskSpace:

@@ -3,10 +3,12 @@ package host_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -89,4 +91,50 @@ func TestOrphan(t *testing.T) {
 	if diff := cmp.Diff([]string{"vm.orphaned"}, r.kinds("VM", 0)); diff != "" {
 		t.Errorf("our events -want +got:\n%s", diff)
 	}
+}
+
+// A datastore is in maintenance mode when no VM has files on it any more, and leaves it at once.
+func TestDatastoreMaintenance(t *testing.T) {
+	r := setup(t, host.Options{})
+	_, vm := r.clustered()
+	ds := r.vm(vm).Datastore[0]
+	enter := func() *object.Task {
+		res, err := methods.DatastoreEnterMaintenanceMode(t.Context(), r.client, &types.DatastoreEnterMaintenanceMode{This: ds})
+		must(t, err)
+		return object.NewTask(r.client, *res.Returnval.Task)
+	}
+	exit := func() (*object.Task, error) {
+		res, err := methods.DatastoreExitMaintenanceMode_Task(t.Context(), r.client, &types.DatastoreExitMaintenanceMode_Task{This: ds})
+		if err != nil {
+			return nil, err
+		}
+		return object.NewTask(r.client, res.Returnval), nil
+	}
+	mode := func(want types.DatastoreSummaryMaintenanceModeState) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); r.datastore(ds).Summary.MaintenanceMode != string(want); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s, want %s", r.datastore(ds).Summary.MaintenanceMode, want)
+			}
+		}
+	}
+	refused(t, new(types.InvalidState))(exit())
+	waiting := enter()
+	mode(types.DatastoreSummaryMaintenanceModeStateEnteringMaintenance)
+	must(t, waiting.Cancel(t.Context()))
+	if err := waiting.Wait(t.Context()); err == nil {
+		t.Error("canceled, and without an error")
+	}
+	mode(types.DatastoreSummaryMaintenanceModeStateNormal)
+	waiting = enter()
+	for _, v := range r.allVMs() {
+		of := object.NewVirtualMachine(r.client, v.Self)
+		done(t)(of.PowerOff(t.Context()))
+		done(t)(of.Destroy(t.Context()))
+	}
+	must(t, waiting.Wait(t.Context()))
+	mode(types.DatastoreSummaryMaintenanceModeStateInMaintenance)
+	refused(t, new(types.InvalidState))(enter(), nil)
+	done(t)(exit())
+	mode(types.DatastoreSummaryMaintenanceModeStateNormal)
 }

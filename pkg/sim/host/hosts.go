@@ -93,6 +93,7 @@ func Install(base *simulator.Context, opts Options) *Hosts {
 			},
 			"VirtualMachine": {"PowerOnVM_Task"},
 			"Datacenter":     {"PowerOnMultiVM_Task"},
+			"Datastore":      {"DatastoreEnterMaintenanceMode", "DatastoreExitMaintenanceMode_Task"},
 		}
 	}
 	h.watcher = newWatcher(h.adopt, h.forget)

@@ -149,21 +149,6 @@ func (c *Cluster) Attachments(ctx context.Context, id string) ([]volume.Attached
 	return []volume.Attached{{Volume: id, Node: n.Node, DiskUUID: names.Compact(e.uuid)}}, nil
 }
 
-// SetMetadata implements [volume.Store].
-func (c *Cluster) SetMetadata(ctx context.Context, id string, m volume.Metadata) error {
-	if err := c.enter(ctx, "SetMetadata"); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, err := c.entry(id)
-	if err != nil {
-		return err
-	}
-	e.metadata = m
-	return nil
-}
-
 // same compares ids as vCenters do.
 func same(a, b string) bool { return strings.EqualFold(a, b) }
 

@@ -188,11 +188,8 @@ func (s *Source) CloudConfig(at sim.CloudConfig) ([]byte, error) {
 		},
 		"vcenter": tenants,
 	}
-	for vm := range top.AllVMs() {
-		if p := top.Place(vm); vm.VM.IsNode() && p.Region != "" && p.Zone != "" {
-			conf["labels"] = map[string]any{"region": top.Spec.Categories.Region, "zone": top.Spec.Categories.Zone}
-			break
-		}
+	if top.Zoned() {
+		conf["labels"] = map[string]any{"region": top.Spec.Categories.Region, "zone": top.Spec.Categories.Zone}
 	}
 	return yaml.Marshal(conf)
 }

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/units"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
@@ -193,10 +197,90 @@ configuration is there become inaccessible and run on. Healing mounts the datast
 	})
 }
 
+// maintenanceOf is the task that puts a datastore into maintenance mode.
+type maintenanceOf struct {
+	Task vsphere.Ref `json:"task"`
+}
+
+func maintenance() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name:  "datastore.maintenance",
+		Short: "puts datastores into maintenance mode: nothing new is placed on them",
+		Long: `A datastore with VMs enters it until they have left: there is no Storage DRS, which would move them. Either way no volume is
+made there; those that exist can be attached. Healing cancels the task or ends the maintenance mode.`,
+		Object: fault.Datastore, Aspect: "maintenance",
+		Reported: []string{"vsphere-csi-driver#2169"},
+	}, fault.Steps[maintenanceOf]{
+		Plan: func(ctx context.Context, c *fault.Call) (none maintenanceOf, _ string, _ error) {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return none, "", err
+			}
+			var ds mo.Datastore
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &ds, "summary", "vm"); err != nil {
+				return none, "", err
+			}
+			if mode := ds.Summary.MaintenanceMode; mode != "" && mode != string(types.DatastoreSummaryMaintenanceModeStateNormal) {
+				return none, "", fault.Refuse("datastore %q: is in maintenance mode (%s)", c.Target.Name, mode)
+			}
+			return none, fmt.Sprintf("enter maintenance mode; %s on it", shorten.Count(len(ds.Vm), "VM")), nil
+		},
+		Apply: func(ctx context.Context, c *fault.Call, m *maintenanceOf) error {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return err
+			}
+			defer vsphere.Causing(c, ep, c.Target.Ref)()
+			return ep.SOAP(ctx, func(ctx context.Context, vc *vim25.Client) error {
+				res, err := methods.DatastoreEnterMaintenanceMode(ctx, vc, &types.DatastoreEnterMaintenanceMode{This: c.Target.Ref})
+				if err == nil && res.Returnval.Task != nil {
+					m.Task = *res.Returnval.Task // with VMs on the datastore it may never end
+				}
+				return err
+			})
+		},
+		Revert: endMaintenance,
+	})
+}
+
+func endMaintenance(ctx context.Context, c *fault.Call, m *maintenanceOf) error {
+	ep, err := vsphere.At(c)
+	if err != nil {
+		return err
+	}
+	defer vsphere.Causing(c, ep, c.Target.Ref)()
+	if m.Task != (vsphere.Ref{}) {
+		if err := ep.SOAP(ctx, func(ctx context.Context, vc *vim25.Client) error {
+			task := object.NewTask(vc, m.Task)
+			_ = task.Cancel(ctx) // InvalidState once it has ended
+			_ = task.Wait(ctx)   // canceled
+			return ctx.Err()
+		}); err != nil {
+			return err
+		}
+	}
+	var ds mo.Datastore
+	if err := vsphere.Get(ctx, ep, c.Target.Ref, &ds, "summary"); vsphere.IsGone(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if ds.Summary.MaintenanceMode != string(types.DatastoreSummaryMaintenanceModeStateInMaintenance) {
+		return nil
+	}
+	return vsphere.Run(ctx, ep, func(ctx context.Context, vc *vim25.Client) (*object.Task, error) {
+		res, err := methods.DatastoreExitMaintenanceMode_Task(ctx, vc, &types.DatastoreExitMaintenanceMode_Task{This: c.Target.Ref})
+		if err != nil {
+			return nil, err
+		}
+		return object.NewTask(vc, res.Returnval), nil
+	})
+}
+
 // Kinds returns the faults of storage, in the order of the catalogue.
 func Kinds() []*fault.Kind {
 	return []*fault.Kind{
-		inaccessible(), removedFromHost(), full(),
+		inaccessible(), removedFromHost(), full(), maintenance(),
 		attachRefused(), detached(), leftOnDeadVM(),
 		slowTasks(),
 	}

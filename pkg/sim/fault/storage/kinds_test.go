@@ -7,6 +7,7 @@ import (
 
 	vimfault "github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -33,6 +34,7 @@ func trials() map[string]trial {
 		"datastore.inaccessible":      {on: ds, effect: lost, obstacle: lose},
 		"datastore.removed-from-host": {on: ds, params: map[string]string{"host": "esx-east-1"}, effect: unmounted, refused: map[string]string{"host": "esx-west-1"}},
 		"datastore.full":              {on: ds, effect: full, after: roomy, obstacle: fill},
+		"datastore.maintenance":       {on: ds, effect: entering, obstacle: enter},
 		"disk.attach-refused":         {on: vm, effect: refusing(new(types.FileLocked)), after: accepting, refused: map[string]string{"answer": "maybe"}, code: "invalid"},
 		"disk.detached":               {on: vm, before: second, effect: detached, obstacle: onlyOne},
 		"disk.left-on-dead-vm":        {on: vm, before: second, effect: dead, obstacle: off},
@@ -121,6 +123,24 @@ func lose(w world) {
 	if err := vc.Hosts().LoseDatastore(w.t.Context(), w.Ref("us", dsPath)); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// entering checks that the datastore is not for new volumes, and that its VMs run on.
+func entering(w world) {
+	const want = types.DatastoreSummaryMaintenanceModeStateEnteringMaintenance
+	for deadline := time.Now().Add(10 * time.Second); w.datastore().Summary.MaintenanceMode != string(want); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("datastore: %+v", w.datastore().Summary)
+		}
+	}
+	w.must(w.vm().Reconfigure(w.t.Context(), types.VirtualMachineConfigSpec{Annotation: "stays"}))
+}
+
+func enter(w world) {
+	if _, err := methods.DatastoreEnterMaintenanceMode(w.t.Context(), w.Client("us").Client, &types.DatastoreEnterMaintenanceMode{This: w.Ref("us", dsPath)}); err != nil {
+		w.t.Fatal(err)
+	}
+	entering(w)
 }
 
 func unmounted(w world) {

@@ -1,0 +1,290 @@
+package syncer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+)
+
+// CNS is the records of volumes in all configured vCenters; pkg/csi/store.Store implements it.
+type CNS interface {
+	// Records returns all records of the cluster. An error comes with those of the vCenters that respond.
+	Records(ctx context.Context) ([]volume.Record, error)
+	// UpdateRecord sets and removes objects of a volume's record. Error: volume.ErrNotFound.
+	UpdateRecord(ctx context.Context, id string, set, remove []volume.Entity) error
+	// Volume returns a volume. Error: volume.ErrNotFound if no vCenter has it.
+	Volume(ctx context.Context, id string) (volume.Volume, error)
+	// Adopt registers a first-class disk as a volume. Error: volume.ErrNotFound if no vCenter has the disk.
+	Adopt(ctx context.Context, id, name string, entities []volume.Entity) (volume.Volume, error)
+}
+
+// Config configures a [Syncer]. CNS and Client are mandatory.
+type Config struct {
+	CNS    CNS
+	Client kubernetes.Interface
+	// Dynamic watches TriggerCsiFullSync objects; nil for none.
+	Dynamic dynamic.Interface
+	// Period is the time between two full syncs; 30 min when zero, as upstream.
+	Period time.Duration
+	// Delay is how long changes of one volume are collected; 1 s when zero.
+	Delay time.Duration
+	// RetryMin and RetryMax bound the time before a failed call is repeated; 1 s and 5 min when zero.
+	RetryMin, RetryMax time.Duration
+	// Events receives what happened to a PersistentVolume; none when nil.
+	Events record.EventRecorder
+	// Logger receives changes of state; discarded when nil.
+	Logger *slog.Logger
+}
+
+// workers is the number of concurrent calls to CNS.
+const workers = 8
+
+// Syncer writes records. Create it with [New] and run it with [Syncer.Run].
+type Syncer struct {
+	cfg     Config
+	cluster *cluster
+	queue   workqueue.TypedRateLimitingInterface[string] // of volume ids
+	trigger chan int64                                   // numbers of TriggerCsiFullSync objects
+
+	mu    sync.Mutex
+	known map[string][]volume.Entity // what CNS has, by volume id
+	// seen are volumes that had a PersistentVolume since the start, or had none at the last full sync: their records may be
+	// emptied. A new volume is in CNS before its PersistentVolume exists.
+	seen map[string]bool
+	// during are volumes whose record was written while a full sync reads: what that has of them may be older.
+	during map[string]bool
+}
+
+// New returns a syncer that has not started.
+func New(cfg Config) *Syncer {
+	cfg.Period = cmp.Or(cfg.Period, 30*time.Minute)
+	cfg.Delay = cmp.Or(cfg.Delay, time.Second)
+	cfg.RetryMin = cmp.Or(cfg.RetryMin, time.Second)
+	cfg.RetryMax = cmp.Or(cfg.RetryMax, 5*time.Minute)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	s := &Syncer{
+		cfg:     cfg,
+		queue:   workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](cfg.RetryMin, cfg.RetryMax)),
+		trigger: make(chan int64, 1),
+		known:   map[string][]volume.Entity{}, seen: map[string]bool{}, during: map[string]bool{},
+	}
+	s.cluster = newCluster(cfg.Client, func(id string) { s.queue.AddAfter(id, cfg.Delay) })
+	return s
+}
+
+// Run keeps records in agreement until ctx ends, and returns nil. It must be called once.
+func (s *Syncer) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer s.queue.ShutDown()
+	if err := s.cluster.run(ctx, &all); err != nil || ctx.Err() != nil {
+		return err
+	}
+	if s.cfg.Dynamic != nil {
+		all.Go(func() { s.watchTrigger(ctx) })
+	}
+	_ = s.fullSync(ctx) // logs its error; before it, nothing is known of CNS
+	for range workers {
+		all.Go(func() {
+			for s.next(ctx) {
+			}
+		})
+	}
+	tick := time.NewTicker(s.cfg.Period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_ = s.fullSync(ctx) // logs its error
+		case number := <-s.trigger:
+			s.triggered(ctx, number)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// fullSync reads all records and queues the volumes whose record differs, or may. It logs its error.
+func (s *Syncer) fullSync(ctx context.Context) error {
+	began := time.Now()
+	s.mu.Lock()
+	s.during = map[string]bool{}
+	s.mu.Unlock()
+	records, err := s.cfg.CNS.Records(ctx)
+	if err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Warn("full sync is incomplete", "err", err)
+	}
+	volumes := s.cluster.volumes()
+	s.mu.Lock()
+	fresh := make(map[string][]volume.Entity, len(records))
+	for _, r := range records {
+		fresh[r.ID] = r.Entities
+	}
+	for id := range s.during {
+		fresh[id] = s.known[id]
+	}
+	if err != nil { // keep what is known of the vCenters that do not respond
+		for id, entities := range s.known {
+			if _, ok := fresh[id]; !ok {
+				fresh[id] = entities
+			}
+		}
+	}
+	s.known = fresh
+	var all []string
+	for _, r := range records {
+		if !volumes[r.ID] && !s.seen[r.ID] {
+			s.seen[r.ID] = true // the next full sync may empty its record
+			continue
+		}
+		if !volumes[r.ID] && len(r.Entities) > 0 {
+			all = append(all, r.ID)
+		}
+	}
+	for id := range volumes {
+		all = append(all, id)
+	}
+	s.mu.Unlock()
+	for _, id := range all {
+		s.queue.Add(id)
+	}
+	s.cfg.Logger.Debug("full sync", "records", len(records), "volumes", len(volumes), "seconds", time.Since(began).Seconds())
+	return err
+}
+
+// next syncs one volume; false after the queue has been shut down.
+func (s *Syncer) next(ctx context.Context) bool {
+	id, shutdown := s.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer s.queue.Done(id)
+	if ctx.Err() != nil {
+		return true
+	}
+	if err := s.sync(ctx, id); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Warn("cannot update the record of a volume", "volume", id, "err", err)
+		s.queue.AddRateLimited(id)
+		return true
+	}
+	s.queue.Forget(id)
+	return true
+}
+
+// sync brings the record of one volume in agreement.
+func (s *Syncer) sync(ctx context.Context, id string) error {
+	pvs := s.cluster.named(id)
+	want := s.cluster.entities(pvs)
+	s.mu.Lock()
+	have, recorded := s.known[id]
+	if len(pvs) > 0 {
+		s.seen[id] = true
+	}
+	emptied := len(pvs) > 0 || s.seen[id]
+	s.mu.Unlock()
+	if !emptied {
+		return nil
+	}
+	if !recorded {
+		if len(pvs) == 0 {
+			return nil
+		}
+		done, created, err := s.unrecorded(ctx, id, pvs[0], want)
+		if err != nil || done {
+			return err
+		}
+		have = created
+	}
+	set, remove := difference(have, want)
+	if len(set)+len(remove) > 0 {
+		err := s.cfg.CNS.UpdateRecord(ctx, id, set, remove)
+		if errors.Is(err, volume.ErrNotFound) { // CNS has lost it, or it is deleted
+			s.forget(id)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.put(id, want)
+	return nil
+}
+
+func (s *Syncer) put(id string, entities []volume.Entity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[id], s.during[id] = entities, true
+}
+
+func (s *Syncer) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, id)
+}
+
+// unrecorded handles a volume that had no record at the last full sync. done reports that nothing is left to do. Otherwise it returns
+// what CNS has recorded.
+func (s *Syncer) unrecorded(ctx context.Context, id string, pv *corev1.PersistentVolume, want []volume.Entity) (done bool, have []volume.Entity, err error) {
+	if isDynamic(pv) { // this driver has just created it, with these objects
+		return false, createdWith(pv), nil
+	}
+	_, err = s.cfg.CNS.Volume(ctx, id)
+	switch {
+	case err == nil: // it was not this cluster's
+		return false, nil, nil
+	case !errors.Is(err, volume.ErrNotFound):
+		return false, nil, err
+	case pv.Spec.ClaimRef == nil || pv.Status.Phase != corev1.VolumeBound:
+		return true, nil, nil
+	}
+	v, err := s.cfg.CNS.Adopt(ctx, id, pv.Name, want)
+	if err != nil {
+		s.event(pv, corev1.EventTypeWarning, "RegisterVolumeFailed", fmt.Sprintf("disk %s: %v", id, err))
+		return false, nil, err
+	}
+	s.cfg.Logger.Info("existing disk is a volume now", "volume", id, "pv", pv.Name, "vcenter", v.VCenter)
+	s.event(pv, corev1.EventTypeNormal, "RegisteredVolume", fmt.Sprintf("disk %s is a volume of vcenter %q now", id, v.VCenter))
+	s.put(id, want)
+	return true, nil, nil
+}
+
+func (s *Syncer) event(pv *corev1.PersistentVolume, kind, reason, message string) {
+	if s.cfg.Events != nil {
+		s.cfg.Events.Event(pv, kind, reason, message)
+	}
+}
+
+// difference returns what must be set and removed in a record.
+func difference(have, want []volume.Entity) (set, remove []volume.Entity) {
+	old := map[volume.EntityRef]volume.Entity{}
+	for _, e := range have {
+		old[e.EntityRef] = e
+	}
+	for _, e := range want {
+		before, ok := old[e.EntityRef]
+		delete(old, e.EntityRef)
+		if !ok || before.Refers != e.Refers || !maps.Equal(before.Labels, e.Labels) {
+			set = append(set, e)
+		}
+	}
+	for _, e := range have {
+		if _, gone := old[e.EntityRef]; gone {
+			remove = append(remove, e)
+		}
+	}
+	return set, slices.Clip(remove)
+}

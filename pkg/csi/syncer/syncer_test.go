@@ -1,0 +1,323 @@
+package syncer_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/syncer"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+)
+
+// records is CNS in memory.
+type records struct {
+	mu      sync.Mutex
+	volumes map[string][]volume.Entity // by id
+	disks   map[string]bool            // first-class disks that are no volumes
+	down    error
+	calls   map[string]int
+}
+
+func (r *records) enter(call string) (leave func(), err error) {
+	r.mu.Lock()
+	r.calls[call]++
+	return r.mu.Unlock, r.down
+}
+
+func (r *records) Records(context.Context) (all []volume.Record, err error) {
+	leave, err := r.enter("Records")
+	defer leave()
+	for _, id := range slices.Sorted(maps.Keys(r.volumes)) {
+		if err == nil {
+			all = append(all, volume.Record{Volume: volume.Volume{ID: id}, Entities: r.volumes[id]})
+		}
+	}
+	return all, err
+}
+
+func (r *records) UpdateRecord(_ context.Context, id string, set, remove []volume.Entity) error {
+	leave, err := r.enter("UpdateRecord")
+	defer leave()
+	old, ok := r.volumes[id]
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return volume.ErrNotFound
+	}
+	fresh := slices.DeleteFunc(slices.Clone(old), func(e volume.Entity) bool {
+		same := func(o volume.Entity) bool { return o.EntityRef == e.EntityRef }
+		return slices.ContainsFunc(set, same) || slices.ContainsFunc(remove, same)
+	})
+	r.volumes[id] = append(fresh, set...)
+	return nil
+}
+
+func (r *records) Volume(_ context.Context, id string) (volume.Volume, error) {
+	leave, err := r.enter("Volume")
+	defer leave()
+	if _, ok := r.volumes[id]; !ok && err == nil {
+		err = volume.ErrNotFound
+	}
+	return volume.Volume{ID: id}, err
+}
+
+func (r *records) Adopt(_ context.Context, id, _ string, entities []volume.Entity) (volume.Volume, error) {
+	leave, err := r.enter("Adopt")
+	defer leave()
+	switch {
+	case err != nil:
+		return volume.Volume{}, err
+	case !r.disks[id]:
+		return volume.Volume{}, volume.ErrNotFound
+	}
+	delete(r.disks, id)
+	r.volumes[id] = entities
+	return volume.Volume{ID: id, VCenter: "us"}, nil
+}
+
+// of is the record of a volume as text, sorted: "POD default/db-0 of data".
+func (r *records) of(id string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entities, ok := r.volumes[id]
+	if !ok {
+		return "no volume"
+	}
+	var all []string
+	for _, e := range entities {
+		text := strings.Trim(string(e.Kind)+" "+e.Namespace+"/"+e.Name, " ")
+		for _, key := range slices.Sorted(maps.Keys(e.Labels)) {
+			text += " " + key + "=" + e.Labels[key]
+		}
+		if e.Refers.Name != "" {
+			text += " of " + e.Refers.Name
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
+}
+
+type rig struct {
+	*records
+	t       *testing.T
+	k8s     *fake.Clientset
+	dynamic *dynamicfake.FakeDynamicClient
+}
+
+// start runs a syncer beside a cluster with these objects until the test ends.
+func start(t *testing.T, cns *records, period time.Duration, objects ...runtime.Object) *rig {
+	t.Helper()
+	cns.calls = map[string]int{}
+	r := &rig{records: cns, t: t, k8s: fake.NewClientset(objects...)}
+	r.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{syncer.Resource(): syncer.Kind + "List"})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		done <- syncer.New(syncer.Config{
+			CNS: cns, Client: r.k8s, Dynamic: r.dynamic, Period: period, Delay: time.Millisecond, RetryMin: time.Millisecond, RetryMax: 20 * time.Millisecond,
+		}).Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func (r *rig) eventually(id, want string) {
+	r.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); r.of(id) != want; time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("%s: %s, want %s", id, r.of(id), want)
+		}
+	}
+}
+
+func (r *rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// pv is a bound PersistentVolume; dynamic ones have the mark of the provisioner.
+func pv(name, id string, dynamic bool) *corev1.PersistentVolume {
+	v := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{
+			ClaimRef:               &corev1.ObjectReference{Namespace: "default", Name: "data"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.vsphere.vmware.com", VolumeHandle: id}},
+		},
+		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+	}
+	if dynamic {
+		v.Spec.CSI.VolumeAttributes = map[string]string{"storage.kubernetes.io/csiProvisionerIdentity": "1"}
+	}
+	return v
+}
+
+func claim(pv string, labels map[string]string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", Labels: labels}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: pv},
+	}
+}
+
+func pod(name, node string, phase corev1.PodPhase) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: corev1.PodSpec{NodeName: node, Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+		}}}},
+		Status: corev1.PodStatus{Phase: phase},
+	}
+}
+
+const bound = "PERSISTENT_VOLUME /pv-1; PERSISTENT_VOLUME_CLAIM default/data of pv-1"
+
+// Labels and pods get into the record of a volume, with their changes, and leave it with the objects.
+func TestRecords(t *testing.T) {
+	cns := &records{volumes: map[string][]volume.Entity{"v": volume.Metadata{PV: "pv-1", PVC: "data", Namespace: "default"}.Entities()}}
+	r := start(t, cns, time.Hour, pv("pv-1", "v", true), claim("pv-1", map[string]string{"app": "db"}))
+	ctx, api := t.Context(), r.k8s.CoreV1()
+	const labeled = "PERSISTENT_VOLUME /pv-1; PERSISTENT_VOLUME_CLAIM default/data app=db of pv-1"
+	r.eventually("v", labeled)
+	_, err := api.Pods("default").Create(ctx, pod("db-0", "", corev1.PodPending), metav1.CreateOptions{})
+	r.must(err)
+	_, err = api.Pods("default").Create(ctx, pod("job", "node", corev1.PodSucceeded), metav1.CreateOptions{})
+	r.must(err)
+	_, err = api.Pods("default").Update(ctx, pod("db-0", "node", corev1.PodRunning), metav1.UpdateOptions{})
+	r.must(err)
+	r.eventually("v", labeled+"; POD default/db-0 of data")
+	_, err = api.PersistentVolumeClaims("default").Update(ctx, claim("pv-1", map[string]string{"app": "db", "added": "later"}), metav1.UpdateOptions{})
+	r.must(err)
+	r.eventually("v", "PERSISTENT_VOLUME /pv-1; PERSISTENT_VOLUME_CLAIM default/data added=later app=db of pv-1; POD default/db-0 of data")
+	r.must(api.Pods("default").Delete(ctx, "db-0", metav1.DeleteOptions{}))
+	r.must(api.PersistentVolumeClaims("default").Delete(ctx, "data", metav1.DeleteOptions{}))
+	r.eventually("v", "PERSISTENT_VOLUME /pv-1")
+	r.must(api.PersistentVolumes().Delete(ctx, "pv-1", metav1.DeleteOptions{}))
+	r.eventually("v", "")
+}
+
+// A disk that a bound PersistentVolume names becomes a volume, whenever it appears. One that the provisioner made is not
+// registered again: CNS has lost it.
+func TestStatic(t *testing.T) {
+	cns := &records{volumes: map[string][]volume.Entity{}, disks: map[string]bool{"lost": true}}
+	released := pv("pv-3", "other", false)
+	released.Status.Phase = corev1.VolumeAvailable
+	r := start(t, cns, time.Hour, pv("pv-1", "disk", false), claim("pv-1", nil), pv("pv-2", "lost", true), released)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		cns.mu.Lock()
+		tried := cns.calls["Adopt"] > 1
+		cns.disks["disk"] = tried
+		cns.mu.Unlock()
+		if tried {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("not tried again")
+		}
+	}
+	r.eventually("disk", bound)
+	if r.of("lost") != "no volume" || r.of("other") != "no volume" {
+		t.Errorf("lost: %s, other: %s", r.of("lost"), r.of("other"))
+	}
+}
+
+// A full sync corrects what another client changed, at once after a trigger, and empties the record of a volume that has no
+// PersistentVolume for a whole period: a new one gets it later.
+func TestFullSync(t *testing.T) {
+	cns := &records{volumes: map[string][]volume.Entity{
+		"v": volume.Metadata{PV: "pv-1", PVC: "data", Namespace: "default"}.Entities(),
+		"w": volume.Metadata{PV: "pv-9"}.Entities(),
+	}}
+	r := start(t, cns, time.Hour, pv("pv-1", "v", true), claim("pv-1", nil))
+	r.eventually("v", bound)
+	trigger := func(number int64) {
+		t.Helper()
+		client := r.dynamic.Resource(syncer.Resource())
+		var now *unstructured.Unstructured
+		for deadline := time.Now().Add(10 * time.Second); now == nil; time.Sleep(time.Millisecond) { // the syncer creates it
+			if got, err := client.Get(t.Context(), syncer.Name, metav1.GetOptions{}); err == nil {
+				now = got
+			} else if time.Now().After(deadline) {
+				t.Fatal(err)
+			}
+		}
+		now.Object["spec"] = map[string]any{"triggerSyncID": number}
+		_, err := client.Update(t.Context(), now, metav1.UpdateOptions{})
+		r.must(err)
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+			now, err := client.Get(t.Context(), syncer.Name, metav1.GetOptions{})
+			r.must(err)
+			last, _, _ := unstructured.NestedInt64(now.Object, "status", "lastTriggerSyncID")
+			if done, _, _ := unstructured.NestedString(now.Object, "status", "lastSuccessfulEndTimeStamp"); last == number && done != "" {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%v", now.Object["status"])
+			}
+		}
+	}
+	if r.of("w") != "PERSISTENT_VOLUME /pv-9" {
+		t.Errorf("after the first: %s", r.of("w"))
+	}
+	cns.mu.Lock()
+	cns.volumes["v"] = nil
+	cns.mu.Unlock()
+	trigger(1)
+	r.eventually("v", bound)
+	r.eventually("w", "")
+	trigger(2)
+}
+
+// While CNS does not respond nothing is lost, and nothing is written twice.
+func TestDown(t *testing.T) {
+	cns := &records{volumes: map[string][]volume.Entity{"v": nil}, down: fmt.Errorf("down: %w", volume.ErrUnavailable)}
+	r := start(t, cns, 5*time.Millisecond, pv("pv-1", "v", false), claim("pv-1", nil))
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		cns.mu.Lock()
+		tried := cns.calls["Records"] > 2
+		if tried {
+			cns.down = nil
+		}
+		cns.mu.Unlock()
+		if tried || time.Now().After(deadline) {
+			break
+		}
+	}
+	r.eventually("v", bound)
+	cns.mu.Lock()
+	written, read := cns.calls["UpdateRecord"], cns.calls["Records"]
+	cns.mu.Unlock()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		cns.mu.Lock()
+		more := cns.calls["Records"] > read+2
+		cns.mu.Unlock()
+		if more {
+			break
+		}
+	}
+	cns.mu.Lock()
+	defer cns.mu.Unlock()
+	if cns.calls["UpdateRecord"] != written {
+		t.Errorf("written %d times, then %d", written, cns.calls["UpdateRecord"])
+	}
+}
