@@ -145,11 +145,11 @@ func (h *Handler) exists(ref vc.Ref) bool {
 
 // mayRead and mayWrite check inventory objects; others have no permissions.
 func (h *Handler) mayRead(user string, ref vc.Ref) bool {
-	return !inventory(ref) || h.opts.MayRead(user, ref)
+	return !inventory(ref) || h.opts.MayRead(user, registered(ref))
 }
 
 func (h *Handler) mayWrite(user string, ref vc.Ref) bool {
-	return !inventory(ref) || h.opts.MayWrite(user, ref)
+	return !inventory(ref) || h.opts.MayWrite(user, registered(ref))
 }
 
 // content reports whether the reference is to a content library or an item of one.
