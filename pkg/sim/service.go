@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -53,6 +54,7 @@ type parts struct {
 	login       *url.Userinfo // of the administrator; nil: generated
 	events      *event.Log
 	saved       *Saved // nil for a vCenter that is built
+	vcsim       *Vcsim
 	onEnd       func(session string)
 	onChange    func()
 	onPassword  func(string) error
@@ -74,6 +76,7 @@ func newService(p parts) (_ *service, err error) {
 		content.About = inventory.About(content.About, p.spec.Version, p.spec.Name)
 		content.About.InstanceUuid = p.spec.InstanceUUID
 	}
+	content.About.ApiVersion = cmp.Or(p.vcsim.APIVersion, content.About.ApiVersion)
 	ctx := simulator.NewContext()
 	s := &service{
 		vcsim: simulator.New(simulator.NewServiceInstance(ctx, content, root)),
@@ -85,7 +88,8 @@ func newService(p parts) (_ *service, err error) {
 	}
 	s.access, err = access.New(ctx, access.Options{
 		Administrator: administrator, Users: p.spec.Users, Roles: p.spec.Roles, Sessions: p.spec.Sessions, Stock: p.stock,
-		OnEnd: p.onEnd, OnChange: p.onChange, OnPassword: p.onPassword, OnSession: p.onSession,
+		AnyLogin: p.vcsim.AnyLogin,
+		OnEnd:    p.onEnd, OnChange: p.onChange, OnPassword: p.onPassword, OnSession: p.onSession,
 	})
 	if err != nil {
 		return nil, err
@@ -98,7 +102,7 @@ func newService(p parts) (_ *service, err error) {
 		}
 	}
 	// vcsim accepts any login while this has no user, and uses the address in links.
-	s.vcsim.Listen = &url.URL{Scheme: "https", Host: p.host, Path: vim25.Path, User: s.access.InternalUser()}
+	s.vcsim.Listen = &url.URL{Scheme: p.vcsim.scheme(), Host: p.host, Path: vim25.Path, User: s.access.InternalUser()}
 	sessions := ctx.Map.SessionManager()
 	sessions.ServiceHostName = p.host
 	sessions.ValidLogin = s.access.Valid
@@ -133,7 +137,7 @@ func (s *service) settings(name, host, dir string) error {
 			if err != nil {
 				return fmt.Errorf("option %s: %w", own.Key, err)
 			}
-			u.Host = host
+			u.Scheme, u.Host = s.vcsim.Listen.Scheme, host
 			own.Value = u.String()
 		case "VirtualCenter.InstanceName":
 			own.Value = name
@@ -143,7 +147,7 @@ func (s *service) settings(name, host, dir string) error {
 		options = append(options, &own)
 	}
 	manager.Setting = append(options,
-		&types.OptionValue{Key: "vcsim.server.url", Value: "https://" + host},
+		&types.OptionValue{Key: "vcsim.server.url", Value: s.vcsim.Listen.Scheme + "://" + host},
 		&types.OptionValue{Key: "vcsim.home", Value: dir},
 	)
 	return nil

@@ -73,7 +73,7 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request, api bool) {
 		if api {
 			path = apiPrefix
 		}
-		http.SetCookie(w, &http.Cookie{Name: header, Value: id, Path: path, Secure: true, HttpOnly: true})
+		http.SetCookie(w, &http.Cookie{Name: header, Value: id, Path: path, Secure: r.TLS != nil, HttpOnly: true})
 	}
 	write(w, api, http.StatusCreated, id)
 }
