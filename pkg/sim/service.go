@@ -10,16 +10,17 @@ import (
 
 	"github.com/vmware/govmomi/pbm"
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/sts"
-	stssim "github.com/vmware/govmomi/sts/simulator"
+	govmomists "github.com/vmware/govmomi/sts"
 	vapisim "github.com/vmware/govmomi/vapi/simulator"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+	"github.com/vmware/govmomi/vsan"
 	vslmsim "github.com/vmware/govmomi/vslm/simulator"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/apis"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/corrections"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/dialect"
@@ -27,6 +28,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/profile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/sts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/wsdl"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
@@ -41,6 +43,8 @@ type service struct {
 	rest     *rest.Handler // sessions and tags of REST
 	policies *profile.Service
 	volumes  *cns.Manager
+	tokens   sts.Tokens
+	leases   apis.NFC
 	handler  http.Handler // all endpoints, with access control
 }
 
@@ -88,7 +92,7 @@ func newService(p parts) (_ *service, err error) {
 	}
 	s.access, err = access.New(ctx, access.Options{
 		Administrator: administrator, Users: p.spec.Users, Roles: p.spec.Roles, Sessions: p.spec.Sessions, Stock: p.stock,
-		AnyLogin: p.vcsim.AnyLogin,
+		AnyLogin: p.vcsim.AnyLogin, Token: s.tokens.User,
 		OnEnd:    p.onEnd, OnChange: p.onChange, OnPassword: p.onPassword, OnSession: p.onSession,
 	})
 	if err != nil {
@@ -153,9 +157,7 @@ func (s *service) settings(name, host, dir string) error {
 	return nil
 }
 
-// endpoints registers SOAP (vim25, PBM, CNS, VSLM, STS) and REST. It omits vcsim's /nfc, whose leases all vCenters of a process
-// share, /guestFile, which runs docker, and /about, which reads the registry without a lock: a call while an object is created
-// would end the process.
+// endpoints registers all endpoints of vcsim: SOAP, REST and files. It omits vcsim's /guestFile, which runs docker.
 func (s *service) endpoints(p parts, api string) {
 	s.vcsim.RegisterSDK(s.ctx.Map, vim25.Path+"/vimService")
 	mux := s.vcsim.ServeMux
@@ -167,22 +169,33 @@ func (s *service) endpoints(p parts, api string) {
 	mux.HandleFunc(datastorePath, s.vcsim.ServeDatastore)
 
 	s.volumes = s.newVolumes(p)
+	registries := []*simulator.Registry{s.ctx.Map}
 	for _, r := range []*simulator.Registry{s.volumes.Registry(), s.policies.Registry(), s.volumes.Guard(vslmsim.New())} {
 		r.Handler = s.access.Hook
+		if r.Path == vsan.Path { // which vSAN shares
+			r.Handler = s.withVsan()
+		}
 		s.access.Cookies(r)
 		var alias []string
 		if r.Path == pbm.Path {
 			alias = []string{pbm.Path + "/sdk"} // where pyvmomi's samples look
 		}
 		s.vcsim.RegisterSDK(r, alias...)
+		registries = append(registries, r)
 	}
-	path, tokens := stssim.New(s.vcsim.Listen, s.ctx.Map.OptionManager().Setting)
-	s.vcsim.Handle(path, tokens)
-	s.vcsim.Handle(sts.SystemPath, tokens)
+	registries = append(registries, s.directory()...)
+	s.leases.Open = s.access.Open
+	mux.Handle(apis.NFCPath, &s.leases)
+	mux.Handle("/about", apis.About(registries...))
+	mux.Handle("/debug/vars", s.private(apis.Vars(s.ctx.Map)))
+	issuer := s.tokens.Handler(s.access.ValidPassword)
+	for _, path := range []string{govmomists.Path, govmomists.Path + "/vsphere.local", govmomists.SystemPath} {
+		s.vcsim.Handle(path, issuer) // the second is the one of the lookup service
+	}
 
 	paths, next := vapisim.New(s.vcsim.Listen, s.ctx.Map)
 	s.rest = rest.New(rest.Options{
-		Base: s.ctx, Next: next, Sessions: s.access, Valid: s.access.ValidPassword,
+		Base: s.ctx, Next: apis.REST(s.ctx.Map, s.vcsim.Listen, next), MayCall: s.mayCall, Token: s.tokens.Bearer, Sessions: s.access, Valid: s.access.ValidPassword,
 		MayRead: s.access.MayRead, MayWrite: s.access.MayTag, Client: func(id string) soap.RoundTripper { return sessionClient{s, id} },
 		Stock: p.stock, Events: p.events, VCenter: p.spec.Name,
 	})

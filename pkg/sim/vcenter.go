@@ -159,6 +159,7 @@ func (v *VCenter) sessionEnded(key string) {
 		v.corrections.EndSession(v.service.ctx, key)
 	}
 	v.service.rest.EndSession(key)
+	v.service.leases.End(key)
 }
 
 // permissionsChanged updates watchers after a change of permissions.

@@ -40,6 +40,9 @@ type Options struct {
 	// Stock names the behaviors that vcsim keeps: permissions, session-idle, session-limit.
 	Stock stock.Set
 
+	// Token returns the user of a token, by the identifier of its assertion. Default: no token is valid.
+	Token func(id string) (user string, ok bool)
+
 	// OnEnd is called when a SOAP or REST session has ended, to release its resources.
 	OnEnd func(key string)
 	// OnChange is called when a user may see more or fewer objects than before.
@@ -88,6 +91,9 @@ func New(base *simulator.Context, options Options) (*Manager, error) {
 	}
 	if options.OnEnd == nil {
 		options.OnEnd = func(string) {}
+	}
+	if options.Token == nil {
+		options.Token = func(string) (string, bool) { return "", false }
 	}
 	if options.OnChange == nil {
 		options.OnChange = func() {}
