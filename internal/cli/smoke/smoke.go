@@ -86,7 +86,7 @@ Exit status:
 }
 
 func run(ctx context.Context, o *options) (err error) {
-	b, err := o.newBench("smoke", o.ccm)
+	b, err := o.newBench(ctx, "smoke", o.ccm)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func run(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), build.Kubernetes()
+	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), b.kubernetes.Version
 	err = b.ended()
 	reported := report.SkipKnown()
 	if b.Dir != nil {
@@ -140,7 +140,7 @@ func named(c sandbox.CCM) smoke.CCM {
 	p := c.Program
 	said := p.Version
 	if p.Own && said == "" {
-		said = build.Kubernetes() // by which the built-in one is called
+		said = build.Clients() // by which the built-in one is called
 	}
 	return smoke.CCM{Source: p.Source, Version: said, Own: p.Own}
 }
@@ -212,7 +212,7 @@ func (o *matrixOptions) complete() error {
 }
 
 func matrix(ctx context.Context, o *matrixOptions) error {
-	b, err := o.newBench("matrix", strings.Join(o.ccms, ","))
+	b, err := o.newBench(ctx, "matrix", strings.Join(o.ccms, ","))
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 	c := smoke.Compare(ctx, list, smoke.Options{
 		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
 	})
-	c.Version, c.KubernetesVersion = build.Version(), build.Kubernetes()
+	c.Version, c.KubernetesVersion = build.Version(), b.kubernetes.Version
 	err = b.ended()
 	all := together(c, o.strict)
 	if b.Dir != nil {
