@@ -204,7 +204,7 @@ func (v *VCenter) delay(o *Vcsim) error {
 	return err
 }
 
-// openTunnel opens the HTTP proxy. It connects every client to the vCenter, whatever address the client asks for.
+// openTunnel opens the HTTP proxy. It connects every client to the vCenter, and ignores the address that the client asks for.
 func (v *VCenter) openTunnel(ctx context.Context) error {
 	if v.vcsim.Tunnel == nil {
 		return nil
