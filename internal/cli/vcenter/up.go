@@ -125,6 +125,8 @@ func (o *upOptions) complete(f *pflag.FlagSet) error {
 	switch {
 	case o.model.ESX && (o.file != "" || len(o.load) > 0 || len(o.vcenters) > 0 || o.detach || o.detached):
 		return report.UsageError(upCommand+" --esx", "--esx runs one standalone host, until Ctrl-C: -f, --load, --detach and names of vCenters do not go with it")
+	case o.model.StdinExit && o.detach:
+		return report.UsageError(upCommand+" --stdinexit", "--stdinexit waits for standard input, which --detach closes")
 	case len(o.load) > 0 && (o.file != "" || inventory || len(o.vcenters) > 0):
 		return report.UsageError(upCommand+" --load "+o.load[0], "--load says what there is: -f, --dc, --vm and the like and names of vCenters do not go with it")
 	case o.file != "" && len(o.vcenters) > 0:

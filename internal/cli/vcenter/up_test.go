@@ -46,6 +46,7 @@ func TestUpOptions(t *testing.T) {
 		{args: "--dc 1000000000000 --host 1000000000000", want: "there can be 50000", exit: report.Usage},
 		{args: "--vm 0 --host 20000", want: "cannot be as much", exit: report.Usage},
 		{args: "--dc -2", want: "--dc -2: want 0 or more", exit: report.Usage},
+		{args: "--stdinexit --detach", want: "--stdinexit waits", exit: report.Usage},
 		{args: "--esx --detach", want: "--esx runs one standalone host", exit: report.Usage},
 		{args: "--esx -f zones-us-eu", want: "--esx runs one standalone host", exit: report.Usage},
 		{args: "--tlscert x", want: "need each other", exit: report.Usage},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -160,7 +159,7 @@ func address(given string) (string, error) {
 
 // announce prints the variables that point govc at the server, and this process.
 func (p *program) announce(u *url.URL) (err error) {
-	var out io.Writer = p.streams.Out
+	out := p.streams.Out
 	if p.env != "-" {
 		file, err := os.OpenFile(p.env, os.O_WRONLY|os.O_CREATE, 0o600)
 		if err != nil {
