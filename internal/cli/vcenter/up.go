@@ -98,6 +98,9 @@ With VCENTER arguments, restore the API of these vCenters in a running sandbox.`
 	_ = cmd.MarkFlagDirname("load") // its only error is an unknown flag
 	o.set.Bind(cmd)
 	o.model.Bind(f)
+	for _, name := range []string{"tlscert", "tlskey", "trace-file"} {
+		_ = cmd.MarkFlagFilename(name) // its only error is an unknown flag
+	}
 	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` of the first vCenter (127.0.0.1:8989); repeat for the next ones")
 	f.StringVar(&o.username, "username", "", "administrator of every vCenter (default: a different one for each)")
 	f.StringVar(&o.password, "password", "", "administrator password (better in $"+passwordVariable+")")
