@@ -19,6 +19,7 @@ import (
 	ssotypes "github.com/vmware/govmomi/ssoadmin/types"
 	"github.com/vmware/govmomi/sts"
 	"github.com/vmware/govmomi/vapi/cluster"
+	"github.com/vmware/govmomi/vapi/namespace"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -241,6 +242,48 @@ func TestClusterModules(t *testing.T) {
 	}
 }
 
+// TestSupervisors: the namespaces and classes of VMs of each vCenter are its own.
+func TestSupervisors(t *testing.T) {
+	s := start(t, readers, nil)
+	ctx := t.Context()
+	var all []*namespace.Manager
+	for _, name := range []string{"vc", "other"} {
+		v := s.vcenter(t, name)
+		all = append(all, namespace.NewManager(restOf(t, s.login(t, v), url.UserPassword(v.User(), v.Password()))))
+	}
+	m, other := all[0], all[1]
+	spec := namespace.NamespacesInstanceCreateSpec{Cluster: "domain-c1", Namespace: "n1"}
+	if err := m.CreateNamespace(ctx, spec); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.CreateNamespace(ctx, spec); err == nil {
+		t.Error("two namespaces of a name")
+	}
+	if err := m.CreateVmClass(ctx, namespace.VirtualMachineClassCreateSpec{Id: "small", CpuCount: 2, MemoryMb: 2048}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.UpdateVmClass(ctx, "small", namespace.VirtualMachineClassUpdateSpec{CpuCount: 4, MemoryMb: 4096}); err != nil {
+		t.Error(err)
+	}
+	if got, err := m.GetVmClass(ctx, "small"); err != nil || got.CpuCount != 4 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	spaces, err := other.ListNamespaces(ctx)
+	classes, err2 := other.ListVmClasses(ctx)
+	if err != nil || err2 != nil || len(spaces) != 0 || len(classes) != 0 {
+		t.Errorf("the other vCenter has %v, %v, %v, %v", spaces, classes, err, err2)
+	}
+	if err := m.UpdateNamespace(ctx, "n1", namespace.NamespacesInstanceUpdateSpec{}); err != nil {
+		t.Error(err)
+	}
+	if err := m.DeleteNamespace(ctx, "n1"); err != nil {
+		t.Error(err)
+	}
+	if spaces, err = m.ListNamespaces(ctx); err != nil || len(spaces) != 0 {
+		t.Errorf("%v, %v", spaces, err)
+	}
+}
+
 // TestVsan: the configuration of a cluster is read by all, and changed by those who may.
 func TestVsan(t *testing.T) {
 	s := start(t, readers, nil)
@@ -362,7 +405,11 @@ func TestAbout(t *testing.T) {
 	if status, _ := get("/debug/vars", "", ""); status != http.StatusUnauthorized {
 		t.Errorf("counters without a login: %d", status)
 	}
-	var vars struct{ Vcsim struct{ Model struct{ Machine, Cluster int } } }
+	var vars struct {
+		Vcsim struct {
+			Model struct{ Machine, Cluster int }
+		}
+	}
 	if status, text := get("/debug/vars", v.User(), v.Password()); status != http.StatusOK || json.Unmarshal([]byte(text), &vars) != nil || vars.Vcsim.Model.Machine != 1 || vars.Vcsim.Model.Cluster != 1 {
 		t.Errorf("counters: %d, %+v", status, vars)
 	}

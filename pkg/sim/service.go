@@ -93,7 +93,7 @@ func newService(p parts) (_ *service, err error) {
 	s.access, err = access.New(ctx, access.Options{
 		Administrator: administrator, Users: p.spec.Users, Roles: p.spec.Roles, Sessions: p.spec.Sessions, Stock: p.stock,
 		AnyLogin: p.vcsim.AnyLogin, Token: s.tokens.User,
-		OnEnd:    p.onEnd, OnChange: p.onChange, OnPassword: p.onPassword, OnSession: p.onSession,
+		OnEnd: p.onEnd, OnChange: p.onChange, OnPassword: p.onPassword, OnSession: p.onSession,
 	})
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (s *service) endpoints(p parts, api string) {
 		MayRead: s.access.MayRead, MayWrite: s.access.MayTag, Client: func(id string) soap.RoundTripper { return sessionClient{s, id} },
 		Stock: p.stock, Events: p.events, VCenter: p.spec.Name,
 	})
-	for _, path := range paths {
+	for _, path := range append(paths, apis.BackupPath) {
 		s.vcsim.Handle(path, s.rest)
 	}
 }

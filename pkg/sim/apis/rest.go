@@ -25,6 +25,9 @@ type mux interface {
 	HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request))
 }
 
+// BackupPath is the path of backups of key providers, which REST serves, too.
+const BackupPath = "/cryptomanager/kms/"
+
 // REST serves the APIs below /rest and /api for the vCenter of a registry, after next, which must be vcsim's vAPI simulator. u is
 // the vCenter's address with a login for calls of the APIs themselves.
 func REST(r *simulator.Registry, u *url.URL, next http.Handler) http.Handler {
@@ -36,6 +39,10 @@ func REST(r *simulator.Registry, u *url.URL, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !strings.HasPrefix(req.URL.Path, "/rest/com/vmware/") {
 			once.Do(func() { register(r, u, m) })
+		}
+		if strings.HasPrefix(req.URL.Path, BackupPath) { // vcsim's mux has everything below /rest or /api
+			req = req.Clone(req.Context())
+			req.URL.Path = "/rest" + req.URL.Path
 		}
 		next.ServeHTTP(w, req)
 	})
@@ -51,8 +58,16 @@ func register(r *simulator.Registry, u *url.URL, m mux) {
 	} {
 		api.Register(s, r)
 	}
+	own := newSupervisor()
 	for _, f := range functions(s) {
-		m.HandleFunc(f.pattern, f.handler)
+		handler := f.handler
+		switch strings.TrimSuffix(f.pattern, "/") {
+		case namespacesPath:
+			handler = own.instances(f.handler)
+		case classesPath:
+			handler = own.vmClasses
+		}
+		m.HandleFunc(f.pattern, handler)
 	}
 }
 
@@ -86,6 +101,7 @@ var needs = []struct{ prefix, privilege string }{
 	{"/rest/appliance/", "Global.Settings"},
 	{"/api/esx/settings/", "VcIntegrity.lifecycleSettings.Write"},
 	{"/api/vcenter/crypto-manager/", "Cryptographer.ManageKeyServers"},
+	{BackupPath, "Cryptographer.ManageKeyServers"},
 	{"/api/vcenter/namespace", "Namespaces.Manage"},
 	{"/api/vcenter/consumption-domains/", "Namespaces.Manage"},
 	{"/api/vcenter/", "Global.Settings"},
@@ -106,7 +122,8 @@ func NeedOf(method, path string) (n Need, ok bool) {
 	for _, one := range needs {
 		if strings.HasPrefix(path, one.prefix) {
 			n.Privilege = one.privilege
-			if method == http.MethodGet || method == http.MethodHead {
+			// The download of a backup changes the provider.
+			if (method == http.MethodGet || method == http.MethodHead) && one.prefix != BackupPath {
 				n.Privilege = "System.Read"
 			}
 			return n, true
