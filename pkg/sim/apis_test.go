@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/eam"
+	eamobject "github.com/vmware/govmomi/eam/object"
 	"github.com/vmware/govmomi/lookup"
 	lookuptypes "github.com/vmware/govmomi/lookup/types"
 	"github.com/vmware/govmomi/session"
@@ -281,6 +283,20 @@ func TestSupervisors(t *testing.T) {
 	}
 	if spaces, err = m.ListNamespaces(ctx); err != nil || len(spaces) != 0 {
 		t.Errorf("%v, %v", spaces, err)
+	}
+}
+
+// TestAgents: the manager of agents answers sessions of the vCenter, and refuses strangers.
+func TestAgents(t *testing.T) {
+	s := start(t, readers, nil)
+	v := s.vcenter(t, "vc")
+	c := s.login(t, v)
+	if all, err := eamobject.NewEsxAgentManager(eam.NewClient(c.Client), eam.EsxAgentManager).Agencies(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	stranger := s.soap(t, v)
+	if _, err := eamobject.NewEsxAgentManager(eam.NewClient(stranger), eam.EsxAgentManager).Agencies(t.Context()); err == nil {
+		t.Error("a stranger lists the agencies")
 	}
 }
 
