@@ -93,7 +93,7 @@ func (o *Options) source() vcenters.Source {
 	if o.Real != nil {
 		return real.New(o.Real)
 	}
-	return simulated.New(simulated.Options{Saved: o.Saved, Login: o.Login})
+	return simulated.New(simulated.Options{Saved: o.Saved, Login: o.Login, Vcsim: o.Vcsim})
 }
 
 // host is the sandbox as its ground uses it.

@@ -35,6 +35,8 @@ type Options struct {
 	// VCenterPort is the port of every vCenter, or of what stands before a real one, when Addresses is empty, as sim.Options
 	// has it.
 	VCenterPort int
+	// Vcsim holds what vcsim's command line sets, as sim.Options has it. Optional.
+	Vcsim sim.Vcsim
 	// Login is the administrator of every vCenter, as sim.Options has it. Optional.
 	Login *url.Userinfo
 	// Light makes all nodes light, for Topology and for topologies that are applied later.

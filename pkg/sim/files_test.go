@@ -62,3 +62,22 @@ func TestUploadConcernsOneVM(t *testing.T) {
 		t.Errorf("POST over a file: status %d", status)
 	}
 }
+
+// TestConfigurationFile: the .vmx of a VM has its configuration, until a client writes another.
+func TestConfigurationFile(t *testing.T) {
+	s := start(t, zones, nil)
+	v := s.vcenter(t, "vc-us")
+	c := s.login(t, v)
+	at := "https://" + v.Addr() + "/folder/worker-1/worker-1.vmx?dcPath=/americas/dcwest&dsName=shared"
+	status, text := transfer(t, c, http.MethodGet, at, "")
+	if status != http.StatusOK || !strings.Contains(text, "displayName = \"worker-1\"\n") {
+		t.Errorf("status %d, %q", status, text)
+	}
+	if _, text := transfer(t, c, http.MethodGet, strings.Replace(at, "dcwest&", "dceast&", 1), ""); strings.Contains(text, "worker-1") {
+		t.Errorf("in the other datacenter: %q", text)
+	}
+	transfer(t, c, http.MethodPut, at, "config.version = \"8\"\n")
+	if _, text := transfer(t, c, http.MethodGet, at, ""); text != "config.version = \"8\"\n" {
+		t.Errorf("after an upload: %q", text)
+	}
+}

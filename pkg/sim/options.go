@@ -46,6 +46,8 @@ type Options struct {
 	Guests func(vcenter string) cns.Guests
 	// Login is the administrator of every vCenter. Default: a separate account and password for each.
 	Login *url.Userinfo
+	// Vcsim holds what vcsim's command line sets and a topology does not. Optional.
+	Vcsim Vcsim
 	// OnPassword is called with each password, including generated ones, before an account of a vCenter gets it. Its error
 	// refuses the password. It must not block, and may be called concurrently. Optional.
 	OnPassword func(string) error

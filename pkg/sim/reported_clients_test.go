@@ -294,3 +294,60 @@ func TestStandaloneHostOfAKnownName(t *testing.T) {
 	folder := object.NewFolder(c.Client, ref(t, c, "/americas/dcwest/host"))
 	must(t)(folder.AddStandaloneHost(t.Context(), types.HostConnectSpec{HostName: "h2", UserName: "west-1", Password: "x"}, true, nil, nil))
 }
+
+// TestVersionOfPyvmomi8: pyvmomi 8.0.3 reads vimServiceVersions.xml, chooses the newest version that it knows, and names it in each
+// SOAPAction. It reads the enums of a VM's runtime strictly. The library itself cannot be installed without PyPI.
+func TestVersionOfPyvmomi8(t *testing.T) {
+	s := start(t, zones, nil)
+	v := s.vcenter(t, "vc-us")
+	c := s.login(t, v)
+	m := vm(t, c, "/americas/dcwest/vm/k8s/masters/cp-1").Reference()
+	cookie := ""
+	send := func(method, path, body string) string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, "https://"+v.Addr()+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body != "" {
+			r.Header.Set("SOAPAction", `"urn:vim25/8.0.3.0"`)
+			r.Header.Set("Content-Type", "text/xml; charset=UTF-8")
+			r.Header.Set("Cookie", cookie)
+		}
+		res, err := (&http.Client{Transport: c.DefaultTransport()}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s, %v\n%s", path, res.Status, err, text)
+		}
+		if k := res.Header.Get("Set-Cookie"); k != "" {
+			cookie, _, _ = strings.Cut(k, ";")
+		}
+		return string(text)
+	}
+	call := func(inner string) string {
+		return send(http.MethodPost, "/sdk", `<?xml version="1.0" encoding="UTF-8"?>
+<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+<soapenv:Body>`+inner+`</soapenv:Body></soapenv:Envelope>`)
+	}
+	if got := send(http.MethodGet, "/sdk/vimServiceVersions.xml", ""); !strings.Contains(got, "<name>urn:vim25</name>") ||
+		!strings.Contains(got, "<version>8.0.3.0</version>") || !strings.Contains(got, "<version>6.7.1</version>") {
+		t.Errorf("versions: %s", got)
+	}
+	content := call(`<RetrieveServiceContent xmlns="urn:vim25"><_this type="ServiceInstance">ServiceInstance</_this></RetrieveServiceContent>`)
+	if !strings.Contains(content, "<tenantManager") {
+		t.Errorf("a client that asks for 8.0.3.0 gets the properties of that version: %s", content)
+	}
+	call(`<Login xmlns="urn:vim25"><_this type="SessionManager">SessionManager</_this><userName>` + v.User() + `</userName><password>` + v.Password() + `</password></Login>`)
+	runtime := call(`<RetrievePropertiesEx xmlns="urn:vim25"><_this type="PropertyCollector">propertyCollector</_this><specSet>` +
+		`<propSet><type>VirtualMachine</type><all>false</all><pathSet>runtime</pathSet><pathSet>summary</pathSet></propSet>` +
+		`<objectSet><obj type="VirtualMachine">` + m.Value + `</obj></objectSet></specSet><options/></RetrievePropertiesEx>`)
+	for _, want := range []string{"<faultToleranceState>notConfigured</faultToleranceState>", "<recordReplayState>inactive</recordReplayState>"} {
+		if strings.Count(runtime, want) != 2 {
+			t.Errorf("%s is there %d times, want 2: in runtime and in summary.runtime", want, strings.Count(runtime, want))
+		}
+	}
+}

@@ -1,28 +1,26 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"path"
-	"strings"
 
-	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/pbm"
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/sts"
-	stssim "github.com/vmware/govmomi/sts/simulator"
+	govmomists "github.com/vmware/govmomi/sts"
 	vapisim "github.com/vmware/govmomi/vapi/simulator"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+	"github.com/vmware/govmomi/vsan"
 	vslmsim "github.com/vmware/govmomi/vslm/simulator"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/apis"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/corrections"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/dialect"
@@ -30,6 +28,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/profile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/sts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/wsdl"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
@@ -44,6 +43,8 @@ type service struct {
 	rest     *rest.Handler // sessions and tags of REST
 	policies *profile.Service
 	volumes  *cns.Manager
+	tokens   sts.Tokens
+	leases   apis.NFC
 	handler  http.Handler // all endpoints, with access control
 }
 
@@ -57,6 +58,7 @@ type parts struct {
 	login       *url.Userinfo // of the administrator; nil: generated
 	events      *event.Log
 	saved       *Saved // nil for a vCenter that is built
+	vcsim       *Vcsim
 	onEnd       func(session string)
 	onChange    func()
 	onPassword  func(string) error
@@ -78,6 +80,7 @@ func newService(p parts) (_ *service, err error) {
 		content.About = inventory.About(content.About, p.spec.Version, p.spec.Name)
 		content.About.InstanceUuid = p.spec.InstanceUUID
 	}
+	content.About.ApiVersion = cmp.Or(p.vcsim.APIVersion, content.About.ApiVersion)
 	ctx := simulator.NewContext()
 	s := &service{
 		vcsim: simulator.New(simulator.NewServiceInstance(ctx, content, root)),
@@ -89,6 +92,7 @@ func newService(p parts) (_ *service, err error) {
 	}
 	s.access, err = access.New(ctx, access.Options{
 		Administrator: administrator, Users: p.spec.Users, Roles: p.spec.Roles, Sessions: p.spec.Sessions, Stock: p.stock,
+		AnyLogin: p.vcsim.AnyLogin, Token: s.tokens.User,
 		OnEnd: p.onEnd, OnChange: p.onChange, OnPassword: p.onPassword, OnSession: p.onSession,
 	})
 	if err != nil {
@@ -102,7 +106,7 @@ func newService(p parts) (_ *service, err error) {
 		}
 	}
 	// vcsim accepts any login while this has no user, and uses the address in links.
-	s.vcsim.Listen = &url.URL{Scheme: "https", Host: p.host, Path: vim25.Path, User: s.access.InternalUser()}
+	s.vcsim.Listen = &url.URL{Scheme: p.vcsim.scheme(), Host: p.host, Path: vim25.Path, User: s.access.InternalUser()}
 	sessions := ctx.Map.SessionManager()
 	sessions.ServiceHostName = p.host
 	sessions.ValidLogin = s.access.Valid
@@ -137,7 +141,7 @@ func (s *service) settings(name, host, dir string) error {
 			if err != nil {
 				return fmt.Errorf("option %s: %w", own.Key, err)
 			}
-			u.Host = host
+			u.Scheme, u.Host = s.vcsim.Listen.Scheme, host
 			own.Value = u.String()
 		case "VirtualCenter.InstanceName":
 			own.Value = name
@@ -147,15 +151,13 @@ func (s *service) settings(name, host, dir string) error {
 		options = append(options, &own)
 	}
 	manager.Setting = append(options,
-		&types.OptionValue{Key: "vcsim.server.url", Value: "https://" + host},
+		&types.OptionValue{Key: "vcsim.server.url", Value: s.vcsim.Listen.Scheme + "://" + host},
 		&types.OptionValue{Key: "vcsim.home", Value: dir},
 	)
 	return nil
 }
 
-// endpoints registers SOAP (vim25, PBM, CNS, VSLM, STS) and REST. It omits vcsim's /nfc, whose leases all vCenters of a process
-// share, /guestFile, which runs docker, and /about, which reads the registry without a lock: a call while an object is created
-// would end the process.
+// endpoints registers all endpoints of vcsim: SOAP, REST and files. It omits vcsim's /guestFile, which runs docker.
 func (s *service) endpoints(p parts, api string) {
 	s.vcsim.RegisterSDK(s.ctx.Map, vim25.Path+"/vimService")
 	mux := s.vcsim.ServeMux
@@ -167,26 +169,37 @@ func (s *service) endpoints(p parts, api string) {
 	mux.HandleFunc(datastorePath, s.vcsim.ServeDatastore)
 
 	s.volumes = s.newVolumes(p)
+	registries := []*simulator.Registry{s.ctx.Map}
 	for _, r := range []*simulator.Registry{s.volumes.Registry(), s.policies.Registry(), s.volumes.Guard(vslmsim.New())} {
 		r.Handler = s.access.Hook
+		if r.Path == vsan.Path { // which vSAN shares
+			r.Handler = s.withVsan()
+		}
 		s.access.Cookies(r)
 		var alias []string
 		if r.Path == pbm.Path {
 			alias = []string{pbm.Path + "/sdk"} // where pyvmomi's samples look
 		}
 		s.vcsim.RegisterSDK(r, alias...)
+		registries = append(registries, r)
 	}
-	path, tokens := stssim.New(s.vcsim.Listen, s.ctx.Map.OptionManager().Setting)
-	s.vcsim.Handle(path, tokens)
-	s.vcsim.Handle(sts.SystemPath, tokens)
+	registries = append(registries, s.directory()...)
+	s.leases.Open = s.access.Open
+	mux.Handle(apis.NFCPath, &s.leases)
+	mux.Handle("/about", apis.About(registries...))
+	mux.Handle("/debug/vars", s.private(apis.Vars(s.ctx.Map)))
+	issuer := s.tokens.Handler(s.access.ValidPassword)
+	for _, path := range []string{govmomists.Path, govmomists.Path + "/vsphere.local", govmomists.SystemPath} {
+		s.vcsim.Handle(path, issuer) // the second is the one of the lookup service
+	}
 
 	paths, next := vapisim.New(s.vcsim.Listen, s.ctx.Map)
 	s.rest = rest.New(rest.Options{
-		Base: s.ctx, Next: next, Sessions: s.access, Valid: s.access.ValidPassword,
+		Base: s.ctx, Next: apis.REST(s.ctx.Map, s.vcsim.Listen, next), MayCall: s.mayCall, Token: s.tokens.Bearer, Sessions: s.access, Valid: s.access.ValidPassword,
 		MayRead: s.access.MayRead, MayWrite: s.access.MayTag, Client: func(id string) soap.RoundTripper { return sessionClient{s, id} },
 		Stock: p.stock, Events: p.events, VCenter: p.spec.Name,
 	})
-	for _, path := range paths {
+	for _, path := range append(paths, apis.BackupPath) {
 		s.vcsim.Handle(path, s.rest)
 	}
 }
@@ -204,64 +217,4 @@ func (c sessionClient) RoundTrip(ctx context.Context, req, res soap.HasFault) er
 		return vc.Fault(new(types.NotAuthenticated))
 	}
 	return c.service.vcsim.RoundTrip(as, req, res)
-}
-
-const datastorePath = "/folder/"
-
-// files protects the files of datastores: unlike vcsim it requires a session or a password, and the privilege on the datastore. A
-// written file replaces the old one, which may have several links: empty files of VMs do (see pkg/sim/inventory).
-func (s *service) files(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, datastorePath) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		user, ok := s.access.Authenticated(r)
-		if !ok {
-			http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
-			return
-		}
-		ref, dir, err := s.datastore(r.Context(), r.URL.Query())
-		if err != nil || !s.access.MayRead(user, ref) {
-			http.NotFound(w, r)
-			return
-		}
-		privilege := "Datastore.FileManagement"
-		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			privilege = "Datastore.Browse"
-		}
-		if !s.access.Allowed(user, privilege, ref) {
-			http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
-			return
-		}
-		if r.Method == http.MethodPut && !strings.Contains(r.URL.Path, "..") { // vcsim refuses that
-			file := path.Join(dir, strings.TrimPrefix(r.URL.Path, datastorePath))
-			if info, err := os.Lstat(file); err == nil && info.Mode().IsRegular() {
-				_ = os.Remove(file) // at worst it is overwritten
-			}
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// datastore returns the datastore of a path to a file, and the directory of its files.
-func (s *service) datastore(ctx context.Context, query url.Values) (ref vc.Ref, dir string, err error) {
-	client, err := vim25.NewClient(ctx, s.vcsim)
-	if err != nil {
-		return vc.Ref{}, "", err
-	}
-	finder := find.NewFinder(client, false)
-	dc, err := finder.DatacenterOrDefault(ctx, query.Get("dcPath"))
-	if err != nil {
-		return vc.Ref{}, "", err
-	}
-	found, err := finder.SetDatacenter(dc).DatastoreOrDefault(ctx, query.Get("dsName"))
-	if err != nil {
-		return vc.Ref{}, "", err
-	}
-	ref = found.Reference()
-	if ds, ok := s.ctx.Map.Get(ref).(*simulator.Datastore); ok {
-		vc.Fresh(s.ctx).WithLock(ds, func() { dir = ds.Summary.Url })
-	}
-	return ref, dir, nil
 }

@@ -71,11 +71,16 @@ func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 		return nil, err
 	}
 	for i, v := range s.vcenters {
+		if err := v.extend(ctx, &opts.Vcsim); err != nil {
+			return nil, fmt.Errorf("vcenter %q: %w", v.Name(), err)
+		}
 		if err := v.correct(built[i], opts); err != nil {
 			return nil, fmt.Errorf("vcenter %q: %w", v.Name(), err)
 		}
 	}
-	s.serve(listeners)
+	if err := s.serve(ctx, listeners); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -104,10 +109,13 @@ func (s *Simulation) build(ctx context.Context, opts Options) ([]*inventory.Buil
 }
 
 // serve passes each listener to its gate.
-func (s *Simulation) serve(listeners []*net.TCPListener) {
+func (s *Simulation) serve(ctx context.Context, listeners []*net.TCPListener) error {
 	for i, v := range s.vcenters {
-		v.serve(listeners[i])
+		if err := v.serve(ctx, listeners[i]); err != nil {
+			return fmt.Errorf("vcenter %q: %w", v.Name(), err)
+		}
 	}
+	return nil
 }
 
 // VCenters returns the vCenters in the order of the topology.

@@ -152,9 +152,15 @@ func (s *sandbox) soap(t testing.TB, v *sim.VCenter) *vim25.Client {
 // login makes a client that is logged in.
 func (s *sandbox) login(t testing.TB, v *sim.VCenter) *govmomi.Client {
 	t.Helper()
+	return s.loginAs(t, v, v.User(), v.Password())
+}
+
+// loginAs makes a client that is logged in as a user.
+func (s *sandbox) loginAs(t testing.TB, v *sim.VCenter, user, password string) *govmomi.Client {
+	t.Helper()
 	c := s.soap(t, v)
 	m := session.NewManager(c)
-	if err := m.Login(t.Context(), url.UserPassword(v.User(), v.Password())); err != nil {
+	if err := m.Login(t.Context(), url.UserPassword(user, password)); err != nil {
 		t.Fatal(err)
 	}
 	return &govmomi.Client{Client: c, SessionManager: m}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -52,6 +54,8 @@ type VCenter struct {
 	joining     *inventory.HostAdder
 	gate        *gate.Gate
 	console     *console.Console
+	vcsim       Vcsim
+	tunnel      *http.Server
 	closing     chan struct{}  // closed when the vCenter must end
 	failing     sync.WaitGroup // tasks that fail or end late
 	slow        slowness
@@ -67,6 +71,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 	}
 	v := &VCenter{
 		spec: spec, addr: tcp, events: opts.Events, logger: opts.Logger.With("vcenter", spec.Name), closing: make(chan struct{}),
+		vcsim: opts.Vcsim,
 	}
 	var err error
 	v.authority = opts.CA
@@ -75,11 +80,15 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 	if err != nil {
 		return nil, err
 	}
+	certificate := v.pair.TLS()
+	if opts.Vcsim.Certificate != nil {
+		certificate = *opts.Vcsim.Certificate
+	}
 	v.service, err = newService(parts{
-		spec: &v.spec, stock: opts.Topology.Spec.Stock, host: tcp.String(), dir: opts.Dir, certificate: v.pair.TLS(),
+		spec: &v.spec, stock: opts.Topology.Spec.Stock, host: tcp.String(), dir: opts.Dir, certificate: certificate,
 		saved: saved, login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
 		seed: opts.Topology.Spec.Seed, contents: filepath.Join(VolumesDir(opts.Dir), url.PathEscape(spec.Name)), cause: v.causeOf,
-		guests: opts.guests(spec.Name), onPassword: opts.OnPassword, onSession: opts.OnSession,
+		guests: opts.guests(spec.Name), vcsim: &v.vcsim, onPassword: opts.OnPassword, onSession: opts.OnSession,
 	})
 	return v, err
 }
@@ -150,6 +159,7 @@ func (v *VCenter) sessionEnded(key string) {
 		v.corrections.EndSession(v.service.ctx, key)
 	}
 	v.service.rest.EndSession(key)
+	v.service.leases.End(key)
 }
 
 // permissionsChanged updates watchers after a change of permissions.
@@ -160,19 +170,31 @@ func (v *VCenter) permissionsChanged() {
 }
 
 // serve opens the gate.
-func (v *VCenter) serve(l net.Listener) {
+func (v *VCenter) serve(ctx context.Context, l net.Listener) error {
 	config := &tls.Config{Certificates: []tls.Certificate{v.pair.TLS()}, MinVersion: tls.VersionTLS12}
 	v.console = console.Open(v.service.handler, config, v.logger)
-	v.gate = gate.New(l, v.slowTasks(v.service.handler), v.gateHooks(gate.Options{
+	if v.vcsim.Certificate != nil {
+		config = &tls.Config{Certificates: []tls.Certificate{*v.vcsim.Certificate}, MinVersion: tls.VersionTLS12}
+	}
+	handler := v.slowTasks(v.service.handler)
+	if v.vcsim.Trace != nil {
+		handler = traced(handler, v.vcsim.Trace)
+	}
+	v.gate = gate.New(l, handler, v.gateHooks(gate.Options{
 		TLS:    config,
+		Plain:  v.vcsim.PlainHTTP,
 		Logger: v.logger,
 		OnMode: v.logMode,
 	}))
+	return errors.Join(v.delay(&v.vcsim), v.openTunnel(ctx))
 }
 
 // close stops everything, in an order without deadlocks.
 func (v *VCenter) close(ctx context.Context) error {
 	v.once.Do(func() { close(v.closing) })
+	if v.tunnel != nil {
+		_ = v.tunnel.Close()
+	}
 	if v.gate != nil {
 		v.gate.Cut()
 	}
@@ -242,7 +264,9 @@ func (v *VCenter) Port() int { return v.addr.Port }
 func (v *VCenter) Addr() string { return net.JoinHostPort(v.Host(), strconv.Itoa(v.Port())) }
 
 // URL returns the address of the SOAP endpoint, without user.
-func (v *VCenter) URL() *url.URL { return &url.URL{Scheme: "https", Host: v.Addr(), Path: vim25.Path} }
+func (v *VCenter) URL() *url.URL {
+	return &url.URL{Scheme: v.vcsim.scheme(), Host: v.Addr(), Path: vim25.Path}
+}
 
 // Causing makes seq the cause of what happens to the VM with that name, until release is called.
 func (v *VCenter) Causing(vm string, seq uint64) (release func()) { return v.guests.Causing(vm, seq) }

@@ -264,8 +264,16 @@ type (
 )
 
 // AllCategories returns the tag categories of every vCenter of the topology, with defaults: those of [Spec.Categories], with
-// their details in [Spec.TagCategories], then the others.
+// their details in [Spec.TagCategories], then the others. [Load] names both of Spec.Categories; a topology that names neither, as
+// one of vcsim's flags, has only the others.
 func (s *Spec) AllCategories() []TagCategory {
+	if s.Categories == (Categories{}) {
+		others := slices.Clone(s.TagCategories)
+		for i := range others {
+			fill(&others[i].Cardinality, CardinalitySingle)
+		}
+		return others
+	}
 	region, zone := s.Categories.Region, s.Categories.Zone
 	fill(&region, defaultRegionCategory)
 	fill(&zone, defaultZoneCategory)

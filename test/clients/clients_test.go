@@ -93,6 +93,10 @@ func TestVirsh(t *testing.T) {
 		{"snapshot-create-as vm-1 s1", "snapshot s1 created"},
 		{"snapshot-list vm-1", "s1"},
 		{"reboot vm-1", "is being rebooted"},
+		{"dumpxml vm-1", "<name>vm-1</name>"},
+		{"dumpxml vm-1", "<memory unit='KiB'>4194304</memory>"},
+		{"dumpxml vm-1", "<source file='[ds] vm-1/vm-1.vmdk'/>"},
+		{"dumpxml vm-1", "<interface type='bridge'> <mac address='00:50:56:"},
 		{"shutdown vm-1", "is being shutdown"},
 	} {
 		args := append([]string{"-c", "vpx://" + net.JoinHostPort(address, port) + "/dc/c1/h1?no_verify=1"}, strings.Fields(step.command)...)

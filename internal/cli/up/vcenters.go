@@ -40,6 +40,8 @@ type VCenters struct {
 	// password, so its error ends the sandbox. It returns when ctx is done.
 	Env    func(ctx context.Context, lines string) error
 	Format string
+	// Vcsim holds what flags of vcsim set, as in sandbox.Options.
+	Vcsim sim.Vcsim
 	// Limits are the flags about the machine, checked.
 	Limits limits.Flags
 }

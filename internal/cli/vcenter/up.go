@@ -26,6 +26,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcsim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -41,7 +42,8 @@ type upOptions struct {
 	load     []string // folders
 	saved    []*sim.Saved
 	set      source.Settings
-	shape    shape
+	model    *vcsim.Flags
+	given    bool // whether a flag of the model is
 	listen   []string
 	username string
 	password string
@@ -56,7 +58,7 @@ type upOptions struct {
 
 // NewCmdUp returns the command; runF, when not nil, runs in its place.
 func NewCmdUp(d *command.Deps, runF func(context.Context, *upOptions) error) *cobra.Command {
-	o := &upOptions{options: &options{streams: d.Streams, connect: d.Connect, mode: "up"}, Deps: d, shape: vcsim()}
+	o := &upOptions{options: &options{streams: d.Streams, connect: d.Connect, mode: "up"}, Deps: d, model: vcsim.New()}
 	cmd := &cobra.Command{
 		Use:   "up [VCENTER...]",
 		Short: "Run vCenters without Kubernetes, or restore the API of stopped ones",
@@ -66,9 +68,10 @@ inventory (--load), or generated from counts with the flags and object names of
 vcsim (DC0_C0_RP0_VM0). The commands list, get, govc, env, events, vm and down
 work with them.
 
-14 flags of vcsim are supported, with one dash or two: -l, -E, -load, -username,
--password and the counts below. The inventory of -load may come from
-"vcenter save" or govc object.save.
+All flags of vcsim are supported, with one dash or two. The inventory of -load
+may come from "vcenter save" or govc object.save. --esx runs a standalone host,
+without the corrections of a vCenter. A link to the program with the name vcsim
+behaves as vcsim does.
 
 With VCENTER arguments, restore the API of these vCenters in a running sandbox.`,
 		Example: `  vsphere-sandbox vcenter up -f zones-us-eu
@@ -91,7 +94,10 @@ With VCENTER arguments, restore the API of these vCenters in a running sandbox.`
 	f.StringArrayVar(&o.load, "load", nil, "load the inventory in `FOLDER`; repeat for more vCenters")
 	_ = cmd.MarkFlagDirname("load") // its only error is an unknown flag
 	o.set.Bind(cmd)
-	o.shape.bind(f)
+	o.model.Bind(f)
+	for _, name := range []string{"tlscert", "tlskey", "trace-file"} {
+		_ = cmd.MarkFlagFilename(name) // its only error is an unknown flag
+	}
 	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` of the first vCenter (127.0.0.1:8989); repeat for the next ones")
 	f.StringVar(&o.username, "username", "", "administrator of every vCenter (default: a different one for each)")
 	f.StringVar(&o.password, "password", "", "administrator password (better in $"+passwordVariable+")")
@@ -107,19 +113,27 @@ With VCENTER arguments, restore the API of these vCenters in a running sandbox.`
 }
 
 // alone reports whether to run vCenters, and not to bring those of a sandbox back.
-func (o *upOptions) alone() bool { return o.file != "" || len(o.load) > 0 || o.shape.given }
+func (o *upOptions) alone() bool { return o.file != "" || len(o.load) > 0 || o.given }
 
 func (o *upOptions) complete(f *pflag.FlagSet) error {
-	o.shape.given = false
-	f.Visit(func(one *pflag.Flag) { o.shape.given = o.shape.given || o.shape.has(one.Name) })
+	o.given = false
+	inventory := false // whether a flag says what there is
+	f.Visit(func(one *pflag.Flag) {
+		o.given = o.given || slices.Contains(vcsim.Names(), one.Name)
+		inventory = inventory || vcsim.IsInventory(one.Name)
+	})
 	switch {
-	case len(o.load) > 0 && (o.file != "" || o.shape.given || len(o.vcenters) > 0):
+	case o.model.ESX && (o.file != "" || len(o.load) > 0 || len(o.vcenters) > 0 || o.detach || o.detached):
+		return report.UsageError(upCommand+" --esx", "--esx runs one standalone host, until Ctrl-C: -f, --load, --detach and names of vCenters do not go with it")
+	case o.model.StdinExit && o.detach:
+		return report.UsageError(upCommand+" --stdinexit", "--stdinexit waits for standard input, which --detach closes")
+	case len(o.load) > 0 && (o.file != "" || inventory || len(o.vcenters) > 0):
 		return report.UsageError(upCommand+" --load "+o.load[0], "--load says what there is: -f, --dc, --vm and the like and names of vCenters do not go with it")
 	case o.file != "" && len(o.vcenters) > 0:
 		return report.UsageError(upCommand+" -f "+o.file, "names of vCenters and a topology exclude each other")
-	case o.shape.given && len(o.vcenters) > 0:
+	case o.given && len(o.vcenters) > 0:
 		return report.UsageError(upCommand+" "+o.vcenters[0], "names of vCenters do not go with --dc, --vm and the like")
-	case o.file != "" && o.shape.given:
+	case o.file != "" && inventory:
 		return report.UsageError(upCommand+" -f "+o.file, "-f says what there is: --dc, --vm and the like do not go with it")
 	case !o.alone() && len(o.vcenters) == 0:
 		return report.UsageError(upCommand+" -f zones-us-eu", "needs the topology of vCenters to run (-f), or the names of vCenters of a sandbox")
@@ -180,6 +194,16 @@ func runUp(ctx context.Context, o *upOptions) error {
 	if !o.alone() {
 		return o.letAnswer(ctx)
 	}
+	ctx, stop := o.model.UntilKey(ctx, o.streams)
+	defer stop()
+	front, closeTrace, err := o.model.Front(o.streams.Err)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closeTrace() }()
+	if o.model.ESX {
+		return o.runHost(ctx, front)
+	}
 	t, err := o.topology()
 	if err != nil {
 		return err
@@ -190,6 +214,7 @@ func runUp(ctx context.Context, o *upOptions) error {
 	}
 	v := up.VCenters{
 		Topology: t, Saved: o.saved, Addresses: addresses, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format, Limits: o.limits,
+		Vcsim: front,
 	}
 	if o.username != "" {
 		v.Login = url.UserPassword(o.username, o.password)
@@ -208,14 +233,7 @@ func (o *upOptions) topology() (*topology.Topology, error) {
 	if o.file != "" {
 		return source.Load("vcenter up -f", o.file, o.set)
 	}
-	if err := o.shape.validate(); err != nil {
-		return nil, err
-	}
-	t, err := topology.Load("flags", []byte(o.shape.topology()))
-	if err != nil {
-		return nil, report.UsageError("smaller numbers of --dc, --cluster, --host and --vm", "there cannot be as much of everything as the flags ask for\n%v", err)
-	}
-	return t, nil
+	return o.model.Topology()
 }
 
 // letAnswer lets vCenters of a sandbox answer again. Where that fails, a topology may have been meant.
@@ -275,7 +293,7 @@ func (o *upOptions) open() (*topology.Topology, error) {
 }
 
 // Args turns the long flags of "vcenter up" that have one dash, as vcsim's have, into such with two: "-vm 10" would be
-// the flags -v and -m. Those of vcsim that are not here are turned, too, so that the message names them.
+// the flags -v and -m.
 func Args(args []string) []string {
 	group := slices.IndexFunc(args, func(a string) bool { return a == "vcenter" || a == "vc" })
 	at := slices.Index(args, "up")
@@ -292,18 +310,9 @@ func Args(args []string) []string {
 	return args
 }
 
-// long are the long flags that are accepted with one dash: ours, and those of vcsim v0.56 that make no sense here, or are
-// separate commands ("vcenter slow", "events").
+// long are the long flags that are accepted with one dash.
 func long() []string {
-	names := []string{
-		"file", "set", "listen", "username", "password", "env", "detach", "speed", "output", "name", "help",
-		"api-version", "autostart", "delay", "delay-jitter", "dir", "esx", "folder", "load", "method-delay", "nsx", "pod",
-		"stdinexit", "tls", "tlscert", "tlskey", "trace", "trace-file", "tunnel",
-	}
-	for _, c := range vcsim().flags {
-		names = append(names, c.name)
-	}
-	return names
+	return append(vcsim.Names(), "file", "set", "listen", "username", "password", "env", "detach", "speed", "output", "name", "help", "load")
 }
 
 // writeEnv writes lines with a password to a file that only its owner may read, completely or not at all; or to a pipe,

@@ -9,48 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
-
-func TestShape(t *testing.T) {
-	s := vcsim()
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.bind(f)
-	if err := f.Parse(strings.Fields("--dc 2 --cluster 2 --pool 1 --app 1 --ds 2 --pg 2 --vm 3")); err != nil {
-		t.Fatal(err)
-	}
-	top, err := topology.Load("flags", []byte(s.topology()))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, s.topology())
-	}
-	want := topology.Counts{VCenters: 1, Datacenters: 2, Clusters: 4, Hosts: 14, VMs: 2 * (3 + 2*3*3)}
-	if d := cmp.Diff(want, top.Count()); d != "" {
-		t.Error(d)
-	}
-	found := false
-	for vm := range top.AllVMs() {
-		found = found || vm.InventoryPath() == "/DC1/vm/DC1_C1_RP1_VM2"
-	}
-	if !found {
-		t.Error("VMs are not called as vcsim calls them")
-	}
-	for _, nothing := range []string{"--vm 0", "--cluster 0", "--standalone-host 0", "--ds 0 --vm 0", "--pg 0"} {
-		s := vcsim()
-		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s.bind(f)
-		if err := f.Parse(strings.Fields(nothing)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := topology.Load("flags", []byte(s.topology())); err != nil {
-			t.Errorf("%s: %v", nothing, err)
-		}
-	}
-}
 
 func TestArgs(t *testing.T) {
 	for args, want := range map[string]string{
@@ -85,8 +46,13 @@ func TestUpOptions(t *testing.T) {
 		{args: "--dc 1000000000000 --host 1000000000000", want: "there can be 50000", exit: report.Usage},
 		{args: "--vm 0 --host 20000", want: "cannot be as much", exit: report.Usage},
 		{args: "--dc -2", want: "--dc -2: want 0 or more", exit: report.Usage},
-		{args: "--dc 0", want: "needs a datacenter", exit: report.Usage},
-		{args: "--host 0", want: "needs a host", exit: report.Usage},
+		{args: "--stdinexit --detach", want: "--stdinexit waits", exit: report.Usage},
+		{args: "--esx --detach", want: "--esx runs one standalone host", exit: report.Usage},
+		{args: "--esx -f zones-us-eu", want: "--esx runs one standalone host", exit: report.Usage},
+		{args: "--tlscert x", want: "need each other", exit: report.Usage},
+		{args: "--tlscert x --tlskey y", want: "--tlscert: open x", exit: report.Usage},
+		{args: "--method-delay PowerOnVM_Task", want: "want METHOD:MILLISECONDS", exit: report.Usage},
+		{args: "--delay-jitter 2", want: "a jitter from 0 to 1", exit: report.Usage},
 		{args: "--vm 3 us", want: "do not go with", exit: report.Usage},
 		{args: "--vm 3 --set a=1", want: "needs -f", exit: report.Usage},
 		{args: "--vm 3 --speed 0", want: "--speed: speed 0", exit: report.Usage},

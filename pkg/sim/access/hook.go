@@ -89,9 +89,9 @@ func (m *Manager) stranger(ctx *simulator.Context, method *simulator.Method) (mo
 		return nil, nil
 	}
 	switch method.Name {
-	case "LoginByToken", "LoginExtensionByCertificate", "LoginExtensionBySubjectName", "LoginBySSPI":
+	case "LoginExtensionByCertificate", "LoginExtensionBySubjectName", "LoginBySSPI":
 		return nil, new(types.InvalidLogin)
-	case "Login", "CloneSession":
+	case "Login", "LoginByToken", "CloneSession":
 		if method.This == m.base.Map.SessionManager().Self {
 			return m.receiver, nil
 		}
@@ -130,7 +130,7 @@ type receiver struct {
 func newReceiver(m *Manager) *receiver {
 	answers := map[string][]string{
 		"SessionManager": {
-			"Login", "Logout", "TerminateSession", "SessionIsActive", "AcquireCloneTicket", "CloneSession",
+			"Login", "LoginByToken", "Logout", "TerminateSession", "SessionIsActive", "AcquireCloneTicket", "CloneSession",
 		},
 	}
 	if !m.options.Stock.Has(stock.Permissions) {

@@ -35,8 +35,13 @@ type Options struct {
 	Roles []topology.RoleDef
 	// Sessions limits sessions. Zero fields mean [DefaultIdle] and [DefaultLimit].
 	Sessions topology.Sessions
+	// AnyLogin accepts every user name and password, as the administrator's.
+	AnyLogin bool
 	// Stock names the behaviors that vcsim keeps: permissions, session-idle, session-limit.
 	Stock stock.Set
+
+	// Token returns the user of a token, by the identifier of its assertion. Default: no token is valid.
+	Token func(id string) (user string, ok bool)
 
 	// OnEnd is called when a SOAP or REST session has ended, to release its resources.
 	OnEnd func(key string)
@@ -87,6 +92,9 @@ func New(base *simulator.Context, options Options) (*Manager, error) {
 	if options.OnEnd == nil {
 		options.OnEnd = func(string) {}
 	}
+	if options.Token == nil {
+		options.Token = func(string) (string, bool) { return "", false }
+	}
 	if options.OnChange == nil {
 		options.OnChange = func() {}
 	}
@@ -97,6 +105,7 @@ func New(base *simulator.Context, options Options) (*Manager, error) {
 		options.OnPassword = func(string) error { return nil }
 	}
 	accounts := newAccounts(options.Administrator, options.Users)
+	accounts.anyone = options.AnyLogin
 	for _, a := range accounts.users {
 		if err := options.OnPassword(*a.password.Load()); err != nil {
 			return nil, fmt.Errorf("access: %w", err)
@@ -341,6 +350,9 @@ func (e *LimitError) Error() string {
 // name, with [ErrNoUser].
 func (m *Manager) OpenREST(user string) (id string, err error) {
 	a := m.accounts.find(user)
+	if a == nil && m.accounts.anyone {
+		a = m.accounts.admin
+	}
 	if a == nil {
 		return "", fmt.Errorf("user %q: %w", user, ErrNoUser)
 	}

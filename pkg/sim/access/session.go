@@ -22,6 +22,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/sts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
@@ -175,6 +176,9 @@ func (m *Manager) End(user string) int {
 	return m.endWhere(func(s *session) bool { return s.account == a && !a.inside })
 }
 
+// Open reports whether a session is open, by its key.
+func (m *Manager) Open(key string) bool { return m.sessions.get(key) != nil }
+
 // Limit returns the maximum number of sessions; 0: unlimited.
 func (m *Manager) Limit() int { return int(m.sessions.limit.Load()) }
 
@@ -228,6 +232,28 @@ func (r *receiver) Login(ctx *simulator.Context, req *types.Login) soap.HasFault
 		return body
 	}
 	body.Res = &types.LoginResponse{Returnval: user}
+	return body
+}
+
+// LoginByToken opens a session for the user of a token that this vCenter issued.
+func (r *receiver) LoginByToken(ctx *simulator.Context, req *types.LoginByToken) soap.HasFault {
+	body := new(methods.LoginByTokenBody)
+	var header struct{ Assertion sts.Assertion }
+	if security, ok := ctx.Header.Security.(*simulator.Element); ok {
+		_ = security.Decode(&header) // without an assertion no token is valid
+	}
+	user, ok := r.m.options.Token(header.Assertion.ID)
+	a := r.m.accounts.find(user)
+	if !ok || a == nil || ctx.Session != nil {
+		body.Fault_ = soapFault(new(types.InvalidLogin))
+		return body
+	}
+	opened, fault := r.m.open(ctx, a, req.Locale)
+	if fault != nil {
+		body.Fault_ = soapFault(fault)
+		return body
+	}
+	body.Res = &types.LoginByTokenResponse{Returnval: opened}
 	return body
 }
 

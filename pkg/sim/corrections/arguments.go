@@ -87,6 +87,7 @@ func checkArguments(ctx *simulator.Context, method *simulator.Method) types.Base
 			return new(types.InvalidName)
 		}
 	}
+	escapeNames(method, body)
 	fault := checkFolder(ctx, method, body)
 	if fault != nil {
 		return fault

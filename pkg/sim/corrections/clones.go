@@ -20,15 +20,16 @@ import (
 type clones struct {
 	ref vc.Ref
 
-	mu    sync.Mutex
-	fresh map[vc.Ref]bool // VMs that have no NIC yet
-	used  map[string]bool // addresses
+	mu      sync.Mutex
+	fresh   map[vc.Ref]bool                      // VMs that have no NIC yet
+	unnamed map[vc.Ref]*simulator.VirtualMachine // VMs whose task has not ended
+	used    map[string]bool                      // addresses
 }
 
 func newClones(base *simulator.Context) *clones {
 	c := &clones{
 		ref:   vc.Ref{Type: "SandboxClones", Value: "sandbox-clones"},
-		fresh: make(map[vc.Ref]bool), used: make(map[string]bool),
+		fresh: make(map[vc.Ref]bool), unnamed: make(map[vc.Ref]*simulator.VirtualMachine), used: make(map[string]bool),
 	}
 	for _, obj := range base.Map.All("VirtualMachine") {
 		if vm, ok := obj.(*simulator.VirtualMachine); ok {
@@ -50,13 +51,17 @@ func (c *clones) PutObject(_ *simulator.Context, obj mo.Reference) {
 	if vm, ok := obj.(*simulator.VirtualMachine); ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.fresh[vm.Self] = true
+		c.fresh[vm.Self], c.unnamed[vm.Self] = true, vm
 	}
 }
 
 // UpdateObject implements simulator.RegisterObject: vcsim has created the devices of a VM. It is a clone if the call is one on
 // another VM, whose lock the task holds. The clone is not shared yet.
 func (c *clones) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	if _, ok := obj.(*mo.Task); ok {
+		c.name(ctx, changes)
+		return
+	}
 	vm, ok := obj.(*mo.VirtualMachine)
 	if !ok || !slices.ContainsFunc(changes, func(change types.PropertyChange) bool { return change.Name == "config.hardware.device" }) {
 		return
@@ -76,6 +81,25 @@ func (c *clones) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes 
 		if nic, ok := d.(types.BaseVirtualEthernetCard); ok {
 			delete(c.fresh, vm.Self) // later changes are the client's
 			c.replace(vm, nic.GetVirtualEthernetCard(), copied)
+		}
+	}
+}
+
+// name corrects the name of a VM that a call on another VM made, before its task is seen to have ended.
+func (c *clones) name(ctx *simulator.Context, changes []types.PropertyChange) {
+	cloned := ctx.Caller != nil && ctx.Caller.Type == "VirtualMachine"
+	for _, change := range changes {
+		ref, ok := change.Val.(vc.Ref)
+		if !ok || change.Name != "info.result" {
+			continue
+		}
+		c.mu.Lock()
+		vm := c.unnamed[ref]
+		delete(c.unnamed, ref)
+		c.mu.Unlock()
+		if vm != nil && cloned {
+			fresh := vc.Fresh(ctx)
+			fresh.WithLock(vm, func() { collapse(fresh, vm) })
 		}
 	}
 }
@@ -100,6 +124,7 @@ func (c *clones) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.fresh, ref)
+	delete(c.unnamed, ref)
 }
 
 // address derives an address from a VM's UUID, in the range that a vCenter assigns: 00:50:56:80:00:00 to 00:50:56:bf:ff:ff. The caller

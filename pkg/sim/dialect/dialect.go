@@ -24,7 +24,7 @@ func Handler(next http.Handler) http.Handler {
 		switch {
 		case r.Method != http.MethodPost:
 		case strings.HasPrefix(r.URL.Path, vim25.Path):
-			w = &writer{ResponseWriter: w, old: before68(action)}
+			w, r = &writer{ResponseWriter: w, old: before68(action)}, inner(r)
 		case strings.HasPrefix(r.URL.Path, pbm.Path):
 			w = &writer{ResponseWriter: w, oldPolicies: oldPolicies(action)}
 		}
@@ -52,7 +52,7 @@ func (w *writer) Write(p []byte) (int, error) {
 		if w.oldPolicies {
 			out = dropElements(out, "k8sCompliantName", "otherK8sCompliantNames")
 		}
-		out = typeElements(out)
+		out = outerSwitches(typeElements(out))
 	}
 	if _, err := w.ResponseWriter.Write(out); err != nil {
 		return 0, err

@@ -25,6 +25,8 @@ type Options struct {
 	// TLS holds the server certificate. Required. HTTP/1.1 is the only protocol offered, as by vCenter's SDK endpoint; clients
 	// tune their connection pools for it.
 	TLS *tls.Config
+	// Plain serves HTTP in place of HTTPS, without TLS.
+	Plain bool
 	// Logger receives panics of the simulator as errors, and messages of net/http (failed handshakes) at debug level. Default:
 	// discarded.
 	Logger *slog.Logger

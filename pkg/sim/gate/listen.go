@@ -79,8 +79,12 @@ func (g *Gate) serve(l net.Listener) {
 		ConnContext:       withConn,
 	}
 	srv := g.srv
+	var accepted net.Listener = &ruleListener{Listener: l, gate: g}
+	if !g.opts.Plain {
+		accepted = tls.NewListener(accepted, g.opts.TLS)
+	}
 	g.serving.Go(func() {
-		if err := srv.Serve(tls.NewListener(&ruleListener{Listener: l, gate: g}, g.opts.TLS)); !errors.Is(err, http.ErrServerClosed) {
+		if err := srv.Serve(accepted); !errors.Is(err, http.ErrServerClosed) {
 			g.opts.Logger.Error("gate stopped serving", "addr", g.addr, "error", err)
 		}
 	})

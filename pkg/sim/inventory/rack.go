@@ -316,9 +316,10 @@ func NewHostAdder(base *simulator.Context, version string) *HostAdder {
 				"HostDatastoreSystem": {
 					"QueryAvailableDisksForVmfs", "QueryVmfsDatastoreCreateOptions", "CreateVmfsDatastore", "CreateNasDatastore",
 				},
-				"HostStorageSystem":              {"RescanVmfs"},
-				"DistributedVirtualSwitch":       {"ReconfigureDvs_Task", "AddDVPortgroup_Task"},
-				"VmwareDistributedVirtualSwitch": {"ReconfigureDvs_Task", "AddDVPortgroup_Task"},
+				"HostStorageSystem":               {"RescanVmfs"},
+				"DistributedVirtualSwitch":        {"ReconfigureDvs_Task", "AddDVPortgroup_Task"},
+				"VmwareDistributedVirtualSwitch":  {"ReconfigureDvs_Task", "AddDVPortgroup_Task"},
+				"DistributedVirtualSwitchManager": {"QueryDvsByUuid"},
 			},
 		},
 		release: newRelease(version),

@@ -44,8 +44,7 @@ type attachment struct {
 }
 
 func newTags(spec *topology.Spec) *tags {
-	all := spec.AllCategories() // region and zone first
-	return &tags{region: all[0].Name, zone: all[1].Name, categories: all}
+	return &tags{region: spec.Categories.Region, zone: spec.Categories.Zone, categories: spec.AllCategories()}
 }
 
 // place records the region and zone of an object.

@@ -172,7 +172,7 @@ type objectID struct {
 	ID   string `json:"id"`
 }
 
-func (o objectID) ref() vc.Ref { return vc.Ref{Type: o.Type, Value: o.ID} }
+func (o objectID) ref() vc.Ref { return plain(vc.Ref{Type: o.Type, Value: o.ID}) }
 
 func wire(ref vc.Ref) objectID { return objectID{ref.Type, ref.Value} }
 

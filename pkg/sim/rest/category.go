@@ -289,7 +289,8 @@ func (s *store) eligible(t *tag, ref vc.Ref) *ineligible {
 		return nil
 	}
 	c := t.category
-	if inventory(ref) && len(c.AssociableTypes) > 0 && !slices.Contains(c.AssociableTypes, ref.Type) {
+	if inventory(ref) && len(c.AssociableTypes) > 0 && !slices.Contains(c.AssociableTypes, ref.Type) &&
+		!slices.Contains(c.AssociableTypes, registered(ref).Type) {
 		return &ineligible{id: msgAssociable, short: "Tagging associability violation", because: "an associability violation"}
 	}
 	if c.Cardinality == Single {

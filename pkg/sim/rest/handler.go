@@ -38,6 +38,10 @@ type Options struct {
 	// MayRead reports whether the user may see an object, MayWrite whether the user may tag it; for categories and tags it is
 	// called with the root folder. They are called for inventory objects only, and without locks. Default: yes.
 	MayRead, MayWrite func(user string, object vc.Ref) bool
+	// MayCall reports whether the user may make a call that Next answers. Default: yes.
+	MayCall func(user, method, path string) bool
+	// Token returns the user of the token in an Authorization header. Default: no token is valid.
+	Token func(authorization string) (user string, ok bool)
 	// Client makes SOAP calls in the name of a session's user. Default: Next answers calls on VMs.
 	Client func(session string) soap.RoundTripper
 	// Stock names the behaviors that vcsim keeps: tags (no validation), api-tags and api-session (Next answers).
@@ -72,6 +76,12 @@ func New(options Options) *Handler {
 		})
 	}
 	yes := func(string, vc.Ref) bool { return true }
+	if options.MayCall == nil {
+		options.MayCall = func(_, _, _ string) bool { return true }
+	}
+	if options.Token == nil {
+		options.Token = func(string) (string, bool) { return "", false }
+	}
 	if options.MayRead == nil {
 		options.MayRead = yes
 	}
@@ -124,7 +134,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == apiPrefix && r.Method == http.MethodPost:
 		h.invoke(w, r)
 	default:
-		if after, ok := vmPath(path); ok && h.opts.Client != nil {
+		if after, ok := vmPath(path); ok && h.opts.Client != nil && !strings.Contains(after, "/data-sets") {
 			h.vms(w, r, after, isAPI(path))
 			return
 		}
@@ -145,11 +155,11 @@ func (h *Handler) exists(ref vc.Ref) bool {
 
 // mayRead and mayWrite check inventory objects; others have no permissions.
 func (h *Handler) mayRead(user string, ref vc.Ref) bool {
-	return !inventory(ref) || h.opts.MayRead(user, ref)
+	return !inventory(ref) || h.opts.MayRead(user, registered(ref))
 }
 
 func (h *Handler) mayWrite(user string, ref vc.Ref) bool {
-	return !inventory(ref) || h.opts.MayWrite(user, ref)
+	return !inventory(ref) || h.opts.MayWrite(user, registered(ref))
 }
 
 // content reports whether the reference is to a content library or an item of one.

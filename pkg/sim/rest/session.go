@@ -48,6 +48,11 @@ func (h *Handler) open(user, password string) (id string, f *fault) {
 	if !h.opts.Valid(user, password) {
 		return "", loginRequired()
 	}
+	return h.openFor(user)
+}
+
+// openFor opens a session for a user who was authenticated.
+func (h *Handler) openFor(user string) (id string, f *fault) {
 	id, err := h.opts.Sessions.OpenREST(user)
 	if err != nil {
 		return "", newFault(unavailable, msgTooMany, err.Error())
@@ -56,14 +61,17 @@ func (h *Handler) open(user, password string) (id string, f *fault) {
 	return id, nil
 }
 
-// login opens a session for user and password. It refuses tokens, because no service issues them.
+// login opens a session for user and password, or for a token.
 func (h *Handler) login(w http.ResponseWriter, r *http.Request, api bool) {
-	user, password, ok := r.BasicAuth()
-	if !ok {
-		loginRequired().write(w, api)
-		return
+	var (
+		id string
+		f  = loginRequired()
+	)
+	if user, password, ok := r.BasicAuth(); ok {
+		id, f = h.open(user, password)
+	} else if user, ok := h.opts.Token(r.Header.Get("Authorization")); ok {
+		id, f = h.openFor(user)
 	}
-	id, f := h.open(user, password)
 	if f != nil {
 		f.write(w, api)
 		return
@@ -73,7 +81,7 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request, api bool) {
 		if api {
 			path = apiPrefix
 		}
-		http.SetCookie(w, &http.Cookie{Name: header, Value: id, Path: path, Secure: true, HttpOnly: true})
+		http.SetCookie(w, &http.Cookie{Name: header, Value: id, Path: path, Secure: r.TLS != nil, HttpOnly: true})
 	}
 	write(w, api, http.StatusCreated, id)
 }
@@ -138,8 +146,11 @@ func write(w http.ResponseWriter, api bool, status int, value any) {
 // pass passes the call to Next, with the inner session.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
 	api := isAPI(r.URL.Path)
-	_, _, ok := h.authenticate(r)
+	_, user, ok := h.authenticate(r)
 	switch {
+	case ok && !h.opts.MayCall(user, r.Method, r.URL.Path):
+		forbidden().write(w, api)
+		return
 	case ok:
 		id, err := h.inner.session()
 		if err != nil {

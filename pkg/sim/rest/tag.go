@@ -379,8 +379,28 @@ func (s *store) next() uint64 {
 	return s.made
 }
 
-// plain is the reference without the vCenter's identifier, which some clients send along.
-func plain(ref vc.Ref) vc.Ref { return vc.Ref{Type: ref.Type, Value: ref.Value} }
+// The type of a vCenter's distributed switches, and of vcsim's: see [dialect.InnerSwitches].
+const (
+	outerSwitch = "VmwareDistributedVirtualSwitch"
+	innerSwitch = "DistributedVirtualSwitch"
+)
+
+// plain is the reference without the vCenter's identifier, which some clients send along, and with the type that it has on the
+// wire.
+func plain(ref vc.Ref) vc.Ref {
+	if ref.Type == innerSwitch {
+		ref.Type = outerSwitch
+	}
+	return vc.Ref{Type: ref.Type, Value: ref.Value}
+}
+
+// registered is the reference with vcsim's type.
+func registered(ref vc.Ref) vc.Ref {
+	if ref.Type == outerSwitch {
+		ref.Type = innerSwitch
+	}
+	return ref
+}
 
 func (s *store) snapshot() Snapshot {
 	s.mu.RLock()

@@ -18,6 +18,7 @@ import (
 	"github.com/vmware/govmomi/vim25/xml"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/dialect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 )
@@ -55,6 +56,7 @@ func readObject(f *folder, name string) *item {
 	if !ok {
 		return nil
 	}
+	data = dialect.InnerSwitches(data)
 	o := &item{file: name, data: data}
 	if !parse(f, name, data, &o.raw) {
 		return nil
@@ -128,6 +130,9 @@ func unknownType(data []byte) (kind string, line int) {
 // readAnswers reads the saved answers of the object's methods.
 func (l *Loaded) readAnswers(f *folder, o *item) {
 	name := o.ref.Encode()
+	if outer := "Vmware" + name; o.ref.Type == "DistributedVirtualSwitch" && len(f.list(outer)) > 0 {
+		name = outer // its name on the wire
+	}
 	for _, e := range f.list(name) {
 		method := strings.TrimSuffix(e.Name(), objectExt)
 		v := answerOf(method)

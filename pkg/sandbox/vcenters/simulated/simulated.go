@@ -26,6 +26,7 @@ import (
 type Options struct {
 	Saved []*sim.Saved
 	Login *url.Userinfo
+	Vcsim sim.Vcsim
 	// BootDelay is how long a guest boots; 0 for the usual time at the sandbox's speed.
 	BootDelay time.Duration
 }
@@ -57,6 +58,7 @@ func (s *Source) Start(ctx context.Context, b vcenters.Boot) (vcenters.List, err
 		Port:      b.Port,
 		Saved:     s.options.Saved,
 		Login:     s.options.Login,
+		Vcsim:     s.options.Vcsim,
 		Names:     b.Names,
 		Guests:    b.Guests,
 
