@@ -71,7 +71,7 @@ func (s *settings) bind(cmd *cobra.Command) {
 	f.Uint64Var(&s.seed, "seed", 1, "seed of the random choice of targets")
 	f.Float64Var(&s.patience, "patience", 1, "factor for every time limit, for slow machines")
 	f.StringVar(&s.artifacts, "artifacts", "", "write results, logs and a report to `DIR`, in the layout of TestGrid")
-	f.BoolVar(&s.strict, "strict", false, "count known failures as failures")
+	f.BoolVar(&s.strict, "strict", false, "count every failure: known ones, and those that the baseline has too")
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("suite", cobra.FixedCompletions(smoke.Suites(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("only", complete.Flag(s.completeOnly))
@@ -170,6 +170,16 @@ func (b *bench) resolve(ctx context.Context, text string) (sandbox.CCM, error) {
 	return c, err
 }
 
+// find checks that there is what each source names, before one is downloaded or built.
+func (b *bench) find(ctx context.Context, sources ...string) error {
+	b.Busy("looks for " + strings.Join(sources, ", "))
+	defer b.Busy("")
+	if err := cliccm.Find(ctx, sources...); err != nil && ctx.Err() == nil { // an interrupted run has results: nothing was run
+		return err
+	}
+	return nil
+}
+
 // boot boots a sandbox. Its speed and the arguments of the cloud controller manager may be the scenario's.
 func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirements) (*scenario.Running, error) {
 	key := c.Source + " " + need.Key()
@@ -260,6 +270,8 @@ func verdict(ctx context.Context, v result.Verdict, errs ...error) error {
 		}
 	}
 	switch v {
+	case result.Interrupted: // ctx has ended, above
+		return context.Canceled
 	case result.Failed:
 		return report.Exit(report.Degraded)
 	case result.Errored, result.Running:

@@ -1,6 +1,7 @@
 package smoke
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -52,14 +53,16 @@ func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *c
   calls         the number of vCenter calls, compared with the baseline
 
 Progress goes to standard error, and a Markdown table for a release issue to
-standard output. Failures that a scenario lists as known do not count, unless
---strict is given.
+standard output. With a baseline, the same checks run with it first, and each
+is same, fixed, regressed or new. Without one, failures that a scenario lists
+as known do not count. --strict counts every failure.
 
 Exit status:
-  0    all checks passed
+  0    all checks passed, or failed as the baseline or in a known way
   1    something could not be run
   2    wrong flag
-  3    a check failed
+  3    a check regressed, or one that must pass failed; without a baseline, a
+       check failed that is not known to fail
   4    this machine lacks a prerequisite
   130  interrupted`,
 		Example: `  vsphere-sandbox smoke
@@ -91,6 +94,13 @@ func run(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	defer b.Close()
+	sources := []string{o.ccm}
+	if o.baseline != "" {
+		sources = append(sources, o.baseline)
+	}
+	if err := b.find(ctx, sources...); err != nil {
+		return err
+	}
 	given, err := b.resolve(ctx, o.ccm)
 	if err != nil {
 		return err
@@ -113,7 +123,6 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), build.Kubernetes()
 	err = b.ended()
-	reported := report.SkipKnown()
 	if b.Dir != nil {
 		for name, write := range writers(report) {
 			if werr := b.write(name, write); err == nil {
@@ -121,18 +130,18 @@ func run(ctx context.Context, o *options) (err error) {
 			}
 		}
 	}
-	b.Finish(ctx, reported, &err)
+	b.Finish(ctx, &report.Suite, &err)
 	b.Close()
 	werr := b.Results(o.Streams.Out, func(out io.Writer) error {
 		switch o.format {
 		case output.JSON:
 			return smoke.JSON(out, report)
 		case formatJUnit:
-			return junit.Write(out, reported)
+			return junit.Write(out, &report.Suite)
 		}
 		return smoke.Table(out, report)
 	})
-	return verdict(ctx, report.Verdict(), err, werr)
+	return verdict(ctx, report.Suite.Verdict(), err, werr)
 }
 
 // named is what the logic knows of a cloud controller manager.
@@ -140,7 +149,7 @@ func named(c sandbox.CCM) smoke.CCM {
 	p := c.Program
 	said := p.Version
 	if p.Own && said == "" {
-		said = build.Kubernetes() // by which the built-in one is called
+		said = build.Version()
 	}
 	return smoke.CCM{Source: p.Source, Version: said, Own: p.Own}
 }
@@ -217,6 +226,9 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 		return err
 	}
 	defer b.Close()
+	if err := b.find(ctx, o.ccms...); err != nil {
+		return err
+	}
 	var list []smoke.CCM
 	for _, text := range o.ccms {
 		c, err := b.resolve(ctx, text)
@@ -226,11 +238,11 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 		list = append(list, named(c))
 	}
 	c := smoke.Compare(ctx, list, smoke.Options{
-		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
+		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience, Strict: o.strict,
 	})
 	c.Version, c.KubernetesVersion = build.Version(), build.Kubernetes()
 	err = b.ended()
-	all := together(c, o.strict)
+	all := together(c)
 	if b.Dir != nil {
 		for name, write := range map[string]func(io.Writer) error{
 			"artifacts/matrix.md":   func(w io.Writer) error { return smoke.Matrix(w, c) },
@@ -247,11 +259,11 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 	if o.format == output.JSON {
 		show = smoke.MatrixJSON
 	}
-	return verdict(ctx, c.Verdict(o.strict), err, show(o.Streams.Out, c))
+	return verdict(ctx, c.Verdict(), err, show(o.Streams.Out, c))
 }
 
 // together is one suite of all columns, for the artifacts: the theme of each scenario says whose it is.
-func together(c *smoke.Comparison, strict bool) *result.Suite {
+func together(c *smoke.Comparison) *result.Suite {
 	all := &result.Suite{
 		Name: "matrix", Began: c.Began, Took: c.Took, Seed: c.Seed, Speed: c.Speed, Version: c.Version, KubernetesVersion: c.KubernetesVersion,
 	}
@@ -260,12 +272,14 @@ func together(c *smoke.Comparison, strict bool) *result.Suite {
 		column := &c.Columns[i]
 		names = append(names, column.CCM.Source)
 		all.Boots = append(all.Boots, column.Suite.Boots...)
-		for _, s := range column.SkipKnown(strict) {
+		all.Baseline = cmp.Or(all.Baseline, column.Suite.Baseline)
+		for _, s := range column.Suite.Scenarios {
 			s.Theme = strings.Trim(column.CCM.Source+"/"+s.Theme, "/")
 			all.Scenarios = append(all.Scenarios, s)
 		}
 	}
 	all.CCM = strings.Join(names, ",")
+	all.Tables = []result.Table{c.Table()}
 	return all
 }
 

@@ -21,9 +21,9 @@ func TestOnly(t *testing.T) {
 	}{
 		{"version", false, "version", 0, false},
 		{"clean-exit", false, "clean-exit", 1, false},
-		{"upgrade,leader-*", true, "upgrade,leader-lost", 2, false},
+		{"upgrade,leader-*", true, "upgrade,leader-lost", 3, false},
 		{"upgrade", false, "upgrade", 0, false}, // which is skipped, and says why
-		{"good,version", true, "version,good", 1, false},
+		{"good,version", true, "version,good", 2, false},
 		{"calls-power-off,clean-exit", true, "calls-power-off,clean-exit", 2, true},
 	} {
 		t.Run(tc.only, func(t *testing.T) {

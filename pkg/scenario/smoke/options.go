@@ -136,12 +136,12 @@ func newPhases() []Phase {
 }
 
 // set sets the calls of a phase.
-func (r *run) set(name string, baseline bool, counts []Count) {
+func (r *run) set(name string, counts []Count) {
 	for i := range r.report.Phases {
 		p := &r.report.Phases[i]
 		switch {
 		case p.Name != name:
-		case baseline:
+		case r.side.baseline:
 			p.Baseline = counts
 		default:
 			p.CCM = counts
