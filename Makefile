@@ -4,9 +4,9 @@ BIN     := bin/vsphere-sandbox
 PKG     := github.com/vsphere-sandbox/vsphere-sandbox
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
-K8S     := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2; exit }' go.mod)
+# kubectl and the cloud provider report the version that a build stamps: the Kubernetes release of the libraries in go.mod.
+K8S     := v1.$(shell awk '$$1 == "k8s.io/client-go" { sub(/^v0\./, "", $$2); print $$2; exit }' go.mod)
 
-# Kubernetes reports the version that its own build stamps; ours stamps the release that go.mod names.
 LDFLAGS := -s -w \
 	-X $(PKG)/internal/build.version=$(VERSION) -X $(PKG)/internal/build.commit=$(COMMIT) \
 	-X k8s.io/component-base/version.gitVersion=$(K8S) \
@@ -15,22 +15,34 @@ LDFLAGS := -s -w \
 # One static binary: no libc to find at run time. The race detector alone needs cgo.
 export CGO_ENABLED := 0
 
-# The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
-# the race detector.
-HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
+# The packages whose tests run the built program: the race detector would not see it.
+HEAVY := /test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
 
 .DEFAULT_GOAL := help
-.PHONY: fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
+.PHONY: kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/vsphere-sandbox, and bin/csi-sidecars beside it (the first build compiles Kubernetes: about 5 minutes on 2 cores)
+build: kubernetes ## build bin/vsphere-sandbox, and beside it bin/vsphere-sandbox-kubernetes and bin/csi-sidecars (the first build compiles Kubernetes: about 5 minutes on 2 cores)
 	@hack/build bin/ '$(LDFLAGS)' $(GO) ./cmd/vsphere-sandbox ./cmd/csi-sidecars
 
-release: ## build dist/vsphere-sandbox: one file, with the sidecars inside
+# The Kubernetes program is a separate module. MINOR=v1.35 builds another release, into a folder for --kubernetes dir:.
+MINOR ?=
+KUBERNETES := bin/$(if $(MINOR),kubernetes-$(MINOR)/)vsphere-sandbox-kubernetes
+kubernetes: ## build bin/vsphere-sandbox-kubernetes, the control plane and kubelets; MINOR=v1.35 builds that release into bin/kubernetes-v1.35
+	@flags=$$($(GO) run ./hack/kubernetes flags $(MINOR)) && linker=$$($(GO) run ./hack/kubernetes linker $(MINOR)) && cd kubernetes && \
+		GOFLAGS="$(GOFLAGS) $$flags" ../hack/build ../$(KUBERNETES) "$$linker" $(GO) .
+
+kubernetes-modules: ## write the module files of the Kubernetes program, after a change of internal/kubernetes/release or of what it imports
+	@$(GO) run ./hack/kubernetes modules
+
+release: ## build dist/vsphere-sandbox: one file, with the Kubernetes program and the sidecars inside
 	@hack/build dist/csi-sidecars '$(LDFLAGS)' $(GO) ./cmd/csi-sidecars
 	@hack/carry dist/csi-sidecars
+	@$(MAKE) --no-print-directory kubernetes KUBERNETES=dist/vsphere-sandbox-kubernetes
+	@hack/carry dist/vsphere-sandbox-kubernetes
+	@$(GO) run ./hack/kubernetes sources
 	@GOFLAGS='$(GOFLAGS) -tags=release' hack/build dist/vsphere-sandbox '$(LDFLAGS)' $(GO)
 
 SNAPSHOT = $(patsubst v%,%,$(VERSION))
@@ -56,8 +68,8 @@ run: build ## boot the default scenario; Ctrl-C ends it
 # The suites, each a target below: "test" has the core of each kind of test, "ci" what is cheap beside it, "test-long" all the
 # rest. The table at the end of each run shows what a suite costs: on two cores, test has to stay below 15 minutes with
 # everything compiled, and ci below 40 with nothing compiled.
-SUITES      := vet manifests readers unit race-core core
-CI_SUITES   := vet lint dead manifests readers unit race-core smoke core
+SUITES      := vet manifests readers unit unit-kubernetes race-core core
+CI_SUITES   := vet lint dead manifests readers unit unit-kubernetes race-core smoke core
 LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream test-kind parity
 
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
@@ -73,17 +85,20 @@ test-long: ## all else, for hours: the whole race, safety, tutorial and mutant r
 
 vet: ## go vet
 	$(GO) vet ./...
+	$(GO) -C kubernetes vet ./...
+
+unit-kubernetes: ## unit tests of the Kubernetes program, the default release
+	$(GO) -C kubernetes test -vet=off -p 3 -timeout 20m ./...
 
 # "vet" has looked at the tests, too: go test need not do so again. Some tests wait, so -p is more than there may be cores.
-unit: ## unit tests of the packages in which no goroutines meet, and of those that link Kubernetes, with no race detector
-	@light=$$($(GO) run ./hack/racing -others -except '$(HEAVY)') && heavy=$$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/) && \
-		$(GO) test -vet=off -p 3 -timeout 20m $$light $$heavy
+unit: ## unit tests of the packages in which no goroutines meet, with no race detector
+	@light=$$($(GO) run ./hack/racing -others -except '$(HEAVY)') && $(GO) test -vet=off -p 3 -timeout 20m $$light
 
 race-core: ## unit tests with the race detector, of the packages in which goroutines meet: go run ./hack/racing lists them
 	@racing=$$($(GO) run ./hack/racing -except '$(HEAVY)') && CGO_ENABLED=1 $(GO) test -race -short -vet=off -p 3 -timeout 20m $$racing
 	@$(MAKE) --no-print-directory unraced
 
-race: ## unit tests with the race detector, of every package that does not link Kubernetes
+race: ## unit tests with the race detector, of every package of the main module
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $$($(GO) list ./... | grep -vE '$(HEAVY)')
 	@$(MAKE) --no-print-directory unraced
 
@@ -210,7 +225,7 @@ $(TOOLS)/golangci-lint $(TOOLS)/deadcode: hack/tools/go.mod
 
 LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/$(TOOLS)/cache $(CURDIR)/$(TOOLS)/golangci-lint
 # Nested modules that have code of ours, but for hack/kind-node/programs, whose five main functions link all of Kubernetes.
-NESTED := hack/image hack/kind-node hack/release test/manifests test/readers
+NESTED := kubernetes hack/image hack/kind-node hack/release test/manifests test/readers
 lint: $(TOOLS)/golangci-lint ## golangci-lint over the whole tree, tests and nested modules included; and the words that this project does not use (LINTARGS=--fix mends some)
 	@$(LINT) run $(LINTARGS) ./...
 	@for m in $(NESTED); do (cd $$m && $(LINT) run $(LINTARGS) ./...) || exit 1; done
@@ -228,9 +243,11 @@ golden: ## rewrite golden files; review the diff
 
 cross: cross-darwin ## compile for the other platforms
 	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
+	GOOS=linux GOARCH=arm64 $(GO) -C kubernetes build -o /dev/null .
 
 cross-darwin: ## compile for macOS, where other files count than on Linux
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
+	GOOS=darwin GOARCH=arm64 $(GO) -C kubernetes build -o /dev/null .
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/csi-sidecars
 
 clean: ## remove what was built

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 )
 
 // What is built in has the versions of go.mod.
@@ -19,7 +20,7 @@ func TestBuiltIn(t *testing.T) {
 	}
 	var b strings.Builder
 	fmt.Fprintln(&b, "| component | version | Go module | |\n|---|---|---|---|")
-	for _, c := range build.Components() {
+	for _, c := range append(build.KubernetesComponents(), build.Components()...) {
 		if use, ok := what[c.Name]; ok {
 			fmt.Fprintf(&b, "| %s | %s | `%s` | %s |\n", c.Name, required(t, c.Module), c.Module, use)
 		}
@@ -32,9 +33,23 @@ func TestBuiltIn(t *testing.T) {
 	generated(t, "compatibility.md", "built-in", b.String())
 }
 
+// The releases are those of the table in internal/kubernetes/release.
+func TestKubernetesReleases(t *testing.T) {
+	var b strings.Builder
+	fmt.Fprintln(&b, "| `--kubernetes` | release | etcd | |\n|---|---|---|---|")
+	for _, r := range release.All() {
+		note := "built on request"
+		if r == release.Default() {
+			note = "the default, built in"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name(), r.Version, r.Etcd, note)
+	}
+	generated(t, "compatibility.md", "kubernetes", b.String())
+}
+
 // TestWasRun checks that the table of what was run has the versions that the commands use.
 func TestWasRun(t *testing.T) {
-	kubernetes := required(t, "k8s.io/kubernetes")
+	kubernetes := release.Default().Version
 	cpi, csi := found(t, "../Makefile", `(?m)^UPSTREAM \?= (\S+)$`), found(t, "../Makefile", `(?m)^CSI_UPSTREAM \?= (\S+)$`)
 	both := found(t, "../test/parity/parity_test.go", `"versions", "([^"]+)"`)
 	onKind := found(t, "../test/kind/upstream_test.go", `upstreamRelease = "([^"]+)"`)
@@ -49,7 +64,7 @@ func TestWasRun(t *testing.T) {
 		{"upstream's cloud provider on kind", onKind, "its image and its own manifest", "`make test-kind`"},
 		{"upstream's vSphere CSI driver", csi, "unmodified, volumes from birth to death; then nothing may be retried", "`make csi-upstream`"},
 		{"upstream's vSphere CSI driver on kind", csiOnKind, "its images and its own manifest, a volume that a pod writes to; sidecars of other releases under its manifest's names", "`make test-kind`"},
-		{"kind", required(t, "sigs.k8s.io/kind"), "one node and several, Kubernetes " + kubernetes, "`make test-kind`"},
+		{"kind", required(t, "sigs.k8s.io/kind"), "one node and several, Kubernetes " + release.Kind(), "`make test-kind`"},
 		{"light nodes", required(t, "sigs.k8s.io/kwok"), "5,000 of them", "`make bench-light`"},
 	} {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row[0], row[1], row[2], row[3])
@@ -97,20 +112,21 @@ func TestLongSuites(t *testing.T) {
 	}
 }
 
-// required is the version of a module in go.mod: of what replaces it, if something does.
+// required returns the version of a module in go.mod, or in that of the Kubernetes program.
 func required(t *testing.T, module string) string {
 	t.Helper()
-	data, err := os.ReadFile("../go.mod")
+	file := "../go.mod"
+	if module == "k8s.io/kubernetes" || module == "go.etcd.io/etcd/server/v3" {
+		file = "../kubernetes/go.mod"
+	}
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	quoted := regexp.QuoteMeta(module)
-	if m := regexp.MustCompile(`(?m)^\t` + quoted + ` => \S+ (v\S+)`).FindSubmatch(data); m != nil {
-		return string(m[1])
-	}
 	m := regexp.MustCompile(`(?m)^\t` + quoted + ` (v\S+)`).FindSubmatch(data)
 	if m == nil {
-		t.Fatalf("go.mod does not require %s", module)
+		t.Fatalf("%s does not require %s", file, module)
 	}
 	return string(m[1])
 }

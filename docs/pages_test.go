@@ -220,21 +220,13 @@ func TestNamedTests(t *testing.T) {
 
 // Versions that pages name are those that go.mod has.
 func TestVersions(t *testing.T) {
-	gomod, err := os.ReadFile("../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
 	page := pages(t)["what-is-real.md"]
 	for module, name := range map[string]string{
 		"k8s.io/kubernetes":         "Kubernetes",
 		"go.etcd.io/etcd/server/v3": "etcd",
 		"github.com/vmware/govmomi": "govmomi",
 	} {
-		m := regexp.MustCompile(`(?m)^\t` + regexp.QuoteMeta(module) + ` (v\S+)`).FindSubmatch(gomod)
-		if m == nil {
-			t.Fatalf("go.mod: no %s", module)
-		}
-		if want := name + " " + string(m[1]); !strings.Contains(page, want) {
+		if want := name + " " + required(t, module); !strings.Contains(page, want) {
 			t.Errorf("what-is-real.md does not name %s", want)
 		}
 	}

@@ -267,7 +267,8 @@ func licenses(ctx context.Context, o *options, p program, platform v1.Platform) 
 		return nil, err
 	}
 	const line = "{{if .Standard}}go\t\t{{else}}{{.Module.Path}}\t{{.Module.Dir}}\t{{end}}{{.Dir}}"
-	packages, err := command(ctx, o, platform, "list", "-deps", "-f", line, "./cmd/"+p.name)
+	folder, pkg := p.source()
+	packages, err := command(ctx, o, platform, "-C", folder, "list", "-deps", "-f", line, pkg)
 	if err != nil {
 		return nil, err
 	}

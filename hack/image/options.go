@@ -111,6 +111,14 @@ type program struct {
 	title, description string
 }
 
+// source returns the folder of the program's module, in the main module, and its package there.
+func (p program) source() (folder, pkg string) {
+	if p.name == "vsphere-sandbox-kubernetes" {
+		return "kubernetes", "."
+	}
+	return ".", "./cmd/" + p.name
+}
+
 // programs are all of them. Another one is one line.
 func programs() []program {
 	return []program{
@@ -123,8 +131,9 @@ func programs() []program {
 // compile builds the static binary of a program for a platform, independent of this host: without paths, repository state
 // or the user's Go settings.
 func compile(ctx context.Context, o *options, p program, platform v1.Platform, file string) error {
-	_, err := command(ctx, o, platform, "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", o.ldflags+o.stamp.ldflags(), "-o", file, "./cmd/"+p.name)
+	folder, pkg := p.source()
+	_, err := command(ctx, o, platform, "-C", folder, "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", o.ldflags+o.stamp.ldflags(), "-o", file, pkg)
 	return err
 }
 
@@ -136,6 +145,9 @@ func command(ctx context.Context, o *options, platform v1.Platform, args ...stri
 	c.Stderr = &stderr
 	out, err := c.Output()
 	if err != nil {
+		if args[0] == "-C" {
+			args = args[2:]
+		}
 		return "", fmt.Errorf("go %s for %s: %w\n%s", args[0], platform, err, strings.TrimSpace(stderr.String()))
 	}
 	return strings.TrimSpace(string(out)), nil

@@ -172,13 +172,13 @@ func semantic(version string) string {
 	return "0.0.0-" + regexp.MustCompile(`[^0-9A-Za-z-]+`).ReplaceAllString("g"+version, "-")
 }
 
-// sbom writes the bill of materials of a program, of what the linker has recorded in it and in the program that it carries.
+// sbom writes the bill of materials of a program, of what the linker has recorded in it and in the programs that it carries.
 func sbom(_ context.Context, args []string, stdout io.Writer) error {
 	var in, binary, carried, version, out string
 	set := flag.NewFlagSet("sbom", flag.ContinueOnError)
 	set.StringVar(&in, "in", ".", "the `folder` that the paths of -binary and -out begin in")
 	set.StringVar(&binary, "binary", "", "the program's `file`")
-	set.StringVar(&carried, "carried", "", "the `file`, in gzip, of the program that is carried inside")
+	set.StringVar(&carried, "carried", "", "the `files`, in gzip and named PROGRAM_OS_ARCH.gz, of the programs that are carried inside, with commas")
 	set.StringVar(&version, "version", "", "the program's `release`")
 	set.StringVar(&out, "out", "", "the document's `file`")
 	if err := set.Parse(args); err != nil {
@@ -193,12 +193,16 @@ func sbom(_ context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	programs := []program{{filepath.Base(binary), own}}
-	if carried != "" {
-		second, err := readCarried(carried)
-		if err != nil {
-			return fmt.Errorf("%s: %w", carried, err)
+	for file := range strings.SplitSeq(carried, ",") {
+		if file == "" {
+			continue
 		}
-		programs = append(programs, program{"csi-sidecars", second})
+		info, err := readCarried(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		name, _, _ := strings.Cut(filepath.Base(file), "_")
+		programs = append(programs, program{name, info})
 	}
 	sum, err := sha256Of(binary)
 	if err != nil {

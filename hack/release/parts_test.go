@@ -43,11 +43,15 @@ func TestSBOM(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	put(t, dir, "carried.gz", packed.String())
+	carried := []string{"vsphere-sandbox-kubernetes_linux_amd64.gz", "csi-sidecars_linux_amd64.gz"}
+	for i, name := range carried {
+		put(t, dir, name, packed.String())
+		carried[i] = filepath.Join(dir, name)
+	}
 	put(t, dir, "vsphere-sandbox", string(program))
 	var documents []string
 	for _, out := range []string{"a.json", "b.json"} {
-		args := []string{"sbom", "-in", dir, "-binary", "vsphere-sandbox", "-carried", filepath.Join(dir, "carried.gz"), "-version", "v1.2.3", "-out", out}
+		args := []string{"sbom", "-in", dir, "-binary", "vsphere-sandbox", "-carried", strings.Join(carried, ","), "-version", "v1.2.3", "-out", out}
 		if err := run(t.Context(), args, io.Discard); err != nil {
 			t.Fatal(err)
 		}
@@ -86,8 +90,8 @@ func TestSBOM(t *testing.T) {
 			t.Errorf("%s %s is not listed", m.Path, m.Version)
 		}
 	}
-	if len(info.Deps) == 0 || !listed["std "+info.GoVersion] || !listed["csi-sidecars v1.2.3"] || len(bom.Dependencies) != 2 {
-		t.Errorf("lacks the Go release, or the second program:\n%s", documents[0])
+	if len(info.Deps) == 0 || !listed["std "+info.GoVersion] || !listed["csi-sidecars v1.2.3"] || !listed["vsphere-sandbox-kubernetes v1.2.3"] || len(bom.Dependencies) != 3 {
+		t.Errorf("lacks the Go release, or a program that is carried:\n%s", documents[0])
 	}
 }
 

@@ -15,13 +15,11 @@ func confinements() []confinement {
 	return []confinement{
 		{
 			imports: []string{"k8s.io/kubernetes/..."},
-			in:      []string{"pkg/cluster/embedded/controlplane", "pkg/node/kubelet"},
-			why:     "it takes minutes to compile, keeps process-wide registries, and promises nobody a stable API",
+			why:     "it is the Kubernetes program's, the module kubernetes/: it takes minutes to compile and promises nobody a stable API",
 		},
 		{
 			imports: []string{"go.etcd.io/etcd/server/..."},
-			in:      []string{"pkg/cluster/embedded/controlplane"},
-			why:     "a database server belongs to the one process that is the control plane",
+			why:     "a database server belongs to the one process that is the control plane, of the module kubernetes/",
 		},
 		{
 			imports: []string{"github.com/vmware/govmomi/simulator/...", "github.com/vmware/govmomi/.../simulator/..."},

@@ -14,8 +14,8 @@ func floors() []floor {
 	return []floor{
 		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
 			"pkg/event/...", "pkg/topology/...", "scenarios", "tutorials", "manifests", "charts/...",
-			"internal/archtest", "internal/atomicfile", "internal/backoff", "internal/build", "internal/cert", "internal/child", "internal/console", "internal/instance",
-			"internal/input", "internal/iostreams", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/wire", "internal/loopback", "internal/preflight", "internal/sidecars", "internal/upstream", "internal/csidriver", "internal/secret/...", "internal/coded", "internal/glob", "internal/notify", "internal/strict", "internal/shorten",
+			"internal/archtest", "internal/atomicfile", "internal/backoff", "internal/build", "internal/carried", "internal/cert", "internal/child", "internal/console", "internal/instance",
+			"internal/input", "internal/iostreams", "internal/kubernetes/...", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/wire", "internal/loopback", "internal/preflight", "internal/sidecars", "internal/upstream", "internal/csidriver", "internal/secret/...", "internal/coded", "internal/glob", "internal/notify", "internal/strict", "internal/shorten",
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{
@@ -41,7 +41,14 @@ func sideways() []edge {
 		{"internal/instance", "internal/private", "what lies in a state directory is believed only when no other user can have put it there"},
 		{"internal/ccm", "internal/private", "a program in the cache is run only when no other user can have put it there"},
 		{"internal/csidriver", "internal/private", "a program in the cache is run only when no other user can have put it there"},
-		{"internal/sidecars", "internal/private", "a program in the cache is run only when no other user can have put it there"},
+		{"internal/carried", "internal/private", "a program in the cache is run only when no other user can have put it there"},
+		{"internal/kubernetes/programs", "internal/private", "a program in the cache is run only when no other user can have put it there"},
+		{"internal/sidecars", "internal/carried", "a release carries the program"},
+		{"internal/kubernetes/programs", "internal/carried", "a release carries the program of the default Kubernetes release"},
+		{"internal/kubernetes/programs", "internal/upstream", "a Kubernetes program is built by the Go toolchain"},
+		{"internal/kubernetes/contract", "internal/child", "a child's configuration is a file"},
+		{"internal/kubernetes/contract", "internal/pace", "control planes and kubelets run at the sandbox's speed"},
+		{"internal/build", "internal/kubernetes/release", "which Kubernetes release is the default stands in one table"},
 		{"internal/ccm", "internal/upstream", "a cloud controller manager may be a program of a Go module"},
 		{"internal/child", "internal/secret", "a child's environment has no secret but those that its spec names"},
 		{"internal/preflight", "internal/loopback", "what listens later is tried before anything boots"},

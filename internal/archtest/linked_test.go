@@ -19,11 +19,8 @@ func links() []link {
 	return []link{
 		{
 			packages: []string{"..."},
-			but: []string{
-				"pkg/cluster/embedded/controlplane", "pkg/node/kubelet", "internal/cli/children", "internal/cli", "cmd/...",
-			},
-			never: []string{"k8s.io/kubernetes/..."},
-			why:   "all but the children and the program as a whole compile in seconds and are tested with the race detector",
+			never:    []string{"k8s.io/kubernetes/..."},
+			why:      "it is the Kubernetes program's, the module kubernetes/: whoever imports a package of this module needs no replace lines",
 		},
 		{
 			packages: []string{"pkg/sandbox/api/...", "pkg/event", "internal/pace", "internal/cert"},

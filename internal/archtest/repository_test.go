@@ -52,6 +52,18 @@ func TestNoPrograms(t *testing.T) {
 	}
 }
 
+// A module that imports a package of this one has to repeat its replace lines, and cannot list modules that are required as
+// v0.0.0, which k8s.io/kubernetes does.
+func TestGoModServesOthers(t *testing.T) {
+	text, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := regexp.MustCompile(`(?m)^replace\b|=>|^\s*\S+ v0\.0\.0( |$)|\bk8s\.io/kubernetes `).Find(text); m != nil {
+		t.Errorf("go.mod has %q", m)
+	}
+}
+
 // A rule about packages that do not exist is outdated.
 func TestRulesSpeakOfPackagesThatExist(t *testing.T) {
 	dirs := repository(t).dirs()

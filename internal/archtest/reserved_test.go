@@ -12,17 +12,7 @@ func reservations() []reservation {
 		{
 			"internal/cli/children",
 			[]string{"internal/cli", "cmd/..."},
-			"it links all of Kubernetes into whoever imports it",
-		},
-		{
-			"pkg/cluster/embedded/controlplane",
-			[]string{"internal/cli/children"},
-			"it runs in a process of its own; its parent knows it by its command line",
-		},
-		{
-			"pkg/node/kubelet",
-			[]string{"internal/cli/children"},
-			"it runs in a process of its own; its parent knows it by its command line",
+			"it links the cloud controller manager, the CSI driver and light nodes into whoever imports it",
 		},
 		{
 			"internal/cli/clitest", nil,

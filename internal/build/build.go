@@ -1,12 +1,15 @@
-// Package build says what this binary is made of. The Makefile stamps version and commit; the rest is read from what
-// the Go linker records of the modules.
+// Package build has the versions of what this program is made of. The Makefile stamps version and commit; the rest is read
+// from what the Go linker records of the modules.
 //
 // Floor 0.
 package build
 
 import (
 	"runtime/debug"
+	"strings"
 	"sync"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 )
 
 // Stamped by the Makefile with -ldflags -X; read through the functions below.
@@ -26,14 +29,23 @@ func Stamped() bool { return version != unstamped }
 // Commit is the commit that was built, "" when the build was not stamped.
 func Commit() string { return commit }
 
-// Kubernetes is the release that is linked in, "v1.36.4".
-func Kubernetes() string { return module("k8s.io/kubernetes") }
+// Kubernetes is the default release of the Kubernetes program, "v1.37.2".
+func Kubernetes() string { return release.Default().Version }
 
 // Govmomi is the release of the vSphere SDK and simulator.
 func Govmomi() string { return module("github.com/vmware/govmomi") }
 
-// Etcd is the release of the embedded etcd server.
-func Etcd() string { return module("go.etcd.io/etcd/server/v3") }
+// Clients is the Kubernetes release of the linked libraries: kubectl, client-go and the cloud-node controllers.
+func Clients() string {
+	v := module("k8s.io/cloud-provider")
+	if rest, ok := strings.CutPrefix(v, "v0."); ok {
+		return "v1." + rest
+	}
+	return v
+}
+
+// Etcd is the release of the etcd server in that program.
+func Etcd() string { return release.Default().Etcd }
 
 // unknown is the version of what is not linked.
 const unknown = "unknown"
@@ -76,7 +88,7 @@ type Component struct {
 	Version string `json:"version"`
 	// Module is the Go module that it comes from; several components may come from one.
 	Module string `json:"module"`
-	// Program is the program that links it: vsphere-sandbox, or csi-sidecars, which a release carries inside.
+	// Program is the program that links it: vsphere-sandbox, or one that a release carries inside.
 	Program string `json:"program"`
 }
 
@@ -87,8 +99,6 @@ type part struct{ name, module string }
 // bill of materials of a release.
 func parts() []part {
 	return []part{
-		{"kubernetes", "k8s.io/kubernetes"}, // API server, controller manager, scheduler, kubelet
-		{"etcd", "go.etcd.io/etcd/server/v3"},
 		{"cloud-provider", "k8s.io/cloud-provider"},
 		{"client-go", "k8s.io/client-go"},
 		{"kubectl", "k8s.io/kubectl"},
@@ -120,6 +130,15 @@ func sidecarParts() []part {
 		{"client-go", "k8s.io/client-go"},
 		{"csi-spec", "github.com/container-storage-interface/spec"},
 		{"grpc", "google.golang.org/grpc"},
+	}
+}
+
+// KubernetesComponents are those of the default Kubernetes program.
+func KubernetesComponents() []Component {
+	const program = "vsphere-sandbox-kubernetes"
+	return []Component{
+		{Name: "kubernetes", Version: Kubernetes(), Module: "k8s.io/kubernetes", Program: program}, // API server, controller manager, scheduler, kubelet
+		{Name: "etcd", Version: Etcd(), Module: "go.etcd.io/etcd/server/v3", Program: program},
 	}
 }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/images"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/instances"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubectl"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/list"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/logs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/man"
@@ -82,10 +83,10 @@ func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
 // set to every command. Ours are not to have them, while the commands that run those packages need the set as it was.
 func newRoot(d *command.Deps) *cobra.Command {
 	c := commands(d)
-	kubernetes := pflag.CommandLine
+	theirs := pflag.CommandLine
 	pflag.CommandLine = pflag.NewFlagSet(command.Program, pflag.ContinueOnError)
 	for _, cmd := range c.Hidden {
-		cmd.PreRun = func(*cobra.Command, []string) { pflag.CommandLine = kubernetes }
+		cmd.PreRun = func(*cobra.Command, []string) { pflag.CommandLine = theirs }
 	}
 	return root.New(d, c)
 }
@@ -130,12 +131,11 @@ func commands(d *command.Deps) root.Commands {
 			record.NewCmdRecord(d, nil),
 			doctor.NewCmdDoctor(d, nil),
 			images.NewCmdImages(d),
+			kubernetes.NewCmdKubernetes(d),
 			version.NewCmdVersion(d, nil),
 			man.NewCmdMan(d, nil),
 		},
 		Hidden: []*cobra.Command{
-			children.NewCmdControlPlane(),
-			children.NewCmdNode(),
 			children.NewCmdLightNodes(),
 			children.NewCmdCCM(),
 			children.NewCmdCSI(),

@@ -5,4 +5,4 @@ package sidecars
 import _ "embed"
 
 //go:embed csi-sidecars_darwin_amd64.gz
-var archive []byte
+var embedded []byte

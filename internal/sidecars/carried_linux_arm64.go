@@ -5,4 +5,4 @@ package sidecars
 import _ "embed"
 
 //go:embed csi-sidecars_linux_arm64.gz
-var archive []byte
+var embedded []byte

@@ -2,5 +2,5 @@
 
 package sidecars
 
-// carried is empty: only a release carries the program.
-func carried() []byte { return nil }
+// archive is empty: only a release carries the program.
+func archive() []byte { return nil }

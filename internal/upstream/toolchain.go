@@ -2,10 +2,12 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -27,6 +29,8 @@ type Toolchain struct {
 	OS, Arch string
 	// Progress is called with each step. It must not block. Optional.
 	Progress func(format string, args ...any)
+	// Line is called with each line that a build prints: with -v, one for each package that it compiles. Optional.
+	Line func(line string)
 }
 
 func (t Toolchain) withDefaults() Toolchain {
@@ -51,6 +55,8 @@ type Program struct {
 	Package string
 	// Path is where the program goes; folders are made.
 	Path string
+	// Linker are the linker's flags. Default: "-s -w".
+	Linker string
 	// Env is set beside the environment and CGO_ENABLED=0: "GOEXPERIMENT=boringcrypto".
 	Env []string
 }
@@ -103,22 +109,56 @@ func (t Toolchain) Read(ctx context.Context, m Module, name string) ([]byte, err
 	return fs.ReadFile(os.DirFS(source), name)
 }
 
-func (t Toolchain) build(ctx context.Context, m Module, p Program, work string) error {
+// BuildFolder makes a program of a module that is in a folder, with its go.mod as it is and these flags of go build. The
+// program is complete or not there. Errors are as those of Build.
+func (t Toolchain) BuildFolder(ctx context.Context, dir string, p Program, flags ...string) error {
+	t = t.withDefaults()
+	if _, err := exec.LookPath(t.Go); err != nil {
+		return coded.New(GoMissing, "", nil, "there is no Go toolchain to build it with: %q is not in $PATH", t.Go)
+	}
+	return t.build(ctx, dir, p, dir, flags...)
+}
+
+func (t Toolchain) build(ctx context.Context, what any, p Program, work string, flags ...string) error {
 	if err := os.MkdirAll(filepath.Dir(p.Path), 0o755); err != nil {
 		return err
 	}
 	unfinished := fmt.Sprintf("%s.%d", p.Path, os.Getpid())
 	defer func() { _ = os.Remove(unfinished) }() // gone when all went well
-	cmd := t.command(ctx, work, "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", unfinished, p.Package)
+	args := append([]string{"build", "-buildvcs=false", "-ldflags", cmp.Or(p.Linker, "-s -w")}, flags...)
+	cmd := t.command(ctx, work, append(args, "-o", unfinished, p.Package)...)
 	env := append([]string{"CGO_ENABLED=0"}, p.Env...)
 	cmd.Env = append(append(cmd.Env, "GOFLAGS=", "GOOS="+t.OS, "GOARCH="+t.Arch), env...)
 	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	t.Progress("in a copy of %s: %s go build -ldflags '-s -w' -o %s %s (the first time some minutes)", m, strings.Join(env, " "), p.Path, p.Package)
+	out := io.Writer(&said)
+	if t.Line != nil {
+		lines := &lineWriter{report: t.Line}
+		out = io.MultiWriter(out, lines)
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	t.Progress("in a copy of %s: %s go build -ldflags '-s -w' -o %s %s (the first time some minutes)", what, strings.Join(env, " "), p.Path, p.Package)
 	if err := cmd.Run(); err != nil {
 		return &coded.Error{Code: BuildFailed, Message: "go build: " + shorten.LastLines(said.String(), 5), Err: err}
 	}
 	return os.Rename(unfinished, p.Path)
+}
+
+// lineWriter reports each complete line that is written.
+type lineWriter struct {
+	report func(line string)
+	rest   []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, ok := bytes.Cut(w.rest, []byte("\n"))
+		if !ok {
+			return len(p), nil
+		}
+		w.report(string(line))
+		w.rest = rest
+	}
 }
 
 // Versions lists the versions of a module that there are; none when the module proxy does not tell.

@@ -3,7 +3,8 @@
 // Hung: stopped while the vCenter shows no change.
 //
 // The caller watches the vCenter and passes the VM's state to a [Node] ([Node.Observe]). The package does not depend on the
-// simulator, so the VM may be in a vCenter of the user. Package kubelet runs in the process; it alone links Kubernetes.
+// simulator, so the VM may be in a vCenter of the user. The process is the Kubernetes program, the module
+// kubernetes/; package contract has the file that configures it.
 //
 // Volumes are disks of the VM: a Node keeps a link to each ([Links]) where the guest's CSI node service, which runs in
 // the kubelet's process, looks for them.

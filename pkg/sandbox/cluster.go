@@ -1,6 +1,10 @@
 package sandbox
 
 import (
+	"cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
@@ -9,6 +13,8 @@ import (
 // Cluster chooses the Kubernetes cluster of a sandbox, by the options of one ground. The zero value is an embedded one, in
 // processes.
 type Cluster struct {
+	// Kubernetes is the Kubernetes program of an embedded cluster.
+	Kubernetes Kubernetes
 	// Kind has kind make it.
 	Kind *kind.Options
 	// InCluster is the pod that this process is: then the cluster is the one that it is a pod of.
@@ -16,4 +22,20 @@ type Cluster struct {
 	// Existing is one that was there before, with nodes that are VMs of [Options.Real]. This process watches it, and has a cloud
 	// controller manager work on it if [CCM.None] is not set.
 	Existing *existing.Options
+}
+
+// version returns the Kubernetes release of the cluster, as far as the options decide it.
+func (c *Cluster) version() string {
+	if c.Kind != nil {
+		return release.Kind()
+	}
+	return cmp.Or(c.Kubernetes.Version, build.Kubernetes())
+}
+
+// Kubernetes is a Kubernetes program: the control plane and kubelets of one release.
+type Kubernetes struct {
+	// Path is the program's file. Empty means this program: a test binary that stands in.
+	Path string
+	// Version is the release, such as v1.37.2. Empty means the default one.
+	Version string
 }

@@ -55,7 +55,7 @@ func (s *Sandbox) newGround() ground.Ground {
 	}
 	return embedded.New(embedded.Config{
 		Options:  cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit},
-		Instance: o.Dir, CSI: o.CSI.Enabled, Logger: o.Logger, Host: h,
+		Instance: o.Dir, Kubernetes: o.Cluster.Kubernetes.Path, CSI: o.CSI.Enabled, Logger: o.Logger, Host: h,
 	})
 }
 

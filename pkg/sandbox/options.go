@@ -48,7 +48,7 @@ type Options struct {
 	// Audit keeps the API server's audit log: who asked for what, without bodies.
 	Audit  bool
 	Logger *slog.Logger
-	// Command prefixes the arguments of the children ("control-plane" …); nil means none. It lets a test binary stand in
+	// Command prefixes the arguments of the children ("builtin-ccm" …); nil means none. It lets a test binary stand in
 	// for the real one.
 	Command []string
 	// Progress is called with the current activity, each time it changes. It must not block.

@@ -29,7 +29,7 @@ func (l *Lab) startControlPlane(o Options) {
 		l.t.Fatal(err)
 	}
 	l.Cluster = cluster
-	spec := cluster.Spec("control-plane")
+	spec := cluster.Spec()
 	spec.Path, spec.LogPath = path, l.controlPlaneLog()
 	plane := child.Start(spec, nil)
 	l.t.Cleanup(func() {

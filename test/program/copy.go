@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/programs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
 )
 
-// Copy copies the program, and the sidecars of its CSI driver beside it, into a folder, and returns the copy's path.
+// Copy copies the program, with the Kubernetes program and the sidecars beside it, into a folder, and returns the copy's path.
 func Copy(folder, binary string) (string, error) {
-	for _, from := range []string{binary, filepath.Join(filepath.Dir(binary), sidecars.Program)} {
+	beside := filepath.Dir(binary)
+	for _, from := range []string{binary, filepath.Join(beside, programs.Name), filepath.Join(beside, sidecars.Program)} {
 		if err := copyFile(from, filepath.Join(folder, filepath.Base(from))); err != nil {
 			return "", err
 		}

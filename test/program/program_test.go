@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/programs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
@@ -23,10 +24,10 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// The copy runs, is beside the sidecars, and is removed on request.
+// The copy runs, is beside its other programs, and is removed on request.
 func TestCopyForAll(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"vsphere-sandbox": "#!/bin/sh\necho ran\n", sidecars.Program: "sidecars"} {
+	for name, text := range map[string]string{"vsphere-sandbox": "#!/bin/sh\necho ran\n", sidecars.Program: "sidecars", programs.Name: "kubernetes"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -38,9 +39,10 @@ func TestCopyForAll(t *testing.T) {
 	if out, err := exec.Command(copied).Output(); err != nil || string(out) != "ran\n" {
 		t.Errorf("%q, %v", out, err)
 	}
-	beside := filepath.Join(filepath.Dir(copied), sidecars.Program)
-	if text, err := os.ReadFile(beside); err != nil || string(text) != "sidecars" {
-		t.Errorf("%q, %v", text, err)
+	for name, want := range map[string]string{sidecars.Program: "sidecars", programs.Name: "kubernetes"} {
+		if text, err := os.ReadFile(filepath.Join(filepath.Dir(copied), name)); err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
 	}
 	if err := remove(); err != nil {
 		t.Error(err)

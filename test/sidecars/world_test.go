@@ -87,7 +87,7 @@ func (w *world) controlPlane() {
 		w.Fatal(err)
 	}
 	w.cluster = cluster
-	spec := cluster.Spec("control-plane")
+	spec := cluster.Spec()
 	spec.Path, spec.LogPath = path, filepath.Join(w.dir, "control-plane.log")
 	plane := child.Start(spec, nil)
 	w.Cleanup(func() {

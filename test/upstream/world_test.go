@@ -85,7 +85,7 @@ func (w *world) startCluster() {
 		w.t.Fatal(err)
 	}
 	w.cluster = cluster
-	spec := cluster.Spec("control-plane")
+	spec := cluster.Spec()
 	spec.Path = binary(w.t)
 	spec.LogPath = filepath.Join(w.dir, "control-plane.log")
 	plane := child.Start(spec, nil)

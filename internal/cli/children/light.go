@@ -16,11 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded/controlplane"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/kubelet"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider"
@@ -100,44 +96,6 @@ func parseTaint(text string) (corev1.Taint, error) {
 		return t, fmt.Errorf("taint %q: %s", text, bad[0])
 	}
 	return t, nil
-}
-
-// NewCmdControlPlane returns the command that is the control plane.
-func NewCmdControlPlane() *cobra.Command {
-	return newCmd("control-plane", func(ctx context.Context, path string) error {
-		cfg, err := embedded.ReadConfig(path)
-		if err != nil {
-			return err
-		}
-		return controlplane.Run(ctx, cfg)
-	})
-}
-
-// NewCmdNode returns the command that is the kubelet of one VM.
-func NewCmdNode() *cobra.Command {
-	return newCmd("node", func(ctx context.Context, path string) error {
-		cfg, err := node.ReadConfig(path)
-		if err != nil {
-			return err
-		}
-		return kubelet.Run(ctx, cfg)
-	})
-}
-
-// newCmd returns a command that runs until it is stopped, and never longer than the process that started it.
-func newCmd(name string, run func(ctx context.Context, config string) error) *cobra.Command {
-	var config string
-	cmd := &cobra.Command{
-		Use:    name + " --config=FILE",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return live(cmd, func(ctx context.Context) error { return run(ctx, config) })
-		},
-	}
-	cmd.Flags().StringVar(&config, "config", "", "file that the sandbox wrote")
-	_ = cmd.MarkFlagRequired("config") // its only error is an unknown flag
-	return cmd
 }
 
 // live runs until the process is stopped, and never longer than the process that started it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/carried"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
@@ -105,10 +106,10 @@ func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbo
 		return sandbox.CSI{}, nil
 	}
 	program, err := sidecars.Find(ctx)
-	if missing, ok := errors.AsType[*sidecars.NotFoundError](err); ok {
+	if missing, ok := errors.AsType[*carried.NotFoundError](err); ok {
 		return sandbox.CSI{}, &report.Error{Code: "no-sidecars", Message: "no volumes", Try: missing.Try() + "\nvsphere-sandbox up --csi off", Exit: report.Prerequisite, Err: err}
 	}
-	if full, ok := errors.AsType[*sidecars.NoRoomError](err); ok {
+	if full, ok := errors.AsType[*carried.NoRoomError](err); ok {
 		return sandbox.CSI{}, &report.Error{Code: "no-room", Message: "the CSI sidecars cannot be unpacked", Try: full.Try(), Exit: report.Prerequisite, Err: err}
 	}
 	if err != nil {

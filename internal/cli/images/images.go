@@ -17,12 +17,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
@@ -65,7 +65,7 @@ type options struct {
 }
 
 func newOptions(d *command.Deps) options {
-	return options{streams: d.Streams, self: d.Self, detect: detect, kubernetes: build.Kubernetes()}
+	return options{streams: d.Streams, self: d.Self, detect: detect, kubernetes: release.Kind()}
 }
 
 // detect finds the runtime of a name, or with "" the one that up would take.

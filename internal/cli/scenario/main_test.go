@@ -3,11 +3,11 @@ package scenario
 import (
 	"os"
 	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "control-plane" { // this binary stands in for the program: a boot is to fail there
-		os.Exit(9)
-	}
+	clitest.StandIn()
 	os.Exit(m.Run())
 }

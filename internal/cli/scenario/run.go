@@ -20,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/confirm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -47,21 +48,22 @@ type runOptions struct {
 	*command.Deps
 	catalogue catalogue
 
-	choice    choice
-	set       source.Settings
-	ccm       ccm.Flags
-	ground    ground.Flags
-	limits    limits.Flags
-	speed     float64
-	seed      uint64
-	patience  float64
-	failFast  bool
-	artifacts string
-	on        string
-	retain    bool
-	trust     bool
-	asking    confirm.Flags
-	format    string
+	choice     choice
+	set        source.Settings
+	ccm        ccm.Flags
+	ground     ground.Flags
+	kubernetes kubernetes.Flags
+	limits     limits.Flags
+	speed      float64
+	seed       uint64
+	patience   float64
+	failFast   bool
+	artifacts  string
+	on         string
+	retain     bool
+	trust      bool
+	asking     confirm.Flags
+	format     string
 
 	scenarios []*scenario.Scenario
 }
@@ -115,6 +117,7 @@ Exit status:
 	o.set.Bind(cmd)
 	o.ccm.Bind(cmd)
 	o.ground.Bind(cmd)
+	o.kubernetes.Bind(cmd)
 	o.limits.Bind(cmd)
 	o.limits.BindPort(cmd)
 	f := cmd.Flags()
@@ -163,8 +166,11 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	if err := o.ground.CheckCCM(&o.ccm); err != nil {
 		return err
 	}
+	if err := o.kubernetes.Check(o.embedded()); err != nil {
+		return err
+	}
 	if o.on != "" {
-		for _, name := range []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "cluster", "retain", "vcenter-port", "ignore-preflight-errors"} {
+		for _, name := range []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "cluster", "kubernetes", "retain", "vcenter-port", "ignore-preflight-errors"} {
 			if cmd.Flags().Changed(name) {
 				return report.UsageError(command.Program+" scenario run --on "+o.on, "--on and --%s exclude each other: the sandbox is up already", name)
 			}
@@ -185,12 +191,19 @@ func run(ctx context.Context, o *runOptions) (err error) {
 		return err
 	}
 	var given sandbox.CCM
+	var program sandbox.Kubernetes
 	if o.on == "" { // it is asked wrongly, or not there, before anything is done
 		if given, err = o.ccm.Resolve(ctx, o.Streams); err != nil {
 			return err
 		}
+		if o.embedded() {
+			// An interrupted run has results: nothing was run.
+			if program, err = o.kubernetes.Resolve(ctx, o.Streams); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
 	}
-	s := &session{Show: stage.NewShow(o.Deps), o: o, suite: newSuite(o), given: given}
+	s := &session{Show: stage.NewShow(o.Deps), o: o, suite: newSuite(o, program), given: given, kubernetes: program}
 	defer s.Close()
 	if o.artifacts != "" {
 		if err := s.Keep(o.artifacts, s.suite); err != nil {
@@ -217,6 +230,10 @@ func run(ctx context.Context, o *runOptions) (err error) {
 		return err
 	}
 	return exit(s.suite)
+}
+
+func (o *runOptions) embedded() bool {
+	return o.ground.Cluster == ground.Embedded || o.ground.Cluster == ""
 }
 
 // printSuite writes the results.

@@ -20,18 +20,19 @@ import (
 // session is one run of the command.
 type session struct {
 	*stage.Show
-	o     *runOptions
-	suite *result.Suite
-	given sandbox.CCM // that of the flags
+	o          *runOptions
+	suite      *result.Suite
+	given      sandbox.CCM        // that of the flags
+	kubernetes sandbox.Kubernetes // that of an embedded cluster
 
 	bad   bool    // a scenario on the last sandbox did not pass
 	stops []error // of stopping them
 }
 
-func newSuite(o *runOptions) *result.Suite {
+func newSuite(o *runOptions, program sandbox.Kubernetes) *result.Suite {
 	return &result.Suite{
 		Name: o.choice.name(), Began: time.Now(), Seed: o.seed, Speed: o.speed, CCM: orBuiltin(o.ccm.Source),
-		Version: build.Version(), KubernetesVersion: build.Kubernetes(),
+		Version: build.Version(), KubernetesVersion: cmp.Or(program.Version, build.Kubernetes()),
 	}
 }
 
@@ -46,6 +47,7 @@ func (s *session) onRunning(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.suite.KubernetesVersion = cmp.Or(status.KubernetesVersion, s.suite.KubernetesVersion)
 	on, err := s.o.allowed(ctx, t, status)
 	if err != nil {
 		return err
@@ -164,6 +166,7 @@ func (s *session) boot(ctx context.Context, m *stage.Booter, need scenario.Requi
 // environment, of which there are both.
 func (s *session) spec(ctx context.Context, need scenario.Requirements) (stage.Spec, error) {
 	want := stage.Spec{Topology: need.Topology, Speed: s.o.speed, CCM: s.given, Cluster: s.o.ground.Of(s.o.retain)}
+	want.Cluster.Kubernetes = s.kubernetes
 	c := need.Components
 	if c.Speed > 0 {
 		want.Speed = c.Speed

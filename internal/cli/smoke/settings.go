@@ -22,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/stage"
@@ -41,14 +42,15 @@ type settings struct {
 	// checks names the checks that scenarios make.
 	checks func([]*scenario.Scenario) []string
 
-	suite     string
-	only      []string
-	speed     float64
-	seed      uint64
-	patience  float64
-	artifacts string
-	strict    bool
-	limits    limits.Flags
+	suite      string
+	only       []string
+	speed      float64
+	seed       uint64
+	patience   float64
+	artifacts  string
+	strict     bool
+	limits     limits.Flags
+	kubernetes kubernetes.Flags
 
 	scenarios []*scenario.Scenario
 }
@@ -64,6 +66,7 @@ func newSettings(d *command.Deps, checks func([]*scenario.Scenario) []string) se
 func (s *settings) bind(cmd *cobra.Command) {
 	s.limits.Bind(cmd)
 	s.limits.BindPort(cmd)
+	s.kubernetes.Bind(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.suite, "suite", "core", "scenarios to run: the `SUITE` core or full")
 	f.StringSliceVar(&s.only, "only", nil, "run only the checks of these `NAMES`, as in the table; * and ? are wildcards")
@@ -104,6 +107,9 @@ func (s *settings) complete(sources ...string) error {
 	if err := s.limits.Check(); err != nil {
 		return err
 	}
+	if err := s.kubernetes.Check(true); err != nil {
+		return err
+	}
 	var err error
 	if s.scenarios, err = s.load(s.suite); err != nil {
 		return err
@@ -130,14 +136,15 @@ type bench struct {
 	o       *settings
 	machine *stage.Booter
 
-	programs map[string]sandbox.CCM // by their sources
-	refused  map[string]error       // what did not come up will not the next time either
-	failed   error                  // the first of them
-	stops    []error
+	programs   map[string]sandbox.CCM // by their sources
+	kubernetes sandbox.Kubernetes
+	refused    map[string]error // what did not come up will not the next time either
+	failed     error            // the first of them
+	stops      []error
 }
 
 // newBench prepares one, and the directory of artifacts, before anything that takes time.
-func (s *settings) newBench(kind, source string) (*bench, error) {
+func (s *settings) newBench(ctx context.Context, kind, source string) (*bench, error) {
 	// "smoke | head" ends the output, not the run: its faults and sandboxes are cleaned up.
 	signal.Ignore(syscall.SIGPIPE)
 	root, err := s.Sandboxes.Root()
@@ -148,7 +155,11 @@ func (s *settings) newBench(kind, source string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Show: stage.NewShow(s.Deps), o: s, programs: map[string]sandbox.CCM{}, refused: map[string]error{}}
+	program, err := s.kubernetes.Resolve(ctx, s.Streams)
+	if err != nil && ctx.Err() == nil { // an interrupted run has results: nothing was run
+		return nil, err
+	}
+	b := &bench{Show: stage.NewShow(s.Deps), o: s, kubernetes: program, programs: map[string]sandbox.CCM{}, refused: map[string]error{}}
 	b.machine = &stage.Booter{Root: root, Name: name, Command: kind, Limits: s.limits, Print: b.Println, Busy: b.Busy, Lost: b.Lost}
 	if s.artifacts != "" {
 		suite := &result.Suite{Name: kind, Began: time.Now(), Seed: s.seed, Speed: s.speed, CCM: source}
@@ -187,6 +198,7 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 		return nil, err
 	}
 	want := stage.Spec{Topology: need.Topology, Speed: cmp.Or(need.Components.Speed, b.o.speed), CCM: b.programs[c.Source]}
+	want.Cluster.Kubernetes = b.kubernetes
 	want.CCM.Replicas = max(need.Components.CCM.Replicas, 1)
 	want.CCM.Args = slices.Clone(need.Components.CCM.Args)
 	for name, value := range need.Components.CCM.Env {

@@ -89,7 +89,7 @@ Exit status:
 }
 
 func run(ctx context.Context, o *options) (err error) {
-	b, err := o.newBench("smoke", o.ccm)
+	b, err := o.newBench(ctx, "smoke", o.ccm)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func run(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), build.Kubernetes()
+	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), b.kubernetes.Version
 	err = b.ended()
 	if b.Dir != nil {
 		for name, write := range writers(report) {
@@ -221,7 +221,7 @@ func (o *matrixOptions) complete() error {
 }
 
 func matrix(ctx context.Context, o *matrixOptions) error {
-	b, err := o.newBench("matrix", strings.Join(o.ccms, ","))
+	b, err := o.newBench(ctx, "matrix", strings.Join(o.ccms, ","))
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 	c := smoke.Compare(ctx, list, smoke.Options{
 		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience, Strict: o.strict,
 	})
-	c.Version, c.KubernetesVersion = build.Version(), build.Kubernetes()
+	c.Version, c.KubernetesVersion = build.Version(), b.kubernetes.Version
 	err = b.ended()
 	all := together(c)
 	if b.Dir != nil {

@@ -58,6 +58,10 @@ func boot(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
+	cluster, err := o.cluster(ctx)
+	if err != nil {
+		return err
+	}
 	o.reportUnreverted(root)
 	instanceHome, err := home.Open(ctx, root, o.name, o.topology.Metadata.Name, func(text string) {
 		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name crashed:", printable.Line(text))
@@ -93,6 +97,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	}
 	opts := o.sandbox()
 	opts.Dir, opts.Logger, opts.Progress, opts.CCM, opts.CSI = dir, logger, progress.show, program, volumes
+	opts.Cluster = cluster
 	var s running = sandbox.New(opts)
 	if o.ground.Installs() {
 		if s, err = attached(ctx, o, instanceHome, progress.show); err != nil {
@@ -145,6 +150,15 @@ func boot(ctx context.Context, o *options) (err error) {
 		reportTrouble(o, s.Log())
 	}
 	return explainRun(o, err)
+}
+
+// cluster is what the flags say of the cluster, with the Kubernetes program of an embedded one.
+func (o *options) cluster(ctx context.Context) (c sandbox.Cluster, err error) {
+	c = o.ground.Of(o.retain)
+	if o.embedded() {
+		c.Kubernetes, err = o.kubernetes.Resolve(ctx, o.Streams)
+	}
+	return c, err
 }
 
 // sandbox is what the flags say of it. What has to be fetched or made is not in it.

@@ -101,6 +101,7 @@ func (o *options) again() []string {
 	} else {
 		args = append(args, o.csi.ToArgs()...)
 	}
+	args = append(args, o.kubernetes.ToArgs()...)
 	args = append(args, o.ground.ToArgs()...)
 	args = append(args, o.limits.ToArgs()...)
 	if o.format != output.Plain {

@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -28,25 +29,26 @@ import (
 type options struct {
 	*command.Deps
 
-	source   string // scenario or file
-	set      source.Settings
-	name     string
-	topology *topology.Topology
-	speed    float64
-	port     int
-	detach   bool
-	detached bool // this process is the one that was detached
-	dryRun   bool
-	retain   bool
-	audit    bool
-	light    bool
-	format   string
-	ccm      ccm.Flags
-	csi      csi.Flags
-	ground   ground.Flags
-	limits   limits.Flags
-	real     *real.Options // nil for simulated vCenters
-	alone    *VCenters     // nil for a whole sandbox
+	source     string // scenario or file
+	set        source.Settings
+	name       string
+	topology   *topology.Topology
+	speed      float64
+	port       int
+	detach     bool
+	detached   bool // this process is the one that was detached
+	dryRun     bool
+	retain     bool
+	audit      bool
+	light      bool
+	format     string
+	ccm        ccm.Flags
+	csi        csi.Flags
+	kubernetes kubernetes.Flags
+	ground     ground.Flags
+	limits     limits.Flags
+	real       *real.Options // nil for simulated vCenters
+	alone      *VCenters     // nil for a whole sandbox
 
 	realFlags vcenterconfig.Flags
 	tui       bool
@@ -85,6 +87,7 @@ Exit status:
   vsphere-sandbox up zones-us-eu --ccm module:v1.36.0
   vsphere-sandbox up --ccm none
   vsphere-sandbox up --csi off
+  vsphere-sandbox up --kubernetes v1.35
   vsphere-sandbox up --vcenter-port 0
   vsphere-sandbox up my-topology.yaml --light
   vsphere-sandbox up --cluster kind
@@ -116,6 +119,7 @@ Exit status:
 	o.set.Bind(cmd)
 	o.ccm.Bind(cmd)
 	o.csi.Bind(cmd)
+	o.kubernetes.Bind(cmd)
 	o.ground.Bind(cmd)
 	o.ground.BindOutside(cmd)
 	o.limits.Bind(cmd)
@@ -174,6 +178,9 @@ func (o *options) complete() error {
 	if err := o.csi.CheckCluster(o.ground.Cluster == ground.Kind); err != nil {
 		return err
 	}
+	if err := o.kubernetes.Check(o.embedded()); err != nil {
+		return err
+	}
 	var err error
 	if o.realFlags.IsSet() { // the inventory is not read before it is needed
 		o.real, err = o.realFlags.Complete(o.Getenv)
@@ -184,6 +191,11 @@ func (o *options) complete() error {
 	}
 	o.lighten()
 	return nil
+}
+
+// embedded reports whether the cluster is one of processes on this machine.
+func (o *options) embedded() bool {
+	return o.alone == nil && (o.ground.Cluster == ground.Embedded || o.ground.Cluster == "")
 }
 
 // lighten does what --light says.

@@ -5,6 +5,7 @@
 package version
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/programs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
 )
 
@@ -29,30 +31,39 @@ type info struct {
 	Go         string `json:"go"`
 	Platform   string `json:"platform"`
 
-	// Components are what is built in, of both programs. Sidecars is where the second one was found: a file, or "carried",
+	// KubernetesVersions are the releases that a sandbox can have.
+	KubernetesVersions []kubernetesVersion `json:"kubernetesVersions,omitempty"`
+	// Components are what is built in, of all programs. Sidecars is where the second one was found: a file, or "carried",
 	// inside this one; SidecarsMissing says why it was not, and then its components are left out.
 	Components      []build.Component `json:"components"`
 	Sidecars        string            `json:"sidecars,omitempty"`
 	SidecarsMissing string            `json:"sidecarsMissing,omitempty"`
 }
 
+// kubernetesVersion is a release, with where its program is: builtin, cache or missing.
+type kubernetesVersion struct {
+	Version string `json:"version"`
+	Where   string `json:"where"`
+}
+
 type options struct {
-	streams *iostreams.Streams
-	info    func() info
-	second  func(context.Context) (components []build.Component, from string, err error)
+	streams    *iostreams.Streams
+	info       func() info
+	kubernetes func() []kubernetesVersion
+	second     func(context.Context) (components []build.Component, from string, err error)
 
 	format string
 }
 
 // NewCmdVersion returns the command; runF, when not nil, runs in its place.
 func NewCmdVersion(d *command.Deps, runF func(*options) error) *cobra.Command {
-	o := &options{streams: d.Streams, info: read, second: readSecond}
+	o := &options{streams: d.Streams, info: read, kubernetes: listKubernetes, second: readSecond}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of this program and its components",
 		Long: `Print the versions of this program and its components. With -o json, each
-component has its Go module; this includes the CSI sidecars, a separate program
-inside this one.`,
+component has its Go module; this includes the Kubernetes program and the CSI
+sidecars, and the Kubernetes releases that a sandbox can have.`,
 		Example: `  vsphere-sandbox version
   vsphere-sandbox version -o json`,
 		Args:              command.NoArgs,
@@ -71,7 +82,7 @@ inside this one.`,
 func read() info {
 	return info{
 		Version: build.Version(), Commit: build.Commit(), Kubernetes: build.Kubernetes(), Govmomi: build.Govmomi(), Etcd: build.Etcd(),
-		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Components: build.Components(),
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Components: append(build.KubernetesComponents(), build.Components()...),
 	}
 }
 
@@ -84,15 +95,29 @@ func readSecond(ctx context.Context) (components []build.Component, from string,
 	return build.SidecarComponents(info), from, nil
 }
 
+// listKubernetes returns the releases, or none when their place cannot be determined.
+func listKubernetes() []kubernetesVersion {
+	all, err := programs.Finder{}.List()
+	if err != nil {
+		return nil
+	}
+	var list []kubernetesVersion
+	for _, l := range all {
+		list = append(list, kubernetesVersion{l.Version, cmp.Or(l.Where, "missing")})
+	}
+	return list
+}
+
 // Info is what the command prints as JSON.
 func Info(ctx context.Context) any {
-	o := &options{info: read, second: readSecond}
+	o := &options{info: read, kubernetes: listKubernetes, second: readSecond}
 	return o.whole(ctx)
 }
 
 // whole is all that there is to tell.
 func (o *options) whole(ctx context.Context) info {
 	v := o.info()
+	v.KubernetesVersions = o.kubernetes()
 	second, from, err := o.second(ctx)
 	if err != nil {
 		v.SidecarsMissing = err.Error() // what is asked for is versions: this one is not to be had

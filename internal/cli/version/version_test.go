@@ -32,9 +32,10 @@ func TestVersion(t *testing.T) {
 					return info{
 						Version: "v0.1.0", Commit: "0123456789abcdef", Kubernetes: "v1.36.4", Govmomi: "v0.56.0", Etcd: "v3.6.8",
 						Go: "go1.26.8", Platform: "linux/amd64",
-						Components: []build.Component{{Name: "kubernetes", Version: "v1.36.4", Module: "k8s.io/kubernetes", Program: "vsphere-sandbox"}},
+						Components: []build.Component{{Name: "kubernetes", Version: "v1.36.4", Module: "k8s.io/kubernetes", Program: "vsphere-sandbox-kubernetes"}},
 					}
 				}
+				o.kubernetes = func() []kubernetesVersion { return []kubernetesVersion{{"v1.37.2", "builtin"}, {"v1.35.4", "missing"}} }
 				o.second = func(context.Context) ([]build.Component, string, error) {
 					if test.missing != nil {
 						return nil, "", test.missing
@@ -61,7 +62,7 @@ func TestComponents(t *testing.T) {
 	if err := json.Unmarshal(e.Out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(build.Components(), got.Components); diff != "" || !strings.Contains(got.SidecarsMissing, "csi-sidecars: ") {
+	if diff := cmp.Diff(append(build.KubernetesComponents(), build.Components()...), got.Components); diff != "" || !strings.Contains(got.SidecarsMissing, "csi-sidecars: ") {
 		t.Errorf("of the sidecars: %q; components (-want +got):\n%s", got.SidecarsMissing, diff)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 )
@@ -110,7 +111,7 @@ func New(opts Options) (_ *Cluster, err error) {
 
 func (c *Cluster) writeConfig() error {
 	addr := c.listener.Addr().(*net.TCPAddr)
-	cfg := Config{
+	cfg := contract.ControlPlane{
 		EtcdDir:     filepath.Join(c.opts.Dir, "etcd"),
 		PKI:         c.pki.dir,
 		Host:        addr.IP.String(),
@@ -120,7 +121,7 @@ func (c *Cluster) writeConfig() error {
 		ServiceCIDR: serviceCIDR,
 		PodCIDR:     podCIDR,
 		Tuning:      c.tuning(),
-		BellFD:      4, // the second
+		NotifyFD:    4, // the second
 	}
 	if c.opts.Audit {
 		cfg.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")
@@ -128,7 +129,7 @@ func (c *Cluster) writeConfig() error {
 			return err
 		}
 	}
-	return child.WriteConfig(c.config, cfg)
+	return cfg.Write(c.config)
 }
 
 // auditPolicy logs metadata only, since bodies may have Secrets.
@@ -139,11 +140,11 @@ rules:
 - level: Metadata
 `
 
-// Spec describes the child process; command is the subcommand of this binary ("control-plane").
-func (c *Cluster) Spec(command ...string) child.Spec {
+// Spec describes the child process. The caller sets its Path, that of the Kubernetes program.
+func (c *Cluster) Spec() child.Spec {
 	return child.Spec{
 		Name:  Component,
-		Args:  append(command, "--config="+c.config),
+		Args:  []string{contract.ControlPlaneCommand, "--config=" + c.config},
 		Files: []*os.File{c.file, c.notifier.near},
 	}
 }
@@ -191,32 +192,6 @@ func (c *Cluster) Close() error {
 	}
 	return errors.Join(append(errs, c.listener.Close())...)
 }
-
-// Config is the configuration of the control-plane child. It is passed as a file; it has paths and no secrets.
-type Config struct {
-	// EtcdDir is etcd's data directory; a control plane with an existing one continues.
-	EtcdDir string `json:"etcdDir"`
-	// PKI is the directory of keys, certificates and kubeconfigs.
-	PKI string `json:"pki"`
-	// Host and Port are the clients' address. The listening socket is inherited as file descriptor ListenerFD, so that
-	// the address stays in use while the control plane restarts.
-	Host       string     `json:"host"`
-	Port       int        `json:"port"`
-	ListenerFD int        `json:"listenerFD"`
-	Speed      pace.Speed `json:"speed"`
-	// ServiceCIDR and PodCIDR are address ranges that are not routed.
-	ServiceCIDR string `json:"serviceCIDR"`
-	PodCIDR     string `json:"podCIDR"`
-	// Tuning is the file with what may change while the control plane runs; see [Tuning]. A byte on the pipe BellFD announces
-	// that it was written.
-	Tuning string `json:"tuning"`
-	BellFD int    `json:"bellFD"`
-	// AuditLog is the file of the API server's audit log; empty for none.
-	AuditLog string `json:"auditLog,omitempty"`
-}
-
-// ReadConfig reads the file that the parent wrote.
-func ReadConfig(path string) (Config, error) { return child.ReadConfig[Config](path) }
 
 // notifier is a pipe that outlives the child's processes: a byte in it announces a change.
 type notifier struct {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 )
 
 // newCluster returns a cluster in a new directory; edit may change its options first.
@@ -43,7 +44,7 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 	if err := c.Via(c.Addr()).Token(filepath.Join(c.opts.Dir, "token-client"), "default", "/t"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Tune(Tuning{EtcdDelay: time.Second}); err != nil {
+	if err := c.Tune(contract.Tuning{EtcdDelay: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	var files []string
@@ -86,19 +87,19 @@ func TestConfigRoundTrip(t *testing.T) {
 	for name, audit := range map[string]bool{"plain": false, "audited": true} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, func(o *Options) { o.Speed, o.Audit = 2.5, audit })
-			spec := c.Spec("-x", "control-plane")
-			if len(spec.Args) != 3 || spec.Name != "control-plane" || len(spec.Files) != 2 {
+			spec := c.Spec()
+			if len(spec.Args) != 2 || spec.Name != "control-plane" || len(spec.Files) != 2 {
 				t.Fatalf("%+v", spec)
 			}
-			path, _ := strings.CutPrefix(spec.Args[2], "--config=")
-			got, err := ReadConfig(path)
+			path, _ := strings.CutPrefix(spec.Args[1], "--config=")
+			got, err := contract.ReadControlPlane(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := Config{
+			want := contract.ControlPlane{
 				EtcdDir: filepath.Join(c.opts.Dir, "etcd"), PKI: filepath.Join(c.opts.Dir, "pki"), Host: "127.0.0.1", Port: c.listener.Addr().(*net.TCPAddr).Port,
 				ListenerFD: 3, Speed: 2.5, ServiceCIDR: "10.96.0.0/16", PodCIDR: "10.128.0.0/9",
-				Tuning: filepath.Join(c.opts.Dir, "control-plane-tuning.json"), BellFD: 4,
+				Tuning: filepath.Join(c.opts.Dir, "control-plane-tuning.json"), NotifyFD: 4,
 			}
 			if audit {
 				want.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")
@@ -108,22 +109,12 @@ func TestConfigRoundTrip(t *testing.T) {
 			}
 		})
 	}
-	path := filepath.Join(t.TempDir(), "config")
-	if _, err := ReadConfig(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing: %v", err)
-	}
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadConfig(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
-		t.Errorf("cut short: %v", err)
-	}
 }
 
 // The child must get the very socket that clients connect to.
 func TestSpecHandsTheSocketOver(t *testing.T) {
 	c := newCluster(t, nil)
-	files := c.Spec("control-plane").Files
+	files := c.Spec().Files
 	l, err := net.FileListener(files[0])
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +123,7 @@ func TestSpecHandsTheSocketOver(t *testing.T) {
 	if c.Server() != "https://"+l.Addr().String() {
 		t.Errorf("the child listens on %s, clients go to %s", l.Addr(), c.Server())
 	}
-	if diff := cmp.Diff(child.Spec{Name: Component, Args: []string{"control-plane", "--config=" + c.config}, Files: files}, c.Spec("control-plane"),
+	if diff := cmp.Diff(child.Spec{Name: Component, Args: []string{"control-plane", "--config=" + c.config}, Files: files}, c.Spec(),
 		cmp.Comparer(func(a, b *os.File) bool { return a == b })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

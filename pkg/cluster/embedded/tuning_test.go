@@ -4,31 +4,32 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 )
 
 func TestTune(t *testing.T) {
 	c := newCluster(t, nil)
-	cfg, err := ReadConfig(c.config)
+	cfg, err := contract.ReadControlPlane(c.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ReadTuning(cfg.Tuning); err != nil || got != (Tuning{}) {
+	if got, err := contract.ReadTuning(cfg.Tuning); err != nil || got != (contract.Tuning{}) {
 		t.Errorf("before any: %+v, %v", got, err)
 	}
-	pipe := c.Spec().Files[cfg.BellFD-3]
-	for _, want := range []Tuning{{EtcdDelay: 300 * time.Millisecond}, {}} {
+	pipe := c.Spec().Files[cfg.NotifyFD-3]
+	for _, want := range []contract.Tuning{{EtcdDelay: 300 * time.Millisecond}, {}} {
 		if err := c.Tune(want); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := pipe.Read(make([]byte, 8)); n != 1 || err != nil {
 			t.Errorf("notified %d times, %v", n, err)
 		}
-		if got, err := ReadTuning(cfg.Tuning); err != nil || got != want {
+		if got, err := contract.ReadTuning(cfg.Tuning); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	}
@@ -44,16 +45,8 @@ func TestTune(t *testing.T) {
 	if err := c.notifier.far.SetWriteDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Tune(Tuning{}); err != nil {
+	if err := c.Tune(contract.Tuning{}); err != nil {
 		t.Error(err)
-	}
-
-	bad := filepath.Join(t.TempDir(), "tuning")
-	if err := os.WriteFile(bad, []byte(`{"etcdDelay":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadTuning(bad); err == nil || !strings.HasPrefix(err.Error(), bad+": ") {
-		t.Errorf("cut short: %v", err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -130,7 +130,7 @@ func (o Options) kubernetes() string {
 	if o.Kubernetes != "" {
 		return o.Kubernetes
 	}
-	return build.Kubernetes()
+	return release.Kind()
 }
 
 // kubeadmAPI is the API version of kubeadm's configuration for Kubernetes 1.36, in which arguments are lists of names and

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
@@ -26,6 +27,8 @@ type Config struct {
 	embedded.Options
 	// Instance is the directory of the sandbox.
 	Instance *instance.Dir
+	// Kubernetes is the path of the Kubernetes program.
+	Kubernetes string
 	// CSI: the kubelets have the CSI driver's node service.
 	CSI    bool
 	Logger *slog.Logger
@@ -79,7 +82,9 @@ func (g *Ground) start(context.Context) (err error) {
 		return err
 	}
 	g.Host.SetCluster(g.cluster)
-	g.child = g.Host.StartControlPlane(g.cluster.Spec(embedded.Component))
+	spec := g.cluster.Spec()
+	spec.Path = g.Kubernetes
+	g.child = g.Host.StartControlPlane(spec)
 	return nil
 }
 
@@ -112,7 +117,7 @@ func (g *Ground) Nodes(t *topology.Topology) string {
 
 // SlowEtcd implements [ground.ControlPlane].
 func (g *Ground) SlowEtcd(d time.Duration) error {
-	return g.cluster.Tune(embedded.Tuning{EtcdDelay: d})
+	return g.cluster.Tune(contract.Tuning{EtcdDelay: d})
 }
 
 // Guest implements [ground.Ground]: a hollow kubelet in a process for each VM, or one process for all light nodes.
@@ -145,7 +150,7 @@ func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
 		return child.Spec{Name: "node/" + vm}, err
 	}
 	component, role := n.Boot(name)
-	spec := child.Spec{Name: component}
+	spec := child.Spec{Name: component, Path: g.Kubernetes}
 	dir := n.Dir()
 	if err := os.MkdirAll(filepath.Join(dir, "kubelet"), 0o700); err != nil {
 		return spec, err
@@ -156,7 +161,7 @@ func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
 		return spec, err
 	}
 	image, kernel := node.OS(m.GuestID)
-	cfg := node.Config{
+	cfg := contract.Node{
 		Name:         name,
 		RootDir:      root,
 		Kubeconfig:   filepath.Join(dir, "kubeconfig"),
@@ -169,7 +174,7 @@ func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
 		ControlPlane: role == topology.RoleControlPlane,
 	}
 	if g.CSI {
-		cfg.CSI = &node.CSIConfig{ByIDDir: node.ByID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: m.BootTime.UTC().Format(time.RFC3339Nano)}
+		cfg.CSI = &contract.CSINode{ByIDDir: node.ByID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: m.BootTime.UTC().Format(time.RFC3339Nano)}
 	}
 	addr, err := g.Host.Proxy(n.Proxy())
 	if err != nil {
@@ -187,6 +192,6 @@ func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
 	if err := cfg.Write(path); err != nil {
 		return spec, err
 	}
-	spec.Args = []string{"node", "--config=" + path}
+	spec.Args = []string{contract.NodeCommand, "--config=" + path}
 	return g.Host.Child(spec), nil
 }

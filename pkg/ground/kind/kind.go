@@ -18,8 +18,8 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
@@ -236,7 +236,7 @@ const nodeImageTime = 15 * time.Minute
 func (g *Ground) nodeImage(ctx context.Context, asked string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, nodeImageTime, fmt.Errorf("node image: not there after %s", nodeImageTime))
 	defer cancel()
-	find := nodeimage.Finder{Store: images.Store{Runtime: g.rt}, Kubernetes: build.Kubernetes(), Progress: g.Host.Detail, Helper: kind.ClusterName(g.Name)}
+	find := nodeimage.Finder{Store: images.Store{Runtime: g.rt}, Kubernetes: release.Kind(), Progress: g.Host.Detail, Helper: kind.ClusterName(g.Name)}
 	if asked != "" {
 		found, err := find.Check(ctx, asked)
 		return found.Name, err

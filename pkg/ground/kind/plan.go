@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
@@ -59,11 +59,11 @@ func (g *Ground) plannedVolumes() string {
 
 // plannedImage is the node image that a boot would find, as far as can be said without fetching one.
 func plannedImage(ctx context.Context, rt *runtime.Runtime) string {
-	official := nodeimage.Official + ":" + build.Kubernetes()
+	official := nodeimage.Official + ":" + release.Kind()
 	if rt == nil {
 		return official
 	}
-	all, err := nodeimage.Finder{Store: images.Store{Runtime: rt}, Kubernetes: build.Kubernetes()}.List(ctx)
+	all, err := nodeimage.Finder{Store: images.Store{Runtime: rt}, Kubernetes: release.Kind()}.List(ctx)
 	if err != nil || len(all) == 0 {
 		return official
 	}

@@ -31,7 +31,7 @@ type Cache interface {
 // Registry keeps the state of every component, a child or a container of a pod: it sets their rows, logs what becomes of
 // them, and writes the journal by which a later command cleans up after a sandbox that was killed.
 type Registry struct {
-	// Command prefixes the arguments of children.
+	// Command prefixes the arguments of children that are this program.
 	Command []string
 	Dir     *instance.Dir
 	Log     *event.Log
@@ -59,7 +59,9 @@ func (c *Registry) open() {
 
 // Spec completes the spec of a child: its log, and how it is called.
 func (c *Registry) Spec(spec child.Spec) child.Spec {
-	spec.Args = append(slices.Clone(c.Command), spec.Args...)
+	if spec.Path == "" {
+		spec.Args = append(slices.Clone(c.Command), spec.Args...)
+	}
 	spec.LogPath = c.Dir.Log(spec.Name)
 	spec.StopGrace = 2 * time.Second
 	return spec

@@ -1,0 +1,58 @@
+package contract
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+)
+
+// ControlPlane is the configuration of [ControlPlaneCommand]. It has paths and no secrets.
+type ControlPlane struct {
+	// EtcdDir is etcd's data directory; a control plane with an existing one continues.
+	EtcdDir string `json:"etcdDir"`
+	// PKI is the directory of keys, certificates and kubeconfigs.
+	PKI string `json:"pki"`
+	// Host and Port are the clients' address. The listening socket is inherited as file descriptor ListenerFD, so that
+	// the address stays in use while the control plane restarts.
+	Host       string     `json:"host"`
+	Port       int        `json:"port"`
+	ListenerFD int        `json:"listenerFD"`
+	Speed      pace.Speed `json:"speed"`
+	// ServiceCIDR and PodCIDR are address ranges that are not routed.
+	ServiceCIDR string `json:"serviceCIDR"`
+	PodCIDR     string `json:"podCIDR"`
+	// Tuning is the file with what may change while the control plane runs; see [Tuning]. A byte on the pipe NotifyFD
+	// announces that it was written.
+	Tuning   string `json:"tuning"`
+	NotifyFD int    `json:"notifyFD"`
+	// AuditLog is the file of the API server's audit log; empty for none.
+	AuditLog string `json:"auditLog,omitempty"`
+}
+
+// ReadControlPlane reads the file that [ControlPlane.Write] wrote. One of another contract is an [OtherVersionError].
+func ReadControlPlane(path string) (ControlPlane, error) { return read[ControlPlane](path) }
+
+// Write stores the configuration, readable by its owner only.
+func (c ControlPlane) Write(path string) error { return write(path, c) }
+
+// Tuning has the settings of a control plane that may change while it runs. It is passed as a file, [ControlPlane].Tuning,
+// which the control plane follows. The file outlives it, so the settings also apply after a restart or a pause. The zero
+// value changes nothing.
+type Tuning struct {
+	// EtcdDelay is the delay of etcd's responses to the API server.
+	EtcdDelay time.Duration `json:"etcdDelay,omitempty"`
+}
+
+// ReadTuning reads the file; a missing one is the zero value.
+func ReadTuning(path string) (Tuning, error) {
+	t, err := read[Tuning](path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	return t, err
+}
+
+// Write stores the settings, readable by their owner only.
+func (t Tuning) Write(path string) error { return write(path, t) }

@@ -1,0 +1,6 @@
+//go:build !release
+
+package programs
+
+// sources is empty: only a release carries them.
+func sources() []byte { return nil }

@@ -1,0 +1,154 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
+	"k8s.io/kubernetes/cmd/kubelet/app/options"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubemark"
+	"k8s.io/mount-utils"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
+	csinode "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
+)
+
+// trimAfter is the time by which a kubelet has registered, and does not need its start-up memory any more.
+const trimAfter = 5 * time.Second
+
+// Run runs a kubelet until ctx ends. Like a VM that loses power it does not deregister: the cluster must notice its silence.
+func Run(ctx context.Context, cfg contract.Node) error {
+	flags, config, err := settings(cfg)
+	if err != nil {
+		return err
+	}
+	rc, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	rc.UserAgent = "kubelet/" + cfg.Name
+	rc.ContentType = "application/vnd.kubernetes.protobuf"
+	// As in cmd/kubelet/app/server.go. Client-go's default of five a second would start one pod with a volume per second.
+	rc.QPS, rc.Burst = float32(config.KubeAPIQPS), int(config.KubeAPIBurst)
+	client, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return err
+	}
+	// Heartbeats have a separate client, so that nothing else delays them, as in cmd/kubelet/app/server.go.
+	hb := *rc
+	hb.Timeout = min(config.NodeStatusUpdateFrequency.Duration, leaseDuration(config))
+	hb.QPS = -1
+	heartbeat, err := kubernetes.NewForConfig(&hb)
+	if err != nil {
+		return err
+	}
+	var csi *csinode.Plugin
+	if cfg.CSI != nil {
+		if err := watchable(cfg.RootDir); err != nil {
+			return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
+		}
+		// Its sockets must exist when the kubelet first scans for plugins: it would try the stale ones of an earlier process in
+		// vain, and then back off.
+		if csi, err = newCSI(ctx, cfg, client); err != nil {
+			return fmt.Errorf("csi node of %s: %w", cfg.Name, err)
+		}
+	}
+	runtime, images := newRuntime(ctx)
+	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newCAdvisor(newMachine(cfg)), images, runtime, newContainers())
+	if csi != nil {
+		hollow.KubeletDeps.Mounter = mounter{&mount.FakeMounter{}, cfg.CSI.ByIDDir}
+	}
+	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
+	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
+		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
+	}
+	var all errgroup.Group
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	if csi != nil {
+		all.Go(func() error { defer end(); return csi.Run(ctx) })
+		all.Go(func() error {
+			err := awaitFound(ctx, csi.Found(), foundWithin, cfg.RootDir)
+			if err != nil {
+				end()
+				err = fmt.Errorf("kubelet %s: %w", cfg.Name, err)
+			}
+			return err
+		})
+	}
+	select {
+	case <-time.After(trimAfter):
+		trim.AfterBoot()
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	return all.Wait()
+}
+
+// settings returns the configuration of a kubelet on a vSphere VM with an external cloud provider, at the sandbox's pace,
+// without anything that changes the host.
+func settings(cfg contract.Node) (*options.KubeletFlags, *kubeletconfig.KubeletConfiguration, error) {
+	f := options.NewKubeletFlags()
+	f.RootDirectory = cfg.RootDir
+	f.CertDirectory = filepath.Join(cfg.RootDir, "pki")
+	f.HostnameOverride = cfg.Name
+	f.CloudProvider = "external" // adds the uninitialized taint
+
+	c, err := options.NewKubeletConfiguration()
+	if err != nil {
+		return nil, nil, err
+	}
+	// The cloud controller manager sets the providerID.
+	c.ProviderID = ""
+	c.RegisterNode = true
+	if cfg.ControlPlane {
+		// A node may not set the label of that name itself (NodeRestriction); the sandbox does, as kubeadm would.
+		c.RegisterWithTaints = append(c.RegisterWithTaints, corev1.Taint{
+			Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule,
+		})
+	}
+	c.EnableControllerAttachDetach = true
+
+	c.NodeLeaseDurationSeconds = int32(cfg.Speed.Of(pace.NodeLease).Seconds())
+	c.NodeStatusUpdateFrequency.Duration = cfg.Speed.Of(pace.NodeStatusUpdate)
+	c.NodeStatusReportFrequency.Duration = cfg.Speed.Of(pace.NodeStatusReport)
+	c.SyncFrequency.Duration = cfg.Speed.Of(pace.KubeletSync)
+
+	// The kubelet's server is off: it would need a port and an address that the node does not have, and there are no
+	// containers to access.
+	c.EnableServer = false
+	c.MakeIPTablesUtilChains = false // as root it would change the host's packet filter
+	c.ReadOnlyPort = 0
+	c.HealthzPort = 0
+	c.StaticPodPath = ""
+	c.PodLogsDir = filepath.Join(cfg.RootDir, "pod-logs")
+	c.CgroupsPerQOS = false
+	c.CgroupRoot = ""
+	c.EnforceNodeAllocatable = nil
+	c.FailCgroupV1 = false
+	c.FailSwapOn = false
+	c.ResolverConfig = ""
+	c.MaxOpenFiles = 4096
+	c.EvictionHard = nil
+	c.VolumePluginDir = filepath.Join(cfg.RootDir, "volume-plugins")
+	for _, dir := range []string{c.PodLogsDir, c.VolumePluginDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, nil, err
+		}
+	}
+	return f, c, nil
+}
+
+func leaseDuration(c *kubeletconfig.KubeletConfiguration) time.Duration {
+	return time.Duration(c.NodeLeaseDurationSeconds) * time.Second
+}

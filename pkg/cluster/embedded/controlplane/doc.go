@@ -1,8 +1,0 @@
-// Package controlplane is the control-plane child: etcd, kube-apiserver, kube-controller-manager and kube-scheduler of
-// the linked Kubernetes release, in one process. [Run] is the process's main function.
-//
-// It cannot run twice in a process, or beside a kubelet: Kubernetes keeps feature gates, metrics and logging in
-// process-wide registries. Package embedded, which starts it as a child, does not link Kubernetes.
-//
-// Floor 2. With pkg/node/kubelet the only importer of k8s.io/kubernetes.
-package controlplane

@@ -1,9 +1,0 @@
-// Package kubelet is the node child: the kubelet of the linked Kubernetes release, hollow as in kubemark (it runs no
-// containers and does not change the host), configured as one VM. [Run] is the process's main function.
-//
-// With [node.Config].CSI the VM's CSI node service runs beside it, hollow too, and registers as any driver does.
-//
-// One kubelet per process: two in a process panic on their metrics.
-//
-// Floor 2. With pkg/cluster/embedded/controlplane the only importer of k8s.io/kubernetes.
-package kubelet
