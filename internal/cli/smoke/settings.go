@@ -138,6 +138,7 @@ type bench struct {
 
 	programs   map[string]sandbox.CCM // by their sources
 	kubernetes sandbox.Kubernetes
+	audit      bool // of the API servers
 	refused    map[string]error // what did not come up will not the next time either
 	failed     error            // the first of them
 	stops      []error
@@ -198,7 +199,7 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 		return nil, err
 	}
 	want := stage.Spec{Topology: need.Topology, Speed: cmp.Or(need.Components.Speed, b.o.speed), CCM: b.programs[c.Source]}
-	want.Cluster.Kubernetes = b.kubernetes
+	want.Cluster.Kubernetes, want.Audit = b.kubernetes, b.audit
 	want.CCM.Replicas = max(need.Components.CCM.Replicas, 1)
 	want.CCM.Args = slices.Clone(need.Components.CCM.Args)
 	for name, value := range need.Components.CCM.Env {

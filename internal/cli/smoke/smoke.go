@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/junit"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
@@ -32,6 +33,7 @@ type options struct {
 	ccm      string
 	baseline string
 	format   string
+	install  installation
 }
 
 // NewCmdSmoke returns the command; runF, when not nil, runs in its place.
@@ -46,10 +48,14 @@ func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *c
 		Long: `Test a release of a cloud controller manager before it is published:
 
   version       --version prints the version of its source
+  installation  --as manifest: what its manifest installs finds a node, starts
+                with its arguments and rights, and answers its probes
   upgrade       it takes over from the baseline, and no node changes
   the suite     the scenarios of --suite
   leader-lost   the leader of two replicas is killed, the other takes over
   clean-exit    SIGTERM ends it with status 0, and its sessions are closed
+  rights        --as manifest: the API server refuses it nothing; rights that it
+                never used are listed
   calls         the number of vCenter calls, compared with the baseline
 
 Progress goes to standard error, and a Markdown table for a release issue to
@@ -68,11 +74,16 @@ Exit status:
 		Example: `  vsphere-sandbox smoke
   vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager
   vsphere-sandbox smoke --ccm module:v1.36.0 --baseline module:v1.34.0 --artifacts results
+  vsphere-sandbox smoke --ccm module:v1.36.0 --as manifest
+  vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --as manifest --ccm-manifest releases/v1.37/ccm.yaml
   vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --only clean-exit,lifecycle/power-off`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(o.ccm, o.baseline); err != nil {
+				return err
+			}
+			if err := o.install.check(o.baseline); err != nil {
 				return err
 			}
 			return runF(cmd.Context(), o)
@@ -83,6 +94,7 @@ Exit status:
 	f.StringVar(&o.baseline, "baseline", "", "the CCM to upgrade from, and to compare with")
 	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.Flag(cliccm.Sources)) // its only error is an unknown flag
 	_ = cmd.RegisterFlagCompletionFunc("baseline", complete.Flag(cliccm.Sources))
+	o.install.bind(cmd)
 	o.bind(cmd)
 	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, formatJUnit)
 	return cmd
@@ -105,6 +117,7 @@ func run(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
+	installations := map[string]*installed.Installation{}
 	judged := smoke.Options{
 		CCM: named(given), Suite: o.scenarios, Only: o.only, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed,
 		Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
@@ -116,6 +129,17 @@ func run(ctx context.Context, o *options) (err error) {
 		}
 		baseline := named(was)
 		judged.Baseline = &baseline
+		if o.install.as == asManifest {
+			if installations[baseline.Source], err = o.install.read(ctx, b, was, o.install.baseline); err != nil {
+				return err
+			}
+		}
+	}
+	if o.install.as == asManifest {
+		if installations[judged.CCM.Source], err = o.install.read(ctx, b, given, o.install.manifest); err != nil {
+			return err
+		}
+		b.install(installations, &judged)
 	}
 	report, err := smoke.Run(ctx, judged)
 	if err != nil {

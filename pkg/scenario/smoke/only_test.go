@@ -63,7 +63,7 @@ func TestChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := strings.Join(Checks(core), " ")
-	for _, want := range []string{"version upgrade calls-power-off calls-outage ", " lifecycle/power-off ", " leader-lost clean-exit"} {
+	for _, want := range []string{"version installation upgrade calls-power-off calls-outage ", " lifecycle/power-off ", " leader-lost clean-exit rights"} {
 		if !strings.Contains(names, want) {
 			t.Errorf("%q is not in %s", want, names)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
@@ -41,6 +42,12 @@ type side struct {
 	ended *result.Scenario
 	// clean reports whether the running sandbox is as it was at its start: only then can it be used for that check.
 	clean bool
+
+	// requests are those of the account of an installation, unread is why some are missing.
+	requests []installed.Request
+	unread   error
+	// upgraded means that another program has run on the sandbox.
+	upgraded bool
 }
 
 // checked is a check that has run, and what is known of it.
@@ -106,6 +113,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	same := slices.Concat(Pick(o.Only, phases), Pick(o.Only, suite), Pick(o.Only, leader))
 
 	each := len(same) + r.one(versionCheck) + r.one(exitCheck)
+	if o.Installed != nil {
+		each += 1 + r.one(rightsCheck)
+	}
 	r.of = each + len(upgrade)
 	release, before := &side{ccm: o.CCM}, &side{baseline: true}
 	if o.Baseline != nil {
@@ -136,9 +146,21 @@ func (r *run) check(ctx context.Context, s *side, list []*scenario.Scenario) {
 	if r.chosen(versionCheck) {
 		s.add(r.checkVersion(ctx), nil, false)
 	}
+	i := r.installation(s)
+	if i != nil {
+		if !r.install(ctx, s, i) {
+			for _, one := range list {
+				s.add(r.skipped(one, "the release cannot be installed: see "+installationCheck), one.Fails, one.Must)
+			}
+			return
+		}
+	}
 	r.runAll(ctx, list)
 	if r.chosen(exitCheck) {
 		r.exitAtLast(ctx)
+	}
+	if i != nil && r.chosen(rightsCheck) {
+		r.checkRights(ctx, s, i)
 	}
 }
 
@@ -219,19 +241,20 @@ func (r *run) runAll(ctx context.Context, list []*scenario.Scenario) {
 		if err != nil {
 			return nil, err
 		}
-		now.clean = true
-		if need.Key() != measured {
-			return sandbox, nil
-		}
-		if !seen {
+		now.clean, now.upgraded = true, false
+		counted := need.Key() == measured
+		if counted && !seen {
 			seen = true
 			r.measure(ctx, sandbox)
 		}
 		stop := sandbox.Stop
 		sandbox.Stop = func(ctx2 context.Context) error {
-			if now.ended == nil && now.clean && ctx.Err() == nil && r.chosen(exitCheck) {
+			if counted && now.ended == nil && now.clean && ctx.Err() == nil && r.chosen(exitCheck) {
 				s := r.checkExit(ctx, sandbox)
 				now.ended = &s
+			}
+			if !now.upgraded { // otherwise the requests are those of two programs
+				r.collect(ctx, now, sandbox)
 			}
 			if stop == nil {
 				return nil
@@ -250,6 +273,7 @@ func (r *run) runAll(ctx context.Context, list []*scenario.Scenario) {
 		if s.Theme == theme && strings.HasPrefix(s.Metadata.Name, "calls-") && (out.Verdict == result.Passed || out.Verdict == result.Failed) {
 			r.set(s.Metadata.Name, countsOf(out.Calls))
 		}
+		now.upgraded = now.upgraded || upgrade
 		if upgrade {
 			out.CCM, out.CCMVersion = r.o.CCM.Source, r.o.CCM.Version
 		}

@@ -31,7 +31,13 @@ steps: [{expect: {node: cp-1, ready: "False"}, within: 1s}]
 func judge(t *testing.T, o Options, change func(*fake)) (r *Report, boots, stops int) {
 	t.Helper()
 	var now *fake
+	refuse := o.refuse
 	o.Boot = func(_ context.Context, c CCM, _ scenario.Requirements) (*scenario.Running, error) {
+		if refuse != nil {
+			if err := refuse(c); err != nil {
+				return nil, err
+			}
+		}
 		boots++
 		now = newFake(c.Source)
 		if change != nil {
