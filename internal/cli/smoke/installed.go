@@ -123,7 +123,7 @@ func auditOf(ctx context.Context, r *scenario.Running, i *installed.Installation
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(status.Dir, "cluster", "logs", "audit.log"))
+	f, err := os.Open(filepath.Join(status.Dir, "logs", "audit.log"))
 	if err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}

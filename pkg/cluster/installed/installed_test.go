@@ -143,7 +143,7 @@ func TestRights(t *testing.T) {
 	if d := cmp.Diff([]string{"create leases.coordination.k8s.io in clouds (refused 2 times)", "get /metrics (refused once)"}, refused); d != "" {
 		t.Errorf("refused (-want +got):\n%s", d)
 	}
-	unused := []string{"* nodes, except list", "list services", "watch services", "update leases.coordination.k8s.io ccm in clouds"}
+	unused := []string{"all but list of nodes", "list, watch services", "update leases.coordination.k8s.io ccm in clouds"}
 	if d := cmp.Diff(unused, i.Unused(requests)); d != "" {
 		t.Errorf("unused (-want +got):\n%s", d)
 	}

@@ -195,9 +195,11 @@ func Refused(requests []Request) []Refusal {
 	return all
 }
 
-// Unused returns the rights that none of the requests needed. For a right to all verbs it names those that were used.
+// Unused returns the rights that none of the requests needed, by resource: "list, watch services". For a right to all verbs it
+// names those that were used.
 func (i *Installation) Unused(requests []Request) []string {
 	var unused []string
+	var verbsOf []Right // rights of one resource, with all its unused verbs
 	for _, r := range i.Rights() {
 		var verbs []string
 		for n := range requests {
@@ -207,11 +209,20 @@ func (i *Installation) Unused(requests []Request) []string {
 		}
 		slices.Sort(verbs)
 		switch {
-		case len(verbs) == 0:
-			unused = append(unused, r.String())
-		case r.Verb == "*":
-			unused = append(unused, r.String()+", except "+strings.Join(verbs, ", "))
+		case len(verbs) > 0 && r.Verb == "*":
+			r.Verb = "all but " + strings.Join(verbs, ", ") + " of"
+		case len(verbs) > 0:
+			continue
 		}
+		same := func(o Right) bool { o.Verb = r.Verb; return o == r }
+		if at := slices.IndexFunc(verbsOf, same); at >= 0 {
+			verbsOf[at].Verb += ", " + r.Verb
+		} else {
+			verbsOf = append(verbsOf, r)
+		}
+	}
+	for _, r := range verbsOf {
+		unused = append(unused, r.String())
 	}
 	return unused
 }

@@ -52,7 +52,7 @@ func Compare(ctx context.Context, list []CCM, o Options) *Comparison {
 					number++
 				}
 				u.Number, u.Of = number, len(list)*len(o.Suite)
-				o.Observe(u)
+				o.Observe(judgedSoFar(u, o.Suite, ccm, o.Strict))
 			},
 		}
 		checks := map[string]verdict.Check{}
@@ -242,11 +242,8 @@ func defects(s *result.Suite) string {
 	var b strings.Builder
 	b.WriteString("\nKnown defects:\n\n")
 	for _, d := range list {
-		issues := ""
-		if len(d.Issues) > 0 {
-			issues = " (" + strings.Join(d.Issues, ", ") + ")"
-		}
-		fmt.Fprintf(&b, "- %s%s: %s\n", cell(d.Why), cell(issues), cell(strings.Join(d.Scenarios, ", ")))
+		why := report.Defect(result.Judgment{Known: d.Why, Issues: d.Issues})
+		fmt.Fprintf(&b, "- %s: %s\n", cell(why), cell(strings.Join(d.Scenarios, ", ")))
 	}
 	return b.String()
 }

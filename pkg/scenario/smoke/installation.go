@@ -106,13 +106,13 @@ func (r *run) checkRights(ctx context.Context, s *side, i *installed.Installatio
 	})
 	res := c.end()
 	if res.Verdict == result.Passed {
-		res.Message = fmt.Sprintf("%d requests, none refused; %d rights were never used", len(s.requests), len(unused))
+		res.Message = fmt.Sprintf("%d requests, none refused; rights to %d resources were never used in full", len(s.requests), len(unused))
 	}
 	s.add(res, nil, false)
 	if len(unused) > 0 && !s.baseline {
-		t := result.Table{Title: "Rights that were never used", Header: []string{"right that was never used", "of"}}
+		t := result.Table{Title: "Rights that were never used", Header: []string{"rights of " + i.From + " that were never used"}}
 		for _, text := range unused {
-			t.Rows = append(t.Rows, []string{text, i.From})
+			t.Rows = append(t.Rows, []string{text})
 		}
 		r.report.Suite.Tables = append(r.report.Suite.Tables, t)
 	}

@@ -215,6 +215,7 @@ func load(settings []topology.Setting, names ...string) ([]*scenario.Scenario, e
 // skipped returns the result of a scenario that is not run.
 func (r *run) skipped(s *scenario.Scenario, why string) result.Scenario {
 	c := r.begin(s.Metadata.Name, s.Metadata.Description, 1)
+	c.s.Theme, c.s.File = s.Theme, s.File
 	c.step(context.Background(), "note", s.Metadata.Description, func(context.Context) (string, error) { return "", errSkip{why} })
 	return c.end()
 }
@@ -231,7 +232,7 @@ func (r *run) runAll(ctx context.Context, list []*scenario.Scenario) {
 				now.clean = false // until it has ended well
 			}
 			u.Number, u.Of = r.number, r.of
-			r.o.Observe(u)
+			r.o.Observe(judgedSoFar(u, list, now.ccm, r.o.Strict))
 		},
 	}
 	measured := r.measured.Key()
@@ -280,6 +281,18 @@ func (r *run) runAll(ctx context.Context, list []*scenario.Scenario) {
 		now.add(out.Scenario, s.Fails, s.Must)
 	})
 	r.report.Suite.Boots = append(r.report.Suite.Boots, suite.Boots...)
+}
+
+// judgedSoFar adds to the result of a scenario, for those who follow the run, whether its failure is known.
+func judgedSoFar(u result.Update, list []*scenario.Scenario, c CCM, strict bool) result.Update {
+	i := slices.IndexFunc(list, func(s *scenario.Scenario) bool {
+		return s.Metadata.Name == u.Scenario.Name && s.Theme == u.Scenario.Theme
+	})
+	if u.Change == result.ScenarioEnded && i >= 0 {
+		check := verdict.Check{Result: &u.Scenario, Known: verdict.Find(list[i].Fails, c), Must: list[i].Must}
+		u.Scenario.Judgment = verdict.Rules{Strict: strict}.Judge(check)
+	}
+	return u
 }
 
 // session is a session at a vCenter.
