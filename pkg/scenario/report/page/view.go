@@ -74,6 +74,8 @@ type Scenario struct {
 	Reported                       []string
 	Verdict                        result.Verdict
 	Trend                          result.Trend
+	// Excused means that its failure does not count.
+	Excused bool
 	// Judged says how the verdict counts, where that is not plain.
 	Judged                            string
 	Glyph, Message, Took, Began, Rate string
@@ -139,7 +141,7 @@ func scenario(suite *result.Suite, n int) Scenario {
 	passed := 0
 	v := Scenario{
 		ID: fmt.Sprintf("s%d", n+1), Name: s.Name, Theme: s.Theme, File: s.File, Description: s.Description, Reported: s.Reported,
-		Verdict: s.Shown(), Trend: s.Judgment.Trend, Judged: report.Judged(s), Glyph: report.Glyph(s.Shown()), Message: s.Message, Took: report.Took(s.Took), Began: stamp(s.Began), Lost: s.Lost, Calls: s.Calls,
+		Verdict: s.Shown(), Trend: s.Judgment.Trend, Excused: s.Counted() != s.Verdict, Judged: report.Judged(s), Glyph: report.Glyph(s.Shown()), Message: s.Message, Took: report.Took(s.Took), Began: stamp(s.Began), Lost: s.Lost, Calls: s.Calls,
 		Open: s.Counted() != result.Passed && s.Verdict != result.Skipped || len(suite.Scenarios) == 1,
 	}
 	if suite.Took > 0 && !s.Began.IsZero() {
