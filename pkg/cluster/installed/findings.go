@@ -31,7 +31,10 @@ func (i *Installation) Listeners() []Listener {
 	if text := flag(args, "--secure-port"); text != "" {
 		port, _ = strconv.Atoi(text) // the program refuses what is no number
 	}
-	all := []Listener{{"--secure-port", port, true}}
+	var all []Listener
+	if port != 0 { // which turns it off
+		all = append(all, Listener{"--secure-port", port, true})
+	}
 	if _, text, err := net.SplitHostPort(flag(args, "--health-address")); err == nil {
 		if n, err := strconv.Atoi(text); err == nil {
 			all = append(all, Listener{Flag: "--health-address", Port: n})

@@ -115,7 +115,7 @@ func healthText(err error) string {
 
 // get reads a path of a replica's port.
 func (p *Processes) get(ctx context.Context, r *replica, path string) ([]byte, error) {
-	return p.getURL(ctx, "https://"+net.JoinHostPort(host, r.port)+path)
+	return p.getURL(ctx, p.base(r)+path)
 }
 
 func (p *Processes) getURL(ctx context.Context, at string) ([]byte, error) {

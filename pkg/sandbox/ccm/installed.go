@@ -4,11 +4,13 @@ import (
 	"net"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 )
 
@@ -67,32 +69,54 @@ func (p *Processes) installedArguments(r *replica, o Options) []string {
 		args = append(args, "--health-address="+net.JoinHostPort(host, r.health))
 	}
 	kubeconfig := p.kubeconfig(r.name)
-	return append(args,
-		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
-		"--bind-address="+host, "--secure-port="+r.port, "--tls-cert-file="+p.certificate(), "--tls-private-key-file="+p.key(),
-		"--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics",
+	args = append(args,
+		"--kubeconfig="+kubeconfig,
 		"--node-monitor-period="+p.Speed.Of(pace.CCMNodeMonitor).String(),
 		"--node-status-update-frequency="+p.Speed.Of(pace.CCMNodeStatusUpdate).String(),
 	)
+	if o.Program.Own {
+		args = append(args, p.ownPeriods()...)
+	}
+	if !secure(o) { // its tokens are not reviewed, and it needs no rights for that
+		return args
+	}
+	return append(args,
+		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+		"--bind-address="+host, "--secure-port="+r.port, "--tls-cert-file="+p.certificate(), "--tls-private-key-file="+p.key(),
+		"--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics",
+	)
+}
+
+// secure reports whether a program serves HTTPS: a release may turn that off.
+func secure(o Options) bool {
+	return o.Installed == nil || slices.ContainsFunc(o.Installed.Listeners(), func(l installed.Listener) bool { return l.TLS })
+}
+
+// base is where a replica serves its metrics, and its health if nothing else is known.
+func (p *Processes) base(r *replica) string {
+	if o, _ := p.current(); !secure(o) && r.health != "" {
+		return "http://" + net.JoinHostPort(host, r.health)
+	}
+	return "https://" + net.JoinHostPort(host, r.port)
 }
 
 // probes are the URLs that a replica must answer: those of the probes in the manifest, or /healthz.
 func (p *Processes) probes(r *replica) []string {
 	o, _ := p.current()
-	secure := "https://" + net.JoinHostPort(host, r.port)
+	base := p.base(r)
 	if o.Installed == nil {
-		return []string{secure + "/healthz"}
+		return []string{base + "/healthz"}
 	}
 	var urls []string
 	for _, probe := range o.Installed.Probes() {
 		if probe.TLS {
-			urls = append(urls, secure+probe.Path)
+			urls = append(urls, "https://"+net.JoinHostPort(host, r.port)+probe.Path)
 		} else if r.health != "" {
 			urls = append(urls, "http://"+net.JoinHostPort(host, r.health)+probe.Path)
 		}
 	}
 	if urls == nil { // it has none, and the sandbox has to know when it runs
-		urls = []string{secure + "/healthz"}
+		urls = []string{base + "/healthz"}
 	}
 	return urls
 }

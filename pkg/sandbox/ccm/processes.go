@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
@@ -193,15 +194,17 @@ func (p *Processes) arguments(r *replica, o Options, elect bool) []string {
 		"--node-status-update-frequency=" + p.Speed.Of(pace.CCMNodeStatusUpdate).String(),
 	}
 	if o.Program.Own {
-		args = append(args,
-			"--tag-refresh-period="+p.Speed.Of(pace.TagRefresh).String(),
-			"--config-poll-period="+configPoll.String(),
-			"--concurrent-node-syncs=4")
+		args = append(append(args, p.ownPeriods()...), "--concurrent-node-syncs=4")
 		args = append(args, p.Args...)
 	} else {
 		args = append(args, "--v=2") // as in upstream's manifests
 	}
 	return p.electing(args, o, elect)
+}
+
+// ownPeriods are periods that only this project's program has.
+func (p *Processes) ownPeriods() []string {
+	return []string{"--tag-refresh-period=" + p.Speed.Of(pace.TagRefresh).String(), "--config-poll-period=" + configPoll.String()}
 }
 
 // electing adds the arguments of the election of a leader, and the user's.
@@ -279,7 +282,7 @@ func (p *Processes) launchReplica(name string, cause uint64) error {
 		return err
 	}
 	r := &replica{name: name, port: port, started: time.Now(), reason: "starting"}
-	if o, _ := p.current(); o.Installed != nil && len(o.Installed.Listeners()) > 1 {
+	if o, _ := p.current(); o.Installed != nil && slices.ContainsFunc(o.Installed.Listeners(), func(l installed.Listener) bool { return !l.TLS }) {
 		if r.health, err = freePort(); err != nil {
 			return err
 		}
