@@ -14,17 +14,12 @@ import (
 
 // Stamped by the Makefile with -ldflags -X; read through the functions below.
 var (
-	version = unstamped
+	version = "v0.0.0-dev"
 	commit  = "" // the linker writes it, as it does version
 )
 
-const unstamped = "v0.0.0-dev"
-
 // Version is our own release.
 func Version() string { return version }
-
-// Stamped reports whether the build has set [Version].
-func Stamped() bool { return version != unstamped }
 
 // Commit is the commit that was built, "" when the build was not stamped.
 func Commit() string { return commit }

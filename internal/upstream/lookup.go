@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
-// Find asks for a release without downloading it. Errors are as those of Build, with the code VersionUnknown if there is none.
+// Find asks for a release without downloading it. Errors are as those of Build, with the code VersionUnknown if it does not exist.
 func (t Toolchain) Find(ctx context.Context, m Module) error {
 	t = t.withDefaults()
 	if _, err := exec.LookPath(t.Go); err != nil {

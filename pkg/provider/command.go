@@ -30,7 +30,6 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/controllers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
@@ -285,12 +284,7 @@ Usage:
 	cliflag.PrintSections(w, c.sections, columns)
 }
 
-// printVersion prints our version and, where the build stamped it, that of the Kubernetes libraries.
 func printVersion(w io.Writer) {
-	if build.Stamped() {
-		fmt.Fprintf(w, "%s %s (Kubernetes %s)\n", commandName, build.Version(), version.Get().GitVersion)
-		return
-	}
 	info, _ := debug.ReadBuildInfo()
 	fmt.Fprintf(w, "%s %s\n", commandName, versionOf(version.Get().GitVersion, info))
 }
