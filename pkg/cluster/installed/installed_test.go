@@ -33,7 +33,9 @@ func TestRead(t *testing.T) {
 	got := []any{i.Workload, i.Namespace, i.ServiceAccount, i.Container.Image, i.ConfigFile, len(i.Objects), i.Args(), i.Env(), i.Findings()}
 	want := []any{
 		"daemonset clouds/ccm", "clouds", "ccm", "registry.example.net/ccm:v1.40.0", "/etc/cloud/vsphere.conf", 5,
-		[]string{"--cloud-provider=vsphere", "--cloud-config=/etc/cloud/vsphere.conf", "--secure-port=10260", "--v=2"}, []string{"LEVEL=2"}, []string(nil),
+		[]string{"--cloud-provider=vsphere", "--cloud-config=/etc/cloud/vsphere.conf", "--secure-port=10260", "--v=2"},
+		[]string{"LEVEL=2"},
+		[]string(nil),
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 

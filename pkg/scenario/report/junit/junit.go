@@ -135,8 +135,12 @@ func (su *suite) add(s *result.Scenario) {
 func judge(s *result.Scenario) *judgment {
 	j := s.Judgment
 	all := []property{
-		{"verdict", string(s.Shown())}, {"trend", string(j.Trend)}, {"baseline", string(j.Baseline)}, {"known", j.Known},
-		{"issues", strings.Join(j.Issues, ", ")}, {"note", j.Note},
+		{"verdict", string(s.Shown())},
+		{"trend", string(j.Trend)},
+		{"baseline", string(j.Baseline)},
+		{"known", j.Known},
+		{"issues", strings.Join(j.Issues, ", ")},
+		{"note", j.Note},
 	}
 	all = slices.DeleteFunc(all, func(p property) bool { return p.Value == "" })
 	if len(all) == 1 {
