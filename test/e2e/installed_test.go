@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -100,6 +101,11 @@ spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: 
 	if r.Code != 3 || !strings.Contains(r.Err, "deploys no cloud controller manager for vSphere, but deployment web (image nginx:1)") {
 		t.Errorf("exit status %d\n%s", r.Code, r.Both())
 	}
+	t.Cleanup(func() { // what an image is unpacked to stays in the user's cache
+		if err := os.RemoveAll(filepath.Join(h.Tmp, ".cache")); err != nil {
+			t.Error(err)
+		}
+	})
 	tag, err := name.NewTag("example.net/ccm:v1.36.0")
 	if err != nil {
 		t.Fatal(err)
