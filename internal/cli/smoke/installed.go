@@ -37,7 +37,7 @@ type installation struct {
 
 func (f *installation) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.as, "as", asProcess, "how the CCM is installed: process, with our arguments, or manifest, with those and the rights of its release")
+	flags.StringVar(&f.as, "as", asProcess, "how the CCM is installed: process (the sandbox's arguments) or manifest (the arguments and the rights of its release)")
 	flags.StringVar(&f.manifest, "ccm-manifest", "", "--as manifest: the `FILE` of the CCM's manifest (default: that of its release)")
 	flags.StringVar(&f.baseline, "baseline-manifest", "", "--as manifest: the `FILE` of the baseline's manifest (default: that of its release)")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{asProcess, asManifest}, cobra.ShellCompDirectiveNoFileComp))
