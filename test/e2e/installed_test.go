@@ -44,7 +44,7 @@ func TestBrokenReleases(t *testing.T) {
 		},
 		{
 			name: "wrong argument", old: "- --cloud-provider=vsphere\n", new: "- --cloud-provider=vsphere\n            - --cluod-nodes=3\n",
-			check: "installation", found: "unknown flag: --cluod-nodes",
+			check: "installation", found: "has no flag --cluod-nodes",
 		},
 		{
 			name: "probe on a wrong port", old: "path: /readyz\n              port: 10267", new: "path: /readyz\n              port: 10268",
@@ -110,7 +110,7 @@ spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: 
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive := filepath.Join(h.Tmp, "empty.tar")
+	archive := filepath.Join(filepath.Dir(web), "empty.tar")
 	if err := tarball.WriteToFile(archive, tag, empty.Image); err != nil {
 		t.Fatal(err)
 	}
