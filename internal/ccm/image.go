@@ -43,7 +43,34 @@ func reference(ref string) (name.Reference, error) {
 	return r, nil
 }
 
-// image returns the program of an image in a registry, for which the user's Docker configuration has the credentials.
+// registry returns how to ask registries, for which the user's Docker configuration has the credentials, and what to call in the
+// end.
+func (o Options) registry(ctx context.Context) ([]remote.Option, func()) {
+	// A registry that takes connections and never answers is given up; how long a layer takes is its own affair.
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = time.Minute
+	return []remote.Option{
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(t),
+		remote.WithUserAgent("vsphere-sandbox"), remote.WithPlatform(v1.Platform{OS: o.OS, Architecture: o.Arch}),
+		remote.WithRetryBackoff(remote.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 3}),
+	}, t.CloseIdleConnections
+}
+
+// findImage checks that a registry has an image.
+func (o Options) findImage(ctx context.Context, text string) error {
+	ref, err := reference(text)
+	if err != nil {
+		return err
+	}
+	options, done := o.registry(ctx)
+	defer done()
+	if _, err := remote.Head(ref, options...); err != nil {
+		return refused(text, ref, err)
+	}
+	return nil
+}
+
+// image returns the program of an image in a registry.
 func (o Options) image(ctx context.Context, text string) (Program, error) {
 	v := startProgress(o.Progress)
 	defer v.stop()
@@ -52,14 +79,9 @@ func (o Options) image(ctx context.Context, text string) (Program, error) {
 		return Program{}, err
 	}
 	v.now("asking %s for %s", ref.Context().RegistryStr(), text)
-	// A registry that takes connections and never answers is given up; how long a layer takes is its own affair.
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.ResponseHeaderTimeout = time.Minute
-	defer t.CloseIdleConnections()
-	descriptor, err := remote.Get(ref,
-		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(t),
-		remote.WithUserAgent("vsphere-sandbox"), remote.WithPlatform(v1.Platform{OS: o.OS, Architecture: o.Arch}),
-		remote.WithRetryBackoff(remote.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 3}))
+	options, done := o.registry(ctx)
+	defer done()
+	descriptor, err := remote.Get(ref, options...)
 	if err != nil {
 		return Program{}, refused(text, ref, err)
 	}

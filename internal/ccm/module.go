@@ -45,7 +45,7 @@ func checkVersion(version string) error {
 
 // module returns a release of upstream's, unmodified, built with the go.mod and go.sum that it was released with.
 func (o Options) module(ctx context.Context, version string) (Program, error) {
-	path := filepath.Join(o.Cache, "upstream", version, o.OS+"-"+o.Arch, programName)
+	path := o.modulePath(version)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		v := startProgress(o.Progress)
 		err := o.build(ctx, v, version, path)
@@ -64,11 +64,29 @@ func (o Options) module(ctx context.Context, version string) (Program, error) {
 	return p, err
 }
 
+// modulePath is where the program of a release is kept.
+func (o Options) modulePath(version string) string {
+	return filepath.Join(o.Cache, "upstream", version, o.OS+"-"+o.Arch, programName)
+}
+
 // build makes the binary of a release. What it writes is complete or not there.
 func (o Options) build(ctx context.Context, v *progress, version, path string) error {
 	tool := o.toolchain()
 	tool.Progress = v.now
 	err := tool.Build(ctx, upstream.Module{Path: module, Version: version, Sum: pinned(version)}, upstream.Program{Package: command, Path: path})
+	return o.explain(ctx, version, err)
+}
+
+// find checks that there is a release, without downloading it.
+func (o Options) find(ctx context.Context, version string) error {
+	if _, err := os.Stat(o.modulePath(version)); err == nil {
+		return nil // it is built already
+	}
+	return o.explain(ctx, version, o.toolchain().Find(ctx, upstream.Module{Path: module, Version: version}))
+}
+
+// explain says what an error of the toolchain is about.
+func (o Options) explain(ctx context.Context, version string, err error) error {
 	var why *coded.Error
 	if !errors.As(err, &why) {
 		return err
@@ -87,11 +105,15 @@ func (o Options) toolchain() upstream.Toolchain {
 	return upstream.Toolchain{Go: o.Go, OS: o.OS, Arch: o.Arch}
 }
 
-// otherVersions names the versions nearest to one that there is not; "" when the module proxy does not tell.
+// releases are versions of upstream's that this program was tried with.
+func releases() []string { return []string{"v1.34.0", "v1.35.1", "v1.36.0"} }
+
+// otherVersions names the versions nearest to one that does not exist. If the module proxy has no list, it names releases that
+// are known here.
 func (o Options) otherVersions(ctx context.Context, version string) string {
 	versions := o.toolchain().Versions(ctx, module)
 	if len(versions) == 0 {
-		return ""
+		versions = releases()
 	}
 	return "module:" + strings.Join(nearestVersions(versions, version, 4), ", module:")
 }

@@ -85,6 +85,37 @@ esac`, "ccm-version-unknown", "there is no such version", "module:v1.36.0-beta.0
 	}
 }
 
+// What does not exist is found out without a download, and what is built needs no question.
+func TestFindModule(t *testing.T) {
+	const unknown = `go: k8s.io/cloud-provider-vsphere@v1.36.9: reading https://proxy/v1.36.9.info: 403 Forbidden, This module version is not available.`
+	for _, tc := range []struct{ name, script, code, try string }{
+		{"exists", `test "$1 $2" = "list -m"`, "", ""},
+		{"does not", `case "$3" in -versions) echo x v1.34.0 v1.36.0;; *) echo "` + unknown + `" >&2; exit 1;; esac`, "ccm-version-unknown", "module:v1.36.0"},
+		{"does not, and there is no list", `echo "` + unknown + `" >&2; exit 1`, "ccm-version-unknown", "module:v1.36.0"},
+		{"no network", `echo "dial tcp: lookup proxy: no such host" >&2; exit 1`, "ccm-build-failed", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := options(t)
+			o.Go = fakeGo(t, tc.script)
+			source, err := Parse("module:v1.36.9")
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = source.Find(t.Context(), o)
+			if tc.code == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			requireWrong(t, err, tc.code, "", "module:v1.36.9")
+			if try := err.(*coded.Error).Try; try != tc.try {
+				t.Errorf("try %q, want %q", try, tc.try)
+			}
+		})
+	}
+}
+
 func TestManifest(t *testing.T) {
 	source := t.TempDir()
 	file := filepath.Join(source, "releases", "v1.2", programName+".yaml")

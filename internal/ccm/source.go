@@ -144,6 +144,33 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// Find checks that there is what the source names, without downloading, building or running anything: a caller with several
+// sources finds all of them before it resolves one. Errors are as those of [Source.Resolve], which may still find other faults.
+func (s Source) Find(ctx context.Context, o Options) error {
+	if s.Kind() == Builtin {
+		return nil
+	}
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	switch s.Kind() {
+	case Builtin: // is above
+	case File:
+		_, err = o.file(s.ref)
+	case Archive:
+		_, err = os.Stat(s.ref)
+	case Image:
+		err = o.findImage(ctx, s.ref)
+	case Module:
+		err = o.find(ctx, s.ref)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
 // Resolve makes sure that there is a program, and returns it: it downloads or builds what is not there yet, which may
 // take minutes. Errors that are about the source are of type [coded.Error]. Two processes may resolve one source at once.
 func (s Source) Resolve(ctx context.Context, o Options) (Program, error) {

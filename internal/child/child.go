@@ -348,8 +348,9 @@ func signaled(err error) bool {
 	return ok && status.Signaled()
 }
 
-// LastWords finds the last words of a program in the end of its log: what it panicked with, or its last line. A zap logger
-// that panics (etcd's) writes the error on the line before.
+// LastWords finds the last words of a program in the end of its log: what it panicked with, or its last line. Advice of this
+// project's programs ("try: …") follows the error and is not meant. A zap logger that panics (etcd's) writes the error on the line
+// before.
 func LastWords(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	for i, line := range slices.Backward(lines) {
@@ -365,7 +366,11 @@ func LastWords(log string) string {
 			return words
 		}
 	}
-	return strings.TrimSpace(lines[len(lines)-1])
+	last := len(lines) - 1
+	for last > 0 && strings.HasPrefix(strings.TrimSpace(lines[last]), "try: ") {
+		last--
+	}
+	return strings.TrimSpace(lines[last])
 }
 
 // exhausted are the errors of a system call that found a limit of the machine used up.

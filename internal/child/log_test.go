@@ -74,6 +74,7 @@ func TestLastWords(t *testing.T) {
 	for _, tc := range []struct{ name, log, want string }{
 		{"nothing written", "", ""},
 		{"an error", "I1121 starting\nerror: control plane: no such file\n", "error: control plane: no such file"},
+		{"an error with advice", "error: unknown flag: --cluod\ntry: ccm --help\n", "error: unknown flag: --cluod"},
 		{"a panic", "I1121 fine\npanic: nil map\n\ngoroutine 1 [running]:\nmain.main()\n\t/x/main.go:12 +0x7d\n", "nil map"},
 		{"the last of two panics", "panic: one\n\ngoroutine 1:\nI1121 again\npanic: two\n\ngoroutine 7:\n", "two"},
 		{"a fatal error", "fatal error: concurrent map writes\n\ngoroutine 1:\n", "concurrent map writes"},

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -205,10 +204,9 @@ func (t Toolchain) download(ctx context.Context, m Module) (dir string, err erro
 	if err := json.Unmarshal(out, &is); err != nil {
 		return "", &coded.Error{Code: BuildFailed, Message: "go mod download: " + shorten.LastLines(said.String(), 5), Err: errors.Join(runErr, err)}
 	}
-	unknown := regexp.MustCompile(`(?i)unknown revision|not found|no matching versions|invalid version|not available|410 gone`)
 	switch {
-	case unknown.MatchString(is.Error):
-		return "", coded.New(VersionUnknown, "", nil, "there is no such version of %s, or none that the Go module proxy gives", m.Path)
+	case missing(is.Error):
+		return "", noSuchVersion(m)
 	case is.Error != "":
 		return "", &coded.Error{Code: BuildFailed, Message: "go mod download: " + is.Error}
 	case m.Sum != "" && is.Sum != m.Sum:

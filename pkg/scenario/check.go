@@ -42,6 +42,10 @@ func check(r *strict.Reader, s *Scenario) {
 	for i, f := range s.Fails {
 		if f.CCM == "" || f.Why == "" {
 			r.Errorf(at("fails").Content[i], strict.Item("fails", i), "must say which cloud controller manager fails it, and why: {ccm: …, why: …}")
+			continue
+		}
+		if err := f.Check(); err != nil {
+			r.Errorf(at("fails").Content[i], strict.Item("fails", i), "%v", err)
 		}
 	}
 	checkComponents(r, s, at("components"))

@@ -61,15 +61,15 @@ func TestInterruptedEndsSoon(t *testing.T) {
 		left         []string
 		healed       bool
 	}{
-		{name: "in a step, of one that stays", steps: waits, interrupt: 7 * time.Second, took: 7 * time.Second, verdicts: "passed skipped", left: []string{tainted}, healed: true},
-		{name: "in a step, of one that is disposable", steps: waits, disposable: true, interrupt: 7 * time.Second, took: 7 * time.Second, verdicts: "passed skipped", left: []string{"faults f1 are not healed: interrupted", tainted}},
-		{name: "healing takes a while", steps: waits, heal: 4 * time.Second, interrupt: 7 * time.Second, took: 11 * time.Second, verdicts: "passed skipped", left: []string{tainted}, healed: true},
-		{name: "healing takes too long", steps: waits, heal: time.Hour, interrupt: 7 * time.Second, took: 7*time.Second + scenario.GraceTime, verdicts: "passed skipped", left: []string{"faults f1 are not healed: context canceled", tainted}},
+		{name: "in a step, of one that stays", steps: waits, interrupt: 7 * time.Second, took: 7 * time.Second, verdicts: "passed interrupted", left: []string{tainted}, healed: true},
+		{name: "in a step, of one that is disposable", steps: waits, disposable: true, interrupt: 7 * time.Second, took: 7 * time.Second, verdicts: "passed interrupted", left: []string{"faults f1 are not healed: interrupted", tainted}},
+		{name: "healing takes a while", steps: waits, heal: 4 * time.Second, interrupt: 7 * time.Second, took: 11 * time.Second, verdicts: "passed interrupted", left: []string{tainted}, healed: true},
+		{name: "healing takes too long", steps: waits, heal: time.Hour, interrupt: 7 * time.Second, took: 7*time.Second + scenario.GraceTime, verdicts: "passed interrupted", left: []string{"faults f1 are not healed: context canceled", tainted}},
 		{name: "while it heals, one that stays", steps: breaks + "- {note: later, after: 7s}\n", heal: 8 * time.Second, interrupt: 10 * time.Second, took: 15 * time.Second, verdicts: "passed passed", left: []string{tainted}, healed: true},
 		{name: "while it heals, one that is disposable", steps: breaks + "- {note: later, after: 7s}\n", disposable: true, heal: 8 * time.Second, interrupt: 10 * time.Second, took: 10 * time.Second, verdicts: "passed passed", left: []string{"faults f1 are not healed: context canceled", tainted}},
 		{name: "while it settles", steps: breaks + "- {note: later, after: 7s}\n", interrupt: 20 * time.Second, took: 20 * time.Second, verdicts: "passed passed", left: []string{tainted}, healed: true},
 		{name: "while it injects", steps: waits, inject: 2 * time.Second, interrupt: time.Second, took: 2 * time.Second, verdicts: "passed skipped", healed: true},
-		{name: "while it injects, into one that is disposable", steps: waits, disposable: true, inject: 2 * time.Second, interrupt: time.Second, took: time.Second, verdicts: "skipped skipped"},
+		{name: "while it injects, into one that is disposable", steps: waits, disposable: true, inject: 2 * time.Second, interrupt: time.Second, took: time.Second, verdicts: "interrupted skipped"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestRunAllInterrupted(t *testing.T) {
 			for _, s := range suite.Scenarios {
 				got = append(got, s.Verdict)
 			}
-			want := []any{7 * time.Second, []result.Verdict{result.Errored, result.Skipped}, !stays, stays}
+			want := []any{7 * time.Second, []result.Verdict{result.Interrupted, result.Interrupted}, !stays, stays}
 			if diff := cmp.Diff(want, []any{time.Since(began), got, stopped == 1, len(f.requested()) == 2}); diff != "" {
 				t.Errorf("stays %v: (-want +got):\n%s\nasked for %q", stays, diff, f.requested())
 			}

@@ -47,6 +47,9 @@ type Options struct {
 	// FailFast skips the rest after the first step that does not pass. Without it, only a failed wait or an action that failed ends
 	// a scenario early.
 	FailFast bool
+	// KnownToFail reports whether the program is known to fail a scenario: its expectations then wait for a third of their time
+	// limit, at least [KnownWithin]. Default: it is not.
+	KnownToFail func(*Scenario) bool
 	// Disposable means that the sandbox is deleted afterwards: an interrupted run restores nothing in it.
 	Disposable bool
 	// Number is the position of this scenario among Of, for Observe.
@@ -89,6 +92,8 @@ const (
 	GraceTime = 15 * time.Second
 	// DefaultWithin is the default time limit of an expectation. Only a failing one takes all of it.
 	DefaultWithin = time.Minute
+	// KnownWithin is the shortest time limit that is not shortened when a failure is expected.
+	KnownWithin = 15 * time.Second
 	// pollEvery is the interval for calls and metrics, which no event reports.
 	pollEvery = 250 * time.Millisecond
 )
@@ -105,6 +110,15 @@ func (o Options) withDefaults() Options {
 		o.Number, o.Of = 1, 1
 	}
 	return o
+}
+
+// limit returns how long a step may wait.
+func (r *run) limit(s *Step) time.Duration {
+	within := s.within().At(r.speed)
+	if r.options.KnownToFail != nil && r.options.KnownToFail(r.scenario) {
+		within = min(within, max(within/3, KnownWithin))
+	}
+	return time.Duration(float64(within) * r.options.Patience)
 }
 
 func (s *Step) within() Duration {

@@ -263,7 +263,7 @@ func (r *run) judge(ctx context.Context) {
 	}
 	switch {
 	case ctx.Err() != nil && r.result.Verdict != result.Failed:
-		r.result.Verdict, r.result.Message = result.Errored, "interrupted"
+		r.result.Verdict, r.result.Message = result.Interrupted, "interrupted"
 	case r.stopped(ctx) && r.result.Verdict != result.Failed:
 		r.result.Verdict = result.Errored
 		if r.session.err != nil && !errors.Is(r.session.err, context.Canceled) {

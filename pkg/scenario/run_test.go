@@ -271,7 +271,7 @@ func TestInterrupted(t *testing.T) {
 - expect: {node: worker-1, ready: Unknown}
 - note: never
 `), f, scenario.Options{})
-		if got := verdicts(out.Scenario); got != "passed skipped skipped" || out.Verdict != result.Errored || out.Message != "interrupted" {
+		if got := verdicts(out.Scenario); got != "passed interrupted skipped" || out.Verdict != result.Interrupted || out.Message != "interrupted" {
 			t.Errorf("%s: %s, %s", out.Verdict, got, out.Message)
 		}
 		if f.leases["f1"].State != "healed" {

@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/verdict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -34,7 +35,9 @@ type Scenario struct {
 	// Expected describes what must happen, for people.
 	Expected string `json:"expected,omitempty"`
 	// Fails are cloud controller managers that are known to fail it.
-	Fails []KnownFailure `json:"fails,omitempty"`
+	Fails []verdict.Known `json:"fails,omitempty"`
+	// Must means that a release may not fail it, even if the release before did.
+	Must bool `json:"must,omitempty"`
 	// Parameters have values that are chosen at load time, used as ${name} in any value.
 	Parameters []topology.Parameter `json:"parameters,omitempty"`
 	// Topology is what it runs on.
@@ -63,12 +66,6 @@ type Metadata struct {
 	Description string `json:"description,omitempty"`
 	// Labels select scenarios: suite: core.
 	Labels map[string]string `json:"labels,omitempty"`
-}
-
-// KnownFailure is a cloud controller manager that is known to fail a scenario.
-type KnownFailure struct {
-	CCM string `json:"ccm"`
-	Why string `json:"why"`
 }
 
 // Topology is the topology of a scenario.

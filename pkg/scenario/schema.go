@@ -30,9 +30,14 @@ func Schema() []byte {
 				"description": described("One line.", text()),
 				"labels":      described("For selection: suite: core.", mapOf(scalar())),
 			}, "name"),
-			"reported":   described("Issues that report the problem: cloud-provider-vsphere#642.", listOf(text())),
-			"expected":   described("What must happen, for people.", text()),
-			"fails":      described("Cloud controller managers that are known to fail it.", listOf(closed("", object{"ccm": text(), "why": text()}, "ccm", "why"))),
+			"reported": described("Issues that report the problem: cloud-provider-vsphere#642.", listOf(text())),
+			"expected": described("What must happen, for people.", text()),
+			"fails": described("Cloud controller managers that are known to fail it.", listOf(closed("", object{
+				"ccm":   described("Its source, or versions of upstream: module:v1.36.0, >=v1.34.0 <v1.38.0.", text()),
+				"why":   described("The defect, for people.", text()),
+				"issue": described("The report of the defect: cloud-provider-vsphere#642.", text()),
+			}, "ccm", "why"))),
+			"must":       described("A release may not fail it, even if the release before did.", scalar()),
 			"parameters": described("Values that are chosen for a run, used as ${name} in any value.", listOf(parameterSchema())),
 			"topology": object{
 				"description": "The topology: a name in the catalogue, a file, or inline.",

@@ -39,7 +39,7 @@ func (r *run) step(ctx context.Context, s *Step, index int) result.Step {
 	}
 	switch {
 	case ctx.Err() != nil && err != nil:
-		res.Verdict, res.Message = result.Skipped, "interrupted"
+		res.Verdict, res.Message = result.Interrupted, "interrupted"
 	case lacking(err):
 		res.Verdict, res.Message, r.lacks = result.Skipped, err.Error(), err.Error()
 	case err != nil:
@@ -138,7 +138,7 @@ func (r *run) command(ctx context.Context, s *Step, res *result.Step) error {
 	}
 	deadline := time.Now()
 	if s.Within != nil {
-		deadline = deadline.Add(time.Duration(float64(s.Within.At(r.speed)) * r.options.Patience))
+		deadline = deadline.Add(r.limit(s))
 	}
 	for {
 		out, err := r.options.Command(ctx, Command{Argv: s.Run, Stdin: s.Stdin, Dir: r.scenario.Folder})
@@ -197,7 +197,7 @@ func firstLine(text string) string {
 
 // set names values of the world, as soon as they exist.
 func (r *run) set(ctx context.Context, s *Step, res *result.Step) error {
-	deadline := time.NewTimer(time.Duration(float64(s.within().At(r.speed)) * r.options.Patience))
+	deadline := time.NewTimer(r.limit(s))
 	defer deadline.Stop()
 	names := slices.Sorted(maps.Keys(s.Set))
 	changed, done := r.session.listen()
@@ -276,7 +276,7 @@ func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result
 	w := r.session.watch(s.Statement(), r.marksFor(s, own))
 	defer r.session.unwatch(w)
 	stay := s.For.At(r.speed)
-	deadline := time.NewTimer(time.Duration(float64(s.within().At(r.speed))*r.options.Patience) + stay)
+	deadline := time.NewTimer(r.limit(s) + stay)
 	defer deadline.Stop()
 	stayed := time.NewTimer(time.Hour)
 	defer stayed.Stop()
@@ -477,7 +477,7 @@ func (r *run) endNevers(over func(*guard) bool) {
 			return false
 		}
 		if r.passed(g.missed, &g.result); g.cut {
-			g.result.Verdict, g.result.Message = result.Skipped, "interrupted"
+			g.result.Verdict, g.result.Message = result.Interrupted, "interrupted"
 		}
 		r.release(g)
 		return true

@@ -64,7 +64,7 @@ type boots struct {
 
 func (b *boots) run(ctx context.Context, s *Scenario, need Requirements, options Options) Outcome {
 	if err := ctx.Err(); err != nil {
-		return notRun(s, options, result.Skipped, "interrupted")
+		return notRun(s, options, result.Interrupted, "interrupted")
 	}
 	if b.running == nil {
 		began := time.Now()
@@ -272,6 +272,8 @@ func runState(v result.Verdict) string {
 		return "running"
 	case result.Errored:
 		return "error"
+	case result.Interrupted:
+		return string(result.Skipped) // readers of the API know no other word
 	}
 	return string(v)
 }

@@ -203,6 +203,20 @@ func resolve(ctx context.Context, text string, streams *iostreams.Streams) (ccm.
 	return p, Explain(err)
 }
 
+// Find checks that there is what each of several sources names, before one of them is downloaded or built, which takes minutes.
+func Find(ctx context.Context, sources ...string) error {
+	for _, text := range sources {
+		source, err := ccm.Parse(text)
+		if err == nil {
+			err = source.Find(ctx, ccm.Options{})
+		}
+		if err != nil {
+			return Explain(err)
+		}
+	}
+	return nil
+}
+
 // Explain gives an error about a source its exit status: asked wrongly, or what this machine does not have.
 func Explain(err error) error {
 	return report.Coded(err, report.Usage, map[string]int{

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light"
@@ -108,13 +110,18 @@ func live(cmd *cobra.Command, run func(context.Context) error) error {
 	return run(ctx)
 }
 
-// NewCmdCCM returns the command that is the cloud controller manager. It takes the flags of any.
+// NewCmdCCM returns the command that is the cloud controller manager. It takes the flags of any. Its version is that of this
+// program, not of the Kubernetes libraries in it.
 func NewCmdCCM() *cobra.Command {
 	return &cobra.Command{
 		Use:                "builtin-ccm [FLAGS]",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.Contains(args, "--version") {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "vsphere-cloud-controller-manager %s (Kubernetes %s)\n", build.Version(), build.Clients())
+				return err
+			}
 			return live(cmd, func(ctx context.Context) error { return provider.Run(ctx, args) })
 		},
 	}

@@ -1,6 +1,7 @@
 package smoke
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/junit"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
@@ -31,6 +33,7 @@ type options struct {
 	ccm      string
 	baseline string
 	format   string
+	install  installation
 }
 
 // NewCmdSmoke returns the command; runF, when not nil, runs in its place.
@@ -45,31 +48,42 @@ func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *c
 		Long: `Test a release of a cloud controller manager before it is published:
 
   version       --version prints the version of its source
+  installation  --as manifest: what its manifest installs finds a node, starts
+                with its arguments and rights, and answers its probes
   upgrade       it takes over from the baseline, and no node changes
   the suite     the scenarios of --suite
   leader-lost   the leader of two replicas is killed, the other takes over
   clean-exit    SIGTERM ends it with status 0, and its sessions are closed
+  rights        --as manifest: the API server refuses it nothing; rights that it
+                never used are listed
   calls         the number of vCenter calls, compared with the baseline
 
 Progress goes to standard error, and a Markdown table for a release issue to
-standard output. Failures that a scenario lists as known do not count, unless
---strict is given.
+standard output. With a baseline, the same checks run with it first, and each
+is same, fixed, regressed or new. Without one, failures that a scenario lists
+as known do not count. --strict counts every failure.
 
 Exit status:
-  0    all checks passed
+  0    all checks passed, or failed as the baseline or in a known way
   1    something could not be run
   2    wrong flag
-  3    a check failed
+  3    a check regressed, or one that must pass failed; without a baseline, a
+       check failed that is not known to fail
   4    this machine lacks a prerequisite
   130  interrupted`,
 		Example: `  vsphere-sandbox smoke
   vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager
   vsphere-sandbox smoke --ccm module:v1.36.0 --baseline module:v1.34.0 --artifacts results
+  vsphere-sandbox smoke --ccm module:v1.36.0 --as manifest
+  vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --as manifest --ccm-manifest releases/v1.37/ccm.yaml
   vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --only clean-exit,lifecycle/power-off`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(o.ccm, o.baseline); err != nil {
+				return err
+			}
+			if err := o.install.check(o.baseline); err != nil {
 				return err
 			}
 			return runF(cmd.Context(), o)
@@ -80,6 +94,7 @@ Exit status:
 	f.StringVar(&o.baseline, "baseline", "", "the CCM to upgrade from, and to compare with")
 	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.Flag(cliccm.Sources)) // its only error is an unknown flag
 	_ = cmd.RegisterFlagCompletionFunc("baseline", complete.Flag(cliccm.Sources))
+	o.install.bind(cmd)
 	o.bind(cmd)
 	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML, formatJUnit)
 	return cmd
@@ -91,10 +106,18 @@ func run(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	defer b.Close()
+	sources := []string{o.ccm}
+	if o.baseline != "" {
+		sources = append(sources, o.baseline)
+	}
+	if err := b.find(ctx, sources...); err != nil {
+		return err
+	}
 	given, err := b.resolve(ctx, o.ccm)
 	if err != nil {
 		return err
 	}
+	installations := map[string]*installed.Installation{}
 	judged := smoke.Options{
 		CCM: named(given), Suite: o.scenarios, Only: o.only, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed,
 		Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
@@ -106,6 +129,17 @@ func run(ctx context.Context, o *options) (err error) {
 		}
 		baseline := named(was)
 		judged.Baseline = &baseline
+		if o.install.as == asManifest {
+			if installations[baseline.Source], err = o.install.read(ctx, b, was, o.install.baseline); err != nil {
+				return err
+			}
+		}
+	}
+	if o.install.as == asManifest {
+		if installations[judged.CCM.Source], err = o.install.read(ctx, b, given, o.install.manifest); err != nil {
+			return err
+		}
+		b.install(installations, &judged)
 	}
 	report, err := smoke.Run(ctx, judged)
 	if err != nil {
@@ -113,7 +147,6 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), b.kubernetes.Version
 	err = b.ended()
-	reported := report.SkipKnown()
 	if b.Dir != nil {
 		for name, write := range writers(report) {
 			if werr := b.write(name, write); err == nil {
@@ -121,18 +154,18 @@ func run(ctx context.Context, o *options) (err error) {
 			}
 		}
 	}
-	b.Finish(ctx, reported, &err)
+	b.Finish(ctx, &report.Suite, &err)
 	b.Close()
 	werr := b.Results(o.Streams.Out, func(out io.Writer) error {
 		switch o.format {
 		case output.JSON, output.YAML:
 			return output.Document(out, o.format, func(w io.Writer) error { return smoke.JSON(w, report) })
 		case formatJUnit:
-			return junit.Write(out, reported)
+			return junit.Write(out, &report.Suite)
 		}
 		return smoke.Table(out, report)
 	})
-	return verdict(ctx, report.Verdict(), err, werr)
+	return verdict(ctx, report.Suite.Verdict(), err, werr)
 }
 
 // named is what the logic knows of a cloud controller manager.
@@ -140,7 +173,7 @@ func named(c sandbox.CCM) smoke.CCM {
 	p := c.Program
 	said := p.Version
 	if p.Own && said == "" {
-		said = build.Clients() // by which the built-in one is called
+		said = build.Version()
 	}
 	return smoke.CCM{Source: p.Source, Version: said, Own: p.Own}
 }
@@ -217,6 +250,9 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 		return err
 	}
 	defer b.Close()
+	if err := b.find(ctx, o.ccms...); err != nil {
+		return err
+	}
 	var list []smoke.CCM
 	for _, text := range o.ccms {
 		c, err := b.resolve(ctx, text)
@@ -226,11 +262,11 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 		list = append(list, named(c))
 	}
 	c := smoke.Compare(ctx, list, smoke.Options{
-		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
+		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience, Strict: o.strict,
 	})
 	c.Version, c.KubernetesVersion = build.Version(), b.kubernetes.Version
 	err = b.ended()
-	all := together(c, o.strict)
+	all := together(c)
 	if b.Dir != nil {
 		for name, write := range map[string]func(io.Writer) error{
 			"artifacts/matrix.md":   func(w io.Writer) error { return smoke.Matrix(w, c) },
@@ -244,13 +280,13 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 	b.Finish(ctx, all, &err)
 	b.Close()
 	if o.format == output.Plain {
-		return verdict(ctx, c.Verdict(o.strict), err, smoke.Matrix(o.Streams.Out, c))
+		return verdict(ctx, c.Verdict(), err, smoke.Matrix(o.Streams.Out, c))
 	}
-	return verdict(ctx, c.Verdict(o.strict), err, output.Document(o.Streams.Out, o.format, func(w io.Writer) error { return smoke.MatrixJSON(w, c) }))
+	return verdict(ctx, c.Verdict(), err, output.Document(o.Streams.Out, o.format, func(w io.Writer) error { return smoke.MatrixJSON(w, c) }))
 }
 
 // together is one suite of all columns, for the artifacts: the theme of each scenario says whose it is.
-func together(c *smoke.Comparison, strict bool) *result.Suite {
+func together(c *smoke.Comparison) *result.Suite {
 	all := &result.Suite{
 		Name: "matrix", Began: c.Began, Took: c.Took, Seed: c.Seed, Speed: c.Speed, Version: c.Version, KubernetesVersion: c.KubernetesVersion,
 	}
@@ -259,12 +295,14 @@ func together(c *smoke.Comparison, strict bool) *result.Suite {
 		column := &c.Columns[i]
 		names = append(names, column.CCM.Source)
 		all.Boots = append(all.Boots, column.Suite.Boots...)
-		for _, s := range column.SkipKnown(strict) {
+		all.Baseline = cmp.Or(all.Baseline, column.Suite.Baseline)
+		for _, s := range column.Suite.Scenarios {
 			s.Theme = strings.Trim(column.CCM.Source+"/"+s.Theme, "/")
 			all.Scenarios = append(all.Scenarios, s)
 		}
 	}
 	all.CCM = strings.Join(names, ",")
+	all.Tables = []result.Table{c.Table()}
 	return all
 }
 

@@ -136,7 +136,7 @@ func TestInterrupted(t *testing.T) {
 	cancel()
 	e := clitest.NewEnv(nil)
 	e.State.Dir = t.TempDir()
-	if r := e.Run(ctx, NewCmdSmoke(e.Deps, nil)); r.Exit != report.Interrupted || !strings.Contains(e.Out.String(), "– skipped") {
+	if r := e.Run(ctx, NewCmdSmoke(e.Deps, nil)); r.Exit != report.Interrupted || !strings.Contains(e.Out.String(), "– interrupted") {
 		t.Errorf("ended with %+v\n%s", r, e.Out)
 	}
 	if r := e.Run(ctx, NewCmdMatrix(e.Deps, nil), "--ccm", "builtin"); r.Exit != report.Interrupted {

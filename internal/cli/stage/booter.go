@@ -43,6 +43,8 @@ type Spec struct {
 	CCM      sandbox.CCM
 	CSI      sandbox.CSI
 	Cluster  sandbox.Cluster
+	// Audit keeps the API server's audit log.
+	Audit bool
 }
 
 // Running is a sandbox that is up.
@@ -69,7 +71,7 @@ func (m *Booter) Boot(ctx context.Context, want Spec) (*Running, error) {
 	}
 	begin := time.Now()
 	opts := sandbox.Options{
-		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Cluster: want.Cluster, VCenterPort: m.Limits.Port(),
+		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Cluster: want.Cluster, Audit: want.Audit, VCenterPort: m.Limits.Port(),
 		Progress: func(p sandbox.Progress) {
 			text := fmt.Sprintf("sandbox %s: %s", name, p.Name)
 			if p.Detail != "" {

@@ -10,6 +10,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -184,6 +185,47 @@ func (d *Deployment) own(ctx context.Context, o *unstructured.Unstructured, part
 	d.stamp(labeled)
 	_, err = serverSide(ctx, into, labeled, ownerManager)
 	return err
+}
+
+// Workload is what deploys a program.
+type Workload struct {
+	// Title names it: "daemonset kube-system/vsphere-cloud-controller-manager".
+	Title, Namespace string
+	// Pod is the specification of its pods, Container the program's.
+	Pod       corev1.PodSpec
+	Container corev1.Container
+	// ConfigFile is the path of its configuration in the container.
+	ConfigFile string
+}
+
+// ReadCCM returns the objects of a manifest, in their order, and the workload that deploys the cloud controller manager: its
+// container reads that configuration. name is for messages.
+func ReadCCM(name string, manifest []byte) ([]*unstructured.Unstructured, *Workload, error) {
+	all, err := parse(name, manifest)
+	if err != nil {
+		return nil, nil, err
+	}
+	var others []string
+	for _, o := range all {
+		if !isWorkload(o) {
+			continue
+		}
+		pod, err := podOf(o)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, named(o, err))
+		}
+		for _, c := range pod.Spec.Containers {
+			if l, ok := mounted(&pod.Spec, &c, ccmForm()); ok {
+				return all, &Workload{title(o), o.GetNamespace(), pod.Spec, c, l.File}, nil
+			}
+			others = append(others, title(o)+" (image "+c.Image+")")
+		}
+	}
+	if others == nil {
+		return nil, nil, fmt.Errorf("%s: there is no DaemonSet and no Deployment in it", name)
+	}
+	_, err = layoutOf(all, ccmForm())
+	return nil, nil, fmt.Errorf("%s: deploys no cloud controller manager for vSphere, but %s: %w", name, strings.Join(others, ", "), err)
 }
 
 // CCMImage returns the image of the container of a manifest that reads the cloud controller manager's configuration.

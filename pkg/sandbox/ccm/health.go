@@ -65,7 +65,12 @@ func (p *Processes) probe(ctx context.Context, r *replica) {
 		return
 	}
 	pid := c.PID()
-	_, err := p.get(ctx, r, "/healthz")
+	var err error
+	for _, at := range p.probes(r) {
+		if _, err = p.getURL(ctx, at); err != nil {
+			break
+		}
+	}
 	if ctx.Err() != nil {
 		return
 	}
@@ -110,12 +115,16 @@ func healthText(err error) string {
 
 // get reads a path of a replica's port.
 func (p *Processes) get(ctx context.Context, r *replica, path string) ([]byte, error) {
+	return p.getURL(ctx, p.base(r)+path)
+}
+
+func (p *Processes) getURL(ctx context.Context, at string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	p.mu.Lock()
 	client := p.client
 	p.mu.Unlock()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+net.JoinHostPort(host, r.port)+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +139,7 @@ func (p *Processes) get(ctx context.Context, r *replica, path string) ([]byte, e
 	}
 	if resp.StatusCode != http.StatusOK {
 		text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-		return nil, fmt.Errorf("%s answers %s: %s", path, resp.Status, text)
+		return nil, fmt.Errorf("%s answers %s: %s", req.URL.Path, resp.Status, text)
 	}
 	return body, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 )
 
 const (
@@ -37,6 +38,11 @@ type Options struct {
 	// Manifest deploys Program, which is then the program in the manifest's image. It is applied unchanged. A program
 	// without a manifest runs as a process of this host, also on grounds with pods.
 	Manifest []byte
+	// Installed is how a release installs Program: the process gets its arguments, its environment and its rights. nil for the
+	// sandbox's own arguments and the rights of Program. Other has the installations of programs that may take its place, by their
+	// sources.
+	Installed *installed.Installation
+	Other     map[string]*installed.Installation
 	// Args follow the sandbox's own arguments and override them.
 	Args []string
 	// Env is added to the environment, as KEY=VALUE. The environment of the sandbox is passed on without the variables that

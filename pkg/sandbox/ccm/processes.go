@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
@@ -68,6 +69,7 @@ type Processes struct {
 
 	// Guarded by changing.
 	granted    []runtime.Object
+	grantedTo  Options
 	adopted    bool // a token of the user's ServiceAccount is kept fresh
 	leaderSeen bool // the Lease is watched
 
@@ -79,7 +81,8 @@ type Processes struct {
 
 // Account returns the ServiceAccount as which the processes act.
 func (p *Processes) Account() accounts.Account {
-	return accounts.Account{Namespace: p.Place.Namespace, Name: ServiceAccount, File: p.tokenFile(), Group: tokenGroup}
+	o, _ := p.current()
+	return p.account(o)
 }
 
 func (p *Processes) tokenFile() string { return p.Dir.Path("ccm", "token") }
@@ -106,7 +109,7 @@ func (p *Processes) Start(ctx context.Context) error {
 		return nil
 	}
 	o := p.Options.WithDefaults()
-	elect := o.Replicas > 1
+	elect := o.elects()
 	if o.Watch != "" && o.Program.Path == o.Watch {
 		var err error
 		if o.Program, err = keepBuild(ctx, p.builds(), o.Program); err != nil {
@@ -116,7 +119,7 @@ func (p *Processes) Start(ctx context.Context) error {
 	if err := p.grant(ctx, o, elect); err != nil {
 		return err
 	}
-	if err := p.Tokens.Project(ctx, p.Account()); err != nil {
+	if err := p.Tokens.Project(ctx, p.account(o)); err != nil {
 		return err
 	}
 	if err := p.launch(o, elect, 0); err != nil {
@@ -173,6 +176,9 @@ func stopAll(ctx context.Context, list []*replica) error {
 }
 
 func (p *Processes) arguments(r *replica, o Options, elect bool) []string {
+	if o.Installed != nil {
+		return p.electing(p.installedArguments(r, o), o, elect)
+	}
 	args := []string{
 		"--cloud-provider=vsphere",
 		"--cloud-config=" + p.ConfigFile,
@@ -188,14 +194,21 @@ func (p *Processes) arguments(r *replica, o Options, elect bool) []string {
 		"--node-status-update-frequency=" + p.Speed.Of(pace.CCMNodeStatusUpdate).String(),
 	}
 	if o.Program.Own {
-		args = append(args,
-			"--tag-refresh-period="+p.Speed.Of(pace.TagRefresh).String(),
-			"--config-poll-period="+configPoll.String(),
-			"--concurrent-node-syncs=4")
+		args = append(append(args, p.ownPeriods()...), "--concurrent-node-syncs=4")
 		args = append(args, p.Args...)
 	} else {
 		args = append(args, "--v=2") // as in upstream's manifests
 	}
+	return p.electing(args, o, elect)
+}
+
+// ownPeriods are periods that only this project's program has.
+func (p *Processes) ownPeriods() []string {
+	return []string{"--tag-refresh-period=" + p.Speed.Of(pace.TagRefresh).String(), "--config-poll-period=" + configPoll.String()}
+}
+
+// electing adds the arguments of the election of a leader, and the user's.
+func (p *Processes) electing(args []string, o Options, elect bool) []string {
 	if !elect { // one process, which the sandbox starts again: it needs no Lease
 		return append(append(args, "--leader-elect=false"), o.Args...)
 	}
@@ -204,16 +217,21 @@ func (p *Processes) arguments(r *replica, o Options, elect bool) []string {
 		"--leader-elect=true",
 		"--leader-elect-lease-duration="+lease.String(),
 		"--leader-elect-renew-deadline="+(lease*2/3).Round(time.Millisecond).String(),
-		"--leader-elect-retry-period="+(lease*2/15).Round(time.Millisecond).String(),
-		"--leader-elect-resource-namespace="+p.Place.Namespace)
+		"--leader-elect-retry-period="+(lease*2/15).Round(time.Millisecond).String())
+	if o.Installed == nil { // otherwise it is where the release has it
+		args = append(args, "--leader-elect-resource-namespace="+p.Place.Namespace)
+	}
 	return append(args, o.Args...)
 }
 
 // spec returns the process of a replica.
 func (p *Processes) spec(r *replica, o Options, elect bool) child.Spec {
-	args := p.arguments(r, o, elect)
+	args, env := p.arguments(r, o, elect), Environ()
+	if o.Installed != nil {
+		env = append(env, o.Installed.Env()...)
+	}
 	spec := p.Components.Spec(child.Spec{
-		Name: r.name, Path: o.Program.Path, Env: append(Environ(), o.Env...), Args: append([]string{Command}, args...),
+		Name: r.name, Path: o.Program.Path, Env: append(env, o.Env...), Args: append([]string{Command}, args...),
 	})
 	if o.Program.Path != "" {
 		spec.Args = args // the program has no commands
@@ -264,6 +282,11 @@ func (p *Processes) launchReplica(name string, cause uint64) error {
 		return err
 	}
 	r := &replica{name: name, port: port, started: time.Now(), reason: "starting"}
+	if o, _ := p.current(); o.Installed != nil && slices.ContainsFunc(o.Installed.Listeners(), func(l installed.Listener) bool { return !l.TLS }) {
+		if r.health, err = freePort(); err != nil {
+			return err
+		}
+	}
 	if info, err := os.Stat(p.Dir.Log(name)); err == nil {
 		r.logFrom = info.Size()
 	}

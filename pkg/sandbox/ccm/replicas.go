@@ -83,6 +83,8 @@ type Replicas struct {
 type replica struct {
 	name string // of the component
 	port string // of a process
+	// health is a process's second port, for probes without TLS; "" for none.
+	health string
 	// child is the process. It is nil before the start, and for a pod.
 	child   *child.Child
 	started time.Time

@@ -40,6 +40,9 @@ func (p Place) Rights(o Options, elect bool) []runtime.Object {
 }
 
 func (p Place) rights(o Options, elect bool) []runtime.Object {
+	if o.Installed != nil {
+		return installedRights(o)
+	}
 	if o.Program.Own {
 		return rbac.Objects(rbac.Config{
 			Namespace: p.Namespace, ServiceAccount: ServiceAccount, SecretNames: []string{cloudconfig.Secret}, LeaderElection: elect,
@@ -95,6 +98,12 @@ func (p *Processes) grant(ctx context.Context, o Options, elect bool) error {
 			return err
 		}
 	}
+	if a := p.account(o); a != p.account(p.grantedTo) {
+		if _, err := p.Tokens.Write(ctx, a); err != nil {
+			return err
+		}
+	}
+	p.grantedTo = o
 	old := p.granted
 	p.granted = rights
 	var errs []error

@@ -25,6 +25,7 @@ func (p *Processes) Swap(ctx context.Context, r api.CCMRequest) (api.Done, error
 	if err := p.Ready(); err != nil {
 		return api.Done{}, err
 	}
+	p.Options.installation(&next)
 	if p.Options.None {
 		if err := p.adopt(ctx); err != nil {
 			return api.Done{}, err
@@ -43,7 +44,7 @@ func (p *Processes) exchange(ctx context.Context, next Options, cause uint64) (a
 	old, elected := p.current()
 	seq := p.event(event.Info, "ccm.swap", cause, next.replaces(old))
 	begin := time.Now()
-	err := p.replace(ctx, next, next.Replicas > 1, seq)
+	err := p.replace(ctx, next, next.elects(), seq)
 	if err == nil {
 		err = p.Wait(ctx)
 	}

@@ -16,8 +16,8 @@ import (
 func StepLine(s result.Step) string {
 	text := s.Action + " " + Line(s.Text)
 	switch {
-	case s.Verdict == result.Skipped:
-		text += " (skipped)"
+	case s.Verdict == result.Skipped, s.Verdict == result.Interrupted:
+		text += " (" + string(s.Verdict) + ")"
 	case s.Latency > 0:
 		text += fmt.Sprintf(" (%s, %s after its cause)", Took(s.Took), Took(s.Latency))
 	case s.Took > 0:
@@ -99,31 +99,12 @@ func Glyph(v result.Verdict) string {
 	switch v {
 	case result.Passed:
 		return "✓"
-	case result.Failed, result.Errored:
+	case result.Failed, result.Errored, result.Known:
 		return "✗"
-	case result.Skipped:
+	case result.Skipped, result.Interrupted:
 		return "–"
 	}
 	return "…"
-}
-
-// Sum counts the scenarios by verdict: "12 scenarios: 10 passed, 1 failed, 1 skipped".
-func Sum(s *result.Suite) string {
-	scenarios := "scenarios"
-	if len(s.Scenarios) == 1 {
-		scenarios = "scenario"
-	}
-	var counts []string
-	for _, v := range []result.Verdict{result.Passed, result.Failed, result.Errored, result.Skipped} {
-		if n := s.Count(v); n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, v))
-		}
-	}
-	text := fmt.Sprintf("%d %s", len(s.Scenarios), scenarios)
-	if counts == nil {
-		return text
-	}
-	return text + ": " + strings.Join(counts, ", ")
 }
 
 // Object formats the object of an event: "VM us/worker-1"; "" for the whole sandbox.

@@ -23,24 +23,49 @@ type Suite struct {
 	// Version is this program's, KubernetesVersion the control plane's.
 	Version           string
 	KubernetesVersion string
+	// Baseline is the cloud controller manager that the results are compared with; "" for none.
+	Baseline string
 	// Boots are the sandboxes that were started.
 	Boots []Boot
+	// Tables are further results of the run, such as its numbers of calls.
+	Tables []Table
 }
 
-// Verdict is the worst of the scenarios.
+// Table is a result in rows and columns.
+type Table struct {
+	Title string
+	// Header names the columns, each row of Rows has as many cells.
+	Header []string
+	Rows   [][]string
+	// Numbers is how many columns after the first hold numbers.
+	Numbers int
+}
+
+// Verdict is the worst of the scenarios. A failure that [Judgment.Excused] marks counts as passed.
 func (s *Suite) Verdict() Verdict {
 	all := make([]Verdict, len(s.Scenarios))
 	for i := range s.Scenarios {
-		all[i] = s.Scenarios[i].Verdict
+		all[i] = s.Scenarios[i].Counted()
 	}
 	return Worst(all...)
 }
 
-// Count returns the number of scenarios with a verdict.
+// Count returns the number of scenarios with a verdict, as [Scenario.Shown] returns it.
 func (s *Suite) Count(v Verdict) int {
 	n := 0
 	for i := range s.Scenarios {
-		if s.Scenarios[i].Verdict == v {
+		if s.Scenarios[i].Shown() == v {
+			n++
+		}
+	}
+	return n
+}
+
+// CountTrend returns the number of scenarios with a trend.
+func (s *Suite) CountTrend(t Trend) int {
+	n := 0
+	for i := range s.Scenarios {
+		if s.Scenarios[i].Judgment.Trend == t {
 			n++
 		}
 	}
@@ -71,8 +96,10 @@ type Scenario struct {
 	Verdict Verdict
 	// Message is the reason of a failure, on one line.
 	Message string
-	Began   time.Time
-	Took    time.Duration
+	// Judgment is how the verdict counts; the zero value for a run that compares with nothing.
+	Judgment Judgment
+	Began    time.Time
+	Took     time.Duration
 
 	Seed  uint64
 	Speed float64
@@ -93,6 +120,57 @@ type Scenario struct {
 	// Calls are those to the vCenters during the run.
 	Calls []api.Calls
 }
+
+// Counted is the verdict as it counts for the run: an excused failure has passed.
+func (s *Scenario) Counted() Verdict {
+	if s.Verdict == Failed && s.Judgment.Excused {
+		return Passed
+	}
+	return s.Verdict
+}
+
+// Shown is the verdict for readers: [Known] for a failure that is excused because its defect is known.
+func (s *Scenario) Shown() Verdict {
+	if s.Verdict == Failed && s.Judgment.Excused && s.Judgment.Known != "" {
+		return Known
+	}
+	return s.Verdict
+}
+
+// Judgment is how a verdict counts, as package verdict decides it.
+type Judgment struct {
+	// Trend compares it with the baseline; "" without one, or if it could not be compared.
+	Trend Trend
+	// Baseline is the verdict of the baseline; "" for none.
+	Baseline Verdict
+	// Known is the defect of which it is known to fail, Issues are the reports of that defect.
+	Known  string
+	Issues []string
+	// Must means that its failure always counts.
+	Must bool
+	// Excused means that a failure does not count.
+	Excused bool
+	// Note explains the judgment on one line, or is "".
+	Note string
+}
+
+// Trend compares a check with the same check of a baseline.
+type Trend string
+
+// The trends.
+const (
+	// Same: both passed, or both failed.
+	Same Trend = "same"
+	// Fixed: the baseline failed.
+	Fixed Trend = "fixed"
+	// Regressed: the baseline passed, or passed the step that fails now.
+	Regressed Trend = "regressed"
+	// New: the baseline has no verdict to compare with.
+	New Trend = "new"
+)
+
+// Trends are all trends, the worst first.
+func Trends() []Trend { return []Trend{Regressed, Fixed, Same, New} }
 
 // World is the state of a sandbox.
 type World struct {
@@ -167,9 +245,18 @@ const (
 	Failed Verdict = "failed"
 	// Errored: it could not run: a fault was refused, the sandbox ended.
 	Errored Verdict = "errored"
+	// Interrupted: it was running, or had not begun, when the user ended the run.
+	Interrupted Verdict = "interrupted"
 	// Skipped: not run, because an earlier step did not pass, or the ground lacks what it needs.
 	Skipped Verdict = "skipped"
+	// Known is how an excused failure of a known defect is shown: see [Scenario.Shown]. No runner sets it.
+	Known Verdict = "known"
 )
+
+// Verdicts are all verdicts of something that has ended, in the order in which they are counted for readers.
+func Verdicts() []Verdict {
+	return []Verdict{Passed, Failed, Errored, Interrupted, Known, Skipped}
+}
 
 // OK reports whether the verdict is no failure: passed, or skipped for something that the ground lacks.
 func (v Verdict) OK() bool { return v == Passed || v == Skipped }
@@ -178,8 +265,10 @@ func (v Verdict) OK() bool { return v == Passed || v == Skipped }
 func (v Verdict) weight() int {
 	switch v {
 	case Errored:
-		return 4
+		return 5
 	case Failed:
+		return 4
+	case Interrupted:
 		return 3
 	case Running:
 		return 2
@@ -189,7 +278,7 @@ func (v Verdict) weight() int {
 	return 0
 }
 
-// Worst returns the verdict on all of them: errored, then failed, then any other. Skipped ones count only if there are no others.
+// Worst returns the verdict on all of them: errored, failed, interrupted, then any other. Skipped ones count only if there are no others.
 func Worst(all ...Verdict) Verdict {
 	worst := Skipped
 	for _, v := range all {

@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/verdict"
 )
 
 // check is a check in code, reported like a scenario.
@@ -27,7 +28,7 @@ func (r *run) begin(name, description string, steps int) *check {
 	r.number++
 	c := &check{observe: r.o.Observe, number: r.number, of: r.of, steps: steps, s: result.Scenario{
 		Name: name, Theme: theme, Description: description, Began: time.Now(), Seed: r.o.Seed, Speed: r.o.Speed,
-		CCM: r.o.CCM.Source, CCMVersion: r.o.CCM.Version,
+		CCM: r.side.ccm.Source, CCMVersion: r.side.ccm.Version,
 	}}
 	c.notify(result.ScenarioBegan, result.Step{})
 	return c
@@ -70,7 +71,7 @@ func (c *check) step(ctx context.Context, action, text string, do func(context.C
 	case errors.As(err, &not):
 		step.Verdict, step.Message = result.Failed, err.Error()
 	case ctx.Err() != nil:
-		step.Verdict, step.Message = result.Skipped, "interrupted"
+		step.Verdict, step.Message = result.Interrupted, "interrupted"
 	case err != nil:
 		step.Verdict, step.Message = result.Errored, err.Error()
 	}
@@ -112,9 +113,9 @@ const (
 
 // knownExits are releases that do not exit in order. v1.36.0 logs
 // "restarting pod because received event [no events]"; v1.34.0 has the same lines.
-func knownExits() []scenario.KnownFailure {
+func knownExits() []verdict.Known {
 	const why = "on its way out upstream's main closes the watch of its configuration, takes that for a change, and ends with klog.Fatal"
-	return []scenario.KnownFailure{{CCM: "module:v1.34.0", Why: why}, {CCM: "module:v1.36.0", Why: why}}
+	return []verdict.Known{{CCM: ">=v1.34.0", Why: why}}
 }
 
 // checkExit ends the cloud controller manager as a kubelet does, and checks its exit status, and whether its sessions at the

@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/verdict"
 )
 
 // Comparison is the result of the same suite for several cloud controller managers.
@@ -32,8 +33,6 @@ type Column struct {
 	Suite result.Suite
 	// Timelines are those of the scenarios, by their names: see [scenario.Timeline].
 	Timelines map[string]string
-	// Known are the reasons of known failures, by scenario.
-	Known map[string]string
 }
 
 // Compare runs the suite with each of them, one after the other. It ignores the options CCM and Baseline. After the end of ctx it
@@ -44,27 +43,41 @@ func Compare(ctx context.Context, list []CCM, o Options) *Comparison {
 	number := 0
 	for _, ccm := range list {
 		o.Progress("\n%s", ccm)
-		column := Column{CCM: ccm, Timelines: map[string]string{}, Known: map[string]string{}}
-		options := scenario.Options{Seed: o.Seed, Patience: o.Patience, Observe: func(u result.Update) {
-			if u.Change == result.ScenarioBegan {
-				number++
-			}
-			u.Number, u.Of = number, len(list)*len(o.Suite)
-			o.Observe(u)
-		}}
+		column := Column{CCM: ccm, Timelines: map[string]string{}}
+		options := scenario.Options{
+			Seed: o.Seed, Patience: o.Patience,
+			KnownToFail: func(s *scenario.Scenario) bool { return verdict.Find(s.Fails, ccm) != nil },
+			Observe: func(u result.Update) {
+				if u.Change == result.ScenarioBegan {
+					number++
+				}
+				u.Number, u.Of = number, len(list)*len(o.Suite)
+				o.Observe(judgedSoFar(u, o.Suite, ccm, o.Strict))
+			},
+		}
+		checks := map[string]verdict.Check{}
 		boot := func(ctx context.Context, need scenario.Requirements) (*scenario.Running, error) {
 			return o.Boot(ctx, ccm, need)
 		}
 		column.Suite = scenario.RunAll(ctx, o.Suite, boot, options, func(s *scenario.Scenario, out scenario.Outcome) {
-			column.Timelines[s.Metadata.Name] = out.Timeline
-			if why := ccm.knownIn(s.Fails); why != "" && out.Verdict == result.Failed {
-				column.Known[s.Metadata.Name] = why
-			}
+			column.Timelines[s.Metadata.Name] = course(&out.Scenario)
+			checks[s.Metadata.Name] = verdict.Check{Known: verdict.Find(s.Fails, ccm), Must: s.Must}
 			for _, left := range out.Left {
 				o.Progress("  is not as it was: %s", left)
 			}
 		})
 		column.Suite.Name, column.Suite.CCM, column.Suite.CCMVersion = "matrix", ccm.Source, ccm.Version
+		rules := verdict.Rules{Strict: o.Strict, Trends: len(c.Columns) > 0}
+		for i := range column.Suite.Scenarios {
+			s := &column.Suite.Scenarios[i]
+			check := checks[s.Name]
+			check.Result = s
+			if rules.Trends {
+				column.Suite.Baseline = c.Columns[0].CCM.String()
+				check.Baseline = c.Columns[0].find(s.Name)
+			}
+			s.Judgment = rules.Judge(check)
+		}
 		c.Columns = append(c.Columns, column)
 	}
 	c.Took = time.Since(c.Began)
@@ -81,19 +94,11 @@ func (c *Column) find(name string) *result.Scenario {
 	return nil
 }
 
-// Verdict returns the worst of all; known failures count only with strict.
-func (c *Comparison) Verdict(strict bool) result.Verdict {
+// Verdict returns the worst of all, as they count.
+func (c *Comparison) Verdict() result.Verdict {
 	var all []result.Verdict
 	for i := range c.Columns {
-		column := &c.Columns[i]
-		for j := range column.Suite.Scenarios {
-			s := &column.Suite.Scenarios[j]
-			if column.Known[s.Name] == "" || strict {
-				all = append(all, s.Verdict)
-			} else {
-				all = append(all, result.Passed)
-			}
-		}
+		all = append(all, c.Columns[i].Suite.Verdict())
 	}
 	return result.Worst(all...)
 }
@@ -196,27 +201,51 @@ func latencies(a, b *result.Scenario) []string {
 	return all
 }
 
-// Table writes a report as Markdown, for an issue of a release.
+// Table writes a report as Markdown, for an issue of a release: the checks, known defects apart from them, and further tables.
 func Table(w io.Writer, r *Report) error {
 	var b strings.Builder
 	only := ""
 	if len(r.Only) > 0 { // marks an incomplete run
 		only = " (only " + cell(strings.Join(r.Only, ", ")) + ")"
 	}
-	fmt.Fprintf(&b, "### smoke: %s %s%s\n\n", cell(r.CCM.String()), strings.ToUpper(string(r.Verdict())), only)
+	fmt.Fprintf(&b, "### smoke: %s: %s%s\n\n", cell(r.CCM.String()), strings.ToUpper(report.Headline(&r.Suite)), only)
 	b.WriteString(head(r))
-	rows := [][]string{{"check", "verdict", "took", "note"}}
+	rows := [][]string{{"check", "verdict"}}
+	if r.Baseline != nil {
+		rows[0] = append(rows[0], "beside "+r.Baseline.Source)
+	}
+	rows[0] = append(rows[0], "took", "note")
 	for i := range r.Suite.Scenarios {
 		s := &r.Suite.Scenarios[i]
-		rows = append(rows, []string{name(s), r.word(s), took(s), r.note(s)})
+		row := []string{name(s), report.Word(s)}
+		if r.Baseline != nil {
+			row = append(row, string(s.Judgment.Trend))
+		}
+		rows = append(rows, append(row, took(s), note(s)))
 	}
 	b.WriteString(markdown(rows, 0))
 	b.WriteString("\n" + r.sum() + "\n")
-	if text := r.calls(); text != "" {
-		b.WriteString("\n" + text)
+	b.WriteString(defects(&r.Suite))
+	for _, t := range r.Suite.Tables {
+		b.WriteString("\n" + markdown(append([][]string{t.Header}, t.Rows...), t.Numbers))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// defects lists the known defects that made checks fail, apart from what the release is judged by.
+func defects(s *result.Suite) string {
+	list := report.Defects(s)
+	if len(list) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nKnown defects:\n\n")
+	for _, d := range list {
+		why := report.Defect(result.Judgment{Known: d.Why, Issues: d.Issues})
+		fmt.Fprintf(&b, "- %s: %s\n", cell(why), cell(strings.Join(d.Scenarios, ", ")))
+	}
+	return b.String()
 }
 
 // head describes what was tested, and with what.
@@ -239,65 +268,41 @@ func name(s *result.Scenario) string {
 	return s.Theme + "/" + s.Name
 }
 
-// word returns a verdict as an unambiguous word.
-func (r *Report) word(s *result.Scenario) string {
-	switch known := r.known(s); {
-	case known != "" && r.Strict:
-		return "✗ failed (known)"
-	case known != "":
-		return "✗ known to fail"
-	case s.Verdict == result.Running:
-		return "… not ended"
-	}
-	return report.Glyph(s.Verdict) + " " + string(s.Verdict)
-}
-
 func took(s *result.Scenario) string {
-	if s.Verdict == result.Skipped {
+	if s.Verdict == result.Skipped || s.Took <= 0 {
 		return ""
 	}
 	return report.Took(s.Took)
 }
 
-// note returns why a check did not pass: the known reason, and the message.
-func (r *Report) note(s *result.Scenario) string {
-	switch known := r.known(s); {
-	case known != "":
-		return "known: " + known + "; found: " + s.Message
-	case s.Verdict == result.Passed && r.Known[s.Name] != "":
-		return "was known to fail (" + r.Known[s.Name] + "), and passes"
+// note returns how the verdict counts, and why a check did not pass. Known defects are listed apart.
+func note(s *result.Scenario) string {
+	judged := report.Judged(s)
+	switch {
+	case judged == "" || s.Shown() == result.Known:
+		return s.Message
+	case s.Message == "":
+		return judged
 	}
-	return s.Message
+	return judged + "; " + s.Message
 }
 
-// sum counts the checks by verdict.
+// sum counts the checks by verdict, and by trend.
 func (r *Report) sum() string {
-	counts := map[string]int{}
-	order := []string{"passed", "failed", "errored", "known to fail", "skipped"}
-	for i := range r.Suite.Scenarios {
-		s := &r.Suite.Scenarios[i]
-		word := string(s.Verdict)
-		if r.known(s) != "" && !r.Strict {
-			word = "known to fail"
-		}
-		counts[word]++
+	text := report.Counted(&r.Suite, "check")
+	if trends := report.Trends(&r.Suite); trends != "" {
+		text += "; beside the baseline: " + trends
 	}
-	var parts []string
-	for _, word := range order {
-		if counts[word] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[word], word))
-		}
-	}
-	return fmt.Sprintf("%d checks: %s, in %s.", len(r.Suite.Scenarios), strings.Join(parts, ", "), report.Took(r.Suite.Took))
+	return text + "; in " + report.Took(r.Suite.Took) + "."
 }
 
-// calls returns the table of phases.
-func (r *Report) calls() string {
+// calls returns the table of phases, or nil if none was measured.
+func (r *Report) calls() *result.Table {
 	header := []string{"calls to the vCenters", r.CCM.String()}
 	if r.Baseline != nil {
 		header = append(header, r.Baseline.String(), "ratio")
 	}
-	rows := [][]string{append(header, "most of them")}
+	t := &result.Table{Title: "Calls to the vCenters", Numbers: len(header) - 1, Header: append(header, "most of them")}
 	for _, p := range r.Phases {
 		if p.CCM == nil && p.Baseline == nil {
 			continue
@@ -306,12 +311,12 @@ func (r *Report) calls() string {
 		if r.Baseline != nil {
 			row = append(row, number(p.Baseline), ratio(p))
 		}
-		rows = append(rows, append(row, most(p)))
+		t.Rows = append(t.Rows, append(row, most(p)))
 	}
-	if len(rows) == 1 {
-		return ""
+	if len(t.Rows) == 0 {
+		return nil
 	}
-	return markdown(rows, len(header)-1)
+	return t
 }
 
 func number(counts []Count) string {
@@ -408,6 +413,12 @@ func Matrix(w io.Writer, c *Comparison) error {
 	return err
 }
 
+// Table returns the table of the verdicts, for other reports.
+func (c *Comparison) Table() result.Table {
+	rows := c.rows()
+	return result.Table{Title: "Verdicts side by side", Header: rows[0], Rows: rows[1:]}
+}
+
 // rows returns the scenarios, with the verdict and duration of each column.
 func (c *Comparison) rows() [][]string {
 	head := []string{"scenario"}
@@ -431,33 +442,38 @@ func (c *Comparison) rows() [][]string {
 
 func (c *Column) word(scenario string) string {
 	s := c.find(scenario)
-	switch {
-	case s == nil:
+	if s == nil {
 		return ""
-	case s.Verdict == result.Failed && c.Known[scenario] != "":
-		return "✗ known to fail"
-	case s.Verdict == result.Skipped:
-		return report.Glyph(s.Verdict) + " skipped"
 	}
-	return report.Glyph(s.Verdict) + " " + string(s.Verdict) + " in " + report.Took(s.Took)
+	text := report.Word(s)
+	if s.Judgment.Trend != "" && s.Judgment.Trend != result.Same {
+		text += ", " + string(s.Judgment.Trend)
+	}
+	if took := took(s); took != "" {
+		text += " in " + took
+	}
+	return text
 }
 
-// sums returns for each column why scenarios did not pass.
+// sums returns for each column why scenarios did not pass, and the known defects apart from that.
 func (c *Comparison) sums() string {
 	var b strings.Builder
 	for i := range c.Columns {
 		column := &c.Columns[i]
-		fmt.Fprintf(&b, "- %s: %s\n", cell(column.CCM.String()), report.Sum(&column.Suite))
+		fmt.Fprintf(&b, "- %s: %s", cell(column.CCM.String()), report.Sum(&column.Suite))
+		if trends := report.Trends(&column.Suite); trends != "" {
+			b.WriteString("; beside the first: " + trends)
+		}
+		b.WriteString("\n")
 		for j := range column.Suite.Scenarios {
 			s := &column.Suite.Scenarios[j]
-			if s.Verdict == result.Passed {
-				continue
+			if shown := s.Shown(); shown != result.Passed && shown != result.Known {
+				fmt.Fprintf(&b, "  - %s: %s\n", cell(name(s)), cell(note(s)))
 			}
-			text := s.Message
-			if known := column.Known[s.Name]; known != "" {
-				text = "known: " + known + "; found: " + text
-			}
-			fmt.Fprintf(&b, "  - %s: %s\n", cell(name(s)), cell(text))
+		}
+		for _, d := range report.Defects(&column.Suite) {
+			why := report.Defect(result.Judgment{Known: d.Why, Issues: d.Issues})
+			fmt.Fprintf(&b, "  - known: %s: %s\n", cell(why), cell(strings.Join(d.Scenarios, ", ")))
 		}
 	}
 	return b.String()
@@ -466,9 +482,8 @@ func (c *Comparison) sums() string {
 // MatrixJSON writes a comparison as one document.
 func MatrixJSON(w io.Writer, c *Comparison) error {
 	type column struct {
-		CCM     CCM               `json:"ccm"`
-		Known   map[string]string `json:"known,omitempty"`
-		Results json.RawMessage   `json:"results"`
+		CCM     CCM             `json:"ccm"`
+		Results json.RawMessage `json:"results"`
 	}
 	doc := struct {
 		APIVersion  string       `json:"apiVersion"`
@@ -481,7 +496,7 @@ func MatrixJSON(w io.Writer, c *Comparison) error {
 		if err != nil {
 			return err
 		}
-		doc.Columns = append(doc.Columns, column{c.Columns[i].CCM, c.Columns[i].Known, results})
+		doc.Columns = append(doc.Columns, column{c.Columns[i].CCM, results})
 	}
 	return write(w, doc)
 }

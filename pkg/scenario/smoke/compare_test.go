@@ -32,11 +32,11 @@ func TestCompare(t *testing.T) {
 			},
 		}
 		c := Compare(t.Context(), []CCM{{Source: "module:v1.36.0", Version: "v1.36.0"}, {Source: "./idle"}}, o)
-		if c.Verdict(false) != result.Failed {
-			t.Error(c.Verdict(false))
+		if c.Verdict() != result.Failed {
+			t.Error(c.Verdict())
 		}
-		if judged := c.Columns[0].SkipKnown(false); judged[1].Verdict != result.Skipped {
-			t.Errorf("known, and reported as %s", judged[1].Verdict)
+		if s := &c.Columns[0].Suite.Scenarios[1]; s.Shown() != result.Known {
+			t.Errorf("known, and reported as %s", s.Shown())
 		}
 		var b bytes.Buffer
 		if err := Matrix(&b, c); err != nil {

@@ -25,6 +25,8 @@ type fake struct {
 	leases  []*api.Lease
 	calls   uint64
 
+	ccm string // its source
+
 	// How the cloud controller manager is: what SIGTERM makes of it, whether it logs out, and whether it looks at nodes.
 	exit    string
 	leaks   bool
@@ -33,7 +35,7 @@ type fake struct {
 }
 
 func newFake(ccm string) *fake {
-	f := &fake{readers: map[chan api.Update]bool{}, rows: map[string]api.Update{}, exit: "ccm: exited", calls: 10, session: 1}
+	f := &fake{ccm: ccm, readers: map[chan api.Update]bool{}, rows: map[string]api.Update{}, exit: "ccm: exited", calls: 10, session: 1}
 	for i, name := range []string{"cp-1", "worker-west-1", "worker-east-1", "worker-east-2", "worker-eu-1", "worker-eu-2"} {
 		f.put(api.Update{Node: &api.Node{
 			Name: name, Registered: true, Ready: "True", Initialized: true, VCenter: "us", ProviderID: "vsphere://" + name,

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -64,8 +63,6 @@ func cell(text string) string {
 type Report struct {
 	// Suite has a scenario for each check, in their order, including checks in code.
 	Suite result.Suite
-	// Known are the reasons of known failures, by check.
-	Known map[string]string
 	// Phases are the calls to the vCenters.
 	Phases []Phase
 	CCM    CCM
@@ -74,53 +71,6 @@ type Report struct {
 	Strict   bool
 	// Only are the patterns of the checks; empty for all.
 	Only []string
-}
-
-// Verdict returns the overall verdict: known failures do not count, unless it is strict.
-func (r *Report) Verdict() result.Verdict {
-	var all []result.Verdict
-	for i := range r.Suite.Scenarios {
-		s := &r.Suite.Scenarios[i]
-		if !r.Strict && r.known(s) != "" {
-			continue
-		}
-		all = append(all, s.Verdict)
-	}
-	if len(all) == 0 && len(r.Suite.Scenarios) > 0 {
-		return result.Passed // all that there is was known
-	}
-	return result.Worst(all...)
-}
-
-// known returns why a failed check was known to fail, or "". An errored one says nothing about a release.
-func (r *Report) known(s *result.Scenario) string {
-	if s.Verdict != result.Failed {
-		return ""
-	}
-	return r.Known[s.Name]
-}
-
-// SkipKnown returns the suite for other programs: known failures are skipped, with their reason, unless it is strict.
-func (r *Report) SkipKnown() *result.Suite {
-	suite := r.Suite
-	suite.Scenarios = skipKnown(r.Suite.Scenarios, r.Known, r.CCM, r.Strict)
-	return &suite
-}
-
-// SkipKnown returns the scenarios of a column as [Report.SkipKnown] does.
-func (c *Column) SkipKnown(strict bool) []result.Scenario {
-	return skipKnown(c.Suite.Scenarios, c.Known, c.CCM, strict)
-}
-
-func skipKnown(list []result.Scenario, known map[string]string, c CCM, strict bool) []result.Scenario {
-	list = slices.Clone(list)
-	for i := range list {
-		s := &list[i]
-		if why := known[s.Name]; why != "" && s.Verdict == result.Failed && !strict {
-			s.Verdict, s.Message = result.Skipped, "known to fail with "+c.String()+": "+why+"; found: "+s.Message
-		}
-	}
-	return list
 }
 
 // APIVersion and the kinds of documents.
@@ -132,11 +82,16 @@ const (
 
 // checkLine is a check in a document.
 type checkLine struct {
-	Name    string           `json:"name"`
-	Verdict result.Verdict   `json:"verdict"`
-	Known   string           `json:"known,omitempty"`
-	Took    document.Seconds `json:"took"`
-	Message string           `json:"message,omitempty"`
+	Name    string         `json:"name"`
+	Verdict result.Verdict `json:"verdict"`
+	// Trend compares it with the baseline, whose verdict is Baseline.
+	Trend    result.Trend     `json:"trend,omitempty"`
+	Baseline result.Verdict   `json:"baseline,omitempty"`
+	Known    string           `json:"known,omitempty"`
+	Issues   []string         `json:"issues,omitempty"`
+	Must     bool             `json:"must,omitempty"`
+	Took     document.Seconds `json:"took"`
+	Message  string           `json:"message,omitempty"`
 }
 
 // phaseLine is a phase in a document.
@@ -167,10 +122,13 @@ func JSON(w io.Writer, r *Report) error {
 		Checks     []checkLine     `json:"checks"`
 		Phases     []phaseLine     `json:"phases"`
 		Results    json.RawMessage `json:"results"`
-	}{APIVersion: APIVersion, Kind: KindReport, Verdict: r.Verdict(), Strict: r.Strict, Only: r.Only, CCM: r.CCM, Baseline: r.Baseline, Results: results, Checks: []checkLine{}, Phases: r.phaseLines()}
+	}{APIVersion: APIVersion, Kind: KindReport, Verdict: r.Suite.Verdict(), Strict: r.Strict, Only: r.Only, CCM: r.CCM, Baseline: r.Baseline, Results: results, Checks: []checkLine{}, Phases: r.phaseLines()}
 	for i := range r.Suite.Scenarios {
 		s := &r.Suite.Scenarios[i]
-		doc.Checks = append(doc.Checks, checkLine{name(s), s.Verdict, r.known(s), document.Seconds(s.Took.Seconds()), s.Message})
+		doc.Checks = append(doc.Checks, checkLine{
+			name(s), s.Shown(), s.Judgment.Trend, s.Judgment.Baseline, s.Judgment.Known, s.Judgment.Issues, s.Judgment.Must,
+			document.Seconds(s.Took.Seconds()), s.Message,
+		})
 	}
 	return write(w, doc)
 }

@@ -21,9 +21,9 @@ func TestOnly(t *testing.T) {
 	}{
 		{"version", false, "version", 0, false},
 		{"clean-exit", false, "clean-exit", 1, false},
-		{"upgrade,leader-*", true, "upgrade,leader-lost", 2, false},
+		{"upgrade,leader-*", true, "upgrade,leader-lost", 3, false},
 		{"upgrade", false, "upgrade", 0, false}, // which is skipped, and says why
-		{"good,version", true, "version,good", 1, false},
+		{"good,version", true, "version,good", 2, false},
 		{"calls-power-off,clean-exit", true, "calls-power-off,clean-exit", 2, true},
 	} {
 		t.Run(tc.only, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := strings.Join(Checks(core), " ")
-	for _, want := range []string{"version upgrade calls-power-off calls-outage ", " lifecycle/power-off ", " leader-lost clean-exit"} {
+	for _, want := range []string{"version installation upgrade calls-power-off calls-outage ", " lifecycle/power-off ", " leader-lost clean-exit rights"} {
 		if !strings.Contains(names, want) {
 			t.Errorf("%q is not in %s", want, names)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
@@ -30,6 +31,13 @@ type Options struct {
 	Boot func(ctx context.Context, c CCM, need scenario.Requirements) (*scenario.Running, error)
 	// Version runs the program with --version and returns its output.
 	Version func(ctx context.Context, c CCM) (string, error)
+	// Installed returns how a program is installed: the sandboxes run it so. It returns nil for one that runs as a bare process.
+	// Optional.
+	Installed func(CCM) *installed.Installation
+	// Requests returns what the account of an installation asked the API server of a running sandbox for. Required with Installed.
+	Requests func(context.Context, *scenario.Running, *installed.Installation) ([]installed.Request, error)
+	// Unhealthy reports whether an error of Boot is that of a program that does not become healthy.
+	Unhealthy func(error) bool
 	// Strict counts known failures.
 	Strict bool
 	// Speed is the speed of sandboxes whose scenario has none.
@@ -44,6 +52,8 @@ type Options struct {
 
 	// terminate sends a process the signal to end; tests replace it.
 	terminate func(pid int) error
+	// refuse makes a boot fail, in tests.
+	refuse func(CCM) error
 }
 
 func (o Options) withDefaults() Options {
@@ -136,12 +146,12 @@ func newPhases() []Phase {
 }
 
 // set sets the calls of a phase.
-func (r *run) set(name string, baseline bool, counts []Count) {
+func (r *run) set(name string, counts []Count) {
 	for i := range r.report.Phases {
 		p := &r.report.Phases[i]
 		switch {
 		case p.Name != name:
-		case baseline:
+		case r.side.baseline:
 			p.Baseline = counts
 		default:
 			p.CCM = counts
@@ -211,9 +221,9 @@ func perMinute(counts []Count, in time.Duration) []Count {
 
 // Checks returns the names of the checks of [Run] with a suite, in their order. [Options.Only] matches them.
 func Checks(suite []*scenario.Scenario) []string {
-	names := []string{versionCheck, upgradeCheck, phasePowerOff, phaseOutage}
+	names := []string{versionCheck, installationCheck, upgradeCheck, phasePowerOff, phaseOutage}
 	names = append(names, Names(slices.DeleteFunc(slices.Clone(suite), isInstead))...)
-	return append(names, leaderCheck, exitCheck)
+	return append(names, leaderCheck, exitCheck, rightsCheck)
 }
 
 // Names returns the names of scenarios for tables: with their theme.

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -19,6 +18,8 @@ func TestJudgeVersion(t *testing.T) {
 		said, found, verdict string
 	}{
 		{CCM{Source: "builtin", Version: "v1.36.4", Own: true}, "vsphere-cloud-controller-manager v1.36.4\n", "says v1.36.4, as its source does", "passed"},
+		{CCM{Source: "builtin", Version: "191b009", Own: true}, "vsphere-cloud-controller-manager 191b009 (Kubernetes v1.36.4)\n", "says 191b009, as its source does", "passed"},
+		{CCM{Source: "builtin", Version: "v0.2.0", Own: true}, "vsphere-cloud-controller-manager v0.1.0 (Kubernetes v1.36.4)\n", "says v0.1.0, its source says v0.2.0", "failed"},
 		{CCM{Source: "./mine"}, "mine v0.1.0-5-gabc", "says v0.1.0-5-gabc", "passed"},
 		{CCM{Source: "image:x:v1.36.0", Version: "v1.36.0"}, "ccm v1.35.0", "says v1.35.0, its source says v1.36.0", "failed"},
 		{CCM{Source: "image:x:v1.36.0", Version: "v1.36.0"}, "ccm ", `says "ccm", which is no version`, "failed"},
@@ -34,25 +35,6 @@ func TestJudgeVersion(t *testing.T) {
 		}
 		if found != tc.found || verdict != tc.verdict {
 			t.Errorf("%s, %q: %s: %q", tc.c, tc.said, verdict, found)
-		}
-	}
-}
-
-func TestKnown(t *testing.T) {
-	list := []scenario.KnownFailure{{CCM: "module:v1.34.*", Why: "old"}, {CCM: "module:v1.36.0", Why: "new"}, {CCM: "./mine", Why: "mine"}}
-	for _, tc := range []struct {
-		c    CCM
-		want string
-	}{
-		{CCM{Source: "module:v1.34.2", Version: "v1.34.2"}, "old"},
-		{CCM{Source: "image:registry/ccm:v1.36.0", Version: "v1.36.0"}, "new"},
-		{CCM{Source: "builtin", Version: "v1.36.0", Own: true}, ""},
-		{CCM{Source: "module:v1.35.0", Version: "v1.35.0"}, ""},
-		{CCM{Source: "./mine", Version: "(devel)"}, "mine"},
-		{CCM{Source: "./other"}, ""},
-	} {
-		if got := tc.c.knownIn(list); got != tc.want {
-			t.Errorf("%s: %q, want %q", tc.c, got, tc.want)
 		}
 	}
 }

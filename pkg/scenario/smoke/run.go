@@ -11,9 +11,11 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/verdict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -24,12 +26,49 @@ type run struct {
 	// number is the number of started checks, out of how many.
 	number, of int
 
-	// ended is the result of the exit check, once it has run.
-	ended *result.Scenario
 	// measured are the requirements of the sandbox for counting calls.
 	measured scenario.Requirements
+	// side is what is being checked.
+	side *side
+}
+
+// side is one of the programs that a run checks: the baseline, then the release.
+type side struct {
+	ccm      CCM
+	baseline bool
+	checks   []checked // in their order
+
+	// ended is the result of the exit check, once it has run.
+	ended *result.Scenario
 	// clean reports whether the running sandbox is as it was at its start: only then can it be used for that check.
 	clean bool
+
+	// requests are those of the account of an installation, unread is why some are missing.
+	requests []installed.Request
+	unread   error
+	// upgraded means that another program has run on the sandbox.
+	upgraded bool
+}
+
+// checked is a check that has run, and what is known of it.
+type checked struct {
+	result.Scenario
+	known []verdict.Known
+	must  bool
+}
+
+func (s *side) add(result result.Scenario, known []verdict.Known, must bool) {
+	s.checks = append(s.checks, checked{result, known, must})
+}
+
+// find returns the result of a check, or nil.
+func (s *side) find(check string) *result.Scenario {
+	for i := range s.checks {
+		if name(&s.checks[i].Scenario) == check {
+			return &s.checks[i].Scenario
+		}
+	}
+	return nil
 }
 
 // The checks in code, except those of the exit and of the phases.
@@ -43,12 +82,12 @@ const (
 // nothing of the other one that a single replica might fail at too.
 const instead = "leader-hand-over"
 
-// Run tests a cloud controller manager. Its error is a problem of this package; everything else is in the report. After the end
-// of ctx it skips the rest.
+// Run tests a cloud controller manager. With a baseline, it runs the same checks with it first, and judges by the differences.
+// Its error is a problem of this package; everything else is in the report. After the end of ctx it skips the rest.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r := &run{o: o.withDefaults()}
 	r.report = &Report{
-		CCM: o.CCM, Baseline: o.Baseline, Strict: o.Strict, Only: o.Only, Known: map[string]string{}, Phases: newPhases(),
+		CCM: o.CCM, Baseline: o.Baseline, Strict: o.Strict, Only: o.Only, Phases: newPhases(),
 		Suite: result.Suite{Name: theme, Began: time.Now(), Seed: r.o.Seed, Speed: r.o.Speed, CCM: o.CCM.Source, CCMVersion: o.CCM.Version},
 	}
 	phases, err := load(nil, phasePowerOff, phaseOutage)
@@ -56,44 +95,97 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.measured = phases[0].Requirements()
-	upgrade, err := load(nil, upgradeCheck)
-	if err != nil {
-		return nil, err
-	}
 	leader, err := load(nil, leaderCheck)
 	if err != nil {
 		return nil, err
 	}
+	var settings []topology.Setting
 	if o.Baseline != nil {
-		if upgrade, err = load([]topology.Setting{{Name: "to", Value: o.CCM.Source}}, upgradeCheck); err != nil {
-			return nil, err
+		settings = []topology.Setting{{Name: "to", Value: o.CCM.Source}}
+		r.report.Suite.Baseline = o.Baseline.String()
+	}
+	upgrade, err := load(settings, upgradeCheck)
+	if err != nil {
+		return nil, err
+	}
+	suite := slices.DeleteFunc(slices.Clone(o.Suite), isInstead)
+	upgrade = Pick(o.Only, upgrade)
+	same := slices.Concat(Pick(o.Only, phases), Pick(o.Only, suite), Pick(o.Only, leader))
+
+	each := len(same) + r.one(versionCheck) + r.one(exitCheck)
+	if o.Installed != nil {
+		each += 1 + r.one(rightsCheck)
+	}
+	r.of = each + len(upgrade)
+	release, before := &side{ccm: o.CCM}, &side{baseline: true}
+	if o.Baseline != nil {
+		r.of += each
+		before.ccm = *o.Baseline
+		r.check(ctx, before, slices.Concat(Pick(o.Only, phases), upgrade, Pick(o.Only, suite), Pick(o.Only, leader)))
+	} else if len(upgrade) > 0 {
+		r.side = release
+		before.add(r.skipped(upgrade[0], "no baseline was given (--baseline)"), nil, upgrade[0].Must)
+	}
+	r.check(ctx, release, same)
+	r.judge(release, before)
+	r.report.Suite.Took = time.Since(r.report.Suite.Began)
+	if table := r.report.calls(); table != nil {
+		r.report.Suite.Tables = append(r.report.Suite.Tables, *table)
+	}
+	return r.report, nil
+}
+
+// check runs the checks of one program, and these scenarios between them.
+func (r *run) check(ctx context.Context, s *side, list []*scenario.Scenario) {
+	r.side = s
+	as := ""
+	if s.baseline {
+		as = "baseline "
+	}
+	r.o.Progress("\n%s%s", as, s.ccm)
+	if r.chosen(versionCheck) {
+		s.add(r.checkVersion(ctx), nil, false)
+	}
+	i := r.installation(s)
+	if i != nil {
+		if !r.install(ctx, s, i) {
+			for _, one := range list {
+				s.add(r.skipped(one, "the release cannot be installed: see "+installationCheck), one.Fails, one.Must)
+			}
+			return
 		}
 	}
-	r.o.Suite = slices.DeleteFunc(slices.Clone(o.Suite), isInstead)
-	first := slices.Concat(Pick(o.Only, phases), Pick(o.Only, upgrade))
-	then := slices.Concat(Pick(o.Only, phases), Pick(o.Only, r.o.Suite), Pick(o.Only, leader))
-	if o.Baseline == nil {
-		first = Pick(o.Only, upgrade)
-	}
-	r.of = len(first) + len(then) + r.one(versionCheck) + r.one(exitCheck)
-
-	if r.chosen(versionCheck) {
-		r.add(r.checkVersion(ctx), nil)
-	}
-	switch {
-	case o.Baseline == nil && r.chosen(upgradeCheck):
-		r.add(r.skipped(upgrade[0], "no baseline was given (--baseline)"), nil)
-	case o.Baseline != nil && len(first) > 0:
-		r.o.Progress("\nbaseline %s", o.Baseline)
-		r.runAll(ctx, *o.Baseline, true, first)
-	}
-	r.o.Progress("\n%s", o.CCM)
-	r.runAll(ctx, o.CCM, false, then)
+	r.runAll(ctx, list)
 	if r.chosen(exitCheck) {
 		r.exitAtLast(ctx)
 	}
-	r.report.Suite.Took = time.Since(r.report.Suite.Began)
-	return r.report, nil
+	if i != nil && r.chosen(rightsCheck) {
+		r.checkRights(ctx, s, i)
+	}
+}
+
+// judge compares the two, and fills in the report: the upgrade, which begins with the baseline, is a check of the release.
+func (r *run) judge(release, before *side) {
+	rules := verdict.Rules{Baseline: r.o.Baseline != nil, Strict: r.o.Strict}
+	add := func(c *checked, baseline *result.Scenario) {
+		c.Judgment = rules.Judge(verdict.Check{
+			Result: &c.Scenario, Baseline: baseline, Known: verdict.Find(c.known, release.ccm), Must: c.must,
+		})
+		r.report.Suite.Scenarios = append(r.report.Suite.Scenarios, c.Scenario)
+	}
+	rest := release.checks
+	if len(rest) > 0 && rest[0].Name == versionCheck {
+		add(&rest[0], before.find(versionCheck))
+		rest = rest[1:]
+	}
+	for i := range before.checks {
+		if c := &before.checks[i]; c.Name == upgradeCheck && c.Theme == theme {
+			add(c, nil)
+		}
+	}
+	for i := range rest {
+		add(&rest[i], before.find(name(&rest[i].Scenario)))
+	}
 }
 
 // chosen reports whether a check runs.
@@ -120,55 +212,50 @@ func load(settings []topology.Setting, names ...string) ([]*scenario.Scenario, e
 	return list, nil
 }
 
-// add adds a check, with the reason if it is known to fail.
-func (r *run) add(s result.Scenario, known []scenario.KnownFailure) {
-	if why := r.o.CCM.knownIn(known); why != "" {
-		r.report.Known[s.Name] = why
-	}
-	r.report.Suite.Scenarios = append(r.report.Suite.Scenarios, s)
-}
-
 // skipped returns the result of a scenario that is not run.
 func (r *run) skipped(s *scenario.Scenario, why string) result.Scenario {
 	c := r.begin(s.Metadata.Name, s.Metadata.Description, 1)
+	c.s.Theme, c.s.File = s.Theme, s.File
 	c.step(context.Background(), "note", s.Metadata.Description, func(context.Context) (string, error) { return "", errSkip{why} })
 	return c.end()
 }
 
-// runAll runs scenarios with one cloud controller manager. With the baseline, only the upgrade is a check; the others count its
-// calls.
-func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario.Scenario) {
-	options := scenario.Options{Seed: r.o.Seed, Patience: r.o.Patience, Observe: func(u result.Update) {
-		if u.Change == result.ScenarioBegan {
-			r.number++
-			r.clean = false // until it has ended well
-		}
-		u.Number, u.Of = r.number, r.of
-		r.o.Observe(u)
-	}}
+// runAll runs scenarios with the program that is being checked.
+func (r *run) runAll(ctx context.Context, list []*scenario.Scenario) {
+	now := r.side
+	options := scenario.Options{
+		Seed: r.o.Seed, Patience: r.o.Patience,
+		KnownToFail: func(s *scenario.Scenario) bool { return verdict.Find(s.Fails, now.ccm) != nil },
+		Observe: func(u result.Update) {
+			if u.Change == result.ScenarioBegan {
+				r.number++
+				now.clean = false // until it has ended well
+			}
+			u.Number, u.Of = r.number, r.of
+			r.o.Observe(judgedSoFar(u, list, now.ccm, r.o.Strict))
+		},
+	}
 	measured := r.measured.Key()
 	seen := !r.chosen(phasePowerOff) && !r.chosen(phaseOutage) // calls are not needed
 	boot := func(ctx context.Context, need scenario.Requirements) (*scenario.Running, error) {
-		sandbox, err := r.o.Boot(ctx, c, need)
+		sandbox, err := r.o.Boot(ctx, now.ccm, need)
 		if err != nil {
 			return nil, err
 		}
-		r.clean = true
-		if need.Key() != measured {
-			return sandbox, nil
-		}
-		if !seen {
+		now.clean, now.upgraded = true, false
+		counted := need.Key() == measured
+		if counted && !seen {
 			seen = true
-			r.measure(ctx, sandbox, baseline)
-		}
-		if baseline {
-			return sandbox, nil
+			r.measure(ctx, sandbox)
 		}
 		stop := sandbox.Stop
 		sandbox.Stop = func(ctx2 context.Context) error {
-			if r.ended == nil && r.clean && ctx.Err() == nil && r.chosen(exitCheck) {
+			if counted && now.ended == nil && now.clean && ctx.Err() == nil && r.chosen(exitCheck) {
 				s := r.checkExit(ctx, sandbox)
-				r.ended = &s
+				now.ended = &s
+			}
+			if !now.upgraded { // otherwise the requests are those of two programs
+				r.collect(ctx, now, sandbox)
 			}
 			if stop == nil {
 				return nil
@@ -178,22 +265,34 @@ func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario
 		return sandbox, nil
 	}
 	suite := scenario.RunAll(ctx, list, boot, options, func(s *scenario.Scenario, out scenario.Outcome) {
-		r.clean = len(out.Left) == 0 && out.Verdict != result.Errored
+		upgrade := s.Metadata.Name == upgradeCheck && s.Theme == theme
+		// After an upgrade it is another program that runs.
+		now.clean = len(out.Left) == 0 && out.Verdict != result.Errored && !upgrade
 		for _, left := range out.Left {
 			r.o.Progress("  is not as it was: %s", left)
 		}
-		if s.Theme == theme && strings.HasPrefix(s.Metadata.Name, "calls-") && out.Verdict != result.Errored && out.Verdict != result.Skipped {
-			r.set(s.Metadata.Name, baseline, countsOf(out.Calls))
+		if s.Theme == theme && strings.HasPrefix(s.Metadata.Name, "calls-") && (out.Verdict == result.Passed || out.Verdict == result.Failed) {
+			r.set(s.Metadata.Name, countsOf(out.Calls))
 		}
-		if baseline && s.Metadata.Name != upgradeCheck {
-			return
-		}
-		if s.Metadata.Name == upgradeCheck && s.Theme == theme {
+		now.upgraded = now.upgraded || upgrade
+		if upgrade {
 			out.CCM, out.CCMVersion = r.o.CCM.Source, r.o.CCM.Version
 		}
-		r.add(out.Scenario, s.Fails)
+		now.add(out.Scenario, s.Fails, s.Must)
 	})
 	r.report.Suite.Boots = append(r.report.Suite.Boots, suite.Boots...)
+}
+
+// judgedSoFar adds to the result of a scenario, for those who follow the run, whether its failure is known.
+func judgedSoFar(u result.Update, list []*scenario.Scenario, c CCM, strict bool) result.Update {
+	i := slices.IndexFunc(list, func(s *scenario.Scenario) bool {
+		return s.Metadata.Name == u.Scenario.Name && s.Theme == u.Scenario.Theme
+	})
+	if u.Change == result.ScenarioEnded && i >= 0 {
+		check := verdict.Check{Result: &u.Scenario, Known: verdict.Find(list[i].Fails, c), Must: list[i].Must}
+		u.Scenario.Judgment = verdict.Rules{Strict: strict}.Judge(check)
+	}
+	return u
 }
 
 // session is a session at a vCenter.
@@ -259,51 +358,17 @@ func leftOf(before, now []session) []session {
 }
 
 // CCM is a cloud controller manager.
-type CCM struct {
-	// Source is the origin, as in --ccm: "builtin", "module:v1.36.0".
-	Source string `json:"source"`
-	// Version is the version of the source, or "" if unknown.
-	Version string `json:"version,omitempty"`
-	// Own means that it is this project's.
-	Own bool `json:"own,omitempty"`
-}
-
-// String returns its source, with the version if the source does not name it.
-func (c CCM) String() string {
-	if c.Version == "" || strings.Contains(c.Source, c.Version) {
-		return c.Source
-	}
-	return c.Source + " (" + c.Version + ")"
-}
-
-// is reports whether a known failure is about this cloud controller manager: by its source or, for a wrapped upstream, by its
-// version.
-func (c CCM) is(pattern string) bool {
-	if expect.Match(pattern, c.Source) {
-		return true
-	}
-	return !c.Own && strings.HasPrefix(c.Version, "v1.") && expect.Match(pattern, "module:"+c.Version)
-}
-
-// knownIn returns why the cloud controller manager is known to fail, or "".
-func (c CCM) knownIn(list []scenario.KnownFailure) string {
-	for _, k := range list {
-		if c.is(k.CCM) {
-			return k.Why
-		}
-	}
-	return ""
-}
+type CCM = verdict.CCM
 
 // checkVersion checks that the program reports the version of its source.
 func (r *run) checkVersion(ctx context.Context) result.Scenario {
 	c := r.begin(versionCheck, "the program says which version it is: the one that its source names", 1)
 	c.step(ctx, "run", "the program with --version", func(ctx context.Context) (string, error) {
-		said, err := r.o.Version(ctx, r.o.CCM)
+		said, err := r.o.Version(ctx, r.side.ccm)
 		if err != nil {
 			return "", err
 		}
-		return judgeVersion(r.o.CCM, said)
+		return judgeVersion(r.side.ccm, said)
 	})
 	return c.end()
 }
@@ -316,6 +381,8 @@ func judgeVersion(c CCM, said string) (string, error) {
 	said = strings.TrimSpace(said)
 	is := versionPattern.FindString(said)
 	switch {
+	case c.Own && c.Version != "" && strings.Contains(said, c.Version):
+		return "says " + c.Version + ", as its source does", nil
 	case is == "" && strings.HasPrefix(c.Source, "module:"):
 		return "", errSkip{fmt.Sprintf("says %q: the version is put in by upstream's make, not by the module", said)}
 	case is == "":
@@ -329,7 +396,7 @@ func judgeVersion(c CCM, said string) (string, error) {
 }
 
 // measure counts the calls of a new sandbox: during its start, and while idle.
-func (r *run) measure(ctx context.Context, sandbox *scenario.Running, baseline bool) {
+func (r *run) measure(ctx context.Context, sandbox *scenario.Running) {
 	const after = 2 * time.Second // what is said to be ready may have something left to do
 	// The period covers one resync of the nodes; without a baseline a short one suffices.
 	window := min(pace.Speed(r.o.Speed).Of(pace.CCMNodeStatusUpdate), time.Minute)
@@ -349,14 +416,14 @@ func (r *run) measure(ctx context.Context, sandbox *scenario.Running, baseline b
 	if err != nil {
 		return
 	}
-	r.set(phaseStart, baseline, countsOf(start))
-	r.set(phaseSteady, baseline, perMinute(countsOf(since(start, now)), window))
+	r.set(phaseStart, countsOf(start))
+	r.set(phaseSteady, perMinute(countsOf(since(start, now)), window))
 }
 
 // exitAtLast adds the check of the exit to the report; on a new sandbox if none was fit for it.
 func (r *run) exitAtLast(ctx context.Context) {
-	if r.ended != nil {
-		r.add(*r.ended, knownExits())
+	if r.side.ended != nil {
+		r.side.add(*r.side.ended, knownExits(), false)
 		return
 	}
 	var s result.Scenario
@@ -371,7 +438,7 @@ func (r *run) exitAtLast(ctx context.Context) {
 			_ = sandbox.Stop(context.WithoutCancel(ctx)) // how that goes is no part of any result
 		}
 	}
-	r.add(s, knownExits())
+	r.side.add(s, knownExits(), false)
 }
 
 func (r *run) bootFor(ctx context.Context, need scenario.Requirements) (*scenario.Running, error) {
@@ -379,7 +446,7 @@ func (r *run) bootFor(ctx context.Context, need scenario.Requirements) (*scenari
 		return nil, err
 	}
 	began := time.Now()
-	sandbox, err := r.o.Boot(ctx, r.o.CCM, need)
+	sandbox, err := r.o.Boot(ctx, r.side.ccm, need)
 	boot := result.Boot{Topology: need.Topology.Metadata.Name, Began: began, Took: time.Since(began)}
 	if err != nil {
 		boot.Error = err.Error()

@@ -294,8 +294,14 @@ func (d *Dir) finished(s *result.Suite, aborted bool) error {
 	case f.Passed:
 		f.Result = "SUCCESS"
 	}
-	for _, v := range []result.Verdict{result.Passed, result.Failed, result.Errored, result.Skipped} {
+	for _, v := range result.Verdicts() {
 		f.Metadata[string(v)] = strconv.Itoa(s.Count(v))
+	}
+	if s.Baseline != "" {
+		f.Metadata["baseline"] = s.Baseline
+		for _, t := range result.Trends() {
+			f.Metadata[string(t)] = strconv.Itoa(s.CountTrend(t))
+		}
 	}
 	return d.JSON("finished.json", f)
 }

@@ -30,16 +30,20 @@ type Suite struct {
 	Failed     int            `json:"failed"`
 	Errored    int            `json:"errored"`
 	Skipped    int            `json:"skipped"`
-	Began      time.Time      `json:"began"`
-	Took       Seconds        `json:"took"`
-	Seed       uint64         `json:"seed"`
-	Speed      float64        `json:"speed"`
-	CCM        string         `json:"ccm"`
-	CCMVersion string         `json:"ccmVersion,omitempty"`
-	Version    string         `json:"version"`
-	Kubernetes string         `json:"kubernetesVersion,omitempty"`
-	Boots      []Boot         `json:"boots"`
-	Scenarios  []Scenario     `json:"scenarios"`
+	// Known are failures of known defects, Interrupted those that the user ended.
+	Known       int        `json:"known,omitempty"`
+	Interrupted int        `json:"interrupted,omitempty"`
+	Began       time.Time  `json:"began"`
+	Took        Seconds    `json:"took"`
+	Seed        uint64     `json:"seed"`
+	Speed       float64    `json:"speed"`
+	CCM         string     `json:"ccm"`
+	CCMVersion  string     `json:"ccmVersion,omitempty"`
+	Baseline    string     `json:"baseline,omitempty"`
+	Version     string     `json:"version"`
+	Kubernetes  string     `json:"kubernetesVersion,omitempty"`
+	Boots       []Boot     `json:"boots"`
+	Scenarios   []Scenario `json:"scenarios"`
 }
 
 // Boot is the start of a sandbox for the run.
@@ -59,6 +63,7 @@ type Scenario struct {
 	Description string            `json:"description,omitempty"`
 	Reported    []string          `json:"reported,omitempty"`
 	Verdict     result.Verdict    `json:"verdict"`
+	Judgment    *Judgment         `json:"judgment,omitempty"`
 	Message     string            `json:"message,omitempty"`
 	Began       time.Time         `json:"began,omitzero"`
 	Took        Seconds           `json:"took"`
@@ -74,6 +79,18 @@ type Scenario struct {
 	Events      []event.Event     `json:"events,omitempty"`
 	// EventsLost counts the missed events.
 	EventsLost uint64 `json:"eventsLost,omitempty"`
+}
+
+// Judgment is how a verdict counts, beside a baseline or a known defect.
+type Judgment struct {
+	Trend    result.Trend   `json:"trend,omitempty"`
+	Baseline result.Verdict `json:"baseline,omitempty"`
+	Known    string         `json:"known,omitempty"`
+	Issues   []string       `json:"issues,omitempty"`
+	Must     bool           `json:"must,omitempty"`
+	// Excused means that the failure does not count.
+	Excused bool   `json:"excused,omitempty"`
+	Note    string `json:"note,omitempty"`
 }
 
 // Step is the result of one step.
@@ -104,6 +121,7 @@ func Of(s *result.Suite) Suite {
 	d := Suite{
 		APIVersion: APIVersion, Kind: Kind, Name: s.Name, Verdict: s.Verdict(),
 		Passed: s.Count(result.Passed), Failed: s.Count(result.Failed), Errored: s.Count(result.Errored), Skipped: s.Count(result.Skipped),
+		Known: s.Count(result.Known), Interrupted: s.Count(result.Interrupted), Baseline: s.Baseline,
 		Began: s.Began, Took: seconds(s.Took), Seed: s.Seed, Speed: s.Speed, CCM: s.CCM, CCMVersion: s.CCMVersion,
 		Version: s.Version, Kubernetes: s.KubernetesVersion, Boots: []Boot{}, Scenarios: []Scenario{},
 	}
@@ -119,9 +137,12 @@ func Of(s *result.Suite) Suite {
 func scenario(s *result.Scenario) Scenario {
 	d := Scenario{
 		Name: s.Name, Theme: s.Theme, File: s.File, Description: s.Description, Reported: s.Reported,
-		Verdict: s.Verdict, Message: s.Message, Began: s.Began, Took: seconds(s.Took), Seed: s.Seed, Speed: s.Speed,
+		Verdict: s.Shown(), Message: s.Message, Began: s.Began, Took: seconds(s.Took), Seed: s.Seed, Speed: s.Speed,
 		CCM: s.CCM, CCMVersion: s.CCMVersion, Sandbox: s.Sandbox, Parameters: s.Parameters, Steps: []Step{},
 		Nodes: s.World.Nodes, Calls: s.Calls, Events: s.Events, EventsLost: s.Lost,
+	}
+	if j := Judgment(s.Judgment); j.Trend != "" || j.Known != "" || j.Must || j.Note != "" {
+		d.Judgment = &j
 	}
 	for _, st := range s.Steps {
 		d.Steps = append(d.Steps, Step{

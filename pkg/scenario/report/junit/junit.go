@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,14 +44,19 @@ type (
 		Value string `xml:"value,attr"`
 	}
 	testCase struct {
-		Name    string   `xml:"name,attr"`
-		Class   string   `xml:"classname,attr"`
-		File    string   `xml:"file,attr,omitempty"`
-		Time    string   `xml:"time,attr"`
-		Failure *trouble `xml:"failure"`
-		Error   *trouble `xml:"error"`
-		Skipped *trouble `xml:"skipped"`
-		Out     string   `xml:"system-out,omitempty"`
+		Name  string `xml:"name,attr"`
+		Class string `xml:"classname,attr"`
+		File  string `xml:"file,attr,omitempty"`
+		Time  string `xml:"time,attr"`
+		// Judgment is what a failure or a skip alone does not say.
+		Judgment *judgment `xml:"properties"`
+		Failure  *trouble  `xml:"failure"`
+		Error    *trouble  `xml:"error"`
+		Skipped  *trouble  `xml:"skipped"`
+		Out      string    `xml:"system-out,omitempty"`
+	}
+	judgment struct {
+		Properties []property `xml:"property"`
 	}
 	trouble struct {
 		Message string `xml:"message,attr"`
@@ -73,7 +79,7 @@ func Write(w io.Writer, s *result.Suite) error {
 
 func of(s *result.Suite) suites {
 	all := suites{
-		Name: s.Name, Tests: len(s.Scenarios), Failures: s.Count(result.Failed), Errors: s.Count(result.Errored), Skipped: s.Count(result.Skipped), Time: seconds(s.Took),
+		Name: s.Name, Tests: len(s.Scenarios), Time: seconds(s.Took),
 	}
 	at := map[string]int{}
 	for i := range s.Scenarios {
@@ -90,6 +96,9 @@ func of(s *result.Suite) suites {
 		}
 		all.Suites[n].add(sc)
 	}
+	for _, su := range all.Suites {
+		all.Failures, all.Errors, all.Skipped = all.Failures+su.Failures, all.Errors+su.Errors, all.Skipped+su.Skipped
+	}
 	return all
 }
 
@@ -97,14 +106,22 @@ func (su *suite) add(s *result.Scenario) {
 	su.Tests++
 	su.took += s.Took
 	su.Time = seconds(su.took)
-	c := testCase{Name: s.Name, Class: su.Name, File: s.File, Time: seconds(s.Took), Out: stepLines(s)}
+	c := testCase{Name: s.Name, Class: su.Name, File: s.File, Time: seconds(s.Took), Judgment: judge(s), Out: stepLines(s)}
 	bad := &trouble{Message: report.Line(s.Message), Text: why(s)}
-	switch s.Verdict {
-	case result.Passed:
-	case result.Failed:
+	excuse := report.Excuse(s)
+	switch {
+	case s.Verdict == result.Passed:
+	case excuse != "": // it ran, and its steps stay
+		su.Skipped++
+		c.Skipped = &trouble{Message: report.Line(excuse) + "; found: " + bad.Message}
+	case s.Verdict == result.Failed:
 		su.Failures++
 		bad.Type, c.Failure = "expectation", bad
-	case result.Skipped:
+		if s.Judgment.Trend != "" {
+			bad.Type = string(s.Judgment.Trend)
+			bad.Message = bad.Type + ": " + bad.Message
+		}
+	case s.Verdict == result.Skipped, s.Verdict == result.Interrupted:
 		su.Skipped++
 		c.Skipped, c.Out = &trouble{Message: bad.Message}, ""
 	default: // also one that never came to an end
@@ -114,6 +131,24 @@ func (su *suite) add(s *result.Scenario) {
 	su.Cases = append(su.Cases, c)
 }
 
+// judge returns the words of a judged result, the same as in every table; nil for one that was not judged.
+func judge(s *result.Scenario) *judgment {
+	j := s.Judgment
+	all := []property{
+		{"verdict", string(s.Shown())},
+		{"trend", string(j.Trend)},
+		{"baseline", string(j.Baseline)},
+		{"known", j.Known},
+		{"issues", strings.Join(j.Issues, ", ")},
+		{"note", j.Note},
+	}
+	all = slices.DeleteFunc(all, func(p property) bool { return p.Value == "" })
+	if len(all) == 1 {
+		return nil
+	}
+	return &judgment{all}
+}
+
 // properties are the inputs that a result depends on.
 func properties(s *result.Suite) []property {
 	all := []property{
@@ -121,6 +156,7 @@ func properties(s *result.Suite) []property {
 		{"speed", strconv.FormatFloat(s.Speed, 'f', -1, 64)},
 		{"ccm", s.CCM},
 		{"ccm-version", s.CCMVersion},
+		{"baseline", s.Baseline},
 		{"kubernetes-version", s.KubernetesVersion},
 		{"version", s.Version},
 	}

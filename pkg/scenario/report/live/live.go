@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -221,7 +222,7 @@ func skipped(lines []string) string {
 }
 
 func ending(s *result.Scenario) string {
-	line := "  " + string(s.Verdict)
+	line := "  " + string(s.Shown())
 	if s.Took > 0 {
 		line += " in " + report.Took(s.Took)
 	}
@@ -229,7 +230,7 @@ func ending(s *result.Scenario) string {
 		line += ": " + report.Line(s.Message)
 	}
 	line += "\n"
-	if s.Verdict == result.Failed && len(s.World.Nodes) > 0 {
+	if s.Shown() == result.Failed && len(s.World.Nodes) > 0 {
 		line += indent(report.Nodes(s.World.Nodes))
 	}
 	return line
@@ -242,6 +243,9 @@ func indent(text string) string {
 // Summary writes a table of the scenarios and a line with the totals.
 func Summary(w io.Writer, s *result.Suite) error {
 	rows := [][]string{{"VERDICT", "SCENARIO", "THEME", "STEPS", "TOOK", "WHY"}}
+	if s.Baseline != "" {
+		rows[0] = slices.Insert(rows[0], 1, "TREND")
+	}
 	for i := range s.Scenarios {
 		sc := &s.Scenarios[i]
 		passed := 0
@@ -253,10 +257,15 @@ func Summary(w io.Writer, s *result.Suite) error {
 		why := ""
 		if sc.Verdict != result.Passed {
 			why = sc.Message
+			if excuse := report.Excuse(sc); excuse != "" {
+				why = excuse + "; found: " + why
+			}
 		}
-		rows = append(rows, []string{
-			report.Glyph(sc.Verdict) + " " + string(sc.Verdict), sc.Name, sc.Theme, fmt.Sprintf("%d/%d", passed, len(sc.Steps)), report.Took(sc.Took), why,
-		})
+		row := []string{report.Word(sc), sc.Name, sc.Theme, fmt.Sprintf("%d/%d", passed, len(sc.Steps)), report.Took(sc.Took), why}
+		if s.Baseline != "" {
+			row = slices.Insert(row, 1, string(sc.Judgment.Trend))
+		}
+		rows = append(rows, row)
 	}
 	text := ""
 	if len(s.Scenarios) > 0 {
@@ -268,6 +277,9 @@ func Summary(w io.Writer, s *result.Suite) error {
 		if s.CCMVersion != "" && s.CCM != s.CCMVersion {
 			text += " (" + s.CCMVersion + ")"
 		}
+	}
+	if trends := report.Trends(s); trends != "" {
+		text += "\nbeside " + s.Baseline + ": " + trends
 	}
 	_, err := io.WriteString(w, text+"\n")
 	return err

@@ -66,6 +66,31 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+// What the table of a release says, the page says in the same words.
+func TestJudged(t *testing.T) {
+	page := write(t, sample.Judged())
+	if path := os.Getenv("JUDGED_PAGE"); path != "" { // to look at it in a browser
+		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{
+		"<strong>errored</strong><span>6 scenarios: 1 passed, 2 failed, 1 errored, 1 known, 1 skipped<br>1 regressed, 1 fixed, 2 same, 0 new", "beside the baseline",
+		`<span class="trend regressed">regressed</span>`, `<span class="trend fixed">fixed</span>`, `<span class="badge known">`, "must pass",
+		"known: a VM that is off reports no hostname: no shutdown taint (cloud-provider-vsphere#479)", "same: the baseline fails, too",
+		"<h3>Known defects</h3>", "<h3>Calls to the vCenters</h3>", `<td class="num">142</td>`, "SearchIndex.FindByUuid 90 (was 20)",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+	s := sample.Judged()
+	s.Scenarios, s.Baseline = s.Scenarios[4:5], ""
+	if page := write(t, s); !strings.Contains(page, `<div class="verdict known"><strong>passed, 1 known failure</strong>`) {
+		t.Error("the headline does not have the known failure")
+	}
+}
+
 // A run of many events stays a page that a browser can show.
 func TestManyEvents(t *testing.T) {
 	s := &result.Suite{Name: "big", Scenarios: []result.Scenario{{Name: "big", Verdict: result.Failed, Began: sample.Began(), Took: time.Minute}}}

@@ -16,14 +16,52 @@ import (
 
 // Page is the data of the template.
 type Page struct {
-	Policy    string
-	CSS       template.CSS
-	JS        template.JS
-	Name      string
-	Verdict   result.Verdict
-	Sum       string
+	Policy  string
+	CSS     template.CSS
+	JS      template.JS
+	Name    string
+	Verdict result.Verdict
+	// Headline is the verdict in words, Trends counts what a baseline compares; "" without one.
+	Headline, Sum, Trends string
+	// Class is the verdict that the headline is colored for.
+	Class     result.Verdict
+	Baseline  string
 	Facts     []Fact
+	Defects   []report.KnownDefect
+	Tables    []Table
 	Scenarios []Scenario
+}
+
+// Table is a table of the run.
+type Table struct {
+	Title  string
+	Header []Cell
+	Rows   [][]Cell
+}
+
+// Cell is a cell of a table.
+type Cell struct {
+	Text   string
+	Number bool
+}
+
+func tables(all []result.Table) []Table {
+	var list []Table
+	for _, t := range all {
+		cells := func(row []string) []Cell {
+			var line []Cell
+			for i, text := range row {
+				line = append(line, Cell{text, i > 0 && i <= t.Numbers})
+			}
+			return line
+		}
+		made := Table{Title: t.Title, Header: cells(t.Header)}
+		for _, row := range t.Rows {
+			made.Rows = append(made.Rows, cells(row))
+		}
+		list = append(list, made)
+	}
+	return list
 }
 
 // Fact is a name and a value.
@@ -31,10 +69,15 @@ type Fact struct{ Name, Value string }
 
 // Scenario is one scenario as the page shows it.
 type Scenario struct {
-	ID                                string
-	Name, Theme, File, Description    string
-	Reported                          []string
-	Verdict                           result.Verdict
+	ID                             string
+	Name, Theme, File, Description string
+	Reported                       []string
+	Verdict                        result.Verdict
+	Trend                          result.Trend
+	// Excused means that its failure does not count.
+	Excused bool
+	// Judged says how the verdict counts, where that is not plain.
+	Judged                            string
 	Glyph, Message, Took, Began, Rate string
 	// X and W are its position in the run, in percent.
 	X, W       float64
@@ -77,11 +120,15 @@ const mostEvents = 2000
 
 func view(s *result.Suite) *Page {
 	p := &Page{
-		Name: s.Name, Verdict: s.Verdict(), Sum: report.Sum(s),
+		Name: s.Name, Verdict: s.Verdict(), Class: s.Verdict(), Headline: report.Headline(s), Sum: report.Sum(s), Trends: report.Trends(s),
+		Baseline: s.Baseline, Defects: report.Defects(s), Tables: tables(s.Tables),
 		Facts: facts(
-			"began", stamp(s.Began), "took", report.Took(s.Took), "cloud provider", version(s.CCM, s.CCMVersion), "Kubernetes", s.KubernetesVersion,
+			"began", stamp(s.Began), "took", report.Took(s.Took), "cloud provider", version(s.CCM, s.CCMVersion), "baseline", s.Baseline, "Kubernetes", s.KubernetesVersion,
 			"speed", times(s.Speed), "seed", strconv.FormatUint(s.Seed, 10), "vsphere-sandbox", s.Version, "booted", boots(s.Boots),
 		),
+	}
+	if p.Class == result.Passed && s.Count(result.Known) > 0 {
+		p.Class = result.Known
 	}
 	for i := range s.Scenarios {
 		p.Scenarios = append(p.Scenarios, scenario(s, i))
@@ -94,8 +141,8 @@ func scenario(suite *result.Suite, n int) Scenario {
 	passed := 0
 	v := Scenario{
 		ID: fmt.Sprintf("s%d", n+1), Name: s.Name, Theme: s.Theme, File: s.File, Description: s.Description, Reported: s.Reported,
-		Verdict: s.Verdict, Glyph: report.Glyph(s.Verdict), Message: s.Message, Took: report.Took(s.Took), Began: stamp(s.Began), Lost: s.Lost, Calls: s.Calls,
-		Open: s.Verdict != result.Passed && s.Verdict != result.Skipped || len(suite.Scenarios) == 1,
+		Verdict: s.Shown(), Trend: s.Judgment.Trend, Excused: s.Counted() != s.Verdict, Judged: report.Judged(s), Glyph: report.Glyph(s.Shown()), Message: s.Message, Took: report.Took(s.Took), Began: stamp(s.Began), Lost: s.Lost, Calls: s.Calls,
+		Open: s.Counted() != result.Passed && s.Verdict != result.Skipped || len(suite.Scenarios) == 1,
 	}
 	if suite.Took > 0 && !s.Began.IsZero() {
 		v.X = round(min(max(float64(s.Began.Sub(suite.Began))/float64(suite.Took)*100, 0), 99.4))

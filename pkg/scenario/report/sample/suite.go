@@ -24,6 +24,26 @@ func Suite() *result.Suite {
 	}
 }
 
+// Judged returns the same run as one of a release beside its baseline, with a regression, a known defect, and a table of calls.
+func Judged() *result.Suite {
+	s := Suite()
+	s.Name, s.Baseline = "smoke", "module:v1.34.0"
+	known := failed()
+	known.Name, known.Judgment = "vcenter-down", result.Judgment{
+		Trend: result.Same, Baseline: result.Failed, Known: "a VM that is off reports no hostname: no shutdown taint", Issues: []string{"cloud-provider-vsphere#479"}, Excused: true,
+	}
+	same := failed()
+	same.Name, same.Judgment = "vcenter-slow", result.Judgment{Trend: result.Same, Baseline: result.Failed, Excused: true}
+	s.Scenarios = append(s.Scenarios, known, same)
+	s.Scenarios[0].Judgment = result.Judgment{Trend: result.Fixed, Baseline: result.Failed, Known: "no taint", Note: "was known to fail, and passes"}
+	s.Scenarios[1].Judgment = result.Judgment{Trend: result.Regressed, Baseline: result.Passed, Must: true}
+	s.Tables = []result.Table{{
+		Title: "Calls to the vCenters", Header: []string{"calls to the vCenters", "module:v1.36.0", "module:v1.34.0", "ratio", "most of them"}, Numbers: 3,
+		Rows: [][]string{{"start, until all nodes are initialized and ready", "142", "71", "2.00×", "SearchIndex.FindByUuid 90 (was 20)"}},
+	}}
+	return s
+}
+
 func passed() result.Scenario {
 	at := Began().Add(9500 * ms)
 	s := scenario("vm-powered-off", "lifecycle", "A VM is switched off and on again; its node is kept.", at)

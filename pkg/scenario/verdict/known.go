@@ -1,0 +1,125 @@
+package verdict
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
+)
+
+// CCM is a cloud controller manager.
+type CCM struct {
+	// Source is the origin, as in --ccm: "builtin", "module:v1.36.0".
+	Source string `json:"source"`
+	// Version is the version of the source, or "" if unknown.
+	Version string `json:"version,omitempty"`
+	// Own means that it is this project's.
+	Own bool `json:"own,omitempty"`
+}
+
+// String returns its source, with the version if the source does not name it.
+func (c CCM) String() string {
+	if c.Version == "" || strings.Contains(c.Source, c.Version) {
+		return c.Source
+	}
+	return c.Source + " (" + c.Version + ")"
+}
+
+// Known is a cloud controller manager that is known to fail a check.
+type Known struct {
+	// CCM is a pattern for its source (module:v1.36.*, ./mine), or a range of upstream's versions: ">=v1.34.0", "module:>=v1.34.0
+	// <v1.38.0". All parts of a range must hold, in the order of semantic versions.
+	CCM string `json:"ccm"`
+	// Why is the defect, Issue a report of it ("cloud-provider-vsphere#642"), or "".
+	Why   string `json:"why"`
+	Issue string `json:"issue,omitempty"`
+}
+
+// Check returns an error for a range that cannot be read.
+func (k Known) Check() error {
+	_, _, err := k.versions()
+	return err
+}
+
+// Matches reports whether it is about a cloud controller manager: by its source or, for a program of upstream from elsewhere, by
+// its version.
+func (k Known) Matches(c CCM) bool {
+	limits, isRange, err := k.versions()
+	switch {
+	case err != nil:
+		return false
+	case !isRange:
+		return expect.Match(k.CCM, c.Source) || c.upstream() && expect.Match(k.CCM, modulePrefix+c.Version)
+	case !c.upstream():
+		return false
+	}
+	v, err := version.ParseSemantic(c.Version)
+	if err != nil {
+		return false
+	}
+	for _, l := range limits {
+		if !l.holds(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// Find returns the first that is about a cloud controller manager, or nil.
+func Find(list []Known, c CCM) *Known {
+	for i := range list {
+		if list[i].Matches(c) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// modulePrefix begins the source of an upstream release.
+const modulePrefix = "module:"
+
+// upstream reports whether its version is one of upstream's.
+func (c CCM) upstream() bool { return !c.Own && strings.HasPrefix(c.Version, "v1.") }
+
+// limit is one part of a range.
+type limit struct {
+	operator string
+	version  *version.Version
+}
+
+func (l limit) holds(v *version.Version) bool {
+	switch l.operator {
+	case ">=":
+		return v.AtLeast(l.version)
+	case ">":
+		return l.version.LessThan(v)
+	case "<=":
+		return !l.version.LessThan(v)
+	}
+	return v.LessThan(l.version)
+}
+
+var limitPattern = regexp.MustCompile(`^(>=|<=|>|<)(v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)$`)
+
+// versions parses a range; isRange is false for a pattern.
+func (k Known) versions() (limits []limit, isRange bool, err error) {
+	text := strings.TrimSpace(strings.TrimPrefix(k.CCM, modulePrefix))
+	if !strings.HasPrefix(text, "<") && !strings.HasPrefix(text, ">") {
+		return nil, false, nil
+	}
+	for part := range strings.FieldsSeq(strings.ReplaceAll(text, ",", " ")) {
+		m := limitPattern.FindStringSubmatch(part)
+		if m == nil {
+			return nil, true, fmt.Errorf("%q is no range of versions; want parts such as >=v1.34.0 or <v1.38.0", k.CCM)
+		}
+		v, err := version.ParseSemantic(m[2])
+		if err != nil {
+			return nil, true, fmt.Errorf("%q is no range of versions: %w", k.CCM, err)
+		}
+		limits = append(limits, limit{m[1], v})
+	}
+	return limits, true, nil
+}
