@@ -35,7 +35,7 @@ func (w *world) runStock(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	factory := informers.NewSharedInformerFactory(w.k8s, 0)
 	nodes := factory.Core().V1().Nodes()
-	lifecycle, err := nodelifecycle.NewCloudNodeLifecycleController(nodes, w.k8s, newOnly{w.Provider}, 20*time.Millisecond)
+	lifecycle, err := nodelifecycle.NewCloudNodeLifecycleController(nodes, w.k8s, newOnly{w.Provider}, 20*time.Millisecond, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
