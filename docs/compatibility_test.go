@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,7 +117,7 @@ func TestLongSuites(t *testing.T) {
 func required(t *testing.T, module string) string {
 	t.Helper()
 	file := "../go.mod"
-	if module == "k8s.io/kubernetes" || module == "go.etcd.io/etcd/server/v3" {
+	if slices.ContainsFunc(build.KubernetesComponents(), func(c build.Component) bool { return c.Module == module }) {
 		file = "../kubernetes/go.mod"
 	}
 	data, err := os.ReadFile(file)

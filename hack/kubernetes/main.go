@@ -148,7 +148,7 @@ func pins(version string) (map[string]string, error) {
 	delete(pins, csiSpec)
 	for _, replace := range m.Replace {
 		if strings.HasPrefix(replace.New.Path, "./staging/") {
-			pins[replace.Old.Path] = "v0" + strings.TrimPrefix(version, "v1")
+			pins[replace.Old.Path] = (release.Release{Version: version}).Staging()
 		}
 	}
 	return pins, nil

@@ -31,7 +31,7 @@ func Kubernetes() string { return release.Default().Version }
 // Govmomi is the release of the vSphere SDK and simulator.
 func Govmomi() string { return module("github.com/vmware/govmomi") }
 
-// Clients is the Kubernetes release of the linked libraries: kubectl, client-go and the cloud-node controllers.
+// Clients is the Kubernetes release of the linked libraries: client-go and the cloud-node controllers.
 func Clients() string {
 	v := module("k8s.io/cloud-provider")
 	if rest, ok := strings.CutPrefix(v, "v0."); ok {
@@ -97,8 +97,6 @@ func parts() []part {
 	return []part{
 		{"cloud-provider", "k8s.io/cloud-provider"},
 		{"client-go", "k8s.io/client-go"},
-		{"kubectl", "k8s.io/kubectl"},
-		{"kustomize", "sigs.k8s.io/kustomize/api"}, // kubectl's
 		{"govmomi", "github.com/vmware/govmomi"},
 		{"vcsim", "github.com/vmware/govmomi"},
 		{"govc", "github.com/vmware/govmomi"},
@@ -135,6 +133,7 @@ func KubernetesComponents() []Component {
 	return []Component{
 		{Name: "kubernetes", Version: Kubernetes(), Module: "k8s.io/kubernetes", Program: program}, // API server, controller manager, scheduler, kubelet
 		{Name: "etcd", Version: Etcd(), Module: "go.etcd.io/etcd/server/v3", Program: program},
+		{Name: "kubectl", Version: release.Default().Staging(), Module: "k8s.io/kubectl", Program: program},
 	}
 }
 

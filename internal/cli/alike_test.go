@@ -61,7 +61,9 @@ func alike(t *testing.T, path string) {
 		}
 		says(strings.Join(line, " "), exit == 0, text, line[1] == "validate")
 	}
-	run("config", "validate")
+	if !strings.HasPrefix(filepath.Base(path), "csi-") { // checked as the CSI driver's
+		run("config", "validate")
+	}
 	run("config", "render")
 
 	// Of a file that can be used, up, doctor, record and migrate roles make connections next.

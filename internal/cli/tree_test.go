@@ -71,8 +71,8 @@ var files = []string{"topology render", "record", "scenario record"}
 // silent are commands whose output has no rows.
 var silent = []string{
 	"config render", "events export", "get kubeconfig", "images save", "man", "scenario schema", "scenario show", "topology schema", // a file
-	"topology graph",  // a drawing, with --format
-	"govc", "kubectl", // the output of another program
+	"topology graph",             // a drawing, with --format
+	"etcdctl", "govc", "kubectl", // the output of another program
 	"cache clean", "down", "kubernetes fetch", "kubernetes remove", "tui", "tutorial start", "tutorial stop", "wait", // progress and what was done
 }
 

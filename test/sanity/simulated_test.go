@@ -26,7 +26,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// zoned is a vCenter with two zones, the node in one of them.
+// zoned is a vCenter with two zones, the node in one of them. Its VMs take no more disks than the driver says that a node does:
+// those of release 8 take more, and then the limit is the scheduler's alone.
 const zoned = `
 apiVersion: sandbox.vsphere/v1alpha1
 kind: Topology
@@ -34,6 +35,7 @@ metadata: {name: sanity}
 spec:
   vcenters:
     - name: us
+      version: 7.0.3
       datacenters:
         - name: dc
           region: us

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -148,8 +149,7 @@ so are logins that quotes, backslashes or comments may have mangled. "-" reads
 standard input.
 
 A csi-vsphere.conf, the configuration file of the CSI driver, is checked too. A
-file is one if its name begins with csi- or if it has keys or sections that only
-the CSI driver reads.
+file is one if its name begins with csi-, or if only the CSI driver can use it.
 
 With --secret-dir, a directory with one file for each key of the Secret, missing
 credentials of a vCenter are errors too.
@@ -215,7 +215,7 @@ func validate(o *validateOptions) error {
 		return err
 	}
 	var found validated
-	if csi.FormatOf(name, data) == csi.CSI {
+	if isCSI(name, data) {
 		found, err = validateCSI(o, name, data)
 	} else {
 		found, err = validateCloud(o, name, data)
@@ -262,6 +262,19 @@ func validateCloud(o *validateOptions, name string, data []byte) (validated, err
 	more, err := checkSecret(v.vcenters, o.secretDir)
 	v.problems = append(v.problems, more...)
 	return v, err
+}
+
+// isCSI reports whether a file is a csi-vsphere.conf. Keys that only the CSI driver reads do not make it one as long as the
+// provider can use it: some people keep one file for both.
+func isCSI(name string, data []byte) bool {
+	if csi.FormatOf(name, data) != csi.CSI {
+		return false
+	}
+	if strings.HasPrefix(filepath.Base(name), "csi-") {
+		return true
+	}
+	cfg, _ := provider.Check(name, data)
+	return cfg == nil
 }
 
 // formatCSI is the format of a csi-vsphere.conf.

@@ -60,7 +60,7 @@ func runEtcdctl(ctx context.Context, o *options) error {
 // aimEtcd points this process's environment at the sandbox's etcd.
 func (o *options) aimEtcd(s api.Status) error {
 	if s.Ground.Cluster != api.ClusterEmbedded {
-		return &report.Error{Code: "unavailable", Message: "etcdctl is for an embedded cluster: sandbox \"" + s.Name + "\" has none"}
+		return &report.Error{Code: "unavailable", Message: "etcdctl is for an embedded cluster: sandbox \"" + s.Name + "\" has none", Try: command.Program + " kubectl"}
 	}
 	endpoint, err := os.ReadFile(embedded.EtcdEndpoint(s.Dir))
 	if err != nil {

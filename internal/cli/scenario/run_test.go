@@ -193,7 +193,7 @@ func TestInterruptedBoot(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := e.Run(ctx, NewCmdRun(e.Deps, nil), save(t, passes))
-	if r.Exit != report.Interrupted || !strings.Contains(e.Out.String(), "1 scenario: 1 skipped") {
+	if r.Exit != report.Interrupted || !strings.Contains(e.Out.String(), "1 scenario: 1 interrupted") {
 		t.Errorf("ended with %+v\n%s", r, e.Out)
 	}
 }
@@ -224,7 +224,7 @@ func TestInterruptedRunOnASandbox(t *testing.T) {
   - expect: {vcenter: eu, gate: down}
     within: 10m
 `), "--on", "default")
-	if r.Exit != report.Interrupted || !strings.Contains(e.Out.String(), "1 scenario: 1 errored") {
+	if r.Exit != report.Interrupted || !strings.Contains(e.Out.String(), "1 scenario: 1 interrupted") {
 		t.Errorf("ended with %+v\n%s", r, e.Out)
 	}
 	if len(s.Injected()) != 1 || len(s.Healed()) != 1 {

@@ -45,6 +45,9 @@ func Kind() string { return "v1.36.4" }
 // Name returns the minor version as it is written: v1.37.
 func (r Release) Name() string { return "v1." + strconv.Itoa(r.Minor) }
 
+// Staging returns the version of the release's staging modules, such as k8s.io/kubectl: v0.37.2.
+func (r Release) Staging() string { return "v0" + strings.TrimPrefix(r.Version, "v1") }
+
 // ModFile returns the name of the module file in kubernetes/.
 func (r Release) ModFile() string {
 	if r == Default() {

@@ -86,9 +86,9 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 func TestConfigRoundTrip(t *testing.T) {
 	for name, audit := range map[string]bool{"plain": false, "audited": true} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, func(o *Options) { o.Speed, o.Audit = 2.5, audit })
+			c := newCluster(t, func(o *Options) { o.Speed, o.Audit, o.Knobs.Scheduler = 2.5, audit, []string{"v=2"} })
 			spec := c.Spec()
-			if len(spec.Args) != 2 || spec.Name != "control-plane" || len(spec.Files) != 2 {
+			if len(spec.Args) != 2 || spec.Name != "control-plane" || len(spec.Files) != 4 {
 				t.Fatalf("%+v", spec)
 			}
 			path, _ := strings.CutPrefix(spec.Args[1], "--config=")
@@ -99,7 +99,8 @@ func TestConfigRoundTrip(t *testing.T) {
 			want := contract.ControlPlane{
 				EtcdDir: filepath.Join(c.opts.Dir, "etcd"), PKI: filepath.Join(c.opts.Dir, "pki"), Host: "127.0.0.1", Port: c.listener.Addr().(*net.TCPAddr).Port,
 				ListenerFD: 3, Speed: 2.5, ServiceCIDR: "10.96.0.0/16", PodCIDR: "10.128.0.0/9",
-				Tuning: filepath.Join(c.opts.Dir, "control-plane-tuning.json"), NotifyFD: 4,
+				Tuning: filepath.Join(c.opts.Dir, "control-plane-tuning.json"), NotifyFD: 6,
+				ControllerManagerFD: 4, SchedulerFD: 5, EtcdEndpoint: filepath.Join(c.opts.Dir, "etcd.endpoint"), Knobs: contract.Knobs{Scheduler: []string{"v=2"}},
 			}
 			if audit {
 				want.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")
