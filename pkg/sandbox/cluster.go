@@ -2,6 +2,12 @@ package sandbox
 
 import (
 	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
@@ -23,6 +29,30 @@ type Cluster struct {
 	// Existing is one that was there before, with nodes that are VMs of [Options.Real]. This process watches it, and has a cloud
 	// controller manager work on it if [CCM.None] is not set.
 	Existing *existing.Options
+}
+
+// askedVersion is the Kubernetes release of a cluster that the sandbox did not choose: its API server is asked once. The zero
+// value has asked nobody. It may be used from any goroutine.
+type askedVersion struct {
+	mu    sync.Mutex
+	value string
+}
+
+// of returns the release; client is nil as long as there is no cluster, and then it is what the options say.
+func (v *askedVersion) of(c *Cluster, client kubernetes.Interface) string {
+	if c.Embedded() || client == nil {
+		return c.version()
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.value == "" {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if info, err := discovery.ToServerVersionInterfaceWithContext(client.Discovery()).ServerVersionWithContext(ctx); err == nil {
+			v.value = info.GitVersion
+		}
+	}
+	return cmp.Or(v.value, c.version())
 }
 
 // Embedded reports whether the sandbox runs the cluster's processes itself.

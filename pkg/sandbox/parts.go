@@ -163,7 +163,7 @@ func assemble(s *Sandbox) {
 			return api.Recording{
 				APIVersion: api.RecordingVersion, Kind: api.RecordingKind,
 				Sandbox: s.opts.Name, Topology: s.desired.Topology().Metadata.Name, Speed: float64(s.opts.Speed), StartedAt: s.start,
-				Version: build.Version(), KubernetesVersion: opts.Cluster.version(), Ground: s.standsOn(),
+				Version: build.Version(), KubernetesVersion: s.version.of(&s.opts.Cluster, s.client()), Ground: s.standsOn(),
 			}
 		},
 	}

@@ -85,6 +85,7 @@ type Sandbox struct {
 	inventory    vcenters.Watch
 	listing      vcenters.Listing
 	inspector    *inspect.Inspector
+	version      askedVersion
 }
 
 // New returns a sandbox that has not begun.

@@ -73,7 +73,7 @@ func (s *Sandbox) Status() api.Status {
 	st := api.Status{
 		Name: s.opts.Name, PID: os.Getpid(), Topology: s.desired.Topology().Metadata.Name,
 		Speed: float64(s.opts.Speed), StartedAt: s.start, Dir: s.opts.Dir.Path(),
-		Version: build.Version(), KubernetesVersion: s.opts.Cluster.version(), KubernetesProgram: s.opts.Cluster.Kubernetes.Path,
+		Version: build.Version(), KubernetesVersion: s.version.of(&s.opts.Cluster, s.client()), KubernetesProgram: s.opts.Cluster.Kubernetes.Path,
 		Ground: s.standsOn(), LastEvent: s.log.Last(), Components: s.components.Rows(), VCenters: s.listing.Rows(),
 	}
 	s.boot.AddTo(&st)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
@@ -74,7 +75,7 @@ func TestAPIWhileBooting(t *testing.T) {
 	}
 	want := api.Status{
 		Name: "test", Phase: api.Booting, Step: "API server: etcd", PID: os.Getpid(), Topology: "single", Speed: 10, StartedAt: st.StartedAt,
-		Dir: s.opts.Dir.Path(), Version: st.Version, KubernetesVersion: "unknown", Components: []api.Component{}, VCenters: []api.VCenter{},
+		Dir: s.opts.Dir.Path(), Version: st.Version, KubernetesVersion: build.Kubernetes(), Components: []api.Component{}, VCenters: []api.VCenter{},
 		Ground: api.Ground{Cluster: api.ClusterEmbedded, Inventory: api.InventorySimulated, Writable: true, Nodes: api.NodesHollow},
 	}
 	if diff := cmp.Diff(want, st); diff != "" {

@@ -42,6 +42,18 @@ func Default() Release {
 // Kind returns the version of kind's default node image, which hack/kind-node builds.
 func Kind() string { return "v1.36.4" }
 
+// oldestOnKind is the oldest minor version of a kind node image that has all APIs that the sandbox uses there.
+const oldestOnKind = 32
+
+// OnKind reports whether a sandbox takes a kind node image of that Kubernetes version.
+func OnKind(version string) bool {
+	minor, ok := Minor(version)
+	return ok && minor >= oldestOnKind
+}
+
+// OldestOnKind is the oldest minor version for [OnKind], as it is written: v1.32.
+func OldestOnKind() string { return Release{Minor: oldestOnKind}.Name() }
+
 // Name returns the minor version as it is written: v1.37.
 func (r Release) Name() string { return "v1." + strconv.Itoa(r.Minor) }
 

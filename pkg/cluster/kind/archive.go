@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -292,11 +293,11 @@ func (c *Cluster) image(ctx context.Context, say sayf) error {
 		}
 	}
 	switch {
-	case minor(got) != minor(want):
+	case !release.OnKind(got):
 		return coded.New(ImageUnfit, buildTry+"\nkindest/node:"+minor(want)+".x if a registry is reachable", nil,
-			"image %s is of Kubernetes %s: this release needs %s", name, got, minor(want))
+			"image %s is of Kubernetes %s: %s is the oldest that works here", name, got, release.OldestOnKind())
 	case got != want:
-		say("node image %s is of Kubernetes %s, not %s: this may work", name, got, want)
+		say("node image %s is of Kubernetes %s; the default one is of %s", name, got, want)
 	}
 	return nil
 }

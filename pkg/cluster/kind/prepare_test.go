@@ -72,10 +72,10 @@ func TestWhatStandsInTheWay(t *testing.T) {
 			runtime.ImageMissing, "image " + node + " is not on this host and cannot be pulled",
 		},
 		"another Kubernetes": {
-			map[string]string{inspect: `[{"Config":{"Labels":{"org.opencontainers.image.version":"v1.35.0"}}}]`},
-			ImageUnfit, "image " + node + " is of Kubernetes v1.35.0: this release needs v1.36",
+			map[string]string{inspect: `[{"Config":{"Labels":{"org.opencontainers.image.version":"v1.31.0"}}}]`},
+			ImageUnfit, "image " + node + " is of Kubernetes v1.31.0: v1.32 is the oldest that works here",
 		},
-		"another Kubernetes by its file": {map[string]string{inspect: `[{"Config":{}}]`, "run --rm": "v1.34.1\n"}, ImageUnfit, "is of Kubernetes v1.34.1"},
+		"another Kubernetes by its file": {map[string]string{inspect: `[{"Config":{}}]`, "run --rm": "v1.30.1\n"}, ImageUnfit, "is of Kubernetes v1.30.1"},
 		"no node image":                  {map[string]string{inspect: `[{"Config":{}}]`, "run --rm": "!cat: not found"}, ImageUnfit, "is no node image: it has no file /kind/version"},
 		"a cluster of the user's": {
 			with(map[string]string{"container inspect": `[{"Id":"1","Name":"/vsphere-sandbox-demo-worker"}]`}),

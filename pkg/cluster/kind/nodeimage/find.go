@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 )
@@ -88,10 +89,10 @@ func (f Finder) Check(ctx context.Context, name string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	if minor(i.Kubernetes) != minor(f.Kubernetes) {
+	if !release.OnKind(i.Kubernetes) {
 		return Image{}, &coded.Error{
 			Code:    Version,
-			Message: fmt.Sprintf("%s has Kubernetes %s, but the workloads of nodes here are for %s", name, i.Kubernetes, minor(f.Kubernetes)),
+			Message: fmt.Sprintf("%s has Kubernetes %s: %s is the oldest that works here", name, i.Kubernetes, release.OldestOnKind()),
 			Try:     "an image of " + minor(f.Kubernetes) + ", or none: then " + Official + ":" + f.Kubernetes + " or an image of hack/kind-node/build is used",
 		}
 	}

@@ -214,13 +214,13 @@ func TestMissing(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	d := &docker{
-		has:      map[string]string{"kindest/node:v1.36.9": "", "mine:1": "v1.36.2", "kindest/node:v1.35.0": "", "alpine:3": ""},
+		has:      map[string]string{"kindest/node:v1.36.9": "", "mine:1": "v1.36.2", "kindest/node:v1.34.0": "", "kindest/node:v1.31.0": "", "alpine:3": ""},
 		registry: map[string]string{"kindest/node:v1.36.3": "v1.36.3"},
 	}
 	f := finder(t, d)
 	for name, want := range map[string]string{
-		"kindest/node:v1.36.9": "", "mine:1": "", "kindest/node:v1.36.3": "",
-		"kindest/node:v1.35.0": Version, "alpine:3": Unknown, "kindest/node:v9.9.9": Missing,
+		"kindest/node:v1.36.9": "", "mine:1": "", "kindest/node:v1.36.3": "", "kindest/node:v1.34.0": "",
+		"kindest/node:v1.31.0": Version, "alpine:3": Unknown, "kindest/node:v9.9.9": Missing,
 	} {
 		got, err := f.Check(t.Context(), name)
 		switch {
