@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 )
 
-// Check returns what the components refuse of the knobs, as far as that can be told before they run: flags, feature gates and
+// Check returns what the components refuse of the knobs, as far as that is known before they run: flags, feature gates and
 // APIs that this release does not have, what the sandbox decides itself, and files that cannot be read. It changes the
 // process's feature gates.
 func Check(_ context.Context, k contract.Knobs) error {

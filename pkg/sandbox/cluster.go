@@ -32,7 +32,7 @@ type Cluster struct {
 }
 
 // askedVersion is the Kubernetes release of a cluster that the sandbox did not choose: its API server is asked once. The zero
-// value has asked nobody. It may be used from any goroutine.
+// value has not asked yet. It may be used from any goroutine.
 type askedVersion struct {
 	mu    sync.Mutex
 	value string
