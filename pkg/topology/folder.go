@@ -92,7 +92,6 @@ func (t *Topology) Place(ref VMRef) Place {
 	return t.placeOf(ref.VCenter, ref.Datacenter, cluster, host)
 }
 
-// placeOf returns the region and zone of the VMs on a host; cluster and host may be nil.
 // Zoned reports whether configurations for the topology's nodes name its tag categories: a node has both a region and a zone,
 // or any VM does if no VM is a node. One of the two alone is no place for the cloud provider and the CSI driver.
 func (t *Topology) Zoned() bool {
@@ -105,6 +104,7 @@ func (t *Topology) Zoned() bool {
 	return false
 }
 
+// placeOf returns the region and zone of the VMs on a host; cluster and host may be nil.
 func (t *Topology) placeOf(vcenter *VCenter, dc *Datacenter, cluster *Cluster, host *Host) Place {
 	var place Place
 	near := func(p Place, tags []Tag) {

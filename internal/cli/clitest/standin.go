@@ -12,17 +12,17 @@ import (
 )
 
 // StandIn makes the test binary its own Kubernetes program, whose control plane ends at once with status 9: a boot fails there.
-// Call it first in TestMain.
-func StandIn() {
+// Call it first in TestMain, which ends with that status if done is true.
+func StandIn() (status int, done bool) {
 	switch args := os.Args[1:]; {
 	case strings.Join(args, " ") == contract.VersionCommand:
 		err := json.NewEncoder(os.Stdout).Encode(contract.Info{Contract: contract.Version, Kubernetes: release.Default().Version})
 		if err != nil {
-			os.Exit(1)
+			return 1, true
 		}
-		os.Exit(0)
+		return 0, true
 	case len(args) > 0 && args[0] == contract.ControlPlaneCommand:
-		os.Exit(9)
+		return 9, true
 	}
 	self, err := os.Executable()
 	if err == nil {
@@ -30,6 +30,7 @@ func StandIn() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1, true
 	}
+	return 0, false
 }

@@ -8,6 +8,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	clitest.StandIn()
+	if status, done := clitest.StandIn(); done {
+		os.Exit(status)
+	}
 	os.Exit(m.Run())
 }

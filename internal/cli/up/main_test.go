@@ -17,12 +17,14 @@ import (
 const roleEnv = "UP_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	clitest.StandIn()
+	if status, done := clitest.StandIn(); done {
+		os.Exit(status)
+	}
 	role := os.Getenv(roleEnv)
-	switch {
-	case role == "":
+	switch role {
+	case "":
 		os.Exit(m.Run())
-	case role == "unheard":
+	case "unheard":
 		e := clitest.NewEnv(nil)
 		e.State.Dir = os.Args[1]
 		e.Streams.Out, e.Streams.Err = os.Stdout, os.Stderr
