@@ -126,7 +126,7 @@ func TestCSIMistakes(t *testing.T) {
 		"no credentials":          {"[VirtualCenter \"vc\"]\nuser = u@d\n", `f:1: [VirtualCenter "vc"]: credentials are missing: user and password are needed`},
 		"no vCenter":              {"[Global]\ncluster-id = c\n", `f: no vCenter is configured, write a section [VirtualCenter "HOST"]`},
 		"warnings and no vCenter": {"[Global]\ncluster-id = c\n[NetPermissions \"a\"]\n", `f: no vCenter is configured, write a section [VirtualCenter "HOST"]`},
-		"no host":                 {"[VirtualCenter \"https://vc\"]\n", `f:1: [VirtualCenter "https://vc"]: "https://vc": must be a host name or address without scheme, port or path`},
+		"no host":                 {"[VirtualCenter \"https://vc\"]\n", `f:1: [VirtualCenter "https://vc"]: "https://vc": must be a host name or address without scheme, port or path, write vc`},
 		"host and port":           {"[VirtualCenter \"vc:8443\"]\n", `f:1: [VirtualCenter "vc:8443"]: "vc:8443": must be a host name or address without scheme, port or path, write vc and port 8443`},
 		"one host twice":          {"[VirtualCenter \"VC\"]\n[VirtualCenter \"vc\"]\n", `f:2: [VirtualCenter "vc"]: this host is also that of [VirtualCenter "VC"]`},
 		"thumbprint":              {"[VirtualCenter \"vc\"]\nthumbprint = abc\n", `f:2: [VirtualCenter "vc"] thumbprint: "abc": must be a SHA-1 or SHA-256 fingerprint with colons`},
