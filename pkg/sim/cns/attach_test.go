@@ -227,7 +227,7 @@ func TestSlotIsChosen(t *testing.T) {
 	if d := s.diskOn(t, s.vms[0], a).Backing.(*types.VirtualDiskFlatVer2BackingInfo); d.DiskMode != "independent_persistent" || d.Sharing != "sharingMultiWriter" {
 		t.Errorf("disk %+v", d)
 	}
-	for _, unit := range []int32{12, 7, 16} {
+	for _, unit := range []int32{12, 7, 65} {
 		if r := at(b, controller, unit); !is(r, new(types.TooManyDevices)) {
 			t.Errorf("unit %d: %+v", unit, r)
 		}
