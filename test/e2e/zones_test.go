@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
@@ -66,7 +67,7 @@ func checkNode(t *testing.T, n corev1.Node, ref topology.VMRef, place topology.P
 	equal("zone", n.Labels[corev1.LabelTopologyZone], place.Zone)
 	equal("providerID", n.Spec.ProviderID, "vsphere://"+strings.ToLower(ref.VM.UUID))
 	equal("systemUUID", strings.ToLower(n.Status.NodeInfo.SystemUUID), strings.ToLower(ref.VM.UUID))
-	equal("kubelet", n.Status.NodeInfo.KubeletVersion, "v1.36.4")
+	equal("kubelet", n.Status.NodeInfo.KubeletVersion, release.Default().Version)
 	equal("cpus", n.Status.Capacity.Cpu().String(), itoa(ref.VM.CPUs))
 	equal("memory", itoa(n.Status.Capacity.Memory().Value()), itoa(int64(ref.VM.Memory)))
 	if _, ok := n.Labels["node-role.kubernetes.io/control-plane"]; ok != (ref.VM.Role == topology.RoleControlPlane) {

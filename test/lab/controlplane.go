@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/programs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
@@ -22,6 +23,14 @@ func (l *Lab) startControlPlane(o Options) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	source, err := programs.Parse("dir:" + filepath.Dir(path)) // "make build" puts it beside the main program
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	built, err := programs.Finder{}.Find(l.t.Context(), source)
+	if err != nil {
+		l.t.Fatal(err)
+	}
 	dir := l.mkdir("cluster")
 	l.mkdir("cluster/logs")
 	cluster, err := embedded.New(embedded.Options{Name: "lab", Dir: dir, Speed: l.speed, Audit: o.Audit})
@@ -30,7 +39,7 @@ func (l *Lab) startControlPlane(o Options) {
 	}
 	l.Cluster = cluster
 	spec := cluster.Spec()
-	spec.Path, spec.LogPath = path, l.controlPlaneLog()
+	spec.Path, spec.LogPath = built.Path, l.controlPlaneLog()
 	plane := child.Start(spec, nil)
 	l.t.Cleanup(func() {
 		err := plane.Stop(context.Background())
