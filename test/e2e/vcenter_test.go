@@ -108,7 +108,7 @@ func TestVCentersAloneBadFlags(t *testing.T) {
 		{"", 2, "-f zones-us-eu"},
 		{"zones-us-eu", 2, "vcenter up -f zones-us-eu"},
 		{"-f zones-us-ue", 2, "zones-us-eu"},
-		{"-dc 1 -nosuch", 2, "nosuch"},
+		{"-dc 1 --nosuch", 2, "has no flag --nosuch"},
 		{"-dc -1", 2, "--dc -1"},
 		{"-dc two", 2, "two"},
 		{"-vm 1000000", 2, "there can be 50000"},
