@@ -32,7 +32,7 @@ const usage = `The Kubernetes of a sandbox: its control plane and kubelets. vsph
 func main() {
 	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // this is main
 	}
 }
 
@@ -81,7 +81,7 @@ func serve[T any](ctx context.Context, args []string, read func(path string) (T,
 	if err != nil {
 		return err
 	}
-	if err := child.Lifeline(os.Exit); err != nil {
+	if err := child.Lifeline(os.Exit); err != nil { //nolint:forbidigo // this is main
 		return err
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)

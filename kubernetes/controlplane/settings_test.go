@@ -39,8 +39,10 @@ func TestSettingsAreFlags(t *testing.T) {
 		settings func() (settings, error)
 		flags    cliflag.NamedFlagSets
 	}{
-		"kube-apiserver": {func() (settings, error) { return apiServerSettings(config(1), "https://127.0.0.1:1") },
-			apioptions.NewServerRunOptions().Flags()},
+		"kube-apiserver": {
+			func() (settings, error) { return apiServerSettings(config(1), "https://127.0.0.1:1") },
+			apioptions.NewServerRunOptions().Flags(),
+		},
 		"kube-controller-manager": {func() (settings, error) { return controllerManagerSettings(config(10)) }, controllerManagerFlags(t)},
 		"kube-scheduler":          {func() (settings, error) { return schedulerSettings(config(10)) }, *schedulerapp.NewOptions().Flags},
 	} {
