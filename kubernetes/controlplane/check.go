@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apiserver/pkg/audit/policy"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	aggregator "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	kcmapp "k8s.io/kubernetes/cmd/kube-controller-manager/app"
@@ -28,8 +31,20 @@ func Check(_ context.Context, k contract.Knobs) error {
 	api := apioptions.NewServerRunOptions()
 	s, err := apiServerSettings(cfg, "")
 	add(errors.Join(err, s.apply(apiServer, api.Flags())))
-	if err := api.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
-		add(fmt.Errorf("feature gates: %w", err))
+	var gates []string
+	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
+		gates = append(gates, string(name))
+	}
+	slices.Sort(gates)
+	unknown := false
+	for _, name := range slices.Sorted(maps.Keys(k.FeatureGates)) {
+		if !slices.Contains(gates, name) {
+			unknown = true
+			add(fmt.Errorf("feature gates: there is no %s%s", name, meant("", name, gates)))
+		}
+	}
+	if err := api.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil && !unknown {
+		add(fmt.Errorf("feature gates: %w", err)) // such as one that is locked
 	}
 	for _, err := range api.APIEnablement.Validate(legacyscheme.Scheme, extensions.Scheme, aggregator.Scheme) {
 		add(fmt.Errorf("runtime config: %w", err))

@@ -30,13 +30,13 @@ func TestCheck(t *testing.T) {
 			SchedulerConfig: write("scheduler.yaml", scheduling+"profiles: [{schedulerName: mine}]\n"),
 		}},
 		"all that is wrong at once": {
-			knobs: contract.Knobs{APIServer: []string{"secure-port=1", "nosuch=2"}, ControllerManager: []string{"kubeconfig=/x"}, Scheduler: []string{"config=/x"}},
+			knobs: contract.Knobs{APIServer: []string{"secure-port=1", "max-request-inflight=2"}, ControllerManager: []string{"kubeconfig=/x"}, Scheduler: []string{"config=/x"}},
 			want: []string{
-				"kube-apiserver: --secure-port: the sandbox sets it itself", "kube-apiserver: --nosuch: there is no such flag",
+				"kube-apiserver: --secure-port: the sandbox sets it itself", "kube-apiserver: --max-request-inflight: there is no such flag (did you mean --max-requests-inflight?)",
 				"kube-controller-manager: --kubeconfig: the sandbox sets it itself", "kube-scheduler: --config: use --scheduler-config",
 			},
 		},
-		"feature gate":   {contract.Knobs{FeatureGates: map[string]bool{"NoSuchGate": true}}, []string{"NoSuchGate"}},
+		"feature gate":   {contract.Knobs{FeatureGates: map[string]bool{"InPlacePodVerticalScalin": true}}, []string{"there is no InPlacePodVerticalScalin (did you mean InPlacePodVerticalScaling?)"}},
 		"API":            {contract.Knobs{RuntimeConfig: []string{"nosuch/v1=true"}}, []string{"nosuch"}},
 		"audit policy":   {contract.Knobs{AuditPolicy: write("audit.yaml", "kind: Pod\n")}, []string{"audit.yaml"}},
 		"two schedulers": {contract.Knobs{SchedulerConfig: write("s.yaml", scheduling+"clientConnection: {kubeconfig: /x}\n")}, []string{"clientConnection.kubeconfig: the sandbox sets it itself"}},

@@ -13,6 +13,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
 // Names of the components.
@@ -87,6 +88,14 @@ func (s settings) setKnobs(component string, k contract.Knobs) error {
 	return errors.Join(errs...)
 }
 
+// meant is the hint at the nearest name, or "".
+func meant(prefix, name string, names []string) string {
+	if near := nearest.Of(name, names); near != "" {
+		return " (did you mean " + prefix + near + "?)"
+	}
+	return ""
+}
+
 // apply parses the settings with the component's own flag sets, so that a flag that was removed in a release is an error
 // and not ignored.
 func (s settings) apply(component string, sets cliflag.NamedFlagSets) error {
@@ -97,7 +106,9 @@ func (s settings) apply(component string, sets cliflag.NamedFlagSets) error {
 	var errs []error
 	for _, flag := range slices.Sorted(maps.Keys(s)) {
 		if fs.Lookup(flag) == nil {
-			errs = append(errs, fmt.Errorf("%s: --%s: there is no such flag", component, flag))
+			var flags []string
+			fs.VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+			errs = append(errs, fmt.Errorf("%s: --%s: there is no such flag%s", component, flag, meant("--", flag, flags)))
 		} else if err := fs.Set(flag, s[flag]); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", component, err))
 		}

@@ -19,6 +19,7 @@ func TestZones(t *testing.T) {
 	onOne(t, "zones-us-eu", []shared{
 		{name: "AsTheTopologySays", run: asTheTopologySays},
 		{name: "ZoneLabelsByDatacenter", run: zoneLabelsByDatacenter},
+		{name: "Components", run: components},
 		{name: "Govc", run: govc},
 		{name: "PowerOffAndOn", run: powerOffAndOn},
 		{name: "SuspendAndResume", run: suspendAndResume},

@@ -54,7 +54,7 @@ func runEtcdctl(ctx context.Context, o *options) error {
 	if o.release != nil {
 		o.release()
 	}
-	return o.exec(o.streams, program, append([]string{contract.EtcdctlCommand}, o.args...)...)
+	return o.exec(program, append([]string{contract.EtcdctlCommand}, o.args...)...)
 }
 
 // aimEtcd points this process's environment at the sandbox's etcd.

@@ -1,12 +1,12 @@
 package kubectl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,7 +29,7 @@ type options struct {
 	setenv  func(name, value string) error
 	release func()
 	program func(context.Context, *iostreams.Streams, api.Status) (string, error)
-	exec    func(streams *iostreams.Streams, program string, args ...string) error
+	exec    func(program string, args ...string) error // does not return, but with an error
 
 	args []string
 }
@@ -80,7 +80,7 @@ func run(ctx context.Context, o *options) error {
 	if o.release != nil {
 		o.release() // kubectl handles Ctrl-C itself where it must
 	}
-	return o.exec(o.streams, program, append([]string{contract.KubectlCommand}, o.args...)...)
+	return o.exec(program, append([]string{contract.KubectlCommand}, o.args...)...)
 }
 
 // aim points this process's environment at the sandbox: kubectl's config commands know no other way.
@@ -133,12 +133,12 @@ func completion(ctx context.Context, o *options, typed string) ([]string, cobra.
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var out bytes.Buffer
 	args := append(append([]string{contract.KubectlCommand, cobra.ShellCompRequestCmd}, o.args...), typed)
-	if o.exec(&iostreams.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, program, args...) != nil {
+	out, err := exec.CommandContext(ctx, program, args...).Output()
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	words, last, found := cutLast(strings.TrimSpace(out.String()), ":")
+	words, last, found := cutLast(strings.TrimSpace(string(out)), ":")
 	directive, err := strconv.Atoi(last)
 	if !found || err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 	run := func(ctx context.Context, o *options) error {
 		o.setenv = func(k, v string) error { env[k] = v; return nil }
 		o.program = func(context.Context, *iostreams.Streams, api.Status) (string, error) { return "/program", nil }
-		o.exec = func(_ *iostreams.Streams, program string, args ...string) error {
+		o.exec = func(program string, args ...string) error {
 			got = append([]string{program}, args...)
 			if status != 0 {
 				return report.Exit(status)
@@ -83,7 +83,7 @@ func TestWithoutASandbox(t *testing.T) {
 	ran := false
 	run := func(ctx context.Context, o *options) error {
 		o.program = func(context.Context, *iostreams.Streams, api.Status) (string, error) { return "/program", nil }
-		o.exec = func(*iostreams.Streams, string, ...string) error { ran = true; return nil }
+		o.exec = func(string, ...string) error { ran = true; return nil }
 		return run(ctx, o)
 	}
 	for args, want := range map[string]bool{
@@ -138,7 +138,7 @@ func TestEtcdctl(t *testing.T) {
 	run := func(ctx context.Context, o *options) error {
 		o.setenv = func(k, v string) error { env[k] = v; return nil }
 		o.program = func(context.Context, *iostreams.Streams, api.Status) (string, error) { return "/program", nil }
-		o.exec = func(_ *iostreams.Streams, program string, args ...string) error {
+		o.exec = func(program string, args ...string) error {
 			ran = strings.Join(append([]string{program}, args...), " ")
 			return nil
 		}

@@ -2,13 +2,9 @@ package kubernetes
 
 import (
 	"context"
-	"errors"
 	"os"
-	"os/exec"
-	"os/signal"
 	"syscall"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -23,34 +19,8 @@ func Program(ctx context.Context, streams *iostreams.Streams, s api.Status) (str
 	return p.Path, Explain(err)
 }
 
-// Exec runs a command of the Kubernetes program until it ends: its streams are these, Ctrl-C is its own, and its exit status is
-// the error's.
-func Exec(streams *iostreams.Streams, program string, args ...string) error {
-	cmd := exec.Command(program, args...) //nolint:noctx // it ends by itself, or by the signals that it gets
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, streams.Err
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM) // a terminal sends the first to both processes
-	defer signal.Stop(signals)
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		for {
-			select {
-			case s := <-signals:
-				if s == syscall.SIGTERM {
-					_ = cmd.Process.Signal(s) // it may have ended
-				}
-			case <-done:
-				return
-			}
-		}
-	}()
-	err := cmd.Wait()
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok { // it has said why
-		return report.Exit(max(failed.ExitCode(), report.Failure))
-	}
-	return err
+// Exec makes this process the Kubernetes program with these arguments: signals, terminal and exit status are that program's. It
+// returns only with an error.
+func Exec(program string, args ...string) error {
+	return &os.PathError{Op: "exec", Path: program, Err: syscall.Exec(program, append([]string{program}, args...), os.Environ())}
 }

@@ -98,8 +98,12 @@ func (k *knobs) complete() error {
 		if err != nil {
 			return err
 		}
-		if info, err := os.Stat(path); err != nil || info.IsDir() {
-			return report.UsageError("name a file", "--%s %s: there is no such file", f.name, *f.path)
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			return report.UsageError("--"+f.name+" FILE", "--%s %s: there is no such file", f.name, *f.path)
+		case !info.Mode().IsRegular(): // a restart reads it again, which a pipe does not survive
+			return report.UsageError("--"+f.name+" FILE", "--%s %s: is not a regular file", f.name, *f.path)
 		}
 		*f.path = path
 	}

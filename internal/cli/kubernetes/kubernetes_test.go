@@ -24,6 +24,14 @@ func TestMain(m *testing.M) {
 }
 
 func TestFlags(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	knobs := []string{
+		"--apiserver-arg", "a=1,2", "--apiserver-arg", "b=3", "--scheduler-arg", "c=4", "--feature-gates", "D=true", "--feature-gates", "E=false",
+		"--runtime-config", "api/beta=true", "--audit-policy", file,
+	}
 	for _, tc := range []struct {
 		args     []string
 		embedded bool
@@ -36,6 +44,12 @@ func TestFlags(t *testing.T) {
 		{[]string{"--kubernetes", "v1.35"}, false, "--cluster embedded", nil},
 		{[]string{"--kubernetes", "v1.12"}, true, "does not have it", nil},
 		{[]string{"--kubernetes", "latest"}, true, "want a version", nil},
+		{knobs, true, "", knobs},
+		{[]string{"--feature-gates", "D=true,E=false"}, true, "", []string{"--feature-gates", "D=true", "--feature-gates", "E=false"}},
+		{knobs, false, "--apiserver-arg is for --cluster embedded", nil},
+		{[]string{"--feature-gates", "D"}, true, "want NAME=true or NAME=false", nil},
+		{[]string{"--scheduler-config", file + ".none"}, true, "there is no such file", nil},
+		{[]string{"--admission-config", filepath.Dir(file)}, true, "is not a regular file", nil},
 	} {
 		var f Flags
 		cmd := &cobra.Command{Use: "up"}

@@ -94,7 +94,7 @@ func (p Program) Check(ctx context.Context, k contract.Knobs) error {
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		_, text, _ := strings.Cut("\n"+strings.TrimSpace(string(exit.Stderr)), "\nerror: ") // before it are warnings of components
-		return coded.New(CodeRefused, "", nil, "Kubernetes %s: %s", p.Kubernetes, text)
+		return coded.New(CodeRefused, "leave these flags out, or give what this release takes", nil, "Kubernetes %s: %s", p.Kubernetes, text)
 	}
 	return err
 }

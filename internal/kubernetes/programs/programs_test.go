@@ -124,6 +124,45 @@ func TestFindDir(t *testing.T) {
 	}
 }
 
+// What the program refuses is one error, without the warnings that its components print before it.
+func TestCheckOfKnobs(t *testing.T) {
+	path := put(t, filepath.Join(t.TempDir(), Name), `#!/bin/sh
+[ "$1" = check ] || exit 9
+grep -q refused "${2#--config=}" || exit 0
+echo 'W1126 a warning' >&2
+echo 'error: kube-apiserver: --refused: no
+kube-scheduler: neither' >&2
+exit 1
+`)
+	p := Program{Path: path, Info: contract.Info{Kubernetes: "v1.37.2"}}
+	if err := p.Check(t.Context(), contract.Knobs{APIServer: []string{"v=2"}}); err != nil {
+		t.Error(err)
+	}
+	err := p.Check(t.Context(), contract.Knobs{APIServer: []string{"refused=1"}})
+	if e, ok := errors.AsType[*coded.Error](err); !ok || e.Code != CodeRefused || e.Try == "" || e.Message != "Kubernetes v1.37.2: kube-apiserver: --refused: no\nkube-scheduler: neither" {
+		t.Errorf("%+v", err)
+	}
+}
+
+// Of the programs that are here, the one for a cluster is the nearest; nothing is built for it.
+func TestNearest(t *testing.T) {
+	t.Setenv(Env, put(t, filepath.Join(t.TempDir(), "kubernetes"), script(t, contract.Version, release.Default().Version)))
+	f := Finder{Cache: t.TempDir(), Go: "/no/such/go"}
+	_, old := minor(t, "v1.34")
+	put(t, f.path(old), script(t, contract.Version, old.Version))
+	if err := os.Chmod(filepath.Dir(f.path(old)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for cluster, want := range map[string]string{
+		"": release.Default().Version, "unknown": release.Default().Version, "v1.99.0": release.Default().Version,
+		"v1.34.1": old.Version, "v1.32.0": old.Version, "v1.35.9+k3s1": old.Version,
+	} {
+		if p, err := f.Nearest(t.Context(), cluster); err != nil || p.Kubernetes != want {
+			t.Errorf("%q: %s, %v; want %s", cluster, p.Kubernetes, err, want)
+		}
+	}
+}
+
 // fakeGo is a toolchain that runs a shell script with go's arguments; $out is the program that is wanted.
 func fakeGo(t *testing.T, text string) string {
 	t.Helper()

@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
+)
+
+// kubectl and etcdctl are those of the sandbox's release, and its components can be asked.
+func components(s *sandbox) {
+	st := s.Status()
+	for name, url := range map[string]string{"kube-controller-manager": st.ControllerManager, "kube-scheduler": st.Scheduler} {
+		if text := s.Run("kubectl", "--server", url, "get", "--raw", "/metrics"); !strings.Contains(text, "process_start_time_seconds") {
+			s.T.Errorf("metrics of %s at %s:\n%s", name, url, text)
+		}
+	}
+	if keys := s.Run("etcdctl", "get", "/registry/minions", "--prefix", "--keys-only"); strings.Count(keys, "/registry/minions/") != st.Nodes.Wanted {
+		s.T.Errorf("nodes in etcd:\n%s", keys)
+	}
+	version := program.Kubectl[struct {
+		ClientVersion, ServerVersion struct{ GitVersion string }
+	}](s.Sandbox, "version")
+	if want := release.Default().Version; version.ClientVersion.GitVersion != want || version.ServerVersion.GitVersion != want || st.KubernetesVersion != want {
+		s.T.Errorf("%+v, status says %s, want %s", version, st.KubernetesVersion, want)
+	}
+	if r := (&home{s.Home}).Try("--name", s.Name, "kubectl", "get", "nothing"); r.Code != 1 || !strings.Contains(r.Err, "doesn't have a resource type") {
+		s.T.Errorf("kubectl's own error: exit status %d, %s", r.Code, r.Both())
+	}
+}
+
+// Flags of the components reach them, and what they refuse is said before anything starts.
+func TestComponentFlags(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	policy := h.File("policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Request, resources: [{group: '', resources: [nodes]}]}]\n")
+	scheduling := h.File("scheduling.yaml", "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: mine}]\n")
+	r := h.Try("up", "single", "--apiserver-arg", "secure-port=1", "--feature-gates", "CoordinatedLeaderElectio=true")
+	r.Wants(t, 2, "--secure-port: the sandbox sets it itself", "did you mean CoordinatedLeaderElection?", "try: ")
+	h.nothingLeft()
+
+	s := h.up("flags", "single", "--feature-gates", "CoordinatedLeaderElection=true", "--runtime-config", "coordination.k8s.io/v1beta1=true",
+		"--apiserver-arg", "goaway-chance=0.001", "--controller-manager-arg", "concurrent-gc-syncs=3", "--audit-policy", policy, "--scheduler-config", scheduling)
+	if text := s.Run("kubectl", "get", "--raw", "/metrics"); !strings.Contains(text, `kubernetes_feature_enabled{name="CoordinatedLeaderElection",stage="BETA"} 1`) {
+		t.Error("the feature gate is not on")
+	}
+	s.Run("kubectl", "get", "--raw", "/apis/coordination.k8s.io/v1beta1")
+	if text := s.Run("logs", "audit"); !strings.Contains(text, `"level":"Request"`) || strings.Contains(text, `"resource":"pods"`) {
+		t.Errorf("not by the policy:\n%.2000s", text)
+	}
+}
