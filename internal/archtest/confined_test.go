@@ -15,7 +15,7 @@ func confinements() []confinement {
 	return []confinement{
 		{
 			imports: []string{"k8s.io/kubernetes/..."},
-			why:     "it is the Kubernetes program's, the module kubernetes/: it takes minutes to compile and promises nobody a stable API",
+			why:     "it is the Kubernetes program's, the module kubernetes/: it takes minutes to compile and has no stable API",
 		},
 		{
 			imports: []string{"go.etcd.io/etcd/server/..."},

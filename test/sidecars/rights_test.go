@@ -1,10 +1,7 @@
 package sidecars
 
 import (
-	"bufio"
-	"encoding/json"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +9,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 )
 
@@ -46,33 +44,19 @@ func (w *world) checkRights() {
 		w.Fatal(err)
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e struct {
-			Verb, RequestURI string
-			User             struct{ Username string }
-			ObjectRef        struct{ Resource, Subresource string }
-			ResponseStatus   struct{ Code int }
-		}
-		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			continue // the last line may be half written
-		}
-		who, ok := strings.CutPrefix(e.User.Username, "system:serviceaccount:"+objects.DefaultNamespace+":")
-		if !ok {
-			continue
-		}
-		resource := e.ObjectRef.Resource
-		if e.ObjectRef.Subresource != "" {
-			resource += "/" + e.ObjectRef.Subresource
-		}
-		delete(unused, who+": "+e.Verb+" "+resource)
-		if e.ResponseStatus.Code == http.StatusForbidden {
-			refused[who+": "+e.Verb+" "+resource] = true
-		}
-	}
-	if err := lines.Err(); err != nil {
+	const accounts = "system:serviceaccount:" + objects.DefaultNamespace + ":"
+	requests, err := installed.ReadAudit(f, func(user string) bool { return strings.HasPrefix(user, accounts) })
+	if err != nil {
 		w.Fatal(err)
+	}
+	for n := range requests {
+		q := &requests[n]
+		right := q.Right()
+		what := strings.TrimPrefix(q.User.Username, accounts) + ": " + right.Verb + " " + right.Resource
+		delete(unused, what)
+		if q.Refused() {
+			refused[what] = true
+		}
 	}
 	for _, r := range slices.Sorted(maps.Keys(refused)) {
 		w.Errorf("refused: %s", r)

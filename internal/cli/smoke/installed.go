@@ -128,5 +128,5 @@ func auditOf(ctx context.Context, r *scenario.Running, i *installed.Installation
 		return nil, fmt.Errorf("audit log: %w", err)
 	}
 	defer f.Close()
-	return installed.ReadAudit(f, i.Namespace, i.ServiceAccount)
+	return installed.ReadAudit(f, func(user string) bool { return user == i.User() })
 }

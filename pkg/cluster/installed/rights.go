@@ -31,8 +31,8 @@ type Request struct {
 	} `json:"responseStatus"`
 }
 
-// refused reports whether the account had no right to make it.
-func (q *Request) refused() bool { return q.ResponseStatus.Code == http.StatusForbidden }
+// Refused reports whether the account had no right to make it.
+func (q *Request) Refused() bool { return q.ResponseStatus.Code == http.StatusForbidden }
 
 // resource is that of rules: with the subresource.
 func (q *Request) resource() string {
@@ -42,8 +42,8 @@ func (q *Request) resource() string {
 	return q.ObjectRef.Resource
 }
 
-// right is the one that would permit the request.
-func (q *Request) right() Right {
+// Right returns the one that would permit the request, for all objects of the namespace.
+func (q *Request) Right() Right {
 	if q.ObjectRef == nil {
 		path, _, _ := strings.Cut(q.RequestURI, "?")
 		return Right{Verb: q.Verb, Resource: path}
@@ -51,15 +51,25 @@ func (q *Request) right() Right {
 	return Right{Verb: q.Verb, Group: q.ObjectRef.APIGroup, Resource: q.resource(), Namespace: q.ObjectRef.Namespace}
 }
 
-// ReadAudit reads the requests of an account from an audit log, in order. A line that is not complete yet is left out.
-func ReadAudit(log io.Reader, namespace, account string) ([]Request, error) {
-	user := "system:serviceaccount:" + namespace + ":" + account
+// String is "get /api/v1/nodes/worker-1: 200".
+func (q *Request) String() string {
+	return fmt.Sprintf("%s %s: %d", q.Verb, q.RequestURI, q.ResponseStatus.Code)
+}
+
+// User returns what the API server calls the account.
+func (i *Installation) User() string {
+	return "system:serviceaccount:" + i.Namespace + ":" + i.ServiceAccount
+}
+
+// ReadAudit reads the requests of the users that are wanted from an audit log, in order. A watch is there twice: when it
+// begins and when it ends. A line that is not complete yet is left out.
+func ReadAudit(log io.Reader, wanted func(user string) bool) ([]Request, error) {
 	var all []Request
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var q Request
-		if json.Unmarshal(lines.Bytes(), &q) == nil && q.User.Username == user {
+		if json.Unmarshal(lines.Bytes(), &q) == nil && wanted(q.User.Username) {
 			all = append(all, q)
 		}
 	}
@@ -88,8 +98,8 @@ func (r Right) String() string {
 	return s
 }
 
-// permits reports whether it permits a request.
-func (r Right) permits(q *Request) bool {
+// Permits reports whether it permits a request.
+func (r Right) Permits(q *Request) bool {
 	o := q.ObjectRef
 	is := func(pattern, text string) bool { return pattern == "*" || pattern == text }
 	return o != nil && is(r.Verb, q.Verb) && is(r.Group, o.APIGroup) && is(r.Resource, q.resource()) &&
@@ -181,10 +191,10 @@ func Refused(requests []Request) []Refusal {
 	var all []Refusal
 	for n := range requests {
 		q := &requests[n]
-		if !q.refused() {
+		if !q.Refused() {
 			continue
 		}
-		right := q.right()
+		right := q.Right()
 		at := slices.IndexFunc(all, func(r Refusal) bool { return r.Right == right })
 		if at < 0 {
 			at = len(all)
@@ -203,7 +213,7 @@ func (i *Installation) Unused(requests []Request) []string {
 	for _, r := range i.Rights() {
 		var verbs []string
 		for n := range requests {
-			if q := &requests[n]; !q.refused() && r.permits(q) && !slices.Contains(verbs, q.Verb) {
+			if q := &requests[n]; !q.Refused() && r.Permits(q) && !slices.Contains(verbs, q.Verb) {
 				verbs = append(verbs, q.Verb)
 			}
 		}
