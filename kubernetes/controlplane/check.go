@@ -24,26 +24,30 @@ import (
 // APIs that this release does not have, what the sandbox decides itself, and files that cannot be read. It changes the
 // process's feature gates.
 func Check(_ context.Context, k contract.Knobs) error {
-	cfg := contract.ControlPlane{Knobs: k, Speed: 1}
 	var errs []error
 	add := func(err error) { errs = append(errs, err) }
 
-	api := apioptions.NewServerRunOptions()
-	s, err := apiServerSettings(cfg, "")
-	add(errors.Join(err, s.apply(apiServer, api.Flags())))
+	// The process keeps the gates that it was given, also those that it does not know.
 	var gates []string
 	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
 		gates = append(gates, string(name))
 	}
 	slices.Sort(gates)
-	unknown := false
+	known := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(k.FeatureGates)) {
-		if !slices.Contains(gates, name) {
-			unknown = true
+		if slices.Contains(gates, name) {
+			known[name] = k.FeatureGates[name]
+		} else {
 			add(fmt.Errorf("feature gates: there is no %s%s", name, meant("", name, gates)))
 		}
 	}
-	if err := api.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil && !unknown {
+	k.FeatureGates = known
+	cfg := contract.ControlPlane{Knobs: k, Speed: 1}
+
+	api := apioptions.NewServerRunOptions()
+	s, err := apiServerSettings(cfg, "")
+	add(errors.Join(err, s.apply(apiServer, api.Flags())))
+	if err := api.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
 		add(fmt.Errorf("feature gates: %w", err)) // such as one that is locked
 	}
 	for _, err := range api.APIEnablement.Validate(legacyscheme.Scheme, extensions.Scheme, aggregator.Scheme) {
