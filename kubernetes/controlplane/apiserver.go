@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -87,6 +88,8 @@ func runAPIServer(ctx context.Context, cfg contract.ControlPlane, etcd string) e
 	if err := opts.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
 		return err
 	}
+	utilfeature.DefaultMutableFeatureGate.AddMetrics() // of all three components: they are one process
+	opts.GenericServerRunOptions.ComponentGlobalsRegistry.AddMetrics()
 	completed, err := opts.Complete(ctx)
 	if err != nil {
 		return err

@@ -16,38 +16,58 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
-// startControlPlane starts the built program's control plane; awaitControlPlane waits for it.
-func (l *Lab) startControlPlane(o Options) {
-	l.t.Helper()
+// ControlPlane starts the control plane of the built programs in a folder of its own, which ends with the test. It does
+// not wait for the API server: see [Await].
+func ControlPlane(t TB, o embedded.Options) *embedded.Cluster {
+	t.Helper()
 	path, err := program.Find()
 	if err != nil {
-		l.t.Fatal(err)
+		t.Fatal(err)
 	}
 	source, err := programs.Parse("dir:" + filepath.Dir(path)) // "make build" puts it beside the main program
 	if err != nil {
-		l.t.Fatal(err)
+		t.Fatal(err)
 	}
-	built, err := programs.Finder{}.Find(l.t.Context(), source)
+	built, err := programs.Finder{}.Find(t.Context(), source)
 	if err != nil {
-		l.t.Fatal(err)
+		t.Fatal(err)
 	}
-	dir := l.mkdir("cluster")
-	l.mkdir("cluster/logs")
-	cluster, err := embedded.New(embedded.Options{Name: "lab", Dir: dir, Speed: l.speed, Audit: o.Audit})
+	if err := os.MkdirAll(filepath.Join(o.Dir, "logs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := embedded.New(o)
 	if err != nil {
-		l.t.Fatal(err)
+		t.Fatal(err)
 	}
-	l.Cluster = cluster
 	spec := cluster.Spec()
-	spec.Path, spec.LogPath = built.Path, l.controlPlaneLog()
+	spec.Path, spec.LogPath = built.Path, planeLog(o.Dir)
 	plane := child.Start(spec, nil)
-	l.t.Cleanup(func() {
-		err := plane.Stop(context.Background())
-		if err := errors.Join(err, cluster.Close()); err != nil {
-			l.t.Error(err)
+	t.Cleanup(func() {
+		if err := errors.Join(plane.Stop(context.Background()), cluster.Close()); err != nil {
+			t.Error(err)
 		}
 	})
-	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig())
+	return cluster
+}
+
+// Await waits until the API server of a [ControlPlane] in dir answers.
+func Await(t TB, cluster *embedded.Cluster, dir string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := cluster.WaitReady(ctx, func(string) {}); err != nil {
+		log, _ := os.ReadFile(planeLog(dir))
+		t.Fatalf("%v\n%s", err, Tail(log, 4000))
+	}
+}
+
+func planeLog(dir string) string { return filepath.Join(dir, "control-plane.log") }
+
+// startControlPlane starts the lab's control plane; awaitControlPlane waits for it.
+func (l *Lab) startControlPlane(o Options) {
+	l.t.Helper()
+	l.Cluster = ControlPlane(l.t, embedded.Options{Name: "lab", Dir: l.clusterDir(), Speed: l.speed, Audit: o.Audit})
+	config, err := clientcmd.BuildConfigFromFlags("", l.Cluster.Kubeconfig())
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -61,15 +81,10 @@ func (l *Lab) startControlPlane(o Options) {
 
 func (l *Lab) awaitControlPlane() {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), 2*time.Minute)
-	defer cancel()
-	if err := l.Cluster.WaitReady(ctx, func(string) {}); err != nil {
-		log, _ := os.ReadFile(l.controlPlaneLog())
-		l.t.Fatalf("%v\n%s", err, Tail(log, 4000))
-	}
+	Await(l.t, l.Cluster, l.clusterDir())
 }
 
-func (l *Lab) controlPlaneLog() string { return filepath.Join(l.Dir, "control-plane.log") }
+func (l *Lab) clusterDir() string { return filepath.Join(l.Dir, "cluster") }
 
 // Tail is the end of a log.
 func Tail(log []byte, bytes int) string {

@@ -2,7 +2,6 @@ package sidecars
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,32 +74,9 @@ func processes() []string {
 
 func (w *world) controlPlane() {
 	w.Helper()
-	path, err := program.Find()
-	if err != nil {
-		w.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(w.dir, "logs"), 0o700); err != nil {
-		w.Fatal(err)
-	}
-	cluster, err := embedded.New(embedded.Options{Name: "sidecars", Dir: w.dir, Speed: 1, Audit: true})
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.cluster = cluster
-	spec := cluster.Spec()
-	spec.Path, spec.LogPath = path, filepath.Join(w.dir, "control-plane.log")
-	plane := child.Start(spec, nil)
-	w.Cleanup(func() {
-		if err := errors.Join(plane.Stop(context.Background()), cluster.Close()); err != nil {
-			w.Error(err)
-		}
-	})
-	ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute)
-	defer cancel()
-	if err := cluster.WaitReady(ctx, func(string) {}); err != nil {
-		w.Fatalf("%v\n%s", err, w.tail(spec.LogPath))
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig())
+	w.cluster = lab.ControlPlane(w.T, embedded.Options{Name: "sidecars", Dir: w.dir, Speed: 1, Audit: true})
+	lab.Await(w.T, w.cluster, w.dir)
+	config, err := clientcmd.BuildConfigFromFlags("", w.cluster.Kubeconfig())
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -170,7 +171,7 @@ func (w *world) await(ctx context.Context, what string, atMost time.Duration, co
 // dump prints the state for debugging.
 func (w *world) dump() {
 	log, _ := os.ReadFile(w.dir + "/cpi.log")
-	w.t.Logf("end of the release's log:\n%s", tail(log, 6000))
+	w.t.Logf("end of the release's log:\n%s", lab.Tail(log, 6000))
 	for _, s := range w.vcenter.Gate().Stats() {
 		w.t.Logf("%6d calls %4d errors %s %s", s.Calls, s.Errors, s.Method, s.Client)
 	}

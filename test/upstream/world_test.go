@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"net/url"
 	"os"
@@ -18,12 +17,11 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
-	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
 )
 
 var churnFor = flag.Duration("churn", time.Minute, "how long VMs are powered off and on and tags change")
@@ -80,27 +78,9 @@ func (w *world) startSimulation() {
 // startCluster runs the control plane of the built binary at upstream's own pace.
 func (w *world) startCluster() {
 	w.t.Helper()
-	cluster, err := embedded.New(embedded.Options{Name: "upstream", Dir: w.mkdir("cluster"), Speed: pace.Speed(1)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.cluster = cluster
-	spec := cluster.Spec()
-	spec.Path = binary(w.t)
-	spec.LogPath = filepath.Join(w.dir, "control-plane.log")
-	plane := child.Start(spec, nil)
-	w.t.Cleanup(func() {
-		err := plane.Stop(context.Background())
-		if err := errors.Join(err, cluster.Close()); err != nil {
-			w.t.Error(err)
-		}
-	})
-	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
-	defer cancel()
-	if err := cluster.WaitReady(ctx, func(what string) { w.t.Logf("waiting for %s", what) }); err != nil {
-		log, _ := os.ReadFile(spec.LogPath)
-		w.t.Fatalf("%v\n%s", err, tail(log, 4000))
-	}
+	dir := w.mkdir("cluster")
+	w.cluster = lab.ControlPlane(w.t, embedded.Options{Name: "upstream", Dir: dir, Speed: pace.Speed(1)})
+	lab.Await(w.t, w.cluster, dir)
 }
 
 // connect logs the test itself in, as an administrator who turns VMs off and moves tags.
@@ -135,22 +115,4 @@ func (w *world) mkdir(name string) string {
 		w.t.Fatal(err)
 	}
 	return dir
-}
-
-// binary is the built program, whose control plane this uses.
-func binary(t *testing.T) string {
-	t.Helper()
-	path, err := program.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// tail is the end of a log.
-func tail(log []byte, n int) string {
-	if len(log) > n {
-		log = log[len(log)-n:]
-	}
-	return string(log)
 }
