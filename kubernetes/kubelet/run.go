@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
+	pkgkubelet "k8s.io/kubernetes/pkg/kubelet"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubemark"
 	"k8s.io/mount-utils"
@@ -67,11 +68,18 @@ func Run(ctx context.Context, cfg contract.Node) error {
 			return fmt.Errorf("csi node of %s: %w", cfg.Name, err)
 		}
 	}
+	api, err := listenAPI(cfg.Server)
+	if err != nil {
+		return fmt.Errorf("kubelet %s: server: %w", cfg.Name, err)
+	}
+	defer api.listener.Close()
 	runtime, images := newRuntime(ctx)
 	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newCAdvisor(newMachine(cfg)), images, runtime, newContainers())
 	if csi != nil {
 		hollow.KubeletDeps.Mounter = mounter{&mount.FakeMounter{}, cfg.CSI.ByIDDir}
 	}
+	var running *pkgkubelet.Kubelet
+	hollow.KubeletDeps.Options = append(hollow.KubeletDeps.Options, func(k *pkgkubelet.Kubelet) { running = k })
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
 	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
 		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
@@ -79,6 +87,13 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	var all errgroup.Group
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	all.Go(func() error {
+		defer end()
+		if err := api.serve(ctx, running, cfg.Name, client, config); err != nil {
+			return fmt.Errorf("kubelet %s: server: %w", cfg.Name, err)
+		}
+		return nil
+	})
 	if csi != nil {
 		all.Go(func() error { defer end(); return csi.Run(ctx) })
 		all.Go(func() error {
@@ -129,12 +144,8 @@ func settings(cfg contract.Node) (*options.KubeletFlags, *kubeletconfig.KubeletC
 	c.NodeStatusReportFrequency.Duration = cfg.Speed.Of(pace.NodeStatusReport)
 	c.SyncFrequency.Duration = cfg.Speed.Of(pace.KubeletSync)
 
-	// The kubelet's server is off: it would need a port and an address that the node does not have, and there are no
-	// containers to access.
-	c.EnableServer = false
+	serverSettings(c, cfg.Server)
 	c.MakeIPTablesUtilChains = false // as root it would change the host's packet filter
-	c.ReadOnlyPort = 0
-	c.HealthzPort = 0
 	c.StaticPodPath = ""
 	c.PodLogsDir = filepath.Join(cfg.RootDir, "pod-logs")
 	c.CgroupsPerQOS = false

@@ -11,12 +11,45 @@ import (
 	"os"
 	"path/filepath"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 )
+
+// Users without a group: all their rights are granted to them by name.
+const (
+	// KubeletClient is the API server as a client of kubelets.
+	KubeletClient = "kube-apiserver-kubelet-client"
+	// MetricsServer is the server of the resource metrics API as a client of the API server and kubelets.
+	MetricsServer = "system:metrics-server"
+)
+
+// Authority returns the certificate of the cluster's authority, in PEM.
+func (c *Cluster) Authority() []byte { return c.pki.ca.Cert }
+
+// NodeServer writes the serving certificate of a kubelet to dir, for the node's name and addresses, and returns the server's
+// configuration. The socket is the caller's.
+func (c *Cluster) NodeServer(dir, node string, addresses []string) (contract.NodeServer, error) {
+	leaf := cert.Leaf{CommonName: "system:node:" + node, Organizations: []string{"system:nodes"}, DNSNames: []string{node}}
+	for _, a := range addresses {
+		if ip := net.ParseIP(a); ip != nil {
+			leaf.IPs = append(leaf.IPs, ip)
+		}
+	}
+	pair, err := c.pki.ca.Sign(leaf)
+	if err != nil {
+		return contract.NodeServer{}, err
+	}
+	s := contract.NodeServer{Cert: filepath.Join(dir, "kubelet.crt"), Key: filepath.Join(dir, "kubelet.key"), ClientCA: filepath.Join(c.pki.dir, "ca.crt")}
+	if err := os.WriteFile(s.Cert, pair.Cert, 0o600); err != nil {
+		return s, err
+	}
+	return s, os.WriteFile(s.Key, pair.Key, 0o600)
+}
 
 // Kubeconfigs writes kubeconfigs for one address of the API server. Get it from [Cluster.Via].
 type Kubeconfigs struct {
@@ -108,7 +141,8 @@ func newPKI(dir, server string, host net.IP, serviceIP net.IP) (*pki, error) {
 			DNSNames:   []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
 			IPs:        []net.IP{host, serviceIP},
 		}},
-		{"apiserver-kubelet-client", "ca", cert.Leaf{CommonName: "kube-apiserver-kubelet-client", Organizations: []string{"system:masters"}}},
+		{"apiserver-kubelet-client", "ca", cert.Leaf{CommonName: KubeletClient}},
+		{"metrics-server", "ca", cert.Leaf{CommonName: "metrics-server", DNSNames: []string{"metrics-server." + metav1.NamespaceSystem + ".svc"}}},
 		{"front-proxy-client", "front-proxy-ca", cert.Leaf{CommonName: "front-proxy-client"}},
 	} {
 		pair, err := authority[c.ca].Sign(c.leaf)
@@ -122,6 +156,7 @@ func newPKI(dir, server string, host net.IP, serviceIP net.IP) (*pki, error) {
 	for name, leaf := range map[string]cert.Leaf{
 		"controller-manager": {CommonName: "system:kube-controller-manager"},
 		"scheduler":          {CommonName: "system:kube-scheduler"},
+		"metrics-server":     {CommonName: MetricsServer},
 	} {
 		if err := p.kubeconfig(filepath.Join(dir, name+".kubeconfig"), server, name, leaf); err != nil {
 			return nil, err
