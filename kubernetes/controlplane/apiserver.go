@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +11,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	apiserverv1beta1 "k8s.io/apiserver/pkg/apis/apiserver/v1beta1"
-	"k8s.io/apiserver/pkg/server/egressselector"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
@@ -77,27 +73,6 @@ func apiServerSettings(cfg contract.ControlPlane, etcd string) (settings, error)
 	return s, s.setKnobs(apiServer, cfg.Knobs)
 }
 
-// egressConfig is the file in the PKI's folder that sends what goes into the cluster's network to the proxy.
-const egressConfig = "egress.json"
-
-// writeEgress writes it. Etcd, and webhooks with a URL, are reached directly.
-func writeEgress(cfg contract.ControlPlane) error {
-	config, err := json.Marshal(apiserverv1beta1.EgressSelectorConfiguration{
-		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1beta1.SchemeGroupVersion.String(), Kind: "EgressSelectorConfiguration"},
-		EgressSelections: []apiserverv1beta1.EgressSelection{{
-			Name: egressselector.Cluster.String(),
-			Connection: apiserverv1beta1.Connection{
-				ProxyProtocol: apiserverv1beta1.ProtocolHTTPConnect,
-				Transport:     &apiserverv1beta1.Transport{UDS: &apiserverv1beta1.UDSTransport{UDSName: cfg.Egress}},
-			},
-		}},
-	})
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(cfg.PKI, egressConfig), config, 0o600)
-}
-
 // runAPIServer serves until ctx ends. It is the first to set the process's feature gates.
 func runAPIServer(ctx context.Context, cfg contract.ControlPlane, etcd string) error {
 	l, err := inherited(cfg.ListenerFD)
@@ -105,9 +80,6 @@ func runAPIServer(ctx context.Context, cfg contract.ControlPlane, etcd string) e
 		return err
 	}
 	s, err := apiServerSettings(cfg, etcd)
-	if err == nil {
-		err = writeEgress(cfg)
-	}
 	if err != nil {
 		return err
 	}
