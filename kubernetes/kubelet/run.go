@@ -9,19 +9,23 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
-	pkgkubelet "k8s.io/kubernetes/pkg/kubelet"
+	"k8s.io/kubernetes/pkg/kubelet"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubemark"
+	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 	"k8s.io/mount-utils"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
+	podruntime "github.com/vsphere-sandbox/vsphere-sandbox/kubernetes/runtime"
 	csinode "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 )
 
@@ -73,13 +77,17 @@ func Run(ctx context.Context, cfg contract.Node) error {
 		return fmt.Errorf("kubelet %s: server: %w", cfg.Name, err)
 	}
 	defer api.listener.Close()
-	runtime, images := newRuntime(ctx)
-	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newCAdvisor(newMachine(cfg)), images, runtime, newContainers())
-	if csi != nil {
-		hollow.KubeletDeps.Mounter = mounter{&mount.FakeMounter{}, cfg.CSI.ByIDDir}
+	containers := podruntime.New(ctx, podruntime.Options{
+		Node: cfg.Name, RootDir: cfg.RootDir, DiskBytes: diskBytes, DiskInodes: diskInodes,
+		PodCIDR: func(ctx context.Context) (string, error) { return podCIDR(ctx, client, cfg.Name) },
+	})
+	defer containers.Stop()
+	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newCAdvisor(newMachine(cfg)), containers, containers, newContainers())
+	if err := furnish(ctx, hollow.KubeletDeps, cfg, rc); err != nil {
+		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
 	}
-	var running *pkgkubelet.Kubelet
-	hollow.KubeletDeps.Options = append(hollow.KubeletDeps.Options, func(k *pkgkubelet.Kubelet) { running = k })
+	var running *kubelet.Kubelet
+	hollow.KubeletDeps.Options = append(hollow.KubeletDeps.Options, func(k *kubelet.Kubelet) { running = k })
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
 	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
 		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
@@ -112,6 +120,48 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	case <-ctx.Done():
 	}
 	return all.Wait()
+}
+
+// furnish replaces kubemark's fakes by what makes pods behave.
+func furnish(ctx context.Context, deps *kubelet.Dependencies, cfg contract.Node, rc *rest.Config) error {
+	root := vmRoot(cfg.RootDir)
+	var err error
+	if deps.KubeClient, err = newClient(deps.KubeClient, rc); err != nil {
+		return err
+	}
+	deps.ProbeManager = nil // the kubelet's own
+	deps.OSInterface = vmOS{root: root}
+	deps.HostUtil = vmHost{hostutil.NewFakeHostUtil(nil), root}
+	deps.Subpather = subPaths{root}
+	if cfg.CSI != nil {
+		deps.Mounter = mounter{&mount.FakeMounter{}, cfg.CSI.ByIDDir}
+	}
+	return recordEvents(ctx, deps, rc, cfg.Name)
+}
+
+// podCIDRWithin is the time for the controller manager to give a new Node its podCIDR.
+const podCIDRWithin = 5 * time.Second
+
+// podCIDR returns the Node's, or "" if it gets none: the user may have turned that off.
+func podCIDR(ctx context.Context, c kubernetes.Interface, node string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, podCIDRWithin)
+	defer cancel()
+	tick := time.NewTicker(ownPoll)
+	defer tick.Stop()
+	for {
+		n, err := c.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		if err == nil && n.Spec.PodCIDR != "" {
+			return n.Spec.PodCIDR, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if err != nil {
+				return "", err
+			}
+			return "", nil
+		}
+	}
 }
 
 // settings returns the configuration of a kubelet on a vSphere VM with an external cloud provider, at the sandbox's pace,

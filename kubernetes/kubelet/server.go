@@ -9,12 +9,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
-	pkgkubelet "k8s.io/kubernetes/pkg/kubelet"
+	"k8s.io/kubernetes/pkg/kubelet"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
@@ -45,9 +46,9 @@ type apiServer struct {
 
 // listenAPI listens before the kubelet exists: the Node must not be Ready without its server.
 func listenAPI(cfg contract.NodeServer) (*apiServer, error) {
-	pair, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
-	if err != nil {
-		return nil, fmt.Errorf("serving certificate: %w", err)
+	certificate := &certificate{path: cfg.Certificate}
+	if _, err := certificate.get(nil); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(cfg.Socket), 0o700); err != nil {
 		return nil, err
@@ -67,12 +68,38 @@ func listenAPI(cfg contract.NodeServer) (*apiServer, error) {
 		IdleTimeout: 90 * time.Second, ReadTimeout: 4 * time.Hour, WriteTimeout: 4 * time.Hour, MaxHeaderBytes: 1 << 20,
 		ReadHeaderTimeout: time.Minute,
 	}}
-	s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}
+	s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate.get, ClientAuth: tls.RequestClientCert}
 	return s, nil
 }
 
+// certificate is a file that is read again when it was replaced.
+type certificate struct {
+	path string
+
+	mu   sync.Mutex
+	read time.Time
+	pair *tls.Certificate
+}
+
+// get implements tls.Config.GetCertificate.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info, err := os.Stat(c.path)
+	if err == nil && (c.pair == nil || !info.ModTime().Equal(c.read)) {
+		var pair tls.Certificate
+		if pair, err = tls.LoadX509KeyPair(c.path, c.path); err == nil {
+			c.pair, c.read = &pair, info.ModTime()
+		}
+	}
+	if err != nil && c.pair == nil {
+		return nil, fmt.Errorf("serving certificate: %w", err)
+	}
+	return c.pair, nil
+}
+
 // serve serves the API of k until ctx ends.
-func (s *apiServer) serve(ctx context.Context, k *pkgkubelet.Kubelet, name string, client kubernetes.Interface, c *kubeletconfig.KubeletConfiguration) error {
+func (s *apiServer) serve(ctx context.Context, k *kubelet.Kubelet, name string, client kubernetes.Interface, c *kubeletconfig.KubeletConfiguration) error {
 	auth, runAuth, err := kubeletapp.BuildAuth(types.NodeName(name), client, *c)
 	if err != nil {
 		return err

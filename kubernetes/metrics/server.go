@@ -108,6 +108,11 @@ func newServer(rc *rest.Config, dial utilnet.DialFunc) (*server, error) {
 	}
 	s := &server{objects: objects}
 	s.scraper = newScraper(client, &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: kubelets, IdleConnTimeout: longest, ForceAttemptHTTP2: true}})
+	// The aggregator asks for these, and logs an error when there are none.
+	s.mux.HandleFunc("GET /openapi/v2", answer(func(*http.Request) (any, error) {
+		return map[string]any{"swagger": "2.0", "info": map[string]string{"title": "metrics-server", "version": version.Version}, "paths": map[string]any{}}, nil
+	}))
+	s.mux.HandleFunc("GET /openapi/v3", answer(func(*http.Request) (any, error) { return map[string]any{"paths": map[string]any{}}, nil }))
 	const at = "GET /apis/metrics.k8s.io"
 	s.mux.HandleFunc(at, answer(func(*http.Request) (any, error) { return group(), nil }))
 	s.mux.HandleFunc(at+"/v1beta1", answer(func(*http.Request) (any, error) { return resources(), nil }))

@@ -26,7 +26,7 @@ func TestRoundTrip(t *testing.T) {
 		"node": check(Node{
 			Name: "worker-1", RootDir: "/n/worker-1/kubelet", Kubeconfig: "/n/worker-1/kubeconfig",
 			SystemUUID: "42000000-0000-4000-8000-000000000001", CPUs: 4, MemoryBytes: 8 << 30, FeatureGates: map[string]bool{"B": false},
-			OSImage: "Ubuntu", Kernel: "6.8.0", Speed: 2.5, ControlPlane: true, Server: NodeServer{Socket: "/n/s", Cert: "/n/c", Key: "/n/k", ClientCA: "/ca"},
+			OSImage: "Ubuntu", Kernel: "6.8.0", Speed: 2.5, ControlPlane: true, Server: NodeServer{Socket: "/n/s", Certificate: "/n/c", ClientCA: "/ca"},
 			CSI: &CSINode{ByIDDir: "/n/worker-1/by-id", Kubeconfig: "/n/worker-1/csi", Boot: "1", MaxVolumes: 5, Driver: "d"},
 		}, Node.Write, ReadNode),
 		"knobs": check(Knobs{

@@ -38,10 +38,10 @@ func (n Node) Write(path string) error { return write(path, n) }
 type NodeServer struct {
 	// Socket is the unix socket that it listens on, in place of [KubeletPort].
 	Socket string `json:"socket"`
-	// Cert and Key are the files of its serving certificate, ClientCA that of the authority of its clients' certificates.
-	Cert     string `json:"cert"`
-	Key      string `json:"key"`
-	ClientCA string `json:"clientCA"`
+	// Certificate is the file of its serving certificate and key, which may be replaced at any time. ClientCA is that of the
+	// authority of its clients' certificates.
+	Certificate string `json:"certificate"`
+	ClientCA    string `json:"clientCA"`
 }
 
 // CSINode configures the CSI node service of one VM, which runs in the kubelet's process.

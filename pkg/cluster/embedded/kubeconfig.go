@@ -10,12 +10,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 )
@@ -31,9 +33,14 @@ const (
 // Authority returns the certificate of the cluster's authority, in PEM.
 func (c *Cluster) Authority() []byte { return c.pki.ca.Cert }
 
-// NodeServer writes the serving certificate of a kubelet to dir, for the node's name and addresses, and returns the server's
-// configuration. The socket is the caller's.
+// NodeServer returns the configuration of a kubelet's server, with its serving certificate in dir. That is for the node's name and
+// addresses, and signed again when one of them is new: a kubelet also renews its certificate when its addresses change. The
+// socket is the caller's.
 func (c *Cluster) NodeServer(dir, node string, addresses []string) (contract.NodeServer, error) {
+	s := contract.NodeServer{Certificate: filepath.Join(dir, "kubelet.pem"), ClientCA: filepath.Join(c.pki.dir, "ca.crt")}
+	if certifies(s.Certificate, append(slices.Clone(addresses), node)) {
+		return s, nil
+	}
 	leaf := cert.Leaf{CommonName: "system:node:" + node, Organizations: []string{"system:nodes"}, DNSNames: []string{node}}
 	for _, a := range addresses {
 		if ip := net.ParseIP(a); ip != nil {
@@ -44,11 +51,21 @@ func (c *Cluster) NodeServer(dir, node string, addresses []string) (contract.Nod
 	if err != nil {
 		return contract.NodeServer{}, err
 	}
-	s := contract.NodeServer{Cert: filepath.Join(dir, "kubelet.crt"), Key: filepath.Join(dir, "kubelet.key"), ClientCA: filepath.Join(c.pki.dir, "ca.crt")}
-	if err := os.WriteFile(s.Cert, pair.Cert, 0o600); err != nil {
-		return s, err
+	return s, atomicfile.WriteFile(s.Certificate, slices.Concat(pair.Cert, pair.Key), 0o600)
+}
+
+// certifies reports whether the certificate in a file is for all these hosts.
+func certifies(file string, hosts []string) bool {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return false
 	}
-	return s, os.WriteFile(s.Key, pair.Key, 0o600)
+	block, _ := pem.Decode(content)
+	if block == nil {
+		return false
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	return err == nil && !slices.ContainsFunc(hosts, func(h string) bool { return leaf.VerifyHostname(h) != nil })
 }
 
 // Kubeconfigs writes kubeconfigs for one address of the API server. Get it from [Cluster.Via].

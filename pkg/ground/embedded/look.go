@@ -32,6 +32,8 @@ const (
 
 // Kubelet is a kubelet as the API server reaches it.
 type Kubelet struct {
+	// Node is the name of its Node.
+	Node    string
 	VM      world.VM
 	Process node.Process
 	Light   bool
@@ -70,6 +72,9 @@ func (g *Ground) route(host, port string) (egress.Target, error) {
 		err = k.unreachable()
 	}
 	if err != nil {
+		return egress.Target{}, err
+	}
+	if _, err := g.cluster.NodeServer(k.Dir, k.Node, k.VM.Addresses); err != nil { // for an address that is new
 		return egress.Target{}, err
 	}
 	root, err := g.root(k.Dir)

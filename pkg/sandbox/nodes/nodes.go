@@ -247,6 +247,8 @@ type Kubelet struct {
 	// Now is the VM's present state, Light whether the Node is a light one.
 	Now   world.VM
 	Light bool
+	// Node is the name of the Node.
+	Node string
 	// Component is the name of its process, Proxy that of its proxy to the API server, Dir its directory.
 	Component, Proxy, Dir string
 }
@@ -263,12 +265,12 @@ func (n *Nodes) Kubelet(name string) (*Kubelet, error) {
 	if m == nil || m.guest == nil {
 		return nil, fmt.Errorf("node %q: no VM of this sandbox has a kubelet of that name", name)
 	}
-	return m.kubelet(b), nil
+	return m.kubelet(name, b), nil
 }
 
 // kubelet returns the guest of a VM that is bound to a Node. The caller holds the lock.
-func (m *member) kubelet(b Bound) *Kubelet {
-	return &Kubelet{Guest: m.guest, Bound: b, Now: m.vm, Light: m.IsLight(), Component: m.component, Proxy: m.Proxy(), Dir: m.Dir()}
+func (m *member) kubelet(name string, b Bound) *Kubelet {
+	return &Kubelet{Node: name, Guest: m.guest, Bound: b, Now: m.vm, Light: m.IsLight(), Component: m.component, Proxy: m.Proxy(), Dir: m.Dir()}
 }
 
 // KubeletAt is [Nodes.Kubelet] for a host as the API server names it: the name of a Node, or an address of its VM.
@@ -279,7 +281,7 @@ func (n *Nodes) KubeletAt(host string) (*Kubelet, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var found *Kubelet
-	for _, b := range n.bound {
+	for name, b := range n.bound {
 		m := n.vms[b.Key]
 		if m == nil || m.guest == nil || !slices.Contains(m.vm.Addresses, host) {
 			continue
@@ -287,7 +289,7 @@ func (n *Nodes) KubeletAt(host string) (*Kubelet, error) {
 		if found != nil {
 			return nil, fmt.Errorf("%s: an address of VM %s and VM %s", host, found.VM, b.VM)
 		}
-		found = m.kubelet(b)
+		found = m.kubelet(name, b)
 	}
 	if found == nil {
 		return nil, fmt.Errorf("%s: no address of a VM with a kubelet of this sandbox, or of this host's loopback interface", host)
