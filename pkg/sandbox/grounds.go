@@ -178,7 +178,7 @@ func (h host) Kubelet(host string) (embedded.Kubelet, error) {
 		return embedded.Kubelet{}, err
 	}
 	process, _, _ := k.State()
-	return embedded.Kubelet{Node: k.Node, VM: k.Now, Process: process, Light: k.Light, Dir: k.Dir, Proxy: h.s.proxies.Find(k.Proxy)}, nil
+	return embedded.Kubelet{Node: k.Node, Addresses: k.Addresses, VM: k.Now, Process: process, Light: k.Light, Dir: k.Dir, Proxy: h.s.proxies.Find(k.Proxy)}, nil
 }
 
 func (h host) DriverToken() string { return h.s.csi.Account(objects.Node).File }

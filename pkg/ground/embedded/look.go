@@ -33,10 +33,12 @@ const (
 // Kubelet is a kubelet as the API server reaches it.
 type Kubelet struct {
 	// Node is the name of its Node.
-	Node    string
-	VM      world.VM
-	Process node.Process
-	Light   bool
+	Node string
+	VM   world.VM
+	// Addresses are those of the VM, or the last ones when its guest does not run.
+	Addresses []string
+	Process   node.Process
+	Light     bool
 	// Dir is its directory, Proxy its proxy to the API server: a cut cuts both directions.
 	Dir   string
 	Proxy *wire.Wire
@@ -74,7 +76,7 @@ func (g *Ground) route(host, port string) (egress.Target, error) {
 	if err != nil {
 		return egress.Target{}, err
 	}
-	if _, err := g.cluster.NodeServer(k.Dir, k.Node, k.VM.Addresses); err != nil { // for an address that is new
+	if _, err := g.cluster.NodeServer(k.Dir, k.Node, k.Addresses); err != nil { // for an address that is new
 		return egress.Target{}, err
 	}
 	root, err := g.root(k.Dir)

@@ -141,6 +141,9 @@ func (n *Nodes) Observe(vms []world.VM) {
 			n.vms[key] = m
 		}
 		m.vm = v
+		if len(v.Addresses) > 0 {
+			m.addresses = v.Addresses
+		}
 		if name, role, ok := n.sourced(v); ok {
 			n.bind(m, name, role)
 		}
@@ -247,8 +250,9 @@ type Kubelet struct {
 	// Now is the VM's present state, Light whether the Node is a light one.
 	Now   world.VM
 	Light bool
-	// Node is the name of the Node.
-	Node string
+	// Node is the name of the Node, Addresses are those of the VM, or the last ones when its guest does not run.
+	Node      string
+	Addresses []string
 	// Component is the name of its process, Proxy that of its proxy to the API server, Dir its directory.
 	Component, Proxy, Dir string
 }
@@ -270,7 +274,7 @@ func (n *Nodes) Kubelet(name string) (*Kubelet, error) {
 
 // kubelet returns the guest of a VM that is bound to a Node. The caller holds the lock.
 func (m *member) kubelet(name string, b Bound) *Kubelet {
-	return &Kubelet{Node: name, Guest: m.guest, Bound: b, Now: m.vm, Light: m.IsLight(), Component: m.component, Proxy: m.Proxy(), Dir: m.Dir()}
+	return &Kubelet{Node: name, Addresses: m.addresses, Guest: m.guest, Bound: b, Now: m.vm, Light: m.IsLight(), Component: m.component, Proxy: m.Proxy(), Dir: m.Dir()}
 }
 
 // KubeletAt is [Nodes.Kubelet] for a host as the API server names it: the name of a Node, or an address of its VM.
@@ -283,7 +287,7 @@ func (n *Nodes) KubeletAt(host string) (*Kubelet, error) {
 	var found *Kubelet
 	for name, b := range n.bound {
 		m := n.vms[b.Key]
-		if m == nil || m.guest == nil || !slices.Contains(m.vm.Addresses, host) {
+		if m == nil || m.guest == nil || !slices.Contains(m.addresses, host) {
 			continue
 		}
 		if found != nil {
