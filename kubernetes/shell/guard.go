@@ -13,8 +13,9 @@ const (
 	stepBurst = 20000
 	stepRate  = 5000
 	stepBytes = 16 << 10
-	// memoryBytes and routines are by how much the kubelet's memory and goroutines may grow while a program runs.
+	// memoryBytes, stackBytes and routines are by how much the kubelet's heap, stacks and goroutines may grow while a program runs.
 	memoryBytes = 64 << 20
+	stackBytes  = 8 << 20
 	routines    = 512
 	// checkEvery is the longest time between two looks at them.
 	checkEvery = 250 * time.Millisecond
@@ -108,24 +109,24 @@ func (g *guard) step(ctx context.Context, n int64) {
 }
 
 // usage is what the process takes.
-type usage struct{ bytes, routines uint64 }
+type usage struct{ bytes, stacks, routines uint64 }
 
 func measure() usage {
 	s := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/sched/goroutines:goroutines"},
 	}
 	metrics.Read(s)
-	return usage{s[0].Value.Uint64() + s[1].Value.Uint64(), s[2].Value.Uint64()}
+	return usage{s[0].Value.Uint64(), s[1].Value.Uint64(), s[2].Value.Uint64()}
 }
 
 // check ends the program if the process has grown too much since it began.
 func (g *guard) check() {
 	now := measure()
-	if now.bytes > g.base.bytes+memoryBytes {
+	if now.bytes > g.base.bytes+memoryBytes || now.stacks > g.base.stacks+stackBytes {
 		runtime.GC()
 		now = measure()
 	}
-	if now.bytes > g.base.bytes+memoryBytes || now.routines > g.base.routines+routines {
+	if now.bytes > g.base.bytes+memoryBytes || now.stacks > g.base.stacks+stackBytes || now.routines > g.base.routines+routines {
 		g.memory.Store(true)
 		g.cancel()
 	}

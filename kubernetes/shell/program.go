@@ -58,6 +58,7 @@ const (
 	exitNotFound = 127
 	exitSignaled = 128
 	sigterm      = 15
+	sigkill      = 9
 )
 
 // IsShell reports whether a command is a shell.
@@ -184,6 +185,9 @@ func (p *Program) Run(ctx context.Context) Result {
 	signaled := terminated
 	mu.Unlock()
 	r := Result{Code: code, Unknown: p.called(), Memory: g.memory.Load()}
+	if g.Err() != nil && r.Code == 0 {
+		r.Code = exitSignaled + sigkill // such as wait, which reports no error
+	}
 	if signaled && !r.Memory {
 		if trap := p.trapped(); trap != nil {
 			r.Code = s.runTrap(&guarded{g, g}, *trap)
