@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,17 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	// Cannot fail: the flag was added above.
 	_ = cmd.RegisterFlagCompletionFunc("kubernetes", cobra.FixedCompletions(append([]string{programs.Builtin}, release.Names()...), cobra.ShellCompDirectiveNoFileComp))
 	f.knobs.bind(cmd)
+}
+
+// Each returns the flags of each release, when --kubernetes names several with commas between them.
+func (f *Flags) Each() []Flags {
+	var all []Flags
+	for _, source := range strings.Split(f.Source, ",") {
+		one := *f
+		one.Source = source
+		all = append(all, one)
+	}
+	return all
 }
 
 // Check refuses values that do not exist, and a release for a cluster that has one already. Embedded: it is an embedded cluster.
