@@ -213,7 +213,12 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 		return nil, err
 	}
 	want := stage.Spec{Topology: need.Topology, Speed: cmp.Or(need.Components.Speed, b.o.speed), CCM: b.programs[c.Source]}
-	want.Cluster.Kubernetes, want.Audit = b.on(c), b.audit
+	want.Audit = b.audit
+	var err error
+	on := b.on(c)
+	if want.Cluster.Kubernetes, err = b.o.releases[on].ResolveFor(ctx, need.Kubernetes(), b.kubernetes[on], b.o.Streams); err != nil {
+		return nil, err
+	}
 	want.CCM.Replicas = max(need.Components.CCM.Replicas, 1)
 	want.CCM.Args = slices.Clone(need.Components.CCM.Args)
 	for name, value := range need.Components.CCM.Env {
@@ -221,7 +226,6 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 	}
 	slices.Sort(want.CCM.Env)
 	driver := csi.Flags{Driver: cmp.Or(need.Components.CSI, csi.Off)}
-	var err error
 	if want.CSI, err = driver.Resolve(ctx, b.o.Streams); err != nil {
 		return nil, err
 	}
@@ -248,14 +252,9 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 	}, nil
 }
 
-// on returns the release that a CCM is to run on.
-func (b *bench) on(c smoke.CCM) sandbox.Kubernetes {
-	for _, k := range b.kubernetes {
-		if k.Version == c.Kubernetes {
-			return k
-		}
-	}
-	return b.kubernetes[0]
+// on returns the index of the release that a CCM runs on.
+func (b *bench) on(c smoke.CCM) int {
+	return max(0, slices.IndexFunc(b.kubernetes, func(k sandbox.Kubernetes) bool { return k.Version == c.Kubernetes }))
 }
 
 // versions lists the releases.
