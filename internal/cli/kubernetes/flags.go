@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,13 +55,37 @@ func (f *Flags) For(t topology.Kubernetes) Flags {
 	return all
 }
 
-// ResolveFor is [Flags.Resolve] with what a topology wants; has is the result without that.
-func (f *Flags) ResolveFor(ctx context.Context, t topology.Kubernetes, has sandbox.Kubernetes, streams *iostreams.Streams) (sandbox.Kubernetes, error) {
-	if t.IsZero() {
+// ResolveFor is [Flags.Resolve] for the nodes of a topology, and for a cluster as it is wanted; known is the result without that,
+// or nil.
+func (f *Flags) ResolveFor(
+	ctx context.Context, t *topology.Topology, k topology.Kubernetes, known *sandbox.Kubernetes, streams *iostreams.Streams,
+) (has sandbox.Kubernetes, err error) {
+	if k.IsZero() && known != nil {
+		has = *known
+	} else {
+		all := f.For(k)
+		if has, err = all.Resolve(ctx, streams); err != nil {
+			return has, err
+		}
+	}
+	if t == nil {
 		return has, nil
 	}
-	all := f.For(t)
-	return all.Resolve(ctx, streams)
+	has.Kubelets = map[string]string{}
+	kubelets := t.Kubelets()
+	minor, _ := release.Minor(has.Version)
+	for _, name := range slices.Sorted(maps.Keys(kubelets)) {
+		one := Flags{Source: name}
+		p, err := one.Resolve(ctx, streams)
+		if err != nil {
+			return has, err
+		}
+		if kubelet, _ := release.Minor(p.Version); kubelet > minor {
+			return has, report.UsageError("--kubernetes "+name, "VM %s: its kubelet, %s, is newer than the API server, %s", kubelets[name], p.Version, has.Version)
+		}
+		has.Kubelets[name] = p.Path
+	}
+	return has, nil
 }
 
 // Check refuses values that do not exist, and a release for a cluster that has one already. Embedded: it is an embedded cluster.

@@ -168,7 +168,7 @@ func (s *session) spec(ctx context.Context, need scenario.Requirements) (stage.S
 	want := stage.Spec{Topology: need.Topology, Speed: s.o.speed, CCM: s.given, Cluster: s.o.ground.Of(s.o.retain)}
 	var err error
 	if s.o.embedded() {
-		if want.Cluster.Kubernetes, err = s.o.kubernetes.ResolveFor(ctx, need.Kubernetes(), s.kubernetes, s.o.Streams); err != nil {
+		if want.Cluster.Kubernetes, err = s.o.kubernetes.ResolveFor(ctx, need.Topology, need.Kubernetes(), &s.kubernetes, s.o.Streams); err != nil {
 			return want, err
 		}
 	}
