@@ -72,6 +72,11 @@ func Run(ctx context.Context, cfg contract.Node) error {
 			return fmt.Errorf("csi node of %s: %w", cfg.Name, err)
 		}
 	}
+	api, err := listenAPI(cfg.Server)
+	if err != nil {
+		return fmt.Errorf("kubelet %s: server: %w", cfg.Name, err)
+	}
+	defer api.listener.Close()
 	containers := podruntime.New(ctx, podruntime.Options{
 		Node: cfg.Name, RootDir: cfg.RootDir, DiskBytes: diskBytes, DiskInodes: diskInodes,
 		PodCIDR: func(ctx context.Context) (string, error) { return podCIDR(ctx, client, cfg.Name) },
@@ -81,6 +86,8 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	if err := furnish(ctx, hollow.KubeletDeps, cfg, rc); err != nil {
 		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
 	}
+	var running *kubelet.Kubelet
+	hollow.KubeletDeps.Options = append(hollow.KubeletDeps.Options, func(k *kubelet.Kubelet) { running = k })
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
 	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
 		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
@@ -88,6 +95,13 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	var all errgroup.Group
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	all.Go(func() error {
+		defer end()
+		if err := api.serve(ctx, running, cfg.Name, client, config); err != nil {
+			return fmt.Errorf("kubelet %s: server: %w", cfg.Name, err)
+		}
+		return nil
+	})
 	if csi != nil {
 		all.Go(func() error { defer end(); return csi.Run(ctx) })
 		all.Go(func() error {
@@ -180,12 +194,8 @@ func settings(cfg contract.Node) (*options.KubeletFlags, *kubeletconfig.KubeletC
 	c.NodeStatusReportFrequency.Duration = cfg.Speed.Of(pace.NodeStatusReport)
 	c.SyncFrequency.Duration = cfg.Speed.Of(pace.KubeletSync)
 
-	// The kubelet's server is off: it would need a port and an address that the node does not have, and there are no
-	// containers to access.
-	c.EnableServer = false
+	serverSettings(c, cfg.Server)
 	c.MakeIPTablesUtilChains = false // as root it would change the host's packet filter
-	c.ReadOnlyPort = 0
-	c.HealthzPort = 0
 	c.StaticPodPath = ""
 	c.PodLogsDir = filepath.Join(cfg.RootDir, "pod-logs")
 	c.CgroupsPerQOS = false

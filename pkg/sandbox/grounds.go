@@ -55,7 +55,7 @@ func (s *Sandbox) newGround() ground.Ground {
 	}
 	return embedded.New(embedded.Config{
 		Options:  cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs},
-		Instance: o.Dir, Kubernetes: o.Cluster.Kubernetes.Path, CSI: o.CSI.Enabled, Logger: o.Logger, Host: h,
+		Instance: o.Dir, Kubernetes: o.Cluster.Kubernetes.Path, Kubelets: o.kubelets(), CSI: o.CSI.Enabled, Logger: o.Logger, Host: h,
 	})
 }
 
@@ -172,6 +172,29 @@ func (h host) Child(spec child.Spec) child.Spec { return h.s.components.Spec(spe
 
 func (h host) Proxy(name string) (addr string, err error) { return h.s.proxies.Addr(name) }
 
+func (h host) Kubelet(host string) (embedded.Kubelet, error) {
+	k, err := h.s.nodes.KubeletAt(host)
+	if err != nil {
+		return embedded.Kubelet{}, err
+	}
+	process, _, _ := k.State()
+	return embedded.Kubelet{Node: k.Node, Addresses: k.Addresses, VM: k.Now, Process: process, Light: k.Light, Dir: k.Dir, Proxy: h.s.proxies.Find(k.Proxy)}, nil
+}
+
 func (h host) DriverToken() string { return h.s.csi.Account(objects.Node).File }
 
 func (h host) BootFailed() bool { return h.s.boot.Failed() }
+
+// kubelets returns the programs of VMs that do not have the cluster's.
+func (o *Options) kubelets() map[embedded.VM]string {
+	paths := map[embedded.VM]string{}
+	if o.Topology == nil {
+		return paths
+	}
+	for ref := range o.Topology.AllVMs() {
+		if path := o.Cluster.Kubernetes.Kubelets[ref.VM.Kubelet]; path != "" {
+			paths[embedded.VM{VCenter: ref.VCenter.Name, Name: ref.VM.Name}] = path
+		}
+	}
+	return paths
+}

@@ -4,6 +4,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -11,11 +12,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded/egress"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -29,6 +33,8 @@ type Config struct {
 	Instance *instance.Dir
 	// Kubernetes is the path of the Kubernetes program.
 	Kubernetes string
+	// Kubelets are the paths for VMs whose kubelet is another program's, by vCenter and name.
+	Kubelets map[VM]string
 	// CSI: the kubelets have the CSI driver's node service.
 	CSI    bool
 	Logger *slog.Logger
@@ -47,6 +53,8 @@ type Host interface {
 	Child(child.Spec) child.Spec
 	// Proxy returns the address of the proxy with that name to the API server.
 	Proxy(name string) (addr string, err error)
+	// Kubelet returns the kubelet at a host: the name of a Node or an address of its VM. The error is one for the user.
+	Kubelet(host string) (Kubelet, error)
 	// DriverToken is the file with the token of the CSI driver's node service.
 	DriverToken() string
 	// VolumeDir returns the directory of a volume's disk, "" where this machine has none; false when there is no such vCenter.
@@ -57,8 +65,12 @@ type Host interface {
 type Ground struct {
 	Config
 	cluster *embedded.Cluster
+	egress  *egress.Server
 	child   *child.Child
 }
+
+// VM is a VM of a topology.
+type VM struct{ VCenter, Name string }
 
 // New returns the ground; nothing runs yet.
 func New(c Config) *Ground { return &Ground{Config: c} }
@@ -78,6 +90,9 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 }
 
 func (g *Ground) start(context.Context) (err error) {
+	if err := g.listen(); err != nil {
+		return err
+	}
 	if g.cluster, err = embedded.New(g.Options); err != nil {
 		return err
 	}
@@ -88,12 +103,16 @@ func (g *Ground) start(context.Context) (err error) {
 	return nil
 }
 
-// awaitAPI waits for the API server and makes it refuse what cannot work here.
+// awaitAPI waits for the API server, makes it refuse what cannot work here, and grants what its own parts need.
 func (g *Ground) awaitAPI(ctx context.Context) error {
 	if err := g.cluster.WaitReady(ctx, g.Host.Detail); err != nil {
 		return err
 	}
-	return refuseServices(ctx, g.cluster.Client())
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return refuseServices(ctx, g.cluster.Client()) })
+	all.Go(func() error { return grant(ctx, g.cluster.Client()) })
+	all.Go(func() error { return serveMetrics(ctx, g.cluster) })
+	return all.Wait()
 }
 
 func (g *Ground) stop(ctx context.Context) error {
@@ -103,6 +122,9 @@ func (g *Ground) stop(ctx context.Context) error {
 	}
 	if g.cluster != nil {
 		errs = append(errs, g.cluster.Close())
+	}
+	if g.egress != nil {
+		errs = append(errs, g.egress.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -127,7 +149,7 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 	}
 	vm := n.VM()
 	options := node.Options{
-		Spec:   func(m node.VM) (child.Spec, error) { return g.spec(n, vm.Name, m) },
+		Spec:   func(m node.VM) (child.Spec, error) { return g.spec(n, VM{vm.VCenter, vm.Name}, m) },
 		Notify: n.Notify,
 	}
 	if g.CSI {
@@ -144,19 +166,18 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 }
 
 // spec writes the configuration of a VM's kubelet for one boot.
-func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
-	name, err := ground.NodeName(vm, m)
+func (g *Ground) spec(n ground.Node, vm VM, m node.VM) (child.Spec, error) {
+	name, err := ground.NodeName(vm.Name, m)
 	if err != nil {
-		return child.Spec{Name: "node/" + vm}, err
+		return child.Spec{Name: "node/" + vm.Name}, err
 	}
 	component, role := n.Boot(name)
-	spec := child.Spec{Name: component, Path: g.Kubernetes}
+	spec := child.Spec{Name: component, Path: cmp.Or(g.Kubelets[vm], g.Kubernetes)}
 	dir := n.Dir()
 	if err := os.MkdirAll(filepath.Join(dir, "kubelet"), 0o700); err != nil {
 		return spec, err
 	}
-	// The kubelet creates sockets there, and the kernel limits the length of their paths.
-	root, err := g.Instance.ShortPath(node.LongestSocket, "nodes", filepath.Base(dir), "kubelet")
+	root, err := g.root(dir)
 	if err != nil {
 		return spec, err
 	}
@@ -189,6 +210,10 @@ func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
 			return spec, err
 		}
 	}
+	if cfg.Server, err = g.cluster.NodeServer(dir, name, n.Current().Addresses); err != nil {
+		return spec, err
+	}
+	cfg.Server.Socket = root + apiSocket
 	path := filepath.Join(dir, "config.json")
 	if err := cfg.Write(path); err != nil {
 		return spec, err
