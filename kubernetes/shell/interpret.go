@@ -67,10 +67,12 @@ func (pr *process) execute(ctx context.Context, args []string, replace bool) int
 	case pr.p.isScript(pr.dir, name):
 		return pr.file(ctx, args)
 	}
+	stands := replace && pr.p.StandIn != nil
 	pr.p.mu.Lock()
 	pr.p.unknown = true
+	pr.p.stood = stands
 	pr.p.mu.Unlock()
-	if replace && pr.p.StandIn != nil {
+	if stands {
 		return pr.p.StandIn(ctx, args)
 	}
 	fmt.Fprintf(pr.stderr, "sh: %s: not found\n", name)

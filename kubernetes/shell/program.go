@@ -40,6 +40,7 @@ type Program struct {
 	mu      sync.Mutex
 	unknown bool
 	trap    *string // what trap has set for SIGTERM
+	stood   bool    // StandIn has taken its place, and SIGTERM is for it
 }
 
 // Result is how a program ended.
@@ -168,7 +169,7 @@ func (p *Program) Run(ctx context.Context) Result {
 		go func() {
 			select {
 			case <-p.Terminate:
-				if trap := p.trapped(); trap != nil && *trap == "" {
+				if trap, stood := p.signaled(); stood || trap != nil && *trap == "" {
 					return // it ignores the signal
 				}
 				mu.Lock()
@@ -189,7 +190,7 @@ func (p *Program) Run(ctx context.Context) Result {
 		r.Code = exitSignaled + sigkill // such as wait, which reports no error
 	}
 	if signaled && !r.Memory {
-		if trap := p.trapped(); trap != nil {
+		if trap, _ := p.signaled(); trap != nil {
 			r.Code = s.runTrap(&guarded{g, g}, *trap)
 		} else {
 			r.Terminated, r.Code = true, exitSignaled+sigterm
@@ -198,10 +199,11 @@ func (p *Program) Run(ctx context.Context) Result {
 	return r
 }
 
-func (p *Program) trapped() *string {
+// signaled returns what SIGTERM does.
+func (p *Program) signaled() (trap *string, stood bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.trap
+	return p.trap, p.stood
 }
 
 func (p *Program) called() bool {
