@@ -18,6 +18,7 @@ import (
 type machine struct {
 	cfg    contract.Node
 	bootID string
+	use    use
 }
 
 // newMachine returns one boot of the VM: like a kernel it has a new boot ID each time, so that a kubelet detects a reboot.
@@ -62,14 +63,16 @@ func (m *machine) ContainerFsInfo(context.Context) (fsInfo, error) { return m.fs
 func (m *machine) RootFsInfo() (fsInfo, error)                     { return m.fs() }
 func (m *machine) GetDirFsInfo(string) (fsInfo, error)             { return m.fs() }
 
-// ContainerInfoV2 reports the whole VM, with half of its memory in use, for the eviction manager.
+// ContainerInfoV2 reports the whole VM, for the eviction manager and metrics.
 func (m *machine) ContainerInfoV2(string, requestOptions) (map[string]containerInfo, error) {
+	at := time.Now()
+	cpu, bytes := m.use.now(context.Background(), at, m.cfg.MemoryBytes) // the interface has no context
 	return map[string]containerInfo{"/": {
 		Spec: containerSpec{HasCpu: true, HasMemory: true, Memory: memorySpec{Limit: m.cfg.MemoryBytes}},
 		Stats: []*containerStats{{
-			Timestamp: time.Now(),
-			Cpu:       &cpuStats{},
-			Memory:    &memoryStats{Usage: m.cfg.MemoryBytes / 2, WorkingSet: m.cfg.MemoryBytes / 2},
+			Timestamp: at,
+			Cpu:       &cpuStats{Usage: cpuUsage{Total: cpu}},
+			Memory:    &memoryStats{Usage: bytes, WorkingSet: bytes},
 		}},
 	}}, nil
 }

@@ -82,7 +82,9 @@ func Run(ctx context.Context, cfg contract.Node) error {
 		PodCIDR: func(ctx context.Context) (string, error) { return podCIDR(ctx, client, cfg.Name) },
 	})
 	defer containers.Stop()
-	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newCAdvisor(newMachine(cfg)), containers, containers, newContainers())
+	vm := newMachine(cfg)
+	vm.use.list = containers.ListContainerStats
+	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newCAdvisor(vm), containers, containers, newContainers())
 	if err := furnish(ctx, hollow.KubeletDeps, cfg, rc); err != nil {
 		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
 	}
