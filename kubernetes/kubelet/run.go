@@ -206,6 +206,8 @@ func settings(cfg contract.Node) (*options.KubeletFlags, *kubeletconfig.KubeletC
 	c.FailCgroupV1 = false
 	c.FailSwapOn = false
 	c.ResolverConfig = ""
+	// kubeadm's: nothing answers there, for pods have no network, but without it the kubelet warns of each pod.
+	c.ClusterDNS, c.ClusterDomain = []string{clusterDNS}, "cluster.local"
 	c.MaxOpenFiles = 4096
 	c.EvictionHard = nil
 	c.VolumePluginDir = filepath.Join(cfg.RootDir, "volume-plugins")
@@ -216,6 +218,9 @@ func settings(cfg contract.Node) (*options.KubeletFlags, *kubeletconfig.KubeletC
 	}
 	return f, c, nil
 }
+
+// clusterDNS is the tenth address of the embedded cluster's service range.
+const clusterDNS = "10.96.0.10"
 
 func leaseDuration(c *kubeletconfig.KubeletConfiguration) time.Duration {
 	return time.Duration(c.NodeLeaseDurationSeconds) * time.Second

@@ -168,7 +168,7 @@ func TestPrograms(t *testing.T) {
 		"a shell without input":      {image("docker.io/library/alpine"), nil, nil, -1, 0, "Completed"},
 		"unknown program":            {image("nginx"), nil, nil, 5, 0, "Completed"},
 		"unknown program, killed":    {image("nginx"), nil, nil, 0, 137, "Error"},
-		"program in a script":        {nil, []string{"sh", "-c", "exec nginx"}, nil, 5, 0, "Completed"},
+		"program in a script":        {nil, []string{"sh", "-c", "echo armed; exec nginx"}, nil, 5, 0, "Completed"},
 		"missing program":            {nil, []string{"sh", "-c", "nginx; exit $?"}, nil, -1, 127, "Error"},
 		"stopped script":             {nil, []string{"sleep", "1000"}, nil, 5, 143, "Error"},
 		"killed script":              {nil, []string{"sh", "-c", "trap '' TERM; echo armed; sleep 1000"}, nil, 1, 137, "Error"},
@@ -192,8 +192,11 @@ func TestPrograms(t *testing.T) {
 				if s := n.status(id); s.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
 					t.Errorf("%+v", s)
 				}
-				if strings.Contains(strings.Join(test.command, " "), "trap") {
+				if strings.Contains(strings.Join(test.command, " "), "armed") {
 					n.logged(id, "armed")
+				}
+				if strings.Contains(strings.Join(test.command, " "), "exec") {
+					n.standing(id)
 				}
 				if err := n.StopContainer(t.Context(), id, test.grace); err != nil {
 					t.Fatal(err)
@@ -222,6 +225,20 @@ func (n *node) logged(id, text string) {
 		case <-deadline:
 			n.t.Fatalf("no %q in its log: %q %v", text, b, err)
 		}
+	}
+}
+
+// standing waits until the container runs a program that is not here.
+func (n *node) standing(id string) {
+	n.t.Helper()
+	c, err := n.find(id)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !c.listens("80") {
+		<-tick.C
 	}
 }
 
@@ -357,11 +374,8 @@ func TestProbes(t *testing.T) {
 		}
 		n := newNode(t, annotations...)
 		id := n.start(func(c *runtimeapi.ContainerConfig) { c.Image.Image = "nginx" })
-		c, _ := n.find(id)
 		if test.behavior == "" {
-			c.mu.Lock()
-			c.standIn = true // as it is in a moment
-			c.mu.Unlock()
+			n.standing(id)
 		}
 		out, _, err := n.ExecSync(t.Context(), id, []string{probeCommand, "http", test.port, "/x"}, time.Second)
 		if (err == nil) != (test.want == "") || test.want != "" && !strings.Contains(string(out), test.want) {
