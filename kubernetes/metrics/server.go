@@ -108,7 +108,7 @@ func newServer(rc *rest.Config, dial utilnet.DialFunc) (*server, error) {
 	}
 	s := &server{objects: objects}
 	s.scraper = newScraper(client, &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: kubelets, IdleConnTimeout: longest, ForceAttemptHTTP2: true}})
-	// The aggregator asks for these, and logs an error when there are none.
+	// The aggregator asks for these, and logs an error without them.
 	s.mux.HandleFunc("GET /openapi/v2", answer(func(*http.Request) (any, error) {
 		return map[string]any{"swagger": "2.0", "info": map[string]string{"title": "metrics-server", "version": version.Version}, "paths": map[string]any{}}, nil
 	}))

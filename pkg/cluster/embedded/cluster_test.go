@@ -89,7 +89,9 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 func TestConfigRoundTrip(t *testing.T) {
 	for name, audit := range map[string]bool{"plain": false, "audited": true} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, func(o *Options) { o.Speed, o.Audit, o.Knobs.Scheduler, o.Egress, o.Metrics = 2.5, audit, []string{"v=2"}, "/e", "/m" })
+			c := newCluster(t, func(o *Options) {
+				o.Speed, o.Audit, o.Knobs.Scheduler, o.Egress, o.Metrics = 2.5, audit, []string{"v=2"}, "/e", "/m"
+			})
 			spec := c.Spec()
 			if len(spec.Args) != 2 || spec.Name != "control-plane" || len(spec.Files) != 4 {
 				t.Fatalf("%+v", spec)

@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
@@ -145,7 +146,7 @@ func grant(ctx context.Context, client kubernetes.Interface) error {
 
 // serveMetrics registers the resource metrics API. Its Service is only a name for the proxy.
 func serveMetrics(ctx context.Context, c *embedded.Cluster) error {
-	const name, version = "metrics-server", "v1beta1"
+	const name, version, object = "metrics-server", "v1beta1", "v1beta1.metrics.k8s.io"
 	_, err := c.Client().CoreV1().Services(metav1.NamespaceSystem).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: contract.MetricsHost},
@@ -154,7 +155,7 @@ func serveMetrics(ctx context.Context, c *embedded.Cluster) error {
 		return fmt.Errorf("service %s: %w", name, err)
 	}
 	body, err := json.Marshal(map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": version + ".metrics.k8s.io"},
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": object},
 		"spec": map[string]any{
 			"group": "metrics.k8s.io", "version": version, "groupPriorityMinimum": 100, "versionPriority": 100,
 			"service": map[string]any{"namespace": metav1.NamespaceSystem, "name": name, "port": 443}, "caBundle": c.Authority(),
@@ -163,11 +164,12 @@ func serveMetrics(ctx context.Context, c *embedded.Cluster) error {
 	if err != nil {
 		return err
 	}
-	// No client of the aggregator is linked for this one object.
-	err = c.Client().Discovery().RESTClient().Post().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices").
-		SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
-	if unlessExists(err) != nil {
-		return fmt.Errorf("apiservice of metrics.k8s.io: %w", err)
+	// No client of the aggregator is linked for this one object. It is applied, for the cluster may have another authority than
+	// before; a conflict is with a user who has replaced it.
+	err = c.Client().Discovery().RESTClient().Patch(types.ApplyPatchType).AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", object).
+		Param("fieldManager", "vsphere-sandbox").Body(body).Do(ctx).Error()
+	if err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("apiservice %s: %w", object, err)
 	}
 	return nil
 }
