@@ -16,8 +16,8 @@ import (
 
 // eventQPS and eventBurst bound the Events of a node. The recorder also bounds those of each object, and counts equal ones.
 const (
-	eventQPS   = 5
-	eventBurst = 50
+	eventQPS   = 10
+	eventBurst = 100
 )
 
 // recordEvents makes the kubelet write its Events, until ctx ends.

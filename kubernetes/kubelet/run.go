@@ -208,6 +208,7 @@ func settings(cfg contract.Node) (*options.KubeletFlags, *kubeletconfig.KubeletC
 	c.ResolverConfig = ""
 	// kubeadm's: nothing answers there, for pods have no network, but without it the kubelet warns of each pod.
 	c.ClusterDNS, c.ClusterDomain = []string{clusterDNS}, "cluster.local"
+	c.RegistryPullQPS = 0 // a pull takes nothing from anybody
 	c.MaxOpenFiles = 4096
 	c.EvictionHard = nil
 	c.VolumePluginDir = filepath.Join(cfg.RootDir, "volume-plugins")

@@ -161,7 +161,7 @@ func volumeUsage(published string) (device string, total, used int64, err error)
 	if err != nil {
 		return "", 0, 0, syscall.EIO
 	}
-	usage, err := d.Usage(context.Background()) //nolint:forbidigo // it is short
+	usage, err := d.Usage(context.Background())
 	if err != nil {
 		return "", 0, 0, syscall.EIO
 	}

@@ -147,7 +147,7 @@ func terminalOf(resize <-chan terminalSize) *shell.Terminal {
 
 // drain reads sizes that nothing needs: their sender waits.
 func drain(resize <-chan terminalSize) {
-	for range resize { //nolint:revive // it is empty
+	for range resize {
 	}
 }
 

@@ -121,7 +121,7 @@ func (pr *process) shell(ctx context.Context, args []string) int {
 		if strings.HasPrefix(option, "--") {
 			continue // such as --login
 		}
-		letters := ""
+		var letters strings.Builder
 		for _, c := range option[1:] {
 			switch c {
 			case 'c':
@@ -132,11 +132,11 @@ func (pr *process) shell(ctx context.Context, args []string) int {
 					rest = rest[1:]
 				}
 			case 'e', 'u', 'x', 'f', 'n', 'a':
-				letters += string(c)
+				letters.WriteRune(c)
 			}
 		}
-		if letters != "" {
-			sc.options = append(sc.options, option[:1]+letters)
+		if letters.Len() > 0 {
+			sc.options = append(sc.options, option[:1]+letters.String())
 		}
 	}
 	switch {
@@ -520,12 +520,19 @@ func (pr *process) interactive(ctx context.Context, sc script) int {
 	}
 	code := 0
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
-	err = parser.Interactive(bufio.NewReader(input), func(stmts []*syntax.Stmt) bool {
+	for stmts, err := range parser.InteractiveSeq(bufio.NewReader(input)) {
+		if err != nil {
+			if ctx.Err() == nil {
+				fmt.Fprintf(pr.stderr, "sh: %v\n", err)
+				code = exitUsage
+			}
+			break
+		}
 		if parser.Incomplete() {
 			if t := pr.p.terminal; t != nil {
 				t.prompt("> ")
 			}
-			return true
+			continue
 		}
 		for _, st := range stmts {
 			if err := harmless(st); err != nil {
@@ -535,17 +542,12 @@ func (pr *process) interactive(ctx context.Context, sc script) int {
 			}
 			code = exitCode(r.Run(ctx, st))
 			if r.Exited() || ctx.Err() != nil {
-				return false
+				return code
 			}
 		}
 		if t := pr.p.terminal; t != nil {
 			t.prompt(prompt(r))
 		}
-		return true
-	})
-	if err != nil && ctx.Err() == nil {
-		fmt.Fprintf(pr.stderr, "sh: %v\n", err)
-		return exitUsage
 	}
 	return code
 }

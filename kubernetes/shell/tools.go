@@ -189,28 +189,26 @@ func has(set map[byte]string, letter byte) bool {
 const chunk = 32 << 10
 
 // copyAll copies until the end of input, an error or the end of ctx.
-func copyAll(ctx context.Context, w io.Writer, r io.Reader) (total int64, err error) {
+func copyAll(ctx context.Context, w io.Writer, r io.Reader) error {
 	if r == nil {
-		return 0, nil
+		return nil
 	}
 	buf := make([]byte, chunk)
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
 			if err := moved(ctx, n); err != nil {
-				return total, err
+				return err
 			}
-			m, err := w.Write(buf[:n])
-			total += int64(m)
-			if err != nil {
-				return total, err
+			if _, err := w.Write(buf[:n]); err != nil {
+				return err
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return total, nil
+			return nil
 		}
 		if err != nil {
-			return total, err
+			return err
 		}
 	}
 }

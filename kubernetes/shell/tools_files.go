@@ -35,6 +35,7 @@ func (pr *process) create(name string, appends bool) (io.WriteCloser, error) {
 func (pr *process) lstat(name string) (fs.FileInfo, error) {
 	return pr.p.Files.Stat(pr.dir, name, false)
 }
+
 func (pr *process) stat(name string) (fs.FileInfo, error) { return pr.p.Files.Stat(pr.dir, name, true) }
 
 // isDir reports whether a path leads to a folder.
@@ -74,13 +75,13 @@ func (pr *process) walk(ctx context.Context, name string, depth int, do func(nam
 func join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
 
 // filesBelow returns the files that are at or below paths.
-func (pr *process) filesBelow(names []string) []string {
+func (pr *process) filesBelow(ctx context.Context, names []string) []string {
 	if len(names) == 0 {
 		names = []string{"."}
 	}
 	var all []string
 	for _, name := range names {
-		_ = pr.walk(context.Background(), name, 0, func(name string, info fs.FileInfo, _ int) error { //nolint:forbidigo // it is short
+		_ = pr.walk(ctx, name, 0, func(name string, info fs.FileInfo, _ int) error {
 			if !info.IsDir() {
 				all = append(all, name)
 			}
@@ -412,7 +413,7 @@ func (pr *process) copyFile(ctx context.Context, from, to string, mode fs.FileMo
 	if err != nil {
 		return err
 	}
-	_, err = copyAll(ctx, out, in)
+	err = copyAll(ctx, out, in)
 	return errors.Join(named(to, err), out.Close())
 }
 
@@ -948,7 +949,7 @@ func dd(ctx context.Context, pr *process, args []string) int {
 		out = f
 	}
 	if skip > 0 {
-		if _, err := copyAll(ctx, io.Discard, io.LimitReader(in, skip*block)); err != nil {
+		if err := copyAll(ctx, io.Discard, io.LimitReader(in, skip*block)); err != nil {
 			return pr.fail("dd", err)
 		}
 	}

@@ -126,7 +126,7 @@ func xargs(ctx context.Context, pr *process, args []string) int {
 		rest = []string{"echo"}
 	}
 	var text strings.Builder
-	if _, err := copyAll(ctx, &text, io.LimitReader(orEmpty(pr.stdin), lineBytes)); err != nil {
+	if err := copyAll(ctx, &text, io.LimitReader(orEmpty(pr.stdin), lineBytes)); err != nil {
 		return pr.fail("xargs", err)
 	}
 	words := strings.Fields(text.String())
@@ -560,7 +560,7 @@ func (pr *process) pack(ctx context.Context, out io.Writer, names []string) erro
 				return err
 			}
 			defer f.Close()
-			_, err = copyAll(ctx, w, io.LimitReader(f, h.Size))
+			err = copyAll(ctx, w, io.LimitReader(f, h.Size))
 			return err
 		})
 		if err != nil {
@@ -616,7 +616,7 @@ func (pr *process) unpackFile(ctx context.Context, r io.Reader, name string, mod
 	if err != nil {
 		return err
 	}
-	_, err = copyAll(ctx, f, r)
+	err = copyAll(ctx, f, r)
 	return errors.Join(named(name, err), f.Close())
 }
 

@@ -66,7 +66,7 @@ func cat(ctx context.Context, pr *process, args []string) int {
 	n := 0
 	return pr.inputs("cat", operands, func(_ string, r io.Reader) error {
 		if !has(set, 'n') {
-			_, err := copyAll(ctx, pr.stdout, r)
+			err := copyAll(ctx, pr.stdout, r)
 			return err
 		}
 		return lines(ctx, r, func(line []byte) error {
@@ -128,7 +128,7 @@ func head(ctx context.Context, pr *process, args []string) int {
 	}
 	return pr.inputs("head", operands, func(_ string, r io.Reader) error {
 		if has(set, 'c') {
-			_, err := copyAll(ctx, pr.stdout, io.LimitReader(r, limit))
+			err := copyAll(ctx, pr.stdout, io.LimitReader(r, limit))
 			return err
 		}
 		left := limit
@@ -183,7 +183,7 @@ func tail(ctx context.Context, pr *process, args []string) int {
 			if err := wait(ctx, followEvery); err != nil {
 				return nil //nolint:nilerr // it is told to end
 			}
-			if _, err := copyAll(ctx, pr.stdout, r); err != nil {
+			if err := copyAll(ctx, pr.stdout, r); err != nil {
 				return err
 			}
 		}
@@ -199,7 +199,7 @@ func (pr *process) last(ctx context.Context, r io.Reader, limit int64, from, inB
 			if _, err := io.CopyN(io.Discard, r, max(0, limit-1)); err != nil && !errors.Is(err, io.EOF) {
 				return err
 			}
-			_, err := copyAll(ctx, pr.stdout, r)
+			err := copyAll(ctx, pr.stdout, r)
 			return err
 		}
 		n := int64(0)
@@ -269,7 +269,7 @@ func wc(ctx context.Context, pr *process, args []string) int {
 	code := pr.inputs("wc", operands, func(name string, r io.Reader) error {
 		var n [3]int64
 		word := false
-		_, err := copyAll(ctx, writerFunc(func(b []byte) (int, error) {
+		err := copyAll(ctx, writerFunc(func(b []byte) (int, error) {
 			n[2] += int64(len(b))
 			for _, c := range b {
 				if c == '\n' {
@@ -382,7 +382,7 @@ func grep(ctx context.Context, pr *process, args []string) int {
 		}
 	}
 	if has(set, 'r') || has(set, 'R') {
-		operands = pr.filesBelow(operands)
+		operands = pr.filesBelow(ctx, operands)
 	}
 	prefix := (len(operands) > 1 || has(set, 'H')) && !has(set, 'h')
 	found := false
@@ -466,7 +466,7 @@ func checksum(ctx context.Context, pr *process, args []string) int {
 		default:
 			h = sha256.New()
 		}
-		_, err := copyAll(ctx, h, r)
+		err := copyAll(ctx, h, r)
 		return fmt.Sprintf("%x", h.Sum(nil)), err
 	}
 	if !has(set, 'c') {
@@ -626,7 +626,7 @@ func cut(ctx context.Context, pr *process, args []string) int {
 			var kept []string
 			if chars {
 				delimiter = ""
-				for i, c := range []byte(line) {
+				for i, c := range line {
 					if in(i + 1) {
 						kept = append(kept, string([]byte{c}))
 					}
@@ -689,7 +689,7 @@ func tr(ctx context.Context, pr *process, args []string) int {
 		return bytes.IndexByte(from, c) >= 0 != (has(set, 'c') || has(set, 'C'))
 	}
 	last := -1
-	_, err := copyAll(ctx, writerFunc(func(b []byte) (int, error) {
+	err := copyAll(ctx, writerFunc(func(b []byte) (int, error) {
 		out := make([]byte, 0, len(b))
 		for _, c := range b {
 			hit := in(c)
@@ -736,7 +736,7 @@ func tee(ctx context.Context, pr *process, args []string) int {
 		defer f.Close()
 		writers = append(writers, f)
 	}
-	if _, err := copyAll(ctx, io.MultiWriter(writers...), pr.stdin); err != nil {
+	if err := copyAll(ctx, io.MultiWriter(writers...), pr.stdin); err != nil {
 		return pr.fail("tee", err)
 	}
 	return code
