@@ -109,7 +109,7 @@ func (s *Server) accept() {
 
 // connect serves one CONNECT. It returns when the connection has been handed over or refused.
 func (s *Server) connect(client *net.UnixConn) {
-	stop := context.AfterFunc(s.ctx, func() { client.Close() })
+	stop := context.AfterFunc(s.ctx, func() { _ = client.Close() })
 	defer stop()
 	_ = client.SetDeadline(time.Now().Add(requestTimeout)) // its only error is that it is closed
 	target, code, err := s.target(client)
@@ -125,14 +125,14 @@ func (s *Server) connect(client *net.UnixConn) {
 	}
 	if err != nil {
 		answer(client, code, err.Error())
-		client.Close()
+		_ = client.Close()
 		return
 	}
 	answer(client, http.StatusOK, "")
 	_ = client.SetDeadline(time.Time{})
 	if !stop() { // the server is closing
-		client.Close()
-		server.Close()
+		_ = client.Close()
+		_ = server.Close()
 		return
 	}
 	over := target.Wire
