@@ -25,7 +25,7 @@ func notRunning(id string, state runtimeapi.ContainerState) error {
 // outputBytes is the most that [Runtime.ExecSync] keeps of each stream.
 const outputBytes = 64 << 10
 
-// syncLimit bounds a command that has no time limit of its own: lifecycle hooks.
+// syncLimit bounds a command without a time limit: lifecycle hooks.
 const syncLimit = 10 * time.Minute
 
 // limited keeps the first bytes.

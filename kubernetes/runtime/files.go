@@ -109,8 +109,8 @@ func (c *container) makeDir(pod *runtimeapi.PodSandboxConfig) error {
 	}
 	for name, text := range map[string]string{
 		"etc/hostname": c.hostname() + "\n",
-		"etc/passwd":   "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
-		"etc/group":    "root:x:0:\nnogroup:x:65534:\n",
+		"etc/passwd":   "root:x:0:0:root:/root:/bin/sh\nnonroot:x:65532:65532:nonroot:/home:/bin/false\n",
+		"etc/group":    "root:x:0:\nnonroot:x:65532:\n",
 		"etc/resolv.conf": func() string {
 			var b strings.Builder
 			for _, s := range pod.GetDnsConfig().GetServers() {

@@ -27,7 +27,7 @@ func probed(cmd []string) (request, bool) {
 }
 
 // Adapt changes a pod, as the kubelet gets it, so that nothing of it needs a network: requests of probes and lifecycle hooks become
-// commands for [Runtime.ExecSync]. It also notes in an annotation which containers end by themselves.
+// commands for [Runtime.ExecSync]. It also notes in an annotation which containers end without a signal.
 func Adapt(pod *corev1.Pod) {
 	var ends []byte
 	add := func(name string) {

@@ -103,8 +103,8 @@ func (c *container) gid() int64 {
 	return 0
 }
 
-// EndsKey is an annotation that the kubelet's wiring sets, whatever the pod has: the names of the containers, separated by
-// commas, whose programs end by themselves: init containers and containers of Jobs.
+// EndsKey is an annotation that the kubelet's wiring sets in place of any of the pod: the names of the containers,
+// separated by commas, whose programs end without a signal: init containers and containers of Jobs.
 const EndsKey = "internal.sandbox.vsphere/ends"
 
 // standFor is a program that is not here: it runs until it is stopped, or ends at once if it must end.

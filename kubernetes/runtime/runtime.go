@@ -76,7 +76,7 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// notFound is how a runtime reports what it does not have: the kubelet tells it from other errors by its code.
+// notFound is how a runtime reports what it does not have: the kubelet recognizes it by its code.
 func notFound(kind, id string) error {
 	return status.Errorf(codes.NotFound, "%s %q: not found", kind, id)
 }
@@ -131,7 +131,7 @@ func matches(labels, selector map[string]string) bool {
 	return true
 }
 
-// GetContainerEvents implements the CRI: there are none, the kubelet lists.
+// GetContainerEvents implements the CRI: it has no events, and the kubelet lists containers.
 func (r *Runtime) GetContainerEvents(context.Context, chan *runtimeapi.ContainerEventResponse, func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
 	return status.Error(codes.Unimplemented, "no container events")
 }

@@ -159,7 +159,7 @@ func TestPrograms(t *testing.T) {
 		change      func(*runtimeapi.ContainerConfig)
 		command     []string
 		annotations []string
-		grace       int64 // to stop it; negative: it ends by itself
+		grace       int64 // to stop it; negative: it ends without that
 		code        int32
 		reason      string
 	}{

@@ -136,7 +136,7 @@ func (r *Runtime) ListPodSandboxStats(_ context.Context, f *runtimeapi.PodSandbo
 	return all, nil
 }
 
-// ListMetricDescriptors implements the CRI: there are no metrics of its own.
+// ListMetricDescriptors implements the CRI: it has no other metrics.
 func (r *Runtime) ListMetricDescriptors(context.Context) ([]*runtimeapi.MetricDescriptor, error) {
 	return nil, nil
 }

@@ -55,7 +55,7 @@ func newGuard(ctx context.Context) (g *guard, end func()) {
 	return g, func() { g.cancel(); close(done) }
 }
 
-// guarded is the context that the interpreter asks before each statement whether it may go on: it is also where it waits.
+// guarded is the context that the interpreter asks before each statement whether it may proceed: it also waits there.
 type guarded struct {
 	context.Context
 	g *guard

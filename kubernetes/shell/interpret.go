@@ -173,7 +173,7 @@ func (pr *process) file(ctx context.Context, args []string) int {
 	return pr.script(ctx, script{text: string(text), name: args[0], params: args[1:]})
 }
 
-// script interprets a script in a shell of its own.
+// script interprets a script in another shell.
 func (pr *process) script(ctx context.Context, sc script) int {
 	parsed, err := parse(sc.text, sc.name)
 	if err != nil {

@@ -414,7 +414,9 @@ func TestInput(t *testing.T) {
 	if out != "text" || r.Code != 0 {
 		t.Errorf("%+v %q %q", r, out, errs)
 	}
-	r, out, errs = c.within(10*time.Second, &Program{Args: []string{"sh"}, Stdin: strings.NewReader("cd /data\recho $((6*7))\r\x04"), Terminal: &Terminal{}})
+	terminal := &Terminal{}
+	terminal.Resize(0, 0)
+	r, out, errs = c.within(10*time.Second, &Program{Args: []string{"sh"}, Stdin: strings.NewReader("cd /data\recho $((6*7))\r\x04"), Terminal: terminal})
 	if !strings.Contains(out, "42\r\n") || !strings.Contains(out, "/data # ") || r.Code != 0 {
 		t.Errorf("%+v %q %q", r, out, errs)
 	}

@@ -15,8 +15,11 @@ type Terminal struct {
 	changed       func(width, height int)
 }
 
-// Resize sets the size.
+// Resize sets the size. A client that does not know its size reports 0.
 func (t *Terminal) Resize(width, height int) {
+	if width <= 0 || height <= 0 {
+		return
+	}
 	t.mu.Lock()
 	t.width, t.height = width, height
 	changed := t.changed

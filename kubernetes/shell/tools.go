@@ -11,7 +11,7 @@ import (
 // toolFunc is a program of the container. It returns its exit code.
 type toolFunc func(ctx context.Context, pr *process, args []string) int
 
-// findTool returns the tool of a command; nil if there is none.
+// findTool returns the tool of a command; nil if it is no tool.
 func findTool(name string) toolFunc {
 	base, ok := program(name)
 	if !ok {
@@ -213,7 +213,7 @@ func copyAll(ctx context.Context, w io.Writer, r io.Reader) error {
 	}
 }
 
-// inputs calls do with each operand's content, or with the standard input if there is none or the operand is "-". It returns the
+// inputs calls do with each operand's content, or with the standard input without operands or if the operand is "-". It returns the
 // exit code.
 func (pr *process) inputs(command string, operands []string, do func(name string, r io.Reader) error) int {
 	if len(operands) == 0 {
