@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
@@ -84,7 +84,7 @@ func (s *settings) bind(cmd *cobra.Command) {
 // complete checks what can be checked before anything is touched.
 func (s *settings) complete(sources ...string) error {
 	for _, text := range sources {
-		if _, err := ccm.Parse(text); err != nil {
+		if _, err := programs.CCM.Parse(text); err != nil {
 			return cliccm.Explain(err)
 		}
 	}
