@@ -3,15 +3,18 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
@@ -21,7 +24,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
-	csinode "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 )
 
 // trimAfter is the time by which a kubelet has registered, and does not need its start-up memory any more.
@@ -56,14 +58,14 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	if err != nil {
 		return err
 	}
-	var csi *csinode.Plugin
+	var csi *services
 	if cfg.CSI != nil {
 		if err := watchable(cfg.RootDir); err != nil {
 			return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
 		}
 		// Its sockets must exist when the kubelet first scans for plugins: it would try the stale ones of an earlier process in
 		// vain, and then back off.
-		if csi, err = newCSI(ctx, cfg, client); err != nil {
+		if csi, err = newServices(ctx, cfg, client, slog.New(logr.ToSlogHandler(klog.Background()))); err != nil {
 			return fmt.Errorf("csi node of %s: %w", cfg.Name, err)
 		}
 	}
@@ -81,14 +83,16 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	defer end()
 	if csi != nil {
 		all.Go(func() error { defer end(); return csi.Run(ctx) })
-		all.Go(func() error {
-			err := awaitFound(ctx, csi.Found(), foundWithin, cfg.RootDir)
-			if err != nil {
-				end()
-				err = fmt.Errorf("kubelet %s: %w", cfg.Name, err)
-			}
-			return err
-		})
+		if csi.found != nil {
+			all.Go(func() error {
+				err := awaitFound(ctx, csi.found, foundWithin, cfg.RootDir)
+				if err != nil {
+					end()
+					err = fmt.Errorf("kubelet %s: %w", cfg.Name, err)
+				}
+				return err
+			})
+		}
 	}
 	select {
 	case <-time.After(trimAfter):

@@ -174,4 +174,6 @@ func (h host) Proxy(name string) (addr string, err error) { return h.s.proxies.A
 
 func (h host) DriverToken() string { return h.s.csi.Account(objects.Node).File }
 
+func (h host) DriverService() string { return h.s.csi.NodeService() }
+
 func (h host) BootFailed() bool { return h.s.boot.Failed() }

@@ -47,8 +47,10 @@ type Host interface {
 	Child(child.Spec) child.Spec
 	// Proxy returns the address of the proxy with that name to the API server.
 	Proxy(name string) (addr string, err error)
-	// DriverToken is the file with the token of the CSI driver's node service.
+	// DriverToken is the file with the token of the CSI driver's node service, DriverService that which says which program it is, a
+	// [contract.CSIService].
 	DriverToken() string
+	DriverService() string
 	// VolumeDir returns the directory of a volume's disk, "" where this machine has none; false when there is no such vCenter.
 	VolumeDir(vcenter, id string) (string, bool)
 }
@@ -175,7 +177,7 @@ func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
 		FeatureGates: g.Knobs.FeatureGates,
 	}
 	if g.CSI {
-		cfg.CSI = &contract.CSINode{ByIDDir: node.ByID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: m.BootTime.UTC().Format(time.RFC3339Nano)}
+		cfg.CSI = &contract.CSINode{ByIDDir: node.ByID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: m.BootTime.UTC().Format(time.RFC3339Nano), Service: g.Host.DriverService()}
 	}
 	addr, err := g.Host.Proxy(n.Proxy())
 	if err != nil {
