@@ -510,18 +510,18 @@ func TestKeepBuild(t *testing.T) {
 		return p
 	}
 	built := build("one")
-	one, err := keepBuild(t.Context(), p.builds(), built)
+	one, err := programs.Keep(t.Context(), p.builds(), built)
 	if err != nil || one.Path == path || one.Source != path || one.Digest != built.Digest {
 		t.Fatalf("%+v, %v", one, err)
 	}
-	two, err := keepBuild(t.Context(), p.builds(), build("two"))
+	two, err := programs.Keep(t.Context(), p.builds(), build("two"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := keepBuild(t.Context(), p.builds(), built); err == nil {
+	if _, err := programs.Keep(t.Context(), p.builds(), built); err == nil {
 		t.Error("another program was taken for it")
 	}
-	if err := dropBuilds(p.builds(), two.Path); err != nil {
+	if err := programs.DropKept(p.builds(), two.Path); err != nil {
 		t.Error(err)
 	}
 	all, err := filepath.Glob(filepath.Join(p.builds(), "*"))
