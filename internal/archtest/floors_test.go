@@ -52,6 +52,7 @@ func sideways() []edge {
 		{"internal/ccm", "internal/program", "a cloud controller manager is a program that a user may bring"},
 		{"internal/ccm", "internal/upstream", "its manifest is a file of a Go module"},
 		{"internal/csidriver", "internal/program", "a CSI driver is programs that a user may bring"},
+		{"pkg/topology", "internal/kubernetes/release", "a topology may name the release of its cluster"},
 		{"internal/child", "internal/secret", "a child's environment has no secret but those that its spec names"},
 		{"internal/preflight", "internal/loopback", "what listens later is tried before anything boots"},
 		{"internal/csidriver", "internal/upstream", "a CSI driver is programs and files of a Go module"},

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
+	kubernetes "github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
@@ -38,6 +40,14 @@ func checkHeader(p *problems, t *Topology) {
 		p.field(at, "", "needs two different categories, not %s twice", strict.Shown(region))
 	}
 	checkCategories(p, &t.Spec)
+	checkKubernetes(p, root.key("spec").key("kubernetes"), &t.Spec.Kubernetes)
+}
+
+// checkKubernetes checks the release. The Kubernetes program checks the rest before a boot.
+func checkKubernetes(p *problems, at *path, k *Kubernetes) {
+	if _, ok := kubernetes.Find(k.Version); k.Version != "" && !ok {
+		p.field(at.key("version"), strings.Join(kubernetes.Names(), ", "), "is no release that this program has: %s", strict.Shown(k.Version))
+	}
 }
 
 func checkConstant(p *problems, at *path, value, want string) {

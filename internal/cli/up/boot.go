@@ -155,7 +155,11 @@ func boot(ctx context.Context, o *options) (err error) {
 func (o *options) cluster(ctx context.Context) (c sandbox.Cluster, err error) {
 	c = o.ground.Of(o.retain)
 	if o.embedded() {
-		c.Kubernetes, err = o.kubernetes.Resolve(ctx, o.Streams)
+		flags := o.kubernetes
+		if o.topology != nil {
+			flags = flags.For(o.topology.Spec.Kubernetes)
+		}
+		c.Kubernetes, err = flags.Resolve(ctx, o.Streams)
 	}
 	return c, err
 }

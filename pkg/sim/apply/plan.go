@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -465,6 +466,9 @@ func unchangeable(opts Options) (bad []Reason) {
 	}
 	if !same(want.Stock, had.Stock) {
 		add("", "spec.stock", "is decided when the vCenters start")
+	}
+	if !reflect.DeepEqual(want.Kubernetes, had.Kubernetes) {
+		add("", "spec.kubernetes", "is decided when the cluster starts")
 	}
 	for i := range want.VCenters {
 		now := &want.VCenters[i]
