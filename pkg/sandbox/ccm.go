@@ -45,7 +45,7 @@ func assembleCCM(s *Sandbox) {
 	replicas := func(r *ccm.Replicas) {
 		r.Options, r.Log, r.Logger, r.Dir, r.Components = s.opts.CCM, s.log, s.opts.Logger, s.opts.Dir, s.components
 		r.StartTime = s.source.StepTime() // some log in before they are healthy
-		r.Ready = s.changeable
+		r.Ready = func() error { return changeable(s) }
 	}
 	if g, ok := s.ground.(ground.Deployer); ok && g.DeploysCCM() {
 		p := &ccm.Pods{Deployment: s.pods, Args: s.source.Args(), Deployed: c.WatchCredentials, Detail: s.boot.Detail}
@@ -63,7 +63,7 @@ func assembleCCM(s *Sandbox) {
 }
 
 // changeable returns an error if the sandbox is in no state to change its programs.
-func (s *Sandbox) changeable() error {
+func changeable(s *Sandbox) error {
 	if err := s.guarded(); err != nil {
 		return err
 	}

@@ -177,7 +177,7 @@ func assemble(s *Sandbox) {
 		Env:             ccm.Environ,
 		Options:         opts.CSI.Options,
 		Logger:          opts.Logger,
-		Ready:           s.changeable,
+		Ready:           func() error { return changeable(s) },
 		StartTime:       s.source.StepTime(),
 		Unhealthy:       func(text string) { s.boot.Crashed(boot.MaxCrashes, text) },
 		SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,

@@ -114,7 +114,7 @@ spec: {vcenters: [{name: vc, datacenters: [{name: dc, clusters: [{name: c, hosts
 			t.Fatal(err)
 		}
 		d := &Driver{Topology: top, Speed: 10}
-		if line := strings.Join(d.flags("csi-provisioner", "/csi.sock"), " "); !strings.Contains(line, want) {
+		if line := strings.Join(d.flags("csi-provisioner", "/csi.sock", false), " "); !strings.Contains(line, want) {
 			t.Errorf("%s: %s", place, line)
 		}
 	}

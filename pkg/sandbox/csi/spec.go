@@ -1,6 +1,7 @@
 package csi
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
@@ -21,7 +22,7 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 	case p.part == "":
 		spec = d.Components.Spec(spec) // whose command is this binary's
 		spec.Path = d.Sidecars
-		spec.Args = append([]string{p.name, "--kubeconfig=" + kubeconfig, "--kube-api-qps=200", "--kube-api-burst=400"}, d.flags(p.name, socket)...)
+		spec.Args = append([]string{p.name, "--kubeconfig=" + kubeconfig, "--kube-api-qps=200", "--kube-api-burst=400"}, d.flags(p.name, socket, o.foreign())...)
 		return spec
 	case o.Program.Own:
 		spec.Path = o.Program.Path
@@ -86,8 +87,9 @@ func (d *Driver) writeConfig(o Options, clusterID string) error {
 }
 
 // flags returns the flags of a sidecar: those of vsphere-csi-driver's manifests, with topology on and periods at the speed of
-// the sandbox. There is one process of each, so that leader election is off.
-func (d *Driver) flags(name, socket string) []string {
+// the sandbox. There is one process of each, so that leader election is off. Upstream's driver refuses the names of PersistentVolume and
+// claim as parameters of a volume, which a foreign driver therefore does not get.
+func (d *Driver) flags(name, socket string, foreign bool) []string {
 	of := func(p pace.Period) string { return d.Speed.Of(p).String() }
 	retries := []string{"--retry-interval-start=" + of(pace.CSIRetryStart), "--retry-interval-max=" + of(pace.CSIRetryMax)}
 	if name == "snapshot-controller" {
@@ -96,7 +98,7 @@ func (d *Driver) flags(name, socket string) []string {
 	flags := append([]string{"--csi-address=" + socket, "--timeout=300s"}, retries...)
 	switch name {
 	case "csi-provisioner":
-		flags = append(flags, "--extra-create-metadata=true", "--default-fstype=ext4")
+		flags = append(flags, fmt.Sprintf("--extra-create-metadata=%t", !foreign), "--default-fstype=ext4")
 		if d.Topology.Zoned() { // without zones it would make no volume for a node
 			flags = append(flags, "--feature-gates=Topology=true", "--strict-topology=true")
 		} else {
