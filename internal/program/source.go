@@ -129,7 +129,7 @@ type Options struct {
 	// Go is the Go toolchain's command. Default: "go", looked for in $PATH.
 	Go string
 	// Most bounds an image: the bytes of all its layers, unpacked. Default: 2 GiB.
-	Most int64
+	Most    int64
 	product Product
 
 	// OS and Arch are what the program has to be for. Default: this machine's.
