@@ -389,7 +389,7 @@ func Explain(err error) error {
 	})
 }
 
-// Judged returns the flags for a sandbox in which a scenario needs the driver "builtin", "off" or "": the driver that is to be judged
+// Judged returns the flags for a sandbox in which a scenario needs the driver "builtin", "off" or "": the driver of the flags
 // takes the place of the built-in one.
 func (f *Flags) Judged(needed string) *Flags {
 	if needed == "" || needed == Off {
