@@ -30,7 +30,7 @@ ground. SOURCE is one of:
   PATH            a binary: of this project (cmd/vsphere-csi), or of upstream
   image:REF       the binary of a container image; needs a registry, no Docker
   archive:FILE    the same from "docker save", or an OCI layout (file or folder)
-  module:VERSION  upstream's release, built from sigs.k8s.io/vsphere-csi-driver/v3
+  module:VERSION  upstream's release, built from vsphere-csi-driver/v3
 
 The controller runs as a process, with the stock sidecars and with the rights
 of its manifest. A binary of this project is also the node service of every
