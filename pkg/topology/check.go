@@ -40,13 +40,13 @@ func checkHeader(p *problems, t *Topology) {
 		p.field(at, "", "needs two different categories, not %s twice", strict.Shown(region))
 	}
 	checkCategories(p, &t.Spec)
-	checkKubernetes(p, root.key("spec").key("kubernetes"), &t.Spec.Kubernetes)
+	checkRelease(p, root.key("spec").key("kubernetes").key("version"), t.Spec.Kubernetes.Version)
 }
 
-// checkKubernetes checks the release. The Kubernetes program checks the rest before a boot.
-func checkKubernetes(p *problems, at *path, k *Kubernetes) {
-	if _, ok := kubernetes.Find(k.Version); k.Version != "" && !ok {
-		p.field(at.key("version"), strings.Join(kubernetes.Names(), ", "), "is no release that this program has: %s", strict.Shown(k.Version))
+// checkRelease checks an optional Kubernetes release.
+func checkRelease(p *problems, at *path, version string) {
+	if _, ok := kubernetes.Find(version); version != "" && !ok {
+		p.field(at, strings.Join(kubernetes.Names(), ", "), "is no release that this program has: %s", strict.Shown(version))
 	}
 }
 

@@ -118,7 +118,7 @@ func (s *settings) complete(sources ...string) error {
 		s.releases = []kubernetes.Flags{s.kubernetes}
 	}
 	for i := range s.releases {
-		if err := s.releases[i].Check(true); err != nil {
+		if err := s.releases[i].Check(kubernetes.Embedded); err != nil {
 			return err
 		}
 	}
@@ -221,7 +221,7 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 	want.Audit = b.audit
 	var err error
 	on := b.on(c)
-	if want.Cluster.Kubernetes, err = b.o.releases[on].ResolveFor(ctx, need.Kubernetes(), b.kubernetes[on], b.o.Streams); err != nil {
+	if want.Cluster.Kubernetes, err = b.o.releases[on].ResolveFor(ctx, need.Topology, need.Kubernetes(), &b.kubernetes[on], b.o.Streams); err != nil {
 		return nil, err
 	}
 	want.CCM.Replicas = max(need.Components.CCM.Replicas, 1)
