@@ -12,6 +12,7 @@ import (
 	"os/signal"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 )
 
 func main() {
@@ -22,7 +23,7 @@ func main() {
 		version = os.Args[1]
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "upstream: "+format+"\n", args...) }
-	programs, err := csidriver.Build(ctx, version, csidriver.Options{Progress: say})
+	programs, err := csidriver.Build(ctx, version, program.Options{Progress: func(text string) { say("%s", text) }})
 	if err != nil {
 		say("%v", err)
 		os.Exit(1)

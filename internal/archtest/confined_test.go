@@ -56,9 +56,9 @@ func confinements() []confinement {
 		},
 		{
 			imports: []string{"github.com/google/go-containerregistry/..."},
-			in:      []string{"internal/ccm"},
+			in:      []string{"internal/program"},
 			tests:   true,
-			why:     "images are one of the places where a cloud controller manager comes from",
+			why:     "images are one of the places where a program comes from",
 		},
 		{
 			imports: []string{"testing", "testing/...", "net/http/httptest", "github.com/google/go-cmp/..."},

@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/children"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/doctor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/down"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/env"
@@ -114,6 +115,7 @@ func commands(d *command.Deps) root.Commands {
 			fault.NewCmdFault(d),
 			topology.NewCmdTopology(d),
 			ccm.NewCmdCCM(d),
+			csi.NewCmdCSI(d),
 		},
 		Watch: []*cobra.Command{
 			tui.NewCmdTUI(d, nil),

@@ -1,11 +1,11 @@
-// Package csidriver finds upstream's vSphere CSI driver, unmodified: what its releases are deployed with, and its programs,
-// built from the Go module sigs.k8s.io/vsphere-csi-driver/v3.
+// Package csidriver finds releases of upstream's vSphere CSI driver, unmodified: what they are deployed with, and both of their
+// programs. [program.CSIDriver] and [program.CSISyncer] say what is particular about the programs.
 //
-//	source, err := csidriver.Parse("module:v3.7.0")
-//	manifest, err := csidriver.Manifest(ctx, source.Version(), csidriver.Options{})
-//	programs, err := csidriver.Build(ctx, source.Version(), csidriver.Options{})
+//	source, err := program.CSIDriver.Parse("module:v3.7.0")
+//	manifest, err := csidriver.Manifest(ctx, csidriver.Version(source), program.Options{})
+//	programs, err := csidriver.Build(ctx, csidriver.Version(source), program.Options{})
 //
 // It runs nothing. Where the programs run, and with what configuration, is the caller's.
 //
-// Floor 0: of this module it imports only internal/upstream.
+// Floor 0: of this module it imports packages program and upstream.
 package csidriver

@@ -3,10 +3,12 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	"k8s.io/kubernetes/pkg/kubelet"
@@ -26,7 +29,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	podruntime "github.com/vsphere-sandbox/vsphere-sandbox/kubernetes/runtime"
-	csinode "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 )
 
 // trimAfter is the time by which a kubelet has registered, and does not need its start-up memory any more.
@@ -61,14 +63,14 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	if err != nil {
 		return err
 	}
-	var csi *csinode.Plugin
+	var csi *services
 	if cfg.CSI != nil {
 		if err := watchable(cfg.RootDir); err != nil {
 			return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
 		}
 		// Its sockets must exist when the kubelet first scans for plugins: it would try the stale ones of an earlier process in
 		// vain, and then back off.
-		if csi, err = newCSI(ctx, cfg, client); err != nil {
+		if csi, err = newServices(ctx, cfg, client, slog.New(logr.ToSlogHandler(klog.Background()))); err != nil {
 			return fmt.Errorf("csi node of %s: %w", cfg.Name, err)
 		}
 	}
@@ -106,14 +108,16 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	})
 	if csi != nil {
 		all.Go(func() error { defer end(); return csi.Run(ctx) })
-		all.Go(func() error {
-			err := awaitFound(ctx, csi.Found(), foundWithin, cfg.RootDir)
-			if err != nil {
-				end()
-				err = fmt.Errorf("kubelet %s: %w", cfg.Name, err)
-			}
-			return err
-		})
+		if csi.found != nil {
+			all.Go(func() error {
+				err := awaitFound(ctx, csi.found, foundWithin, cfg.RootDir)
+				if err != nil {
+					end()
+					err = fmt.Errorf("kubelet %s: %w", cfg.Name, err)
+				}
+				return err
+			})
+		}
 	}
 	select {
 	case <-time.After(trimAfter):

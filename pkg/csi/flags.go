@@ -165,6 +165,7 @@ type nodeFlags struct {
 	byIDDir, stateDir, root    string
 	registration, announced    string
 	maxVolumes                 int64
+	boot, noBlock, podEvents   string
 	topology, bind             bool
 	deviceTimeout, askTopology time.Duration
 }
@@ -178,6 +179,9 @@ func (n *nodeFlags) add(fs *pflag.FlagSet, env map[string]string) {
 	fs.StringVar(&n.root, "volumes-dir", "", "Directory of volumes, with the dir backend.")
 	fs.StringVar(&n.stateDir, "state-dir", "", "Directory in which the dir and hollow backends record mounts.")
 	fs.BoolVar(&n.bind, "bind", false, "With the hollow backend, publish volumes with bind mounts, as containers need, instead of symlinks. Raw block volumes are not supported then.")
+	fs.StringVar(&n.boot, "boot", "", "With the hollow backend, any text that identifies this boot of the VM: recorded mounts of another boot are discarded.")
+	fs.StringVar(&n.noBlock, "no-block", "", "With the hollow backend, the reason why raw block volumes are refused; empty to publish them.")
+	fs.StringVar(&n.podEvents, "pod-events", "", "Kubeconfig with which to write Events on pods about calls that fail, for a kubelet that writes none; it needs the rights of a kubelet.")
 	fs.StringVar(&n.registration, "registration-socket", "", "Socket on which to register the driver with the kubelet, in its plugins_registry; empty if a node-driver-registrar does that.")
 	fs.StringVar(&n.announced, "announced-endpoint", "", "Path of the CSI socket for the kubelet, if it differs from --endpoint.")
 	fs.Int64Var(&n.maxVolumes, "max-volumes", maxVolumes(env), "Maximum number of volumes on the node: 59 with vCenter 7, up to 255 with vCenter 8.")
@@ -211,6 +215,8 @@ func (n *nodeFlags) check() error {
 		return errors.New("--bind needs root on Linux")
 	case n.backend == backendHollow && !n.bind && n.byIDDir == byid.Folder: // the host's own directory
 		return errors.New("--by-id-dir is missing with --backend=hollow")
+	case n.podEvents != "" && n.name == "":
+		return errors.New("--node-name is missing, which --pod-events needs")
 	case n.maxVolumes < 1 || n.maxVolumes > 255:
 		return fmt.Errorf("--max-volumes is %d; use 1 to 255", n.maxVolumes)
 	case n.deviceTimeout <= 0 || n.askTopology <= 0:

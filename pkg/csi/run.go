@@ -34,6 +34,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/dir"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/hollow"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/podevents"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/rpc"
 	providerconfig "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
@@ -201,6 +202,15 @@ func (c *command) runNode(ctx context.Context, log *slog.Logger) error {
 		}
 		o.Topology = func(ctx context.Context) (map[string]string, error) { return k.topology(ctx, n.name, id) }
 	}
+	if n.podEvents != "" {
+		k, err := connect(n.podEvents)
+		if err != nil {
+			return fmt.Errorf("csi: --pod-events: %w", err)
+		}
+		events := podevents.New(podevents.Config{Client: k.Client, Node: n.name, Logger: log})
+		defer background(ctx, log, "events of pods", events.Run)()
+		o.Failed = events.Failed
+	}
 	stopHealth, err := serveHealth(ctx, c.metricsAddress, func() []health.Status { return nil }, log)
 	if err != nil {
 		return err
@@ -227,7 +237,7 @@ func (n *nodeFlags) newBackend(log *slog.Logger) (node.Backend, error) {
 
 // hollow returns that backend's options. With bind mounts, a pod gets a directory, so there are no raw block volumes.
 func (n *nodeFlags) hollow(log *slog.Logger) hollow.Options {
-	o := hollow.Options{ByIDDir: n.byIDDir, StateDir: n.stateDir, Timeout: n.deviceTimeout, Bind: n.bind, Logger: log}
+	o := hollow.Options{ByIDDir: n.byIDDir, StateDir: n.stateDir, Timeout: n.deviceTimeout, Boot: n.boot, NoBlock: n.noBlock, Bind: n.bind, Logger: log}
 	if n.bind {
 		o.NoBlock = "volumes on this node are directories, not block devices"
 	}

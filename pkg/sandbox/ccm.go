@@ -45,15 +45,7 @@ func assembleCCM(s *Sandbox) {
 	replicas := func(r *ccm.Replicas) {
 		r.Options, r.Log, r.Logger, r.Dir, r.Components = s.opts.CCM, s.log, s.opts.Logger, s.opts.Dir, s.components
 		r.StartTime = s.source.StepTime() // some log in before they are healthy
-		r.Ready = func() error {
-			if err := s.guarded(); err != nil {
-				return err
-			}
-			if phase := s.boot.Phase(); phase != api.Ready {
-				return &api.Error{Code: "unavailable", Message: "the sandbox is " + string(phase), Try: "vsphere-sandbox wait --for=ready"}
-			}
-			return nil
-		}
+		r.Ready = func() error { return changeable(s) }
 	}
 	if g, ok := s.ground.(ground.Deployer); ok && g.DeploysCCM() {
 		p := &ccm.Pods{Deployment: s.pods, Args: s.source.Args(), Deployed: c.WatchCredentials, Detail: s.boot.Detail}
@@ -70,15 +62,29 @@ func assembleCCM(s *Sandbox) {
 	c.Changed, s.ccm = p.ConfigChanged, p
 }
 
+// changeable returns an error if the sandbox is in no state to change its programs.
+func changeable(s *Sandbox) error {
+	if err := s.guarded(); err != nil {
+		return err
+	}
+	if phase := s.boot.Phase(); phase != api.Ready {
+		return &api.Error{Code: "unavailable", Message: "the sandbox is " + string(phase), Try: "vsphere-sandbox wait --for=ready"}
+	}
+	return nil
+}
+
 // ccmPlace is where the objects of the cloud controller manager are in the cluster.
 func (s *Sandbox) ccmPlace() ccm.Place {
 	return ccm.Place{Namespace: cmp.Or(s.facts.Namespace, cloudconfig.Namespace), Roles: s.facts.Namespace, Labels: s.facts.Labels}
 }
 
-// registerCCM adds the handlers of the cloud controller manager, and those of the metrics of all components.
-func (s *Sandbox) registerCCM(mux *http.ServeMux) {
+// registerPrograms adds the handlers of the cloud controller manager and the CSI driver, and those of the metrics of all components.
+func (s *Sandbox) registerPrograms(mux *http.ServeMux) {
 	mux.Handle("POST /v1/ccm", control.Request(func(ctx context.Context, r api.CCMRequest) (api.Done, error) { return s.ccm.Swap(ctx, r) }))
 	mux.Handle("POST /v1/ccm/restart", control.Request(func(ctx context.Context, _ struct{}) (api.Done, error) { return s.ccm.Restart(ctx) }))
+	mux.Handle("GET /v1/csi", control.Answer(func(context.Context) (any, error) { return s.csi.Status() }))
+	mux.Handle("POST /v1/csi", control.Request(s.csi.Swap))
+	mux.Handle("POST /v1/csi/restart", control.Request(func(ctx context.Context, _ struct{}) (api.Done, error) { return s.csi.Restart(ctx) }))
 	mux.HandleFunc("GET /v1/metrics/{component}", func(w http.ResponseWriter, r *http.Request) {
 		body, err := s.metrics(r.Context(), r.PathValue("component"))
 		if err != nil {

@@ -3,7 +3,7 @@ package sandbox
 import (
 	"testing"
 
-	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
@@ -19,7 +19,7 @@ func TestCCMRunsAsPods(t *testing.T) {
 	}{
 		"embedded": {false, CCM{}, false},
 		"kind":     {true, CCM{}, true},
-		"program":  {true, CCM{Program: programs.Program{Path: "/bin/ccm", Source: "./ccm"}}, false},
+		"program":  {true, CCM{Program: program.Program{Path: "/bin/ccm", Source: "./ccm"}}, false},
 	} {
 		o := idle(t).opts
 		o.CCM = tc.ccm

@@ -10,7 +10,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -65,7 +64,7 @@ func (k kubernetesGround) Account(component string) (namespace, name string, err
 	if component == ccm.Component {
 		return k.s.ccmPlace().Namespace, ccm.ServiceAccount, nil
 	}
-	if name := csi.AccountOf(component); name != "" {
+	if name := k.s.csi.AccountOf(component); name != "" {
 		return objects.DefaultNamespace, name, nil
 	}
 	return "", "", fmt.Errorf("component %q: has no ServiceAccount", component)

@@ -183,6 +183,8 @@ func (h host) Kubelet(host string) (embedded.Kubelet, error) {
 
 func (h host) DriverToken() string { return h.s.csi.Account(objects.Node).File }
 
+func (h host) DriverService() string { return h.s.csi.NodeService() }
+
 func (h host) BootFailed() bool { return h.s.boot.Failed() }
 
 // kubelets returns the programs of VMs that do not have the cluster's.

@@ -9,6 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -86,6 +87,8 @@ type CSI struct {
 	Enabled bool
 	// Sidecars is the program of the sidecars, cmd/csi-sidecars.
 	Sidecars string
-	// Foreign replaces the built-in driver; nil for the built-in one. It takes a ground whose components run as pods.
+	// Foreign replaces the built-in driver where it runs as pods; nil for the built-in one.
 	Foreign *kind.ForeignCSI
+	// Options choose the driver where it runs as processes.
+	Options csi.Options
 }

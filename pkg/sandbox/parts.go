@@ -115,6 +115,7 @@ func assemble(s *Sandbox) {
 		Describe: func(rows []api.Component) {
 			s.ccm.Describe(rows)
 			s.nodes.Describe(rows)
+			s.csi.Describe(rows)
 		},
 	}
 	s.storage = &storage.Watcher{
@@ -174,6 +175,11 @@ func assemble(s *Sandbox) {
 	s.csi = &csi.Driver{
 		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars, Args: s.source.Args(),
 		Env:             ccm.Environ,
+		Options:         opts.CSI.Options,
+		Logger:          opts.Logger,
+		Ready:           func() error { return changeable(s) },
+		StartTime:       s.source.StepTime(),
+		Unhealthy:       func(text string) { s.boot.Crashed(boot.MaxCrashes, text) },
 		SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
 		World:   func() *world.World { return s.world },

@@ -98,7 +98,7 @@ func newOn(opts Options, source vcenters.Source) *Sandbox {
 	s.facts = s.ground.Facts()
 	assemble(s)
 	assembleCCM(s)
-	s.csi.CloudConfig = s.config.File
+	s.csi.CloudConfig, s.csi.CAFile = s.config.File, s.config.CAFile
 	return s
 }
 

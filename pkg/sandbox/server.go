@@ -22,7 +22,7 @@ func (s *Sandbox) routes() http.Handler {
 	} {
 		part.Register(mux)
 	}
-	s.registerCCM(mux)
+	s.registerPrograms(mux)
 	mux.Handle("GET /v1/status", control.Answer(func(context.Context) (any, error) { return s.Status(), nil }))
 	mux.HandleFunc("GET /v1/events", control.Events(s.log))
 	mux.HandleFunc("GET /v1/watch", s.watchCache.Stream(s.log))

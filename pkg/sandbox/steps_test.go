@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
@@ -96,7 +96,7 @@ func TestCheck(t *testing.T) {
 		"in a cluster, volumes":       {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, CSI: CSI{Enabled: true}}, "no CSI driver"},
 		"in a cluster, real":          {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, Real: &real.Options{}}, "no sandbox in a cluster"},
 		"in a cluster, watched":       {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, CCM: CCM{Watch: "bin/ccm"}}, "built-in"},
-		"in a cluster, another's CCM": {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, CCM: CCM{Program: ccm.Program{Path: "/x"}}}, "built-in"},
+		"in a cluster, another's CCM": {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, CCM: CCM{Program: program.Program{Path: "/x"}}}, "built-in"},
 	} {
 		err := tc.o.check()
 		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {

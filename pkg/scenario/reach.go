@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
@@ -56,7 +56,7 @@ func (s *Scenario) Reaches() []Reach {
 	_, components := strict.Find(s.root, "components")
 	_, node := strict.Find(components, "ccm")
 	at := func(key string) *yaml.Node { _, found := strict.Find(node, key); return found }
-	if source, err := ccm.Parse(s.Components.CCM.Source); err != nil || source.Kind() != ccm.Builtin {
+	if source, err := programs.CCM.Parse(s.Components.CCM.Source); err != nil || source.Kind() != programs.Builtin {
 		add(at("source"), "components.ccm.source", "starts the program %s as cloud controller manager", s.Components.CCM.Source)
 	}
 	for i, arg := range s.Components.CCM.Args {
@@ -107,7 +107,7 @@ func (s *Scenario) placed(from folder) {
 		return // unchanged: the working directory was removed
 	}
 	s.Folder = dir
-	if source, err := ccm.Parse(s.Components.CCM.Source); err == nil && source.Kind() != ccm.Builtin {
+	if source, err := programs.CCM.Parse(s.Components.CCM.Source); err == nil && source.Kind() != programs.Builtin {
 		s.Components.CCM.Source = source.In(dir).String()
 	}
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
@@ -25,7 +26,7 @@ const upstreamDriver = "v3.7.0"
 func TestUpstreamCSI(t *testing.T) {
 	h := newHome(t)
 	begin := time.Now()
-	if _, err := csidriver.Build(t.Context(), upstreamDriver, csidriver.Options{Progress: t.Logf}); err != nil {
+	if _, err := csidriver.Build(t.Context(), upstreamDriver, programs.Options{Progress: func(text string) { t.Log(text) }}); err != nil {
 		t.Fatal(err)
 	}
 	took(t, "upstream "+upstreamDriver+" is built from its module", begin)

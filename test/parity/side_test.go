@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 )
 
 // side is one cloud controller manager.
@@ -31,11 +31,11 @@ func releases(t *testing.T) ([]side, error) {
 	t.Helper()
 	var all []side
 	for version := range strings.SplitSeq(*versions, ",") {
-		source, err := ccm.Parse("module:" + version)
+		source, err := programs.CCM.Parse("module:" + version)
 		if err != nil {
 			return nil, err
 		}
-		program, err := source.Resolve(t.Context(), ccm.Options{Progress: func(said string) { t.Log(said) }})
+		program, err := source.Resolve(t.Context(), programs.Options{Progress: func(said string) { t.Log(said) }})
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -189,7 +190,7 @@ func status(ctx context.Context, o *statusOptions) error {
 	var rows []api.Component
 	var ill []string
 	for _, c := range s.Components {
-		if c.Source == "" {
+		if !c.IsCCM() {
 			continue
 		}
 		rows = append(rows, c)
@@ -280,20 +281,20 @@ func (f *Flags) Deployable(ctx context.Context, c sandbox.CCM, streams *iostream
 		c.Manifest = text
 		return c, nil
 	}
-	source, err := ccm.Parse(c.Program.Source)
+	source, err := program.CCM.Parse(c.Program.Source)
 	if err != nil {
 		return c, Explain(err)
 	}
 	switch source.Kind() {
-	case ccm.Builtin, ccm.File:
+	case program.Builtin, program.File:
 		return c, nil
-	case ccm.Image, ccm.Archive, ccm.Module:
+	case program.Image, program.Archive, program.Module:
 	}
 	version := regexp.MustCompile(`v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`).FindString(c.Program.Version)
 	if version == "" {
 		return c, report.UsageError("--ccm-manifest FILE", "--ccm %s: it does not say which release it is, so name the manifest to deploy it with", f.Source)
 	}
-	c.Manifest, err = ccm.Manifest(ctx, version, ccm.Options{Progress: func(said string) { fmt.Fprintf(streams.Err, "  … ccm: %s\n", said) }})
+	c.Manifest, err = ccm.Manifest(ctx, version, program.Options{Progress: func(said string) { fmt.Fprintf(streams.Err, "  … ccm: %s\n", said) }})
 	return c, Explain(err)
 }
 

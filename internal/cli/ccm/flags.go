@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
@@ -64,7 +64,7 @@ func WatchArgs(args []string) []string {
 // Bind adds the flags to a command.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	help := "cloud controller manager to run: " + ccm.Syntax + " (default builtin)"
+	help := "cloud controller manager to run: " + programs.Syntax + " (default builtin)"
 	if f.MayBeNone {
 		help += "; or none, until \"ccm swap\""
 	}
@@ -116,7 +116,7 @@ func (f *Flags) Check() error {
 		}
 		return nil
 	}
-	if _, err := ccm.Parse(f.Source); err != nil {
+	if _, err := programs.CCM.Parse(f.Source); err != nil {
 		return Explain(err)
 	}
 	if f.Replicas < 1 || f.Replicas > 9 {
@@ -133,8 +133,8 @@ func (f *Flags) Check() error {
 		}
 	}
 	if f.Watch == watchSource {
-		source, err := ccm.Parse(f.Source)
-		if err != nil || source.Kind() != ccm.File {
+		source, err := programs.CCM.Parse(f.Source)
+		if err != nil || source.Kind() != programs.File {
 			return report.UsageError(command.Program+" up --ccm-watch bin/my-ccm", "--ccm-watch needs the PATH of a program that you build, or --ccm with one")
 		}
 		f.Watch, f.Source = strings.TrimPrefix(f.Source, "file:"), "" // it runs from the beginning if it is there
@@ -194,21 +194,21 @@ func (f *Flags) ToArgs() []string {
 }
 
 // resolve finds the program that text names.
-func resolve(ctx context.Context, text string, streams *iostreams.Streams) (ccm.Program, error) {
-	source, err := ccm.Parse(text)
+func resolve(ctx context.Context, text string, streams *iostreams.Streams) (programs.Program, error) {
+	source, err := programs.CCM.Parse(text)
 	if err != nil {
-		return ccm.Program{}, Explain(err)
+		return programs.Program{}, Explain(err)
 	}
-	p, err := source.Resolve(ctx, ccm.Options{Progress: func(said string) { fmt.Fprintf(streams.Err, "  … ccm: %s\n", said) }})
+	p, err := source.Resolve(ctx, programs.Options{Progress: func(said string) { fmt.Fprintf(streams.Err, "  … ccm: %s\n", said) }})
 	return p, Explain(err)
 }
 
 // Find checks that there is what each of several sources names, before one of them is downloaded or built, which takes minutes.
 func Find(ctx context.Context, sources ...string) error {
 	for _, text := range sources {
-		source, err := ccm.Parse(text)
+		source, err := programs.CCM.Parse(text)
 		if err == nil {
-			err = source.Find(ctx, ccm.Options{})
+			err = source.Find(ctx, programs.Options{})
 		}
 		if err != nil {
 			return Explain(err)

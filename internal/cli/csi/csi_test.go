@@ -1,6 +1,8 @@
 package csi
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +13,11 @@ import (
 )
 
 func TestFlags(t *testing.T) {
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "csi-vsphere.conf")
+	if err := os.WriteFile(conf, []byte("[Global]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		args    string
 		kind    bool
@@ -19,24 +26,39 @@ func TestFlags(t *testing.T) {
 	}{
 		{args: ""},
 		{args: "--csi builtin", kind: true},
-		{args: "--csi off", again: "--csi off"},
-		{args: "--csi module:v3.7.0", kind: true, again: "--csi module:v3.7.0"},
-		{args: "--csi module:v3.8.0-rc.1", kind: true, again: "--csi module:v3.8.0-rc.1"},
-		{args: "--csi image:registry.k8s.io/csi-vsphere/driver:v3.7.0", kind: true, again: "--csi image:registry.k8s.io/csi-vsphere/driver:v3.7.0"},
-		{args: "--csi image:localhost:5000/driver:mine --csi-manifest m.yaml", kind: true, again: "--csi image:localhost:5000/driver:mine --csi-manifest m.yaml"},
+		{args: "--csi off", again: "--csi=off"},
+		{args: "--csi none", kind: true, again: "--csi=none"},
+		{args: "--csi none --csi-arg=--v=4", refused: "there is no driver that other flags could be about"},
+		{args: "--csi module:v3.7.0", kind: true, again: "--csi=module:v3.7.0"},
+		{args: "--csi module:v3.7.0", again: "--csi=module:v3.7.0"},
+		{args: "--csi module:v3.8.0-rc.1", kind: true, again: "--csi=module:v3.8.0-rc.1"},
+		{args: "--csi image:registry.k8s.io/csi-vsphere/driver:v3.7.0", kind: true, again: "--csi=image:registry.k8s.io/csi-vsphere/driver:v3.7.0"},
+		{args: "--csi image:localhost:5000/driver:mine --csi-manifest m.yaml", kind: true, again: "--csi=image:localhost:5000/driver:mine --csi-manifest=m.yaml"},
 		{args: "--csi image:localhost:5000/driver:mine", kind: true, refused: "its tag does not say which release it is"},
-		{args: "--csi module:v3.7.0", refused: "--csi module:v3.7.0 is for --cluster kind"},
-		{args: "--csi module:3.7", kind: true, refused: "want a version of upstream's module"},
-		{args: "--csi module:v3.7.0/../x", kind: true, refused: "want a version of upstream's module"},
+		{args: "--csi image:localhost:5000/driver:mine", again: "--csi=image:localhost:5000/driver:mine"},
+		{args: "--csi module:3.7", kind: true, refused: "is no version"},
+		{args: "--csi module:v3.7.0/../x", refused: "is no version"},
 		{args: "--csi image:driver", kind: true, refused: "want an image with registry and tag"},
-		{args: "--csi archive:x", kind: true, refused: "want image:REF or module:VERSION"},
-		{args: "--csi upstream", kind: true, refused: "want builtin, off, image:REF or module:VERSION"},
+		{args: "--csi archive:x", kind: true, refused: "with --cluster kind a CSI driver is an image or a release"},
+		{args: "--csi archive:x", again: "--csi=archive:x"},
+		{args: "--csi bin/mine", kind: true, refused: "with --cluster kind a CSI driver is an image or a release"},
+		{args: "--csi bin/mine --csi-arg=--v=4 --csi-env A=1 --syncer none", again: "--csi=bin/mine --syncer=none --csi-arg=--v=4 --csi-env=A=1"},
+		{args: "--csi upstream", refused: "want builtin, PATH, image:REF, archive:FILE or module:VERSION or off"},
 		{args: "--csi-manifest m.yaml", kind: true, refused: "the built-in CSI driver has its own manifests"},
+		{args: "--csi-arg v", refused: "CSI drivers take flags alone"},
+		{args: "--csi-env v", refused: "want NAME=VALUE"},
+		{args: "--csi-env A=1", kind: true, refused: "the CSI driver runs as pods"},
+		{args: "--csi-watch " + dir + "/mine", again: "--csi-watch=" + dir + "/mine"},
+		{args: "--csi-watch " + dir + "/mine", kind: true, refused: "the CSI driver runs as pods"},
+		{args: "--csi-watch " + dir + "/none/mine", refused: "there is no such folder"},
+		{args: "--csi-config " + conf, again: "--csi-config=" + conf},
+		{args: "--csi-config " + dir + "/none", refused: "--csi-config"},
+		{args: "--csi ./x --syncer files:x", refused: "CSI syncer"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			f := &Flags{}
 			cmd := &cobra.Command{}
-			f.Bind(cmd)
+			f.Bind(cmd, Builtin)
 			if err := cmd.ParseFlags(strings.Fields(tc.args)); err != nil {
 				t.Fatal(err)
 			}
@@ -60,12 +82,50 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// The syncer beside a driver is that of its release, or one in its folder.
+func TestSyncer(t *testing.T) {
+	dir := t.TempDir()
+	beside := filepath.Join(dir, "vsphere-syncer")
+	if err := os.WriteFile(beside, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ driver, flag, want string }{
+		{"module:v3.7.0", "", "module:v3.7.0"},
+		{"module:v3.7.0", None, Builtin},
+		{"image:registry.k8s.io/csi-vsphere/driver:v3.7.0", "", "image:registry.k8s.io/csi-vsphere/syncer:v3.7.0"},
+		{"image:localhost/mine:v1", "", Builtin},
+		{dir + "/mine", "", beside},
+		{dir + "/mine", "./other", "./other"},
+		{t.TempDir() + "/mine", "", Builtin},
+	} {
+		f := Flags{Driver: tc.driver, Syncer: tc.flag}
+		driver, err := f.source()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.syncer(driver); err != nil || got.String() != tc.want {
+			t.Errorf("%s, --syncer %q: %s, %v, want %s", tc.driver, tc.flag, got, err, tc.want)
+		}
+	}
+}
+
+// What a scenario needs decides whether there is a driver, and the flags which.
+func TestJudged(t *testing.T) {
+	for _, tc := range []struct{ flag, needed, want string }{
+		{"", "", Off}, {"", Off, Off}, {"", Builtin, Builtin}, {"./mine", "", Off}, {"./mine", Builtin, "./mine"},
+	} {
+		if got := (&Flags{Driver: tc.flag, Args: []string{"--v=4"}}).Judged(tc.needed); got.Driver != tc.want {
+			t.Errorf("%+v: %+v", tc, got)
+		}
+	}
+}
+
 func TestCompletion(t *testing.T) {
 	words, _ := drivers(nil, nil, "")
-	if diff := cmp.Diff([]string{Builtin, Off, "image:", "module:"}, words); diff != "" {
+	if diff := cmp.Diff([]string{Builtin, Off, "image:", "archive:", "module:"}, words); diff != "" {
 		t.Error(diff)
 	}
-	if words, directive := drivers(nil, nil, "b"); !cmp.Equal(words, []string{Builtin}) || directive != cobra.ShellCompDirectiveNoFileComp {
+	if words, directive := drivers(nil, nil, "b"); !cmp.Equal(words, []string{Builtin}) || directive != cobra.ShellCompDirectiveNoSpace {
 		t.Errorf("%q, %d", words, directive)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
-	source "github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 )
@@ -62,17 +62,17 @@ func (f *Flags) CheckCCM(c *ccm.Flags) error {
 		}
 		return nil
 	}
-	from, err := source.Parse(c.Source)
+	from, err := program.CCM.Parse(c.Source)
 	if err != nil {
 		return ccm.Explain(err)
 	}
-	if from.Kind() == source.File && c.Manifest == "" {
+	if from.Kind() == program.File && c.Manifest == "" {
 		return nil // the same
 	}
 	if len(c.Env) > 0 {
 		return report.UsageError("--ccm-manifest FILE, with the environment in it", "--ccm-env: with --cluster kind it runs as pods, whose environment is in their manifest")
 	}
-	if from.Kind() == source.Builtin {
+	if from.Kind() == program.Builtin {
 		return nil
 	}
 	if len(c.Args) > 0 || c.Replicas > 1 {

@@ -19,6 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/confirm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
@@ -47,6 +48,7 @@ type runOptions struct {
 	choice     choice
 	set        source.Settings
 	ccm        ccm.Flags
+	csi        csi.Flags
 	ground     ground.Flags
 	kubernetes kubernetes.Flags
 	limits     limits.Flags
@@ -110,6 +112,7 @@ Exit status:
 	}
 	o.set.Bind(cmd)
 	o.ccm.Bind(cmd)
+	o.csi.Bind(cmd, "")
 	o.ground.Bind(cmd)
 	o.kubernetes.Bind(cmd)
 	o.limits.Bind(cmd)
@@ -160,11 +163,18 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	if err := o.ground.CheckCCM(&o.ccm); err != nil {
 		return err
 	}
+	if err := o.csi.Check(); err != nil {
+		return err
+	}
+	if err := o.csi.CheckCluster(o.ground.Cluster == ground.Kind); err != nil {
+		return err
+	}
 	if err := o.kubernetes.Check(o.ground.Kubernetes()); err != nil {
 		return err
 	}
 	if o.on != "" {
-		for _, name := range []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "cluster", "kubernetes", "retain", "vcenter-port", "ignore-preflight-errors"} {
+		taken := []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "cluster", "kubernetes", "retain", "vcenter-port", "ignore-preflight-errors"}
+		for _, name := range append(taken, csi.Names()...) {
 			if cmd.Flags().Changed(name) {
 				return report.UsageError(command.Program+" scenario run --on "+o.on, "--on and --%s exclude each other: the sandbox is up already", name)
 			}
@@ -188,6 +198,9 @@ func run(ctx context.Context, o *runOptions) (err error) {
 	var program sandbox.Kubernetes
 	if o.on == "" { // it is asked wrongly, or not there, before anything is done
 		if given, err = o.ccm.Resolve(ctx, o.Streams); err != nil {
+			return err
+		}
+		if err := o.csi.Find(ctx); err != nil {
 			return err
 		}
 		if o.embedded() {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/stage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -179,8 +178,7 @@ func (s *session) spec(ctx context.Context, need scenario.Requirements) (stage.S
 	if c.Speed > 0 {
 		want.Speed = c.Speed
 	}
-	driver := csi.Flags{Driver: cmp.Or(c.CSI, csi.Off)}
-	if want.CSI, err = driver.Resolve(ctx, s.o.Streams); err != nil {
+	if want.CSI, err = s.o.csi.Judged(c.CSI).Resolve(ctx, s.o.Streams); err != nil {
 		return want, err
 	}
 	if c.CCM.Source != "" && s.o.ccm.Source == "" && s.o.ccm.Watch == "" {

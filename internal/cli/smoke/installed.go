@@ -14,6 +14,7 @@ import (
 	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/manifests"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
@@ -95,7 +96,7 @@ func (f *installation) text(ctx context.Context, b *bench, c sandbox.CCM, file s
 	case !p.Own && releaseVersion.MatchString(p.Version):
 		b.Busy("reads the manifest of " + p.Version)
 		defer b.Busy("")
-		text, err = ccm.Manifest(ctx, p.Version, ccm.Options{})
+		text, err = ccm.Manifest(ctx, p.Version, program.Options{})
 		return "the release " + p.Version, text, cliccm.Explain(err)
 	}
 	return "", nil, report.UsageError("--ccm-manifest FILE", "--as manifest: CCM %s is of no release whose manifest could be read", p.Source)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
@@ -28,6 +27,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/stage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
@@ -51,6 +51,7 @@ type settings struct {
 	strict     bool
 	limits     limits.Flags
 	kubernetes kubernetes.Flags
+	csi        csi.Flags
 
 	// releases are the Kubernetes releases to run on, without any those of kubernetes: one.
 	releases  []kubernetes.Flags
@@ -69,6 +70,7 @@ func (s *settings) bind(cmd *cobra.Command) {
 	s.limits.Bind(cmd)
 	s.limits.BindPort(cmd)
 	s.kubernetes.Bind(cmd)
+	s.csi.Bind(cmd, "")
 	f := cmd.Flags()
 	f.StringVar(&s.suite, "suite", "core", "scenarios to run: the `SUITE` core or full")
 	f.StringSliceVar(&s.only, "only", nil, "run only the checks of these `NAMES`, as in the table; * and ? are wildcards")
@@ -86,7 +88,7 @@ func (s *settings) bind(cmd *cobra.Command) {
 // complete checks what can be checked before anything is touched.
 func (s *settings) complete(sources ...string) error {
 	for _, text := range sources {
-		if _, err := ccm.Parse(text); err != nil {
+		if _, err := programs.CCM.Parse(text); err != nil {
 			return cliccm.Explain(err)
 		}
 	}
@@ -107,6 +109,9 @@ func (s *settings) complete(sources ...string) error {
 		return report.UsageError(try, "--suite %q: want core or full", s.suite)
 	}
 	if err := s.limits.Check(); err != nil {
+		return err
+	}
+	if err := s.csi.Check(); err != nil {
 		return err
 	}
 	if len(s.releases) == 0 {
@@ -225,8 +230,7 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 		want.CCM.Env = append(want.CCM.Env, name+"="+value)
 	}
 	slices.Sort(want.CCM.Env)
-	driver := csi.Flags{Driver: cmp.Or(need.Components.CSI, csi.Off)}
-	if want.CSI, err = driver.Resolve(ctx, b.o.Streams); err != nil {
+	if want.CSI, err = b.o.csi.Judged(need.Components.CSI).Resolve(ctx, b.o.Streams); err != nil {
 		return nil, err
 	}
 	r, err := b.machine.Boot(ctx, want)

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
@@ -18,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/junit"
@@ -91,7 +91,7 @@ Exit status:
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.ccm, "ccm", "builtin", "the CCM to test: "+ccm.Syntax)
+	f.StringVar(&o.ccm, "ccm", "builtin", "the CCM to test: "+program.Syntax)
 	f.StringVar(&o.baseline, "baseline", "", "the CCM to upgrade from, and to compare with")
 	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.Flag(cliccm.Sources)) // its only error is an unknown flag
 	_ = cmd.RegisterFlagCompletionFunc("baseline", complete.Flag(cliccm.Sources))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
@@ -104,7 +103,7 @@ func boot(ctx context.Context, o *options) (err error) {
 			return err
 		}
 	}
-	if o.ccm.Watch != "" && !o.tui {
+	if (o.ccm.Watch != "" || o.csi.Watch != "") && !o.tui {
 		defer reportBuilds(ctx, o.Streams.Err, s.Log())()
 	}
 	announced := make(chan struct{})
@@ -173,7 +172,7 @@ func (o *options) sandbox() sandbox.Options {
 	opts := sandbox.Options{
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, Audit: o.audit, Light: o.light,
 		Cluster: o.ground.Of(o.retain), Real: o.real, VCenterPort: o.limits.Port(),
-		CCM: sandbox.CCM{None: o.ccm.None(), Replicas: o.ccm.Replicas}, CSI: sandbox.CSI{Enabled: o.csi.Driver != csi.Off},
+		CCM: sandbox.CCM{None: o.ccm.None(), Replicas: o.ccm.Replicas}, CSI: sandbox.CSI{Enabled: !o.csi.Disabled()},
 	}
 	if o.alone != nil {
 		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved

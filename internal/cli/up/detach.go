@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
@@ -96,11 +97,10 @@ func (o *options) again() []string {
 	}
 	args = append(args, o.set.Args()...)
 	args = append(args, o.ccm.ToArgs()...)
-	if o.real != nil {
-		args = append(args, "--csi", o.csi.Driver) // whose default is another one there
-	} else {
-		args = append(args, o.csi.ToArgs()...)
+	if o.real != nil && o.csi.Driver == csi.Builtin { // which is not the default there
+		args = append(args, "--csi="+csi.Builtin)
 	}
+	args = append(args, o.csi.ToArgs()...)
 	args = append(args, o.kubernetes.ToArgs()...)
 	args = append(args, o.ground.ToArgs()...)
 	args = append(args, o.limits.ToArgs()...)

@@ -56,7 +56,7 @@ It keeps running:
 		},
 		{
 			role: "fail", args: []string{"single", "-d", "--csi", "off"}, exit: 4,
-			said: "--name default up single --detached --speed 10 --api-port 0 --retain=false --audit=false --csi off\n",
+			said: "--name default up single --detached --speed 10 --api-port 0 --retain=false --audit=false --csi=off\n",
 		},
 		{
 			role: "fail", flag: "set", args: []string{"own.yaml", "-d", "--set", "esx=a b", "--set=esx=c"}, exit: 4,

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -56,10 +56,10 @@ func planKind(ctx context.Context, o *options, b *strings.Builder) error {
 		return err
 	}
 	// What is fetched is left to the boot: a program that takes minutes to be built is not needed to say what it is.
-	program := sandbox.CCM{Program: ccm.Program{Source: o.ccm.Source}}
-	if source, err := ccm.Parse(o.ccm.Source); err == nil && source.Kind() != ccm.Builtin {
+	program := sandbox.CCM{Program: programs.Program{Source: o.ccm.Source}}
+	if source, err := programs.CCM.Parse(o.ccm.Source); err == nil && source.Kind() != programs.Builtin {
 		program.Program.Path = o.ccm.Source
-		if source.Kind() != ccm.File || o.ccm.Manifest != "" {
+		if source.Kind() != programs.File || o.ccm.Manifest != "" {
 			program.Manifest = []byte(o.ccm.Manifest + "\n") // there will be one
 		}
 	}

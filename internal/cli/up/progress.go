@@ -151,10 +151,10 @@ func reportBuilds(ctx context.Context, w io.Writer, log *event.Log) (end func())
 // build is what is said of an event, "" of most.
 func build(e event.Event) string {
 	switch e.Kind {
-	case "ccm.rebuilt", "ccm.swapped":
-		return strings.TrimSpace("ccm: " + e.Message)
-	case "ccm.swap-failed", "ccm.watch-ended":
-		return "ccm: \u2717 " + e.Message
+	case "ccm.rebuilt", "ccm.swapped", "csi.rebuilt", "csi.swapped":
+		return strings.TrimSpace(e.Kind[:len("ccm")] + ": " + e.Message)
+	case "ccm.swap-failed", "ccm.watch-ended", "csi.swap-failed", "csi.watch-ended":
+		return e.Kind[:len("ccm")] + ": \u2717 " + e.Message
 	}
 	return ""
 }

@@ -118,7 +118,7 @@ Exit status:
 	}
 	o.set.Bind(cmd)
 	o.ccm.Bind(cmd)
-	o.csi.Bind(cmd)
+	o.csi.Bind(cmd, csi.Builtin)
 	o.kubernetes.Bind(cmd)
 	o.ground.Bind(cmd)
 	o.ground.BindOutside(cmd)
@@ -270,7 +270,7 @@ func (o *options) combine(changed func(flag string) bool, from string) error {
 			return err
 		}
 	}
-	if o.ccm.None() && o.csi.Driver != csi.Off {
+	if o.ccm.None() && !o.csi.Disabled() {
 		return report.UsageError("vsphere-sandbox up --ccm none --csi off", "--ccm none: there is no vsphere.conf for a CSI driver then")
 	}
 	if o.audit && o.ground.Cluster == ground.Kind {
@@ -286,7 +286,7 @@ func (o *options) combineReal(from string) error {
 		return report.UsageError("vsphere-sandbox up --vcenter-config FILE", "%s: real vCenters are what they are: no scenario and no topology goes with --vcenter-config", from)
 	case len(o.set) > 0:
 		return report.UsageError("vsphere-sandbox up --vcenter-config FILE", "--set is about the parameters of a topology: no topology goes with --vcenter-config")
-	case o.ground.Cluster == ground.Kind && o.csi.Driver != csi.Off:
+	case o.ground.Cluster == ground.Kind && !o.csi.Disabled():
 		return report.UsageError("--csi off, or --cluster kind without --vcenter-config",
 			"--csi %s: the disks of a real VM are not in the container that is its node", o.csi.Driver)
 	}
@@ -296,7 +296,7 @@ func (o *options) combineReal(from string) error {
 // combineExisting is for a sandbox whose nodes are those of a cluster that is there, and whose VMs are those of real vCenters: it
 // is a process of this machine, and only watches unless a cloud controller manager is named.
 func (o *options) combineExisting(changed func(string) bool) error {
-	if o.csi.Driver != csi.Off {
+	if !o.csi.Disabled() {
 		return report.UsageError("leave --csi out", "--csi %s: the volumes of a real cluster are its own: it gets no CSI driver of a sandbox", o.csi.Driver)
 	}
 	for _, no := range []struct{ flag, why string }{
@@ -338,7 +338,7 @@ func (o *options) combineInCluster(changed func(string) bool) error {
 		return report.UsageError("vsphere-sandbox up --cluster existing --vcenter-config FILE   # from outside of the cluster",
 			"--cluster %s and --vcenter-config exclude each other: real vCenters have no sandbox in a cluster", o.ground.Cluster)
 	}
-	if o.csi.Driver != csi.Off {
+	if !o.csi.Disabled() {
 		return report.UsageError("--cluster kind --csi builtin", "--csi %s: there, nodes are light ones, which take no volumes", o.csi.Driver)
 	}
 	if c := o.ccm; c.Source != "" && c.Source != "builtin" || c.Watch != "" || c.Manifest != "" || len(c.Env) > 0 {

@@ -43,7 +43,7 @@ func TestOptions(t *testing.T) {
 		{args: "--output xml", refused: "xml"},
 		{args: "single --ccm none --csi builtin", refused: "--ccm none: there is no vsphere.conf for a CSI driver then"},
 		{args: "single --ccm none --cluster kind", refused: "--ccm none is for --cluster embedded"},
-		{args: "single --csi module:v3.7.0", refused: "--csi module:v3.7.0 is for --cluster kind"},
+		{args: "single --cluster kind --csi ./mine", refused: "--csi ./mine: with --cluster kind a CSI driver is an image or a release"},
 		{args: "singel", refused: `topology "singel": no built-in topology`},
 	} {
 		t.Run(tc.args+tc.flag+tc.env, func(t *testing.T) {

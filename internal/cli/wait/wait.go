@@ -286,7 +286,7 @@ func ccmHealthy(w world) (bool, string, error) {
 	var ill []string
 	found := false
 	for _, c := range w.status.Components {
-		if c.Source == "" { // no cloud controller manager
+		if !c.IsCCM() {
 			continue
 		}
 		found = true

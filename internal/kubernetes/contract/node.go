@@ -44,7 +44,7 @@ type NodeServer struct {
 	ClientCA    string `json:"clientCA"`
 }
 
-// CSINode configures the CSI node service of one VM, which runs in the kubelet's process.
+// CSINode configures the CSI node service of one VM, which runs in the kubelet's process or as a child of it.
 type CSINode struct {
 	// ByIDDir is the VM's by-id folder, kept by the sandbox.
 	ByIDDir string `json:"byIDDir"`
@@ -56,4 +56,15 @@ type CSINode struct {
 	MaxVolumes int64 `json:"maxVolumes,omitempty"`
 	// Driver is the driver's name; empty for upstream's.
 	Driver string `json:"driver,omitempty"`
+	// Service is a file with a [CSIService]: which program is the service, which may change while the kubelet runs. Empty, or no such
+	// file: the built-in service in the kubelet's process.
+	Service string `json:"service,omitempty"`
+}
+
+// CSIService is a program in place of the built-in node service. It takes the flags of cmd/vsphere-csi in node mode.
+type CSIService struct {
+	// Path is the program; empty for the built-in service.
+	Path string `json:"path,omitempty"`
+	// Env is added to the environment, as KEY=VALUE.
+	Env []string `json:"env,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -60,6 +61,7 @@ type rig struct {
 	password map[string]string // instead of the vCenter's own
 	nodes    []volume.Node
 	done     []store.Operation
+	called   map[string]map[string]int64 // calls by vCenter and method
 }
 
 func start(t testing.TB, source string, change ...func(*store.Options)) *rig {
@@ -68,7 +70,7 @@ func start(t testing.TB, source string, change ...func(*store.Options)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, lab: sim.StartWith(t, sim.Options{Topology: top}), password: map[string]string{}}
+	r := &rig{t: t, lab: sim.StartWith(t, sim.Options{Topology: top}), password: map[string]string{}, called: map[string]map[string]int64{}}
 	for _, v := range r.lab.VCenters() {
 		r.clients = append(r.clients, r.connect(v))
 	}
@@ -89,6 +91,7 @@ func (r *rig) connect(v *sim.VCenter) *vcenter.Client {
 			}
 			return vcenter.Credentials{User: v.User(), Password: v.Password()}, nil
 		},
+		OnCall:      func(c vcenter.Call) { r.count(v.Name(), c) },
 		CallTimeout: 5 * time.Second,
 		Retry:       vcenter.Backoff{Min: 20 * time.Millisecond, Max: 100 * time.Millisecond},
 		FaultRetry:  vcenter.Backoff{Min: 20 * time.Millisecond, Max: 100 * time.Millisecond},
@@ -130,6 +133,7 @@ func (r *rig) open(change ...func(*store.Options)) *store.Store {
 			defer r.mu.Unlock()
 			r.done = append(r.done, op)
 		},
+		OnCall: r.count,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
@@ -207,15 +211,21 @@ func (r *rig) must(err error) {
 	}
 }
 
+// count counts a call when the store gets its result. The vCenter counts it a moment later, perhaps to the next operation.
+func (r *rig) count(vc string, c vcenter.Call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.called[vc] == nil {
+		r.called[vc] = map[string]int64{}
+	}
+	r.called[vc][c.Method]++
+}
+
 // calls counts the calls of the store's connections, by method.
 func (r *rig) calls(vc string) map[string]int64 {
-	n := map[string]int64{}
-	for _, s := range r.vc(vc).Gate().Stats() {
-		if s.Client == agent {
-			n[s.Method] += s.Calls
-		}
-	}
-	return n
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.called[vc])
 }
 
 // since returns the calls since before.

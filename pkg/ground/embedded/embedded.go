@@ -55,8 +55,10 @@ type Host interface {
 	Proxy(name string) (addr string, err error)
 	// Kubelet returns the kubelet at a host: the name of a Node or an address of its VM. The error is one for the user.
 	Kubelet(host string) (Kubelet, error)
-	// DriverToken is the file with the token of the CSI driver's node service.
+	// DriverToken is the file with the token of the CSI driver's node service, DriverService that which says which program it is, a
+	// [contract.CSIService].
 	DriverToken() string
+	DriverService() string
 	// VolumeDir returns the directory of a volume's disk, "" where this machine has none; false when there is no such vCenter.
 	VolumeDir(vcenter, id string) (string, bool)
 }
@@ -196,7 +198,7 @@ func (g *Ground) spec(n ground.Node, vm VM, m node.VM) (child.Spec, error) {
 		FeatureGates: g.Knobs.FeatureGates,
 	}
 	if g.CSI {
-		cfg.CSI = &contract.CSINode{ByIDDir: node.ByID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: m.BootTime.UTC().Format(time.RFC3339Nano)}
+		cfg.CSI = &contract.CSINode{ByIDDir: node.ByID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: m.BootTime.UTC().Format(time.RFC3339Nano), Service: g.Host.DriverService()}
 	}
 	addr, err := g.Host.Proxy(n.Proxy())
 	if err != nil {

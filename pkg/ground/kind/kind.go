@@ -357,7 +357,7 @@ func foreignCCM(ctx context.Context, c CCM) (*image.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return image.FromProgram(ctx, c.Path, ccm.ProgramPath, name)
+	return image.FromProgram(ctx, c.Path, ccm.ProgramPath(), name)
 }
 
 // progress reports kind's progress.

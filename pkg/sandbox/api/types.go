@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -71,16 +72,21 @@ type Component struct {
 	// Message is why it is not running, if it is not.
 	Message string `json:"message,omitempty"`
 	Log     string `json:"log,omitempty"`
-	// Source, Version and Digest say what program a cloud controller manager is.
+	// Source, Version and Digest say what program a cloud controller manager or a CSI driver is.
 	Source  string `json:"source,omitempty"`
 	Version string `json:"version,omitempty"`
 	Digest  string `json:"digest,omitempty"`
-	// Health is healthy, or why a cloud controller manager is not; "" for other components.
+	// Health is healthy, or why a cloud controller manager or a CSI driver is not; "" for other components.
 	Health string `json:"health,omitempty"`
 	// FailedBuild says that the newest build of a watched program did not start, why, and that an older one runs.
 	FailedBuild string `json:"failedBuild,omitempty"`
 	// Leader: of several cloud controller managers it is the one that works.
 	Leader bool `json:"leader,omitempty"`
+}
+
+// IsCCM reports whether the component is a cloud controller manager.
+func (c Component) IsCCM() bool {
+	return c.Source != "" && (c.Name == "ccm" || strings.HasPrefix(c.Name, "ccm-"))
 }
 
 // VCenter is one vCenter.

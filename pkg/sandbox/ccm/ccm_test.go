@@ -25,9 +25,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -97,7 +97,7 @@ func (p *Processes) sleeping(t *testing.T, port string) *replica {
 	})
 	<-started
 	p.update(func() {
-		p.running, p.list = Options{Program: ccm.Program{Source: "module:v1.36.0", Version: "v1.36.0"}}, []*replica{r}
+		p.running, p.list = Options{Program: programs.Program{Source: "module:v1.36.0", Version: "v1.36.0"}}, []*replica{r}
 	})
 	return r
 }
@@ -289,7 +289,7 @@ func TestArguments(t *testing.T) {
 		"--kubeconfig="+p.Dir.Path("ccm", "ccm-2.kubeconfig"))
 
 	p.Args = []string{"--vcenter-call-timeout=1m0s"}
-	other := p.spec(r, Options{Program: ccm.Program{Path: "/opt/ccm"}, Args: []string{"--v=9"}, Env: []string{"A=1"}}, true)
+	other := p.spec(r, Options{Program: programs.Program{Path: "/opt/ccm"}, Args: []string{"--v=9"}, Env: []string{"A=1"}}, true)
 	if other.Path != "/opt/ccm" || other.Args[0] != "--cloud-provider=vsphere" || other.Args[len(other.Args)-1] != "--v=9" || !slices.Contains(other.Env, "A=1") {
 		t.Errorf("another program: %+v", other)
 	}
@@ -321,7 +321,7 @@ func TestRights(t *testing.T) {
 		t.Errorf("to elect a leader takes a role and its binding: %q, without %q", elect, own)
 	}
 	want := []string{"*v1.ServiceAccount kube-system/cloud-controller-manager", "*v1.ClusterRole /system:cloud-controller-manager", "*v1.ClusterRoleBinding /system:cloud-controller-manager"}
-	if diff := cmp.Diff(want, names(Options{Program: ccm.Program{Path: "/x"}}, true)); diff != "" {
+	if diff := cmp.Diff(want, names(Options{Program: programs.Program{Path: "/x"}}, true)); diff != "" {
 		t.Errorf("another (-want +got):\n%s", diff)
 	}
 	for _, key := range own[1:] {
@@ -334,7 +334,7 @@ func TestRights(t *testing.T) {
 // Objects outside the default place carry its name, its labels or both.
 func TestPlace(t *testing.T) {
 	place := Place{Namespace: "vsphere-sandbox-test", Roles: "vsphere-sandbox-test", Labels: map[string]string{"a": "b"}}
-	for _, o := range []Options{{Program: ccm.Program{Own: true}}, {Program: ccm.Program{Path: "/x"}}} {
+	for _, o := range []Options{{Program: programs.Program{Own: true}}, {Program: programs.Program{Path: "/x"}}} {
 		for _, object := range place.Rights(o, true) {
 			m := object.(metav1.Object)
 			if m.GetNamespace() == "kube-system" || m.GetLabels()["a"] != "b" {
@@ -350,7 +350,7 @@ func TestPlace(t *testing.T) {
 // A swap takes the rights of the old program away.
 func TestGrant(t *testing.T) {
 	p := newProcesses(t)
-	for _, o := range []Options{Options{}.WithDefaults(), {Program: ccm.Program{Path: "/x"}}, {Program: ccm.Program{Path: "/y"}}} {
+	for _, o := range []Options{Options{}.WithDefaults(), {Program: programs.Program{Path: "/x"}}, {Program: programs.Program{Path: "/y"}}} {
 		if err := p.grant(t.Context(), o, false); err != nil {
 			t.Fatal(err)
 		}
@@ -377,7 +377,7 @@ func TestGrant(t *testing.T) {
 
 // Only a program with an image can run as pods.
 func TestHasImage(t *testing.T) {
-	program := ccm.Program{Path: "/bin/ccm", Source: "./ccm"}
+	program := programs.Program{Path: "/bin/ccm", Source: "./ccm"}
 	for name, tc := range map[string]struct {
 		o    Options
 		want bool
@@ -473,7 +473,7 @@ exec sleep 600
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.launch(Options{Program: ccm.Program{Path: script}, Replicas: 1}, false, 0); err != nil {
+	if err := p.launch(Options{Program: programs.Program{Path: script}, Replicas: 1}, false, 0); err != nil {
 		t.Fatal(err)
 	}
 	first := p.all()[0]
@@ -494,34 +494,34 @@ exec sleep 600
 func TestKeepBuild(t *testing.T) {
 	p := newProcesses(t)
 	path := filepath.Join(t.TempDir(), "ccm")
-	build := func(text string) ccm.Program {
+	build := func(text string) programs.Program {
 		t.Helper()
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		source, err := ccm.Parse(path)
+		source, err := programs.CCM.Parse(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := source.Resolve(t.Context(), ccm.Options{})
+		p, err := source.Resolve(t.Context(), programs.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
 	built := build("one")
-	one, err := keepBuild(t.Context(), p.builds(), built)
+	one, err := programs.Keep(t.Context(), p.builds(), built)
 	if err != nil || one.Path == path || one.Source != path || one.Digest != built.Digest {
 		t.Fatalf("%+v, %v", one, err)
 	}
-	two, err := keepBuild(t.Context(), p.builds(), build("two"))
+	two, err := programs.Keep(t.Context(), p.builds(), build("two"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := keepBuild(t.Context(), p.builds(), built); err == nil {
+	if _, err := programs.Keep(t.Context(), p.builds(), built); err == nil {
 		t.Error("another program was taken for it")
 	}
-	if err := dropBuilds(p.builds(), two.Path); err != nil {
+	if err := programs.DropKept(p.builds(), two.Path); err != nil {
 		t.Error(err)
 	}
 	all, err := filepath.Glob(filepath.Join(p.builds(), "*"))

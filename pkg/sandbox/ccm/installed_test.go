@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 )
 
@@ -28,7 +28,7 @@ func TestInstalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newProcesses(t)
-	o := Options{Program: ccm.Program{Source: "module:v1.40.0", Path: "/bin/ccm"}, Installed: i, Replicas: 1}
+	o := Options{Program: program.Program{Source: "module:v1.40.0", Path: "/bin/ccm"}, Installed: i, Replicas: 1}
 	p.update(func() { p.running = o })
 	r := &replica{name: Component, port: "4711", started: time.Now()}
 	args := p.arguments(r, o, o.elects())
@@ -64,7 +64,7 @@ func TestInstalled(t *testing.T) {
 		t.Errorf("account %+v", a)
 	}
 	// Another program takes its place: nothing of the manifest is left.
-	next := Options{Program: ccm.Program{Source: "builtin", Own: true}}
+	next := Options{Program: program.Program{Source: "builtin", Own: true}}
 	if err := p.grant(t.Context(), next, false); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestInstalled(t *testing.T) {
 // A release that serves no HTTPS is probed where it does listen, and is given no right to review tokens.
 func TestInstalledWithoutHTTPS(t *testing.T) {
 	i := &installed.Installation{Container: corev1.Container{Args: []string{"--secure-port=0", "--health-address=127.0.0.1:10267", "--leader-elect=false"}}}
-	p, o := newProcesses(t), Options{Program: ccm.Program{Source: "./x", Path: "/bin/ccm"}, Installed: i, Replicas: 1}
+	p, o := newProcesses(t), Options{Program: program.Program{Source: "./x", Path: "/bin/ccm"}, Installed: i, Replicas: 1}
 	p.update(func() { p.running = o })
 	r := &replica{name: Component, port: "4711", health: "4712"}
 	args := p.arguments(r, o, o.elects())

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 )
@@ -34,7 +34,7 @@ func IsReplica(component string) bool {
 type Options struct {
 	// Program takes the flags of cloud controller managers (k8s.io/cloud-provider). A program that is not built from this
 	// project gets the rights of upstream's manifests.
-	Program ccm.Program
+	Program programs.Program
 	// Manifest deploys Program, which is then the program in the manifest's image. It is applied unchanged. A program
 	// without a manifest runs as a process of this host, also on grounds with pods.
 	Manifest []byte
@@ -58,12 +58,12 @@ type Options struct {
 }
 
 // NoCCM returns the options of a sandbox without a cloud controller manager.
-func NoCCM() Options { return Options{None: true, Program: ccm.Program{Source: "none"}} }
+func NoCCM() Options { return Options{None: true, Program: programs.Program{Source: "none"}} }
 
 // WithDefaults returns the options with the built-in program and one replica where nothing else is set.
 func (o Options) WithDefaults() Options {
 	if o.Program.Path == "" {
-		o.Program = ccm.Program{Source: string(ccm.Builtin), Own: true}
+		o.Program = programs.Program{Source: string(programs.Builtin), Own: true}
 	}
 	o.Replicas = max(o.Replicas, 1)
 	return o

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -103,7 +103,7 @@ func TestPods(t *testing.T) {
 // A manifest is applied unchanged: its arguments and replicas are its own.
 func TestPodsOfManifest(t *testing.T) {
 	p, d := newPods(t)
-	p.Options = Options{Program: ccm.Program{Path: "/x"}, Manifest: []byte("kind: DaemonSet")}
+	p.Options = Options{Program: programs.Program{Path: "/x"}, Manifest: []byte("kind: DaemonSet")}
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

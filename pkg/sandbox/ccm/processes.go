@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
@@ -112,7 +113,7 @@ func (p *Processes) Start(ctx context.Context) error {
 	elect := o.elects()
 	if o.Watch != "" && o.Program.Path == o.Watch {
 		var err error
-		if o.Program, err = keepBuild(ctx, p.builds(), o.Program); err != nil {
+		if o.Program, err = program.Keep(ctx, p.builds(), o.Program); err != nil {
 			return err
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
@@ -287,9 +287,9 @@ func requested(ctx context.Context, r api.CCMRequest) (Options, error) {
 	if r.Path == "" {
 		return next.WithDefaults(), nil
 	}
-	source, err := ccm.Parse("file:" + r.Path)
+	source, err := programs.CCM.Parse("file:" + r.Path)
 	if err == nil {
-		next.Program, err = source.Resolve(ctx, ccm.Options{})
+		next.Program, err = source.Resolve(ctx, programs.Options{})
 	}
 	if invalid, ok := errors.AsType[*coded.Error](err); ok {
 		return Options{}, &api.Error{Code: "invalid", Message: invalid.Error(), Try: invalid.Try}

@@ -7,6 +7,7 @@ package csi
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -14,10 +15,12 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
@@ -33,20 +36,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// process is a process of a CSI driver's controller.
-type process struct {
-	// name is the name of the component, of its log and, for a sidecar, of the program's subcommand.
-	name string
-	// account is its ServiceAccount, in objects.DefaultNamespace.
-	account string
-	// driver: it is the driver itself, a command of this binary; the others are sidecars.
-	driver bool
-}
-
-// processes lists them in the order of their start, the driver first. They wait for each other.
+// processes lists all processes that there may be, in the order of their start. They wait for each other. The syncer is the
+// first one: upstream's makes the kinds of objects that its driver needs.
 func processes() []process {
 	return []process{
-		{name: controller, account: objects.Controller, driver: true},
+		{name: syncer, account: objects.Controller, part: partSyncer},
+		{name: controller, account: objects.Controller, part: partController},
 		{name: "csi-provisioner", account: objects.Provisioner},
 		{name: "csi-attacher", account: objects.Attacher},
 		{name: "csi-resizer", account: objects.Resizer},
@@ -55,8 +50,12 @@ func processes() []process {
 	}
 }
 
-// controller is the component of the driver, and its command in this binary.
-const controller = "csi-controller"
+const (
+	// controller is the component of the driver, and its command in this binary.
+	controller = "csi-controller"
+	// syncer is the component of a syncer that is a separate program.
+	syncer = "csi-syncer"
+)
 
 // Driver is the processes of a CSI driver's controller. Set its fields before [Driver.Start].
 type Driver struct {
@@ -68,9 +67,20 @@ type Driver struct {
 	Topology *topology.Topology
 	// Sidecars is the program that is the sidecars.
 	Sidecars string
-	// CloudConfig is the driver's configuration file, Args are more arguments of the driver.
+	// Options choose the driver.
+	Options Options
+	// CloudConfig is the configuration file of the built-in driver, CAFile that of the certificates of vCenters, Args are more arguments
+	// of drivers of this project.
 	CloudConfig string
+	CAFile      string
 	Args        []string
+	// Ready returns an error if the sandbox is in no state to change the driver.
+	Ready func() error
+	// StartTime bounds how long a driver takes to serve; 0 is a minute.
+	StartTime time.Duration
+	// Unhealthy is called for a driver that cannot be used, or does not serve in time, more than once.
+	Unhealthy func(text string)
+	Logger    *slog.Logger
 	// Env is the environment of all processes.
 	Env func() []string
 	// SecretNamespace and SecretName are where the credentials of vCenters are.
@@ -97,8 +107,17 @@ type Driver struct {
 	// Conf renders the configuration of a driver that is not the built-in one.
 	Conf func(sim.CSIConfig) ([]byte, error)
 
+	changing  sync.Mutex                   // held while processes are started, replaced or stopped
+	granted   []*unstructured.Unstructured // guarded by changing, as projected: the accounts with tokens
+	projected map[string]bool
+
 	mu       sync.Mutex
+	running  Options
 	children map[string]*child.Child
+	state    state
+	failed   string        // what became of the newest build of a watched program, "" if it runs
+	changed  chan struct{} // closed and replaced when the state changes
+	stopped  bool
 	nodes    map[string]bool // those that take volumes
 	up       <-chan error    // gets one value, when the processes have been started or cannot be
 }
@@ -133,55 +152,103 @@ func (d *Driver) Start(ctx context.Context) error {
 	if err := d.Tokens.Project(ctx, d.Account(objects.Node)); err != nil {
 		return err
 	}
+	o := d.Options.WithDefaults()
+	if o.Watch != "" && o.Program.Path == o.Watch {
+		kept, err := program.Keep(ctx, d.builds(), o.Program)
+		if err != nil {
+			return err
+		}
+		o.Program = kept
+	}
+	if err := d.nameNodeService(o); err != nil { // kubelets read it when they start
+		return err
+	}
 	up := make(chan error, 1)
 	d.mu.Lock()
 	d.up = up
 	d.mu.Unlock()
-	d.Background.Run(bootGroup, func(ctx context.Context) { up <- d.startProcesses(ctx) })
+	d.Background.Run(bootGroup, func(ctx context.Context) { up <- d.startProcesses(ctx, o) })
+	d.Background.Run(healthGroup, d.watchHealth)
+	if o.Watch != "" {
+		d.Background.Run(buildGroup, func(ctx context.Context) { d.watchBuilds(ctx, o.Watch) })
+	}
 	return nil
 }
 
-// bootGroup is the background group that works while Nodes boot.
-const bootGroup = "csi boot"
+// Background groups: bootGroup works while Nodes boot.
+const (
+	bootGroup   = "csi boot"
+	healthGroup = "csi health"
+	buildGroup  = "csi watch"
+	tokenGroup  = "csi tokens"
+)
 
 // startProcesses creates what a driver needs in the cluster and starts its processes, each with the rights of a separate
 // ServiceAccount. It returns before they serve.
-func (d *Driver) startProcesses(ctx context.Context) error {
-	clusterID, err := d.ClusterID(ctx)
-	if err != nil {
+func (d *Driver) startProcesses(ctx context.Context, o Options) error {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	if err := d.applyObjects(ctx); err != nil {
 		return err
 	}
-	if err := d.applyObjects(ctx); err != nil {
+	if err := d.grant(ctx, o); err != nil {
+		return err
+	}
+	if err := d.project(ctx, o); err != nil {
+		return err
+	}
+	return d.launch(ctx, o, 0)
+}
+
+// launch starts the processes of a driver, for the event cause (0: with the sandbox). None is running. The caller holds changing.
+func (d *Driver) launch(ctx context.Context, o Options, cause uint64) error {
+	clusterID, err := d.ClusterID(ctx)
+	if err != nil {
 		return err
 	}
 	socket, err := d.socket()
 	if err != nil {
 		return err
 	}
-	processes := processes()
-	kubeconfigs := make([]string, len(processes))
-	g, preparing := errgroup.WithContext(ctx)
-	for i, p := range processes {
-		g.Go(func() (err error) {
-			kubeconfigs[i], err = d.kubeconfig(preparing, p)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err := d.writeConfig(o, clusterID); err != nil {
 		return err
 	}
-	for i, p := range processes {
-		started := child.Start(d.spec(p, socket, kubeconfigs[i], clusterID), d.Components.Notify)
-		d.mu.Lock()
-		if d.children == nil {
-			d.children = map[string]*child.Child{}
+	d.update(func() {
+		d.running, d.children, d.state = o, map[string]*child.Child{}, state{started: time.Now(), reason: "starting"}
+	})
+	for _, p := range o.processes() {
+		if err := d.start(p, d.spec(p, o, socket, clusterID), cause); err != nil {
+			return err
 		}
-		d.children[p.name] = started
-		d.mu.Unlock()
-		if p.driver {
+		if p.part == partController {
 			awaitSocket(ctx, socket)
 		}
 	}
+	return nil
+}
+
+// start starts one process.
+func (d *Driver) start(p process, spec child.Spec, cause uint64) error {
+	from := d.logSize(p.name)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return errStopping
+	}
+	if p.part == partController {
+		d.state.logFrom = from
+	}
+	first := true
+	d.children[p.name] = child.Start(spec, func(ch child.Change) {
+		because := uint64(0) // later changes have their own causes
+		if ch.State == child.Started && first {
+			because, first = cause, false
+		}
+		d.Components.Note(ch, event.Object{Kind: "Component", Name: p.name}, because)
+		if p.part != "" {
+			d.childChanged(p, ch)
+		}
+	})
 	return nil
 }
 
@@ -203,49 +270,68 @@ func awaitSocket(ctx context.Context, socket string) {
 	}
 }
 
-// kubeconfig writes the kubeconfig of a process, with the rights of its account and its own proxy to the API server.
-func (d *Driver) kubeconfig(ctx context.Context, p process) (path string, err error) {
-	a := d.Account(p.account)
-	if err := d.Tokens.Project(ctx, a); err != nil {
-		return "", err
+// project writes the kubeconfigs of all processes, and the tokens in them, which stay fresh from then on.
+func (d *Driver) project(ctx context.Context, o Options) error {
+	g, ctx := errgroup.WithContext(ctx)
+	if d.projected == nil {
+		d.projected = map[string]bool{}
 	}
+	for _, p := range o.processes() {
+		a := d.Account(o.accountOf(p))
+		if !d.projected[a.Name] {
+			d.projected[a.Name] = true
+			g.Go(func() error { return d.Tokens.Project(ctx, a) })
+		}
+		g.Go(func() error { return d.kubeconfig(p, a) })
+	}
+	return g.Wait()
+}
+
+// kubeconfig writes the kubeconfig of a process, with the rights of its account and its own proxy to the API server.
+func (d *Driver) kubeconfig(p process, a accounts.Account) error {
 	addr, err := d.Proxies.Addr(p.name)
 	if err != nil {
-		return "", err
+		return err
 	}
-	path = d.dir(p.name + ".kubeconfig")
-	return path, d.Cluster().Token(path, addr, a.File)
+	return d.Cluster().Token(d.kubeconfigPath(p), addr, a.File)
 }
+
+func (d *Driver) kubeconfigPath(p process) string { return d.dir(p.name + ".kubeconfig") }
 
 // Account is an account of the driver, by name.
 func (d *Driver) Account(name string) accounts.Account {
-	return accounts.Account{Namespace: objects.DefaultNamespace, Name: name, File: d.dir(name + ".token"), Group: "csi tokens"}
+	return accounts.Account{Namespace: objects.DefaultNamespace, Name: name, File: d.dir(name + ".token"), Group: tokenGroup}
 }
 
 // Stop ends the processes, the sidecars first.
 func (d *Driver) Stop(ctx context.Context) error {
-	errs := []error{d.Background.End(ctx, bootGroup), d.Background.End(ctx, "csi tokens")}
+	errs := []error{d.Background.End(ctx, buildGroup), d.Background.End(ctx, bootGroup), d.Background.End(ctx, healthGroup), d.Background.End(ctx, tokenGroup)}
+	d.update(func() { d.stopped = true })
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	return errors.Join(append(errs, d.end(ctx))...)
+}
+
+// end ends the processes that run, the sidecars first. The caller holds changing.
+func (d *Driver) end(ctx context.Context) error {
 	d.mu.Lock()
-	driver := d.children[controller]
-	var sidecars []*child.Child
-	for name, c := range d.children {
-		if name != controller {
-			sidecars = append(sidecars, c)
+	var sidecars, programs []*child.Child
+	for _, p := range processes() {
+		if p.part == "" {
+			sidecars = append(sidecars, d.children[p.name])
+		} else {
+			programs = append(programs, d.children[p.name])
 		}
 	}
 	d.mu.Unlock()
-	errs = append(errs, child.StopAll(ctx, sidecars...))
-	if driver != nil {
-		errs = append(errs, driver.Stop(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(child.StopAll(ctx, sidecars...), child.StopAll(ctx, programs...))
 }
 
 // AccountOf returns the ServiceAccount of a component, "" when it is none of the driver's.
-func AccountOf(component string) string {
+func (d *Driver) AccountOf(component string) string {
 	all := processes()
 	if i := slices.IndexFunc(all, func(p process) bool { return p.name == component }); i >= 0 {
-		return all[i].account
+		return d.Running().accountOf(all[i])
 	}
 	return ""
 }

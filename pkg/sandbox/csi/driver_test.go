@@ -1,17 +1,20 @@
 package csi
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// Every sidecar has the kubeconfig that is its own, and the periods of the sandbox's speed.
-func TestCSISpec(t *testing.T) {
+// newDriver returns a driver of scenario single, nothing of which runs.
+func newDriver(t *testing.T) *Driver {
+	t.Helper()
 	top, err := scenarios.Load("single")
 	if err != nil {
 		t.Fatal(err)
@@ -25,20 +28,26 @@ func TestCSISpec(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	d := &Driver{
+	return &Driver{
 		Topology: top, Sidecars: "/bin/csi-sidecars", Speed: 10, Dir: dir, Components: &components.Registry{Dir: dir},
 		Env: func() []string { return nil },
 	}
-	for _, p := range processes() {
-		spec := d.spec(p, "/run/csi.sock", "/kube/"+p.name, "cluster")
+}
+
+// Every sidecar has the kubeconfig that is its own, and the periods of the sandbox's speed.
+func TestCSISpec(t *testing.T) {
+	d := newDriver(t)
+	for _, p := range (Options{}).WithDefaults().processes() {
+		spec := d.spec(p, Options{}.WithDefaults(), "/run/csi.sock", "cluster")
 		line := strings.Join(spec.Args, " ")
-		if !strings.Contains(line, "--kubeconfig=/kube/"+p.name) {
+		if !strings.Contains(line, "--kubeconfig="+d.dir(p.name+".kubeconfig")) {
 			t.Errorf("%s: %s", p.name, line)
 		}
-		if own := spec.Path == ""; own != p.driver || p.driver != strings.Contains(line, "--endpoint=unix:///run/csi.sock") {
+		driver := p.part == partController
+		if own := spec.Path == ""; own != driver || driver != strings.Contains(line, "--endpoint=unix:///run/csi.sock") {
 			t.Errorf("%s: %s %s", p.name, spec.Path, line)
 		}
-		if p.driver {
+		if driver {
 			continue
 		}
 		if spec.Args[0] != p.name || !strings.Contains(line, "--retry-interval-max=30s") {
@@ -46,6 +55,45 @@ func TestCSISpec(t *testing.T) {
 		}
 		if needs := p.name != "snapshot-controller"; needs != strings.Contains(line, "--csi-address=/run/csi.sock") {
 			t.Errorf("%s: %s", p.name, line)
+		}
+	}
+}
+
+// A driver of this project has the flags of the built-in one and no syncer; any other one has upstream's environment, and a syncer.
+func TestSpecOfProgram(t *testing.T) {
+	d := newDriver(t)
+	d.CloudConfig = "/cloud/vsphere.conf"
+	own := Options{
+		Program: program.Program{Path: "/bin/mine", Source: "./mine", Own: true}, Syncer: program.Program{Path: "/bin/syncer"},
+		Args: []string{"--v=9"}, Env: []string{"A=1"},
+	}.WithDefaults()
+	var names []string
+	for _, p := range own.processes() {
+		names = append(names, p.name)
+	}
+	if slices.Contains(names, syncer) {
+		t.Errorf("%q", names)
+	}
+	at := slices.IndexFunc(processes(), func(p process) bool { return p.part == partController })
+	controllerProcess := processes()[at]
+	spec := d.spec(controllerProcess, own, "/run/csi.sock", "cluster")
+	line := strings.Join(spec.Args, " ")
+	if spec.Path != "/bin/mine" || spec.Args[0] != "--mode=controller" || !strings.Contains(line, "--config=/cloud/vsphere.conf") || !strings.HasSuffix(line, "--v=9") || !slices.Contains(spec.Env, "A=1") {
+		t.Errorf("%+v", spec)
+	}
+	if own.ConfigFile = "/mine.conf"; d.configFile(own) != "/mine.conf" {
+		t.Error(d.configFile(own))
+	}
+	other := Options{Program: program.Program{Path: "/bin/theirs"}, Syncer: program.Program{Path: "/bin/syncer"}, Env: []string{"A=1"}}
+	for _, p := range other.processes() {
+		spec := d.spec(p, other, "/run/csi.sock", "cluster")
+		want := map[part]string{partController: "/bin/theirs", partSyncer: "/bin/syncer", "": "/bin/csi-sidecars"}[p.part]
+		if spec.Path != want {
+			t.Errorf("%s: %s", p.name, spec.Path)
+		}
+		if p.part != "" && (!slices.Contains(spec.Env, "CSI_ENDPOINT=unix:///run/csi.sock") || !slices.Contains(spec.Env, "A=1") ||
+			!slices.Contains(spec.Env, "VSPHERE_CSI_CONFIG="+d.dir("csi-vsphere.conf")) || other.accountOf(p) != foreignAccount) {
+			t.Errorf("%s: %q, %s", p.name, spec.Env, other.accountOf(p))
 		}
 	}
 }
@@ -66,7 +114,7 @@ spec: {vcenters: [{name: vc, datacenters: [{name: dc, clusters: [{name: c, hosts
 			t.Fatal(err)
 		}
 		d := &Driver{Topology: top, Speed: 10}
-		if line := strings.Join(d.flags("csi-provisioner", "/csi.sock"), " "); !strings.Contains(line, want) {
+		if line := strings.Join(d.flags("csi-provisioner", "/csi.sock", false), " "); !strings.Contains(line, want) {
 			t.Errorf("%s: %s", place, line)
 		}
 	}

@@ -98,6 +98,11 @@ func (d *Driver) Await(ctx context.Context) error {
 	if err := d.awaitStart(ctx); err != nil {
 		return err
 	}
+	if d.Running().Program.Path != "" { // the built-in one may be as slow as the vCenters are
+		if err := d.wait(ctx); err != nil {
+			return err
+		}
+	}
 	return d.awaitNodes(ctx)
 }
 

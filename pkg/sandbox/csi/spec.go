@@ -1,35 +1,95 @@
 package csi
 
 import (
+	"fmt"
+	"strconv"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
+// features is the ConfigMap with the switches of upstream's driver.
+const features = "internal-feature-states.csi.vsphere.vmware.com"
+
 // spec returns the spec of a process of the driver's controller.
-func (d *Driver) spec(p process, socket, kubeconfig, clusterID string) child.Spec {
+func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec {
 	spec := child.Spec{Name: p.name, Env: d.Env()}
-	if p.driver {
-		spec.Args = []string{
-			controller,
-			"--mode=controller",
-			"--endpoint=unix://" + socket,
-			"--config=" + d.CloudConfig,
-			"--kubeconfig=" + kubeconfig,
-			"--cluster-id=" + clusterID,
-			"--full-sync-period=" + d.Speed.Of(pace.CSIFullSync).String(),
+	kubeconfig := d.kubeconfigPath(p)
+	switch {
+	case p.part == "":
+		spec = d.Components.Spec(spec) // whose command is this binary's
+		spec.Path = d.Sidecars
+		spec.Args = append([]string{p.name, "--kubeconfig=" + kubeconfig, "--kube-api-qps=200", "--kube-api-burst=400"}, d.flags(p.name, socket, o.foreign())...)
+		return spec
+	case o.Program.Own:
+		spec.Path = o.Program.Path
+		if spec.Path == "" {
+			spec.Args = []string{controller}
 		}
+		spec.Args = append(spec.Args,
+			"--mode=controller",
+			"--endpoint=unix://"+socket,
+			"--config="+d.configFile(o),
+			"--kubeconfig="+kubeconfig,
+			"--cluster-id="+clusterID,
+			"--full-sync-period="+d.Speed.Of(pace.CSIFullSync).String(),
+		)
 		spec.Args = append(spec.Args, d.Args...)
-		return d.Components.Spec(spec)
+	default:
+		spec.Path = o.Program.Path
+		if p.part == partSyncer {
+			spec.Path = o.Syncer.Path
+		}
+		spec.Args = []string{"--fss-name=" + features, "--fss-namespace=" + objects.DefaultNamespace}
+		spec.Env = append(spec.Env, d.upstreamEnv(o, socket, kubeconfig)...)
 	}
-	spec = d.Components.Spec(spec) // whose command is this binary's
-	spec.Path = d.Sidecars
-	spec.Args = append([]string{p.name, "--kubeconfig=" + kubeconfig, "--kube-api-qps=200", "--kube-api-burst=400"}, d.flags(p.name, socket)...)
-	return spec
+	if p.part == partController {
+		spec.Args = append(spec.Args, o.Args...)
+	}
+	spec.Env = append(spec.Env, o.Env...)
+	return d.Components.Spec(spec)
+}
+
+// upstreamEnv returns the environment of upstream's manifests, for a process of this host. Full syncs are a minute apart at least.
+func (d *Driver) upstreamEnv(o Options, socket, kubeconfig string) []string {
+	sync := max(1, int(d.Speed.Of(pace.CSIFullSync).Minutes()))
+	return []string{
+		"X_CSI_MODE=controller", "CSI_ENDPOINT=unix://" + socket, "VSPHERE_CSI_CONFIG=" + d.configFile(o), "CSI_NAMESPACE=" + objects.DefaultNamespace,
+		"X_CSI_SPEC_DISABLE_LEN_CHECK=true", "X_CSI_SERIAL_VOL_ACCESS_TIMEOUT=3m", "KUBECONFIG=" + kubeconfig, "LOGGER_LEVEL=PRODUCTION",
+		"INCLUSTER_CLIENT_QPS=100", "INCLUSTER_CLIENT_BURST=100", "FULL_SYNC_INTERVAL_MINUTES=" + strconv.Itoa(sync),
+	}
+}
+
+// configFile is the path of the configuration that a driver reads.
+func (d *Driver) configFile(o Options) string {
+	switch {
+	case o.ConfigFile != "":
+		return o.ConfigFile
+	case o.Program.Own:
+		return d.CloudConfig
+	}
+	return d.dir("csi-vsphere.conf")
+}
+
+// writeConfig writes the configuration of a driver that does not read vsphere.conf.
+func (d *Driver) writeConfig(o Options, clusterID string) error {
+	if o.ConfigFile != "" || o.Program.Own {
+		return nil
+	}
+	conf, err := d.Conf(sim.CSIConfig{ClusterID: clusterID, CAFile: d.CAFile})
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(d.configFile(o), conf, 0o600)
 }
 
 // flags returns the flags of a sidecar: those of vsphere-csi-driver's manifests, with topology on and periods at the speed of
-// the sandbox. There is one process of each, so that leader election is off.
-func (d *Driver) flags(name, socket string) []string {
+// the sandbox. There is one process of each, so that leader election is off. Upstream's driver refuses the names of PersistentVolume and
+// claim as parameters of a volume, which a foreign driver therefore does not get.
+func (d *Driver) flags(name, socket string, foreign bool) []string {
 	of := func(p pace.Period) string { return d.Speed.Of(p).String() }
 	retries := []string{"--retry-interval-start=" + of(pace.CSIRetryStart), "--retry-interval-max=" + of(pace.CSIRetryMax)}
 	if name == "snapshot-controller" {
@@ -38,7 +98,7 @@ func (d *Driver) flags(name, socket string) []string {
 	flags := append([]string{"--csi-address=" + socket, "--timeout=300s"}, retries...)
 	switch name {
 	case "csi-provisioner":
-		flags = append(flags, "--extra-create-metadata=true", "--default-fstype=ext4")
+		flags = append(flags, fmt.Sprintf("--extra-create-metadata=%t", !foreign), "--default-fstype=ext4")
 		if d.Topology.Zoned() { // without zones it would make no volume for a node
 			flags = append(flags, "--feature-gates=Topology=true", "--strict-topology=true")
 		} else {

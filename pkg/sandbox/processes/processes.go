@@ -219,7 +219,7 @@ func (p withTokens) RenewToken(ctx context.Context, component string) error {
 	if c, ok := p.CCM().(*ccm.Processes); ok {
 		a = c.Account()
 	}
-	if name := csi.AccountOf(component); name != "" {
+	if name := p.CSI.AccountOf(component); name != "" {
 		a = p.CSI.Account(name)
 	}
 	_, err := p.Tokens.Write(ctx, a)

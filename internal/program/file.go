@@ -1,4 +1,4 @@
-package ccm
+package program
 
 import (
 	"bytes"
@@ -37,22 +37,22 @@ func (o Options) file(path string) (Program, error) {
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Program{}, &coded.Error{Code: "ccm-missing", Message: fmt.Sprintf("CCM %s: there is no such file", path), Try: Syntax}
+		return Program{}, &coded.Error{Code: "missing", Message: fmt.Sprintf("%s: there is no such file", path), Try: Syntax}
 	case err != nil:
-		return Program{}, coded.New("ccm-missing", "", err, "CCM %s", path)
+		return Program{}, coded.New("missing", "", err, "%s", path)
 	case info.IsDir():
-		return Program{}, coded.New("ccm-not-executable", "", nil, "CCM %s: is a directory, not a program", path)
+		return Program{}, coded.New("not-executable", "", nil, "%s: is a directory, not a program", path)
 	case !info.Mode().IsRegular():
-		return Program{}, coded.New("ccm-not-executable", "", nil, "CCM %s: is no regular file", path)
+		return Program{}, coded.New("not-executable", "", nil, "%s: is no regular file", path)
 	case info.Mode().Perm()&0o111 == 0:
-		return Program{}, &coded.Error{Code: "ccm-not-executable", Message: fmt.Sprintf("CCM %s: is not executable", path), Try: "chmod +x " + path}
+		return Program{}, &coded.Error{Code: "not-executable", Message: fmt.Sprintf("%s: is not executable", path), Try: "chmod +x " + path}
 	}
 	if _, err := o.inspect(abs, path); err != nil {
 		return Program{}, err
 	}
 	digest, err := digestOf(abs)
 	if err != nil {
-		return Program{}, coded.New("ccm-missing", "", err, "CCM %s", path)
+		return Program{}, coded.New("missing", "", err, "%s", path)
 	}
 	p := Program{Path: abs, Digest: digest}
 	p.Version, p.Own = builtAs(abs)
@@ -204,7 +204,7 @@ func Watch(ctx context.Context, path string, rebuilt func(Program)) error {
 	if err := w.Add(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("watch %s: %w", path, err)
 	}
-	source := Source{File, path}
+	source := Source{kind: File, ref: path}
 	known, _ := source.Resolve(ctx, Options{}) // it may be to come
 	// A build before the folder was watched is reported, too: known is the program of that time.
 	settled := time.NewTimer(Settle)
@@ -244,28 +244,28 @@ func Watch(ctx context.Context, path string, rebuilt func(Program)) error {
 func (o Options) inspect(path, name string) (script bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false, coded.New("ccm-missing", "", err, "CCM %s", name)
+		return false, coded.New("missing", "", err, "%s", name)
 	}
 	defer f.Close()
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(f, head); err != nil {
-		return false, coded.New("ccm-not-executable", "", nil, "CCM %s: is no program: it is empty, or nearly so", name)
+		return false, coded.New("not-executable", "", nil, "%s: is no program: it is empty, or nearly so", name)
 	}
 	if bytes.HasPrefix(head, []byte("#!")) {
 		return true, nil
 	}
 	platforms, err := platformsOf(f, head)
 	if err != nil {
-		return false, coded.New("ccm-not-executable", "", err, "CCM %s: is no program: damaged, or cut short", name)
+		return false, coded.New("not-executable", "", err, "%s: is no program: damaged, or cut short", name)
 	}
 	want := o.OS + "/" + o.Arch
 	if slices.Contains(platforms, want) {
 		return false, nil
 	}
 	if len(platforms) == 0 {
-		return false, coded.New("ccm-not-executable", "", nil, "CCM %s: is no program: neither ELF nor Mach-O nor a script", name)
+		return false, coded.New("not-executable", "", nil, "%s: is no program: neither ELF nor Mach-O nor a script", name)
 	}
-	return false, coded.New("ccm-wrong-platform", "", nil, "CCM %s: is for %s; this machine is %s", name, strings.Join(platforms, " and "), want)
+	return false, coded.New("wrong-platform", "", nil, "%s: is for %s; this machine is %s", name, strings.Join(platforms, " and "), want)
 }
 
 // platformsOf returns what a program is for as Go writes it, nothing when it is no program.

@@ -1,4 +1,4 @@
-package ccm
+package program
 
 import (
 	"archive/tar"
@@ -54,7 +54,7 @@ func push(t *testing.T, ref string, what remote.Taggable) {
 
 func TestImage(t *testing.T) {
 	at, _ := host(t)
-	upstream := file("bin/"+programName, native(t))
+	upstream := file("bin/"+CCM.File(), native(t))
 	other := append(native(t), "other"...)
 	for _, tc := range []struct {
 		name, entrypoint string
@@ -64,7 +64,7 @@ func TestImage(t *testing.T) {
 		{"upstream's", "", []v1.Layer{layerOf(t, upstream)}, native(t)},
 		{"the entry point", "/app/ccm --v=2", []v1.Layer{layerOf(t, file("app/ccm", other))}, other},
 		{"an entry point in PATH", "ccm", []v1.Layer{layerOf(t, file("usr/bin/ccm", other))}, other},
-		{"a later layer's", "", []v1.Layer{layerOf(t, file("bin/"+programName, other)), layerOf(t, upstream)}, native(t)},
+		{"a later layer's", "", []v1.Layer{layerOf(t, file("bin/"+CCM.File(), other)), layerOf(t, upstream)}, native(t)},
 		{
 			"links", "/go/ccm", []v1.Layer{layerOf(t, link("go", "../../usr/./lib")), layerOf(t, link("usr/lib/ccm", "/opt/ccm"), file("opt/ccm", other))}, other,
 		},
@@ -102,7 +102,7 @@ func TestImage(t *testing.T) {
 func TestImageIsKept(t *testing.T) {
 	at, calls := host(t)
 	o := options(t)
-	push(t, at+"/ccm:v1", imageOf(t, "", layerOf(t, file("bin/"+programName, native(t)))))
+	push(t, at+"/ccm:v1", imageOf(t, "", layerOf(t, file("bin/"+CCM.File(), native(t)))))
 	first, err := resolve(t, o, "image:"+at+"/ccm:v1")
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestImageIsKept(t *testing.T) {
 func TestImagePlatform(t *testing.T) {
 	at, _ := host(t)
 	of := func(arch string, data []byte) mutate.IndexAddendum {
-		return mutate.IndexAddendum{Add: imageOf(t, "", layerOf(t, file("bin/"+programName, data))), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}}
+		return mutate.IndexAddendum{Add: imageOf(t, "", layerOf(t, file("bin/"+CCM.File(), data))), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}}
 	}
 	push(t, at+"/ccm:both", mutate.AppendManifests(empty.Index, of("arm64", program(t, "linux", "arm64")), of("amd64", native(t))))
 	push(t, at+"/ccm:arm", mutate.AppendManifests(empty.Index, of("arm64", program(t, "linux", "arm64")), of("s390x", nil)))
@@ -141,7 +141,7 @@ func TestImagePlatform(t *testing.T) {
 	_, err = resolve(t, o, "image:"+at+"/ccm:arm")
 	requireWrong(t, err, "ccm-wrong-platform", at+"/ccm:arm", "is for linux/arm64, linux/s390x; this machine is linux/amd64")
 	o.OS, o.Arch = "darwin", "arm64"
-	push(t, at+"/ccm:one", imageOf(t, "", layerOf(t, file("bin/"+programName, native(t)))))
+	push(t, at+"/ccm:one", imageOf(t, "", layerOf(t, file("bin/"+CCM.File(), native(t)))))
 	_, err = resolve(t, o, "image:"+at+"/ccm:one")
 	requireWrong(t, err, "ccm-wrong-platform", "is for linux/amd64; this machine is darwin/arm64")
 }
@@ -154,7 +154,7 @@ func TestUnusableImages(t *testing.T) {
 		most             int64
 		code, words      string
 	}{
-		{"none", "", []v1.Layer{layerOf(t, file("bin/sh", native(t)))}, 0, "ccm-image-unusable", "has no cloud controller manager: there is no /bin/" + programName},
+		{"none", "", []v1.Layer{layerOf(t, file("bin/sh", native(t)))}, 0, "ccm-image-unusable", "has no cloud controller manager: there is no /bin/" + CCM.File()},
 		{"away", "/ccm", []v1.Layer{layerOf(t, file("ccm", native(t))), layerOf(t, file(".wh.ccm", nil))}, 0, "ccm-image-unusable", "no /ccm"},
 		{"opaque", "/a/ccm", []v1.Layer{layerOf(t, file("a/ccm", native(t))), layerOf(t, file("a/.wh..wh..opq", nil))}, 0, "ccm-image-unusable", "no /a/ccm"},
 		{"circle", "/ccm", []v1.Layer{layerOf(t, link("ccm", "b"), link("b", "ccm"))}, 0, "ccm-image-unusable", "circle"},

@@ -1,4 +1,4 @@
-package ccm
+package program
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ esac`, source, sum)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := filepath.Join(o.Cache, "upstream", "v1.2.3", "linux-amd64", programName)
+	want := filepath.Join(o.Cache, "upstream", "v1.2.3", "linux-amd64", CCM.File())
 	if p.Path != want || p.Version != "v1.2.3" || p.Source != "module:v1.2.3" || p.Digest == "" {
 		t.Errorf("%+v", p)
 	}
@@ -113,39 +113,5 @@ func TestFindModule(t *testing.T) {
 				t.Errorf("try %q, want %q", try, tc.try)
 			}
 		})
-	}
-}
-
-func TestManifest(t *testing.T) {
-	source := t.TempDir()
-	file := filepath.Join(source, "releases", "v1.2", programName+".yaml")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("kind: DaemonSet\n"), 0o444); err != nil {
-		t.Fatal(err)
-	}
-	o := options(t)
-	o.Go = fakeGo(t, fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:x"}'`, source))
-	for _, version := range []string{"v1.2.3", "v1.2.0-rc.1"} {
-		text, err := Manifest(t.Context(), version, o)
-		if err != nil || string(text) != "kind: DaemonSet\n" {
-			t.Errorf("%s: %q, %v", version, text, err)
-		}
-	}
-	_, err := Manifest(t.Context(), "v1.3.0", o)
-	requireWrong(t, err, "ccm-manifest-missing", "its module has no manifest for v1.3")
-	_, err = Manifest(t.Context(), "v1.36.0", o) // whose checksum is known, and another one
-	requireWrong(t, err, "ccm-manifest-missing", "this is not what was released")
-	_, err = Manifest(t.Context(), "1.2.3/../..", o)
-	requireWrong(t, err, "usage", "is no version")
-	o.Go = fakeGo(t, `echo '{"Error": "no such host"}'; exit 1`)
-	_, err = Manifest(t.Context(), "v1.2.3", o)
-	requireWrong(t, err, "ccm-manifest-missing", "no such host")
-	o.Go = filepath.Join(t.TempDir(), "none")
-	_, err = Manifest(t.Context(), "v1.2.3", o)
-	requireWrong(t, err, "go-missing", "there is no Go toolchain")
-	if try := err.(*coded.Error).Try; try != "--ccm-manifest FILE" {
-		t.Errorf("try %q", try)
 	}
 }

@@ -1,4 +1,4 @@
-package ccm
+package program
 
 import "testing"
 
@@ -6,15 +6,15 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]Source{
 		"":                                 {},
 		"builtin":                          {},
-		"bin/ccm":                          {File, "bin/ccm"},
-		"/opt/ccm:v1":                      {File, "/opt/ccm:v1"},
-		"file:ccm":                         {File, "ccm"},
-		"ccm":                              {File, "ccm"},
-		"image:localhost:5000/ccm:v1":      {Image, "localhost:5000/ccm:v1"},
-		"image://registry.k8s.io/a/b:v1.2": {Image, "registry.k8s.io/a/b:v1.2"},
-		"archive:a b.tar":                  {Archive, "a b.tar"},
-		"module:v1.36.0":                   {Module, "v1.36.0"},
-		"module:v1.36.0-beta.0":            {Module, "v1.36.0-beta.0"},
+		"bin/ccm":                          {CCM, File, "bin/ccm"},
+		"/opt/ccm:v1":                      {CCM, File, "/opt/ccm:v1"},
+		"file:ccm":                         {CCM, File, "ccm"},
+		"ccm":                              {CCM, File, "ccm"},
+		"image:localhost:5000/ccm:v1":      {CCM, Image, "localhost:5000/ccm:v1"},
+		"image://registry.k8s.io/a/b:v1.2": {CCM, Image, "registry.k8s.io/a/b:v1.2"},
+		"archive:a b.tar":                  {CCM, Archive, "a b.tar"},
+		"module:v1.36.0":                   {CCM, Module, "v1.36.0"},
+		"module:v1.36.0-beta.0":            {CCM, Module, "v1.36.0-beta.0"},
 	} {
 		got, err := Parse(text)
 		if err != nil || got != want {

@@ -1,4 +1,4 @@
-package ccm
+package program
 
 import (
 	"cmp"
@@ -24,43 +24,50 @@ const (
 	Module  Kind = "module"
 )
 
-// Source is a place that a program comes from. Values are comparable; the zero value is the built-in program.
+// Source is a place that a program comes from. Make one with [Product.Parse]. Values are comparable; the zero value is the
+// built-in program.
 type Source struct {
-	kind Kind
-	ref  string
+	product Product
+	kind    Kind
+	ref     string
 }
 
-// Syntax is what [Parse] understands, for messages and helps.
+// Syntax is what [Product.Parse] understands, for messages and helps.
 const Syntax = "builtin, PATH, image:REF, archive:FILE or module:VERSION"
 
-// Parse reads a source: "builtin" (or nothing), "image:REF", "archive:FILE", "module:VERSION", or the path of a program.
+// Parse reads a source of the product: "builtin" (or nothing), "image:REF", "archive:FILE", "module:VERSION", or the path of a program.
 // It does not look at files. A file with a colon in its name needs a slash: ./image:x.
-func Parse(text string) (Source, error) {
+func (p Product) Parse(text string) (Source, error) {
+	s, err := p.parse(text)
+	return s, p.named(err)
+}
+
+func (p Product) parse(text string) (Source, error) {
 	kind, ref, colon := strings.Cut(text, ":")
 	switch {
 	case text == "", text == string(Builtin):
 		return Source{}, nil
 	case !colon, strings.ContainsRune(kind, filepath.Separator):
-		return Source{File, text}, nil
+		return Source{p, File, text}, nil
 	case kind == string(File): // as the others are written
 		kind, text = string(File), ref
 	case kind != string(Image) && kind != string(Archive) && kind != string(Module):
 		return Source{}, &coded.Error{
-			Code: "usage", Message: fmt.Sprintf("CCM %q: there is no source %q; want %s", text, kind+":", Syntax),
+			Code: Usage, Message: fmt.Sprintf("%q: there is no source %q; want %s", text, kind+":", Syntax),
 			Try: "./" + text + " for a file of that name",
 		}
 	}
 	ref = strings.TrimPrefix(ref, "//") // image://REF
 	if ref == "" {
-		return Source{}, &coded.Error{Code: "usage", Message: fmt.Sprintf("CCM %q: nothing stands after the colon", text), Try: "image:REF, archive:FILE, module:VERSION, or the path of a program"}
+		return Source{}, &coded.Error{Code: Usage, Message: fmt.Sprintf("%q: nothing stands after the colon", text), Try: "image:REF, archive:FILE, module:VERSION, or the path of a program"}
 	}
-	s := Source{Kind(kind), ref}
+	s := Source{p, Kind(kind), ref}
 	switch s.kind {
 	case Image:
 		_, err := reference(ref)
 		return s, err
 	case Module:
-		return s, checkVersion(ref)
+		return s, p.checkVersion(ref)
 	case Archive, File, Builtin:
 	}
 	return s, nil
@@ -74,7 +81,10 @@ func (s Source) Kind() Kind {
 	return s.kind
 }
 
-// String returns the text that [Parse] reads.
+// Ref returns what stands after the colon: a path, an image's name or a version; "" for the built-in program.
+func (s Source) Ref() string { return s.ref }
+
+// String returns the text that [Product.Parse] reads.
 func (s Source) String() string {
 	switch s.Kind() {
 	case Builtin:
@@ -98,7 +108,7 @@ func (s Source) In(dir string) Source {
 type Program struct {
 	// Path is where it is; "" is the built-in one.
 	Path string `json:"path,omitempty"`
-	// Source is where it comes from, as [Parse] reads it.
+	// Source is where it comes from, as [Product.Parse] reads it.
 	Source string `json:"source"`
 	// Version is what the source says of it: a module's version, an image's label or tag, the version that a Go program
 	// was built as; "" when nothing does.
@@ -119,9 +129,17 @@ type Options struct {
 	// Go is the Go toolchain's command. Default: "go", looked for in $PATH.
 	Go string
 	// Most bounds an image: the bytes of all its layers, unpacked. Default: 2 GiB.
-	Most int64
+	Most    int64
+	product Product
+
 	// OS and Arch are what the program has to be for. Default: this machine's.
 	OS, Arch string
+}
+
+// of returns the options for a product.
+func (o Options) of(p Product) (Options, error) {
+	o.product = p
+	return o.withDefaults()
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -150,7 +168,7 @@ func (s Source) Find(ctx context.Context, o Options) error {
 	if s.Kind() == Builtin {
 		return nil
 	}
-	o, err := o.withDefaults()
+	o, err := o.of(s.product)
 	if err != nil {
 		return err
 	}
@@ -168,7 +186,7 @@ func (s Source) Find(ctx context.Context, o Options) error {
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return err
+	return s.product.named(err)
 }
 
 // Resolve makes sure that there is a program, and returns it: it downloads or builds what is not there yet, which may
@@ -177,7 +195,7 @@ func (s Source) Resolve(ctx context.Context, o Options) (Program, error) {
 	if s.Kind() == Builtin { // for which there need not be a cache folder, nor a home to have one in
 		return Program{Source: s.String(), Own: true}, nil
 	}
-	o, err := o.withDefaults()
+	o, err := o.of(s.product)
 	if err != nil {
 		return Program{}, err
 	}
@@ -197,7 +215,7 @@ func (s Source) Resolve(ctx context.Context, o Options) (Program, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return Program{}, err
+		return Program{}, s.product.named(err)
 	}
 	p.Source = s.String()
 	return p, nil

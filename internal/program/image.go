@@ -1,4 +1,4 @@
-package ccm
+package program
 
 import (
 	"bufio"
@@ -31,7 +31,7 @@ import (
 func reference(ref string) (name.Reference, error) {
 	r, err := name.ParseReference(ref)
 	if err != nil {
-		return nil, coded.New("usage", "", err, "CCM image:%s: is no name of an image", ref)
+		return nil, coded.New("usage", "", err, "image:%s: is no name of an image", ref)
 	}
 	host := r.Context().RegistryStr()
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -141,28 +141,28 @@ func refused(text string, ref name.Reference, err error) error {
 		switch status.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
 			return &coded.Error{
-				Code: "ccm-image-refused", Message: fmt.Sprintf("CCM image:%s: %s does not let us read it (%d)", text, registry, status.StatusCode),
+				Code: "image-refused", Message: fmt.Sprintf("image:%s: %s does not let us read it (%d)", text, registry, status.StatusCode),
 				Try: "docker login " + registry + ", or check the name: some registries say this of what they do not have",
 			}
 		case http.StatusNotFound:
-			return coded.New("ccm-image-refused", "", nil, "CCM image:%s: %s has no image of that name and tag", text, registry)
+			return coded.New("image-refused", "", nil, "image:%s: %s has no image of that name and tag", text, registry)
 		}
-		return coded.New("ccm-image-refused", "", nil, "CCM image:%s: %s answers %d %s", text, registry, status.StatusCode, http.StatusText(status.StatusCode))
+		return coded.New("image-refused", "", nil, "image:%s: %s answers %d %s", text, registry, status.StatusCode, http.StatusText(status.StatusCode))
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return coded.New("ccm-image-refused", "", nil, "CCM image:%s: connection refused by %s", text, registry)
+		return coded.New("image-refused", "", nil, "image:%s: connection refused by %s", text, registry)
 	case errors.As(err, &dns):
-		return coded.New("ccm-image-refused", "", nil, "CCM image:%s: registry %s: there is no such host, or no network", text, registry)
+		return coded.New("image-refused", "", nil, "image:%s: registry %s: there is no such host, or no network", text, registry)
 	}
-	return coded.New("ccm-image-refused", "", err, "CCM image:%s: %s", text, registry)
+	return coded.New("image-refused", "", err, "image:%s: %s", text, registry)
 }
 
 func (o Options) notForUs(text string, ref name.Reference, err error) error {
 	if mine := (*coded.Error)(nil); errors.As(err, &mine) {
-		mine.Message = "CCM image:" + text + ": " + mine.Message
+		mine.Message = "image:" + text + ": " + mine.Message
 		return mine
 	}
 	if tooLarge, ok := errors.AsType[*input.TooLarge](err); ok {
-		return coded.New("ccm-image-unusable", "", nil, "CCM image:%s: %v", text, tooLarge)
+		return coded.New("image-unusable", "", nil, "image:%s: %v", text, tooLarge)
 	}
 	return refused(text, ref, err)
 }
@@ -188,7 +188,7 @@ func (o Options) fromIndex(index v1.ImageIndex, check func(what string, d v1.Des
 				return nil, err
 			}
 			img, err := o.fromIndex(inner, check, depth+1)
-			if mine := (*coded.Error)(nil); errors.As(err, &mine) && mine.Code == "ccm-wrong-platform" {
+			if mine := (*coded.Error)(nil); errors.As(err, &mine) && mine.Code == "wrong-platform" {
 				others = append(others, mine.Message)
 				continue
 			}
@@ -218,7 +218,7 @@ func (o Options) fromIndex(index v1.ImageIndex, check func(what string, d v1.Des
 	if len(others) == 0 {
 		others = []string{"nothing"}
 	}
-	return nil, coded.New("ccm-wrong-platform", "", nil, "is for %s; this machine is %s/%s", strings.Join(others, ", "), o.OS, o.Arch)
+	return nil, coded.New("wrong-platform", "", nil, "is for %s; this machine is %s/%s", strings.Join(others, ", "), o.OS, o.Arch)
 }
 
 // Limits of an image, besides the size of its layers, which [Options.Most] bounds. All that is read as a whole is checked
@@ -255,7 +255,7 @@ func describing(what string, size int64) error {
 // fits refuses an image whose manifest names too much.
 func fits(m *v1.Manifest) error {
 	if len(m.Layers) > mostLayers {
-		return coded.New("ccm-image-unusable", "", nil, "has %d layers, more than %d", len(m.Layers), mostLayers)
+		return coded.New("image-unusable", "", nil, "has %d layers, more than %d", len(m.Layers), mostLayers)
 	}
 	return describing("the configuration", m.Config.Size)
 }
@@ -267,7 +267,7 @@ func layoutFile(what string, path ...string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return coded.New("ccm-archive-broken", "", nil, "%s is no regular file", what)
+		return coded.New("archive-broken", "", nil, "%s is no regular file", what)
 	}
 	return describing(what, info.Size())
 }

@@ -1,4 +1,4 @@
-package ccm
+package program
 
 import (
 	"archive/tar"
@@ -31,9 +31,9 @@ func (o Options) unpack(ctx context.Context, v *progress, name string, img v1.Im
 		return Program{}, err
 	}
 	if config.OS != "" && config.Architecture != "" && (config.OS != o.OS || config.Architecture != o.Arch) {
-		return Program{}, coded.New("ccm-wrong-platform", "", nil, "CCM %s: is for %s/%s; this machine is %s/%s", name, config.OS, config.Architecture, o.OS, o.Arch)
+		return Program{}, coded.New("wrong-platform", "", nil, "%s: is for %s/%s; this machine is %s/%s", name, config.OS, config.Architecture, o.OS, o.Arch)
 	}
-	dir := filepath.Join(o.Cache, "ccm", id.Algorithm+"-"+id.Hex)
+	dir := filepath.Join(o.Cache, o.product.facts().code, id.Algorithm+"-"+id.Hex)
 	if p, ok := fromCache(dir); ok {
 		return p, nil
 	}
@@ -46,7 +46,7 @@ func (o Options) unpack(ctx context.Context, v *progress, name string, img v1.Im
 	if err != nil {
 		return Program{}, named(name, err)
 	}
-	file, e, err := t.program(config.Config)
+	file, e, err := t.program(o.product, config.Config)
 	if err != nil {
 		return Program{}, named(name, err)
 	}
@@ -61,7 +61,7 @@ func (o Options) unpack(ctx context.Context, v *progress, name string, img v1.Im
 		return Program{}, err
 	}
 	if script {
-		return Program{}, coded.New("ccm-image-unusable", "", nil, "CCM %s: /%s is a script, which needs the rest of its image", name, file)
+		return Program{}, coded.New("image-unusable", "", nil, "%s: /%s is a script, which needs the rest of its image", name, file)
 	}
 	k := kept{File: path.Base(file), Version: config.Config.Labels["org.opencontainers.image.version"]}
 	if k.SHA256, err = digestOf(program); err != nil {
@@ -91,15 +91,15 @@ func (o Options) unpack(ctx context.Context, v *progress, name string, img v1.Im
 }
 
 func named(name string, err error) error {
-	if mine := (*coded.Error)(nil); errors.As(err, &mine) && !strings.HasPrefix(mine.Message, "CCM ") {
-		mine.Message = "CCM " + name + ": " + mine.Message
+	if mine := (*coded.Error)(nil); errors.As(err, &mine) && !strings.HasPrefix(mine.Message, name) {
+		mine.Message = name + ": " + mine.Message
 	}
 	return err
 }
 
 // scratch makes a folder beside the programs, on the same file system; done removes it.
 func (o Options) scratch() (dir string, done func(), err error) {
-	parent := filepath.Join(o.Cache, "ccm")
+	parent := filepath.Join(o.Cache, o.product.facts().code)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", nil, err
 	}
@@ -135,8 +135,8 @@ func size(n int64) string {
 }
 
 // program finds the program of an image: that of upstream's images, else what the image runs.
-func (t *tree) program(c v1.Config) (string, entry, error) {
-	looked := []string{"/bin/" + programName}
+func (t *tree) program(of Product, c v1.Config) (string, entry, error) {
+	looked := []string{"/bin/" + of.File()}
 	for _, words := range [][]string{c.Entrypoint, c.Cmd} {
 		if len(words) == 0 || words[0] == "" {
 			continue
@@ -159,10 +159,10 @@ func (t *tree) program(c v1.Config) (string, entry, error) {
 			return found, e, nil
 		}
 		if !errors.Is(err, errNoFile) {
-			return "", entry{}, coded.New("ccm-image-unusable", "", err, "%s", name)
+			return "", entry{}, coded.New("image-unusable", "", err, "%s", name)
 		}
 	}
-	return "", entry{}, coded.New("ccm-image-unusable", "", nil, "has no cloud controller manager: there is no %s", strings.Join(looked, ", no "))
+	return "", entry{}, coded.New("image-unusable", "", nil, "has no %s: there is no %s", of.facts().long, strings.Join(looked, ", no "))
 }
 
 func searchPath(env []string) []string {
@@ -185,7 +185,7 @@ func (o Options) spool(ctx context.Context, v *progress, img v1.Image, want []v1
 		return nil, err
 	}
 	if len(want) != len(layers) {
-		return nil, coded.New("ccm-image-unusable", "", nil, "has %d layers, and its configuration names %d", len(layers), len(want))
+		return nil, coded.New("image-unusable", "", nil, "has %d layers, and its configuration names %d", len(layers), len(want))
 	}
 	t, left := &tree{}, o.Most
 	for i, layer := range layers {
@@ -202,10 +202,10 @@ func (o Options) spool(ctx context.Context, v *progress, img v1.Image, want []v1
 			return nil, err
 		}
 		if left -= n; left < 0 {
-			return nil, coded.New("ccm-image-unusable", "", nil, "is larger than %s, unpacked", size(o.Most))
+			return nil, coded.New("image-unusable", "", nil, "is larger than %s, unpacked", size(o.Most))
 		}
 		if digest != want[i].Hex {
-			return nil, coded.New("ccm-image-unusable", "", nil, "layer %d is not what its configuration says: damaged, or tampered with", i+1)
+			return nil, coded.New("image-unusable", "", nil, "layer %d is not what its configuration says: damaged, or tampered with", i+1)
 		}
 		f, err := os.Open(spoolFile(dir, i))
 		if err != nil {
@@ -285,13 +285,13 @@ func (t *tree) add(layer int, r io.Reader) error {
 			return err
 		}
 		if t.count++; t.count > mostEntries {
-			return coded.New("ccm-image-unusable", "", nil, "has more than %d files", mostEntries)
+			return coded.New("image-unusable", "", nil, "has more than %d files", mostEntries)
 		}
 		if len(h.Name) > mostPath || len(h.Linkname) > mostPath {
-			return coded.New("ccm-image-unusable", "", nil, "has a file with a path that is longer than %d bytes", mostPath)
+			return coded.New("image-unusable", "", nil, "has a file with a path that is longer than %d bytes", mostPath)
 		}
 		if t.names += len(h.Name) + len(h.Linkname); t.names > mostPaths {
-			return coded.New("ccm-image-unusable", "", nil, "has paths of more than %s in all", size(mostPaths))
+			return coded.New("image-unusable", "", nil, "has paths of more than %s in all", size(mostPaths))
 		}
 		name := clean(h.Name)
 		if name == "" {
@@ -301,7 +301,7 @@ func (t *tree) add(layer int, r io.Reader) error {
 		dir = strings.TrimSuffix(dir, "/")
 		if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
 			if t.hidden++; t.hidden > mostWhiteouts {
-				return coded.New("ccm-image-unusable", "", nil, "takes away more than %d files", mostWhiteouts)
+				return coded.New("image-unusable", "", nil, "takes away more than %d files", mostWhiteouts)
 			}
 			if base == ".wh..wh..opq" {
 				t.hide(dir, layer)

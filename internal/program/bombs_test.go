@@ -1,4 +1,4 @@
-package ccm
+package program
 
 import (
 	"archive/tar"

@@ -1,4 +1,4 @@
-package ccm
+package program
 
 import (
 	"archive/tar"
@@ -174,3 +174,6 @@ func writeTar(t *testing.T, name string, write func(io.Writer) error) string {
 	}
 	return path
 }
+
+// Parse parses a source of a cloud controller manager.
+func Parse(text string) (Source, error) { return CCM.Parse(text) }

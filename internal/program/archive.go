@@ -1,4 +1,4 @@
-package ccm
+package program
 
 import (
 	"archive/tar"
@@ -31,12 +31,12 @@ func (o Options) archive(ctx context.Context, path string) (Program, error) {
 	defer v.stop()
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Program{}, coded.New("ccm-missing", "", nil, "CCM archive:%s: there is no such file", path)
+		return Program{}, coded.New("missing", "", nil, "archive:%s: there is no such file", path)
 	} else if err != nil {
-		return Program{}, coded.New("ccm-missing", "", err, "CCM archive:%s", path)
+		return Program{}, coded.New("missing", "", err, "archive:%s", path)
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
-		return Program{}, coded.New("ccm-archive-broken", "", nil, "CCM archive:%s: is no file and no folder", path)
+		return Program{}, coded.New("archive-broken", "", nil, "archive:%s: is no file and no folder", path)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, mostArchiveTime, fmt.Errorf("takes longer than %s to unpack", mostArchiveTime))
 	defer cancel()
@@ -63,25 +63,25 @@ func (o Options) archive(ctx context.Context, path string) (Program, error) {
 
 func brokenArchive(path string, err error) error {
 	if mine := (*coded.Error)(nil); errors.As(err, &mine) {
-		if !strings.HasPrefix(mine.Message, "CCM ") {
-			mine.Message = fmt.Sprintf("CCM archive:%s: %s", path, mine.Message)
+		if !strings.HasPrefix(mine.Message, "archive:") {
+			mine.Message = fmt.Sprintf("archive:%s: %s", path, mine.Message)
 		}
 		return mine
 	}
 	if tooLarge, ok := errors.AsType[*input.TooLarge](err); ok {
-		return coded.New("ccm-image-unusable", "", nil, "CCM archive:%s: %v", path, tooLarge)
+		return coded.New("image-unusable", "", nil, "archive:%s: %v", path, tooLarge)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		err = errors.New("it ends in the middle")
 	}
-	return coded.New("ccm-archive-broken", "", err, "CCM archive:%s: is damaged, or cut short", path)
+	return coded.New("archive-broken", "", err, "archive:%s: is damaged, or cut short", path)
 }
 
 // fromLayout opens an OCI layout.
 func (o Options) fromLayout(dir string) (v1.Image, error) {
 	err := layoutFile("the index", dir, "index.json")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, coded.New("ccm-archive-broken", "", nil, "is no OCI layout: it has no index.json")
+		return nil, coded.New("archive-broken", "", nil, "is no OCI layout: it has no index.json")
 	} else if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (o Options) fromTar(ctx context.Context, path string) (img v1.Image, done f
 	found, err := survey(ctx, open)
 	switch {
 	case err != nil && len(found) == 0 && ctx.Err() == nil && !bounded(err):
-		return nil, done, coded.New("ccm-archive-broken", "", nil, "is no tar of an image, or its beginning is damaged")
+		return nil, done, coded.New("archive-broken", "", nil, "is no tar of an image, or its beginning is damaged")
 	case err != nil:
 		return nil, done, err
 	case found.has("index.json") && found.has("oci-layout"):
@@ -120,7 +120,7 @@ func (o Options) fromTar(ctx context.Context, path string) (img v1.Image, done f
 		img, err := fromDocker(open, found)
 		return img, done, err
 	}
-	return nil, done, coded.New("ccm-archive-broken", "", nil, "is no image: it has neither index.json (OCI layout) nor manifest.json (docker save)")
+	return nil, done, coded.New("archive-broken", "", nil, "is no image: it has neither index.json (OCI layout) nor manifest.json (docker save)")
 }
 
 // bounded reports whether an error is that there is too much of something.
@@ -178,7 +178,7 @@ func (o Options) unpackLayout(ctx context.Context, open func() (io.ReadCloser, e
 			continue
 		}
 		if left -= h.Size; left < 0 {
-			return coded.New("ccm-image-unusable", "", nil, "is larger than %s", size(o.Most))
+			return coded.New("image-unusable", "", nil, "is larger than %s", size(o.Most))
 		}
 		if err := writeFile(filepath.Join(dir, filepath.FromSlash(path)), t, 0o600); err != nil {
 			return err
@@ -238,9 +238,9 @@ func survey(ctx context.Context, open func() (io.ReadCloser, error)) (members, e
 		case err != nil:
 			return found, err
 		case len(h.Name) > mostPath || len(h.Linkname) > mostPath:
-			return found, coded.New("ccm-archive-broken", "", nil, "has a file with a path that is longer than %d bytes", mostPath)
+			return found, coded.New("archive-broken", "", nil, "has a file with a path that is longer than %d bytes", mostPath)
 		case len(found) >= mostFiles:
-			return found, coded.New("ccm-archive-broken", "", nil, "has more than %d files", mostFiles)
+			return found, coded.New("archive-broken", "", nil, "has more than %d files", mostFiles)
 		}
 		if _, exists := found[h.Name]; exists {
 			continue
@@ -274,9 +274,9 @@ func (m members) described(what, name string) error {
 	found, exists := m[name]
 	switch {
 	case !exists:
-		return coded.New("ccm-archive-broken", "", nil, "has no %s: %s", what, name)
+		return coded.New("archive-broken", "", nil, "has no %s: %s", what, name)
 	case found.kind != tar.TypeReg:
-		return coded.New("ccm-archive-broken", "", nil, "%s is no regular file", what)
+		return coded.New("archive-broken", "", nil, "%s is no regular file", what)
 	}
 	return describing("the "+what, found.size)
 }
@@ -297,20 +297,20 @@ func fromDocker(open func() (io.ReadCloser, error), found members) (v1.Image, er
 		return nil, err
 	}
 	if len(manifest) != 1 {
-		return nil, coded.New("ccm-archive-broken", "", nil, "has %s; save one alone", images(len(manifest)))
+		return nil, coded.New("archive-broken", "", nil, "has %s; save one alone", images(len(manifest)))
 	}
 	if err := found.described("configuration", manifest[0].Config); err != nil {
 		return nil, err
 	}
 	if n := len(manifest[0].Layers); n > mostLayers {
-		return nil, coded.New("ccm-image-unusable", "", nil, "has %d layers, more than %d", n, mostLayers)
+		return nil, coded.New("image-unusable", "", nil, "has %d layers, more than %d", n, mostLayers)
 	}
 	for i, name := range manifest[0].Layers {
 		switch layer, exists := found.real(name); {
 		case !exists:
-			return nil, coded.New("ccm-archive-broken", "", nil, "layer %d is not there", i+1)
+			return nil, coded.New("archive-broken", "", nil, "layer %d is not there", i+1)
 		case layer.zstd:
-			return nil, coded.New("ccm-image-unusable", "", nil, "layer %d is compressed with zstd, which archives of Docker's are not", i+1)
+			return nil, coded.New("image-unusable", "", nil, "layer %d is compressed with zstd, which archives of Docker's are not", i+1)
 		}
 	}
 	img, err := tarball.Image(open, nil)

@@ -1,0 +1,66 @@
+package ccm_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
+)
+
+// fakeGo returns a toolchain that runs a shell script with go's arguments.
+func fakeGo(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "go")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func requireWrong(t *testing.T, err error, code, words string) {
+	t.Helper()
+	var e *coded.Error
+	if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Error(), words) {
+		t.Errorf("%v, want %s: %s", err, code, words)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	source := t.TempDir()
+	file := filepath.Join(source, "releases", "v1.2", program.CCM.File()+".yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("kind: DaemonSet\n"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	o := program.Options{Cache: t.TempDir(), OS: "linux", Arch: "amd64"}
+	o.Go = fakeGo(t, fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:x"}'`, source))
+	for _, version := range []string{"v1.2.3", "v1.2.0-rc.1"} {
+		text, err := ccm.Manifest(t.Context(), version, o)
+		if err != nil || string(text) != "kind: DaemonSet\n" {
+			t.Errorf("%s: %q, %v", version, text, err)
+		}
+	}
+	_, err := ccm.Manifest(t.Context(), "v1.3.0", o)
+	requireWrong(t, err, "ccm-manifest-missing", "its module has no manifest for v1.3")
+	_, err = ccm.Manifest(t.Context(), "v1.36.0", o) // whose checksum is known, and another one
+	requireWrong(t, err, "ccm-manifest-missing", "this is not what was released")
+	_, err = ccm.Manifest(t.Context(), "1.2.3/../..", o)
+	requireWrong(t, err, "usage", "is no version")
+	o.Go = fakeGo(t, `echo '{"Error": "no such host"}'; exit 1`)
+	_, err = ccm.Manifest(t.Context(), "v1.2.3", o)
+	requireWrong(t, err, "ccm-manifest-missing", "no such host")
+	o.Go = filepath.Join(t.TempDir(), "none")
+	_, err = ccm.Manifest(t.Context(), "v1.2.3", o)
+	requireWrong(t, err, "go-missing", "there is no Go toolchain")
+	if try := err.(*coded.Error).Try; try != "--ccm-manifest FILE" {
+		t.Errorf("try %q", try)
+	}
+}
