@@ -302,7 +302,7 @@ func Copy(ctx context.Context, from, to string) error {
 			return err
 		}
 		for _, name := range []string{dataDir, blockFile} {
-			if err := copyTree(ctx, filepath.Join(from, name), filepath.Join(at, name)); err != nil {
+			if err := CopyTree(ctx, filepath.Join(from, name), filepath.Join(at, name)); err != nil {
 				return fmt.Errorf("copy of disk %s: %w", from, err)
 			}
 		}
@@ -310,8 +310,9 @@ func Copy(ctx context.Context, from, to string) error {
 	})
 }
 
-// copyTree copies a file or a directory recursively. It skips files that do not exist or disappear.
-func copyTree(ctx context.Context, from, to string) error {
+// CopyTree copies a file or a directory recursively, with modes, times, owners and holes, as [Copy] does. The parent of to must exist. It
+// skips files that do not exist or disappear, and sockets, pipes and device files.
+func CopyTree(ctx context.Context, from, to string) error {
 	type done struct {
 		path string
 		info fs.FileInfo
