@@ -39,6 +39,10 @@ type ControlPlane struct {
 	Knobs Knobs `json:"knobs,omitzero"`
 }
 
+// EtcdRestore is the key of the gRPC metadata of a request to etcd that restores a snapshot: such a request has no limit of size and
+// operations.
+const EtcdRestore = "vsphere-sandbox-restore"
+
 // ReadControlPlane reads the file that [ControlPlane.Write] wrote. One of another contract is an [OtherVersionError].
 func ReadControlPlane(path string) (ControlPlane, error) { return read[ControlPlane](path) }
 

@@ -60,6 +60,21 @@ func (s *State) Topology() *topology.Topology {
 	return s.current
 }
 
+// Hold keeps topologies from being applied until release is called; false if one is being applied.
+func (s *State) Hold() (release func(), ok bool) {
+	if !s.applying.TryLock() {
+		return nil, false
+	}
+	return s.applying.Unlock, true
+}
+
+// Reset sets the topology that a restored sandbox has. The caller holds the state.
+func (s *State) Reset(top *topology.Topology) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current, s.attempted = top, nil
+}
+
 // Register adds the handlers of the control API.
 func (s *State) Register(mux *http.ServeMux) { mux.Handle("POST /v1/topology", s) }
 
