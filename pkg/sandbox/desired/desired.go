@@ -76,7 +76,13 @@ func (s *State) Reset(top *topology.Topology) {
 }
 
 // Register adds the handlers of the control API.
-func (s *State) Register(mux *http.ServeMux) { mux.Handle("POST /v1/topology", s) }
+func (s *State) Register(mux *http.ServeMux) {
+	mux.Handle("POST /v1/topology", s)
+	mux.Handle("GET /v1/topology", control.Answer(func(context.Context) (api.Topology, error) {
+		text, err := topology.Marshal(s.Topology())
+		return api.Topology{Topology: string(text)}, err
+	}))
+}
 
 // console is the sandbox's own connection to a vCenter, for changes of any length.
 type console struct{ *vcenters.VCenter }
