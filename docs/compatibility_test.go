@@ -113,7 +113,7 @@ func TestLongSuites(t *testing.T) {
 	}
 }
 
-// required returns the version of a module in go.mod, or in that of the Kubernetes program.
+// required returns the version of a module in go.mod, or in that of the Kubernetes program, replaced or not.
 func required(t *testing.T, module string) string {
 	t.Helper()
 	file := "../go.mod"
@@ -125,7 +125,10 @@ func required(t *testing.T, module string) string {
 		t.Fatal(err)
 	}
 	quoted := regexp.QuoteMeta(module)
-	m := regexp.MustCompile(`(?m)^\t` + quoted + ` (v\S+)`).FindSubmatch(data)
+	m := regexp.MustCompile(`(?m)^\t` + quoted + ` (?:v\S+ )?=> ` + quoted + ` (v\S+)`).FindSubmatch(data)
+	if m == nil {
+		m = regexp.MustCompile(`(?m)^\t` + quoted + ` (v\S+)`).FindSubmatch(data)
+	}
 	if m == nil {
 		t.Fatalf("%s does not require %s", file, module)
 	}

@@ -60,6 +60,18 @@ func Load(name string, settings ...topology.Setting) (*topology.Topology, error)
 	return topology.LoadFS(files, name+".yaml", settings...)
 }
 
+// LoadFrom returns a topology from any source: the name of a built-in one, its text, which has more than one line, or else the
+// path of a file.
+func LoadFrom(source string, settings ...topology.Setting) (*topology.Topology, error) {
+	switch {
+	case slices.Contains(Names(), source):
+		return Load(source, settings...)
+	case strings.Contains(source, "\n"):
+		return topology.Load("topology", []byte(source), settings...)
+	}
+	return topology.LoadFile(source, settings...)
+}
+
 // Entry is a scenario of the catalogue: a file of kind Scenario. Package scenario reads it.
 type Entry struct {
 	// Name is the file's name without .yaml, and the scenario's. No two have the same.

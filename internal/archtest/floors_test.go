@@ -49,6 +49,7 @@ func sideways() []edge {
 		{"internal/kubernetes/contract", "internal/child", "a child's configuration is a file"},
 		{"internal/kubernetes/contract", "internal/pace", "control planes and kubelets run at the sandbox's speed"},
 		{"internal/build", "internal/kubernetes/release", "which Kubernetes release is the default stands in one table"},
+		{"pkg/topology", "internal/kubernetes/release", "a topology may name the release of its cluster"},
 		{"internal/ccm", "internal/upstream", "a cloud controller manager may be a program of a Go module"},
 		{"internal/child", "internal/secret", "a child's environment has no secret but those that its spec names"},
 		{"internal/preflight", "internal/loopback", "what listens later is tried before anything boots"},

@@ -72,6 +72,9 @@ type Kubernetes struct {
 	Path string
 	// Version is the release, such as v1.37.2. Empty means the default one.
 	Version string
+	// Kubelets are the programs of the nodes whose kubelet is of another release: paths, by the releases that VMs of the topology
+	// name.
+	Kubelets map[string]string
 	// Knobs are the user's changes of the components.
 	Knobs contract.Knobs
 }

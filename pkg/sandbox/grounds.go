@@ -55,7 +55,7 @@ func (s *Sandbox) newGround() ground.Ground {
 	}
 	return embedded.New(embedded.Config{
 		Options:  cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs},
-		Instance: o.Dir, Kubernetes: o.Cluster.Kubernetes.Path, CSI: o.CSI.Enabled, Logger: o.Logger, Host: h,
+		Instance: o.Dir, Kubernetes: o.Cluster.Kubernetes.Path, Kubelets: o.kubelets(), CSI: o.CSI.Enabled, Logger: o.Logger, Host: h,
 	})
 }
 
@@ -175,3 +175,17 @@ func (h host) Proxy(name string) (addr string, err error) { return h.s.proxies.A
 func (h host) DriverToken() string { return h.s.csi.Account(objects.Node).File }
 
 func (h host) BootFailed() bool { return h.s.boot.Failed() }
+
+// kubelets returns the programs of VMs that do not have the cluster's.
+func (o *Options) kubelets() map[embedded.VM]string {
+	paths := map[embedded.VM]string{}
+	if o.Topology == nil {
+		return paths
+	}
+	for ref := range o.Topology.AllVMs() {
+		if path := o.Cluster.Kubernetes.Kubelets[ref.VM.Kubelet]; path != "" {
+			paths[embedded.VM{VCenter: ref.VCenter.Name, Name: ref.VM.Name}] = path
+		}
+	}
+	return paths
+}

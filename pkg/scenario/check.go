@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
@@ -69,6 +70,12 @@ func checkComponents(r *strict.Reader, s *Scenario, node *yaml.Node) {
 		if err := pace.Speed(s.Components.Speed).Validate(); err != nil {
 			_, at := strict.Find(node, "speed")
 			r.Errorf(at, "components.speed", "%v", err)
+		}
+	}
+	if v := s.Components.Kubernetes; v != "" {
+		if _, ok := release.Find(v); !ok {
+			_, at := strict.Find(node, "kubernetes")
+			r.Errorf(at, "components.kubernetes", "must be %s, not %q", strings.Join(release.Names(), ", "), v)
 		}
 	}
 	if n := s.Components.CCM.Replicas; n < 0 || n > 5 {

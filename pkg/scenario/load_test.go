@@ -82,6 +82,7 @@ func TestRefusedHeader(t *testing.T) {
 		{"inline topology", top + "metadata: {name: x}\ntopology:\n  spec:\n    vcenters:\n      - nmae: vc" + steps, "s.yaml:7:9: topology.spec.vcenters[0].datacenters: needs at least one datacenter\n" + `s.yaml:7:15: topology.spec.vcenters[0].nmae: unknown key (did you mean "name"?)`},
 		{"name", top + "metadata: {name: Not a name}\ntopology: single" + steps, `s.yaml:3:18: metadata.name: must be a DNS label: at most 63 lower-case letters, digits and hyphens, not "Not a name"`},
 		{"no steps", top + "metadata: {name: x}\ntopology: single", "s.yaml:1:1: steps: must be a list of 1 to 1000 steps"},
+		{"release", top + "metadata: {name: x}\ntopology: single\ncomponents: {kubernetes: v1.12}" + steps, `s.yaml:5:26: components.kubernetes: must be v1.37, v1.36, v1.35, v1.34, not "v1.12"`},
 		{"speed", top + "metadata: {name: x}\ntopology: single\ncomponents: {speed: 1000}" + steps, "s.yaml:5:21: components.speed: speed 1000: want a number from 1 (upstream's defaults) to 100"},
 		{"parameter without a value", top + "metadata: {name: x}\ntopology: single\nparameters: [{name: p}]" + steps, "s.yaml:5:14: parameters[0]: has no default: it must be set (--set p=…)"},
 		{"parameter that is not allowed", top + "metadata: {name: x}\ntopology: single\nparameters: [{name: p, default: 3, allowed: [1, 2]}]" + steps, `s.yaml:5:14: parameters[0]: p must be one of [1 2], not "3"`},

@@ -139,6 +139,16 @@ func (s *Scenario) Requirements() Requirements {
 	return Requirements{Topology: s.Topology.Resolved, Components: s.Components}
 }
 
+// Kubernetes returns what an embedded cluster must be: the scenario counts more than its topology.
+func (r Requirements) Kubernetes() topology.Kubernetes {
+	var k topology.Kubernetes
+	if r.Topology != nil {
+		k = r.Topology.Spec.Kubernetes
+	}
+	k.Version = cmp.Or(r.Components.Kubernetes, k.Version)
+	return k
+}
+
 // Key returns equal texts for equal requirements.
 func (r Requirements) Key() string {
 	if r.Components.CCM.Replicas == 1 {
@@ -182,7 +192,7 @@ func GroupBy(list []*Scenario) []Group {
 
 func (g Group) weight() int {
 	c := g.Components.CCM
-	if g.Components.Speed == 0 && g.Components.CSI == "" && c.Source == "" && c.Replicas <= 1 && len(c.Args) == 0 && len(c.Env) == 0 {
+	if g.Components.Speed == 0 && g.Components.CSI == "" && g.Components.Kubernetes == "" && c.Source == "" && c.Replicas <= 1 && len(c.Args) == 0 && len(c.Env) == 0 {
 		return 0
 	}
 	return 1

@@ -85,6 +85,8 @@ type Components struct {
 	// Speed is the factor by which the cluster is faster than upstream's defaults. Default: the runner's.
 	Speed float64 `json:"speed,omitempty"`
 	CCM   CCM     `json:"ccm,omitzero"`
+	// Kubernetes is the release of an embedded cluster: v1.36. Default: the runner's.
+	Kubernetes string `json:"kubernetes,omitempty"`
 	// CSI is the CSI driver: builtin, or off. Default: off, so that scenarios about nodes boot without one.
 	CSI string `json:"csi,omitempty"`
 }

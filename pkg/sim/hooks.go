@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
@@ -135,6 +136,15 @@ func (v *VCenter) SetUpdateLimit(n int) {
 
 // CertificateOptions describes a certificate for a vCenter. The zero value is one like its first.
 type CertificateOptions = cert.Options
+
+// CA is a certificate authority that signs certificates of vCenters.
+type CA = cert.CA
+
+// NewCA returns a new, self-signed authority with a common name.
+func NewCA(commonName string) (*CA, error) { return cert.NewCA(commonName) }
+
+// Speed is how many times faster than upstream's defaults time passes; 1 is real time.
+type Speed = pace.Speed
 
 // NewCertificate issues a certificate for the vCenter, with a new key, signed like its first one. It is in use once the gate gets
 // it.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
@@ -27,7 +26,7 @@ type Options struct {
 	// Saved are inventories to load, one for each vCenter of a Topology from [TopologyOf]. Optional.
 	Saved []*Saved
 	// CA signs the certificates of the vCenters. Default: a new one, see [Simulation.CA].
-	CA *cert.CA
+	CA *CA
 	// Dir holds the files of the datastores: an existing, empty directory that other users cannot read. The caller removes it
 	// after Close. Each VM is a directory with five small files, whose creation is most of the startup time of a large topology:
 	// 1,000 VMs take a second on a file system in memory, several on a disk. Default: a temporary directory, removed by Close.
@@ -57,7 +56,7 @@ type Options struct {
 	// BootDelay is the time from a VM's power-on to a reporting guest. VMs that the topology powers on are up from the start.
 	BootDelay time.Duration
 	// Speed divides the default times of automatic actions of vCenters: HA, DRS, DHCP. Default: 1.
-	Speed pace.Speed
+	Speed Speed
 	// Events receives the events of VMs and gates. Default: none.
 	Events *event.Log
 	// Logger receives internal messages, at debug level. Default: discarded.

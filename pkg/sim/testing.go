@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/vmware/govmomi"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
 // TB is the part of *testing.T, *testing.B and *testing.F that [Start] uses.
@@ -41,22 +41,15 @@ type Lab struct {
 	t TB
 }
 
-// Start runs the vCenters of a topology until the test ends. source is the path of a topology file, or its text, which has more
-// than one line. The vCenters listen on free ports of loopback addresses.
+// Start runs the vCenters of a topology until the test ends. source is the name of a built-in topology, such as zones-us-eu, its
+// text, which has more than one line, or the path of a file. The vCenters listen on free ports of loopback addresses.
 func Start(t TB, source string, settings ...topology.Setting) *Lab {
 	t.Helper()
-	top, err := load(source, settings)
+	top, err := scenarios.LoadFrom(source, settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return StartWith(t, Options{Topology: top})
-}
-
-func load(source string, settings []topology.Setting) (*topology.Topology, error) {
-	if strings.Contains(source, "\n") {
-		return topology.Load("topology", []byte(source), settings...)
-	}
-	return topology.LoadFile(source, settings...)
 }
 
 // StartWith is [Start] with options. Unset options have the defaults of Start.

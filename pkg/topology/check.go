@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
+	kubernetes "github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
@@ -38,6 +40,14 @@ func checkHeader(p *problems, t *Topology) {
 		p.field(at, "", "needs two different categories, not %s twice", strict.Shown(region))
 	}
 	checkCategories(p, &t.Spec)
+	checkRelease(p, root.key("spec").key("kubernetes").key("version"), t.Spec.Kubernetes.Version)
+}
+
+// checkRelease checks an optional Kubernetes release.
+func checkRelease(p *problems, at *path, version string) {
+	if _, ok := kubernetes.Find(version); version != "" && !ok {
+		p.field(at, strings.Join(kubernetes.Names(), ", "), "is no release that this program has: %s", strict.Shown(version))
+	}
 }
 
 func checkConstant(p *problems, at *path, value, want string) {

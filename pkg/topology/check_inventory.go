@@ -295,6 +295,13 @@ func checkVM(p *problems, m *marking, vcenter *VCenter, vm *VM, at *path) {
 	if vm.Nodes != "" && !vm.IsNode() {
 		p.field(at.key("nodes"), "", "is for VMs with a role: this one is no node")
 	}
+	checkRelease(p, at.key("kubelet"), vm.Kubelet)
+	if vm.Kubelet != "" && !vm.IsNode() {
+		p.field(at.key("kubelet"), "", "is for VMs with a role: this one is no node")
+	}
+	if vm.Kubelet != "" && vm.Nodes == NodesLight {
+		p.field(at.key("kubelet"), "", "is for hollow nodes: a light one has no kubelet")
+	}
 	if vm.Template == Yes {
 		checkTemplate(p, vm, at)
 	}

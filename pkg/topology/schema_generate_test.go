@@ -125,6 +125,10 @@ func (g *generator) value(t reflect.Type, zero bool) object {
 		return object{"$ref": "#/definitions/" + t.Name()}
 	case t.Kind() == reflect.Slice:
 		return object{"type": "array", "items": g.value(t.Elem(), false)}
+	case t.Kind() == reflect.Map:
+		return object{"type": "object", "additionalProperties": g.value(t.Elem(), false)}
+	case t.Kind() == reflect.Bool:
+		return g.orParameter(object{"type": "boolean"})
 	case t.Kind() == reflect.String:
 		return object{"type": "string"}
 	}

@@ -52,8 +52,27 @@ type Spec struct {
 	Stock stock.Set `json:"stock,omitempty"`
 	// Nodes is the default kind of nodes. Default: hollow.
 	Nodes NodeKind `json:"nodes,omitempty"`
+	// Kubernetes configures the embedded Kubernetes cluster. Other clusters do not use it.
+	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
 	// VCenters holds at least one.
 	VCenters []VCenter `json:"vcenters"`
+}
+
+// Kubernetes is the release of an embedded Kubernetes cluster, and what is different from its defaults. Flags of the program count
+// more. Only flags can set arguments and files of components: those can read, write and start anything, and a topology may be
+// untrusted.
+type Kubernetes struct {
+	// Version is a release: v1.36. Default: the newest.
+	Version string `json:"version,omitempty"`
+	// FeatureGates are those of all components, kubelets too.
+	FeatureGates map[string]bool `json:"featureGates,omitempty"`
+	// RuntimeConfig enables and disables APIs: GROUP/VERSION, or api/all.
+	RuntimeConfig map[string]bool `json:"runtimeConfig,omitempty"`
+}
+
+// IsZero reports whether nothing is configured.
+func (k Kubernetes) IsZero() bool {
+	return k.Version == "" && len(k.FeatureGates) == 0 && len(k.RuntimeConfig) == 0
 }
 
 // Categories are names of tag categories. Defaults: k8s-region and k8s-zone.

@@ -57,6 +57,8 @@ type VM struct {
 	Role Role `json:"role,omitempty"`
 	// Nodes is the kind of the VM's node. Default: that of the topology.
 	Nodes NodeKind `json:"nodes,omitempty"`
+	// Kubelet is the release of the node's kubelet, on an embedded cluster: v1.36. Default: that of the cluster.
+	Kubelet string `json:"kubelet,omitempty"`
 	// UUID is the BIOS UUID (config.uuid), InstanceUUID the one that is unique in the vCenter; in lower case. Default: derived.
 	UUID         string `json:"uuid,omitempty"`
 	InstanceUUID string `json:"instanceUUID,omitempty"`
@@ -173,6 +175,17 @@ func (t *Topology) AllVMs() iter.Seq[VMRef] {
 			}
 		}
 	}
+}
+
+// Kubelets returns the releases that nodes name for their kubelets, each with one of the VMs that name it.
+func (t *Topology) Kubelets() map[string]string {
+	releases := map[string]string{}
+	for ref := range t.AllVMs() {
+		if r := ref.VM.Kubelet; r != "" && releases[r] == "" {
+			releases[r] = ref.VM.Name
+		}
+	}
+	return releases
 }
 
 // Nodes returns the VMs that are Kubernetes nodes, in the order of the file; it may be empty. Hostnames are unique: if the

@@ -1,9 +1,8 @@
 package lab
 
 import (
-	"strings"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
 // The accounts that the lab adds to every vCenter: its own, and that of CCMs, which may read everything and nothing more.
@@ -15,13 +14,7 @@ const (
 
 // load reads a topology and adds the lab's accounts to each of its vCenters.
 func load(source string, settings []topology.Setting) (*topology.Topology, error) {
-	var top *topology.Topology
-	var err error
-	if strings.Contains(source, "\n") {
-		top, err = topology.Load("topology", []byte(source), settings...)
-	} else {
-		top, err = topology.LoadFile(source, settings...)
-	}
+	top, err := scenarios.LoadFrom(source, settings...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,12 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,11 +15,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/programs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // Flags choose the Kubernetes release. Bind them, call Check before anything is changed, and Resolve before the boot.
 type Flags struct {
-	// Source is the value of --kubernetes.
+	// Source is the value of --kubernetes; empty for the release that a topology names, or else the built-in one.
 	Source string
 
 	knobs knobs
@@ -23,11 +28,64 @@ type Flags struct {
 
 // Bind adds --kubernetes to a command.
 func (f *Flags) Bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.Source, "kubernetes", programs.Builtin,
-		"Kubernetes release of the embedded cluster: builtin ("+release.Default().Name()+"), "+olderNames()+" (built by \"kubernetes fetch\"), or dir:PATH")
+	cmd.Flags().StringVar(&f.Source, "kubernetes", "",
+		"Kubernetes release of the embedded cluster: builtin (the default: "+release.Default().Name()+"), "+olderNames()+" (built by \"kubernetes fetch\"), or dir:PATH")
 	// Cannot fail: the flag was added above.
 	_ = cmd.RegisterFlagCompletionFunc("kubernetes", cobra.FixedCompletions(append([]string{programs.Builtin}, release.Names()...), cobra.ShellCompDirectiveNoFileComp))
 	f.knobs.bind(cmd)
+}
+
+// Each returns the flags of each release, when --kubernetes names several with commas between them.
+func (f *Flags) Each() []Flags {
+	var all []Flags
+	for _, source := range strings.Split(f.Source, ",") {
+		one := *f
+		one.Source = source
+		all = append(all, one)
+	}
+	return all
+}
+
+// For returns the flags for a cluster as a topology wants it: its release, unless a flag names one, and its settings, before
+// those of flags.
+func (f *Flags) For(t topology.Kubernetes) Flags {
+	all := *f
+	all.Source = cmp.Or(f.Source, t.Version)
+	all.knobs = all.knobs.after(t)
+	return all
+}
+
+// ResolveFor is [Flags.Resolve] for the nodes of a topology, and for a cluster as it is wanted; known is the result without that,
+// or nil.
+func (f *Flags) ResolveFor(
+	ctx context.Context, t *topology.Topology, k topology.Kubernetes, known *sandbox.Kubernetes, streams *iostreams.Streams,
+) (has sandbox.Kubernetes, err error) {
+	if k.IsZero() && known != nil {
+		has = *known
+	} else {
+		all := f.For(k)
+		if has, err = all.Resolve(ctx, streams); err != nil {
+			return has, err
+		}
+	}
+	if t == nil {
+		return has, nil
+	}
+	has.Kubelets = map[string]string{}
+	kubelets := t.Kubelets()
+	minor, _ := release.Minor(has.Version)
+	for _, name := range slices.Sorted(maps.Keys(kubelets)) {
+		one := Flags{Source: name}
+		p, err := one.Resolve(ctx, streams)
+		if err != nil {
+			return has, err
+		}
+		if kubelet, _ := release.Minor(p.Version); kubelet > minor {
+			return has, report.UsageError("--kubernetes "+name, "VM %s: its kubelet, %s, is newer than the API server, %s", kubelets[name], p.Version, has.Version)
+		}
+		has.Kubelets[name] = p.Path
+	}
+	return has, nil
 }
 
 // Check refuses values that do not exist, and a release for a cluster that has one already. Embedded: it is an embedded cluster.
@@ -62,7 +120,7 @@ func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbo
 		return sandbox.Kubernetes{}, Explain(err)
 	}
 	p, err := finder(streams).Find(ctx, s)
-	if err == nil && f.knobs.first() != "" {
+	if err == nil && !f.knobs.IsZero() {
 		err = p.Check(ctx, f.knobs.Knobs)
 	}
 	return sandbox.Kubernetes{Path: p.Path, Version: p.Kubernetes, Knobs: f.knobs.Knobs}, Explain(err)

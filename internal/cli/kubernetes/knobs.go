@@ -1,8 +1,10 @@
 package kubernetes
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // knobs are the flags that change the components of the cluster.
@@ -75,6 +78,29 @@ func (k *knobs) first() string {
 		}
 	}
 	return ""
+}
+
+// after returns the knobs with the settings of a topology before them: those of flags count more.
+func (k knobs) after(t topology.Kubernetes) knobs {
+	gates := maps.Clone(t.FeatureGates)
+	if gates == nil {
+		gates = map[string]bool{}
+	}
+	maps.Copy(gates, k.FeatureGates)
+	if len(gates) > 0 {
+		k.FeatureGates = gates
+	}
+	k.RuntimeConfig = slices.Concat(pairs(t.RuntimeConfig), k.RuntimeConfig)
+	return k
+}
+
+// pairs returns NAME=BOOL, sorted.
+func pairs(m map[string]bool) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, name+"="+strconv.FormatBool(m[name]))
+	}
+	return list
 }
 
 // complete reads what can be read without a Kubernetes program.

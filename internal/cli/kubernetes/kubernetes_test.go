@@ -12,8 +12,10 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/programs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 func TestMain(m *testing.M) {
@@ -67,6 +69,26 @@ func TestFlags(t *testing.T) {
 		if diff := cmp.Diff(tc.again, f.ToArgs()); err != nil || diff != "" {
 			t.Errorf("%q: %v\n%s", tc.args, err, diff)
 		}
+	}
+}
+
+// What flags say counts more than what topologies do.
+func TestFor(t *testing.T) {
+	f := Flags{knobs: knobs{gates: []string{"A=true"}, Knobs: contract.Knobs{RuntimeConfig: []string{"api/all=false"}}}}
+	if err := f.Check(true); err != nil {
+		t.Fatal(err)
+	}
+	all := f.For(topology.Kubernetes{
+		Version: "v1.36", FeatureGates: map[string]bool{"A": false, "B": true}, RuntimeConfig: map[string]bool{"api/all": true, "x/v1": true},
+	})
+	want := contract.Knobs{
+		FeatureGates: map[string]bool{"A": true, "B": true}, RuntimeConfig: []string{"api/all=true", "x/v1=true", "api/all=false"},
+	}
+	if diff := cmp.Diff(want, all.knobs.Knobs); all.Source != "v1.36" || diff != "" {
+		t.Errorf("%q\n%s", all.Source, diff)
+	}
+	if f.Source = "v1.35"; f.For(topology.Kubernetes{Version: "v1.36"}).Source != "v1.35" {
+		t.Error("the topology's release counts more than the flag's")
 	}
 }
 

@@ -166,13 +166,17 @@ func (s *session) boot(ctx context.Context, m *stage.Booter, need scenario.Requi
 // environment, of which there are both.
 func (s *session) spec(ctx context.Context, need scenario.Requirements) (stage.Spec, error) {
 	want := stage.Spec{Topology: need.Topology, Speed: s.o.speed, CCM: s.given, Cluster: s.o.ground.Of(s.o.retain)}
-	want.Cluster.Kubernetes = s.kubernetes
+	var err error
+	if s.o.embedded() {
+		if want.Cluster.Kubernetes, err = s.o.kubernetes.ResolveFor(ctx, need.Topology, need.Kubernetes(), &s.kubernetes, s.o.Streams); err != nil {
+			return want, err
+		}
+	}
 	c := need.Components
 	if c.Speed > 0 {
 		want.Speed = c.Speed
 	}
 	driver := csi.Flags{Driver: cmp.Or(c.CSI, csi.Off)}
-	var err error
 	if want.CSI, err = driver.Resolve(ctx, s.o.Streams); err != nil {
 		return want, err
 	}

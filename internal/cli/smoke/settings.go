@@ -52,6 +52,8 @@ type settings struct {
 	limits     limits.Flags
 	kubernetes kubernetes.Flags
 
+	// releases are the Kubernetes releases to run on, without any those of kubernetes: one.
+	releases  []kubernetes.Flags
 	scenarios []*scenario.Scenario
 }
 
@@ -107,8 +109,13 @@ func (s *settings) complete(sources ...string) error {
 	if err := s.limits.Check(); err != nil {
 		return err
 	}
-	if err := s.kubernetes.Check(true); err != nil {
-		return err
+	if len(s.releases) == 0 {
+		s.releases = []kubernetes.Flags{s.kubernetes}
+	}
+	for i := range s.releases {
+		if err := s.releases[i].Check(true); err != nil {
+			return err
+		}
 	}
 	var err error
 	if s.scenarios, err = s.load(s.suite); err != nil {
@@ -137,10 +144,10 @@ type bench struct {
 	machine *stage.Booter
 
 	programs   map[string]sandbox.CCM // by their sources
-	kubernetes sandbox.Kubernetes
-	audit      bool             // of the API servers
-	refused    map[string]error // what did not come up will not the next time either
-	failed     error            // the first of them
+	kubernetes []sandbox.Kubernetes   // the releases to run on
+	audit      bool                   // of the API servers
+	refused    map[string]error       // what did not come up will not the next time either
+	failed     error                  // the first of them
 	stops      []error
 }
 
@@ -156,11 +163,18 @@ func (s *settings) newBench(ctx context.Context, kind, source string) (*bench, e
 	if err != nil {
 		return nil, err
 	}
-	program, err := s.kubernetes.Resolve(ctx, s.Streams)
-	if err != nil && ctx.Err() == nil { // an interrupted run has results: nothing was run
-		return nil, err
+	var releases []sandbox.Kubernetes
+	for i := range s.releases {
+		program, err := s.releases[i].Resolve(ctx, s.Streams)
+		if err != nil && ctx.Err() == nil { // an interrupted run has results: nothing was run
+			return nil, err
+		}
+		if slices.ContainsFunc(releases, func(k sandbox.Kubernetes) bool { return k.Version == program.Version && err == nil }) {
+			return nil, report.UsageError("vsphere-sandbox kubernetes list", "--kubernetes: %s is given twice", program.Version)
+		}
+		releases = append(releases, program)
 	}
-	b := &bench{Show: stage.NewShow(s.Deps), o: s, kubernetes: program, programs: map[string]sandbox.CCM{}, refused: map[string]error{}}
+	b := &bench{Show: stage.NewShow(s.Deps), o: s, kubernetes: releases, programs: map[string]sandbox.CCM{}, refused: map[string]error{}}
 	b.machine = &stage.Booter{Root: root, Name: name, Command: kind, Limits: s.limits, Print: b.Println, Busy: b.Busy, Lost: b.Lost}
 	if s.artifacts != "" {
 		suite := &result.Suite{Name: kind, Began: time.Now(), Seed: s.seed, Speed: s.speed, CCM: source}
@@ -194,12 +208,17 @@ func (b *bench) find(ctx context.Context, sources ...string) error {
 
 // boot boots a sandbox. Its speed and the arguments of the cloud controller manager may be the scenario's.
 func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirements) (*scenario.Running, error) {
-	key := c.Source + " " + need.Key()
+	key := c.String() + " " + need.Key()
 	if err := b.refused[key]; err != nil {
 		return nil, err
 	}
 	want := stage.Spec{Topology: need.Topology, Speed: cmp.Or(need.Components.Speed, b.o.speed), CCM: b.programs[c.Source]}
-	want.Cluster.Kubernetes, want.Audit = b.kubernetes, b.audit
+	want.Audit = b.audit
+	var err error
+	on := b.on(c)
+	if want.Cluster.Kubernetes, err = b.o.releases[on].ResolveFor(ctx, need.Topology, need.Kubernetes(), &b.kubernetes[on], b.o.Streams); err != nil {
+		return nil, err
+	}
 	want.CCM.Replicas = max(need.Components.CCM.Replicas, 1)
 	want.CCM.Args = slices.Clone(need.Components.CCM.Args)
 	for name, value := range need.Components.CCM.Env {
@@ -207,7 +226,6 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 	}
 	slices.Sort(want.CCM.Env)
 	driver := csi.Flags{Driver: cmp.Or(need.Components.CSI, csi.Off)}
-	var err error
 	if want.CSI, err = driver.Resolve(ctx, b.o.Streams); err != nil {
 		return nil, err
 	}
@@ -232,6 +250,20 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 			return err
 		},
 	}, nil
+}
+
+// on returns the index of the release that a CCM runs on.
+func (b *bench) on(c smoke.CCM) int {
+	return max(0, slices.IndexFunc(b.kubernetes, func(k sandbox.Kubernetes) bool { return k.Version == c.Kubernetes }))
+}
+
+// versions lists the releases.
+func (b *bench) versions() string {
+	var list []string
+	for _, k := range b.kubernetes {
+		list = append(list, k.Version)
+	}
+	return strings.Join(list, ", ")
 }
 
 // ended is what went wrong with sandboxes.

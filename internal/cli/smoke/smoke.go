@@ -14,6 +14,7 @@ import (
 	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
@@ -145,7 +146,7 @@ func run(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), b.kubernetes.Version
+	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), b.versions()
 	err = b.ended()
 	if b.Dir != nil {
 		for name, write := range writers(report) {
@@ -196,7 +197,8 @@ func NewCmdMatrix(d *command.Deps, runF func(context.Context, *matrixOptions) er
 		Short: "Run the same scenarios with several CCMs and compare the results",
 		Long: `Run the same scenarios with several cloud controller managers, one after the
 other, and print a table of the results. Below it: how each differs from the
-first one, in events and in time.
+first one, in events and in time. With several releases in --kubernetes, each
+CCM runs on each of them.
 
 Exit status:
   0    all passed, or failed in a known way
@@ -207,7 +209,8 @@ Exit status:
   130  interrupted`,
 		Example: `  vsphere-sandbox matrix --ccm builtin,module:v1.36.0,module:v1.34.0
   vsphere-sandbox matrix --ccm ./old,./new --suite full -o json
-  vsphere-sandbox matrix --ccm builtin,./mine --only lifecycle/power-off`,
+  vsphere-sandbox matrix --ccm builtin,./mine --only lifecycle/power-off
+  vsphere-sandbox matrix --ccm builtin --kubernetes v1.35,v1.36,v1.37`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -220,6 +223,7 @@ Exit status:
 	cmd.Flags().StringSliceVar(&o.ccms, "ccm", nil, "the CCMs to run; each is compared with the first")
 	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.None) // its only error is an unknown flag
 	o.bind(cmd)
+	cmd.Flags().Lookup("kubernetes").Usage += "; several with commas"
 	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
 	return cmd
 }
@@ -236,6 +240,10 @@ func (o *matrixOptions) complete() error {
 		if slices.Contains(o.ccms[:i], text) {
 			return report.UsageError(try, "--ccm: %s is given twice", text)
 		}
+	}
+	o.releases = o.kubernetes.Each()
+	if len(o.releases) > 1 && slices.ContainsFunc(o.releases, func(f kubernetes.Flags) bool { return f.Source == "" }) {
+		return report.UsageError(try+" --kubernetes v1.36,v1.37", "--kubernetes: empty release between two commas")
 	}
 	if err := o.settings.complete(o.ccms...); err != nil {
 		return err
@@ -259,12 +267,20 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, named(c))
+		one := named(c)
+		if len(b.kubernetes) == 1 {
+			list = append(list, one)
+			continue
+		}
+		for _, k := range b.kubernetes {
+			one.Kubernetes = k.Version
+			list = append(list, one)
+		}
 	}
 	c := smoke.Compare(ctx, list, smoke.Options{
 		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience, Strict: o.strict,
 	})
-	c.Version, c.KubernetesVersion = build.Version(), b.kubernetes.Version
+	c.Version, c.KubernetesVersion = build.Version(), b.versions()
 	err = b.ended()
 	all := together(c)
 	if b.Dir != nil {
@@ -293,17 +309,25 @@ func together(c *smoke.Comparison) *result.Suite {
 	var names []string
 	for i := range c.Columns {
 		column := &c.Columns[i]
-		names = append(names, column.CCM.Source)
+		names = append(names, column.CCM.String())
 		all.Boots = append(all.Boots, column.Suite.Boots...)
 		all.Baseline = cmp.Or(all.Baseline, column.Suite.Baseline)
 		for _, s := range column.Suite.Scenarios {
-			s.Theme = strings.Trim(column.CCM.Source+"/"+s.Theme, "/")
+			s.Theme = strings.Trim(folder(column.CCM)+"/"+s.Theme, "/")
 			all.Scenarios = append(all.Scenarios, s)
 		}
 	}
 	all.CCM = strings.Join(names, ",")
 	all.Tables = []result.Table{c.Table()}
 	return all
+}
+
+// folder names the column in themes of scenarios.
+func folder(c smoke.CCM) string {
+	if c.Kubernetes == "" {
+		return c.Source
+	}
+	return c.Source + "-" + c.Kubernetes
 }
 
 // checkOnly refuses patterns that are for none of the checks: what is misspelled is not left out silently.

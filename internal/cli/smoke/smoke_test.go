@@ -11,6 +11,8 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/smoke"
@@ -58,6 +60,8 @@ func TestMatrixOptions(t *testing.T) {
 		"--ccm builtin,moon:x":      `CCM "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`,
 		"--ccm builtin,module:v1.36.0 --ccm ./mine": "",
 		"--ccm builtin --only upgrade":              `--only "upgrade": there is no such check`,
+		"--ccm builtin --kubernetes v1.36,":         "--kubernetes: empty release between two commas",
+		"--ccm builtin --kubernetes v1.36,v1.20":    "Kubernetes v1.20: this release of vsphere-sandbox does not have it",
 	} {
 		e := clitest.NewEnv(nil)
 		r := e.Run(t.Context(), NewCmdMatrix(e.Deps, func(_ context.Context, o *matrixOptions) error {
@@ -158,6 +162,27 @@ func TestMatrixWithoutSandbox(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "artifacts/matrix.md")); err != nil || string(b) != e.Out.String() {
 		t.Errorf("matrix.md: %v", err)
+	}
+}
+
+// Each CCM has a column for each release, which is one only once.
+func TestMatrixOfReleases(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	e.State.Dir = t.TempDir()
+	if r := e.Run(t.Context(), NewCmdMatrix(e.Deps, nil), "--ccm", "builtin", "--kubernetes", "builtin,"+release.Default().Name()); r.Exit != report.Usage ||
+		r.Message != "--kubernetes: "+release.Default().Version+" is given twice" {
+		t.Errorf("ended with %+v", r)
+	}
+	b := bench{kubernetes: []sandbox.Kubernetes{{Version: "v1.35.4"}, {Version: "v1.36.4"}}}
+	if on := b.on(smoke.CCM{Source: "builtin", Kubernetes: "v1.36.4"}); on != 1 {
+		t.Errorf("runs on %s", b.kubernetes[on].Version)
+	}
+	all := together(&smoke.Comparison{Columns: []smoke.Column{
+		{CCM: smoke.CCM{Source: "builtin", Kubernetes: "v1.35.4"}, Suite: result.Suite{Scenarios: []result.Scenario{{Name: "power-off", Theme: "lifecycle"}}}},
+		{CCM: smoke.CCM{Source: "builtin", Kubernetes: "v1.36.4"}, Suite: result.Suite{Scenarios: []result.Scenario{{Name: "power-off", Theme: "lifecycle"}}}},
+	}})
+	if all.CCM != "builtin on v1.35.4,builtin on v1.36.4" || all.Scenarios[1].Theme != "builtin-v1.36.4/lifecycle" {
+		t.Errorf("%s, %+v", all.CCM, all.Scenarios[1])
 	}
 }
 

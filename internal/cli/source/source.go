@@ -91,13 +91,10 @@ func advice(command, source string) string {
 }
 
 func read(source string, settings Settings) (*topology.Topology, error) {
-	if slices.Contains(scenarios.Names(), source) {
-		return scenarios.Load(source, settings...)
-	}
 	if strings.HasSuffix(source, ".gz") {
 		return unzip(source, settings)
 	}
-	return topology.LoadFile(source, settings...)
+	return scenarios.LoadFrom(source, settings...)
 }
 
 // unzip reads a file that was compressed with gzip: a large topology on its way through a ConfigMap. It includes no others.

@@ -166,7 +166,11 @@ func boot(ctx context.Context, o *options) (err error) {
 func (o *options) cluster(ctx context.Context) (c sandbox.Cluster, err error) {
 	c = o.ground.Of(o.retain)
 	if o.embedded() {
-		c.Kubernetes, err = o.kubernetes.Resolve(ctx, o.Streams)
+		var wanted topology.Kubernetes
+		if o.topology != nil {
+			wanted = o.topology.Spec.Kubernetes
+		}
+		c.Kubernetes, err = o.kubernetes.ResolveFor(ctx, o.topology, wanted, nil, o.Streams)
 	}
 	return c, err
 }

@@ -193,7 +193,7 @@ func (o *options) complete() error {
 	if err := o.csi.CheckCluster(o.ground.Cluster == ground.Kind); err != nil {
 		return err
 	}
-	if err := o.kubernetes.Check(o.embedded()); err != nil {
+	if err := o.kubernetes.Check(o.embedded()); err != nil { // flags first: nothing was read yet
 		return err
 	}
 	var err error

@@ -1,5 +1,7 @@
 package contract
 
+import "reflect"
+
 // Knobs are what a user changes of the cluster's components. The zero value changes nothing. The Kubernetes program refuses
 // what it does not have, and what the sandbox decides itself: ask [CheckCommand] before a boot.
 type Knobs struct {
@@ -16,6 +18,9 @@ type Knobs struct {
 	SchedulerConfig string `json:"schedulerConfig,omitempty"`
 	AdmissionConfig string `json:"admissionConfig,omitempty"`
 }
+
+// IsZero reports whether the knobs change nothing.
+func (k Knobs) IsZero() bool { return reflect.DeepEqual(k, Knobs{}) }
 
 // ReadKnobs reads the file that [Knobs.Write] wrote. One of another contract is an [OtherVersionError].
 func ReadKnobs(path string) (Knobs, error) { return read[Knobs](path) }

@@ -32,6 +32,7 @@ func (f Finder) Fetch(ctx context.Context, r release.Release) (Program, error) {
 	}
 	err = f.build(ctx, r, sources, path)
 	if err == nil {
+		f.removeOlder(r)
 		return f.cached(ctx, r)
 	}
 	_ = os.Remove(filepath.Dir(path)) // stays when it has an older program
@@ -68,10 +69,7 @@ func (f Finder) build(ctx context.Context, r release.Release, sources, path stri
 // findSources returns a folder with the sources of the program: those that this program carries, unpacked, or else the checkout
 // that it was built in.
 func (f Finder) findSources() (dir string, clean func(), err error) {
-	if f.sources != "" {
-		return f.sources, func() {}, nil
-	}
-	if len(sources()) > 0 {
+	if f.sources == "" && len(sources()) > 0 {
 		dir, err := os.MkdirTemp("", "kubernetes-sources-")
 		if err != nil {
 			return "", nil, err
@@ -83,16 +81,25 @@ func (f Finder) findSources() (dir string, clean func(), err error) {
 		}
 		return dir, clean, nil
 	}
+	dir, err = f.checkout()
+	return dir, func() {}, err
+}
+
+// checkout returns the root of the checkout that this program is in.
+func (f Finder) checkout() (string, error) {
+	if f.sources != "" {
+		return f.sources, nil
+	}
 	self, err := os.Executable()
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	if self, err = filepath.EvalSymlinks(self); err != nil {
-		return "", nil, err
+		return "", err
 	}
-	checkout := filepath.Dir(filepath.Dir(self)) // of bin/vsphere-sandbox
-	if _, err := os.Stat(filepath.Join(checkout, "kubernetes", "go.mod")); err != nil {
-		return "", nil, fmt.Errorf("this build carries no sources of it, and is not in a checkout: %w", err)
+	root := filepath.Dir(filepath.Dir(self)) // of bin/vsphere-sandbox
+	if _, err := os.Stat(filepath.Join(root, "kubernetes", "go.mod")); err != nil {
+		return "", fmt.Errorf("this build carries no sources of it, and is not in a checkout: %w", err)
 	}
-	return checkout, func() {}, nil
+	return root, nil
 }

@@ -28,6 +28,8 @@ type Finder struct {
 
 	// sources is the folder of the sources, for a test.
 	sources string
+	// built identifies the sources: see revision.
+	built string
 }
 
 func (f Finder) withDefaults() (Finder, error) {
@@ -44,7 +46,9 @@ func (f Finder) withDefaults() (Finder, error) {
 	if f.Progress == nil {
 		f.Progress = func(string) {}
 	}
-	return f, nil
+	var err error
+	f.built, err = f.revision()
+	return f, err
 }
 
 // builtin is the program that comes with the main program.
@@ -128,7 +132,11 @@ func inDir(ctx context.Context, dir string) (Program, error) {
 
 // path returns where the program of a release is in the cache.
 func (f Finder) path(r release.Release) string {
-	return filepath.Join(f.Cache, fmt.Sprintf("%s-contract%d-%s-%s", r.Version, contract.Version, runtime.GOOS, runtime.GOARCH), Name)
+	folder := fmt.Sprintf("%s-contract%d-%s-%s", r.Version, contract.Version, runtime.GOOS, runtime.GOARCH)
+	if f.built != "" {
+		folder += "-" + f.built
+	}
+	return filepath.Join(f.Cache, folder, Name)
 }
 
 // cached returns the program of a release in the cache; fs.ErrNotExist without one.
@@ -186,6 +194,19 @@ func (f Finder) List() ([]Listed, error) {
 		all = append(all, l)
 	}
 	return all, nil
+}
+
+// removeOlder removes programs of other sources, which nothing finds any more. Running ones go on.
+func (f Finder) removeOlder(r release.Release) {
+	folders, err := filepath.Glob(filepath.Join(f.Cache, r.Version+"-*"))
+	if err != nil {
+		return // the pattern is right
+	}
+	for _, folder := range folders {
+		if folder != filepath.Dir(f.path(r)) {
+			_ = os.RemoveAll(folder) // else it only takes room
+		}
+	}
 }
 
 // Remove removes the programs of a release from the cache, those of other contracts too, and returns their folders.

@@ -175,6 +175,10 @@ func TestFetch(t *testing.T) {
 	sources := t.TempDir()
 	put(t, filepath.Join(sources, "kubernetes", "program"), script(t, contract.Version, r.Version))
 	f := Finder{Cache: t.TempDir(), sources: sources, Go: fakeGo(t, "echo \"$args\" >>built; cp program $out\n")}
+	f, err := f.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		p, err := f.Find(t.Context(), s)
 		if err != nil || p.Path != f.path(r) || p.Kubernetes != r.Version {
@@ -212,6 +216,30 @@ func TestFetch(t *testing.T) {
 	}
 	if removed, err := f.Remove(r); err != nil || len(removed) > 0 {
 		t.Errorf("removed %v again, %v", removed, err)
+	}
+}
+
+// A program of other sources is not used: it is built again, and takes the other's place.
+func TestFetchAfterChange(t *testing.T) {
+	s, r := minor(t, "v1.35")
+	sources := t.TempDir()
+	put(t, filepath.Join(sources, "kubernetes", "program"), script(t, contract.Version, r.Version))
+	f := Finder{Cache: t.TempDir(), sources: sources, Go: fakeGo(t, "cp program $out\n")}
+	first, err := f.Find(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(sources, "kubernetes", "kubelet", "run_test.go"), "package kubelet")
+	if same, err := f.Find(t.Context(), s); err != nil || same.Path != first.Path {
+		t.Errorf("after a change of a test: %v, %v", same, err)
+	}
+	put(t, filepath.Join(sources, "kubernetes", "kubelet", "run.go"), "package kubelet")
+	second, err := f.Find(t.Context(), s)
+	if err != nil || second.Path == first.Path {
+		t.Errorf("after a change: %v, %v", second, err)
+	}
+	if left, err := os.ReadDir(f.Cache); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

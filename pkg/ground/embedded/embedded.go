@@ -4,6 +4,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -29,6 +30,8 @@ type Config struct {
 	Instance *instance.Dir
 	// Kubernetes is the path of the Kubernetes program.
 	Kubernetes string
+	// Kubelets are the paths for VMs whose kubelet is another program's, by vCenter and name.
+	Kubelets map[VM]string
 	// CSI: the kubelets have the CSI driver's node service.
 	CSI    bool
 	Logger *slog.Logger
@@ -59,6 +62,9 @@ type Ground struct {
 	cluster *embedded.Cluster
 	child   *child.Child
 }
+
+// VM is a VM of a topology.
+type VM struct{ VCenter, Name string }
 
 // New returns the ground; nothing runs yet.
 func New(c Config) *Ground { return &Ground{Config: c} }
@@ -127,7 +133,7 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 	}
 	vm := n.VM()
 	options := node.Options{
-		Spec:   func(m node.VM) (child.Spec, error) { return g.spec(n, vm.Name, m) },
+		Spec:   func(m node.VM) (child.Spec, error) { return g.spec(n, VM{vm.VCenter, vm.Name}, m) },
 		Notify: n.Notify,
 	}
 	if g.CSI {
@@ -144,13 +150,13 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 }
 
 // spec writes the configuration of a VM's kubelet for one boot.
-func (g *Ground) spec(n ground.Node, vm string, m node.VM) (child.Spec, error) {
-	name, err := ground.NodeName(vm, m)
+func (g *Ground) spec(n ground.Node, vm VM, m node.VM) (child.Spec, error) {
+	name, err := ground.NodeName(vm.Name, m)
 	if err != nil {
-		return child.Spec{Name: "node/" + vm}, err
+		return child.Spec{Name: "node/" + vm.Name}, err
 	}
 	component, role := n.Boot(name)
-	spec := child.Spec{Name: component, Path: g.Kubernetes}
+	spec := child.Spec{Name: component, Path: cmp.Or(g.Kubelets[vm], g.Kubernetes)}
 	dir := n.Dir()
 	if err := os.MkdirAll(filepath.Join(dir, "kubelet"), 0o700); err != nil {
 		return spec, err

@@ -18,14 +18,20 @@ type CCM struct {
 	Version string `json:"version,omitempty"`
 	// Own means that it is this project's.
 	Own bool `json:"own,omitempty"`
+	// Kubernetes is the release of the clusters that it runs on, or "" if all of a run have the same.
+	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
-// String returns its source, with the version if the source does not name it.
+// String returns its source, with the version if the source does not name it, and the release that it runs on.
 func (c CCM) String() string {
-	if c.Version == "" || strings.Contains(c.Source, c.Version) {
-		return c.Source
+	text := c.Source
+	if c.Version != "" && !strings.Contains(c.Source, c.Version) {
+		text += " (" + c.Version + ")"
 	}
-	return c.Source + " (" + c.Version + ")"
+	if c.Kubernetes != "" {
+		text += " on " + c.Kubernetes
+	}
+	return text
 }
 
 // Known is a cloud controller manager that is known to fail a check.

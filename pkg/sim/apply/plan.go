@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -465,6 +466,18 @@ func unchangeable(opts Options) (bad []Reason) {
 	}
 	if !same(want.Stock, had.Stock) {
 		add("", "spec.stock", "is decided when the vCenters start")
+	}
+	if !reflect.DeepEqual(want.Kubernetes, had.Kubernetes) {
+		add("", "spec.kubernetes", "is decided when the cluster starts")
+	}
+	kubelets := map[string]string{}
+	for ref := range opts.Current.AllVMs() {
+		kubelets[ref.VCenter.Name+"\x00"+ref.VM.UUID] = ref.VM.Kubelet
+	}
+	for ref := range opts.Topology.AllVMs() {
+		if ref.VM.Kubelet != kubelets[ref.VCenter.Name+"\x00"+ref.VM.UUID] {
+			add(ref.VCenter.Name, ref.VM.Name, "has a kubelet of another release, which is decided when the sandbox starts")
+		}
 	}
 	for i := range want.VCenters {
 		now := &want.VCenters[i]
