@@ -10,6 +10,7 @@ package ground
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -84,6 +85,16 @@ type Steps struct {
 	Objects Step
 	// Initialized waits for Nodes, Healthy for the cloud controller manager, Volumes until Nodes take volumes.
 	Initialized, Healthy, Volumes Step
+}
+
+// ObjectSaver is an optional ability of a ground: the objects of its API server can be saved, and restored in one step.
+type ObjectSaver interface {
+	// SaveObjects writes all objects, as they are at one revision, and returns how many there are.
+	SaveObjects(ctx context.Context, w io.Writer) (n int, err error)
+	// RestoreObjects makes the objects those that SaveObjects wrote. After an error nothing has changed.
+	RestoreObjects(ctx context.Context, r io.Reader) error
+	// Unfrozen are the components that must run meanwhile.
+	Unfrozen() []string
 }
 
 // None is the ground of a sandbox that has vCenters and no cluster. It implements [NodeSource] and [Guarded].

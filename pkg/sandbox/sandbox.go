@@ -148,16 +148,8 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 	return errors.Join(err, s.shutdown(steps, begun))
 }
 
-// fail stops the sandbox, and has [Sandbox.Run] return err.
-func (s *Sandbox) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.broken = err
-	s.stop()
-}
-
-// stop begins the stop of the sandbox, and reports whether that is new. The caller holds the lock.
-func (s *Sandbox) stop() bool {
+// askStop begins the stop of a sandbox, and reports whether that is new. The caller holds the lock.
+func askStop(s *Sandbox) bool {
 	select {
 	case <-s.asked:
 		return false

@@ -32,7 +32,7 @@ func (s *Sandbox) routes() http.Handler {
 	mux.Handle("POST /v1/stop", control.Request(func(context.Context, struct{}) (api.Done, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !s.stop() {
+		if !askStop(s) {
 			return api.Done{Message: "stopping already"}, nil
 		}
 		return api.Done{Message: "stopping"}, nil

@@ -22,9 +22,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
@@ -65,7 +65,7 @@ func answer(err error) error {
 // begin returns an error if the sandbox is in no state to be saved or restored. Else the caller calls release.
 func (t *snapshots) begin(what string) (release func(), err error) {
 	s := t.s
-	if s.facts.Cluster != api.ClusterEmbedded || s.opts.Real != nil {
+	if !t.able() {
 		return nil, &api.Error{
 			Code: "unsupported", Message: what + ": snapshots are for simulated vCenters with an embedded cluster: the state of other clusters and vCenters is not the sandbox's",
 			Try: "vsphere-sandbox up   # the default ground\nvsphere-sandbox vcenter save DIR   # the inventory of a vCenter alone",
@@ -86,6 +86,20 @@ func (t *snapshots) begin(what string) (release func(), err error) {
 		return nil, api.Conflict("a topology is being applied")
 	}
 	return func() { free(); t.busy.Unlock() }, nil
+}
+
+// able reports whether the ground and the vCenters can be saved.
+func (t *snapshots) able() bool {
+	_, ok := t.s.ground.(ground.ObjectSaver)
+	return ok && !slices.ContainsFunc(vcentersOf(t.s), func(vc *vcenters.VCenter) bool { return vc.Simulator() == nil })
+}
+
+// saver is the ground; it returns an error that able would have prevented.
+func (t *snapshots) saver() (ground.ObjectSaver, error) {
+	if g, ok := t.s.ground.(ground.ObjectSaver); ok {
+		return g, nil
+	}
+	return nil, errors.New("the objects of this cluster cannot be saved")
 }
 
 // save saves a snapshot. The processes of the sandbox but the control plane stand still meanwhile, so that both planes fit together.
@@ -142,7 +156,7 @@ func (t *snapshots) noFaults() error {
 // fill writes the files of a snapshot and completes the manifest.
 func (t *snapshots) fill(ctx context.Context, dir string, top *topology.Topology, m *snapshot.Manifest) error {
 	s := t.s
-	all := s.currentVCenters()
+	all := vcentersOf(s)
 	for _, sub := range []string{snapshot.PKI, snapshot.VCenters} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
 			return err
@@ -195,8 +209,12 @@ func (t *snapshots) fill(ctx context.Context, dir string, top *topology.Topology
 // freeze suspends the processes that change the vCenters and volumes, and returns what resumes them.
 func (t *snapshots) freeze() (thaw func()) {
 	var pids []int
+	var unfrozen []string
+	if g, err := t.saver(); err == nil {
+		unfrozen = g.Unfrozen()
+	}
 	for _, c := range t.s.components.All() {
-		if c.PID > 0 && c.State == "running" && c.Name != embedded.Component && unix.Kill(c.PID, unix.SIGSTOP) == nil {
+		if c.PID > 0 && c.State == "running" && !slices.Contains(unfrozen, c.Name) && unix.Kill(c.PID, unix.SIGSTOP) == nil {
 			pids = append(pids, c.PID)
 		}
 	}
@@ -220,16 +238,8 @@ func saveVCenter(ctx context.Context, vc *vcenters.VCenter, dir string) error {
 	})
 }
 
-func (t *snapshots) embedded() (*embedded.Cluster, error) {
-	c, ok := t.s.cluster.(*embedded.Cluster)
-	if !ok {
-		return nil, errors.New("the cluster is not an embedded one")
-	}
-	return c, nil
-}
-
 func (t *snapshots) saveObjects(ctx context.Context, path string) (n int, err error) {
-	c, err := t.embedded()
+	c, err := t.saver()
 	if err != nil {
 		return 0, err
 	}
@@ -267,6 +277,17 @@ func copyKey(from, to string) error {
 		return err
 	}
 	return os.WriteFile(to, text, 0o600)
+}
+
+// authorityOf returns the authority of the vCenters' certificates: the snapshot's, or a new one.
+func (t *snapshots) authorityOf() (ca *cert.CA, err error) {
+	if t.s.opts.From != nil {
+		ca, err = t.readAuthority()
+	} else {
+		ca, err = cert.NewCA("vsphere-sandbox " + t.s.opts.Name + " vCenters")
+	}
+	t.authority = ca
+	return ca, err
 }
 
 // readAuthority reads the authority of the vCenters of the snapshot.
@@ -339,7 +360,7 @@ func (t *snapshots) restore(ctx context.Context, r api.RestoreRequest) (api.Snap
 		return api.Snapshot{}, fmt.Errorf("heal: %w", err)
 	}
 	addresses := []string(nil)
-	for _, vc := range s.currentVCenters() {
+	for _, vc := range vcentersOf(s) {
 		addresses = append(addresses, net.JoinHostPort(vc.Host(), strconv.Itoa(vc.Port())))
 	}
 	s.opts.From, s.opts.Addresses, s.opts.Topology = m, addresses, top
@@ -347,7 +368,7 @@ func (t *snapshots) restore(ctx context.Context, r api.RestoreRequest) (api.Snap
 	if err := s.boot.Restart(ctx, steps, func(ctx context.Context) error { return t.exchange(ctx, top) }); err != nil {
 		err = fmt.Errorf("snapshot %q was restored in part, and the sandbox stops: %w", m.Name, err)
 		s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: "snapshot.failed", Message: err.Error(), Cause: seq})
-		s.fail(err)
+		t.fail(err)
 		return api.Snapshot{}, &api.Error{Code: "failed", Message: err.Error(), Try: "vsphere-sandbox up --from " + m.Path}
 	}
 	s.log.Append(event.Event{
@@ -356,9 +377,17 @@ func (t *snapshots) restore(ctx context.Context, r api.RestoreRequest) (api.Snap
 	return m.Snapshot, nil
 }
 
+// fail stops the sandbox, and has [Sandbox.Run] return err.
+func (t *snapshots) fail(err error) {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	t.s.broken = err
+	askStop(t.s)
+}
+
 // fits refuses a snapshot that takes other processes or listeners than the sandbox has.
 func (t *snapshots) fits(m *snapshot.Manifest, top *topology.Topology) error {
-	all := t.s.currentVCenters()
+	all := vcentersOf(t.s)
 	same := len(all) == len(top.Spec.VCenters) && m.CSI == t.s.opts.CSI.Enabled
 	for i := 0; same && i < len(all); i++ {
 		same = all[i].Name() == top.Spec.VCenters[i].Name
@@ -426,7 +455,7 @@ func (t *snapshots) unpackNodes(ctx context.Context) error {
 
 // restoreObjects restores the objects of the API server.
 func (t *snapshots) restoreObjects(ctx context.Context) error {
-	c, err := t.embedded()
+	c, err := t.saver()
 	if err != nil {
 		return err
 	}

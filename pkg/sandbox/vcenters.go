@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -17,7 +16,7 @@ import (
 func (s *Sandbox) vcenterCA() string { return s.opts.Dir.Path("pki", "vcenter-ca.crt") }
 
 func (s *Sandbox) startVCenters(ctx context.Context) error {
-	ca, err := s.vcenterAuthority()
+	ca, err := s.snapshots.authorityOf()
 	if err != nil {
 		return err
 	}
@@ -56,21 +55,10 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	return err
 }
 
-// vcenterAuthority returns the authority of the vCenters' certificates: the snapshot's, or a new one.
-func (s *Sandbox) vcenterAuthority() (ca *cert.CA, err error) {
-	if s.opts.From != nil {
-		ca, err = s.snapshots.readAuthority()
-	} else {
-		ca, err = cert.NewCA("vsphere-sandbox " + s.opts.Name + " vCenters")
-	}
-	s.snapshots.authority = ca
-	return ca, err
-}
-
 // watchInventory returns when all inventories are complete.
 func (s *Sandbox) watchInventory(ctx context.Context) error {
-	inventories := make([]*world.Inventory, len(s.currentVCenters()))
-	for i, vc := range s.currentVCenters() {
+	inventories := make([]*world.Inventory, len(vcentersOf(s)))
+	for i, vc := range vcentersOf(s) {
 		inventories[i] = vc.Inventory
 	}
 	w := world.New(s.nodes, inventories...)
@@ -78,11 +66,11 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 	s.world = w
 	s.mu.Unlock()
 
-	return s.inventory.Start(ctx, s.currentVCenters())
+	return s.inventory.Start(ctx, vcentersOf(s))
 }
 
-// currentVCenters returns the vCenters; none before they have started. A restore replaces them.
-func (s *Sandbox) currentVCenters() vcenters.List {
+// vcentersOf returns the vCenters; none before they have started. A restore replaces them.
+func vcentersOf(s *Sandbox) vcenters.List {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.vcenters

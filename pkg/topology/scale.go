@@ -114,15 +114,21 @@ func (dc *Datacenter) scale(group string, n int) {
 	for _, o := range all {
 		at = max(at, o.at+1)
 	}
+	before := 0 // VMs of the cluster, which are on its hosts in turn
+	for _, vm := range dc.VMs[:at] {
+		if vm.Cluster == dc.VMs[last.at].Cluster {
+			before++
+		}
+	}
 	var added []VM
-	for i := len(all); i < n; i++ {
+	for i := range n - len(all) {
 		last.number++
-		added = append(added, dc.like(&dc.VMs[last.at], group, fmt.Sprintf("%s-%0*d", group, last.width, last.number), i))
+		added = append(added, dc.like(&dc.VMs[last.at], group, fmt.Sprintf("%s-%0*d", group, last.width, last.number), before+i))
 	}
 	dc.VMs = slices.Insert(dc.VMs, at, added...)
 }
 
-// like returns a VM with the properties of another one, the place-th of its group from 0.
+// like returns a VM with the properties of another one, the place-th of its cluster from 0.
 func (dc *Datacenter) like(vm *VM, group, name string, place int) VM {
 	is := *vm
 	is.Name, is.UUID, is.InstanceUUID, is.Hostname = name, "", "", ""

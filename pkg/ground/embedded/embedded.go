@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -125,6 +126,19 @@ func (g *Ground) Nodes(t *topology.Topology) string {
 func (g *Ground) SlowEtcd(d time.Duration) error {
 	return g.cluster.Tune(contract.Tuning{EtcdDelay: d})
 }
+
+// SaveObjects implements [ground.ObjectSaver].
+func (g *Ground) SaveObjects(ctx context.Context, w io.Writer) (int, error) {
+	return g.cluster.SaveObjects(ctx, w)
+}
+
+// RestoreObjects implements [ground.ObjectSaver].
+func (g *Ground) RestoreObjects(ctx context.Context, r io.Reader) error {
+	return g.cluster.RestoreObjects(ctx, r)
+}
+
+// Unfrozen implements [ground.ObjectSaver].
+func (*Ground) Unfrozen() []string { return []string{embedded.Component} }
 
 // Guest implements [ground.Ground]: a hollow kubelet in a process for each VM, or one process for all light nodes.
 func (g *Ground) Guest(n ground.Node) node.Guest {
