@@ -238,12 +238,12 @@ func (o objects) replace(ctx context.Context, conf []byte) error {
 	if err != nil {
 		return err
 	}
-	credentials := map[string][]byte{}
+	credentials := map[string]string{}
 	for _, vc := range o.VCenters() {
-		credentials[vc.Host()+".username"] = []byte(vc.User())
-		credentials[vc.Host()+".password"] = []byte(vc.Password())
+		credentials[vc.Host()+".username"] = vc.User()
+		credentials[vc.Host()+".password"] = vc.Password()
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Labels: o.Labels}, Data: credentials}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Labels: o.Labels}, StringData: credentials}
 	_, err = core.Secrets(o.Namespace).Create(ctx, secret, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		_, err = core.Secrets(o.Namespace).Update(ctx, secret, metav1.UpdateOptions{})
