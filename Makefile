@@ -16,10 +16,10 @@ LDFLAGS := -s -w \
 export CGO_ENABLED := 0
 
 # The packages whose tests run the built program: the race detector would not see it.
-HEAVY := /test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
+HEAVY := /test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|minors|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
 
 .DEFAULT_GOAL := help
-.PHONY: kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
+.PHONY: kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream minors smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,7 +70,7 @@ run: build ## boot the default scenario; Ctrl-C ends it
 # everything compiled, and ci below 40 with nothing compiled.
 SUITES      := vet manifests readers unit unit-kubernetes race-core core
 CI_SUITES   := vet lint dead manifests readers unit unit-kubernetes race-core smoke core
-LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream test-kind parity
+LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream minors test-kind parity
 
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
 	@$(GO) run ./hack/suites $(SUITES)
@@ -109,7 +109,7 @@ unraced: ## without the race detector: the tests that skip or spare something un
 
 # Tests of clusters wait more than they compute, so several run at once. -short leaves out what only "test-long" runs.
 core: build ccm ## the core of the tests that start clusters: acceptance, end-to-end, the provider as deployed and as reported, safety, migration, two tutorials
-	$(CLUSTERS) $(GO) test -short -vet=off -count=1 -p 3 -parallel 3 -timeout 20m ./test/e2e ./test/safety ./test/reported ./test/tutorials ./test/deployed ./test/migrate ./test/lab ./test/sidecars
+	$(CLUSTERS) $(GO) test -short -vet=off -count=1 -p 3 -parallel 3 -timeout 20m ./test/e2e ./test/safety ./test/reported ./test/tutorials ./test/deployed ./test/migrate ./test/lab ./test/sidecars ./test/minors
 
 e2e: build ## acceptance scripts and end-to-end tests, through the binary
 	$(GO) test -count=1 -timeout 20m $(if $(V),-v) ./test/e2e/... $(ARGS)
@@ -154,6 +154,11 @@ image: ## build the container images into dist/image, without Docker; prints the
 
 smoke: build ## judge the built-in CCM; another: SMOKEARGS="--ccm module:v1.36.0 --baseline module:v1.34.0"
 	@$(BIN) smoke $(SMOKEARGS)
+
+MINORS ?= v1.36 v1.35 v1.34
+minors: build ## every other Kubernetes release: built, booted, judged by smoke; nodes with older kubelets. About half an hour, and more the first time
+	VSPHERE_SANDBOX_FETCH=1 $(GO) test -count=1 -v -timeout 120m ./test/minors
+	@for minor in $(MINORS); do $(BIN) smoke --kubernetes $$minor || exit; done
 
 UPSTREAM ?= v1.36.0
 CHURN    ?= 10m

@@ -55,10 +55,15 @@ func TestWasRun(t *testing.T) {
 	both := found(t, "../test/parity/parity_test.go", `"versions", "([^"]+)"`)
 	onKind := found(t, "../test/kind/upstream_test.go", `upstreamRelease = "([^"]+)"`)
 	csiOnKind := found(t, "../test/kind/upstream_csi_test.go", `upstreamDriver = "([^"]+)"`)
+	var others []string
+	for _, r := range release.All()[1:] {
+		others = append(others, r.Version)
+	}
 	var b strings.Builder
 	fmt.Fprintln(&b, "| what | version | how it was run | command |\n|---|---|---|---|")
 	for _, row := range [][4]string{
 		{"our cloud provider", "this release", "every scenario, on Kubernetes " + kubernetes, "`make test-long`, `vsphere-sandbox smoke --suite full`"},
+		{"our cloud provider and CSI driver", "this release", "the core suite, nodes, a volume, older kubelets, on Kubernetes " + strings.Join(others, ", "), "`make minors`"},
 		{"our CSI driver", "this release", "every storage scenario; csi-test " + required(t, "github.com/kubernetes-csi/csi-test/v5") + "'s sanity suite", "`make test-storage`, `go test ./test/sanity`"},
 		{"upstream's cloud provider", cpi, "unmodified, ten minutes of churn", "`make upstream`"},
 		{"upstream's cloud provider", strings.ReplaceAll(both, ",", " and "), "unmodified, the catalogue; timed beside ours", "`vsphere-sandbox matrix`, `make parity`"},

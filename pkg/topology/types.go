@@ -52,7 +52,7 @@ type Spec struct {
 	Stock stock.Set `json:"stock,omitempty"`
 	// Nodes is the default kind of nodes. Default: hollow.
 	Nodes NodeKind `json:"nodes,omitempty"`
-	// Kubernetes configures the embedded Kubernetes cluster. Other clusters do not use it.
+	// Kubernetes configures an embedded Kubernetes cluster, and but for the version one of kind. Other clusters do not use it.
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
 	// VCenters holds at least one.
 	VCenters []VCenter `json:"vcenters"`

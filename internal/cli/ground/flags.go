@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
@@ -164,6 +165,17 @@ func (f *Flags) Of(retain bool) sandbox.Cluster {
 		return sandbox.Cluster{Existing: &existing.Options{Target: f.Existing.Target(), AllowController: f.Existing.AllowController}}
 	}
 	return sandbox.Cluster{}
+}
+
+// Kubernetes returns what kind of cluster it is for the flags about Kubernetes.
+func (f *Flags) Kubernetes() kubernetes.Of {
+	switch f.Cluster {
+	case Embedded, "":
+		return kubernetes.Embedded
+	case Kind:
+		return kubernetes.Kind
+	}
+	return kubernetes.Other
 }
 
 // ToArgs are the arguments that say the same to another process; none for the default.

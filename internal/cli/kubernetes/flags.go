@@ -12,6 +12,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/programs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
@@ -88,18 +89,36 @@ func (f *Flags) ResolveFor(
 	return has, nil
 }
 
-// Check refuses values that do not exist, and a release for a cluster that has one already. Embedded: it is an embedded cluster.
-func (f *Flags) Check(embedded bool) error {
+// Of is what kind of cluster the flags are for.
+type Of int
+
+// The clusters.
+const (
+	// Embedded has a release of the sandbox's, and takes all knobs.
+	Embedded Of = iota
+	// Kind has the release of its node image. Files cannot be given to its components.
+	Kind
+	// Other is somebody else's.
+	Other
+)
+
+// Knobs returns the user's changes of the components, with those that a topology has.
+func (f *Flags) Knobs(t topology.Kubernetes) contract.Knobs { return f.knobs.after(t).Knobs }
+
+// Check refuses values that do not exist, and those that a cluster does not take.
+func (f *Flags) Check(of Of) error {
 	s, err := programs.Parse(f.Source)
 	if err != nil {
 		return Explain(err)
 	}
-	if !embedded && s.String() != programs.Builtin {
+	if of != Embedded && s.String() != programs.Builtin {
 		return report.UsageError("leave --kubernetes out", "--kubernetes %s is for --cluster embedded: any other cluster has its own release", f.Source)
 	}
-	if flag := f.knobs.first(); !embedded && flag != "" {
-		return report.UsageError("leave --"+flag+" out; for kind: --kind-config FILE with kubeadmConfigPatches",
-			"--%s is for --cluster embedded: the components of any other cluster are not the sandbox's", flag)
+	if flag := f.knobs.first(); of == Other && flag != "" {
+		return report.UsageError("leave --"+flag+" out", "--%s is for --cluster embedded and kind: the components of any other cluster are not the sandbox's", flag)
+	}
+	if flag := f.knobs.firstFile(); of == Kind && flag != "" {
+		return report.UsageError("--kind-config FILE, with extraMounts and kubeadmConfigPatches", "--%s is for --cluster embedded: the nodes of kind do not have the file", flag)
 	}
 	return f.knobs.complete()
 }

@@ -72,6 +72,11 @@ func (k *knobs) first() string {
 			return l.name
 		}
 	}
+	return k.firstFile()
+}
+
+// firstFile returns the name of a flag with a file that is set, or "".
+func (k *knobs) firstFile() string {
 	for _, f := range k.files() {
 		if *f.path != "" {
 			return f.name

@@ -35,23 +35,26 @@ func TestFlags(t *testing.T) {
 		"--runtime-config", "api/beta=true", "--audit-policy", file,
 	}
 	for _, tc := range []struct {
-		args     []string
-		embedded bool
-		refused  string // "" for nothing
-		again    []string
+		args    []string
+		of      Of
+		refused string // "" for nothing
+		again   []string
 	}{
-		{nil, true, "", nil},
-		{[]string{"--kubernetes", "builtin"}, false, "", nil},
-		{[]string{"--kubernetes", "v1.35"}, true, "", []string{"--kubernetes", "v1.35"}},
-		{[]string{"--kubernetes", "v1.35"}, false, "--cluster embedded", nil},
-		{[]string{"--kubernetes", "v1.12"}, true, "does not have it", nil},
-		{[]string{"--kubernetes", "latest"}, true, "want a version", nil},
-		{knobs, true, "", knobs},
-		{[]string{"--feature-gates", "D=true,E=false"}, true, "", []string{"--feature-gates", "D=true", "--feature-gates", "E=false"}},
-		{knobs, false, "--apiserver-arg is for --cluster embedded", nil},
-		{[]string{"--feature-gates", "D"}, true, "want NAME=true or NAME=false", nil},
-		{[]string{"--scheduler-config", file + ".none"}, true, "there is no such file", nil},
-		{[]string{"--admission-config", filepath.Dir(file)}, true, "is not a regular file", nil},
+		{nil, Embedded, "", nil},
+		{[]string{"--kubernetes", "builtin"}, Other, "", nil},
+		{[]string{"--kubernetes", "v1.35"}, Embedded, "", []string{"--kubernetes", "v1.35"}},
+		{[]string{"--kubernetes", "v1.35"}, Other, "--cluster embedded", nil},
+		{[]string{"--kubernetes", "v1.12"}, Embedded, "does not have it", nil},
+		{[]string{"--kubernetes", "latest"}, Embedded, "want a version", nil},
+		{knobs, Embedded, "", knobs},
+		{[]string{"--feature-gates", "D=true,E=false"}, Embedded, "", []string{"--feature-gates", "D=true", "--feature-gates", "E=false"}},
+		{knobs, Other, "--apiserver-arg is for --cluster embedded and kind", nil},
+		{knobs, Kind, "--audit-policy is for --cluster embedded: the nodes of kind", nil},
+		{knobs[:len(knobs)-2], Kind, "", knobs[:len(knobs)-2]},
+		{[]string{"--kubernetes", "v1.35"}, Kind, "--cluster embedded", nil},
+		{[]string{"--feature-gates", "D"}, Embedded, "want NAME=true or NAME=false", nil},
+		{[]string{"--scheduler-config", file + ".none"}, Embedded, "there is no such file", nil},
+		{[]string{"--admission-config", filepath.Dir(file)}, Embedded, "is not a regular file", nil},
 	} {
 		var f Flags
 		cmd := &cobra.Command{Use: "up"}
@@ -59,7 +62,7 @@ func TestFlags(t *testing.T) {
 		if err := cmd.ParseFlags(tc.args); err != nil {
 			t.Fatal(err)
 		}
-		err := f.Check(tc.embedded)
+		err := f.Check(tc.of)
 		if tc.refused != "" {
 			if e, ok := err.(*report.Error); !ok || e.Exit != report.Usage || !strings.Contains(err.Error(), tc.refused) || e.Try == "" {
 				t.Errorf("%q: %v", tc.args, err)
@@ -75,7 +78,7 @@ func TestFlags(t *testing.T) {
 // What flags say counts more than what topologies do.
 func TestFor(t *testing.T) {
 	f := Flags{knobs: knobs{gates: []string{"A=true"}, Knobs: contract.Knobs{RuntimeConfig: []string{"api/all=false"}}}}
-	if err := f.Check(true); err != nil {
+	if err := f.Check(Embedded); err != nil {
 		t.Fatal(err)
 	}
 	all := f.For(topology.Kubernetes{

@@ -160,7 +160,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	if err := o.ground.CheckCCM(&o.ccm); err != nil {
 		return err
 	}
-	if err := o.kubernetes.Check(o.embedded()); err != nil {
+	if err := o.kubernetes.Check(o.ground.Kubernetes()); err != nil {
 		return err
 	}
 	if o.on != "" {
@@ -227,7 +227,7 @@ func run(ctx context.Context, o *runOptions) (err error) {
 }
 
 func (o *runOptions) embedded() bool {
-	return o.ground.Cluster == ground.Embedded || o.ground.Cluster == ""
+	return o.ground.Kubernetes() == kubernetes.Embedded
 }
 
 // printSuite writes the results.

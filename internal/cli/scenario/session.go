@@ -167,6 +167,9 @@ func (s *session) boot(ctx context.Context, m *stage.Booter, need scenario.Requi
 func (s *session) spec(ctx context.Context, need scenario.Requirements) (stage.Spec, error) {
 	want := stage.Spec{Topology: need.Topology, Speed: s.o.speed, CCM: s.given, Cluster: s.o.ground.Of(s.o.retain)}
 	var err error
+	if want.Cluster.Kind != nil {
+		want.Cluster.Kind.Knobs = s.o.kubernetes.Knobs(need.Kubernetes())
+	}
 	if s.o.embedded() {
 		if want.Cluster.Kubernetes, err = s.o.kubernetes.ResolveFor(ctx, need.Topology, need.Kubernetes(), &s.kubernetes, s.o.Streams); err != nil {
 			return want, err

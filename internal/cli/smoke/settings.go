@@ -113,7 +113,7 @@ func (s *settings) complete(sources ...string) error {
 		s.releases = []kubernetes.Flags{s.kubernetes}
 	}
 	for i := range s.releases {
-		if err := s.releases[i].Check(true); err != nil {
+		if err := s.releases[i].Check(kubernetes.Embedded); err != nil {
 			return err
 		}
 	}

@@ -165,11 +165,14 @@ func boot(ctx context.Context, o *options) (err error) {
 // cluster is what the flags say of the cluster, with the Kubernetes program of an embedded one.
 func (o *options) cluster(ctx context.Context) (c sandbox.Cluster, err error) {
 	c = o.ground.Of(o.retain)
+	var wanted topology.Kubernetes
+	if o.topology != nil {
+		wanted = o.topology.Spec.Kubernetes
+	}
+	if c.Kind != nil {
+		c.Kind.Knobs = o.kubernetes.Knobs(wanted)
+	}
 	if o.embedded() {
-		var wanted topology.Kubernetes
-		if o.topology != nil {
-			wanted = o.topology.Spec.Kubernetes
-		}
 		c.Kubernetes, err = o.kubernetes.ResolveFor(ctx, o.topology, wanted, nil, o.Streams)
 	}
 	return c, err

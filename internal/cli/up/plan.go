@@ -71,8 +71,12 @@ func planKind(ctx context.Context, o *options, b *strings.Builder) error {
 			return err
 		}
 	}
+	cluster, err := o.cluster(ctx)
+	if err != nil {
+		return err
+	}
 	config, steps, err := sandbox.KindPlan(ctx, sandbox.Options{
-		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, CCM: program, CSI: volumes, Cluster: o.ground.Of(o.retain), Real: o.real,
+		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, CCM: program, CSI: volumes, Cluster: cluster, Real: o.real,
 	}, filepath.Join(root, o.name))
 	if err != nil {
 		return explainRun(o, err)

@@ -193,7 +193,7 @@ func (o *options) complete() error {
 	if err := o.csi.CheckCluster(o.ground.Cluster == ground.Kind); err != nil {
 		return err
 	}
-	if err := o.kubernetes.Check(o.embedded()); err != nil { // flags first: nothing was read yet
+	if err := o.kubernetes.Check(o.ground.Kubernetes()); err != nil { // flags first: nothing was read yet
 		return err
 	}
 	var err error
@@ -213,7 +213,7 @@ func (o *options) complete() error {
 
 // embedded reports whether the cluster is one of processes on this machine.
 func (o *options) embedded() bool {
-	return o.alone == nil && (o.ground.Cluster == ground.Embedded || o.ground.Cluster == "")
+	return o.alone == nil && o.ground.Kubernetes() == kubernetes.Embedded
 }
 
 // lighten does what --light says.

@@ -32,7 +32,6 @@ func (f Finder) Fetch(ctx context.Context, r release.Release) (Program, error) {
 	}
 	err = f.build(ctx, r, sources, path)
 	if err == nil {
-		f.removeOlder(r)
 		return f.cached(ctx, r)
 	}
 	_ = os.Remove(filepath.Dir(path)) // stays when it has an older program

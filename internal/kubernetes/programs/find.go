@@ -196,20 +196,7 @@ func (f Finder) List() ([]Listed, error) {
 	return all, nil
 }
 
-// removeOlder removes programs of other sources, which nothing finds any more. Running ones go on.
-func (f Finder) removeOlder(r release.Release) {
-	folders, err := filepath.Glob(filepath.Join(f.Cache, r.Version+"-*"))
-	if err != nil {
-		return // the pattern is right
-	}
-	for _, folder := range folders {
-		if folder != filepath.Dir(f.path(r)) {
-			_ = os.RemoveAll(folder) // else it only takes room
-		}
-	}
-}
-
-// Remove removes the programs of a release from the cache, those of other contracts too, and returns their folders.
+// Remove removes the programs of a release from the cache, those of other sources and contracts too, and returns their folders.
 func (f Finder) Remove(r release.Release) ([]string, error) {
 	f, err := f.withDefaults()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -178,16 +179,18 @@ func (c *Cluster) Close() error {
 
 // config renders kind's configuration, without the user's.
 func config(o Options, all []machine) *v1alpha4.Cluster {
+	patches, _ := clusterPatches(o.Speed, o.Knobs) // the options are checked
 	c := &v1alpha4.Cluster{
 		TypeMeta:             v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:                 ClusterName(o.Name),
-		KubeadmConfigPatches: clusterPatches(o.Speed),
+		KubeadmConfigPatches: patches,
 		Networking: v1alpha4.Networking{
 			// kind's defaults, set explicitly: certificates have addresses from the Services' range.
 			APIServerAddress: "127.0.0.1", APIServerPort: int32(o.Port),
 			PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/16",
 		},
 	}
+	o.components(c)
 	if o.firmware() {
 		c.ContainerdConfigPatches = append(c.ContainerdConfigPatches, firmwarePatch)
 	}
@@ -218,6 +221,21 @@ func config(o Options, all []machine) *v1alpha4.Cluster {
 		c.Nodes = append(c.Nodes, n)
 	}
 	return c
+}
+
+// components sets the user's feature gates and APIs.
+func (o Options) components(c *v1alpha4.Cluster) {
+	if len(o.Knobs.FeatureGates) > 0 && c.FeatureGates == nil {
+		c.FeatureGates = map[string]bool{}
+	}
+	maps.Copy(c.FeatureGates, o.Knobs.FeatureGates)
+	for _, api := range o.Knobs.RuntimeConfig {
+		name, value, _ := strings.Cut(api, "=")
+		if c.RuntimeConfig == nil {
+			c.RuntimeConfig = map[string]string{}
+		}
+		c.RuntimeConfig[name] = value
+	}
 }
 
 func encode(c *v1alpha4.Cluster) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"path"
 	"slices"
@@ -29,7 +30,8 @@ func (u *userConfig) merge(c *v1alpha4.Cluster, all []machine) error {
 	if u.Networking.IPFamily == v1alpha4.DualStackFamily && slices.ContainsFunc(all, func(m machine) bool { return m.Address.IsValid() }) {
 		report(u.at(u.find("networking", "ipFamily"), "ipFamily %q: nodes of real VMs have a single address, of IPv4", u.Networking.IPFamily))
 	}
-	c.FeatureGates, c.RuntimeConfig = u.FeatureGates, u.RuntimeConfig
+	gates, apis := c.FeatureGates, c.RuntimeConfig // of flags, which count more
+	c.FeatureGates, c.RuntimeConfig = joined(u.FeatureGates, gates), joined(u.RuntimeConfig, apis)
 	c.ContainerdConfigPatches = append(c.ContainerdConfigPatches, u.ContainerdConfigPatches...)
 	c.ContainerdConfigPatchesJSON6902 = u.ContainerdConfigPatchesJSON6902
 	report(u.kubeadm(u.KubeadmConfigPatches, u.KubeadmConfigPatchesJSON6902))
@@ -54,6 +56,16 @@ func (u *userConfig) merge(c *v1alpha4.Cluster, all []machine) error {
 		report(u.at(u.find("nodes", i), "nodes[%d]: the topology has no further VM for this node; add one there", i))
 	}
 	return errors.Join(errs...)
+}
+
+// joined returns both maps in one, nil if there is nothing in them; upper counts more.
+func joined[V any](lower, upper map[string]V) map[string]V {
+	if len(lower) == 0 {
+		return upper
+	}
+	all := maps.Clone(lower)
+	maps.Copy(all, upper)
+	return all
 }
 
 // byRole returns the indices of the user's nodes, in their order.

@@ -6,12 +6,14 @@ import (
 	"net/netip"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
@@ -35,6 +37,8 @@ type Options struct {
 	UserConfig []byte
 	UserFile   string
 	Speed      pace.Speed
+	// Knobs are the user's changes of the components. Files are refused: a node does not have them.
+	Knobs contract.Knobs
 	// Retain keeps a cluster whose creation failed, with its logs in Dir.
 	Retain bool
 	// Port is the API server's on this host; 0 for a free one.
@@ -104,6 +108,9 @@ func (o Options) check() error {
 	if err := o.Speed.Validate(); err != nil {
 		wrongly("%w", err)
 	}
+	if _, err := clusterPatches(o.Speed, o.Knobs); err != nil {
+		errs = append(errs, err)
+	}
 	seen := map[string]bool{}
 	for _, n := range o.Nodes {
 		if len(n.Name) > 253 || !subdomain.MatchString(n.Name) {
@@ -162,7 +169,7 @@ type joining struct {
 }
 
 type component struct {
-	ExtraArgs []arg `yaml:"extraArgs"`
+	ExtraArgs []arg `yaml:"extraArgs,omitempty"`
 	ExtraEnvs []arg `yaml:"extraEnvs,omitempty"`
 }
 
@@ -171,6 +178,25 @@ type clusterConfiguration struct {
 	Kind              string    `yaml:"kind"`
 	APIServer         component `yaml:"apiServer"`
 	ControllerManager component `yaml:"controllerManager"`
+	Scheduler         component `yaml:"scheduler,omitempty"`
+}
+
+// with returns the component with the user's flags, NAME=VALUE, after ours, none of which they may be.
+func (c component) with(name string, flags []string) (component, error) {
+	var errs []error
+	ours := c.ExtraArgs
+	for _, flag := range flags {
+		key, value, ok := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		switch {
+		case !ok || key == "":
+			errs = append(errs, fmt.Errorf("%s: %q: want NAME=VALUE", name, flag))
+		case slices.ContainsFunc(ours, func(a arg) bool { return a.Name == key }):
+			errs = append(errs, fmt.Errorf("%s: --%s: the sandbox sets it itself", name, key))
+		default:
+			c.ExtraArgs = append(c.ExtraArgs, arg{key, value})
+		}
+	}
+	return c, errors.Join(errs...)
 }
 
 type kubeletConfiguration struct {
@@ -189,33 +215,47 @@ const (
 	populatorSleepEnv    = "VSPHERE_SANDBOX_VOLUME_POPULATOR_SLEEP"
 )
 
-// clusterPatches are the kubeadm patches for the speed.
-func clusterPatches(s pace.Speed) []string {
+// clusterPatches are the kubeadm patches for the speed, with the user's flags of components.
+func clusterPatches(s pace.Speed, k contract.Knobs) ([]string, error) {
 	duration := func(p pace.Period) string { return s.Of(p).String() }
 	seconds := func(p pace.Period) int { return int(s.Of(p) / time.Second) }
-	return []string{
-		render(clusterConfiguration{
-			APIVersion: kubeadmAPI, Kind: "ClusterConfiguration",
-			APIServer: component{ExtraArgs: []arg{
-				{"default-not-ready-toleration-seconds", strconv.Itoa(seconds(pace.NotReadyToleration))},
-				{"default-unreachable-toleration-seconds", strconv.Itoa(seconds(pace.UnreachableToleration))},
-			}},
-			ControllerManager: component{
-				ExtraArgs: []arg{
-					{"cloud-provider", "external"},
-					{"node-monitor-period", duration(pace.NodeMonitorPeriod)},
-					{"node-monitor-grace-period", duration(pace.NodeMonitorGracePeriod)},
-					{"node-startup-grace-period", duration(pace.NodeStartupGracePeriod)},
-					{"node-eviction-rate", strconv.FormatFloat(s.EvictionRate(), 'f', -1, 64)},
-					{"attach-detach-reconcile-sync-period", duration(pace.AttachDetachSync)},
-					{"pvclaimbinder-sync-period", duration(pace.PVClaimBinderSync)},
-				},
-				ExtraEnvs: []arg{
-					{maxWaitForUnmountEnv, duration(pace.AttachDetachMaxWaitForUnmount)},
-					{populatorSleepEnv, duration(pace.AttachDetachPopulator)},
-				},
+	c := clusterConfiguration{
+		APIVersion: kubeadmAPI, Kind: "ClusterConfiguration",
+		APIServer: component{ExtraArgs: []arg{
+			{"default-not-ready-toleration-seconds", strconv.Itoa(seconds(pace.NotReadyToleration))},
+			{"default-unreachable-toleration-seconds", strconv.Itoa(seconds(pace.UnreachableToleration))},
+		}},
+		ControllerManager: component{
+			ExtraArgs: []arg{
+				{"cloud-provider", "external"},
+				{"node-monitor-period", duration(pace.NodeMonitorPeriod)},
+				{"node-monitor-grace-period", duration(pace.NodeMonitorGracePeriod)},
+				{"node-startup-grace-period", duration(pace.NodeStartupGracePeriod)},
+				{"node-eviction-rate", strconv.FormatFloat(s.EvictionRate(), 'f', -1, 64)},
+				{"attach-detach-reconcile-sync-period", duration(pace.AttachDetachSync)},
+				{"pvclaimbinder-sync-period", duration(pace.PVClaimBinderSync)},
 			},
-		}),
+			ExtraEnvs: []arg{
+				{maxWaitForUnmountEnv, duration(pace.AttachDetachMaxWaitForUnmount)},
+				{populatorSleepEnv, duration(pace.AttachDetachPopulator)},
+			},
+		},
+	}
+	var errs []error
+	for _, of := range []struct {
+		name  string
+		into  *component
+		flags []string
+	}{
+		{"kube-apiserver", &c.APIServer, k.APIServer}, {"kube-controller-manager", &c.ControllerManager, k.ControllerManager},
+		{"kube-scheduler", &c.Scheduler, k.Scheduler},
+	} {
+		var err error
+		*of.into, err = of.into.with(of.name, of.flags)
+		errs = append(errs, err)
+	}
+	return []string{
+		render(c),
 		render(kubeletConfiguration{
 			APIVersion: "kubelet.config.k8s.io/v1beta1", Kind: "KubeletConfiguration",
 			FailCgroupV1:              false, // since 1.35 kubelets reject hosts with cgroup v1 by default
@@ -224,7 +264,7 @@ func clusterPatches(s pace.Speed) []string {
 			NodeStatusReportFrequency: duration(pace.NodeStatusReport),
 			SyncFrequency:             duration(pace.KubeletSync),
 		}),
-	}
+	}, errors.Join(errs...)
 }
 
 // nodePatch is the kubeadm patch of one VM: it sets the name of the guest; the cloud controller manager sets the rest.

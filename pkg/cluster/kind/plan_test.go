@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
@@ -70,6 +71,18 @@ func TestPlanOfRealVMs(t *testing.T) {
 	}
 }
 
+// What the sandbox sets itself, nobody else does.
+func TestPlanOfKnobs(t *testing.T) {
+	opts := planned(t, "single")
+	opts.Knobs = contract.Knobs{ControllerManager: []string{"node-monitor-period=1s"}, Scheduler: []string{"v"}}
+	_, _, err := Plan(opts)
+	for _, want := range []string{"kube-controller-manager: --node-monitor-period: the sandbox sets it itself", `kube-scheduler: "v": want NAME=VALUE`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 func TestPlan(t *testing.T) {
 	several := planned(t, "single")
 	several.Name = "several"
@@ -82,6 +95,10 @@ func TestPlan(t *testing.T) {
 	folders.Volumes = "/state/demo/sim/volumes"
 	merged := planned(t, "zones-us-eu")
 	merged.Nodes = merged.Nodes[:3]
+	merged.Knobs = contract.Knobs{
+		APIServer: []string{"goaway-chance=0.001"}, Scheduler: []string{"v=4"}, FeatureGates: map[string]bool{"Own": true},
+		RuntimeConfig: []string{"api/alpha=false"},
+	}
 	merged.UserFile = "testdata/user.yaml"
 	var err error
 	if merged.UserConfig, err = os.ReadFile(merged.UserFile); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
@@ -46,6 +47,8 @@ type Options struct {
 	// Config is a configuration of kind's that is merged into the one made; ConfigFile is what errors call it.
 	Config     []byte
 	ConfigFile string
+	// Knobs are the user's changes of the components.
+	Knobs contract.Knobs
 	// Volumes is what volumes are: VolumesDevice, VolumesDir, or "", which is the first where it is possible.
 	Volumes string
 	// Retain keeps the containers when the sandbox does not come up, because of the cluster or of what comes after it. They are
@@ -218,7 +221,7 @@ func (g *Ground) options(image string) (kind.Options, error) {
 	nodes, err := boundTo(g.Topology, g.RealVMs)
 	return kind.Options{
 		Name: g.Name, Dir: g.Dir, Nodes: nodes, Image: image,
-		UserConfig: g.Options.Config, UserFile: g.ConfigFile, Speed: g.Speed, Retain: g.Retain, Port: g.Port, Runtime: g.rt,
+		UserConfig: g.Options.Config, UserFile: g.ConfigFile, Speed: g.Speed, Knobs: g.Knobs, Retain: g.Retain, Port: g.Port, Runtime: g.rt,
 		Volumes: g.folders, Progress: g.progress, Firmware: g.Foreign != nil, Mirrors: g.Foreign != nil,
 	}, err
 }
