@@ -46,7 +46,8 @@ func NewCmdDown(d *command.Deps, runF func(context.Context, *options) error) *co
 		Use:   "down",
 		Short: "Stop a sandbox and delete its state",
 		Long: `Stop a sandbox and delete its state: nodes, cluster, vCenters, its directory and
-its snapshots. Use it also to clean up after a sandbox that crashed or was killed.
+its snapshots. Use it also to clean up after a sandbox that crashed or was
+killed.
 
 Changes that the sandbox made to real vCenters are undone. What cannot be
 removed or undone is an error. A sandbox that does not exist counts as stopped.`,

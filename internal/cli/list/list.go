@@ -139,6 +139,7 @@ func (o *options) withStopped(items []sandbox) ([]sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	running := len(items)
 	for _, name := range names {
 		if slices.ContainsFunc(items, func(s sandbox) bool { return s.Name == name }) {
 			continue
@@ -151,7 +152,9 @@ func (o *options) withStopped(items []sandbox) ([]sandbox, error) {
 			Name: name, State: stopped, Topology: m.Topology, Nodes: api.NodeCount{Wanted: m.Nodes}, VCenters: len(m.Addresses), Speed: m.Speed, StartedAt: m.SavedAt, Dir: m.Path,
 		})
 	}
-	slices.SortStableFunc(items, func(a, b sandbox) int { return strings.Compare(a.Name, b.Name) })
+	if len(items) > running {
+		slices.SortStableFunc(items, func(a, b sandbox) int { return strings.Compare(a.Name, b.Name) })
+	}
 	return items, nil
 }
 

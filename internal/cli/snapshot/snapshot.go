@@ -31,8 +31,8 @@ func NewCmdSnapshot(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "snapshot",
 		Short: "Save the state of a sandbox and go back to it",
-		Long: `Save the state of a sandbox and go back to it: objects of the API server, vCenter
-inventories with volumes and their data, accounts and certificates, the
+		Long: `Save the state of a sandbox and go back to it: objects of the API server,
+vCenter inventories with volumes and their data, accounts and certificates, the
 topology, files of pods, and the event log.
 
 Snapshots are for simulated vCenters with an embedded cluster. "up --from" boots

@@ -32,7 +32,8 @@ func NewCmdList(d *command.Deps, runF func(*listOptions) error) *cobra.Command {
 		Short:   "List the built-in topologies",
 		Long: `List the built-in topologies. "up NAME" starts a sandbox with one; without
 a name it takes zones-us-eu. -o wide and -o json show the parameters that --set
-sets, with their defaults; "--set workers=5" sets workers-east, workers-west ….
+sets, with their defaults. "--set workers=5" sets workers-east, workers-west
+and so on.
 
 Scenarios are something else: a scenario breaks something and checks what
 happens. "vsphere-sandbox scenario list" lists them.`,

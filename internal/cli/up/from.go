@@ -142,7 +142,8 @@ func NewCmdStart(d *command.Deps, runF func(context.Context, *options) error) *c
 		Use:   "start",
 		Short: "Start a sandbox that was stopped",
 		Long: `Start a sandbox that "stop" has stopped: with the same objects, VMs, volumes and
-data, at the same ports, and with the same kubeconfig. It runs in the background.
+data, at the same ports, and with the same kubeconfig. It runs in the
+background.
 
 A sandbox that crashed or was killed was not saved at its end. Then the command
 lists its snapshots; --snapshot starts it with one of them.
