@@ -102,7 +102,7 @@ func (t *snapshots) saver() (ground.ObjectSaver, error) {
 	return nil, errors.New("the objects of this cluster cannot be saved")
 }
 
-// save saves a snapshot. The processes of the sandbox but the control plane stand still meanwhile, so that both planes fit together.
+// save saves a snapshot. The processes of the sandbox but the control plane are suspended during the save, so that both planes fit together.
 func (t *snapshots) save(ctx context.Context, r api.SaveRequest) (_ api.Snapshot, err error) {
 	s := t.s
 	release, err := t.begin("snapshot save")

@@ -11,7 +11,7 @@ import (
 const MaxScale = 1000
 
 // Scale changes a resolved topology so that the group of VMs with names like "worker-west-1" has n members: it removes those with the
-// highest numbers, or adds VMs like the last one, with names, identities and addresses of their own, on the hosts of its cluster in
+// highest numbers, or adds VMs like the last one, with separate names, identities and addresses, on the hosts of its cluster in
 // turn. The result has to be loaded again. A group is named without the number: "worker-west". Errors: the group is not there, is on
 // several vCenters or datacenters, or n is out of range.
 func (t *Topology) Scale(group string, n int) error {

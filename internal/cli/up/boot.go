@@ -124,7 +124,7 @@ func boot(ctx context.Context, o *options) (err error) {
 		ready = true
 		progress.close()
 		instanceHome.Ready()
-		if o.resume && o.snapshot.Name == snapshot.Stopped { // the state goes on
+		if o.resume && o.snapshot.Name == snapshot.Stopped { // the sandbox continues from it
 			if err := opts.Snapshots.Rename(snapshot.Stopped, snapshot.LastStop); err != nil {
 				logger.Error("snapshot", "err", err)
 			}

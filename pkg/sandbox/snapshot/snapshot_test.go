@@ -101,7 +101,7 @@ func TestInvalidNames(t *testing.T) {
 	}
 }
 
-// TestKilledSave: whatever kill -9 leaves, there is the old snapshot or the new one, and the next save removes the rest.
+// TestKilledSave: after kill -9 at any point there is the old snapshot or the new one. The next save removes the rest.
 func TestKilledSave(t *testing.T) {
 	f := In(t.TempDir(), "lab")
 	saved(t, f, "one", "old")
