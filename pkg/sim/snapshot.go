@@ -71,7 +71,7 @@ const (
 // Snapshot saves all that the vCenter needs to become the same again in the folder dir, which it creates: the inventory with
 // references and UUIDs, tags, roles and permissions, storage policies, passwords, what guests report, volumes and first-class disks
 // with their contents, files of datastores, and customization specifications. It does not save sessions, tasks, events, faults and
-// content libraries. c and r are sessions with all privileges, such as the console's. Clients should be quiet meanwhile: Snapshot
+// content libraries. c and r are sessions with all privileges, such as the console's. Clients should be quiet while it runs: Snapshot
 // waits up to two seconds for operations on volumes, and then fails.
 func (v *VCenter) Snapshot(ctx context.Context, c *vim25.Client, r *rest.Client, dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -135,7 +135,7 @@ func newPKI(dir, server string, host net.IP, serviceIP net.IP) (*pki, error) {
 	return p, p.serviceAccountKey()
 }
 
-// readAuthority reads an authority of a snapshot; the error is fs.ErrNotExist if there is none.
+// readAuthority reads an authority of a snapshot; the error is fs.ErrNotExist if it is missing.
 func readAuthority(dir, name string) (*cert.CA, error) {
 	certificate, err := os.ReadFile(filepath.Join(dir, name+".crt"))
 	if err != nil {

@@ -121,7 +121,7 @@ func (c *Cluster) SaveObjects(ctx context.Context, w io.Writer) (n int, err erro
 }
 
 // RestoreObjects makes the objects of the API server those that [Cluster.SaveObjects] wrote, in one transaction: watchers get the
-// changes like any others, in one step, and after an error nothing has changed. The revision goes on: objects that were changed since
+// changes like any others, in one step, and after an error nothing has changed. The revision continues: objects that were changed since
 // have another resourceVersion than when they were saved, and everything else as it was. The control plane must run.
 func (c *Cluster) RestoreObjects(ctx context.Context, r io.Reader) error {
 	wanted := map[string]object{}
@@ -137,7 +137,7 @@ func (c *Cluster) RestoreObjects(ctx context.Context, r io.Reader) error {
 		}
 	}
 	if len(wanted) == 0 {
-		return errors.New("saved objects: there are none")
+		return errors.New("saved objects: the file is empty")
 	}
 	client, err := c.etcd(ctx)
 	if err != nil {
