@@ -24,11 +24,11 @@ const (
 	silent
 )
 
-// Wire is a way to one address. Make it with [Listen] and end it with [Wire.Close]; its methods may be called from any
-// goroutine.
+// Wire is a way to one address. Make it with [Listen] or [New] and end it with [Wire.Close]; its methods may be called from
+// any goroutine.
 type Wire struct {
 	target   string
-	listener *net.TCPListener
+	listener *net.TCPListener // nil: connections are joined only
 	running  sync.WaitGroup
 	closing  chan struct{}
 
@@ -47,6 +47,32 @@ func Listen(target string) (*Wire, error) {
 	w := &Wire{target: target, listener: l, closing: make(chan struct{}), conns: map[*conn]struct{}{}}
 	w.running.Go(w.accept)
 	return w, nil
+}
+
+// New returns a wire without an address, for connections that are joined.
+func New() *Wire {
+	return &Wire{closing: make(chan struct{}), conns: map[*conn]struct{}{}}
+}
+
+// Socket is a TCP or unix connection.
+type Socket interface {
+	net.Conn
+	syscall.Conn
+	CloseWrite() error
+}
+
+// ErrDown is the error of [Wire.Join] on a wire that is cut or closed.
+var ErrDown = errors.New("the wire is down")
+
+// Join forwards between two connections that exist already, as one connection of the wire, and closes both at its end. It
+// returns at once. Its only error is [ErrDown]; then it has closed them.
+func (w *Wire) Join(client, server Socket) error {
+	c := newConn(w, client)
+	c.server = server
+	if !w.add(c) {
+		return ErrDown
+	}
+	return nil
 }
 
 // Addr is the near end, host:port: what a client connects to.
@@ -103,7 +129,10 @@ func (w *Wire) Close() error {
 		c.reset()
 	}
 	w.mu.Unlock()
-	err := w.listener.Close()
+	var err error
+	if w.listener != nil {
+		err = w.listener.Close()
+	}
 	w.running.Wait()
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -133,21 +162,23 @@ func (w *Wire) accept() {
 }
 
 // take makes a connection of what a client began, as the wire's state wants it.
-func (w *Wire) take(client *net.TCPConn) {
+func (w *Wire) take(client *net.TCPConn) { w.add(newConn(w, client)) }
+
+// add runs a connection. It returns false when the wire is down for it, and has reset it.
+func (w *Wire) add(c *conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := newConn(w, client)
 	select {
 	case <-w.closing:
 		c.reset()
-		return
+		return false
 	default:
 	}
-	switch w.state {
-	case broken:
+	switch {
+	case w.state == broken, w.state == silent && c.server != nil:
 		c.reset()
-		return
-	case silent:
+		return false
+	case w.state == silent:
 		c.mute()
 	}
 	w.conns[c] = struct{}{}
@@ -157,21 +188,22 @@ func (w *Wire) take(client *net.TCPConn) {
 		delete(w.conns, c)
 		w.mu.Unlock()
 	})
+	return true
 }
 
 // conn is one connection over a wire.
 type conn struct {
 	wire   *Wire
-	client *net.TCPConn
+	client Socket
 	muted  atomic.Bool // bytes vanish; there is no way back from it
 	ctx    context.Context
 	cancel context.CancelFunc // it is reset
 
 	mu     sync.Mutex
-	server *net.TCPConn // nil until connected
+	server Socket // nil until connected
 }
 
-func newConn(w *Wire, client *net.TCPConn) *conn {
+func newConn(w *Wire, client Socket) *conn {
 	c := &conn{wire: w, client: client}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
@@ -180,7 +212,7 @@ func newConn(w *Wire, client *net.TCPConn) *conn {
 // mute lets bytes vanish, also those that wait for a peer that does not read.
 func (c *conn) mute() {
 	c.muted.Store(true)
-	c.each(func(s *net.TCPConn) { _ = s.SetWriteDeadline(time.Unix(1, 0)) })
+	c.each(func(s Socket) { _ = s.SetWriteDeadline(time.Unix(1, 0)) })
 }
 
 // reset ends the connection in a way that both peers notice.
@@ -189,14 +221,16 @@ func (c *conn) reset() {
 	c.each(abort)
 }
 
-// abort sends RST.
-func abort(s *net.TCPConn) {
-	_ = s.SetLinger(0)
+// abort sends RST, which a unix socket does not have.
+func abort(s Socket) {
+	if tcp, ok := s.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
 	_ = s.Close()
 }
 
 // each does f to the sockets that there are; errors are those of sockets that are closed already.
-func (c *conn) each(f func(*net.TCPConn)) {
+func (c *conn) each(f func(Socket)) {
 	f(c.client)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +247,7 @@ func (c *conn) run() {
 		_ = c.client.Close()
 		return
 	}
-	if !c.connect() {
+	if c.server == nil && !c.connect() {
 		abort(c.client)
 		return
 	}
@@ -269,7 +303,7 @@ var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
 // pump moves bytes from one end to the other until one of them ends. At the end of from it closes to for writing and
 // keeps the other direction; a broken connection is reset. Muted, it reads and forgets.
-func pump(c *conn, from, to *net.TCPConn) {
+func pump(c *conn, from, to Socket) {
 	for {
 		chunk, n, err := read(from)
 		muted := c.muted.Load()
@@ -296,7 +330,7 @@ func pump(c *conn, from, to *net.TCPConn) {
 }
 
 // read waits for bytes, and takes a buffer when they are there. The buffer belongs to the caller then.
-func read(s *net.TCPConn) (chunk *[chunkSize]byte, n int, err error) {
+func read(s Socket) (chunk *[chunkSize]byte, n int, err error) {
 	raw, err := s.SyscallConn()
 	if err != nil {
 		return nil, 0, err

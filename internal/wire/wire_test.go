@@ -2,8 +2,11 @@ package wire_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -250,5 +253,87 @@ func TestCloseWhileOthersConnect(t *testing.T) {
 			t.Error(err)
 		}
 		all.Wait()
+	}
+}
+
+// Connections that exist already are forwarded, cut and closed as those of the wire's own address.
+func TestJoin(t *testing.T) {
+	w := wire.New()
+	dir, err := os.MkdirTemp("", "wire") // a test's own has a path that is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, "s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	pair := func() (near, far *net.UnixConn) {
+		near, err := net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr))
+		if err == nil {
+			far, err = l.AcceptUnix()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { near.Close(); far.Close() })
+		for _, c := range []net.Conn{near, far} {
+			_ = c.SetDeadline(time.Now().Add(soon))
+		}
+		return near, far
+	}
+	join := func() (near, far *net.UnixConn, err error) {
+		near, client := pair()
+		server, far := pair()
+		return near, far, w.Join(client, server)
+	}
+	requireEnd := func(c net.Conn) {
+		t.Helper()
+		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("read %d bytes, %v, want the end", n, err)
+		}
+	}
+	near, far, err := join()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(near, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if err := near.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(far); err != nil || string(got) != "hello" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if _, err := io.WriteString(far, "bye"); err != nil {
+		t.Fatal(err)
+	}
+	far.Close()
+	if got, err := io.ReadAll(near); err != nil || string(got) != "bye" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	for _, quiet := range []bool{false, true} {
+		w.Cut(quiet)
+		near, far, err := join()
+		if !errors.Is(err, wire.ErrDown) {
+			t.Errorf("quiet %t: %v", quiet, err)
+		}
+		requireEnd(near)
+		requireEnd(far)
+		w.Restore()
+	}
+	near, far, err = join()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	requireEnd(near)
+	requireEnd(far)
+	if _, _, err := join(); !errors.Is(err, wire.ErrDown) {
+		t.Errorf("closed: %v", err)
 	}
 }

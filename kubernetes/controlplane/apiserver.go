@@ -42,6 +42,9 @@ func apiServerSettings(cfg contract.ControlPlane, etcd string) (settings, error)
 		"kubelet-certificate-authority": pki("ca.crt"),
 		"kubelet-client-certificate":    pki("apiserver-kubelet-client.crt"),
 		"kubelet-client-key":            pki("apiserver-kubelet-client.key"),
+		// As kubeadm's. The proxy knows names, too, but the API server resolves them itself for some requests.
+		"kubelet-preferred-address-types": "InternalIP,ExternalIP,Hostname",
+		"egress-selector-config-file":     pki(egressConfig),
 
 		"requestheader-client-ca-file":       pki("front-proxy-ca.crt"),
 		"requestheader-allowed-names":        "front-proxy-client",

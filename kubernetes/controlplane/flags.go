@@ -21,6 +21,7 @@ const (
 	apiServer         = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
 	scheduler         = "kube-scheduler"
+	metricsServer     = "metrics-server"
 )
 
 // settings are a component's command-line flags. Flags are the components' stable and documented interface; their option

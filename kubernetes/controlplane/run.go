@@ -19,6 +19,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/kubernetes/metrics"
 )
 
 // Run starts all parts in the order of their dependencies. It returns when ctx ends, or with an error when one part
@@ -27,6 +28,13 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 	// Deprecation warnings do not help the user: our components use the APIs of the linked release.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 
+	if err := writeEgress(cfg); err != nil {
+		return part("egress", err)
+	}
+	dial, err := egressDialer(cfg)
+	if err != nil {
+		return part("egress", err)
+	}
 	slow := &slowness{}
 	etcd, err := startEtcd(ctx, cfg, slow)
 	if err != nil {
@@ -44,6 +52,9 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 	g.Go(func() error {
 		return part("tuning", followTuning(ctx, cfg, func(t contract.Tuning) { slow.set(t.EtcdDelay) }))
 	})
+	if cfg.Metrics != "" {
+		g.Go(func() error { return lasting(ctx, metricsServer, metrics.Run(ctx, cfg, dial)) })
+	}
 	g.Go(func() error {
 		if err := waitReady(ctx, cfg); err != nil {
 			return part(apiServer, err)

@@ -21,6 +21,7 @@ type (
 	memorySpec             = cadvisorapi.MemorySpec
 	containerStats         = cadvisorapi.ContainerStats
 	cpuStats               = cadvisorapi.CpuStats
+	cpuUsage               = cadvisorapi.CpuUsage
 	memoryStats            = cadvisorapi.MemoryStats
 )
 

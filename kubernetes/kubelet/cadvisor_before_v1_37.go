@@ -21,6 +21,7 @@ type (
 	memorySpec             = cadvisorapiv2.MemorySpec
 	containerStats         = cadvisorapiv2.ContainerStats
 	cpuStats               = cadvisorapi.CpuStats
+	cpuUsage               = cadvisorapi.CpuUsage
 	memoryStats            = cadvisorapi.MemoryStats
 )
 

@@ -49,7 +49,7 @@ func newCSI(ctx context.Context, cfg contract.Node, kubelet kubernetes.Interface
 	if err != nil {
 		return nil, err
 	}
-	// The kubelet's own Events are discarded: see docs/adr/0010.
+	// The kubelet's own Event has what a call returned, after its time limit; these are written while the service waits.
 	events := podevents.New(podevents.Config{Client: kubelet, Node: cfg.Name, Driver: driver, Logger: log})
 	go func() { _ = events.Run(ctx) }() // it returns nil when ctx ends
 	return csinode.Listen(ctx, csinode.Options{

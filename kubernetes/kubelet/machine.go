@@ -8,9 +8,6 @@ import (
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	internalapi "k8s.io/cri-api/pkg/apis"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-	crifake "k8s.io/cri-api/pkg/apis/testing"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
@@ -21,6 +18,7 @@ import (
 type machine struct {
 	cfg    contract.Node
 	bootID string
+	use    use
 }
 
 // newMachine returns one boot of the VM: like a kernel it has a new boot ID each time, so that a kubelet detects a reboot.
@@ -65,14 +63,16 @@ func (m *machine) ContainerFsInfo(context.Context) (fsInfo, error) { return m.fs
 func (m *machine) RootFsInfo() (fsInfo, error)                     { return m.fs() }
 func (m *machine) GetDirFsInfo(string) (fsInfo, error)             { return m.fs() }
 
-// ContainerInfoV2 reports the whole VM, with half of its memory in use, for the eviction manager.
+// ContainerInfoV2 reports the whole VM, for the eviction manager and metrics.
 func (m *machine) ContainerInfoV2(string, requestOptions) (map[string]containerInfo, error) {
+	at := time.Now()
+	cpu, bytes := m.use.now(context.Background(), at, m.cfg.MemoryBytes) // the interface has no context
 	return map[string]containerInfo{"/": {
 		Spec: containerSpec{HasCpu: true, HasMemory: true, Memory: memorySpec{Limit: m.cfg.MemoryBytes}},
 		Stats: []*containerStats{{
-			Timestamp: time.Now(),
-			Cpu:       &cpuStats{},
-			Memory:    &memoryStats{Usage: m.cfg.MemoryBytes / 2, WorkingSet: m.cfg.MemoryBytes / 2},
+			Timestamp: at,
+			Cpu:       &cpuStats{Usage: cpuUsage{Total: cpu}},
+			Memory:    &memoryStats{Usage: bytes, WorkingSet: bytes},
 		}},
 	}}, nil
 }
@@ -100,43 +100,3 @@ func capacity(localStorageCapacityIsolation bool) corev1.ResourceList {
 // GetPodCgroupRoot returns the cgroup of all pods. The eviction manager reads its memory every ten seconds and logs an
 // error if it is missing, so it is that of the host.
 func (containers) GetPodCgroupRoot() string { return "/" }
-
-// newRuntime returns a container runtime that records containers instead of running them. It is called in process:
-// kubemark's gRPC socket would cost every node a server, a client and a file.
-func newRuntime(ctx context.Context) (internalapi.RuntimeService, internalapi.ImageManagerService) {
-	r := crifake.NewFakeRuntimeService()
-	r.FakeStatus = &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
-		{Type: runtimeapi.RuntimeReady, Status: true},
-		{Type: runtimeapi.NetworkReady, Status: true},
-	}}
-	images := crifake.NewFakeImageService()
-	// The eviction manager asks the runtime where images are, and cAdvisor how full that is.
-	disk := []*runtimeapi.FilesystemUsage{{
-		FsId:       &runtimeapi.FilesystemIdentifier{Mountpoint: "/"},
-		UsedBytes:  &runtimeapi.UInt64Value{Value: diskBytes / 2},
-		InodesUsed: &runtimeapi.UInt64Value{Value: diskInodes / 2},
-	}}
-	images.SetFakeFilesystemUsage(disk)
-	images.SetFakeContainerFilesystemUsage(disk)
-	go forgetCalls(ctx, r, images)
-	return r, images
-}
-
-// forgetCalls clears the fakes' call records, which are for unit tests, so that they do not grow.
-func forgetCalls(ctx context.Context, r *crifake.FakeRuntimeService, i *crifake.FakeImageService) {
-	tick := time.NewTicker(time.Minute)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			r.Lock()
-			r.Called = nil
-			r.Unlock()
-			i.Lock()
-			i.Called = nil
-			i.Unlock()
-		case <-ctx.Done():
-			return
-		}
-	}
-}

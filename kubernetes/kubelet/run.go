@@ -9,18 +9,23 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
+	"k8s.io/kubernetes/pkg/kubelet"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubemark"
+	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 	"k8s.io/mount-utils"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
+	podruntime "github.com/vsphere-sandbox/vsphere-sandbox/kubernetes/runtime"
 	csinode "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 )
 
@@ -67,11 +72,24 @@ func Run(ctx context.Context, cfg contract.Node) error {
 			return fmt.Errorf("csi node of %s: %w", cfg.Name, err)
 		}
 	}
-	runtime, images := newRuntime(ctx)
-	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newCAdvisor(newMachine(cfg)), images, runtime, newContainers())
-	if csi != nil {
-		hollow.KubeletDeps.Mounter = mounter{&mount.FakeMounter{}, cfg.CSI.ByIDDir}
+	api, err := listenAPI(cfg.Server)
+	if err != nil {
+		return fmt.Errorf("kubelet %s: server: %w", cfg.Name, err)
 	}
+	defer api.listener.Close()
+	containers := podruntime.New(ctx, podruntime.Options{
+		Node: cfg.Name, RootDir: cfg.RootDir, DiskBytes: diskBytes, DiskInodes: diskInodes,
+		PodCIDR: func(ctx context.Context) (string, error) { return podCIDR(ctx, client, cfg.Name) },
+	})
+	defer containers.Stop()
+	vm := newMachine(cfg)
+	vm.use.list = containers.ListContainerStats
+	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newCAdvisor(vm), containers, containers, newContainers())
+	if err := furnish(ctx, hollow.KubeletDeps, cfg, rc); err != nil {
+		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
+	}
+	var running *kubelet.Kubelet
+	hollow.KubeletDeps.Options = append(hollow.KubeletDeps.Options, func(k *kubelet.Kubelet) { running = k })
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
 	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
 		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
@@ -79,6 +97,13 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	var all errgroup.Group
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	all.Go(func() error {
+		defer end()
+		if err := api.serve(ctx, running, cfg.Name, client, config); err != nil {
+			return fmt.Errorf("kubelet %s: server: %w", cfg.Name, err)
+		}
+		return nil
+	})
 	if csi != nil {
 		all.Go(func() error { defer end(); return csi.Run(ctx) })
 		all.Go(func() error {
@@ -97,6 +122,48 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	case <-ctx.Done():
 	}
 	return all.Wait()
+}
+
+// furnish replaces kubemark's fakes by what makes pods behave.
+func furnish(ctx context.Context, deps *kubelet.Dependencies, cfg contract.Node, rc *rest.Config) error {
+	root := vmRoot(cfg.RootDir)
+	var err error
+	if deps.KubeClient, err = newClient(deps.KubeClient, rc); err != nil {
+		return err
+	}
+	deps.ProbeManager = nil // the kubelet's own
+	deps.OSInterface = vmOS{root: root}
+	deps.HostUtil = vmHost{hostutil.NewFakeHostUtil(nil), root}
+	deps.Subpather = subPaths{root}
+	if cfg.CSI != nil {
+		deps.Mounter = mounter{&mount.FakeMounter{}, cfg.CSI.ByIDDir}
+	}
+	return recordEvents(ctx, deps, rc, cfg.Name)
+}
+
+// podCIDRWithin is the time for the controller manager to give a new Node its podCIDR.
+const podCIDRWithin = 5 * time.Second
+
+// podCIDR returns the Node's, or "" if it gets none: the user may have turned that off.
+func podCIDR(ctx context.Context, c kubernetes.Interface, node string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, podCIDRWithin)
+	defer cancel()
+	tick := time.NewTicker(ownPoll)
+	defer tick.Stop()
+	for {
+		n, err := c.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		if err == nil && n.Spec.PodCIDR != "" {
+			return n.Spec.PodCIDR, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if err != nil {
+				return "", err
+			}
+			return "", nil
+		}
+	}
 }
 
 // settings returns the configuration of a kubelet on a vSphere VM with an external cloud provider, at the sandbox's pace,
@@ -129,12 +196,8 @@ func settings(cfg contract.Node) (*options.KubeletFlags, *kubeletconfig.KubeletC
 	c.NodeStatusReportFrequency.Duration = cfg.Speed.Of(pace.NodeStatusReport)
 	c.SyncFrequency.Duration = cfg.Speed.Of(pace.KubeletSync)
 
-	// The kubelet's server is off: it would need a port and an address that the node does not have, and there are no
-	// containers to access.
-	c.EnableServer = false
+	serverSettings(c, cfg.Server)
 	c.MakeIPTablesUtilChains = false // as root it would change the host's packet filter
-	c.ReadOnlyPort = 0
-	c.HealthzPort = 0
 	c.StaticPodPath = ""
 	c.PodLogsDir = filepath.Join(cfg.RootDir, "pod-logs")
 	c.CgroupsPerQOS = false
@@ -143,6 +206,9 @@ func settings(cfg contract.Node) (*options.KubeletFlags, *kubeletconfig.KubeletC
 	c.FailCgroupV1 = false
 	c.FailSwapOn = false
 	c.ResolverConfig = ""
+	// kubeadm's: nothing answers there, for pods have no network, but without it the kubelet warns of each pod.
+	c.ClusterDNS, c.ClusterDomain = []string{clusterDNS}, "cluster.local"
+	c.RegistryPullQPS = 0 // a pull takes nothing from anybody
 	c.MaxOpenFiles = 4096
 	c.EvictionHard = nil
 	c.VolumePluginDir = filepath.Join(cfg.RootDir, "volume-plugins")
@@ -153,6 +219,9 @@ func settings(cfg contract.Node) (*options.KubeletFlags, *kubeletconfig.KubeletC
 	}
 	return f, c, nil
 }
+
+// clusterDNS is the tenth address of the embedded cluster's service range.
+const clusterDNS = "10.96.0.10"
 
 func leaseDuration(c *kubeletconfig.KubeletConfiguration) time.Duration {
 	return time.Duration(c.NodeLeaseDurationSeconds) * time.Second

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -36,6 +37,11 @@ func TestSettings(t *testing.T) {
 	if f.CloudProvider != "external" || c.ProviderID != "" || !c.EnableControllerAttachDetach || c.EnableServer || c.ReadOnlyPort != 0 {
 		t.Errorf("cloud provider %q, providerID %q, attach-detach by controller %t, server %t, read-only port %d",
 			f.CloudProvider, c.ProviderID, c.EnableControllerAttachDetach, c.EnableServer, c.ReadOnlyPort)
+	}
+	// The server of ours is the only one, and asks who its clients are.
+	if c.Authentication.Anonymous.Enabled || !c.Authentication.Webhook.Enabled || c.Authorization.Mode != kubeletconfig.KubeletAuthorizationModeWebhook ||
+		c.Port != 10250 || c.HealthzPort != 0 || c.EnableSystemLogHandler || c.EnableProfilingHandler || c.EnableDebugFlagsHandler {
+		t.Errorf("authentication %+v, authorization %+v, port %d", c.Authentication, c.Authorization, c.Port)
 	}
 	if c.MakeIPTablesUtilChains {
 		t.Error("it writes into the packet filter of this machine")

@@ -172,6 +172,15 @@ func (h host) Child(spec child.Spec) child.Spec { return h.s.components.Spec(spe
 
 func (h host) Proxy(name string) (addr string, err error) { return h.s.proxies.Addr(name) }
 
+func (h host) Kubelet(host string) (embedded.Kubelet, error) {
+	k, err := h.s.nodes.KubeletAt(host)
+	if err != nil {
+		return embedded.Kubelet{}, err
+	}
+	process, _, _ := k.State()
+	return embedded.Kubelet{Node: k.Node, Addresses: k.Addresses, VM: k.Now, Process: process, Light: k.Light, Dir: k.Dir, Proxy: h.s.proxies.Find(k.Proxy)}, nil
+}
+
 func (h host) DriverToken() string { return h.s.csi.Account(objects.Node).File }
 
 func (h host) BootFailed() bool { return h.s.boot.Failed() }

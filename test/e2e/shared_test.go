@@ -20,6 +20,7 @@ func TestZones(t *testing.T) {
 		{name: "AsTheTopologySays", run: asTheTopologySays},
 		{name: "ZoneLabelsByDatacenter", run: zoneLabelsByDatacenter},
 		{name: "Components", run: components},
+		{name: "LookIntoPods", run: lookIntoPods},
 		{name: "Govc", run: govc},
 		{name: "PowerOffAndOn", run: powerOffAndOn},
 		{name: "SuspendAndResume", run: suspendAndResume},

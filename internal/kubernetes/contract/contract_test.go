@@ -20,13 +20,13 @@ func TestRoundTrip(t *testing.T) {
 	}{
 		"control plane": check(ControlPlane{
 			EtcdDir: "/e", PKI: "/p", Host: "127.0.0.1", Port: 6443, ListenerFD: 3, Speed: 2.5, ServiceCIDR: "10.96.0.0/16", PodCIDR: "10.128.0.0/9",
-			Tuning: "/t", NotifyFD: 6, AuditLog: "/a", ControllerManagerFD: 4, SchedulerFD: 5, EtcdEndpoint: "/ep", Knobs: Knobs{Scheduler: []string{"v=4"}},
+			Tuning: "/t", NotifyFD: 6, AuditLog: "/a", ControllerManagerFD: 4, SchedulerFD: 5, EtcdEndpoint: "/ep", Egress: "/eg", Metrics: "/m", Knobs: Knobs{Scheduler: []string{"v=4"}},
 		}, ControlPlane.Write, ReadControlPlane),
 		"tuning": check(Tuning{EtcdDelay: time.Second}, Tuning.Write, ReadTuning),
 		"node": check(Node{
 			Name: "worker-1", RootDir: "/n/worker-1/kubelet", Kubeconfig: "/n/worker-1/kubeconfig",
 			SystemUUID: "42000000-0000-4000-8000-000000000001", CPUs: 4, MemoryBytes: 8 << 30, FeatureGates: map[string]bool{"B": false},
-			OSImage: "Ubuntu", Kernel: "6.8.0", Speed: 2.5, ControlPlane: true,
+			OSImage: "Ubuntu", Kernel: "6.8.0", Speed: 2.5, ControlPlane: true, Server: NodeServer{Socket: "/n/s", Certificate: "/n/c", ClientCA: "/ca"},
 			CSI: &CSINode{ByIDDir: "/n/worker-1/by-id", Kubeconfig: "/n/worker-1/csi", Boot: "1", MaxVolumes: 5, Driver: "d"},
 		}, Node.Write, ReadNode),
 		"knobs": check(Knobs{
@@ -83,7 +83,7 @@ func TestUnreadable(t *testing.T) {
 	if got, err := ReadTuning(path); err != nil || got != (Tuning{}) {
 		t.Errorf("missing tuning: %+v, %v", got, err)
 	}
-	for name, text := range map[string]string{"cut short": `{"contract":2,`, "wrong type": `{"contract":2,"config":{"name":1}}`} {
+	for name, text := range map[string]string{"cut short": `{"contract":3,`, "wrong type": `{"contract":3,"config":{"name":1}}`} {
 		put(text)
 		if _, err := ReadNode(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
 			t.Errorf("%s: %v", name, err)

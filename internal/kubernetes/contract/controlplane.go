@@ -35,6 +35,11 @@ type ControlPlane struct {
 	SchedulerFD         int `json:"schedulerFD"`
 	// EtcdEndpoint is the file that etcd's URL is written to.
 	EtcdEndpoint string `json:"etcdEndpoint"`
+	// Egress is the unix socket of the HTTP CONNECT proxy to the cluster's network: nodes by their names.
+	Egress string `json:"egress"`
+	// Metrics is the unix socket that the resource metrics API is served on; empty for none. The proxy has it behind
+	// [MetricsHost].
+	Metrics string `json:"metrics,omitempty"`
 	// Knobs are the user's.
 	Knobs Knobs `json:"knobs,omitzero"`
 }
@@ -42,6 +47,12 @@ type ControlPlane struct {
 // EtcdRestore is the key of the gRPC metadata of a request to etcd that restores a snapshot: such a request has no limit of size and
 // operations.
 const EtcdRestore = "vsphere-sandbox-restore"
+
+// MetricsHost is the name that the proxy [ControlPlane].Egress has for the server of the resource metrics API.
+const MetricsHost = "metrics-server.sandbox.internal"
+
+// KubeletPort is the port that a Node names for its kubelet's server.
+const KubeletPort = 10250
 
 // ReadControlPlane reads the file that [ControlPlane.Write] wrote. One of another contract is an [OtherVersionError].
 func ReadControlPlane(path string) (ControlPlane, error) { return read[ControlPlane](path) }

@@ -20,6 +20,8 @@ type Node struct {
 	Speed   pace.Speed `json:"speed"`
 	// ControlPlane gives the node the taint that kubeadm gives its control-plane nodes.
 	ControlPlane bool `json:"controlPlane,omitempty"`
+	// Server is where the kubelet serves its API.
+	Server NodeServer `json:"server"`
 	// FeatureGates are the user's.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 	// CSI configures the CSI node service beside the kubelet; nil if the node takes no volumes of the driver.
@@ -31,6 +33,16 @@ func ReadNode(path string) (Node, error) { return read[Node](path) }
 
 // Write stores the configuration, readable by its owner only.
 func (n Node) Write(path string) error { return write(path, n) }
+
+// NodeServer configures a kubelet's server. Its clients have certificates of the cluster's authority, or tokens.
+type NodeServer struct {
+	// Socket is the unix socket that it listens on, in place of [KubeletPort].
+	Socket string `json:"socket"`
+	// Certificate is the file of its serving certificate and key, which may be replaced at any time. ClientCA is that of the
+	// authority of its clients' certificates.
+	Certificate string `json:"certificate"`
+	ClientCA    string `json:"clientCA"`
+}
 
 // CSINode configures the CSI node service of one VM, which runs in the kubelet's process.
 type CSINode struct {

@@ -44,6 +44,8 @@ type Options struct {
 	// Port is the API server's; 0 for a free one.
 	Port  int
 	Audit bool
+	// Egress is the unix socket of the proxy to nodes, package egress's; Metrics the one that the resource metrics API is served on.
+	Egress, Metrics string
 	// Knobs are the user's changes of the components.
 	Knobs contract.Knobs
 }
@@ -139,6 +141,8 @@ func (c *Cluster) writeConfig() error {
 		ControllerManagerFD: 4,
 		SchedulerFD:         5,
 		EtcdEndpoint:        EtcdEndpoint(c.opts.Dir),
+		Egress:              c.opts.Egress,
+		Metrics:             c.opts.Metrics,
 		Knobs:               c.opts.Knobs,
 	}
 	if c.opts.Audit || c.opts.Knobs.AuditPolicy != "" {

@@ -44,6 +44,9 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 	if err := c.Via(c.Addr()).Token(filepath.Join(c.opts.Dir, "token-client"), "default", "/t"); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := c.NodeServer(c.opts.Dir, "worker-1", nil); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Tune(contract.Tuning{EtcdDelay: time.Second}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +75,10 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"control-plane-tuning.json", "control-plane.json", "kubeconfig", "node", "pki/audit-policy.yaml"}
-	for _, pair := range []string{"apiserver", "apiserver-kubelet-client", "ca", "etcd", "etcd-ca", "etcd-client", "front-proxy-ca", "front-proxy-client"} {
+	for _, pair := range []string{"apiserver", "apiserver-kubelet-client", "ca", "etcd", "etcd-ca", "etcd-client", "front-proxy-ca", "front-proxy-client", "metrics-server"} {
 		want = append(want, "pki/"+pair+".crt", "pki/"+pair+".key")
 	}
-	want = append(want, "pki/controller-manager.kubeconfig", "pki/sa.key", "pki/sa.pub", "pki/scheduler.kubeconfig", "token-client")
+	want = append(want, "kubelet.pem", "pki/controller-manager.kubeconfig", "pki/metrics-server.kubeconfig", "pki/sa.key", "pki/sa.pub", "pki/scheduler.kubeconfig", "token-client")
 	slices.Sort(want)
 	slices.Sort(files)
 	if diff := cmp.Diff(want, files); diff != "" {
@@ -86,7 +89,9 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 func TestConfigRoundTrip(t *testing.T) {
 	for name, audit := range map[string]bool{"plain": false, "audited": true} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, func(o *Options) { o.Speed, o.Audit, o.Knobs.Scheduler = 2.5, audit, []string{"v=2"} })
+			c := newCluster(t, func(o *Options) {
+				o.Speed, o.Audit, o.Knobs.Scheduler, o.Egress, o.Metrics = 2.5, audit, []string{"v=2"}, "/e", "/m"
+			})
 			spec := c.Spec()
 			if len(spec.Args) != 2 || spec.Name != "control-plane" || len(spec.Files) != 4 {
 				t.Fatalf("%+v", spec)
@@ -100,7 +105,8 @@ func TestConfigRoundTrip(t *testing.T) {
 				EtcdDir: filepath.Join(c.opts.Dir, "etcd"), PKI: filepath.Join(c.opts.Dir, "pki"), Host: "127.0.0.1", Port: c.listener.Addr().(*net.TCPAddr).Port,
 				ListenerFD: 3, Speed: 2.5, ServiceCIDR: "10.96.0.0/16", PodCIDR: "10.128.0.0/9",
 				Tuning: filepath.Join(c.opts.Dir, "control-plane-tuning.json"), NotifyFD: 6,
-				ControllerManagerFD: 4, SchedulerFD: 5, EtcdEndpoint: filepath.Join(c.opts.Dir, "etcd.endpoint"), Knobs: contract.Knobs{Scheduler: []string{"v=2"}},
+				ControllerManagerFD: 4, SchedulerFD: 5, EtcdEndpoint: filepath.Join(c.opts.Dir, "etcd.endpoint"), Egress: "/e", Metrics: "/m",
+				Knobs: contract.Knobs{Scheduler: []string{"v=2"}},
 			}
 			if audit {
 				want.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")
@@ -239,10 +245,11 @@ func TestPKI(t *testing.T) {
 		hosts        []string
 	}{
 		{"apiserver", "ca", "kube-apiserver", nil, []x509.ExtKeyUsage{server}, []string{"127.0.0.1", "10.96.0.1", "localhost", "kubernetes.default.svc"}},
-		{"apiserver-kubelet-client", "ca", "kube-apiserver-kubelet-client", []string{"system:masters"}, []x509.ExtKeyUsage{client}, nil},
+		{"apiserver-kubelet-client", "ca", "kube-apiserver-kubelet-client", nil, []x509.ExtKeyUsage{client}, nil},
 		{"etcd", "etcd-ca", "etcd", nil, []x509.ExtKeyUsage{server, client}, []string{"127.0.0.1"}},
 		{"etcd-client", "etcd-ca", "kube-apiserver-etcd-client", nil, []x509.ExtKeyUsage{client}, nil},
 		{"front-proxy-client", "front-proxy-ca", "front-proxy-client", nil, []x509.ExtKeyUsage{client}, nil},
+		{"metrics-server", "ca", "metrics-server", nil, []x509.ExtKeyUsage{server}, []string{"metrics-server.kube-system.svc"}},
 	} {
 		leaf := parse(t, pki(tc.name+".crt"))
 		if leaf.Subject.CommonName != tc.cn || !slices.Equal(leaf.Subject.Organization, tc.orgs) || leaf.IsCA {
@@ -310,5 +317,46 @@ func verify(t *testing.T, leaf *x509.Certificate, ca []byte, usage x509.ExtKeyUs
 	t.Helper()
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool(ca), KeyUsages: []x509.ExtKeyUsage{usage}, DNSName: host}); err != nil {
 		t.Errorf("%s: %v", leaf.Subject.CommonName, err)
+	}
+}
+
+// A kubelet's serving certificate stays until an address is new, and is for no other host.
+func TestNodeServer(t *testing.T) {
+	c := newCluster(t, nil)
+	server := func(addresses ...string) (*x509.Certificate, string) {
+		t.Helper()
+		s, err := c.NodeServer(c.opts.Dir, "worker-1", addresses)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(s.Certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, rest := pem.Decode(content)
+		if key, _ := pem.Decode(rest); key == nil {
+			t.Fatal("no key")
+		}
+		leaf, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(c.Authority())
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "worker-1", KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err != nil {
+			t.Error(err)
+		}
+		return leaf, string(content)
+	}
+	_, first := server("198.18.0.1", "fd00::1", "no address")
+	leaf, again := server("198.18.0.1")
+	if first != again {
+		t.Error("it changed without need")
+	}
+	if leaf.VerifyHostname("fd00::1") != nil || leaf.VerifyHostname("worker-2") == nil {
+		t.Errorf("for %v, %v", leaf.DNSNames, leaf.IPAddresses)
+	}
+	if leaf, _ = server("198.18.0.2"); leaf.VerifyHostname("198.18.0.2") != nil || leaf.VerifyHostname("198.18.0.1") == nil {
+		t.Errorf("for %v", leaf.IPAddresses)
 	}
 }

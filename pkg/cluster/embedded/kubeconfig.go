@@ -12,13 +12,63 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 )
+
+// Users without a group: all their rights are granted to them by name.
+const (
+	// KubeletClient is the API server as a client of kubelets.
+	KubeletClient = "kube-apiserver-kubelet-client"
+	// MetricsServer is the server of the resource metrics API as a client of the API server and kubelets.
+	MetricsServer = "system:metrics-server"
+)
+
+// Authority returns the certificate of the cluster's authority, in PEM.
+func (c *Cluster) Authority() []byte { return c.pki.ca.Cert }
+
+// NodeServer returns the configuration of a kubelet's server, with its serving certificate in dir. That is for the node's name and
+// addresses, and signed again when one of them is new: a kubelet also renews its certificate when its addresses change. The
+// socket is the caller's.
+func (c *Cluster) NodeServer(dir, node string, addresses []string) (contract.NodeServer, error) {
+	s := contract.NodeServer{Certificate: filepath.Join(dir, "kubelet.pem"), ClientCA: filepath.Join(c.pki.dir, "ca.crt")}
+	if certifies(s.Certificate, append(slices.Clone(addresses), node)) {
+		return s, nil
+	}
+	leaf := cert.Leaf{CommonName: "system:node:" + node, Organizations: []string{"system:nodes"}, DNSNames: []string{node}}
+	for _, a := range addresses {
+		if ip := net.ParseIP(a); ip != nil {
+			leaf.IPs = append(leaf.IPs, ip)
+		}
+	}
+	pair, err := c.pki.ca.Sign(leaf)
+	if err != nil {
+		return contract.NodeServer{}, err
+	}
+	return s, atomicfile.WriteFile(s.Certificate, slices.Concat(pair.Cert, pair.Key), 0o600)
+}
+
+// certifies reports whether the certificate in a file is for all these hosts.
+func certifies(file string, hosts []string) bool {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	block, _ := pem.Decode(content)
+	if block == nil {
+		return false
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	return err == nil && !slices.ContainsFunc(hosts, func(h string) bool { return leaf.VerifyHostname(h) != nil })
+}
 
 // Kubeconfigs writes kubeconfigs for one address of the API server. Get it from [Cluster.Via].
 type Kubeconfigs struct {
@@ -113,7 +163,8 @@ func newPKI(dir, server string, host net.IP, serviceIP net.IP) (*pki, error) {
 			DNSNames:   []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
 			IPs:        []net.IP{host, serviceIP},
 		}},
-		{"apiserver-kubelet-client", "ca", cert.Leaf{CommonName: "kube-apiserver-kubelet-client", Organizations: []string{"system:masters"}}},
+		{"apiserver-kubelet-client", "ca", cert.Leaf{CommonName: KubeletClient}},
+		{"metrics-server", "ca", cert.Leaf{CommonName: "metrics-server", DNSNames: []string{"metrics-server." + metav1.NamespaceSystem + ".svc"}}},
 		{"front-proxy-client", "front-proxy-ca", cert.Leaf{CommonName: "front-proxy-client"}},
 	} {
 		pair, err := authority[c.ca].Sign(c.leaf)
@@ -127,6 +178,7 @@ func newPKI(dir, server string, host net.IP, serviceIP net.IP) (*pki, error) {
 	for name, leaf := range map[string]cert.Leaf{
 		"controller-manager": {CommonName: "system:kube-controller-manager"},
 		"scheduler":          {CommonName: "system:kube-scheduler"},
+		"metrics-server":     {CommonName: MetricsServer},
 	} {
 		if err := p.kubeconfig(filepath.Join(dir, name+".kubeconfig"), server, name, leaf); err != nil {
 			return nil, err

@@ -13,11 +13,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded/egress"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -51,6 +54,8 @@ type Host interface {
 	Child(child.Spec) child.Spec
 	// Proxy returns the address of the proxy with that name to the API server.
 	Proxy(name string) (addr string, err error)
+	// Kubelet returns the kubelet at a host: the name of a Node or an address of its VM. The error is one for the user.
+	Kubelet(host string) (Kubelet, error)
 	// DriverToken is the file with the token of the CSI driver's node service.
 	DriverToken() string
 	// VolumeDir returns the directory of a volume's disk, "" where this machine has none; false when there is no such vCenter.
@@ -61,6 +66,7 @@ type Host interface {
 type Ground struct {
 	Config
 	cluster *embedded.Cluster
+	egress  *egress.Server
 	child   *child.Child
 }
 
@@ -85,6 +91,9 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 }
 
 func (g *Ground) start(context.Context) (err error) {
+	if err := g.listen(); err != nil {
+		return err
+	}
 	if g.cluster, err = embedded.New(g.Options); err != nil {
 		return err
 	}
@@ -95,12 +104,16 @@ func (g *Ground) start(context.Context) (err error) {
 	return nil
 }
 
-// awaitAPI waits for the API server and makes it refuse what cannot work here.
+// awaitAPI waits for the API server, makes it refuse what cannot work here, and grants what its own parts need.
 func (g *Ground) awaitAPI(ctx context.Context) error {
 	if err := g.cluster.WaitReady(ctx, g.Host.Detail); err != nil {
 		return err
 	}
-	return refuseServices(ctx, g.cluster.Client())
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return refuseServices(ctx, g.cluster.Client()) })
+	all.Go(func() error { return grant(ctx, g.cluster.Client()) })
+	all.Go(func() error { return serveMetrics(ctx, g.cluster) })
+	return all.Wait()
 }
 
 func (g *Ground) stop(ctx context.Context) error {
@@ -110,6 +123,9 @@ func (g *Ground) stop(ctx context.Context) error {
 	}
 	if g.cluster != nil {
 		errs = append(errs, g.cluster.Close())
+	}
+	if g.egress != nil {
+		errs = append(errs, g.egress.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -175,8 +191,7 @@ func (g *Ground) spec(n ground.Node, vm VM, m node.VM) (child.Spec, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "kubelet"), 0o700); err != nil {
 		return spec, err
 	}
-	// The kubelet creates sockets there, and the kernel limits the length of their paths.
-	root, err := g.Instance.ShortPath(node.LongestSocket, "nodes", filepath.Base(dir), "kubelet")
+	root, err := g.root(dir)
 	if err != nil {
 		return spec, err
 	}
@@ -209,6 +224,10 @@ func (g *Ground) spec(n ground.Node, vm VM, m node.VM) (child.Spec, error) {
 			return spec, err
 		}
 	}
+	if cfg.Server, err = g.cluster.NodeServer(dir, name, n.Current().Addresses); err != nil {
+		return spec, err
+	}
+	cfg.Server.Socket = root + apiSocket
 	path := filepath.Join(dir, "config.json")
 	if err := cfg.Write(path); err != nil {
 		return spec, err

@@ -15,9 +15,11 @@ import (
 
 // member is one VM that is a Node. It implements [ground.Node].
 type member struct {
-	n     *Nodes
-	vm    world.VM
-	guest node.Guest // nil before the nodes are started
+	n  *Nodes
+	vm world.VM
+	// addresses are the last ones of the VM: a guest that does not run reports none, and its Node keeps them.
+	addresses []string
+	guest     node.Guest // nil before the nodes are started
 	// component is the name of the guest's process; "" before its first boot.
 	component string
 }

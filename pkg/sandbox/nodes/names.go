@@ -73,7 +73,7 @@ func (n *Nodes) Assign(top, passing *topology.Topology) {
 		m, wanted := n.vms[key], n.Role(v) != ""
 		switch {
 		case m == nil && wanted:
-			m = &member{n: n, vm: v}
+			m = &member{n: n, vm: v, addresses: v.Addresses}
 			n.vms[key] = m
 			n.follow(m)
 		case m != nil && !wanted:

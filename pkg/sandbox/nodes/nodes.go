@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -139,6 +141,9 @@ func (n *Nodes) Observe(vms []world.VM) {
 			n.vms[key] = m
 		}
 		m.vm = v
+		if len(v.Addresses) > 0 {
+			m.addresses = v.Addresses
+		}
 		if name, role, ok := n.sourced(v); ok {
 			n.bind(m, name, role)
 		}
@@ -246,10 +251,16 @@ func (n *Nodes) Reset() {
 	n.light.reset()
 }
 
-// Kubelet is the guest of a Node as faults see it.
+// Kubelet is the guest of a Node as faults and the API server see it.
 type Kubelet struct {
 	node.Guest
 	Bound
+	// Now is the VM's present state, Light whether the Node is a light one.
+	Now   world.VM
+	Light bool
+	// Node is the name of the Node, Addresses are those of the VM, or the last ones when its guest does not run.
+	Node      string
+	Addresses []string
 	// Component is the name of its process, Proxy that of its proxy to the API server, Dir its directory.
 	Component, Proxy, Dir string
 }
@@ -266,5 +277,34 @@ func (n *Nodes) Kubelet(name string) (*Kubelet, error) {
 	if m == nil || m.guest == nil {
 		return nil, fmt.Errorf("node %q: no VM of this sandbox has a kubelet of that name", name)
 	}
-	return &Kubelet{m.guest, b, m.component, m.Proxy(), m.Dir()}, nil
+	return m.kubelet(name, b), nil
+}
+
+// kubelet returns the guest of a VM that is bound to a Node. The caller holds the lock.
+func (m *member) kubelet(name string, b Bound) *Kubelet {
+	return &Kubelet{Node: name, Addresses: m.addresses, Guest: m.guest, Bound: b, Now: m.vm, Light: m.IsLight(), Component: m.component, Proxy: m.Proxy(), Dir: m.Dir()}
+}
+
+// KubeletAt is [Nodes.Kubelet] for a host as the API server names it: the name of a Node, or an address of its VM.
+func (n *Nodes) KubeletAt(host string) (*Kubelet, error) {
+	if net.ParseIP(host) == nil {
+		return n.Kubelet(host)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var found *Kubelet
+	for name, b := range n.bound {
+		m := n.vms[b.Key]
+		if m == nil || m.guest == nil || !slices.Contains(m.addresses, host) {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("%s: an address of VM %s and VM %s", host, found.VM, b.VM)
+		}
+		found = m.kubelet(name, b)
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%s: no address of a VM with a kubelet of this sandbox, or of this host's loopback interface", host)
+	}
+	return found, nil
 }

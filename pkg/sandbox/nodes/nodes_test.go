@@ -3,11 +3,13 @@ package nodes
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
@@ -76,5 +78,46 @@ func TestLightProgramStopsFirst(t *testing.T) {
 	}
 	if ran != len(vms) || ran == 0 {
 		t.Errorf("%d of %d light nodes ran when the program ended", ran, len(vms))
+	}
+}
+
+// anyGuest is a guest that nothing is asked of.
+type anyGuest struct{ node.Guest }
+
+func (anyGuest) Observe(node.VM) {}
+
+// A kubelet is found by its Node's name and its VM's addresses, also after the guest stopped reporting them; never by one that two VMs
+// have.
+func TestKubeletAt(t *testing.T) {
+	dir, err := instance.Create(t.TempDir(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Remove()
+	n := New(Options{
+		Ground: func() ground.Ground { return lightGround{} }, Topology: &topology.Topology{}, World: func() *world.World { return nil }, Dir: dir,
+	})
+	vm := func(name string, addresses ...string) world.VM {
+		return world.VM{VM: api.VM{VCenter: "vc", Name: name, Addresses: addresses}, Exists: true, Ref: types.ManagedObjectReference{Value: name}}
+	}
+	for name, v := range map[string]world.VM{"worker-1": vm("VM-1", "10.0.0.1", "10.0.0.9"), "worker-2": vm("VM-2", "10.0.0.2", "10.0.0.9"), "gone": vm("VM-3", "10.0.0.3")} {
+		if name != "gone" {
+			n.vms[v.Key()] = &member{n: n, guest: anyGuest{}}
+		}
+		n.bound[name] = Bound{Key: v.Key(), VM: v.Name}
+		n.Observe([]world.VM{v})
+	}
+	n.Observe([]world.VM{vm("VM-1")}) // it is off
+	for host, want := range map[string]string{"worker-1": "VM-1", "10.0.0.1": "VM-1", "10.0.0.2": "VM-2", "worker-2": "VM-2"} {
+		if k, err := n.KubeletAt(host); err != nil || k.VM != want || k.Now.Name != want || len(k.Addresses) != 2 || !strings.HasSuffix(k.Dir, "vc."+want) {
+			t.Errorf("%s: %+v, %v", host, k, err)
+		}
+	}
+	for host, want := range map[string]string{
+		"worker-3": `node "worker-3": no VM`, "gone": `node "gone": no VM`, "10.0.0.3": "10.0.0.3: no address of a VM", "10.0.0.9": "10.0.0.9: an address of VM ",
+	} {
+		if k, err := n.KubeletAt(host); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %+v, %v, want %q", host, k, err, want)
+		}
 	}
 }

@@ -205,11 +205,15 @@ var warningKinds = map[string]string{
 // maxWarnings bounds the stored warnings: the end of an object is not reported here.
 const maxWarnings = 4096
 
-// Warning logs a warning of the attach-detach controller, the scheduler or a sidecar, unless the object has the same already.
+// Warning logs a warning of the attach-detach controller, the scheduler or a sidecar, or of a kubelet about a volume, unless the
+// object has the same already.
 func (w *Watcher) Warning(e *corev1.Event) {
 	prefix := warningKinds[e.InvolvedObject.Kind]
 	if prefix == "" || e.Type != corev1.EventTypeWarning {
 		return
+	}
+	if e.Source.Component == "kubelet" && !slices.Contains(mountTroubles, e.Reason) {
+		return // such as Unhealthy and BackOff: what pods do is for kubectl
 	}
 	key := e.InvolvedObject.Kind + "/" + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name + " " + e.Reason
 	w.mu.Lock()

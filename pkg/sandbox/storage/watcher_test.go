@@ -118,3 +118,18 @@ func rowsOf[T any](c *watchcache.Cache, pick func(api.Update) *T) (list []T) {
 	}
 	return list
 }
+
+// Of a kubelet's warnings about pods, those about volumes are logged.
+func TestWarningsOfKubelets(t *testing.T) {
+	w := watcher()
+	for _, reason := range []string{"Unhealthy", "BackOff", "FailedMount"} {
+		w.Warning(&corev1.Event{
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"}, Type: corev1.EventTypeWarning,
+			Source: corev1.EventSource{Component: "kubelet"}, Reason: reason, Message: "why",
+		})
+	}
+	events, _ := w.Log.Read(0, 0)
+	if len(events) != 1 || events[0].Kind != "pod.failed-mount" {
+		t.Errorf("%+v", events)
+	}
+}

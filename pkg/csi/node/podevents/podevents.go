@@ -1,5 +1,5 @@
 // Package podevents writes what the node service refuses, or waits for in vain, into Kubernetes Events of the pods that need the
-// volume. A kubelet writes such Events itself; a hollow one does not.
+// volume. A kubelet's own Event has what a call returned, which may be no more than its time limit.
 package podevents
 
 import (
