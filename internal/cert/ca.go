@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -57,6 +58,19 @@ func NewCA(commonName string) (*CA, error) {
 		return nil, fmt.Errorf("certificate authority %q: %w", commonName, err)
 	}
 	return &CA{Pair: *p}, nil
+}
+
+// ReadCA returns the authority with a certificate and its key, as [NewCA] has them.
+func ReadCA(certificate, key []byte) (*CA, error) {
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate authority: %w", err)
+	}
+	signer, ok := pair.PrivateKey.(crypto.Signer)
+	if !ok || !pair.Leaf.IsCA {
+		return nil, errors.New("certificate authority: the certificate is none of an authority")
+	}
+	return &CA{Pair{Cert: certificate, Key: key, x509: pair.Leaf, key: signer}}, nil
 }
 
 // Sign makes a new key and a certificate for it.

@@ -48,3 +48,27 @@ func TestSign(t *testing.T) {
 		})
 	}
 }
+
+func TestReadCA(t *testing.T) {
+	ca, err := NewCA("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadCA(ca.Cert, ca.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := again.Sign(Leaf{CommonName: "server", DNSNames: []string{"localhost"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leaf.x509.Verify(x509.VerifyOptions{Roots: ca.Pool(), DNSName: "localhost"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := ReadCA(leaf.Cert, leaf.Key); err == nil {
+		t.Error("a server's certificate is no authority")
+	}
+	if _, err := ReadCA(ca.Cert, leaf.Key); err == nil {
+		t.Error("the key is another's")
+	}
+}

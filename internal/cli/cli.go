@@ -41,6 +41,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/signals"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/smoke"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/status"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/taint"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/topology"
@@ -98,6 +99,9 @@ func commands(d *command.Deps) root.Commands {
 		Sandbox: []*cobra.Command{
 			up.NewCmdUp(d, nil),
 			down.NewCmdDown(d, nil),
+			down.NewCmdStop(d, nil),
+			up.NewCmdStart(d, nil),
+			snapshot.NewCmdSnapshot(d),
 			list.NewCmdList(d, nil),
 			status.NewCmdStatus(d, nil),
 			wait.NewCmdWait(d, nil),

@@ -73,7 +73,7 @@ var silent = []string{
 	"config render", "events export", "get kubeconfig", "images save", "man", "scenario schema", "scenario show", "topology schema", // a file
 	"topology graph",             // a drawing, with --format
 	"etcdctl", "govc", "kubectl", // the output of another program
-	"cache clean", "down", "kubernetes fetch", "kubernetes remove", "tui", "tutorial start", "tutorial stop", "wait", // progress and what was done
+	"cache clean", "stop", "start", "snapshot delete", "down", "kubernetes fetch", "kubernetes remove", "tui", "tutorial start", "tutorial stop", "wait", // progress and what was done
 }
 
 // Every command about a running sandbox prints the same if none is running: exit status 1, and how to start one.

@@ -50,7 +50,8 @@ func startEtcd(ctx context.Context, cfg contract.ControlPlane, slow *slowness) (
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
 	c.QuotaBackendBytes = 2 << 30
 
-	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(slow.intercept)}
+	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(slow.intercept, limitRequests)}
+	c.MaxRequestBytes, c.MaxTxnOps = restoreBytes, restoreOps // what limitRequests lets through
 
 	e, err := embed.StartEtcd(c)
 	if err != nil {

@@ -10,6 +10,7 @@ package ground
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -80,8 +81,20 @@ type Step struct {
 // Steps are the boot steps that a sandbox has on any ground. One without a Start is left out of the boot.
 type Steps struct {
 	VCenters, Inventory, Faults, NodeWatch, CloudConfig, CCM, CSI, Nodes Step
+	// Objects restores the objects of a snapshot once there is an API server; without a Start if there is no snapshot.
+	Objects Step
 	// Initialized waits for Nodes, Healthy for the cloud controller manager, Volumes until Nodes take volumes.
 	Initialized, Healthy, Volumes Step
+}
+
+// ObjectSaver is an optional ability of a ground: the objects of its API server can be saved, and restored in one step.
+type ObjectSaver interface {
+	// SaveObjects writes all objects, as they are at one revision, and returns how many there are.
+	SaveObjects(ctx context.Context, w io.Writer) (n int, err error)
+	// RestoreObjects makes the objects those that SaveObjects wrote. After an error nothing has changed.
+	RestoreObjects(ctx context.Context, r io.Reader) error
+	// Unfrozen are the components that must run meanwhile.
+	Unfrozen() []string
 }
 
 // None is the ground of a sandbox that has vCenters and no cluster. It implements [NodeSource] and [Guarded].

@@ -22,6 +22,9 @@ func (s *Sandbox) steps() []step {
 		{Name: "event log", Start: s.openFiles, Stop: func(ctx context.Context) error { return errors.Join(s.files.Close(ctx), s.secrets.Close()) }},
 		{Name: "control API", Start: s.server.Start, Stop: s.server.Close}, // before all that takes time: clients follow the boot
 	}
+	if s.opts.From != nil {
+		all = append(all, step{Name: "snapshot", Start: s.snapshots.unpack})
+	}
 	stock := ground.Steps{
 		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.source.Stop},
 		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.inventory.Stop},
@@ -32,6 +35,9 @@ func (s *Sandbox) steps() []step {
 		Nodes:       step{Name: "nodes", Start: s.nodes.Start, Stop: s.nodes.Stop},
 		Initialized: step{Name: "initialization", Start: s.awaitCluster, NoTimeout: true},
 		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, NoTimeout: true},
+	}
+	if s.opts.From != nil {
+		stock.Objects = step{Name: "objects", Start: s.snapshots.restoreObjects}
 	}
 	if s.opts.CCM.None {
 		stock.CCM.Name = "no cloud controller manager"

@@ -27,7 +27,7 @@ func assembleCCM(s *Sandbox) {
 	c := &cloudconfig.Config{
 		Log: s.log, Logger: s.opts.Logger, Causes: s.causes, Background: &s.background,
 		Client:    func() kubernetes.Interface { return s.cluster.Client() },
-		VCenters:  func() vcenters.List { return s.vcenters },
+		VCenters:  func() vcenters.List { return vcentersOf(s) },
 		Render:    func(c sim.CloudConfig) ([]byte, error) { return s.source.CloudConfig(c) },
 		Namespace: place.Namespace, Labels: place.Labels,
 		Provided: s.opts.CCM.None || s.guarded() != nil,

@@ -41,7 +41,7 @@ type askedVersion struct {
 // of returns the release; client is nil as long as there is no cluster, and then it is what the options say.
 func (v *askedVersion) of(c *Cluster, client kubernetes.Interface) string {
 	if c.Embedded() || client == nil {
-		return c.version()
+		return c.Version()
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -52,14 +52,14 @@ func (v *askedVersion) of(c *Cluster, client kubernetes.Interface) string {
 			v.value = info.GitVersion
 		}
 	}
-	return cmp.Or(v.value, c.version())
+	return cmp.Or(v.value, c.Version())
 }
 
 // Embedded reports whether the sandbox runs the cluster's processes itself.
 func (c *Cluster) Embedded() bool { return c.Kind == nil && c.InCluster == nil && c.Existing == nil }
 
-// version returns the Kubernetes release of the cluster, as far as the options decide it.
-func (c *Cluster) version() string {
+// Version returns the Kubernetes release of the cluster, as far as the options decide it.
+func (c *Cluster) Version() string {
 	if c.Kind != nil {
 		return release.Kind()
 	}

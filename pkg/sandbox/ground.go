@@ -26,13 +26,13 @@ func (s *Sandbox) standsOn() api.Ground {
 // faultGround returns what faults are injected into: the vCenters, the cluster and the processes of the sandbox.
 func (s *Sandbox) faultGround() *fault.Ground {
 	targets := faults.Targets{
-		VCenters: func() vcenters.List { return s.vcenters }, World: func() *world.World { return s.world }, Tags: s.tags,
+		VCenters: func() vcenters.List { return vcentersOf(s) }, World: func() *world.World { return s.world }, Tags: s.tags,
 		Components: s.components.All, Volumes: s.storage.Rows, NodeName: s.nodes.Name,
 	}
 	g := &fault.Ground{
 		Items: targets.Items, Categories: s.desired.Topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
 	}
-	for _, vc := range s.vcenters {
+	for _, vc := range vcentersOf(s) {
 		endpoint := fault.Reach(vc.Client, vc.Simulator())
 		endpoint.Front = vc.Endpoint
 		g.VCenters = append(g.VCenters, endpoint)

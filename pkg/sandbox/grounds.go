@@ -139,21 +139,21 @@ func (h host) Failed(what string, err error) {
 
 func (h host) VCenters() []kind.VCenter {
 	var all []kind.VCenter
-	for _, vc := range h.s.vcenters {
+	for _, vc := range vcentersOf(h.s) {
 		all = append(all, kind.VCenter{Name: vc.Name(), Addr: net.JoinHostPort(vc.Host(), strconv.Itoa(vc.Port()))})
 	}
 	return all
 }
 
 func (h host) Simulated(vcenter string) *sim.VCenter {
-	if vc := h.s.vcenters.Find(vcenter); vc != nil {
+	if vc := vcentersOf(h.s).Find(vcenter); vc != nil {
 		return vc.Simulator()
 	}
 	return nil
 }
 
 func (h host) VolumeDir(vcenter, id string) (string, bool) {
-	vc := h.s.vcenters.Find(vcenter)
+	vc := vcentersOf(h.s).Find(vcenter)
 	if vc == nil {
 		return "", false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -31,6 +32,13 @@ type Options struct {
 	Cluster Cluster
 	// Saved are inventories to load, as sim.Options has them. Optional.
 	Saved []*sim.Saved
+	// From is a snapshot to boot from, verified; Topology, Speed and CSI are its own. Optional, for a sandbox with simulated vCenters
+	// and an embedded cluster.
+	From *snapshot.Manifest
+	// Snapshots is where the snapshots of the sandbox are. Empty: it has none.
+	Snapshots snapshot.Folder
+	// Settings are the flags that the user has set, for [snapshot.Manifest]. Optional.
+	Settings map[string][]string
 	// Addresses are where the vCenters listen, as sim.Options has them. Optional.
 	Addresses []string
 	// VCenterPort is the port of every vCenter, or of what stands before a real one, when Addresses is empty, as sim.Options

@@ -43,12 +43,12 @@ import (
 
 // assemble makes the parts of a sandbox and connects them. Parts that others read through functions may be made in any order.
 func assemble(s *Sandbox) {
-	opts, list := &s.opts, func() vcenters.List { return s.vcenters }
+	opts, list := &s.opts, func() vcenters.List { return vcentersOf(s) }
 	watched := func() vcenters.List {
 		if s.currentWorld() == nil {
 			return nil
 		}
-		return s.vcenters
+		return vcentersOf(s)
 	}
 	s.server = control.Server{Path: func() string { return s.opts.Dir.SocketPath() }, Handler: s.routes, Logger: opts.Logger}
 	timeout := max(boot.StepTimeout, s.source.StepTime())
@@ -207,7 +207,7 @@ func assemble(s *Sandbox) {
 		Role: func(node string) topology.Role { return s.nodes.VMOf(node).Role },
 		Bind: func(keys []world.VMKey) {
 			for _, key := range keys {
-				if v, ok := s.vcenters.VM(key); ok {
+				if v, ok := vcentersOf(s).VM(key); ok {
 					s.nodes.Bind(v)
 					s.rows.VMChanged(v)
 				}
@@ -228,10 +228,10 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 	_, others := s.sourced()
 	return &inspect.Inspector{
 		Log: s.log, World: s.currentWorld, Kubernetes: s.client, Roles: s.nodes, Volumes: s.storage.Rows,
-		Datastores: func() []api.Datastore { return s.vcenters.Datastores() },
+		Datastores: func() []api.Datastore { return vcentersOf(s).Datastores() },
 		Components: s.components.Rows, Leases: s.faults.Rows, Grace: s.causes.Grace, SharedCluster: others, VMOf: s.causes.VM,
 		VCenters: func() (all []inspect.VCenter) {
-			for _, vc := range s.vcenters {
+			for _, vc := range vcentersOf(s) {
 				all = append(all, inspect.VCenter{
 					Row: vc.Row(), Server: vc.Host(), Client: vc.Client, Inventory: vc.Inventory, Gate: vc.Gate(), Simulated: vc.Simulated, Calls: vc.Calls,
 				})

@@ -51,6 +51,7 @@ type Sandbox struct {
 	cluster  cluster.Cluster
 	vcenters vcenters.List
 	world    *world.World
+	broken   error // why it stops
 
 	// The parts, made by New.
 	ground       ground.Ground
@@ -86,6 +87,7 @@ type Sandbox struct {
 	listing      vcenters.Listing
 	inspector    *inspect.Inspector
 	version      askedVersion
+	snapshots    snapshots
 }
 
 // New returns a sandbox that has not begun.
@@ -96,6 +98,10 @@ func newOn(opts Options, source vcenters.Source) *Sandbox {
 	s := &Sandbox{opts: opts, log: event.NewLog(0), start: time.Now(), asked: make(chan struct{}), source: source}
 	s.ground = s.newGround()
 	s.facts = s.ground.Facts()
+	s.snapshots.s = s
+	if opts.From != nil {
+		s.snapshots.remember()
+	}
 	assemble(s)
 	assembleCCM(s)
 	s.csi.CloudConfig, s.csi.CAFile = s.config.File, s.config.CAFile
@@ -132,11 +138,25 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 		}
 		trim.AfterBoot()
 		<-ctx.Done()
+		s.mu.Lock()
+		err = s.broken
+		s.mu.Unlock()
 	} else if cause := context.Cause(ctx); cause != nil {
 		err = cause // the boot was canceled
 	}
 	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "sandbox.stopping", Message: "stopping"})
 	return errors.Join(err, s.shutdown(steps, begun))
+}
+
+// askStop begins the stop of a sandbox, and reports whether that is new. The caller holds the lock.
+func askStop(s *Sandbox) bool {
+	select {
+	case <-s.asked:
+		return false
+	default:
+		close(s.asked)
+		return true
+	}
 }
 
 // Log is the sandbox's event log.

@@ -23,21 +23,19 @@ func (s *Sandbox) routes() http.Handler {
 		part.Register(mux)
 	}
 	s.registerPrograms(mux)
+	s.snapshots.register(mux)
 	mux.Handle("GET /v1/status", control.Answer(func(context.Context) (any, error) { return s.Status(), nil }))
 	mux.HandleFunc("GET /v1/events", control.Events(s.log))
 	mux.HandleFunc("GET /v1/watch", s.watchCache.Stream(s.log))
 	mux.Handle("POST /v1/run", control.Request(s.watchCache.PublishRun))
-	mux.Handle("GET /v1/machines", s.nodes.Feed())
+	mux.HandleFunc("GET /v1/machines", func(w http.ResponseWriter, r *http.Request) { s.nodes.Feed().ServeHTTP(w, r) }) // a restore makes a new one
 	mux.Handle("POST /v1/stop", control.Request(func(context.Context, struct{}) (api.Done, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		select {
-		case <-s.asked:
+		if !askStop(s) {
 			return api.Done{Message: "stopping already"}, nil
-		default:
-			close(s.asked)
-			return api.Done{Message: "stopping"}, nil
 		}
+		return api.Done{Message: "stopping"}, nil
 	}))
 	return mux
 }

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
@@ -16,7 +16,7 @@ import (
 func (s *Sandbox) vcenterCA() string { return s.opts.Dir.Path("pki", "vcenter-ca.crt") }
 
 func (s *Sandbox) startVCenters(ctx context.Context) error {
-	ca, err := cert.NewCA("vsphere-sandbox " + s.opts.Name + " vCenters")
+	ca, err := s.snapshots.authorityOf()
 	if err != nil {
 		return err
 	}
@@ -39,20 +39,26 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		},
 		Detail: s.boot.Detail,
 	}
+	if s.opts.From != nil {
+		boot.Snapshot = filepath.Join(s.opts.From.Path, snapshot.VCenters)
+	}
 	if g, ok := s.ground.(ground.Names); ok {
 		boot.Names = g.Names
 	}
 	if g, ok := s.ground.(ground.Volumes); ok {
 		boot.Guests = g.Guests
 	}
-	s.vcenters, err = s.source.Start(ctx, boot)
+	all, err := s.source.Start(ctx, boot)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.vcenters = all
 	return err
 }
 
 // watchInventory returns when all inventories are complete.
 func (s *Sandbox) watchInventory(ctx context.Context) error {
-	inventories := make([]*world.Inventory, len(s.vcenters))
-	for i, vc := range s.vcenters {
+	inventories := make([]*world.Inventory, len(vcentersOf(s)))
+	for i, vc := range vcentersOf(s) {
 		inventories[i] = vc.Inventory
 	}
 	w := world.New(s.nodes, inventories...)
@@ -60,5 +66,12 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 	s.world = w
 	s.mu.Unlock()
 
-	return s.inventory.Start(ctx, s.vcenters)
+	return s.inventory.Start(ctx, vcentersOf(s))
+}
+
+// vcentersOf returns the vCenters; none before they have started. A restore replaces them.
+func vcentersOf(s *Sandbox) vcenters.List {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.vcenters
 }

@@ -127,7 +127,10 @@ func (o *Options) leaf(name string, listens net.IP) cert.Leaf {
 }
 
 // Saved is the inventory of one vCenter, read from a folder, for one simulation.
-type Saved struct{ loaded *store.Loaded }
+type Saved struct {
+	loaded *store.Loaded
+	state  *savedState // nil for an inventory alone
+}
 
 // DamagedError lists the problems of a folder by file, with suggestions.
 type DamagedError = store.Error
@@ -139,7 +142,7 @@ func OpenSaved(dir string) (*Saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Saved{loaded}, nil
+	return &Saved{loaded: loaded}, nil
 }
 
 // Notes lists what was left out of the inventory because the folder lacks it.
@@ -168,9 +171,18 @@ func TopologyOf(saved ...*Saved) (*topology.Topology, error) {
 
 // restore installs a saved inventory.
 func (v *VCenter) restore(ctx context.Context, dir string, saved *Saved) (*inventory.Built, error) {
-	built, err := saved.loaded.Install(ctx, store.Target{Context: v.service.ctx, Dir: dir})
+	target := store.Target{Context: v.service.ctx, Dir: dir}
+	if saved.state != nil {
+		target.Files = saved.state.files
+	}
+	built, err := saved.loaded.Install(ctx, target)
 	if err != nil {
 		return nil, err
+	}
+	if saved.state != nil {
+		if err := saved.state.restore(ctx, v, built); err != nil {
+			return nil, err
+		}
 	}
 	if err := v.service.rest.Restore(saved.loaded.Tags()); err != nil {
 		return nil, err

@@ -105,6 +105,12 @@ func newService(p parts) (_ *service, err error) {
 			return nil, err
 		}
 	}
+	if p.saved != nil && p.saved.state != nil {
+		if err := p.saved.state.setPasswords(s); err != nil {
+			s.access.Close()
+			return nil, err
+		}
+	}
 	// vcsim accepts any login while this has no user, and uses the address in links.
 	s.vcsim.Listen = &url.URL{Scheme: p.vcsim.scheme(), Host: p.host, Path: vim25.Path, User: s.access.InternalUser()}
 	sessions := ctx.Map.SessionManager()

@@ -59,6 +59,7 @@ type VCenter struct {
 	closing     chan struct{}  // closed when the vCenter must end
 	failing     sync.WaitGroup // tasks that fail or end late
 	slow        slowness
+	contents    string // the directory of the contents of its disks
 	widened     widened
 	once        sync.Once
 }
@@ -70,7 +71,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 		return nil, fmt.Errorf("listens on a %s address", addr.Network())
 	}
 	v := &VCenter{
-		spec: spec, addr: tcp, events: opts.Events, logger: opts.Logger.With("vcenter", spec.Name), closing: make(chan struct{}),
+		spec: saved.spec(spec), addr: tcp, events: opts.Events, contents: filepath.Join(VolumesDir(opts.Dir), url.PathEscape(spec.Name)), logger: opts.Logger.With("vcenter", spec.Name), closing: make(chan struct{}),
 		vcsim: opts.Vcsim,
 	}
 	var err error
@@ -87,7 +88,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 	v.service, err = newService(parts{
 		spec: &v.spec, stock: opts.Topology.Spec.Stock, host: tcp.String(), dir: opts.Dir, certificate: certificate,
 		saved: saved, login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
-		seed: opts.Topology.Spec.Seed, contents: filepath.Join(VolumesDir(opts.Dir), url.PathEscape(spec.Name)), cause: v.causeOf,
+		seed: opts.Topology.Spec.Seed, contents: v.contents, cause: v.causeOf,
 		guests: opts.guests(spec.Name), vcsim: &v.vcsim, onPassword: opts.OnPassword, onSession: opts.OnSession,
 	})
 	return v, err

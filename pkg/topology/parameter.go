@@ -145,6 +145,7 @@ func parameters(p *problems, settings []Setting) map[string]parameter {
 	if p.Len() > before {
 		return nil
 	}
+	settings = spreadSettings(list, settings)
 	set, known := make(map[string]string, len(settings)), map[string]parameter{}
 	for _, setting := range settings {
 		set[setting.Name] = setting.Value
@@ -164,6 +165,38 @@ func parameters(p *problems, settings []Setting) map[string]parameter {
 	}
 	takeKey(p, p.root, at)
 	return known
+}
+
+// spreadSettings replaces a setting of a name that several parameters begin with: "workers" sets "workers-east" and "workers-west" if
+// there is no parameter "workers".
+func spreadSettings(list []Parameter, settings []Setting) (all []Setting) {
+	for _, setting := range settings {
+		var of []Setting
+		for _, p := range list {
+			if p.Name == setting.Name {
+				of = nil
+				break
+			}
+			if strings.HasPrefix(p.Name, setting.Name+"-") {
+				of = append(of, Setting{p.Name, setting.Value})
+			}
+		}
+		if len(of) < 2 {
+			of = []Setting{setting}
+		}
+		all = append(all, of...)
+	}
+	return all
+}
+
+// Declared returns the parameters that a topology file declares, without those of files that it includes. The file is checked when it
+// is loaded.
+func Declared(data []byte) ([]Parameter, error) {
+	var declared struct {
+		Parameters []Parameter `yaml:"parameters"`
+	}
+	err := yaml.Unmarshal(data, &declared)
+	return declared.Parameters, err
 }
 
 // settle checks a parameter and returns it with its value: text if given, or else its default.

@@ -126,6 +126,14 @@ func (f *fake) Heal(_ context.Context, r api.HealRequest) ([]api.Lease, error) {
 	return nil, f.fails
 }
 
+func (f *fake) SaveSnapshot(_ context.Context, r api.SaveRequest) (api.Snapshot, error) {
+	return api.Snapshot{Name: r.Name}, nil
+}
+
+func (f *fake) RestoreSnapshot(_ context.Context, r api.RestoreRequest) (api.Snapshot, error) {
+	return api.Snapshot{Name: r.Name}, nil
+}
+
 func (f *fake) RestartCCM(context.Context) (api.Done, error) {
 	f.note("restart", nil)
 	return api.Done{Message: "done"}, f.fails

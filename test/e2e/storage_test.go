@@ -87,6 +87,7 @@ func TestStatefulSet(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, explained)
 		}
 	}
+	backAgain(s)
 	s.Run("kubectl", "delete", "statefulset", "web")
 	s.Run("kubectl", "delete", "pvc", "--all", "--wait=false")
 	s.Await("no volume is left", bound, func() bool { return len(s.volumes()) == 0 })

@@ -21,10 +21,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 )
 
@@ -32,6 +34,7 @@ type options struct {
 	*command.Deps
 
 	all     bool
+	keep    bool // the snapshots
 	timeout time.Duration
 	limited bool // the timeout was asked for
 }
@@ -42,8 +45,9 @@ func NewCmdDown(d *command.Deps, runF func(context.Context, *options) error) *co
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop a sandbox and delete its state",
-		Long: `Stop a sandbox and delete its state: nodes, cluster, vCenters and its directory.
-Use it also to clean up after a sandbox that crashed or was killed.
+		Long: `Stop a sandbox and delete its state: nodes, cluster, vCenters, its directory and
+its snapshots. Use it also to clean up after a sandbox that crashed or was
+killed.
 
 Changes that the sandbox made to real vCenters are undone. What cannot be
 removed or undone is an error. A sandbox that does not exist counts as stopped.`,
@@ -58,6 +62,7 @@ removed or undone is an error. A sandbox that does not exist counts as stopped.`
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "stop all sandboxes of this state directory")
+	cmd.Flags().BoolVar(&o.keep, "keep-snapshots", false, "keep the snapshots that \"snapshot save\" made, for \"up --from\"")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time to wait before the sandbox is killed; default "+kind.StopTime.String()+" on kind, "+attach.StopTime.String()+" in an existing cluster")
 	return cmd
 }
@@ -77,12 +82,19 @@ func run(ctx context.Context, o *options) error {
 			if err := o.writes(ctx, root, name); err != nil {
 				return err
 			}
+			if deleted, err := o.forget(root, name); err != nil || deleted {
+				return err
+			}
 			return nothing(o, root, name)
 		}
 		if err != nil {
 			return unreadable(err)
 		}
-		return end(ctx, o, root, s)
+		if err := end(ctx, o, root, s); err != nil {
+			return err
+		}
+		_, err = o.forget(root, s.Name)
+		return err
 	}
 	all, err := o.Sandboxes.List(ctx)
 	if err != nil {
@@ -100,10 +112,38 @@ func run(ctx context.Context, o *options) error {
 			errs = append(errs, o.writes(ctx, root, name))
 		}
 	}
-	if len(all)+len(written) == 0 {
+	stopped, err := snapshot.Sandboxes(root)
+	errs = append(errs, err)
+	for _, name := range stopped {
+		_, err := o.forget(root, name)
+		errs = append(errs, err)
+	}
+	if len(all)+len(written)+len(stopped) == 0 {
 		fmt.Fprintln(o.Streams.Err, "no sandbox is up: nothing to do")
 	}
 	return errors.Join(errs...)
+}
+
+// forget deletes the snapshots of a sandbox that does not run, and reports whether there were any. With --keep-snapshots, only what
+// "stop" saved goes.
+func (o *options) forget(root, name string) (deleted bool, err error) {
+	folder, n := snapshot.In(root, name), 0
+	if o.keep {
+		for _, own := range []string{snapshot.Stopped, snapshot.LastStop} {
+			switch err := folder.Delete(own); {
+			case err == nil:
+				n++
+			case !coded.Is(err, snapshot.CodeNotFound):
+				return false, err
+			}
+		}
+	} else if n, err = folder.DeleteAll(); err != nil {
+		return false, err
+	}
+	if n > 0 {
+		fmt.Fprintf(o.Streams.Err, "sandbox %q: %d snapshots deleted\n", name, n)
+	}
+	return n > 0, nil
 }
 
 // absent reports whether err means that the sandbox does not exist, and not an unknown or ambiguous name.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 )
 
 // patience is how long a sandbox may take to tell how it is: the list must not hang with it.
@@ -28,6 +31,7 @@ const (
 	silent    = "no-answer" // there is a process, and no answer from it
 	suspended = "suspended" // its process was stopped, as by Ctrl-Z
 	removed   = "removed"   // its directory was, and it is about to end
+	stopped   = "stopped"   // by "stop": only its state is there
 )
 
 // sandbox is one line.
@@ -66,6 +70,7 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *co
 		Short:   "List sandboxes",
 		Long: `List sandboxes with their phase. Phases of a sandbox that does not answer:
 
+  stopped      saved by "stop"; "start" continues it
   suspended    its process was stopped by Ctrl-Z or SIGSTOP; "fg" or
                "kill -CONT" continues it
   crashed      crashed or killed; logs, events and recording are kept until
@@ -101,6 +106,9 @@ func run(ctx context.Context, o *options) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if items, err = o.withStopped(items); err != nil {
+		return err
+	}
 	if err := output.List(o.streams.Out, o.flags, kind(o.now()), items); err != nil {
 		return err
 	}
@@ -119,6 +127,35 @@ func run(ctx context.Context, o *options) error {
 		}
 	}
 	return nil
+}
+
+// withStopped adds the sandboxes that were stopped.
+func (o *options) withStopped(items []sandbox) ([]sandbox, error) {
+	root, err := o.sandboxes.Root()
+	if err != nil {
+		return nil, err
+	}
+	names, err := snapshot.Sandboxes(root)
+	if err != nil {
+		return nil, err
+	}
+	running := len(items)
+	for _, name := range names {
+		if slices.ContainsFunc(items, func(s sandbox) bool { return s.Name == name }) {
+			continue
+		}
+		m, err := snapshot.In(root, name).Open(snapshot.Stopped)
+		if err != nil {
+			continue // "snapshot list" reports what is wrong with it
+		}
+		items = append(items, sandbox{
+			Name: name, State: stopped, Topology: m.Topology, Nodes: api.NodeCount{Wanted: m.Nodes}, VCenters: len(m.Addresses), Speed: m.Speed, StartedAt: m.SavedAt, Dir: m.Path,
+		})
+	}
+	if len(items) > running {
+		slices.SortStableFunc(items, func(a, b sandbox) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return items, nil
 }
 
 // describe asks a sandbox how it is.

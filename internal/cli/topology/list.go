@@ -2,6 +2,7 @@ package topology
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,9 @@ func NewCmdList(d *command.Deps, runF func(*listOptions) error) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List the built-in topologies",
 		Long: `List the built-in topologies. "up NAME" starts a sandbox with one; without
-a name it takes zones-us-eu.
+a name it takes zones-us-eu. -o wide and -o json show the parameters that --set
+sets, with their defaults. "--set workers=5" sets workers-east, workers-west
+and so on.
 
 Scenarios are something else: a scenario breaks something and checks what
 happens. "vsphere-sandbox scenario list" lists them.`,
@@ -50,6 +53,8 @@ type listed struct {
 	Default     bool            `json:"default,omitempty"`
 	Description string          `json:"description,omitempty"`
 	Counts      topology.Counts `json:"counts"`
+	// Parameters are what --set sets.
+	Parameters []topology.Parameter `json:"parameters,omitempty"`
 }
 
 func list(o *listOptions) error {
@@ -59,7 +64,15 @@ func list(o *listOptions) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, listed{Name: name, Default: name == scenarios.Default, Description: t.Metadata.Description, Counts: t.Count()})
+		data, err := scenarios.Read(name)
+		if err != nil {
+			return err
+		}
+		parameters, err := topology.Declared(data)
+		if err != nil {
+			return err
+		}
+		all = append(all, listed{Parameters: parameters, Name: name, Default: name == scenarios.Default, Description: t.Metadata.Description, Counts: t.Count()})
 	}
 	type column = output.Column[listed]
 	return output.List(o.streams.Out, o.flags, output.Kind[listed]{
@@ -72,6 +85,13 @@ func list(o *listOptions) error {
 			{Header: "DATACENTERS", Wide: true, Value: func(l listed) string { return strconv.Itoa(l.Counts.Datacenters) }},
 			{Header: "HOSTS", Wide: true, Value: func(l listed) string { return strconv.Itoa(l.Counts.Hosts) }},
 			{Header: "VMS", Wide: true, Value: func(l listed) string { return strconv.Itoa(l.Counts.VMs) }},
+			{Header: "PARAMETERS", Wide: true, Value: func(l listed) string {
+				texts := make([]string, len(l.Parameters))
+				for i, p := range l.Parameters {
+					texts[i] = p.Name + "=" + string(p.Default)
+				}
+				return strings.Join(texts, ",")
+			}},
 			{Header: "DESCRIPTION", Cut: true, Value: func(l listed) string { return l.Description }},
 		},
 	}, all)

@@ -25,8 +25,8 @@ func NewCmdTopology(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:     "topology",
 		Aliases: []string{"topo"},
-		Short:   "List, validate, render, draw and apply topologies",
-		Long: `List, validate, render, draw and apply topologies.
+		Short:   "List, validate, render, draw, apply and scale topologies",
+		Long: `List, validate, render, draw, apply and scale topologies.
 
 A topology is the inventory of the vCenters in YAML: a built-in one, by name, or
 a file of your own. Included files are read too, and --set sets parameters.`,
@@ -35,8 +35,9 @@ a file of your own. Included files are read too, and --set sets parameters.`,
   vsphere-sandbox topology render my-topology.yaml --set workers=5
   vsphere-sandbox topology graph zones-us-eu
   vsphere-sandbox topology apply my-topology.yaml --dry-run
+  vsphere-sandbox topology scale worker-west=4
   vsphere-sandbox topology schema > topology.schema.json`,
-	}, NewCmdList(d, nil), NewCmdValidate(d, nil), NewCmdRender(d, nil), NewCmdGraph(d, nil), NewCmdApply(d, nil), NewCmdSchema(d))
+	}, NewCmdList(d, nil), NewCmdValidate(d, nil), NewCmdRender(d, nil), NewCmdGraph(d, nil), NewCmdApply(d, nil), NewCmdScale(d, nil), NewCmdSchema(d))
 }
 
 type graphOptions struct {
@@ -284,8 +285,13 @@ func apply(ctx context.Context, o *applyOptions) error {
 	if err != nil {
 		return err
 	}
+	return send(ctx, o, t, text)
+}
+
+// send applies a topology and prints the changes.
+func send(ctx context.Context, o *applyOptions, t *command.Target, text []byte) error {
 	a := &applying{o: o}
-	err = t.Client.Apply(ctx, api.ApplyRequest{Topology: string(text), DryRun: o.dryRun, Prune: o.prune}, a.line)
+	err := t.Client.Apply(ctx, api.ApplyRequest{Topology: string(text), DryRun: o.dryRun, Prune: o.prune}, a.line)
 	if err != nil {
 		err = t.Explain(ctx, err, 0) // it may take as long as it takes
 	}

@@ -31,6 +31,7 @@ import (
 	kindground "github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -59,6 +60,9 @@ func boot(ctx context.Context, o *options) (err error) {
 	}
 	cluster, err := o.cluster(ctx)
 	if err != nil {
+		return err
+	}
+	if err := o.checkFrom(cluster.Version()); err != nil {
 		return err
 	}
 	o.reportUnreverted(root)
@@ -97,6 +101,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	opts := o.sandbox()
 	opts.Dir, opts.Logger, opts.Progress, opts.CCM, opts.CSI = dir, logger, progress.show, program, volumes
 	opts.Cluster = cluster
+	opts.Snapshots, opts.Settings = snapshot.In(root, o.name), o.settings
 	var s running = sandbox.New(opts)
 	if o.ground.Installs() {
 		if s, err = attached(ctx, o, instanceHome, progress.show); err != nil {
@@ -118,6 +123,11 @@ func boot(ctx context.Context, o *options) (err error) {
 		ready = true
 		progress.close()
 		instanceHome.Ready()
+		if o.resume && o.snapshot.Name == snapshot.Stopped { // the sandbox continues from it
+			if err := opts.Snapshots.Rename(snapshot.Stopped, snapshot.LastStop); err != nil {
+				logger.Error("snapshot", "err", err)
+			}
+		}
 		fmt.Fprintf(o.Streams.Err, "ready in %.1fs\n\n", time.Since(begin).Seconds())
 		if o.tui {
 			return
@@ -173,6 +183,12 @@ func (o *options) sandbox() sandbox.Options {
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, Audit: o.audit, Light: o.light,
 		Cluster: o.ground.Of(o.retain), Real: o.real, VCenterPort: o.limits.Port(),
 		CCM: sandbox.CCM{None: o.ccm.None(), Replicas: o.ccm.Replicas}, CSI: sandbox.CSI{Enabled: !o.csi.Disabled()},
+	}
+	if o.snapshot != nil {
+		opts.From = o.snapshot
+		if o.resume {
+			opts.Addresses = o.snapshot.Addresses
+		}
 	}
 	if o.alone != nil {
 		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved

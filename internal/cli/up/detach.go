@@ -86,6 +86,9 @@ func (o *options) again() []string {
 		return append([]string{"--name", o.name}, o.alone.Args...)
 	}
 	what := []string{o.source}
+	if o.snapshot != nil {
+		what = []string{"--from", o.from, fmt.Sprintf("--resume=%t", o.resume)}
+	}
 	if o.real != nil {
 		what = o.realFlags.ToArgs()
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -51,8 +52,13 @@ type options struct {
 	alone      *VCenters     // nil for a whole sandbox
 
 	realFlags vcenterconfig.Flags
-	tui       bool
-	look      tui.DisplayFlags
+	from      string // a snapshot, as the user names it; its directory once it was read
+	resume    bool   // at the ports of the snapshot: this is "start"
+	snapshot  *snapshot.Manifest
+	settings  map[string][]string // the flags that were set
+
+	tui  bool
+	look tui.DisplayFlags
 }
 
 // NewCmdUp returns the command; runF, when not nil, runs in its place.
@@ -88,6 +94,7 @@ Exit status:
   vsphere-sandbox up --ccm none
   vsphere-sandbox up --csi off
   vsphere-sandbox up --kubernetes v1.35
+  vsphere-sandbox up --name copy --from lab/before-upgrade
   vsphere-sandbox up --vcenter-port 0
   vsphere-sandbox up my-topology.yaml --light
   vsphere-sandbox up --cluster kind
@@ -101,6 +108,10 @@ Exit status:
 		ValidArgsFunction: source.Names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.source = source.ArgOrDefault(args)
+			if err := o.openFrom(cmd, args); err != nil {
+				return err
+			}
+			o.settings = settings(cmd.Flags())
 			if err := o.realFlags.CheckUnset(cmd); err != nil {
 				return err
 			}
@@ -137,8 +148,12 @@ Exit status:
 	f.BoolVar(&o.retain, "retain", false, "on kind, keep the nodes of a sandbox that failed to boot; logs are always kept until \"down\" or the next \"up\"")
 	f.BoolVar(&o.tui, "tui", false, "open the terminal UI; when you quit, it asks whether to stop the sandbox")
 	o.look.Bind(cmd)
+	f.StringVar(&o.from, "from", "", "boot from a snapshot: `SNAPSHOT` of the sandbox, SANDBOX/SNAPSHOT, or the folder of one")
 	f.BoolVar(&o.detached, "detached", false, "")
-	_ = f.MarkHidden("detached") // its only error is an unknown flag
+	f.BoolVar(&o.resume, "resume", false, "")
+	for _, hidden := range []string{"detached", "resume"} {
+		_ = f.MarkHidden(hidden) // its only error is an unknown flag
+	}
 	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
 	return cmd
 }
@@ -185,6 +200,9 @@ func (o *options) complete() error {
 	if o.realFlags.IsSet() { // the inventory is not read before it is needed
 		o.real, err = o.realFlags.Complete(o.Getenv)
 		return err
+	}
+	if o.snapshot != nil {
+		return o.loadFrom()
 	}
 	if o.topology, err = source.Load("up", o.source, o.set); err != nil {
 		return err

@@ -44,6 +44,10 @@ type ControlPlane struct {
 	Knobs Knobs `json:"knobs,omitzero"`
 }
 
+// EtcdRestore is the key of the gRPC metadata of a request to etcd that restores a snapshot: such a request has no limit of size and
+// operations.
+const EtcdRestore = "vsphere-sandbox-restore"
+
 // MetricsHost is the name that the proxy [ControlPlane].Egress has for the server of the resource metrics API.
 const MetricsHost = "metrics-server.sandbox.internal"
 

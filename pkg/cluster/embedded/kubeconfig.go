@@ -6,7 +6,9 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -131,11 +133,14 @@ type pki struct {
 }
 
 // newPKI creates everything that a cluster needs before it starts, and writes it to dir (which must exist, for its owner
-// only). Roles and names are those of kubeadm's /etc/kubernetes/pki.
+// only). Authorities and the ServiceAccounts' key that dir has already are kept. Roles and names are those of kubeadm's /etc/kubernetes/pki.
 func newPKI(dir, server string, host net.IP, serviceIP net.IP) (*pki, error) {
 	authority := map[string]*cert.CA{}
 	for _, name := range []string{"ca", "etcd-ca", "front-proxy-ca"} {
-		ca, err := cert.NewCA("vsphere-sandbox " + name)
+		ca, err := readAuthority(dir, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			ca, err = cert.NewCA("vsphere-sandbox " + name)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -182,6 +187,19 @@ func newPKI(dir, server string, host net.IP, serviceIP net.IP) (*pki, error) {
 	return p, p.serviceAccountKey()
 }
 
+// readAuthority reads an authority of a snapshot; the error is fs.ErrNotExist if it is missing.
+func readAuthority(dir, name string) (*cert.CA, error) {
+	certificate, err := os.ReadFile(filepath.Join(dir, name+".crt"))
+	if err != nil {
+		return nil, err
+	}
+	key, err := os.ReadFile(filepath.Join(dir, name+".key"))
+	if err != nil {
+		return nil, err
+	}
+	return cert.ReadCA(certificate, key)
+}
+
 // write stores a pair as name.crt and name.key.
 func (p *pki) write(name string, pair *cert.Pair) error {
 	if err := os.WriteFile(filepath.Join(p.dir, name+".crt"), pair.Cert, 0o600); err != nil {
@@ -192,6 +210,9 @@ func (p *pki) write(name string, pair *cert.Pair) error {
 
 // serviceAccountKey creates the key that signs and verifies ServiceAccount tokens.
 func (p *pki) serviceAccountKey() error {
+	if _, err := os.Lstat(filepath.Join(p.dir, "sa.key")); err == nil { // of a snapshot: its tokens stay valid
+		return nil
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("service account key: %w", err)

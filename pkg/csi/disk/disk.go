@@ -176,8 +176,8 @@ func writeJSON(path string, v any) error {
 	return atomicfile.WriteFile(path, append(b, '\n'), 0o600)
 }
 
-// removeAll is os.RemoveAll that also removes directories without write permission, as a container may leave them.
-func removeAll(dir string) error {
+// RemoveAll is os.RemoveAll that also removes directories without write permission, as a container may leave them.
+func RemoveAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -237,7 +237,7 @@ func Resize(dir string, bytes int64) error {
 // Remove deletes a disk with its content, if it exists. Calls for the same dir must not run concurrently.
 func Remove(dir string) error {
 	gone := dir + ".gone"
-	err := errors.Join(removeAll(gone), removeAll(dir+".new"))
+	err := errors.Join(RemoveAll(gone), RemoveAll(dir+".new"))
 	if err != nil {
 		return err
 	}
@@ -248,13 +248,13 @@ func Remove(dir string) error {
 	case err != nil:
 		return err
 	}
-	return removeAll(gone)
+	return RemoveAll(gone)
 }
 
 // build creates a disk next to dir, calls fill, and renames it to dir.
 func build(dir string, fill func(at string) error) error {
 	at := dir + ".new"
-	if err := removeAll(at); err != nil {
+	if err := RemoveAll(at); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(at, dataDir), 0o700); err != nil {
@@ -265,7 +265,7 @@ func build(dir string, fill func(at string) error) error {
 		err = os.Rename(at, dir) // never replaces a directory with content
 	}
 	if err != nil {
-		return errors.Join(err, removeAll(at))
+		return errors.Join(err, RemoveAll(at))
 	}
 	return nil
 }
@@ -302,7 +302,7 @@ func Copy(ctx context.Context, from, to string) error {
 			return err
 		}
 		for _, name := range []string{dataDir, blockFile} {
-			if err := copyTree(ctx, filepath.Join(from, name), filepath.Join(at, name)); err != nil {
+			if err := CopyTree(ctx, filepath.Join(from, name), filepath.Join(at, name)); err != nil {
 				return fmt.Errorf("copy of disk %s: %w", from, err)
 			}
 		}
@@ -310,8 +310,9 @@ func Copy(ctx context.Context, from, to string) error {
 	})
 }
 
-// copyTree copies a file or a directory recursively. It skips files that do not exist or disappear.
-func copyTree(ctx context.Context, from, to string) error {
+// CopyTree copies a file or a directory recursively, with modes, times, owners and holes, as [Copy] does. The parent of to must exist. It
+// skips files that do not exist or disappear, and sockets, pipes and device files.
+func CopyTree(ctx context.Context, from, to string) error {
 	type done struct {
 		path string
 		info fs.FileInfo

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -86,7 +87,7 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
 		{Name: "control plane", Start: g.start, Stop: g.stop},
 		s.VCenters, s.Inventory, s.Faults,
-		{Name: "API server", Start: g.awaitAPI},
+		{Name: "API server", Start: g.awaitAPI}, s.Objects,
 		s.NodeWatch, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
 	}
 }
@@ -143,6 +144,19 @@ func (g *Ground) Nodes(t *topology.Topology) string {
 func (g *Ground) SlowEtcd(d time.Duration) error {
 	return g.cluster.Tune(contract.Tuning{EtcdDelay: d})
 }
+
+// SaveObjects implements [ground.ObjectSaver].
+func (g *Ground) SaveObjects(ctx context.Context, w io.Writer) (int, error) {
+	return g.cluster.SaveObjects(ctx, w)
+}
+
+// RestoreObjects implements [ground.ObjectSaver].
+func (g *Ground) RestoreObjects(ctx context.Context, r io.Reader) error {
+	return g.cluster.RestoreObjects(ctx, r)
+}
+
+// Unfrozen implements [ground.ObjectSaver].
+func (*Ground) Unfrozen() []string { return []string{embedded.Component} }
 
 // Guest implements [ground.Ground]: a hollow kubelet in a process for each VM, or one process for all light nodes.
 func (g *Ground) Guest(n ground.Node) node.Guest {

@@ -218,6 +218,16 @@ type ApplyLine struct {
 	Error *Error `json:"error,omitempty"`
 }
 
+// Topology is the topology that the inventories of a sandbox should have, resolved, as YAML.
+type Topology struct {
+	Topology string `json:"topology"`
+}
+
+// Topology returns the topology that was applied last, or that the sandbox was started with.
+func (c *Client) Topology(ctx context.Context) (Topology, error) {
+	return get[Topology](ctx, c, "topology")
+}
+
 // Apply makes the inventories those of a topology, and calls f for each line of the answer. When ctx ends, the sandbox
 // finishes the step it is at and does no other. It returns an error of f, the sandbox's refusal, or the error of the
 // step that could not be done.

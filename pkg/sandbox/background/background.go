@@ -5,6 +5,7 @@ package background
 
 import (
 	"context"
+	"maps"
 	"sync"
 )
 
@@ -39,6 +40,13 @@ func (b *Groups) Run(name string, f func(context.Context)) {
 		return
 	}
 	g.wg.Go(func() { f(g.ctx) })
+}
+
+// Reopen lets goroutines be started again in groups that have been ended. No group may be being ended.
+func (b *Groups) Reopen() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.groups, func(_ string, g *group) bool { return g.ctx.Err() != nil })
 }
 
 // End ends a group and waits for its goroutines, or for ctx.

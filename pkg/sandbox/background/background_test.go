@@ -49,3 +49,23 @@ func TestBackgroundEndIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestReopen(t *testing.T) {
+	var b Groups
+	b.Run("ended", func(ctx context.Context) { <-ctx.Done() })
+	running := make(chan struct{})
+	b.Run("running", func(ctx context.Context) { close(running); <-ctx.Done() })
+	<-running
+	if err := b.End(t.Context(), "ended"); err != nil {
+		t.Fatal(err)
+	}
+	b.Reopen()
+	again := make(chan struct{})
+	b.Run("ended", func(context.Context) { close(again) })
+	<-again
+	for _, name := range []string{"ended", "running"} {
+		if err := b.End(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -183,6 +184,29 @@ func (b *Boot) Stop(steps []ground.Step, begun int) error {
 		cancel()
 	}
 	return errors.Join(errs...)
+}
+
+// Restart stops steps of a sandbox that is ready, in reverse order, calls between, and starts them again. Steps that do not stop in
+// time are reported to the logger. After an error the sandbox must be stopped.
+func (b *Boot) Restart(ctx context.Context, steps []ground.Step, between func(context.Context) error) error {
+	b.SetPhase(api.Booting)
+	for n, st := range slices.Backward(steps) {
+		if st.Stop == nil {
+			continue
+		}
+		b.SetProgress(Progress{Step: len(steps) - n, Steps: 2 * len(steps), Name: st.Name})
+		if err := ground.WithTimeout(context.WithoutCancel(ctx), StopTimeout, st.Stop); err != nil {
+			b.Logger.Error("restart", "step", st.Name, "err", err)
+		}
+	}
+	if err := between(ctx); err != nil {
+		return err
+	}
+	if _, err := b.Start(ctx, steps); err != nil {
+		return err
+	}
+	b.SetPhase(api.Ready)
+	return nil
 }
 
 // crashError is the cause of a boot's end when a child crashes again and again.

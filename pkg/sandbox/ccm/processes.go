@@ -101,6 +101,8 @@ func (p *Processes) key() string { return p.Dir.Path("ccm", "serving.key") }
 func (p *Processes) Start(ctx context.Context) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
+	p.update(func() { p.stopped, p.list = false, nil }) // it may have been stopped for a restore
+	p.adopted, p.leaderSeen = false, false
 	if err := p.certify(); err != nil {
 		return err
 	}

@@ -193,30 +193,62 @@ func (o objects) create(ctx context.Context, conf []byte) error {
 	if err := distinctHosts(o.VCenters()); err != nil {
 		return err
 	}
-	core := o.Client().CoreV1()
-	_, err := core.ConfigMaps(o.Namespace).Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: ConfigMap, Labels: o.Labels},
-		Data:       map[string]string{Key: string(conf)},
-	}, metav1.CreateOptions{})
-	if err != nil {
+	if kept, err := o.keep(ctx); err != nil {
 		return err
-	}
-	secret := map[string]string{}
-	for _, vc := range o.VCenters() {
-		secret[vc.Host()+".username"] = vc.User()
-		secret[vc.Host()+".password"] = vc.Password()
-	}
-	_, err = core.Secrets(o.Namespace).Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: Secret, Labels: o.Labels},
-		StringData: secret,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return err
+	} else if !kept {
+		if err := o.replace(ctx, conf); err != nil {
+			return err
+		}
 	}
 	if err := o.WatchCredentials(); err != nil {
 		return err
 	}
 	return o.copyToFile(ctx)
+}
+
+// keep reports whether the cluster has a Secret for all vCenters at their addresses: that of a snapshot, which the user may have
+// changed. It stays, with its ConfigMap.
+func (o objects) keep(ctx context.Context) (bool, error) {
+	secret, err := o.Client().CoreV1().Secrets(o.Namespace).Get(ctx, Secret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, vc := range o.VCenters() {
+		if _, has := secret.Data[vc.Host()+".username"]; !has {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// replace creates the ConfigMap and the Secret, or makes existing ones new: the vCenters of a snapshot had other addresses.
+func (o objects) replace(ctx context.Context, conf []byte) error {
+	core := o.Client().CoreV1()
+	config := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: ConfigMap, Labels: o.Labels},
+		Data:       map[string]string{Key: string(conf)},
+	}
+	_, err := core.ConfigMaps(o.Namespace).Create(ctx, config, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = core.ConfigMaps(o.Namespace).Update(ctx, config, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return err
+	}
+	credentials := map[string]string{}
+	for _, vc := range o.VCenters() {
+		credentials[vc.Host()+".username"] = vc.User()
+		credentials[vc.Host()+".password"] = vc.Password()
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Labels: o.Labels}, StringData: credentials}
+	_, err = core.Secrets(o.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = core.Secrets(o.Namespace).Update(ctx, secret, metav1.UpdateOptions{})
+	}
+	return err
 }
 
 func (o objects) update(ctx context.Context, conf []byte) error {

@@ -29,7 +29,7 @@ func (c *Config) copyToFile(ctx context.Context) error {
 		return err
 	}
 	c.run(factory)
-	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+	if !cache.WaitFor(ctx, "", handler.HasSyncedChecker()) {
 		return errors.Join(errors.New("the API server does not list ConfigMaps"), context.Cause(ctx))
 	}
 	return nil

@@ -97,7 +97,7 @@ func (w *Watch) Start(ctx context.Context) error {
 		<-ctx.Done()
 		factory.Shutdown()
 	})
-	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, events.HasSynced) {
+	if !cache.WaitFor(ctx, "", nodes.HasSyncedChecker(), events.HasSyncedChecker()) {
 		return errors.Join(errors.New("the API server does not list nodes"), context.Cause(ctx))
 	}
 	return nil

@@ -60,8 +60,29 @@ func (s *State) Topology() *topology.Topology {
 	return s.current
 }
 
+// Hold keeps topologies from being applied until release is called; false if one is being applied.
+func (s *State) Hold() (release func(), ok bool) {
+	if !s.applying.TryLock() {
+		return nil, false
+	}
+	return s.applying.Unlock, true
+}
+
+// Reset sets the topology that a restored sandbox has. The caller holds the state.
+func (s *State) Reset(top *topology.Topology) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current, s.attempted = top, nil
+}
+
 // Register adds the handlers of the control API.
-func (s *State) Register(mux *http.ServeMux) { mux.Handle("POST /v1/topology", s) }
+func (s *State) Register(mux *http.ServeMux) {
+	mux.Handle("POST /v1/topology", s)
+	mux.Handle("GET /v1/topology", control.Answer(func(context.Context) (api.Topology, error) {
+		text, err := topology.Marshal(s.Topology())
+		return api.Topology{Topology: string(text)}, err
+	}))
+}
 
 // console is the sandbox's own connection to a vCenter, for changes of any length.
 type console struct{ *vcenters.VCenter }

@@ -181,6 +181,13 @@ func (l *light) stop(ctx context.Context) error {
 	return err
 }
 
+// reset makes it as if no light node had ever started.
+func (l *light) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fleet, l.begun, l.ended, l.program = fleet.New(), false, false, nil
+}
+
 // IsLight reports whether a VM has a light node.
 func (n *Nodes) IsLight(v world.VM) bool { return n.light.has(v) }
 

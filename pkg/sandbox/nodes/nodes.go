@@ -243,6 +243,14 @@ func (n *Nodes) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, err, n.Background.End(ctx, group))...)
 }
 
+// Reset forgets all VMs and their guests, which have been stopped: other VMs take their place, and [Nodes.Start] can be called again.
+func (n *Nodes) Reset() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.vms, n.bound = map[world.VMKey]*member{}, map[string]Bound{}
+	n.light.reset()
+}
+
 // Kubelet is the guest of a Node as faults and the API server see it.
 type Kubelet struct {
 	node.Guest

@@ -96,6 +96,13 @@ func (w *Watcher) Watch(factory informers.SharedInformerFactory) error {
 	)
 }
 
+// Reset forgets all volumes, until [Watcher.Watch] is called again.
+func (w *Watcher) Reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.index, w.disks, w.warnings = nil, nil, nil
+}
+
 func (w *Watcher) current() *Index {
 	w.mu.Lock()
 	defer w.mu.Unlock()

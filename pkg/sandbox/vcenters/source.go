@@ -80,6 +80,8 @@ type Boot struct {
 	Session   func(key string)
 	// Inventory returns an inventory that reports its changes to the sandbox.
 	Inventory func(vcenter string) *world.Inventory
+	// Snapshot is a directory with what sim.VCenter.Snapshot has saved of each vCenter, by its escaped name; empty for none.
+	Snapshot string
 	// Detail reports what the present step waits for.
 	Detail func(text string)
 }

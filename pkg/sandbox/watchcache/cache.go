@@ -180,6 +180,19 @@ func (c *Cache) send(text []byte) {
 	}
 }
 
+// Reset drops the rows of VMs, hosts, Nodes, volumes and attachments: all that is read again after a restore.
+func (c *Cache) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key := range c.table {
+		switch kind, _, _ := strings.Cut(key, "/"); kind {
+		case "vm", "host", "node", "volume", "attachment":
+			c.drop(key)
+		}
+	}
+	c.nodes, c.pods, c.hosts = nodes{}, podCounts{}, nil
+}
+
 // put sets a row, or drops it when it is gone.
 func (c *Cache) put(key string, u api.Update, gone bool) {
 	c.mu.Lock()

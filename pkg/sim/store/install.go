@@ -27,6 +27,9 @@ type Target struct {
 	Context *simulator.Context
 	// Dir is the directory for the files of its datastores. It is created if it is missing.
 	Dir string
+	// Files returns a directory with the files of a datastore, which are copied; empty for none. Nil: no files are copied. The files
+	// of VMs that are not among them are created, empty.
+	Files func(datastore vc.Ref) string
 }
 
 // The errors of [Loaded.Install].
@@ -51,7 +54,7 @@ func (l *Loaded) Install(ctx context.Context, t Target) (*inventory.Built, error
 	if err := os.MkdirAll(t.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	in := &installer{Loaded: l, ctx: ctx, base: t.Context, dir: t.Dir, stores: make(map[vc.Ref]string)}
+	in := &installer{Loaded: l, ctx: ctx, base: t.Context, dir: t.Dir, files: t.Files, stores: make(map[vc.Ref]string)}
 	defer func() { l.order, l.objects = nil, nil }()
 	if err := in.install(); err != nil {
 		return nil, err
@@ -65,6 +68,7 @@ type installer struct {
 	ctx    context.Context
 	base   *simulator.Context
 	dir    string
+	files  func(vc.Ref) string
 	stores map[vc.Ref]string // directories of datastores
 }
 

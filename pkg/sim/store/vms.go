@@ -22,6 +22,7 @@ import (
 	"github.com/vmware/govmomi/vmdk"
 	"golang.org/x/sync/errgroup"
 
+	content "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 )
@@ -220,6 +221,13 @@ func (in *installer) datastore(ds *simulator.Datastore) error {
 	dir := filepath.Join(in.dir, fmt.Sprintf("%s-%s", fileName(ds.Self.Value), fileName(ds.Name)))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
+	}
+	if in.files != nil {
+		if from := in.files(ds.Self); from != "" {
+			if err := content.CopyTree(in.ctx, from, dir); err != nil {
+				return err
+			}
+		}
 	}
 	in.stores[ds.Self] = dir
 	info := ds.Info.GetDatastoreInfo()

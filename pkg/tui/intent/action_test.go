@@ -31,6 +31,16 @@ func (s *sandbox) VM(_ context.Context, r api.VMRequest) (api.Done, error) { ret
 func (s *sandbox) Gate(_ context.Context, r api.GateRequest) (api.Done, error) {
 	return s.done(r, r.VCenter)
 }
+func (s *sandbox) SaveSnapshot(_ context.Context, r api.SaveRequest) (api.Snapshot, error) {
+	_, err := s.done("save", r.Name)
+	return api.Snapshot{Name: r.Name, VMs: 6, Volumes: 1}, err
+}
+
+func (s *sandbox) RestoreSnapshot(_ context.Context, r api.RestoreRequest) (api.Snapshot, error) {
+	_, err := s.done("restore", r.Name)
+	return api.Snapshot{Name: r.Name}, err
+}
+
 func (s *sandbox) RestartCCM(context.Context) (api.Done, error) { return s.done("restart", "it") }
 func (s *sandbox) Volume(_ context.Context, r api.VolumeRequest) (api.Done, error) {
 	return s.done(r, r.Volume)
@@ -97,6 +107,9 @@ func TestLineAndDo(t *testing.T) {
 			"done to n",
 		},
 		{intent.RestartCCM{}, "ccm restart", "restart", "ccm: done to it"},
+		{intent.SaveSnapshot{SaveRequest: api.SaveRequest{Name: "a"}}, "snapshot save a", "save", "snapshot a is saved: 6 VMs, 1 volumes"},
+		{intent.SaveSnapshot{SaveRequest: api.SaveRequest{Name: "a", Replace: true}}, "snapshot save a --force", "save", "snapshot a is saved: 6 VMs, 1 volumes"},
+		{intent.RestoreSnapshot{Name: "a"}, "snapshot restore a", "restore", "snapshot a is restored"},
 		{intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1", "f2"}}}, "fault heal f1 f2", api.HealRequest{IDs: []string{"f1", "f2"}}, "no active faults"},
 		{intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1"}, All: true}}, "fault heal --all", api.HealRequest{All: true}, "no active faults"},
 		{
@@ -164,6 +177,8 @@ func TestDanger(t *testing.T) {
 		{intent.OutOfService{OutOfServiceRequest: api.OutOfServiceRequest{Node: "n", Remove: true}}, ""},
 		{intent.Heal{HealRequest: api.HealRequest{All: true}}, ""},
 		{intent.RestartCCM{}, ""},
+		{intent.SaveSnapshot{SaveRequest: api.SaveRequest{Name: "a"}}, ""},
+		{intent.RestoreSnapshot{Name: "a"}, "Go back to snapshot a? What changed since is lost."},
 		{inject("vm.power-off", "", "a"), ""},
 		{inject("vm.power-off", "one"), ""},
 		{inject("vm.power-off", "", "a", "b"), "Inject vm.power-off into a, b? It lasts until it is healed."},

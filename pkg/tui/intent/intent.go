@@ -159,6 +159,8 @@ type Sandbox interface {
 	Inject(ctx context.Context, r api.InjectRequest) (api.Lease, error)
 	Heal(ctx context.Context, r api.HealRequest) ([]api.Lease, error)
 	RestartCCM(ctx context.Context) (api.Done, error)
+	SaveSnapshot(ctx context.Context, r api.SaveRequest) (api.Snapshot, error)
+	RestoreSnapshot(ctx context.Context, r api.RestoreRequest) (api.Snapshot, error)
 }
 
 // The actions.
@@ -177,6 +179,10 @@ type (
 	Heal struct{ api.HealRequest }
 	// RestartCCM restarts the cloud controller manager.
 	RestartCCM struct{}
+	// SaveSnapshot saves the state of the sandbox.
+	SaveSnapshot struct{ api.SaveRequest }
+	// RestoreSnapshot gives the sandbox the state of a snapshot.
+	RestoreSnapshot struct{ Name string }
 )
 
 func (VM) intent()           {}
@@ -186,6 +192,9 @@ func (OutOfService) intent() {}
 func (Inject) intent()       {}
 func (Heal) intent()         {}
 func (RestartCCM) intent()   {}
+
+func (SaveSnapshot) intent()    {}
+func (RestoreSnapshot) intent() {}
 
 // Line returns the command line of a, to paste into a shell: program, name of the sandbox ("" leaves the choice to the program),
 // and arguments, quoted.

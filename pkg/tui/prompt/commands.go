@@ -15,7 +15,7 @@ import (
 
 // commands are all commands, in the order of completion.
 func commands() []command {
-	return slices.Concat(screenCommands(), vmCommands(), vcenterCommands(), volumeCommands(), faultCommands(), subjectCommands(), otherCommands())
+	return slices.Concat(screenCommands(), vmCommands(), vcenterCommands(), volumeCommands(), faultCommands(), snapshotCommands(), subjectCommands(), otherCommands())
 }
 
 // plain is a command without arguments and a fixed intent.
@@ -125,6 +125,22 @@ func faultCommands() []command {
 		{
 			words: []string{"fault", "describe"}, short: "what a fault is, and its form", args: []kind{faults}, least: 1, most: 1, hint: "FAULT",
 			make: func(g given) (intent.Intent, error) { return intent.Fill{Kind: g.args[0]}, nil },
+		},
+	}
+}
+
+func snapshotCommands() []command {
+	return []command{
+		{
+			words: []string{"snapshot", "save"}, short: "save the state of the sandbox", args: []kind{free}, least: 1, most: 1, hint: "NAME",
+			flags: []flag{{name: "force"}},
+			make: func(g given) (intent.Intent, error) {
+				return intent.SaveSnapshot{SaveRequest: api.SaveRequest{Name: g.args[0], Replace: g.has("force")}}, nil
+			},
+		},
+		{
+			words: []string{"snapshot", "restore"}, short: "go back to a saved state", args: []kind{free}, least: 1, most: 1, hint: "NAME",
+			make: func(g given) (intent.Intent, error) { return intent.RestoreSnapshot{Name: g.args[0]}, nil },
 		},
 	}
 }

@@ -54,9 +54,11 @@ func TestParse(t *testing.T) {
 		"taint out-of-service n --remove": intent.OutOfService{
 			OutOfServiceRequest: api.OutOfServiceRequest{Node: "n", Remove: true},
 		},
-		"ccm restart":      intent.RestartCCM{},
-		"heal f1 f2":       intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1", "f2"}}},
-		"fault heal --all": intent.Heal{HealRequest: api.HealRequest{All: true}},
+		"ccm restart":             intent.RestartCCM{},
+		"snapshot save a --force": intent.SaveSnapshot{SaveRequest: api.SaveRequest{Name: "a", Replace: true}},
+		"snapshot restore a":      intent.RestoreSnapshot{Name: "a"},
+		"heal f1 f2":              intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1", "f2"}}},
+		"fault heal --all":        intent.Heal{HealRequest: api.HealRequest{All: true}},
 		"inject vm.power-off": intent.Inject{
 			InjectRequest: api.InjectRequest{Fault: "vm.power-off"},
 		},

@@ -6,9 +6,11 @@ package simulated
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -46,6 +48,17 @@ func (s *Source) Start(ctx context.Context, b vcenters.Boot) (vcenters.List, err
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	saved := s.options.Saved
+	if b.Snapshot != "" {
+		saved = nil
+		for _, spec := range b.Topology.Spec.VCenters {
+			one, err := sim.OpenSnapshot(filepath.Join(b.Snapshot, url.PathEscape(spec.Name)))
+			if err != nil {
+				return nil, fmt.Errorf("vcenter %q: %w", spec.Name, err)
+			}
+			saved = append(saved, one)
+		}
+	}
 	simulation, err := sim.New(ctx, sim.Options{
 		Topology:  b.Topology,
 		CA:        b.CA,
@@ -56,7 +69,7 @@ func (s *Source) Start(ctx context.Context, b vcenters.Boot) (vcenters.List, err
 		Speed:     b.Speed,
 		Addresses: b.Addresses,
 		Port:      b.Port,
-		Saved:     s.options.Saved,
+		Saved:     saved,
 		Login:     s.options.Login,
 		Vcsim:     s.options.Vcsim,
 		Names:     b.Names,

@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// restoreTime is how long a restore of the default topology may take: two seconds on a quiet machine, more beside other tests.
+const restoreTime = 15 * time.Second
+
+// identities are the Nodes with their UIDs and providerIDs, and the volumes with theirs.
+func (s *sandbox) identities() string {
+	s.T.Helper()
+	return s.Run("kubectl", "get", "nodes", "-o", "custom-columns=N:.metadata.name,U:.metadata.uid,P:.spec.providerID") +
+		s.Run("kubectl", "get", "pv,pvc", "-o", "custom-columns=N:.metadata.name,U:.metadata.uid,H:.spec.csi.volumeHandle")
+}
+
+// greeting is the file that a pod of a claim has in its volume.
+func (s *sandbox) greeting(claim string) string {
+	s.T.Helper()
+	return filepath.Join(strings.TrimSpace(s.Run("volume", "path", claim)), "greeting")
+}
+
+// backAgain destroys two VMs and the content of a volume, and restores a snapshot.
+func backAgain(s *sandbox) {
+	t, claim := s.T, "data-web-0"
+	v := s.awaitVolume(claim, api.VolumeInUse, bound)
+	if err := os.WriteFile(s.greeting(claim), []byte("hello"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.Run("snapshot", "save", "before")
+	was := s.identities()
+
+	s.Run("vm", "destroy", "--yes", v.VM)
+	s.Run("vm", "destroy", "--yes", "worker-eu-2")
+	if err := os.Remove(s.greeting("data-web-0")); err != nil {
+		t.Log(err) // the pod may be gone by now, with its mount
+	}
+	s.Run("kubectl", "delete", "statefulset", "web", "--wait=false")
+	s.Run("kubectl", "create", "configmap", "later")
+
+	begun := time.Now()
+	s.Run("snapshot", "restore", "before")
+	took := time.Since(begun)
+	t.Logf("restored in %s", took)
+	if took > restoreTime {
+		t.Errorf("the restore took %s", took)
+	}
+	if now := s.identities(); now != was {
+		t.Errorf("before:\n%s\nrestored:\n%s", was, now)
+	}
+	if out := s.Run("kubectl", "get", "configmap", "later", "--ignore-not-found"); strings.TrimSpace(out) != "" {
+		t.Errorf("a ConfigMap that is newer than the snapshot: %s", out)
+	}
+	again := s.awaitVolume(claim, api.VolumeInUse, bound)
+	if again.Handle != v.Handle || again.VM != v.VM {
+		t.Errorf("volume %+v, was %+v", again, v)
+	}
+	if text, err := os.ReadFile(s.greeting(claim)); string(text) != "hello" {
+		t.Errorf("data: %q, %v", text, err)
+	}
+	for _, name := range []string{v.Node, "worker-eu-2"} {
+		s.Await(name+" is well", bound, func() bool { return well(s.Node(name)) })
+	}
+	stopAndStart(s, was)
+}
+
+// stopAndStart stops the sandbox and starts it again.
+func stopAndStart(s *sandbox, was string) {
+	t := s.T
+	server := strings.TrimSpace(s.Run("kubectl", "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}"))
+	s.Run("stop")
+	if out := s.Run("list"); !strings.Contains(out, "stopped") {
+		t.Errorf("a stopped sandbox is listed as\n%s", out)
+	}
+	s.Run("start")
+	if now := s.identities(); now != was {
+		t.Errorf("before:\n%s\nstarted:\n%s", was, now)
+	}
+	if now := strings.TrimSpace(s.Run("kubectl", "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")); now != server {
+		t.Errorf("API server %s, was %s", now, server)
+	}
+	s.awaitVolume("data-web-0", api.VolumeInUse, bound)
+	if text, err := os.ReadFile(s.greeting("data-web-0")); string(text) != "hello" {
+		t.Errorf("data: %q, %v", text, err)
+	}
+}
