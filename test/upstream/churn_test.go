@@ -13,11 +13,12 @@ import (
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vapi/tags"
-	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
 )
 
 // topologyText is 200 VMs in two datacenters of two zones each.

@@ -39,7 +39,7 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 // Each returns the flags of each release, when --kubernetes names several with commas between them.
 func (f *Flags) Each() []Flags {
 	var all []Flags
-	for _, source := range strings.Split(f.Source, ",") {
+	for source := range strings.SplitSeq(f.Source, ",") {
 		one := *f
 		one.Source = source
 		all = append(all, one)

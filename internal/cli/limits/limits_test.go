@@ -85,8 +85,11 @@ spec:
 		want preflight.Size
 	}{
 		{"a cluster", sandbox.Options{CSI: sandbox.CSI{Enabled: true}}, preflight.Size{Cluster: true, Nodes: 3, Light: 2, VMs: 6, CSI: true, CCMs: 1}},
-		{"a cluster of a chosen release", sandbox.Options{Cluster: sandbox.Cluster{Kubernetes: sandbox.Kubernetes{Path: "/k"}}, CSI: sandbox.CSI{Enabled: true}},
-			preflight.Size{Cluster: true, Nodes: 3, Light: 2, VMs: 6, CSI: true, CCMs: 1}},
+		{
+			"a cluster of a chosen release",
+			sandbox.Options{Cluster: sandbox.Cluster{Kubernetes: sandbox.Kubernetes{Path: "/k"}}, CSI: sandbox.CSI{Enabled: true}},
+			preflight.Size{Cluster: true, Nodes: 3, Light: 2, VMs: 6, CSI: true, CCMs: 1},
+		},
 		{"light", sandbox.Options{Light: true, CCM: sandbox.CCM{Replicas: 2}}, preflight.Size{Cluster: true, Light: 5, VMs: 6, CCMs: 2}},
 		{"no CCM", sandbox.Options{CCM: sandbox.CCM{None: true}, Port: 6443}, preflight.Size{Cluster: true, Nodes: 3, Light: 2, VMs: 6, APIPort: 6443}},
 		{"vCenters alone", sandbox.Options{VCentersOnly: true, Addresses: []string{"127.0.0.1:1"}}, preflight.Size{VMs: 6, Addresses: []string{"127.0.0.1:1"}}},

@@ -159,7 +159,7 @@ func (c *Cluster) RestoreObjects(ctx context.Context, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	lease := clientv3.LeaseID(clientv3.NoLease)
+	lease := clientv3.NoLease
 	for _, o := range wanted {
 		var options []clientv3.OpOption
 		if o.Leased {

@@ -247,7 +247,8 @@ func clusterPatches(s pace.Speed, k contract.Knobs) ([]string, error) {
 		into  *component
 		flags []string
 	}{
-		{"kube-apiserver", &c.APIServer, k.APIServer}, {"kube-controller-manager", &c.ControllerManager, k.ControllerManager},
+		{"kube-apiserver", &c.APIServer, k.APIServer},
+		{"kube-controller-manager", &c.ControllerManager, k.ControllerManager},
 		{"kube-scheduler", &c.Scheduler, k.Scheduler},
 	} {
 		var err error
