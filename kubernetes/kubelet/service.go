@@ -203,7 +203,7 @@ func startProgram(ctx context.Context, cfg contract.Node, spec contract.CSIServi
 
 // launch starts the process. It stays in the process group of the kubelet, which is killed and suspended as a whole, as a VM is.
 func (p *programService) launch() error {
-	p.cmd = exec.Command(p.spec.Path, p.args...)
+	p.cmd = exec.Command(p.spec.Path, p.args...) //nolint:noctx // stop ends it
 	p.cmd.Env = append(os.Environ(), p.spec.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = os.Stderr, os.Stderr
 	if err := p.cmd.Start(); err != nil {

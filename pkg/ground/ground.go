@@ -93,7 +93,7 @@ type ObjectSaver interface {
 	SaveObjects(ctx context.Context, w io.Writer) (n int, err error)
 	// RestoreObjects makes the objects those that SaveObjects wrote. After an error nothing has changed.
 	RestoreObjects(ctx context.Context, r io.Reader) error
-	// Unfrozen are the components that must run meanwhile.
+	// Unfrozen are the components that must run while objects are saved.
 	Unfrozen() []string
 }
 

@@ -71,7 +71,7 @@ func TestProvider(t *testing.T) {
 	m.run("build", "-o", os.DevNull, ".")
 }
 
-// module is another module, in a folder of its own.
+// module is another module, in a temporary folder.
 type module struct {
 	*testing.T
 	dir string

@@ -16,8 +16,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
-// ControlPlane starts the control plane of the built programs in a folder of its own, which ends with the test. It does
-// not wait for the API server: see [Await].
+// ControlPlane starts the control plane of the built programs in a folder; it ends with the test. It does not wait for the API
+// server: see [Await].
 func ControlPlane(t TB, o embedded.Options) *embedded.Cluster {
 	t.Helper()
 	path, err := program.Find()

@@ -98,7 +98,7 @@ const (
 	Embedded Of = iota
 	// Kind has the release of its node image. Files cannot be given to its components.
 	Kind
-	// Other is somebody else's.
+	// Other is a cluster that the sandbox did not create.
 	Other
 )
 

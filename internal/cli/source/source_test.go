@@ -116,7 +116,7 @@ func TestLoadSets(t *testing.T) {
 	if err != nil || top.Spec.VCenters[0].Datacenters[0].VMs[0].Host != "host-9" {
 		t.Errorf("%v, %v", top, err)
 	}
-	for name, want := range map[string]string{"p.yaml": "p.yaml:11:14: parameters[0]: parameter \"esx\" has no default", "single": "single.yaml:5:1: parameters: there is no parameter \"exs\""} {
+	for name, want := range map[string]string{"p.yaml": "p.yaml:11:14: parameters[0]: parameter \"esx\" has no default", "single": "single.yaml:11:3: parameters: there is no parameter \"exs\""} {
 		settings := source.Settings{}
 		if name == "single" {
 			settings = source.Settings{{Name: "exs", Value: "x"}}

@@ -71,7 +71,7 @@ func TestPlanOfRealVMs(t *testing.T) {
 	}
 }
 
-// What the sandbox sets itself, nobody else does.
+// What the sandbox sets itself is refused.
 func TestPlanOfKnobs(t *testing.T) {
 	opts := planned(t, "single")
 	opts.Knobs = contract.Knobs{ControllerManager: []string{"node-monitor-period=1s"}, Scheduler: []string{"v"}}

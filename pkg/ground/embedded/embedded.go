@@ -56,8 +56,8 @@ type Host interface {
 	Proxy(name string) (addr string, err error)
 	// Kubelet returns the kubelet at a host: the name of a Node or an address of its VM. The error is one for the user.
 	Kubelet(host string) (Kubelet, error)
-	// DriverToken is the file with the token of the CSI driver's node service, DriverService that which says which program it is, a
-	// [contract.CSIService].
+	// DriverToken is the file with the token of the CSI driver's node service, DriverService the [contract.CSIService] with
+	// its program.
 	DriverToken() string
 	DriverService() string
 	// VolumeDir returns the directory of a volume's disk, "" where this machine has none; false when there is no such vCenter.
