@@ -19,27 +19,39 @@ func (s *sandbox) identities() string {
 		s.Run("kubectl", "get", "pv,pvc", "-o", "custom-columns=N:.metadata.name,U:.metadata.uid,H:.spec.csi.volumeHandle")
 }
 
-// greeting is the file that a pod of a claim has in its volume.
+// greeting is the file in the volume of a claim, which a pod must have mounted.
 func (s *sandbox) greeting(claim string) string {
 	s.T.Helper()
 	return filepath.Join(strings.TrimSpace(s.Run("volume", "path", claim)), "greeting")
+}
+
+// awaitGreeting waits until a pod has mounted the volume of a claim, and compares what is in it.
+func (s *sandbox) awaitGreeting(claim, want string) {
+	s.T.Helper()
+	s.Await("a pod has the volume of "+claim, bound, func() bool {
+		return (&home{s.Home}).Try("--name", s.Name, "volume", "path", claim).Code == 0
+	})
+	if text, err := os.ReadFile(s.greeting(claim)); string(text) != want {
+		s.T.Errorf("data of %s: %q, %v", claim, text, err)
+	}
 }
 
 // backAgain destroys two VMs and the content of a volume, and restores a snapshot.
 func backAgain(s *sandbox) {
 	t, claim := s.T, "data-web-0"
 	v := s.awaitVolume(claim, api.VolumeInUse, bound)
-	if err := os.WriteFile(s.greeting(claim), []byte("hello"), 0o644); err != nil {
+	greeting := s.greeting(claim)
+	if err := os.WriteFile(greeting, []byte("hello"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s.Run("snapshot", "save", "before")
 	was := s.identities()
 
+	if err := os.Remove(greeting); err != nil {
+		t.Fatal(err)
+	}
 	s.Run("vm", "destroy", "--yes", v.VM)
 	s.Run("vm", "destroy", "--yes", "worker-eu-2")
-	if err := os.Remove(s.greeting("data-web-0")); err != nil {
-		t.Log(err) // the pod may be gone by now, with its mount
-	}
 	s.Run("kubectl", "delete", "statefulset", "web", "--wait=false")
 	s.Run("kubectl", "create", "configmap", "later")
 
@@ -60,9 +72,7 @@ func backAgain(s *sandbox) {
 	if again.Handle != v.Handle || again.VM != v.VM {
 		t.Errorf("volume %+v, was %+v", again, v)
 	}
-	if text, err := os.ReadFile(s.greeting(claim)); string(text) != "hello" {
-		t.Errorf("data: %q, %v", text, err)
-	}
+	s.awaitGreeting(claim, "hello")
 	for _, name := range []string{v.Node, "worker-eu-2"} {
 		s.Await(name+" is well", bound, func() bool { return well(s.Node(name)) })
 	}
@@ -85,7 +95,5 @@ func stopAndStart(s *sandbox, was string) {
 		t.Errorf("API server %s, was %s", now, server)
 	}
 	s.awaitVolume("data-web-0", api.VolumeInUse, bound)
-	if text, err := os.ReadFile(s.greeting("data-web-0")); string(text) != "hello" {
-		t.Errorf("data: %q, %v", text, err)
-	}
+	s.awaitGreeting("data-web-0", "hello")
 }
