@@ -143,6 +143,10 @@ func (d *Driver) socket() (string, error) {
 // Start makes the account that Nodes share, which is all that they need to start, and continues in the background: see
 // [Driver.Await].
 func (d *Driver) Start(ctx context.Context) error {
+	d.changing.Lock()
+	d.projected = nil // it may have been stopped for a restore
+	d.changing.Unlock()
+	d.update(func() { d.stopped, d.state = false, state{} })
 	if err := os.MkdirAll(d.dir(), 0o700); err != nil {
 		return err
 	}
