@@ -44,7 +44,6 @@ func apiServerSettings(cfg contract.ControlPlane, etcd string) (settings, error)
 		"kubelet-client-key":            pki("apiserver-kubelet-client.key"),
 		// As kubeadm's. The proxy knows names, too, but the API server resolves them itself for some requests.
 		"kubelet-preferred-address-types": "InternalIP,ExternalIP,Hostname",
-		"egress-selector-config-file":     pki(egressConfig),
 
 		"requestheader-client-ca-file":       pki("front-proxy-ca.crt"),
 		"requestheader-allowed-names":        "front-proxy-client",
@@ -66,6 +65,9 @@ func apiServerSettings(cfg contract.ControlPlane, etcd string) (settings, error)
 	}
 	s.seconds("default-not-ready-toleration-seconds", cfg.Speed.Of(pace.NotReadyToleration))
 	s.seconds("default-unreachable-toleration-seconds", cfg.Speed.Of(pace.UnreachableToleration))
+	if cfg.Egress != "" {
+		s["egress-selector-config-file"] = pki(egressConfig)
+	}
 	if cfg.AuditLog != "" {
 		s["audit-log-path"] = cfg.AuditLog
 		s["audit-policy-file"] = pki("audit-policy.yaml")

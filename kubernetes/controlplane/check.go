@@ -42,7 +42,7 @@ func Check(_ context.Context, k contract.Knobs) error {
 		}
 	}
 	k.FeatureGates = known
-	cfg := contract.ControlPlane{Knobs: k, Speed: 1}
+	cfg := contract.ControlPlane{Knobs: k, Speed: 1, Egress: "set"}
 
 	api := apioptions.NewServerRunOptions()
 	s, err := apiServerSettings(cfg, "")

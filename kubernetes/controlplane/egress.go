@@ -34,6 +34,17 @@ func writeEgress(cfg contract.ControlPlane) error {
 	return os.WriteFile(filepath.Join(cfg.PKI, egressConfig), config, 0o600)
 }
 
+// setUpEgress writes the file, and returns the API server's way into the cluster's network: nil without a proxy.
+func setUpEgress(cfg contract.ControlPlane) (utilnet.DialFunc, error) {
+	if cfg.Egress == "" {
+		return nil, nil
+	}
+	if err := writeEgress(cfg); err != nil {
+		return nil, err
+	}
+	return egressDialer(cfg)
+}
+
 // egressDialer returns the API server's way into the cluster's network, for its neighbors in this process.
 func egressDialer(cfg contract.ControlPlane) (utilnet.DialFunc, error) {
 	config, err := egressselector.ReadEgressSelectorConfiguration(filepath.Join(cfg.PKI, egressConfig))

@@ -28,10 +28,7 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 	// Deprecation warnings do not help the user: our components use the APIs of the linked release.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 
-	if err := writeEgress(cfg); err != nil {
-		return part("egress", err)
-	}
-	dial, err := egressDialer(cfg)
+	dial, err := setUpEgress(cfg)
 	if err != nil {
 		return part("egress", err)
 	}

@@ -35,9 +35,10 @@ type ControlPlane struct {
 	SchedulerFD         int `json:"schedulerFD"`
 	// EtcdEndpoint is the file that etcd's URL is written to.
 	EtcdEndpoint string `json:"etcdEndpoint"`
-	// Egress is the unix socket of the HTTP CONNECT proxy to the cluster's network: nodes by their names.
-	Egress string `json:"egress"`
-	// Metrics is the unix socket that the resource metrics API is served on; empty for none. The proxy has it behind
+	// Egress is the unix socket of the HTTP CONNECT proxy to the cluster's network: nodes by their names. Empty means that there
+	// is no such network.
+	Egress string `json:"egress,omitempty"`
+	// Metrics is the unix socket that the resource metrics API is served on; empty for none. It needs Egress: the proxy has it behind
 	// [MetricsHost].
 	Metrics string `json:"metrics,omitempty"`
 	// Knobs are the user's.
