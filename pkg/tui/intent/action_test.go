@@ -31,6 +31,7 @@ func (s *sandbox) VM(_ context.Context, r api.VMRequest) (api.Done, error) { ret
 func (s *sandbox) Gate(_ context.Context, r api.GateRequest) (api.Done, error) {
 	return s.done(r, r.VCenter)
 }
+
 func (s *sandbox) SaveSnapshot(_ context.Context, r api.SaveRequest) (api.Snapshot, error) {
 	_, err := s.done("save", r.Name)
 	return api.Snapshot{Name: r.Name, VMs: 6, Volumes: 1}, err
