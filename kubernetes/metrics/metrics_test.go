@@ -171,7 +171,7 @@ func TestAPI(t *testing.T) {
 		t.Errorf("openapi: %d", code)
 	}
 	if reads() != 0 {
-		t.Error("kubelets are read although nobody asked for metrics")
+		t.Error("kubelets are read without a request for metrics")
 	}
 	var nodes metricsv1beta1.NodeMetricsList
 	if code := ask(at+"/v1beta1/nodes", &nodes); code != http.StatusOK || len(nodes.Items) != 1 {

@@ -62,16 +62,21 @@ func (s *streams) stop() {
 	}
 }
 
-// Exec implements the CRI.
-func (r *Runtime) Exec(_ context.Context, req *runtimeapi.ExecRequest) (*runtimeapi.ExecResponse, error) {
-	c, err := r.find(req.GetContainerId())
+// streamsOf returns the server for streams of a container, which must be running.
+func (r *Runtime) streamsOf(container string) (streamServer, error) {
+	c, err := r.find(container)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.running(); err != nil {
 		return nil, err
 	}
-	s, err := r.streams.get(r)
+	return r.streams.get(r)
+}
+
+// Exec implements the CRI.
+func (r *Runtime) Exec(_ context.Context, req *runtimeapi.ExecRequest) (*runtimeapi.ExecResponse, error) {
+	s, err := r.streamsOf(req.GetContainerId())
 	if err != nil {
 		return nil, err
 	}
@@ -80,14 +85,7 @@ func (r *Runtime) Exec(_ context.Context, req *runtimeapi.ExecRequest) (*runtime
 
 // Attach implements the CRI.
 func (r *Runtime) Attach(_ context.Context, req *runtimeapi.AttachRequest) (*runtimeapi.AttachResponse, error) {
-	c, err := r.find(req.GetContainerId())
-	if err != nil {
-		return nil, err
-	}
-	if err := c.running(); err != nil {
-		return nil, err
-	}
-	s, err := r.streams.get(r)
+	s, err := r.streamsOf(req.GetContainerId())
 	if err != nil {
 		return nil, err
 	}

@@ -181,7 +181,7 @@ func tail(ctx context.Context, pr *process, args []string) int {
 		}
 		for follow && name != "-" {
 			if err := wait(ctx, followEvery); err != nil {
-				return nil //nolint:nilerr // it is told to end
+				return nil //nolint:nilerr // the shell ends
 			}
 			if err := copyAll(ctx, pr.stdout, r); err != nil {
 				return err

@@ -28,7 +28,7 @@ func home(t *testing.T) *program.Home {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("no cache for programs: %v", err)
 	}
 	env := []string{"XDG_CACHE_HOME=" + cache}
 	for _, name := range []string{"GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS"} {

@@ -24,6 +24,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
@@ -141,7 +142,7 @@ func (o *options) forget(root, name string) (deleted bool, err error) {
 		return false, err
 	}
 	if n > 0 {
-		fmt.Fprintf(o.Streams.Err, "sandbox %q: %d snapshots deleted\n", name, n)
+		fmt.Fprintf(o.Streams.Err, "sandbox %q: %s deleted\n", name, shorten.Count(n, "snapshot"))
 	}
 	return n > 0, nil
 }

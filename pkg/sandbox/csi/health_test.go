@@ -60,7 +60,7 @@ func TestAsk(t *testing.T) {
 		"another driver":    {driver: &fakeIdentity{name: "hostpath.csi.k8s.io", controller: true}, final: true, want: `is CSI driver "hostpath.csi.k8s.io"`},
 		"node mode":         {driver: &fakeIdentity{name: names.Driver}, final: true, want: "has no controller service"},
 		"another CSI":       {final: true, want: "does not speak CSI 1.x"},
-		"nobody listens":    {none: true, want: "does not listen on its socket"},
+		"no listener":       {none: true, want: "does not listen on its socket"},
 		"hangs":             {driver: &fakeIdentity{hangs: true}, want: "does not answer within"},
 	} {
 		t.Run(name, func(t *testing.T) {
