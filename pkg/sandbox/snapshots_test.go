@@ -13,7 +13,7 @@ import (
 
 // A running cluster takes only its own snapshots: the tokens of its components are of its own ServiceAccounts.
 func TestSnapshotOfAnotherCluster(t *testing.T) {
-	s := idle(t)
+	s := newSandbox(t, "single")
 	put := func(path, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
