@@ -107,7 +107,8 @@ func retire(cache string, r release, current string) error {
 	for _, old := range all[min(kept, len(all)):] {
 		errs = append(errs, os.Remove(old.path))
 	}
-	for _, pattern := range []string{"node-*.tar.new", "debian-*"} {
+	// Before archives were named by their release, they were named by their hash alone.
+	for _, pattern := range []string{"node-[0-9a-f]*.tar", "node-*.tar.new", "debian-*"} {
 		left, err := filepath.Glob(filepath.Join(cache, pattern))
 		if err != nil {
 			return err

@@ -206,30 +206,33 @@ func (b *build) kube(ctx context.Context) error {
 
 func (b *build) containerd(ctx context.Context) error {
 	const module = "github.com/containerd/containerd/v2/"
-	return b.compile(ctx, "containerd", "go.mod", "no_aufs,no_zfs,no_btrfs,no_devmapper", "-X "+module+"version.Version="+containerdVersion,
+	return b.compile(ctx, "containerd", "", "no_aufs,no_zfs,no_btrfs,no_devmapper", "-X "+module+"version.Version="+containerdVersion,
 		module+"cmd/containerd", module+"cmd/containerd-shim-runc-v2", module+"cmd/ctr")
 }
 
 func (b *build) coredns(ctx context.Context) error {
-	return b.compile(ctx, "coredns", "go.mod", "", "", ".")
+	return b.compile(ctx, "coredns", "", "", "", ".")
 }
 
 func (b *build) small(ctx context.Context) error {
 	const module = "github.com/containernetworking/plugins/plugins/"
-	if err := b.compile(ctx, "cni", "go.mod", "", "", module+"main/ptp", module+"main/loopback", module+"ipam/host-local", module+"meta/portmap"); err != nil {
+	if err := b.compile(ctx, "cni", "", "", "", module+"main/ptp", module+"main/loopback", module+"ipam/host-local", module+"meta/portmap"); err != nil {
 		return err
 	}
-	return b.compile(ctx, "pause", "go.mod", "", "", ".")
+	return b.compile(ctx, "pause", "", "", "", ".")
 }
 
-// compile builds packages in the module programs/NAME, with one of its module files, into programs/ of the working folder:
-// static, and independent of the user's Go settings.
+// compile builds packages in the module programs/NAME into programs/ of the working folder: static, and independent of the user's Go
+// settings. With modFile it takes that module file of the module.
 func (b *build) compile(ctx context.Context, name, modFile, tags, ldflags string, packages ...string) error {
 	dir := filepath.Join(b.source, "programs", name)
 	args := append([]string{
-		"build", "-buildvcs=false", "-modfile=" + modFile, "-tags", tags, "-ldflags", strings.TrimSpace("-s -w " + ldflags),
+		"build", "-buildvcs=false", "-tags", tags, "-ldflags", strings.TrimSpace("-s -w " + ldflags),
 		"-o", b.in("programs") + "/",
 	}, packages...)
+	if modFile != "" {
+		args = slices.Insert(args, 1, "-modfile="+modFile)
+	}
 	return command(ctx, dir, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=", "GOWORK=off"}, "go", args...)
 }
 

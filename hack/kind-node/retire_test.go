@@ -12,7 +12,7 @@ import (
 func TestRetire(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
-		"node-v1.36.4-a.tar": "", "node-v1.36.4-b.tar": "", "node-v1.36.4-c.tar": "", "node-v1.36.4-d.tar": "", "node-d.tar.new": "",
+		"node-v1.36.4-a.tar": "", "node-v1.36.4-b.tar": "", "node-v1.36.4-c.tar": "", "node-v1.36.4-d.tar": "", "node-d.tar.new": "", "node-0eb52f99dbff.tar": "",
 		"node-v1.35.4-e.tar": "",
 		"debian-now/etc/x":   "", "debian-old/etc/x": "", "lock": "", "other.tar": "",
 	})

@@ -72,6 +72,9 @@ func runControllerManager(ctx context.Context, cfg contract.ControlPlane) error 
 	if opts.SecureServing.Listener, err = inherited(cfg.ControllerManagerFD); err != nil {
 		return err
 	}
+	if err := fixServing(&opts.SecureServing.ServerCert); err != nil {
+		return err
+	}
 	c, err := opts.Config(ctx, known, disabled, aliases)
 	if err != nil {
 		return err

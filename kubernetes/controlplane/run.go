@@ -44,7 +44,7 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 	}
 
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return lasting(ctx, apiServer, runAPIServer(ctx, cfg, etcd.endpoint)) })
+	g.Go(func() error { return lasting(ctx, apiServer, runAPIServer(ctx, cfg, etcd)) })
 	g.Go(func() error { return part("etcd", etcd.wait(ctx)) })
 	g.Go(func() error {
 		return part("tuning", followTuning(ctx, cfg, func(t contract.Tuning) { slow.set(t.EtcdDelay) }))
