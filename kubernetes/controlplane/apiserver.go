@@ -96,7 +96,7 @@ func runAPIServer(ctx context.Context, cfg contract.ControlPlane, etcd *etcdServ
 		return err
 	}
 	opts.SecureServing.Listener = l
-	if err := errors.Join(fixServing(&opts.SecureServing.ServerCert), fixClientCA(opts.Authentication.ClientCert)); err != nil {
+	if err := fixClientCA(opts.Authentication.ClientCert); err != nil {
 		return err
 	}
 	if err := opts.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
@@ -123,7 +123,11 @@ func serveAPI(ctx context.Context, opts options.CompletedOptions, skipped []stri
 	if err != nil {
 		return err
 	}
-	config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(skipped...)
+	generic := config.KubeAPIs.ControlPlane.Generic
+	generic.DisabledPostStartHooks.Insert(skipped...)
+	if err := fixServing(generic.SecureServing); err != nil {
+		return err
+	}
 	completed, err := config.Complete()
 	if err != nil {
 		return err

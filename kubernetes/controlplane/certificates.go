@@ -3,24 +3,16 @@ package controlplane
 import (
 	"os"
 
+	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
-// fixServing has a component read its serving certificate once. Files would be watched, each component's with an inotify instance, of
-// which a user has few; nothing replaces these while the process lives.
-func fixServing(serving *genericoptions.GeneratableKeyCert) error {
-	files := serving.CertKey
-	certificate, err := os.ReadFile(files.CertFile)
-	if err != nil {
-		return err
-	}
-	key, err := os.ReadFile(files.KeyFile)
-	if err != nil {
-		return err
-	}
-	serving.CertKey = genericoptions.CertKey{}
-	serving.GeneratedCert, err = dynamiccertificates.NewStaticCertKeyContent("serving-cert", certificate, key)
+// fixServing has a component keep the serving certificate that it has read. Each component would watch the files with an inotify
+// instance of its own, of which a user has few; nothing replaces them while the process lives.
+func fixServing(serving *server.SecureServingInfo) (err error) {
+	certificate, key := serving.Cert.CurrentCertKeyContent()
+	serving.Cert, err = dynamiccertificates.NewStaticCertKeyContent(serving.Cert.Name(), certificate, key)
 	return err
 }
 

@@ -72,11 +72,11 @@ func runControllerManager(ctx context.Context, cfg contract.ControlPlane) error 
 	if opts.SecureServing.Listener, err = inherited(cfg.ControllerManagerFD); err != nil {
 		return err
 	}
-	if err := fixServing(&opts.SecureServing.ServerCert); err != nil {
-		return err
-	}
 	c, err := opts.Config(ctx, known, disabled, aliases)
 	if err != nil {
+		return err
+	}
+	if err := fixServing(c.SecureServing); err != nil {
 		return err
 	}
 	return app.Run(ctx, c.Complete())

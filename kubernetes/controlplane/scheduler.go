@@ -52,11 +52,11 @@ func runScheduler(ctx context.Context, cfg contract.ControlPlane) error {
 	if opts.SecureServing.Listener, err = inherited(cfg.SchedulerFD); err != nil {
 		return err
 	}
-	if err := fixServing(&opts.SecureServing.ServerCert); err != nil {
-		return err
-	}
 	c, scheduler, err := app.Setup(ctx, opts)
 	if err != nil {
+		return err
+	}
+	if err := fixServing(c.SecureServing); err != nil {
 		return err
 	}
 	return app.Run(ctx, c, scheduler)
