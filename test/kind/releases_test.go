@@ -32,9 +32,9 @@ func TestReleases(t *testing.T) {
 			}
 			h := newHome(t)
 			begin := time.Now()
-			s := h.upOn(image, "releases", append([]string{"zones-us-eu"}, knobs...)...)
-			took(t, "zones-us-eu is up on "+r.Version, begin)
-			s.checkNodes("zones-us-eu")
+			s := h.upOn(image, "releases", append([]string{"single"}, knobs...)...)
+			took(t, "single is up on "+r.Version, begin)
+			s.checkNodes("single")
 			for _, n := range s.Nodes() {
 				if n.Version != r.Version {
 					t.Errorf("node %s is of %s", n.Name, n.Version)
@@ -91,7 +91,7 @@ func (s *sandbox) checkKnobs() {
 func (s *sandbox) checkWritten() {
 	s.T.Helper()
 	s.give(scribe)
-	s.Run("kubectl", "apply", "-f", s.File("book.yaml", writer("book", "")))
+	s.Run("kubectl", "apply", "-f", s.File("book.yaml", anywhere(writer("book", ""))))
 	s.await("the pod has the volume", 2*time.Minute, func() string { return s.inUse("book", "") })
 	v := s.volume("book")
 	s.await("it has written", time.Minute, func() string { return s.read("book", v.Node, "written on "+v.Node) })
