@@ -198,7 +198,7 @@ bench-tui: ## measure the terminal UI: frames of 1,000 nodes, event to screen, a
 	@$(GO) test -run '^$$' -bench 'Attach|Idle' -benchtime 3x ./pkg/tui
 
 test-kind: build ## sandboxes on kind, with their own Docker and node image; needs root, and installs Docker from Debian where it is missing (KINDARGS=-install=false does not)
-	$(GO) test -count=1 -v -timeout 120m ./test/kind -install $(KINDARGS)
+	VSPHERE_SANDBOX_FETCH=1 $(GO) test -count=1 -v -timeout 150m ./test/kind -install $(KINDARGS)
 
 FUZZ    ?= 50000
 MINUTES ?= 10

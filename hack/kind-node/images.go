@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"debug/elf"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -24,17 +26,37 @@ type podImage struct {
 	entrypoint []string
 }
 
-// podImages are all of them, by the names that kubeadm of this release asks for.
-func podImages() []podImage {
-	const registry = "registry.k8s.io/"
-	return []podImage{
-		{"kube", []string{
-			registry + "kube-apiserver:" + kubernetesVersion, registry + "kube-controller-manager:" + kubernetesVersion,
-			registry + "kube-scheduler:" + kubernetesVersion, registry + "kube-proxy:" + kubernetesVersion, registry + "etcd:3.6.8-0",
-		}, nil},
-		{"coredns", []string{registry + "coredns/coredns:v1.14.2"}, []string{"/coredns"}},
-		{"pause", []string{registry + "pause:3.10", registry + "pause:3.10.2"}, []string{"/pause"}},
+// podImages are all of them, by the names that kubeadm lists.
+func podImages(listed []string) []podImage {
+	kube := podImage{files: "kube"}
+	coredns := podImage{files: "coredns", entrypoint: []string{"/coredns"}}
+	pause := podImage{files: "pause", names: []string{"registry.k8s.io/pause:3.10"}, entrypoint: []string{"/pause"}} // containerd's config.toml names it
+	for _, name := range listed {
+		of := &kube
+		switch {
+		case strings.Contains(name, "/coredns:"):
+			of = &coredns
+		case strings.Contains(name, "/pause:"):
+			of = &pause
+		}
+		if !slices.Contains(of.names, name) {
+			of.names = append(of.names, name)
+		}
 	}
+	return []podImage{kube, coredns, pause}
+}
+
+// listed returns the names of the images that this release's kubeadm asks for.
+func (b *build) listed(ctx context.Context) ([]string, error) {
+	c := exec.CommandContext(ctx, b.in("programs/kube"), "config", "images", "list", "--kubernetes-version", b.release.version)
+	c.Args[0] = "kubeadm" // the program acts as the one that it is called
+	var wrong bytes.Buffer
+	c.Stderr = &wrong
+	out, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("kubeadm: %w\n%s", err, tail(wrong.String(), 10))
+	}
+	return strings.Fields(string(out)), nil
 }
 
 // images lays out what is in the images, and writes them as one OCI layout.
@@ -55,7 +77,11 @@ func (b *build) images(ctx context.Context) error {
 	if err := packetFilter(b.in("root"), kube); err != nil {
 		return err
 	}
-	return writeLayout(ctx, b.in("images"), b.in("layout"), podImages())
+	listed, err := b.listed(ctx)
+	if err != nil {
+		return err
+	}
+	return writeLayout(ctx, b.in("images"), b.in("layout"), podImages(listed))
 }
 
 // packetFilter copies the tools that kube-proxy runs from the node's files: nft, iptables, its modules, and what all of

@@ -22,7 +22,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 
 func key(t *testing.T, dir string) string {
 	t.Helper()
-	got, err := inputs(dir)
+	got, err := inputs(dir, releases()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +43,7 @@ func TestInputs(t *testing.T) {
 		{"a test", func(t *testing.T, dir string) { write(t, dir, map[string]string{"debian_test.go": "b"}) }, false},
 		{"a script that is not in the image", func(t *testing.T, dir string) { write(t, dir, map[string]string{"try": "b"}) }, false},
 		{"the builder", func(t *testing.T, dir string) { write(t, dir, map[string]string{"debian.go": "b"}) }, true},
+		{"the modules of another release of Kubernetes", func(t *testing.T, dir string) { write(t, dir, map[string]string{"programs/kube/v1.35.mod": "b"}) }, false},
 		{"a module's release", func(t *testing.T, dir string) { write(t, dir, map[string]string{"programs/kube/go.sum": "b"}) }, true},
 		{"a node's file", func(t *testing.T, dir string) { write(t, dir, map[string]string{"rootfs/kind/bin/x": "b"}) }, true},
 		{"a new file of a node", func(t *testing.T, dir string) { write(t, dir, map[string]string{"rootfs/kind/bin/y": "b"}) }, true},

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -39,12 +40,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	key, err := inputs(o.source)
+	key, err := inputs(o.source, o.release)
 	if err != nil {
 		return err
 	}
 	o.image = o.repository + ":" + key
-	archive := o.path("node-" + key + ".tar")
+	archive := o.path(archiveName(o.release, key))
 	if o.nameOnly {
 		fmt.Fprintf(stdout, "%s\n%s\n", o.image, archive)
 		return nil
@@ -61,7 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if err := produce(ctx, o, archive, stderr); err != nil {
 			return err
 		}
-		if err := retire(o.cache, (&build{options: o}).debianDir()); err != nil {
+		if err := retire(o.cache, o.release, (&build{options: o}).debianDir()); err != nil {
 			return err
 		}
 	}
@@ -74,13 +75,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// kept is the number of archives in the cache: that of the newest image, and the one before it for comparisons.
+// archiveName is the name of an image's archive in the cache.
+func archiveName(r release, key string) string { return "node-" + r.version + "-" + key + ".tar" }
+
+// kept is the number of archives of a release in the cache: that of the newest image, and the one before it for comparisons.
 const kept = 2
 
-// retire removes all archives from the cache but the youngest, what a build that was cut off has left of one, and Debian's
-// packages of other lists than current.
-func retire(cache, current string) error {
-	archives, err := filepath.Glob(filepath.Join(cache, "node-*.tar"))
+// retire removes all archives of the release from the cache but the youngest, what a build that was cut off has left of one, and
+// Debian's packages of other lists than current.
+func retire(cache string, r release, current string) error {
+	archives, err := filepath.Glob(filepath.Join(cache, archiveName(r, "*")))
 	if err != nil {
 		return err
 	}
@@ -103,7 +107,8 @@ func retire(cache, current string) error {
 	for _, old := range all[min(kept, len(all)):] {
 		errs = append(errs, os.Remove(old.path))
 	}
-	for _, pattern := range []string{"node-*.tar.new", "debian-*"} {
+	// Before archives were named by their release, they were named by their hash alone.
+	for _, pattern := range []string{"node-[0-9a-f]*.tar", "node-*.tar.new", "debian-*"} {
 		left, err := filepath.Glob(filepath.Join(cache, pattern))
 		if err != nil {
 			return err
@@ -117,27 +122,27 @@ func retire(cache, current string) error {
 	return errors.Join(errs...)
 }
 
-// inputs is a hash of all that decides what is in an image: the files of this folder but its texts and tests, the Go
-// release, the architecture. It is 12 hexadecimal digits, and the same on every machine.
-func inputs(source string) (string, error) {
+// inputs is a hash of all that decides what is in an image: the files of this folder but its texts, its tests and the module files
+// of other releases, the release, that of Go, the architecture. It is 12 hexadecimal digits, and the same on every machine.
+func inputs(source string, r release) (string, error) {
 	all := sha256.New()
-	fmt.Fprintln(all, runtime.Version(), runtime.GOARCH)
-	err := filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
+	fmt.Fprintln(all, r.version, runtime.Version(), runtime.GOARCH)
+	err := filepath.WalkDir(source, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(source, path)
+		name, err := filepath.Rel(source, file)
 		if err != nil {
 			return err
 		}
-		if !input(filepath.ToSlash(name)) {
+		if !input(filepath.ToSlash(name), r) {
 			return nil
 		}
 		info, err := entry.Info()
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(path)
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
@@ -151,9 +156,11 @@ func inputs(source string) (string, error) {
 	return fmt.Sprintf("%x", all.Sum(nil))[:12], nil
 }
 
-// input reports whether a file, given its slash-separated path, affects the image.
-func input(name string) bool {
-	switch {
+// input reports whether a file, given its slash-separated path, affects the image of a release.
+func input(name string, r release) bool {
+	switch folder, file := path.Split(name); {
+	case folder == "programs/kube/" && (path.Ext(file) == ".mod" || path.Ext(file) == ".sum"):
+		return strings.TrimSuffix(file, path.Ext(file)) == strings.TrimSuffix(r.modFile(), ".mod")
 	case strings.HasPrefix(name, "programs/"), strings.HasPrefix(name, "rootfs/"):
 		return !strings.HasSuffix(name, "_test.go")
 	case strings.Contains(name, "/"):
@@ -206,6 +213,7 @@ type options struct {
 	source, cache string
 	// repository is the image's name without the tag; image has the tag, which is the hash of the inputs.
 	repository, image           string
+	release                     release
 	load, nameOnly, debianAgain bool
 	// mirror is Debian's, as debootstrap takes it.
 	mirror string
@@ -213,10 +221,12 @@ type options struct {
 
 func parse(args []string) (*options, error) {
 	o := &options{}
+	kubernetes := releases()[0].name()
 	fs := flag.NewFlagSet("kind-node", flag.ContinueOnError)
 	fs.StringVar(&o.source, "source", ".", "the `folder` with programs and rootfs")
 	fs.StringVar(&o.cache, "cache", "", "the `folder` for what is made, some 2 GB (vsphere-sandbox/kind-node in the user's cache)")
 	fs.StringVar(&o.repository, "repository", "vsphere-sandbox/kind-node", "the image's `name`; its tag is a hash of the inputs")
+	fs.StringVar(&kubernetes, "kubernetes", kubernetes, "the node's Kubernetes `release`: "+strings.Join(names(), ", "))
 	fs.StringVar(&o.mirror, "mirror", "http://deb.debian.org/debian", "Debian's `address`")
 	fs.BoolVar(&o.load, "load", false, "give the image to docker, unless it has it")
 	fs.BoolVar(&o.nameOnly, "name", false, "print the image's name and the archive's path, make nothing")
@@ -235,6 +245,9 @@ func parse(args []string) (*options, error) {
 		o.cache = filepath.Join(dir, "vsphere-sandbox", "kind-node")
 	}
 	var err error
+	if o.release, err = find(kubernetes); err != nil {
+		return nil, err
+	}
 	if o.source, err = filepath.Abs(o.source); err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (b *build) archive(ctx context.Context, file string) error {
 	c.Config.Entrypoint = []string{"/usr/local/bin/entrypoint", "/sbin/init"}
 	c.Config.Labels = map[string]string{
 		"org.opencontainers.image.title":       "node of a kind cluster, of Debian packages and Go modules",
-		"org.opencontainers.image.version":     kubernetesVersion,
+		"org.opencontainers.image.version":     b.release.version,
 		"com.github.vsphere-sandbox.kind-node": b.image,
 	}
 	out, err := os.Create(file + ".new")
@@ -196,41 +196,43 @@ func tail(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// The releases that programs say of themselves. Which ones they are is in the go.mod of each.
-const (
-	kubernetesVersion = "v1.36.4"
-	containerdVersion = "v2.4.2"
-)
+// containerdVersion is the release that containerd reports of itself: that of programs/containerd/go.mod.
+const containerdVersion = "v2.4.2"
 
 func (b *build) kube(ctx context.Context) error {
 	const version = "-X k8s.io/component-base/version."
-	return b.compile(ctx, "kube", "", version+"gitVersion="+kubernetesVersion+" "+version+"gitMajor=1 "+version+"gitMinor=36", ".")
+	return b.compile(ctx, "kube", b.release.modFile(), "", version+"gitVersion="+b.release.version+" "+version+"gitMajor=1 "+version+"gitMinor="+b.release.minor(), ".")
 }
 
 func (b *build) containerd(ctx context.Context) error {
 	const module = "github.com/containerd/containerd/v2/"
-	return b.compile(ctx, "containerd", "no_aufs,no_zfs,no_btrfs,no_devmapper", "-X "+module+"version.Version="+containerdVersion,
+	return b.compile(ctx, "containerd", "", "no_aufs,no_zfs,no_btrfs,no_devmapper", "-X "+module+"version.Version="+containerdVersion,
 		module+"cmd/containerd", module+"cmd/containerd-shim-runc-v2", module+"cmd/ctr")
 }
 
-func (b *build) coredns(ctx context.Context) error { return b.compile(ctx, "coredns", "", "", ".") }
+func (b *build) coredns(ctx context.Context) error {
+	return b.compile(ctx, "coredns", "", "", "", ".")
+}
 
 func (b *build) small(ctx context.Context) error {
 	const module = "github.com/containernetworking/plugins/plugins/"
-	if err := b.compile(ctx, "cni", "", "", module+"main/ptp", module+"main/loopback", module+"ipam/host-local", module+"meta/portmap"); err != nil {
+	if err := b.compile(ctx, "cni", "", "", "", module+"main/ptp", module+"main/loopback", module+"ipam/host-local", module+"meta/portmap"); err != nil {
 		return err
 	}
-	return b.compile(ctx, "pause", "", "", ".")
+	return b.compile(ctx, "pause", "", "", "", ".")
 }
 
-// compile builds packages in the module programs/NAME into programs/ of the working folder: static, and independent of
-// the user's Go settings.
-func (b *build) compile(ctx context.Context, name, tags, ldflags string, packages ...string) error {
+// compile builds packages in the module programs/NAME into programs/ of the working folder: static, and independent of the user's Go
+// settings. With modFile it takes that module file of the module.
+func (b *build) compile(ctx context.Context, name, modFile, tags, ldflags string, packages ...string) error {
 	dir := filepath.Join(b.source, "programs", name)
 	args := append([]string{
 		"build", "-buildvcs=false", "-tags", tags, "-ldflags", strings.TrimSpace("-s -w " + ldflags),
 		"-o", b.in("programs") + "/",
 	}, packages...)
+	if modFile != "" {
+		args = slices.Insert(args, 1, "-modfile="+modFile)
+	}
 	return command(ctx, dir, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=", "GOWORK=off"}, "go", args...)
 }
 

@@ -72,20 +72,41 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// What programs say of themselves is what they are, and the node's Kubernetes is that of kind's default image.
+// What programs say of themselves is what they are, nodes are made of the releases that sandboxes have, and the default is that of
+// kind's default image.
 func TestReleases(t *testing.T) {
-	for file, want := range map[string]string{
-		"programs/kube/go.mod":                         "\tk8s.io/kubernetes " + kubernetesVersion,
-		"../../internal/kubernetes/release/release.go": "func Kind() string { return \"" + kubernetesVersion + "\" }",
-		"programs/containerd/go.mod":                   "\tgithub.com/containerd/containerd/v2 " + containerdVersion,
-	} {
+	const table = "../../internal/kubernetes/release/release.go"
+	want := map[string][]string{
+		"programs/containerd/go.mod": {"\tgithub.com/containerd/containerd/v2 " + containerdVersion},
+		table:                        {"func Kind() string { return \"" + releases()[0].version + "\" }"},
+	}
+	for _, r := range releases() {
+		want["programs/kube/"+r.modFile()] = []string{"\tk8s.io/kubernetes " + r.version}
+		want[table] = append(want[table], "{\""+r.version+"\", "+r.minor()+", ")
+	}
+	for file, lines := range want {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(text), want) {
-			t.Errorf("%s does not have %q", file, want)
+		for _, line := range lines {
+			if !strings.Contains(string(text), line) {
+				t.Errorf("%s does not have %q", file, line)
+			}
 		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	for _, r := range releases() {
+		for _, name := range []string{r.version, r.name()} {
+			if got, err := find(name); err != nil || got != r {
+				t.Errorf("%s: %v, %v", name, got, err)
+			}
+		}
+	}
+	if _, err := find("v1.33"); err == nil || !strings.Contains(err.Error(), "want one of v1.36, ") {
+		t.Errorf("v1.33: error %v", err)
 	}
 }
 

@@ -49,7 +49,7 @@ func (b *build) root(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(root, "etc/kubernetes/manifests"), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(root, "kind/version"), []byte(kubernetesVersion), 0o644)
+	return os.WriteFile(filepath.Join(root, "kind/version"), []byte(b.release.version), 0o644)
 }
 
 // own copies the files below rootfs, independent of the umask.

@@ -1,6 +1,6 @@
 // Command kubernetes has what the Makefile needs to know of the Kubernetes program, the module kubernetes/:
 //
-//	go run ./hack/kubernetes modules [VERSION...]   write the module files, kubernetes/go.mod and kubernetes/v1.*.mod
+//	go run ./hack/kubernetes modules [VERSION...]   write the module files, go.mod and v1.*.mod in kubernetes and hack/kind-node/programs/kube
 //	go run ./hack/kubernetes flags [VERSION]        print the flags of go build
 //	go run ./hack/kubernetes linker [VERSION]       print the flags of the linker
 //	go run ./hack/kubernetes sources                pack the sources, for a build with the tag release
@@ -84,7 +84,10 @@ func modules(all []release.Release) error {
 		if err := write(r); err != nil {
 			return fmt.Errorf("%s: %w", r.Version, err)
 		}
-		fmt.Println(filepath.Join(dir, r.ModFile()))
+		if err := writeNode(r); err != nil {
+			return fmt.Errorf("%s: the nodes' program: %w", r.Version, err)
+		}
+		fmt.Println(filepath.Join(dir, r.ModFile()), filepath.Join(nodeDir, nodeModFile(r)))
 	}
 	return nil
 }
@@ -175,20 +178,11 @@ func tidy(r release.Release, pins map[string]string) error {
 			}
 		}
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "// Kubernetes %s. Generated: go run ./hack/kubernetes modules\n\nmodule %s/%s\n\ngo 1.26.0\n\nrequire (\n", r.Version, repository, dir)
-	for _, path := range slices.Sorted(maps.Keys(require)) {
-		fmt.Fprintf(&b, "\t%s %s\n", path, require[path])
+	replace := map[string]string{repository: "../"}
+	for path, version := range pins {
+		replace[path] = path + " " + version
 	}
-	fmt.Fprintf(&b, ")\n\n// This repository, the staging modules of Kubernetes %s, and what it needs in another version than would be chosen.\nreplace (\n\t%s => ../\n", r.Version, repository)
-	for _, path := range slices.Sorted(maps.Keys(pins)) {
-		fmt.Fprintf(&b, "\t%s => %s %s\n", path, path, pins[path])
-	}
-	b.WriteString(")\n")
-	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-		return err
-	}
-	if err := os.Remove(strings.TrimSuffix(file, ".mod") + ".sum"); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := writeModFile(file, r, require, replace); err != nil {
 		return err
 	}
 	hidden, err := hide(r)
@@ -200,6 +194,28 @@ func tidy(r release.Release, pins map[string]string) error {
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
 	return cmd.Run()
+}
+
+// writeModFile writes a module file, and removes its file of sums, which are those of other versions. The values of replace are
+// what stands behind the arrow.
+func writeModFile(file string, r release.Release, require, replace map[string]string) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "// Kubernetes %s. Generated: go run ./hack/kubernetes modules\n\nmodule %s/%s\n\ngo 1.26.0\n\nrequire (\n", r.Version, repository, filepath.Dir(file))
+	for _, path := range slices.Sorted(maps.Keys(require)) {
+		fmt.Fprintf(&b, "\t%s %s\n", path, require[path])
+	}
+	fmt.Fprintf(&b, ")\n\n// The staging modules of Kubernetes %s, and what it needs in another version than would be chosen.\nreplace (\n", r.Version)
+	for _, path := range slices.Sorted(maps.Keys(replace)) {
+		fmt.Fprintf(&b, "\t%s => %s\n", path, replace[path])
+	}
+	b.WriteString(")\n")
+	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		return err
+	}
+	if err := os.Remove(strings.TrimSuffix(file, ".mod") + ".sum"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // hide writes an overlay without the files of other releases, which go mod tidy counts with any build tags.

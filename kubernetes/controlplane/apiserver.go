@@ -76,20 +76,29 @@ func apiServerSettings(cfg contract.ControlPlane, etcd string) (settings, error)
 }
 
 // runAPIServer serves until ctx ends. It is the first to set the process's feature gates.
-func runAPIServer(ctx context.Context, cfg contract.ControlPlane, etcd string) error {
+func runAPIServer(ctx context.Context, cfg contract.ControlPlane, etcd *etcdServer) error {
 	l, err := inherited(cfg.ListenerFD)
 	if err != nil {
 		return err
 	}
-	s, err := apiServerSettings(cfg, etcd)
+	s, err := apiServerSettings(cfg, etcd.endpoint)
 	if err != nil {
 		return err
+	}
+	var skipped []string
+	if seeded, err := seed(ctx, etcd, s); err != nil {
+		return fmt.Errorf("bootstrap objects: %w", err)
+	} else if seeded {
+		skipped = bootstrapHooks()
 	}
 	opts := options.NewServerRunOptions()
 	if err := s.apply(apiServer, opts.Flags()); err != nil {
 		return err
 	}
 	opts.SecureServing.Listener = l
+	if err := fixClientCA(opts.Authentication.ClientCert); err != nil {
+		return err
+	}
 	if err := opts.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
 		return err
 	}
@@ -102,7 +111,36 @@ func runAPIServer(ctx context.Context, cfg contract.ControlPlane, etcd string) e
 	if errs := completed.Validate(); len(errs) != 0 {
 		return utilerrors.NewAggregate(errs)
 	}
-	return app.Run(ctx, completed)
+	return serveAPI(ctx, completed, skipped)
+}
+
+// serveAPI is app.Run without some of the post-start hooks.
+func serveAPI(ctx context.Context, opts options.CompletedOptions, skipped []string) error {
+	if err := nameInformers(&opts); err != nil {
+		return err
+	}
+	config, err := app.NewConfig(opts)
+	if err != nil {
+		return err
+	}
+	generic := config.KubeAPIs.ControlPlane.Generic
+	generic.DisabledPostStartHooks.Insert(skipped...)
+	if err := fixServing(generic.SecureServing); err != nil {
+		return err
+	}
+	completed, err := config.Complete()
+	if err != nil {
+		return err
+	}
+	server, err := app.CreateServerChain(completed)
+	if err != nil {
+		return err
+	}
+	prepared, err := server.PrepareRun()
+	if err != nil {
+		return err
+	}
+	return prepared.Run(ctx)
 }
 
 // inherited returns the parent's listening socket, inherited as fd.

@@ -76,5 +76,8 @@ func runControllerManager(ctx context.Context, cfg contract.ControlPlane) error 
 	if err != nil {
 		return err
 	}
+	if err := fixServing(c.SecureServing); err != nil {
+		return err
+	}
 	return app.Run(ctx, c.Complete())
 }

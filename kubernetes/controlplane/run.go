@@ -25,6 +25,7 @@ import (
 // Run starts all parts in the order of their dependencies. It returns when ctx ends, or with an error when one part
 // fails: then the whole control plane is restarted. The API server stops before etcd is closed.
 func Run(ctx context.Context, cfg contract.ControlPlane) error {
+	trim.Booting(50) // a control plane idles most of the time
 	// Deprecation warnings do not help the user: our components use the APIs of the linked release.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 
@@ -47,7 +48,7 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 	}
 
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return lasting(ctx, apiServer, runAPIServer(ctx, cfg, etcd.endpoint)) })
+	g.Go(func() error { return lasting(ctx, apiServer, runAPIServer(ctx, cfg, etcd)) })
 	g.Go(func() error { return part("etcd", etcd.wait(ctx)) })
 	g.Go(func() error {
 		return part("tuning", followTuning(ctx, cfg, func(t contract.Tuning) { slow.set(t.EtcdDelay) }))
@@ -93,8 +94,8 @@ func trimLater(ctx context.Context) {
 	}
 }
 
-// stopGrace limits an orderly stop.
-const stopGrace = time.Second
+// stopGrace limits an orderly stop. What clients wait for has an answer by then, and nothing that etcd has is lost later.
+const stopGrace = 300 * time.Millisecond
 
 // lasting turns the end of a part while ctx lives into an error.
 func lasting(ctx context.Context, name string, err error) error {

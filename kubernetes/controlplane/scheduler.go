@@ -56,6 +56,9 @@ func runScheduler(ctx context.Context, cfg contract.ControlPlane) error {
 	if err != nil {
 		return err
 	}
+	if err := fixServing(c.SecureServing); err != nil {
+		return err
+	}
 	return app.Run(ctx, c, scheduler)
 }
 

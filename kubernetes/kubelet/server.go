@@ -100,11 +100,11 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 
 // serve serves the API of k until ctx ends.
 func (s *apiServer) serve(ctx context.Context, k *kubelet.Kubelet, name string, client kubernetes.Interface, c *kubeletconfig.KubeletConfiguration) error {
-	auth, runAuth, err := kubeletapp.BuildAuth(types.NodeName(name), client, *c)
+	// The clients' authority stays what it is. What is left out would watch its file, and a user has few inotify instances.
+	auth, _, err := kubeletapp.BuildAuth(types.NodeName(name), client, *c)
 	if err != nil {
 		return err
 	}
-	runAuth(ctx.Done())
 	handler := newServer(ctx, k, auth, c)
 	s.http.Handler = &handler
 	defer context.AfterFunc(ctx, func() { _ = s.http.Close() })()

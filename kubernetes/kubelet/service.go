@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
@@ -77,22 +76,21 @@ func (s *services) start(ctx context.Context, wanted contract.CSIService) (servi
 	return startProgram(ctx, s.cfg, wanted, s.log)
 }
 
+// lookInterval is the time between two looks at the file. A watch would take an inotify instance of every kubelet, and a user has
+// few of them.
+const lookInterval = 250 * time.Millisecond
+
 // Run runs services until ctx ends. A service that cannot be started is tried again.
 func (s *services) Run(ctx context.Context) error {
 	if s.cfg.CSI.Service == "" {
 		return s.first.Run(ctx)
 	}
-	changed, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	defer changed.Close()
-	if err := changed.Add(filepath.Dir(s.cfg.CSI.Service)); err != nil {
-		return err
-	}
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
 	next := s.first
 	for {
-		if err := s.until(ctx, next, changed); err != nil || ctx.Err() != nil {
+		var err error
+		if err = s.until(ctx, next, look.C); err != nil || ctx.Err() != nil {
 			return err
 		}
 		if next, err = s.again(ctx); err != nil {
@@ -102,7 +100,7 @@ func (s *services) Run(ctx context.Context) error {
 }
 
 // until runs a service until ctx ends or the file names another one.
-func (s *services) until(ctx context.Context, is service, changed *fsnotify.Watcher) error {
+func (s *services) until(ctx context.Context, is service, look <-chan time.Time) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	ended := make(chan error, 1)
@@ -120,12 +118,7 @@ func (s *services) until(ctx context.Context, is service, changed *fsnotify.Watc
 			return err
 		case <-ctx.Done():
 			return stop()
-		case _, ok := <-changed.Events:
-			if !ok {
-				return errors.Join(errors.New("the watch of the CSI node service ended"), stop())
-			}
-		case err := <-changed.Errors:
-			s.log.Warn("the watch of the CSI node service", "err", err)
+		case <-look:
 		}
 	}
 }

@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"strings"
+	"syscall"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
@@ -48,5 +51,39 @@ func TestComponentFlags(t *testing.T) {
 	s.Run("kubectl", "get", "--raw", "/apis/coordination.k8s.io/v1beta1")
 	if text := s.Run("logs", "audit"); !strings.Contains(text, `"level":"Request"`) || strings.Contains(text, `"resource":"pods"`) {
 		t.Errorf("not by the policy:\n%.2000s", text)
+	}
+	checkBootstrapObjects(s)
+}
+
+// checkBootstrapObjects starts the control plane again: its API server compares the objects that the first one has found in etcd with
+// those that it would create, and corrects what differs. Nothing does.
+func checkBootstrapObjects(s *sandbox) {
+	s.T.Helper()
+	versions := func() map[string]string {
+		all := map[string]string{}
+		kinds := "clusterroles,clusterrolebindings,roles,rolebindings,priorityclasses"
+		for _, o := range program.Kubectl[metav1.PartialObjectMetadataList](s.Sandbox, "get", kinds, "-A").Items {
+			all[o.Kind+" "+o.Namespace+"/"+o.Name] = o.ResourceVersion
+		}
+		return all
+	}
+	before, pid := versions(), s.Component("control-plane").PID
+	for _, name := range []string{"ClusterRole /system:node", "ClusterRoleBinding /cluster-admin", "Role kube-system/system::leader-locking-kube-scheduler", "PriorityClass /system-node-critical"} {
+		if before[name] == "" {
+			s.T.Errorf("there is no %s among %d objects", name, len(before))
+		}
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		s.T.Fatal(err)
+	}
+	s.Await("another API server is ready", 2*reaction, func() bool {
+		now := s.Component("control-plane").PID
+		return now != 0 && now != pid && s.Try("--name", s.Name, "kubectl", "get", "--raw", "/readyz").Code == 0
+	})
+	after := versions()
+	for name, version := range before {
+		if after[name] != version {
+			s.T.Errorf("%s was corrected: version %s, then %q", name, version, after[name])
+		}
 	}
 }

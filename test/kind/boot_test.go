@@ -200,13 +200,7 @@ func (s *sandbox) checkPower() {
 	}
 	s.Run("vm", "power-off", vm)
 	s.await("its container has ended", 30*time.Second, is("exited"))
-	s.await("the node is not ready, and known to be shut down", 2*time.Minute, func() string {
-		n := s.Node(node)
-		if n.Ready == "True" || !strings.Contains(strings.Join(n.Taints, " "), "node.cloudprovider.kubernetes.io/shutdown") {
-			return "ready " + n.Ready + ", taints " + strings.Join(n.Taints, " ")
-		}
-		return ""
-	})
+	s.await("the node is not ready, and known to be shut down", 2*time.Minute, func() string { return s.shutDown(node) })
 	s.Run("vm", "power-on", vm)
 	s.await("its container runs", time.Minute, is("running"))
 	s.await("all nodes are well", 2*time.Minute, s.unwell)
@@ -215,6 +209,16 @@ func (s *sandbox) checkPower() {
 	s.Run("vm", "power-on", vm)
 	s.await("its container goes on", 30*time.Second, is("running"))
 	s.await("all nodes are well again", 2*time.Minute, s.unwell)
+}
+
+// shutDown returns why a node is not known to be shut down, or "".
+func (s *sandbox) shutDown(node string) string {
+	s.T.Helper()
+	n := s.Node(node)
+	if n.Ready == "True" || !strings.Contains(strings.Join(n.Taints, " "), "node.cloudprovider.kubernetes.io/shutdown") {
+		return "ready " + n.Ready + ", taints " + strings.Join(n.Taints, " ")
+	}
+	return ""
 }
 
 // checkRemoved removes a node's container without the sandbox: that is noticed and reported, the others continue, and the

@@ -1,13 +1,14 @@
 package kind
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 )
 
 // needed are the programs that the tests take, and Debian's packages that have them.
@@ -59,15 +60,37 @@ func nodeImage() (string, error) {
 		_, err := docker("image", "inspect", *imageFlag)
 		return *imageFlag, err
 	}
-	c := exec.Command(filepath.Join("..", "..", "hack", "kind-node", "build"), "-load")
+	name, _, err := builtImage(release.Kind(), "-load")
+	return name, err
+}
+
+// fetchEnv makes the tests build the images of other releases than the default one where they do not exist.
+const fetchEnv = "VSPHERE_SANDBOX_FETCH"
+
+// imageOf returns the image of a Kubernetes release, which the daemon has then; or why it is not there.
+func imageOf(version string) (name, why string, err error) {
+	name, archive, err := builtImage(version, "-name")
+	if err != nil {
+		return "", "", err
+	}
+	if _, err := os.Stat(archive); err != nil && os.Getenv(fetchEnv) == "" {
+		return "", fmt.Sprintf("there is no node image of %s: hack/kind-node/build -kubernetes %s builds it, or %s=1 here", version, version, fetchEnv), nil
+	}
+	name, _, err = builtImage(version, "-load")
+	return name, "", err
+}
+
+// builtImage runs hack/kind-node/build, and returns the image's name and its archive.
+func builtImage(version, flag string) (name, archive string, err error) {
+	c := exec.Command(filepath.Join("..", "..", "hack", "kind-node", "build"), "-kubernetes", version, flag)
 	c.Env, c.Stderr = append(os.Environ(), "DOCKER_HOST="+engine.host()), os.Stderr
 	out, err := c.Output()
 	if err != nil {
-		return "", fmt.Errorf("hack/kind-node/build: %w", err)
+		return "", "", fmt.Errorf("hack/kind-node/build: %w", err)
 	}
-	name, _, _ := strings.Cut(string(out), "\n")
-	if name == "" {
-		return "", errors.New("hack/kind-node/build says no name")
+	lines := strings.Fields(string(out))
+	if len(lines) != 2 {
+		return "", "", fmt.Errorf("hack/kind-node/build says %q, want a name and a path", out)
 	}
-	return name, nil
+	return lines[0], lines[1], nil
 }

@@ -21,7 +21,13 @@ type sandbox struct {
 // up boots a sandbox on kind, which the end of the test takes down.
 func (h *home) up(name string, args ...string) *sandbox {
 	h.T.Helper()
-	h.Must(append([]string{"--name", name, "up", "--detach", "--cluster", "kind", "--kind-image", node}, args...)...)
+	return h.upOn(node, name, args...)
+}
+
+// upOn is up with another node image.
+func (h *home) upOn(image, name string, args ...string) *sandbox {
+	h.T.Helper()
+	h.Must(append([]string{"--name", name, "up", "--detach", "--cluster", "kind", "--kind-image", image}, args...)...)
 	return h.attach(name)
 }
 

@@ -45,7 +45,7 @@ func TestUpstreamCSI(t *testing.T) {
 
 	s.give(scribe)
 	begin = time.Now()
-	text := strings.ReplaceAll(writer("book", ""), "      nodeSelector: {topology.kubernetes.io/zone: us-east}\n", "")
+	text := anywhere(writer("book", ""))
 	s.Run("kubectl", "apply", "-f", s.File("book.yaml", text))
 	s.await("the pod has the volume", 4*time.Minute, func() string { return s.inUse("book", "") })
 	v := s.volume("book")

@@ -54,6 +54,11 @@ spec:
 `
 }
 
+// anywhere is a manifest of [writer] whose pod may run on any node.
+func anywhere(manifest string) string {
+	return strings.ReplaceAll(manifest, "      nodeSelector: {topology.kubernetes.io/zone: us-east}\n", "")
+}
+
 // picture is a snapshot of the volume of the claim book.
 const picture = `
 apiVersion: snapshot.storage.k8s.io/v1

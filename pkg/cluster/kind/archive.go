@@ -298,6 +298,8 @@ func (c *Cluster) image(ctx context.Context, say sayf) error {
 			"image %s is of Kubernetes %s: %s is the oldest that works here", name, got, release.OldestOnKind())
 	case got != want:
 		say("node image %s is of Kubernetes %s; the default one is of %s", name, got, want)
+		c.opts.Kubernetes = got
+		return c.render() // kubeadm's configuration depends on it
 	}
 	return nil
 }

@@ -180,6 +180,9 @@ func (c *Cluster) Close() error {
 // config renders kind's configuration, without the user's.
 func config(o Options, all []machine) *v1alpha4.Cluster {
 	patches, _ := clusterPatches(o.Speed, o.Knobs) // the options are checked
+	for i := range patches {
+		patches[i] = forKubeadm(patches[i], o.kubernetes())
+	}
 	c := &v1alpha4.Cluster{
 		TypeMeta:             v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:                 ClusterName(o.Name),
@@ -211,7 +214,7 @@ func config(o Options, all []machine) *v1alpha4.Cluster {
 			if o.Volumes != "" {
 				n.ExtraMounts = append(n.ExtraMounts, v1alpha4.Mount{HostPath: o.Volumes, ContainerPath: o.Volumes})
 			}
-			n.KubeadmConfigPatches = []string{nodePatch(m, o.Host)}
+			n.KubeadmConfigPatches = []string{forKubeadm(nodePatch(m, o.Host), o.kubernetes())}
 		}
 		// All nodes: each node's containerd may be asked.
 		n.ExtraMounts = append(n.ExtraMounts, o.firmwareMounts()...)

@@ -48,7 +48,7 @@ type Options struct {
 	Firmware bool
 	// Mirrors allows [Cluster.Mirror] to configure registry mirrors of the nodes.
 	Mirrors bool
-	// Kubernetes is the release that the image's minor version must match; default is that of this program.
+	// Kubernetes is the release that the image is expected to be of; default is that of this program. [Cluster.Create] looks.
 	Kubernetes string
 	// Host is the containers' host, see [runtime.Runtime.Capacity]. If zero, Create determines it.
 	Host runtime.Capacity
@@ -140,9 +140,45 @@ func (o Options) kubernetes() string {
 	return release.Kind()
 }
 
-// kubeadmAPI is the API version of kubeadm's configuration for Kubernetes 1.36, in which arguments are lists of names and
-// values. kind merges such a list by name. Node images of other minor versions are rejected before.
+// kubeadmAPI is the API version of kubeadm's configuration that kind writes since Kubernetes 1.36, in which arguments are lists of names
+// and values. kind merges such a list by name. [forKubeadm] makes the patches for an older release.
 const kubeadmAPI = "kubeadm.k8s.io/v1beta4"
+
+// oldKubeadmAPI is what kind writes before Kubernetes 1.36, oldKubeadm the last minor version of it.
+const (
+	oldKubeadmAPI = "kubeadm.k8s.io/v1beta3"
+	oldKubeadm    = 35
+)
+
+// forKubeadm returns a patch of [kubeadmAPI] for the kubeadm of a Kubernetes release. kind leaves out a patch of another API version
+// without a word. In [oldKubeadmAPI] arguments are maps, and components have no environment.
+func forKubeadm(patch, kubernetes string) string {
+	if n, ok := release.Minor(kubernetes); !ok || n > oldKubeadm {
+		return patch
+	}
+	var p map[string]any
+	if err := yaml.Unmarshal([]byte(patch), &p); err != nil || p["apiVersion"] != kubeadmAPI {
+		return patch
+	}
+	p["apiVersion"] = oldKubeadmAPI
+	for _, of := range []string{"apiServer", "controllerManager", "scheduler", "nodeRegistration"} {
+		part, _ := p[of].(map[string]any)
+		delete(part, "extraEnvs")
+		for _, key := range []string{"extraArgs", "kubeletExtraArgs"} {
+			list, ok := part[key].([]any)
+			if !ok {
+				continue
+			}
+			args := map[string]any{}
+			for _, a := range list {
+				arg := a.(map[string]any)
+				args[arg["name"].(string)] = arg["value"]
+			}
+			part[key] = args
+		}
+	}
+	return render(p)
+}
 
 // arg is one argument of a component, or one of its environment variables.
 type arg struct {

@@ -83,6 +83,28 @@ func TestPlanOfKnobs(t *testing.T) {
 	}
 }
 
+// Before 1.36 kind writes kubeadm's configuration in another API version, and leaves out patches of this one.
+func TestPlanOfOlderRelease(t *testing.T) {
+	opts := planned(t, "single")
+	opts.Kubernetes = "v1.35.4"
+	opts.Knobs = contract.Knobs{APIServer: []string{"goaway-chance=0.001"}}
+	config, _, err := Plan(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(config)
+	for _, want := range []string{"apiVersion: kubeadm.k8s.io/v1beta3", `goaway-chance: "0.001"`, `provider-id: ""`, "cloud-provider: external", "name: worker-1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	for _, wrong := range []string{kubeadmAPI, "extraEnvs", "- name: cloud-provider"} {
+		if strings.Contains(text, wrong) {
+			t.Errorf("%s in\n%s", wrong, text)
+		}
+	}
+}
+
 func TestPlan(t *testing.T) {
 	several := planned(t, "single")
 	several.Name = "several"
