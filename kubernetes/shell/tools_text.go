@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"mvdan.cc/sh/v3/expand"
 )
 
 const (
@@ -55,6 +57,66 @@ func lines(ctx context.Context, r io.Reader, do func(line []byte) error) error {
 		}
 		line = line[:0]
 	}
+}
+
+func echo(_ context.Context, pr *process, args []string) int {
+	end, escapes, rest := "\n", true, args[1:]
+	for ; len(rest) > 0; rest = rest[1:] {
+		switch rest[0] {
+		case "-n":
+			end = ""
+			continue
+		case "-e", "-E":
+			escapes = rest[0] == "-e"
+			continue
+		}
+		break
+	}
+	text := strings.Join(rest, " ")
+	if escapes {
+		text = escaped(rest)
+	}
+	return pr.print("echo", text+end)
+}
+
+// escaped joins words in which a backslash begins an escape.
+func escaped(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i], _, _ = expand.Format(nil, w, nil)
+	}
+	return strings.Join(out, " ")
+}
+
+func printf(ctx context.Context, pr *process, args []string) int {
+	if len(args) < 2 {
+		fmt.Fprintln(pr.stderr, "usage: printf format [arguments]")
+		return exitUsage
+	}
+	format, rest := args[1], args[2:]
+	for {
+		text, used, err := expand.Format(nil, format, rest)
+		if err != nil {
+			return pr.fail("printf", err)
+		}
+		if err := moved(ctx, len(text)); err != nil {
+			return exitSignaled + sigterm
+		}
+		if code := pr.print("printf", text); code != 0 {
+			return code
+		}
+		if rest = rest[used:]; used == 0 || len(rest) == 0 {
+			return 0
+		}
+	}
+}
+
+// print writes the output of a tool.
+func (pr *process) print(tool, text string) int {
+	if _, err := io.WriteString(pr.stdout, text); err != nil {
+		return pr.fail(tool, named("write error", err))
+	}
+	return 0
 }
 
 func cat(ctx context.Context, pr *process, args []string) int {
