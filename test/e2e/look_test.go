@@ -74,7 +74,9 @@ func aggregatedAPI(s *sandbox) {
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	s.T.Cleanup(func() { s.Try("--name", s.Name, "kubectl", "delete", "apiservice/v1.lab.example", "service/lab", "--ignore-not-found") })
+	s.T.Cleanup(func() {
+		s.Try("--name", s.Name, "kubectl", "delete", "apiservice/v1.lab.example", "service/lab", "--ignore-not-found")
+	})
 	s.Run("kubectl", "apply", "-f", s.File("lab.yaml", `apiVersion: v1
 kind: Service
 metadata: {name: lab, namespace: default}
