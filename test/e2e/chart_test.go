@@ -30,7 +30,7 @@ func TestChart(t *testing.T) {
 		do   func(t *testing.T, s *sandbox)
 	}{
 		{"Top", topOfChart}, {"Copy", copyFiles}, {"Attach", attachToPod}, {"Terminal", execInTerminal}, {"PortForward", forwardPorts}, {"Previous", previousLog},
-		{"Full", fillVolume},
+		{"Full", fillVolume}, {"Policy", behaveByPolicy},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.do(t, &sandbox{&home{s.Home.In(t)}, s.Sandbox}) })
 	}
@@ -71,6 +71,7 @@ func copyFiles(t *testing.T, s *sandbox) {
 	s.Run("kubectl", "cp", "-c", "shop", s.File("greeting", "hello\n"), "shop-0:/data/greeting")
 	s.Run("kubectl", "exec", "shop-0", "-c", "shop", "--", "sh", "-c", "mkdir -p /data/from/deep; mv /data/greeting /data/from/deep/; echo up > /data/from/up")
 	folder := filepath.Join(s.Tmp, "from")
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	s.Run("kubectl", "cp", "-c", "shop", "shop-0:/data/from", folder)
 	if text, err := os.ReadFile(filepath.Join(folder, "deep", "greeting")); string(text) != "hello\n" {
 		t.Errorf("copied from the pod: %q, %v", text, err)
@@ -192,4 +193,19 @@ func fillVolume(t *testing.T, s *sandbox) {
 	if r := s.Try(append(exec, "rm /data/full; echo more > /data/more; cat /data/more")...); r.Out != "more\n" {
 		t.Errorf("after rm: exit %d\n%s", r.Code, r.Both())
 	}
+}
+
+// behaveByPolicy gives a behavior to pods by their labels.
+func behaveByPolicy(t *testing.T, s *sandbox) {
+	s.Run("kubectl", "apply", "-f", s.shipped("docs/examples/behavior.yaml"))
+	s.Await("a new pod has the behavior", bound, func() bool { // a policy takes effect a little later
+		s.Run("kubectl", "delete", "pod", "web", "--ignore-not-found", "--now")
+		s.Run("kubectl", "run", "web", "--image=nginx", "--labels=app=web")
+		return strings.Contains(s.kubectlJSON("pod", "web", "{.metadata.annotations}"), "readyAfter")
+	})
+	s.Run("kubectl", "run", "other", "--image=nginx", "--labels=app=other", `--annotations=sandbox.vsphere/behavior={readyAftre: 20s}`)
+	s.Await("a wrong field is refused", bound, func() bool {
+		return strings.Contains(s.kubectlJSON("pod", "other", "{.status.containerStatuses[0].state.waiting}"), `unknown field \"readyAftre\": did you mean \"readyAfter\"?`)
+	})
+	s.Run("kubectl", "delete", "pod", "web", "other", "--now")
 }
