@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -435,4 +436,28 @@ func TestInterprets(t *testing.T) {
 			t.Errorf("%q: %t", command, got)
 		}
 	}
+}
+
+// Programs that run at a time do not see each other's output.
+func TestAtATime(t *testing.T) {
+	c := newContainer(t)
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			var out, errs buffer
+			p := &Program{
+				Args:  []string{"sh", "-c", fmt.Sprintf("for i in $(seq 300); do echo %d $i; printf '%%s %%s\\n' %[1]d $i; done", n)},
+				Files: c.files, Stdout: &out, Stderr: &errs,
+			}
+			p.Run(t.Context())
+			var want strings.Builder
+			for i := range 300 {
+				fmt.Fprintf(&want, "%d %d\n%[1]d %[2]d\n", n, i+1)
+			}
+			if got := out.take(); got != want.String() {
+				t.Errorf("program %d: %.300q", n, got)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -79,11 +79,12 @@ func echo(_ context.Context, pr *process, args []string) int {
 	return pr.print("echo", text+end)
 }
 
-// escaped joins words in which a backslash begins an escape.
+// escaped joins words in which a backslash begins an escape. Each call has a configuration of its own: without one, the interpreter's
+// package takes one that all programs share, with its buffer.
 func escaped(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i], _, _ = expand.Format(nil, w, nil)
+		out[i], _, _ = expand.Format(&expand.Config{}, w, nil)
 	}
 	return strings.Join(out, " ")
 }
@@ -95,7 +96,7 @@ func printf(ctx context.Context, pr *process, args []string) int {
 	}
 	format, rest := args[1], args[2:]
 	for {
-		text, used, err := expand.Format(nil, format, rest)
+		text, used, err := expand.Format(&expand.Config{}, format, rest)
 		if err != nil {
 			return pr.fail("printf", err)
 		}

@@ -121,7 +121,7 @@ spec:
       containers:
       - name: load
         image: busybox
-        command: [sh, -c, "i=$(wc -l < /data/log || echo 0); while true; do echo $i >> /data/log; i=$((i+1)); sleep 0.01; done"]
+        command: [sh, -c, "me=$(date +%s%N); i=$(wc -l < /data/log || echo 0); while true; do echo $i $me >> /data/log; i=$((i+1)); sleep 0.01; done"]
         volumeMounts: [{name: data, mountPath: /data}]
   volumeClaimTemplates:
   - metadata: {name: data}
@@ -157,12 +157,13 @@ func TestSaveUnderLoad(t *testing.T) {
 			name := fmt.Sprint("load-", pod)
 			s.Await(name+" counts on", 2*time.Minute, func() bool {
 				r := s.Try("--name", "load", "kubectl", "exec", name, "--", "sh", "-c", "tail -n 1 /data/log")
-				return r.Code == 0 && r.Out != "" && r.Out != "0\n"
+				return r.Code == 0 && r.Out != "" && !strings.HasPrefix(r.Out, "0 ")
 			})
 			out := s.Run("kubectl", "exec", name, "--", "cat", "/data/log")
-			for i, line := range strings.Fields(out) {
-				if line != fmt.Sprint(i) {
-					t.Errorf("round %d, %s: line %d is %q", round, name, i, line)
+			lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+			for i, line := range lines {
+				if n, _, ok := strings.Cut(line, " "); !ok || n != fmt.Sprint(i) {
+					t.Errorf("round %d, %s: line %d is %q, after %q", round, name, i, line, lines[max(0, i-3):i])
 					break
 				}
 			}
