@@ -32,7 +32,7 @@ func reap(cmd *exec.Cmd, ended func()) error {
 	return err
 }
 
-// AwaitStopped does nothing: what this system tells about a stop, it tells once, and also when the process ends.
+// AwaitStopped does nothing: this system reports a stop once, to the caller that waits for the end of the process.
 func AwaitStopped(context.Context, int) {}
 
 func self() (string, error) { return os.Executable() }

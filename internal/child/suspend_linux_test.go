@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 )
 
-// A process stands still when AwaitStopped returns; one that goes on, or has ended, is not waited for longer than ctx allows.
+// A process stands still when AwaitStopped returns. AwaitStopped waits for one that runs until ctx ends, and for one that has ended not at all.
 func TestAwaitStopped(t *testing.T) {
 	r := newReports(t)
 	w := start(t, "serve", func(s *child.Spec) { s.Files = []*os.File{r.write} })
@@ -31,7 +31,7 @@ func TestAwaitStopped(t *testing.T) {
 	defer cancel()
 	child.AwaitStopped(soon, pid)
 	if soon.Err() == nil {
-		t.Error("a process that goes on is taken for one that stands still")
+		t.Error("a process that runs is taken for one that stands still")
 	}
 	if err := w.Kill(); err != nil {
 		t.Fatal(err)
