@@ -1,12 +1,14 @@
 package child
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,6 +88,25 @@ func reap(cmd *exec.Cmd, ended func()) error {
 	}
 	ended()
 	return cmd.Wait()
+}
+
+// AwaitStopped waits until a process that this one has started, and sent SIGSTOP, stands still with all of its threads: one that is in a
+// system call first ends that. It returns earlier if the process ends, or ctx does.
+func AwaitStopped(ctx context.Context, pid int) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if info.Signo != 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // self returns a path to this very program. After a rebuild the path it was

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"syscall"
@@ -30,5 +31,8 @@ func reap(cmd *exec.Cmd, ended func()) error {
 	ended()
 	return err
 }
+
+// AwaitStopped does nothing: this system reports a stop once, to the caller that waits for the end of the process.
+func AwaitStopped(context.Context, int) {}
 
 func self() (string, error) { return os.Executable() }

@@ -207,4 +207,8 @@ func TestAPI(t *testing.T) {
 			t.Errorf("%s: %d, want %d", path, code, want)
 		}
 	}
+	var status metav1.Status
+	if ask(at+"/v1beta1/nodes/off", &status); !strings.HasSuffix(status.Message, "off:10250: VM is off") {
+		t.Errorf("a node that is off: %q", status.Message)
+	}
 }

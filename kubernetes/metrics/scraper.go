@@ -43,14 +43,17 @@ type scraper struct {
 	of   map[string]window // by the name of the Node
 }
 
-// window is two readings of a kubelet; before is nil after the first.
-type window struct{ before, now *reading }
+// window is two readings of a kubelet; before is nil after the first. A kubelet that does not answer has only err.
+type window struct {
+	before, now *reading
+	err         error
+}
 
 func newScraper(client kubernetes.Interface, kubelets *http.Client) *scraper {
 	return &scraper{nodes: client, http: kubelets, turn: make(chan struct{}, 1)}
 }
 
-// windows returns fresh readings of all kubelets that answer, and their Nodes. The caller must not change them.
+// windows returns fresh readings of all kubelets, by Node. The caller must not change them.
 func (s *scraper) windows(ctx context.Context) (map[string]window, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -96,13 +99,14 @@ func (s *scraper) read(ctx context.Context) (complete bool, err error) {
 	for _, n := range list.Items {
 		all.Go(func() error {
 			now, err := s.kubelet(ctx, &n)
-			if err != nil {
-				klog.V(2).InfoS("metrics of a kubelet", "node", n.Name, "err", err) // mostly: its VM is off
-				return nil
-			}
 			mu.Lock()
 			defer mu.Unlock()
-			w := window{s.of[n.Name].now, now}
+			if err != nil {
+				klog.V(2).InfoS("metrics of a kubelet", "node", n.Name, "err", err) // mostly: its VM is off
+				of[n.Name] = window{err: err}
+				return nil
+			}
+			w := window{before: s.of[n.Name].now, now: now}
 			if b := s.of[n.Name].before; b != nil && !w.now.node.at.After(w.before.node.at) { // it has measured nothing since
 				w.before = b
 			}

@@ -226,7 +226,11 @@ func (s *server) getNode(r *http.Request) (any, error) {
 	}
 	m, ok := ofNode(*n, windows)
 	if !ok {
-		return nil, apierrors.NewNotFound(metricsv1beta1.Resource("nodes"), n.Name)
+		err := apierrors.NewNotFound(metricsv1beta1.Resource("nodes"), n.Name)
+		if cause := windows[n.Name].err; cause != nil {
+			err.ErrStatus.Message += ": " + cause.Error()
+		}
+		return nil, err
 	}
 	m.TypeMeta = typeMeta("NodeMetrics")
 	return m, nil
@@ -301,6 +305,9 @@ type podKey struct{ namespace, name string }
 func byPod(windows map[string]window) map[podKey][]measured {
 	all, incomplete := map[podKey][]measured{}, map[podKey]bool{}
 	for _, w := range windows {
+		if w.now == nil {
+			continue
+		}
 		for c, u := range w.now.containers {
 			pod := podKey{c.namespace, c.pod}
 			before := usage{}

@@ -54,6 +54,7 @@ func (r *Runtime) files(c *container, pod *runtimeapi.PodSandboxConfig) (*shell.
 		}
 		if strings.Contains(host, csiVolumes) {
 			mount.Usage = func() (string, int64, int64, error) { return volumeUsage(mount.Base) }
+			mount.Bounded = true
 		}
 		mounts = append(mounts, mount)
 	}

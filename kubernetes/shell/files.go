@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// fileBytes is the largest size of a file, and writtenBytes the most that programs of one container write in all.
+	// fileBytes is the largest size of a file outside of a [Mount.Bounded] one, and writtenBytes the most that programs of one
+	// container write in all. Zeros at the end of a file are holes, which do not count.
 	fileBytes    = 64 << 20
 	writtenBytes = 1 << 30
 	// links is the most symbolic links in a path.
@@ -32,6 +33,10 @@ type Mount struct {
 	Make func() error
 	// Usage returns how full the file system is, in bytes, and its device. Nil: df leaves it out.
 	Usage func() (device string, total, used int64, err error)
+	// Bounded makes writes fail with ENOSPC where Usage would exceed its total.
+	Bounded bool
+
+	space *space // of a Bounded mount
 }
 
 // FS is the files of a container. It is safe for concurrent use.
@@ -45,6 +50,9 @@ func NewFS(mounts []Mount) *FS {
 	f := &FS{}
 	for _, m := range slices.Backward(mounts) {
 		if !slices.ContainsFunc(f.mounts, func(other Mount) bool { return other.Path == m.Path }) {
+			if m.Bounded {
+				m.space = &space{usage: m.Usage}
+			}
 			f.mounts = append(f.mounts, m)
 		}
 	}
@@ -223,43 +231,7 @@ func (f *FS) Open(dir, name string, flag int, perm fs.FileMode) (io.ReadWriteClo
 	}); err != nil {
 		return nil, pathError("open", name, err)
 	}
-	return &file{File: opened, fs: f, append: flag&os.O_APPEND != 0}, nil
-}
-
-// file is an open file whose size is bounded.
-type file struct {
-	*os.File
-	fs     *FS
-	append bool
-}
-
-// Write implements io.Writer.
-func (w *file) Write(b []byte) (int, error) {
-	var at int64
-	if w.append {
-		info, err := w.File.Stat()
-		if err != nil {
-			return 0, err
-		}
-		at = info.Size()
-	} else {
-		var err error
-		if at, err = w.File.Seek(0, io.SeekCurrent); err != nil {
-			return 0, err
-		}
-	}
-	if at+int64(len(b)) > fileBytes {
-		return 0, syscall.EFBIG
-	}
-	if w.fs.written.Add(int64(len(b))) > writtenBytes {
-		return 0, syscall.EDQUOT
-	}
-	return w.File.Write(b)
-}
-
-// ReadFrom hides os.File's, which would not count.
-func (w *file) ReadFrom(r io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{w}, r)
+	return &file{file: opened, fs: f, space: p.mount.space, append: flag&os.O_APPEND != 0}, nil
 }
 
 // ReadDir returns what is in a folder, sorted by name, with its mounts.

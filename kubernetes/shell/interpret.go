@@ -412,6 +412,8 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 		}
 	case "pwd":
 		return []string{"pwd"}, nil
+	case "echo", "printf": // the interpreter's do not fail when the disk is full
+		return append([]string{"/bin/" + args[0]}, args[1:]...), nil
 	case "type", "hash":
 		return append([]string{"which"}, args[1:]...), nil
 	case "command":

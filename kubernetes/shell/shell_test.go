@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -435,4 +436,23 @@ func TestInterprets(t *testing.T) {
 			t.Errorf("%q: %t", command, got)
 		}
 	}
+}
+
+// Programs that run at a time do not see each other's output.
+func TestAtATime(t *testing.T) {
+	c := newContainer(t)
+	const times = 100
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			var out, errs buffer
+			word := strings.Repeat(string(rune('a'+n)), 8000)
+			p := &Program{Args: []string{"sh", "-c", fmt.Sprintf("w=%s; for i in $(seq %d); do echo $w; printf '%%s\\n' $w; done", word, times)}, Files: c.files, Stdout: &out, Stderr: &errs}
+			p.Run(t.Context())
+			if got := out.take(); got != strings.Repeat(word+"\n", 2*times) {
+				t.Errorf("program %d prints something else, or of others: %d bytes; %q", n, len(got), errs.take())
+			}
+		})
+	}
+	all.Wait()
 }

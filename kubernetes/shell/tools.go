@@ -38,6 +38,8 @@ func findTool(name string) toolFunc {
 		return df
 	case "du":
 		return du
+	case "echo":
+		return echo
 	case "env", "printenv":
 		return env
 	case "find":
@@ -62,6 +64,8 @@ func findTool(name string) toolFunc {
 		return mktemp
 	case "mv":
 		return mv
+	case "printf":
+		return printf
 	case "readlink":
 		return readlink
 	case "rm":
@@ -109,7 +113,7 @@ func isBuiltin(name string) bool {
 		return false
 	}
 	switch base {
-	case "[", "echo", "false", "printf", "pwd", "test", "true", ":":
+	case "[", "false", "pwd", "test", "true", ":":
 		return true
 	}
 	return false

@@ -22,6 +22,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -171,7 +172,7 @@ func (t *snapshots) fill(ctx context.Context, dir string, top *topology.Topology
 			return err
 		}
 	}
-	defer t.freeze()()
+	defer t.freeze(ctx)()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		m.Objects, err = t.saveObjects(ctx, filepath.Join(dir, snapshot.Objects))
@@ -216,7 +217,7 @@ func (t *snapshots) fill(ctx context.Context, dir string, top *topology.Topology
 }
 
 // freeze suspends the processes that change the vCenters and volumes, and returns what resumes them.
-func (t *snapshots) freeze() (thaw func()) {
+func (t *snapshots) freeze(ctx context.Context) (thaw func()) {
 	var pids []int
 	var unfrozen []string
 	if g, err := t.saver(); err == nil {
@@ -226,6 +227,11 @@ func (t *snapshots) freeze() (thaw func()) {
 		if c.PID > 0 && c.State == "running" && !slices.Contains(unfrozen, c.Name) && unix.Kill(c.PID, unix.SIGSTOP) == nil {
 			pids = append(pids, c.PID)
 		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for _, pid := range pids {
+		child.AwaitStopped(ctx, pid)
 	}
 	return func() {
 		for _, pid := range pids {

@@ -50,6 +50,8 @@ func (m *Model) do(i intent.Intent) tea.Cmd {
 		return m.logs(i.Component)
 	case intent.Power:
 		m.power(i.Subject)
+	case intent.Snapshots:
+		return m.snapshots()
 	case intent.Break:
 		m.breakIt(i.Subject)
 	case intent.Fill:

@@ -61,6 +61,16 @@ func TestEveryKey(t *testing.T) {
 	s.press("esc", "the menu again", func(n seen) bool { return n.top == "*faults.Menu" })
 	s.press("esc", "no menu", func(n seen) bool { return n.over == 0 })
 
+	s.press("B", "the snapshots", func(n seen) bool { return n.top == "*faults.Menu" && strings.Contains(n.frame, "before-upgrade") })
+	s.press("1", "why not that one", func(n seen) bool { return strings.Contains(n.frame, "objects.jsonl is missing") })
+	s.press("2", "the question", func(n seen) bool {
+		return n.top == "*confirm.Question" && strings.Contains(n.frame, "What changed since is lost")
+	})
+	s.press("n", "the menu again", func(n seen) bool { return n.top == "*faults.Menu" })
+	s.press("s", "the prompt", func(n seen) bool { return n.typing && strings.Contains(n.frame, "snapshot save") })
+	s.press("esc", "no prompt", func(n seen) bool { return !n.typing })
+	s.press("esc", "no menu", func(n seen) bool { return n.over == 0 })
+
 	s.press("ctrl+r", "read-only", func(n seen) bool { return n.readOnly })
 	s.press("ctrl+r", "changes allowed", func(n seen) bool { return !n.readOnly })
 	s.press("2", "the timeline", func(n seen) bool { return n.at == intent.Timeline })

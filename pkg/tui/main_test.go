@@ -88,6 +88,13 @@ func (f *fake) FaultKinds(context.Context) ([]api.FaultKind, error) {
 	return []api.FaultKind{{Name: "vm.power-off", Theme: "vm", Short: "powers VMs off", Object: "vm"}}, nil
 }
 
+func (f *fake) Snapshots(context.Context) ([]api.Snapshot, error) {
+	return []api.Snapshot{
+		{Name: "before-upgrade", SavedAt: tuitest.Story()[0].Time, VMs: 6, Nodes: 6, Volumes: 2},
+		{Name: "damaged", Problem: "objects.jsonl is missing"},
+	}, nil
+}
+
 func (f *fake) Explain(_ context.Context, s api.Subject) (api.Explanation, error) {
 	return api.Explanation{Subject: s, Summary: "it is as it is"}, f.fails
 }

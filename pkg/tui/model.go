@@ -220,6 +220,7 @@ func (m *Model) bind() {
 	set(&k.why, ok && live && (subject.Kind == "node" || subject.Kind == "vm" || subject.Kind == "volume"))
 	set(&k.logs, live && m.opts.Logs != nil)
 	set(&k.power, ok && !m.readOnly && (subject.Kind == "node" || subject.Kind == "vm"))
+	set(&k.snapshots, live && !m.readOnly)
 	set(&k.breaks, live && !m.readOnly && len(m.kinds) > 0)
 	on, there := screenOf(subject)
 	set(&k.focus, ok && there && m.at != on)
@@ -289,6 +290,7 @@ type Sandbox interface {
 	Status(ctx context.Context) (api.Status, error)
 	Watch(ctx context.Context, after uint64, f func(api.Update) error) error
 	FaultKinds(ctx context.Context) ([]api.FaultKind, error)
+	Snapshots(ctx context.Context) ([]api.Snapshot, error)
 	Explain(ctx context.Context, s api.Subject) (api.Explanation, error)
 	Inspect(ctx context.Context, s api.Subject) (api.Inspection, error)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/pane"
@@ -88,6 +89,22 @@ func (m *Model) askKinds() tea.Cmd {
 			m.kinds = kinds
 			m.faults().SetKinds(kinds)
 			m.line.SetKinds(kinds)
+		}
+	})
+}
+
+// snapshots asks the sandbox for its snapshots, and shows them.
+func (m *Model) snapshots() tea.Cmd {
+	return m.request(askTime, func(ctx context.Context) func(*Model) {
+		all, err := m.opts.Sandbox.Snapshots(ctx)
+		return func(m *Model) {
+			if err != nil {
+				m.say("snapshots: "+reason(err), true)
+				return
+			}
+			menu := faults.NewSnapshots(all, m.opts.Now())
+			menu.Sandbox = m.opts.Name
+			m.push(menu, true, nil)
 		}
 	})
 }

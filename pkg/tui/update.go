@@ -177,6 +177,8 @@ func (m *Model) own(k tea.KeyPressMsg) intent.Intent {
 		return intent.Why{Subject: subject}
 	case key.Matches(k, m.keys.power):
 		return intent.Power{Subject: subject}
+	case key.Matches(k, m.keys.snapshots):
+		return intent.Snapshots{}
 	case key.Matches(k, m.keys.breaks):
 		return intent.Break{Subject: subject}
 	case key.Matches(k, m.keys.focus):

@@ -96,3 +96,14 @@ func TestTopologyApply(t *testing.T) {
 		t.Errorf("the cloud controller manager was restarted by %v", restarts)
 	}
 }
+
+// scaleRunning adds a VM to a group of the running sandbox, and removes it again.
+func scaleRunning(s *sandbox) {
+	s.Run("topology", "scale", "worker=3")
+	s.Await("the new VM's node is well", bound, func() bool { return s.unwell([]string{"worker-3"}) == "" })
+	if out := s.Run("topology", "scale", "worker=2"); !strings.Contains(out, "worker-3") {
+		s.T.Errorf("topology scale worker=2: %s", out)
+	}
+	s.Await("its node is deleted", bound, func() bool { return s.Run("kubectl", "get", "node", "worker-3", "--ignore-not-found") == "" })
+	s.Try("--name", s.Name, "topology", "scale", "workers=3").Wants(s.T, 2, "workers", "topology scale worker=3")
+}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,12 @@ func TestLightNodes(t *testing.T) {
 	s.Run("kubectl", "apply", "-f", h.File("pod.yaml", impatient))
 	pod := func() corev1.Pod { return program.Kubectl[corev1.PodList](s.Sandbox, "get", "pods").Items[0] }
 	s.Await("a pod runs", reaction, func() bool { return pod().Status.Phase == corev1.PodRunning })
+	for _, look := range [][]string{{"logs", "impatient"}, {"exec", "impatient", "--", "true"}, {"top", "node", "light-1"}} {
+		s.Try(append([]string{"--name", s.Name, "kubectl"}, look...)...).Wants(t, 1, "VM light-1 is a light node")
+	}
+	if top := s.Run("kubectl", "top", "nodes"); !strings.Contains(top, "hollow ") || !strings.Contains(top, "<unknown>") {
+		t.Errorf("kubectl top nodes:\n%s", top)
+	}
 	renewed := func() time.Time {
 		return program.Kubectl[coordinationv1.Lease](s.Sandbox, "get", "lease", "light-1", "-n", corev1.NamespaceNodeLease).Spec.RenewTime.Time
 	}

@@ -1,6 +1,12 @@
 package e2e
 
-import "strings"
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+)
 
 // lookIntoPods looks into a pod with kubectl: through its node's kubelet, or with the reason why not.
 func lookIntoPods(s *sandbox) {
@@ -47,5 +53,48 @@ func lookIntoPods(s *sandbox) {
 		if r.Code == 0 || !strings.Contains(r.Err, "VM "+vm+" is off") {
 			s.T.Errorf("kubectl %s: %d: %s%s, want it to name the VM", strings.Join(look, " "), r.Code, r.Out, r.Err)
 		}
+	}
+}
+
+// aggregatedAPI serves an API of the user's own from this machine, as docs/pods-look.md describes.
+func aggregatedAPI(s *sandbox) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/apis/lab.example/v1":
+			_, _ = io.WriteString(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"lab.example/v1","resources":[{"name":"things","namespaced":false,"kind":"Thing","verbs":["get"]}]}`)
+		case "/apis/lab.example/v1/things/one":
+			_, _ = io.WriteString(w, `{"kind":"Thing","apiVersion":"lab.example/v1","metadata":{"name":"one"},"user":"`+r.Header.Get("X-Remote-User")+`"}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	s.T.Cleanup(server.Close)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	s.T.Cleanup(func() {
+		s.Try("--name", s.Name, "kubectl", "delete", "apiservice/v1.lab.example", "service/lab", "--ignore-not-found")
+	})
+	s.Run("kubectl", "apply", "-f", s.File("lab.yaml", `apiVersion: v1
+kind: Service
+metadata: {name: lab, namespace: default}
+spec: {type: ExternalName, externalName: localhost}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.lab.example}
+spec:
+  group: lab.example
+  version: v1
+  service: {name: lab, namespace: default, port: `+port+`}
+  insecureSkipTLSVerify: true
+  groupPriorityMinimum: 100
+  versionPriority: 100
+`))
+	s.Run("kubectl", "wait", "--for=condition=Available", "apiservice/v1.lab.example", "--timeout=30s")
+	if out := s.Run("kubectl", "get", "thing", "one", "-o", "jsonpath={.metadata.name} {.user}"); !strings.HasPrefix(out, "one ") || out == "one " {
+		s.T.Errorf("kubectl get thing: %q", out)
 	}
 }

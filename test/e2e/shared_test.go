@@ -44,9 +44,11 @@ func TestSingle(t *testing.T) {
 	t.Parallel()
 	onOne(t, "single", []shared{
 		{name: "AsTheTopologySays", run: asTheTopologySays},
+		{name: "Scale", run: scaleRunning},
 		{name: "LeastPrivilege", run: leastPrivilege},
 		{name: "SecretsStayPrivate", run: secretsStayPrivate},
 		{name: "WebhookWithService", run: webhookWithService},
+		{name: "AggregatedAPI", run: aggregatedAPI},
 		{name: "LoadBalancerStaysPending", run: loadBalancerStaysPending},
 		{name: "HostileHostname", run: hostileHostname},
 		{name: "Faults", run: faults, ends: true},

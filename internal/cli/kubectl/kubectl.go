@@ -68,6 +68,9 @@ release and those of "kubernetes list", whose release is nearest.`,
 	}
 }
 
+// collect is kubectl's GOGC. Most commands end before they have made as much garbage, a fourth of their CPU time sooner.
+const collect = "400"
+
 func run(ctx context.Context, o *options) error {
 	s, err := o.aim(ctx)
 	if err != nil && needsCluster(o.args) {
@@ -76,6 +79,11 @@ func run(ctx context.Context, o *options) error {
 	program, err := o.program(ctx, o.streams, s)
 	if err != nil {
 		return err
+	}
+	if o.getenv("GOGC") == "" {
+		if err := o.setenv("GOGC", collect); err != nil {
+			return err
+		}
 	}
 	if o.release != nil {
 		o.release() // kubectl handles Ctrl-C itself where it must

@@ -63,7 +63,7 @@ func TestRun(t *testing.T) {
 	if d := cmp.Diff(append([]string{"/program", "kubectl"}, args...), got); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(map[string]string{"KUBECONFIG": w.Status.Kubeconfig, "KUBECACHEDIR": filepath.Join(w.Status.Dir, "kubectl-cache")}, env); d != "" {
+	if d := cmp.Diff(map[string]string{"KUBECONFIG": w.Status.Kubeconfig, "KUBECACHEDIR": filepath.Join(w.Status.Dir, "kubectl-cache"), "GOGC": collect}, env); d != "" {
 		t.Error(d)
 	}
 	if info, err := os.Stat(env["KUBECACHEDIR"]); err != nil || info.Mode().Perm() != 0o700 {
@@ -82,6 +82,7 @@ func TestWithoutASandbox(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	ran := false
 	run := func(ctx context.Context, o *options) error {
+		o.setenv = func(string, string) error { return nil }
 		o.program = func(context.Context, *iostreams.Streams, api.Status) (string, error) { return "/program", nil }
 		o.exec = func(string, ...string) error { ran = true; return nil }
 		return run(ctx, o)

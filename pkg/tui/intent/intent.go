@@ -54,6 +54,8 @@ type (
 	Logs struct{ Component string }
 	// Power asks what to do to a VM.
 	Power struct{ api.Subject }
+	// Snapshots asks whether to save a snapshot, or to restore one.
+	Snapshots struct{}
 	// Break asks which fault to inject into the subject; the zero value, into anything.
 	Break struct{ api.Subject }
 	// Fill asks for the parameters and the targets of a fault.
@@ -78,22 +80,23 @@ type (
 	Quit struct{}
 )
 
-func (Go) intent()       {}
-func (Back) intent()     {}
-func (Focus) intent()    {}
-func (Chain) intent()    {}
-func (Details) intent()  {}
-func (Why) intent()      {}
-func (Logs) intent()     {}
-func (Power) intent()    {}
-func (Break) intent()    {}
-func (Fill) intent()     {}
-func (Filter) intent()   {}
-func (Help) intent()     {}
-func (Prompt) intent()   {}
-func (ReadOnly) intent() {}
-func (Say) intent()      {}
-func (Quit) intent()     {}
+func (Go) intent()        {}
+func (Back) intent()      {}
+func (Focus) intent()     {}
+func (Chain) intent()     {}
+func (Details) intent()   {}
+func (Why) intent()       {}
+func (Logs) intent()      {}
+func (Power) intent()     {}
+func (Snapshots) intent() {}
+func (Break) intent()     {}
+func (Fill) intent()      {}
+func (Filter) intent()    {}
+func (Help) intent()      {}
+func (Prompt) intent()    {}
+func (ReadOnly) intent()  {}
+func (Say) intent()       {}
+func (Quit) intent()      {}
 
 // command is the parts of a command line: the words of the command, its objects, and its flags.
 type command struct{ words, names, flags []string }
