@@ -63,8 +63,8 @@ func (s *service) vsan(spec *topology.VCenter, cluster types.ManagedObjectRefere
 	in := vc.DatacenterArgument(ctx, cluster)
 	for _, dc := range spec.Datacenters {
 		for _, c := range dc.Clusters {
-			if c.Name == obj.Name && in != nil && dc.Name == in.Name && c.VSAN != nil {
-				return true, c.VSAN.FileService
+			if c.Name == obj.Name && in != nil && dc.Name == in.Name {
+				return c.VSAN.FileService, c.VSAN.FileService
 			}
 		}
 	}

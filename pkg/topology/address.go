@@ -161,8 +161,8 @@ type Cluster struct {
 	// Pools are resource pools below the cluster's own, VApps vApps.
 	Pools []Pool `json:"pools,omitempty"`
 	VApps []VApp `json:"vapps,omitempty"`
-	// VSAN enables vSAN in the cluster.
-	VSAN *VSANCluster `json:"vsan,omitempty"`
+	// VSAN is the configuration of vSAN in the cluster.
+	VSAN VSANCluster `json:"vsan,omitzero"`
 }
 
 // VSANCluster is the configuration of vSAN in a compute cluster.
