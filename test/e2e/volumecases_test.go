@@ -35,7 +35,7 @@ func outcomes(t *testing.T, text string) map[string]string {
 	return all
 }
 
-// cluster is what verdicts are about.
+// clusterState is what verdicts are about.
 type clusterState struct {
 	objects map[string]unstructured.Unstructured
 	events  []corev1.Event
@@ -121,8 +121,7 @@ func TestVolumeCases(t *testing.T) {
 	}
 	disk := strings.TrimSpace(s.Run("govc", "--vcenter", "us", "disk.create", "-dc", "dceast", "-ds", ds.Name, "-size", "2G", "shop-disk"))
 	filled := strings.NewReplacer("DATASTORE_URL", ds.URL, "DATASTORE", ds.Name, "volumeHandle: FCD", "volumeHandle: "+disk).Replace(string(text))
-	file := s.File("cases.yaml", filled)
-	s.Run("kubectl", "apply", "-f", file)
+	s.Run("kubectl", "apply", "-f", s.File("cases.yaml", filled))
 
 	wanted, began := outcomes(t, filled), time.Now()
 	var state clusterState
@@ -152,7 +151,8 @@ func TestVolumeCases(t *testing.T) {
 		{"SnapshotLimit", snapshotLimit},
 		{"ExpansionTakenBack", expansionTakenBack},
 		{"PolicyMadeLater", func(s *sandbox) { s.policyMadeLater(ds.Path) }},
-		{"DiskOnAnotherVM", func(s *sandbox) { s.diskOnAnotherVM(file) }},
+		{"DiskOnAnotherVM", func(s *sandbox) { s.diskOnAnotherVM(document(t, filled, "kind: Pod\nmetadata: {name: held,")) }},
+		{"HiddenUUIDs", hiddenUUIDs},
 		{"BoundAgain", boundAgain},
 	} {
 		t.Run(after.name, func(t *testing.T) { after.run((&home{s.In(t)}).attach(s.Name)) })
@@ -250,16 +250,50 @@ func (s *sandbox) policyMadeLater(datastore string) {
 }
 
 // diskOnAnotherVM: a disk that another client attached blocks its pod, and the advice helps.
-func (s *sandbox) diskOnAnotherVM(file string) {
+func (s *sandbox) diskOnAnotherVM(pod string) {
 	s.Run("kubectl", "delete", "pod", "held", "--timeout=60s")
 	v := s.awaitVolume("held", api.VolumeDetached, time.Minute)
 	s.Run("govc", "--vcenter", "eu", "disk.attach", "-dc", "dceu", "-ds", v.Datastore, "-vm", "worker-eu-2", v.Handle)
-	s.Run("kubectl", "apply", "-f", file)
+	s.Run("kubectl", "apply", "-f", s.File("held.yaml", pod))
 	if v = s.awaitVolume("held", api.VolumeBlocked, time.Minute); v.Try != "vsphere-sandbox volume detach default/held" {
 		s.T.Errorf("%+v", v)
 	}
 	s.Run("volume", "detach", "default/held")
 	s.awaitVolume("held", api.VolumeInUse, 2*time.Minute)
+}
+
+// document is the one of a file that has a text.
+func document(t *testing.T, file, text string) string {
+	t.Helper()
+	all := strings.Split(file, "\n---\n")
+	i := slices.IndexFunc(all, func(doc string) bool { return strings.Contains(doc, text) })
+	if i < 0 {
+		t.Fatalf("there is no %q", text)
+	}
+	return all[i]
+}
+
+// hiddenUUIDs: the guest of a VM with disk.EnableUUID FALSE does not find the disk of a volume, and an Event says so.
+func hiddenUUIDs(s *sandbox) {
+	s.Run("govc", "--vcenter", "us", "vm.change", "-e", "disk.enableuuid=FALSE", "-vm", "worker-west-1")
+	s.Run("kubectl", "apply", "-f", s.File("hidden.yaml", `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: hidden}
+spec: {accessModes: [ReadWriteOnce], storageClassName: vsphere, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: hidden}
+spec:
+  nodeSelector: {kubernetes.io/hostname: worker-west-1}
+  terminationGracePeriodSeconds: 1
+  containers: [{name: app, image: "registry.k8s.io/pause:3.10", volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: hidden}}]
+`))
+	s.Await("the node service does not find it", time.Minute, func() bool {
+		return strings.Contains(s.volumes()["hidden"].Waits, "not attached to node")
+	})
 }
 
 // boundAgain: a retained volume that another PersistentVolume names is not orphaned, and CNS knows it by that.
