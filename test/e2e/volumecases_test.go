@@ -151,7 +151,7 @@ func TestVolumeCases(t *testing.T) {
 		{"SnapshotLimit", snapshotLimit},
 		{"ExpansionTakenBack", expansionTakenBack},
 		{"PolicyMadeLater", func(s *sandbox) { s.policyMadeLater(ds.Path) }},
-		{"DiskOnAnotherVM", func(s *sandbox) { s.diskOnAnotherVM(document(t, filled, "kind: Pod\nmetadata: {name: held,")) }},
+		{"DiskOnAnotherVM", func(s *sandbox) { s.diskOnAnotherVM(docOf(t, filled, "kind: Pod\nmetadata: {name: held,")) }},
 		{"HiddenUUIDs", hiddenUUIDs},
 		{"BoundAgain", boundAgain},
 	} {
@@ -262,8 +262,8 @@ func (s *sandbox) diskOnAnotherVM(pod string) {
 	s.awaitVolume("held", api.VolumeInUse, 2*time.Minute)
 }
 
-// document is the one of a file that has a text.
-func document(t *testing.T, file, text string) string {
+// docOf returns the document of a file that has a text.
+func docOf(t *testing.T, file, text string) string {
 	t.Helper()
 	all := strings.Split(file, "\n---\n")
 	i := slices.IndexFunc(all, func(doc string) bool { return strings.Contains(doc, text) })
