@@ -107,7 +107,7 @@ func (c Volume) state() (q question) {
 			text += ", taints " + strings.Join(n.Taints, ", ")
 		}
 		q.saw(apiServer, verdictOf(n.Ready == string(corev1.ConditionTrue)), "Node "+n.Name, "%s", text)
-	} else if v.Node != "" {
+	} else if v.Node != "" && !names.IsFileVolume(v.Handle) { // a file volume is on several
 		q.saw(apiServer, missing, "Node "+v.Node, "does not exist")
 	}
 	c.sawPods(&q)
