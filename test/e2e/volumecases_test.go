@@ -275,7 +275,7 @@ func docOf(t *testing.T, file, text string) string {
 
 // hiddenUUIDs: the guest of a VM with disk.EnableUUID FALSE does not find the disk of a volume, and an Event says so.
 func hiddenUUIDs(s *sandbox) {
-	s.Run("govc", "--vcenter", "us", "vm.change", "-e", "disk.enableuuid=FALSE", "-vm", "worker-west-1")
+	s.Run("govc", "--vcenter", "us", "vm.change", "-dc", "dcwest", "-e", "disk.enableuuid=FALSE", "-vm", "worker-west-1")
 	s.Run("kubectl", "apply", "-f", s.File("hidden.yaml", `
 apiVersion: v1
 kind: PersistentVolumeClaim
