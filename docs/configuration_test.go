@@ -49,6 +49,9 @@ func csiMeanings() map[string]string {
 		"query-limit":                           "how many volumes CNS is asked for at once; 1000 at most, and if not said",
 		"migration-datastore-url":               "datastore for volumes of the in-tree provider that name none, or one that several have the name of",
 		"topology-categories":                   "tag categories that volumes go by, 5 at most; in place of `region` and `zone`",
+		"ips":                                   "address or network of clients that mount new file volumes; `*` if not said",
+		"permissions":                           "`READ_WRITE` (the default), `READ_ONLY` or `NO_ACCESS`",
+		"rootsquash":                            "`true`: root of a client is an anonymous user",
 		"label":                                 "label of nodes for this category, in place of `topology.csi.vmware.com/CATEGORY`",
 		"global-max-snapshots-per-block-volume": "1 to 32; 3 if not said",
 	}

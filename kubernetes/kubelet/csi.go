@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -112,7 +113,7 @@ type mounter struct {
 
 // IsLikelyNotMountPoint implements mount.Interface. A link is a mount point even if its disk is gone.
 func (m mounter) IsLikelyNotMountPoint(path string) (bool, error) {
-	if to, err := os.Readlink(path); err == nil && filepath.Dir(filepath.Dir(to)) == filepath.Clean(m.byID) {
+	if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, filepath.Clean(m.byID)+string(filepath.Separator)) {
 		return false, nil
 	}
 	return m.FakeMounter.IsLikelyNotMountPoint(path)

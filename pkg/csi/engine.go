@@ -87,8 +87,9 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e.store = store.New(store.Options{
 		Clients: clients, Cluster: store.Cluster{ID: cfg.ClusterID, Distribution: cfg.Distribution},
-		Nodes:         e.nodes.In,
-		SnapshotLimit: cfg.SnapshotLimit, Page: cfg.Page,
+		Nodes:          e.nodes.In,
+		NetPermissions: cfg.NetPermissions,
+		SnapshotLimit:  cfg.SnapshotLimit, Page: cfg.Page,
 		OnOperation: func(op store.Operation) { o.Metrics.Operation(op.VCenter, op.Name, op.Result, op.Duration) },
 		OnCall:      o.Config.OnCall,
 		Logger:      o.Logger,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
@@ -107,6 +108,8 @@ type VM struct {
 	GuestID     string
 	// Disks are the virtual disks of volumes, without the VM's own disks.
 	Disks []Disk
+	// HidesUUIDs is set if disk.EnableUUID is false: new disks get no links.
+	HidesUUIDs bool
 }
 
 // Disk is a virtual disk of a volume.
@@ -126,8 +129,10 @@ const LongestSocket = "/plugins_registry/csi.vsphere.vmware.com-reg.sock"
 // Links shows the disks of a VM to its guest: as links in a folder that replaces /dev/disk/by-id. A link exists as long
 // as the VM has the disk, powered on or not.
 type Links struct {
-	// Dir is the folder; it is created and has nothing else in it.
+	// Dir is the folder; it is created and has only these links in it.
 	Dir string
+	// Shares is the target of the link [disk.SharesLink]; empty: no link.
+	Shares string
 	// Disk returns the directory of a volume's disk, or "" if it has none and gets no link. It is called from the node's
 	// goroutine.
 	Disk func(volumeID string) string
@@ -194,7 +199,10 @@ func (l *Links) follow(m VM, withheld bool) error {
 		}
 		err = errors.Join(err, os.Remove(path))
 	}
-	if len(want) == 0 || withheld {
+	if l.Shares != "" && m.Exists {
+		err = errors.Join(err, l.share())
+	}
+	if len(want) == 0 || withheld || m.HidesUUIDs {
 		return err
 	}
 	err = errors.Join(err, os.MkdirAll(l.Dir, 0o700))
@@ -202,6 +210,21 @@ func (l *Links) follow(m VM, withheld bool) error {
 		err = errors.Join(err, os.Symlink(to, filepath.Join(l.Dir, name)))
 	}
 	return err
+}
+
+// share creates the link to the contents of shares.
+func (l *Links) share() error {
+	link := filepath.Join(l.Dir, disk.SharesLink)
+	if to, err := os.Readlink(link); err == nil && to == l.Shares {
+		return nil
+	}
+	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(l.Shares, link)
 }
 
 // Mounts returns where a kubelet with that root directory has mounted a PersistentVolume, by the UID of the pod. The

@@ -18,11 +18,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/apis"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/sts"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // directory registers the lookup service, the administration of users, vSAN and agents of hosts, with the sessions of the vCenter.
 // It returns their registries.
-func (s *service) directory() []*simulator.Registry {
+func (s *service) directory(spec *topology.VCenter) []*simulator.Registry {
 	services := lookup.New()
 	services.Handler = s.access.Hook
 	s.access.Cookies(services)
@@ -35,8 +36,8 @@ func (s *service) directory() []*simulator.Registry {
 	sessions.ValidLogin = valid
 	s.listUsers(users)
 	agents := eam.New()
-	clusters := apis.Vsan(s.ctx)
-	s.vcsim.RegisterSDK(clusters) // adds the objects to those of CNS
+	s.clusters = apis.Vsan(s.ctx, func(cluster types.ManagedObjectReference) (vsan, files bool) { return s.vsan(spec, cluster) })
+	s.vcsim.RegisterSDK(s.clusters.Registry) // adds the objects to those of CNS
 	for _, one := range []struct {
 		*simulator.Registry
 		privilege string
@@ -49,7 +50,42 @@ func (s *service) directory() []*simulator.Registry {
 		s.access.Cookies(one.Registry)
 		s.vcsim.RegisterSDK(one.Registry, one.alias...)
 	}
-	return []*simulator.Registry{services, users, agents, clusters}
+	return []*simulator.Registry{services, users, agents, s.clusters.Registry}
+}
+
+// vsan reports whether the topology enables vSAN and its file service in a cluster.
+func (s *service) vsan(spec *topology.VCenter, cluster types.ManagedObjectReference) (enabled, files bool) {
+	ctx := vc.Fresh(s.ctx)
+	obj, ok := ctx.Map.Get(cluster).(*simulator.ClusterComputeResource)
+	if !ok {
+		return false, false
+	}
+	in := vc.DatacenterArgument(ctx, cluster)
+	for _, dc := range spec.Datacenters {
+		for _, c := range dc.Clusters {
+			if c.Name == obj.Name && in != nil && dc.Name == in.Name {
+				return c.VSAN.FileService, c.VSAN.FileService
+			}
+		}
+	}
+	return false, false
+}
+
+// fileService reports whether the file service of a datastore's cluster is enabled.
+func (s *service) fileService(datastore types.ManagedObjectReference) bool {
+	ctx := vc.Fresh(s.ctx)
+	ds, ok := ctx.Map.Get(datastore).(*simulator.Datastore)
+	if !ok {
+		return false
+	}
+	var hosts []types.DatastoreHostMount
+	ctx.WithLock(ds, func() { hosts = ds.Host })
+	for _, h := range hosts {
+		if host, ok := ctx.Map.Get(h.Key).(*simulator.HostSystem); ok && host.Parent != nil && s.clusters.FileService(*host.Parent) {
+			return true
+		}
+	}
+	return false
 }
 
 // guarded returns a hook that requires a privilege on the root folder for every call that is not known to read.

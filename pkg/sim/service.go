@@ -43,6 +43,7 @@ type service struct {
 	rest     *rest.Handler // sessions and tags of REST
 	policies *profile.Service
 	volumes  *cns.Manager
+	clusters *apis.Clusters // of vSAN
 	tokens   sts.Tokens
 	leases   apis.NFC
 	handler  http.Handler // all endpoints, with access control
@@ -189,7 +190,7 @@ func (s *service) endpoints(p parts, api string) {
 		s.vcsim.RegisterSDK(r, alias...)
 		registries = append(registries, r)
 	}
-	registries = append(registries, s.directory()...)
+	registries = append(registries, s.directory(p.spec)...)
 	s.leases.Open = s.access.Open
 	mux.Handle(apis.NFCPath, &s.leases)
 	mux.Handle("/about", apis.About(registries...))

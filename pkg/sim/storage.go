@@ -122,7 +122,7 @@ func (v *VCenter) VolumeDir(id string) string {
 func (s *service) newVolumes(p parts) *cns.Manager {
 	return cns.New(s.ctx, cns.Options{
 		VCenter: p.spec.Name, Events: p.events, Seed: p.seed, Dir: p.contents,
-		URL: s.urlOf, Compatible: s.policies.Compatible, Cause: p.cause, Guests: p.guests,
+		URL: s.urlOf, Compatible: s.policies.Compatible, Cause: p.cause, Guests: p.guests, FileService: s.fileService,
 	})
 }
 

@@ -161,6 +161,14 @@ type Cluster struct {
 	// Pools are resource pools below the cluster's own, VApps vApps.
 	Pools []Pool `json:"pools,omitempty"`
 	VApps []VApp `json:"vapps,omitempty"`
+	// VSAN is the configuration of vSAN in the cluster.
+	VSAN VSANCluster `json:"vsan,omitzero"`
+}
+
+// VSANCluster is the configuration of vSAN in a compute cluster.
+type VSANCluster struct {
+	// FileService enables the file service, which makes volumes for several nodes at a time on the cluster's vSAN datastores.
+	FileService bool `json:"fileService,omitempty"`
 }
 
 // Host is an ESXi host.

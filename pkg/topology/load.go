@@ -258,6 +258,8 @@ func scalar(r *strict.Reader, node *yaml.Node, into reflect.Value, tag reflect.S
 		d.text(node, text, at)
 	case into.Kind() == reflect.String:
 		d.word(node, into, at)
+	case into.Kind() == reflect.Bool:
+		d.truth(node, into, at)
 	default:
 		d.count(node, into, at)
 	}
@@ -341,6 +343,16 @@ func (d scalarReader) text(node *yaml.Node, into encoding.TextUnmarshaler, at st
 	}
 }
 
+// truth decodes a truth value.
+func (d scalarReader) truth(node *yaml.Node, into reflect.Value, at string) {
+	var is bool
+	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!bool" || node.Decode(&is) != nil {
+		d.Hint(node, at, "", "must be true or false, not %s", strict.Describe(node))
+		return
+	}
+	into.SetBool(is)
+}
+
 // count decodes a whole number. All numbers of a topology are counts, most of them positive.
 func (d scalarReader) count(node *yaml.Node, into reflect.Value, at string) {
 	var n int64
@@ -416,6 +428,8 @@ func (r encoder) node(value reflect.Value) *yaml.Node {
 		return node
 	case reflect.String:
 		return textNode(value.String())
+	case reflect.Bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatBool(value.Bool())}
 	default:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatInt(value.Int(), 10)}
 	}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/component"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
@@ -48,22 +47,13 @@ manifests, and read access to EndpointSlices.`,
   vsphere-sandbox ccm swap module:v1.36.0
   vsphere-sandbox ccm swap builtin
   vsphere-sandbox ccm fetch image:registry.k8s.io/cloud-pv-vsphere/cloud-provider-vsphere:v1.36.0`,
-	}, NewCmdStatus(d, nil), NewCmdSwap(d, nil), NewCmdRestart(d, nil), NewCmdFetch(d, nil))
+	}, NewCmdStatus(d), NewCmdSwap(d), NewCmdRestart(d), NewCmdFetch(d))
 }
 
-type options struct {
-	streams *iostreams.Streams
-	connect func(context.Context) (*command.Target, error)
-
-	flags  Flags
-	format string
-}
-
-// NewCmdSwap returns the command; runF, when not nil, runs in its place.
-func NewCmdSwap(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{streams: d.Streams, connect: d.Connect}
+// NewCmdSwap returns the command.
+func NewCmdSwap(d *command.Deps) *cobra.Command {
+	var flags Flags
 	cmd := &cobra.Command{
-		Use:   "swap SOURCE",
 		Short: "Replace the running CCM with another one",
 		Long: `Stop the running CCM with SIGTERM and start another one. The command returns
 when the new CCM is healthy.
@@ -73,113 +63,45 @@ and the previous one is started again. The error shows its last log lines.`,
 		Example: `  vsphere-sandbox ccm swap ./my-ccm --arg=--v=4
   vsphere-sandbox ccm swap module:v1.34.0
   vsphere-sandbox ccm swap builtin --replicas 2`,
-		Args:              cobra.MatchAll(command.AtLeastOne("SOURCE"), command.AtMostOne),
 		ValidArgsFunction: Sources,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.flags.Source = args[0]
-			if err := o.flags.Check(); err != nil {
-				return err
-			}
-			return command.Or(runF, swap)(cmd.Context(), o)
-		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&o.flags.Args, "arg", nil, "extra argument for the CCM; repeatable")
-	f.StringArrayVar(&o.flags.Env, "env", nil, "environment variable for the CCM, NAME=VALUE; repeatable")
-	f.IntVar(&o.flags.Replicas, "replicas", 1, "number of CCM replicas; several elect a leader")
-	for _, none := range []string{"arg", "env", "replicas"} {
-		_ = cmd.RegisterFlagCompletionFunc(none, complete.None) // its only error is an unknown flag
-	}
-	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
-	return cmd
-}
-
-func swap(ctx context.Context, o *options) error {
-	t, err := o.connect(ctx)
-	if err != nil {
-		return err
-	}
-	p, err := resolve(ctx, o.flags.Source, o.streams)
-	if err != nil {
-		return err
-	}
-	done, err := command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Done, error) {
-		return c.SwapCCM(ctx, api.CCMRequest{
-			Path: p.Path, Source: p.Source, Version: p.Version, Digest: p.Digest,
-			Args: o.flags.Args, Env: o.flags.Env, Replicas: o.flags.Replicas,
-		})
-	})
-	return show(o, done, err)
-}
-
-// show prints what was done.
-func show(o *options, done api.Done, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case o.format == output.JSON || o.format == output.YAML:
-		return output.Object(o.streams.Out, o.format, "Result", done)
-	}
-	_, err = fmt.Fprintf(o.streams.Out, "ccm: %s\n", done.Message)
-	return err
-}
-
-// NewCmdRestart returns the command; runF, when not nil, runs in its place.
-func NewCmdRestart(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{streams: d.Streams, connect: d.Connect}
-	cmd := &cobra.Command{
-		Use:               "restart",
-		Short:             "Restart the CCM",
-		Long:              "Stop the CCM with SIGTERM and start it again. The command returns when the new\nprocess is healthy.",
-		Example:           "  vsphere-sandbox ccm restart",
-		Args:              command.NoArgs,
-		ValidArgsFunction: complete.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			t, err := o.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			done, err := command.Do(cmd.Context(), t, (*api.Client).RestartCCM)
-			return show(o, done, err)
+	f.StringArrayVar(&flags.Args, "arg", nil, "extra argument for the CCM; repeatable")
+	f.StringArrayVar(&flags.Env, "env", nil, "environment variable for the CCM, NAME=VALUE; repeatable")
+	f.IntVar(&flags.Replicas, "replicas", 1, "number of CCM replicas; several elect a leader")
+	return component.NewCmdSwap(d, component.Swap{
+		Group: "ccm", Command: cmd, Source: &flags.Source, Check: flags.Check, Plain: []string{"arg", "env", "replicas"},
+		Resolve: func(ctx context.Context) (component.Call, error) {
+			p, err := resolve(ctx, flags.Source, d.Streams)
+			return func(c *api.Client, ctx context.Context) (api.Done, error) {
+				return c.SwapCCM(ctx, api.CCMRequest{
+					Path: p.Path, Source: p.Source, Version: p.Version, Digest: p.Digest,
+					Args: flags.Args, Env: flags.Env, Replicas: flags.Replicas,
+				})
+			}, err
 		},
-	}
-	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
-	return cmd
+	})
 }
 
-type statusOptions struct {
-	options
-	now   func() time.Time
-	flags output.Flags
+// NewCmdRestart returns the command.
+func NewCmdRestart(d *command.Deps) *cobra.Command {
+	return component.NewCmdRestart(d, "ccm", "Restart the CCM",
+		"Stop the CCM with SIGTERM and start it again. The command returns when the new\nprocess is healthy.", (*api.Client).RestartCCM)
 }
 
-// NewCmdStatus returns the command; runF, when not nil, runs in its place.
-func NewCmdStatus(d *command.Deps, runF func(context.Context, *statusOptions) error) *cobra.Command {
-	o := &statusOptions{options: options{streams: d.Streams, connect: d.Connect}, now: d.Now}
-	runF = command.Or(runF, status)
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show which CCM runs and whether it is healthy",
-		Long: `Show which CCM runs, where it comes from, whether it is healthy, and which
+// NewCmdStatus returns the command.
+func NewCmdStatus(d *command.Deps) *cobra.Command {
+	return component.NewCmdStatus("ccm", "Show which CCM runs and whether it is healthy",
+		`Show which CCM runs, where it comes from, whether it is healthy, and which
 replica is the leader. Exits with 3 when a replica is not healthy, or when the
 newest build of a program that --ccm-watch watches did not start. Warns about
 datacenters, tag categories and networks in vsphere.conf that a vCenter does
 not have, if the CCM is builtin.`,
-		Example: `  vsphere-sandbox ccm status
-  vsphere-sandbox ccm status -o json`,
-		Args:              command.NoArgs,
-		ValidArgsFunction: complete.None,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	o.flags.Bind(cmd)
-	return cmd
+		func(ctx context.Context, flags output.Flags) error { return status(ctx, d, flags) })
 }
 
-func status(ctx context.Context, o *statusOptions) error {
-	t, err := o.connect(ctx)
+func status(ctx context.Context, d *command.Deps, flags output.Flags) error {
+	t, err := d.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -187,24 +109,11 @@ func status(ctx context.Context, o *statusOptions) error {
 	if err != nil {
 		return err
 	}
-	var rows []api.Component
-	var ill []string
-	for _, c := range s.Components {
-		if !c.IsCCM() {
-			continue
-		}
-		rows = append(rows, c)
-		if c.Health != "healthy" {
-			ill = append(ill, c.Name+": "+c.Health)
-		}
-		if c.FailedBuild != "" {
-			ill = append(ill, c.Name+": "+c.FailedBuild)
-		}
-	}
+	rows := slices.DeleteFunc(s.Components, func(c api.Component) bool { return !c.IsCCM() })
 	if len(rows) == 0 {
 		return &report.Error{Code: "not-found", Message: "the sandbox has no cloud controller manager", Try: command.Program + " ccm swap builtin"}
 	}
-	if err := output.List(o.streams.Out, o.flags, table(o.now()), rows); err != nil {
+	if err := output.List(d.Streams.Out, flags, table(d.Now()), rows); err != nil {
 		return err
 	}
 	warnings, err := missingNames(ctx, t)
@@ -212,12 +121,9 @@ func status(ctx context.Context, o *statusOptions) error {
 		return err
 	}
 	for _, w := range warnings {
-		fmt.Fprintln(o.streams.Err, "warning:", printable.Line(w))
+		fmt.Fprintln(d.Streams.Err, "warning:", printable.Line(w))
 	}
-	if len(ill) > 0 {
-		return &report.Error{Code: "degraded", Message: strings.Join(ill, "; "), Try: command.Program + " logs ccm", Exit: report.Degraded}
-	}
-	return nil
+	return component.Degraded(rows, "ccm")
 }
 
 // missingNames returns the CCM's current warnings about names in the cloud-config that a vCenter does not have.
@@ -242,21 +148,12 @@ func missingNames(ctx context.Context, t *command.Target) ([]string, error) {
 }
 
 func table(now time.Time) output.Kind[api.Component] {
+	itself := func(c api.Component) api.Component { return c }
+	columns := component.Columns(now, itself, func(c api.Component) string { return c.Source })
 	return output.Kind[api.Component]{
-		Name: "Component",
-		Ref:  func(c api.Component) string { return "component/" + c.Name },
-		Columns: []output.Column[api.Component]{
-			{Header: "NAME", Value: func(c api.Component) string { return c.Name }},
-			{Header: "SOURCE", Value: func(c api.Component) string { return c.Source }},
-			{Header: "VERSION", Value: func(c api.Component) string { return c.Version }},
-			{Header: "STATE", Value: func(c api.Component) string { return c.State }},
-			{Header: "HEALTH", Value: func(c api.Component) string { return c.Health }},
-			{Header: "LEADER", Value: leader},
-			{Header: "RESTARTS", Value: func(c api.Component) string { return itoa(c.Restarts) }},
-			{Header: "AGE", Value: func(c api.Component) string { return output.Age(now, c.Since) }},
-			{Header: "PID", Value: func(c api.Component) string { return itoa(c.PID) }, Wide: true},
-			{Header: "DIGEST", Value: func(c api.Component) string { return c.Digest }, Wide: true},
-		},
+		Name:    "Component",
+		Ref:     func(c api.Component) string { return "component/" + c.Name },
+		Columns: slices.Insert(columns, 5, output.Column[api.Component]{Header: "LEADER", Value: leader}),
 	}
 }
 
@@ -298,10 +195,10 @@ func (f *Flags) Deployable(ctx context.Context, c sandbox.CCM, streams *iostream
 	return c, Explain(err)
 }
 
-// NewCmdFetch returns the command; runF, when not nil, runs in its place.
-func NewCmdFetch(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{streams: d.Streams, flags: Flags{Replicas: 1}}
-	runF = command.Or(runF, fetch)
+// NewCmdFetch returns the command.
+func NewCmdFetch(d *command.Deps) *cobra.Command {
+	flags := Flags{Replicas: 1}
+	var format string
 	cmd := &cobra.Command{
 		Use:   "fetch SOURCE",
 		Short: "Download or build a CCM and print the path of the binary",
@@ -313,28 +210,26 @@ cache is in the user's cache folder; no sandbox is needed.`,
 		Args:              cobra.MatchAll(command.AtLeastOne("SOURCE"), command.AtMostOne),
 		ValidArgsFunction: Sources,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.flags.Source = args[0]
-			if err := o.flags.Check(); err != nil {
+			flags.Source = args[0]
+			if err := flags.Check(); err != nil {
 				return err
 			}
-			return runF(cmd.Context(), o)
+			return fetch(cmd.Context(), d.Streams, flags.Source, format)
 		},
 	}
-	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
+	output.BindFormat(cmd, &format, output.Plain, output.JSON, output.YAML)
 	return cmd
 }
 
-func fetch(ctx context.Context, o *options) error {
-	p, err := resolve(ctx, o.flags.Source, o.streams)
+func fetch(ctx context.Context, streams *iostreams.Streams, source, format string) error {
+	p, err := resolve(ctx, source, streams)
 	if err != nil {
 		return err
 	}
 	p.Path = cmp.Or(p.Path, "builtin")
-	if o.format == output.JSON || o.format == output.YAML {
-		return output.Object(o.streams.Out, o.format, "Program", p)
+	if format == output.JSON || format == output.YAML {
+		return output.Object(streams.Out, format, "Program", p)
 	}
-	_, err = fmt.Fprintln(o.streams.Out, p.Path)
+	_, err = fmt.Fprintln(streams.Out, p.Path)
 	return err
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -3,7 +3,7 @@ package csi
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,9 +11,9 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/component"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -41,22 +41,13 @@ Logs: "logs csi-controller", "logs csi-syncer", "logs node/NAME".`,
 		Example: `  vsphere-sandbox csi status
   vsphere-sandbox csi swap bin/vsphere-csi
   vsphere-sandbox csi swap builtin`,
-	}, NewCmdStatus(d, nil), NewCmdSwap(d, nil), NewCmdRestart(d, nil))
+	}, NewCmdStatus(d), NewCmdSwap(d), NewCmdRestart(d))
 }
 
-type options struct {
-	streams *iostreams.Streams
-	connect func(context.Context) (*command.Target, error)
-
-	flags  Flags
-	format string
-}
-
-// NewCmdSwap returns the command; runF, when not nil, runs in its place.
-func NewCmdSwap(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{streams: d.Streams, connect: d.Connect}
+// NewCmdSwap returns the command.
+func NewCmdSwap(d *command.Deps) *cobra.Command {
+	var flags Flags
 	cmd := &cobra.Command{
-		Use:   "swap SOURCE",
 		Short: "Replace the running CSI driver with another one",
 		Long: `Stop the running CSI driver and its sidecars, and start another driver. The
 command returns when the new driver is healthy.
@@ -67,50 +58,33 @@ again. The error says why.`,
 		Example: `  vsphere-sandbox csi swap bin/vsphere-csi --arg=--v=4
   vsphere-sandbox csi swap module:v3.7.0
   vsphere-sandbox csi swap builtin`,
-		Args:              cobra.MatchAll(command.AtLeastOne("SOURCE"), command.AtMostOne),
 		ValidArgsFunction: Sources,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.flags.Driver = args[0]
-			if o.flags.Disabled() {
-				return report.UsageError(command.Program+" csi swap builtin", "csi swap %s: a running sandbox keeps its volumes", args[0])
-			}
-			if err := o.flags.Check(); err != nil {
-				return err
-			}
-			return command.Or(runF, swap)(cmd.Context(), o)
-		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.flags.Syncer, "syncer", "", "syncer beside a CSI driver of another project, or none (default: that of the driver's release, or vsphere-syncer in its folder)")
-	f.StringArrayVar(&o.flags.Args, "arg", nil, "extra argument for the CSI controller; repeatable")
-	f.StringArrayVar(&o.flags.Env, "env", nil, "environment variable for the CSI driver, NAME=VALUE; repeatable")
-	f.StringVar(&o.flags.Config, "config", "", "csi-vsphere.conf `FILE` in place of the sandbox's configuration")
-	f.StringVar(&o.flags.Manifest, "manifest", "", "manifest `FILE` with the rights of another project's CSI driver (default: that of the release)")
-	// Their only error is an unknown flag.
-	_ = cmd.RegisterFlagCompletionFunc("syncer", complete.Flag(syncers))
-	for _, none := range []string{"arg", "env"} {
-		_ = cmd.RegisterFlagCompletionFunc(none, complete.None)
-	}
-	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
-	return cmd
-}
-
-func swap(ctx context.Context, o *options) error {
-	t, err := o.connect(ctx)
-	if err != nil {
-		return err
-	}
-	next, err := o.flags.options(ctx, o.streams)
-	if err != nil {
-		return err
-	}
-	done, err := command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Done, error) {
-		return c.SwapCSI(ctx, api.CSIRequest{
-			Program: requested(next.Program), Syncer: requested(next.Syncer), Args: next.Args, Env: next.Env,
-			ConfigFile: next.ConfigFile, Manifest: next.Manifest,
-		})
+	f.StringVar(&flags.Syncer, "syncer", "", "syncer beside a CSI driver of another project, or none (default: that of the driver's release, or vsphere-syncer in its folder)")
+	f.StringArrayVar(&flags.Args, "arg", nil, "extra argument for the CSI controller; repeatable")
+	f.StringArrayVar(&flags.Env, "env", nil, "environment variable for the CSI driver, NAME=VALUE; repeatable")
+	f.StringVar(&flags.Config, "config", "", "csi-vsphere.conf `FILE` in place of the sandbox's configuration")
+	f.StringVar(&flags.Manifest, "manifest", "", "manifest `FILE` with the rights of another project's CSI driver (default: that of the release)")
+	_ = cmd.RegisterFlagCompletionFunc("syncer", complete.Flag(syncers)) // its only error is an unknown flag
+	return component.NewCmdSwap(d, component.Swap{
+		Group: "csi", Command: cmd, Source: &flags.Driver, Plain: []string{"arg", "env"},
+		Check: func() error {
+			if flags.Disabled() {
+				return report.UsageError(command.Program+" csi swap builtin", "csi swap %s: a running sandbox keeps its volumes", flags.Driver)
+			}
+			return flags.Check()
+		},
+		Resolve: func(ctx context.Context) (component.Call, error) {
+			next, err := flags.options(ctx, d.Streams)
+			return func(c *api.Client, ctx context.Context) (api.Done, error) {
+				return c.SwapCSI(ctx, api.CSIRequest{
+					Program: requested(next.Program), Syncer: requested(next.Syncer), Args: next.Args, Env: next.Env,
+					ConfigFile: next.ConfigFile, Manifest: next.Manifest,
+				})
+			}, err
+		},
 	})
-	return show(o, done, err)
 }
 
 func requested(p program.Program) api.Program {
@@ -120,78 +94,25 @@ func requested(p program.Program) api.Program {
 	return api.Program{Path: p.Path, Source: p.Source, Version: p.Version, Digest: p.Digest}
 }
 
-// show prints what was done.
-func show(o *options, done api.Done, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case o.format == output.JSON || o.format == output.YAML:
-		return output.Object(o.streams.Out, o.format, "Result", done)
-	}
-	_, err = fmt.Fprintf(o.streams.Out, "csi: %s\n", done.Message)
-	return err
+// NewCmdRestart returns the command.
+func NewCmdRestart(d *command.Deps) *cobra.Command {
+	return component.NewCmdRestart(d, "csi", "Restart the CSI driver and its sidecars",
+		"Stop the CSI driver and its sidecars and start them again. The command returns\nwhen the driver is healthy. Node services keep running.", (*api.Client).RestartCSI)
 }
 
-// NewCmdRestart returns the command; runF, when not nil, runs in its place.
-func NewCmdRestart(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{streams: d.Streams, connect: d.Connect}
-	cmd := &cobra.Command{
-		Use:               "restart",
-		Short:             "Restart the CSI driver and its sidecars",
-		Long:              "Stop the CSI driver and its sidecars and start them again. The command returns\nwhen the driver is healthy. Node services keep running.",
-		Example:           "  vsphere-sandbox csi restart",
-		Args:              command.NoArgs,
-		ValidArgsFunction: complete.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			t, err := o.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			done, err := command.Do(cmd.Context(), t, (*api.Client).RestartCSI)
-			return show(o, done, err)
-		},
-	}
-	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
-	return cmd
-}
-
-type statusOptions struct {
-	options
-	now   func() time.Time
-	flags output.Flags
-}
-
-// NewCmdStatus returns the command; runF, when not nil, runs in its place.
-func NewCmdStatus(d *command.Deps, runF func(context.Context, *statusOptions) error) *cobra.Command {
-	o := &statusOptions{options: options{streams: d.Streams, connect: d.Connect}, now: d.Now}
-	runF = command.Or(runF, status)
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show which CSI driver runs and whether it is healthy",
-		Long: `Show the processes of the CSI driver: its controller, its syncer if that is a
+// NewCmdStatus returns the command.
+func NewCmdStatus(d *command.Deps) *cobra.Command {
+	return component.NewCmdStatus("csi", "Show which CSI driver runs and whether it is healthy",
+		`Show the processes of the CSI driver: its controller, its syncer if that is a
 separate program, and the stock sidecars; and the node services of all nodes in
 one row. SOURCE says whose program each part is. Exits with 3 when the driver is
 not healthy, when a node does not take volumes, or when the newest build of a
 program that --csi-watch watches did not start.`,
-		Example: `  vsphere-sandbox csi status
-  vsphere-sandbox csi status -o json`,
-		Args:              command.NoArgs,
-		ValidArgsFunction: complete.None,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	o.flags.Bind(cmd)
-	return cmd
+		func(ctx context.Context, flags output.Flags) error { return status(ctx, d, flags) })
 }
 
-func status(ctx context.Context, o *statusOptions) error {
-	t, err := o.connect(ctx)
-	if err != nil {
-		return err
-	}
-	s, err := command.Ask(ctx, t, (*api.Client).CSI)
+func status(ctx context.Context, d *command.Deps, flags output.Flags) error {
+	s, err := command.AskIt(ctx, d, (*api.Client).CSI)
 	if err != nil {
 		return err
 	}
@@ -203,45 +124,25 @@ func status(ctx context.Context, o *statusOptions) error {
 		node.Health = "no volumes: " + strings.Join(s.Node.Waiting, ", ")
 	}
 	rows := append(s.Programs, node)
-	if err := output.List(o.streams.Out, o.flags, table(o.now()), rows); err != nil {
+	if err := output.List(d.Streams.Out, flags, table(d.Now()), rows); err != nil {
 		return err
 	}
 	if s.Node.Why != "" {
-		fmt.Fprintln(o.streams.Err, "note:", s.Node.Why)
+		fmt.Fprintln(d.Streams.Err, "note:", s.Node.Why)
 	}
-	var ill []string
-	for _, c := range rows {
-		switch {
-		case c.FailedBuild != "":
-			ill = append(ill, c.Name+": "+c.FailedBuild)
-		case c.Health != "" && c.Health != "healthy":
-			ill = append(ill, c.Name+": "+c.Health)
-		case c.Health == "" && c.State != "running":
-			ill = append(ill, c.Name+": "+c.State)
-		}
+	all := make([]api.Component, len(rows))
+	for i, c := range rows {
+		all[i] = c.Component
 	}
-	if len(ill) > 0 {
-		return &report.Error{Code: "degraded", Message: strings.Join(ill, "; "), Try: command.Program + " logs csi-controller", Exit: report.Degraded}
-	}
-	return nil
+	return component.Degraded(all, "csi-controller")
 }
 
 func table(now time.Time) output.Kind[api.CSIProgram] {
+	part := output.Column[api.CSIProgram]{Header: "PART", Value: func(c api.CSIProgram) string { return c.Part }}
 	return output.Kind[api.CSIProgram]{
-		Name: "CSIProgram",
-		Ref:  func(c api.CSIProgram) string { return "component/" + c.Name },
-		Columns: []output.Column[api.CSIProgram]{
-			{Header: "NAME", Value: func(c api.CSIProgram) string { return c.Name }},
-			{Header: "PART", Value: func(c api.CSIProgram) string { return c.Part }},
-			{Header: "SOURCE", Value: source},
-			{Header: "VERSION", Value: func(c api.CSIProgram) string { return c.Version }},
-			{Header: "STATE", Value: func(c api.CSIProgram) string { return c.State }},
-			{Header: "HEALTH", Value: func(c api.CSIProgram) string { return c.Health }},
-			{Header: "RESTARTS", Value: func(c api.CSIProgram) string { return strconv.Itoa(c.Restarts) }},
-			{Header: "AGE", Value: func(c api.CSIProgram) string { return output.Age(now, c.Since) }},
-			{Header: "PID", Value: func(c api.CSIProgram) string { return strconv.Itoa(c.PID) }, Wide: true},
-			{Header: "DIGEST", Value: func(c api.CSIProgram) string { return c.Digest }, Wide: true},
-		},
+		Name:    "CSIProgram",
+		Ref:     func(c api.CSIProgram) string { return "component/" + c.Name },
+		Columns: slices.Insert(component.Columns(now, func(c api.CSIProgram) api.Component { return c.Component }, source), 1, part),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -49,6 +50,7 @@ func checkCSI(name string, data []byte, r ReadOptions) (*Config, []provider.Prob
 	}
 	w.topology(cfg)
 	w.connect(cfg, r)
+	w.netPermissions(cfg)
 	return result(cfg, w.problems)
 }
 
@@ -145,6 +147,23 @@ func (w *parsedFile) topology(cfg *Config) {
 			}
 			cfg.Labels[category] = v.text
 		}
+	}
+}
+
+// netPermissions reads the rights of clients to mount file volumes; the defaults are upstream's.
+func (w *parsedFile) netPermissions(cfg *Config) {
+	for _, name := range sorted(w.permissions) {
+		of := w.permissions[name]
+		p := volume.NetPermission{IPs: "*", Access: "READ_WRITE", RootSquash: w.truth(of.get("rootsquash"))}
+		if v := of.get("ips"); v.set {
+			p.IPs = v.text
+		}
+		if v := of.get("permissions"); v.set {
+			if p.Access = v.text; !slices.Contains([]string{"READ_WRITE", "READ_ONLY", "NO_ACCESS"}, v.text) {
+				w.problem(v, "", "%q: must be READ_WRITE, READ_ONLY or NO_ACCESS", v.text)
+			}
+		}
+		cfg.NetPermissions = append(cfg.NetPermissions, p)
 	}
 }
 
@@ -266,7 +285,8 @@ type parsedFile struct {
 	unreadable bool
 
 	global, labels, snapshot *values
-	vcenters, categories     map[string]*values // by second name
+	// by second name
+	vcenters, categories, permissions map[string]*values
 }
 
 func (w *parsedFile) problem(v value, hint, format string, args ...any) {
@@ -291,7 +311,7 @@ func (w *parsedFile) failed() bool {
 
 // read parses the file.
 func read(name string, data []byte) *parsedFile {
-	w := &parsedFile{file: name, vcenters: map[string]*values{}, categories: map[string]*values{}}
+	w := &parsedFile{file: name, vcenters: map[string]*values{}, categories: map[string]*values{}, permissions: map[string]*values{}}
 	if len(data) > maxSize {
 		w.problem(value{}, "", "is longer than the %d MiB a driver config may have", maxSize>>20)
 		return w
@@ -362,6 +382,8 @@ func (w *parsedFile) into(known section, sub string) *values {
 		return one(&w.snapshot)
 	case "VirtualCenter":
 		return among(w.vcenters)
+	case "NetPermissions":
+		return among(w.permissions)
 	}
 	return among(w.categories)
 }
@@ -406,7 +428,7 @@ type key struct {
 
 const (
 	noSupervisor   = "this driver is not for Supervisor clusters"
-	noFiles        = "this driver has no file volumes"
+	anyShares      = "file volumes are on any vSAN datastore with a file service"
 	noInTree       = "it is a section of the in-tree provider's vsphere.conf"
 	noCollecting   = "this driver has no such objects"
 	seenAtOnce     = "changes are detected immediately"
@@ -452,8 +474,8 @@ func sections() []section {
 			key{name: "list-volume-threshold", csi: true, unused: "volumes are listed as CNS has them"},
 		)},
 		{name: "VirtualCenter", sub: true, keys: append(endpointKeys(),
-			key{name: "targetvsanfilesharedatastoreurls", csi: true, unused: noFiles},
-			key{name: "targetvsanfileshareclusters", csi: true, unused: noFiles},
+			key{name: "targetvsanfilesharedatastoreurls", csi: true, unused: anyShares},
+			key{name: "targetvsanfileshareclusters", csi: true, unused: anyShares},
 			key{name: "migration-datastore-url", csi: true},
 		)},
 		{name: "Labels", keys: []key{{name: "region"}, {name: "zone"}, {name: "topology-categories", csi: true}}},
@@ -463,7 +485,7 @@ func sections() []section {
 			{name: "granular-max-snapshots-per-block-volume-vsan", unused: "the global limit is for every kind of datastore"},
 			{name: "granular-max-snapshots-per-block-volume-vvol", unused: "the global limit is for every kind of datastore"},
 		}},
-		{name: "NetPermissions", sub: true, csi: true, unused: noFiles},
+		{name: "NetPermissions", sub: true, csi: true, keys: []key{{name: "ips"}, {name: "permissions"}, {name: "rootsquash"}}},
 		{name: "GC", csi: true, unused: noSupervisor},
 		{name: "Workspace", unused: noInTree},
 		{name: "Disk", unused: noInTree},

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
 const full = `
@@ -64,12 +65,11 @@ func TestCSI(t *testing.T) {
 		},
 		Categories:    []string{"k8s-region", "k8s-zone", "k8s-rack"},
 		Labels:        map[string]string{"k8s-zone": "topology.kubernetes.io/zone"},
-		SnapshotLimit: 10, Page: 500,
+		SnapshotLimit: 10, NetPermissions: []volume.NetPermission{{IPs: "*", Access: "READ_WRITE"}}, Page: 500,
 		Warnings: []string{
 			"csi-vsphere.conf:11: [Global] csi-auth-check-intervalinmin: has no effect: permissions are not checked in advance",
-			`csi-vsphere.conf:19: [VirtualCenter "vc-west.example"] targetvSANFileShareClusters: has no effect: this driver has no file volumes`,
+			`csi-vsphere.conf:19: [VirtualCenter "vc-west.example"] targetvSANFileShareClusters: has no effect: file volumes are on any vSAN datastore with a file service`,
 			"csi-vsphere.conf:30: [Snapshot] granular-max-snapshots-per-block-volume-vsan: has no effect: the global limit is for every kind of datastore",
-			`csi-vsphere.conf:31: [NetPermissions "a"]: has no effect: this driver has no file volumes`,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -185,6 +186,8 @@ type Config struct {
 	MigrationDatastores []string
 	// SnapshotLimit is the maximum number of snapshots per volume.
 	SnapshotLimit int
+	// NetPermissions are the rights of clients to mount new file volumes; none mean that all clients may read and write.
+	NetPermissions []volume.NetPermission
 	// Page is the number of volumes per CNS query.
 	Page int
 	// Warnings list valid settings without effect, "FILE:LINE: KEY: why" each.

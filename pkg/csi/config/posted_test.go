@@ -18,7 +18,7 @@ func TestPosted(t *testing.T) {
 	}{
 		"backslash.conf":            {refused: `write \\ for a backslash`},
 		"empty-values.conf":         {refused: `[VirtualCenter ""]`},
-		"file-shares.conf":          {warning: "this driver has no file volumes"},
+		"file-shares.conf":          {warning: "file volumes are on any vSAN datastore"},
 		"foreign-keys.conf":         {warning: "[Global] qps: has no effect: unknown key"},
 		"global-login.conf":         {},
 		"host-and-port.conf":        {refused: "write vc.lab.example and port 8443"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -84,7 +85,9 @@ func (c *Controller) GetCapacity(ctx context.Context, r *csi.GetCapacityRequest)
 	if err != nil {
 		return nil, err
 	}
-	requirement := volume.Requirement{Policy: p.policy, DatastoreURL: p.datastoreURL}
+	requirement := volume.Requirement{
+		Policy: p.policy, DatastoreURL: p.datastoreURL, Share: slices.ContainsFunc(r.GetVolumeCapabilities(), isShared),
+	}
 	if t := r.GetAccessibleTopology(); t != nil {
 		requirement.Requisite = segmentsOf([]*csi.Topology{t})
 	}

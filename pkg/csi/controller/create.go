@@ -46,7 +46,7 @@ func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeReques
 	if err != nil {
 		return nil, failed(err, "topology of volume %s on datastore %s of vcenter %q", v.ID, v.DatastoreURL, v.VCenter)
 	}
-	attributes, err := c.attributes(ctx, w, v.ID)
+	attributes, err := c.attributes(ctx, w, v)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +86,7 @@ func (c *Controller) wanted(r *csi.CreateVolumeRequest) (w volumeRequest, err er
 	if err := checkCapabilities(r.GetVolumeCapabilities()); err != nil {
 		return w, err
 	}
+	share := slices.ContainsFunc(r.GetVolumeCapabilities(), isShared)
 	if len(r.GetMutableParameters()) > 0 {
 		return w, invalid("mutable parameters: this driver does not support volume attributes classes")
 	}
@@ -104,13 +105,14 @@ func (c *Controller) wanted(r *csi.CreateVolumeRequest) (w volumeRequest, err er
 		p.metadata.PV = r.GetName() // the provisioner uses the same name
 	}
 	w.inTree = p.inTree
-	w.spec = volume.Spec{Name: r.GetName(), Capacity: bytes, Metadata: p.metadata}
+	w.spec = volume.Spec{Name: r.GetName(), Capacity: bytes, Metadata: p.metadata, Share: share}
 	w.requirement = volume.Requirement{
 		Requisite:    segmentsOf(r.GetAccessibilityRequirements().GetRequisite()),
 		Preferred:    segmentsOf(r.GetAccessibilityRequirements().GetPreferred()),
 		Policy:       p.policy,
 		DatastoreURL: p.datastoreURL,
 		Capacity:     bytes,
+		Share:        share,
 	}
 	return w, nil
 }
@@ -126,7 +128,11 @@ func (c *Controller) create(ctx context.Context, w volumeRequest) (volume.Volume
 			// The policy or the datastore of the StorageClass does not exist, yet.
 			return volume.Volume{}, status.Errorf(codes.Internal, "place for volume %q: %v; create it, or check the parameters of the StorageClass", w.spec.Name, err)
 		}
-		return volume.Volume{}, unplaced(err, w, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
+		what := "volume"
+		if w.spec.Share {
+			what = "file volume (use ReadWriteOnce or ReadWriteOncePod for a disk)"
+		}
+		return volume.Volume{}, unplaced(err, w, "place for %s %q of %d bytes", what, w.spec.Name, w.spec.Capacity)
 	}
 	var passed []error
 	for _, place := range places {
@@ -184,7 +190,7 @@ func tryNextPlace(err error) bool {
 			return false
 		}
 	}
-	for _, cure := range []error{volume.ErrNoSpace, volume.ErrNoDatastore, volume.ErrState, volume.ErrPermission} {
+	for _, cure := range []error{volume.ErrNoSpace, volume.ErrNoDatastore, volume.ErrState, volume.ErrPermission, volume.ErrNotSupported} {
 		if errors.Is(err, cure) {
 			return true
 		}
@@ -301,13 +307,28 @@ func topologies(all []volume.Segment) []*csi.Topology {
 	return list
 }
 
-// checkCapabilities refuses what a block volume on one VM does not support.
+// isShared reports whether a capability needs a file volume: several nodes use it, or its file system is a network's.
+func isShared(c *csi.VolumeCapability) bool {
+	switch c.GetAccessMode().GetMode() {
+	case csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER,
+		csi.VolumeCapability_AccessMode_MULTI_NODE_SINGLE_WRITER,
+		csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY:
+		return true
+	}
+	return slices.Contains(names.NetworkFileSystems(), strings.ToLower(c.GetMount().GetFsType()))
+}
+
+// checkCapabilities refuses what neither a disk on one VM nor a share supports.
 func checkCapabilities(all []*csi.VolumeCapability) error {
 	if len(all) == 0 {
 		return invalid("volume capability: missing")
 	}
 	block, mount := false, false
+	share := slices.ContainsFunc(all, isShared)
 	for _, c := range all {
+		if fs := c.GetMount().GetFsType(); share && c.GetMount() != nil && fs != "" && fs != names.FileSystems()[0] && !slices.Contains(names.NetworkFileSystems(), fs) {
+			return invalid("file system %q: several nodes at once need a file volume, whose file system is one of %s", fs, strings.Join(names.NetworkFileSystems(), ", "))
+		}
 		if err := checkCapability(c); err != nil {
 			return err
 		}
@@ -330,8 +351,9 @@ func checkCapability(c *csi.VolumeCapability) error {
 	case csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER,
 		csi.VolumeCapability_AccessMode_MULTI_NODE_SINGLE_WRITER,
 		csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY:
-		return invalid("volume capability: access mode %s: several nodes at once need a file volume, and this driver does not support "+
-			"file volumes: use ReadWriteOnce or ReadWriteOncePod", mode)
+		if c.GetBlock() != nil {
+			return invalid("volume capability: access mode %s: a raw block volume is a disk, which one node uses at a time: use ReadWriteOnce or ReadWriteOncePod", mode)
+		}
 	default:
 		return invalid("volume capability: access mode %s: not supported: use ReadWriteOnce or ReadWriteOncePod", mode)
 	}
@@ -344,14 +366,10 @@ func checkCapability(c *csi.VolumeCapability) error {
 	return checkFileSystem(c.GetMount().GetFsType())
 }
 
-// checkFileSystem refuses file systems that the node service does not make. Network file systems mean file volumes upstream.
+// checkFileSystem refuses file systems that the node service does not make. Upper case is refused, as upstream does.
 func checkFileSystem(name string) error {
-	lower := strings.ToLower(name)
-	switch {
-	case lower == "", slices.Contains(names.FileSystems(), lower):
+	if name == "" || slices.Contains(names.FileSystems(), name) || slices.Contains(names.NetworkFileSystems(), name) {
 		return nil
-	case lower == "nfs", lower == "nfs4":
-		return invalid("file system %s: this driver does not support file volumes: use ext4 or xfs", name)
 	}
 	return invalid("file system %q: not supported: use one of %s", name, strings.Join(names.FileSystems(), ", "))
 }
@@ -540,8 +558,8 @@ func (c *Controller) placeInTree(ctx context.Context, w *volumeRequest) error {
 
 // attributes returns the context of a new volume. The volume exists already: as in reached, an error must not be final, or
 // the volume would be orphaned.
-func (c *Controller) attributes(ctx context.Context, w volumeRequest, id string) (map[string]string, error) {
-	all := map[string]string{names.AttributeType: names.BlockVolume}
+func (c *Controller) attributes(ctx context.Context, w volumeRequest, v volume.Volume) (map[string]string, error) {
+	id, all := v.ID, map[string]string{names.AttributeType: kindOf(v)}
 	if w.inTree.is {
 		path, err := c.migrated.RecordVolume(ctx, id)
 		if err != nil {

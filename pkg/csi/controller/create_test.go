@@ -130,8 +130,8 @@ func TestModes(t *testing.T) {
 			case "SINGLE_NODE_WRITER", "SINGLE_NODE_SINGLE_WRITER", "SINGLE_NODE_MULTI_WRITER":
 				wantCode(t, err, codes.OK)
 			case "MULTI_NODE_MULTI_WRITER", "MULTI_NODE_READER_ONLY", "MULTI_NODE_SINGLE_WRITER":
-				wantCode(t, err, codes.InvalidArgument)
-				if message := status.Convert(err).Message(); !strings.Contains(message, "file volumes") {
+				wantCode(t, err, codes.Internal)
+				if message := status.Convert(err).Message(); !strings.Contains(message, "place for file volume") {
 					t.Error(message)
 				}
 			default:
@@ -145,7 +145,7 @@ func TestModes(t *testing.T) {
 		r.VolumeCapabilities = []*csi.VolumeCapability{raw()}
 		create(t, c, r)
 	})
-	for _, name := range []string{"nfs4", "btrfs", "ext2", "nonsense"} {
+	for _, name := range []string{"btrfs", "XFS", "ext2", "nonsense"} {
 		t.Run(name, func(t *testing.T) {
 			_, c := newCluster(t)
 			r := request("v", gib)
@@ -163,7 +163,7 @@ func TestOldFSType(t *testing.T) {
 		var log strings.Builder
 		c := controller.New(controller.Config{Store: fake, Nodes: fake, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		r := request("v", gib, "a")
-		r.Parameters = map[string]string{key: "XFS"}
+		r.Parameters = map[string]string{key: "xfs"}
 		create(t, c, r)
 		if !strings.Contains(log.String(), "deprecated") {
 			t.Errorf("%s: no warning: %q", key, log.String())
@@ -197,7 +197,7 @@ func TestParameters(t *testing.T) {
 		{map[string]string{"diskformat": "thin"}, "use one of storagepolicyname, datastoreurl, csi.storage.k8s.io/fstype"},
 		{map[string]string{strings.Repeat("x", 100): ""}, "unknown"},
 		{map[string]string{"datastoreurl": "a", "DatastoreURL": "b"}, "is also set as"},
-		{map[string]string{"csi.storage.k8s.io/fstype": "nfs"}, "file volumes"},
+		{map[string]string{"csi.storage.k8s.io/fstype": "EXT4"}, "use one of ext4, ext3, xfs"},
 		{map[string]string{"csi.storage.k8s.io/fstype": "btrfs"}, "use one of ext4, ext3, xfs"},
 		{map[string]string{"fsType": "vfat"}, "use one of ext4, ext3, xfs"},
 	} {

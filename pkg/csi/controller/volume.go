@@ -23,6 +23,8 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context, r *csi.Controll
 	switch {
 	case id == "":
 		return nil, invalid("volume id: missing")
+	case names.IsFileVolume(id):
+		return nil, status.Errorf(codes.FailedPrecondition, "expand volume %s: a file volume cannot be expanded: create a larger one and copy its data", id)
 	case r.GetCapacityRange().GetRequiredBytes() <= 0:
 		return nil, invalid("expand volume %s: capacity range: no size required", id)
 	}
@@ -93,8 +95,12 @@ func (c *Controller) ValidateVolumeCapabilities(ctx context.Context, r *csi.Vali
 }
 
 func unconfirmed(r *csi.ValidateVolumeCapabilitiesRequest) error {
-	if kind, ok := r.GetVolumeContext()[names.AttributeType]; ok && kind != names.BlockVolume {
-		return invalid("volume context: %s is %q, not %q", names.AttributeType, kind, names.BlockVolume)
+	kind := kindOf(volume.Volume{ID: r.GetVolumeId()})
+	if is, ok := r.GetVolumeContext()[names.AttributeType]; ok && is != kind {
+		return invalid("volume context: %s is %q, not %q", names.AttributeType, is, kind)
+	}
+	if !names.IsFileVolume(r.GetVolumeId()) && slices.ContainsFunc(r.GetVolumeCapabilities(), isShared) {
+		return invalid("volume %s: a disk is used on one node at a time", r.GetVolumeId())
 	}
 	if len(r.GetMutableParameters()) > 0 {
 		return invalid("mutable parameters: this driver does not support volume attributes classes")
@@ -114,11 +120,17 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context, r *csi.Control
 		return nil, invalid("volume id: missing")
 	case nodeID == "":
 		return nil, invalid("node id: missing")
-	case r.GetReadonly():
+	case r.GetReadonly() && !names.IsFileVolume(id):
 		return nil, invalid("attach volume %s to node %s: disks can only be attached read-write: mount the volume read-only in the pod", id, nodeID)
 	}
 	if err := checkCapability(r.GetVolumeCapability()); err != nil {
 		return nil, err
+	}
+	if names.IsFileVolume(id) {
+		return c.publishShare(ctx, id)
+	}
+	if isShared(r.GetVolumeCapability()) {
+		return nil, invalid("attach volume %s: access mode %s: a disk is used on one node at a time", id, r.GetVolumeCapability().GetAccessMode().GetMode())
 	}
 	end, err := c.flight.begin(attachment, id, nodeID)
 	if err != nil {
@@ -137,6 +149,28 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context, r *csi.Control
 		names.AttributeType: names.BlockVolume,
 		names.DiskUUID:      names.Compact(disk),
 	}}, nil
+}
+
+// publishShare returns the export of a file volume, which the node mounts: nothing is attached to its VM.
+func (c *Controller) publishShare(ctx context.Context, id string) (*csi.ControllerPublishVolumeResponse, error) {
+	v, err := c.store.Volume(ctx, id)
+	if err != nil {
+		return nil, failed(err, "file volume %s", id)
+	}
+	if v.Export == "" {
+		return nil, status.Errorf(codes.Internal, "file volume %s: vcenter %q reports no NFS 4.1 export", id, v.VCenter)
+	}
+	return &csi.ControllerPublishVolumeResponse{PublishContext: map[string]string{
+		names.AttributeType: names.FileVolume, names.Export: v.Export,
+	}}, nil
+}
+
+// kindOf returns the kind of a volume, as in its context.
+func kindOf(v volume.Volume) string {
+	if names.IsFileVolume(v.ID) {
+		return names.FileVolume
+	}
+	return names.BlockVolume
 }
 
 // attachment is the key of both attaching and detaching, so that they never run concurrently for a volume and a node.
@@ -160,6 +194,9 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context, r *csi.Contr
 	id, nodeID := r.GetVolumeId(), r.GetNodeId()
 	if id == "" {
 		return nil, invalid("volume id: missing")
+	}
+	if names.IsFileVolume(id) {
+		return &csi.ControllerUnpublishVolumeResponse{}, nil
 	}
 	from := []string{nodeID}
 	if nodeID == "" {
@@ -249,7 +286,7 @@ func csiVolume(v volume.Volume) *csi.Volume {
 	return &csi.Volume{
 		VolumeId:      v.ID,
 		CapacityBytes: v.Capacity,
-		VolumeContext: map[string]string{names.AttributeType: names.BlockVolume},
+		VolumeContext: map[string]string{names.AttributeType: kindOf(v)},
 	}
 }
 

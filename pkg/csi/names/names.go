@@ -13,7 +13,16 @@ const (
 	AttributeType = "type"
 	DiskUUID      = "diskUUID"
 	BlockVolume   = "vSphere CNS Block Volume"
+	FileVolume    = "vSphere CNS File Volume"
+	// Export is the NFS 4.1 export of a file volume, "SERVER:/PATH".
+	Export = "Nfsv4AccessPoint"
 )
+
+// filePrefix starts the id of a file volume in CNS.
+const filePrefix = "file:"
+
+// IsFileVolume reports whether a volume is a share of a vSAN file service, which many nodes mount, and not a disk.
+func IsFileVolume(id string) bool { return strings.HasPrefix(id, filePrefix) }
 
 // The parameters of a StorageClass, in any case, as upstream.
 const (
@@ -26,6 +35,9 @@ const (
 
 // FileSystems returns the file systems that the node service makes; the first one is the default.
 func FileSystems() []string { return []string{"ext4", "ext3", "xfs"} }
+
+// NetworkFileSystems returns the file systems that stand for a file volume.
+func NetworkFileSystems() []string { return []string{"nfs4", "nfs"} }
 
 // TopologyPrefix is the prefix of a tag category's name in topology keys: topology.csi.vmware.com/k8s-zone.
 const TopologyPrefix = "topology.csi.vmware.com/"

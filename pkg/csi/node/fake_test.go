@@ -53,9 +53,10 @@ func (b *scripted) Stats(context.Context, string, string) (node.Stats, error) {
 	return node.Stats{}, b.err
 }
 
-func (b *scripted) Unstage(context.Context, string, string) error   { return b.err }
-func (b *scripted) Unpublish(context.Context, string, string) error { return b.err }
-func (b *scripted) MountsForGroup() bool                            { return b.group }
+func (b *scripted) Unstage(context.Context, string, string) error         { return b.err }
+func (b *scripted) PublishShare(context.Context, node.PublishShare) error { return b.err }
+func (b *scripted) Unpublish(context.Context, string, string) error       { return b.err }
+func (b *scripted) MountsForGroup() bool                                  { return b.group }
 
 func newServer(t *testing.T, o node.Options) *node.Server {
 	t.Helper()

@@ -180,7 +180,10 @@ type Backend interface {
 	Unstage(ctx context.Context, volume, path string) error
 	// Publish makes a staged volume available at a path, which it creates.
 	Publish(ctx context.Context, p Publish) error
-	// Unpublish undoes Publish and removes the path.
+	// PublishShare mounts a file volume at a path, which it creates. Several nodes do so at a time. Error:
+	// volume.ErrNotSupported if the node cannot mount shares.
+	PublishShare(ctx context.Context, p PublishShare) error
+	// Unpublish undoes Publish or PublishShare, and removes the path.
 	Unpublish(ctx context.Context, volume, path string) error
 	// Expand reads the size of the disk again, grows the file system to it, and returns the size in bytes. Error:
 	// ErrUnavailable if the disk is smaller than required.
@@ -222,6 +225,16 @@ type Publish struct {
 	ReadOnly bool
 	// Exclusive forbids other paths at the same time.
 	Exclusive bool
+}
+
+// PublishShare is the argument of [Backend.PublishShare].
+type PublishShare struct {
+	Volume string
+	// Export is its NFS 4.1 export, "SERVER:/PATH".
+	Export   string
+	Path     string
+	Flags    []string // for mount
+	ReadOnly bool
 }
 
 // Expand is the argument of [Backend.Expand].

@@ -287,6 +287,9 @@ func (s *Server) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolume
 }
 
 func (s *Server) publish(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+	if names.IsFileVolume(r.GetVolumeId()) {
+		return s.publishShare(ctx, r)
+	}
 	u, alone, err := use(r.GetVolumeCapability())
 	for _, e := range []error{checkVolume(r.GetVolumeId()), checkPath("target", r.GetTargetPath()), err} {
 		if e != nil {
@@ -301,6 +304,29 @@ func (s *Server) publish(ctx context.Context, r *csi.NodePublishVolumeRequest) (
 		return &csi.NodePublishVolumeResponse{}, s.opts.Backend.Publish(ctx, Publish{
 			Volume: r.GetVolumeId(), Disk: diskOf(r.GetPublishContext()), Staging: r.GetStagingTargetPath(), Path: r.GetTargetPath(),
 			Use: u, ReadOnly: readOnly, Exclusive: alone,
+		})
+	})
+}
+
+// publishShare mounts a file volume, which needs no staging.
+func (s *Server) publishShare(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+	export, c := r.GetPublishContext()[names.Export], r.GetVolumeCapability()
+	for _, e := range []error{checkVolume(r.GetVolumeId()), checkPath("target", r.GetTargetPath())} {
+		if e != nil {
+			return nil, e
+		}
+	}
+	switch {
+	case c.GetMount() == nil:
+		return nil, invalid("file volume: a file system is the only access type")
+	case export == "":
+		return nil, invalid("file volume: no %s in the publish context", names.Export)
+	}
+	mode := c.GetAccessMode().GetMode()
+	readOnly := r.GetReadonly() || mode == csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY || mode == csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY
+	return do(ctx, s, call{what: "publish", volume: r.GetVolumeId()}, func(ctx context.Context) (*csi.NodePublishVolumeResponse, error) {
+		return &csi.NodePublishVolumeResponse{}, s.opts.Backend.PublishShare(ctx, PublishShare{
+			Volume: r.GetVolumeId(), Export: export, Path: r.GetTargetPath(), Flags: c.GetMount().GetMountFlags(), ReadOnly: readOnly,
 		})
 	})
 }
@@ -324,6 +350,9 @@ func (s *Server) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequ
 }
 
 func (s *Server) stage(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+	if names.IsFileVolume(r.GetVolumeId()) { // mounted for each pod
+		return &csi.NodeStageVolumeResponse{}, nil
+	}
 	u, _, err := use(r.GetVolumeCapability())
 	for _, e := range []error{checkVolume(r.GetVolumeId()), checkPath("staging target", r.GetStagingTargetPath()), err} {
 		if e != nil {

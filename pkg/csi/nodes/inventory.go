@@ -48,7 +48,8 @@ type entity struct {
 type datastore struct {
 	ref            ref
 	name, url      string
-	capacity, free int64 // bytes
+	kind           string // "vsan", "VMFS" …
+	capacity, free int64  // bytes
 	accessible     bool
 	maintenance    string // "normal" for none
 	suspended      bool   // marked to get no new volumes
@@ -197,7 +198,7 @@ func watchSpec(tags bool) vcenter.WatchSpec {
 		"Folder":          above,
 		"Datacenter":      above,
 		"Datastore": {
-			"name", "host", "customValue", "summary.url", "summary.capacity", "summary.freeSpace", "summary.accessible", "summary.maintenanceMode",
+			"name", "host", "customValue", "summary.url", "summary.type", "summary.capacity", "summary.freeSpace", "summary.accessible", "summary.maintenanceMode",
 		},
 	}}
 	if tags {
@@ -349,6 +350,8 @@ func (d *datastore) set(c types.PropertyChange) {
 		d.name, _ = c.Val.(string)
 	case "summary.url":
 		d.url, _ = c.Val.(string)
+	case "summary.type":
+		d.kind, _ = c.Val.(string)
 	case "summary.capacity":
 		d.capacity, _ = c.Val.(int64)
 	case "summary.freeSpace":

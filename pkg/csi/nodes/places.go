@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -180,7 +181,7 @@ func (s *placement) term(ctx context.Context, want volume.Segment, done map[stri
 		}
 	}
 	if !matched {
-		s.exclude(segmentText(want), "no node is in it"+s.unplacedNodes())
+		s.exclude(segmentText(want), "no node is in it"+s.foreignKeys(want)+s.unplacedNodes())
 		for _, m := range *s.nodes.members.Load() {
 			if err := m.doubt(); err != nil {
 				s.addDoubt(err)
@@ -189,6 +190,26 @@ func (s *placement) term(ctx context.Context, want volume.Segment, done map[stri
 	}
 	byFree(found)
 	s.choices = append(s.choices, found...)
+}
+
+// foreignKeys names the topology keys of a term that no segment has, and the keys that segments have.
+func (s *placement) foreignKeys(want volume.Segment) string {
+	known := map[string]bool{}
+	for _, in := range s.layout.segments {
+		for key := range in.of {
+			known[key] = true
+		}
+	}
+	var foreign []string
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if !known[key] {
+			foreign = append(foreign, key)
+		}
+	}
+	if len(foreign) == 0 || len(known) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %s is not a topology key of this driver: use %s", strings.Join(foreign, ", "), strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 }
 
 // unplacedNodes lists the nodes without a segment, with the reasons.
@@ -323,6 +344,9 @@ func (s *placement) fit(m *member, where string, nodes []*placedNode) (fit []*da
 			continue
 		}
 		why, short := d.unreachableFrom(nodes), false
+		if why == "" && s.want.Share && !strings.EqualFold(d.kind, "vsan") {
+			why = "is of type " + d.kind + ": file volumes need a vSAN datastore with a file service"
+		}
 		if why == "" {
 			why, short = d.unusable(s.want.Capacity)
 		}

@@ -12,6 +12,7 @@ import (
 	cnsmethods "github.com/vmware/govmomi/cns/methods"
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/vim25/types"
+	vsanfs "github.com/vmware/govmomi/vsan/vsanfs/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
@@ -105,7 +106,7 @@ func (c *conn) named(ctx context.Context, cluster, name string) (*volume.Volume,
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(v cnstypes.CnsVolume) bool { return v.Name != name || !isBlock(v) })
+	found = slices.DeleteFunc(found, func(v cnstypes.CnsVolume) bool { return v.Name != name })
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -120,7 +121,7 @@ func (s *Store) create(ctx context.Context, c *conn, spec volume.Spec) (volume.V
 	s.attempts.note(createKey(spec.Name), a)
 	result, err := c.operate(ctx, func(ctx context.Context, svc *services) (ref, error) {
 		res, err := cnsmethods.CnsCreateVolume(ctx, svc.cns, &cnstypes.CnsCreateVolume{
-			This: manager(), CreateSpecs: []cnstypes.CnsVolumeCreateSpec{createSpec(s.opts.Cluster, svc.user, spec)},
+			This: manager(), CreateSpecs: []cnstypes.CnsVolumeCreateSpec{createSpec(s.opts.Cluster, svc.user, spec, netPermissions(s.opts.NetPermissions))},
 		})
 		if err != nil {
 			return ref{}, err
@@ -147,7 +148,7 @@ func (s *Store) create(ctx context.Context, c *conn, spec volume.Spec) (volume.V
 			}
 		}
 	}
-	if v.DatastoreURL == "" { // not in the result
+	if v.DatastoreURL == "" || spec.Share { // not in the result, like the export
 		return c.volume(ctx, id)
 	}
 	return v, nil
@@ -203,8 +204,19 @@ func datastoreName(d ref, spec volume.Spec) string {
 	return d.Value
 }
 
+// netPermissions converts rights to mount shares. As upstream, every client may read and write if none are configured.
+func netPermissions(all []volume.NetPermission) (list []vsanfs.VsanFileShareNetPermission) {
+	if len(all) == 0 {
+		all = []volume.NetPermission{{IPs: "*", Access: string(vsanfs.VsanFileShareAccessTypeREAD_WRITE)}}
+	}
+	for _, p := range all {
+		list = append(list, vsanfs.VsanFileShareNetPermission{Ips: p.IPs, Permissions: vsanfs.VsanFileShareAccessType(p.Access), AllowRoot: !p.RootSquash})
+	}
+	return list
+}
+
 // createSpec returns the CNS request for a volume.
-func createSpec(cluster Cluster, user string, spec volume.Spec) cnstypes.CnsVolumeCreateSpec {
+func createSpec(cluster Cluster, user string, spec volume.Spec, permissions []vsanfs.VsanFileShareNetPermission) cnstypes.CnsVolumeCreateSpec {
 	c := cnstypes.CnsVolumeCreateSpec{
 		Name:       spec.Name,
 		VolumeType: string(cnstypes.CnsVolumeTypeBlock),
@@ -215,6 +227,12 @@ func createSpec(cluster Cluster, user string, spec volume.Spec) cnstypes.CnsVolu
 	}
 	for _, d := range spec.Datastores {
 		c.Datastores = append(c.Datastores, ref{Type: "Datastore", Value: d.Ref})
+	}
+	if spec.Share {
+		details := new(cnstypes.CnsVsanFileShareBackingDetails)
+		details.CapacityInMb = mebibytes(spec.Capacity)
+		c.VolumeType, c.BackingObjectDetails = string(cnstypes.CnsVolumeTypeFile), details
+		c.CreateSpec = &cnstypes.CnsVSANFileCreateSpec{Permission: permissions}
 	}
 	if spec.Policy != "" {
 		c.Profile = []types.BaseVirtualMachineProfileSpec{&types.VirtualMachineDefinedProfileSpec{ProfileId: spec.Policy}}

@@ -66,8 +66,15 @@ func (c *conn) toVolume(v cnstypes.CnsVolume) volume.Volume {
 	if v.BackingObjectDetails != nil {
 		u.Capacity = v.BackingObjectDetails.GetCnsBackingObjectDetails().CapacityInMb * mib
 	}
-	if b, ok := v.BackingObjectDetails.(*cnstypes.CnsBlockBackingDetails); ok {
+	switch b := v.BackingObjectDetails.(type) {
+	case *cnstypes.CnsBlockBackingDetails:
 		u.File = b.BackingDiskPath
+	case *cnstypes.CnsVsanFileShareBackingDetails:
+		for _, p := range b.AccessPoints {
+			if p.Key == "NFSv4.1" {
+				u.Export = p.Value
+			}
+		}
 	}
 	return u
 }

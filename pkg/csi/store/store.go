@@ -145,6 +145,9 @@ type Options struct {
 	// that the list may be incomplete. It must not block. nil means no nodes.
 	Nodes func(vcenter string) ([]volume.Node, error)
 
+	// NetPermissions are the rights of clients to mount new shares; all clients may read and write if empty.
+	NetPermissions []volume.NetPermission
+
 	// SnapshotLimit is the maximum number of snapshots per volume; 3 when zero. See [Store.SetSnapshotLimit].
 	SnapshotLimit int
 	// Page is the number of volumes or snapshots per query; 1,000 when zero.

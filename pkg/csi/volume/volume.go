@@ -18,7 +18,7 @@ type Datastore struct {
 	Capacity, Free int64
 }
 
-// Volume is a block volume in CNS.
+// Volume is a volume in CNS: a disk, or a share.
 type Volume struct {
 	ID      string // FCD id: the volume handle
 	Name    string
@@ -28,6 +28,7 @@ type Volume struct {
 	DatastoreURL string
 	Policy       string // id of its storage policy; empty for none
 	File         string // of its disk, "[datastore] fcd/….vmdk"; empty if unknown
+	Export       string // of a share, "server:/path"; empty for a disk
 	Healthy      bool   // both the volume and its datastore are healthy according to CNS
 }
 
@@ -43,6 +44,16 @@ type Spec struct {
 	// Snapshot is the source of the content; empty for none.
 	Snapshot SnapshotRef
 	Metadata Metadata
+	// Share makes a share of a vSAN file service instead of a disk.
+	Share bool
+}
+
+// NetPermission is the right of clients to mount shares.
+type NetPermission struct {
+	// IPs are an address, a network or "*"; Access is "READ_WRITE", "READ_ONLY" or "NO_ACCESS", as in vSAN.
+	IPs, Access string
+	// RootSquash makes root an anonymous user.
+	RootSquash bool
 }
 
 // Metadata identifies the Kubernetes objects that use a volume; the vSphere Client shows it.
@@ -190,6 +201,8 @@ type Requirement struct {
 	DatastoreURL         string // that datastore only; empty for any
 	// Capacity is the required free space, in bytes.
 	Capacity int64
+	// Share limits the choice to vSAN datastores, which can have a file service.
+	Share bool
 }
 
 // Place is a set of datastores of one vCenter, with the segments whose nodes reach all of them.

@@ -170,7 +170,7 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 	}
 	if g.CSI {
 		options.Links = &node.Links{
-			Dir: node.ByID(n.Dir()),
+			Dir: node.ByID(n.Dir()), Shares: g.shares(vm.VCenter),
 			Disk: func(volume string) string {
 				dir, _ := g.Host.VolumeDir(vm.VCenter, volume)
 				return dir
@@ -179,6 +179,15 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 		}
 	}
 	return node.New(options)
+}
+
+// shares returns the parent of the contents of all simulated vCenters, "" if this machine has none.
+func (g *Ground) shares(vcenter string) string {
+	dir, _ := g.Host.VolumeDir(vcenter, "any")
+	if dir == "" {
+		return ""
+	}
+	return filepath.Dir(filepath.Dir(dir))
 }
 
 // spec writes the configuration of a VM's kubelet for one boot.

@@ -185,7 +185,7 @@ func HostConfig() Role {
 	return Role{Name: "CNS-HOST-CONFIG-STORAGE", Option: FileVolumes, Privileges: []Privilege{{
 		ID: "Host.Config.Storage", Label: "Host > Configuration > Storage partition configuration", Need: Upstream,
 		Calls: []string{"HasUserPrivilegeOnEntities"},
-		Why:   "upstream's driver makes file volumes where its account has it; this module's driver has no file volumes, and makes no call that asks for it",
+		Why:   "upstream's driver makes file volumes where its account has it; this module's driver makes no call that asks for it",
 	}}}
 }
 

@@ -65,7 +65,7 @@ type Volume struct {
 	Datastore     string `json:"datastore,omitempty"`
 	// VM is the one that has the disk, "" for none.
 	VM string `json:"vm,omitempty"`
-	// Node is the one that it is attached to in Kubernetes, or will be if Attached is not set.
+	// Node is the one that it is attached to in Kubernetes, or will be if Attached is not set; of a file volume, all, with commas.
 	Node     string `json:"node,omitempty"`
 	Attached bool   `json:"attached,omitempty"`
 	// Pods are those that use its claim, namespace/name, as far as they have not ended.

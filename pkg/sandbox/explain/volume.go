@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -106,7 +107,7 @@ func (c Volume) state() (q question) {
 			text += ", taints " + strings.Join(n.Taints, ", ")
 		}
 		q.saw(apiServer, verdictOf(n.Ready == string(corev1.ConditionTrue)), "Node "+n.Name, "%s", text)
-	} else if v.Node != "" {
+	} else if v.Node != "" && !names.IsFileVolume(v.Handle) { // a file volume is on several
 		q.saw(apiServer, missing, "Node "+v.Node, "does not exist")
 	}
 	c.sawPods(&q)
@@ -150,6 +151,8 @@ func (c Volume) agreement() (q question) {
 		vm = c.Node.VCenter + "/" + c.Node.VM
 	}
 	switch {
+	case names.IsFileVolume(c.Row.Handle):
+		q.answer(event.Info, "", "yes: it is a share, which nodes mount and no VM has")
 	case len(on) > 1:
 		q.answer(event.Error, "", "%s VMs have its disk: %s", count(len(on)), and(on, "and"))
 	case len(at) > 0 && len(on) == 0 && c.Row.State != api.VolumeDetaching:

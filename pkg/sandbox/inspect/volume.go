@@ -145,8 +145,16 @@ func (i *Inspector) cnsVolume(ctx context.Context, id string) (*explain.Disk, er
 		return nil, err
 	}
 	d := &explain.Disk{VCenter: vc, ID: id, Name: v.Name, Health: v.HealthStatus}
-	if details, ok := v.BackingObjectDetails.(*cnstypes.CnsBlockBackingDetails); ok {
-		d.File, d.CapacityBytes = details.BackingDiskPath, details.CapacityInMb<<20
+	if v.BackingObjectDetails != nil {
+		d.CapacityBytes = v.BackingObjectDetails.GetCnsBackingObjectDetails().CapacityInMb << 20
+	}
+	switch details := v.BackingObjectDetails.(type) {
+	case *cnstypes.CnsBlockBackingDetails:
+		d.File = details.BackingDiskPath
+	case *cnstypes.CnsVsanFileShareBackingDetails:
+		if len(details.AccessPoints) > 0 {
+			d.File = details.AccessPoints[len(details.AccessPoints)-1].Value
+		}
 	}
 	for _, ds := range i.Datastores() {
 		if ds.VCenter == vc && ds.URL == v.DatastoreUrl {

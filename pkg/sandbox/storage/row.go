@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -66,6 +67,8 @@ func (s story) explain(row *api.Volume) {
 		row.State, row.Waits = api.VolumeLost, "CNS has no volume of this id: "+row.Handle
 	case len(s.attachments) == 0:
 		s.unattached(row)
+	case names.IsFileVolume(row.Handle):
+		s.shared(row)
 	case s.attachments[0].DeletionTimestamp != nil:
 		row.State = api.VolumeDetaching
 		s.detaching(row, s.attachments[0])
@@ -184,6 +187,26 @@ func (s story) attached(row *api.Volume) {
 		return
 	}
 	s.silent(row)
+}
+
+// shared explains a file volume, which several Nodes mount at a time, and no VM has.
+func (s story) shared(row *api.Volume) {
+	row.State = api.VolumeAttached
+	mounts := map[string]bool{}
+	for _, a := range s.attachments {
+		mounts[a.Spec.NodeName] = a.Status.Attached
+	}
+	row.Node = strings.Join(sorted(mounts), ",")
+	for _, p := range s.pods {
+		switch {
+		case p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil:
+			row.State = api.VolumeInUse
+		case p.Spec.NodeName != "" && p.DeletionTimestamp == nil && !mounts[p.Spec.NodeName]:
+			row.Waits = "csi-attacher, for node " + p.Spec.NodeName
+		case p.Spec.NodeName != "" && p.DeletionTimestamp == nil:
+			row.Waits = "the kubelet of " + p.Spec.NodeName + " to mount it for pod " + key(p) + s.index.because("Pod", key(p), mountTroubles...)
+		}
+	}
 }
 
 // mountTroubles are the reasons of Events in which a kubelet cannot mount or map a volume

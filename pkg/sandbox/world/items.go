@@ -2,7 +2,9 @@ package world
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -97,9 +99,18 @@ func (i *Inventory) Datastores() []api.Datastore {
 // devices is the property that disks are read from.
 const devices = "config.hardware.device"
 
-// compact keeps of a property what is wanted of it: of a VM's devices, which are many, its disks.
+// settings is the property with the advanced settings of a VM.
+const settings = "config.extraConfig"
+
+// compact keeps of a property what is wanted of it: of a VM's devices, which are many, its disks; of its settings, whether
+// they hide the UUIDs of disks.
 func compact(name string, value any) any {
-	if name != devices {
+	switch name {
+	case devices:
+	case settings:
+		list, _ := value.(types.ArrayOfOptionValue)
+		return hidesUUIDs(list.OptionValue)
+	default:
 		return value
 	}
 	list, ok := value.(types.ArrayOfVirtualDevice)
@@ -107,6 +118,18 @@ func compact(name string, value any) any {
 		return nil
 	}
 	return Disks(list.VirtualDevice)
+}
+
+// hidesUUIDs reports whether disk.EnableUUID is false, so that a guest cannot identify its disks. Keys ignore case; the last one
+// counts. A VM without it shows them: topologies need not set it.
+func hidesUUIDs(list []types.BaseOptionValue) (hidden bool) {
+	for _, o := range list {
+		if v := o.GetOptionValue(); strings.EqualFold(v.Key, "disk.EnableUUID") {
+			text := fmt.Sprint(v.Value)
+			hidden = strings.EqualFold(text, "false") || text == "0"
+		}
+	}
+	return hidden
 }
 
 // Disks lists the disks among the devices of a VM by their place.

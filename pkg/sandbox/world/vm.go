@@ -23,6 +23,8 @@ type VM struct {
 	Exists   bool
 	BootTime time.Time
 	Ref      types.ManagedObjectReference
+	// HidesUUIDs is set if the guest cannot identify its disks.
+	HidesUUIDs bool
 }
 
 // VMKey identifies a VM: a moref is unique within its vCenter only.
@@ -59,6 +61,7 @@ func (v VM) NodeVM() node.VM {
 	}
 	return node.VM{
 		Disks:       disks,
+		HidesUUIDs:  v.HidesUUIDs,
 		Exists:      v.Exists,
 		Power:       node.Power(v.Power),
 		BootTime:    v.BootTime,
@@ -78,6 +81,8 @@ func (i *Inventory) vm(r ref) VM {
 		Exists:   true,
 		Ref:      r,
 		BootTime: property[time.Time](i, r, "runtime.bootTime"),
+
+		HidesUUIDs: property[bool](i, r, settings),
 		VM: api.VM{
 			Name:        property[string](i, r, "name"),
 			VCenter:     i.VCenter,

@@ -15,20 +15,41 @@ import (
 )
 
 // Vsan returns the objects of the vSAN API: the configuration of clusters, and stretched clusters. base is the context of the
-// vCenter, where the tasks are: vcsim's panic, because they are about an object of the vSAN API.
-func Vsan(base *simulator.Context) *simulator.Registry {
+// vCenter, where the tasks are: vcsim's panic, because they are about an object of the vSAN API. enabled reports whether vSAN and its
+// file service are enabled in a cluster at first, by the cluster's reference.
+func Vsan(base *simulator.Context, enabled func(cluster vim.ManagedObjectReference) (vsan, files bool)) *Clusters {
 	r := simulator.NewRegistry()
 	r.Namespace, r.Path = vsan.Namespace, vsan.Path
-	r.Put(&clusterConfig{ManagedObjectReference: vsan.VsanVcClusterConfigSystemInstance, base: base})
+	c := &clusterConfig{ManagedObjectReference: vsan.VsanVcClusterConfigSystemInstance, base: base, enabled: enabled}
+	r.Put(c)
 	r.Put(&stretchedCluster{ManagedObjectReference: vsan.VsanVcStretchedClusterSystem, base: base})
-	return r
+	return &Clusters{Registry: r, config: c}
+}
+
+// Clusters is the registry of the vSAN API.
+type Clusters struct {
+	*simulator.Registry
+	config *clusterConfig
+}
+
+// FileService reports whether the file service of a cluster is enabled.
+func (c *Clusters) FileService(cluster vim.ManagedObjectReference) bool {
+	of, fault := c.config.cluster(cluster)
+	if fault != nil {
+		return false
+	}
+	c.config.mu.Lock()
+	defer c.config.mu.Unlock()
+	files := c.config.of(of).FileServiceConfig
+	return files != nil && files.Enabled
 }
 
 // clusterConfig has the vSAN configuration of the clusters.
 type clusterConfig struct {
 	vim.ManagedObjectReference
 
-	base *simulator.Context
+	base    *simulator.Context
+	enabled func(vim.ManagedObjectReference) (vsan, files bool)
 
 	mu  sync.Mutex
 	all map[vim.ManagedObjectReference]*types.VsanConfigInfoEx
@@ -39,7 +60,11 @@ func (c *clusterConfig) of(cluster *simulator.ClusterComputeResource) *types.Vsa
 	info := c.all[cluster.Self]
 	if info == nil {
 		info = new(types.VsanConfigInfoEx)
-		info.Enabled = new(false)
+		on, files := c.enabled(cluster.Self)
+		info.Enabled = new(on)
+		if files {
+			info.FileServiceConfig = &types.VsanFileServiceConfig{Enabled: true}
+		}
 		info.DefaultConfig = &vim.VsanClusterConfigInfoHostDefaultInfo{Uuid: uuid.NewSHA1(uuid.NameSpaceOID, []byte(cluster.Self.Value)).String()}
 		if c.all == nil {
 			c.all = map[vim.ManagedObjectReference]*types.VsanConfigInfoEx{}

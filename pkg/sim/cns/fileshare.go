@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/vmdk"
 	vsanfs "github.com/vmware/govmomi/vsan/vsanfs/types"
 
+	content "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
@@ -24,7 +25,7 @@ import (
 // filePrefix begins the IDs of file volumes, by which clients distinguish them from disks.
 const filePrefix = "file:"
 
-// share is the share of a file volume, in vSAN's file service. No NFS server is behind it.
+// share is the share of a file volume, in vSAN's file service. No NFS server is behind it: hollow nodes use the directory of its content.
 type share struct {
 	id     string
 	points []types.KeyValue // mount points, by protocol
@@ -63,11 +64,28 @@ func (m *Manager) createFile(ctx *simulator.Context, spec *cnstypes.CnsVolumeCre
 	if create, ok := spec.CreateSpec.(*cnstypes.CnsVSANFileCreateSpec); ok {
 		v.share.access = create.Permission
 	}
+	m.mu.Unlock()
+	if err := m.fillShare(v); err != nil {
+		return because(nil, "Failed to create file share: %v", err)
+	}
+	m.mu.Lock()
 	m.put(v)
 	m.mu.Unlock()
 	result.VolumeId = cnstypes.CnsVolumeId{Id: v.id}
 	m.log(v.about(vc.Ref{}), event.Info, "volume.created", "file share made on datastore %s: %s, id %s", on.name, size(v.capacity), v.id)
 	return nil
+}
+
+// fillShare creates the directory of a share's content.
+func (m *Manager) fillShare(v *volume) error {
+	if err := m.fill(v, ""); err != nil || m.Dir(v.id) == "" {
+		return err
+	}
+	d, err := content.Open(m.Dir(v.id))
+	if err == nil {
+		_, err = d.Format("nfs4")
+	}
+	return err
 }
 
 // placeFile is place among the allowed vSAN datastores.
@@ -85,6 +103,10 @@ func (m *Manager) placeFile(ctx *simulator.Context, spec *cnstypes.CnsVolumeCrea
 		switch {
 		case s == nil:
 			return nil, nil, &types.ManagedObjectNotFound{Obj: ref}
+		case s.kind == "vsan" && m.opts.FileService != nil && !m.opts.FileService(ref):
+			failed = append(failed, cnstypes.CnsPlacementResult{
+				Datastore: ref, PlacementFaults: []*types.LocalizedMethodFault{localized(new(types.NotSupported))},
+			})
 		case s.kind == "vsan":
 			vsan = append(vsan, ref)
 		default:
@@ -94,7 +116,7 @@ func (m *Manager) placeFile(ctx *simulator.Context, spec *cnstypes.CnsVolumeCrea
 		}
 	}
 	if len(vsan) == 0 {
-		return nil, failed, because(new(types.NotSupported), "no vSAN datastore to create the file share on")
+		return nil, failed, because(new(types.NotSupported), "no vSAN datastore to create the file share on: the file service of its cluster must be enabled")
 	}
 	on, placements, fault := m.place(ctx, wish{allowed: vsan, capacityMB: capacityMB, policy: policyOf(spec.Profile)})
 	return on, append(placements, failed...), fault
@@ -102,7 +124,7 @@ func (m *Manager) placeFile(ctx *simulator.Context, spec *cnstypes.CnsVolumeCrea
 
 // points returns the mount points of a share. The domain of the name never resolves.
 func points(vcenter, id string) []types.KeyValue {
-	server := "vsan-fs." + vcenter + ".invalid"
+	server := content.ShareServer(vcenter)
 	return []types.KeyValue{{Key: "NFSv3", Value: server + ":/" + id}, {Key: "NFSv4.1", Value: server + ":/vsanfs/" + id}}
 }
 

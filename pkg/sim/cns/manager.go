@@ -31,6 +31,8 @@ type Options struct {
 	URL func(datastore types.ManagedObjectReference) string
 	// Compatible reports whether a datastore meets a storage policy. Nil: always.
 	Compatible func(policy string, datastore types.ManagedObjectReference) bool
+	// FileService reports whether the file service of a vSAN datastore's cluster is enabled. Nil: always.
+	FileService func(datastore types.ManagedObjectReference) bool
 	// Cause returns the event that causes what happens to a VM now, or 0. Nil: always 0.
 	Cause func(vm types.ManagedObjectReference) uint64
 	// Guests shows disks to the guests of VMs. Nil: guests see no disks.

@@ -134,6 +134,9 @@ func (f *follower) PutObject(_ *simulator.Context, obj mo.Reference) {
 // UpdateObject implements simulator.RegisterObject.
 func (f *follower) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
 	vm, ok := obj.(*mo.VirtualMachine)
+	if ok {
+		f.m.followFiles(vm, changes)
+	}
 	if ok && slices.ContainsFunc(changes, func(c types.PropertyChange) bool {
 		return c.Name == "config" || c.Name == "config.hardware" || strings.HasPrefix(c.Name, "config.hardware.device")
 	}) {

@@ -145,6 +145,21 @@ func (b *backend) bind(source string, p node.Publish) error {
 	return b.mount.Mount(source, p.Path, "", options)
 }
 
+// PublishShare implements node.Backend, with the NFS client of the node.
+func (b *backend) PublishShare(_ context.Context, p node.PublishShare) error {
+	if _, is, err := mountAt(p.Path); err != nil || is {
+		return err
+	}
+	if err := os.MkdirAll(p.Path, 0o750); err != nil {
+		return err
+	}
+	options := slices.Clone(p.Flags)
+	if p.ReadOnly {
+		options = append(options, "ro")
+	}
+	return b.mount.Mount(p.Export, p.Path, "nfs4", options)
+}
+
 // Unpublish implements node.Backend.
 func (b *backend) Unpublish(_ context.Context, _, path string) error {
 	if err := b.unmount(path); err != nil {

@@ -52,7 +52,9 @@ type Options struct {
 	NoBlock string
 	// MountsForGroup is the result of [Backend.MountsForGroup].
 	MountsForGroup bool
-	Logger         *slog.Logger
+	// Share returns the directory of an NFS export's content. Nil: the node cannot mount shares.
+	Share  func(export string) (dir string, err error)
+	Logger *slog.Logger
 }
 
 // Backend implements node.Backend. Create it with [New].
@@ -281,6 +283,31 @@ func (b *Backend) Publish(_ context.Context, p node.Publish) error {
 		return err
 	}
 	return b.opts.Mounter.Mount(source, p.Path, p.ReadOnly)
+}
+
+// PublishShare implements node.Backend.
+func (b *Backend) PublishShare(_ context.Context, p node.PublishShare) error {
+	if b.opts.Share == nil {
+		return fmt.Errorf("file volume: this node has no NFS client for %s: %w", p.Export, volume.ErrNotSupported)
+	}
+	dir, err := b.opts.Share(p.Export)
+	if err != nil {
+		return err
+	}
+	d, err := disk.Open(dir)
+	if err != nil {
+		return fmt.Errorf("%s: no such export: %w: %w", p.Export, err, volume.ErrNotFound)
+	}
+	want := published{Volume: p.Volume, Dir: dir, ReadOnly: p.ReadOnly}
+	if is, ok := b.published(p.Path); ok && is != want {
+		return fmt.Errorf("%s: volume %s is published there with other properties: %w", p.Path, is.Volume, volume.ErrExists)
+	} else if mounted, err := b.opts.Mounter.Mounted(p.Path); ok && (mounted || err != nil) {
+		return err
+	}
+	if err := b.change(func(t *table) { t.Published[p.Path] = want }); err != nil {
+		return err
+	}
+	return b.opts.Mounter.Mount(d.Data(), p.Path, p.ReadOnly)
 }
 
 // otherPath returns another path of a volume that allows only one.

@@ -43,9 +43,19 @@ func New(o Options) (*folder.Backend, error) {
 	return folder.New(folder.Options{
 		Disks:   disks{byID: o.ByIDDir, timeout: cmp.Or(o.Timeout, byid.Timeout)},
 		Mounter: m, Table: filepath.Join(o.StateDir, "mounts.json"), Boot: o.Boot, NoBlock: o.NoBlock,
+		Share:          func(export string) (string, error) { return share(o.ByIDDir, export) },
 		MountsForGroup: !o.Bind, // symlinks restrict no user, and an unprivileged kubelet cannot change owners
 		Logger:         o.Logger,
 	})
+}
+
+// share returns the directory with the content of an export of a simulated vCenter.
+func share(byID, export string) (string, error) {
+	dir, ok := disk.ShareDir(filepath.Join(byID, disk.SharesLink), export)
+	if !ok {
+		return "", fmt.Errorf("file volume: %s is not an export of a simulated vCenter: %w", export, volume.ErrNotSupported)
+	}
+	return dir, nil
 }
 
 // disks are the targets of the symlinks in the by-id directory.

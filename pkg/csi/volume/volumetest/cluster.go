@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -208,6 +209,9 @@ func (c *Cluster) Places(ctx context.Context, r volume.Requirement) ([]volume.Pl
 	return places, nil
 }
 
+// isVSAN reports whether the datastore can have shares.
+func isVSAN(d volume.Datastore) bool { return strings.Contains(d.URL, "/vsan:") }
+
 // place is called with the lock held.
 func (c *Cluster) place(vcenter string, segment volume.Segment, r volume.Requirement) (volume.Place, error) {
 	p := volume.Place{VCenter: vcenter}
@@ -223,6 +227,9 @@ func (c *Cluster) place(vcenter string, segment volume.Segment, r volume.Require
 		p.Segments = []volume.Segment{segment}
 	}
 	for _, d := range c.datastores {
+		if r.Share && !isVSAN(d) {
+			continue
+		}
 		if d.VCenter == vcenter && (complying == nil || complying[d.Ref]) &&
 			(r.DatastoreURL == "" || r.DatastoreURL == d.URL) && c.reached(d, segment) {
 			p.Datastores = append(p.Datastores, d)

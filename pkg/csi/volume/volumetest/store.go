@@ -56,6 +56,10 @@ func (c *Cluster) Create(ctx context.Context, s volume.Spec) (volume.Volume, err
 		},
 		uuid: fmt.Sprintf("6000C290-0000-0000-0000-%012X", c.made), metadata: s.Metadata, source: s.Snapshot,
 	}
+	if s.Share {
+		e.Export = "files.example:/vsanfs/" + e.ID
+		e.ID = "file:" + e.ID
+	}
 	c.volumes[e.ID] = e
 	return e.Volume, nil
 }

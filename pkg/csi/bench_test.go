@@ -1,0 +1,126 @@
+package csi_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/cns"
+	cnstypes "github.com/vmware/govmomi/cns/types"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+)
+
+// BenchmarkFullSync measures a full sync of 5,000 volumes whose records agree: its time, and the calls to vCenters.
+func BenchmarkFullSync(b *testing.B) {
+	const volumes = 5000
+	lab := sim.Start(b, twoVCenters)
+	ctx, k := b.Context(), fakeCluster()
+	check := func(err error) {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	client, err := cns.NewClient(ctx, lab.Client("us").Client)
+	check(err)
+	cluster := cnstypes.CnsContainerCluster{ClusterType: string(cnstypes.CnsClusterTypeKubernetes), ClusterId: "test", VSphereUser: "u", ClusterFlavor: string(cnstypes.CnsClusterFlavorVanilla)}
+	var creating errgroup.Group
+	creating.SetLimit(32)
+	for i := range volumes {
+		creating.Go(func() error {
+			name := fmt.Sprintf("pv-%d", i)
+			task, err := client.CreateVolume(ctx, []cnstypes.CnsVolumeCreateSpec{{
+				Name: name, VolumeType: string(cnstypes.CnsVolumeTypeBlock),
+				Metadata: cnstypes.CnsVolumeMetadata{
+					ContainerCluster: cluster, ContainerClusterArray: []cnstypes.CnsContainerCluster{cluster},
+					EntityMetadata: []cnstypes.BaseCnsEntityMetadata{&cnstypes.CnsKubernetesEntityMetadata{
+						CnsEntityMetadata: cnstypes.CnsEntityMetadata{EntityName: name, ClusterID: "test"}, EntityType: string(cnstypes.CnsKubernetesEntityTypePV),
+					}},
+				},
+				BackingObjectDetails: &cnstypes.CnsBlockBackingDetails{CnsBackingObjectDetails: cnstypes.CnsBackingObjectDetails{CapacityInMb: 1}},
+			}})
+			if err != nil {
+				return err
+			}
+			info, err := cns.GetTaskInfo(ctx, task)
+			if err != nil {
+				return err
+			}
+			result, err := cns.GetTaskResult(ctx, info)
+			if err != nil {
+				return err
+			}
+			_, err = k.Client.CoreV1().PersistentVolumes().Create(ctx, &corev1.PersistentVolume{
+				ObjectMeta: metav1.ObjectMeta{Name: name},
+				Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{
+					CSI: &corev1.CSIPersistentVolumeSource{Driver: names.Driver, VolumeHandle: result.GetCnsVolumeOperationResult().VolumeId.Id},
+				}},
+			}, metav1.CreateOptions{})
+			return err
+		})
+	}
+	check(creating.Wait())
+	syncs, done := make(chan float64), make(chan struct{})
+	e, err := csi.NewEngine(ctx, csi.Options{
+		Config: config.Options{
+			File: lab.CloudConfigFile(), ReadOptions: config.ReadOptions{ClusterID: "test"}, UserAgent: csi.UserAgent, CallTimeout: 30 * time.Second,
+		},
+		Kubernetes: k, FullSync: 2 * time.Second, Logger: slog.New(syncLog{syncs, done}),
+	})
+	check(err)
+	b.Cleanup(e.Close)
+	b.Cleanup(func() { close(done) })
+	<-syncs // may write records
+	<-syncs
+	calls := func() (sum int64) {
+		for _, name := range []string{"us", "eu"} {
+			v, _ := lab.VCenter(name)
+			for _, s := range v.Gate().Stats() {
+				if s.Client == csi.UserAgent && s.Method != "WaitForUpdatesEx" {
+					sum += int64(s.Calls)
+				}
+			}
+		}
+		return sum
+	}
+	before, seconds := calls(), 0.0
+	for b.Loop() {
+		seconds += <-syncs
+	}
+	b.ReportMetric(seconds/float64(b.N), "s/sync")
+	b.ReportMetric(float64(calls()-before)/float64(b.N), "calls/sync")
+}
+
+// syncLog sends the seconds of each full sync.
+type syncLog struct {
+	to   chan float64
+	done chan struct{}
+}
+
+func (syncLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l syncLog) WithAttrs([]slog.Attr) slog.Handler     { return l }
+func (l syncLog) WithGroup(string) slog.Handler          { return l }
+
+func (l syncLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message != "full sync" {
+		return nil
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "seconds" {
+			select {
+			case l.to <- a.Value.Float64():
+			case <-l.done:
+			}
+		}
+		return true
+	})
+	return nil
+}
