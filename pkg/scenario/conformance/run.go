@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -37,8 +36,10 @@ type Options struct {
 	Known []Outcome
 	// Keep is called after each run of the program with all outcomes so far. Optional.
 	Keep func([]Outcome) error
-	// Observe is called with what changes. It must not block. Optional.
-	Observe func(result.Update)
+	// Running is called with the text of a test that runs now, Ended with an outcome and how many there are. They must not block.
+	// Optional.
+	Running func(text string)
+	Ended   func(o Outcome, number, of int)
 	// Patience is the time limit of a test without one of its own. Default: 10 minutes.
 	Patience time.Duration
 }
@@ -60,8 +61,11 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
-	if o.Observe == nil {
-		o.Observe = func(result.Update) {}
+	if o.Running == nil {
+		o.Running = func(string) {}
+	}
+	if o.Ended == nil {
+		o.Ended = func(Outcome, int, int) {}
 	}
 	if o.Keep == nil {
 		o.Keep = func([]Outcome) error { return nil }
@@ -168,12 +172,13 @@ func (r *runner) batch(ctx context.Context, specs []Spec, again bool) error {
 		names[i] = regexp.QuoteMeta(s.Name)
 	}
 	cmd := exec.CommandContext(ctx, r.Program,
-		"--kubeconfig="+r.Kubeconfig, "--provider=skeleton", "--num-nodes=-1", "--allowed-not-ready-nodes=-1",
+		"--kubeconfig="+r.Kubeconfig, "--provider=skeleton", "--disable-log-dump", "--dump-logs-on-failure=false",
 		"--ginkgo.v", "--ginkgo.no-color", "--ginkgo.json-report="+report,
 		"--ginkgo.grace-period="+(grace/2).String(), fmt.Sprintf("--ginkgo.timeout=%s", time.Duration(len(specs))*r.Patience),
 		"--ginkgo.focus=("+strings.Join(names, "|")+")$")
 	cmd.Dir = r.Dir
-	cmd.Env = append(child.Env(nil), "KUBECONFIG="+r.Kubeconfig)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + r.Dir, "HOME=" + r.Dir, "KUBECONFIG=" + r.Kubeconfig}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for this process, which passes it on once
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = grace
 	out, in := io.Pipe()
@@ -277,8 +282,7 @@ func (r *runner) end(o Outcome, again bool) {
 	r.outcomes[o.Name] = o
 	number := r.number
 	r.mu.Unlock()
-	s := o.scenario()
-	r.Observe(result.Update{Change: result.ScenarioEnded, Scenario: s, Number: number, Of: r.of})
+	r.Ended(o, number, r.of)
 }
 
 // follow copies the output to the log, and reports the test that runs. It returns the last line.
@@ -298,25 +302,14 @@ func (r *runner) follow(out io.Reader, specs []Spec, again bool) string {
 		at := slices.IndexFunc(specs, func(s Spec) bool { return strings.HasPrefix(line, s.Name) })
 		if at >= 0 && text != specs[at].Name && !strings.HasPrefix(line, "[It]") {
 			text = specs[at].Name
-			what := text
 			if again {
-				what = "once more: " + text
+				r.Running("once more: " + text)
+			} else {
+				r.Running(text)
 			}
-			r.mu.Lock()
-			number := min(r.number+1, r.of)
-			r.mu.Unlock()
-			s := (&Outcome{Spec: specs[at]}).scenario()
-			r.Observe(result.Update{Change: result.Waiting, Scenario: s, Number: number, Of: r.of, Text: what})
 		}
 		if err != nil {
 			return last
 		}
-	}
-}
-
-// scenario is the outcome as results have it.
-func (o *Outcome) scenario() result.Scenario {
-	return result.Scenario{
-		Name: o.Name, Theme: "sig-" + o.SIG(), File: o.File, Verdict: o.Verdict, Message: o.Message, Began: o.Began, Took: o.Took,
 	}
 }

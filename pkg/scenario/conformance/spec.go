@@ -20,11 +20,11 @@ import (
 // Spec is one test.
 type Spec struct {
 	// Name is its whole text: "[sig-apps] Deployment should run the lifecycle of a Deployment [Conformance]".
-	Name string
+	Name string `json:"name"`
 	// File is where it is written, below test/e2e: "apps/deployment.go".
-	File string
+	File string `json:"file"`
 	// Labels are those of Ginkgo: Conformance, Serial, Slow, sig-apps.
-	Labels []string
+	Labels []string `json:"labels,omitempty"`
 }
 
 // SIG is the special interest group that owns the test: "apps", or "other".
