@@ -109,6 +109,7 @@ func commands(d *command.Deps) root.Commands {
 			scenario.NewCmdScenario(d),
 			smoke.NewCmdSmoke(d, nil),
 			smoke.NewCmdMatrix(d, nil),
+			smoke.NewCmdRelease(d),
 			conformance.NewCmdConformance(d, nil),
 			tutorial.NewCmdTutorial(d),
 		},

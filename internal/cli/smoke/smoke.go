@@ -88,6 +88,9 @@ Exit status:
 			if err := o.install.check(o.baseline); err != nil {
 				return err
 			}
+			if o.ground.Podded() && o.install.as != asProcess {
+				return report.UsageError("leave --as out", "--as %s: with --cluster %s a CCM is installed by its manifest in any case", o.install.as, o.ground.Cluster)
+			}
 			return runF(cmd.Context(), o)
 		},
 	}
@@ -121,7 +124,7 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	installations := map[string]*installed.Installation{}
 	judged := smoke.Options{
-		CCM: named(given), Suite: o.scenarios, Only: o.only, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed,
+		CCM: named(given), Suite: o.scenarios, Only: o.only, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed, Pods: o.ground.Podded(),
 		Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
 	}
 	if o.baseline != "" {
