@@ -305,7 +305,7 @@ func (s *session) tests(ctx context.Context, has sandbox.Kubernetes) error {
 		var outcomes []conformance.Outcome
 		outcomes, err = conformance.Run(ctx, plan, conformance.Options{
 			Program: program, Kubeconfig: status.Kubeconfig, Dir: work, Log: log, Parallel: s.o.parallel, Known: s.o.known,
-			Keep: s.keep, Running: s.Busy, Ended: s.ended,
+			Keep: s.keep, Running: s.begins, Ended: s.ended,
 		})
 		s.report.Outcomes = outcomes
 		err = errors.Join(err, s.keep(outcomes))
@@ -313,6 +313,12 @@ func (s *session) tests(ctx context.Context, has sandbox.Kubernetes) error {
 	s.Busy("")
 	s.Collect(ctx, s.running.Client, 0)
 	return errors.Join(err, s.running.Stop(err != nil))
+}
+
+// begins shows which test runs, and for how long.
+func (s *session) begins(text string) {
+	s.Busy("")
+	s.Busy(text)
 }
 
 // ended prints the outcome of a test.
@@ -366,5 +372,6 @@ func (s *session) boot(ctx context.Context, has sandbox.Kubernetes) error {
 	}
 	s.Println("sandbox %s: %s, ready in %.1fs", s.running.Name, t.Count(), s.running.Took.Seconds())
 	s.Began(ctx, s.running.Client)
+	s.Settle()
 	return nil
 }
