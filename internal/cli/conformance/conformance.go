@@ -304,7 +304,7 @@ func (s *session) tests(ctx context.Context, has sandbox.Kubernetes) error {
 		}
 		var outcomes []conformance.Outcome
 		outcomes, err = conformance.Run(ctx, plan, conformance.Options{
-			Program: program, Kubeconfig: status.Kubeconfig, Dir: work, Log: log, Parallel: s.o.parallel, Known: s.o.known,
+			Program: program, Kubeconfig: status.Kubeconfig, Kubectl: status.KubernetesProgram, Dir: work, Log: log, Parallel: s.o.parallel, Known: s.o.known,
 			Keep: s.keep, Running: s.begins, Ended: s.ended,
 		})
 		s.report.Outcomes = outcomes

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -24,6 +26,8 @@ import (
 type Options struct {
 	// Program is e2e.test, Kubeconfig the file that names the cluster.
 	Program, Kubeconfig string
+	// Kubectl is the program of which "kubectl" is a command, for tests that run kubectl. Default: the kubectl in $PATH.
+	Kubectl string
 	// Dir is an existing folder for reports of single runs of the program. They are removed.
 	Dir string
 	// Log gets what the program prints. Optional.
@@ -81,6 +85,7 @@ type runner struct {
 	outcomes map[string]Outcome // by the names of tests
 	number   int
 	of       int
+	kubectl  string // a script, or ""
 	runs     int
 	kept     error
 }
@@ -89,6 +94,14 @@ type runner struct {
 // program is asked to end and clean up; what was not run is [result.Interrupted]. The error is about the run, not about a test.
 func Run(ctx context.Context, p *Plan, o Options) ([]Outcome, error) {
 	r := &runner{Options: o.withDefaults(), outcomes: map[string]Outcome{}, of: len(p.Run)}
+	if r.Kubectl != "" {
+		r.kubectl = filepath.Join(r.Dir, "kubectl")
+		script := "#!/bin/sh\nexec " + shellescape.Quote(r.Kubectl) + " kubectl \"$@\"\n"
+		if err := os.WriteFile(r.kubectl, []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+			return nil, err
+		}
+		defer os.Remove(r.kubectl)
+	}
 	for _, known := range o.Known {
 		if slices.ContainsFunc(p.Run, func(s Spec) bool { return s.Name == known.Name }) && known.Verdict == result.Passed {
 			r.outcomes[known.Name] = known
@@ -171,11 +184,16 @@ func (r *runner) batch(ctx context.Context, specs []Spec, again bool) error {
 	for i, s := range specs {
 		names[i] = regexp.QuoteMeta(s.Name)
 	}
-	cmd := exec.CommandContext(ctx, r.Program,
-		"--kubeconfig="+r.Kubeconfig, "--provider=skeleton", "--disable-log-dump", "--dump-logs-on-failure=false",
-		"--ginkgo.v", "--ginkgo.no-color", "--ginkgo.json-report="+report,
-		"--ginkgo.grace-period="+(grace/2).String(), fmt.Sprintf("--ginkgo.timeout=%s", time.Duration(len(specs))*r.Patience),
-		"--ginkgo.focus=("+strings.Join(names, "|")+")$")
+	args := []string{
+		"--kubeconfig=" + r.Kubeconfig, "--provider=skeleton", "--disable-log-dump", "--dump-logs-on-failure=false",
+		"--ginkgo.v", "--ginkgo.no-color", "--ginkgo.json-report=" + report,
+		"--ginkgo.grace-period=" + (grace / 2).String(), fmt.Sprintf("--ginkgo.timeout=%s", time.Duration(len(specs))*r.Patience),
+		"--ginkgo.focus=(" + strings.Join(names, "|") + ")$",
+	}
+	if r.kubectl != "" {
+		args = append(args, "--kubectl-path="+r.kubectl)
+	}
+	cmd := exec.CommandContext(ctx, r.Program, args...)
 	cmd.Dir = r.Dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + r.Dir, "HOME=" + r.Dir, "KUBECONFIG=" + r.Kubeconfig}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for this process, which passes it on once
