@@ -96,4 +96,10 @@ func stopAndStart(s *sandbox, was string) {
 	}
 	s.awaitVolume("data-web-0", api.VolumeInUse, bound)
 	s.awaitGreeting("data-web-0", "hello")
+	if lost := s.Run("events", "--kind", "claim.lost"); strings.Contains(lost, "claim.lost") {
+		t.Errorf("claims were seen without their volumes:\n%s", lost)
+	}
+	if log := s.Run("logs", "control-plane"); strings.Contains(log, "does not match claim") {
+		t.Error("a component has a token of a ServiceAccount that is not there")
+	}
 }
