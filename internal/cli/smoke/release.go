@@ -3,6 +3,7 @@ package smoke
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,7 @@ type checkOptions struct {
 	ccm      string
 	install  installation
 	baseline []string
+	format   string
 
 	// versions lists released versions. smoke runs one comparison, and writes its table to out.
 	versions func(context.Context) []string
@@ -48,15 +50,15 @@ type checkOptions struct {
 }
 
 func newCmdCheck(d *command.Deps, runF func(context.Context, *checkOptions) error) *cobra.Command {
-	o := &checkOptions{settings: newSettings(d, smoke.Checks), smoke: run}
+	o := &checkOptions{settings: newSettings(d, smoke.Checks), smoke: run, format: output.Plain}
 	o.versions = func(ctx context.Context) []string { return program.CCM.Versions(ctx, program.Options{}) }
 	runF = command.Or(runF, check)
 	cmd := &cobra.Command{
 		Use:   "check VERSION",
 		Short: "Test a CCM release against the last two minor versions, for its release issue",
 		Long: `Test a release of upstream's cloud controller manager as "smoke" does, once with
-each of the last releases of the two minor versions before it as the baseline, on
-the Kubernetes minor version of that baseline. Each release runs as its own
+each of the last releases of the two minor versions before it as the baseline,
+on the Kubernetes minor version of that baseline. Each release runs as its own
 manifest installs it.
 
 The results go into a folder: README.md is the text for the release issue, and
@@ -88,6 +90,7 @@ Exit status: the one of "smoke" that is worst.`,
 		_ = f.MarkHidden(name) // there are two baselines, each with its own
 	}
 	o.bind(cmd)
+	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
 	return cmd
 }
 
@@ -154,6 +157,7 @@ func check(ctx context.Context, o *checkOptions) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "## %s: checked with vsphere-sandbox %s, %s\n\n| baseline | Kubernetes | result |\n|---|---|---|\n", o.release, build.Version(), time.Now().UTC().Format(time.DateOnly))
 	var tables bytes.Buffer
+	doc := checked{APIVersion: "sandbox.vsphere/v1alpha1", Kind: "ReleaseCheck", Release: o.release}
 	var worst error
 	for _, baseline := range baselines {
 		one, on := o.against(baseline)
@@ -168,6 +172,7 @@ func check(ctx context.Context, o *checkOptions) error {
 			err = o.smoke(ctx, one)
 		}
 		fmt.Fprintf(&text, "| %s | %s | %s |\n", baseline, on, inWords(err))
+		doc.Comparisons = append(doc.Comparisons, comparison{baseline, on, strings.Trim(inWords(err), "*"), one.artifacts})
 		fmt.Fprintf(&tables, "\n%s", headings.ReplaceAllString(out.String(), "#$1"))
 		worst = worse(worst, err)
 		if ctx.Err() != nil {
@@ -178,11 +183,33 @@ func check(ctx context.Context, o *checkOptions) error {
 	if err := os.WriteFile(filepath.Join(o.artifacts, "README.md"), text.Bytes(), 0o600); err != nil {
 		return errors.Join(worst, err)
 	}
-	if _, err := io.Copy(o.Streams.Out, &text); err != nil {
+	var err error
+	if o.format == output.Plain {
+		_, err = io.Copy(o.Streams.Out, &text)
+	} else {
+		err = output.Document(o.Streams.Out, o.format, func(w io.Writer) error { return json.NewEncoder(w).Encode(doc) })
+	}
+	if err != nil {
 		return errors.Join(worst, err)
 	}
 	fmt.Fprintf(o.Streams.Err, "for the release issue: %s\n", filepath.Join(o.artifacts, "README.md"))
 	return worst
+}
+
+// checked is the result as a document.
+type checked struct {
+	APIVersion  string       `json:"apiVersion"`
+	Kind        string       `json:"kind"`
+	Release     string       `json:"release"`
+	Comparisons []comparison `json:"comparisons"`
+}
+
+// comparison is one run of smoke.
+type comparison struct {
+	Baseline   string `json:"baseline"`
+	Kubernetes string `json:"kubernetes"`
+	Result     string `json:"result"`
+	Artifacts  string `json:"artifacts"`
 }
 
 // folder makes the folder. One that has anything else than an earlier check is refused.
