@@ -65,7 +65,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// A release has the chart of its own version, or that of the first one of its minor version.
+// A release has the chart of its version, or that of the first release of its minor version.
 func TestChart(t *testing.T) {
 	source := t.TempDir()
 	if err := os.Mkdir(filepath.Join(source, "charts"), 0o755); err != nil {

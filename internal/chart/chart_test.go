@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,9 +22,7 @@ func small(t *testing.T, files map[string]string) string {
 		"templates/NOTES.txt":    "thank you",
 		"crds/c.yaml":            "kind: C\n",
 	}
-	for name, text := range files {
-		all[name] = text
-	}
+	maps.Copy(all, files)
 	dir := filepath.Join(t.TempDir(), "small")
 	for name, text := range all {
 		path := filepath.Join(dir, name)

@@ -151,7 +151,7 @@ func (s *Show) Began(ctx context.Context, c *api.Client) {
 }
 
 // Settle keeps secrets that come from now on readable, unless they have the shape of one: programs that are run on the sandbox
-// write secrets of their own, which are ordinary words.
+// write secrets that are ordinary words.
 func (s *Show) Settle() {
 	s.settled = true
 	s.mask.Settle()
