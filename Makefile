@@ -19,7 +19,7 @@ export CGO_ENABLED := 0
 HEAVY := /test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|minors|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
 
 .DEFAULT_GOAL := help
-.PHONY: kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream minors smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
+.PHONY: conformance kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream minors smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,7 +70,7 @@ run: build ## boot the default scenario; Ctrl-C ends it
 # everything compiled, and ci below 40 with nothing compiled.
 SUITES      := vet manifests readers unit unit-kubernetes race-core core
 CI_SUITES   := vet lint dead manifests readers unit unit-kubernetes race-core smoke core
-LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream minors test-kind parity
+LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream minors conformance test-kind parity
 
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
 	@$(GO) run ./hack/suites $(SUITES)
@@ -145,6 +145,9 @@ safety: build ccm ## the safety matrix alone: faults of a vCenter, and what beco
 
 mutants: build ## break the provider on purpose, one thing at a time: each time a scenario has to fail; prints the table. About twenty minutes
 	$(GO) test -count=1 -v -timeout 60m ./test/mutants/proof $(MUTANTARGS)
+
+conformance: build ## Kubernetes' own conformance tests, those that need no container (CONFORMANCEARGS="--suite quick"); the first time builds them: minutes
+	$(BIN) conformance --suite conformance $(CONFORMANCEARGS)
 
 parity: build ## compare with upstream's releases on the same topologies; prints the tables of docs/benchmarks.md. About an hour
 	$(GO) test -count=1 -v -timeout 180m ./test/parity -parity $(PARITYARGS)

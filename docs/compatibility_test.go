@@ -64,6 +64,7 @@ func TestWasRun(t *testing.T) {
 	for _, row := range [][4]string{
 		{"our cloud provider", "this release", "every scenario, on Kubernetes " + kubernetes, "`make test-long`, `vsphere-sandbox smoke --suite full`"},
 		{"our cloud provider and CSI driver", "this release", "the core suite, nodes, a volume, older kubelets, on Kubernetes " + strings.Join(others, ", "), "`make minors`"},
+		{"Kubernetes' own conformance tests", kubernetes, "those that need no container of an image, on the default ground", "`make conformance`"},
 		{"our CSI driver", "this release", "every storage scenario; csi-test " + required(t, "github.com/kubernetes-csi/csi-test/v5") + "'s sanity suite", "`make test-storage`, `go test ./test/sanity`"},
 		{"upstream's cloud provider", cpi, "unmodified, ten minutes of churn", "`make upstream`"},
 		{"upstream's cloud provider", strings.ReplaceAll(both, ",", " and "), "unmodified, the catalogue; timed beside ours", "`vsphere-sandbox matrix`, `make parity`"},

@@ -23,7 +23,7 @@ require (
 	golang.org/x/term v0.45.0
 	google.golang.org/grpc v1.82.1
 	k8s.io/api v0.37.2
-	k8s.io/apiextensions-apiserver v0.0.0
+	k8s.io/apiextensions-apiserver v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/apiserver v0.37.2
 	k8s.io/cli-runtime v0.37.2
@@ -214,7 +214,6 @@ require (
 // This repository, the staging modules of Kubernetes v1.37.2, and what it needs in another version than would be chosen.
 replace (
 	github.com/vsphere-sandbox/vsphere-sandbox => ../
-	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.37.2
 	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.37.2
 	k8s.io/code-generator => k8s.io/code-generator v0.37.2
 	k8s.io/cri-client => k8s.io/cri-client v0.37.2

@@ -55,6 +55,11 @@ func confinements() []confinement {
 			why: "the terminal UI is one reader of the event log among others",
 		},
 		{
+			imports: []string{"helm.sh/helm/..."},
+			in:      []string{"internal/chart"},
+			why:     "a chart is text once it is rendered: nothing else knows of Helm",
+		},
+		{
 			imports: []string{"github.com/google/go-containerregistry/..."},
 			in:      []string{"internal/program"},
 			tests:   true,

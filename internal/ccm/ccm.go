@@ -21,21 +21,46 @@ func ProgramPath() string { return "/bin/" + program.CCM.File() }
 // Manifest is the one that upstream's release, by its version ("v1.36.0"), is deployed with, as it was released: every
 // module has those of all minor versions so far. Errors that are about the release are of type [coded.Error].
 func Manifest(ctx context.Context, version string, o program.Options) ([]byte, error) {
+	minor := regexp.MustCompile(`^v[0-9]+\.[0-9]+`).FindString(version)
+	return released(ctx, version, "manifest", minor, o, "releases/"+minor+"/"+program.CCM.File()+".yaml")
+}
+
+// Chart is the archive of the Helm chart that upstream's release is installed with: that of its version, or else that of the
+// first release of its minor version. Errors are as those of [Manifest].
+func Chart(ctx context.Context, version string, o program.Options) ([]byte, error) {
+	parts := regexp.MustCompile(`^v([0-9]+\.[0-9]+)\.([0-9]+)`).FindStringSubmatch(version)
+	if parts == nil {
+		return nil, program.CCM.CheckVersion(version)
+	}
+	const path = "charts/vsphere-cpi-"
+	return released(ctx, version, "chart", "v"+parts[1], o, path+parts[1]+"."+parts[2]+".tgz", path+parts[1]+".0.tgz")
+}
+
+// released returns the first of these files that the module of a release has.
+func released(ctx context.Context, version, what, minor string, o program.Options, paths ...string) ([]byte, error) {
 	if err := program.CCM.CheckVersion(version); err != nil {
 		return nil, err
 	}
-	minor := regexp.MustCompile(`^v[0-9]+\.[0-9]+`).FindString(version)
-	text, err := program.CCM.Read(ctx, version, "releases/"+minor+"/"+program.CCM.File()+".yaml", o)
+	var text []byte
+	err := fs.ErrNotExist
+	for _, path := range paths {
+		if text, err = program.CCM.Read(ctx, version, path, o); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	missing, try := "ccm-"+what+"-missing", "--ccm-manifest FILE"
+	if what == "chart" {
+		try = "--chart DIR"
+	}
 	var why *coded.Error
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, coded.New("ccm-manifest-missing", "--ccm-manifest FILE", err, "CCM %s: its module has no manifest for %s", version, minor)
+		return nil, coded.New(missing, try, err, "CCM %s: its module has no %s for %s", version, what, minor)
 	case errors.As(err, &why):
-		code := "ccm-manifest-missing"
 		if why.Code == upstream.GoMissing { // which this machine lacks, not the release
-			code = program.GoMissing
+			missing = program.GoMissing
 		}
-		return nil, coded.New(code, "--ccm-manifest FILE", why.Err, "CCM %s: its manifest: %s", version, why.Message)
+		return nil, coded.New(missing, try, why.Err, "CCM %s: its %s: %s", version, what, why.Message)
 	}
 	return text, err
 }

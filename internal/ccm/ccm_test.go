@@ -64,3 +64,27 @@ func TestManifest(t *testing.T) {
 		t.Errorf("try %q", try)
 	}
 }
+
+// A release has the chart of its version, or that of the first release of its minor version.
+func TestChart(t *testing.T) {
+	source := t.TempDir()
+	if err := os.Mkdir(filepath.Join(source, "charts"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"1.2.0", "1.2.4"} {
+		if err := os.WriteFile(filepath.Join(source, "charts", "vsphere-cpi-"+version+".tgz"), []byte(version), 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := program.Options{Cache: t.TempDir(), OS: "linux", Arch: "amd64"}
+	o.Go = fakeGo(t, fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:x"}'`, source))
+	for version, want := range map[string]string{"v1.2.0": "1.2.0", "v1.2.4": "1.2.4", "v1.2.3": "1.2.0", "v1.2.4-rc.1": "1.2.4"} {
+		if got, err := ccm.Chart(t.Context(), version, o); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", version, got, err)
+		}
+	}
+	_, err := ccm.Chart(t.Context(), "v1.3.1", o)
+	requireWrong(t, err, "ccm-chart-missing", "its module has no chart for v1.3")
+	_, err = ccm.Chart(t.Context(), "1.2", o)
+	requireWrong(t, err, "usage", "is no version")
+}

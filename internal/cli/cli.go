@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/children"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/conformance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/doctor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/down"
@@ -108,6 +109,8 @@ func commands(d *command.Deps) root.Commands {
 			scenario.NewCmdScenario(d),
 			smoke.NewCmdSmoke(d, nil),
 			smoke.NewCmdMatrix(d, nil),
+			smoke.NewCmdRelease(d),
+			conformance.NewCmdConformance(d, nil),
 			tutorial.NewCmdTutorial(d),
 		},
 		Inventory: []*cobra.Command{

@@ -79,12 +79,24 @@ func (o Options) toolchain() upstream.Toolchain {
 // otherVersions names the versions nearest to one that does not exist. If the module proxy has no list, it names releases that
 // are known here.
 func (o Options) otherVersions(ctx context.Context, version string) string {
-	f := o.product.facts()
-	versions := o.toolchain().Versions(ctx, f.module)
-	if len(versions) == 0 {
-		versions = f.releases
-	}
+	versions := o.versions(ctx)
 	return "module:" + strings.Join(nearestVersions(versions, version, 4), ", module:")
+}
+
+// versions returns the versions that the module proxy lists, the oldest first, or the releases that are known here.
+func (o Options) versions(ctx context.Context) []string {
+	f := o.product.facts()
+	if all := o.toolchain().Versions(ctx, f.module); len(all) > 0 {
+		return all
+	}
+	return f.releases
+}
+
+// Versions returns the versions of the product's module that the module proxy lists, the oldest first. If the proxy has no list,
+// it returns the releases that are known here.
+func (p Product) Versions(ctx context.Context, o Options) []string {
+	o.product = p
+	return o.versions(ctx)
 }
 
 // nearestVersions returns the most versions of the same minor release, else the newest ones, in their order.

@@ -51,6 +51,8 @@ type Program struct {
 	Path string
 	// Linker are the linker's flags. Default: "-s -w".
 	Linker string
+	// Test builds the tests of the package, a program, in place of its main function.
+	Test bool
 	// Env is set beside the environment and CGO_ENABLED=0: "GOEXPERIMENT=boringcrypto".
 	Env []string
 }
@@ -119,7 +121,11 @@ func (t Toolchain) build(ctx context.Context, what any, p Program, work string, 
 	}
 	unfinished := fmt.Sprintf("%s.%d", p.Path, os.Getpid())
 	defer func() { _ = os.Remove(unfinished) }() // gone when all went well
-	args := append([]string{"build", "-buildvcs=false", "-ldflags", cmp.Or(p.Linker, "-s -w")}, flags...)
+	command := []string{"build"}
+	if p.Test {
+		command = []string{"test", "-c", "-vet=off"}
+	}
+	args := append(append(command, "-buildvcs=false", "-ldflags", cmp.Or(p.Linker, "-s -w")), flags...)
 	cmd := t.command(ctx, work, append(args, "-o", unfinished, p.Package)...)
 	env := append([]string{"CGO_ENABLED=0"}, p.Env...)
 	cmd.Env = append(append(cmd.Env, "GOFLAGS=", "GOOS="+t.OS, "GOARCH="+t.Arch), env...)
@@ -130,9 +136,9 @@ func (t Toolchain) build(ctx context.Context, what any, p Program, work string, 
 		out = io.MultiWriter(out, lines)
 	}
 	cmd.Stdout, cmd.Stderr = out, out
-	t.Progress("in a copy of %s: %s go build -ldflags '-s -w' -o %s %s (the first time some minutes)", what, strings.Join(env, " "), p.Path, p.Package)
+	t.Progress("in a copy of %s: %s go %s -ldflags '-s -w' -o %s %s (the first time some minutes)", what, strings.Join(env, " "), strings.Join(command, " "), p.Path, p.Package)
 	if err := cmd.Run(); err != nil {
-		return &coded.Error{Code: BuildFailed, Message: "go build: " + shorten.LastLines(said.String(), 5), Err: err}
+		return &coded.Error{Code: BuildFailed, Message: "go " + command[0] + ": " + shorten.LastLines(said.String(), 5), Err: err}
 	}
 	return os.Rename(unfinished, p.Path)
 }

@@ -118,8 +118,36 @@ spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: 
 	if r.Code == 0 || !strings.Contains(r.Err, "archive:"+archive) {
 		t.Errorf("exit status %d\n%s", r.Code, r.Both())
 	}
-	r = h.Try("smoke", "--as", "chart")
-	if r.Code != 2 || !strings.Contains(r.Err, "helm template") {
+	chart := filepath.Join(filepath.Dir(web), "chart")
+	for name, text := range map[string]string{
+		"Chart.yaml":         "apiVersion: v2\nname: broken\nversion: 1.2.3\n",
+		"templates/ccm.yaml": "kind: DaemonSet\nname: {{ required \"ccm.name is not set\" .Values.ccm }}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(chart, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(chart, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r = h.Try("smoke", "--as", "chart", "--chart", chart)
+	if r.Code != 3 || !strings.Contains(r.Err, "chart broken-1.2.3 does not render: ") || !strings.Contains(r.Err, "ccm.name is not set") {
 		t.Errorf("exit status %d\n%s", r.Code, r.Both())
 	}
+	r = h.Try("smoke", "--as", "chart")
+	if r.Code != 2 || !strings.Contains(r.Err, "--chart charts/vsphere-cloud-controller-manager") {
+		t.Errorf("exit status %d\n%s", r.Code, r.Both())
+	}
+}
+
+// The chart of this project installs what runs, with the rights that it needs.
+func TestOwnChart(t *testing.T) {
+	long(t)
+	h := newHome(t)
+	values := h.File("values.yaml", "credentials: {create: true}\n")
+	r := h.Try("smoke", "--as", "chart", "--chart", "../../charts/vsphere-cloud-controller-manager", "--values", values, "--only", "installation,rights,nearest-tag", "--suite", "full")
+	if r.Code != 0 || !strings.Contains(r.Out, "daemonset kube-system/vsphere-cloud-controller-manager of chart vsphere-cloud-controller-manager-") {
+		t.Errorf("exit status %d\n%s", r.Code, r.Both())
+	}
+	h.nothingLeft()
 }

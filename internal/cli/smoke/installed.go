@@ -1,6 +1,7 @@
 package smoke
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/chart"
 	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -31,48 +33,110 @@ const (
 
 // installation are the flags of how a release is installed.
 type installation struct {
-	as       string
-	manifest string // of the release
-	baseline string // of the baseline
+	as string
+	// manifest and chart are of the release, the others of the baseline.
+	manifest, baseline   string
+	chart, baselineChart string
+	values               []string
 }
 
 func (f *installation) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.as, "as", asProcess, "how the CCM is installed: process (the sandbox's arguments) or manifest (the arguments and the rights of its release)")
+	flags.StringVar(&f.as, "as", asProcess, "how the CCM is installed: process (the sandbox's arguments), manifest or chart (the arguments and the rights of its release)")
 	flags.StringVar(&f.manifest, "ccm-manifest", "", "--as manifest: the `FILE` of the CCM's manifest (default: that of its release)")
 	flags.StringVar(&f.baseline, "baseline-manifest", "", "--as manifest: the `FILE` of the baseline's manifest (default: that of its release)")
-	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{asProcess, asManifest}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("ccm-manifest", complete.OneFile) // its only error is an unknown flag
-	_ = cmd.RegisterFlagCompletionFunc("baseline-manifest", complete.OneFile)
+	flags.StringVar(&f.chart, "chart", "", "--as chart: the `PATH` of the CCM's Helm chart, a folder or an archive (default: that of its release)")
+	flags.StringVar(&f.baselineChart, "baseline-chart", "", "--as chart: the `PATH` of the baseline's Helm chart (default: that of its release)")
+	flags.StringArrayVar(&f.values, "values", nil, "--as chart: a `FILE` of values for the charts; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{asProcess, asManifest, asChart}, cobra.ShellCompDirectiveNoFileComp))
+	for _, name := range []string{"ccm-manifest", "baseline-manifest", "chart", "baseline-chart", "values"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, complete.OneFile) // its only error is an unknown flag
+	}
 }
 
 // check refuses flags that do not go together.
 func (f *installation) check(baseline string) error {
 	switch {
-	case f.as == asChart:
-		return report.UsageError("helm template ccm CHART > ccm.yaml, then --as manifest --ccm-manifest ccm.yaml",
-			"--as chart: there is no Helm in this program; it reads what helm template writes")
-	case f.as != asProcess && f.as != asManifest:
-		return report.UsageError("--as manifest", "--as %q: want process or manifest", f.as)
-	case f.as == asProcess && f.manifest+f.baseline != "":
+	case f.as != asProcess && f.as != asManifest && f.as != asChart:
+		return report.UsageError("--as manifest", "--as %q: want process, manifest or chart", f.as)
+	case f.as != asManifest && f.manifest+f.baseline != "":
 		return report.UsageError("--as manifest", "--ccm-manifest and --baseline-manifest need --as manifest")
-	case f.baseline != "" && baseline == "":
-		return report.UsageError("--baseline module:v1.36.0", "--baseline-manifest needs --baseline")
+	case f.as != asChart && (f.chart+f.baselineChart != "" || len(f.values) > 0):
+		return report.UsageError("--as chart", "--chart, --baseline-chart and --values need --as chart")
+	case f.baseline+f.baselineChart != "" && baseline == "":
+		return report.UsageError("--baseline module:v1.36.0", "--baseline-manifest and --baseline-chart need --baseline")
 	}
 	return nil
 }
 
-// read reads the manifest of a program: the file, or that of its release.
-func (f *installation) read(ctx context.Context, b *bench, c sandbox.CCM, file string) (*installed.Installation, error) {
-	from, text, err := f.text(ctx, b, c, file)
+// file returns the file that was given for the release, or for the baseline.
+func (f *installation) file(baseline bool) string {
+	switch {
+	case f.as == asChart && baseline:
+		return f.baselineChart
+	case f.as == asChart:
+		return f.chart
+	case baseline:
+		return f.baseline
+	}
+	return f.manifest
+}
+
+// read reads how a program is installed: from the file that was given, or from that of its release.
+func (f *installation) read(ctx context.Context, b *bench, c sandbox.CCM, baseline bool) (*installed.Installation, error) {
+	read, flag := f.text, "--ccm-manifest FILE"
+	if f.as == asChart {
+		read, flag = f.rendered, "--chart DIR, --values FILE"
+	}
+	from, text, err := read(ctx, b, c, f.file(baseline))
 	if err != nil {
 		return nil, err
 	}
 	i, err := installed.Read(from, text)
 	if err != nil {
-		return nil, &report.Error{Code: "ccm-manifest-invalid", Exit: report.Degraded, Message: "CCM " + c.Program.Source, Err: err, Try: "--ccm-manifest FILE"}
+		return nil, invalid(f.as, c, err, flag)
 	}
 	return i, nil
+}
+
+func invalid(as string, c sandbox.CCM, err error, try string) error {
+	return &report.Error{Code: "ccm-" + as + "-invalid", Exit: report.Degraded, Message: "CCM " + c.Program.Source, Err: err, Try: try}
+}
+
+// rendered renders the chart of a program, for the Kubernetes release of the run, as a release in kube-system.
+func (f *installation) rendered(ctx context.Context, b *bench, c sandbox.CCM, file string) (from string, text []byte, err error) {
+	p := c.Program
+	var of *chart.Chart
+	switch {
+	case file != "":
+		of, err = chart.Load(file)
+	case !p.Own && releaseVersion.MatchString(p.Version):
+		b.Busy("reads the chart of " + p.Version)
+		defer b.Busy("")
+		archive, err := ccm.Chart(ctx, p.Version, program.Options{})
+		if err != nil {
+			return "", nil, cliccm.Explain(err)
+		}
+		of, err = chart.Read(bytes.NewReader(archive))
+		if err != nil {
+			return "", nil, invalid(asChart, c, err, "--chart DIR")
+		}
+	case p.Own:
+		return "", nil, report.UsageError("--chart charts/vsphere-cloud-controller-manager", "--as chart: the chart of %s is in its sources", p.Source)
+	default:
+		return "", nil, report.UsageError("--chart DIR", "--as chart: CCM %s is of no release whose chart could be read", p.Source)
+	}
+	if err != nil {
+		return "", nil, invalid(asChart, c, err, "--chart DIR")
+	}
+	o := chart.Options{Release: program.CCM.File(), Namespace: "kube-system", Values: f.values}
+	if len(b.kubernetes) > 0 {
+		o.Kubernetes = b.kubernetes[0].Version
+	}
+	if text, err = of.Render(o); err != nil {
+		return "", nil, invalid(asChart, c, err, "--values FILE")
+	}
+	return "chart " + of.String(), text, nil
 }
 
 var releaseVersion = regexp.MustCompile(`^v1\.[0-9]+\.[0-9]+`)

@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -52,6 +53,7 @@ type settings struct {
 	limits     limits.Flags
 	kubernetes kubernetes.Flags
 	csi        csi.Flags
+	ground     ground.Flags
 
 	// releases are the Kubernetes releases to run on, without any those of kubernetes: one.
 	releases  []kubernetes.Flags
@@ -69,6 +71,7 @@ func newSettings(d *command.Deps, checks func([]*scenario.Scenario) []string) se
 func (s *settings) bind(cmd *cobra.Command) {
 	s.limits.Bind(cmd)
 	s.limits.BindPort(cmd)
+	s.ground.Bind(cmd)
 	s.kubernetes.Bind(cmd)
 	s.csi.Bind(cmd, "")
 	f := cmd.Flags()
@@ -111,14 +114,25 @@ func (s *settings) complete(sources ...string) error {
 	if err := s.limits.Check(); err != nil {
 		return err
 	}
+	if err := s.ground.Check(); err != nil {
+		return err
+	}
+	for _, text := range sources {
+		if err := s.ground.CheckCCM(&cliccm.Flags{Source: text, Replicas: 1}); err != nil {
+			return err
+		}
+	}
 	if err := s.csi.Check(); err != nil {
+		return err
+	}
+	if err := s.csi.CheckCluster(s.ground.Cluster == ground.Kind); err != nil {
 		return err
 	}
 	if len(s.releases) == 0 {
 		s.releases = []kubernetes.Flags{s.kubernetes}
 	}
 	for i := range s.releases {
-		if err := s.releases[i].Check(kubernetes.Embedded); err != nil {
+		if err := s.releases[i].Check(s.ground.Kubernetes()); err != nil {
 			return err
 		}
 	}
@@ -170,6 +184,10 @@ func (s *settings) newBench(ctx context.Context, kind, source string) (*bench, e
 	}
 	var releases []sandbox.Kubernetes
 	for i := range s.releases {
+		if s.ground.Podded() { // the release is that of the node image
+			releases = append(releases, sandbox.Kubernetes{})
+			continue
+		}
 		program, err := s.releases[i].Resolve(ctx, s.Streams)
 		if err != nil && ctx.Err() == nil { // an interrupted run has results: nothing was run
 			return nil, err
@@ -217,11 +235,16 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 	if err := b.refused[key]; err != nil {
 		return nil, err
 	}
-	want := stage.Spec{Topology: need.Topology, Speed: cmp.Or(need.Components.Speed, b.o.speed), CCM: b.programs[c.Source]}
+	want := stage.Spec{Topology: need.Topology, Speed: cmp.Or(need.Components.Speed, b.o.speed), CCM: b.programs[c.Source], Cluster: b.o.ground.Of(false)}
 	want.Audit = b.audit
 	var err error
 	on := b.on(c)
-	if want.Cluster.Kubernetes, err = b.o.releases[on].ResolveFor(ctx, need.Topology, need.Kubernetes(), &b.kubernetes[on], b.o.Streams); err != nil {
+	if want.Cluster.Kind != nil {
+		want.Cluster.Kind.Knobs = b.o.kubernetes.Knobs(need.Kubernetes())
+		if want.CCM, err = (&cliccm.Flags{Source: c.Source, Replicas: 1}).Deployable(ctx, want.CCM, b.o.Streams); err != nil {
+			return nil, err
+		}
+	} else if want.Cluster.Kubernetes, err = b.o.releases[on].ResolveFor(ctx, need.Topology, need.Kubernetes(), &b.kubernetes[on], b.o.Streams); err != nil {
 		return nil, err
 	}
 	want.CCM.Replicas = max(need.Components.CCM.Replicas, 1)

@@ -49,14 +49,14 @@ func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *c
 		Long: `Test a release of a cloud controller manager before it is published:
 
   version       --version prints the version of its source
-  installation  --as manifest: what its manifest installs finds a node, starts
+  installation  --as manifest, --as chart: what it installs finds a node, starts
                 with its arguments and rights, and answers its probes
   upgrade       it takes over from the baseline, and no node changes
   the suite     the scenarios of --suite
   leader-lost   the leader of two replicas is killed, the other takes over
   clean-exit    SIGTERM ends it with status 0, and its sessions are closed
-  rights        --as manifest: the API server refuses it nothing; rights that it
-                never used are listed
+  rights        --as manifest, --as chart: the API server refuses it nothing;
+                rights that it never used are listed
   calls         the number of vCenter calls, compared with the baseline
 
 Progress goes to standard error, and a Markdown table for a release issue to
@@ -77,6 +77,7 @@ Exit status:
   vsphere-sandbox smoke --ccm module:v1.36.0 --baseline module:v1.34.0 --artifacts results
   vsphere-sandbox smoke --ccm module:v1.36.0 --as manifest
   vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --as manifest --ccm-manifest releases/v1.37/ccm.yaml
+  vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --as chart --chart charts/vsphere-cpi --values values.yaml
   vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --only clean-exit,lifecycle/power-off`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
@@ -86,6 +87,9 @@ Exit status:
 			}
 			if err := o.install.check(o.baseline); err != nil {
 				return err
+			}
+			if o.ground.Podded() && o.install.as != asProcess {
+				return report.UsageError("leave --as out", "--as %s: with --cluster %s a CCM is installed by its manifest in any case", o.install.as, o.ground.Cluster)
 			}
 			return runF(cmd.Context(), o)
 		},
@@ -120,7 +124,7 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	installations := map[string]*installed.Installation{}
 	judged := smoke.Options{
-		CCM: named(given), Suite: o.scenarios, Only: o.only, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed,
+		CCM: named(given), Suite: o.scenarios, Only: o.only, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed, Pods: o.ground.Podded(),
 		Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
 	}
 	if o.baseline != "" {
@@ -130,14 +134,14 @@ func run(ctx context.Context, o *options) (err error) {
 		}
 		baseline := named(was)
 		judged.Baseline = &baseline
-		if o.install.as == asManifest {
-			if installations[baseline.Source], err = o.install.read(ctx, b, was, o.install.baseline); err != nil {
+		if o.install.as != asProcess {
+			if installations[baseline.Source], err = o.install.read(ctx, b, was, true); err != nil {
 				return err
 			}
 		}
 	}
-	if o.install.as == asManifest {
-		if installations[judged.CCM.Source], err = o.install.read(ctx, b, given, o.install.manifest); err != nil {
+	if o.install.as != asProcess {
+		if installations[judged.CCM.Source], err = o.install.read(ctx, b, given, false); err != nil {
 			return err
 		}
 		b.install(installations, &judged)

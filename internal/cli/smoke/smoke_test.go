@@ -38,6 +38,15 @@ func TestOptions(t *testing.T) {
 		{"--only ,upgrade", `--only "": want names of checks`, report.Usage},
 		{"--only vcenter-down-at-start", `--only "vcenter-down-at-start": is in the suite full, not in core`, report.Usage},
 		{"--only vcenter-down-at-start --suite full", "", 0},
+		{"--cluster kind --kind-image kindest/node:v1.36.4 --csi builtin", "", 0},
+		{"--cluster kind --as manifest", "--as manifest: with --cluster kind a CCM is installed by its manifest in any case", report.Usage},
+		{"--cluster kind --kubernetes v1.36", "--kubernetes v1.36 is for --cluster embedded: any other cluster has its own release", report.Usage},
+		{"--kind-image x", "--kind-image is for --cluster kind", report.Usage},
+		{"--cluster existing", `--cluster existing: a sandbox is put there by "up"`, report.Usage},
+		{"--as helm", `--as "helm": want process, manifest or chart`, report.Usage},
+		{"--as manifest --chart x", "--chart, --baseline-chart and --values need --as chart", report.Usage},
+		{"--as chart --ccm-manifest x", "--ccm-manifest and --baseline-manifest need --as manifest", report.Usage},
+		{"--as chart --baseline-chart x", "--baseline-manifest and --baseline-chart need --baseline", report.Usage},
 	} {
 		e := clitest.NewEnv(nil)
 		r := e.Run(t.Context(), NewCmdSmoke(e.Deps, func(_ context.Context, o *options) error {

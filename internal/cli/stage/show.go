@@ -44,6 +44,7 @@ type Show struct {
 	live      *live.Live
 	log       *live.Live // the same output, for the artifacts
 	sandboxes int        // so far
+	settled   bool
 }
 
 // NewShow returns a Show without output.
@@ -149,7 +150,17 @@ func (s *Show) Began(ctx context.Context, c *api.Client) {
 	}
 }
 
+// Settle keeps secrets that come from now on readable, unless they have the shape of one: programs that are run on the sandbox
+// write secrets that are ordinary words.
+func (s *Show) Settle() {
+	s.settled = true
+	s.mask.Settle()
+}
+
 func (s *Show) learn(ctx context.Context, c *api.Client) error {
+	if s.settled {
+		return nil
+	}
 	status, err := c.Status(ctx)
 	if err != nil {
 		return err

@@ -38,15 +38,20 @@ func (f Finder) Fetch(ctx context.Context, r release.Release) (Program, error) {
 	if ctx.Err() != nil {
 		return Program{}, context.Cause(ctx)
 	}
+	return Program{}, buildError(r, err)
+}
+
+// buildError makes the error of a build one about the release.
+func buildError(r release.Release, err error) error {
 	why, ok := errors.AsType[*coded.Error](err)
 	if !ok {
-		return Program{}, err
+		return err
 	}
 	e := coded.New(CodeBuild, "", why.Err, "Kubernetes %s: %s", r.Version, why.Message)
 	if why.Code == upstream.GoMissing {
 		e.Code, e.Try = CodeGo, "install Go (https://go.dev/dl), or use dir:PATH with a program that was built elsewhere"
 	}
-	return Program{}, e
+	return e
 }
 
 // build runs the Go toolchain, and reports the package that was compiled last every three seconds.

@@ -281,6 +281,13 @@ func (m *Mask) Follow(dir string) error {
 	return errors.Join(m.catchUp(), m.learnFiles(dir))
 }
 
+// Settle ends what [Mask.Follow] began: what instances learn from now on is masked by its shape alone.
+func (m *Mask) Settle() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.followed = nil
+}
+
 // catchUp reads the stores that have grown.
 func (m *Mask) catchUp() error {
 	m.mu.Lock()

@@ -70,6 +70,27 @@ func TestStaysJSON(t *testing.T) {
 }
 
 // Follow knows what an instance has known, what it comes to know later, and all of it when its directory is gone.
+// What is learned after Settle is no longer masked: tests of others write secrets that are words.
+func TestSettle(t *testing.T) {
+	dir := t.TempDir()
+	store, err := secret.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var m Mask
+	if err := errors.Join(store.Add("known-before"), m.Follow(dir)); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle()
+	if err := store.Add("known-later"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.String("known-before known-later"), "(masked) known-later"; got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestFollow(t *testing.T) {
 	dir := t.TempDir()
 	store, err := secret.Open(dir)

@@ -284,14 +284,29 @@ func parse(name string, manifest []byte) ([]*unstructured.Unstructured, error) {
 		}
 		switch {
 		case len(o.Object) == 0: // comments only
-		case o.IsList():
-			return nil, fmt.Errorf("%s: document %d is a %s: put each of its objects in a separate document", name, n, o.GetKind())
-		case o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "":
-			return nil, fmt.Errorf("%s: document %d is no object of Kubernetes: it needs apiVersion, kind and metadata.name", name, n)
+		case o.IsList(): // kubectl applies each of its objects
+			list, err := o.ToList()
+			if err != nil {
+				return nil, fmt.Errorf("%s: document %d, a %s: %w", name, n, o.GetKind(), err)
+			}
+			for i := range list.Items {
+				if !whole(&list.Items[i]) {
+					return nil, fmt.Errorf("%s: document %d, item %d is no object of Kubernetes: %s", name, n, i+1, wholeNeeds)
+				}
+				all = append(all, &list.Items[i])
+			}
+		case !whole(o):
+			return nil, fmt.Errorf("%s: document %d is no object of Kubernetes: %s", name, n, wholeNeeds)
 		default:
 			all = append(all, o)
 		}
 	}
+}
+
+const wholeNeeds = "it needs apiVersion, kind and metadata.name"
+
+func whole(o *unstructured.Unstructured) bool {
+	return o.GetKind() != "" && o.GetAPIVersion() != "" && o.GetName() != ""
 }
 
 // own reads files of manifests.

@@ -150,3 +150,27 @@ func TestRights(t *testing.T) {
 		t.Errorf("unused (-want +got):\n%s", d)
 	}
 }
+
+// Objects of a List count as those of documents, as for kubectl: upstream's chart has its bindings in one.
+func TestList(t *testing.T) {
+	text := release(t)
+	var documents, items []string
+	for _, d := range strings.Split(text, "\n---\n") {
+		if strings.Contains(d, "Binding") {
+			items = append(items, "- "+strings.ReplaceAll(strings.TrimSpace(d), "\n", "\n  "))
+		} else {
+			documents = append(documents, d)
+		}
+	}
+	if len(items) == 0 {
+		t.Fatal("the manifest has no bindings")
+	}
+	documents = append(documents, "apiVersion: v1\nkind: List\nmetadata: {}\nitems:\n"+strings.Join(items, "\n")+"\n")
+	i, want := read(t, strings.Join(documents, "\n---\n")), read(t, text)
+	if d := cmp.Diff(want.Rights(), i.Rights()); d != "" || len(i.Rights()) == 0 {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if _, err := Read("list.yaml", []byte("apiVersion: v1\nkind: List\nitems: [{kind: Role}]\n")); err == nil || !strings.Contains(err.Error(), "document 1, item 1 is no object of Kubernetes") {
+		t.Errorf("%v", err)
+	}
+}

@@ -31,6 +31,8 @@ type Options struct {
 	Boot func(ctx context.Context, c CCM, need scenario.Requirements) (*scenario.Running, error)
 	// Version runs the program with --version and returns its output.
 	Version func(ctx context.Context, c CCM) (string, error)
+	// Pods means that the program runs as pods of the cluster: the checks that signal or exchange its process are skipped.
+	Pods bool
 	// Installed returns how a program is installed: the sandboxes run it so. It returns nil for one that runs as a bare process.
 	// Optional.
 	Installed func(CCM) *installed.Installation

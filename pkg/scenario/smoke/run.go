@@ -110,13 +110,18 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	suite := slices.DeleteFunc(slices.Clone(o.Suite), isInstead)
 	upgrade = Pick(o.Only, upgrade)
+	var podded []*scenario.Scenario // what needs a process
+	if o.Pods {
+		podded = slices.Concat(upgrade, Pick(o.Only, leader))
+		upgrade, leader = nil, nil
+	}
 	same := slices.Concat(Pick(o.Only, phases), Pick(o.Only, suite), Pick(o.Only, leader))
 
 	each := len(same) + r.one(versionCheck) + r.one(exitCheck)
 	if o.Installed != nil {
 		each += 1 + r.one(rightsCheck)
 	}
-	r.of = each + len(upgrade)
+	r.of = each + len(upgrade) + len(podded)
 	release, before := &side{ccm: o.CCM}, &side{baseline: true}
 	if o.Baseline != nil {
 		r.of += each
@@ -127,6 +132,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		before.add(r.skipped(upgrade[0], "no baseline was given (--baseline)"), nil, upgrade[0].Must)
 	}
 	r.check(ctx, release, same)
+	for _, one := range podded {
+		release.add(r.skipped(one, "on this cluster the program runs as pods"), nil, false)
+	}
 	r.judge(release, before)
 	r.report.Suite.Took = time.Since(r.report.Suite.Began)
 	if table := r.report.calls(); table != nil {
@@ -189,7 +197,9 @@ func (r *run) judge(release, before *side) {
 }
 
 // chosen reports whether a check runs.
-func (r *run) chosen(check string) bool { return Chosen(r.o.Only, check) }
+func (r *run) chosen(check string) bool {
+	return Chosen(r.o.Only, check) && (check != exitCheck || !r.o.Pods)
+}
 
 // one returns 1 for a check that runs, and 0 for others.
 func (r *run) one(check string) int {

@@ -223,3 +223,25 @@ func TestExitOnACleanSandbox(t *testing.T) {
 		}
 	})
 }
+
+// On a cluster where the program runs as pods, what signals its process is skipped, and said so.
+func TestPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, _ := judge(t, Options{CCM: CCM{Source: "module:v1.36.0", Version: "v1.36.0"}, Suite: []*scenario.Scenario{parse(t, good)}, Pods: true}, nil)
+		skipped := 0
+		for i := range r.Suite.Scenarios {
+			s := &r.Suite.Scenarios[i]
+			switch s.Name {
+			case exitCheck:
+				t.Errorf("%s: %s", s.Name, s.Verdict)
+			case upgradeCheck, leaderCheck:
+				if skipped++; s.Verdict != result.Skipped || s.Message != "on this cluster the program runs as pods" {
+					t.Errorf("%s: %s, %s", s.Name, s.Verdict, s.Message)
+				}
+			}
+		}
+		if skipped != 2 || r.Suite.Verdict() != result.Passed {
+			t.Errorf("%s:\n%s", r.Suite.Verdict(), verdicts(r))
+		}
+	})
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/golden"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/sample"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/testgrid"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -74,6 +75,9 @@ func TestLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(files)
+	if wrong := errors.Join(testgrid.Check(os.DirFS(dir))...); wrong != nil {
+		t.Errorf("TestGrid cannot read it: %v", wrong)
+	}
 	if d := cmp.Diff([]string{
 		"artifacts/calls.json", "artifacts/events.jsonl", "artifacts/junit_core.xml", "artifacts/logs/1-node-worker-1.log", "artifacts/result.json",
 		"build-log.txt", "finished.json", "report.html", "started.json",

@@ -1,0 +1,171 @@
+package conformance
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+)
+
+// plan lists and chooses from the stand-in.
+func plan(t *testing.T, program string, c Choice) *Plan {
+	t.Helper()
+	specs, err := List(t.Context(), program, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Choose(specs, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// short is the last words of the tests.
+func short(specs []Spec) []string {
+	var all []string
+	for _, s := range specs {
+		_, text, _ := strings.Cut(s.Name, "should ")
+		all = append(all, strings.TrimSuffix(text, " [Conformance]"))
+	}
+	return all
+}
+
+func TestChoose(t *testing.T) {
+	program, _ := fake(t)
+	for _, tc := range []struct {
+		name         string
+		c            Choice
+		run, skipped []string
+	}{
+		{"quick", Choice{Suite: Quick}, []string{"see (all) changes", "be flaky", "crash", "hang", "skip itself"}, []string{"be called"}},
+		{"containers", Choice{Suite: Quick, Containers: true, Focus: regexp.MustCompile("Webhooks|Watchers")}, []string{"see (all) changes", "be called"}, nil},
+		{"all", Choice{Suite: Conformance, Skip: regexp.MustCompile("Discovery|Webhooks")}, []string{"see (all) changes", "be flaky", "fail [Serial]", "do"}, nil},
+	} {
+		p := plan(t, program, tc.c)
+		var skipped []Spec
+		for _, s := range p.Skipped {
+			if skipped = append(skipped, s.Spec); s.Reason == "" {
+				t.Errorf("%s: no reason", s.Name)
+			}
+		}
+		if d := cmp.Diff([][]string{tc.run, tc.skipped}, [][]string{short(p.Run), short(skipped)}); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, d)
+		}
+	}
+	if _, err := Choose([]Spec{{Name: "x"}}, Choice{Suite: Quick}); err == nil || err.Error() != "no test of the suite quick matches" {
+		t.Errorf("nothing to run: %v", err)
+	}
+	broken := filepath.Join(t.TempDir(), "e2e.test")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho unknown flag\nexit 2\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := List(t.Context(), broken, t.TempDir()); err == nil || !strings.Contains(err.Error(), "unknown flag") {
+		t.Errorf("no list: %v", err)
+	}
+}
+
+// Each way in which a test ends is told from the others, and a run that is resumed runs what has not passed.
+func TestRun(t *testing.T) {
+	program, _ := fake(t)
+	p := plan(t, program, Choice{Suite: Conformance, Containers: true, Skip: regexp.MustCompile("should hang")})
+	var kept []Outcome
+	var ended, running []string
+	o := Options{
+		Program: program, Kubeconfig: "/dev/null", Dir: t.TempDir(), Batch: 1,
+		Keep:    func(all []Outcome) error { kept = all; return nil },
+		Running: func(text string) { running = append(running, text) },
+		Ended:   func(o Outcome, _, _ int) { ended = append(ended, o.Name) },
+	}
+	outcomes, err := Run(t.Context(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, o := range outcomes {
+		got[short([]Spec{o.Spec})[0]] = string(o.Verdict) + " " + o.Message
+	}
+	want := map[string]string{
+		"see (all) changes": "passed ",
+		"be flaky":          "passed flaky: failed once (expected true to be false (namespace.go:12)), and passed when it was run again",
+		"fail [Serial]":     "failed expected true to be false (namespace.go:12)",
+		"be called":         "passed ",
+		"crash":             "errored e2e.test: exit status 2: panic: out of order",
+		"skip itself":       "skipped only for large clusters",
+		"do":                "passed ",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if len(kept) != len(p.Run) || len(ended) != len(p.Run)+3 || !slices.ContainsFunc(running, func(s string) bool { return strings.HasPrefix(s, "once more: ") }) {
+		t.Errorf("kept %d, ended %d, running %q", len(kept), len(ended), running)
+	}
+	if left, err := os.ReadDir(o.Dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+
+	ended = nil
+	o.Known, o.Parallel = outcomes, 3
+	o.Ended, o.Running = nil, nil
+	again, err := Run(t.Context(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := 0
+	for i := range again {
+		if again[i].Verdict == result.Passed && again[i].Began.Equal(outcomes[i].Began) {
+			passed++
+		}
+	}
+	if passed != 4 {
+		t.Errorf("%d were taken from the run before, want 4", passed)
+	}
+
+	r := Report{Kubernetes: "v1.37.2", Suite: Conformance, Outcomes: outcomes, Skipped: []Skipped{{Spec{Name: "[sig-node] x"}, "pods have no network"}}}
+	var b strings.Builder
+	if err := r.Markdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"### conformance: suite conformance of Kubernetes v1.37.2\n",
+		"| api-machinery | 2 | 1 | 2 | 0 | 1 |\n", "| node | 0 | 0 | 0 | 0 | 1 |\n", "| all | 3 | 1 | 2 | 0 | 2 |\n",
+		"| failed | why |\n", "| flaky | why |\n", "| pods have no network | 1 |\n", "| by the test: only for large clusters | 1 |\n",
+	} {
+		if !strings.Contains(b.String(), line) {
+			t.Errorf("no %q in\n%s", line, b.String())
+		}
+	}
+	if len(r.Results()) != len(outcomes)+1 || r.Verdict() != result.Errored {
+		t.Errorf("%d results, %s", len(r.Results()), r.Verdict())
+	}
+}
+
+// An interruption ends the program, which cleans up; what had ended before counts.
+func TestInterrupt(t *testing.T) {
+	program, _ := fake(t)
+	p := plan(t, program, Choice{Suite: Quick, Focus: regexp.MustCompile("Watchers|should hang")})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	outcomes, err := Run(ctx, p, Options{
+		Program: program, Kubeconfig: "/dev/null", Dir: t.TempDir(),
+		Running: func(text string) {
+			if strings.Contains(text, "should hang") {
+				cancel()
+			}
+		},
+	})
+	var got []result.Verdict
+	for _, o := range outcomes {
+		got = append(got, o.Verdict)
+	}
+	if err != nil || !slices.Equal(got, []result.Verdict{result.Passed, result.Interrupted}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
