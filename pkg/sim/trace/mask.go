@@ -15,7 +15,7 @@ const masked = mask.Text
 
 // isSecret reports whether an element, a JSON key or a parameter of that name holds a secret.
 func isSecret(name []byte) bool {
-	if len(name) < 5 {
+	if len(name) < 5 || bytes.HasPrefix(name, []byte("Acquire")) && !bytes.HasSuffix(name, []byte("Response")) { // a method
 		return false
 	}
 	for _, end := range []string{"password", "passwd", "ticket", "token", "cookie", "secret", "session_id", "sessionid"} {
@@ -25,7 +25,7 @@ func isSecret(name []byte) bool {
 	}
 	switch string(name) {
 	case "Assertion", "SignatureValue", "X509Certificate", "KeyIdentifier", "BinarySecret", "privateKey", "passphrase", "AcquireCloneTicketResponse",
-		"AcquireGenericServiceTicketResponse", "CloneSession", "secretKey":
+		"AcquireGenericServiceTicketResponse", "secretKey":
 		return true
 	}
 	return false
