@@ -57,7 +57,9 @@ type Options struct {
 	// Port of the API server; 0 takes a free one.
 	Port int
 	// Audit keeps the API server's audit log: who asked for what, without bodies.
-	Audit  bool
+	Audit bool
+	// Trace is the file that gets every call to the vCenters with its bodies, without secrets. Optional.
+	Trace  string
 	Logger *slog.Logger
 	// Command prefixes the arguments of the children ("builtin-ccm" …); nil means none. It lets a test binary stand in
 	// for the real one.

@@ -49,6 +49,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		boot.Guests = g.Guests
 	}
 	all, err := s.source.Start(ctx, boot)
+	s.tracer.Attach(all)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.vcenters = all
