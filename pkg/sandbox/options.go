@@ -41,6 +41,8 @@ type Options struct {
 	Settings map[string][]string
 	// Addresses are where the vCenters listen, as sim.Options has them. Optional.
 	Addresses []string
+	// Names are further names and addresses by which clients reach the vCenters, for their certificates. Optional.
+	Names []string
 	// VCenterPort is the port of every vCenter, or of what stands before a real one, when Addresses is empty, as sim.Options
 	// has it.
 	VCenterPort int

@@ -191,6 +191,9 @@ func (v *VCenter) serve(ctx context.Context, l net.Listener) error {
 		config = &tls.Config{Certificates: []tls.Certificate{*v.vcsim.Certificate}, MinVersion: tls.VersionTLS12}
 	}
 	handler := v.slowTasks(v.service.handler)
+	if v.vcsim.Exposed {
+		handler = (&guessing{first: firstWait}).slowed(handler)
+	}
 	if v.vcsim.Trace != nil {
 		handler = traced(handler, v.vcsim.Trace)
 	}

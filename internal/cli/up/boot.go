@@ -192,7 +192,7 @@ func (o *options) sandbox() sandbox.Options {
 	}
 	if o.alone != nil {
 		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
-		opts.Vcsim = o.alone.Vcsim
+		opts.Vcsim, opts.Names = o.alone.Vcsim, o.alone.Names
 	}
 	return opts
 }

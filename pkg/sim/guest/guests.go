@@ -76,8 +76,8 @@ type vmState struct {
 	image     *image
 	fresh     bool // it has no devices yet
 	instant   bool // it is being cloned while it runs
-	up        bool  // its tools run
-	reporting bool  // it reports its name and addresses
+	up        bool // its tools run
+	reporting bool // it reports its name and addresses
 	// unseen is set if the guest came up while its host was unreachable.
 	unseen    bool
 	overrides []override
