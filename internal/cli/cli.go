@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/cache"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/calls"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/children"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
@@ -127,6 +128,7 @@ func commands(d *command.Deps) root.Commands {
 		Watch: []*cobra.Command{
 			tui.NewCmdTUI(d, nil),
 			events.NewCmdEvents(d, nil),
+			calls.NewCmdCalls(d),
 			explain.NewCmdExplain(d),
 			logs.NewCmdLogs(d, nil),
 		},

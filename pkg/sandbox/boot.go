@@ -20,7 +20,11 @@ type step = ground.Step
 func (s *Sandbox) steps() []step {
 	all := []step{
 		{Name: "event log", Start: s.openFiles, Stop: func(ctx context.Context) error { return errors.Join(s.files.Close(ctx), s.secrets.Close()) }},
+		{Name: "trace", Start: s.tracer.Open, Stop: s.tracer.Close},        // of the first call
 		{Name: "control API", Start: s.server.Start, Stop: s.server.Close}, // before all that takes time: clients follow the boot
+	}
+	if s.opts.Trace == "" {
+		all = slices.DeleteFunc(all, func(st step) bool { return st.Name == "trace" })
 	}
 	if s.opts.From != nil {
 		all = append(all, step{Name: "snapshot", Start: s.snapshots.unpack})

@@ -57,6 +57,16 @@ func withVCenters(t testing.TB, scenario string, changes ...func(*Options)) *San
 	for i := range s.opts.Topology.Spec.VCenters {
 		s.opts.Addresses = append(s.opts.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1)) // a cloud config identifies vCenters by host
 	}
+	if s.opts.Trace != "" {
+		if err := s.tracer.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.tracer.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	if err := s.startVCenters(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,8 @@ type Options struct {
 	Settings map[string][]string
 	// Addresses are where the vCenters listen, as sim.Options has them. Optional.
 	Addresses []string
+	// Names are further names and addresses by which clients reach the vCenters, for their certificates. Optional.
+	Names []string
 	// VCenterPort is the port of every vCenter, or of what stands before a real one, when Addresses is empty, as sim.Options
 	// has it.
 	VCenterPort int
@@ -57,7 +59,9 @@ type Options struct {
 	// Port of the API server; 0 takes a free one.
 	Port int
 	// Audit keeps the API server's audit log: who asked for what, without bodies.
-	Audit  bool
+	Audit bool
+	// Trace is the file that gets every call to the vCenters with its bodies, without secrets. Optional.
+	Trace  string
 	Logger *slog.Logger
 	// Command prefixes the arguments of the children ("builtin-ccm" …); nil means none. It lets a test binary stand in
 	// for the real one.

@@ -35,6 +35,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/secrets"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/tracing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
@@ -110,6 +111,7 @@ func assemble(s *Sandbox) {
 		Log: s.log, Tags: s.tags, Background: &s.background, Changed: s.rows.VCenterChanged, FollowLog: s.rows.FollowLog, FollowCalls: s.rows.FollowCalls,
 	}
 	s.listing = vcenters.Listing{World: s.currentWorld, VCenters: watched, Tags: s.tags, Nodes: s.Nodes, CAFile: s.vcenterCA}
+	s.tracer = tracing.Tracer{Path: opts.Trace, VCenters: watched}
 	s.components = &components.Registry{
 		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Crashed: s.boot.Crashed,
 		Describe: func(rows []api.Component) {

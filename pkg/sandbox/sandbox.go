@@ -33,6 +33,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/secrets"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/tracing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -85,6 +86,7 @@ type Sandbox struct {
 	tags         *vcenters.Tags
 	inventory    vcenters.Watch
 	listing      vcenters.Listing
+	tracer       tracing.Tracer
 	inspector    *inspect.Inspector
 	version      askedVersion
 	snapshots    snapshots

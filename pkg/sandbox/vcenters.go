@@ -29,7 +29,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	boot := vcenters.Boot{
 		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Topology: s.opts.Topology, Speed: s.opts.Speed, CA: ca, Log: s.log, Logger: s.opts.Logger,
 		Addresses: s.opts.Addresses, Port: s.opts.VCenterPort,
-		Names:     func(string) []string { return nil },
+		Names:     func(string) []string { return s.opts.Names },
 		Guests:    func(string) cns.Guests { return nil },
 		AddSecret: s.secrets.Know, Session: s.secrets.KnowSession,
 		Inventory: func(vcenter string) *world.Inventory {
@@ -49,6 +49,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		boot.Guests = g.Guests
 	}
 	all, err := s.source.Start(ctx, boot)
+	s.tracer.Attach(all)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.vcenters = all

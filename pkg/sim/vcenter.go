@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -135,7 +136,7 @@ func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
 	timing := v.spec.Reactions.Guest
 	boot := cmp.Or(time.Duration(timing.Boot), opts.BootDelay)
 	v.guests = guest.Start(ctx, built.Guests, guest.Options{
-		VCenter: v.spec.Name, Events: opts.Events, Stock: off,
+		VCenter: v.spec.Name, Events: opts.Events, Stock: off, Subnet: v.subnet,
 		BootDelay: boot, AddressDelay: time.Duration(timing.Addresses), ShutdownDelay: time.Duration(timing.Shutdown),
 	})
 	v.hosts = host.Install(ctx, host.Options{
@@ -149,6 +150,18 @@ func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
 	v.joining = inventory.NewHostAdder(ctx, v.spec.Version)
 	ctx.Map.Handler = v.hook
 	return nil
+}
+
+// subnet returns the addresses of a network in the topology.
+func (v *VCenter) subnet(datacenter, network string) netip.Prefix {
+	for i := range v.spec.Datacenters {
+		if d := &v.spec.Datacenters[i]; d.Name == datacenter {
+			if _, n := d.Network(network); n != nil {
+				return n.Subnet()
+			}
+		}
+	}
+	return netip.Prefix{}
 }
 
 // sessionEnded releases the resources of a session.
@@ -178,6 +191,9 @@ func (v *VCenter) serve(ctx context.Context, l net.Listener) error {
 		config = &tls.Config{Certificates: []tls.Certificate{*v.vcsim.Certificate}, MinVersion: tls.VersionTLS12}
 	}
 	handler := v.slowTasks(v.service.handler)
+	if v.vcsim.Exposed {
+		handler = (&guessing{first: firstWait}).slowed(handler)
+	}
 	if v.vcsim.Trace != nil {
 		handler = traced(handler, v.vcsim.Trace)
 	}

@@ -39,6 +39,8 @@ type Vcsim struct {
 	Certificate *tls.Certificate
 	// AnyLogin accepts every user name and password, as the administrator's.
 	AnyLogin bool
+	// Exposed says that clients may be on other machines: refused logins are answered more and more slowly.
+	Exposed bool
 	// Delay is the time that each SOAP call takes longer, MethodDelay those of methods, and Jitter its variation as a part of the
 	// delay.
 	Delay       time.Duration

@@ -302,8 +302,21 @@ func checkVM(p *problems, m *marking, vcenter *VCenter, vm *VM, at *path) {
 	if vm.Kubelet != "" && vm.Nodes == NodesLight {
 		p.field(at.key("kubelet"), "", "is for hollow nodes: a light one has no kubelet")
 	}
+	if vm.Clones != nil {
+		checkClones(p, vm, at)
+	}
 	if vm.Template == Yes {
 		checkTemplate(p, vm, at)
+	}
+}
+
+// checkClones checks the rule for clones.
+func checkClones(p *problems, vm *VM, at *path) {
+	if vm.Template != Yes {
+		p.field(at.key("clones"), "template: yes", "is for templates")
+	}
+	if vm.Clones.Role == "" {
+		p.field(at.key("clones").key("role"), "", "is required")
 	}
 }
 

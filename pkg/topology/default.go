@@ -125,6 +125,9 @@ func defaultNodes(dc *Datacenter, kind NodeKind) {
 		if dc.VMs[i].IsNode() {
 			fill(&dc.VMs[i].Nodes, kind)
 		}
+		if c := dc.VMs[i].Clones; c != nil {
+			fill(&c.Nodes, kind)
+		}
 	}
 }
 
@@ -132,6 +135,9 @@ func defaultNodes(dc *Datacenter, kind NodeKind) {
 func (t *Topology) UseLightNodes() {
 	t.Spec.Nodes = NodesLight
 	for ref := range t.AllVMs() {
+		if ref.VM.Clones != nil {
+			ref.VM.Clones.Nodes = NodesLight
+		}
 		if ref.VM.IsNode() {
 			ref.VM.Nodes = NodesLight
 		}

@@ -59,9 +59,21 @@ type VM struct {
 	Nodes NodeKind `json:"nodes,omitempty"`
 	// Kubelet is the release of the node's kubelet, on an embedded cluster: v1.36. Default: that of the cluster.
 	Kubelet string `json:"kubelet,omitempty"`
+	// Clones, of a template, makes VMs that clients clone from it Kubernetes nodes. Optional.
+	Clones *Clones `json:"clones,omitempty"`
 	// UUID is the BIOS UUID (config.uuid), InstanceUUID the one that is unique in the vCenter; in lower case. Default: derived.
 	UUID         string `json:"uuid,omitempty"`
 	InstanceUUID string `json:"instanceUUID,omitempty"`
+}
+
+// Clones says which clones of a template are nodes, and what kind of nodes.
+type Clones struct {
+	// Role of the nodes.
+	Role Role `json:"role"`
+	// Match is a pattern of the names of VMs, with * and ?. Default: all clones.
+	Match string `json:"match,omitempty"`
+	// Nodes is the kind of the nodes. Default: that of the topology.
+	Nodes NodeKind `json:"nodes,omitempty"`
 }
 
 // Spread is how VMs are distributed.
@@ -272,6 +284,15 @@ func (n *Network) Gateway() netip.Addr {
 		return netip.Addr{}
 	}
 	return gatewayOf(prefix)
+}
+
+// Subnet returns the addresses of a network with a CIDR; otherwise it is invalid.
+func (n *Network) Subnet() netip.Prefix {
+	prefix, err := parseSubnet(n.CIDR)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return prefix
 }
 
 // MountedBy reports whether a host mounts the datastore, by the names of its compute cluster (empty for a standalone host) and

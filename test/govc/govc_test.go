@@ -8,12 +8,15 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/govc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcsim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -23,7 +26,10 @@ var show = flag.Bool("show", false, "log what each command prints")
 const asGovc = "SANDBOX_TEST_AS_GOVC"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asGovc) != "" {
+	switch {
+	case vcsim.IsName(os.Args[0]):
+		os.Exit(vcsim.Main(context.Background(), os.Args[1:], iostreams.System()))
+	case os.Getenv(asGovc) != "", filepath.Base(os.Args[0]) == "govc":
 		os.Exit(govc.Main(os.Args[1:]))
 	}
 	os.Exit(m.Run())

@@ -79,7 +79,7 @@ func newHome(t *testing.T) (*program.Home, *secrets) {
 func boot(t *testing.T) *rig {
 	t.Helper()
 	h, all := newHome(t)
-	h.Must("--name", "canaries", "up", "--detach", h.File("topology.yaml", fmt.Sprintf(topology, ofUser)))
+	h.Must("--name", "canaries", "up", "--detach", "--trace", filepath.Join(h.Tmp, "calls.trace"), h.File("topology.yaml", fmt.Sprintf(topology, ofUser)))
 	r := &rig{Home: h, Sandbox: h.Attach("canaries"), t: t, all: all, dir: filepath.Join(h.State, "canaries")}
 	config, err := clientcmd.BuildConfigFromFlags("", r.Status().Kubeconfig)
 	if err != nil {
@@ -235,6 +235,11 @@ func (r *rig) inPlace(when string) {
 	r.all.clean(r.t, when+": files", read(r.t, r.dir, purpose))
 	r.all.clean(r.t, when+": processes", processes(r.Home))
 	r.all.clean(r.t, when+": cluster", r.configMaps())
+	trace, err := os.ReadFile(filepath.Join(r.Tmp, "calls.trace"))
+	if err != nil || !bytes.Contains(trace, []byte(`"method":"Login"`)) {
+		r.t.Fatalf("the trace has no login: %v", err)
+	}
+	r.all.clean(r.t, when+": calls", map[string]string{"calls.trace": string(trace), "dump": r.Run("calls", "dump", "--full")})
 }
 
 // bundle looks through a bundle that is made now.

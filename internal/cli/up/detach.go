@@ -98,6 +98,9 @@ func (o *options) again() []string {
 	if o.light {
 		args = append(args, "--light")
 	}
+	if o.trace != "" {
+		args = append(args, "--trace", o.trace)
+	}
 	args = append(args, o.set.Args()...)
 	args = append(args, o.ccm.ToArgs()...)
 	if o.real != nil && o.csi.Driver == csi.Builtin { // which is not the default there

@@ -4,6 +4,7 @@ package up
 import (
 	"context"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -41,6 +42,7 @@ type options struct {
 	dryRun     bool
 	retain     bool
 	audit      bool
+	trace      string // a path; absolute
 	light      bool
 	format     string
 	ccm        ccm.Flags
@@ -144,6 +146,8 @@ Exit status:
 	f.IntVar(&o.port, "api-port", 0, "port of the API server on 127.0.0.1 (0: any free port)")
 	f.BoolVar(&o.light, "light", false, "use light nodes (no kubelet, no volumes), like \"nodes: light\" in a topology; on kind, all but the control plane")
 	f.BoolVar(&o.audit, "audit", false, "write an API server audit log; \"logs audit\" prints it")
+	f.StringVar(&o.trace, "trace", "", "keep every API call to the vCenters, without secrets, in `FILE`; \"calls dump\" prints it")
+	_ = cmd.MarkFlagFilename("trace") // its only error is an unknown flag
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be built, and exit")
 	f.BoolVar(&o.retain, "retain", false, "on kind, keep the nodes of a sandbox that failed to boot; logs are always kept until \"down\" or the next \"up\"")
 	f.BoolVar(&o.tui, "tui", false, "open the terminal UI; when you quit, it asks whether to stop the sandbox")
@@ -168,6 +172,13 @@ func (o *options) complete() error {
 	}
 	if o.port < 0 || o.port > 65535 {
 		return report.UsageError("--api-port 6443, or 0 for any that is free", "--api-port %d: want a number from 0 to 65535", o.port)
+	}
+	if o.trace != "" {
+		path, err := filepath.Abs(o.trace) // the process in the background is elsewhere
+		if err != nil {
+			return err
+		}
+		o.trace = path
 	}
 	if o.detach && o.dryRun {
 		return report.UsageError(command.Program+" up --dry-run", "--detach and --dry-run exclude each other")

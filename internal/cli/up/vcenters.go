@@ -28,7 +28,9 @@ type VCenters struct {
 	// Addresses and Login are as in sandbox.Options.
 	Addresses []string
 	Login     *url.Userinfo
-	Speed     float64
+	// Names are as in sandbox.Options.
+	Names []string
+	Speed float64
 	// Detach runs it in the background; Args are those that do the same in the foreground. Detached says that this process
 	// is that one.
 	Detach   bool

@@ -1,9 +1,11 @@
 package vcenter
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
@@ -36,5 +38,42 @@ func TestAddresses(t *testing.T) {
 				t.Errorf("%v, %v; want %s", got, err, tc.want)
 			}
 		})
+	}
+}
+
+func TestExpose(t *testing.T) {
+	for _, tc := range []struct {
+		args, refused string
+	}{
+		{"--vm 1 --listen 127.0.0.1:0 --expose --certificate-name vc.example.com", ""},
+		{"--vm 1 --expose", "--expose needs the addresses"},
+		{"--vm 1 --listen 127.0.0.1:0 --expose --tls=false", "with TLS and logins"},
+		{"--vm 1 --listen 127.0.0.1:0 --expose --username me --password short", "a password of 5 characters"},
+	} {
+		e := clitest.NewEnv(nil)
+		cmd := NewCmdUp(e.Deps, func(context.Context, *upOptions) error { return nil })
+		if r := e.Run(t.Context(), cmd, strings.Fields(tc.args)...); (r.Exit != 0) != (tc.refused != "") || !strings.Contains(r.Message, tc.refused) {
+			t.Errorf("%s: ended with %+v", tc.args, r)
+		}
+	}
+	for _, tc := range []struct {
+		address string
+		expose  bool
+		refused bool
+		warns   bool
+	}{
+		{"127.0.0.1:0", false, false, false},
+		{"[::1]:0", false, false, false},
+		{"localhost:0", false, false, false},
+		{"192.0.2.10:8989", false, true, false},
+		{"vc.example.com:8989", false, true, false},
+		{"192.0.2.10:8989", true, false, true},
+	} {
+		e := clitest.NewEnv(nil)
+		o := &upOptions{options: &options{streams: e.Streams}, expose: tc.expose}
+		err := o.exposes([]string{tc.address})
+		if (err != nil) != tc.refused || strings.Contains(e.Err.String(), "warning: every machine that can connect to "+tc.address) != tc.warns {
+			t.Errorf("%s, --expose=%t: %v, %q", tc.address, tc.expose, err, e.Err)
+		}
 	}
 }

@@ -45,6 +45,8 @@ type upOptions struct {
 	model    *vcsim.Flags
 	given    bool // whether a flag of the model is
 	listen   []string
+	expose   bool
+	certFor  []string
 	username string
 	password string
 	env      string
@@ -73,6 +75,10 @@ may come from "vcenter save" or govc object.save. --esx runs a standalone host,
 without the corrections of a vCenter. A link to the program with the name vcsim
 behaves as vcsim does.
 
+Only this machine can reach the vCenters. --expose with --listen ADDR:PORT lets
+others: over TLS, with a generated password or a long one, and with refused
+logins answered more and more slowly.
+
 With VCENTER arguments, restore the API of these vCenters in a running sandbox.`,
 		Example: `  vsphere-sandbox vcenter up -f zones-us-eu
   vsphere-sandbox vcenter up -f topology.yaml --set hosts=8 --detach
@@ -99,6 +105,8 @@ With VCENTER arguments, restore the API of these vCenters in a running sandbox.`
 		_ = cmd.MarkFlagFilename(name) // its only error is an unknown flag
 	}
 	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` of the first vCenter (127.0.0.1:8989); repeat for the next ones")
+	f.BoolVar(&o.expose, "expose", false, "let other machines reach the vCenters, at the addresses of --listen")
+	f.StringSliceVar(&o.certFor, "certificate-name", nil, "further `NAME` or IP address in the certificate; repeat for more")
 	f.StringVar(&o.username, "username", "", "administrator of every vCenter (default: a different one for each)")
 	f.StringVar(&o.password, "password", "", "administrator password (better in $"+passwordVariable+")")
 	f.StringVarP(&o.env, "env", "E", "", "write the variables to `FILE` or a pipe, in the syntax of $SHELL (\"-\": standard output)")
@@ -137,6 +145,10 @@ func (o *upOptions) complete(f *pflag.FlagSet) error {
 		return report.UsageError(upCommand+" -f "+o.file, "-f says what there is: --dc, --vm and the like do not go with it")
 	case !o.alone() && len(o.vcenters) == 0:
 		return report.UsageError(upCommand+" -f zones-us-eu", "needs the topology of vCenters to run (-f), or the names of vCenters of a sandbox")
+	case o.expose && len(o.listen) == 0:
+		return report.UsageError(upCommand+" --expose --listen 192.0.2.10:8989", "--expose needs the addresses to expose: --listen ADDR:PORT")
+	case o.expose && (o.model.Plain() || o.model.ESX):
+		return report.UsageError(upCommand+" --expose, without --tls=false and --esx", "--expose is for vCenters with TLS and logins")
 	case o.password != "" && o.username == "":
 		return report.UsageError("--username USER --password …, or neither", "--password without --username")
 	case len(o.set) > 0 && o.file == "":
@@ -152,6 +164,9 @@ func (o *upOptions) complete(f *pflag.FlagSet) error {
 		if o.password = o.Getenv(passwordVariable); o.password == "" {
 			return report.UsageError(passwordVariable+"=SECRET "+upCommand+" --username "+o.username, "--username needs --password, or the password in $"+passwordVariable)
 		}
+	}
+	if n := len(o.password); o.expose && o.username != "" && n < strongPassword {
+		return report.UsageError("without --username, which generates a password", "--expose with a password of %d characters: other machines can try it; want %d", n, strongPassword)
 	}
 	o.args = []string{"vcenter", "up", "--detached"}
 	f.Visit(func(one *pflag.Flag) {
@@ -184,6 +199,9 @@ func (o *upOptions) onlyAlone(f *pflag.FlagSet) (err error) {
 	return err
 }
 
+// strongPassword is the length of a password that others may try.
+const strongPassword = 16
+
 const upCommand = command.Program + " vcenter up"
 
 // passwordVariable holds the administrator's password where it is not to stand on a command line, which everybody on the
@@ -212,7 +230,12 @@ func runUp(ctx context.Context, o *upOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := o.exposes(addresses); err != nil {
+		return err
+	}
+	front.Exposed = o.expose
 	v := up.VCenters{
+		Names:    o.certFor,
 		Topology: t, Saved: o.saved, Addresses: addresses, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format, Limits: o.limits,
 		Vcsim: front,
 	}
@@ -272,6 +295,24 @@ func addresses(given []string, n int) ([]string, error) {
 	return all, nil
 }
 
+// exposes refuses addresses that other machines can reach, unless that is what the user wants; then it says who can.
+func (o *upOptions) exposes(addresses []string) error {
+	for _, a := range addresses {
+		host, _, _ := net.SplitHostPort(a) // checked
+		ip := net.ParseIP(host)
+		if host == "localhost" || ip != nil && ip.IsLoopback() {
+			continue
+		}
+		if !o.expose {
+			return report.UsageError("--listen "+a+" --expose", "--listen %s: other machines could reach the vCenters there", a)
+		}
+	}
+	if o.expose && !o.detached {
+		fmt.Fprintf(o.streams.Err, "warning: every machine that can connect to %s can try to log in to these vCenters, until they are stopped\n", strings.Join(addresses, ", "))
+	}
+	return nil
+}
+
 // open reads the saved inventories.
 func (o *upOptions) open() (*topology.Topology, error) {
 	for _, dir := range o.load {
@@ -312,7 +353,7 @@ func Args(args []string) []string {
 
 // long are the long flags that are accepted with one dash.
 func long() []string {
-	return append(vcsim.Names(), "file", "set", "listen", "username", "password", "env", "detach", "speed", "output", "name", "help", "load")
+	return append(vcsim.Names(), "file", "set", "listen", "expose", "certificate-name", "username", "password", "env", "detach", "speed", "output", "name", "help", "load")
 }
 
 // writeEnv writes lines with a password to a file that only its owner may read, completely or not at all; or to a pipe,

@@ -63,6 +63,9 @@ func (f *Flags) Bind(s Set) {
 	s.Float64Var(&f.jitter, "delay-jitter", 0, "variation of delays, as a part of the delay")
 }
 
+// Plain reports whether the flags ask for HTTP in place of HTTPS.
+func (f *Flags) Plain() bool { return !f.tls }
+
 // Names returns the names of the flags.
 func Names() []string {
 	names := []string{

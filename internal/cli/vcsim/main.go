@@ -86,7 +86,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeTrace()) }()
 	front.AnyLogin = login == nil
-	address, err := address(p.listen)
+	address, err := address(p.listen, login == nil)
 	if err != nil {
 		return err
 	}
@@ -141,9 +141,9 @@ func (p *program) login() (*url.Userinfo, error) {
 	return url.UserPassword(user, password), nil
 }
 
-// address returns the address to listen on. Without a host it is this machine's alone; every interface is refused, because every
-// login may be accepted.
-func address(given string) (string, error) {
+// address returns the address to listen on. Without a host it is this machine's alone. Every interface is refused, and so is what other
+// machines can reach if every login is accepted.
+func address(given string, open bool) (string, error) {
 	host, port, err := net.SplitHostPort(given)
 	if err != nil {
 		return "", err
@@ -151,7 +151,11 @@ func address(given string) (string, error) {
 	if host == "" {
 		return net.JoinHostPort("127.0.0.1", port), nil
 	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+	ip := net.ParseIP(host)
+	if open && host != "localhost" && ip != nil && !ip.IsUnspecified() && !ip.IsLoopback() {
+		return "", fmt.Errorf("-l %s: other machines could log in there with any password: want -username and -password", given)
+	}
+	if ip != nil && ip.IsUnspecified() {
 		return "", fmt.Errorf("-l %s: want the one address that clients use, such as 127.0.0.1:%s", given, port)
 	}
 	return given, nil

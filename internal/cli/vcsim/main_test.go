@@ -334,6 +334,7 @@ func TestRefused(t *testing.T) {
 		"-h":                    {0, "Usage of vcsim:"},
 		"-l foo":                {1, "missing port"},
 		"-l 0.0.0.0:0":          {1, "want the one address"},
+		"-l 192.0.2.1:0":        {1, "want -username and -password"},
 		"-dc -1":                {1, "want 0 or more"},
 		"-load /nope -l :0":     {1, "nope"},
 		"-esx -load x -l :0":    {1, "-esx has no saved inventory"},

@@ -112,7 +112,7 @@ func Request[In, Out any](f func(context.Context, In) (Out, error)) http.Handler
 var statusOf = map[string]int{
 	"not-found": http.StatusNotFound, "ambiguous": http.StatusConflict, "conflict": http.StatusConflict,
 	"unavailable": http.StatusServiceUnavailable, "invalid": http.StatusBadRequest, "unchangeable": http.StatusConflict,
-	"unsupported": http.StatusUnprocessableEntity, "refused": http.StatusForbidden, "unconfirmed": http.StatusPreconditionRequired,
+	"unsupported": http.StatusUnprocessableEntity, "no-trace": http.StatusConflict, "refused": http.StatusForbidden, "unconfirmed": http.StatusPreconditionRequired,
 }
 
 // Reply writes v, or err with its HTTP status.

@@ -69,11 +69,12 @@ func (l *light) assign(tops ...*topology.Topology) {
 
 func (l *light) has(v world.VM) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if light, known := l.byUUID[strings.ToLower(v.UUID)]; known {
-		return light
+	light, known := l.byUUID[strings.ToLower(v.UUID)]
+	if !known {
+		light, known = l.byPath[[2]string{v.VCenter, v.Path}]
 	}
-	return l.byPath[[2]string{v.VCenter, v.Path}]
+	l.mu.Unlock()
+	return light || !known && l.n.isLightClone(v)
 }
 
 // guest returns the guest of a VM. The caller may hold the lock of the nodes.

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -37,7 +38,34 @@ func (n *Nodes) Role(v world.VM) string {
 	if _, r, ok := n.sourced(v); ok {
 		return string(r)
 	}
-	return string(n.byPath[[2]string{v.VCenter, v.Path}])
+	if r, ok := n.byPath[[2]string{v.VCenter, v.Path}]; ok {
+		return string(r)
+	}
+	if rule, ok := n.cloneRule(v); ok {
+		return string(rule.Role)
+	}
+	return ""
+}
+
+// cloneRule returns the rule of the template that a VM was cloned from, if it is for that VM. The caller holds the lock of roles.
+func (n *Nodes) cloneRule(v world.VM) (topology.Clones, bool) {
+	if len(n.clones) == 0 {
+		return topology.Clones{}, false
+	}
+	vc := n.VCenters().Find(v.VCenter)
+	if vc == nil || vc.Simulator() == nil {
+		return topology.Clones{}, false
+	}
+	rule, ok := n.clones[[2]string{v.VCenter, vc.Simulator().Guests().Origin(v.Ref)}]
+	return rule, ok && (rule.Match == "" || glob.Match(rule.Match, v.Name))
+}
+
+// isLightClone reports whether a VM is a light node by the rule of its template.
+func (n *Nodes) isLightClone(v world.VM) bool {
+	n.roles.Lock()
+	defer n.roles.Unlock()
+	rule, ok := n.cloneRule(v)
+	return ok && n.Ground().Light(&topology.VM{Role: rule.Role, Nodes: rule.Nodes})
 }
 
 // Assign sets which VMs are Nodes: those of a topology and, while it is applied, those of the one before. VMs become Nodes at
@@ -47,7 +75,7 @@ func (n *Nodes) Assign(top, passing *topology.Topology) {
 		return
 	}
 	n.light.assign(passing, top)
-	byUUID, byPath := map[string]topology.Role{}, map[[2]string]topology.Role{}
+	byUUID, byPath, clones := map[string]topology.Role{}, map[[2]string]topology.Role{}, map[[2]string]topology.Clones{}
 	for _, t := range []*topology.Topology{passing, top} {
 		if t == nil {
 			continue
@@ -56,10 +84,15 @@ func (n *Nodes) Assign(top, passing *topology.Topology) {
 			byUUID[strings.ToLower(r.VM.UUID)] = r.VM.Role
 			byPath[[2]string{r.VCenter.Name, r.InventoryPath()}] = r.VM.Role
 		}
+		for r := range t.AllVMs() {
+			if r.VM.Clones != nil {
+				clones[[2]string{r.VCenter.Name, strings.ToLower(r.VM.UUID)}] = *r.VM.Clones
+			}
+		}
 	}
 	n.roles.Lock()
-	same := maps.Equal(byUUID, n.byUUID) && maps.Equal(byPath, n.byPath)
-	n.byUUID, n.byPath = byUUID, byPath
+	same := maps.Equal(byUUID, n.byUUID) && maps.Equal(byPath, n.byPath) && maps.Equal(clones, n.clones)
+	n.byUUID, n.byPath, n.clones = byUUID, byPath, clones
 	n.roles.Unlock()
 	w := n.World()
 	if same || w == nil {

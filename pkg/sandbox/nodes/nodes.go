@@ -70,6 +70,8 @@ type Nodes struct {
 	roles  sync.Mutex // guards the maps
 	byUUID map[string]topology.Role
 	byPath map[[2]string]topology.Role // vcenter, inventory path: a VM that was created again has another UUID
+	// clones has the rules of templates, by vCenter and the template's UUID.
+	clones map[[2]string]topology.Clones
 
 	mu   sync.Mutex
 	open bool // guests may start: there is an API server to register with

@@ -89,11 +89,11 @@ func (g *Gate) handle(w http.ResponseWriter, r *http.Request) {
 	c := &call{gate: g, r: r}
 	c.Start, c.Client = time.Now(), client(r)
 	c.answer = &answer{ResponseWriter: w, call: c, limit: -1}
+	c.listen()
 	defer c.end()
 
 	// The body is read first: it has the name of the method, and net/http notices a disconnected client only after the request
 	// has been read.
-	// the request has been read.
 	err := c.receive(w)
 	if g.opts.Identify != nil {
 		c.Session, c.User = g.opts.Identify(r)
@@ -146,6 +146,7 @@ func (c *call) end() {
 	if c.gate.opts.OnCall != nil {
 		c.gate.opts.OnCall(c.Call)
 	}
+	c.report()
 }
 
 // next returns the next rule that hits the call, or nil. With lateOnly it considers only rules for answers.
@@ -208,9 +209,10 @@ type answer struct {
 	status int
 	size   int64
 	cut    bool
-	ours   bool   // of a rule; no other rule applies to it
-	limit  int    // bytes until the connection is reset; -1: none
-	peek   []byte // the beginning of an error answer
+	ours   bool          // of a rule; no other rule applies to it
+	limit  int           // bytes until the connection is reset; -1: none
+	peek   []byte        // the beginning of an error answer
+	heard  *bytes.Buffer // what was written, for taps; nil without one
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -240,11 +242,13 @@ func (a *answer) Write(p []byte) (int, error) {
 	if a.limit >= 0 && len(p) >= a.limit {
 		n, _ := a.ResponseWriter.Write(p[:a.limit])
 		a.size += int64(n)
+		a.hear(p[:n])
 		a.reset()
 		return n, errCut
 	}
 	n, err := a.ResponseWriter.Write(p)
 	a.size += int64(n)
+	a.hear(p[:n])
 	if a.limit >= 0 {
 		a.limit -= n
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"testing"
 )
 
 // NewHandler is a gate that does not listen.
@@ -47,4 +48,23 @@ func (g *Gate) Clear(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// NewHandlerOf is [NewHandler], with its gate.
+func NewHandlerOf(next http.Handler, opts Options) (http.Handler, *Gate) {
+	opts.Logger = slog.New(slog.DiscardHandler)
+	g := &Gate{next: next, opts: opts, stats: newStats(), recent: newRing(256)}
+	g.enforce()
+	return http.HandlerFunc(g.handle), g
+}
+
+// AllocsOfNoTap is what the hooks of taps allocate without one.
+func AllocsOfNoTap() float64 {
+	c := &call{gate: new(Gate)}
+	c.answer = &answer{call: c}
+	return testing.AllocsPerRun(100, func() {
+		c.listen()
+		c.answer.hear([]byte("text"))
+		c.report()
+	})
 }

@@ -64,7 +64,8 @@ type Gate struct {
 	stats       stats
 	recent      ring
 
-	table atomic.Pointer[table] // the rules in force
+	table atomic.Pointer[table]  // the rules in force
+	taps  atomic.Pointer[[]*tap] // nil without one
 
 	change   sync.Mutex // guards all that follows
 	closed   bool

@@ -77,6 +77,15 @@ func cloudInit(identity types.BaseCustomizationIdentitySettings) *Info {
 	if !ok {
 		return nil
 	}
+	info, err := parseMetadata(prep.Metadata)
+	if err != nil || len(info.Addresses) == 0 {
+		return nil
+	}
+	return info
+}
+
+// parseMetadata reads the hostname and the addresses in cloud-init's metadata.
+func parseMetadata(text string) (*Info, error) {
 	var metadata struct {
 		Hostname      string `yaml:"hostname"`
 		LocalHostname string `yaml:"local-hostname"`
@@ -89,8 +98,8 @@ func cloudInit(identity types.BaseCustomizationIdentitySettings) *Info {
 			} `yaml:"ethernets"`
 		} `yaml:"network"`
 	}
-	if yaml.Unmarshal([]byte(prep.Metadata), &metadata) != nil {
-		return nil
+	if err := yaml.Unmarshal([]byte(text), &metadata); err != nil {
+		return nil, err
 	}
 	info := &Info{HostName: metadata.LocalHostname, Addresses: make(map[string][]netip.Prefix)}
 	info.HostName = cmp.Or(info.HostName, metadata.Hostname)
@@ -102,10 +111,7 @@ func cloudInit(identity types.BaseCustomizationIdentitySettings) *Info {
 			}
 		}
 	}
-	if len(info.Addresses) == 0 {
-		return nil
-	}
-	return info
+	return info, nil
 }
 
 // Renew gives the guest of the VM other addresses of the same networks, as a DHCP server may after a lease has expired, and

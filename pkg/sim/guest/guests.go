@@ -29,6 +29,8 @@ type Options struct {
 	// Stock leaves guest reports to vcsim if it has stock.GuestInfo: guests of the builder are up from the start and stay up,
 	// regardless of the power of their VMs.
 	Stock stock.Set
+	// Subnet returns the addresses of a network of a datacenter, by name; invalid for none. Clones get theirs there. Optional.
+	Subnet func(datacenter, network string) netip.Prefix
 	// Events receives the events of VMs. Nil: none.
 	Events *event.Log
 }
@@ -50,6 +52,7 @@ type Guests struct {
 	causes        map[vc.Ref]uint64
 	unregistering map[vc.Ref]bool
 	owners        map[netip.Addr]vc.Ref // of the addresses of guests, up or not
+	origins       map[vc.Ref]string     // the UUIDs that clones come from
 	lent          map[loan][]netip.Addr
 	named         map[string]uint64 // causes for VMs of a name that do not exist yet
 	kept          map[string]*kept  // removed VMs, by the name given to Keep
@@ -70,8 +73,11 @@ type vmState struct {
 	host      vc.Ref
 	info      Info
 	next      *Info // the pending customization, for the next power-on
-	up        bool  // its tools run
-	reporting bool  // it reports its name and addresses
+	image     *image
+	fresh     bool // it has no devices yet
+	instant   bool // it is being cloned while it runs
+	up        bool // its tools run
+	reporting bool // it reports its name and addresses
 	// unseen is set if the guest came up while its host was unreachable.
 	unseen    bool
 	overrides []override
@@ -93,6 +99,7 @@ func Start(base *simulator.Context, infos map[vc.Ref]Info, opts Options) *Guests
 		causes:        make(map[vc.Ref]uint64),
 		unregistering: make(map[vc.Ref]bool),
 		owners:        make(map[netip.Addr]vc.Ref),
+		origins:       make(map[vc.Ref]string),
 		lent:          make(map[loan][]netip.Addr),
 		named:         make(map[string]uint64),
 		kept:          make(map[string]*kept),
@@ -100,7 +107,7 @@ func Start(base *simulator.Context, infos map[vc.Ref]Info, opts Options) *Guests
 	g.Self = vc.Ref{Type: "SandboxGuests", Value: "sandbox-guests"}
 	g.Methods = map[string][]string{"VirtualMachine": {"UnregisterVM"}, "Folder": {"RegisterVM_Task"}}
 	if !g.stock() {
-		g.Methods["VirtualMachine"] = append(g.Methods["VirtualMachine"], "ShutdownGuest", "StandbyGuest", "CustomizeVM_Task")
+		g.Methods["VirtualMachine"] = append(g.Methods["VirtualMachine"], "ShutdownGuest", "StandbyGuest", "CustomizeVM_Task", "InstantClone_Task")
 	}
 	g.boots = startBoots(g.boot)
 	base.Map.Put(g)
@@ -127,6 +134,9 @@ func (g *Guests) adopt(ctx *simulator.Context, vm *mo.VirtualMachine, info Info)
 	g.mu.Unlock()
 	g.know(m, info)
 	on := m.power == types.VirtualMachinePowerStatePoweredOn
+	if info.installed() && vm.Config != nil && vm.Config.Template {
+		m.image = &image{fullName: info.FullName}
+	}
 	switch {
 	case !info.installed() || vm.Config != nil && vm.Config.Template:
 	case on || g.stock():
@@ -156,7 +166,7 @@ func (g *Guests) PutObject(_ *simulator.Context, obj mo.Reference) {
 	defer g.mu.Unlock()
 	// An object is put again when it moves between folders.
 	if g.vms[vm.Self] == nil {
-		g.vms[vm.Self] = &vmState{ref: vm.Self, power: types.VirtualMachinePowerStatePoweredOff}
+		g.vms[vm.Self] = &vmState{ref: vm.Self, power: types.VirtualMachinePowerStatePoweredOff, fresh: true}
 	}
 }
 
@@ -183,6 +193,7 @@ func (g *Guests) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	delete(g.vms, ref)
 	delete(g.names, ref)
 	delete(g.causes, ref)
+	delete(g.origins, ref)
 	for l := range g.lent {
 		if l.vm == ref {
 			g.unlend(l)
@@ -211,6 +222,7 @@ func (g *Guests) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes 
 		case "runtime.bootTime":
 			g.reset(ctx, m, vm)
 		case "config.hardware.device":
+			g.bornOf(ctx, m, vm)
 			g.rewired(ctx, m, vm)
 		case "runtime.connectionState":
 			g.seen(m, vm)

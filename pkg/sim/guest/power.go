@@ -36,6 +36,12 @@ func (g *Guests) powered(ctx *simulator.Context, m *vmState, vm *mo.VirtualMachi
 		g.setBoot(ctx, m, vm)
 		g.goDown(ctx, m, vm, cause)
 		g.customized(m, vm)
+		if from != types.VirtualMachinePowerStateSuspended {
+			g.install(ctx, m, vm)
+		}
+		if m.image != nil && m.image.instant {
+			delay, m.image.instant = 0, false
+		}
 		g.schedule(m, vm.Self, delay, cause)
 	case types.VirtualMachinePowerStateSuspended:
 		cause := g.log(m, event.Warning, "vm.suspended", 0, "suspended")

@@ -124,8 +124,8 @@ func TestStates(t *testing.T) {
 	if shopper.Guest.HostName != "shopper" || shopper.Runtime.BootTime == nil || shopper.Config.Version != "vmx-19" {
 		t.Errorf("VM that is on: %+v, %s", shopper.Guest, shopper.Config.Version)
 	}
-	if _, ok := v.built.Guests[golden.Self]; ok {
-		t.Error("a template has a guest")
+	if info, ok := v.built.Guests[golden.Self]; !ok || len(info.Addresses) > 0 || golden.Guest.HostName != "" {
+		t.Errorf("a template has what its clones boot, and reports nothing: %+v, %+v", info, golden.Guest)
 	}
 }
 

@@ -109,9 +109,9 @@ func (b *builder) vm(dc *datacenter, spec *topology.VM, render func(string) []by
 	at.datastore.vms = append(at.datastore.vms, vm.Self)
 	if spec.Template != topology.Yes {
 		at.pool.vms = append(at.pool.vms, vm.Self)
-		if spec.Tools != topology.No {
-			b.built.Guests[vm.Self] = info
-		}
+	}
+	if spec.Tools != topology.No {
+		b.built.Guests[vm.Self] = info
 	}
 	b.note(at.folder.path+"/"+escape(spec.Name), vm.Self, topology.Place{}, spec.Marks)
 	if len(spec.Snapshots) > 0 {

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,10 +18,17 @@ import (
 // stockSave saves a vCenter with govc's own object.save.
 func stockSave(t *testing.T, v *vcenter) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "stock")
 	u := *v.url
 	u.User = v.login
+	return govcSave(t, &u)
+}
+
+// govcSave runs govc's object.save. It leaves no session file in the user's home directory.
+func govcSave(t *testing.T, u *url.URL) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "stock")
 	t.Setenv("GOVC_PERSIST_SESSION", "false")
+	t.Setenv("GOVMOMI_HOME", t.TempDir())
 	if status := cli.Run([]string{"object.save", "-u", u.String(), "-k", "-d", dir}); status != 0 {
 		t.Fatalf("govc ended with %d", status)
 	}
@@ -52,11 +60,7 @@ func TestLoadsWhatVcsimSaved(t *testing.T) {
 	t.Cleanup(m.Remove)
 	server := m.Service.NewServer()
 	t.Cleanup(server.Close)
-	dir := filepath.Join(t.TempDir(), "stock")
-	if status := cli.Run([]string{"object.save", "-u", server.URL.String(), "-k", "-d", dir}); status != 0 {
-		t.Fatalf("govc ended with %d", status)
-	}
-	w, _ := load(t, dir)
+	w, _ := load(t, govcSave(t, server.URL))
 	for _, kind := range []string{"Datacenter", "HostSystem", "VirtualMachine", "Datastore", "ResourcePool", "VirtualApp", "DistributedVirtualPortgroup", "StoragePod", "Folder"} {
 		if n, want := len(w.base.Map.All(kind)), len(m.Map().All(kind)); n != want {
 			t.Errorf("%d %ss, want %d", n, kind, want)

@@ -189,6 +189,14 @@ func agents() map[string]string {
 	}
 }
 
+// ClientPattern returns the pattern of a client's short name for [gate.Match], and any other text as it is.
+func ClientPattern(name string) string {
+	if pattern, ok := agents()[name]; ok {
+		return pattern
+	}
+	return name
+}
+
 // watchMethods lists the methods of a client that waits for changes.
 func watchMethods() []string {
 	return []string{"WaitForUpdatesEx", "WaitForUpdates", "CheckForUpdates", "CreateFilter", "CancelWaitForUpdates"}

@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/trace"
+)
+
+// askAbout makes a call to the vCenter's API that needs no login.
+func askAbout(t *testing.T, s *Sandbox) {
+	t.Helper()
+	u := *s.vcenters[0].URL()
+	c := soap.NewClient(&u, true)
+	c.UserAgent = "tester/1"
+	defer c.CloseIdleConnections()
+	if _, err := vim25.NewClient(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A trace is a file from the first call on, and is streamed; without one, only calls from now on are.
+func TestTrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace")
+	s := withVCenters(t, "single", func(o *Options) { o.Trace = path })
+	c := serve(t, s)
+	askAbout(t, s)
+	first := func(follow bool) trace.Call {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		body, err := c.Trace(ctx, follow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer body.Close()
+		var got trace.Call
+		_ = trace.Read(body, func(c trace.Call) error { // its error is the one below
+			got = c
+			return context.Canceled
+		})
+		return got
+	}
+	if got := first(true); got.Method != "RetrieveServiceContent" || got.Client != "tester/1" || got.VCenter != "vc" {
+		t.Errorf("streamed %+v", got)
+	}
+	if got := first(false); got.Method != "RetrieveServiceContent" {
+		t.Errorf("listed %+v", got)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+
+	s = withVCenters(t, "single")
+	c = serve(t, s)
+	if _, err := c.Trace(t.Context(), false); err == nil || !strings.Contains(err.Error(), "keeps no trace") {
+		t.Errorf("a sandbox without a trace: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	body, err := c.Trace(ctx, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	outside := http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	go func() {
+		for ctx.Err() == nil { // until the stream listens
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.vcenters[0].URL().String()+"/vimServiceVersions.xml", nil)
+			if err != nil {
+				return
+			}
+			if res, err := outside.RoundTrip(req); err == nil {
+				_ = res.Body.Close()
+			}
+		}
+	}()
+	var got trace.Call
+	_ = trace.Read(body, func(c trace.Call) error { got = c; return context.Canceled })
+	if got.URI != "/sdk/vimServiceVersions.xml" {
+		t.Errorf("streamed %+v", got)
+	}
+}
