@@ -36,6 +36,9 @@ func (s *Sandbox) steps() []step {
 		Initialized: step{Name: "initialization", Start: s.awaitCluster, NoTimeout: true},
 		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, NoTimeout: true},
 	}
+	if s.opts.LoadBalancer == LoadBalancerSimple {
+		stock.LoadBalancer = step{Name: "load balancer", Start: s.loadBalancer.Start, Stop: s.loadBalancer.Stop}
+	}
 	if s.opts.From != nil {
 		stock.Objects = step{Name: "objects", Start: s.snapshots.restoreObjects}
 	}

@@ -89,7 +89,7 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 		s.VCenters, s.Inventory, s.Faults,
 		{Name: "API server", Start: g.awaitAPI},
 		s.Objects,
-		s.NodeWatch, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
+		s.NodeWatch, s.LoadBalancer, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
 	}
 }
 
