@@ -47,7 +47,7 @@ func TestSingle(t *testing.T) {
 		{name: "LeastPrivilege", run: leastPrivilege},
 		{name: "SecretsStayPrivate", run: secretsStayPrivate},
 		{name: "WebhookWithService", run: webhookWithService},
-		{name: "LoadBalancerStaysPending", run: loadBalancerStaysPending},
+		{name: "LoadBalancerAnswers", run: loadBalancerAnswers},
 		{name: "HostileHostname", run: hostileHostname},
 		{name: "Faults", run: faults, ends: true},
 	})
