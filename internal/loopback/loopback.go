@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"syscall"
 )
 
@@ -75,6 +76,16 @@ func blockOf(block, n, port int) []string {
 		list[i] = fmt.Sprintf("127.0.%d.%d:%d", block, 11+i, port)
 	}
 	return list
+}
+
+// Block returns the number of the block that an address of the list is in, 0 if none is in one.
+func Block(hosts []string) int {
+	for _, host := range hosts {
+		if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() && ip.IsLoopback() {
+			return int(ip.As4()[2])
+		}
+	}
+	return 0
 }
 
 func shared(n int) []string {

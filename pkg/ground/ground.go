@@ -81,6 +81,8 @@ type Step struct {
 // Steps are the boot steps that a sandbox has on any ground. One without a Start is left out of the boot.
 type Steps struct {
 	VCenters, Inventory, Faults, NodeWatch, CloudConfig, CCM, CSI, Nodes Step
+	// LoadBalancer serves Services of type LoadBalancer, on grounds whose cluster was made for the sandbox.
+	LoadBalancer Step
 	// Initialized waits for Nodes, Healthy for the cloud controller manager, Volumes until Nodes take volumes.
 	Initialized, Healthy, Volumes Step
 }
@@ -218,6 +220,11 @@ type Shared interface {
 type ControlPlane interface {
 	// SlowEtcd delays every request of the API server to etcd; 0 ends that.
 	SlowEtcd(time.Duration) error
+}
+
+// NodePorts is a ground whose Nodes serve the ports of Services at addresses that this machine reaches.
+type NodePorts interface {
+	ServesNodePorts() bool
 }
 
 // Names is a ground whose clients reach a vCenter by further names and addresses.

@@ -40,6 +40,9 @@ func (s *Sandbox) steps() []step {
 		Initialized: step{Name: "initialization", Start: s.awaitCluster, NoTimeout: true},
 		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, NoTimeout: true},
 	}
+	if s.opts.LoadBalancer == LoadBalancerSimple {
+		stock.LoadBalancer = step{Name: "load balancer", Start: s.loadBalancer.Start, Stop: s.loadBalancer.Stop}
+	}
 	if s.opts.CCM.None {
 		stock.CCM.Name = "no cloud controller manager"
 		stock.Initialized.Name = "nodes ready" // nothing initializes them

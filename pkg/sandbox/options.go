@@ -56,6 +56,8 @@ type Options struct {
 	CCM CCM
 	// CSI says what volumes there are; the zero value is none.
 	CSI CSI
+	// LoadBalancer is what serves Services of type LoadBalancer: one of the LoadBalancer values; "" for none.
+	LoadBalancer string
 	// Port of the API server; 0 takes a free one.
 	Port int
 	// Audit keeps the API server's audit log: who asked for what, without bodies.
@@ -69,6 +71,14 @@ type Options struct {
 	// Progress is called with the current activity, each time it changes. It must not block.
 	Progress func(Progress)
 }
+
+// What serves Services of type LoadBalancer.
+const (
+	// LoadBalancerSimple gives them loopback addresses of this machine, on grounds whose cluster was made for the sandbox.
+	LoadBalancerSimple = "simple"
+	// LoadBalancerNone leaves them pending, with an Event.
+	LoadBalancerNone = "none"
+)
 
 // Progress is the step that a boot or a stop has reached.
 type Progress = boot.Progress

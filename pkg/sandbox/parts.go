@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
@@ -28,6 +31,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/evidence"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/loadbalancer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/processes"
@@ -216,9 +220,26 @@ func assemble(s *Sandbox) {
 			}
 		},
 		Secret: s.secrets.KnowObject, CSINode: s.csi.NodeChanged,
-		NeedsRestart: func(seq uint64) { s.ccm.NeedsRestart(seq) },
+		NeedsRestart: func(seq uint64) { s.ccm.NeedsRestart(seq) }, NoLoadBalancer: opts.LoadBalancer != LoadBalancerSimple,
+	}
+	_, nodePorts := s.ground.(ground.NodePorts)
+	s.loadBalancer = loadbalancer.Balancer{
+		Client: s.client, REST: func() *rest.Config { return s.cluster.REST() }, Log: s.log, Logger: opts.Logger, Background: &s.background,
+		Block: func() int { return loopback.Block(hostsOf(vcentersOf(s))) }, NodePorts: nodePorts,
+		Light: func(node string) bool {
+			k, err := s.nodes.Kubelet(node)
+			return err == nil && k.Light
+		},
 	}
 	s.inspector = newInspector(s)
+}
+
+// hostsOf lists the addresses of vCenters.
+func hostsOf(all vcenters.List) (hosts []string) {
+	for _, vc := range all {
+		hosts = append(hosts, vc.Host())
+	}
+	return hosts
 }
 
 // newInspector returns what explains and inspects the objects of s.

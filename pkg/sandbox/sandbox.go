@@ -26,6 +26,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/desired"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/loadbalancer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/processes"
@@ -81,6 +82,7 @@ type Sandbox struct {
 	watchCache   watchcache.Cache
 	rows         rows.Rows
 	clusterWatch clusterwatch.Watch
+	loadBalancer loadbalancer.Balancer
 	storage      *storage.Watcher
 	volumes      storage.Server
 	tags         *vcenters.Tags

@@ -44,7 +44,8 @@ func TestComponentFlags(t *testing.T) {
 	h.nothingLeft()
 
 	s := h.up("flags", "single", "--feature-gates", "CoordinatedLeaderElection=true", "--runtime-config", "coordination.k8s.io/v1beta1=true",
-		"--apiserver-arg", "goaway-chance=0.001", "--controller-manager-arg", "concurrent-gc-syncs=3", "--audit-policy", policy, "--scheduler-config", scheduling)
+		"--apiserver-arg", "goaway-chance=0.001", "--controller-manager-arg", "concurrent-gc-syncs=3", "--audit-policy", policy, "--scheduler-config", scheduling,
+		"--loadbalancer", "none")
 	if text := s.Run("kubectl", "get", "--raw", "/metrics"); !strings.Contains(text, `kubernetes_feature_enabled{name="CoordinatedLeaderElection",stage="BETA"} 1`) {
 		t.Error("the feature gate is not on")
 	}
@@ -52,6 +53,7 @@ func TestComponentFlags(t *testing.T) {
 	if text := s.Run("logs", "audit"); !strings.Contains(text, `"level":"Request"`) || strings.Contains(text, `"resource":"pods"`) {
 		t.Errorf("not by the policy:\n%.2000s", text)
 	}
+	loadBalancerStaysPending(s)
 	checkBootstrapObjects(s)
 }
 

@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -54,6 +57,60 @@ spec:
 	}
 }
 
+// A Service of type LoadBalancer has an address that answers: for pods that run no program a page, and the pod itself once it declares
+// its port. It ends with its Service.
+func loadBalancerAnswers(s *sandbox) {
+	t := s.T
+	s.Run("kubectl", "create", "deployment", "shop", "--image=nginx")
+	s.Run("kubectl", "expose", "deployment", "shop", "--port=18080", "--target-port=80", "--type=LoadBalancer")
+	var address string
+	s.Await("address of the Service", reaction, func() bool {
+		service := program.Kubectl[corev1.Service](s.Sandbox, "get", "service", "shop")
+		if all := service.Status.LoadBalancer.Ingress; len(all) > 0 {
+			address = net.JoinHostPort(all[0].IP, "18080")
+		}
+		return address != ""
+	})
+	get := func() (status int, body string) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/cart", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer response.Body.Close()
+		all, err := io.ReadAll(response.Body)
+		if err != nil {
+			return 0, err.Error()
+		}
+		return response.StatusCode, string(all)
+	}
+	await := func(want string) {
+		t.Helper()
+		var status int
+		var body string
+		s.Await("answer with "+want, time.Minute, func() bool {
+			status, body = get()
+			return status == http.StatusOK && strings.Contains(body, want)
+		})
+	}
+	await("Service default/shop, port 18080: this connection belongs to pod shop-")
+	s.Run("kubectl", "patch", "deployment", "shop", "--type=merge", "-p",
+		`{"spec":{"template":{"metadata":{"annotations":{"sandbox.vsphere/behavior":"{ports: {80: http}}"}}}}}`)
+	await("GET /cart\npod: default/shop-")
+	events := program.Kubectl[corev1.EventList](s.Sandbox, "get", "events", "--field-selector", "involvedObject.kind=Service,involvedObject.name=shop")
+	if len(events.Items) != 1 || events.Items[0].Reason != "LoadBalancerAddress" || events.Items[0].Message != "answers at "+address {
+		t.Errorf("events %+v", events.Items)
+	}
+	s.Run("kubectl", "delete", "service,deployment", "shop")
+	s.Await("end of the listener", reaction, func() bool {
+		status, body := get()
+		return status == 0 && strings.Contains(body, "refused")
+	})
+}
+
 // A Service of type LoadBalancer has an Event that says why it stays pending.
 func loadBalancerStaysPending(s *sandbox) {
 	s.Run("kubectl", "create", "service", "loadbalancer", "web", "--tcp=80")
@@ -62,7 +119,7 @@ func loadBalancerStaysPending(s *sandbox) {
 		list = program.Kubectl[corev1.EventList](s.Sandbox, "get", "events", "--field-selector", "involvedObject.kind=Service,involvedObject.name=web,reason=NoLoadBalancer")
 		return len(list.Items) > 0
 	})
-	if text := list.Items[0].Message; !strings.Contains(text, "the vSphere cloud provider has no load balancers") {
+	if text := list.Items[0].Message; !strings.Contains(text, "this sandbox has no load balancer (--loadbalancer none)") {
 		s.T.Errorf("event %q", text)
 	}
 	s.Run("kubectl", "delete", "service", "web")

@@ -49,7 +49,7 @@ func TestSingle(t *testing.T) {
 		{name: "SecretsStayPrivate", run: secretsStayPrivate},
 		{name: "WebhookWithService", run: webhookWithService},
 		{name: "AggregatedAPI", run: aggregatedAPI},
-		{name: "LoadBalancerStaysPending", run: loadBalancerStaysPending},
+		{name: "LoadBalancerAnswers", run: loadBalancerAnswers},
 		{name: "HostileHostname", run: hostileHostname},
 		{name: "Faults", run: faults, ends: true},
 	})

@@ -180,7 +180,7 @@ func (o *options) cluster(ctx context.Context) (c sandbox.Cluster, err error) {
 // sandbox is what the flags say of it. What has to be fetched or made is not in it.
 func (o *options) sandbox() sandbox.Options {
 	opts := sandbox.Options{
-		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, Audit: o.audit, Trace: o.trace, Light: o.light,
+		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, Audit: o.audit, Trace: o.trace, Light: o.light, LoadBalancer: o.balancer,
 		Cluster: o.ground.Of(o.retain), Real: o.real, VCenterPort: o.limits.Port(),
 		CCM: sandbox.CCM{None: o.ccm.None(), Replicas: o.ccm.Replicas}, CSI: sandbox.CSI{Enabled: !o.csi.Disabled()},
 	}

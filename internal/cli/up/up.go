@@ -23,6 +23,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -43,6 +44,7 @@ type options struct {
 	retain     bool
 	audit      bool
 	trace      string // a path; absolute
+	balancer   string
 	light      bool
 	format     string
 	ccm        ccm.Flags
@@ -148,6 +150,7 @@ Exit status:
 	f.BoolVar(&o.audit, "audit", false, "write an API server audit log; \"logs audit\" prints it")
 	f.StringVar(&o.trace, "trace", "", "keep every API call to the vCenters, without secrets, in `FILE`; \"calls dump\" prints it")
 	_ = cmd.MarkFlagFilename("trace") // its only error is an unknown flag
+	f.StringVar(&o.balancer, "loadbalancer", sandbox.LoadBalancerSimple, "what serves Services of type LoadBalancer: simple (loopback addresses of this machine) or none")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be built, and exit")
 	f.BoolVar(&o.retain, "retain", false, "on kind, keep the nodes of a sandbox that failed to boot; logs are always kept until \"down\" or the next \"up\"")
 	f.BoolVar(&o.tui, "tui", false, "open the terminal UI; when you quit, it asks whether to stop the sandbox")
@@ -155,6 +158,7 @@ Exit status:
 	f.StringVar(&o.from, "from", "", "boot from a snapshot: `SNAPSHOT` of the sandbox, SANDBOX/SNAPSHOT, or the folder of one")
 	f.BoolVar(&o.detached, "detached", false, "")
 	f.BoolVar(&o.resume, "resume", false, "")
+	_ = cmd.RegisterFlagCompletionFunc("loadbalancer", cobra.FixedCompletions([]string{sandbox.LoadBalancerSimple, sandbox.LoadBalancerNone}, cobra.ShellCompDirectiveNoFileComp)) // its only error is an unknown flag
 	for _, hidden := range []string{"detached", "resume"} {
 		_ = f.MarkHidden(hidden) // its only error is an unknown flag
 	}
@@ -179,6 +183,9 @@ func (o *options) complete() error {
 			return err
 		}
 		o.trace = path
+	}
+	if o.balancer != sandbox.LoadBalancerSimple && o.balancer != sandbox.LoadBalancerNone {
+		return report.UsageError("--loadbalancer simple", "--loadbalancer %s: want simple or none", o.balancer)
 	}
 	if o.detach && o.dryRun {
 		return report.UsageError(command.Program+" up --dry-run", "--detach and --dry-run exclude each other")
@@ -337,6 +344,7 @@ func (o *options) combineExisting(changed func(string) bool) error {
 		{"control-plane", "which nodes are the control plane is what the cluster says"},
 		{"api-port", "the API server is not the sandbox's"},
 		{"audit", "the API server is not the sandbox's"},
+		{"loadbalancer", "its Services are not the sandbox's"},
 	} {
 		// A process that was detached gets all of the last ones.
 		if changed(no.flag) && !o.detached {
@@ -374,9 +382,9 @@ func (o *options) combineInCluster(changed func(string) bool) error {
 		return report.UsageError("--cluster kind --ccm "+c.Source,
 			"--cluster %s: it gets the built-in cloud controller manager and no other: upstream's deletes the Nodes of others, whose VMs it does not find", o.ground.Cluster)
 	}
-	for _, none := range []string{"api-port", "audit", "retain"} {
+	for _, none := range []string{"api-port", "audit", "retain", "loadbalancer"} {
 		if changed(none) && o.ground.Installs() && !o.detached {
-			return report.UsageError("leave --"+none+" out", "--%s: the API server is not the sandbox's, and nothing is kept there", none)
+			return report.UsageError("leave --"+none+" out", "--%s: the API server and its Services are not the sandbox's, and nothing is kept there", none)
 		}
 	}
 	if changed("vcenter-port") {

@@ -41,6 +41,7 @@ func TestOptions(t *testing.T) {
 		{args: "--api-port 65536", refused: "--api-port 65536: want a number from 0 to 65535"},
 		{args: "--detach --dry-run", refused: "--detach and --dry-run exclude each other"},
 		{args: "--output xml", refused: "xml"},
+		{args: "single --loadbalancer metal", refused: "--loadbalancer metal: want simple or none"},
 		{args: "single --ccm none --csi builtin", refused: "--ccm none: there is no vsphere.conf for a CSI driver then"},
 		{args: "single --ccm none --cluster kind", refused: "--ccm none is for --cluster embedded"},
 		{args: "single --cluster kind --csi ./mine", refused: "--csi ./mine: with --cluster kind a CSI driver is an image or a release"},

@@ -2,23 +2,18 @@ package existing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/podport"
 )
 
 // Tunnel leads to ports on the loopback address of a sandbox's pod, through the API server, as "kubectl port-forward" does:
@@ -104,7 +99,7 @@ func (t *Tunnel) Dial(ctx context.Context, port int) (net.Conn, error) {
 	}
 }
 
-// openWithin is open, given up after a while, or when the connection to the pod ends.
+// openWithin is [podport.Open], given up after a while, or when the connection to the pod ends.
 func openWithin(ctx context.Context, conn httpstream.Connection, port, number int, refused func()) (net.Conn, error) {
 	type result struct {
 		c   net.Conn
@@ -112,7 +107,7 @@ func openWithin(ctx context.Context, conn httpstream.Connection, port, number in
 	}
 	done := make(chan result, 1)
 	go func() {
-		c, err := open(conn, port, number, refused)
+		c, err := podport.Open(conn, port, number, refused)
 		done <- result{c, err}
 	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, opening, fmt.Errorf("no answer within %s", opening))
@@ -196,100 +191,6 @@ func (t *Tunnel) leads(pod *corev1.Pod) bool {
 	return t.conn != nil
 }
 
-// open makes one connection within the one to the pod: a data stream and an error stream. It calls refused when the error
-// stream reports that.
-func open(conn httpstream.Connection, port, number int, refused func()) (net.Conn, error) {
-	headers := http.Header{}
-	headers.Set(corev1.StreamType, corev1.StreamTypeError)
-	headers.Set(corev1.PortHeader, strconv.Itoa(port))
-	headers.Set(corev1.PortForwardRequestIDHeader, strconv.Itoa(number))
-	trouble, err := conn.CreateStream(headers)
-	if err != nil {
-		return nil, err
-	}
-	_ = trouble.Close() // our direction is not used
-	headers.Set(corev1.StreamType, corev1.StreamTypeData)
-	data, err := conn.CreateStream(headers)
-	if err != nil {
-		conn.RemoveStreams(trouble)
-		return nil, err
-	}
-	f := &forwarded{Stream: data, conn: conn, trouble: trouble, reported: make(chan struct{}), refused: refused}
-	go f.listen()
-	return f, nil
-}
-
-// forwarded is a connection through a tunnel.
-type forwarded struct {
-	httpstream.Stream
-	conn     httpstream.Connection
-	trouble  httpstream.Stream
-	reported chan struct{} // closed when err is final
-	refused  func()
-	err      error
-	once     sync.Once
-}
-
-// listen reads the error stream, which ends empty without an error.
-func (f *forwarded) listen() {
-	text, err := io.ReadAll(f.trouble)
-	if err == nil && len(text) > 0 {
-		f.err = errors.New(strings.TrimSpace(string(text)))
-		f.refused()
-	}
-	close(f.reported)
-	if f.err != nil {
-		_ = f.Reset() // wakes a blocked Read
-	}
-}
-
-// reason returns the error from the error stream if there is one, in place of its consequence err.
-func (f *forwarded) reason(err error) error {
-	select {
-	case <-f.reported:
-		if err != nil && f.err != nil {
-			return f.err
-		}
-	default:
-	}
-	return err
-}
-
-// Read implements [net.Conn]. It returns the error from the error stream, if any, in place of EOF.
-func (f *forwarded) Read(b []byte) (int, error) {
-	n, err := f.Stream.Read(b)
-	return n, f.reason(err)
-}
-
-func (f *forwarded) Write(b []byte) (int, error) {
-	n, err := f.Stream.Write(b)
-	return n, f.reason(err)
-}
-
-// CloseWrite ends our direction; data of the other side still arrives.
-func (f *forwarded) CloseWrite() error { return f.reason(f.Stream.Close()) }
-
-func (f *forwarded) Close() error {
-	f.once.Do(func() {
-		_ = f.Reset() // it only fails if the stream has ended
-		f.conn.RemoveStreams(f.Stream, f.trouble)
-	})
-	return nil
-}
-
-func (f *forwarded) LocalAddr() net.Addr  { return tunneled{} }
-func (f *forwarded) RemoteAddr() net.Addr { return tunneled{} }
-
-// Deadlines are not supported: a request has its context, which closes the connection.
-func (f *forwarded) SetDeadline(time.Time) error      { return nil }
-func (f *forwarded) SetReadDeadline(time.Time) error  { return nil }
-func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }
-
-type tunneled struct{}
-
-func (tunneled) Network() string { return "port-forward" }
-func (tunneled) String() string  { return "pod" }
-
 // connect connects to a pod.
 func (t *Tunnel) connect(ctx context.Context, pod *corev1.Pod) error {
 	if pod == nil || !running(pod) {
@@ -323,7 +224,7 @@ func (t *Tunnel) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Connecti
 	}
 	dialed := make(chan result, 1)
 	go func() {
-		conn, err := t.upgraded(ctx, pod)
+		conn, err := podport.Connect(ctx, t.c.REST(), t.c.client, pod.Namespace, pod.Name)
 		dialed <- result{conn, err}
 	}()
 	why := net.ErrClosed
@@ -343,42 +244,4 @@ func (t *Tunnel) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Connecti
 		}
 	}()
 	return nil, why
-}
-
-// during ends requests with a context, which the library does not set.
-type during struct {
-	ctx context.Context
-	rt  http.RoundTripper
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (d during) RoundTrip(r *http.Request) (*http.Response, error) {
-	return d.rt.RoundTrip(r.WithContext(d.ctx))
-}
-
-// upgraded opens a connection to a pod through the API server. If that does not respond it may block longer than ctx.
-func (t *Tunnel) upgraded(ctx context.Context, pod *corev1.Pod) (httpstream.Connection, error) {
-	to := t.c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
-	config := t.c.REST()
-	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return during{ctx, rt} })
-	transport, upgrader, err := spdy.RoundTripperFor(config)
-	if err != nil {
-		return nil, err
-	}
-	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
-	dialer := old
-	if websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config); err == nil {
-		// API servers before 1.30, and some proxies, only support SPDY.
-		dialer = portforward.NewFallbackDialerForStreaming(websocket, old, func(err error) bool {
-			return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-		})
-	}
-	conn, protocol, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
-	if err != nil {
-		return nil, err
-	}
-	if protocol != portforward.PortForwardProtocolV1Name {
-		return nil, errors.Join(fmt.Errorf("the API server speaks %q", protocol), conn.Close())
-	}
-	return conn, nil
 }

@@ -171,7 +171,7 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 		{Name: "kind cluster", Start: g.start, Stop: g.stop, NoTimeout: true},
 		s.VCenters, s.Inventory,
 		{Name: "API server", Start: g.await, NoTimeout: true},
-		s.Faults, s.NodeWatch, s.Nodes, s.CloudConfig, s.CCM, s.CSI,
+		s.Faults, s.NodeWatch, s.LoadBalancer, s.Nodes, s.CloudConfig, s.CCM, s.CSI,
 		s.Initialized, s.Volumes,
 	}
 }
@@ -460,3 +460,6 @@ func (g *Ground) expose(ctx context.Context, d *deploy.Deployment) error {
 	g.Host.Go(watchGroup, g.watch.Run)
 	return nil
 }
+
+// ServesNodePorts implements [ground.NodePorts]: kube-proxy runs in every container.
+func (*Ground) ServesNodePorts() bool { return true }

@@ -58,6 +58,8 @@ type Watch struct {
 	CSINode func(n *storagev1.CSINode, gone bool)
 	// NeedsRestart is called with the event by which the cloud controller manager reports that it needs a restart.
 	NeedsRestart func(seq uint64)
+	// NoLoadBalancer: nothing serves Services of type LoadBalancer, and an Event on each says so.
+	NoLoadBalancer bool
 }
 
 // group is the background group of the watch.
@@ -86,8 +88,10 @@ func (w *Watch) Start(ctx context.Context) error {
 					w.Secret(o)
 				}
 			}),
-			storage.Follow(core.Services().Informer(), w.serviceChanged),
 		)
+		if w.NoLoadBalancer {
+			err = cmp.Or(err, storage.Follow(core.Services().Informer(), w.serviceChanged))
+		}
 	}
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ const (
 	// sourceSandbox is the source of Events that the sandbox writes.
 	sourceSandbox = "vsphere-sandbox"
 	// noLoadBalancer is the message of the Event: what is missing, and what to do.
-	noLoadBalancer = "stays pending: the vSphere cloud provider has no load balancers. Use type NodePort or ClusterIP, install a load balancer of your own, " +
+	noLoadBalancer = "stays pending: this sandbox has no load balancer (--loadbalancer none). Use type NodePort or ClusterIP, install a load balancer of your own, " +
 		"or set an address: kubectl patch service NAME --subresource=status --type=merge -p '{\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"192.0.2.1\"}]}}}'"
 	// eventTimeout bounds the call that creates the Event.
 	eventTimeout = 10 * time.Second

@@ -52,7 +52,7 @@ func TestServiceStaysPending(t *testing.T) {
 				t.Fatalf("events %+v, %v; want %d", list.Items, err, tc.events)
 			}
 			for _, e := range list.Items {
-				if e.InvolvedObject.Name != "web" || e.InvolvedObject.UID != "1" || !strings.Contains(e.Message, "no load balancers") || len(e.Message) > 1024 {
+				if e.InvolvedObject.Name != "web" || e.InvolvedObject.UID != "1" || !strings.Contains(e.Message, "no load balancer (--loadbalancer none)") || len(e.Message) > 1024 {
 					t.Errorf("event %+v", e)
 				}
 			}
