@@ -68,7 +68,7 @@ release and those of "kubernetes list", whose release is nearest.`,
 	}
 }
 
-// collect is kubectl's GOGC. Most commands end before they have made as much garbage, a fourth of their CPU time sooner.
+// collect is kubectl's GOGC. Most commands end before they have made as much garbage, and take 10 to 20% less CPU time.
 const collect = "400"
 
 func run(ctx context.Context, o *options) error {
