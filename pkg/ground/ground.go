@@ -81,8 +81,6 @@ type Step struct {
 // Steps are the boot steps that a sandbox has on any ground. One without a Start is left out of the boot.
 type Steps struct {
 	VCenters, Inventory, Faults, NodeWatch, CloudConfig, CCM, CSI, Nodes Step
-	// Objects restores the objects of a snapshot once there is an API server; without a Start if there is no snapshot.
-	Objects Step
 	// Initialized waits for Nodes, Healthy for the cloud controller manager, Volumes until Nodes take volumes.
 	Initialized, Healthy, Volumes Step
 }

@@ -36,9 +36,6 @@ func (s *Sandbox) steps() []step {
 		Initialized: step{Name: "initialization", Start: s.awaitCluster, NoTimeout: true},
 		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, NoTimeout: true},
 	}
-	if s.opts.From != nil {
-		stock.Objects = step{Name: "objects", Start: s.snapshots.restoreObjects}
-	}
 	if s.opts.CCM.None {
 		stock.CCM.Name = "no cloud controller manager"
 		stock.Initialized.Name = "nodes ready" // nothing initializes them
