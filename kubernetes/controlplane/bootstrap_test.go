@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// Every bootstrap object has a key of its own, and an API server reads from etcd what was written.
+// Every bootstrap object has its own key, and an API server reads from etcd what was written.
 func TestBootstrapObjects(t *testing.T) {
 	encoder, err := storageEncoder()
 	if err != nil {
