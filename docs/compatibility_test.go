@@ -72,6 +72,7 @@ func TestWasRun(t *testing.T) {
 		{"upstream's vSphere CSI driver", csi, "unmodified, volumes from birth to death; then nothing may be retried", "`make csi-upstream`"},
 		{"upstream's vSphere CSI driver on kind", csiOnKind, "its images and its own manifest, a volume that a pod writes to; sidecars of other releases under its manifest's names", "`make test-kind`"},
 		{"kind", required(t, "sigs.k8s.io/kind"), "one node and several, Kubernetes " + release.Kind(), "`make test-kind`"},
+		{"node images of other releases, by hack/kind-node", release.Default().Version + ", v1.35.4", "two nodes, flags for components, a volume that a pod writes to, a VM without power", "`make test-kind`"},
 		{"light nodes", required(t, "sigs.k8s.io/kwok"), "5,000 of them", "`make bench-light`"},
 	} {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row[0], row[1], row[2], row[3])

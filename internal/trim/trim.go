@@ -8,27 +8,25 @@ package trim
 import (
 	"os"
 	"runtime/debug"
-	"sync/atomic"
 )
 
-// afterBoot is what GOGC is after a boot that began with [Booting], or 0.
-var afterBoot atomic.Int32
-
-// Booting has the garbage collector run less often until [AfterBoot], and with the percentage after from then on: many processes boot
-// at once, and each one's collector takes the cores that it finds idle from the others. A GOGC in the environment stands.
-func Booting(after int32) {
-	if os.Getenv("GOGC") == "" {
-		afterBoot.Store(after)
-		debug.SetGCPercent(200)
+// Booting has the garbage collector run less often until done is called, and with the percentage after from then on: many processes
+// boot at once, and each one's collector takes the cores that it finds idle from the others. A GOGC in the environment stands. done does
+// what [AfterBoot] does, too.
+func Booting(after int) (done func()) {
+	if os.Getenv("GOGC") != "" {
+		return AfterBoot
+	}
+	debug.SetGCPercent(200)
+	return func() {
+		debug.SetGCPercent(after)
+		AfterBoot()
 	}
 }
 
 // AfterBoot returns what the boot left behind: garbage to the system, and code and constants to the page cache, from
 // where the kernel maps them again when they are used. It costs a garbage collection and some page faults.
 func AfterBoot() {
-	if percent := afterBoot.Swap(0); percent > 0 {
-		debug.SetGCPercent(int(percent))
-	}
 	debug.FreeOSMemory()
 	unmapCode()
 }

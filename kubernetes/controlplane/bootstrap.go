@@ -70,17 +70,25 @@ func bootstrapObjects() []stored {
 	return all
 }
 
+// storageEncoder encodes [bootstrapObjects] as the API server does in etcd.
+func storageEncoder() (runtime.Encoder, error) {
+	info, ok := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	if !ok {
+		return nil, fmt.Errorf("no serializer for %s", runtime.ContentTypeProtobuf)
+	}
+	return legacyscheme.Codecs.EncoderForVersion(info.Serializer, schema.GroupVersions{rbacv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion}), nil
+}
+
 // seed writes [bootstrapObjects] into an empty etcd, as an API server with these settings would store them. It returns false, and has
 // written nothing, if etcd is not empty or the user sets another way to store objects.
 func seed(ctx context.Context, etcd *etcdServer, s settings) (bool, error) {
 	if s["etcd-prefix"] != "" || s["encryption-provider-config"] != "" {
 		return false, nil
 	}
-	info, ok := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
-	if !ok {
-		return false, fmt.Errorf("no serializer for %s", runtime.ContentTypeProtobuf)
+	encoder, err := storageEncoder()
+	if err != nil {
+		return false, err
 	}
-	encoder := legacyscheme.Codecs.EncoderForVersion(info.Serializer, schema.GroupVersions{rbacv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion})
 	all := bootstrapObjects()
 	txn := &pb.TxnRequest{Compare: []*pb.Compare{{
 		Key: []byte(all[0].key), Target: pb.Compare_CREATE, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_CreateRevision{CreateRevision: 0},

@@ -9,7 +9,7 @@ import (
 )
 
 // fixServing has a component keep the serving certificate that it has read. Each component would watch the files with an inotify
-// instance of its own, of which a user has few; nothing replaces them while the process lives.
+// instance, of which a user has few; nothing replaces them while the process lives.
 func fixServing(serving *server.SecureServingInfo) (err error) {
 	certificate, key := serving.Cert.CurrentCertKeyContent()
 	serving.Cert, err = dynamiccertificates.NewStaticCertKeyContent(serving.Cert.Name(), certificate, key)

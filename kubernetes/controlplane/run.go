@@ -25,7 +25,7 @@ import (
 // Run starts all parts in the order of their dependencies. It returns when ctx ends, or with an error when one part
 // fails: then the whole control plane is restarted. The API server stops before etcd is closed.
 func Run(ctx context.Context, cfg contract.ControlPlane) error {
-	trim.Booting(50) // a control plane idles most of the time
+	booted := trim.Booting(50) // a control plane idles most of the time
 	// Deprecation warnings do not help the user: our components use the APIs of the linked release.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 
@@ -62,7 +62,7 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 		}
 		g.Go(func() error { return lasting(ctx, controllerManager, runControllerManager(ctx, cfg)) })
 		g.Go(func() error { return lasting(ctx, scheduler, runScheduler(ctx, cfg)) })
-		trimLater(ctx)
+		trimLater(ctx, booted)
 		return nil
 	})
 
@@ -85,11 +85,11 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 // trimAfter is the time by which the controllers have listed all objects and the first nodes have joined.
 const trimAfter = 4 * time.Second
 
-// trimLater frees the memory of the boot after it.
-func trimLater(ctx context.Context) {
+// trimLater calls booted after the boot.
+func trimLater(ctx context.Context, booted func()) {
 	select {
 	case <-time.After(trimAfter):
-		trim.AfterBoot()
+		booted()
 	case <-ctx.Done():
 	}
 }

@@ -36,7 +36,7 @@ const trimAfter = 5 * time.Second
 
 // Run runs a kubelet until ctx ends. Like a VM that loses power it does not deregister: the cluster must notice its silence.
 func Run(ctx context.Context, cfg contract.Node) error {
-	trim.Booting(100)
+	booted := trim.Booting(100)
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(cfg.FeatureGates); err != nil {
 		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
 	}
@@ -122,7 +122,7 @@ func Run(ctx context.Context, cfg contract.Node) error {
 	}
 	select {
 	case <-time.After(trimAfter):
-		trim.AfterBoot()
+		booted()
 		<-ctx.Done()
 	case <-ctx.Done():
 	}

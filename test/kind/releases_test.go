@@ -99,11 +99,4 @@ func (s *sandbox) checkWritten() {
 	s.await("the node is not ready, and known to be shut down", 2*time.Minute, func() string { return s.shutDown(v.Node) })
 	s.Run("vm", "power-on", v.VM)
 	s.await("all nodes are well", 2*time.Minute, s.unwell)
-	s.Run("kubectl", "delete", "deployment/book", "pvc/book", "--wait=false")
-	s.await("no volume is left", 2*time.Minute, func() string {
-		if v := s.volume("book"); v.Name != "" {
-			return v.Name + " is " + string(v.State)
-		}
-		return ""
-	})
 }

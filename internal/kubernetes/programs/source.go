@@ -34,7 +34,7 @@ func Parse(text string) (Source, error) {
 	}
 	names := strings.Join(release.Names(), ", ")
 	if release.Looks(text) {
-		return Source{}, coded.New(CodeUnknown, names+", or dir:PATH", nil, "Kubernetes %s: this release of vsphere-sandbox does not have it", text)
+		return Source{}, coded.New(CodeUnknown, names+", or --kubernetes dir:PATH with a program of it that was built elsewhere", nil, "Kubernetes %s: this release of vsphere-sandbox does not have it", text)
 	}
 	return Source{}, coded.New(CodeUsage, Builtin+", "+names+", or dir:PATH", nil, "Kubernetes %s: want a version, or dir:PATH", text)
 }
