@@ -67,7 +67,7 @@ func TestTerraformVM(t *testing.T) {
 	disk := &types.VirtualDisk{
 		VirtualDevice: types.VirtualDevice{
 			Key:           devices.NewKey(),
-			Backing:       &types.VirtualDiskFlatVer2BackingInfo{DiskMode: string(types.VirtualDiskModePersistent), ThinProvisioned: types.NewBool(true)},
+			Backing:       &types.VirtualDiskFlatVer2BackingInfo{DiskMode: string(types.VirtualDiskModePersistent), ThinProvisioned: new(true)},
 			ControllerKey: scsi.GetVirtualDevice().Key, UnitNumber: types.NewInt32(0),
 		},
 		CapacityInBytes: 20 << 30, CapacityInKB: 20 << 20,
@@ -100,7 +100,7 @@ func TestTerraformVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Its state names the VM by the BIOS UUID: the next run finds it by that.
-	found, err := object.NewSearchIndex(c.Client).FindByUuid(ctx, dc, vm.UUID(ctx), true, types.NewBool(false))
+	found, err := object.NewSearchIndex(c.Client).FindByUuid(ctx, dc, vm.UUID(ctx), true, new(false))
 	if err != nil || found == nil || found.Reference() != vm.Reference() {
 		t.Fatalf("by UUID %s: %v, %v", vm.UUID(ctx), found, err)
 	}
