@@ -142,8 +142,9 @@ func TestRun(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, b.String())
 		}
 	}
-	if len(r.Results()) != len(outcomes)+1 || r.Verdict() != result.Errored {
-		t.Errorf("%d results, %s", len(r.Results()), r.Verdict())
+	results := r.Results()
+	if len(results) != len(outcomes)+1 || results[0].Verdict != result.Errored || results[1].Verdict != result.Failed || r.Verdict() != result.Errored {
+		t.Errorf("%d results, %s", len(results), r.Verdict())
 	}
 }
 
