@@ -95,6 +95,14 @@ func (t *snapshots) able() bool {
 	return ok && !slices.ContainsFunc(vcentersOf(t.s), func(vc *vcenters.VCenter) bool { return vc.Simulator() == nil })
 }
 
+// keepAddresses has the vCenters that are restored listen where those listen that run.
+func (t *snapshots) keepAddresses() error {
+	if s, ok := t.s.source.(interface{ KeepAddresses() error }); ok {
+		return s.KeepAddresses()
+	}
+	return nil
+}
+
 // saver is the ground; it returns an error that able would have prevented.
 func (t *snapshots) saver() (ground.ObjectSaver, error) {
 	if g, ok := t.s.ground.(ground.ObjectSaver); ok {
@@ -360,11 +368,10 @@ func (t *snapshots) restore(ctx context.Context, r api.RestoreRequest) (api.Snap
 	if err := s.faults.End(ctx); err != nil {
 		return api.Snapshot{}, fmt.Errorf("heal: %w", err)
 	}
-	addresses := []string(nil)
-	for _, vc := range vcentersOf(s) {
-		addresses = append(addresses, net.JoinHostPort(vc.Host(), strconv.Itoa(vc.Port())))
+	if err := t.keepAddresses(); err != nil {
+		return api.Snapshot{}, err
 	}
-	s.opts.From, s.opts.Addresses, s.opts.Topology = m, addresses, top
+	s.opts.From, s.opts.Topology = m, top
 	steps := t.steps()
 	if err := s.boot.Restart(ctx, steps, func(ctx context.Context) error { return t.exchange(ctx, top) }); err != nil {
 		err = fmt.Errorf("snapshot %q was restored in part, and the sandbox stops: %w", m.Name, err)

@@ -51,7 +51,11 @@ func backAgain(s *sandbox) {
 		t.Fatal(err)
 	}
 	s.Run("vm", "destroy", "--yes", v.VM)
-	s.Run("vm", "destroy", "--yes", "worker-eu-2")
+	other := "worker-eu-1"
+	if v.VM == other {
+		other = "worker-eu-2"
+	}
+	s.Run("vm", "destroy", "--yes", other)
 	s.Run("kubectl", "delete", "statefulset", "web", "--wait=false")
 	s.Run("kubectl", "create", "configmap", "later")
 
@@ -73,7 +77,7 @@ func backAgain(s *sandbox) {
 		t.Errorf("volume %+v, was %+v", again, v)
 	}
 	s.awaitGreeting(claim, "hello")
-	for _, name := range []string{v.Node, "worker-eu-2"} {
+	for _, name := range []string{v.Node, other} {
 		s.Await(name+" is well", bound, func() bool { return well(s.Node(name)) })
 	}
 	stopAndStart(s, was)
