@@ -44,7 +44,7 @@ type Options struct {
 	// Optional.
 	Running func(text string)
 	Ended   func(o Outcome, number, of int)
-	// Patience is the time limit of a test without one of its own. Default: 10 minutes.
+	// Patience is the time limit for a test, on average over a run of the program. Default: 10 minutes.
 	Patience time.Duration
 }
 

@@ -72,7 +72,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Each way in which a test ends is told from the others, and a run that is resumed runs what has not passed.
+// Each way in which a test ends has its verdict, and a run that is resumed runs what has not passed.
 func TestRun(t *testing.T) {
 	program, _ := fake(t)
 	p := plan(t, program, Choice{Suite: Conformance, Containers: true, Skip: regexp.MustCompile("should hang")})
