@@ -170,3 +170,14 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// A result whose name was masked is known all the same.
+func TestKnownIsMasked(t *testing.T) {
+	p := &Plan{Run: []Spec{{Name: "[sig-apps] StatefulSet Basic StatefulSet functionality works"}}}
+	outcomes, err := Run(t.Context(), p, Options{Program: "/no/such", Dir: t.TempDir(), Known: []Outcome{
+		{Spec: Spec{Name: "[sig-apps] StatefulSet Basic (masked) functionality works"}, Verdict: result.Passed},
+	}})
+	if err != nil || len(outcomes) != 1 || outcomes[0].Verdict != result.Passed || outcomes[0].Name != p.Run[0].Name {
+		t.Errorf("%+v, %v", outcomes, err)
+	}
+}
