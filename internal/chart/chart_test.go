@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// small returns a folder with a chart, with these files in the place of its own.
+// small returns a folder with a chart, with these files in the place of the usual ones.
 func small(t *testing.T, files map[string]string) string {
 	t.Helper()
 	all := map[string]string{

@@ -66,7 +66,7 @@ func NewCmdConformance(d *command.Deps, runF func(context.Context, *options) err
 	cmd := &cobra.Command{
 		Use:   "conformance [--suite SUITE] [--focus REGEXP] [--skip REGEXP]",
 		Short: "Run Kubernetes' own end-to-end tests",
-		Long: `Run Kubernetes' own end-to-end tests on a sandbox of its own:
+		Long: `Run Kubernetes' own end-to-end tests on a separate sandbox:
 
   quick        the conformance tests of the API machinery
   nodes        conformance tests of nodes: their life, taints, scheduling

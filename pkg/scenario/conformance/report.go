@@ -29,7 +29,7 @@ const (
 	Kind       = "ConformanceReport"
 )
 
-// Results returns the report as results of scenarios: one for each test, with its SIG as the theme.
+// Results returns the report as results of scenarios: one for each test, with its SIG as the theme, failures first.
 func (r *Report) Results() []result.Scenario {
 	var all []result.Scenario
 	for i := range r.Outcomes {
@@ -42,7 +42,15 @@ func (r *Report) Results() []result.Scenario {
 		s := &r.Skipped[i]
 		all = append(all, result.Scenario{Name: s.Name, Theme: "sig-" + s.SIG(), File: s.File, Verdict: result.Skipped, Message: s.Reason})
 	}
+	slices.SortStableFunc(all, func(a, b result.Scenario) int {
+		return cmp.Or(cmp.Compare(order(&a), order(&b)), strings.Compare(a.Theme, b.Theme), strings.Compare(a.Name, b.Name))
+	})
 	return all
+}
+
+// order is the place of a verdict in a report: first what needs a look.
+func order(s *result.Scenario) int {
+	return slices.Index([]result.Verdict{result.Errored, result.Failed, result.Interrupted, result.Running, result.Passed, result.Skipped}, s.Verdict)
 }
 
 // Verdict is the worst of the outcomes.

@@ -72,7 +72,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Each way in which a test ends is told from the others, and a run that is resumed runs what has not passed.
+// Each way in which a test ends has its verdict, and a run that is resumed runs what has not passed.
 func TestRun(t *testing.T) {
 	program, _ := fake(t)
 	p := plan(t, program, Choice{Suite: Conformance, Containers: true, Skip: regexp.MustCompile("should hang")})
@@ -142,8 +142,9 @@ func TestRun(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, b.String())
 		}
 	}
-	if len(r.Results()) != len(outcomes)+1 || r.Verdict() != result.Errored {
-		t.Errorf("%d results, %s", len(r.Results()), r.Verdict())
+	results := r.Results()
+	if len(results) != len(outcomes)+1 || results[0].Verdict != result.Errored || results[1].Verdict != result.Failed || r.Verdict() != result.Errored {
+		t.Errorf("%d results, %s", len(results), r.Verdict())
 	}
 }
 
@@ -167,5 +168,16 @@ func TestInterrupt(t *testing.T) {
 	}
 	if err != nil || !slices.Equal(got, []result.Verdict{result.Passed, result.Interrupted}) {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A result whose name was masked is known all the same.
+func TestKnownIsMasked(t *testing.T) {
+	p := &Plan{Run: []Spec{{Name: "[sig-apps] StatefulSet Basic StatefulSet functionality works"}}}
+	outcomes, err := Run(t.Context(), p, Options{Program: "/no/such", Dir: t.TempDir(), Known: []Outcome{
+		{Spec: Spec{Name: "[sig-apps] StatefulSet Basic (masked) functionality works"}, Verdict: result.Passed},
+	}})
+	if err != nil || len(outcomes) != 1 || outcomes[0].Verdict != result.Passed || outcomes[0].Name != p.Run[0].Name {
+		t.Errorf("%+v, %v", outcomes, err)
 	}
 }
