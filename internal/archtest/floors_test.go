@@ -46,6 +46,7 @@ func sideways() []edge {
 		{"internal/kubernetes/programs", "internal/carried", "a release carries the program of the default Kubernetes release"},
 		{"internal/kubernetes/programs", "internal/upstream", "a Kubernetes program is built by the Go toolchain"},
 		{"internal/kubernetes/contract", "internal/child", "a child's configuration is a file"},
+		{"internal/kubernetes/objects", "internal/kubernetes/contract", "etcd knows a restore by the metadata that the contract names"},
 		{"internal/kubernetes/contract", "internal/pace", "control planes and kubelets run at the sandbox's speed"},
 		{"internal/build", "internal/kubernetes/release", "which Kubernetes release is the default stands in one table"},
 		{"internal/program", "internal/upstream", "what a user brings may be a program of a Go module"},

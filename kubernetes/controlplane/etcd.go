@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"google.golang.org/grpc"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/objects"
 )
 
 type etcdServer struct {
@@ -70,6 +74,24 @@ func startEtcd(ctx context.Context, cfg contract.ControlPlane, slow *slowness) (
 		e.Close()
 		return nil, ctx.Err()
 	}
+}
+
+// fill gives an empty etcd the objects of a file, if there is one. The API server must not have started.
+func (e *etcdServer) fill(ctx context.Context, file string) error {
+	if file == "" {
+		return nil
+	}
+	client := v3client.New(e.Server)
+	defer client.Close()
+	if any, err := client.Get(ctx, "", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil || any.Count > 0 {
+		return err // a restarted control plane continues
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return objects.Restore(ctx, client, f)
 }
 
 // wait returns when ctx ends, or with the reason if etcd ends before.

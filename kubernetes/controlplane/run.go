@@ -39,6 +39,9 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 	}
 	defer etcd.Close()
 	klog.InfoS("etcd serves", "endpoint", etcd.endpoint)
+	if err := etcd.fill(ctx, cfg.Objects); err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
 	if err := os.WriteFile(cfg.EtcdEndpoint, []byte(etcd.endpoint), 0o600); err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}

@@ -83,8 +83,6 @@ type Steps struct {
 	VCenters, Inventory, Faults, NodeWatch, CloudConfig, CCM, CSI, Nodes Step
 	// LoadBalancer serves Services of type LoadBalancer, on grounds whose cluster was made for the sandbox.
 	LoadBalancer Step
-	// Objects restores the objects of a snapshot once there is an API server; without a Start if there is no snapshot.
-	Objects Step
 	// Initialized waits for Nodes, Healthy for the cloud controller manager, Volumes until Nodes take volumes.
 	Initialized, Healthy, Volumes Step
 }

@@ -39,9 +39,6 @@ func (s *Sandbox) steps() []step {
 	if s.opts.LoadBalancer == LoadBalancerSimple {
 		stock.LoadBalancer = step{Name: "load balancer", Start: s.loadBalancer.Start, Stop: s.loadBalancer.Stop}
 	}
-	if s.opts.From != nil {
-		stock.Objects = step{Name: "objects", Start: s.snapshots.restoreObjects}
-	}
 	if s.opts.CCM.None {
 		stock.CCM.Name = "no cloud controller manager"
 		stock.Initialized.Name = "nodes ready" // nothing initializes them

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strconv"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -24,6 +25,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
@@ -53,8 +55,12 @@ func (s *Sandbox) newGround() ground.Ground {
 			Options: *c.Existing, Name: o.Name, Dir: dir, Topology: o.Topology, ReadOnly: o.CCM.None, Log: s.log, Host: h,
 		})
 	}
+	control := cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs}
+	if o.From != nil {
+		control.Objects = filepath.Join(o.From.Path, snapshot.Objects)
+	}
 	return embedded.New(embedded.Config{
-		Options:  cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs},
+		Options:  control,
 		Instance: o.Dir, Kubernetes: o.Cluster.Kubernetes.Path, Kubelets: o.kubelets(), CSI: o.CSI.Enabled, Logger: o.Logger, Host: h,
 	})
 }

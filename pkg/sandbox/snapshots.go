@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,6 +93,14 @@ func (t *snapshots) begin(what string) (release func(), err error) {
 func (t *snapshots) able() bool {
 	_, ok := t.s.ground.(ground.ObjectSaver)
 	return ok && !slices.ContainsFunc(vcentersOf(t.s), func(vc *vcenters.VCenter) bool { return vc.Simulator() == nil })
+}
+
+// keepAddresses has the vCenters that are restored listen where those listen that run.
+func (t *snapshots) keepAddresses() error {
+	if s, ok := t.s.source.(interface{ KeepAddresses() error }); ok {
+		return s.KeepAddresses()
+	}
+	return nil
 }
 
 // saver is the ground; it returns an error that able would have prevented.
@@ -359,11 +368,10 @@ func (t *snapshots) restore(ctx context.Context, r api.RestoreRequest) (api.Snap
 	if err := s.faults.End(ctx); err != nil {
 		return api.Snapshot{}, fmt.Errorf("heal: %w", err)
 	}
-	addresses := []string(nil)
-	for _, vc := range vcentersOf(s) {
-		addresses = append(addresses, net.JoinHostPort(vc.Host(), strconv.Itoa(vc.Port())))
+	if err := t.keepAddresses(); err != nil {
+		return api.Snapshot{}, err
 	}
-	s.opts.From, s.opts.Addresses, s.opts.Topology = m, addresses, top
+	s.opts.From, s.opts.Topology = m, top
 	steps := t.steps()
 	if err := s.boot.Restart(ctx, steps, func(ctx context.Context) error { return t.exchange(ctx, top) }); err != nil {
 		err = fmt.Errorf("snapshot %q was restored in part, and the sandbox stops: %w", m.Name, err)
@@ -385,28 +393,48 @@ func (t *snapshots) fail(err error) {
 	askStop(t.s)
 }
 
-// fits refuses a snapshot that takes other processes or listeners than the sandbox has.
+// fits refuses a snapshot that takes other processes or listeners than the sandbox has, and one of another cluster: the components of
+// this one have tokens that another would not accept.
 func (t *snapshots) fits(m *snapshot.Manifest, top *topology.Topology) error {
 	all := vcentersOf(t.s)
 	same := len(all) == len(top.Spec.VCenters) && m.CSI == t.s.opts.CSI.Enabled
 	for i := 0; same && i < len(all); i++ {
 		same = all[i].Name() == top.Spec.VCenters[i].Name
 	}
+	what := "has other vCenters, or another choice of a CSI driver, than this sandbox"
 	if same {
-		return nil
+		theirs, err := os.ReadFile(filepath.Join(m.Path, snapshot.PKI, keys()[0]))
+		if err != nil {
+			return err
+		}
+		ours, err := os.ReadFile(t.s.opts.Dir.Path("pki", keys()[0]))
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(theirs, ours) {
+			return nil
+		}
+		what = "is of another cluster than this sandbox"
 	}
 	return &api.Error{
 		Code:    snapshot.CodeOther,
-		Message: fmt.Sprintf("snapshot %q has other vCenters, or another choice of a CSI driver, than this sandbox", m.Name),
+		Message: fmt.Sprintf("snapshot %q %s", m.Name, what),
 		Try:     "vsphere-sandbox up --name " + m.Name + " --from " + m.Path,
 	}
 }
 
-// steps are the boot steps that a restore takes: all but those of the control plane and of the sandbox itself.
+// steps are the boot steps that a restore takes: all but those of the sandbox itself and of the control plane, whose objects are
+// exchanged.
 func (t *snapshots) steps() []step {
 	all := t.s.steps()
 	first := slices.IndexFunc(all, func(st step) bool { return st.Name == "vCenters" })
-	return slices.DeleteFunc(slices.Clone(all[first:]), func(st step) bool { return st.Name == "API server" })
+	steps := slices.Clone(all[first:])
+	for i := range steps {
+		if steps[i].Name == "API server" {
+			steps[i] = step{Name: "objects", Start: t.restoreObjects}
+		}
+	}
+	return steps
 }
 
 // exchange replaces the files of the vCenters and nodes, and resets the parts, which have been stopped.

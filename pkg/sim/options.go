@@ -35,6 +35,8 @@ type Options struct {
 	// one. Empty: a separate loopback address for each, all with the same Port, from the next free block of addresses: see
 	// [loopback.Listen].
 	Addresses []string
+	// Listeners take the place of Addresses and Port, one for each vCenter: those of [Simulation.Listeners]. New takes them over.
+	Listeners []*net.TCPListener
 	// Port is the port of every vCenter if Addresses is empty; [loopback.AnyPort] takes free ones. Default:
 	// [loopback.DefaultPort].
 	Port int

@@ -46,11 +46,12 @@ func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 	}
 	s.ca = opts.CA
 	specs := opts.Topology.Spec.VCenters
-	listeners, note, err := loopback.Listen(ctx, opts.Addresses, len(specs), opts.Port)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("simulation: %w", err), s.removeTemp())
+	listeners := opts.Listeners
+	if listeners == nil {
+		if listeners, s.note, err = loopback.Listen(ctx, opts.Addresses, len(specs), opts.Port); err != nil {
+			return nil, errors.Join(fmt.Errorf("simulation: %w", err), s.removeTemp())
+		}
 	}
-	s.note = note
 	defer func() {
 		if err != nil {
 			loopback.Close(listeners)
@@ -129,6 +130,20 @@ func (s *Simulation) VCenter(name string) (*VCenter, bool) {
 		}
 	}
 	return nil, false
+}
+
+// Listeners returns the listeners of the vCenters once more, for the simulation that takes this one's place: see [Options].Listeners.
+// The caller closes them.
+func (s *Simulation) Listeners() (all []*net.TCPListener, err error) {
+	for _, v := range s.vcenters {
+		l, err := v.gate.Duplicate()
+		if err != nil {
+			loopback.Close(all)
+			return nil, fmt.Errorf("vcenter %q: %w", v.Name(), err)
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 // Note returns a message about the chosen addresses for the user; usually it is empty.

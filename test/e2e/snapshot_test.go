@@ -51,7 +51,11 @@ func backAgain(s *sandbox) {
 		t.Fatal(err)
 	}
 	s.Run("vm", "destroy", "--yes", v.VM)
-	s.Run("vm", "destroy", "--yes", "worker-eu-2")
+	other := "worker-eu-1"
+	if v.VM == other {
+		other = "worker-eu-2"
+	}
+	s.Run("vm", "destroy", "--yes", other)
 	s.Run("kubectl", "delete", "statefulset", "web", "--wait=false")
 	s.Run("kubectl", "create", "configmap", "later")
 
@@ -73,7 +77,7 @@ func backAgain(s *sandbox) {
 		t.Errorf("volume %+v, was %+v", again, v)
 	}
 	s.awaitGreeting(claim, "hello")
-	for _, name := range []string{v.Node, "worker-eu-2"} {
+	for _, name := range []string{v.Node, other} {
 		s.Await(name+" is well", bound, func() bool { return well(s.Node(name)) })
 	}
 	stopAndStart(s, was)
@@ -96,4 +100,10 @@ func stopAndStart(s *sandbox, was string) {
 	}
 	s.awaitVolume("data-web-0", api.VolumeInUse, bound)
 	s.awaitGreeting("data-web-0", "hello")
+	if lost := s.Run("events", "--kind", "claim.lost"); strings.Contains(lost, "claim.lost") {
+		t.Errorf("claims were seen without their volumes:\n%s", lost)
+	}
+	if log := s.Run("logs", "control-plane"); strings.Contains(log, "does not match claim") {
+		t.Error("a component has a token of a ServiceAccount that is not there")
+	}
 }

@@ -12,6 +12,8 @@ import (
 type ControlPlane struct {
 	// EtcdDir is etcd's data directory; a control plane with an existing one continues.
 	EtcdDir string `json:"etcdDir"`
+	// Objects is a file with the objects that a new cluster begins with, package objects's; empty for none.
+	Objects string `json:"objects,omitempty"`
 	// PKI is the directory of keys, certificates and kubeconfigs.
 	PKI string `json:"pki"`
 	// Host and Port are the clients' address. The listening socket is inherited as file descriptor ListenerFD, so that

@@ -44,6 +44,8 @@ type Options struct {
 	// Port is the API server's; 0 for a free one.
 	Port  int
 	Audit bool
+	// Objects is the file of [Cluster.SaveObjects] that a new cluster begins with; empty for none.
+	Objects string
 	// Egress is the unix socket of the proxy to nodes, package egress's; Metrics the one that the resource metrics API is served on.
 	Egress, Metrics string
 	// Knobs are the user's changes of the components.
@@ -128,6 +130,7 @@ func (c *Cluster) writeConfig() error {
 	addr := c.listener.Addr().(*net.TCPAddr)
 	cfg := contract.ControlPlane{
 		EtcdDir:     filepath.Join(c.opts.Dir, "etcd"),
+		Objects:     c.opts.Objects,
 		PKI:         c.pki.dir,
 		Host:        addr.IP.String(),
 		Port:        addr.Port,

@@ -1,59 +1,28 @@
 package embedded
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"google.golang.org/grpc/metadata"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/objects"
 )
 
-// object is a key of etcd as a snapshot has it, a line of JSON.
-type object struct {
-	Key   string `json:"key"`
-	Value []byte `json:"value"`
-	// Leased: the API server gave it a time to live, as it does Events.
-	Leased bool `json:"leased,omitempty"`
-}
-
 const (
-	registry = "/registry/"
-	// page is how many keys are read at once.
-	page = 1000
 	// largest bounds an answer of etcd.
 	largest = 512 << 20
-	// ttl is the time to live of restored objects that had one: the API server's for Events.
-	ttl = time.Hour
 	// dialTimeout bounds the connection to etcd.
 	dialTimeout = 5 * time.Second
 )
-
-// transient lists the keys that belong to running processes: heartbeats of nodes, leases of components and of the API server, and the
-// endpoint of the API server. A snapshot has them; a restore leaves the present ones alone.
-func transient(key string) bool {
-	for _, prefix := range []string{
-		"leases/kube-node-lease/", "leases/kube-system/", "masterleases/", "services/endpoints/default/kubernetes", "endpointslices/default/kubernetes",
-	} {
-		if strings.HasPrefix(key, registry+prefix) {
-			return true
-		}
-	}
-	return false
-}
 
 // etcd returns a client of the cluster's etcd. The caller closes it.
 func (c *Cluster) etcd(ctx context.Context) (*clientv3.Client, error) {
@@ -80,106 +49,24 @@ func (c *Cluster) etcd(ctx context.Context) (*clientv3.Client, error) {
 	})
 }
 
-// each calls f with every key at one revision, in their order.
-func each(ctx context.Context, client *clientv3.Client, f func(object) error) error {
-	from, revision := registry, int64(0)
-	for {
-		answer, err := client.Get(ctx, from,
-			clientv3.WithRange(clientv3.GetPrefixRangeEnd(registry)), clientv3.WithLimit(page), clientv3.WithRev(revision))
-		if err != nil {
-			return fmt.Errorf("etcd: %w", err)
-		}
-		if revision == 0 {
-			revision = answer.Header.Revision
-		}
-		for _, kv := range answer.Kvs {
-			if err := f(object{Key: string(kv.Key), Value: kv.Value, Leased: kv.Lease != 0}); err != nil {
-				return err
-			}
-			from = string(kv.Key) + "\x00"
-		}
-		if !answer.More {
-			return nil
-		}
-	}
-}
-
-// SaveObjects writes all objects of the API server, as they are at one revision, for [Cluster.RestoreObjects]. It returns how many
-// there are. The control plane must run.
+// SaveObjects writes all objects of the API server, as they are at one revision, for [Cluster.RestoreObjects] and [Options].Objects. It
+// returns how many there are. The control plane must run.
 func (c *Cluster) SaveObjects(ctx context.Context, w io.Writer) (n int, err error) {
 	client, err := c.etcd(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer client.Close()
-	encoder := json.NewEncoder(w)
-	err = each(ctx, client, func(o object) error {
-		n++
-		return encoder.Encode(o)
-	})
-	return n, err
+	return objects.Save(ctx, client, w)
 }
 
-// RestoreObjects makes the objects of the API server those that [Cluster.SaveObjects] wrote, in one transaction: watchers get the
-// changes like any others, in one step, and after an error nothing has changed. The revision continues: objects that were changed since
-// have another resourceVersion than when they were saved, and everything else as it was. The control plane must run.
+// RestoreObjects makes the objects of the API server those that [Cluster.SaveObjects] wrote: see [objects.Restore]. The control plane
+// must run, and must be that of the cluster that was saved.
 func (c *Cluster) RestoreObjects(ctx context.Context, r io.Reader) error {
-	wanted := map[string]object{}
-	for d := json.NewDecoder(bufio.NewReader(r)); ; {
-		var o object
-		if err := d.Decode(&o); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return fmt.Errorf("saved objects: %w", err)
-		}
-		if !transient(o.Key) {
-			wanted[o.Key] = o
-		}
-	}
-	if len(wanted) == 0 {
-		return errors.New("saved objects: the file is empty")
-	}
 	client, err := c.etcd(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	var ops []clientv3.Op
-	err = each(ctx, client, func(o object) error {
-		want, kept := wanted[o.Key]
-		switch {
-		case transient(o.Key):
-		case !kept:
-			ops = append(ops, clientv3.OpDelete(o.Key))
-		case bytes.Equal(want.Value, o.Value):
-			delete(wanted, o.Key)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	lease := clientv3.NoLease
-	for _, o := range wanted {
-		var options []clientv3.OpOption
-		if o.Leased {
-			if lease == clientv3.NoLease {
-				granted, err := client.Grant(ctx, int64(ttl.Seconds()))
-				if err != nil {
-					return fmt.Errorf("etcd: %w", err)
-				}
-				lease = granted.ID
-			}
-			options = append(options, clientv3.WithLease(lease))
-		}
-		ops = append(ops, clientv3.OpPut(o.Key, string(o.Value), options...))
-	}
-	if len(ops) == 0 {
-		return nil
-	}
-	ctx = metadata.AppendToOutgoingContext(ctx, contract.EtcdRestore, "1")
-	if _, err := client.Txn(ctx).Then(ops...).Commit(); err != nil {
-		return fmt.Errorf("etcd: %w", err)
-	}
-	return nil
+	return objects.Restore(ctx, client, r)
 }

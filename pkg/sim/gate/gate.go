@@ -73,6 +73,7 @@ type Gate struct {
 	lastID   ID
 	srv      *http.Server // nil while not listening
 	listener net.Listener // bound, but not served yet
+	served   net.Listener // nil while not listening
 	reserved *os.File     // reserves the address while the gate does not listen; nil while it does
 
 	mu       sync.Mutex
@@ -108,6 +109,27 @@ func New(l net.Listener, next http.Handler, opts Options) *Gate {
 
 // Addr returns the host:port that the gate serves; it never changes.
 func (g *Gate) Addr() string { return g.addr }
+
+// Duplicate returns another listener of the gate's socket, for a gate that takes this one's place: no other process gets the address
+// in between, and a connection made then waits. The caller closes it. It fails while the gate does not listen.
+func (g *Gate) Duplicate() (*net.TCPListener, error) {
+	g.change.Lock()
+	defer g.change.Unlock()
+	l, ok := g.served.(*net.TCPListener)
+	if !ok {
+		return nil, fmt.Errorf("gate %s: it does not listen at a TCP address", g.addr)
+	}
+	f, err := l.File()
+	if err != nil {
+		return nil, fmt.Errorf("gate %s: %w", g.addr, err)
+	}
+	defer f.Close()
+	again, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("gate %s: %w", g.addr, err)
+	}
+	return again.(*net.TCPListener), nil
+}
 
 // Cut closes the gate permanently: the listener, every connection, every held call. Calls inside the simulator continue;
 // [Gate.Close] waits for them. If the simulator has long polls to cancel, do so in between. Repeated calls are harmless.

@@ -79,6 +79,7 @@ func (g *Gate) serve(l net.Listener) {
 		ConnContext:       withConn,
 	}
 	srv := g.srv
+	g.served = l
 	var accepted net.Listener = &ruleListener{Listener: l, gate: g}
 	if !g.opts.Plain {
 		accepted = tls.NewListener(accepted, g.opts.TLS)
@@ -96,7 +97,7 @@ func (g *Gate) cut() {
 	g.serving.Wait()
 	g.connections.closeBlackHoles()
 	g.blackHoles.Wait()
-	g.srv = nil
+	g.srv, g.served = nil, nil
 	g.keep()
 }
 

@@ -37,6 +37,7 @@ type Options struct {
 type Source struct {
 	options Options
 	*sim.Simulation
+	kept []*net.TCPListener // for the next Start
 }
 
 // New returns a source that has not started.
@@ -68,6 +69,7 @@ func (s *Source) Start(ctx context.Context, b vcenters.Boot) (vcenters.List, err
 		BootDelay: cmp.Or(s.options.BootDelay, b.Speed.Of(pace.GuestBoot)),
 		Speed:     b.Speed,
 		Addresses: b.Addresses,
+		Listeners: s.kept,
 		Port:      b.Port,
 		Saved:     saved,
 		Login:     s.options.Login,
@@ -78,6 +80,7 @@ func (s *Source) Start(ctx context.Context, b vcenters.Boot) (vcenters.List, err
 		OnPassword: func(password string) error { return b.AddSecret(password) },
 		OnSession:  b.Session,
 	})
+	s.kept = nil
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +123,12 @@ func (s *Source) Stop(ctx context.Context) error {
 		return nil
 	}
 	return s.Close(ctx)
+}
+
+// KeepAddresses has the next Start serve the addresses of the vCenters that run now; no other process gets them in between.
+func (s *Source) KeepAddresses() (err error) {
+	s.kept, err = s.Listeners()
+	return err
 }
 
 // Ground implements [vcenters.Source].
