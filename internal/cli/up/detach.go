@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
 // readyFD is the descriptor on which a detached sandbox says that it is ready: one byte. If it ends without, it failed.
@@ -97,6 +98,9 @@ func (o *options) again() []string {
 		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain), fmt.Sprintf("--audit=%t", o.audit))
 	if o.light {
 		args = append(args, "--light")
+	}
+	if o.balancer == sandbox.LoadBalancerNone {
+		args = append(args, "--loadbalancer="+o.balancer)
 	}
 	args = append(args, o.set.Args()...)
 	args = append(args, o.ccm.ToArgs()...)
