@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
 // readyFD is the descriptor on which a detached sandbox says that it is ready: one byte. If it ends without, it failed.
@@ -100,6 +101,9 @@ func (o *options) again() []string {
 	}
 	if o.trace != "" {
 		args = append(args, "--trace", o.trace)
+	}
+	if o.balancer == sandbox.LoadBalancerNone {
+		args = append(args, "--loadbalancer="+o.balancer)
 	}
 	args = append(args, o.set.Args()...)
 	args = append(args, o.ccm.ToArgs()...)

@@ -35,8 +35,8 @@ It keeps running:
 `,
 		},
 		{
-			role: "ready", flag: "lab", args: []string{"single", "-d", "--speed", "1.5", "--api-port", "6443", "--retain", "--audit", "--light", "-o", "json"},
-			said: `--name lab up single --detached --speed 1.5 --api-port 6443 --retain=true --audit=true --light --output json
+			role: "ready", flag: "lab", args: []string{"single", "-d", "--speed", "1.5", "--api-port", "6443", "--retain", "--audit", "--light", "--loadbalancer", "none", "-o", "json"},
+			said: `--name lab up single --detached --speed 1.5 --api-port 6443 --retain=true --audit=true --light --loadbalancer=none --output json
 
 It keeps running:
 

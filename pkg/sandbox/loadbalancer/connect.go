@@ -220,7 +220,7 @@ func forward(ctx context.Context, c, server net.Conn, r *recorder) error {
 		_, _ = io.Copy(c, server) // its error ends the connection, as it would without a proxy
 	}
 	_ = closeWrite(c)
-	_ = server.Close() // a client that only sends has nobody to send to
+	_ = server.Close() // what the client still sends is lost, as without a proxy
 	_ = c.SetReadDeadline(time.Now().Add(time.Second))
 	up.Wait()
 	return nil

@@ -210,7 +210,7 @@ func (refusing) SetDeadline(time.Time) error        { return nil }
 func (refusing) SetReadDeadline(t time.Time) error  { return nil }
 func (refusing) SetWriteDeadline(t time.Time) error { return nil }
 
-// Services of others are left alone, and every other one has an address of its own.
+// Services of others are left alone, and every other one has its own address.
 func TestAddresses(t *testing.T) {
 	foreign := func(s *corev1.Service) {
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
@@ -318,7 +318,7 @@ func when(cond bool, err error) error {
 	return nil
 }
 
-// listener is one that nobody connects to.
+// listener is one without clients.
 type listener struct{ at net.TCPAddr }
 
 func (listener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
