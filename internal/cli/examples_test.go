@@ -146,7 +146,7 @@ func listed(name string) error {
 	return err
 }
 
-// calls are the arguments of each call of the program in a line of a shell.
+// invocations are the arguments of each call of the program in a line of a shell.
 func invocations(line string) [][]string {
 	var all [][]string
 	for rest := line; ; {
