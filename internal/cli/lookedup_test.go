@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 )
 
 // A version that does not exist is told before anything is downloaded or compiled, whichever of the candidates it is.
@@ -23,6 +27,15 @@ esac
 	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	kubernetes := filepath.Join(dir, "kubernetes")
+	info, err := json.Marshal(contract.Info{Contract: contract.Version, Kubernetes: release.Default().Version, Platform: runtime.GOOS + "/" + runtime.GOARCH})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(kubernetes, []byte("#!/bin/sh\necho '"+string(info)+"'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("VSPHERE_SANDBOX_KUBERNETES", kubernetes)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for _, line := range [][]string{
