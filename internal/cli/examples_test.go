@@ -25,7 +25,7 @@ func TestExamples(t *testing.T) {
 	count := 0
 	walk(all, func(cmd *cobra.Command) {
 		for line := range strings.SplitSeq(cmd.Example, "\n") {
-			for _, args := range calls(line) {
+			for _, args := range invocations(line) {
 				count++
 				if err := try(t, args); err != nil {
 					t.Errorf("%s: example %q: %v", cmd.CommandPath(), strings.TrimSpace(line), err)
@@ -49,7 +49,7 @@ func TestWrongExamples(t *testing.T) {
 		"vsphere-sandbox wait --for=node/worker-1=NotReady", "vsphere-sandbox fault inject vm.power-off worker-1", "vsphere-sandbox vcenter down nowhere",
 		`x "$(vsphere-sandbox volume path)"`,
 	} {
-		for _, args := range calls(line) {
+		for _, args := range invocations(line) {
 			if try(t, args) == nil {
 				t.Errorf("%s: nothing is wrong with it", line)
 			}
@@ -146,8 +146,8 @@ func listed(name string) error {
 	return err
 }
 
-// calls are the arguments of each call of the program in a line of a shell.
-func calls(line string) [][]string {
+// invocations are the arguments of each call of the program in a line of a shell.
+func invocations(line string) [][]string {
 	var all [][]string
 	for rest := line; ; {
 		_, after, found := strings.Cut(rest, "vsphere-sandbox ")

@@ -36,7 +36,7 @@ spec:
             - {name: runs, cluster: c}
 `
 
-// TestClonesBoot: a clone has its source's guest, with a name and an address of its own, after its boot.
+// TestClonesBoot: a clone has its source's guest, with its own name and address, after its boot.
 func TestClonesBoot(t *testing.T) {
 	lab := sim.Start(t, clonesTopology)
 	c := lab.Client("vc")

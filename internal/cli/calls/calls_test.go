@@ -55,6 +55,7 @@ func TestDump(t *testing.T) {
 		{"--method poweron*", []string{"PowerOnVM_Task"}, "Login"},
 		{"--vcenter eu", []string{"→ eu"}, "→ us"},
 		{"-o json --vcenter us", []string{`"method":"Login"`, `"fault":"InvalidPowerState"`}, "eu"},
+		{"-o yaml --vcenter us", []string{"---\n", "method: Login\n"}, "eu"},
 		{"-o har --client govc", []string{`"version": "1.2"`, `"comment": "PowerOnVM_Task by govc/0.56.0"`}, "Login"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {

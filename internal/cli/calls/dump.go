@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
@@ -99,7 +100,7 @@ values and lists are cut. -o json prints one object a line with whole bodies,
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new calls")
 	f.BoolVar(&o.full, "full", false, "cut nothing")
 	o.filter.bind(d, cmd)
-	output.BindFormat(cmd, &o.format, output.JSON, formatHAR)
+	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, formatHAR)
 	return cmd
 }
 
@@ -183,6 +184,11 @@ func (p *printer) call(c trace.Call) error {
 		enc := json.NewEncoder(p.w)
 		enc.SetEscapeHTML(false)
 		err = enc.Encode(c)
+	case output.YAML:
+		var b []byte
+		if b, err = yaml.Marshal(c); err == nil {
+			_, err = p.w.Write(append([]byte("---\n"), b...))
+		}
 	default:
 		err = trace.Text{Full: p.o.full}.Call(p.w, p.n, &c)
 	}

@@ -72,7 +72,7 @@ Exit status:
 	f.DurationVar(&o.patience, "patience", 2*time.Second, "how long to wait for one answer")
 	_ = cmd.RegisterFlagCompletionFunc("to", complete.Flag(complete.VCenters(d))) // its only error is an unknown flag
 	o.filter.bind(d, cmd)
-	output.BindFormat(cmd, &o.format, output.JSON)
+	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
 	return cmd
 }
 
@@ -114,7 +114,7 @@ func runReplay(ctx context.Context, o *replayOptions) error {
 			different++
 		}
 		results = append(results, result{n, out.Call.VCenter, out.Call.Method, out.Skipped, out.Differences})
-		if o.format == output.JSON || out.Skipped == "" && len(out.Differences) == 0 {
+		if o.format != output.Text || out.Skipped == "" && len(out.Differences) == 0 {
 			return nil
 		}
 		if out.Skipped != "" {
@@ -134,7 +134,7 @@ func runReplay(ctx context.Context, o *replayOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.format == output.JSON {
+	if o.format != output.Text {
 		err = output.Object(o.streams.Out, o.format, "Replay", map[string]any{"calls": results})
 	} else {
 		_, err = fmt.Fprintf(o.streams.Out, "%d calls: %d as recorded, %d different, %d not compared\n", n, n-different-skipped, different, skipped)

@@ -105,7 +105,7 @@ func (g *Guests) install(ctx *simulator.Context, m *vmState, vm *mo.VirtualMachi
 	ctx.Update(vm, down())
 }
 
-// InstantCloneTask clones a running VM: the clone runs at once, with an address of its own, and a name from its guestinfo or its VM.
+// InstantCloneTask clones a running VM: the clone runs at once, with its own address, and a name from its guestinfo or its VM.
 func (g *Guests) InstantCloneTask(ctx *simulator.Context, req *types.InstantClone_Task) soap.HasFault {
 	vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine)
 	if !ok {
@@ -154,7 +154,7 @@ func (g *Guests) subnet(ctx *simulator.Context, vm *mo.VirtualMachine, backing t
 	return anySubnet
 }
 
-// lease returns a free address of a network, invalid if there is none.
+// lease returns a free address of a network, invalid if all are used.
 func (g *Guests) lease(subnet netip.Prefix) netip.Prefix {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -40,7 +40,8 @@ func (h *Hosts) Migrate(ref, from types.ManagedObjectReference, cause uint64, ac
 			return
 		}
 		var target *simulator.HostSystem
-		if target, err = h.choose(ctx, *source.Parent, vm.Datastore, func(r vc.Ref) bool { return r != from && (accept == nil || accept(r)) }); err != nil {
+		elsewhere := func(r vc.Ref) bool { return r != from && (accept == nil || accept(r)) }
+		if target, err = h.chooseFor(ctx, vm, *source.Parent, elsewhere); err != nil {
 			return
 		}
 		to = target.Self
@@ -72,7 +73,7 @@ func (h *Hosts) Restart(ref, from types.ManagedObjectReference, cause uint64, ac
 			return
 		}
 		var target *simulator.HostSystem
-		if target, err = h.choose(ctx, *source.Parent, vm.Datastore, accept); err != nil {
+		if target, err = h.chooseFor(ctx, vm, *source.Parent, accept); err != nil {
 			return
 		}
 		to, moved = target.Self, target.Self != from
@@ -135,6 +136,18 @@ func relist(ctx *simulator.Context, ref vc.Ref, change func([]vc.Ref) []vc.Ref) 
 	ctx.WithLock(host, func() {
 		ctx.Update(host, []types.PropertyChange{vc.P("vm", change(slices.Clone(host.Vm)))})
 	})
+}
+
+// chooseFor is choose for a VM, by its rules: a host that fits them all, or else one that the mandatory ones allow.
+func (h *Hosts) chooseFor(ctx *simulator.Context, vm *simulator.VirtualMachine, compute vc.Ref, accept func(vc.Ref) bool) (*simulator.HostSystem, error) {
+	r := rules(ctx, compute, vm.Self)
+	if len(r.should) > 0 {
+		best, err := h.choose(ctx, compute, vm.Datastore, func(ref vc.Ref) bool { return r.Fits(ref) && (accept == nil || accept(ref)) })
+		if err == nil {
+			return best, nil
+		}
+	}
+	return h.choose(ctx, compute, vm.Datastore, func(ref vc.Ref) bool { return r.Allows(ref) && (accept == nil || accept(ref)) })
 }
 
 // choose returns the usable host of the compute resource with the fewest VMs that reaches the datastores and that accept, if not

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// drs spreads VMs by number: simulated VMs use no resources to measure. All but newDRS runs on the loop.
+// drs moves VMs to where their VM-host rules want them, and spreads them by number: simulated VMs use no resources to measure. All but newDRS runs on the loop.
 type drs struct {
 	*Reactions
 	period time.Duration
@@ -48,6 +48,7 @@ func (d *drs) spread(cluster *simulator.ClusterComputeResource) {
 		}
 	}
 	hosts = slices.DeleteFunc(hosts, func(ref vc.Ref) bool { _, ok := on[ref]; return !ok })
+	d.obey(ctx, cluster, name, hosts, on)
 	cause := uint64(0)
 	for range total {
 		from, to, vms := extremes(hosts, on)
@@ -59,7 +60,7 @@ func (d *drs) spread(cluster *simulator.ClusterComputeResource) {
 				fmt.Sprintf("DRS spreads VMs: hosts run between %d and %d", len(on[to]), len(on[from])))
 		}
 		i := slices.IndexFunc(vms, func(vm vc.Ref) bool {
-			if !host.Automated(ctx, cluster, vm) {
+			if !host.Automated(ctx, cluster, vm) || !host.RulesOf(ctx, cluster, vm).Fits(to) {
 				return false
 			}
 			_, err := d.opts.Hosts.Migrate(vm, from, cause, func(ref vc.Ref) bool { return ref == to })
@@ -70,6 +71,25 @@ func (d *drs) spread(cluster *simulator.ClusterComputeResource) {
 		}
 		on[to] = append(on[to], vms[i])
 		on[from] = slices.Delete(slices.Clone(vms), i, i+1)
+	}
+}
+
+// obey moves VMs that run where a VM-host rule does not want them to a host where it does, if there is one.
+func (d *drs) obey(ctx *simulator.Context, cluster *simulator.ClusterComputeResource, name string, hosts []vc.Ref, on map[vc.Ref][]vc.Ref) {
+	for _, from := range hosts {
+		for _, vm := range slices.Clone(on[from]) {
+			rules := host.RulesOf(ctx, cluster, vm)
+			if rules.Fits(from) || !slices.ContainsFunc(hosts, rules.Fits) || !host.Automated(ctx, cluster, vm) {
+				continue
+			}
+			cause := d.log(event.Object{Kind: "Cluster", Name: name}, event.Info, "drs.rule", 0, "DRS moves a VM to where its rules want it")
+			to, err := d.opts.Hosts.Migrate(vm, from, cause, rules.Fits)
+			if err != nil {
+				continue
+			}
+			on[from] = vc.Without(on[from], vm)
+			on[to] = append(on[to], vm)
+		}
 	}
 }
 

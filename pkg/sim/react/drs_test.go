@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/react"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -50,6 +53,57 @@ func TestDRSSpreadsVMs(t *testing.T) {
 		}
 	})
 }
+
+// TestDRSObeysRules: VMs go to the hosts of their group, and stay there, though another host has fewer.
+func TestDRSObeysRules(t *testing.T) {
+	for name, mandatory := range map[string]bool{"must": true, "should": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := setup(t, 6, topology.Reactions{DRS: topology.DRS{Enabled: topology.Yes}}, nil)
+				hosts, vms := r.refs("HostSystem"), r.refs("VirtualMachine")
+				site := hosts[2:]
+				var host mo.HostSystem
+				must(t, property.DefaultCollector(r.client).RetrieveOne(t.Context(), hosts[0], []string{"parent"}, &host))
+				cluster := object.NewClusterComputeResource(r.client, *host.Parent)
+				yes := true
+				add := types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd}
+				done(t)(cluster.Reconfigure(t.Context(), &types.ClusterConfigSpecEx{
+					GroupSpec: []types.ClusterGroupSpec{
+						{ArrayUpdateSpec: add, Info: &types.ClusterHostGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "site-a"}, Host: site}},
+						{ArrayUpdateSpec: add, Info: &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "zone-a"}, Vm: vms[:5]}},
+					},
+					RulesSpec: []types.ClusterRuleSpec{{ArrayUpdateSpec: add, Info: &types.ClusterVmHostRuleInfo{
+						ClusterRuleInfo: types.ClusterRuleInfo{Name: "a on a", Enabled: &yes, Mandatory: &mandatory},
+						VmGroupName:     "zone-a", AffineHostGroupName: "site-a",
+					}}},
+				}, true))
+				time.Sleep(3*react.DefaultPeriod + time.Second)
+				synctest.Wait()
+				for _, vm := range vms[:5] {
+					if at := *r.vm(vm).Runtime.Host; at != site[0] {
+						t.Errorf("%s runs on %s, want %s", vm, at, site[0])
+					}
+				}
+				r.checkLists()
+				// Its hosts leave: DRS moves what may be elsewhere.
+				enter, err := object.NewHostSystem(r.client, site[0]).EnterMaintenanceMode(t.Context(), 0, false, nil)
+				must(t, err)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if n := len(r.on(site[0])); (n >= 5) != mandatory {
+					t.Errorf("%d VMs on the host that is to be empty", n)
+				}
+				if mandatory {
+					must(t, enter.Cancel(t.Context()))
+				}
+				must(t, ignored(enter.Wait(t.Context())))
+			})
+		})
+	}
+}
+
+// ignored drops the error of a task that may be canceled.
+func ignored(error) error { return nil }
 
 // TestNoReactions: without configuration there are no automatic actions.
 func TestNoReactions(t *testing.T) {

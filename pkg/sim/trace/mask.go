@@ -36,7 +36,7 @@ func isSecretOption(key []byte) bool {
 	return isSecret(key) || bytes.HasSuffix(key, []byte(".userdata")) || bytes.Contains(key, []byte("userdata."))
 }
 
-// maskXML masks the text in secret elements, and in the values of secret options. It copies nothing when there is none, and never
+// maskXML masks the text in secret elements, and in the values of secret options. Without such elements it copies nothing, and it never
 // fails: what is no XML has no elements.
 func maskXML(text []byte) []byte {
 	var out []byte // text[:from], masked

@@ -57,7 +57,7 @@ type Message struct {
 // backlog limits the bodies that wait to be written, in bytes: then calls are left out, and counted.
 const backlog = 64 << 20
 
-// Recorder writes calls as lines of JSON. It masks and writes them in a goroutine of its own, so that calls do not wait for it.
+// Recorder writes calls as lines of JSON. It masks and writes them in its own goroutine, so that calls do not wait for it.
 // Create one with [NewRecorder]; its methods are safe for concurrent use.
 type Recorder struct {
 	w io.Writer
