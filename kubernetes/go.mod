@@ -211,7 +211,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-// This repository, the staging modules of Kubernetes v1.37.2, and what it needs in another version than would be chosen.
+// The staging modules of Kubernetes v1.37.2, and what it needs in another version than would be chosen.
 replace (
 	github.com/vsphere-sandbox/vsphere-sandbox => ../
 	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.37.2

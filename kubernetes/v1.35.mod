@@ -209,7 +209,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-// This repository, the staging modules of Kubernetes v1.35.4, and what it needs in another version than would be chosen.
+// The staging modules of Kubernetes v1.35.4, and what it needs in another version than would be chosen.
 replace (
 	cel.dev/expr => cel.dev/expr v0.24.0
 	github.com/Azure/go-ansiterm => github.com/Azure/go-ansiterm v0.0.0-20230124172434-306776ec8161

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 )
 
-// A version that does not exist is told before anything is downloaded or compiled, whichever of the candidates it is.
+// A version that does not exist is reported before anything is downloaded or compiled, whichever of the candidates it is.
 func TestLookedUpFirst(t *testing.T) {
 	dir := t.TempDir()
 	asked := filepath.Join(dir, "asked")
@@ -51,7 +51,7 @@ esac
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range strings.Split(strings.TrimSpace(string(went)), "\n") {
+	for command := range strings.SplitSeq(strings.TrimSpace(string(went)), "\n") {
 		if !strings.HasPrefix(command, "list -m ") {
 			t.Errorf("go %s was run", command)
 		}

@@ -103,7 +103,7 @@ func zeros(b []byte) bool { return b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1])
 func (w *file) Read(b []byte) (int, error) { return w.file.Read(b) }
 
 // Seek implements io.Seeker.
-func (w *file) Seek(offset int64, whence int) (int64, error) { return w.file.Seek(offset, whence) }
+func (w *file) Seek(offset int64, from int) (int64, error) { return w.file.Seek(offset, from) }
 
 // Close implements io.Closer.
 func (w *file) Close() error { return w.file.Close() }

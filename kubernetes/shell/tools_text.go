@@ -79,7 +79,7 @@ func echo(_ context.Context, pr *process, args []string) int {
 	return pr.print("echo", text+end)
 }
 
-// escaped joins words in which a backslash begins an escape. Each call has a configuration of its own: without one, the interpreter's
+// escaped joins words in which a backslash begins an escape. Each call has its own configuration: without one, the interpreter's
 // package takes one that all programs share, with its buffer.
 func escaped(words []string) string {
 	out := make([]string, len(words))

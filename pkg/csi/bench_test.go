@@ -85,7 +85,7 @@ func BenchmarkFullSync(b *testing.B) {
 			v, _ := lab.VCenter(name)
 			for _, s := range v.Gate().Stats() {
 				if s.Client == csi.UserAgent && s.Method != "WaitForUpdatesEx" {
-					sum += int64(s.Calls)
+					sum += s.Calls
 				}
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// A running cluster takes only its own snapshots: the tokens of its components are of its own ServiceAccounts.
+// A running cluster takes only its own snapshots: the tokens of its components belong to its ServiceAccounts.
 func TestSnapshotOfAnotherCluster(t *testing.T) {
 	s := newSandbox(t, "single")
 	put := func(path, text string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
-// A simulation that takes the place of another one has its addresses, and nobody else gets them in between.
+// A simulation that takes the place of another one has its addresses, and no other process gets them in between.
 func TestListeners(t *testing.T) {
 	first, err := sim.New(t.Context(), sim.Options{Topology: load(t, switches), Port: loopback.AnyPort})
 	if err != nil {

@@ -29,8 +29,14 @@ func TestChart(t *testing.T) {
 		name string
 		do   func(t *testing.T, s *sandbox)
 	}{
-		{"Top", topOfChart}, {"Copy", copyFiles}, {"Attach", attachToPod}, {"Terminal", execInTerminal}, {"PortForward", forwardPorts}, {"Previous", previousLog},
-		{"Full", fillVolume}, {"Policy", behaveByPolicy},
+		{"Top", topOfChart},
+		{"Copy", copyFiles},
+		{"Attach", attachToPod},
+		{"Terminal", execInTerminal},
+		{"PortForward", forwardPorts},
+		{"Previous", previousLog},
+		{"Full", fillVolume},
+		{"Policy", behaveByPolicy},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.do(t, &sandbox{&home{s.Home.In(t)}, s.Sandbox}) })
 	}
@@ -155,7 +161,7 @@ func forwardPorts(t *testing.T, s *sandbox) {
 			t.Fatalf("kubectl port-forward %s: it prints no address", to[0])
 		}
 		address, _, _ = strings.Cut(address, " ")
-		resp, err := http.Get("http://" + address + "/hello") //nolint:noctx // the test's own
+		resp, err := http.Get("http://" + address + "/hello")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,7 @@ const fetchEnv = "VSPHERE_SANDBOX_FETCH"
 
 // imageOf returns the image of a Kubernetes release, which the daemon has then; or why it is not there.
 func imageOf(version string) (name, why string, err error) {
-	name, archive, err := builtImage(version, "-name")
+	_, archive, err := builtImage(version, "-name")
 	if err != nil {
 		return "", "", err
 	}

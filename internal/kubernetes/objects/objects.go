@@ -87,7 +87,7 @@ func Save(ctx context.Context, client *clientv3.Client, w io.Writer) (n int, err
 // after an error nothing has changed. The revision continues: objects that were changed since have another resourceVersion than when
 // they were saved, and everything else as it was.
 //
-// Each watch of an API server gets its part in its own time. A controller that runs meanwhile may see a claim before its volume; one
+// Each watch of an API server gets its part at another time. A controller that runs may see a claim before its volume; one
 // that has a token of a ServiceAccount that comes back with another UID is refused until it asks for another token. So the objects of
 // another cluster are restored before the API server starts.
 func Restore(ctx context.Context, client *clientv3.Client, r io.Reader) error {

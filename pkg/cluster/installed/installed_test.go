@@ -155,7 +155,7 @@ func TestRights(t *testing.T) {
 func TestList(t *testing.T) {
 	text := release(t)
 	var documents, items []string
-	for _, d := range strings.Split(text, "\n---\n") {
+	for d := range strings.SplitSeq(text, "\n---\n") {
 		if strings.Contains(d, "Binding") {
 			items = append(items, "- "+strings.ReplaceAll(strings.TrimSpace(d), "\n", "\n  "))
 		} else {
