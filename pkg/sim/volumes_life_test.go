@@ -208,9 +208,14 @@ func TestVolumeMovesWithItsVM(t *testing.T) {
 	h1, one, two := r.ref("/dc/host/c1/h-1"), r.ref("/dc/datastore/one"), r.ref("/dc/datastore/two")
 	r.ok(move(types.VirtualMachineRelocateSpec{Host: &h1}))
 	r.ok(move(types.VirtualMachineRelocateSpec{Datastore: &one}))
-	on("shared")
-	r.ok(r.vcenter.RelocateVolume(t.Context(), id, "one"))
-	on("one")
+	eventually(t, "the volume moves with the VM's files", func() bool {
+		v, _ := r.vcenter.Volume(id)
+		return v.DatastoreName == "one"
+	})
+	for _, to := range []string{"shared", "one"} {
+		r.ok(r.vcenter.RelocateVolume(t.Context(), id, to))
+		on(to)
+	}
 	if err := r.vcenter.RelocateVolume(t.Context(), id, "two"); !fault.Is(err, new(types.InvalidDatastore)) {
 		t.Errorf("moved out of reach: %v", err)
 	}
