@@ -86,7 +86,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: writer}
 spec:
-  containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}]
+  containers: [{name: c, image: busybox, args: [sh, -c, "echo hello >/data/greeting; sleep 3600"], volumeMounts: [{name: data, mountPath: /data}]}]
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 `
 
