@@ -91,7 +91,7 @@ func TestDRSObeysRules(t *testing.T) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if n := len(r.on(site[0])); (n >= 5) != mandatory {
-					t.Errorf("%d VMs on the host that is to be empty", n)
+					t.Errorf("%d VMs on the host that must be empty", n)
 				}
 				if mandatory {
 					must(t, enter.Cancel(t.Context()))
