@@ -22,8 +22,9 @@ type podImage struct {
 	files string
 	// names are all its names: kubeadm uses a separate name for each part of Kubernetes.
 	names []string
-	// entrypoint is the program, none where the pod names it.
-	entrypoint []string
+	// entrypoint is the program, none where the pod names it; command are its default arguments, user is who runs it.
+	entrypoint, command []string
+	user                string
 }
 
 // podImages are all of them, by the names that kubeadm lists.

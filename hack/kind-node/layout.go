@@ -31,8 +31,10 @@ type config struct {
 	Architecture string `json:"architecture"`
 	OS           string `json:"os"`
 	Config       struct {
+		User       string            `json:"User,omitempty"`
 		Env        []string          `json:"Env,omitempty"`
 		Entrypoint []string          `json:"Entrypoint,omitempty"`
+		Cmd        []string          `json:"Cmd,omitempty"`
 		StopSignal string            `json:"StopSignal,omitempty"`
 		Labels     map[string]string `json:"Labels,omitempty"`
 	} `json:"config"`
@@ -77,7 +79,7 @@ func writeLayout(ctx context.Context, from, dir string, images []podImage) error
 			return err
 		}
 		c := newConfig(diffID)
-		c.Config.Entrypoint = image.entrypoint
+		c.Config.Entrypoint, c.Config.Cmd, c.Config.User = image.entrypoint, image.command, image.user
 		configured, err := writeBlob(blobs, configType, c)
 		if err != nil {
 			return err

@@ -18,7 +18,10 @@ func TestWriteLayout(t *testing.T) {
 	}
 	from, dir := t.TempDir(), filepath.Join(t.TempDir(), "layout")
 	write(t, from, map[string]string{"one/bin/one": "1", "two/two": "2"})
-	images := []podImage{{"one", []string{"r/one:v1", "r/uno:v1"}, nil}, {"two", []string{"r/two:v2"}, []string{"/two"}}}
+	images := []podImage{
+		{files: "one", names: []string{"r/one:v1", "r/uno:v1"}},
+		{files: "two", names: []string{"r/two:v2"}, entrypoint: []string{"/two"}, command: []string{"serve"}, user: "1234"},
+	}
 	if err := writeLayout(t.Context(), from, dir, images); err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	o.image = o.repository + ":" + key
 	archive := o.path(archiveName(o.release, key))
+	if o.tests {
+		return runTests(ctx, o, o.path(testsName(o.release, key)), stdout, stderr)
+	}
 	if o.nameOnly {
 		fmt.Fprintf(stdout, "%s\n%s\n", o.image, archive)
 		return nil
@@ -73,6 +76,43 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "%s\n%s\n", o.image, archive)
 	return nil
+}
+
+// runTests makes the archive of the test images, unless it exists, and writes its path to stdout. "vsphere-sandbox conformance" loads
+// it into the nodes.
+func runTests(ctx context.Context, o *options, archive string, stdout, stderr io.Writer) error {
+	if o.load {
+		return errors.New("-load is for the node image: conformance loads the test images itself")
+	}
+	if _, err := os.Stat(archive); !o.nameOnly && (err != nil || o.debianAgain) {
+		if err := missing(o); err != nil {
+			return err
+		}
+		unlock, err := lock(o.path("lock-tests"))
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if err := produceTests(ctx, o, archive, stderr); err != nil {
+			return err
+		}
+		if err := retireTests(o.cache, o.release, archive); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(stdout, archive)
+	return nil
+}
+
+// retireTests removes all archives of a release's test images but the current one.
+func retireTests(cache string, r release, current string) error {
+	archives, err := filepath.Glob(filepath.Join(cache, testsName(r, "*")+"*"))
+	for _, path := range archives {
+		if path != current {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
 }
 
 // archiveName is the name of an image's archive in the cache.
@@ -215,6 +255,8 @@ type options struct {
 	repository, image           string
 	release                     release
 	load, nameOnly, debianAgain bool
+	// tests asks for the images of Kubernetes' conformance tests in place of the node image.
+	tests bool
 	// mirror is Debian's, as debootstrap takes it.
 	mirror string
 }
@@ -229,6 +271,7 @@ func parse(args []string) (*options, error) {
 	fs.StringVar(&kubernetes, "kubernetes", kubernetes, "the node's Kubernetes `release`: "+strings.Join(names(), ", "))
 	fs.StringVar(&o.mirror, "mirror", "http://deb.debian.org/debian", "Debian's `address`")
 	fs.BoolVar(&o.load, "load", false, "give the image to docker, unless it has it")
+	fs.BoolVar(&o.tests, "tests", false, "make the images that Kubernetes' conformance tests run, not the node image, and print the archive's path")
 	fs.BoolVar(&o.nameOnly, "name", false, "print the image's name and the archive's path, make nothing")
 	fs.BoolVar(&o.debianAgain, "debian-again", false, "download Debian's packages again")
 	if err := fs.Parse(args); err != nil {

@@ -108,8 +108,10 @@ const suite = "bookworm"
 const packages = "systemd,iptables,nftables,iproute2,conntrack,ethtool,mount,util-linux,kmod,procps,libseccomp2,runc,hostname,jq,e2fsprogs"
 
 // debian fetches and unpacks Debian's packages, unless it has been done.
-func (b *build) debian(ctx context.Context) error {
-	dir := b.debianDir()
+func (b *build) debian(ctx context.Context) error { return b.bootstrap(ctx, b.debianDir(), packages) }
+
+// bootstrap fetches and unpacks the smallest system of Debian's with more packages, unless the folder has them.
+func (b *build) bootstrap(ctx context.Context, dir, packages string) error {
 	if _, err := os.Stat(dir); err == nil && !b.debianAgain {
 		return nil
 	}
