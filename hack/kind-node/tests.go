@@ -240,6 +240,10 @@ func (t *tests) layOut(ctx context.Context) error {
 			return err
 		}
 	}
+	// Tests run the program by this name to see that a pod's command replaces the image's.
+	if err := link("agnhost", t.in("images/agnhost/agnhost-2")); err != nil {
+		return err
+	}
 	if err := temporary(t.in("images/sample-apiserver")); err != nil {
 		return err
 	}

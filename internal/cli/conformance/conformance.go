@@ -22,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
@@ -34,6 +35,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/conformance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
@@ -42,6 +44,15 @@ const resultsFile = "artifacts/conformance.json"
 
 // topologyName is the topology of the sandbox: that of "up".
 const topologyName = "zones-us-eu"
+
+// nodes are the parameters of the topology. On kind each node is a container with its own kubelet, and no test needs more than one
+// worker in each zone.
+func nodes(cluster string) []topology.Setting {
+	if cluster != ground.Kind {
+		return nil
+	}
+	return []topology.Setting{{Name: "workers-east", Value: "1"}, {Name: "workers-eu", Value: "1"}}
+}
 
 type options struct {
 	*command.Deps
@@ -52,8 +63,12 @@ type options struct {
 	resume      bool
 	format      string
 	ground      ground.Flags
+	csi         csi.Flags
 	kubernetes  kubernetes.Flags
 	limits      limits.Flags
+
+	// registry is asked whether it can be reached, cache is that of hack/kind-node, "" for its default.
+	registry, cache string
 
 	choice conformance.Choice
 	known  []conformance.Outcome
@@ -61,7 +76,7 @@ type options struct {
 
 // NewCmdConformance returns the command; runF, when not nil, runs in its place.
 func NewCmdConformance(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{Deps: d, format: output.Plain}
+	o := &options{Deps: d, format: output.Plain, registry: registry}
 	runF = command.Or(runF, run)
 	cmd := &cobra.Command{
 		Use:   "conformance [--suite SUITE] [--focus REGEXP] [--skip REGEXP]",
@@ -70,12 +85,15 @@ func NewCmdConformance(d *command.Deps, runF func(context.Context, *options) err
 
   quick        the conformance tests of the API machinery
   nodes        conformance tests of nodes: their life, taints, scheduling
-  storage      conformance tests of volumes that need no driver
+  storage      conformance tests of volumes; with --cluster kind those of a CSI
+               driver too (External Storage), of ours or of --csi
   conformance  all conformance tests
 
 The program with the tests, e2e.test of the cluster's release, is built into the
 cache the first time. That takes a Go toolchain and minutes. What the cluster
-cannot run is skipped, with its reason. A test that fails is run once more; if
+cannot run is skipped, with its reason. With --cluster kind the nodes load the
+tests' images from the cache of hack/kind-node if "build -tests" has made them
+there, and else pull them. A test that fails is run once more; if
 it passes then, it counts as passed, and the table says that it is flaky.
 
 Progress goes to standard error, a Markdown table by SIG to standard output.
@@ -91,7 +109,8 @@ Exit status:
 		Example: `  vsphere-sandbox conformance
   vsphere-sandbox conformance --suite conformance --artifacts results
   vsphere-sandbox conformance --suite conformance --artifacts results --resume
-  vsphere-sandbox conformance --focus Watchers --kubernetes v1.36`,
+  vsphere-sandbox conformance --focus Watchers --kubernetes v1.36
+  vsphere-sandbox conformance --suite storage --cluster kind --csi module:v3.7.0`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -109,6 +128,7 @@ Exit status:
 	f.StringVar(&o.artifacts, "artifacts", "", "write results, logs and a report to `DIR`, in the layout of TestGrid")
 	f.BoolVar(&o.resume, "resume", false, "with --artifacts: do not run again what has passed there")
 	o.ground.Bind(cmd)
+	o.csi.Bind(cmd, "")
 	o.kubernetes.Bind(cmd)
 	o.limits.Bind(cmd)
 	o.limits.BindPort(cmd)
@@ -157,7 +177,29 @@ func (o *options) complete() error {
 	if err := o.ground.Check(); err != nil {
 		return err
 	}
+	if err := o.checkCSI(); err != nil {
+		return err
+	}
 	return o.kubernetes.Check(o.ground.Kubernetes())
+}
+
+// checkCSI checks the driver. The default is ours where the tests of a driver are run, and off otherwise.
+func (o *options) checkCSI() error {
+	if o.csi.Driver == "" && !o.csi.Chosen() {
+		o.csi.Driver = csi.Builtin
+		if !o.external() {
+			o.csi.Driver = csi.Off
+		}
+	}
+	if err := o.csi.Check(); err != nil {
+		return err
+	}
+	return o.csi.CheckCluster(o.ground.Cluster == ground.Kind)
+}
+
+// external reports whether the tests of a CSI driver are run: hollow nodes have no volumes that their programs could write to.
+func (o *options) external() bool {
+	return o.suite == conformance.Storage && o.choice.Containers && !o.csi.Disabled()
 }
 
 // read reads the results of the run before.
@@ -176,8 +218,12 @@ func (o *options) read(r release.Release) error {
 	if err := json.Unmarshal(text, &before); err != nil {
 		return report.UsageError("leave --resume out", "--resume: %s of %s: %v", resultsFile, o.artifacts, err)
 	}
-	if before.Kubernetes != r.Version {
-		return report.UsageError("--artifacts DIR that is new", "--resume: the results in %s are of Kubernetes %s, not of %s", o.artifacts, before.Kubernetes, r.Version)
+	for _, of := range []struct{ what, was, is string }{
+		{"Kubernetes", before.Kubernetes, r.Version}, {"--cluster", before.Cluster, o.ground.Cluster}, {"--csi", before.CSI, o.csi.Driver},
+	} {
+		if of.was != of.is {
+			return report.UsageError("--artifacts DIR that is new", "--resume: the results in %s are of %s %s, not of %s", o.artifacts, of.what, of.was, of.is)
+		}
 	}
 	o.known = before.Outcomes
 	return nil
@@ -210,7 +256,7 @@ func run(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	s.suite = &result.Suite{Name: "conformance", Began: time.Now(), Version: build.Version(), KubernetesVersion: s.release.Version, CCM: "builtin", Speed: 1}
-	s.report = &conformance.Report{APIVersion: conformance.APIVersion, Kind: conformance.Kind, Kubernetes: s.release.Version, Suite: o.suite}
+	s.report = &conformance.Report{APIVersion: conformance.APIVersion, Kind: conformance.Kind, Kubernetes: s.release.Version, Cluster: o.ground.Cluster, CSI: o.csi.Driver, Suite: o.suite}
 	if o.artifacts != "" {
 		if err := s.Keep(o.artifacts, s.suite); err != nil {
 			return err
@@ -281,8 +327,14 @@ func (s *session) tests(ctx context.Context, has sandbox.Kubernetes) error {
 		return err
 	}
 	defer os.RemoveAll(work)
+	driver := ""
+	if s.o.external() {
+		if driver, err = conformance.WriteDriver(work, s.o.csi.Chosen()); err != nil {
+			return err
+		}
+	}
 	s.Busy("lists the tests of Kubernetes " + s.release.Version)
-	specs, err := conformance.List(ctx, program, work)
+	specs, err := conformance.List(ctx, program, work, driver)
 	s.Busy("")
 	if err != nil {
 		return err
@@ -297,6 +349,10 @@ func (s *session) tests(ctx context.Context, has sandbox.Kubernetes) error {
 		return err
 	}
 	status, err := s.running.Client.Status(ctx)
+	kubectl := ""
+	if err == nil {
+		kubectl, err = kubernetes.Program(ctx, s.o.Streams, status)
+	}
 	if err == nil {
 		var log io.Writer
 		if s.Dir != nil {
@@ -304,7 +360,7 @@ func (s *session) tests(ctx context.Context, has sandbox.Kubernetes) error {
 		}
 		var outcomes []conformance.Outcome
 		outcomes, err = conformance.Run(ctx, plan, conformance.Options{
-			Program: program, Kubeconfig: status.Kubeconfig, Kubectl: status.KubernetesProgram, Dir: work, Log: log, Parallel: s.o.parallel, Known: s.o.known,
+			Program: program, Kubeconfig: status.Kubeconfig, Kubectl: kubectl, Driver: driver, Dir: work, Log: log, Parallel: s.o.parallel, Known: s.o.known,
 			Keep: s.keep, Running: s.begins, Ended: s.ended,
 		})
 		s.report.Outcomes = outcomes
@@ -356,14 +412,22 @@ func (s *session) boot(ctx context.Context, has sandbox.Kubernetes) error {
 	if err != nil {
 		return report.UsageError("--name lab", "%v", err)
 	}
-	t, err := scenarios.Load(topologyName)
+	t, err := scenarios.Load(topologyName, nodes(s.o.ground.Cluster)...)
 	if err != nil {
 		return err
 	}
 	want := stage.Spec{Topology: t, Speed: 1, Cluster: s.o.ground.Of(false)}
 	want.Cluster.Kubernetes = has
+	if kind := want.Cluster.Kind; kind != nil {
+		if kind.Archives, err = s.images(ctx); err != nil {
+			return err
+		}
+	}
 	flags := ccm.Flags{Replicas: 1}
 	if want.CCM, err = flags.Resolve(ctx, s.o.Streams); err != nil {
+		return err
+	}
+	if want.CSI, err = s.o.csi.Resolve(ctx, s.o.Streams); err != nil {
 		return err
 	}
 	m := &stage.Booter{Root: root, Name: name, Command: "conformance", Limits: s.o.limits, Print: s.Println, Busy: s.Busy, Lost: s.Lost}

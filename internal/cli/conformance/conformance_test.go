@@ -3,6 +3,9 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/stage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/conformance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
@@ -35,6 +39,7 @@ func TestOptions(t *testing.T) {
 		"--resume":                          "--resume needs --artifacts, the directory of the run before",
 		"--kubernetes v1.20":                "Kubernetes v1.20: this release of vsphere-sandbox does not have it",
 		"--kind-image x":                    "--kind-image is for --cluster kind",
+		"--csi nonesuch":                    `--csi nonesuch: want builtin, PATH, image:REF, archive:FILE or module:VERSION or off`,
 		"--cluster kind --kubernetes v1.36": "--kubernetes v1.36 is for --cluster embedded: any other cluster has its own release",
 		"-o junit":                          `unknown output format "junit"`,
 	} {
@@ -78,6 +83,10 @@ func TestResume(t *testing.T) {
 	if err := o.read(release.Release{Version: "v1.30.0"}); err == nil || !strings.Contains(err.Error(), "are of Kubernetes "+r.Version+", not of v1.30.0") {
 		t.Errorf("another release: %v", err)
 	}
+	o.ground.Cluster = "kind"
+	if err := o.read(r); err == nil || !strings.Contains(err.Error(), "are of --cluster , not of kind") {
+		t.Errorf("another cluster: %v", err)
+	}
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -91,5 +100,57 @@ func TestTested(t *testing.T) {
 		if got := tested(version); got.Name() != want {
 			t.Errorf("%s: %s", version, got.Name())
 		}
+	}
+}
+
+// Only the tests of a CSI driver on kind have one by default.
+func TestDriver(t *testing.T) {
+	for args, want := range map[string]struct {
+		driver   string
+		external bool
+	}{
+		"":                               {"off", false},
+		"--suite storage":                {"off", false},
+		"--suite storage --cluster kind": {"builtin", true},
+		"--suite storage --cluster kind --csi off":           {"off", false},
+		"--suite storage --cluster kind --csi module:v3.7.0": {"module:v3.7.0", true},
+		"--suite conformance --cluster kind":                 {"off", false},
+		"--csi builtin":                                      {"builtin", false},
+	} {
+		e := clitest.NewEnv(nil)
+		r := e.Run(t.Context(), NewCmdConformance(e.Deps, func(_ context.Context, o *options) error {
+			if o.csi.Driver != want.driver || o.external() != want.external {
+				t.Errorf("%s: driver %s, external %v", args, o.csi.Driver, o.external())
+			}
+			return nil
+		}), strings.Fields(args)...)
+		if r.Exit != 0 {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+}
+
+// The nodes load the images of the tests from the cache, or pull them, or it is said what to do before anything boots.
+func TestImages(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	e := clitest.NewEnv(nil)
+	s := &session{Show: stage.NewShow(e.Deps), o: &options{Deps: e.Deps, registry: server.URL, cache: t.TempDir()}, release: release.Default()}
+	defer s.Close()
+	if got, err := s.images(t.Context()); err != nil || got != nil {
+		t.Errorf("with a registry: %v, %v", got, err)
+	}
+	server.Close()
+	got, err := s.images(t.Context())
+	if failure := new(report.Error); !errors.As(err, &failure) || failure.Exit != report.Prerequisite || !strings.Contains(failure.Try, "build -tests") {
+		t.Errorf("without both: %v, %v", got, err)
+	}
+	archive := filepath.Join(s.o.cache, "tests-"+s.release.Version+"-0123.tar")
+	for _, path := range []string{archive, filepath.Join(s.o.cache, "tests-v1.20.0-0123.tar"), archive + ".new"} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.images(t.Context()); err != nil || len(got) != 1 || got[0] != archive {
+		t.Errorf("with an archive: %v, %v", got, err)
 	}
 }

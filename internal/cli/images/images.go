@@ -172,6 +172,7 @@ const (
 
 	nodePart    = "node"
 	programPart = "program"
+	testPart    = "test"
 )
 
 // grounds are all of them.

@@ -189,8 +189,46 @@ func TestList(t *testing.T) {
 		})
 	}
 	p := newPlace(t, nil)
-	if r := p.list(t, "--ground", "moon"); r.Exit != report.Usage {
-		t.Errorf("%+v", r)
+	for _, args := range [][]string{{"--ground", "moon"}, {"--for", "moon"}} {
+		if r := p.list(t, args...); r.Exit != report.Usage {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+}
+
+// The images of the conformance tests are those of the archive that hack/kind-node has made for this Kubernetes.
+func TestListForConformance(t *testing.T) {
+	p := newPlace(t, nil)
+	if r := p.list(t, "--for", "conformance"); r.Exit != 0 || !strings.Contains(p.Err.String(), "try: sudo hack/kind-node/build -tests") {
+		t.Errorf("without an archive: %+v, said %q", r, p.Err)
+	}
+	for _, version := range []string{p.options.kubernetes, "v1.35.4"} {
+		p.tests(t, version)
+	}
+	p.Out.Reset()
+	if r := p.list(t, "--for", "conformance", "-o", "name"); r.Exit != 0 || p.Out.String() != "image/registry.k8s.io/e2e-test-images/agnhost:"+p.options.kubernetes+"\n" {
+		t.Errorf("%+v, said %q", r, p.Out)
+	}
+}
+
+// tests puts an archive of test images of a release into the cache.
+func (p place) tests(t *testing.T, version string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(p.options.cache, "tests-"+version+"-0123.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := tar.NewWriter(f)
+	index := `{"manifests":[{"digest":"sha256:1","annotations":{"io.containerd.image.name":"registry.k8s.io/e2e-test-images/agnhost:` + version + `"}}]}`
+	if err := w.WriteHeader(&tar.Header{Name: "index.json", Mode: 0o644, Size: int64(len(index))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, index); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

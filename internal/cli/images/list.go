@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/nodeimage"
 )
@@ -19,7 +22,9 @@ import (
 type listOptions struct {
 	options
 	ground string
-	flags  output.Flags
+	// purpose is "", or forConformance.
+	purpose string
+	flags   output.Flags
 }
 
 // NewCmdList returns the command; runF, when not nil, runs in its place.
@@ -31,23 +36,36 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *listOptions) error)
 		Short: "List the images that a ground needs",
 		Long: `List the images that a ground needs, and where they are: in the container
 runtime, in the cache of hack/kind-node, missing, or built by this program when
-needed. If several node images are listed, the first one is used.`,
+needed. If several node images are listed, the first one is used.
+
+With --for conformance it lists the images that "conformance --cluster kind"
+loads into the nodes for Kubernetes' own tests.`,
 		Example: `  vsphere-sandbox images list
-  vsphere-sandbox images list --ground kind -o wide`,
+  vsphere-sandbox images list --ground kind -o wide
+  vsphere-sandbox images list --for conformance`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkGround(o.ground); err != nil {
 				return err
 			}
+			if o.purpose != "" && o.purpose != forConformance {
+				return report.UsageError("--for "+forConformance, "--for %s: want %s", o.purpose, forConformance)
+			}
 			return runF(cmd.Context(), o)
 		},
 	}
 	o.bind(cmd)
+	cmd.Flags().StringVar(&o.purpose, "for", "", "only the images for this `PURPOSE`: conformance")
+	// Cannot fail: the flag was added in the line above.
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{forConformance}, cobra.ShellCompDirectiveNoFileComp))
 	bindGround(cmd, &o.ground, "", "only what this `GROUND` needs: kind or existing")
 	o.flags.Bind(cmd)
 	return cmd
 }
+
+// forConformance is the purpose of the images of Kubernetes' conformance tests.
+const forConformance = "conformance"
 
 // row is a line of the list.
 type row struct {
@@ -64,6 +82,9 @@ type row struct {
 }
 
 func list(ctx context.Context, o *listOptions) error {
+	if o.purpose == forConformance {
+		return o.tests()
+	}
 	var rows []row
 	var notes []string
 	if o.ground != existingGround {
@@ -83,6 +104,32 @@ func list(ctx context.Context, o *listOptions) error {
 	}
 	for _, n := range notes {
 		fmt.Fprintln(o.streams.Err, n)
+	}
+	return nil
+}
+
+// tests lists the images of the conformance tests of the Kubernetes that node images have.
+func (o *listOptions) tests() error {
+	archive, err := o.finder(images.Store{}, nil).Tests()
+	if err != nil {
+		return err
+	}
+	rows := []row{}
+	if archive != "" {
+		names, err := kind.ArchiveImages(archive)
+		if err != nil {
+			return err
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			rows = append(rows, row{Name: name, Grounds: []string{kindGround}, Part: testPart, Kubernetes: o.kubernetes, Where: []string{"cache"}, Archive: archive})
+		}
+	}
+	if err := output.List(o.streams.Out, o.flags, table(), rows); err != nil {
+		return err
+	}
+	if archive == "" {
+		fmt.Fprintf(o.streams.Err, "note: no archive has the images of the tests of Kubernetes %s: nodes pull them\ntry: sudo hack/kind-node/build -tests, in a checkout: makes them without a registry\n", o.kubernetes)
 	}
 	return nil
 }

@@ -157,18 +157,32 @@ type Loaded struct {
 	Nodes, Present []string
 }
 
+// ArchiveImages returns the full names of the images of an archive, as LoadImages loads it.
+func ArchiveImages(file string) ([]string, error) {
+	a, err := openArchive(file)
+	return a.images, err
+}
+
+func openArchive(file string) (archive, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return archive{}, fmt.Errorf("image archive: %w", err)
+	}
+	defer f.Close()
+	a, err := readArchive(f)
+	if err != nil {
+		return archive{}, fmt.Errorf("image archive %s: %w", file, err)
+	}
+	return a, nil
+}
+
 // LoadImages loads an image archive, as of `docker save` or a tarred OCI layout, into containerd of the given nodes in
 // parallel; by default of all nodes. It skips nodes with the same content. A stopped node is an error, but the others are
 // still loaded.
 func (c *Cluster) LoadImages(ctx context.Context, archive string, nodes ...string) (Loaded, error) {
-	f, err := os.Open(archive)
+	a, err := openArchive(archive)
 	if err != nil {
-		return Loaded{}, fmt.Errorf("image archive: %w", err)
-	}
-	a, err := readArchive(f)
-	_ = f.Close()
-	if err != nil {
-		return Loaded{}, fmt.Errorf("image archive %s: %w", archive, err)
+		return Loaded{}, err
 	}
 	if len(nodes) == 0 {
 		nodes = c.names()

@@ -51,6 +51,8 @@ type Options struct {
 	Knobs contract.Knobs
 	// Volumes is what volumes are: VolumesDevice, VolumesDir, or "", which is the first where it is possible.
 	Volumes string
+	// Archives are files with more images, as of [kind.Cluster.LoadImages]. All nodes get them.
+	Archives []string
 	// Retain keeps the containers when the sandbox does not come up, because of the cluster or of what comes after it. They are
 	// in its directory's note then ([Runtime]).
 	Retain bool
@@ -437,6 +439,10 @@ func (g *Ground) load(ctx context.Context) error {
 	var errs []error
 	for _, a := range g.archives() {
 		_, err := g.cluster.LoadImages(ctx, a.file, a.nodes...)
+		errs = append(errs, err)
+	}
+	for _, file := range g.Archives {
+		_, err := g.cluster.LoadImages(ctx, file)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -19,7 +19,7 @@ const (
 	Conformance = "conformance"
 	// Nodes is what exercises a cloud provider: the life of nodes, taints and eviction.
 	Nodes = "nodes"
-	// Storage is the tests of volumes that need no driver of the cloud.
+	// Storage is the tests of volumes that need no driver of the cloud, and those of a driver (External Storage).
 	Storage = "storage"
 )
 
@@ -31,7 +31,7 @@ type Choice struct {
 	Suite string
 	// Focus and Skip are matched against the whole text of a test; nil for no restriction.
 	Focus, Skip *regexp.Regexp
-	// Containers means that the cluster runs real containers: nothing of skips.yaml is skipped.
+	// Containers means that the cluster runs real containers: of skips.yaml, only the rules for all clusters hold.
 	Containers bool
 }
 
@@ -50,13 +50,15 @@ type Plan struct {
 	Skipped []Skipped
 }
 
-// rule skips tests on a cluster without containers.
+// rule skips tests on a cluster without containers, or everywhere.
 type rule struct {
 	// Files are patterns of paths below test/e2e.
 	Files []string `json:"files"`
 	// Label is one that the test has, Match a regular expression of its text. A test is skipped if all that are given hold.
 	Label string `json:"label"`
 	Match string `json:"match"`
+	// Everywhere means that a cluster with containers cannot run it either.
+	Everywhere bool `json:"everywhere"`
 	// Reason is why it cannot run.
 	Reason string `json:"reason"`
 
@@ -102,7 +104,7 @@ func part(suite string, s *Spec) bool {
 	case Nodes:
 		return conformance && slices.Contains([]string{"node/node_lifecycle.go", "node/taints.go", "common/node/lease.go", "scheduling/predicates.go", "scheduling/preemption.go"}, s.File)
 	case Storage:
-		return conformance && s.SIG() == "storage"
+		return conformance && s.SIG() == "storage" || strings.Contains(s.Name, "External Storage ")
 	}
 	return false
 }
@@ -119,10 +121,7 @@ func Choose(specs []Spec, c Choice) (*Plan, error) {
 		if !part(c.Suite, s) || c.Focus != nil && !c.Focus.MatchString(s.Name) || c.Skip != nil && c.Skip.MatchString(s.Name) {
 			continue
 		}
-		at := -1
-		if !c.Containers {
-			at = slices.IndexFunc(list, func(r rule) bool { return r.holds(s) })
-		}
+		at := slices.IndexFunc(list, func(r rule) bool { return (r.Everywhere || !c.Containers) && r.holds(s) })
 		if at >= 0 {
 			plan.Skipped = append(plan.Skipped, Skipped{*s, list[at].Reason})
 		} else {

@@ -63,6 +63,17 @@ func fakeMain(dir string, args []string) {
 		name, value, _ := strings.Cut(arg, "=")
 		flags[name] = value
 	}
+	if driver := flags["--storage.testdriver"]; driver != "" {
+		f, err := os.OpenFile(filepath.Join(dir, "drivers"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err == nil {
+			fmt.Fprintln(f, driver)
+			err = f.Close()
+		}
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(3)
+		}
+	}
 	_, dry := flags["--ginkgo.dry-run"]
 	focus := regexp.MustCompile(flags["--ginkgo.focus"])
 	interrupted := make(chan os.Signal, 1)

@@ -17,10 +17,13 @@ type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Kubernetes is the release of the cluster and of the tests.
-	Kubernetes string    `json:"kubernetes"`
-	Suite      string    `json:"suite"`
-	Outcomes   []Outcome `json:"outcomes"`
-	Skipped    []Skipped `json:"skipped"`
+	Kubernetes string `json:"kubernetes"`
+	// Cluster is how it was made: "embedded", "kind". CSI is its driver: "off", "builtin", "module:v3.7.0".
+	Cluster  string    `json:"cluster,omitempty"`
+	CSI      string    `json:"csi,omitempty"`
+	Suite    string    `json:"suite"`
+	Outcomes []Outcome `json:"outcomes"`
+	Skipped  []Skipped `json:"skipped"`
 }
 
 // The names of the document.

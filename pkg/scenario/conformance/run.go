@@ -29,6 +29,8 @@ type Options struct {
 	Program, Kubeconfig string
 	// Kubectl is the program of which "kubectl" is a command, for tests that run kubectl. Default: the kubectl in $PATH.
 	Kubectl string
+	// Driver is the definition file of a storage driver, for which the program then has more tests. Optional.
+	Driver string
 	// Dir is an existing folder for reports of single runs of the program. They are removed.
 	Dir string
 	// Log gets what the program prints. Optional.
@@ -194,6 +196,7 @@ func (r *runner) batch(ctx context.Context, specs []Spec, again bool) error {
 		"--ginkgo.grace-period=" + (grace / 2).String(), fmt.Sprintf("--ginkgo.timeout=%s", time.Duration(len(specs))*r.Patience),
 		"--ginkgo.focus=(" + strings.Join(names, "|") + ")$",
 	}
+	args = append(args, driverArgs(r.Driver)...)
 	if r.kubectl != "" {
 		args = append(args, "--kubectl-path="+r.kubectl)
 	}

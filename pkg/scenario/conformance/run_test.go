@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
@@ -17,7 +18,7 @@ import (
 // plan lists and chooses from the stand-in.
 func plan(t *testing.T, program string, c Choice) *Plan {
 	t.Helper()
-	specs, err := List(t.Context(), program, t.TempDir())
+	specs, err := List(t.Context(), program, t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +61,11 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tc.name, d)
 		}
 	}
+	external := []Spec{{Name: "[sig-storage] External Storage [Driver: d] provisioning"}, {Name: "[sig-storage] External Storage [Driver: d] restarts [Disruptive]"}}
+	p, err := Choose(external, Choice{Suite: Storage, Containers: true})
+	if err != nil || len(p.Run) != 1 || len(p.Skipped) != 1 || p.Skipped[0].Name != external[1].Name {
+		t.Errorf("a driver's tests: %+v, %v", p, err)
+	}
 	if _, err := Choose([]Spec{{Name: "x"}}, Choice{Suite: Quick}); err == nil || err.Error() != "no test of the suite quick matches" {
 		t.Errorf("nothing to run: %v", err)
 	}
@@ -67,8 +73,43 @@ func TestChoose(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho unknown flag\nexit 2\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := List(t.Context(), broken, t.TempDir()); err == nil || !strings.Contains(err.Error(), "unknown flag") {
+	if _, err := List(t.Context(), broken, t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "unknown flag") {
 		t.Errorf("no list: %v", err)
+	}
+}
+
+// The program reads the definition of the driver of both kinds, when it lists the tests and when it runs them.
+func TestDriver(t *testing.T) {
+	for _, upstream := range []bool{false, true} {
+		file, err := WriteDriver(t.TempDir(), upstream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d struct {
+			DriverInfo struct {
+				Name         string
+				Capabilities map[string]bool
+			}
+		}
+		if err := yaml.Unmarshal(text, &d); err != nil || d.DriverInfo.Name != "csi.vsphere.vmware.com" || !d.DriverInfo.Capabilities["persistence"] {
+			t.Errorf("%+v, %v", d, err)
+		}
+	}
+	program, dir := fake(t)
+	specs, err := List(t.Context(), program, t.TempDir(), "/driver.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Program: program, Kubeconfig: "/dev/null", Dir: t.TempDir(), Driver: "/driver.yaml"}
+	if _, err := Run(t.Context(), &Plan{Run: specs[:1]}, o); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "drivers")); err != nil || string(text) != "/driver.yaml\n/driver.yaml\n" {
+		t.Errorf("the program was given %q, %v", text, err)
 	}
 }
 

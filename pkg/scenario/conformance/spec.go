@@ -107,10 +107,12 @@ func readReport(path string) (*suiteReport, error) {
 	return &all[0], nil
 }
 
-// List returns all tests that the program has, in its order. dir is a folder for its report.
-func List(ctx context.Context, program, dir string) ([]Spec, error) {
+// List returns all tests that the program has, in its order, with those of the storage driver of a definition file if driver is not
+// "". dir is a folder for its report.
+func List(ctx context.Context, program, dir, driver string) ([]Spec, error) {
 	path := filepath.Join(dir, "list.json")
-	cmd := exec.CommandContext(ctx, program, "--provider=skeleton", "--ginkgo.dry-run", "--ginkgo.no-color", "--ginkgo.succinct", "--ginkgo.json-report="+path)
+	args := []string{"--provider=skeleton", "--ginkgo.dry-run", "--ginkgo.no-color", "--ginkgo.succinct", "--ginkgo.json-report=" + path}
+	cmd := exec.CommandContext(ctx, program, append(args, driverArgs(driver)...)...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -139,4 +141,12 @@ func List(ctx context.Context, program, dir string) ([]Spec, error) {
 		return nil, errors.New("e2e.test has no tests")
 	}
 	return all, nil
+}
+
+// driverArgs are the arguments for a definition file of a storage driver.
+func driverArgs(file string) []string {
+	if file == "" {
+		return nil
+	}
+	return []string{"--storage.testdriver=" + file}
 }

@@ -260,6 +260,22 @@ func (f Finder) Archived(ctx context.Context) ([]Image, error) {
 	return all, nil
 }
 
+// Tests returns the newest archive of images for Kubernetes' conformance tests that hack/kind-node keeps in the cache, of the wanted
+// release, or "" if the cache has no archive of it. It needs no runtime.
+func (f Finder) Tests() (string, error) {
+	found, err := filepath.Glob(filepath.Join(f.where(), "tests-"+f.Kubernetes+"-*.tar"))
+	if err != nil {
+		return "", err
+	}
+	newest, at := "", time.Time{}
+	for _, path := range found {
+		if info, err := os.Stat(path); err == nil && info.ModTime().After(at) {
+			newest, at = path, info.ModTime()
+		}
+	}
+	return newest, nil
+}
+
 // where returns the folder of the archives.
 func (f Finder) where() string {
 	if f.Cache != "" {
