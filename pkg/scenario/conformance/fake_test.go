@@ -75,13 +75,22 @@ func fakeMain(dir string, args []string) {
 		}
 	}
 	_, dry := flags["--ginkgo.dry-run"]
+	if dry { // as e2e.test does
+		if _, err := os.MkdirTemp("", "test-kuberc"); err != nil {
+			fmt.Println(err)
+			os.Exit(3)
+		}
+	}
 	focus := regexp.MustCompile(flags["--ginkgo.focus"])
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
+	var reasons []string
 	all := []spec{{LeafNodeType: "SynchronizedBeforeSuite", State: "passed"}}
 	for _, s := range fakeSpecs() {
 		switch name := s.name(); {
 		case dry:
+		case len(reasons) > 0:
+			s.State = "skipped"
 		case !focus.MatchString("Kubernetes e2e suite " + name):
 			s.State = "skipped"
 		default:
@@ -97,12 +106,12 @@ func fakeMain(dir string, args []string) {
 				s.State, s.Failure.Message = "skipped", "only for large clusters"
 			case strings.Contains(name, "should hang"):
 				<-interrupted
-				s.State = "interrupted"
+				s.State, reasons = "interrupted", []string{"Interrupted by User"}
 			}
 		}
 		all = append(all, s)
 	}
-	text, err := json.Marshal([]suiteReport{{SpecReports: all}})
+	text, err := json.Marshal([]suiteReport{{SpecReports: all, SpecialSuiteFailureReasons: reasons}})
 	if err == nil {
 		err = os.WriteFile(flags["--ginkgo.json-report"], text, 0o600)
 	}

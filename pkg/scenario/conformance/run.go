@@ -230,6 +230,9 @@ func (r *runner) batch(ctx context.Context, specs []Spec, again bool) error {
 		return r.keep()
 	}
 	if read != nil {
+		if ctx.Err() != nil {
+			read.SpecialSuiteFailureReasons = nil // the interruption: tests that did not run are no errors
+		}
 		r.record(read, specs, again)
 	}
 	return r.keep()

@@ -114,6 +114,7 @@ func List(ctx context.Context, program, dir, driver string) ([]Spec, error) {
 	args := []string{"--provider=skeleton", "--ginkgo.dry-run", "--ginkgo.no-color", "--ginkgo.succinct", "--ginkgo.json-report=" + path}
 	cmd := exec.CommandContext(ctx, program, append(args, driverArgs(driver)...)...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir) // it leaves temporary folders behind
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
