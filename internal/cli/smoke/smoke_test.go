@@ -183,12 +183,12 @@ func TestMatrixOfReleases(t *testing.T) {
 		t.Errorf("ended with %+v", r)
 	}
 	b := bench{kubernetes: []sandbox.Kubernetes{{Version: "v1.35.4"}, {Version: "v1.36.4"}}}
-	if on := b.on(smoke.CCM{Source: "builtin", Kubernetes: "v1.36.4"}); on != 1 {
+	if on := b.on(smoke.Program{Source: "builtin", Kubernetes: "v1.36.4"}); on != 1 {
 		t.Errorf("runs on %s", b.kubernetes[on].Version)
 	}
 	all := together(&smoke.Comparison{Columns: []smoke.Column{
-		{CCM: smoke.CCM{Source: "builtin", Kubernetes: "v1.35.4"}, Suite: result.Suite{Scenarios: []result.Scenario{{Name: "power-off", Theme: "lifecycle"}}}},
-		{CCM: smoke.CCM{Source: "builtin", Kubernetes: "v1.36.4"}, Suite: result.Suite{Scenarios: []result.Scenario{{Name: "power-off", Theme: "lifecycle"}}}},
+		{CCM: smoke.Program{Source: "builtin", Kubernetes: "v1.35.4"}, Suite: result.Suite{Scenarios: []result.Scenario{{Name: "power-off", Theme: "lifecycle"}}}},
+		{CCM: smoke.Program{Source: "builtin", Kubernetes: "v1.36.4"}, Suite: result.Suite{Scenarios: []result.Scenario{{Name: "power-off", Theme: "lifecycle"}}}},
 	}})
 	if all.CCM != "builtin on v1.35.4,builtin on v1.36.4" || all.Scenarios[1].Theme != "builtin-v1.36.4/lifecycle" {
 		t.Errorf("%s, %+v", all.CCM, all.Scenarios[1])
