@@ -60,8 +60,9 @@ func (p Product) facts() facts {
 	case CSISanity:
 		return facts{
 			code: "sanity", long: "sanity suite", file: "csi-sanity", module: "github.com/kubernetes-csi/csi-test/v5", command: "./cmd/csi-sanity",
-			folder: "csi-test", releases: []string{SanityVersion},
-			sums: map[string]string{SanityVersion: "h1:u5DgYNIreSNO2+u4Nq2Wpl+bbakRSjNyxZHmDTAqnYA="},
+			folder: "csi-test", env: []string{"GOFLAGS=-mod=mod"}, // the proxy leaves out parts of its vendor folder
+			releases: []string{SanityVersion},
+			sums:     map[string]string{SanityVersion: "h1:u5DgYNIreSNO2+u4Nq2Wpl+bbakRSjNyxZHmDTAqnYA="},
 		}
 	case CCM:
 	}

@@ -77,7 +77,7 @@ func (b *bench) resolveDriver(ctx context.Context, text string) (smoke.Program, 
 	return judged, nil
 }
 
-// prepareSanity builds the sanity suite, unless a machine without Go has none: then the check is left out, and says so.
+// prepareSanity builds the sanity suite, unless this machine cannot: then the check is skipped, and says why.
 func (b *bench) prepareSanity(ctx context.Context, o *smoke.Options) error {
 	if b.o.ground.Podded() || !smoke.Chosen(b.o.only, "sanity") {
 		return nil
@@ -91,7 +91,7 @@ func (b *bench) prepareSanity(ctx context.Context, o *smoke.Options) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		b.Println("sanity is left out: %v", err)
+		o.NoSanity = "the suite cannot be built: " + err.Error()
 		return nil
 	}
 	o.Sanity = func(ctx context.Context, r *scenario.Running) (smoke.Sanity, error) {
@@ -107,7 +107,7 @@ func (b *bench) prepareSanity(ctx context.Context, o *smoke.Options) error {
 // sanity runs the sanity suite against the controller and the node service of one node of the sandbox whose directory is dir.
 func sanity(ctx context.Context, suite, dir string) (smoke.Sanity, error) {
 	var got smoke.Sanity
-	nodes, err := filepath.Glob(filepath.Join(dir, "nodes", "*worker*", "kubelet", "plugins", names.Driver, "csi.sock"))
+	nodes, err := filepath.Glob(filepath.Join(dir, "nodes", "*", "kubelet", "plugins", names.Driver, "csi.sock"))
 	if err != nil || len(nodes) == 0 {
 		return got, errors.Join(err, fmt.Errorf("no node of %s has a CSI node service", dir))
 	}
@@ -124,7 +124,7 @@ func sanity(ctx context.Context, suite, dir string) (smoke.Sanity, error) {
 	defer os.RemoveAll(scratch)
 	results := filepath.Join(scratch, "junit.xml")
 	cmd := exec.CommandContext(ctx, suite,
-		"-csi.endpoint=unix:csi.sock", "-csi.controllerendpoint=unix:"+controller,
+		"-csi.endpoint=csi.sock", "-csi.controllerendpoint="+controller, // a path: its unix: knows no relative ones
 		"-csi.mountdir="+filepath.Join(scratch, "target"), "-csi.stagingdir="+filepath.Join(scratch, "staging"),
 		"-csi.testvolumesize=1073741824", "-csi.testvolumeexpandsize=2147483648",
 		"-ginkgo.junit-report="+results, "-ginkgo.no-color", "-ginkgo.succinct",

@@ -39,8 +39,10 @@ type Options struct {
 	Installed func(Program) *installed.Installation
 	// Requests returns what the account of an installation asked the API server of a running sandbox for. Required with Installed.
 	Requests func(context.Context, *scenario.Running, *installed.Installation) ([]installed.Request, error)
-	// Sanity runs the sanity suite of CSI against the driver of a running sandbox. Optional: without it the check is left out.
-	Sanity func(context.Context, *scenario.Running) (Sanity, error)
+	// Sanity runs the sanity suite of CSI against the driver of a running sandbox. Required to judge a CSI driver, unless NoSanity says
+	// why there is none, or Pods is set.
+	Sanity   func(context.Context, *scenario.Running) (Sanity, error)
+	NoSanity string
 	// Unhealthy reports whether an error of Boot is that of a program that does not become healthy.
 	Unhealthy func(error) bool
 	// Strict counts known failures.

@@ -202,7 +202,7 @@ func (r *run) chosen(check string) bool {
 			return false
 		}
 	case sanityCheck:
-		if r.o.Sanity == nil {
+		if r.o.Pods || !r.o.Program.Driver {
 			return false
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 const sanityCheck = "sanity"
@@ -19,11 +21,34 @@ type Sanity struct {
 	Failed []string `json:"failed,omitempty"`
 }
 
-// checkSanity runs the sanity suite against the driver of a new sandbox: the suite makes volumes and snapshots of its own, and
-// attaches them to a node.
+// sanityTopology has one zone: the suite makes volumes for no place in particular, attaches them to one node, and wants that node to
+// be in a zone, as the driver claims.
+const sanityTopology = `apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: sanity, description: one zone with two workers}
+spec:
+  vcenters:
+    - name: vc
+      datacenters:
+        - name: dc
+          region: here
+          zone: here-a
+          clusters: [{name: compute, hosts: [{name: "esx-{n}", replicas: 2}]}]
+          vms: [{name: "worker-{n}", replicas: 2, role: worker}]
+`
+
+// checkSanity runs the sanity suite against the driver of a new sandbox.
 func (r *run) checkSanity(ctx context.Context) result.Scenario {
 	c := r.begin(sanityCheck, "the tests of github.com/kubernetes-csi/csi-test, against the controller and the node service of one node", 2)
-	sandbox, err := r.bootFor(ctx, r.measured)
+	if r.o.NoSanity != "" {
+		c.step(ctx, "note", "the suite", func(context.Context) (string, error) { return "", errSkip{r.o.NoSanity} })
+		return c.end()
+	}
+	var sandbox *scenario.Running
+	t, err := topology.Load("sanity", []byte(sanityTopology))
+	if err == nil {
+		sandbox, err = r.bootFor(ctx, scenario.Requirements{Topology: t, Components: scenario.Components{CSI: "builtin"}})
+	}
 	if err == nil && sandbox.Stop != nil {
 		defer func() { _ = sandbox.Stop(context.WithoutCancel(ctx)) }() // how that goes is no part of any result
 	}
