@@ -350,13 +350,13 @@ func (b *bench) version(ctx context.Context, c smoke.Program) (string, error) {
 	return string(out), nil
 }
 
-// write adds a file to the artifacts.
+// write adds a file to the artifacts, of results that were masked.
 func (b *bench) write(name string, write func(io.Writer) error) error {
 	var text bytes.Buffer
 	if err := write(&text); err != nil {
 		return err
 	}
-	return b.Dir.Write(name, text.Bytes())
+	return b.Dir.WriteDocument(name, text.Bytes())
 }
 
 // writers are the files of a report beside those of all runs.

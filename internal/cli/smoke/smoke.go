@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/stage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
@@ -160,6 +161,7 @@ func run(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
+	report = stage.Masked(b.Show, report)
 	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), b.versions()
 	err = b.ended()
 	if b.Dir != nil {
@@ -171,16 +173,18 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	b.Finish(ctx, &report.Suite, &err)
 	b.Close()
-	werr := b.Results(o.Streams.Out, func(out io.Writer) error {
-		switch o.format {
-		case output.JSON, output.YAML:
-			return output.Document(out, o.format, func(w io.Writer) error { return smoke.JSON(w, report) })
-		case formatJUnit:
-			return junit.Write(out, &report.Suite)
-		}
-		return smoke.Table(out, report)
-	})
-	return verdict(ctx, report.Suite.Verdict(), err, werr)
+	return verdict(ctx, report.Suite.Verdict(), err, o.print(report))
+}
+
+// print writes a report to standard output.
+func (o *options) print(r *smoke.Report) error {
+	switch o.format {
+	case output.JSON, output.YAML:
+		return output.Document(o.Streams.Out, o.format, func(w io.Writer) error { return smoke.JSON(w, r) })
+	case formatJUnit:
+		return junit.Write(o.Streams.Out, &r.Suite)
+	}
+	return smoke.Table(o.Streams.Out, r)
 }
 
 // sources are what is judged, and the baseline if there is one.
@@ -305,6 +309,7 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience, Strict: o.strict,
 	})
 	c.Version, c.KubernetesVersion = build.Version(), b.versions()
+	c = stage.Masked(b.Show, c)
 	err = b.ended()
 	all := together(c)
 	if b.Dir != nil {

@@ -46,6 +46,15 @@ func TestOptions(t *testing.T) {
 		{"--as helm", `--as "helm": want process, manifest or chart`, report.Usage},
 		{"--as manifest --chart x", "--chart, --baseline-chart and --values need --as chart", report.Usage},
 		{"--as chart --ccm-manifest x", "--ccm-manifest and --baseline-manifest need --as manifest", report.Usage},
+		{"--csi builtin", "", 0},
+		{"--csi ./vsphere-csi --baseline module:v3.7.0 --only driver-upgrade,sanity", "", 0},
+		{"--csi ./vsphere-csi --suite core --only storage/*", "", 0},
+		{"--csi off", "smoke --csi off: there is no driver to judge", report.Usage},
+		{"--csi moon:x", `CSI driver "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`, report.Usage},
+		{"--csi builtin --baseline moon:x", `CSI driver "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`, report.Usage},
+		{"--csi builtin --as manifest", "--as manifest: is for cloud controller managers; name one with --ccm", report.Usage},
+		{"--csi builtin --only leader-lost", `--only "leader-lost": there is no such check`, report.Usage},
+		{"--csi off --ccm ./mine", "", 0},
 		{"--as chart --baseline-chart x", "--baseline-manifest and --baseline-chart need --baseline", report.Usage},
 	} {
 		e := clitest.NewEnv(nil)

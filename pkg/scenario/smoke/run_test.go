@@ -177,6 +177,66 @@ func TestNoSandbox(t *testing.T) {
 	}
 }
 
+// Of a CSI driver other things are checked, and the upgrade is one of its own.
+func TestDriver(t *testing.T) {
+	o := Options{
+		Program: Program{Source: "./mine", Driver: true}, Baseline: &Program{Source: "builtin", Own: true, Driver: true}, Suite: []*scenario.Scenario{parse(t, good)},
+		Boot: func(_ context.Context, _ Program, need scenario.Requirements) (*scenario.Running, error) {
+			return nil, errors.New("no room for " + need.Topology.Metadata.Name + " with CSI " + need.Components.CSI)
+		},
+		Version: func(context.Context, Program) (string, error) { return "vsphere-csi v1.0.0", nil },
+		Sanity:  func(context.Context, *scenario.Running) (Sanity, error) { return Sanity{}, errors.New("has no sandbox") },
+	}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"version ✓ passed", "driver-upgrade ✗ errored", "good ✗ errored", "calls-volume ✗ errored", "calls-volume-outage ✗ errored", "sanity ✗ errored",
+		"clean-exit ✗ errored",
+	}, "\n")
+	if diff := gocmp.Diff(want, verdicts(r)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if s := r.Suite.Scenarios[5]; s.Message != "no room for sanity with CSI builtin" {
+		t.Errorf("sanity: %s", s.Message)
+	}
+	var b bytes.Buffer
+	if err := Table(&b, r); err != nil || !strings.Contains(b.String(), "\nCSI driver ./mine · baseline builtin") {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+}
+
+// What the sanity suite finds is one failure with its names; without the suite the check is skipped.
+func TestSanity(t *testing.T) {
+	for _, tc := range []struct {
+		got     Sanity
+		no      string
+		verdict result.Verdict
+		message string
+	}{
+		{Sanity{Passed: 73, Skipped: 19}, "", result.Passed, "73 passed, 19 skipped"},
+		{Sanity{Passed: 1, Failed: []string{"a: b", "c: d"}}, "", result.Failed, "2 failed, 1 passed, 0 skipped: a: b; c: d"},
+		{Sanity{}, "there is no Go", result.Skipped, "there is no Go"},
+	} {
+		var stopped int
+		o := Options{
+			Program: Program{Source: "./mine", Driver: true}, Only: []string{"sanity"}, NoSanity: tc.no,
+			Boot: func(context.Context, Program, scenario.Requirements) (*scenario.Running, error) {
+				return &scenario.Running{Sandbox: newFake("x"), Name: "s", Stop: func(context.Context) error { stopped++; return nil }}, nil
+			},
+			Sanity: func(context.Context, *scenario.Running) (Sanity, error) { return tc.got, nil },
+		}
+		r, err := Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := r.Suite.Scenarios[0]; len(r.Suite.Scenarios) != 1 || s.Verdict != tc.verdict || s.Message != tc.message || stopped != len(r.Suite.Boots) {
+			t.Errorf("%+v, stopped %d", s, stopped)
+		}
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
