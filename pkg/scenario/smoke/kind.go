@@ -16,7 +16,7 @@ type kind struct {
 	components []string
 	// agent are its clients at the vCenters, as in [expect.Agent].
 	agent string
-	// upgrade and leader are scenarios of this package; leader is "" if there is none.
+	// upgrade and leader are scenarios of this package; leader is "" for a kind without replicas.
 	upgrade, leader string
 	// instead is the scenario of the catalogue that leader replaces: that of this package has two replicas from the beginning, and
 	// expects nothing of the other one that a single replica might fail at too.
@@ -54,7 +54,7 @@ var manager = kind{
 	}},
 }
 
-// driver is the kind of CSI drivers. Upstream's has its syncer in a process of its own.
+// driver is the kind of CSI drivers. Upstream's runs its syncer as a separate process.
 var driver = kind{
 	noun: "CSI driver", short: "CSI driver", components: []string{"csi-controller", "csi-syncer"}, agent: "csi",
 	upgrade: "driver-upgrade",

@@ -40,7 +40,7 @@ type Options struct {
 	// Requests returns what the account of an installation asked the API server of a running sandbox for. Required with Installed.
 	Requests func(context.Context, *scenario.Running, *installed.Installation) ([]installed.Request, error)
 	// Sanity runs the sanity suite of CSI against the driver of a running sandbox. Required to judge a CSI driver, unless NoSanity says
-	// why there is none, or Pods is set.
+	// why it cannot run, or Pods is set.
 	Sanity   func(context.Context, *scenario.Running) (Sanity, error)
 	NoSanity string
 	// Unhealthy reports whether an error of Boot is that of a program that does not become healthy.

@@ -177,7 +177,7 @@ func TestNoSandbox(t *testing.T) {
 	}
 }
 
-// Of a CSI driver other things are checked, and the upgrade is one of its own.
+// A CSI driver has other checks, and another upgrade.
 func TestDriver(t *testing.T) {
 	o := Options{
 		Program: Program{Source: "./mine", Driver: true}, Baseline: &Program{Source: "builtin", Own: true, Driver: true}, Suite: []*scenario.Scenario{parse(t, good)},
