@@ -51,12 +51,13 @@ func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *c
 --csi and without --ccm a release of a CSI driver:
 
   version       --version prints the version of its source
-  installation  a CCM with --as manifest, --as chart: what it installs finds a node, starts
-                with its arguments and rights, and answers its probes
+  installation  a CCM with --as manifest, --as chart: what it installs finds a
+                node, starts with its arguments and rights, and answers its probes
   upgrade       it takes over from the baseline, and no node changes;
                 a CSI driver (driver-upgrade): no volume moves
   the suite     the scenarios of --suite; for a CSI driver, those with volumes
-  leader-lost   the leader of two replicas of a CCM is killed, the other takes over
+  leader-lost   of two replicas of a CCM the leader is killed, the other takes
+                over
   sanity        the tests of csi-test, against a CSI driver
   clean-exit    SIGTERM ends it with status 0, and its sessions are closed
   rights        a CCM with --as manifest, --as chart: the API server refuses it

@@ -40,38 +40,42 @@ const steadyText = "a minute in which nothing happens"
 
 // manager is the kind of cloud controller managers. v1.36.0 logs on its way out "restarting pod because received event [no events]";
 // v1.34.0 has the same lines.
-var manager = kind{
-	noun: "cloud controller manager", short: "CCM", components: []string{"ccm"}, agent: "ccm",
-	upgrade: "upgrade", leader: "leader-lost", instead: "leader-hand-over",
-	phases: []Phase{
-		{Name: phaseStart, Text: "start, until all nodes are initialized and ready"},
-		{Name: phaseSteady, Text: steadyText},
-		{Name: "calls-power-off", Text: "a VM is powered off, and on again"},
-		{Name: "calls-outage", Text: "a vCenter is away, and comes back"},
-	},
-	exits: []verdict.Known{{
-		CCM: ">=v1.34.0", Why: "on its way out upstream's main closes the watch of its configuration, takes that for a change, and ends with klog.Fatal",
-	}},
+func manager() *kind {
+	return &kind{
+		noun: "cloud controller manager", short: "CCM", components: []string{"ccm"}, agent: "ccm",
+		upgrade: "upgrade", leader: "leader-lost", instead: "leader-hand-over",
+		phases: []Phase{
+			{Name: phaseStart, Text: "start, until all nodes are initialized and ready"},
+			{Name: phaseSteady, Text: steadyText},
+			{Name: "calls-power-off", Text: "a VM is powered off, and on again"},
+			{Name: "calls-outage", Text: "a vCenter is away, and comes back"},
+		},
+		exits: []verdict.Known{{
+			CCM: ">=v1.34.0", Why: "on its way out upstream's main closes the watch of its configuration, takes that for a change, and ends with klog.Fatal",
+		}},
+	}
 }
 
 // driver is the kind of CSI drivers. Upstream's runs its syncer as a separate process.
-var driver = kind{
-	noun: "CSI driver", short: "CSI driver", components: []string{"csi-controller", "csi-syncer"}, agent: "csi",
-	upgrade: "driver-upgrade",
-	phases: []Phase{
-		{Name: phaseStart, Text: "start, until every node takes volumes"},
-		{Name: phaseSteady, Text: steadyText},
-		{Name: "calls-volume", Text: "a claim, until its pod runs with the volume and after both are deleted"},
-		{Name: "calls-volume-outage", Text: "a vCenter is away while a claim waits for it, and comes back"},
-	},
+func driver() *kind {
+	return &kind{
+		noun: "CSI driver", short: "CSI driver", components: []string{"csi-controller", "csi-syncer"}, agent: "csi",
+		upgrade: "driver-upgrade",
+		phases: []Phase{
+			{Name: phaseStart, Text: "start, until every node takes volumes"},
+			{Name: phaseSteady, Text: steadyText},
+			{Name: "calls-volume", Text: "a claim, until its pod runs with the volume and after both are deleted"},
+			{Name: "calls-volume-outage", Text: "a vCenter is away while a claim waits for it, and comes back"},
+		},
+	}
 }
 
 // kindOf returns the kind of a program.
 func kindOf(p Program) *kind {
 	if p.Driver {
-		return &driver
+		return driver()
 	}
-	return &manager
+	return manager()
 }
 
 // counted are the names of the scenarios whose calls are counted.

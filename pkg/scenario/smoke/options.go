@@ -212,12 +212,12 @@ func perMinute(counts []Count, in time.Duration) []Count {
 // Checks returns the names of the checks of [Run] for a cloud controller manager with a suite, in their order. [Options.Only]
 // matches them.
 func Checks(suite []*scenario.Scenario) []string {
-	return slices.Concat([]string{versionCheck, installationCheck, manager.upgrade}, manager.counted(), Names(manager.suite(suite)), []string{manager.leader, exitCheck, rightsCheck})
+	return slices.Concat([]string{versionCheck, installationCheck, manager().upgrade}, manager().counted(), Names(manager().suite(suite)), []string{manager().leader, exitCheck, rightsCheck})
 }
 
 // DriverChecks is [Checks] for a CSI driver.
 func DriverChecks(suite []*scenario.Scenario) []string {
-	return slices.Concat([]string{versionCheck, driver.upgrade}, driver.counted(), Names(driver.suite(suite)), []string{sanityCheck, exitCheck})
+	return slices.Concat([]string{versionCheck, driver().upgrade}, driver().counted(), Names(driver().suite(suite)), []string{sanityCheck, exitCheck})
 }
 
 // Names returns the names of scenarios for tables: with their theme.

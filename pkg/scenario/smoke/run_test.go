@@ -294,7 +294,7 @@ func TestPods(t *testing.T) {
 			switch s.Name {
 			case exitCheck:
 				t.Errorf("%s: %s", s.Name, s.Verdict)
-			case manager.upgrade, manager.leader:
+			case manager().upgrade, manager().leader:
 				if skipped++; s.Verdict != result.Skipped || s.Message != "on this cluster the program runs as pods" {
 					t.Errorf("%s: %s, %s", s.Name, s.Verdict, s.Message)
 				}
