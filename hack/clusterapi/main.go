@@ -2,7 +2,7 @@
 // cache, puts their custom resource definitions beside them, and prints the folder. The first time it takes some minutes.
 //
 //	make cluster-api
-//	dir=$(go run ./hack/clusterapi)   # $dir/manager, $dir/crds
+//	dir=$(go run ./hack/clusterapi)   # $dir/manager, $dir/crds.yaml
 package main
 
 import (
