@@ -16,10 +16,10 @@ LDFLAGS := -s -w \
 export CGO_ENABLED := 0
 
 # The packages whose tests run the built program: the race detector would not see it.
-HEAVY := /test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|minors|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
+HEAVY := /test/(e2e|clusterapi|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|minors|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
 
 .DEFAULT_GOAL := help
-.PHONY: conformance kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream minors smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
+.PHONY: conformance kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream cluster-api minors smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,7 +70,7 @@ run: build ## boot the default scenario; Ctrl-C ends it
 # everything compiled, and ci below 40 with nothing compiled.
 SUITES      := vet manifests readers unit unit-kubernetes race-core core
 CI_SUITES   := vet lint dead manifests readers unit unit-kubernetes race-core smoke core
-LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream minors conformance test-kind parity
+LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream cluster-api upstream minors conformance test-kind parity
 
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
 	@$(GO) run ./hack/suites $(SUITES)
@@ -179,6 +179,9 @@ csi-upstream: build ## run upstream's vSphere CSI driver, unmodified, against si
 	dir=$$($(GO) run ./hack/upstream $(CSI_UPSTREAM)) && UPSTREAM_CSI=$$dir \
 		$(GO) test -count=1 -v -timeout 60m ./test/csiupstream -quiet $(QUIET)
 
+cluster-api: build ## Cluster API and its provider for vSphere, unmodified, clone machines of simulated vCenters
+	dir=$$($(GO) run ./hack/clusterapi) && CLUSTER_API=$$dir $(GO) test -count=1 -v -timeout 30m ./test/clusterapi $(ARGS)
+
 bench: build bench-sim bench-provider bench-faults bench-storage bench-tui ## measure boot, memory and reaction times, the simulator, the provider, faults, volumes, the terminal UI; prints the tables of docs/benchmarks.md
 	@$(GO) test -run '^$$' -bench Up -benchtime 5x -timeout 0 $(ARGS) ./test/bench -args -bin $(abspath $(BIN))
 
@@ -234,7 +237,7 @@ $(TOOLS)/golangci-lint $(TOOLS)/deadcode: hack/tools/go.mod
 
 LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/$(TOOLS)/cache $(CURDIR)/$(TOOLS)/golangci-lint
 # Nested modules that have code of ours, but for hack/kind-node/programs, whose five main functions link all of Kubernetes.
-NESTED := kubernetes hack/image hack/kind-node hack/release test/manifests test/readers
+NESTED := kubernetes hack/image hack/kind-node hack/release test/manifests test/readers test/clusterapi/manager
 lint: $(TOOLS)/golangci-lint ## golangci-lint over the whole tree, tests and nested modules included; and the words that this project does not use (LINTARGS=--fix mends some)
 	@$(LINT) run $(LINTARGS) ./...
 	@for m in $(NESTED); do (cd $$m && $(LINT) run $(LINTARGS) ./...) || exit 1; done

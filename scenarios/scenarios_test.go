@@ -30,6 +30,13 @@ var want = map[string]struct {
 		"worker-1": "vc dc esx-1 - -",
 		"worker-2": "vc dc esx-2 - -",
 	}},
+	"zones-stretched": {"1 vCenter, 1 datacenter, 6 VMs, 5 nodes", map[string]string{
+		"cp-1":       "vc dc esx-a-1 region-1 site-a",
+		"worker-a-1": "vc dc esx-a-2 region-1 site-a",
+		"worker-a-2": "vc dc esx-a-1 region-1 site-a",
+		"worker-b-1": "vc dc esx-b-1 region-1 site-b",
+		"worker-b-2": "vc dc esx-b-2 region-1 site-b",
+	}},
 	"zones-per-cluster": {"1 vCenter, 1 datacenter, 7 VMs, 7 nodes", map[string]string{
 		"cp-1":       "vc dc esx-a-1 region-1 zone-a",
 		"worker-a-1": "vc dc esx-a-2 region-1 zone-a",
@@ -81,7 +88,7 @@ func describe(top *topology.Topology, node topology.VMRef) string {
 
 func TestNames(t *testing.T) {
 	names := scenarios.Names()
-	if diff := cmp.Diff([]string{"single", "zones-per-cluster", "zones-us-eu"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"single", "zones-per-cluster", "zones-stretched", "zones-us-eu"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	if !slices.Contains(names, scenarios.Default) {
@@ -92,7 +99,7 @@ func TestNames(t *testing.T) {
 func TestUnknownName(t *testing.T) {
 	for _, name := range []string{"nowhere", "", "../scenarios/single", "single.yaml"} {
 		_, err := scenarios.Load(name)
-		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "there are: single, zones-per-cluster, zones-us-eu") {
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "there are: single, zones-per-cluster, zones-stretched, zones-us-eu") {
 			t.Errorf("Load(%q): %v", name, err)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package ccm finds the program of a cloud controller manager, and the manifest that a release of upstream's is deployed with.
 // [program.CCM] says what is particular about it.
 //
-// Floor 0: of this module it imports packages program and upstream.
+// Floor 0: of this module it imports package program.
 package ccm
 
 import (
@@ -10,9 +10,7 @@ import (
 	"io/fs"
 	"regexp"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
 
 // ProgramPath returns where upstream's images have their program, and what they run: its manifests give arguments alone.
@@ -48,19 +46,9 @@ func released(ctx context.Context, version, what, minor string, o program.Option
 			break
 		}
 	}
-	missing, try := "ccm-"+what+"-missing", "--ccm-manifest FILE"
+	try := "--ccm-manifest FILE"
 	if what == "chart" {
 		try = "--chart DIR"
 	}
-	var why *coded.Error
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, coded.New(missing, try, err, "CCM %s: its module has no %s for %s", version, what, minor)
-	case errors.As(err, &why):
-		if why.Code == upstream.GoMissing { // which this machine lacks, not the release
-			missing = program.GoMissing
-		}
-		return nil, coded.New(missing, try, why.Err, "CCM %s: its %s: %s", version, what, why.Message)
-	}
-	return text, err
+	return text, program.CCM.ReadError(err, version, what, " for "+minor, try)
 }

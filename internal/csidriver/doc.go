@@ -7,5 +7,5 @@
 //
 // It runs nothing. Where the programs run, and with what configuration, is the caller's.
 //
-// Floor 0: of this module it imports packages program and upstream.
+// Floor 0: of this module it imports package program.
 package csidriver

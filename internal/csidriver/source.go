@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
 
 // Version returns the release that a source names, "" if the tag of an image does not say it.
@@ -54,18 +50,8 @@ func Manifest(ctx context.Context, version string, o program.Options) ([]byte, e
 	var all [][]byte
 	for _, name := range []string{"namespace.yaml", "vsphere-csi-driver.yaml"} {
 		text, err := program.CSIDriver.Read(ctx, version, "manifests/vanilla/"+name, o)
-		var why *coded.Error
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, coded.New(ManifestMissing, "--csi-manifest FILE", err, "CSI driver %s: its module has no manifest", version)
-		case errors.As(err, &why):
-			code := ManifestMissing
-			if why.Code == upstream.GoMissing { // which this machine lacks, not the release
-				code = program.GoMissing
-			}
-			return nil, coded.New(code, "--csi-manifest FILE", why.Err, "CSI driver %s: its manifest: %s", version, why.Message)
-		case err != nil:
-			return nil, err
+		if err != nil {
+			return nil, program.CSIDriver.ReadError(err, version, "manifest", "", "--csi-manifest FILE")
 		}
 		all = append(all, bytes.TrimRight(text, "\n"))
 	}

@@ -131,3 +131,19 @@ func (p Product) Read(ctx context.Context, version, path string, o Options) ([]b
 	tool.Progress = v.now
 	return tool.Read(ctx, p.Release(version), path)
 }
+
+// ReadError returns the error of commands for an error of [Product.Read], nil for nil: the release lacks what ("manifest"), which this
+// machine may not know for want of Go. Of is appended to what the module does not have, try says what to use instead.
+func (p Product) ReadError(err error, version, what, of, try string) error {
+	code := p.facts().code + "-" + what + "-missing"
+	why, ok := errors.AsType[*coded.Error](err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return coded.New(code, try, err, "%s %s: its module has no %s%s", p, version, what, of)
+	case !ok:
+		return err
+	case why.Code == upstream.GoMissing: // which this machine lacks, not the release
+		code = GoMissing
+	}
+	return coded.New(code, try, why.Err, "%s %s: its %s: %s", p, version, what, why.Message)
+}

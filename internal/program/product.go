@@ -17,7 +17,12 @@ const (
 	CCM       Product = "CCM"
 	CSIDriver Product = "CSI driver"
 	CSISyncer Product = "CSI syncer"
+	// CSISanity is the sanity suite of CSI, by Kubernetes' storage group.
+	CSISanity Product = "CSI sanity suite"
 )
+
+// SanityVersion is the release of [CSISanity] that drivers are judged by: that of go.mod, which the tests of this project run.
+const SanityVersion = "v5.4.0"
 
 // facts are where upstream has a product.
 type facts struct {
@@ -52,6 +57,13 @@ func (p Product) facts() facts {
 	case CSISyncer:
 		csi.long, csi.file, csi.command = "syncer", "vsphere-syncer", "./cmd/syncer"
 		return csi
+	case CSISanity:
+		return facts{
+			code: "sanity", long: "sanity suite", file: "csi-sanity", module: "github.com/kubernetes-csi/csi-test/v5", command: "./cmd/csi-sanity",
+			folder: "csi-test", env: []string{"GOFLAGS=-mod=mod"}, // the proxy leaves out parts of its vendor folder
+			releases: []string{SanityVersion},
+			sums:     map[string]string{SanityVersion: "h1:u5DgYNIreSNO2+u4Nq2Wpl+bbakRSjNyxZHmDTAqnYA="},
+		}
 	case CCM:
 	}
 	const name = "vsphere-cloud-controller-manager"

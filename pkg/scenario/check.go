@@ -41,8 +41,8 @@ func check(r *strict.Reader, s *Scenario) {
 		r.Errorf(node, "metadata.description", "must be one line")
 	}
 	for i, f := range s.Fails {
-		if f.CCM == "" || f.Why == "" {
-			r.Errorf(at("fails").Content[i], strict.Item("fails", i), "must say which cloud controller manager fails it, and why: {ccm: …, why: …}")
+		if (f.CCM == "") == (f.CSI == "") || f.Why == "" {
+			r.Errorf(at("fails").Content[i], strict.Item("fails", i), "must say which cloud controller manager or CSI driver fails it, and why: {ccm: …, why: …} or {csi: …, why: …}")
 			continue
 		}
 		if err := f.Check(); err != nil {

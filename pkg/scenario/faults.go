@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
 // inject injects a fault.
@@ -34,6 +35,9 @@ func (r *run) inject(ctx context.Context, s *Step, own *expect.Mark, res *result
 		return err
 	}
 	own.Event, res.Event = lease.Seq, lease.Seq
+	if slices.Contains(s.fault.Needs, fault.Children) {
+		r.killed = own
+	}
 	r.did(lease.Seq)
 	res.Verdict, res.Message = result.Passed, leaseText(lease)
 	if lease.State == "failed" {

@@ -33,6 +33,8 @@ type run struct {
 	// marks are the named steps so far; began is the beginning of the run.
 	marks map[string]*expect.Mark
 	began *expect.Mark
+	// killed is the last injection of a fault of processes, nil before one.
+	killed *expect.Mark
 	// leases are the faults injected so far, named those of named steps.
 	leases []string
 	named  map[string]string

@@ -185,6 +185,64 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Restarts of before the injection do not count, and those of a program that took the place of another one do.
+func TestRestartsCountFromTheInjection(t *testing.T) {
+	component := func(restarts int) api.Update {
+		return api.Update{Component: &api.Component{Name: "ccm", State: "running", Restarts: restarts}}
+	}
+	for _, tc := range []struct {
+		name, steps, want string
+		after             int // restarts, a second after the injection
+	}{
+		{name: "none before", after: 4, want: "passed passed passed", steps: `
+- expect: {component: ccm, restarts: 0}
+  within: 1s
+- {inject: ccm.killed}
+- expect: {component: ccm, restarts: 1}
+`},
+		{name: "none after", after: 3, want: "passed failed", steps: `
+- {inject: ccm.killed}
+- expect: {component: ccm, state: running, restarts: ">= 1"}
+`},
+		{name: "another fault after it", after: 4, want: "passed passed passed", steps: `
+- {inject: ccm.killed}
+- {inject: vcenter.down, on: {vcenter: vc}, after: 2s}
+- expect: {component: ccm, restarts: ">= 1"}
+`},
+		{name: "a second injection", after: 4, want: "passed passed failed", steps: `
+- {inject: ccm.killed}
+- {inject: ccm.killed, after: 2s}
+- expect: {component: ccm, restarts: ">= 1"}
+`},
+		{name: "another program", after: 2, want: "passed passed", steps: `
+- {inject: ccm.killed}
+- expect: {component: ccm, restarts: 2}
+`},
+		{name: "a never counts from its own beginning", after: 4, want: "passed passed", steps: `
+- {inject: ccm.killed}
+- never: {component: ccm, restarts: ">= 1"}
+  for: 5s
+  after: 2s
+`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.put(component(3))
+				f.onInject = func(f *fake, _ api.InjectRequest, _ uint64) {
+					time.Sleep(time.Second)
+					f.put(component(tc.after))
+				}
+				out := scenario.Run(t.Context(), parse(t, tc.steps), f, scenario.Options{})
+				if got := verdicts(out.Scenario); got != tc.want {
+					t.Errorf("%s, want %s: %s", got, tc.want, out.Message)
+				}
+				time.Sleep(time.Second)
+			})
+		})
+	}
+}
+
 func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

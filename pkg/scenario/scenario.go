@@ -34,7 +34,7 @@ type Scenario struct {
 	Reported []string `json:"reported,omitempty"`
 	// Expected describes what must happen, for people.
 	Expected string `json:"expected,omitempty"`
-	// Fails are cloud controller managers that are known to fail it.
+	// Fails are cloud controller managers and CSI drivers that are known to fail it.
 	Fails []verdict.Known `json:"fails,omitempty"`
 	// Must means that a release may not fail it, even if the release before did.
 	Must bool `json:"must,omitempty"`

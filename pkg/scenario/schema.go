@@ -32,11 +32,12 @@ func Schema() []byte {
 			}, "name"),
 			"reported": described("Issues that report the problem: cloud-provider-vsphere#642.", listOf(text())),
 			"expected": described("What must happen, for people.", text()),
-			"fails": described("Cloud controller managers that are known to fail it.", listOf(closed("", object{
-				"ccm":   described("Its source, or versions of upstream: module:v1.36.0, >=v1.34.0 <v1.38.0.", text()),
+			"fails": described("Cloud controller managers and CSI drivers that are known to fail it.", listOf(closed("", object{
+				"ccm":   described("The source of a cloud controller manager, or versions of upstream: module:v1.36.0, >=v1.34.0 <v1.38.0.", text()),
+				"csi":   described("The same of a CSI driver: module:v3.7.0, >=v3.6.0.", text()),
 				"why":   described("The defect, for people.", text()),
 				"issue": described("The report of the defect: cloud-provider-vsphere#642.", text()),
-			}, "ccm", "why"))),
+			}, "why"))),
 			"must":       described("A release may not fail it, even if the release before did.", scalar()),
 			"parameters": described("Values that are chosen for a run, used as ${name} in any value.", listOf(parameterSchema())),
 			"topology": object{

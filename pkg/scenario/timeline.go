@@ -11,6 +11,8 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
@@ -74,20 +76,30 @@ func (r *run) catchUp(ctx context.Context) {
 // mark records the current state, for later counts.
 func (r *run) mark(ctx context.Context) *expect.Mark {
 	r.catchUp(ctx)
-	m := &expect.Mark{Time: time.Now(), Lines: map[string]int{}}
+	m := &expect.Mark{Time: time.Now(), Lines: map[string]int{}, Restarts: map[string]int{}}
 	r.session.with(func(v *expect.View) {
 		m.Seq, m.Calls, m.Samples = v.World.LastEvent(), v.Calls, maps.Clone(v.Samples)
 		for name, lines := range v.Lines {
 			m.Lines[name] = len(lines)
 		}
+		for _, c := range world.Values[api.Component](v.World, world.Component) {
+			m.Restarts[c.Name] = c.Restarts
+		}
 	})
 	return m
 }
 
-// marksFor returns the marks of a step: a never counts from its own beginning, everything else from that of the scenario.
+// marksFor returns the marks of a step: a never counts from its own beginning, everything else from that of the scenario; restarts
+// from the last injection of a fault that ends processes on purpose, as the same component may have been killed before.
 func (r *run) marksFor(s *Step, own *expect.Mark) expect.Marks {
-	known := maps.Clone(r.marks)
+	known, killed := maps.Clone(r.marks), r.killed
 	return func(name string) *expect.Mark {
+		if name == expect.SinceProcess {
+			name = ""
+			if killed != nil && s.Action != ActionNever {
+				return killed
+			}
+		}
 		switch {
 		case name == expect.SinceStep, name == "" && s.Action == ActionNever:
 			return own

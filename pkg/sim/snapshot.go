@@ -55,6 +55,8 @@ type savedUser struct {
 type savedGuest struct {
 	VM   string     `json:"vm"`
 	Info guest.Info `json:"info"`
+	// Origin is the UUID of the VM that a clone comes from.
+	Origin string `json:"origin,omitempty"`
 }
 
 // customizations are the specifications of the CustomizationSpecManager.
@@ -89,7 +91,7 @@ func (v *VCenter) Snapshot(ctx context.Context, c *vim25.Client, r *rest.Client,
 	}
 	for _, obj := range v.service.ctx.Map.AllReference("VirtualMachine") {
 		if info, ok := v.guests.Info(obj.Reference()); ok {
-			s.Guests = append(s.Guests, savedGuest{obj.Reference().Value, info})
+			s.Guests = append(s.Guests, savedGuest{obj.Reference().Value, info, v.guests.Origin(obj.Reference())})
 		}
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
@@ -223,7 +225,11 @@ func (s *savedState) files(ref vc.Ref) string {
 // restore restores what the inventory does not have.
 func (s *savedState) restore(ctx context.Context, v *VCenter, built *inventory.Built) error {
 	for _, g := range s.Guests {
-		built.Guests[vc.Ref{Type: "VirtualMachine", Value: g.VM}] = g.Info
+		ref := vc.Ref{Type: "VirtualMachine", Value: g.VM}
+		built.Guests[ref] = g.Info
+		if g.Origin != "" {
+			built.Origins[ref] = g.Origin
+		}
 	}
 	from := filepath.Join(s.dir, snapshotContents)
 	if _, err := os.Stat(from); err == nil {

@@ -73,6 +73,12 @@ func TestSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	clone, gold := r.clone("b", "clone"), r.vm("b").Reference()
+	origin := r.vcenter.Guests().Origin(clone)
+	if uuid := r.uuid(gold); origin == "" || origin != uuid {
+		t.Fatalf("the clone comes from %q, not %q", origin, uuid)
+	}
+
 	was, volumes := r.vmFacts(), r.vcenter.Volumes()
 	dir := filepath.Join(t.TempDir(), "snapshot")
 	if err := r.vcenter.Snapshot(ctx, r.c.Client, r.REST("vc"), dir); err != nil {
@@ -108,6 +114,10 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("customization: %v, %v", found, err)
 	}
 
+	if now := v.Guests().Origin(clone); now != origin {
+		t.Errorf("the clone comes from %q, before %q", now, origin)
+	}
+
 	// It works as before: the volume moves, the guest comes back with its address, and no ID is used twice.
 	restored.ok(restored.detach(attached, restored.vm("a").Reference()))
 	must(t)(restored.vm("b").PowerOn(ctx))
@@ -133,4 +143,33 @@ func TestSnapshotIsRefusedWhenDamaged(t *testing.T) {
 	if _, err := sim.OpenSnapshot(dir); err == nil {
 		t.Error("a changed file was not noticed")
 	}
+}
+
+// clone clones a VM, powered off.
+func (r rooms) clone(source, name string) types.ManagedObjectReference {
+	r.t.Helper()
+	vm := r.vm(source)
+	var at mo.VirtualMachine
+	if err := vm.Properties(r.t.Context(), vm.Reference(), []string{"parent"}, &at); err != nil {
+		r.t.Fatal(err)
+	}
+	task, err := vm.Clone(r.t.Context(), object.NewFolder(r.c.Client, *at.Parent), name, types.VirtualMachineCloneSpec{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	info, err := task.WaitForResult(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return info.Result.(types.ManagedObjectReference)
+}
+
+// uuid returns the BIOS UUID of a VM.
+func (r rooms) uuid(vm types.ManagedObjectReference) string {
+	r.t.Helper()
+	var is mo.VirtualMachine
+	if err := object.NewVirtualMachine(r.c.Client, vm).Properties(r.t.Context(), vm, []string{"config.uuid"}, &is); err != nil {
+		r.t.Fatal(err)
+	}
+	return is.Config.Uuid
 }

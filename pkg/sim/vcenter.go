@@ -136,7 +136,7 @@ func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
 	timing := v.spec.Reactions.Guest
 	boot := cmp.Or(time.Duration(timing.Boot), opts.BootDelay)
 	v.guests = guest.Start(ctx, built.Guests, guest.Options{
-		VCenter: v.spec.Name, Events: opts.Events, Stock: off, Subnet: v.subnet,
+		VCenter: v.spec.Name, Events: opts.Events, Stock: off, Subnet: v.subnet, Origins: built.Origins,
 		BootDelay: boot, AddressDelay: time.Duration(timing.Addresses), ShutdownDelay: time.Duration(timing.Shutdown),
 	})
 	v.hosts = host.Install(ctx, host.Options{

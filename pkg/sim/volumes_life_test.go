@@ -186,7 +186,7 @@ func TestVolumesOfAVMThatEnds(t *testing.T) {
 }
 
 // TestVolumeMovesWithItsVM: vMotion keeps what is attached, and is refused where the datastore is not mounted; storage
-// vMotion leaves the volume where it is.
+// vMotion takes the volume along, also to another host.
 func TestVolumeMovesWithItsVM(t *testing.T) {
 	r := startRooms(t)
 	id, local := r.create("pvc-1", "shared"), r.create("pvc-2", "one")
@@ -222,10 +222,13 @@ func TestVolumeMovesWithItsVM(t *testing.T) {
 	if err := r.vcenter.RelocateVolume(t.Context(), id, "none"); err == nil {
 		t.Error("moved to nowhere")
 	}
-	if err := move(types.VirtualMachineRelocateSpec{Host: &h2, Datastore: &two}); err == nil {
-		t.Error("the VM moved to where its volume cannot be")
-	}
 	on("one")
+	r.is(move(types.VirtualMachineRelocateSpec{Host: &h2}), new(types.InaccessibleDatastore))
+	r.ok(move(types.VirtualMachineRelocateSpec{Host: &h2, Datastore: &two}))
+	eventually(t, "the volume moves with the VM to a host that does not mount its datastore", func() bool {
+		v, _ := r.vcenter.Volume(id)
+		return v.DatastoreName == "two" && v.VMName == "a"
+	})
 	r.ok(r.vcenter.DetachVolume(t.Context(), id))
 	if v, _ := r.vcenter.Volume(id); v.VM.Value != "" {
 		t.Errorf("still on %s", v.VMName)

@@ -161,6 +161,10 @@ type Cluster struct {
 	// Pools are resource pools below the cluster's own, VApps vApps.
 	Pools []Pool `json:"pools,omitempty"`
 	VApps []VApp `json:"vapps,omitempty"`
+	// HostGroups, VMGroups and Rules are the VM-host rules of the cluster and what they are about.
+	HostGroups []HostGroup `json:"hostGroups,omitempty"`
+	VMGroups   []VMGroup   `json:"vmGroups,omitempty"`
+	Rules      []HostRule  `json:"rules,omitempty"`
 	// VSAN is the configuration of vSAN in the cluster.
 	VSAN VSANCluster `json:"vsan,omitzero"`
 }

@@ -21,6 +21,7 @@ func checkDatacenter(p *problems, m *marking, s *site, hosts *scope) {
 		checkHas(p, at.key("hosts"), len(cluster.Hosts), "host")
 		m.check(cluster.Marks, cluster.Place, typeCluster, at)
 		checkPools(p, m, cluster.Pools, cluster.VApps, at, 1)
+		checkPlacement(p, cluster, at)
 		compute.add(cluster.Name, at.key("name"))
 		clusters.enter(cluster.Name, at.key("name"))
 	}

@@ -141,6 +141,7 @@ func (t *Topology) placeOf(vcenter *VCenter, dc *Datacenter, cluster *Cluster, h
 func placeVMs(p *problems, sites []*site) {
 	for _, s := range sites {
 		newPlacing(p, s).all()
+		resolveVMGroups(p, s)
 	}
 }
 
@@ -355,14 +356,16 @@ func (g *placing) overClusters(vm *VM, at *path) (sitedHost, bool) {
 // pick returns the next host that has what the VM needs, or else the last unmet need among the hosts.
 func (g *placing) pick(vm *VM, hosts []sitedHost, turn string) (sitedHost, need) {
 	most := nothing
-	for range hosts {
-		host := hosts[g.turn[turn]%len(hosts)]
-		g.turn[turn]++
-		lack := g.lacks(vm, host)
-		if lack == nothing {
-			return host, nothing
+	for _, all := range []bool{true, false} { // hosts that meet all rules, then those that meet the mandatory ones
+		for range hosts {
+			host := hosts[g.turn[turn]%len(hosts)]
+			g.turn[turn]++
+			lack := g.lacks(vm, host)
+			if lack == nothing && (!all || host.against(vm, false) == nil) {
+				return host, nothing
+			}
+			most = max(most, lack)
 		}
-		most = max(most, lack)
 	}
 	return sitedHost{}, most
 }
@@ -398,6 +401,7 @@ const (
 	aDatastore
 	aNetwork
 	aPool
+	aRule
 )
 
 // lacks returns the need of the VM that the host does not meet.
@@ -409,6 +413,8 @@ func (g *placing) lacks(vm *VM, host sitedHost) need {
 		return aNetwork
 	case vm.Pool != "" && !g.hasPool(vm.Pool, host):
 		return aPool
+	case host.against(vm, true) != nil:
+		return aRule
 	}
 	return nothing
 }
@@ -465,6 +471,18 @@ func (g *placing) complain(vm *VM, hosts []sitedHost, lack need, who string, fie
 			verb = "is not"
 		}
 		g.field(field, "", "%s %s on switch %s, which port group %s is of", who, verb, strict.Shown(g.on[network].name), strict.Shown(network))
+	case aRule:
+		rule := (*HostRule)(nil)
+		for _, host := range hosts {
+			if rule = host.against(vm, true); rule != nil {
+				break
+			}
+		}
+		verb := "is"
+		if who == strict.Shown(vm.Host) {
+			verb = "is not"
+		}
+		g.field(field, "", "%s %s one that %s allows", who, verb, rule.shown())
 	case aPool:
 		// Be specific if there is only one compute resource.
 		compute := hosts[0].compute()

@@ -117,6 +117,8 @@ func (g *generator) value(t reflect.Type, zero bool) object {
 			enum[i] = word
 		}
 		return g.orParameter(object{"enum": enum})
+	case t.Kind() == reflect.Pointer:
+		return g.value(t.Elem(), zero)
 	case t.Kind() == reflect.Struct:
 		if g.made[t.Name()] == nil {
 			g.made[t.Name()] = object{} // it may hold itself

@@ -267,11 +267,12 @@ func run(ctx context.Context, o *options) (err error) {
 		}
 	}
 	err = s.tests(ctx, has)
+	s.report = stage.Masked(s.Show, s.report)
 	s.suite.Took, s.suite.Scenarios, s.suite.Tables = time.Since(s.suite.Began), s.report.Results(), []result.Table{s.report.Table()}
 	s.Finish(ctx, s.suite, &err)
 	s.Close()
 	if err == nil || len(s.report.Outcomes) > 0 { // else there is nothing to tell
-		if werr := s.Results(o.Streams.Out, s.print); err == nil {
+		if werr := s.print(o.Streams.Out); err == nil {
 			err = werr
 		}
 	}

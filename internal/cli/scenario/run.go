@@ -226,7 +226,7 @@ func run(ctx context.Context, o *runOptions) (err error) {
 	s.Finish(ctx, s.suite, &err)
 	s.Close()
 	if err == nil || len(s.suite.Scenarios) > 0 { // else there is nothing to tell
-		if ferr := s.Results(o.Streams.Out, func(w io.Writer) error { return printSuite(w, o.format, s.suite) }); err == nil {
+		if ferr := printSuite(o.Streams.Out, o.format, stage.Masked(s.Show, s.suite)); err == nil {
 			err = ferr
 		}
 	}

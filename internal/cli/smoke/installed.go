@@ -173,7 +173,7 @@ func (b *bench) install(list map[string]*installed.Installation, o *smoke.Option
 		c.Installed, c.Other = i, list
 		b.programs[source] = c
 	}
-	o.Installed = func(c smoke.CCM) *installed.Installation { return list[c.Source] }
+	o.Installed = func(c smoke.Program) *installed.Installation { return list[c.Source] }
 	o.Requests = auditOf
 	o.Unhealthy = func(err error) bool { return unhealthy.MatchString(err.Error()) }
 	b.audit = true

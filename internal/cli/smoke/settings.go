@@ -30,6 +30,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	sandboxccm "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
+	sandboxcsi "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/smoke"
@@ -55,6 +57,8 @@ type settings struct {
 	csi        csi.Flags
 	ground     ground.Flags
 
+	// driver means that CSI drivers are judged, in place of cloud controller managers.
+	driver bool
 	// releases are the Kubernetes releases to run on, without any those of kubernetes: one.
 	releases  []kubernetes.Flags
 	scenarios []*scenario.Scenario
@@ -90,7 +94,11 @@ func (s *settings) bind(cmd *cobra.Command) {
 
 // complete checks what can be checked before anything is touched.
 func (s *settings) complete(sources ...string) error {
-	for _, text := range sources {
+	ccms := sources
+	if s.driver {
+		ccms = []string{csi.Builtin}
+	}
+	for _, text := range ccms {
 		if _, err := programs.CCM.Parse(text); err != nil {
 			return cliccm.Explain(err)
 		}
@@ -117,7 +125,7 @@ func (s *settings) complete(sources ...string) error {
 	if err := s.ground.Check(); err != nil {
 		return err
 	}
-	for _, text := range sources {
+	for _, text := range ccms {
 		if err := s.ground.CheckCCM(&cliccm.Flags{Source: text, Replicas: 1}); err != nil {
 			return err
 		}
@@ -127,6 +135,11 @@ func (s *settings) complete(sources ...string) error {
 	}
 	if err := s.csi.CheckCluster(s.ground.Cluster == ground.Kind); err != nil {
 		return err
+	}
+	if s.driver {
+		if err := s.checkDrivers(s.ground.Cluster == ground.Kind, sources...); err != nil {
+			return err
+		}
 	}
 	if len(s.releases) == 0 {
 		s.releases = []kubernetes.Flags{s.kubernetes}
@@ -162,11 +175,12 @@ type bench struct {
 	o       *settings
 	machine *stage.Booter
 
-	programs   map[string]sandbox.CCM // by their sources
-	kubernetes []sandbox.Kubernetes   // the releases to run on
-	audit      bool                   // of the API servers
-	refused    map[string]error       // what did not come up will not the next time either
-	failed     error                  // the first of them
+	programs   map[string]sandbox.CCM      // by their sources
+	drivers    map[string]programs.Program // by their sources, when they are judged
+	kubernetes []sandbox.Kubernetes        // the releases to run on
+	audit      bool                        // of the API servers
+	refused    map[string]error            // what did not come up will not the next time either
+	failed     error                       // the first of them
 	stops      []error
 }
 
@@ -197,7 +211,7 @@ func (s *settings) newBench(ctx context.Context, kind, source string) (*bench, e
 		}
 		releases = append(releases, program)
 	}
-	b := &bench{Show: stage.NewShow(s.Deps), o: s, kubernetes: releases, programs: map[string]sandbox.CCM{}, refused: map[string]error{}}
+	b := &bench{Show: stage.NewShow(s.Deps), o: s, kubernetes: releases, programs: map[string]sandbox.CCM{}, drivers: map[string]programs.Program{}, refused: map[string]error{}}
 	b.machine = &stage.Booter{Root: root, Name: name, Command: kind, Limits: s.limits, Print: b.Println, Busy: b.Busy, Lost: b.Lost}
 	if s.artifacts != "" {
 		suite := &result.Suite{Name: kind, Began: time.Now(), Seed: s.seed, Speed: s.speed, CCM: source}
@@ -210,38 +224,55 @@ func (s *settings) newBench(ctx context.Context, kind, source string) (*bench, e
 }
 
 // resolve makes sure that there is the program, which may take minutes.
-func (b *bench) resolve(ctx context.Context, text string) (sandbox.CCM, error) {
+func (b *bench) resolve(ctx context.Context, text string) (smoke.Program, error) {
+	if b.o.driver {
+		return b.resolveDriver(ctx, text)
+	}
 	flags := cliccm.Flags{Source: text, Replicas: 1}
 	c, err := flags.Resolve(ctx, b.o.Streams)
-	if err == nil {
-		b.programs[c.Program.Source] = c
+	if err != nil {
+		return smoke.Program{}, err
 	}
-	return c, err
+	b.programs[c.Program.Source] = c
+	return named(c.Program), nil
 }
 
 // find checks that there is what each source names, before one is downloaded or built.
 func (b *bench) find(ctx context.Context, sources ...string) error {
 	b.Busy("looks for " + strings.Join(sources, ", "))
 	defer b.Busy("")
-	if err := cliccm.Find(ctx, sources...); err != nil && ctx.Err() == nil { // an interrupted run has results: nothing was run
-		return err
+	if !b.o.driver {
+		if err := cliccm.Find(ctx, sources...); err != nil && ctx.Err() == nil { // an interrupted run has results: nothing was run
+			return err
+		}
+		return nil
+	}
+	for _, text := range sources {
+		if err := b.o.driverOf(text).Find(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// boot boots a sandbox. Its speed and the arguments of the cloud controller manager may be the scenario's.
-func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirements) (*scenario.Running, error) {
+// boot boots a sandbox with a program: a cloud controller manager, or a CSI driver beside the built-in one. Its speed and the
+// arguments of the cloud controller manager may be the scenario's.
+func (b *bench) boot(ctx context.Context, c smoke.Program, need scenario.Requirements) (*scenario.Running, error) {
+	ccm, driver := c.Source, &b.o.csi
+	if c.Driver {
+		ccm, driver = csi.Builtin, b.o.driverOf(c.Source)
+	}
 	key := c.String() + " " + need.Key()
 	if err := b.refused[key]; err != nil {
 		return nil, err
 	}
-	want := stage.Spec{Topology: need.Topology, Speed: cmp.Or(need.Components.Speed, b.o.speed), CCM: b.programs[c.Source], Cluster: b.o.ground.Of(false)}
+	want := stage.Spec{Topology: need.Topology, Speed: cmp.Or(need.Components.Speed, b.o.speed), CCM: b.programs[ccm], Cluster: b.o.ground.Of(false)}
 	want.Audit = b.audit
 	var err error
 	on := b.on(c)
 	if want.Cluster.Kind != nil {
 		want.Cluster.Kind.Knobs = b.o.kubernetes.Knobs(need.Kubernetes())
-		if want.CCM, err = (&cliccm.Flags{Source: c.Source, Replicas: 1}).Deployable(ctx, want.CCM, b.o.Streams); err != nil {
+		if want.CCM, err = (&cliccm.Flags{Source: ccm, Replicas: 1}).Deployable(ctx, want.CCM, b.o.Streams); err != nil {
 			return nil, err
 		}
 	} else if want.Cluster.Kubernetes, err = b.o.releases[on].ResolveFor(ctx, need.Topology, need.Kubernetes(), &b.kubernetes[on], b.o.Streams); err != nil {
@@ -253,7 +284,7 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 		want.CCM.Env = append(want.CCM.Env, name+"="+value)
 	}
 	slices.Sort(want.CCM.Env)
-	if want.CSI, err = b.o.csi.Judged(need.Components.CSI).Resolve(ctx, b.o.Streams); err != nil {
+	if want.CSI, err = driver.Judged(need.Components.CSI).Resolve(ctx, b.o.Streams); err != nil {
 		return nil, err
 	}
 	r, err := b.machine.Boot(ctx, want)
@@ -280,7 +311,7 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 }
 
 // on returns the index of the release that a CCM runs on.
-func (b *bench) on(c smoke.CCM) int {
+func (b *bench) on(c smoke.Program) int {
 	return max(0, slices.IndexFunc(b.kubernetes, func(k sandbox.Kubernetes) bool { return k.Version == c.Kubernetes }))
 }
 
@@ -300,12 +331,15 @@ func (b *bench) ended() error { return cmp.Or(b.failed, errors.Join(b.stops...))
 const versionTime = 20 * time.Second
 
 // version runs a program with --version.
-func (b *bench) version(ctx context.Context, c smoke.CCM) (string, error) {
+func (b *bench) version(ctx context.Context, c smoke.Program) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
-	path, args := b.programs[c.Source].Program.Path, []string{"--version"}
+	path, args, builtin := b.programs[c.Source].Program.Path, []string{"--version"}, sandboxccm.Command
+	if c.Driver {
+		path, builtin = b.drivers[c.Source].Path, sandboxcsi.Command
+	}
 	if path == "" {
-		path, args = b.o.Self, []string{"builtin-ccm", "--version"}
+		path, args = b.o.Self, []string{builtin, "--version"}
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.WaitDelay = time.Second
@@ -316,13 +350,13 @@ func (b *bench) version(ctx context.Context, c smoke.CCM) (string, error) {
 	return string(out), nil
 }
 
-// write adds a file to the artifacts.
+// write adds a file to the artifacts, of results that were masked.
 func (b *bench) write(name string, write func(io.Writer) error) error {
 	var text bytes.Buffer
 	if err := write(&text); err != nil {
 		return err
 	}
-	return b.Dir.Write(name, text.Bytes())
+	return b.Dir.WriteDocument(name, text.Bytes())
 }
 
 // writers are the files of a report beside those of all runs.

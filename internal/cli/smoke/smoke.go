@@ -13,13 +13,14 @@ import (
 	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/stage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/junit"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/smoke"
@@ -44,19 +45,23 @@ func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *c
 		runF = run
 	}
 	cmd := &cobra.Command{
-		Use:   "smoke [--ccm SOURCE] [--baseline SOURCE]",
-		Short: "Test a CCM release before it is published",
-		Long: `Test a release of a cloud controller manager before it is published:
+		Use:   "smoke [--ccm SOURCE | --csi SOURCE] [--baseline SOURCE]",
+		Short: "Test a release of a CCM or CSI driver before it is published",
+		Long: `Test a release of a cloud controller manager before it is published, or with
+--csi and without --ccm a release of a CSI driver:
 
   version       --version prints the version of its source
-  installation  --as manifest, --as chart: what it installs finds a node, starts
-                with its arguments and rights, and answers its probes
-  upgrade       it takes over from the baseline, and no node changes
-  the suite     the scenarios of --suite
-  leader-lost   the leader of two replicas is killed, the other takes over
+  installation  a CCM with --as manifest, --as chart: what it installs finds a
+                node, starts with its arguments and rights, and answers its probes
+  upgrade       it takes over from the baseline, and no node changes;
+                a CSI driver (driver-upgrade): no volume moves
+  the suite     the scenarios of --suite; for a CSI driver, those with volumes
+  leader-lost   of two replicas of a CCM the leader is killed, the other takes
+                over
+  sanity        the tests of csi-test, against a CSI driver
   clean-exit    SIGTERM ends it with status 0, and its sessions are closed
-  rights        --as manifest, --as chart: the API server refuses it nothing;
-                rights that it never used are listed
+  rights        a CCM with --as manifest, --as chart: the API server refuses it
+                nothing; rights that it never used are listed
   calls         the number of vCenter calls, compared with the baseline
 
 Progress goes to standard error, and a Markdown table for a release issue to
@@ -78,11 +83,17 @@ Exit status:
   vsphere-sandbox smoke --ccm module:v1.36.0 --as manifest
   vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --as manifest --ccm-manifest releases/v1.37/ccm.yaml
   vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --as chart --chart charts/vsphere-cpi --values values.yaml
-  vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --only clean-exit,lifecycle/power-off`,
+  vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --only clean-exit,lifecycle/power-off
+  vsphere-sandbox smoke --csi ./vsphere-csi --baseline module:v3.7.0`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(o.ccm, o.baseline); err != nil {
+			if cmd.Flags().Changed("csi") && !cmd.Flags().Changed("ccm") {
+				if err := o.judgeDriver(cmd.Flags().Changed("suite")); err != nil {
+					return err
+				}
+			}
+			if err := o.complete(o.sources()...); err != nil {
 				return err
 			}
 			if err := o.install.check(o.baseline); err != nil {
@@ -96,7 +107,7 @@ Exit status:
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.ccm, "ccm", "builtin", "the CCM to test: "+program.Syntax)
-	f.StringVar(&o.baseline, "baseline", "", "the CCM to upgrade from, and to compare with")
+	f.StringVar(&o.baseline, "baseline", "", "the CCM or CSI driver to upgrade from, and to compare with")
 	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.Flag(cliccm.Sources)) // its only error is an unknown flag
 	_ = cmd.RegisterFlagCompletionFunc("baseline", complete.Flag(cliccm.Sources))
 	o.install.bind(cmd)
@@ -106,50 +117,52 @@ Exit status:
 }
 
 func run(ctx context.Context, o *options) (err error) {
-	b, err := o.newBench(ctx, "smoke", o.ccm)
+	sources := o.sources()
+	b, err := o.newBench(ctx, "smoke", sources[0])
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	sources := []string{o.ccm}
-	if o.baseline != "" {
-		sources = append(sources, o.baseline)
-	}
 	if err := b.find(ctx, sources...); err != nil {
 		return err
 	}
-	given, err := b.resolve(ctx, o.ccm)
+	given, err := b.resolve(ctx, sources[0])
 	if err != nil {
 		return err
 	}
 	installations := map[string]*installed.Installation{}
 	judged := smoke.Options{
-		CCM: named(given), Suite: o.scenarios, Only: o.only, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed, Pods: o.ground.Podded(),
+		Program: given, Suite: o.scenarios, Only: o.only, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed, Pods: o.ground.Podded(),
 		Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
 	}
 	if o.baseline != "" {
-		was, err := b.resolve(ctx, o.baseline)
+		baseline, err := b.resolve(ctx, o.baseline)
 		if err != nil {
 			return err
 		}
-		baseline := named(was)
 		judged.Baseline = &baseline
 		if o.install.as != asProcess {
-			if installations[baseline.Source], err = o.install.read(ctx, b, was, true); err != nil {
+			if installations[baseline.Source], err = o.install.read(ctx, b, b.programs[baseline.Source], true); err != nil {
 				return err
 			}
 		}
 	}
 	if o.install.as != asProcess {
-		if installations[judged.CCM.Source], err = o.install.read(ctx, b, given, false); err != nil {
+		if installations[given.Source], err = o.install.read(ctx, b, b.programs[given.Source], false); err != nil {
 			return err
 		}
 		b.install(installations, &judged)
+	}
+	if o.driver {
+		if err := b.prepareSanity(ctx, &judged); err != nil {
+			return err
+		}
 	}
 	report, err := smoke.Run(ctx, judged)
 	if err != nil {
 		return err
 	}
+	report = stage.Masked(b.Show, report)
 	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), b.versions()
 	err = b.ended()
 	if b.Dir != nil {
@@ -161,26 +174,39 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	b.Finish(ctx, &report.Suite, &err)
 	b.Close()
-	werr := b.Results(o.Streams.Out, func(out io.Writer) error {
-		switch o.format {
-		case output.JSON, output.YAML:
-			return output.Document(out, o.format, func(w io.Writer) error { return smoke.JSON(w, report) })
-		case formatJUnit:
-			return junit.Write(out, &report.Suite)
-		}
-		return smoke.Table(out, report)
-	})
-	return verdict(ctx, report.Suite.Verdict(), err, werr)
+	return verdict(ctx, report.Suite.Verdict(), err, o.print(report))
 }
 
-// named is what the logic knows of a cloud controller manager.
-func named(c sandbox.CCM) smoke.CCM {
-	p := c.Program
+// print writes a report to standard output.
+func (o *options) print(r *smoke.Report) error {
+	switch o.format {
+	case output.JSON, output.YAML:
+		return output.Document(o.Streams.Out, o.format, func(w io.Writer) error { return smoke.JSON(w, r) })
+	case formatJUnit:
+		return junit.Write(o.Streams.Out, &r.Suite)
+	}
+	return smoke.Table(o.Streams.Out, r)
+}
+
+// sources are what is judged, and the baseline if there is one.
+func (o *options) sources() []string {
+	list := []string{o.ccm}
+	if o.driver {
+		list[0] = cmp.Or(o.csi.Watch, o.csi.Driver, csi.Builtin)
+	}
+	if o.baseline != "" {
+		list = append(list, o.baseline)
+	}
+	return list
+}
+
+// named is what the logic knows of a program.
+func named(p program.Program) smoke.Program {
 	said := p.Version
 	if p.Own && said == "" {
 		said = build.Version()
 	}
-	return smoke.CCM{Source: p.Source, Version: said, Own: p.Own}
+	return smoke.Program{Source: p.Source, Version: said, Own: p.Own}
 }
 
 type matrixOptions struct {
@@ -265,13 +291,12 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 	if err := b.find(ctx, o.ccms...); err != nil {
 		return err
 	}
-	var list []smoke.CCM
+	var list []smoke.Program
 	for _, text := range o.ccms {
-		c, err := b.resolve(ctx, text)
+		one, err := b.resolve(ctx, text)
 		if err != nil {
 			return err
 		}
-		one := named(c)
 		if len(b.kubernetes) == 1 {
 			list = append(list, one)
 			continue
@@ -285,6 +310,7 @@ func matrix(ctx context.Context, o *matrixOptions) error {
 		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Progress: b.Println, Busy: b.Busy, Seed: o.seed, Patience: o.patience, Strict: o.strict,
 	})
 	c.Version, c.KubernetesVersion = build.Version(), b.versions()
+	c = stage.Masked(b.Show, c)
 	err = b.ended()
 	all := together(c)
 	if b.Dir != nil {
@@ -327,7 +353,7 @@ func together(c *smoke.Comparison) *result.Suite {
 }
 
 // folder names the column in themes of scenarios.
-func folder(c smoke.CCM) string {
+func folder(c smoke.Program) string {
 	if c.Kubernetes == "" {
 		return c.Source
 	}

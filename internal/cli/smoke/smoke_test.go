@@ -46,6 +46,15 @@ func TestOptions(t *testing.T) {
 		{"--as helm", `--as "helm": want process, manifest or chart`, report.Usage},
 		{"--as manifest --chart x", "--chart, --baseline-chart and --values need --as chart", report.Usage},
 		{"--as chart --ccm-manifest x", "--ccm-manifest and --baseline-manifest need --as manifest", report.Usage},
+		{"--csi builtin", "", 0},
+		{"--csi ./vsphere-csi --baseline module:v3.7.0 --only driver-upgrade,sanity", "", 0},
+		{"--csi ./vsphere-csi --suite core --only storage/*", "", 0},
+		{"--csi off", "smoke --csi off: there is no driver to judge", report.Usage},
+		{"--csi moon:x", `CSI driver "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`, report.Usage},
+		{"--csi builtin --baseline moon:x", `CSI driver "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`, report.Usage},
+		{"--csi builtin --as manifest", "--as manifest: is for cloud controller managers; name one with --ccm", report.Usage},
+		{"--csi builtin --only leader-lost", `--only "leader-lost": there is no such check`, report.Usage},
+		{"--csi off --ccm ./mine", "", 0},
 		{"--as chart --baseline-chart x", "--baseline-manifest and --baseline-chart need --baseline", report.Usage},
 	} {
 		e := clitest.NewEnv(nil)
@@ -183,12 +192,12 @@ func TestMatrixOfReleases(t *testing.T) {
 		t.Errorf("ended with %+v", r)
 	}
 	b := bench{kubernetes: []sandbox.Kubernetes{{Version: "v1.35.4"}, {Version: "v1.36.4"}}}
-	if on := b.on(smoke.CCM{Source: "builtin", Kubernetes: "v1.36.4"}); on != 1 {
+	if on := b.on(smoke.Program{Source: "builtin", Kubernetes: "v1.36.4"}); on != 1 {
 		t.Errorf("runs on %s", b.kubernetes[on].Version)
 	}
 	all := together(&smoke.Comparison{Columns: []smoke.Column{
-		{CCM: smoke.CCM{Source: "builtin", Kubernetes: "v1.35.4"}, Suite: result.Suite{Scenarios: []result.Scenario{{Name: "power-off", Theme: "lifecycle"}}}},
-		{CCM: smoke.CCM{Source: "builtin", Kubernetes: "v1.36.4"}, Suite: result.Suite{Scenarios: []result.Scenario{{Name: "power-off", Theme: "lifecycle"}}}},
+		{CCM: smoke.Program{Source: "builtin", Kubernetes: "v1.35.4"}, Suite: result.Suite{Scenarios: []result.Scenario{{Name: "power-off", Theme: "lifecycle"}}}},
+		{CCM: smoke.Program{Source: "builtin", Kubernetes: "v1.36.4"}, Suite: result.Suite{Scenarios: []result.Scenario{{Name: "power-off", Theme: "lifecycle"}}}},
 	}})
 	if all.CCM != "builtin on v1.35.4,builtin on v1.36.4" || all.Scenarios[1].Theme != "builtin-v1.36.4/lifecycle" {
 		t.Errorf("%s, %+v", all.CCM, all.Scenarios[1])

@@ -73,15 +73,8 @@ func (m maskedWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Results writes what write does without the secrets of the sandboxes that there were.
-func (s *Show) Results(w io.Writer, write func(io.Writer) error) error {
-	var text bytes.Buffer
-	if err := write(&text); err != nil {
-		return err
-	}
-	_, err := w.Write(s.mask.Bytes(text.Bytes()))
-	return err
-}
+// Masked returns a copy of results without the secrets of the sandboxes that there were. What is written of it needs no other mask.
+func Masked[T any](s *Show, results T) T { return mask.Deep(s.mask, results) }
 
 // Close ends the output. It is idempotent.
 func (s *Show) Close() { s.live.Close() }

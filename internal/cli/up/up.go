@@ -77,7 +77,7 @@ The default ground needs no root, Docker or network; it listens on loopback, and
 removes everything when it stops.
 
 The argument is a topology file or a built-in topology: single,
-zones-per-cluster or zones-us-eu (the default).
+zones-per-cluster, zones-stretched or zones-us-eu (the default).
 
 Other grounds: --cluster kind, --cluster existing, --vcenter-config for real
 vCenters. Changes to real VMs need --allow-writes.

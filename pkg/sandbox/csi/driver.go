@@ -119,6 +119,7 @@ type Driver struct {
 	changed  chan struct{} // closed and replaced when the state changes
 	stopped  bool
 	nodes    map[string]bool // those that take volumes
+	waits    string          // what the start of the processes waits for
 	up       <-chan error    // gets one value, when the processes have been started or cannot be
 }
 
@@ -192,16 +193,21 @@ const (
 func (d *Driver) startProcesses(ctx context.Context, o Options) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	if err := d.applyObjects(ctx); err != nil {
-		return err
+	for _, one := range []struct {
+		waits string
+		do    func() error
+	}{
+		{"its objects in the cluster", func() error { return d.applyObjects(ctx) }},
+		{"the rights of its accounts", func() error { return d.grant(ctx, o) }},
+		{"the tokens of its accounts", func() error { return d.project(ctx, o) }},
+		{"its controller to listen", func() error { return d.launch(ctx, o, 0) }},
+	} {
+		d.update(func() { d.waits = one.waits })
+		if err := one.do(); err != nil {
+			return err
+		}
 	}
-	if err := d.grant(ctx, o); err != nil {
-		return err
-	}
-	if err := d.project(ctx, o); err != nil {
-		return err
-	}
-	return d.launch(ctx, o, 0)
+	return nil
 }
 
 // launch starts the processes of a driver, for the event cause (0: with the sandbox). None is running. The caller holds changing.

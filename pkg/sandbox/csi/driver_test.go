@@ -1,12 +1,20 @@
 package csi
 
 import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
@@ -117,5 +125,40 @@ spec: {vcenters: [{name: vc, datacenters: [{name: dc, clusters: [{name: c, hosts
 		if line := strings.Join(d.flags("csi-provisioner", "/csi.sock", false), " "); !strings.Contains(line, want) {
 			t.Errorf("%s: %s", place, line)
 		}
+	}
+}
+
+// silent is a cluster whose API server is at url.
+type silent struct {
+	cluster.Cluster
+	url string
+}
+
+func (s silent) REST() *rest.Config { return &rest.Config{Host: s.url} }
+
+// A boot that gives up while the driver starts says what the start waits for.
+func TestAwaitStartSaysWhatItWaitsFor(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that the client has gone
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	d := newDriver(t)
+	d.Cluster = func() cluster.Cluster { return silent{url: server.URL} }
+	starting, stop := context.WithCancel(t.Context())
+	up := make(chan error, 1)
+	d.up = up
+	go func() { up <- d.startProcesses(starting, Options{}.WithDefaults()) }()
+	<-asked
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("not done after 2m0s"))
+	if err := d.awaitStart(ctx); err == nil || err.Error() != "not done after 2m0s; the CSI driver waits for its objects in the cluster" {
+		t.Error(err)
+	}
+	stop()
+	if err := d.awaitStart(t.Context()); err == nil {
+		t.Error("it has started")
 	}
 }

@@ -37,13 +37,15 @@ func (d *Driver) NodeChanged(n *storagev1.CSINode, gone bool) {
 	d.Log.Append(e)
 }
 
-// awaitStart waits until the driver's processes have been started.
+// awaitStart waits until the driver's processes have been started. If ctx ends first, the error says what the start waits for.
 func (d *Driver) awaitStart(ctx context.Context) error {
 	select {
 	case err := <-d.up:
 		return err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return fmt.Errorf("%w; the CSI driver waits for %s", context.Cause(ctx), d.waits)
 	}
 }
 

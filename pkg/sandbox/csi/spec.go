@@ -14,6 +14,9 @@ import (
 // features is the ConfigMap with the switches of upstream's driver.
 const features = "internal-feature-states.csi.vsphere.vmware.com"
 
+// Command is the command of this program that runs the built-in driver's controller.
+const Command = "csi-controller"
+
 // spec returns the spec of a process of the driver's controller.
 func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec {
 	spec := child.Spec{Name: p.name, Env: d.Env()}
@@ -27,7 +30,7 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 	case o.Program.Own:
 		spec.Path = o.Program.Path
 		if spec.Path == "" {
-			spec.Args = []string{controller}
+			spec.Args = []string{Command}
 		}
 		spec.Args = append(spec.Args,
 			"--mode=controller",

@@ -99,6 +99,11 @@ func (x *Index) Volume(v *corev1.PersistentVolume, gone bool) {
 		x.orphan(h)
 	}
 	x.volume(v.Name)
+	if gone {
+		for _, other := range x.byHandle[handle(v)] {
+			x.volume(other)
+		}
+	}
 	if r := v.Spec.ClaimRef; r != nil {
 		x.claim(r.Namespace + "/" + r.Name)
 	}
@@ -214,10 +219,11 @@ func (x *Index) Disk(id string) {
 
 // concerns reports whether a Node has a volume or a pod that uses it.
 func (x *Index) concerns(v *corev1.PersistentVolume, node string) bool {
-	if slices.ContainsFunc(x.attachmentsOf(v.Name), func(a *storagev1.VolumeAttachment) bool { return a.Spec.NodeName == node }) {
+	claims, volumes := x.sharing(v)
+	if slices.ContainsFunc(x.attachmentsOf(volumes...), func(a *storagev1.VolumeAttachment) bool { return a.Spec.NodeName == node }) {
 		return true
 	}
-	return slices.ContainsFunc(x.podsOf(claimOf(v)), func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
+	return slices.ContainsFunc(x.podsOf(claims...), func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
 }
 
 // claim updates the rows of a claim.
@@ -236,14 +242,17 @@ func (x *Index) claim(name string) {
 	}
 }
 
-// volume updates the row of a PersistentVolume.
+// volume updates the row of a PersistentVolume, and of the others with its disk.
 func (x *Index) volume(name string) {
 	v := x.volumes[name]
 	if v == nil {
 		x.set(name, api.Volume{}, true)
 		return
 	}
-	x.set(name, x.row(v), false)
+	_, volumes := x.sharing(v)
+	for _, name := range volumes {
+		x.set(name, x.row(x.volumes[name]), false)
+	}
 }
 
 // orphan updates the row of a volume that only CNS has.

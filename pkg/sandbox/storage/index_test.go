@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -392,6 +393,43 @@ func TestTwoNames(t *testing.T) {
 	if v := r.only(t); v.Name != "fcd-1" || v.State != api.VolumeOrphaned {
 		t.Errorf("%+v", v)
 	}
+}
+
+// Kubernetes attaches a disk that two PersistentVolumes name once: both rows have the attachment and the pod.
+func TestTwoNamesAttached(t *testing.T) {
+	r := newRig()
+	first, second := volume(corev1.VolumeBound), volume(corev1.VolumeBound)
+	second.Name, second.Spec.ClaimRef = "pv-2", &corev1.ObjectReference{Namespace: "default", Name: "twin"}
+	user := pod("p", "a", corev1.PodRunning, false)
+	user.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "twin"
+	r.Volume(first, false)
+	r.Volume(second, false)
+	r.Pod(user, false)
+	r.Attachment(attachment("a", true, false, ""), false) // of the first
+	want := func(volumes ...string) {
+		t.Helper()
+		var all []string
+		for _, v := range r.Rows() {
+			if all = append(all, v.Name); v.State != api.VolumeInUse || v.Node != "a" || v.Waits != "" || !slices.Equal(v.Pods, []string{"default/p"}) {
+				t.Errorf("%+v", v)
+			}
+		}
+		if slices.Sort(all); !slices.Equal(all, volumes) {
+			t.Errorf("volumes %v, want %v", all, volumes)
+		}
+	}
+	want("pv-1", "pv-2")
+	r.Attachment(attachment("a", true, false, ""), true)
+	for _, v := range r.Rows() {
+		if v.State == api.VolumeInUse {
+			t.Errorf("without the attachment: %+v", v)
+		}
+	}
+	r.Volume(first, true)
+	own := attachment("a", true, false, "")
+	own.Spec.Source.PersistentVolumeName = &second.Name
+	r.Attachment(own, false)
+	want("pv-2")
 }
 
 // An expansion that has not ended is what a volume waits for.

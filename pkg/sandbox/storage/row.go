@@ -37,11 +37,12 @@ func (x *Index) row(v *corev1.PersistentVolume) api.Volume {
 			}
 		}
 	}
-	pods := x.podsOf(row.Claim)
+	claims, volumes := x.sharing(v)
+	pods := x.podsOf(claims...)
 	for _, p := range pods {
 		row.Pods = append(row.Pods, key(p))
 	}
-	s := story{index: x, volume: v, pods: pods, attachments: x.attachmentsOf(v.Name), known: known || v.Spec.CSI == nil}
+	s := story{index: x, volume: v, pods: pods, attachments: x.attachmentsOf(volumes...), known: known || v.Spec.CSI == nil}
 	s.explain(&row)
 	s.resized(&row)
 	return row
@@ -258,14 +259,24 @@ func claimsOf(p *corev1.Pod) (claims []string) {
 	return claims
 }
 
-// podsOf lists the pods that use a claim and have not ended, by name.
-func (x *Index) podsOf(claim string) (pods []*corev1.Pod) {
-	if claim == "" {
-		return nil
+// sharing lists the PersistentVolumes with the disk of this one, which is among them, and their claims. Kubernetes attaches a disk
+// to a Node once, with a VolumeAttachment of one of them.
+func (x *Index) sharing(v *corev1.PersistentVolume) (claims, volumes []string) {
+	volumes = []string{v.Name}
+	if all := x.byHandle[handle(v)]; slices.Contains(all, v.Name) {
+		volumes = all
 	}
+	for _, name := range volumes {
+		claims = append(claims, claimOf(x.volumes[name]))
+	}
+	return claims, volumes
+}
+
+// podsOf lists the pods that use one of the claims and have not ended, by name.
+func (x *Index) podsOf(claims ...string) (pods []*corev1.Pod) {
 	for _, p := range x.pods {
 		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if !ended && slices.Contains(claimsOf(p), claim) {
+		if !ended && slices.ContainsFunc(claimsOf(p), func(c string) bool { return slices.Contains(claims, c) }) {
 			pods = append(pods, p)
 		}
 	}
@@ -273,10 +284,10 @@ func (x *Index) podsOf(claim string) (pods []*corev1.Pod) {
 	return pods
 }
 
-// attachmentsOf lists the VolumeAttachments of a PersistentVolume, those that are attached first.
-func (x *Index) attachmentsOf(volume string) (all []*storagev1.VolumeAttachment) {
+// attachmentsOf lists the VolumeAttachments of PersistentVolumes, those that are attached first.
+func (x *Index) attachmentsOf(volumes ...string) (all []*storagev1.VolumeAttachment) {
 	for _, a := range x.attachments {
-		if v := a.Spec.Source.PersistentVolumeName; v != nil && *v == volume {
+		if v := a.Spec.Source.PersistentVolumeName; v != nil && slices.Contains(volumes, *v) {
 			all = append(all, a)
 		}
 	}

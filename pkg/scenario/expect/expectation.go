@@ -189,19 +189,23 @@ type Mark struct {
 	Calls   []api.Calls
 	Lines   map[string]int
 	Samples map[string][]Sample
+	// Restarts are those of each component since its start.
+	Restarts map[string]int
 }
 
 // before reports whether an event happened before the mark though it arrived after it.
 func (m *Mark) before(e event.Event) bool { return e.Seq <= m.Seq || e.Time.Before(m.Time) }
 
-// Marks finds marks by name. Three always exist: "" is where the statement starts to count by default, "start" the beginning of
-// the scenario, "step" that of the step.
+// Marks finds marks by name. Four always exist: "" is where the statement starts to count by default, "start" the beginning of
+// the scenario, "step" that of the step, and [SinceProcess].
 type Marks func(name string) *Mark
 
 // The marks that always exist.
 const (
 	SinceStart = "start"
 	SinceStep  = "step"
+	// SinceProcess is the last injection of a fault of processes, or "" if there was none: restarts are counted from it. No file names it.
+	SinceProcess = "\x00process"
 )
 
 // Finding is the result of a tracker.
@@ -227,7 +231,7 @@ type Tracker interface {
 func (x *Expectation) Track(m Marks) Tracker {
 	switch {
 	case x.Rows != nil:
-		return &rowsTracker{rows: x.Rows}
+		return &rowsTracker{rows: x.Rows.from(m)}
 	case x.Event != nil:
 		return &eventTracker{want: x.Event, marks: m}
 	case x.Events != nil:

@@ -29,6 +29,37 @@ type Rows struct {
 	Exists *bool
 
 	nodes map[string]*yaml.Node
+	// restarts are those of components that do not count, as they came before.
+	restarts map[string]int
+}
+
+// from returns the statement with restarts counted from the mark.
+func (s *Rows) from(m Marks) *Rows {
+	if s.Kind != world.Component {
+		return s
+	}
+	counted := *s
+	if mark := m(SinceProcess); mark != nil {
+		counted.restarts = mark.Restarts
+	}
+	return &counted
+}
+
+// rowsOf returns the current rows, those of components with the restarts that count. A program that took the place of another one has
+// begun at 0.
+func (s *Rows) rowsOf(w *world.World) []world.Row {
+	rows := w.Rows(s.Kind)
+	if len(s.restarts) == 0 {
+		return rows
+	}
+	rows = slices.Clone(rows)
+	for i, row := range rows {
+		if c := row.Value.(api.Component); c.Restarts >= s.restarts[c.Name] {
+			c.Restarts -= s.restarts[c.Name]
+			rows[i].Value = c
+		}
+	}
+	return rows
 }
 
 // Fielded is a field with its expected value.
@@ -190,7 +221,7 @@ func (t *rowsTracker) Evaluate(v *View) Finding {
 func (s *Rows) chosen(w *world.World) (rows []world.Row, missing []string) {
 	asked := slices.ContainsFunc(slices.Concat(s.Fields, s.Where), func(f Fielded) bool { return f.Name == "registered" })
 	hits := make([]bool, len(s.Names))
-	for _, row := range w.Rows(s.Kind) {
+	for _, row := range s.rowsOf(w) {
 		if !asked && !row.Exists() {
 			continue
 		}

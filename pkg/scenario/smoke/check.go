@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/verdict"
 )
 
 // check is a check in code, reported like a scenario.
@@ -28,7 +28,7 @@ func (r *run) begin(name, description string, steps int) *check {
 	r.number++
 	c := &check{observe: r.o.Observe, number: r.number, of: r.of, steps: steps, s: result.Scenario{
 		Name: name, Theme: theme, Description: description, Began: time.Now(), Seed: r.o.Seed, Speed: r.o.Speed,
-		CCM: r.side.ccm.Source, CCMVersion: r.side.ccm.Version,
+		CCM: r.side.program.Source, CCMVersion: r.side.program.Version,
 	}}
 	c.notify(result.ScenarioBegan, result.Step{})
 	return c
@@ -107,18 +107,9 @@ const (
 	logoutGrace = 2 * time.Second
 	// againGrace is the time limit for its replacement to run.
 	againGrace = time.Minute
-	// component is the name of the cloud controller manager's component.
-	component = "ccm"
 )
 
-// knownExits are releases that do not exit in order. v1.36.0 logs
-// "restarting pod because received event [no events]"; v1.34.0 has the same lines.
-func knownExits() []verdict.Known {
-	const why = "on its way out upstream's main closes the watch of its configuration, takes that for a change, and ends with klog.Fatal"
-	return []verdict.Known{{CCM: ">=v1.34.0", Why: why}}
-}
-
-// checkExit ends the cloud controller manager as a kubelet does, and checks its exit status, and whether its sessions at the
+// checkExit ends the program as a kubelet does, and checks its exit status, and whether its sessions at the
 // vCenters have ended. The sandbox starts a replacement.
 func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.Scenario {
 	c := r.begin(exitCheck, "asked to end (SIGTERM), it ends in order, and its sessions at the vCenters with it", 4)
@@ -129,11 +120,11 @@ func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.S
 		if err != nil {
 			return "", err
 		}
-		if before, err = sessionsOf(ctx, sandbox); err != nil {
+		if before, err = r.kind.sessionsOf(ctx, sandbox); err != nil {
 			return "", err
 		}
 		// Sessions of one that a scenario killed do not count.
-		before = slices.DeleteFunc(before, func(s session) bool { return s.since.Before(startOf(status)) })
+		before = slices.DeleteFunc(before, func(s session) bool { return s.since.Before(r.kind.startOf(status)) })
 		return fmt.Sprintf("%d", len(before)), nil
 	})
 	var message string
@@ -164,52 +155,74 @@ func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.S
 	return s
 }
 
-// startOf returns when the cloud controller manager was started.
-func startOf(status api.Status) time.Time {
+// running returns the processes of what is judged.
+func (k *kind) running(status api.Status) []api.Component {
+	var list []api.Component
 	for _, c := range status.Components {
-		if c.Name == component {
-			return c.Since
+		if slices.Contains(k.components, c.Name) {
+			list = append(list, c)
 		}
 	}
-	return time.Time{}
+	return list
 }
 
-// terminated sends SIGTERM and returns how the process ended.
+// startOf returns when the first of them was started.
+func (k *kind) startOf(status api.Status) time.Time {
+	var first time.Time
+	for _, c := range k.running(status) {
+		if first.IsZero() || c.Since.Before(first) {
+			first = c.Since
+		}
+	}
+	return first
+}
+
+// terminated sends SIGTERM to each process and returns how they ended.
 func (r *run) terminated(ctx context.Context, sandbox *scenario.Running) (string, error) {
 	status, err := sandbox.Status(ctx)
 	if err != nil {
 		return "", err
 	}
-	pid := 0
-	for _, c := range status.Components {
-		if c.Name == component {
-			pid = c.PID
+	waiting := map[string]bool{} // by name
+	for _, c := range r.kind.running(status) {
+		if c.PID == 0 {
+			return "", errNot{c.Name + " does not run"}
 		}
+		waiting[c.Name] = true
 	}
-	if pid == 0 {
-		return "", errNot{"the cloud controller manager does not run"}
+	if !waiting[r.kind.components[0]] {
+		return "", errNot{"the " + r.kind.noun + " does not run"}
 	}
-	if err := r.o.terminate(pid); err != nil {
-		return "", err
+	for _, c := range r.kind.running(status) {
+		if err := r.o.terminate(c.PID); err != nil {
+			return "", err
+		}
 	}
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, r.patient(exitGrace))
 	defer cancel()
-	text, errEnough := "", errors.New("enough")
+	var wrong []string
+	errEnough := errors.New("enough")
 	err = sandbox.Watch(ctx, status.LastEvent, func(u api.Update) error {
-		if e := u.Event; e != nil && e.Object.Name == component && e.Kind == "child.exited" {
-			text = strings.TrimPrefix(e.Message, component+": ")
+		if e := u.Event; e != nil && waiting[e.Object.Name] && e.Kind == "child.exited" {
+			delete(waiting, e.Object.Name)
+			text := strings.TrimPrefix(e.Message, e.Object.Name+": ")
+			if text != "exited" && !strings.HasPrefix(text, "exited: ") { // and its last words
+				wrong = append(wrong, text)
+			}
+		}
+		if len(waiting) == 0 {
 			return errEnough
 		}
 		return nil
 	})
 	switch {
-	case text == "exited", strings.HasPrefix(text, "exited: "): // and its last words
+	case len(wrong) > 0:
+		return "", errNot{strings.Join(wrong, "; ")}
+	case len(waiting) == 0:
 		return fmt.Sprintf("exit status 0 after %s", time.Since(began).Round(10*time.Millisecond)), nil
-	case text != "":
-		return "", errNot{text}
 	case ctx.Err() != nil:
-		return "", errNot{fmt.Sprintf("it runs on %s after SIGTERM", r.patient(exitGrace))}
+		return "", errNot{fmt.Sprintf("%s runs on %s after SIGTERM", strings.Join(slices.Sorted(maps.Keys(waiting)), ", "), r.patient(exitGrace))}
 	case err == nil:
 		err = errors.New("the sandbox has ended")
 	}
@@ -219,7 +232,7 @@ func (r *run) terminated(ctx context.Context, sandbox *scenario.Running) (string
 // loggedOut waits until the sessions have ended.
 func (r *run) loggedOut(ctx context.Context, sandbox *scenario.Running, before []session) (string, error) {
 	for deadline := time.Now().Add(r.patient(logoutGrace)); ; {
-		now, err := sessionsOf(ctx, sandbox)
+		now, err := r.kind.sessionsOf(ctx, sandbox)
 		if err != nil {
 			return "", err
 		}
@@ -243,10 +256,9 @@ func (r *run) healthyAgain(ctx context.Context, sandbox *scenario.Running) error
 		if err != nil {
 			return err
 		}
-		for _, c := range status.Components {
-			if c.Name == component && c.Health == "healthy" {
-				return nil
-			}
+		again := r.kind.running(status)
+		if len(again) > 0 && !slices.ContainsFunc(again, func(c api.Component) bool { return c.Health != "healthy" }) {
+			return nil
 		}
 		if time.Now().After(deadline) {
 			return errNot{"no other one has become healthy"}

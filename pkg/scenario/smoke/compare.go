@@ -29,15 +29,15 @@ type Comparison struct {
 
 // Column is the result of one of them.
 type Column struct {
-	CCM   CCM
+	CCM   Program
 	Suite result.Suite
 	// Timelines are those of the scenarios, by their names: see [scenario.Timeline].
 	Timelines map[string]string
 }
 
-// Compare runs the suite with each of them, one after the other. It ignores the options CCM and Baseline. After the end of ctx it
+// Compare runs the suite with each of them, one after the other. It ignores the options Program and Baseline. After the end of ctx it
 // skips the rest.
-func Compare(ctx context.Context, list []CCM, o Options) *Comparison {
+func Compare(ctx context.Context, list []Program, o Options) *Comparison {
 	o = o.withDefaults()
 	c := &Comparison{Began: time.Now(), Speed: o.Speed, Seed: o.Seed}
 	number := 0
@@ -208,7 +208,7 @@ func Table(w io.Writer, r *Report) error {
 	if len(r.Only) > 0 { // marks an incomplete run
 		only = " (only " + cell(strings.Join(r.Only, ", ")) + ")"
 	}
-	fmt.Fprintf(&b, "### smoke: %s: %s%s\n\n", cell(r.CCM.String()), strings.ToUpper(report.Headline(&r.Suite)), only)
+	fmt.Fprintf(&b, "### smoke: %s: %s%s\n\n", cell(r.Program.String()), strings.ToUpper(report.Headline(&r.Suite)), only)
 	b.WriteString(head(r))
 	rows := [][]string{{"check", "verdict"}}
 	if r.Baseline != nil {
@@ -250,7 +250,7 @@ func defects(s *result.Suite) string {
 
 // head describes what was tested, and with what.
 func head(r *Report) string {
-	parts := []string{"CCM " + r.CCM.String()}
+	parts := []string{kindOf(r.Program).short + " " + r.Program.String()}
 	if r.Baseline != nil {
 		parts = append(parts, "baseline "+r.Baseline.String())
 	} else {
@@ -298,16 +298,16 @@ func (r *Report) sum() string {
 
 // calls returns the table of phases, or nil if none was measured.
 func (r *Report) calls() *result.Table {
-	header := []string{"calls to the vCenters", r.CCM.String()}
+	header := []string{"calls to the vCenters", r.Program.String()}
 	if r.Baseline != nil {
 		header = append(header, r.Baseline.String(), "ratio")
 	}
 	t := &result.Table{Title: "Calls to the vCenters", Numbers: len(header) - 1, Header: append(header, "most of them")}
 	for _, p := range r.Phases {
-		if p.CCM == nil && p.Baseline == nil {
+		if p.Release == nil && p.Baseline == nil {
 			continue
 		}
-		row := []string{p.Text, number(p.CCM)}
+		row := []string{p.Text, number(p.Release)}
 		if r.Baseline != nil {
 			row = append(row, number(p.Baseline), ratio(p))
 		}
@@ -328,19 +328,19 @@ func number(counts []Count) string {
 
 // ratio returns the ratio to the baseline.
 func ratio(p Phase) string {
-	if p.CCM == nil || Total(p.Baseline) == 0 {
+	if p.Release == nil || Total(p.Baseline) == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.2f×", float64(Total(p.CCM))/float64(Total(p.Baseline)))
+	return fmt.Sprintf("%.2f×", float64(Total(p.Release))/float64(Total(p.Baseline)))
 }
 
 // most returns the most frequent methods; with a baseline those with the largest difference.
 func most(p Phase) string {
 	const shown = 3
-	now, was := byMethod(p.CCM), byMethod(p.Baseline)
-	if p.Baseline == nil || p.CCM == nil {
+	now, was := byMethod(p.Release), byMethod(p.Baseline)
+	if p.Baseline == nil || p.Release == nil {
 		was = map[string]uint64{}
-		if p.CCM == nil {
+		if p.Release == nil {
 			now = byMethod(p.Baseline)
 		}
 	}
@@ -363,7 +363,7 @@ func most(p Phase) string {
 	var parts []string
 	for _, m := range methods[:min(shown, len(methods))] {
 		switch {
-		case p.Baseline == nil || p.CCM == nil:
+		case p.Baseline == nil || p.Release == nil:
 			parts = append(parts, fmt.Sprintf("%d %s", now[m], short(m)))
 		case weight(m) > 0:
 			parts = append(parts, fmt.Sprintf("%s %d (was %d)", short(m), now[m], was[m]))
@@ -482,7 +482,7 @@ func (c *Comparison) sums() string {
 // MatrixJSON writes a comparison as one document.
 func MatrixJSON(w io.Writer, c *Comparison) error {
 	type column struct {
-		CCM     CCM             `json:"ccm"`
+		CCM     Program         `json:"ccm"`
 		Results json.RawMessage `json:"results"`
 	}
 	doc := struct {

@@ -25,13 +25,13 @@ func TestCompare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := Options{
 			Suite: []*scenario.Scenario{parse(t, looks), parse(t, bad)}, Speed: 10,
-			Boot: func(_ context.Context, c CCM, _ scenario.Requirements) (*scenario.Running, error) {
+			Boot: func(_ context.Context, c Program, _ scenario.Requirements) (*scenario.Running, error) {
 				f := newFake(c.Source)
 				f.idle = c.Source == "./idle"
 				return &scenario.Running{Sandbox: f, Name: "s", Command: f.command}, nil
 			},
 		}
-		c := Compare(t.Context(), []CCM{{Source: "module:v1.36.0", Version: "v1.36.0"}, {Source: "./idle"}}, o)
+		c := Compare(t.Context(), []Program{{Source: "module:v1.36.0", Version: "v1.36.0"}, {Source: "./idle"}}, o)
 		if c.Verdict() != result.Failed {
 			t.Error(c.Verdict())
 		}

@@ -3,7 +3,7 @@
 // over to another replica, exits in order, and its calls to the vCenters are compared with the release before. [Compare] runs the
 // same suite for several releases.
 //
-//	report := smoke.Run(ctx, smoke.Options{CCM: smoke.CCM{Source: "module:v1.36.0"}, Suite: suite, Boot: boot})
+//	report := smoke.Run(ctx, smoke.Options{Program: smoke.Program{Source: "module:v1.36.0"}, Suite: suite, Boot: boot})
 //	err := smoke.Table(os.Stdout, report)
 //
 // Most of it is a scenario (scenarios/smoke); code here is for what the language cannot express. A check that fails and is known

@@ -21,7 +21,7 @@ func (r *run) installation(s *side) *installed.Installation {
 	if r.o.Installed == nil {
 		return nil
 	}
-	return r.o.Installed(s.ccm)
+	return r.o.Installed(s.program)
 }
 
 // install checks that the manifest of a side installs a program that runs. Otherwise nothing else can be

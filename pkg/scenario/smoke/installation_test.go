@@ -33,7 +33,7 @@ func TestInstalled(t *testing.T) {
 		}{Resource: "nodes", Name: "a", Subresource: "status"}
 		return q
 	}
-	upstream, baseline := CCM{Source: "module:v1.40.0", Version: "v1.40.0"}, CCM{Source: "module:v1.39.0", Version: "v1.39.0"}
+	upstream, baseline := Program{Source: "module:v1.40.0", Version: "v1.40.0"}, Program{Source: "module:v1.39.0", Version: "v1.39.0"}
 	for _, tc := range []struct {
 		name     string
 		old, new string // in the manifest of the release
@@ -49,11 +49,11 @@ func TestInstalled(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := Options{CCM: upstream, Suite: []*scenario.Scenario{parse(t, good)}}
+				o := Options{Program: upstream, Suite: []*scenario.Scenario{parse(t, good)}}
 				if tc.baseline {
 					o.Baseline = &baseline
 				}
-				o.Installed = func(c CCM) *installed.Installation {
+				o.Installed = func(c Program) *installed.Installation {
 					manifest := string(text)
 					if c == upstream {
 						manifest = strings.ReplaceAll(manifest, tc.old, tc.new)
@@ -74,7 +74,7 @@ func TestInstalled(t *testing.T) {
 					return []installed.Request{request("patch", 200)}, nil
 				}
 				o.Unhealthy = func(err error) bool { return strings.HasPrefix(err.Error(), "ccm: ") }
-				o.refuse = func(c CCM) error {
+				o.refuse = func(c Program) error {
 					if c == upstream && tc.boot != "" {
 						return errors.New(tc.boot)
 					}

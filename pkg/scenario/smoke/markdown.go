@@ -65,9 +65,10 @@ type Report struct {
 	Suite result.Suite
 	// Phases are the calls to the vCenters.
 	Phases []Phase
-	CCM    CCM
+	// Program is what was judged.
+	Program Program
 	// Baseline is nil when none was given.
-	Baseline *CCM
+	Baseline *Program
 	Strict   bool
 	// Only are the patterns of the checks; empty for all.
 	Only []string
@@ -117,12 +118,18 @@ func JSON(w io.Writer, r *Report) error {
 		Verdict    result.Verdict  `json:"verdict"`
 		Strict     bool            `json:"strict"`
 		Only       []string        `json:"only,omitempty"`
-		CCM        CCM             `json:"ccm"`
-		Baseline   *CCM            `json:"baseline,omitempty"`
+		CCM        *Program        `json:"ccm,omitempty"`
+		CSI        *Program        `json:"csi,omitempty"`
+		Baseline   *Program        `json:"baseline,omitempty"`
 		Checks     []checkLine     `json:"checks"`
 		Phases     []phaseLine     `json:"phases"`
 		Results    json.RawMessage `json:"results"`
-	}{APIVersion: APIVersion, Kind: KindReport, Verdict: r.Suite.Verdict(), Strict: r.Strict, Only: r.Only, CCM: r.CCM, Baseline: r.Baseline, Results: results, Checks: []checkLine{}, Phases: r.phaseLines()}
+	}{APIVersion: APIVersion, Kind: KindReport, Verdict: r.Suite.Verdict(), Strict: r.Strict, Only: r.Only, Baseline: r.Baseline, Results: results, Checks: []checkLine{}, Phases: r.phaseLines()}
+	if r.Program.Driver {
+		doc.CSI = &r.Program
+	} else {
+		doc.CCM = &r.Program
+	}
 	for i := range r.Suite.Scenarios {
 		s := &r.Suite.Scenarios[i]
 		doc.Checks = append(doc.Checks, checkLine{
@@ -137,17 +144,17 @@ func JSON(w io.Writer, r *Report) error {
 func (r *Report) phaseLines() []phaseLine {
 	lines := []phaseLine{}
 	for _, p := range r.Phases {
-		line := phaseLine{Name: strings.TrimPrefix(p.Name, "calls-"), Text: p.Text, Calls: p.CCM, BaselineCalls: p.Baseline}
-		if p.CCM != nil {
-			n := Total(p.CCM)
+		line := phaseLine{Name: strings.TrimPrefix(p.Name, phasePrefix), Text: p.Text, Calls: p.Release, BaselineCalls: p.Baseline}
+		if p.Release != nil {
+			n := Total(p.Release)
 			line.Total = &n
 		}
 		if p.Baseline != nil {
 			n := Total(p.Baseline)
 			line.BaselineTotal = &n
 		}
-		if p.CCM != nil && Total(p.Baseline) > 0 {
-			f := float64(Total(p.CCM)) / float64(Total(p.Baseline))
+		if p.Release != nil && Total(p.Baseline) > 0 {
+			f := float64(Total(p.Release)) / float64(Total(p.Baseline))
 			line.Ratio = &f
 		}
 		lines = append(lines, line)

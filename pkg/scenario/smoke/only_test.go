@@ -28,9 +28,9 @@ func TestOnly(t *testing.T) {
 	} {
 		t.Run(tc.only, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := Options{CCM: CCM{Source: "./mine"}, Suite: []*scenario.Scenario{parse(t, good), parse(t, bad)}, Only: strings.Split(tc.only, ",")}
+				o := Options{Program: Program{Source: "./mine"}, Suite: []*scenario.Scenario{parse(t, good), parse(t, bad)}, Only: strings.Split(tc.only, ",")}
 				if tc.baseline {
-					o.Baseline = &CCM{Source: "builtin", Own: true}
+					o.Baseline = &Program{Source: "builtin", Own: true}
 				}
 				last := ""
 				o.Progress = func(format string, _ ...any) { last = format }
@@ -42,7 +42,7 @@ func TestOnly(t *testing.T) {
 				if diff := cmp.Diff(tc.want, strings.Join(made, ",")); diff != "" || boots != tc.boots || stops != boots {
 					t.Errorf("%d boots, %d stops, (-want +got):\n%s\n%s", boots, stops, diff, last)
 				}
-				if got := r.Phases[0].CCM != nil; got != tc.measured {
+				if got := r.Phases[0].Release != nil; got != tc.measured {
 					t.Errorf("calls counted: %v", got)
 				}
 				var b strings.Builder

@@ -18,26 +18,31 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// Options configure a smoke test. CCM, Suite and Boot are required.
+// Options configure a smoke test. Program, Suite and Boot are required.
 type Options struct {
-	CCM CCM
+	// Program is what is judged.
+	Program Program
 	// Baseline is the release before, for the upgrade; nil skips it.
-	Baseline *CCM
+	Baseline *Program
 	// Suite are the scenarios.
 	Suite []*scenario.Scenario
 	// Only are patterns of checks, as in [Chosen]; empty for all.
 	Only []string
-	// Boot starts a sandbox with a cloud controller manager.
-	Boot func(ctx context.Context, c CCM, need scenario.Requirements) (*scenario.Running, error)
+	// Boot starts a sandbox with a program.
+	Boot func(ctx context.Context, c Program, need scenario.Requirements) (*scenario.Running, error)
 	// Version runs the program with --version and returns its output.
-	Version func(ctx context.Context, c CCM) (string, error)
+	Version func(ctx context.Context, c Program) (string, error)
 	// Pods means that the program runs as pods of the cluster: the checks that signal or exchange its process are skipped.
 	Pods bool
 	// Installed returns how a program is installed: the sandboxes run it so. It returns nil for one that runs as a bare process.
 	// Optional.
-	Installed func(CCM) *installed.Installation
+	Installed func(Program) *installed.Installation
 	// Requests returns what the account of an installation asked the API server of a running sandbox for. Required with Installed.
 	Requests func(context.Context, *scenario.Running, *installed.Installation) ([]installed.Request, error)
+	// Sanity runs the sanity suite of CSI against the driver of a running sandbox. Required to judge a CSI driver, unless NoSanity says
+	// why it cannot run, or Pods is set.
+	Sanity   func(context.Context, *scenario.Running) (Sanity, error)
+	NoSanity string
 	// Unhealthy reports whether an error of Boot is that of a program that does not become healthy.
 	Unhealthy func(error) bool
 	// Strict counts known failures.
@@ -55,7 +60,7 @@ type Options struct {
 	// terminate sends a process the signal to end; tests replace it.
 	terminate func(pid int) error
 	// refuse makes a boot fail, in tests.
-	refuse func(CCM) error
+	refuse func(Program) error
 }
 
 func (o Options) withDefaults() Options {
@@ -113,13 +118,13 @@ func Suite(name string) ([]*scenario.Scenario, error) {
 	return chosen, nil
 }
 
-// Phase is an episode of a cloud controller manager, with its calls to the vCenters during it.
+// Phase is an episode in the life of a program, with its calls to the vCenters during it.
 type Phase struct {
 	Name string
 	// Text describes it.
 	Text string
-	// CCM are the calls, Baseline those of the baseline; nil if not measured.
-	CCM, Baseline []Count
+	// Release are the calls of what is judged, Baseline those of the baseline; nil if not measured.
+	Release, Baseline []Count
 }
 
 // Count is the number of calls of one method by one client, at all vCenters.
@@ -128,23 +133,6 @@ type Count struct {
 	Method string `json:"method"`
 	Calls  uint64 `json:"calls"`
 	Errors uint64 `json:"errors,omitempty"`
-}
-
-// The phases.
-const (
-	phaseStart    = "start"
-	phaseSteady   = "steady"
-	phasePowerOff = "calls-power-off"
-	phaseOutage   = "calls-outage"
-)
-
-func newPhases() []Phase {
-	return []Phase{
-		{Name: phaseStart, Text: "start, until all nodes are initialized and ready"},
-		{Name: phaseSteady, Text: "a minute in which nothing happens"},
-		{Name: phasePowerOff, Text: "a VM is powered off, and on again"},
-		{Name: phaseOutage, Text: "a vCenter is away, and comes back"},
-	}
 }
 
 // set sets the calls of a phase.
@@ -156,7 +144,7 @@ func (r *run) set(name string, counts []Count) {
 		case r.side.baseline:
 			p.Baseline = counts
 		default:
-			p.CCM = counts
+			p.Release = counts
 		}
 	}
 }
@@ -169,12 +157,12 @@ func Total(counts []Count) (calls uint64) {
 	return calls
 }
 
-// countsOf returns the calls of cloud controller managers, most first.
-func countsOf(calls []api.Calls) []Count {
+// countsOf returns the calls of the clients of a kind, most first.
+func (k *kind) countsOf(calls []api.Calls) []Count {
 	type key struct{ client, method string }
 	sums := map[key]Count{}
 	for _, c := range calls {
-		if c.Calls == 0 || !expect.Match(expect.Agent("ccm"), c.Client) {
+		if c.Calls == 0 || !expect.Match(expect.Agent(k.agent), c.Client) {
 			continue
 		}
 		k := key{c.Client, c.Method}
@@ -221,11 +209,15 @@ func perMinute(counts []Count, in time.Duration) []Count {
 	return scaled
 }
 
-// Checks returns the names of the checks of [Run] with a suite, in their order. [Options.Only] matches them.
+// Checks returns the names of the checks of [Run] for a cloud controller manager with a suite, in their order. [Options.Only]
+// matches them.
 func Checks(suite []*scenario.Scenario) []string {
-	names := []string{versionCheck, installationCheck, upgradeCheck, phasePowerOff, phaseOutage}
-	names = append(names, Names(slices.DeleteFunc(slices.Clone(suite), isInstead))...)
-	return append(names, leaderCheck, exitCheck, rightsCheck)
+	return slices.Concat([]string{versionCheck, installationCheck, manager().upgrade}, manager().counted(), Names(manager().suite(suite)), []string{manager().leader, exitCheck, rightsCheck})
+}
+
+// DriverChecks is [Checks] for a CSI driver.
+func DriverChecks(suite []*scenario.Scenario) []string {
+	return slices.Concat([]string{versionCheck, driver().upgrade}, driver().counted(), Names(driver().suite(suite)), []string{sanityCheck, exitCheck})
 }
 
 // Names returns the names of scenarios for tables: with their theme.
@@ -257,5 +249,3 @@ func Pick(patterns []string, list []*scenario.Scenario) []*scenario.Scenario {
 	}
 	return picked
 }
-
-func isInstead(s *scenario.Scenario) bool { return s.Metadata.Name == instead }

@@ -14,16 +14,16 @@ import (
 
 func TestJudgeVersion(t *testing.T) {
 	for _, tc := range []struct {
-		c                    CCM
+		c                    Program
 		said, found, verdict string
 	}{
-		{CCM{Source: "builtin", Version: "v1.36.4", Own: true}, "vsphere-cloud-controller-manager v1.36.4\n", "says v1.36.4, as its source does", "passed"},
-		{CCM{Source: "builtin", Version: "191b009", Own: true}, "vsphere-cloud-controller-manager 191b009 (Kubernetes v1.36.4)\n", "says 191b009, as its source does", "passed"},
-		{CCM{Source: "builtin", Version: "v0.2.0", Own: true}, "vsphere-cloud-controller-manager v0.1.0 (Kubernetes v1.36.4)\n", "says v0.1.0, its source says v0.2.0", "failed"},
-		{CCM{Source: "./mine"}, "mine v0.1.0-5-gabc", "says v0.1.0-5-gabc", "passed"},
-		{CCM{Source: "image:x:v1.36.0", Version: "v1.36.0"}, "ccm v1.35.0", "says v1.35.0, its source says v1.36.0", "failed"},
-		{CCM{Source: "image:x:v1.36.0", Version: "v1.36.0"}, "ccm ", `says "ccm", which is no version`, "failed"},
-		{CCM{Source: "module:v1.36.0", Version: "v1.36.0"}, "ccm \n", `says "ccm": the version is put in by upstream's make, not by the module`, "skipped"},
+		{Program{Source: "builtin", Version: "v1.36.4", Own: true}, "vsphere-cloud-controller-manager v1.36.4\n", "says v1.36.4, as its source does", "passed"},
+		{Program{Source: "builtin", Version: "191b009", Own: true}, "vsphere-cloud-controller-manager 191b009 (Kubernetes v1.36.4)\n", "says 191b009, as its source does", "passed"},
+		{Program{Source: "builtin", Version: "v0.2.0", Own: true}, "vsphere-cloud-controller-manager v0.1.0 (Kubernetes v1.36.4)\n", "says v0.1.0, its source says v0.2.0", "failed"},
+		{Program{Source: "./mine"}, "mine v0.1.0-5-gabc", "says v0.1.0-5-gabc", "passed"},
+		{Program{Source: "image:x:v1.36.0", Version: "v1.36.0"}, "ccm v1.35.0", "says v1.35.0, its source says v1.36.0", "failed"},
+		{Program{Source: "image:x:v1.36.0", Version: "v1.36.0"}, "ccm ", `says "ccm", which is no version`, "failed"},
+		{Program{Source: "module:v1.36.0", Version: "v1.36.0"}, "ccm \n", `says "ccm": the version is put in by upstream's make, not by the module`, "skipped"},
 	} {
 		found, err := judgeVersion(tc.c, tc.said)
 		verdict := "passed"
@@ -40,7 +40,7 @@ func TestJudgeVersion(t *testing.T) {
 }
 
 func TestSessions(t *testing.T) {
-	list, err := readSessions("us", []byte(`{"sessionList": [
+	list, err := manager().readSessions("us", []byte(`{"sessionList": [
 		{"key": "a", "userAgent": "vsphere-cloud-provider"}, {"key": "b", "userAgent": "k8s-cloud-provider-vsphere"}, {"key": "c", "userAgent": "govc/0"}]}`))
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%v, %v", list, err)
@@ -49,7 +49,7 @@ func TestSessions(t *testing.T) {
 	if left := leftOf(list, later); len(left) != 1 || left[0].key != "b" {
 		t.Errorf("left: %v", left)
 	}
-	if _, err := readSessions("us", []byte("govc: no")); err == nil || !strings.HasPrefix(err.Error(), `vcenter "us": sessions: `) {
+	if _, err := manager().readSessions("us", []byte("govc: no")); err == nil || !strings.HasPrefix(err.Error(), `vcenter "us": sessions: `) {
 		t.Error(err)
 	}
 }
@@ -61,7 +61,7 @@ func TestCounts(t *testing.T) {
 		{VCenter: "us", Client: own, Method: "A", Calls: 8, Errors: 2}, {VCenter: "eu", Client: own, Method: "A", Calls: 3}, // restarted
 		{VCenter: "us", Client: own, Method: "B", Calls: 7}, {VCenter: "us", Client: other, Method: "A", Calls: 100},
 	}
-	got := countsOf(since(before, now))
+	got := manager().countsOf(since(before, now))
 	want := []Count{{own, "B", 7, 0}, {own, "A", 6, 1}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -69,7 +69,7 @@ func TestCounts(t *testing.T) {
 	if got := perMinute(got, 30*time.Second); Total(got) != 26 || Total(want) != 13 {
 		t.Errorf("a minute: %v", got)
 	}
-	if got := countsOf(nil); got == nil {
+	if got := manager().countsOf(nil); got == nil {
 		t.Error("none is not the same as not measured")
 	}
 }

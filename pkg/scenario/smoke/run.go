@@ -22,6 +22,7 @@ import (
 // run is the state of a smoke test.
 type run struct {
 	o      Options
+	kind   *kind
 	report *Report
 	// number is the number of started checks, out of how many.
 	number, of int
@@ -34,7 +35,7 @@ type run struct {
 
 // side is one of the programs that a run checks: the baseline, then the release.
 type side struct {
-	ccm      CCM
+	program  Program
 	baseline bool
 	checks   []checked // in their order
 
@@ -71,44 +72,38 @@ func (s *side) find(check string) *result.Scenario {
 	return nil
 }
 
-// The checks in code, except those of the exit and of the phases.
-const (
-	versionCheck = "version"
-	upgradeCheck = "upgrade"
-	leaderCheck  = "leader-lost"
-)
+// versionCheck is the check of what the program says that it is.
+const versionCheck = "version"
 
-// instead is the scenario of the catalogue that this package replaces: its own has two replicas from the beginning, and expects
-// nothing of the other one that a single replica might fail at too.
-const instead = "leader-hand-over"
-
-// Run tests a cloud controller manager. With a baseline, it runs the same checks with it first, and judges by the differences.
+// Run tests a cloud controller manager, or a CSI driver. With a baseline, it runs the same checks with it first, and judges by the differences.
 // Its error is a problem of this package; everything else is in the report. After the end of ctx it skips the rest.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	r := &run{o: o.withDefaults()}
+	r := &run{o: o.withDefaults(), kind: kindOf(o.Program)}
 	r.report = &Report{
-		CCM: o.CCM, Baseline: o.Baseline, Strict: o.Strict, Only: o.Only, Phases: newPhases(),
-		Suite: result.Suite{Name: theme, Began: time.Now(), Seed: r.o.Seed, Speed: r.o.Speed, CCM: o.CCM.Source, CCMVersion: o.CCM.Version},
+		Program: o.Program, Baseline: o.Baseline, Strict: o.Strict, Only: o.Only, Phases: slices.Clone(r.kind.phases),
+		Suite: result.Suite{Name: theme, Began: time.Now(), Seed: r.o.Seed, Speed: r.o.Speed, CCM: o.Program.Source, CCMVersion: o.Program.Version},
 	}
-	phases, err := load(nil, phasePowerOff, phaseOutage)
+	phases, err := load(nil, r.kind.counted()...)
 	if err != nil {
 		return nil, err
 	}
 	r.measured = phases[0].Requirements()
-	leader, err := load(nil, leaderCheck)
-	if err != nil {
-		return nil, err
+	var leader []*scenario.Scenario
+	if r.kind.leader != "" {
+		if leader, err = load(nil, r.kind.leader); err != nil {
+			return nil, err
+		}
 	}
 	var settings []topology.Setting
 	if o.Baseline != nil {
-		settings = []topology.Setting{{Name: "to", Value: o.CCM.Source}}
+		settings = []topology.Setting{{Name: "to", Value: o.Program.Source}}
 		r.report.Suite.Baseline = o.Baseline.String()
 	}
-	upgrade, err := load(settings, upgradeCheck)
+	upgrade, err := load(settings, r.kind.upgrade)
 	if err != nil {
 		return nil, err
 	}
-	suite := slices.DeleteFunc(slices.Clone(o.Suite), isInstead)
+	suite := r.kind.suite(o.Suite)
 	upgrade = Pick(o.Only, upgrade)
 	var podded []*scenario.Scenario // what needs a process
 	if o.Pods {
@@ -117,15 +112,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	same := slices.Concat(Pick(o.Only, phases), Pick(o.Only, suite), Pick(o.Only, leader))
 
-	each := len(same) + r.one(versionCheck) + r.one(exitCheck)
+	each := len(same) + r.one(versionCheck) + r.one(sanityCheck) + r.one(exitCheck)
 	if o.Installed != nil {
 		each += 1 + r.one(rightsCheck)
 	}
 	r.of = each + len(upgrade) + len(podded)
-	release, before := &side{ccm: o.CCM}, &side{baseline: true}
+	release, before := &side{program: o.Program}, &side{baseline: true}
 	if o.Baseline != nil {
 		r.of += each
-		before.ccm = *o.Baseline
+		before.program = *o.Baseline
 		r.check(ctx, before, slices.Concat(Pick(o.Only, phases), upgrade, Pick(o.Only, suite), Pick(o.Only, leader)))
 	} else if len(upgrade) > 0 {
 		r.side = release
@@ -150,7 +145,7 @@ func (r *run) check(ctx context.Context, s *side, list []*scenario.Scenario) {
 	if s.baseline {
 		as = "baseline "
 	}
-	r.o.Progress("\n%s%s", as, s.ccm)
+	r.o.Progress("\n%s%s", as, s.program)
 	if r.chosen(versionCheck) {
 		s.add(r.checkVersion(ctx), nil, false)
 	}
@@ -164,6 +159,9 @@ func (r *run) check(ctx context.Context, s *side, list []*scenario.Scenario) {
 		}
 	}
 	r.runAll(ctx, list)
+	if r.chosen(sanityCheck) {
+		s.add(r.checkSanity(ctx), nil, false)
+	}
 	if r.chosen(exitCheck) {
 		r.exitAtLast(ctx)
 	}
@@ -177,7 +175,7 @@ func (r *run) judge(release, before *side) {
 	rules := verdict.Rules{Baseline: r.o.Baseline != nil, Strict: r.o.Strict}
 	add := func(c *checked, baseline *result.Scenario) {
 		c.Judgment = rules.Judge(verdict.Check{
-			Result: &c.Scenario, Baseline: baseline, Known: verdict.Find(c.known, release.ccm), Must: c.must,
+			Result: &c.Scenario, Baseline: baseline, Known: verdict.Find(c.known, release.program), Must: c.must,
 		})
 		r.report.Suite.Scenarios = append(r.report.Suite.Scenarios, c.Scenario)
 	}
@@ -187,7 +185,7 @@ func (r *run) judge(release, before *side) {
 		rest = rest[1:]
 	}
 	for i := range before.checks {
-		if c := &before.checks[i]; c.Name == upgradeCheck && c.Theme == theme {
+		if c := &before.checks[i]; r.isUpgrade(c.Name, c.Theme) {
 			add(c, nil)
 		}
 	}
@@ -198,7 +196,17 @@ func (r *run) judge(release, before *side) {
 
 // chosen reports whether a check runs.
 func (r *run) chosen(check string) bool {
-	return Chosen(r.o.Only, check) && (check != exitCheck || !r.o.Pods)
+	switch check {
+	case exitCheck:
+		if r.o.Pods {
+			return false
+		}
+	case sanityCheck:
+		if r.o.Pods || !r.o.Program.Driver {
+			return false
+		}
+	}
+	return Chosen(r.o.Only, check)
 }
 
 // one returns 1 for a check that runs, and 0 for others.
@@ -208,6 +216,9 @@ func (r *run) one(check string) int {
 	}
 	return 0
 }
+
+// isUpgrade reports whether a scenario is the upgrade.
+func (r *run) isUpgrade(name, of string) bool { return name == r.kind.upgrade && of == theme }
 
 // load loads the scenarios of this package.
 func load(settings []topology.Setting, names ...string) ([]*scenario.Scenario, error) {
@@ -235,20 +246,20 @@ func (r *run) runAll(ctx context.Context, list []*scenario.Scenario) {
 	now := r.side
 	options := scenario.Options{
 		Seed: r.o.Seed, Patience: r.o.Patience,
-		KnownToFail: func(s *scenario.Scenario) bool { return verdict.Find(s.Fails, now.ccm) != nil },
+		KnownToFail: func(s *scenario.Scenario) bool { return verdict.Find(s.Fails, now.program) != nil },
 		Observe: func(u result.Update) {
 			if u.Change == result.ScenarioBegan {
 				r.number++
 				now.clean = false // until it has ended well
 			}
 			u.Number, u.Of = r.number, r.of
-			r.o.Observe(judgedSoFar(u, list, now.ccm, r.o.Strict))
+			r.o.Observe(judgedSoFar(u, list, now.program, r.o.Strict))
 		},
 	}
 	measured := r.measured.Key()
-	seen := !r.chosen(phasePowerOff) && !r.chosen(phaseOutage) // calls are not needed
+	seen := !slices.ContainsFunc(r.kind.counted(), r.chosen) // calls are not needed
 	boot := func(ctx context.Context, need scenario.Requirements) (*scenario.Running, error) {
-		sandbox, err := r.o.Boot(ctx, now.ccm, need)
+		sandbox, err := r.o.Boot(ctx, now.program, need)
 		if err != nil {
 			return nil, err
 		}
@@ -275,18 +286,18 @@ func (r *run) runAll(ctx context.Context, list []*scenario.Scenario) {
 		return sandbox, nil
 	}
 	suite := scenario.RunAll(ctx, list, boot, options, func(s *scenario.Scenario, out scenario.Outcome) {
-		upgrade := s.Metadata.Name == upgradeCheck && s.Theme == theme
+		upgrade := r.isUpgrade(s.Metadata.Name, s.Theme)
 		// After an upgrade it is another program that runs.
 		now.clean = len(out.Left) == 0 && out.Verdict != result.Errored && !upgrade
 		for _, left := range out.Left {
 			r.o.Progress("  is not as it was: %s", left)
 		}
-		if s.Theme == theme && strings.HasPrefix(s.Metadata.Name, "calls-") && (out.Verdict == result.Passed || out.Verdict == result.Failed) {
-			r.set(s.Metadata.Name, countsOf(out.Calls))
+		if s.Theme == theme && strings.HasPrefix(s.Metadata.Name, phasePrefix) && (out.Verdict == result.Passed || out.Verdict == result.Failed) {
+			r.set(s.Metadata.Name, r.kind.countsOf(out.Calls))
 		}
 		now.upgraded = now.upgraded || upgrade
 		if upgrade {
-			out.CCM, out.CCMVersion = r.o.CCM.Source, r.o.CCM.Version
+			out.CCM, out.CCMVersion = r.o.Program.Source, r.o.Program.Version
 		}
 		now.add(out.Scenario, s.Fails, s.Must)
 	})
@@ -294,7 +305,7 @@ func (r *run) runAll(ctx context.Context, list []*scenario.Scenario) {
 }
 
 // judgedSoFar adds to the result of a scenario, for those who follow the run, whether its failure is known.
-func judgedSoFar(u result.Update, list []*scenario.Scenario, c CCM, strict bool) result.Update {
+func judgedSoFar(u result.Update, list []*scenario.Scenario, c Program, strict bool) result.Update {
 	i := slices.IndexFunc(list, func(s *scenario.Scenario) bool {
 		return s.Metadata.Name == u.Scenario.Name && s.Theme == u.Scenario.Theme
 	})
@@ -311,8 +322,8 @@ type session struct {
 	since               time.Time
 }
 
-// sessionsOf returns the sessions of cloud controller managers at all vCenters, as the administrator sees them.
-func sessionsOf(ctx context.Context, sandbox *scenario.Running) ([]session, error) {
+// sessionsOf returns the sessions of what is judged at all vCenters, as the administrator sees them.
+func (k *kind) sessionsOf(ctx context.Context, sandbox *scenario.Running) ([]session, error) {
 	status, err := sandbox.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -326,7 +337,7 @@ func sessionsOf(ctx context.Context, sandbox *scenario.Running) ([]session, erro
 		if out.Exit != 0 {
 			return nil, fmt.Errorf("vcenter %q: govc session.ls: exit status %d: %s", vc.Name, out.Exit, out.Stderr)
 		}
-		list, err := readSessions(vc.Name, []byte(out.Stdout))
+		list, err := k.readSessions(vc.Name, []byte(out.Stdout))
 		if err != nil {
 			return nil, err
 		}
@@ -336,7 +347,7 @@ func sessionsOf(ctx context.Context, sandbox *scenario.Running) ([]session, erro
 }
 
 // readSessions parses govc's output, and drops other sessions.
-func readSessions(vcenter string, data []byte) ([]session, error) {
+func (k *kind) readSessions(vcenter string, data []byte) ([]session, error) {
 	var listed struct {
 		SessionList []struct {
 			Key       string    `json:"key"`
@@ -349,7 +360,7 @@ func readSessions(vcenter string, data []byte) ([]session, error) {
 	}
 	var all []session
 	for _, s := range listed.SessionList {
-		if expect.Match(expect.Agent("ccm"), s.UserAgent) {
+		if expect.Match(expect.Agent(k.agent), s.UserAgent) {
 			all = append(all, session{vcenter, s.Key, s.UserAgent, s.LoginTime})
 		}
 	}
@@ -367,18 +378,18 @@ func leftOf(before, now []session) []session {
 	return left
 }
 
-// CCM is a cloud controller manager.
-type CCM = verdict.CCM
+// Program is what is judged.
+type Program = verdict.Program
 
 // checkVersion checks that the program reports the version of its source.
 func (r *run) checkVersion(ctx context.Context) result.Scenario {
 	c := r.begin(versionCheck, "the program says which version it is: the one that its source names", 1)
 	c.step(ctx, "run", "the program with --version", func(ctx context.Context) (string, error) {
-		said, err := r.o.Version(ctx, r.side.ccm)
+		said, err := r.o.Version(ctx, r.side.program)
 		if err != nil {
 			return "", err
 		}
-		return judgeVersion(r.side.ccm, said)
+		return judgeVersion(r.side.program, said)
 	})
 	return c.end()
 }
@@ -387,7 +398,7 @@ var versionPattern = regexp.MustCompile(`v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*`
 
 // judgeVersion compares the version of a program with that of its source. The linker sets the version of upstream's releases
 // (make: -X main.version), so one that is built from its module has none.
-func judgeVersion(c CCM, said string) (string, error) {
+func judgeVersion(c Program, said string) (string, error) {
 	said = strings.TrimSpace(said)
 	is := versionPattern.FindString(said)
 	switch {
@@ -426,14 +437,14 @@ func (r *run) measure(ctx context.Context, sandbox *scenario.Running) {
 	if err != nil {
 		return
 	}
-	r.set(phaseStart, countsOf(start))
-	r.set(phaseSteady, perMinute(countsOf(since(start, now)), window))
+	r.set(phaseStart, r.kind.countsOf(start))
+	r.set(phaseSteady, perMinute(r.kind.countsOf(since(start, now)), window))
 }
 
 // exitAtLast adds the check of the exit to the report; on a new sandbox if none was fit for it.
 func (r *run) exitAtLast(ctx context.Context) {
 	if r.side.ended != nil {
-		r.side.add(*r.side.ended, knownExits(), false)
+		r.side.add(*r.side.ended, r.kind.exits, false)
 		return
 	}
 	var s result.Scenario
@@ -448,7 +459,7 @@ func (r *run) exitAtLast(ctx context.Context) {
 			_ = sandbox.Stop(context.WithoutCancel(ctx)) // how that goes is no part of any result
 		}
 	}
-	r.side.add(s, knownExits(), false)
+	r.side.add(s, r.kind.exits, false)
 }
 
 func (r *run) bootFor(ctx context.Context, need scenario.Requirements) (*scenario.Running, error) {
@@ -456,7 +467,7 @@ func (r *run) bootFor(ctx context.Context, need scenario.Requirements) (*scenari
 		return nil, err
 	}
 	began := time.Now()
-	sandbox, err := r.o.Boot(ctx, r.side.ccm, need)
+	sandbox, err := r.o.Boot(ctx, r.side.program, need)
 	boot := result.Boot{Topology: need.Topology.Metadata.Name, Began: began, Took: time.Since(began)}
 	if err != nil {
 		boot.Error = err.Error()

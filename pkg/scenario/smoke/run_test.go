@@ -32,7 +32,7 @@ func judge(t *testing.T, o Options, change func(*fake)) (r *Report, boots, stops
 	t.Helper()
 	var now *fake
 	refuse := o.refuse
-	o.Boot = func(_ context.Context, c CCM, _ scenario.Requirements) (*scenario.Running, error) {
+	o.Boot = func(_ context.Context, c Program, _ scenario.Requirements) (*scenario.Running, error) {
 		if refuse != nil {
 			if err := refuse(c); err != nil {
 				return nil, err
@@ -46,7 +46,7 @@ func judge(t *testing.T, o Options, change func(*fake)) (r *Report, boots, stops
 		return &scenario.Running{Sandbox: now, Name: "s", CCM: c.Source, Command: now.command, Stop: func(context.Context) error { stops++; return nil }}, nil
 	}
 	if o.Version == nil {
-		o.Version = func(_ context.Context, c CCM) (string, error) {
+		o.Version = func(_ context.Context, c Program) (string, error) {
 			return "vsphere-cloud-controller-manager " + cmp.Or(c.Version, "v1.36.0") + "\n", nil
 		}
 	}
@@ -72,33 +72,33 @@ func verdicts(r *Report) string {
 var dates = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
 
 func TestRun(t *testing.T) {
-	upstream := CCM{Source: "module:v1.36.0", Version: "v1.36.0"}
+	upstream := Program{Source: "module:v1.36.0", Version: "v1.36.0"}
 	for _, tc := range []struct {
 		name    string
 		o       Options
 		change  func(*fake)
 		verdict result.Verdict
 	}{
-		{"well", Options{CCM: CCM{Source: "builtin", Own: true}}, nil, result.Passed},
-		{"regressed", Options{CCM: upstream, Baseline: &CCM{Source: "module:v1.34.0", Version: "v1.34.0"}}, func(f *fake) {
+		{"well", Options{Program: Program{Source: "builtin", Own: true}}, nil, result.Passed},
+		{"regressed", Options{Program: upstream, Baseline: &Program{Source: "module:v1.34.0", Version: "v1.34.0"}}, func(f *fake) {
 			if f.ccm == upstream.Source {
 				f.exit, f.leaks = "ccm: exit status 1: lost", true
 			}
 		}, result.Failed},
-		{"fixed", Options{CCM: upstream, Baseline: &CCM{Source: "module:v1.34.0", Version: "v1.34.0"}}, func(f *fake) {
+		{"fixed", Options{Program: upstream, Baseline: &Program{Source: "module:v1.34.0", Version: "v1.34.0"}}, func(f *fake) {
 			if f.ccm != upstream.Source {
 				f.exit, f.leaks = "ccm: exit status 1: lost", true
 			}
 		}, result.Passed},
-		{"baseline", Options{CCM: upstream, Baseline: &CCM{Source: "module:v1.34.0", Version: "v1.34.0"}}, nil, result.Passed},
-		{"known", Options{CCM: upstream}, func(f *fake) { f.exit, f.leaks = "ccm: signal: terminated", true }, result.Passed},
-		{"strict", Options{CCM: upstream, Strict: true}, func(f *fake) { f.exit, f.leaks = "ccm: signal: terminated", true }, result.Failed},
-		{"broken", Options{CCM: CCM{Source: "./mine"}}, func(f *fake) { f.exit, f.leaks, f.idle = "ccm: exit status 1: lost", true, true }, result.Failed},
+		{"baseline", Options{Program: upstream, Baseline: &Program{Source: "module:v1.34.0", Version: "v1.34.0"}}, nil, result.Passed},
+		{"known", Options{Program: upstream}, func(f *fake) { f.exit, f.leaks = "ccm: signal: terminated", true }, result.Passed},
+		{"strict", Options{Program: upstream, Strict: true}, func(f *fake) { f.exit, f.leaks = "ccm: signal: terminated", true }, result.Failed},
+		{"broken", Options{Program: Program{Source: "./mine"}}, func(f *fake) { f.exit, f.leaks, f.idle = "ccm: exit status 1: lost", true, true }, result.Failed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tc.o.Suite = []*scenario.Scenario{parse(t, good), parse(t, bad)}
-				if tc.o.CCM.Source != upstream.Source {
+				if tc.o.Program.Source != upstream.Source {
 					tc.o.Suite = tc.o.Suite[:1]
 				}
 				r, boots, stops := judge(t, tc.o, tc.change)
@@ -121,7 +121,7 @@ func TestRun(t *testing.T) {
 // TestReported: a known failure is no failure for programs, and is reported as it is.
 func TestReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, _, _ := judge(t, Options{CCM: CCM{Source: "module:v1.36.0", Version: "v1.36.0"}, Suite: []*scenario.Scenario{parse(t, bad)}}, nil)
+		r, _, _ := judge(t, Options{Program: Program{Source: "module:v1.36.0", Version: "v1.36.0"}, Suite: []*scenario.Scenario{parse(t, bad)}}, nil)
 		if s := r.Suite; s.Verdict() != result.Passed || s.Count(result.Failed) != 0 || s.Count(result.Known) != 1 {
 			t.Errorf("reported %q with %d failures", s.Verdict(), s.Count(result.Failed))
 		}
@@ -156,11 +156,11 @@ func TestReported(t *testing.T) {
 
 func TestNoSandbox(t *testing.T) {
 	o := Options{
-		CCM: CCM{Source: "builtin", Own: true}, Suite: []*scenario.Scenario{parse(t, good)},
-		Boot: func(context.Context, CCM, scenario.Requirements) (*scenario.Running, error) {
+		Program: Program{Source: "builtin", Own: true}, Suite: []*scenario.Scenario{parse(t, good)},
+		Boot: func(context.Context, Program, scenario.Requirements) (*scenario.Running, error) {
 			return nil, errors.New("no room")
 		},
-		Version: func(context.Context, CCM) (string, error) { return "", errors.New("not executable") },
+		Version: func(context.Context, Program) (string, error) { return "", errors.New("not executable") },
 	}
 	r, err := Run(t.Context(), o)
 	if err != nil {
@@ -177,10 +177,70 @@ func TestNoSandbox(t *testing.T) {
 	}
 }
 
+// A CSI driver has other checks, and another upgrade.
+func TestDriver(t *testing.T) {
+	o := Options{
+		Program: Program{Source: "./mine", Driver: true}, Baseline: &Program{Source: "builtin", Own: true, Driver: true}, Suite: []*scenario.Scenario{parse(t, good)},
+		Boot: func(_ context.Context, _ Program, need scenario.Requirements) (*scenario.Running, error) {
+			return nil, errors.New("no room for " + need.Topology.Metadata.Name + " with CSI " + need.Components.CSI)
+		},
+		Version: func(context.Context, Program) (string, error) { return "vsphere-csi v1.0.0", nil },
+		Sanity:  func(context.Context, *scenario.Running) (Sanity, error) { return Sanity{}, errors.New("has no sandbox") },
+	}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"version ✓ passed", "driver-upgrade ✗ errored", "good ✗ errored", "calls-volume ✗ errored", "calls-volume-outage ✗ errored", "sanity ✗ errored",
+		"clean-exit ✗ errored",
+	}, "\n")
+	if diff := gocmp.Diff(want, verdicts(r)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if s := r.Suite.Scenarios[5]; s.Message != "no room for sanity with CSI builtin" {
+		t.Errorf("sanity: %s", s.Message)
+	}
+	var b bytes.Buffer
+	if err := Table(&b, r); err != nil || !strings.Contains(b.String(), "\nCSI driver ./mine · baseline builtin") {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+}
+
+// What the sanity suite finds is one failure with its names; without the suite the check is skipped.
+func TestSanity(t *testing.T) {
+	for _, tc := range []struct {
+		got     Sanity
+		no      string
+		verdict result.Verdict
+		message string
+	}{
+		{Sanity{Passed: 73, Skipped: 19}, "", result.Passed, "73 passed, 19 skipped"},
+		{Sanity{Passed: 1, Failed: []string{"a: b", "c: d"}}, "", result.Failed, "2 failed, 1 passed, 0 skipped: a: b; c: d"},
+		{Sanity{}, "there is no Go", result.Skipped, "there is no Go"},
+	} {
+		var stopped int
+		o := Options{
+			Program: Program{Source: "./mine", Driver: true}, Only: []string{"sanity"}, NoSanity: tc.no,
+			Boot: func(context.Context, Program, scenario.Requirements) (*scenario.Running, error) {
+				return &scenario.Running{Sandbox: newFake("x"), Name: "s", Stop: func(context.Context) error { stopped++; return nil }}, nil
+			},
+			Sanity: func(context.Context, *scenario.Running) (Sanity, error) { return tc.got, nil },
+		}
+		r, err := Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := r.Suite.Scenarios[0]; len(r.Suite.Scenarios) != 1 || s.Verdict != tc.verdict || s.Message != tc.message || stopped != len(r.Suite.Boots) {
+			t.Errorf("%+v, stopped %d", s, stopped)
+		}
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	o := Options{CCM: CCM{Source: "builtin", Own: true}, Suite: []*scenario.Scenario{parse(t, good)}}
+	o := Options{Program: Program{Source: "builtin", Own: true}, Suite: []*scenario.Scenario{parse(t, good)}}
 	r, err := Run(ctx, o)
 	if err != nil {
 		t.Fatal(err)
@@ -197,13 +257,13 @@ func TestExitOnACleanSandbox(t *testing.T) {
 		var asked []int
 		var now *fake
 		boots := 0
-		o := Options{CCM: CCM{Source: "builtin", Own: true}, Suite: []*scenario.Scenario{leaves}, Speed: 10}
-		o.Version = func(context.Context, CCM) (string, error) { return "v1.0.0", nil }
+		o := Options{Program: Program{Source: "builtin", Own: true}, Suite: []*scenario.Scenario{leaves}, Speed: 10}
+		o.Version = func(context.Context, Program) (string, error) { return "v1.0.0", nil }
 		o.terminate = func(pid int) error {
 			asked = append(asked, boots)
 			return now.terminate(pid)
 		}
-		o.Boot = func(_ context.Context, c CCM, _ scenario.Requirements) (*scenario.Running, error) {
+		o.Boot = func(_ context.Context, c Program, _ scenario.Requirements) (*scenario.Running, error) {
 			boots++
 			f := newFake(c.Source)
 			now = f
@@ -227,14 +287,14 @@ func TestExitOnACleanSandbox(t *testing.T) {
 // On a cluster where the program runs as pods, what signals its process is skipped, and said so.
 func TestPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, _, _ := judge(t, Options{CCM: CCM{Source: "module:v1.36.0", Version: "v1.36.0"}, Suite: []*scenario.Scenario{parse(t, good)}, Pods: true}, nil)
+		r, _, _ := judge(t, Options{Program: Program{Source: "module:v1.36.0", Version: "v1.36.0"}, Suite: []*scenario.Scenario{parse(t, good)}, Pods: true}, nil)
 		skipped := 0
 		for i := range r.Suite.Scenarios {
 			s := &r.Suite.Scenarios[i]
 			switch s.Name {
 			case exitCheck:
 				t.Errorf("%s: %s", s.Name, s.Verdict)
-			case upgradeCheck, leaderCheck:
+			case manager().upgrade, manager().leader:
 				if skipped++; s.Verdict != result.Skipped || s.Message != "on this cluster the program runs as pods" {
 					t.Errorf("%s: %s, %s", s.Name, s.Verdict, s.Message)
 				}

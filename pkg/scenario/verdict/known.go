@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,9 +11,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 )
 
-// CCM is a cloud controller manager.
-type CCM struct {
-	// Source is the origin, as in --ccm: "builtin", "module:v1.36.0".
+// Program is what is judged: a cloud controller manager, or a CSI driver.
+type Program struct {
+	// Source is the origin, as in --ccm and --csi: "builtin", "module:v1.36.0".
 	Source string `json:"source"`
 	// Version is the version of the source, or "" if unknown.
 	Version string `json:"version,omitempty"`
@@ -20,25 +21,29 @@ type CCM struct {
 	Own bool `json:"own,omitempty"`
 	// Kubernetes is the release of the clusters that it runs on, or "" if all of a run have the same.
 	Kubernetes string `json:"kubernetes,omitempty"`
+	// Driver means that it is a CSI driver.
+	Driver bool `json:"-"`
 }
 
 // String returns its source, with the version if the source does not name it, and the release that it runs on.
-func (c CCM) String() string {
-	text := c.Source
-	if c.Version != "" && !strings.Contains(c.Source, c.Version) {
-		text += " (" + c.Version + ")"
+func (p Program) String() string {
+	text := p.Source
+	if p.Version != "" && !strings.Contains(p.Source, p.Version) {
+		text += " (" + p.Version + ")"
 	}
-	if c.Kubernetes != "" {
-		text += " on " + c.Kubernetes
+	if p.Kubernetes != "" {
+		text += " on " + p.Kubernetes
 	}
 	return text
 }
 
-// Known is a cloud controller manager that is known to fail a check.
+// Known are programs that are known to fail a check: cloud controller managers, or CSI drivers.
 type Known struct {
-	// CCM is a pattern for its source (module:v1.36.*, ./mine), or a range of upstream's versions: ">=v1.34.0", "module:>=v1.34.0
+	// CCM is a pattern for a source (module:v1.36.*, ./mine), or a range of upstream's versions: ">=v1.34.0", "module:>=v1.34.0
 	// <v1.38.0". All parts of a range must hold, in the order of semantic versions.
-	CCM string `json:"ccm"`
+	CCM string `json:"ccm,omitempty"`
+	// CSI is the same for CSI drivers. One of both is set.
+	CSI string `json:"csi,omitempty"`
 	// Why is the defect, Issue a report of it ("cloud-provider-vsphere#642"), or "".
 	Why   string `json:"why"`
 	Issue string `json:"issue,omitempty"`
@@ -50,19 +55,22 @@ func (k Known) Check() error {
 	return err
 }
 
-// Matches reports whether it is about a cloud controller manager: by its source or, for a program of upstream from elsewhere, by
+// pattern is the one that is set.
+func (k Known) pattern() string { return cmp.Or(k.CCM, k.CSI) }
+
+// Matches reports whether it is about a program: by its source or, for a program of upstream from elsewhere, by
 // its version.
-func (k Known) Matches(c CCM) bool {
+func (k Known) Matches(p Program) bool {
 	limits, isRange, err := k.versions()
 	switch {
-	case err != nil:
+	case err != nil, p.Driver != (k.CSI != ""):
 		return false
 	case !isRange:
-		return expect.Match(k.CCM, c.Source) || c.upstream() && expect.Match(k.CCM, modulePrefix+c.Version)
-	case !c.upstream():
+		return expect.Match(k.pattern(), p.Source) || p.upstream() && expect.Match(k.pattern(), modulePrefix+p.Version)
+	case !p.upstream():
 		return false
 	}
-	v, err := version.ParseSemantic(c.Version)
+	v, err := version.ParseSemantic(p.Version)
 	if err != nil {
 		return false
 	}
@@ -74,10 +82,10 @@ func (k Known) Matches(c CCM) bool {
 	return true
 }
 
-// Find returns the first that is about a cloud controller manager, or nil.
-func Find(list []Known, c CCM) *Known {
+// Find returns the first that is about a program, or nil.
+func Find(list []Known, p Program) *Known {
 	for i := range list {
-		if list[i].Matches(c) {
+		if list[i].Matches(p) {
 			return &list[i]
 		}
 	}
@@ -88,7 +96,13 @@ func Find(list []Known, c CCM) *Known {
 const modulePrefix = "module:"
 
 // upstream reports whether its version is one of upstream's.
-func (c CCM) upstream() bool { return !c.Own && strings.HasPrefix(c.Version, "v1.") }
+func (p Program) upstream() bool {
+	major := "v1."
+	if p.Driver {
+		major = "v3."
+	}
+	return !p.Own && strings.HasPrefix(p.Version, major)
+}
 
 // limit is one part of a range.
 type limit struct {
@@ -112,18 +126,18 @@ var limitPattern = regexp.MustCompile(`^(>=|<=|>|<)(v[0-9]+\.[0-9]+\.[0-9]+[0-9A
 
 // versions parses a range; isRange is false for a pattern.
 func (k Known) versions() (limits []limit, isRange bool, err error) {
-	text := strings.TrimSpace(strings.TrimPrefix(k.CCM, modulePrefix))
+	text := strings.TrimSpace(strings.TrimPrefix(k.pattern(), modulePrefix))
 	if !strings.HasPrefix(text, "<") && !strings.HasPrefix(text, ">") {
 		return nil, false, nil
 	}
 	for part := range strings.FieldsSeq(strings.ReplaceAll(text, ",", " ")) {
 		m := limitPattern.FindStringSubmatch(part)
 		if m == nil {
-			return nil, true, fmt.Errorf("%q is no range of versions; want parts such as >=v1.34.0 or <v1.38.0", k.CCM)
+			return nil, true, fmt.Errorf("%q is no range of versions; want parts such as >=v1.34.0 or <v1.38.0", k.pattern())
 		}
 		v, err := version.ParseSemantic(m[2])
 		if err != nil {
-			return nil, true, fmt.Errorf("%q is no range of versions: %w", k.CCM, err)
+			return nil, true, fmt.Errorf("%q is no range of versions: %w", k.pattern(), err)
 		}
 		limits = append(limits, limit{m[1], v})
 	}

@@ -68,24 +68,24 @@ func TestJudge(t *testing.T) {
 }
 
 func TestKnown(t *testing.T) {
-	release := func(v string) CCM { return CCM{Source: "module:" + v, Version: v} }
+	release := func(v string) Program { return Program{Source: "module:" + v, Version: v} }
 	for _, tc := range []struct {
 		pattern string
-		ccm     CCM
+		ccm     Program
 		want    bool
 	}{
 		{"module:v1.34.*", release("v1.34.0"), true},
 		{"module:v1.34.*", release("v1.36.0"), false},
-		{"./mine", CCM{Source: "./mine"}, true},
-		{"module:v1.36.0", CCM{Source: "image:x/y:z", Version: "v1.36.0"}, true},
-		{"module:v1.36.0", CCM{Source: "builtin", Version: "v1.36.0", Own: true}, false},
+		{"./mine", Program{Source: "./mine"}, true},
+		{"module:v1.36.0", Program{Source: "image:x/y:z", Version: "v1.36.0"}, true},
+		{"module:v1.36.0", Program{Source: "builtin", Version: "v1.36.0", Own: true}, false},
 		{">=v1.34.0", release("v1.34.0"), true},
 		{">=v1.34.0", release("v1.34.0-rc.0"), false}, // which is before it
 		{">=v1.34.0", release("v1.37.0-rc.0"), true},
 		{">=v1.34.0", release("v1.4.0"), false}, // by number, not by letter
-		{">=v1.34.0", CCM{Source: "./ccm", Version: "v1.37.0-rc.0+dirty"}, true},
-		{">=v1.34.0", CCM{Source: "./ccm"}, false}, // nothing says that it is upstream's
-		{">=v1.34.0", CCM{Source: "builtin", Version: "v1.40.0", Own: true}, false},
+		{">=v1.34.0", Program{Source: "./ccm", Version: "v1.37.0-rc.0+dirty"}, true},
+		{">=v1.34.0", Program{Source: "./ccm"}, false}, // nothing says that it is upstream's
+		{">=v1.34.0", Program{Source: "builtin", Version: "v1.40.0", Own: true}, false},
 		{"module:>=v1.34.0 <v1.36.0", release("v1.35.1"), true},
 		{"module:>=v1.34.0, <v1.36.0", release("v1.36.0"), false},
 		{">v1.34.0 <=v1.36.0", release("v1.34.0"), false},

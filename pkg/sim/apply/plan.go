@@ -191,6 +191,7 @@ func (p *planner) plan(ctx context.Context) error {
 	for _, m := range vms {
 		p.markVM(m)
 	}
+	p.placement(want, vms)
 	p.removals(want)
 	return nil
 }

@@ -45,7 +45,7 @@ func wanted() []types.PropertySpec {
 	return []types.PropertySpec{
 		spec("Folder"),
 		spec("Datacenter"),
-		spec("ComputeResource", "host"),
+		spec("ComputeResource", "host", "configurationEx"),
 		spec("HostSystem", "hardware.cpuInfo.numCpuCores", "hardware.memorySize", "runtime.connectionState", "runtime.inMaintenanceMode",
 			"vm", "configManager.networkSystem", "configManager.datastoreSystem", "network", "datastore"),
 		spec("ResourcePool", "owner"),

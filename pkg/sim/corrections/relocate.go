@@ -168,6 +168,8 @@ func moveFiles(ctx *simulator.Context, vm *simulator.VirtualMachine, to *simulat
 		return &types.InvalidDatastorePath{DatastorePath: vm.Config.Files.VmPathName}
 	}
 	if from == to {
+		// The home stays. First-class disks elsewhere follow this change all the same, see pkg/sim/cns.
+		ctx.Update(vm, []types.PropertyChange{vc.P("config.files", vm.Config.Files)})
 		return nil
 	}
 	oldDir := path.Dir(home.Path)
@@ -289,7 +291,7 @@ func resolve(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.Vi
 	}
 	needs := vm.Datastore
 	if d.datastore != nil {
-		needs = append(firstClass(vm), d.datastore.Self) // its volumes stay where they are
+		needs = []vc.Ref{d.datastore.Self} // first-class disks follow, see pkg/sim/cns
 	}
 	if fault := usable(ctx, d.host, needs); fault != nil {
 		return d, fault
@@ -316,22 +318,6 @@ func resolve(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.Vi
 		d.networks, fault = networks(ctx, vm, dc)
 	}
 	return d, fault
-}
-
-// firstClass returns the datastores of the VM's first-class disks.
-func firstClass(vm *simulator.VirtualMachine) (datastores []vc.Ref) {
-	for _, d := range vm.Config.Hardware.Device {
-		disk, ok := d.(*types.VirtualDisk)
-		if !ok || disk.VDiskId == nil {
-			continue
-		}
-		if b, ok := disk.Backing.(types.BaseVirtualDeviceFileBackingInfo); ok {
-			if ds := b.GetVirtualDeviceFileBackingInfo().Datastore; ds != nil {
-				datastores = append(datastores, *ds)
-			}
-		}
-	}
-	return datastores
 }
 
 // place chooses host and resource pool.

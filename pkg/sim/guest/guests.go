@@ -31,6 +31,8 @@ type Options struct {
 	Stock stock.Set
 	// Subnet returns the addresses of a network of a datacenter, by name; invalid for none. Clones get theirs there. Optional.
 	Subnet func(datacenter, network string) netip.Prefix
+	// Origins are the UUIDs of the VMs that clones come from ([Guests.Origin]): clones of an earlier run. Optional.
+	Origins map[vc.Ref]string
 	// Events receives the events of VMs. Nil: none.
 	Events *event.Log
 }
@@ -136,6 +138,11 @@ func (g *Guests) adopt(ctx *simulator.Context, vm *mo.VirtualMachine, info Info)
 	on := m.power == types.VirtualMachinePowerStatePoweredOn
 	if info.installed() && vm.Config != nil && vm.Config.Template {
 		m.image = &image{fullName: info.FullName}
+	} else if origin := g.opts.Origins[vm.Self]; origin != "" {
+		m.image = &image{fullName: info.FullName, origin: origin}
+		g.mu.Lock()
+		g.origins[vm.Self] = origin
+		g.mu.Unlock()
 	}
 	switch {
 	case !info.installed() || vm.Config != nil && vm.Config.Template:

@@ -12,12 +12,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// PowerOnVMTask lets vcsim power a VM on, unless its host is leaving service or admission control refuses.
+// PowerOnVMTask lets vcsim power a VM on, unless its host is leaving service or admission control refuses. DRS first moves a VM
+// whose rules want it on another host.
 func (h *Hosts) PowerOnVMTask(ctx *simulator.Context, req *types.PowerOnVM_Task) soap.HasFault {
 	vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine)
 	if !ok {
 		return &methods.PowerOnVM_TaskBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.This})}
 	}
+	h.relocateToStart(ctx, vm, false)
 	return h.start(ctx, vm, req)
 }
 
@@ -78,7 +80,7 @@ func (h *Hosts) PowerOnMultiVMTask(ctx *simulator.Context, req *types.PowerOnMul
 				})
 				continue
 			}
-			h.relocateToStart(one, vm)
+			h.relocateToStart(one, vm, true)
 			body, ok := h.start(one, vm, &types.PowerOnVM_Task{This: ref}).(*methods.PowerOnVM_TaskBody)
 			if !ok || body.Res == nil {
 				result.NotAttempted = append(result.NotAttempted, types.ClusterNotAttemptedVmInfo{Vm: ref, Fault: *localized(new(types.InvalidState))})
@@ -92,8 +94,9 @@ func (h *Hosts) PowerOnMultiVMTask(ctx *simulator.Context, req *types.PowerOnMul
 	return &methods.PowerOnMultiVM_TaskBody{Res: &types.PowerOnMultiVM_TaskResponse{Returnval: vc.Run(ctx, t)}}
 }
 
-// relocateToStart moves a powered-off VM away from a host that cannot start it, where DRS would.
-func (h *Hosts) relocateToStart(ctx *simulator.Context, vm *simulator.VirtualMachine) {
+// relocateToStart moves a powered-off VM, where DRS would: to a host where its rules want it, and away from a host that cannot start
+// it if evacuate is set.
+func (h *Hosts) relocateToStart(ctx *simulator.Context, vm *simulator.VirtualMachine, evacuate bool) {
 	var from vc.Ref
 	ctx.WithLock(vm, func() {
 		if vm.Runtime.Host != nil && vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff {
@@ -101,11 +104,21 @@ func (h *Hosts) relocateToStart(ctx *simulator.Context, vm *simulator.VirtualMac
 		}
 	})
 	host, ok := ctx.Map.Get(from).(*simulator.HostSystem)
-	if !ok || h.Usable(from) {
+	usable := ok && h.Usable(from)
+	if !ok || !usable && !evacuate {
 		return
 	}
-	if cluster, ok := ctx.Map.Get(*host.Parent).(*simulator.ClusterComputeResource); ok && Automated(ctx, cluster, vm.Self) {
-		_, _ = h.Migrate(vm.Self, from, 0, nil) // if it fails, the start returns the reason
+	cluster, ok := ctx.Map.Get(*host.Parent).(*simulator.ClusterComputeResource)
+	if !ok || !Automated(ctx, cluster, vm.Self) {
+		return
+	}
+	rules := RulesOf(ctx, cluster, vm.Self)
+	if usable && rules.Fits(from) {
+		return
+	}
+	// If both fail, the start returns the reason.
+	if _, err := h.Migrate(vm.Self, from, 0, rules.Fits); err != nil && !(usable && rules.Allows(from)) {
+		_, _ = h.Migrate(vm.Self, from, 0, rules.Allows)
 	}
 }
 

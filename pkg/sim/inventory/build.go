@@ -39,6 +39,8 @@ type Target struct {
 type Built struct {
 	// Guests are the reports of VMs' guests when they are up, for guest.Start. VMs without tools are not included.
 	Guests map[vc.Ref]guest.Info
+	// Origins are the UUIDs of the VMs that clones come from, for guest.Start. Only a snapshot has clones.
+	Origins map[vc.Ref]string
 	// Grants are the permissions of the topology, in order; they are not in force yet.
 	Grants []Grant
 	// Objects are the objects of the topology, in the order of creation, including those that are only referred to.

@@ -55,7 +55,7 @@ func (b *builder) datacenter(spec *topology.Datacenter) error {
 	}
 	b.note(dc.path, dc.obj.Self, spec.Place, spec.Marks)
 	for _, step := range []func(*datacenter) error{
-		b.compute, b.connect, b.mount, b.pools, b.vmFolders, b.vms,
+		b.compute, b.connect, b.mount, b.pools, b.vmFolders, b.vms, b.placement,
 	} {
 		if err := b.ctx.Err(); err != nil {
 			return err

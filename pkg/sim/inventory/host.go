@@ -22,6 +22,8 @@ type compute struct {
 	vapps []topology.VApp
 	// byPath are its pools and vApps; "" is its root pool.
 	byPath map[string]*pool
+	// members are its VMs by their paths below the VM folder; nil without VM groups.
+	members map[string]vc.Ref
 }
 
 // host is a host with its compute resource.
@@ -66,6 +68,9 @@ func (b *builder) cluster(dc *datacenter, folder *simulator.Folder, spec *topolo
 	c := &compute{
 		obj: &cluster.ComputeResource, path: dc.path + "/host/" + spec.Name,
 		pools: spec.Pools, vapps: spec.VApps,
+	}
+	if len(spec.VMGroups) > 0 {
+		c.members = make(map[string]vc.Ref)
 	}
 	dc.computes = append(dc.computes, c)
 	dc.clusters[spec.Name] = c

@@ -113,6 +113,9 @@ func (b *builder) vm(dc *datacenter, spec *topology.VM, render func(string) []by
 	if spec.Tools != topology.No {
 		b.built.Guests[vm.Self] = info
 	}
+	if members := at.host.compute.members; members != nil {
+		members[strings.TrimPrefix(spec.Folder+"/"+spec.Name, "/")] = vm.Self
+	}
 	b.note(at.folder.path+"/"+escape(spec.Name), vm.Self, topology.Place{}, spec.Marks)
 	if len(spec.Snapshots) > 0 {
 		b.snapshots = append(b.snapshots, snapshots{vm, spec.Snapshots})

@@ -102,6 +102,39 @@ func TestDRSObeysRules(t *testing.T) {
 	}
 }
 
+// TestDRSPlacesAtPowerOn: a VM that joins a group while it is off starts on a host of its rule, also when its last host is another.
+func TestDRSPlacesAtPowerOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, 6, topology.Reactions{DRS: topology.DRS{Enabled: topology.Yes}}, nil)
+		vm := r.refs("VirtualMachine")[0]
+		from := *r.vm(vm).Runtime.Host
+		site := slices.DeleteFunc(r.refs("HostSystem"), func(h types.ManagedObjectReference) bool { return h == from })[:1]
+		var host mo.HostSystem
+		must(t, property.DefaultCollector(r.client).RetrieveOne(t.Context(), from, []string{"parent"}, &host))
+		done(t)(object.NewVirtualMachine(r.client, vm).PowerOff(t.Context()))
+		yes := true
+		add := types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd}
+		done(t)(object.NewClusterComputeResource(r.client, *host.Parent).Reconfigure(t.Context(), &types.ClusterConfigSpecEx{
+			GroupSpec: []types.ClusterGroupSpec{
+				{ArrayUpdateSpec: add, Info: &types.ClusterHostGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "site"}, Host: site}},
+				{ArrayUpdateSpec: add, Info: &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "vms"}, Vm: []types.ManagedObjectReference{vm}}},
+			},
+			RulesSpec: []types.ClusterRuleSpec{{ArrayUpdateSpec: add, Info: &types.ClusterVmHostRuleInfo{
+				ClusterRuleInfo: types.ClusterRuleInfo{Name: "vms on site", Enabled: &yes},
+				VmGroupName:     "vms", AffineHostGroupName: "site",
+			}}},
+		}, true))
+		if at := *r.vm(vm).Runtime.Host; at != from {
+			t.Fatalf("a VM that is off was moved to %s", at)
+		}
+		done(t)(object.NewVirtualMachine(r.client, vm).PowerOn(t.Context()))
+		if at := *r.vm(vm).Runtime.Host; at != site[0] {
+			t.Errorf("started on %s, want %s", at, site[0])
+		}
+		r.checkLists()
+	})
+}
+
 // ignored drops the error of a task that may be canceled.
 func ignored(error) error { return nil }
 

@@ -59,7 +59,7 @@ func (l *Loaded) Install(ctx context.Context, t Target) (*inventory.Built, error
 	if err := in.install(); err != nil {
 		return nil, err
 	}
-	return &inventory.Built{Guests: in.guests(), Grants: in.grants(), Objects: in.paths()}, nil
+	return &inventory.Built{Guests: in.guests(), Origins: make(map[vc.Ref]string), Grants: in.grants(), Objects: in.paths()}, nil
 }
 
 // installer fills one vCenter, which does not serve yet, so that it needs no locks.

@@ -31,7 +31,7 @@ func write(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	m := &mask.Mask{}
-	m.Add("pa\"ss", "abc", "hunter2")
+	m.Add("pa\"ss", "abc", "hunter2", "value", "testcase", "message") // the last ones are words of the documents, too
 	d.Mask(m)
 	fmt.Fprint(d.Log(), "login with hun")
 	fmt.Fprint(d.Log(), "ter2\nabc pa\"ss\nlast")

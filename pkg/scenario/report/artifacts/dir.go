@@ -125,13 +125,24 @@ func (d *Dir) Write(name string, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// JSON writes v as a file.
-func (d *Dir) JSON(name string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
+// WriteDocument writes a file that was made of data without secrets ([mask.Deep]): of it only what has the shape of a secret is masked,
+// for words that are a secret somewhere stand in the markup of every document.
+func (d *Dir) WriteDocument(name string, b []byte) error {
+	f, err := d.open(name)
 	if err != nil {
 		return err
 	}
-	return d.Write(name, append(b, '\n'))
+	_, err = f.Write((&mask.Mask{}).Bytes(b))
+	return errors.Join(err, f.Close())
+}
+
+// JSON writes v as a file, without its secrets.
+func (d *Dir) JSON(name string, v any) error {
+	b, err := json.MarshalIndent(mask.Deep(d.mask, v), "", "  ")
+	if err != nil {
+		return err
+	}
+	return d.WriteDocument(name, append(b, '\n'))
 }
 
 // keyBegin and keyEnd are the lines around a private key.
@@ -254,7 +265,7 @@ func (d *Dir) Event(n int, line api.EventLine) error {
 		Sandbox int `json:"sandbox"`
 		event.Event
 		Lost uint64 `json:"lost,omitempty"`
-	}{n, line.Event, line.Lost})
+	}{n, mask.Deep(d.mask, line.Event), line.Lost})
 	if err != nil {
 		return err
 	}
@@ -263,12 +274,13 @@ func (d *Dir) Event(n int, line api.EventLine) error {
 	if d.events == nil {
 		return fs.ErrClosed
 	}
-	_, err = d.events.Write(d.mask.Bytes(append(b, '\n')))
+	_, err = d.events.Write((&mask.Mask{}).Bytes(append(b, '\n')))
 	return err
 }
 
 // Finish writes the results and closes the directory. aborted means that the run was interrupted.
 func (d *Dir) Finish(s *result.Suite, aborted bool) error {
+	s = mask.Deep(d.mask, s)
 	errs := []error{
 		d.made("artifacts/result.json", s, document.Write),
 		d.made("artifacts/junit_"+FileName(s.Name)+".xml", s, junit.Write),
@@ -311,7 +323,7 @@ func (d *Dir) made(name string, s *result.Suite, write func(io.Writer, *result.S
 	if err := write(&b, s); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return d.Write(name, b.Bytes())
+	return d.WriteDocument(name, b.Bytes())
 }
 
 // calls returns the calls of each scenario, by its name.
