@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
@@ -23,6 +24,37 @@ func (h *home) program(name, text string) string {
 	}
 	h.T.Cleanup(func() { _ = os.Remove(path) })
 	return path
+}
+
+// refusal is arguments of up, and how it ends with them.
+type refusal struct {
+	args string
+	code int
+	want string
+}
+
+// refuses requires that sandboxes do not come up, each as it should.
+func (h *home) refuses(all []refusal) {
+	h.T.Helper()
+	for _, one := range all {
+		if r := h.Try(append([]string{"up", "single"}, strings.Fields(one.args)...)...); r.Code != one.code || !strings.Contains(r.Err, one.want) {
+			h.T.Errorf("%s: exit status %d, want %d; said:\n%s", one.args, r.Code, one.code, r.Both())
+		}
+	}
+}
+
+// gaveWay requires that a build of a watched program which was placed after the event seq gives way to the build that ran before it, and
+// that group says so: "ccm" or "csi".
+func (s *sandbox) gaveWay(group, component string, before api.Component, seq uint64) {
+	s.T.Helper()
+	s.awaitEvent(seq, time.Minute, group+".swap-failed", about(component))
+	s.Await("the one before runs again", time.Minute, func() bool {
+		c := s.Component(component)
+		return c.Health == "healthy" && c.Digest == before.Digest && strings.Contains(c.FailedBuild, "did not start")
+	})
+	if r := s.home.Try("--name", s.Name, group, "status"); r.Code != 3 || !strings.Contains(r.Err, "an older build runs") {
+		s.T.Errorf("exit status %d, said %s", r.Code, r.Both())
+	}
 }
 
 // given is what a cloud controller manager gives nodes, in words that can be compared.
@@ -145,14 +177,7 @@ func TestWatchCCM(t *testing.T) {
 	}
 	seq = s.Last()
 	build("exit 3")
-	s.awaitEvent(seq, time.Minute, "ccm.swap-failed", about("ccm"))
-	s.Await("the one before runs again", time.Minute, func() bool {
-		c := s.Component("ccm")
-		return c.Health == "healthy" && c.Digest == now.Digest && strings.Contains(c.FailedBuild, "did not start")
-	})
-	if r := h.Try("--name", s.Name, "ccm", "status"); r.Code != 3 || !strings.Contains(r.Err, "an older build runs") {
-		t.Errorf("exit status %d, said %s", r.Code, r.Both())
-	}
+	s.gaveWay("ccm", "ccm", now, seq)
 	build(text + "\n# two") // undone: these bytes run already
 	s.Await("the newest build runs", time.Minute, func() bool { return s.Component("ccm").FailedBuild == "" })
 	s.Run("ccm", "status")
@@ -164,11 +189,7 @@ func TestBadCCMs(t *testing.T) {
 	h := newHome(t)
 	plain := h.File("plain", "text")
 	dies := h.program("dies", "echo no such luck >&2; exit 3")
-	for _, tc := range []struct {
-		args string
-		code int
-		want string
-	}{
+	h.refuses([]refusal{
 		{"--ccm " + dies, 1, "exit status 3: no such luck"},
 		{"--ccm " + plain, 2, "is not executable"},
 		{"--ccm " + filepath.Join(h.Tmp, "none"), 2, "there is no such file"},
@@ -180,11 +201,5 @@ func TestBadCCMs(t *testing.T) {
 		{"--ccm-arg v=4", 2, "take flags alone"},
 		{"--ccm-env A", 2, "want NAME=VALUE"},
 		{"--ccm-watch " + filepath.Join(h.Tmp, "none", "ccm"), 2, "there is no such folder"},
-	} {
-		t.Run(tc.args, func(t *testing.T) {
-			if r := h.Try(append([]string{"up", "single"}, strings.Fields(tc.args)...)...); r.Code != tc.code || !strings.Contains(r.Err, tc.want) {
-				t.Errorf("exit status %d, want %d; said:\n%s", r.Code, tc.code, r.Both())
-			}
-		})
-	}
+	})
 }

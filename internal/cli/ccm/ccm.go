@@ -15,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/component"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/logs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
@@ -47,7 +48,15 @@ manifests, and read access to EndpointSlices.`,
   vsphere-sandbox ccm swap module:v1.36.0
   vsphere-sandbox ccm swap builtin
   vsphere-sandbox ccm fetch image:registry.k8s.io/cloud-pv-vsphere/cloud-provider-vsphere:v1.36.0`,
-	}, NewCmdStatus(d), NewCmdSwap(d), NewCmdRestart(d), NewCmdFetch(d))
+	}, NewCmdStatus(d), NewCmdSwap(d), NewCmdRestart(d), NewCmdLogs(d), NewCmdFetch(d))
+}
+
+// NewCmdLogs returns the command.
+func NewCmdLogs(d *command.Deps) *cobra.Command {
+	return component.NewCmdLogs(d, "ccm", "Print the log of the CCM",
+		"Print what the CCM has logged. PART is all, the default, or the name of a\nreplica: ccm-2. If there are several, each line begins with the replica.",
+		logs.Part{Name: "all", Has: func(c string) bool { return c == "ccm" || strings.HasPrefix(c, "ccm-") }},
+	)
 }
 
 // NewCmdSwap returns the command.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/component"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	programs "github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
@@ -122,16 +123,6 @@ func (f *Flags) Check() error {
 	if f.Replicas < 1 || f.Replicas > 9 {
 		return report.UsageError("--ccm-replicas 2", "--ccm-replicas %d: want a number from 1 to 9", f.Replicas)
 	}
-	for _, a := range f.Args {
-		if !strings.HasPrefix(a, "-") {
-			return report.UsageError("--ccm-arg=--v=4", "--ccm-arg %q: cloud controller managers take flags alone", a)
-		}
-	}
-	for _, v := range f.Env {
-		if name, _, ok := strings.Cut(v, "="); !ok || name == "" {
-			return report.UsageError("--ccm-env NAME=VALUE", "--ccm-env %q: want NAME=VALUE", v)
-		}
-	}
 	if f.Watch == watchSource {
 		source, err := programs.CCM.Parse(f.Source)
 		if err != nil || source.Kind() != programs.File {
@@ -139,12 +130,7 @@ func (f *Flags) Check() error {
 		}
 		f.Watch, f.Source = strings.TrimPrefix(f.Source, "file:"), "" // it runs from the beginning if it is there
 	}
-	if f.Watch != "" {
-		if info, err := os.Stat(filepath.Dir(f.Watch)); err != nil || !info.IsDir() {
-			return report.UsageError("--ccm-watch FOLDER/PROGRAM, in a folder that the build writes to", "--ccm-watch %s: there is no such folder", f.Watch)
-		}
-	}
-	return nil
+	return component.CheckProgram("ccm", "cloud controller managers", f.Args, f.Env, f.Watch)
 }
 
 // Resolve finds or builds the program, which may take minutes, and prints progress on streams.Err.

@@ -5,6 +5,8 @@ package component
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/logs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -65,6 +68,14 @@ func NewCmdRestart(d *command.Deps, group, short, long string, restart Call) *co
 		return run(cmd.Context(), func(context.Context) (Call, error) { return restart, nil })
 	}
 	return cmd
+}
+
+// NewCmdLogs returns the command "logs [PART]", which prints what the components of a group have logged.
+func NewCmdLogs(d *command.Deps, group, short, long string, parts ...logs.Part) *cobra.Command {
+	long += "\n\nWith -o, list the logs, with their paths in -o wide and -o json, instead of\nprinting them. It also works for a sandbox that crashed."
+	return logs.NewCmdGroup(d, logs.Group{Parts: parts, Command: &cobra.Command{
+		Short: short, Long: long, Example: "  vsphere-sandbox " + group + " logs -f --tail 20\n  vsphere-sandbox " + group + " logs -o json",
+	}})
 }
 
 // bind adds the flag of the output, and returns what makes a request and prints its result.
@@ -140,4 +151,27 @@ func Degraded(all []api.Component, logs string) error {
 		return nil
 	}
 	return &report.Error{Code: "degraded", Message: strings.Join(ill, "; "), Try: command.Program + " logs " + logs, Exit: report.Degraded}
+}
+
+// CheckProgram refuses values of --GROUP-arg, --GROUP-env and --GROUP-watch that no program can have. Those are what programs of the
+// group are called in messages.
+func CheckProgram(group, those string, args, env []string, watch string) error {
+	flag := "--" + group
+	for _, a := range args {
+		if !strings.HasPrefix(a, "-") {
+			return report.UsageError(flag+"-arg=--v=4", "%s-arg %q: %s take flags alone", flag, a, those)
+		}
+	}
+	for _, v := range env {
+		if name, _, ok := strings.Cut(v, "="); !ok || name == "" {
+			return report.UsageError(flag+"-env NAME=VALUE", "%s-env %q: want NAME=VALUE", flag, v)
+		}
+	}
+	if watch == "" {
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(watch)); err != nil || !info.IsDir() {
+		return report.UsageError(flag+"-watch FOLDER/PROGRAM, in a folder that the build writes to", "%s-watch %s: there is no such folder", flag, watch)
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/component"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/logs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
@@ -35,14 +36,43 @@ ground. SOURCE is one of:
 The controller runs as a process, with the stock sidecars and with the rights
 of its manifest. A binary of this project is also the node service of every
 hollow node. Beside any other binary, hollow nodes have the built-in node
-service: another one would mount disks on this machine.
-
-Logs: "logs csi-controller", "logs csi-syncer", "logs node/NAME".`,
+service: another one would mount disks on this machine.`,
 		Example: `  vsphere-sandbox csi status
   vsphere-sandbox csi swap bin/vsphere-csi
-  vsphere-sandbox csi swap builtin`,
-	}, NewCmdStatus(d), NewCmdSwap(d), NewCmdRestart(d))
+  vsphere-sandbox csi swap builtin
+  vsphere-sandbox csi logs sidecars -f`,
+	}, NewCmdStatus(d), NewCmdSwap(d), NewCmdRestart(d), NewCmdLogs(d))
 }
+
+// NewCmdLogs returns the command.
+func NewCmdLogs(d *command.Deps) *cobra.Command {
+	const controller, syncer = "csi-controller", "csi-syncer"
+	return component.NewCmdLogs(d, "csi", "Print the logs of the CSI driver",
+		`Print what a part of the CSI driver has logged. PART is one of:
+
+  controller  the driver's controller; the default
+  syncer      the syncer beside a driver of another project; the syncer of this
+              project's driver is part of its controller
+  sidecars    the stock sidecars
+  node        the nodes: kubelets, and the node services in them
+  all         all of these
+  NAME        one component: csi-attacher, node/worker-1
+
+If a part has several components, each line begins with the component.`,
+		logs.Part{Name: "controller", Has: func(c string) bool { return c == controller }},
+		logs.Part{Name: "syncer", Has: func(c string) bool { return c == syncer }},
+		logs.Part{Name: "sidecars", Has: func(c string) bool {
+			return c != controller && c != syncer && (strings.HasPrefix(c, "csi-") || c == "snapshot-controller")
+		}},
+		logs.Part{Name: "node", Has: isNode},
+		logs.Part{Name: "all", Has: func(c string) bool {
+			return strings.HasPrefix(c, "csi-") || c == "snapshot-controller" || isNode(c)
+		}},
+	)
+}
+
+// isNode reports whether a component of that name is a node.
+func isNode(name string) bool { return strings.HasPrefix(name, "node/") }
 
 // NewCmdSwap returns the command.
 func NewCmdSwap(d *command.Deps) *cobra.Command {

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
@@ -127,5 +129,48 @@ func TestCompletion(t *testing.T) {
 	}
 	if words, directive := drivers(nil, nil, "b"); !cmp.Equal(words, []string{Builtin}) || directive != cobra.ShellCompDirectiveNoSpace {
 		t.Errorf("%q, %d", words, directive)
+	}
+}
+
+// A part has the logs of its components, each line with its component if there are several.
+func TestLogs(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	e.State.Items = []command.Sandbox{{Name: "default"}}
+	e.State.LogFiles = map[string]string{}
+	dir := t.TempDir()
+	for _, name := range []string{"ccm", "csi-controller", "csi-attacher", "snapshot-controller", "node/worker-1"} {
+		file := filepath.Join(dir, filepath.Base(name))
+		if err := os.WriteFile(file, []byte("first of "+name+"\nlast of "+name+"\ntorn"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e.State.LogFiles[name] = file
+	}
+	for _, tc := range []struct{ args, want, code string }{
+		{args: "", want: "first of csi-controller\nlast of csi-controller\ntorn"},
+		{args: "controller --tail 1", want: "torn"},
+		{args: "sidecars --tail 2", want: "csi-attacher: last of csi-attacher\ncsi-attacher: torn\n" +
+			"snapshot-controller: last of snapshot-controller\nsnapshot-controller: torn\n"},
+		{args: "csi-attacher --tail 1", want: "torn"},
+		{args: "node --tail 2", want: "last of node/worker-1\ntorn"},
+		{args: "worker-1 --tail 1", want: "torn"},
+		{args: "all -o name", want: "log/csi-attacher\nlog/csi-controller\nlog/node/worker-1\nlog/snapshot-controller\n"},
+		{args: "-o name", want: "log/csi-controller\n"},
+		{args: "syncer", code: "not-found"},
+		{args: "ccm", code: "not-found"},
+		{args: "--tail -2", code: "usage"},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			e.Out.Reset()
+			r := e.Run(t.Context(), NewCmdLogs(e.Deps), strings.Fields(tc.args)...)
+			if r.Code != tc.code || tc.code != "" && r.Try == "" {
+				t.Fatalf("ended with %+v", r)
+			}
+			if d := cmp.Diff(tc.want, e.Out.String()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	if d := cmp.Diff([]string{"controller", "syncer", "sidecars", "node", "all"}, clitest.Completions(t, NewCmdLogs(e.Deps).ValidArgsFunction)); d != "" {
+		t.Error(d)
 	}
 }

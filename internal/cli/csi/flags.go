@@ -14,6 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/carried"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/component"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
@@ -123,20 +124,8 @@ func (f *Flags) Check() error {
 	if f.Manifest != "" && !f.Chosen() {
 		return report.UsageError("--csi module:v3.7.0 --csi-manifest "+f.Manifest, "--csi-manifest: the built-in CSI driver has its own manifests")
 	}
-	for _, a := range f.Args {
-		if !strings.HasPrefix(a, "-") {
-			return report.UsageError("--csi-arg=--v=4", "--csi-arg %q: CSI drivers take flags alone", a)
-		}
-	}
-	for _, v := range f.Env {
-		if name, _, ok := strings.Cut(v, "="); !ok || name == "" {
-			return report.UsageError("--csi-env NAME=VALUE", "--csi-env %q: want NAME=VALUE", v)
-		}
-	}
-	if f.Watch != "" {
-		if info, err := os.Stat(filepath.Dir(f.Watch)); err != nil || !info.IsDir() {
-			return report.UsageError("--csi-watch FOLDER/PROGRAM, in a folder that the build writes to", "--csi-watch %s: there is no such folder", f.Watch)
-		}
+	if err := component.CheckProgram("csi", "CSI drivers", f.Args, f.Env, f.Watch); err != nil {
+		return err
 	}
 	if f.Config != "" {
 		if _, err := input.File(f.Config, input.MaxFile); err != nil {

@@ -54,19 +54,32 @@ It also works for a sandbox that crashed.`,
 			if len(args) > 0 {
 				o.component = args[0]
 			}
-			switch {
-			case o.follow && o.component == "":
-				return report.UsageError(command.Program+" logs", "--follow needs a COMPONENT")
-			case o.tail < -1:
-				return report.UsageError("--tail 20", "--tail %d is not a number of lines", o.tail)
+			if err := o.check(); err != nil {
+				return err
 			}
 			return runF(cmd.Context(), o)
 		},
 	}
+	o.bind(cmd)
+	return cmd
+}
+
+// bind adds the flags.
+func (o *options) bind(cmd *cobra.Command) {
 	o.flags.Bind(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "keep printing new lines")
 	cmd.Flags().IntVar(&o.tail, "tail", -1, "number of existing lines to print; -1 prints all")
-	return cmd
+}
+
+// check refuses flags that cannot be right.
+func (o *options) check() error {
+	switch {
+	case o.follow && o.component == "":
+		return report.UsageError(command.Program+" logs", "--follow needs a COMPONENT")
+	case o.tail < -1:
+		return report.UsageError("--tail 20", "--tail %d is not a number of lines", o.tail)
+	}
+	return nil
 }
 
 func run(ctx context.Context, o *options) error {

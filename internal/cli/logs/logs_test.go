@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
@@ -165,6 +167,42 @@ func TestFollow(t *testing.T) {
 	expect("before the move\nafter it\n")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
+	}
+	if r := <-ended; r.Exit != 0 {
+		t.Errorf("ended with %+v", r)
+	}
+}
+
+// Logs of several components are followed at once, line by line, until they are gone.
+func TestFollowSeveral(t *testing.T) {
+	e := env(t, map[string]string{"ccm": "a\n", "ccm-2": "b\n", "other": "x\n"})
+	out := make(notify, 100)
+	e.Streams.Out = out
+	group := Group{Command: &cobra.Command{}, Parts: []Part{{"all", func(c string) bool { return strings.HasPrefix(c, "ccm") }}}}
+	ended := make(chan report.Record, 1)
+	go func() { ended <- e.Run(t.Context(), NewCmdGroup(e.Deps, group), "-f") }()
+	got := []string{<-out, <-out}
+	slices.Sort(got)
+	if d := cmp.Diff([]string{"ccm-2: b\n", "ccm: a\n"}, got); d != "" {
+		t.Fatal(d)
+	}
+	for _, text := range []string{"half", " a line\n"} {
+		f, err := os.OpenFile(e.State.LogFiles["ccm-2"], os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	if got := <-out; got != "ccm-2: half a line\n" {
+		t.Errorf("got %q", got)
+	}
+	for _, file := range e.State.LogFiles {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if r := <-ended; r.Exit != 0 {
 		t.Errorf("ended with %+v", r)
