@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"maps"
@@ -107,27 +108,30 @@ func (r *Reader) unknownKey(node, key *yaml.Node, fields FieldSet, at string) {
 	r.Errorf(key, at, "unknown key")
 }
 
-// elsewhere finds the place at which the type of the file has a key that the mapping at a path does not have: a part of that
-// mapping, one that it is a part of, or else the only place of all: "spec.vcenters[]".
+// elsewhere finds the place at which the type of the file has a key that the mapping at a path does not have: one that the mapping is a
+// part of, and a part of that mapping, or else the only place of all: "spec.vcenters[]".
 func (r *Reader) elsewhere(name, at string) (place string, ok bool) {
 	here := indexes.ReplaceAllString(at, "[]")
-	best, places := "", r.places(name)
+	const top = "the top of the file"
+	around, part, places := "", "", r.places(name)
 	for _, p := range places {
 		inner, isPart := strings.CutPrefix(p, here+".")
 		switch {
-		case isPart && !strings.Contains(inner, "."), here == "" && !strings.Contains(p, "."):
-			return p, true
+		case part == "" && (isPart && !strings.Contains(inner, ".") || here == "" && !strings.Contains(p, ".")):
+			part = p
 		case p == "" || strings.HasPrefix(here, p+"."):
-			best, ok = p, true // the nearest one comes last
+			around = cmp.Or(p, top) // the nearest one comes last
 		}
 	}
-	if !ok && len(places) == 1 {
-		best, ok = places[0], true
+	switch {
+	case around != "" && part != "":
+		return around + " or " + part, true
+	case around != "" || part != "":
+		return around + part, true
+	case len(places) == 1:
+		return cmp.Or(places[0], top), true
 	}
-	if ok && best == "" {
-		best = "the top of the file"
-	}
-	return best, ok
+	return "", false
 }
 
 // indexes are the positions in lists of a path.

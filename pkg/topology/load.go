@@ -410,6 +410,8 @@ func (r encoder) node(value reflect.Value) *yaml.Node {
 		}
 	}
 	switch value.Kind() {
+	case reflect.Pointer: // an optional one that is nil is left out
+		return r.node(value.Elem())
 	case reflect.Struct:
 		node := &yaml.Node{Kind: yaml.MappingNode}
 		for _, field := range r.types.Of(value.Type()) {

@@ -52,7 +52,7 @@ func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *c
 
   version       --version prints the version of its source
   installation  a CCM with --as manifest, --as chart: what it installs finds a
-                node, starts with its arguments and rights, and answers its probes
+                node, starts with its arguments and rights, answers its probes
   upgrade       it takes over from the baseline, and no node changes;
                 a CSI driver (driver-upgrade): no volume moves
   the suite     the scenarios of --suite; for a CSI driver, those with volumes
