@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ func outcomes(t *testing.T, text string) map[string]string {
 		var o unstructured.Unstructured
 		if err := yaml.Unmarshal([]byte(doc), &o.Object); err != nil {
 			t.Fatalf("%v:\n%s", err, doc)
+		}
+		if o.Object == nil {
+			continue
 		}
 		if outcome := o.GetAnnotations()["outcome"]; outcome != "" {
 			all[o.GetKind()+" "+o.GetName()] = outcome
@@ -108,22 +112,19 @@ func (c clusterState) warnings(object string) (all []string) {
 	return all
 }
 
-// Files about volumes as people post them: each object gets as far as its annotation says, and an Event has the reason if that is
-// not far. Then what people do with such objects afterwards.
-func TestVolumeCases(t *testing.T) {
-	t.Parallel()
-	long(t)
-	s := newHome(t).up("volumecases", "zones-us-eu", "--csi", "builtin")
-	ds := s.datastore("us", "dceast-ds")
-	text, err := os.ReadFile("testdata/volumes/cases.yaml")
-	if err != nil {
-		t.Fatal(err)
+// judge applies files of testdata/volumes, filled in, and compares their objects with their verdicts. It returns the text.
+func (s *sandbox) judge(fill *strings.Replacer, files ...string) (all string) {
+	s.T.Helper()
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join("testdata", "volumes", file))
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		filled := fill.Replace(string(text))
+		s.Run("kubectl", "apply", "-f", s.File(file, filled))
+		all += filled + "\n---\n"
 	}
-	disk := strings.TrimSpace(s.Run("govc", "--vcenter", "us", "disk.create", "-dc", "dceast", "-ds", ds.Name, "-size", "2G", "shop-disk"))
-	filled := strings.NewReplacer("DATASTORE_URL", ds.URL, "DATASTORE", ds.Name, "volumeHandle: FCD", "volumeHandle: "+disk).Replace(string(text))
-	s.Run("kubectl", "apply", "-f", s.File("cases.yaml", filled))
-
-	wanted, began := outcomes(t, filled), time.Now()
+	wanted, began := outcomes(s.T, all), time.Now()
 	var state clusterState
 	s.Await("the outcomes", 3*time.Minute, func() bool {
 		state = s.state()
@@ -135,17 +136,38 @@ func TestVolumeCases(t *testing.T) {
 		return true
 	})
 	for object, outcome := range wanted {
-		t.Run(object, func(t *testing.T) {
+		s.T.Run(object, func(t *testing.T) {
 			if is := state.differs(object, outcome); is != "" {
 				t.Errorf("%s, want %s", is, outcome)
 			}
 		})
 	}
+	return all
+}
+
+// Files about volumes as people post them: each object gets as far as its annotation says, and an Event has the reason if that is
+// not far. Then what people do with such objects afterwards.
+func TestVolumeCases(t *testing.T) {
+	t.Parallel()
+	long(t)
+	s := newHome(t).up("volumecases", "zones-us-eu", "--csi", "builtin")
+	ds := s.datastore("us", "dceast-ds")
+	disk := func(vcenter, datacenter, datastore, size, name string) string {
+		return strings.TrimSpace(s.Run("govc", "--vcenter", vcenter, "disk.create", "-dc", datacenter, "-ds", datastore, "-size", size, name))
+	}
+	shop := disk("us", "dceast", ds.Name, "2G", "shop-disk")
+	fill := []string{"DATASTORE_URL", ds.URL, "DATASTORE", ds.Name, "FCD-SHOP", shop}
+	for _, name := range []string{"FCD-READ-ONLY", "FCD-MANY-READERS", "FCD-OTHER-SIZE"} {
+		fill = append(fill, name, disk("us", "dceast", ds.Name, "1G", name))
+	}
+	fill = append(fill, "FCD-UPPER", strings.ToUpper(disk("us", "dceast", ds.Name, "1G", "upper")))
+	fill = append(fill, "FCD-ELSEWHERE", disk("eu", "dceu", "dceu-ds", "1G", "elsewhere"))
+	filled := s.judge(strings.NewReplacer(fill...), "cases.yaml", "handles.yaml")
 	for _, after := range []struct {
 		name string
 		run  func(s *sandbox)
 	}{
-		{"Registered", func(s *sandbox) { s.registered(disk) }},
+		{"Registered", func(s *sandbox) { s.registered(shop) }},
 		{"RawBlock", rawBlock},
 		{"PastTheScheduler", pastTheScheduler},
 		{"SnapshotLimit", snapshotLimit},
@@ -154,6 +176,11 @@ func TestVolumeCases(t *testing.T) {
 		{"DiskOnAnotherVM", func(s *sandbox) { s.diskOnAnotherVM(docOf(t, filled, "kind: Pod\nmetadata: {name: held,")) }},
 		{"HiddenUUIDs", hiddenUUIDs},
 		{"BoundAgain", boundAgain},
+		{"TwoNames", twoNames},
+		{"DeletedFromTheEnd", deletedFromTheEnd},
+		{"LongNames", longNames},
+		{"SnapshotsByHandle", snapshotsByHandle},
+		{"RetentionPolicy", retentionPolicy},
 	} {
 		t.Run(after.name, func(t *testing.T) { after.run((&home{s.In(t)}).attach(s.Name)) })
 	}
