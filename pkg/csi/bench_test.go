@@ -21,7 +21,74 @@ import (
 
 // BenchmarkFullSync measures a full sync of 5,000 volumes whose records agree: its time, and the calls to vCenters.
 func BenchmarkFullSync(b *testing.B) {
-	const volumes = 5000
+	lab, k := recorded(b, 5000)
+	syncs, done := make(chan float64), make(chan struct{})
+	startEngine(b, lab, k, 2*time.Second, slog.New(syncLog{syncs, done}))
+	b.Cleanup(func() { close(done) })
+	<-syncs // may write records
+	<-syncs
+	before, seconds := callsTo(lab, isCall), 0.0
+	for b.Loop() {
+		seconds += <-syncs
+	}
+	b.ReportMetric(seconds/float64(b.N), "s/sync")
+	b.ReportMetric(float64(callsTo(lab, isCall)-before)/float64(b.N), "calls/sync")
+}
+
+// BenchmarkIdle measures the calls to vCenters of a controller with its syncer, per vCenter and minute, while nothing happens and
+// between two full syncs. Each round is a minute of the clock.
+func BenchmarkIdle(b *testing.B) {
+	lab, k := recorded(b, 100)
+	syncs, done := make(chan float64, 1), make(chan struct{})
+	startEngine(b, lab, k, time.Hour, slog.New(syncLog{syncs, done}))
+	b.Cleanup(func() { close(done) })
+	<-syncs
+	isWait := func(method string) bool { return !isCall(method) }
+	calls, waits := callsTo(lab, isCall), callsTo(lab, isWait)
+	for b.Loop() {
+		time.Sleep(time.Minute)
+	}
+	rounds := float64(b.N * len(benchVCenters()))
+	b.ReportMetric(float64(callsTo(lab, isCall)-calls)/rounds, "calls/vcenter/min")
+	b.ReportMetric(float64(callsTo(lab, isWait)-waits)/rounds, "waits/vcenter/min")
+}
+
+func benchVCenters() []string { return []string{"us", "eu"} }
+
+// isCall reports whether a method asks a vCenter for something, and does not wait for changes.
+func isCall(method string) bool { return method != "WaitForUpdatesEx" }
+
+// callsTo counts the calls of the driver.
+func callsTo(lab *sim.Lab, counts func(method string) bool) (sum int64) {
+	for _, name := range benchVCenters() {
+		v, _ := lab.VCenter(name)
+		for _, s := range v.Gate().Stats() {
+			if s.Client == csi.UserAgent && counts(s.Method) {
+				sum += s.Calls
+			}
+		}
+	}
+	return sum
+}
+
+// startEngine runs the driver until the benchmark ends.
+func startEngine(b *testing.B, lab *sim.Lab, k *csi.Kubernetes, fullSync time.Duration, log *slog.Logger) {
+	b.Helper()
+	e, err := csi.NewEngine(b.Context(), csi.Options{
+		Config: config.Options{
+			File: lab.CloudConfigFile(), ReadOptions: config.ReadOptions{ClusterID: "test"}, UserAgent: csi.UserAgent, CallTimeout: 30 * time.Second,
+		},
+		Kubernetes: k, FullSync: fullSync, Logger: log,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(e.Close)
+}
+
+// recorded returns two vCenters and a cluster with volumes whose records agree.
+func recorded(b *testing.B, volumes int) (*sim.Lab, *csi.Kubernetes) {
+	b.Helper()
 	lab := sim.Start(b, twoVCenters)
 	ctx, k := b.Context(), fakeCluster()
 	check := func(err error) {
@@ -68,35 +135,7 @@ func BenchmarkFullSync(b *testing.B) {
 		})
 	}
 	check(creating.Wait())
-	syncs, done := make(chan float64), make(chan struct{})
-	e, err := csi.NewEngine(ctx, csi.Options{
-		Config: config.Options{
-			File: lab.CloudConfigFile(), ReadOptions: config.ReadOptions{ClusterID: "test"}, UserAgent: csi.UserAgent, CallTimeout: 30 * time.Second,
-		},
-		Kubernetes: k, FullSync: 2 * time.Second, Logger: slog.New(syncLog{syncs, done}),
-	})
-	check(err)
-	b.Cleanup(e.Close)
-	b.Cleanup(func() { close(done) })
-	<-syncs // may write records
-	<-syncs
-	calls := func() (sum int64) {
-		for _, name := range []string{"us", "eu"} {
-			v, _ := lab.VCenter(name)
-			for _, s := range v.Gate().Stats() {
-				if s.Client == csi.UserAgent && s.Method != "WaitForUpdatesEx" {
-					sum += s.Calls
-				}
-			}
-		}
-		return sum
-	}
-	before, seconds := calls(), 0.0
-	for b.Loop() {
-		seconds += <-syncs
-	}
-	b.ReportMetric(seconds/float64(b.N), "s/sync")
-	b.ReportMetric(float64(calls()-before)/float64(b.N), "calls/sync")
+	return lab, k
 }
 
 // syncLog sends the seconds of each full sync.
