@@ -37,11 +37,14 @@ func TestSanity(t *testing.T) {
 	for _, d := range []struct {
 		name  string
 		start func(*testing.T) (conn *grpc.ClientConn, why string)
+		use   string // of volumes: mount or block
 	}{
-		{"dir", always(onDir)},
-		{"hollow", always(onHollow)},
-		{"device", onDevice},
-		{"simulation", always(onSimulation)},
+		{"dir", always(onDir), "mount"},
+		{"hollow", always(onHollow), "mount"},
+		{"device", onDevice, "mount"},
+		{"simulation", always(onSimulation), "mount"},
+		{"hollow, raw block", always(onHollow), "block"},
+		{"simulation, raw block", always(onSimulation), "block"},
 	} {
 		conn, why := d.start(t)
 		if why != "" {
@@ -52,7 +55,7 @@ func TestSanity(t *testing.T) {
 		config.TargetPath, config.StagingPath = filepath.Join(t.TempDir(), "target"), filepath.Join(t.TempDir(), "staging")
 		config.TestVolumeSize, config.TestVolumeExpandSize = gib/4, gib/2
 		config.TestNodeVolumeAttachLimit = d.name == "hollow" || d.name == "simulation" // 59 loop devices are too many to ask for
-		config.IDGen = ids{}
+		config.IDGen, config.TestVolumeAccessType = ids{}, d.use
 		ginkgo.Describe(d.name, func() {
 			// With an address the suite would connect itself, and sometimes miss the moment when that is possible.
 			sanity.GinkgoTest(&config).Conn = conn
