@@ -69,7 +69,7 @@ func build(ctx context.Context) (string, error) {
 	return dir, upstream.Toolchain{Progress: say}.BuildFolder(ctx, source, upstream.Program{Package: ".", Path: filepath.Join(dir, "manager")})
 }
 
-// definitions returns the version of a module, and the custom resource definitions in its folder as released, with the label that tells
+// definitions returns the version of a module, and the custom resource definitions in its folder as released, with the label that says
 // which contract of Cluster API a version of a resource follows. Releases get that label by kustomize.
 func definitions(ctx context.Context, module, folder string) (version string, text []byte, err error) {
 	cmd := exec.CommandContext(ctx, "go", "-C", source, "list", "-mod=mod", "-m", "-json", module)

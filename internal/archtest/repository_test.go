@@ -123,7 +123,7 @@ func TestMakefileKnowsTheHeavyPackages(t *testing.T) {
 	g := newGraph(m)
 	for dir := range m.dirs() {
 		_, links := g.reaches(dir, link{never: []string{"k8s.io/kubernetes/..."}})
-		needs := match([]string{"test/e2e", "test/upstream", "test/lab", "test/parity", "test/safety", "test/deployed", "test/reported", "test/mutants/proof", "test/sidecars", "test/minors", "test/csiupstream", "test/storage", "test/tutorials", "test/kind/...", "test/real/...", "test/migrate", "test/release", "test/secrets"}, dir) // the binary
+		needs := match([]string{"test/e2e", "test/clusterapi", "test/upstream", "test/lab", "test/parity", "test/safety", "test/deployed", "test/reported", "test/mutants/proof", "test/sidecars", "test/minors", "test/csiupstream", "test/storage", "test/tutorials", "test/kind/...", "test/real/...", "test/migrate", "test/release", "test/secrets"}, dir) // the binary
 		if got := heavy.MatchString(m.Path + "/" + dir); got != (links || needs) {
 			t.Errorf("%s: links k8s.io/kubernetes or needs the binary: %t; in the Makefile's HEAVY: %t", dir, links || needs, got)
 		}
