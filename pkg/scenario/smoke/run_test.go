@@ -185,7 +185,9 @@ func TestDriver(t *testing.T) {
 			return nil, errors.New("no room for " + need.Topology.Metadata.Name + " with CSI " + need.Components.CSI)
 		},
 		Version: func(context.Context, Program) (string, error) { return "vsphere-csi v1.0.0", nil },
-		Sanity:  func(context.Context, *scenario.Running) (Sanity, error) { return Sanity{}, errors.New("has no sandbox") },
+		Sanity: func(context.Context, *scenario.Running) (Sanity, error) {
+			return Sanity{}, errors.New("has no sandbox")
+		},
 	}
 	r, err := Run(t.Context(), o)
 	if err != nil {
