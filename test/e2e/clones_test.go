@@ -70,3 +70,36 @@ func TestClonesJoin(t *testing.T) {
 		t.Error("a clone whose name does not match is a node")
 	}
 }
+
+// A clone that is a node is one after its sandbox has gone back to a snapshot, and so is the clone that is made after that.
+func TestCloneSurvivesRestore(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	s := h.up("kept", h.File("pool.yaml", pool))
+	has := func(name string) func() bool {
+		return func() bool {
+			return slices.ContainsFunc(s.Nodes(), func(n api.Node) bool { return n.Name == name && well(n) })
+		}
+	}
+	s.Run("govc", "vm.clone", "-vm", "image", "-on=true", "pool-1")
+	s.Await("pool-1 is a node", reaction, has("pool-1"))
+	id := s.Node("pool-1").ProviderID
+	s.Run("snapshot", "save", "with-clone")
+	s.Run("govc", "vm.destroy", "pool-1")
+	s.Await("pool-1 is gone", reaction, func() bool {
+		return !slices.ContainsFunc(s.Nodes(), func(n api.Node) bool { return n.Name == "pool-1" && n.Registered })
+	})
+	s.Run("snapshot", "restore", "with-clone")
+	s = h.attach("kept")
+	s.Await("pool-1 is a node again", reaction, has("pool-1"))
+	if now := s.Node("pool-1").ProviderID; now != id {
+		t.Errorf("pool-1 has the ID %s, had %s", now, id)
+	}
+	// It follows its VM, as one that is no leftover does.
+	s.Run("govc", "vm.power", "-off", "-force", "pool-1")
+	s.Await("pool-1 is down", reaction, func() bool { return !has("pool-1")() })
+	s.Run("govc", "vm.power", "-on", "pool-1")
+	s.Await("pool-1 is up", reaction, has("pool-1"))
+	s.Run("govc", "vm.clone", "-vm", "pool-1", "-on=true", "pool-2")
+	s.Await("pool-2 is a node", reaction, has("pool-2"))
+}

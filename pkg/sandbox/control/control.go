@@ -54,6 +54,7 @@ func (s *Server) Start(context.Context) error {
 		Handler:           s.Handler(),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(s.Logger.Handler(), slog.LevelError), // has panics, which end a connection without a word
 	}
 	s.server.RegisterOnShutdown(cancel)
 	go func() {
