@@ -85,8 +85,10 @@ func TestPlacementMistakes(t *testing.T) {
 		"one rule twice":       {`name: b-on-b`, `name: a-on-a`, `rule "a-on-a" is already there`},
 		"no type":              {`must-not-run-on`, `must-not-run`, `must-not-run-on`},
 		"against a rule":       {`{name: "a-{n}", replicas: 3}`, `{name: "a-{n}", replicas: 3, host: esx-b-1}`, `"esx-b-1" is not one that rule "a-on-a" (must-run-on host group "site-a") allows`},
-		"nowhere": {`b-not-on-a, vmGroup: vms-b, hostGroup: site-a, type: must-not-run-on`, `b-not-on-a, vmGroup: vms-a, hostGroup: site-a, type: must-not-run-on`,
-			`no host there is one that rule`},
+		"nowhere": {
+			`b-not-on-a, vmGroup: vms-b, hostGroup: site-a, type: must-not-run-on`, `b-not-on-a, vmGroup: vms-a, hostGroup: site-a, type: must-not-run-on`,
+			`no host there is one that rule`,
+		},
 		"no hosts": {`hosts: [esx-b-2, esx-b-1]`, `hosts: []`, `needs at least one host`},
 	} {
 		t.Run(name, func(t *testing.T) {
