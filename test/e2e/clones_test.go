@@ -44,8 +44,9 @@ func TestClonesJoin(t *testing.T) {
 	for template, clone := range map[string]string{"image": "pool-1", "light-image": "small-1"} {
 		s.Run("govc", "vm.clone", "-vm", template, "-on=true", clone)
 		s.Await(clone+" is a node", reaction, func() bool { return has(clone) })
-		n := s.Node(clone)
-		if n.Zone != "us-a" || len(n.Addresses) == 0 {
+		// The cloud controller manager removes the taint before it writes the addresses.
+		s.Await(clone+" has an address", reaction, func() bool { return len(s.Node(clone).Addresses) > 0 })
+		if n := s.Node(clone); n.Zone != "us-a" {
 			t.Errorf("%s is %+v", clone, n)
 		}
 		at := func(kind, message string) time.Time {
