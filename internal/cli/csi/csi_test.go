@@ -153,6 +153,7 @@ func TestLogs(t *testing.T) {
 		{args: "csi-attacher --tail 1", want: "torn"},
 		{args: "node --tail 2", want: "last of node/worker-1\ntorn"},
 		{args: "worker-1 --tail 1", want: "torn"},
+		{args: "worker-1 -o name", want: "log/node/worker-1\n"},
 		{args: "all -o name", want: "log/csi-attacher\nlog/csi-controller\nlog/node/worker-1\nlog/snapshot-controller\n"},
 		{args: "-o name", want: "log/csi-controller\n"},
 		{args: "syncer", code: "not-found"},

@@ -106,7 +106,12 @@ func (g Group) choose(files map[string]string, part string) (map[string]string, 
 		return nil, e
 	}
 	file, err := choose(mine, part)
-	return map[string]string{part: file}, err
+	for name, f := range mine { // a node may be named without node/
+		if err == nil && f == file {
+			chosen[name] = f
+		}
+	}
+	return chosen, err
 }
 
 // catAll writes one log as it is, and several with the name of the component before each line.

@@ -26,6 +26,9 @@ func (o *options) judgeDriver(suiteGiven bool) error {
 	if o.csi.Disabled() {
 		return report.UsageError("--csi module:v3.7.0", "smoke --csi %s: there is no driver to judge", o.csi.Driver)
 	}
+	if o.csi.Watch != "" {
+		return report.UsageError("--csi "+o.csi.Watch, "--csi-watch: smoke judges one build; name it with --csi")
+	}
 	if o.install.as != asProcess {
 		return report.UsageError("leave --as out", "--as %s: is for cloud controller managers; name one with --ccm", o.install.as)
 	}

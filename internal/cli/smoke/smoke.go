@@ -192,7 +192,7 @@ func (o *options) print(r *smoke.Report) error {
 func (o *options) sources() []string {
 	list := []string{o.ccm}
 	if o.driver {
-		list[0] = cmp.Or(o.csi.Watch, o.csi.Driver, csi.Builtin)
+		list[0] = cmp.Or(o.csi.Driver, csi.Builtin)
 	}
 	if o.baseline != "" {
 		list = append(list, o.baseline)

@@ -54,6 +54,7 @@ func TestOptions(t *testing.T) {
 		{"--csi builtin --baseline moon:x", `CSI driver "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`, report.Usage},
 		{"--csi builtin --as manifest", "--as manifest: is for cloud controller managers; name one with --ccm", report.Usage},
 		{"--csi builtin --only leader-lost", `--only "leader-lost": there is no such check`, report.Usage},
+		{"--csi ./mine --csi-watch ./mine", "--csi-watch: smoke judges one build; name it with --csi", report.Usage},
 		{"--csi off --ccm ./mine", "", 0},
 		{"--as chart --baseline-chart x", "--baseline-manifest and --baseline-chart need --baseline", report.Usage},
 	} {

@@ -3,7 +3,8 @@ package mask
 import "reflect"
 
 // Deep returns a copy of v without secrets: every string and every []byte in exported fields, elements and values of maps. Keys of
-// maps, names of fields and unexported fields stay. Mask data in this way before it is written as JSON, XML or HTML: a secret that
+// maps, names of fields and unexported fields stay, and so do values of named string types: they are words of this program, such as a
+// verdict, which must not change because a Secret has the same word. Mask data in this way before it is written as JSON, XML or HTML: a secret that
 // is a common word, such as "value", stands in the markup too, and a document is broken when it is masked as a text.
 func Deep[T any](m *Mask, v T) T {
 	was := reflect.ValueOf(&v).Elem()
@@ -16,6 +17,10 @@ func Deep[T any](m *Mask, v T) T {
 func (m *Mask) deep(now, was reflect.Value) {
 	switch was.Kind() {
 	case reflect.String:
+		if was.Type().PkgPath() != "" {
+			now.Set(was)
+			return
+		}
 		now.SetString(m.String(was.String()))
 	case reflect.Pointer, reflect.Interface:
 		if was.IsNil() {
