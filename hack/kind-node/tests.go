@@ -208,9 +208,11 @@ func (t *tests) layOut(ctx context.Context) error {
 	}
 	images := filepath.Join(t.kubernetes, "test", "images")
 	for _, f := range [][2]string{
-		{t.in("programs/agnhost"), "agnhost/agnhost"}, {t.in("programs/agnhost"), "nautilus/agnhost"},
+		{t.in("programs/agnhost"), "agnhost/agnhost"},
+		{t.in("programs/agnhost"), "nautilus/agnhost"},
 		{t.in("programs/agnhost"), "kitten/agnhost"},
-		{t.in("programs/sample-apiserver"), "sample-apiserver/sample-apiserver"}, {t.in("programs/nnp"), "nonewprivs/usr/bin/nnp"},
+		{t.in("programs/sample-apiserver"), "sample-apiserver/sample-apiserver"},
+		{t.in("programs/nnp"), "nonewprivs/usr/bin/nnp"},
 		{filepath.Join(images, "agnhost/porter/localhost.crt"), "agnhost/localhost.crt"},
 		{filepath.Join(images, "agnhost/porter/localhost.key"), "agnhost/localhost.key"},
 		{filepath.Join(images, "nautilus/html/data.json"), "nautilus/data.json"},
