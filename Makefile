@@ -17,6 +17,7 @@ export CGO_ENABLED := 0
 
 # The packages whose tests run the built program: the race detector would not see it.
 HEAVY := /test/(e2e|clusterapi|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|minors|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
+TOOLS := bin/tools
 
 .DEFAULT_GOAL := help
 .PHONY: conformance kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream cluster-api minors smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
@@ -69,14 +70,14 @@ run: build ## boot the default scenario; Ctrl-C ends it
 # rest. The table at the end of each run shows what a suite costs: on two cores, test has to stay below 15 minutes with
 # everything compiled, and ci below 40 with nothing compiled.
 SUITES      := vet manifests readers unit unit-kubernetes race-core core
-CI_SUITES   := vet lint dead manifests readers unit unit-kubernetes race-core smoke core
+CI_SUITES   := vet cross-darwin lint dead manifests readers unit unit-kubernetes race-core smoke core
 LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream cluster-api upstream minors conformance test-kind parity
 
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
 	@$(GO) run ./hack/suites $(SUITES)
 
-ci: ## what .ci/run runs: test, with nothing compiled before, lint, dead, and what is cheap beside it; compiles for macOS at the same time
-	@$(GO) run ./hack/suites -first build -beside cross-darwin $(CI_SUITES)
+ci: ## what .ci/run runs: test, with nothing compiled before, lint, dead, and what is cheap beside it
+	@$(GO) run ./hack/suites -first build $(CI_SUITES)
 
 # Docker is not installed for it: KINDARGS=-install does.
 test-long: export KINDARGS := -install=false
@@ -179,7 +180,8 @@ csi-upstream: build ## run upstream's vSphere CSI driver, unmodified, against si
 	dir=$$($(GO) run ./hack/upstream $(CSI_UPSTREAM)) && UPSTREAM_CSI=$$dir \
 		$(GO) test -count=1 -v -timeout 60m ./test/csiupstream -quiet $(QUIET)
 
-cluster-api: build ## Cluster API and its provider for vSphere, unmodified, clone machines of simulated vCenters
+cluster-api: build $(TOOLS)/golangci-lint ## Cluster API and its provider for vSphere, unmodified, clone machines of simulated vCenters
+	@cd test/clusterapi/manager && $(LINT) run ./...
 	dir=$$($(GO) run ./hack/clusterapi) && CLUSTER_API=$$dir $(GO) test -count=1 -v -timeout 30m ./test/clusterapi $(ARGS)
 
 bench: build bench-sim bench-provider bench-faults bench-storage bench-tui ## measure boot, memory and reaction times, the simulator, the provider, faults, volumes, the terminal UI; prints the tables of docs/benchmarks.md
@@ -227,7 +229,6 @@ soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall,
 	$(GO) test -count=1 -v -timeout 120m ./test/soak -calls $(CALLS) -least 60s
 
 # The tools of the gates, pinned in their own module and built once for each change of its go.mod.
-TOOLS := bin/tools
 $(TOOLS)/golangci-lint: TOOL := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(TOOLS)/deadcode: TOOL := golang.org/x/tools/cmd/deadcode
 $(TOOLS)/golangci-lint $(TOOLS)/deadcode: hack/tools/go.mod
@@ -236,11 +237,13 @@ $(TOOLS)/golangci-lint $(TOOLS)/deadcode: hack/tools/go.mod
 	@touch $@
 
 LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/$(TOOLS)/cache $(CURDIR)/$(TOOLS)/golangci-lint
-# Nested modules that have code of ours, but for hack/kind-node/programs, whose five main functions link all of Kubernetes.
-NESTED := kubernetes hack/image hack/kind-node hack/release test/manifests test/readers test/clusterapi/manager
+# Nested modules that have code of ours, but for hack/kind-node/programs, whose five main functions link all of Kubernetes, and
+# test/clusterapi/manager, which links all of Cluster API: "cluster-api" looks at it, and lint at its format alone.
+NESTED := kubernetes hack/image hack/kind-node hack/release test/manifests test/readers
 lint: $(TOOLS)/golangci-lint ## golangci-lint over the whole tree, tests and nested modules included; and the words that this project does not use (LINTARGS=--fix mends some)
 	@$(LINT) run $(LINTARGS) ./...
 	@for m in $(NESTED); do (cd $$m && $(LINT) run $(LINTARGS) ./...) || exit 1; done
+	@cd test/clusterapi/manager && $(LINT) fmt --diff ./...
 	@$(GO) run ./hack/words
 
 dead: $(TOOLS)/deadcode ## functions that no program reaches: none but those in hack/tools/dead.txt
@@ -253,14 +256,16 @@ golden: ## rewrite golden files; review the diff
 	$(GO) test ./pkg/topology/... ./pkg/provider/rbac ./pkg/csi/objects/... ./internal/cli/... ./docs/... -update
 	$(GO) test $$(grep -rlE 'tuitest\.(Golden|Colored)' --include='*_test.go' pkg/tui | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
-cross: cross-darwin ## compile for the other platforms
-	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
-	GOOS=linux GOARCH=arm64 $(GO) -C kubernetes build -o /dev/null .
-
-cross-darwin: ## compile for macOS, where other files count than on Linux
+cross: ## compile for the other platforms
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
 	GOOS=darwin GOARCH=arm64 $(GO) -C kubernetes build -o /dev/null .
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/csi-sidecars
+	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
+	GOOS=linux GOARCH=arm64 $(GO) -C kubernetes build -o /dev/null .
+
+cross-darwin: ## would it compile for macOS, where other files count than on Linux? Checks types, in a minute
+	$(GO) run ./hack/typecheck -os darwin -arch arm64 ./cmd/vsphere-sandbox ./cmd/csi-sidecars
+	$(GO) run ./hack/typecheck -os darwin -arch arm64 -dir kubernetes .
 
 clean: ## remove what was built
 	rm -rf bin dist

@@ -1,7 +1,7 @@
 // Command suites runs targets of the Makefile, one after the other, and prints at its end what each took:
 //
 //	go run ./hack/suites vet unit race core
-//	go run ./hack/suites -first build -beside cross vet unit race core
+//	go run ./hack/suites -first build vet unit race core
 //
 // A suite that fails does not keep the next from running. The exit status is 1 if any failed, 130 after Ctrl-C.
 //
@@ -29,13 +29,12 @@ import (
 
 func main() {
 	first := flag.String("first", "", "target that the others need: if it fails, they are not run")
-	beside := flag.String("beside", "", "target that runs at the lowest priority beside the others; its output is printed after theirs")
 	program := flag.String("make", "make", "the make to run")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	r := &runner{make: *program, out: os.Stdout, quiet: time.Minute}
-	code := r.run(ctx, *first, *beside, flag.Args())
+	code := r.run(ctx, *first, flag.Args())
 	stop()
 	os.Exit(code)
 }
@@ -53,7 +52,6 @@ type suite struct {
 	result string
 	took   time.Duration
 	tests  *record
-	said   string // what it printed, where that was kept back
 }
 
 const (
@@ -64,7 +62,7 @@ const (
 )
 
 // run runs all, prints the table, and returns the exit status.
-func (r *runner) run(ctx context.Context, first, beside string, names []string) int {
+func (r *runner) run(ctx context.Context, first string, names []string) int {
 	began := time.Now()
 	var all []suite
 	ready := true
@@ -72,22 +70,11 @@ func (r *runner) run(ctx context.Context, first, beside string, names []string) 
 		s := r.one(ctx, first)
 		all, ready = append(all, s), s.result == passed
 	}
-	var other chan suite
-	if beside != "" && ready {
-		other = make(chan suite, 1)
-		go func() { other <- r.aside(ctx, beside) }()
-	}
 	for _, name := range names {
 		s := suite{name: name, result: notRun, tests: &record{}}
 		if ready && ctx.Err() == nil {
 			s = r.one(ctx, name)
 		}
-		all = append(all, s)
-	}
-	if other != nil {
-		fmt.Fprintf(r.out, "== %s, which ran beside the others\n", beside)
-		s := <-other
-		fmt.Fprint(r.out, s.said)
 		all = append(all, s)
 	}
 	table(r.out, all, time.Since(began))
@@ -124,14 +111,6 @@ func (r *runner) one(ctx context.Context, name string) suite {
 	if s.result != passed {
 		fmt.Fprintf(r.out, "== %s: %s after %s\n", name, s.result, short(s.took))
 	}
-	return s
-}
-
-// aside runs a suite in what time the others leave, and keeps its output.
-func (r *runner) aside(ctx context.Context, name string) suite {
-	var said strings.Builder
-	s := r.command(ctx, name, &said, "nice", "-n", "19", r.make, "--no-print-directory", name)
-	s.said = said.String()
 	return s
 }
 

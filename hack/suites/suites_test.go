@@ -26,11 +26,10 @@ func TestRun(t *testing.T) {
 	script := `build) echo compiling ;;
 bad) printf -- '--- FAIL: TestA (0.10s)\n    --- FAIL: TestA/of-two (0.10s)\nFAIL\n'; printf 'FAIL\t` + pkg + `a\t21.5s\n'; exit 2 ;;
 broken) printf 'FAIL\t` + pkg + `b [build failed]\n' >&2; exit 2 ;;
-good) printf 'ok  \t` + pkg + `c\t1.2s\nok  \t` + pkg + `d\t90.4s\nok  \t` + pkg + `e\t(cached)\n' ;;
-cross) echo for others ;;`
+good) printf 'ok  \t` + pkg + `c\t1.2s\nok  \t` + pkg + `d\t90.4s\nok  \t` + pkg + `e\t(cached)\n' ;;`
 	var out bytes.Buffer
 	r := &runner{make: fake(t, script), out: &out, quiet: time.Minute}
-	if code := r.run(t.Context(), "build", "cross", []string{"bad", "broken", "good"}); code != 1 {
+	if code := r.run(t.Context(), "build", []string{"bad", "broken", "good"}); code != 1 {
 		t.Errorf("exit status %d", code)
 	}
 	_, got, _ := strings.Cut(out.String(), "\nsuite ")
@@ -48,13 +47,12 @@ broken                        FAILED           0:00
   failed: exit status 2
 good                          ok               0:00
   pkg/d                                        1:30
-cross                         ok               0:00
 in all                                         0:00
 `
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	for _, passedOn := range []string{"== build\ncompiling\n", "== bad\n--- FAIL: TestA", "e\t(cached)\n", "\nfor others\n"} {
+	for _, passedOn := range []string{"== build\ncompiling\n", "== bad\n--- FAIL: TestA", "e\t(cached)\n"} {
 		if !strings.Contains(out.String(), passedOn) {
 			t.Errorf("%q is not in:\n%s", passedOn, out.String())
 		}
@@ -65,7 +63,7 @@ in all                                         0:00
 func TestFirstFails(t *testing.T) {
 	var out bytes.Buffer
 	r := &runner{make: fake(t, "build) exit 2 ;;\n*) echo ran $1 ;;"), out: &out, quiet: time.Minute}
-	if code := r.run(t.Context(), "build", "cross", []string{"unit"}); code != 1 {
+	if code := r.run(t.Context(), "build", []string{"unit"}); code != 1 {
 		t.Errorf("exit status %d", code)
 	}
 	if got := out.String(); strings.Contains(got, "ran ") || !regexp.MustCompile(`(?m)^unit +not run`).MatchString(got) {
@@ -80,7 +78,7 @@ func TestInterrupted(t *testing.T) {
 	begun := &trigger{Buffer: &out, text: "begun", then: cancel}
 	// The sleep holds the pipe, and gets the signal that its parent does: as make and what it runs do.
 	r := &runner{make: fake(t, "one) echo begun; exec sleep 60 ;;\n*) echo ran $1 ;;"), out: begun, quiet: time.Minute}
-	if code := r.run(ctx, "", "", []string{"one", "two"}); code != 130 {
+	if code := r.run(ctx, "", []string{"one", "two"}); code != 130 {
 		t.Errorf("exit status %d\n%s", code, out.String())
 	}
 	if got := out.String(); !regexp.MustCompile(`(?m)^one +interrupted`).MatchString(got) || !regexp.MustCompile(`(?m)^two +not run`).MatchString(got) {
@@ -111,7 +109,7 @@ func TestSilence(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "mark")
 	said.then = func() { _ = os.WriteFile(mark, nil, 0o600) }
 	r := &runner{make: fake(t, "slow) while [ ! -e "+mark+" ]; do sleep 0.01; done ;;"), out: said, quiet: 10 * time.Millisecond}
-	if code := r.run(t.Context(), "", "", []string{"slow"}); code != 0 {
+	if code := r.run(t.Context(), "", []string{"slow"}); code != 0 {
 		t.Errorf("exit status %d\n%s", code, out.String())
 	}
 }
