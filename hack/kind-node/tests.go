@@ -40,6 +40,7 @@ func testImages() []testImage {
 		{agnhost, []string{"Agnhost", "AgnhostPrev"}},
 		{server("nautilus"), []string{"Nautilus"}},
 		{server("kitten"), []string{"Kitten"}},
+		{podImage{files: "glibc", command: []string{"sh"}}, []string{"GlibcDnsTesting"}},
 		{podImage{files: "busybox", command: []string{"sh"}}, []string{"BusyBox"}},
 		{podImage{files: "busybox", command: []string{"sh"}, user: "1234"}, []string{"NonRoot"}},
 		{podImage{files: "nonewprivs", command: []string{"nnp"}}, []string{"Nonewprivs"}},
@@ -197,10 +198,10 @@ func (t *tests) layOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shell := []string{"usr/bin/busybox", "usr/bin/getent"}
-	tools := append(slices.Clone(shell), "usr/bin/bash", "usr/bin/dig", "usr/bin/curl", "usr/bin/nc.openbsd", "usr/bin/ip", "usr/bin/ss")
+	shell := []string{"usr/bin/busybox", "usr/bin/getent", "usr/bin/bash"}
+	tools := append(slices.Clone(shell), "usr/bin/dig", "usr/bin/curl", "usr/bin/nc.openbsd", "usr/bin/ip", "usr/bin/ss")
 	for files, programs := range map[string][]string{
-		"busybox": shell, "nonewprivs": shell, "agnhost": tools, "nautilus": shell, "kitten": shell, "nginx": append(slices.Clone(shell), "usr/sbin/nginx"),
+		"busybox": shell, "nonewprivs": shell, "agnhost": tools, "glibc": tools, "nautilus": shell, "kitten": shell, "nginx": append(slices.Clone(shell), "usr/sbin/nginx"),
 	} {
 		if err := t.base(files, programs, applets); err != nil {
 			return fmt.Errorf("image %s: %w", files, err)
@@ -275,6 +276,10 @@ func (t *tests) base(files string, programs, applets []string) error {
 	}
 	links := map[string]string{
 		"lib": "usr/lib", "lib64": "usr/lib64", "bin": "usr/bin", "sbin": "usr/sbin", "usr/lib64/" + loader: "../lib/x86_64-linux-gnu/" + loader,
+	}
+	if slices.Contains(programs, "usr/bin/bash") {
+		// Busybox's shell drops variables with names such as data-1, which containers have and tests look for.
+		links["usr/bin/sh"] = "bash"
 	}
 	if slices.Contains(programs, "usr/bin/nc.openbsd") {
 		links["usr/bin/nc"] = "nc.openbsd"

@@ -32,13 +32,13 @@ func TestBase(t *testing.T) {
 	of := &tests{build: b}
 	root := of.debianDir()
 	for from, to := range map[string]string{
-		"/usr/bin/ls": "usr/bin/busybox", "/usr/bin/cat": "usr/bin/nc.openbsd", "/" + libraries + "/" + loader: libraries + "/" + loader,
+		"/usr/bin/ls": "usr/bin/busybox", "/usr/bin/cat": "usr/bin/nc.openbsd", "/bin/bash": "usr/bin/bash", "/" + libraries + "/" + loader: libraries + "/" + loader,
 	} {
 		if err := install(from, filepath.Join(root, to)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	linked, err := needed("/", []string{"usr/bin/ls", "usr/bin/cat"})
+	linked, err := needed("/", []string{"usr/bin/ls", "usr/bin/cat", "usr/bin/bash"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +48,11 @@ func TestBase(t *testing.T) {
 		}
 	}
 	write(t, root, map[string]string{"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n"})
-	if err := of.base("agnhost", []string{"usr/bin/busybox", "usr/bin/nc.openbsd"}, []string{"sh", "nc"}); err != nil {
+	if err := of.base("agnhost", []string{"usr/bin/busybox", "usr/bin/nc.openbsd", "usr/bin/bash"}, []string{"sh", "nc", "ls"}); err != nil {
 		t.Fatal(err)
 	}
 	image := b.in("images/agnhost")
-	for link, want := range map[string]string{"usr/bin/sh": "busybox", "usr/bin/nc": "nc.openbsd", "bin": "usr/bin"} {
+	for link, want := range map[string]string{"usr/bin/sh": "bash", "usr/bin/ls": "busybox", "usr/bin/nc": "nc.openbsd", "bin": "usr/bin"} {
 		if got, err := os.Readlink(filepath.Join(image, link)); err != nil || got != want {
 			t.Errorf("%s leads to %q, want %q: %v", link, got, want, err)
 		}
