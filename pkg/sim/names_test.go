@@ -6,10 +6,13 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 )
 
 // TestNamesAreEscaped: every call that names stores a name as a vCenter does.
 func TestNamesAreEscaped(t *testing.T) {
+	race.SkipSlow(t)
 	s := start(t, switches, nil)
 	c := s.login(t, s.vcenter(t, "vc"))
 	ctx := t.Context()

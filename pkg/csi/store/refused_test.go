@@ -10,6 +10,7 @@ import (
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/store"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
@@ -112,6 +113,7 @@ func TestCallRefused(t *testing.T) {
 
 // A VM accepts as many disks as it has units, and no more: 256 with vCenter 8, one of which may be its own.
 func TestSlots(t *testing.T) {
+	race.SkipSlow(t)
 	r := start(t, one)
 	ctx := t.Context()
 	n := r.node("us", "vm-1")

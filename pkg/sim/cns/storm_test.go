@@ -14,7 +14,11 @@ import (
 // TestStorm attaches and detaches with fifty clients at once, on one VM and on many: every slot has one disk, every volume
 // is where its disk is.
 func TestStorm(t *testing.T) {
-	const clients, rounds = 50, 3
+	const clients = 50
+	rounds := 3
+	if testing.Short() {
+		rounds = 2
+	}
 	for _, vms := range []int{1, 5} {
 		t.Run(fmt.Sprint(vms, " VMs"), func(t *testing.T) {
 			s := serve(t, vms, cns.Options{})
@@ -112,6 +116,10 @@ func (s *server) consistent(t testing.TB) {
 // TestVMsEndInTheStorm: VMs go away while volumes come to and leave them. What is left is consistent, and nothing hangs.
 func TestVMsEndInTheStorm(t *testing.T) {
 	s := serve(t, 10, cns.Options{})
+	rounds := 6
+	if testing.Short() {
+		rounds = 3
+	}
 	ids := make([]string, 30)
 	for i := range ids {
 		ids[i] = s.create(t, spec(fmt.Sprint("pvc-", i), "c", 10))
@@ -119,7 +127,7 @@ func TestVMsEndInTheStorm(t *testing.T) {
 	var wg sync.WaitGroup
 	for i, id := range ids {
 		wg.Go(func() {
-			for round := range 6 {
+			for round := range rounds {
 				on := s.vms[(i+round)%len(s.vms)]
 				s.attach(t, id, on)
 				s.detach(t, id, on)

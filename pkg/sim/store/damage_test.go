@@ -291,6 +291,7 @@ func TestDamage(t *testing.T) {
 }
 
 func TestSaveLeavesNothingHalfDone(t *testing.T) {
+	race.SkipSlow(t)
 	v := build(t, small)
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "saved")

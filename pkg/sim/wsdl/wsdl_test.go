@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 )
 
 var update = flag.Bool("update", false, "rewrite names.txt")
@@ -62,6 +64,7 @@ func govmomis(t *testing.T) (all []string, results map[string]string) {
 
 // TestNames compares names.txt with govmomi's source: it has all methods, then the types that nothing refers to.
 func TestNames(t *testing.T) {
+	race.SkipSlow(t)
 	all, results := govmomis(t)
 	m := &model{byName: types.TypeFunc(), types: make(map[string]reflect.Type), results: make(map[string]string)}
 	var want []string
