@@ -300,7 +300,8 @@ func docOf(t *testing.T, file, text string) string {
 	return all[i]
 }
 
-// hiddenUUIDs: the guest of a VM with disk.EnableUUID FALSE does not find the disk of a volume, and an Event says so.
+// hiddenUUIDs: the guest of a VM with disk.EnableUUID FALSE does not find the disk of a volume, and an Event says so. With TRUE it
+// finds it.
 func hiddenUUIDs(s *sandbox) {
 	s.Run("govc", "--vcenter", "us", "vm.change", "-dc", "dcwest", "-e", "disk.enableuuid=FALSE", "-vm", "worker-west-1")
 	s.Run("kubectl", "apply", "-f", s.File("hidden.yaml", `
@@ -321,6 +322,8 @@ spec:
 	s.Await("the node service does not find it", time.Minute, func() bool {
 		return strings.Contains(s.volumes()["hidden"].Waits, "not attached to node")
 	})
+	s.Run("govc", "--vcenter", "us", "vm.change", "-dc", "dcwest", "-e", "disk.enableuuid=TRUE", "-vm", "worker-west-1")
+	s.awaitVolume("hidden", api.VolumeInUse, time.Minute)
 }
 
 // boundAgain: a retained volume that another PersistentVolume names is not orphaned, and CNS knows it by that.
