@@ -1,7 +1,7 @@
 // Command racing lists the packages of this module in which goroutines meet, one a line, for "go test -race": those that
 // have tests, and whose own code starts goroutines or has locks or atomics. In the other packages a test meets a race only
 // through one of these; "make race" looks at all. It leaves out commands, too (below cmd, hack and internal/cli) and the tests
-// below test: each links most of what there is, and has few goroutines of its own.
+// below test: each links most of what there is, and starts few goroutines.
 //
 //	go run ./hack/racing -except REGEXP
 //	go run ./hack/racing -except REGEXP -others    the rest of the packages that have tests
