@@ -51,6 +51,12 @@ func TestBase(t *testing.T) {
 	if err := of.base("agnhost", []string{"usr/bin/busybox", "usr/bin/nc.openbsd", "usr/bin/bash"}, []string{"sh", "nc", "ls"}); err != nil {
 		t.Fatal(err)
 	}
+	if err := of.base("other", []string{"usr/bin/busybox"}, []string{"sh"}); err != nil {
+		t.Fatal(err)
+	}
+	if group, err := os.ReadFile(filepath.Join(b.in("images/other"), "etc/group")); err != nil || string(group) != "root:x:0:\n" {
+		t.Errorf("only the image of agnhost has more accounts: %q, %v", group, err)
+	}
 	image := b.in("images/agnhost")
 	for link, want := range map[string]string{"usr/bin/sh": "bash", "usr/bin/ls": "busybox", "usr/bin/nc": "nc.openbsd", "bin": "usr/bin"} {
 		if got, err := os.Readlink(filepath.Join(image, link)); err != nil || got != want {

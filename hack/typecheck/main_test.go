@@ -35,6 +35,10 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	if code, err := check(os.Stderr, dir, "linux", "arm64", []string{"strings"}); code != 1 || err == nil {
-		t.Errorf("a program of nobody's: exit status %d, error %v", code, err)
+		t.Errorf("a package of another module: exit status %d, error %v", code, err)
+	}
+	var said strings.Builder
+	if code, _ := check(&said, dir, "linux", "arm64", []string{".", "./typo"}); code != 1 || !strings.Contains(said.String(), "typo") {
+		t.Errorf("a program that does not exist: exit status %d, said %q", code, said.String())
 	}
 }
