@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"fmt"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -103,18 +104,26 @@ func (r *rig) next(state child.State) child.Change {
 // require waits until the node is in a state with that process, stopped by a signal or not.
 func (r *rig) require(want node.Process, pid int, stopped bool) {
 	r.t.Helper()
+	r.until(func(got node.Process, gotPID, _ int) bool {
+		return got == want && gotPID == pid && (pid == 0 || isStopped(pid) == stopped)
+	}, fmt.Sprintf("want %q with %d (%v)", want, pid, stopped))
+}
+
+// until waits for a state.
+func (r *rig) until(is func(p node.Process, pid, restarts int) bool, want string) {
+	r.t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(30 * time.Second)
 	for {
-		got, gotPID, _ := r.State()
-		if got == want && gotPID == pid && (pid == 0 || isStopped(pid) == stopped) {
+		p, pid, restarts := r.State()
+		if is(p, pid, restarts) {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-deadline:
-			r.t.Fatalf("is %q with process %d (stopped: %v), want %q with %d (%v)", got, gotPID, isStopped(gotPID), want, pid, stopped)
+			r.t.Fatalf("is %q with process %d (stopped: %v) after %d restarts, %s", p, pid, isStopped(pid), restarts, want)
 		}
 	}
 }
