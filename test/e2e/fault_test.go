@@ -99,6 +99,7 @@ func faults(s *sandbox) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	h.awaitNoProcesses() // until it is gone, it may accept a connection and reset it
 	if r := h.Try("--name", s.Name, "fault", "leases"); r.Code != 1 || !strings.Contains(r.Err, "vcenter.down") {
 		t.Errorf("leases of a killed sandbox: exit status %d\n%s", r.Code, r.Both())
 	}
