@@ -1,6 +1,6 @@
 // Package loopback chooses the loopback addresses of the vCenters of a sandbox.
 //
-//	listeners, note, err := loopback.Listen(ctx, nil, 2, loopback.DefaultPort)   // 127.0.0.11:8989, 127.0.0.12:8989
+//	listeners, note, err := loopback.Listen(ctx, loopback.Place{}, 2)   // 127.0.0.11:8989, 127.0.0.12:8989
 //
 // Floor 0.
 package loopback
@@ -35,28 +35,48 @@ func (e *PortError) Error() string {
 
 func (e *PortError) Unwrap() error { return syscall.EADDRINUSE }
 
-// Listen opens a TCP listener for each of n vCenters, in order: at the addresses, "IP:port" each, or without addresses on
-// a port of a separate loopback address for each. These are the first free ones of 127.0.x.11, 127.0.x.12 …, so that
-// several sandboxes share a port number. A system with only 127.0.0.1, as macOS, gets free ports there, and a note about
-// that. port 0 means [DefaultPort]. On an error no listener is left open. It may be called from several goroutines.
-func Listen(ctx context.Context, addresses []string, n, port int) (_ []*net.TCPListener, note string, _ error) {
-	if len(addresses) > 0 {
-		if len(addresses) != n {
-			return nil, "", fmt.Errorf("%d addresses for %d vCenters", len(addresses), n)
+// Place is where vCenters may listen.
+type Place struct {
+	// Addresses are where they listen, "IP:port" each. Empty: each has a separate loopback address.
+	Addresses []string
+	// Reserved are addresses, "IP:port" each, whose blocks are left to sandboxes that do not run now. Optional.
+	Reserved []string
+	// Port is the port of every vCenter if Addresses is empty. 0: [DefaultPort]; [AnyPort]: a free one for each.
+	Port int
+}
+
+// Listen opens a TCP listener for each of n vCenters, in order: at the addresses, or without addresses on a port of a
+// separate loopback address for each. These are the first free ones of 127.0.x.11, 127.0.x.12 …, so that several sandboxes
+// share a port number. A system with only 127.0.0.1, as macOS, gets free ports there, and a note about that. On an error no
+// listener is left open. It may be called from several goroutines.
+func Listen(ctx context.Context, p Place, n int) (_ []*net.TCPListener, note string, _ error) {
+	if len(p.Addresses) > 0 {
+		if len(p.Addresses) != n {
+			return nil, "", fmt.Errorf("%d addresses for %d vCenters", len(p.Addresses), n)
 		}
-		all, err := listenAll(ctx, addresses)
+		all, err := listenAll(ctx, p.Addresses)
 		return all, "", err
 	}
 	if n > most {
 		return nil, "", fmt.Errorf("%d vCenters, but addresses for %d at most", n, most)
 	}
+	port := p.Port
 	switch port {
 	case 0:
 		port = DefaultPort
 	case AnyPort:
 		port = 0
 	}
+	reserved := map[int]bool{}
+	for _, address := range p.Reserved {
+		if at, err := netip.ParseAddrPort(address); err == nil {
+			reserved[Block([]string{at.Addr().String()})] = true
+		}
+	}
 	for block := range blocks {
+		if reserved[block] {
+			continue
+		}
 		all, err := listenAll(ctx, blockOf(block, n, port))
 		switch {
 		case errors.Is(err, syscall.EADDRNOTAVAIL): // macOS has 127.0.0.1 alone unless there are aliases of lo0

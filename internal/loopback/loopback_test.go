@@ -10,12 +10,12 @@ import (
 )
 
 func TestListenAlone(t *testing.T) {
-	first, note, err := Listen(t.Context(), nil, 2, 0)
+	first, note, err := Listen(t.Context(), Place{}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer Close(first)
-	second, _, err := Listen(t.Context(), nil, 2, 0)
+	second, _, err := Listen(t.Context(), Place{}, 2)
 	if err != nil {
 		t.Fatalf("a second sandbox side by side: %v", err)
 	}
@@ -33,7 +33,7 @@ func TestListenAlone(t *testing.T) {
 	if (note == "") != (len(hosts) == 4) {
 		t.Errorf("note %q with %d IP addresses", note, len(hosts))
 	}
-	if _, _, err := Listen(t.Context(), nil, most+1, 0); err == nil {
+	if _, _, err := Listen(t.Context(), Place{}, most+1); err == nil {
 		t.Error("more vCenters than addresses")
 	}
 }
@@ -50,7 +50,7 @@ func TestListenLeavesNothingOpen(t *testing.T) {
 	}
 	defer taken.Close()
 	l.Close()
-	if _, _, err := Listen(t.Context(), []string{free, taken.Addr().String()}, 2, 0); err == nil {
+	if _, _, err := Listen(t.Context(), Place{Addresses: []string{free, taken.Addr().String()}}, 2); err == nil {
 		t.Fatal("an address was taken twice")
 	}
 	again, err := net.Listen("tcp", free)
@@ -74,13 +74,13 @@ func TestPortTakenEverywhere(t *testing.T) {
 	}
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	all, _, err := Listen(t.Context(), nil, 2, port)
+	all, _, err := Listen(t.Context(), Place{Port: port}, 2)
 	Close(all)
 	var taken *PortError
 	if !errors.As(err, &taken) || taken.Port != port || !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("err = %v, want a PortError of %d", err, port)
 	}
-	all, _, err = Listen(t.Context(), nil, 2, AnyPort)
+	all, _, err = Listen(t.Context(), Place{Port: AnyPort}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func checkLoopback(ctx context.Context, m Host, _ Need) []Finding {
 			Check: Loopback, Verdict: Fail, Message: fmt.Sprintf("127.0.0.1 cannot be connected to: %v", err), Try: "sudo ip link set lo up",
 		})
 	}
-	if err := m.Listen(ctx, []string{"127.0.0.2:0"}, 1, 0); err != nil {
+	if err := m.Listen(ctx, loopback.Place{Addresses: []string{"127.0.0.2:0"}}, 1); err != nil {
 		return one(Finding{
 			Check: Loopback, Verdict: Warn, Message: "127.0.0.2 cannot be listened on: vCenters share 127.0.0.1, each with a separate port",
 		})
@@ -179,8 +179,8 @@ func bytes(n uint64) string {
 
 func checkPorts(ctx context.Context, m Host, need Need) []Finding {
 	var taken []Finding
-	check := func(addresses []string, n, port int, try string) {
-		err := m.Listen(ctx, addresses, n, port)
+	check := func(at loopback.Place, n int, try string) {
+		err := m.Listen(ctx, at, n)
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return // another error is of the loopback check, or of the boot, which has words for it
 		}
@@ -199,13 +199,16 @@ func checkPorts(ctx context.Context, m Host, need Need) []Finding {
 	}
 	if need.VCenters > 0 {
 		try := "--vcenter-port 0   # any free one"
-		if len(need.Addresses) > 0 {
+		switch {
+		case need.Stopped:
+			try = "vsphere-sandbox list   # a sandbox that runs there has to be stopped first"
+		case len(need.Place.Addresses) > 0:
 			try = "--listen 127.0.0.1:0   # any free one"
 		}
-		check(need.Addresses, need.VCenters, need.VCenterPort, try)
+		check(need.Place, need.VCenters, try)
 	}
 	if need.APIPort > 0 {
-		check([]string{net.JoinHostPort("127.0.0.1", strconv.Itoa(need.APIPort))}, 1, 0, "--api-port 0   # any free one")
+		check(loopback.Place{Addresses: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(need.APIPort))}}, 1, "--api-port 0   # any free one")
 	}
 	if len(taken) == 0 {
 		return one(Finding{Check: Ports, Verdict: Pass, Message: "the ports are free"})
@@ -284,11 +287,11 @@ type Size struct {
 	// CCMs is the number of replicas of the cloud controller manager.
 	CCMs int
 
-	// VCenters is the number of vCenters. Addresses are where they listen, and VCenterPort is their port when there are no
-	// addresses: see the package loopback.
-	VCenters    int
-	Addresses   []string
-	VCenterPort int
+	// VCenters is the number of vCenters, and Place where they listen. Stopped: those are the addresses of a sandbox that was
+	// stopped, and no others will do.
+	VCenters int
+	Place    loopback.Place
+	Stopped  bool
 	// APIPort is the port of the API server on 127.0.0.1; 0 is a free one.
 	APIPort int
 	// Dir is the state directory, which need not exist.

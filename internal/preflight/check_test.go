@@ -49,7 +49,7 @@ func machine() Host {
 		},
 		Limit:  func(int) (uint64, error) { return math.MaxUint64, nil },
 		Disk:   func(string) (uint64, uint64, error) { return 100 * gib, math.MaxUint64, nil },
-		Listen: func(context.Context, []string, int, int) error { return nil },
+		Listen: func(context.Context, loopback.Place, int) error { return nil },
 		Dial:   func(context.Context) error { return nil },
 	}
 }
@@ -108,8 +108,8 @@ func TestCheck(t *testing.T) {
 		},
 		{
 			name: "one address", change: func(m *Host) {
-				m.Listen = func(_ context.Context, a []string, _, _ int) error {
-					if len(a) > 0 && strings.HasPrefix(a[0], "127.0.0.2:") {
+				m.Listen = func(_ context.Context, at loopback.Place, _ int) error {
+					if len(at.Addresses) > 0 && strings.HasPrefix(at.Addresses[0], "127.0.0.2:") {
 						return syscall.EADDRNOTAVAIL
 					}
 					return nil
@@ -119,8 +119,8 @@ func TestCheck(t *testing.T) {
 		},
 		{
 			name: "port taken everywhere", change: func(m *Host) {
-				m.Listen = func(_ context.Context, a []string, n, _ int) error {
-					if len(a) > 0 {
+				m.Listen = func(_ context.Context, at loopback.Place, n int) error {
+					if len(at.Addresses) > 0 {
 						return nil
 					}
 					return &loopback.PortError{Port: 8989}
@@ -130,14 +130,25 @@ func TestCheck(t *testing.T) {
 		},
 		{
 			name: "port of the API server, of another user", need: func(n *Need) { n.APIPort = 6443 }, change: func(m *Host) {
-				m.Listen = func(_ context.Context, a []string, _, _ int) error {
-					if len(a) == 1 && a[0] == "127.0.0.1:6443" {
-						return inUse(a[0])
+				m.Listen = func(_ context.Context, at loopback.Place, _ int) error {
+					if len(at.Addresses) == 1 && at.Addresses[0] == "127.0.0.1:6443" {
+						return inUse(at.Addresses[0])
 					}
 					return nil
 				}
 			},
 			check: Ports, verdict: Fail, words: []string{"127.0.0.1:6443 is in use, by a process of another user"}, try: "--api-port 0",
+		},
+		{
+			name: "addresses of a stopped sandbox", need: func(n *Need) { n.Place.Addresses, n.Stopped = []string{"127.0.0.11:8989"}, true }, change: func(m *Host) {
+				m.Listen = func(_ context.Context, at loopback.Place, _ int) error {
+					if len(at.Addresses) == 1 && at.Addresses[0] == "127.0.0.11:8989" {
+						return inUse(at.Addresses[0])
+					}
+					return nil
+				}
+			},
+			check: Ports, verdict: Fail, words: []string{"127.0.0.11:8989 is in use"}, try: "vsphere-sandbox list",
 		},
 		{
 			name: "files", change: func(m *Host) { m.Limit = limited(unix.RLIMIT_NOFILE, 64) },
@@ -265,7 +276,7 @@ func TestAllAtOnce(t *testing.T) {
 	m.Limit = func(int) (uint64, error) { return 90, nil }
 	m.Disk = func(string) (uint64, uint64, error) { return mib, 9, nil }
 	m.Dial = func(context.Context) error { return syscall.ENETUNREACH }
-	m.Listen = func(context.Context, []string, int, int) error { return &loopback.PortError{Port: 8989} }
+	m.Listen = func(context.Context, loopback.Place, int) error { return &loopback.PortError{Port: 8989} }
 	put(map[string]string{"proc/meminfo": "MemAvailable: 1024 kB\n", "proc/sys/fs/inotify/max_user_instances": "1\n"})(&m)
 	var b strings.Builder
 	names := Names()
@@ -335,7 +346,7 @@ func TestHere(t *testing.T) {
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	found := map[string]Finding{}
-	need := NeedOf(Size{VCenters: 1, VCenterPort: port, Dir: filepath.Join(t.TempDir(), "not", "there")}, 1)
+	need := NeedOf(Size{VCenters: 1, Place: loopback.Place{Port: port}, Dir: filepath.Join(t.TempDir(), "not", "there")}, 1)
 	for _, f := range Check(t.Context(), Here(), need) {
 		found[f.Check] = f
 	}

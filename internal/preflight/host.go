@@ -31,7 +31,7 @@ type Host struct {
 	// file system that does not count them.
 	Disk func(dir string) (free, inodes uint64, err error)
 	// Listen opens the listeners of vCenters, as [loopback.Listen] does, and closes them.
-	Listen func(ctx context.Context, addresses []string, n, port int) error
+	Listen func(ctx context.Context, at loopback.Place, n int) error
 	// Dial connects to a temporary listener at 127.0.0.1.
 	Dial func(ctx context.Context) error
 }
@@ -72,8 +72,8 @@ func disk(dir string) (free, inodes uint64, err error) {
 	}
 }
 
-func listen(ctx context.Context, addresses []string, n, port int) error {
-	all, _, err := loopback.Listen(ctx, addresses, n, port)
+func listen(ctx context.Context, at loopback.Place, n int) error {
+	all, _, err := loopback.Listen(ctx, at, n)
 	loopback.Close(all)
 	return err
 }

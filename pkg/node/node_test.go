@@ -147,7 +147,7 @@ func TestCrashIsRestarted(t *testing.T) {
 	r.requireBoots(1) // it is the same boot of the VM
 
 	r.Observe(vm(off))
-	// Between a crash and its restart the process is gone, too: only the count tells that the power is off.
+	// Between a crash and its restart the process is gone, too: only the count shows that the power is off.
 	r.until(func(p node.Process, pid, restarts int) bool { return p == node.Stopped && pid == 0 && restarts == 0 },
 		"want it stopped, and no restarts after the VM was powered off")
 }

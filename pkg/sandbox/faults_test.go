@@ -130,7 +130,7 @@ func TestInjectAndHeal(t *testing.T) {
 // What is broken is put right before anything is stopped that this takes, and nothing is broken after.
 func TestStopHealsFirst(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.opts.VCentersOnly, s.opts.Addresses = true, []string{"127.0.0.1:0"}
+	s.opts.VCentersOnly, s.opts.Place.Addresses = true, []string{"127.0.0.1:0"}
 	s.standOn(s.newGround())
 	steps := s.steps()
 	begun, err := s.boot.Start(t.Context(), steps)

@@ -123,7 +123,7 @@ func (h host) CCMObjects() []runtime.Object {
 	return append(place.Rights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudconfig.ConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudconfig.Secret)})
 }
 
-func (h host) ListenOn(addresses []string) { h.s.opts.Addresses = addresses }
+func (h host) ListenOn(addresses []string) { h.s.opts.Place.Addresses = addresses }
 
 func (h host) SetPods(d *deploy.Deployment, images ground.Images, reached []deploy.PodEndpoint) {
 	h.s.pods.Start(d, images.Name, reached)

@@ -55,7 +55,7 @@ func withVCenters(t testing.TB, scenario string, changes ...func(*Options)) *San
 	t.Helper()
 	s := newOn(newOptions(t, scenario, changes...), simulated.New(simulated.Options{BootDelay: time.Millisecond}))
 	for i := range s.opts.Topology.Spec.VCenters {
-		s.opts.Addresses = append(s.opts.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1)) // a cloud config identifies vCenters by host
+		s.opts.Place.Addresses = append(s.opts.Place.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1)) // a cloud config identifies vCenters by host
 	}
 	if s.opts.Trace != "" {
 		if err := s.tracer.Open(t.Context()); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
@@ -39,13 +40,10 @@ type Options struct {
 	Snapshots snapshot.Folder
 	// Settings are the flags that the user has set, for [snapshot.Manifest]. Optional.
 	Settings map[string][]string
-	// Addresses are where the vCenters listen, as sim.Options has them. Optional.
-	Addresses []string
+	// Place is where the vCenters, or what stands before real ones, listen. Optional.
+	Place loopback.Place
 	// Names are further names and addresses by which clients reach the vCenters, for their certificates. Optional.
 	Names []string
-	// VCenterPort is the port of every vCenter, or of what stands before a real one, when Addresses is empty, as sim.Options
-	// has it.
-	VCenterPort int
 	// Vcsim holds what vcsim's command line sets, as sim.Options has it. Optional.
 	Vcsim sim.Vcsim
 	// Login is the administrator of every vCenter, as sim.Options has it. Optional.

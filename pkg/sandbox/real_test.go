@@ -96,7 +96,7 @@ func inDir(t *testing.T, r *real.Options, dir *instance.Dir) (s *Sandbox, end fu
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	for i := range recording.Topology.Spec.VCenters {
-		s.opts.Addresses = append(s.opts.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1))
+		s.opts.Place.Addresses = append(s.opts.Place.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1))
 	}
 	for _, start := range []func(context.Context) error{s.startVCenters, s.watchInventory, func(context.Context) error { return s.startFaults(catalogue.Kinds()) }} {
 		if err := start(t.Context()); err != nil {

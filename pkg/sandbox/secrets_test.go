@@ -11,7 +11,7 @@ import (
 // Every password that a vCenter ever had is in the instance's store.
 func TestPasswordsAreKnown(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.opts.Addresses = []string{"127.0.0.1:0"}
+	s.opts.Place.Addresses = []string{"127.0.0.1:0"}
 	if err := s.secrets.Open(); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	}
 	boot := vcenters.Boot{
 		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Topology: s.opts.Topology, Speed: s.opts.Speed, CA: ca, Log: s.log, Logger: s.opts.Logger,
-		Addresses: s.opts.Addresses, Port: s.opts.VCenterPort,
+		Place:     s.opts.Place,
 		Names:     func(string) []string { return s.opts.Names },
 		Guests:    func(string) cns.Guests { return nil },
 		AddSecret: s.secrets.Know, Session: s.secrets.KnowSession,

@@ -35,6 +35,8 @@ type Options struct {
 	// one. Empty: a separate loopback address for each, all with the same Port, from the next free block of addresses: see
 	// [loopback.Listen].
 	Addresses []string
+	// Reserved are addresses that are left to others when Addresses is empty, as [loopback.Place] has them. Optional.
+	Reserved []string
 	// Listeners take the place of Addresses and Port, one for each vCenter: those of [Simulation.Listeners]. New takes them over.
 	Listeners []*net.TCPListener
 	// Port is the port of every vCenter if Addresses is empty; [loopback.AnyPort] takes free ones. Default:

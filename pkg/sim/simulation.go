@@ -48,7 +48,7 @@ func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 	specs := opts.Topology.Spec.VCenters
 	listeners := opts.Listeners
 	if listeners == nil {
-		if listeners, s.note, err = loopback.Listen(ctx, opts.Addresses, len(specs), opts.Port); err != nil {
+		if listeners, s.note, err = loopback.Listen(ctx, loopback.Place{Addresses: opts.Addresses, Reserved: opts.Reserved, Port: opts.Port}, len(specs)); err != nil {
 			return nil, errors.Join(fmt.Errorf("simulation: %w", err), s.removeTemp())
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/preflight"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 )
 
 // Flags are the flags. The zero value ignores nothing and has the default port.
@@ -88,6 +89,12 @@ func (f *Flags) Port() int {
 	}
 }
 
+// Place is where the vCenters of a sandbox below a state root listen: not where those of stopped ones will again.
+func (f *Flags) Place(root string) (loopback.Place, error) {
+	reserved, err := snapshot.Reserved(root)
+	return loopback.Place{Port: f.Port(), Reserved: reserved}, err
+}
+
 // ToArgs are the arguments that say the same to another process; none for the defaults.
 func (f *Flags) ToArgs() []string {
 	var args []string
@@ -104,7 +111,7 @@ func (f *Flags) ToArgs() []string {
 func SizeOf(o sandbox.Options, root string) preflight.Size {
 	s := preflight.Size{
 		Cluster:  !o.VCentersOnly && o.Cluster.Embedded(),
-		VCenters: len(o.Topology.Spec.VCenters), Addresses: o.Addresses, VCenterPort: o.VCenterPort, APIPort: o.Port, Dir: root,
+		VCenters: len(o.Topology.Spec.VCenters), Place: o.Place, Stopped: o.From != nil && len(o.Place.Addresses) > 0, APIPort: o.Port, Dir: root,
 	}
 	if o.Real == nil {
 		s.VMs = o.Topology.Count().VMs

@@ -92,8 +92,8 @@ spec:
 		},
 		{"light", sandbox.Options{Light: true, CCM: sandbox.CCM{Replicas: 2}}, preflight.Size{Cluster: true, Light: 5, VMs: 6, CCMs: 2}},
 		{"no CCM", sandbox.Options{CCM: sandbox.CCM{None: true}, Port: 6443}, preflight.Size{Cluster: true, Nodes: 3, Light: 2, VMs: 6, APIPort: 6443}},
-		{"vCenters alone", sandbox.Options{VCentersOnly: true, Addresses: []string{"127.0.0.1:1"}}, preflight.Size{VMs: 6, Addresses: []string{"127.0.0.1:1"}}},
-		{"kind", sandbox.Options{Cluster: sandbox.Cluster{Kind: &kind.Options{}}, VCenterPort: 7}, preflight.Size{VMs: 6, VCenterPort: 7}},
+		{"vCenters alone", sandbox.Options{VCentersOnly: true, Place: loopback.Place{Addresses: []string{"127.0.0.1:1"}}}, preflight.Size{VMs: 6, Place: loopback.Place{Addresses: []string{"127.0.0.1:1"}}}},
+		{"kind", sandbox.Options{Cluster: sandbox.Cluster{Kind: &kind.Options{}}, Place: loopback.Place{Port: 7}}, preflight.Size{VMs: 6, Place: loopback.Place{Port: 7}}},
 		{"real", sandbox.Options{Real: &real.Options{}}, preflight.Size{Cluster: true, Nodes: 3, Light: 2, CCMs: 1}},
 	} {
 		tc.opts.Topology, tc.want.VCenters, tc.want.Dir = top, 1, "/state"
@@ -109,7 +109,7 @@ func TestRun(t *testing.T) {
 	m.Limit = func(int) (uint64, error) { return 64, nil }
 	m.Dial = func(context.Context) error { return nil }
 	m.Disk = func(string) (uint64, uint64, error) { return 1 << 60, 1 << 60, nil }
-	m.Listen = func(context.Context, []string, int, int) error { return &loopback.PortError{Port: 8989} }
+	m.Listen = func(context.Context, loopback.Place, int) error { return &loopback.PortError{Port: 8989} }
 	size := preflight.Size{VCenters: 1, VMs: 1}
 	m.UID = 0
 	for _, tc := range []struct {

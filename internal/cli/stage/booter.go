@@ -70,8 +70,12 @@ func (m *Booter) Boot(ctx context.Context, want Spec) (*Running, error) {
 		name = fmt.Sprintf("%s-%d", m.Name, m.booted)
 	}
 	begin := time.Now()
+	place, err := m.Limits.Place(m.Root)
+	if err != nil {
+		return nil, err
+	}
 	opts := sandbox.Options{
-		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Cluster: want.Cluster, Audit: want.Audit, VCenterPort: m.Limits.Port(),
+		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Cluster: want.Cluster, Audit: want.Audit, Place: place,
 		Progress: func(p sandbox.Progress) {
 			text := fmt.Sprintf("sandbox %s: %s", name, p.Name)
 			if p.Detail != "" {

@@ -98,7 +98,10 @@ func boot(ctx context.Context, o *options) (err error) {
 	if o.alone == nil && !o.ground.Watches && len(o.topology.Nodes()) == 0 {
 		fmt.Fprintln(o.Streams.Err, "note: no VM of this topology has a role: the cluster will have no nodes")
 	}
-	opts := o.sandbox()
+	opts, err := o.sandbox(root)
+	if err != nil {
+		return err
+	}
 	opts.Dir, opts.Logger, opts.Progress, opts.CCM, opts.CSI = dir, logger, progress.show, program, volumes
 	opts.Cluster = cluster
 	opts.Snapshots, opts.Settings = snapshot.In(root, o.name), o.settings
@@ -178,23 +181,26 @@ func (o *options) cluster(ctx context.Context) (c sandbox.Cluster, err error) {
 }
 
 // sandbox is what the flags say of it. What has to be fetched or made is not in it.
-func (o *options) sandbox() sandbox.Options {
-	opts := sandbox.Options{
+func (o *options) sandbox(root string) (opts sandbox.Options, err error) {
+	opts = sandbox.Options{
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, Audit: o.audit, Trace: o.trace, Light: o.light, LoadBalancer: o.balancer,
-		Cluster: o.ground.Of(o.retain), Real: o.real, VCenterPort: o.limits.Port(),
+		Cluster: o.ground.Of(o.retain), Real: o.real,
 		CCM: sandbox.CCM{None: o.ccm.None(), Replicas: o.ccm.Replicas}, CSI: sandbox.CSI{Enabled: !o.csi.Disabled()},
+	}
+	if opts.Place, err = o.limits.Place(root); err != nil {
+		return opts, err
 	}
 	if o.snapshot != nil {
 		opts.From = o.snapshot
 		if o.resume {
-			opts.Addresses = o.snapshot.Addresses
+			opts.Place.Addresses = o.snapshot.Addresses
 		}
 	}
 	if o.alone != nil {
-		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
+		opts.VCentersOnly, opts.Place.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
 		opts.Vcsim, opts.Names = o.alone.Vcsim, o.alone.Names
 	}
-	return opts
+	return opts, nil
 }
 
 // preflight checks the limits of this machine, before anything is fetched or made. A sandbox in another cluster takes
@@ -206,7 +212,11 @@ func (o *options) preflight(ctx context.Context, root string) error {
 	if err := instance.CheckFree(root, o.name); err != nil { // which is why there is less
 		return explainState(o, err)
 	}
-	return o.limits.Run(ctx, limits.SizeOf(o.sandbox(), root), func(text string) { fmt.Fprintln(o.Streams.Err, "note:", text) })
+	opts, err := o.sandbox(root)
+	if err != nil {
+		return err
+	}
+	return o.limits.Run(ctx, limits.SizeOf(opts, root), func(text string) { fmt.Fprintln(o.Streams.Err, "note:", text) })
 }
 
 // reportTrouble shows the last things that went wrong: the error names the step that failed, these often the reason.

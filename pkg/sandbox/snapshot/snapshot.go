@@ -392,6 +392,18 @@ func Sandboxes(root string) (names []string, err error) {
 	return names, err
 }
 
+// Reserved returns the addresses, "IP:port" each, of the vCenters of all stopped sandboxes below a state root: "start" needs
+// them again. A snapshot that cannot be read has none.
+func Reserved(root string) (addresses []string, err error) {
+	names, err := Sandboxes(root)
+	for _, name := range names {
+		if m, err := In(root, name).Open(Stopped); err == nil {
+			addresses = append(addresses, m.Addresses...)
+		}
+	}
+	return addresses, err
+}
+
 // Delete removes a snapshot.
 func (f Folder) Delete(name string) error {
 	if err := ValidateName(name); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func saved(t *testing.T, f Folder, name, text string) *Manifest {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(w.Dir, "nodes", "a", "file"), text)
-	m := &Manifest{Snapshot: api.Snapshot{Sandbox: "lab", SavedAt: time.Now(), Version: "v1", Kubernetes: "v1.37.2"}}
+	m := &Manifest{Addresses: []string{"127.0.7.11:8989"}, Snapshot: api.Snapshot{Sandbox: "lab", SavedAt: time.Now(), Version: "v1", Kubernetes: "v1.37.2"}}
 	if err := w.Commit(m); err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +78,18 @@ func TestSaveListDelete(t *testing.T) {
 	if names, err := Sandboxes(root); err != nil || len(names) != 1 || names[0] != "lab" {
 		t.Errorf("%v, %v", names, err)
 	}
+	if at, err := Reserved(root); err != nil || len(at) != 0 {
+		t.Errorf("reserved: %v, %v, but the sandbox was not stopped", at, err)
+	}
+	saved(t, f, Stopped, "4")
+	if at, err := Reserved(root); err != nil || !slices.Equal(at, m.Addresses) {
+		t.Errorf("reserved: %v, %v, want %v", at, err, m.Addresses)
+	}
 	if err := f.Delete("two"); err != nil {
 		t.Error(err)
 	}
 	requireCode(t, f.Delete("two"), CodeNotFound, "two")
-	if n, err := f.DeleteAll(); n != 1 || err != nil {
+	if n, err := f.DeleteAll(); n != 2 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	if entries, err := os.ReadDir(root); err != nil || len(entries) != 0 {

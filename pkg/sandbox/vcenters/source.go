@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -58,7 +59,7 @@ type Builder interface {
 	SetTopology(*topology.Topology) error
 }
 
-// Boot is what a source needs of its sandbox. Addresses and Names may be empty, Guests may be nil; the rest is mandatory.
+// Boot is what a source needs of its sandbox. Names may be empty, Guests may be nil; the rest is mandatory.
 type Boot struct {
 	// Name is the sandbox's, Dir its directory.
 	Name, Dir string
@@ -68,9 +69,8 @@ type Boot struct {
 	CA     *cert.CA
 	Log    *event.Log
 	Logger *slog.Logger
-	// Addresses are where the vCenters listen; Port is the port if they are empty.
-	Addresses []string
-	Port      int
+	// Place is where the vCenters listen.
+	Place loopback.Place
 	// Names are further names and addresses by which clients in the cluster reach a vCenter.
 	Names func(vcenter string) []string
 	// Guests show the disks of a vCenter's VMs to what runs in them.

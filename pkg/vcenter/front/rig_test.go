@@ -86,7 +86,7 @@ func (r *rig) behind(t *testing.T, v vcenter.VCenter) *front.Front {
 // guarded opens a front with a guard of the test's.
 func (r *rig) guarded(t *testing.T, v vcenter.VCenter, g front.Guard, logger *slog.Logger) *front.Front {
 	t.Helper()
-	listeners, _, err := loopback.Listen(t.Context(), []string{"127.0.0.1:0"}, 1, 0)
+	listeners, _, err := loopback.Listen(t.Context(), loopback.Place{Addresses: []string{"127.0.0.1:0"}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

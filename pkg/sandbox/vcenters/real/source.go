@@ -60,7 +60,7 @@ func (s *Source) Start(ctx context.Context, b vcenters.Boot) (vcenters.List, err
 	if len(chosen) == 0 {
 		return nil, errors.New("the topology has none of the configured vCenters: it was not read from them")
 	}
-	listeners, _, err := loopback.Listen(ctx, b.Addresses, len(chosen), b.Port)
+	listeners, _, err := loopback.Listen(ctx, b.Place, len(chosen))
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/vmware/govmomi/object"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -67,7 +68,8 @@ func begin(t *testing.T, o *Options, dir string, top *topology.Topology) (*rig, 
 	}
 	r := &rig{t: t, Source: New(o), log: event.NewLog(0), detail: func() {}}
 	_, err = r.Start(t.Context(), vcenters.Boot{
-		Name: "test", Dir: dir, Topology: top, Speed: 10, CA: ca, Log: r.log, Logger: slog.New(slog.DiscardHandler), Addresses: []string{"127.0.0.1:0"},
+		Name: "test", Dir: dir, Topology: top, Speed: 10, CA: ca, Log: r.log, Logger: slog.New(slog.DiscardHandler),
+		Place: loopback.Place{Addresses: []string{"127.0.0.1:0"}},
 		Names: func(string) []string { return nil }, AddSecret: func(...string) error { return nil }, Session: func(string) {},
 		Inventory: func(vcenter string) *world.Inventory {
 			return world.NewInventory(vcenter, func(*world.Inventory, []world.VM) {})
