@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/capability"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
@@ -154,7 +155,7 @@ func (o *options) complete() error {
 		}
 		return report.UsageError(try, "--suite %q: want %s", o.suite, strings.Join(conformance.Suites(), ", "))
 	}
-	o.choice = conformance.Choice{Suite: o.suite, Containers: o.ground.Cluster == ground.Kind}
+	o.choice = conformance.Choice{Suite: o.suite, Containers: o.ground.Cluster == ground.Kind, Withheld: capability.Withheld}
 	for flag, into := range map[string]**regexp.Regexp{o.focus: &o.choice.Focus, o.skip: &o.choice.Skip} {
 		if flag == "" {
 			continue

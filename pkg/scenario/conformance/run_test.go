@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/capability"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -65,6 +66,17 @@ func TestChoose(t *testing.T) {
 	p, err := Choose(external, Choice{Suite: Storage, Containers: true})
 	if err != nil || len(p.Run) != 1 || len(p.Skipped) != 1 || p.Skipped[0].Name != external[1].Name {
 		t.Errorf("a driver's tests: %+v, %v", p, err)
+	}
+	grow := []Spec{
+		{Name: "External Storage [Driver: d] [Testpattern: Dynamic PV (default fs)(allowExpansion)] volume-expand Verify if offline PVC expansion works"},
+		{Name: "External Storage [Driver: d] [Testpattern: Generic Ephemeral-volume (default fs) (late-binding)] ephemeral should support expansion of pvcs"},
+		{Name: "External Storage [Driver: d] [Testpattern: Dynamic PV (block volmode)(allowExpansion)] volume-expand Verify if offline PVC expansion works"},
+	}
+	for withheld, want := range map[bool]int{false: 0, true: 2} {
+		p, err := Choose(grow, Choice{Suite: Storage, Containers: true, Withheld: func(name string) bool { return withheld && name == capability.SysResource }})
+		if err != nil || len(p.Skipped) != want || len(p.Run) != 3-want {
+			t.Errorf("CAP_SYS_RESOURCE withheld: %t: %+v, %v, want %d skipped", withheld, p, err, want)
+		}
 	}
 	if _, err := Choose([]Spec{{Name: "x"}}, Choice{Suite: Quick}); err == nil || err.Error() != "no test of the suite quick matches" {
 		t.Errorf("nothing to run: %v", err)
