@@ -17,7 +17,7 @@ const (
 	Quick = "quick"
 	// Conformance is all tests that are part of conformance.
 	Conformance = "conformance"
-	// Nodes is what exercises a cloud provider: the life of nodes, taints and eviction.
+	// Nodes is what exercises a cloud provider: the life of nodes, taints and eviction, and the test of nodes whose VM is destroyed.
 	Nodes = "nodes"
 	// Storage is the tests of volumes that need no driver of the cloud, and those of a driver (External Storage).
 	Storage = "storage"
@@ -111,7 +111,7 @@ func part(suite string, s *Spec) bool {
 	case Conformance:
 		return conformance
 	case Nodes:
-		return conformance && slices.Contains([]string{"node/node_lifecycle.go", "node/taints.go", "common/node/lease.go", "scheduling/predicates.go", "scheduling/preemption.go"}, s.File)
+		return s.File == "cloud/nodes.go" || conformance && slices.Contains([]string{"node/node_lifecycle.go", "node/taints.go", "common/node/lease.go", "scheduling/predicates.go", "scheduling/preemption.go"}, s.File)
 	case Storage:
 		return conformance && s.SIG() == "storage" || strings.Contains(s.Name, "External Storage ")
 	}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -237,5 +238,47 @@ func TestKnownIsMasked(t *testing.T) {
 	}})
 	if err != nil || len(outcomes) != 1 || outcomes[0].Verdict != result.Passed || outcomes[0].Name != p.Run[0].Name {
 		t.Errorf("%+v, %v", outcomes, err)
+	}
+}
+
+// The test that destroys a node's VM runs last, and asks whoever runs the program for it.
+func TestDestroy(t *testing.T) {
+	program, _ := fake(t)
+	p := plan(t, program, Choice{Suite: Nodes, Containers: true})
+	if len(p.Run) != 1 {
+		t.Fatalf("the plan is %+v", p)
+	}
+	var destroyed []string
+	refuse := errors.New("no such VM")
+	for _, tc := range []struct {
+		destroy func(context.Context, string) error
+		want    string
+	}{
+		{func(_ context.Context, node string) error { destroyed = append(destroyed, node); return nil }, "passed "},
+		{func(context.Context, string) error { return refuse }, "failed no such VM"},
+		{nil, "failed the provider is skeleton"},
+	} {
+		dir := t.TempDir()
+		outcomes, err := Run(t.Context(), p, Options{Program: program, Kubeconfig: "/dev/null", Dir: dir, Destroy: tc.destroy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(outcomes[0].Verdict) + " " + outcomes[0].Message; !strings.HasPrefix(got, tc.want) {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+	}
+	if !slices.Equal(destroyed, []string{"worker-1"}) {
+		t.Errorf("destroyed %q", destroyed)
+	}
+	others := plan(t, program, Choice{Suite: Conformance, Containers: true, Focus: regexp.MustCompile("should fail|should do")})
+	var order []string
+	_, err := Run(t.Context(), &Plan{Run: slices.Concat(p.Run, others.Run)}, Options{
+		Program: program, Kubeconfig: "/dev/null", Dir: t.TempDir(), Ended: func(o Outcome, _, _ int) { order = append(order, short([]Spec{o.Spec})...) },
+	})
+	if err != nil || len(order) < 3 || !slices.Equal(order[:3], []string{"do", "fail [Serial]", "be deleted [Disruptive]"}) {
+		t.Errorf("ran %q, %v", order, err)
 	}
 }
