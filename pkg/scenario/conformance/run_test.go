@@ -241,7 +241,7 @@ func TestKnownIsMasked(t *testing.T) {
 	}
 }
 
-// The test that destroys a node's VM runs last, and asks whoever runs the program for it.
+// The test that destroys a node's VM runs last, and asks its caller for it.
 func TestDestroy(t *testing.T) {
 	program, _ := fake(t)
 	p := plan(t, program, Choice{Suite: Nodes, Containers: true})
