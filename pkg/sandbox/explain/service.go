@@ -18,9 +18,9 @@ import (
 type Service struct {
 	Around
 	Service *corev1.Service
-	// Slices are its EndpointSlices, Told the Events on it: what gives it its address, or does not, tells why there.
-	Slices Answer[[]discoveryv1.EndpointSlice]
-	Told   Answer[[]corev1.Event]
+	// Slices are its EndpointSlices, Reported the Events on it: there a load balancer says what it does, or why it cannot.
+	Slices   Answer[[]discoveryv1.EndpointSlice]
+	Reported Answer[[]corev1.Event]
 }
 
 // Explain answers all questions about it.
@@ -61,7 +61,7 @@ func (c Service) address() (q question) {
 		q.answer(event.Warning, "", "it is being deleted; its finalizers are %s", and(s.Finalizers, "and"))
 	case warning != "":
 		q.answer(event.Error, "", "%s", warning)
-	case c.Told.Err != nil:
+	case c.Reported.Err != nil:
 		q.answer(event.Warning, "", "unknown: its Events could not be read")
 	case s.Spec.LoadBalancerClass != nil:
 		q.answer(event.Warning, "", "nothing has served its class %q yet", *s.Spec.LoadBalancerClass)
@@ -107,11 +107,11 @@ func ingress(s *corev1.Service) (places, flaws []string) {
 
 // warning adds the Events on the Service and returns what the newest warning says.
 func (c Service) warning(q *question) (text string) {
-	if c.Told.Err != nil {
-		q.saw(apiServer, unknown, "Events", "%v", c.Told.Err)
+	if c.Reported.Err != nil {
+		q.saw(apiServer, unknown, "Events", "%v", c.Reported.Err)
 		return ""
 	}
-	for _, e := range c.Told.Is {
+	for _, e := range c.Reported.Is {
 		verdict := neither
 		if e.Type == corev1.EventTypeWarning {
 			verdict, text = wrong, e.Message

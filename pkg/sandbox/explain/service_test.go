@@ -32,9 +32,9 @@ func service(changes ...func(*Service)) Service {
 
 func TestService(t *testing.T) {
 	pending := func(c *Service) { c.Service.Status = corev1.ServiceStatus{} }
-	told := func(kind, reason, text string) func(*Service) {
+	reported := func(kind, reason, text string) func(*Service) {
 		return func(c *Service) {
-			c.Told.Is = append(c.Told.Is, corev1.Event{Type: kind, Reason: reason, Message: text})
+			c.Reported.Is = append(c.Reported.Is, corev1.Event{Type: kind, Reason: reason, Message: text})
 		}
 	}
 	for _, tc := range []struct {
@@ -47,10 +47,10 @@ func TestService(t *testing.T) {
 	}{
 		{"answers", service(), "Where does it answer?", event.Info, "it answers at 127.1.0.1:80", ""},
 		{"of another type", service(func(c *Service) { c.Service.Spec.Type = "" }), "Where does it answer?", event.Info, "in the cluster only: type ClusterIP", "patch service web"},
-		{"refused", service(pending, told("Warning", "LoadBalancerFailed", "port 80 is in use")), "Why has it no address?", event.Error, "port 80 is in use", ""},
+		{"refused", service(pending, reported("Warning", "LoadBalancerFailed", "port 80 is in use")), "Why has it no address?", event.Error, "port 80 is in use", ""},
 		{"of a class", service(pending, func(c *Service) { c.Service.Spec.LoadBalancerClass = new("x/y") }), "Why has it no address?", event.Warning, `nothing has served its class "x/y" yet`, ""},
-		{"silent", service(pending, told("Normal", "Type", "ClusterIP -> LoadBalancer")), "Why has it no address?", event.Warning, "no Event says why", ""},
-		{"Events unknown", service(pending, func(c *Service) { c.Told.Err = errors.New("refused") }), "Why has it no address?", event.Warning, "its Events could not be read", ""},
+		{"silent", service(pending, reported("Normal", "Type", "ClusterIP -> LoadBalancer")), "Why has it no address?", event.Warning, "no Event says why", ""},
+		{"Events unknown", service(pending, func(c *Service) { c.Reported.Err = errors.New("refused") }), "Why has it no address?", event.Warning, "its Events could not be read", ""},
 		{"leaves", service(pending, func(c *Service) {
 			c.Service.DeletionTimestamp, c.Service.Finalizers = &metav1.Time{Time: now}, []string{"service.kubernetes.io/load-balancer-cleanup"}
 		}), "Why has it no address?", event.Warning, "its finalizers are service.kubernetes.io/load-balancer-cleanup", ""},

@@ -70,7 +70,7 @@ func TestFindService(t *testing.T) {
 }
 
 // The Events are those on the very object, the oldest first.
-func TestTold(t *testing.T) {
+func TestEventsOn(t *testing.T) {
 	at := func(minute int) metav1.Time { return metav1.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC) }
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "web", UID: "1"}}
 	event := func(name string, last metav1.Time, series metav1.MicroTime) *corev1.Event {
@@ -80,7 +80,7 @@ func TestTold(t *testing.T) {
 		}
 	}
 	client := fake.NewClientset(event("third", at(3), metav1.MicroTime{}), event("first", at(1), metav1.MicroTime{}), event("second", metav1.Time{}, metav1.MicroTime(at(2))))
-	all, err := told(t.Context(), client, s)
+	all, err := eventsOn(t.Context(), client, s)
 	if err != nil || len(all) != 3 || all[0].Name != "first" || all[1].Name != "second" || all[2].Name != "third" {
 		t.Errorf("%+v, %v", all, err)
 	}

@@ -42,7 +42,7 @@ func (i *Inspector) explainService(ctx context.Context, r api.Subject) (api.Expl
 				c.Slices.Is = list.Items
 			}
 		},
-		func(ctx context.Context) { c.Told.Is, c.Told.Err = told(ctx, client, s) },
+		func(ctx context.Context) { c.Reported.Is, c.Reported.Err = eventsOn(ctx, client, s) },
 	)
 	return c.Explain(), nil
 }
@@ -73,8 +73,8 @@ func findService(all []corev1.Service, name string) (*corev1.Service, error) {
 	}
 }
 
-// told returns the Events on a Service, oldest first.
-func told(ctx context.Context, client kubernetes.Interface, s *corev1.Service) ([]corev1.Event, error) {
+// eventsOn returns the Events on a Service, oldest first.
+func eventsOn(ctx context.Context, client kubernetes.Interface, s *corev1.Service) ([]corev1.Event, error) {
 	list, err := client.CoreV1().Events(s.Namespace).List(ctx, metav1.ListOptions{FieldSelector: fields.Set{"involvedObject.uid": string(s.UID)}.String()})
 	if err != nil {
 		return nil, err
