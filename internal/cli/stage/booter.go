@@ -72,7 +72,7 @@ func (m *Booter) Boot(ctx context.Context, want Spec) (*Running, error) {
 	begin := time.Now()
 	place, err := m.Limits.Place(m.Root)
 	if err != nil {
-		return nil, err
+		return nil, home.ExplainState(err, name, m.Command)
 	}
 	opts := sandbox.Options{
 		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Cluster: want.Cluster, Audit: want.Audit, Place: place,

@@ -188,7 +188,7 @@ func (o *options) sandbox(root string) (opts sandbox.Options, err error) {
 		CCM: sandbox.CCM{None: o.ccm.None(), Replicas: o.ccm.Replicas}, CSI: sandbox.CSI{Enabled: !o.csi.Disabled()},
 	}
 	if opts.Place, err = o.limits.Place(root); err != nil {
-		return opts, err
+		return opts, explainState(o, err)
 	}
 	if o.snapshot != nil {
 		opts.From = o.snapshot

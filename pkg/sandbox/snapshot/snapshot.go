@@ -27,6 +27,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
@@ -381,7 +382,7 @@ func (f Folder) List() ([]api.Snapshot, error) {
 // Sandboxes returns the names of the sandboxes below a state root that have snapshots, or had some.
 func Sandboxes(root string) (names []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(string(In(root, "x"))))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // making a sandbox there says what is wrong with the root
 		return nil, nil
 	}
 	for _, e := range entries {
