@@ -22,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/trace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/record"
 )
 
 // owned is a vCenter whose every name says whose it is.
@@ -205,4 +206,36 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Each form of an identifier is replaced as a whole, and what is of the API stays.
+func TestTexts(t *testing.T) {
+	names := new(record.Pseudonyms)
+	names.Name("network", "Acme VM Network")
+	p := trace.NewPseudonymizer(names)
+	for _, tc := range []struct{ text, want string }{
+		{"poweredOn", "poweredOn"},
+		{"config.hardware.device[4000]", "config.hardware.device[4000]"},
+		{"2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678Z"},
+		{"vm-42", "vm-42"},
+		{"-12.5", "-12.5"},
+		{"acme VM network", "network-1"}, // names have no case
+		{"Acme%20VM%20Network", "network-1"},
+		{"[acme-ds] web/web.vmdk", "[name-1] name-2/name-2.vmdk"},
+		{"web.acme.example:443", "name-2.name-3.name-4:443"},
+		{"/acme/vm/web", "/name-3/vm/name-2"},
+		{"https://10.77.5.9/sdk", "https://10.0.0.2/sdk"},
+		{"10.77.5.10/16", "10.128.0.2/16"},
+		{"fails at 2001:db8:77::1, not at 10.77.5.9", "name-5 name-6 fd00:0:0:1::2, name-7 name-6 10.0.0.2"},
+		{"127.0.0.1", "127.0.0.1"},
+		{"4210F0A0-0000-4000-8000-0000000000AB", "42000000-0000-4000-8000-000000000001"},
+		{"urn:vmomi:InventoryServiceTag:4210f0a0-0000-4000-8000-0000000000ab:GLOBAL", "urn:vmomi:InventoryServiceTag:42000000-0000-4000-8000-000000000001:GLOBAL"},
+		{"VMware-42 10 f0 a0 00 00 40 00-80 00 00 00 00 00 00 ab", "VMware-42 00 00 00 00 00 40 00-80 00 00 00 00 00 00 01"},
+		{"00:50:56:aa:bb:cc", "00:50:56:00:00:02"},
+	} {
+		c := trace.Call{Fault: tc.text}
+		if err := p.Call(&c); err != nil || c.Fault != tc.want {
+			t.Errorf("%s is %s, %v; want %s", tc.text, c.Fault, err, tc.want)
+		}
+	}
 }
