@@ -95,7 +95,7 @@ func controllers(t *testing.T) string {
 // The tutorial does what it says, for an ordinary user.
 func TestTutorial(t *testing.T) {
 	dir := controllers(t)
-	copied, err := os.MkdirTemp("", "cluster-api-") // whoever runs the page can enter it
+	copied, err := os.MkdirTemp("", "cluster-api-") // every user can enter it
 	if err != nil {
 		t.Fatal(err)
 	}

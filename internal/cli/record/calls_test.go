@@ -104,7 +104,7 @@ func conversation(t *testing.T, lab *sim.Lab, v *sim.VCenter) (secrets []string)
 	return secrets
 }
 
-// The conversation of a client with a vCenter of somebody is recorded without anything of theirs, and compares with the simulator
+// The conversation of a client with another person's vCenter is recorded without anything of theirs, and compares with the simulator
 // that runs the recorded topology.
 func TestRecordCalls(t *testing.T) {
 	lab := sim.Start(t, owned)

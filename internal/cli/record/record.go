@@ -67,7 +67,7 @@ keep it as secret as the vCenter passwords.
 
 With --calls FILE, the calls of a trace are recorded, and no vCenter is asked:
 "up --vcenter-config … --trace FILE" has kept the calls of its programs. They
-are written with pseudonyms: whatever is no word of the vSphere API, number,
+are written with pseudonyms: all that is no word of the vSphere API, number,
 time or reference is replaced. "calls replay" sends them to simulated vCenters
 and compares the answers. With the same --pseudonyms FILE, the topology and the
 calls have the same names; record the topology first.

@@ -322,7 +322,7 @@ func TestFlagsOfVcsim(t *testing.T) {
 	if want := fmt.Sprintf("all of vcsim's %d flags are supported", len(all)); !strings.Contains(string(page), want) {
 		t.Errorf("docs/grounds.md does not say %q", want)
 	}
-	var shared []string // with "vcenter up", which has the others under names of its own
+	var shared []string // with "vcenter up", which has the others under other names
 	for _, name := range all {
 		if !slices.Contains([]string{"E", "l", "load", "password", "username"}, name) {
 			shared = append(shared, name)

@@ -179,7 +179,7 @@ func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, er
 	return r.Addr(), nil
 }
 
-// Door returns where the nodes and pods of a kind cluster, whoever created it, reach this host.
+// Door returns where the nodes and pods of a kind cluster, also of one that another program created, reach this host.
 func Door(ctx context.Context, rt *runtime.Runtime, cluster string) (*relay.Door, error) {
 	nodes, err := rt.List(ctx, clusterLabel, cluster)
 	if err != nil {

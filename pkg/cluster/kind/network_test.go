@@ -63,7 +63,7 @@ func TestExpose(t *testing.T) {
 	}
 }
 
-// A kind cluster of somebody else has a door, too.
+// A kind cluster that another program created has a door, too.
 func TestDoor(t *testing.T) {
 	rt, _ := faked(t, map[string]string{
 		"info": "Debian GNU/Linux 12\n", "network ls": "kind\n",

@@ -302,7 +302,7 @@ func (p *Pseudonyms) Address(prefix netip.Prefix) (netip.Prefix, error) {
 	return netip.PrefixFrom(addr, stands.Bits()), nil
 }
 
-// KnownAddress returns the pseudonym of an address that has one, whatever its subnet.
+// KnownAddress returns the pseudonym of an address that has one, in any subnet.
 func (p *Pseudonyms) KnownAddress(address netip.Addr) (netip.Addr, bool) {
 	known, err := netip.ParseAddr(p.Addresses[address.String()])
 	return known, err == nil
