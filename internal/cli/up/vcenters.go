@@ -73,13 +73,13 @@ func announceVCenters(ctx context.Context, o *options, s *sandbox.Sandbox) error
 	}
 	if o.alone.Reach != nil {
 		if err := o.alone.Reach(ctx, access); err != nil {
-			return err
+			return &uselessError{err}
 		}
 	}
 	lines := o.environment(access, s.Datacenters())
 	if o.alone.Env != nil {
 		if err := o.alone.Env(ctx, lines); err != nil {
-			return &envError{err}
+			return &uselessError{err}
 		}
 	}
 	switch {
@@ -108,10 +108,10 @@ func (o *options) holds() string {
 	return o.topology.Count().String()
 }
 
-// envError means that the credentials could not be printed.
-type envError struct{ error }
+// uselessError ends a sandbox that its clients cannot use: the credentials could not be printed, or it cannot be reached.
+type uselessError struct{ error }
 
-func (e *envError) Unwrap() error { return e.error }
+func (e *uselessError) Unwrap() error { return e.error }
 
 // environment is the commands that point govc at the first vCenter.
 func (o *options) environment(access []api.Access, datacenters []api.Datacenter) string {
