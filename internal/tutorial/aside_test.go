@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,8 +112,19 @@ func TestMachine(t *testing.T) {
 	if err := h.machine(t.Context(), "go"); err != nil {
 		t.Errorf("the toolchain that runs this test: %v", err)
 	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "manager"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CLUSTER_API", dir)
+	if err := h.machine(t.Context(), "cluster-api"); err != nil || !slices.Contains(h.environ(), "CLUSTER_API="+dir) {
+		t.Errorf("%v; the reader has %q", err, h.environ())
+	}
+	t.Setenv("CLUSTER_API", "")
 	t.Setenv("PATH", t.TempDir())
-	for need, want := range map[string]string{"go": "no go here", "docker": "no docker here; no podman here", "x": `unknown requirement "x"`} {
+	for need, want := range map[string]string{
+		"go": "no go here", "docker": "no docker here; no podman here", "cluster-api": "no variable CLUSTER_API", "x": `unknown requirement "x"`,
+	} {
 		if err := h.machine(t.Context(), need); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", need, err, want)
 		}

@@ -33,7 +33,7 @@
 //	<!-- background -->         the last command keeps running; its output must begin with what is expected
 //	<!-- exit 1 -->             the last command ends with this status; all others with 0
 //	<!-- not run: why not -->   a reader runs it, a test does not
-//	<!-- needs: docker -->      not run, and that is said with the reason, on a machine that lacks it: docker, go or root
+//	<!-- needs: docker -->      not run, and that is said with the reason, on a machine that lacks it; see Needs
 //	<!-- check: COMMAND -->     afterwards COMMAND ends with status 0, tried as long as the block's wait, or 30 s
 //
 // Above a heading of the second level, needs applies to the whole step. Several: "needs: docker, go".

@@ -22,6 +22,8 @@ const (
 	program   = "vsphere-sandbox"
 	sidecars  = "csi-sidecars" // lies beside it
 	tutorials = "tutorials"    // the folder of a clone that readers use files of
+
+	controllers = "CLUSTER_API" // the variable that names the folder of hack/clusterapi
 )
 
 // Yours is the prefix of the reader's programs in the result of [Remove]; they keep running.
@@ -122,8 +124,10 @@ func (h *home) environ() []string {
 		"HOME=" + filepath.Join(h.dir, "home"), "TMPDIR=" + filepath.Join(h.dir, "tmp"), h.mine(),
 		"LANG=C.UTF-8", "TZ=UTC", "TERM=dumb", "PS2=",
 	}, h.golang...)
-	if docker, ok := os.LookupEnv("DOCKER_HOST"); ok { // which Docker is the machine's
-		env = append(env, "DOCKER_HOST="+docker)
+	for _, name := range []string{"DOCKER_HOST", controllers} { // which Docker and which controllers are the machine's
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
 	}
 	return env
 }
@@ -243,10 +247,11 @@ func (h *home) waitGone(ctx context.Context, long, again time.Duration) {
 
 // Needs are what a page may require of a machine.
 //
-//	docker   docker or podman, answering
-//	go       a Go toolchain
-//	root     commands run as root
-func Needs() []string { return []string{"docker", "go", "root"} }
+//	docker       docker or podman, answering
+//	go           a Go toolchain
+//	root         commands run as root
+//	cluster-api  the controllers of Cluster API, in the folder of the variable CLUSTER_API
+func Needs() []string { return []string{"docker", "go", "root", "cluster-api"} }
 
 // needs parses a list of needs, with commas or spaces.
 func needs(value string) ([]string, error) {
@@ -291,6 +296,12 @@ func (h *home) machine(ctx context.Context, need string) error {
 			return fmt.Errorf("commands run as user %d", uid)
 		}
 		return nil
+	case "cluster-api":
+		if dir := os.Getenv(controllers); dir != "" {
+			_, err := os.Stat(filepath.Join(dir, "manager"))
+			return err
+		}
+		return errors.New("no variable " + controllers)
 	}
 	return fmt.Errorf("unknown requirement %q", need)
 }

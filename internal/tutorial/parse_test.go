@@ -132,7 +132,7 @@ func TestParseErrors(t *testing.T) {
 		"no check":               {"<!-- check: -->\n~~~console\n$ a\n~~~\n", `x:1: "check:": a command is missing`},
 		"check above words":      {"<!-- check: a -->\nwords\n", `x:1: "check: a" is not above a block of commands`},
 		"check above a heading":  {"<!-- check: a -->\n## H\n", `x:1: "check: a" is not above a block of commands`},
-		"needs nothing":          {"<!-- needs: -->\n~~~console\n$ a\n~~~\n", `x:1: "needs:": what is needed is missing: one of docker, go, root`},
+		"needs nothing":          {"<!-- needs: -->\n~~~console\n$ a\n~~~\n", `x:1: "needs:": what is needed is missing: one of docker, go, root, cluster-api`},
 		"needs what is not":      {"<!-- needs: dokcer -->\n## H\n", `x:1: "needs: dokcer": "dokcer" is nothing to be needed: did you mean "docker"?`},
 		"needs above words":      {"<!-- needs: go -->\nwords\n", `x:1: "needs: go" is not above a block of commands`},
 		"offer without undo":     {"<!-- offer: a -->\nwords\n", `x:1: the offer has no "undo: COMMAND"`},

@@ -55,6 +55,16 @@ func TestTrace(t *testing.T) {
 	if got := first(false); got.Method != "RetrieveServiceContent" {
 		t.Errorf("listed %+v", got)
 	}
+	last, err := c.LastExchange(t.Context(), "vc", "tester/1", "RetrieveServiceContent")
+	if err != nil || last.Number == 0 || !strings.Contains(last.Text, "→ RetrieveServiceContent on ServiceInstance:ServiceInstance\n") || !strings.Contains(last.Text, "← 200") {
+		t.Errorf("the newest is %+v, %v", last, err)
+	}
+	if any, err := c.LastExchange(t.Context(), "", "", ""); err != nil || any.Number < last.Number {
+		t.Errorf("the newest of all is %+v, %v", any, err)
+	}
+	if _, err := c.LastExchange(t.Context(), "vc", "tester/1", "Login"); err == nil || !strings.Contains(err.Error(), "no such call") {
+		t.Errorf("one that was not made: %v", err)
+	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
@@ -64,6 +74,9 @@ func TestTrace(t *testing.T) {
 	c = serve(t, s)
 	if _, err := c.Trace(t.Context(), false); err == nil || !strings.Contains(err.Error(), "keeps no trace") {
 		t.Errorf("a sandbox without a trace: %v", err)
+	}
+	if _, err := c.LastExchange(t.Context(), "", "", ""); err == nil || !strings.Contains(err.Error(), "keeps no trace") {
+		t.Errorf("a call of a sandbox without a trace: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -48,6 +48,8 @@ func (m *Model) do(i intent.Intent) tea.Cmd {
 		return m.why(i.Subject)
 	case intent.Logs:
 		return m.logs(i.Component)
+	case intent.Exchange:
+		return m.exchange(i)
 	case intent.Power:
 		m.power(i.Subject)
 	case intent.Snapshots:

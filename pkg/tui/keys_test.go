@@ -51,6 +51,10 @@ func TestEveryKey(t *testing.T) {
 		s.press(dialog.key, dialog.top, func(n seen) bool { return n.top == dialog.top })
 		s.press(dialog.back, "what is below", func(n seen) bool { return n.over == 0 })
 	}
+	s.press("5", "the calls", func(n seen) bool { return n.at == intent.Calls })
+	s.press("enter", "a call", func(n seen) bool { return n.top == "*pane.Exchange" && strings.Contains(n.frame, "← 200") })
+	s.press("esc", "the calls again", func(n seen) bool { return n.over == 0 && n.at == intent.Calls })
+	s.press("1", "the overview", func(n seen) bool { return n.at == intent.Overview && n.subject == worker() })
 	s.press("p", "the power menu", func(n seen) bool { return n.top == "*faults.Menu" && strings.Contains(n.frame, "suspend") })
 	s.press("D", "the question", func(n seen) bool { return n.top == "*confirm.Question" })
 	s.press("n", "the menu again", func(n seen) bool { return n.top == "*faults.Menu" })

@@ -103,6 +103,10 @@ func (f *fake) Inspect(_ context.Context, s api.Subject) (api.Inspection, error)
 	return api.Inspection{Parts: []api.Part{{Title: s.Kind + " " + s.Name, YAML: "spec: {}\n"}}}, f.fails
 }
 
+func (f *fake) LastExchange(_ context.Context, vcenter, client, method string) (api.Exchange, error) {
+	return api.Exchange{Number: 7, Text: "#7 of " + vcenter + "\n  → " + method + "\n      by: " + client + "\n  ← 200\n"}, f.fails
+}
+
 func (f *fake) VM(_ context.Context, r api.VMRequest) (api.Done, error) {
 	f.note("vm", r)
 	return api.Done{Message: "done"}, f.fails

@@ -293,6 +293,7 @@ type Sandbox interface {
 	Snapshots(ctx context.Context) ([]api.Snapshot, error)
 	Explain(ctx context.Context, s api.Subject) (api.Explanation, error)
 	Inspect(ctx context.Context, s api.Subject) (api.Inspection, error)
+	LastExchange(ctx context.Context, vcenter, client, method string) (api.Exchange, error)
 }
 
 // Options configure the UI.

@@ -139,6 +139,19 @@ func (m *Model) why(s api.Subject) tea.Cmd {
 	})
 }
 
+// exchange shows a call.
+func (m *Model) exchange(i intent.Exchange) tea.Cmd {
+	if m.refuseAsking(api.Subject{Kind: "call", Name: "-"}) {
+		return nil
+	}
+	p := pane.NewExchange()
+	m.push(p, false, nil)
+	return m.request(askTime, func(ctx context.Context) func(*Model) {
+		e, err := m.opts.Sandbox.LastExchange(ctx, i.VCenter, i.Client, i.Method)
+		return func(*Model) { p.SetExchange(e, inWords(err)) }
+	})
+}
+
 // refuseAsking shows why no request about a subject is possible, if so.
 func (m *Model) refuseAsking(s api.Subject) bool {
 	switch {

@@ -1,7 +1,7 @@
 package clusterapi
 
 import (
-	"encoding/base64"
+	"errors"
 	"net/url"
 	"os"
 	"os/exec"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
@@ -33,19 +34,17 @@ type world struct {
 
 // Machines of two vCenters come and go with the replicas of their deployments, and their nodes with them.
 func TestMachines(t *testing.T) {
-	dir := os.Getenv("CLUSTER_API")
-	if dir == "" {
-		t.Skip("no controllers: CLUSTER_API names the folder of hack/clusterapi (make cluster-api builds it and sets it)")
-	}
+	dir := controllers(t)
 	home := program.NewHome(t, program.Options{Binary: binary, As: as, Patience: 5 * time.Minute})
 	t.Cleanup(func() { home.End(home.State, home.Tmp) })
-	home.Must("--name", "capi", "up", "--detach", "--csi", "off", home.File("lab.yaml", read(t, "testdata/lab.yaml")))
+	home.Must("--name", "capi", "up", "--detach", "--csi", "off", home.File("lab.yaml", read(t, page+"lab.yaml")))
 	w := &world{Sandbox: home.Attach("capi"), t: t}
 	w.Run("kubectl", "apply", "--server-side", "-f", home.File("crds.yaml", read(t, filepath.Join(dir, "crds.yaml"))))
 	w.Run("kubectl", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 	w.manage(home, filepath.Join(dir, "manager"))
-	w.Run("kubectl", "apply", "-f", home.File("cluster.yaml", w.filled(read(t, "testdata/cluster.yaml"))))
-	w.Run("kubectl", "patch", "cluster", "lab", "--subresource=status", "--patch-file", home.File("initialized.yaml", read(t, "testdata/initialized.yaml")), "--type=merge")
+	w.Run("kubectl", "create", "secret", "generic", "lab-kubeconfig", "--type=cluster.x-k8s.io/secret", "--from-file=value="+w.Status().Kubeconfig)
+	w.Run("kubectl", "apply", "-f", home.File("cluster.yaml", w.filled(read(t, page+"cluster.yaml"))))
+	w.Run("kubectl", "patch", "cluster", "lab", "--subresource=status", "--patch-file", home.File("initialized.yaml", read(t, page+"initialized.yaml")), "--type=merge")
 
 	// A machine in each vCenter becomes an initialized node with the zone of its vCenter.
 	us, eu := w.nodes("pool-us-", 1), w.nodes("pool-eu-", 1)
@@ -80,6 +79,56 @@ func TestMachines(t *testing.T) {
 	w.nodes("cp-1", 1)
 }
 
+// page is the folder of the tutorial, whose files the tests use.
+const page = "../../tutorials/10-cluster-api/"
+
+// controllers returns the folder of hack/clusterapi.
+func controllers(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("CLUSTER_API")
+	if dir == "" {
+		t.Skip("no controllers: CLUSTER_API names the folder of hack/clusterapi (make cluster-api builds it and sets it)")
+	}
+	return dir
+}
+
+// The tutorial does what it says, for an ordinary user.
+func TestTutorial(t *testing.T) {
+	dir := controllers(t)
+	copied, err := os.MkdirTemp("", "cluster-api-") // every user can enter it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(copied) })
+	if err := errors.Join(os.Chmod(copied, 0o755), os.CopyFS(copied, os.DirFS(dir))); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CLUSTER_API", copied)
+	text, err := tutorial.Load(page + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	err = tutorial.Runner{
+		Binary: binary, Root: filepath.Join("..", ".."), As: as, Patience: patience, Offers: true,
+		Ran: func(c *tutorial.Command, r tutorial.Result) {
+			t.Logf("%d: $ %s\n%s", c.Line, c.Text, r.Output)
+			ran++
+		},
+		Skipped: func(line int, why string) {
+			if strings.HasPrefix(why, "needs") {
+				t.Errorf("%sREADME.md:%d: not run: %s", page, line, why)
+			}
+		},
+	}.Run(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ran == 0 {
+		t.Error("no command of the page was run")
+	}
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -93,7 +142,7 @@ func read(t *testing.T, path string) string {
 func (w *world) filled(text string) string {
 	w.t.Helper()
 	status := w.Status()
-	values := []string{"${PASSWORD}", "machines-for-all"}
+	var values []string
 	for _, v := range status.VCenters {
 		u, err := url.Parse(v.URL)
 		if err != nil {
@@ -101,18 +150,14 @@ func (w *world) filled(text string) string {
 		}
 		values = append(values, "${VCENTER_"+strings.ToUpper(v.Name)+"}", u.Host)
 	}
-	config := read(w.t, w.kubeconfig())
 	server, err := url.Parse(strings.TrimSpace(w.Run("kubectl", "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	version := w.Node("cp-1").Version
-	values = append(values, "${KUBECONFIG_BASE64}", base64.StdEncoding.EncodeToString([]byte(config)),
-		"${API_HOST}", server.Hostname(), "${API_PORT}", server.Port(), "${KUBERNETES}", version)
+	values = append(values, "${API_HOST}", server.Hostname(), "${API_PORT}", server.Port(), "${KUBERNETES}", version)
 	return strings.NewReplacer(values...).Replace(text)
 }
-
-func (w *world) kubeconfig() string { return w.Status().Kubeconfig }
 
 // manage starts the controllers, which end with the test.
 func (w *world) manage(home *program.Home, manager string) {
@@ -123,7 +168,7 @@ func (w *world) manage(home *program.Home, manager string) {
 		w.t.Fatal(err)
 	}
 	cmd := exec.Command(manager)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig(), "HOME="+home.Tmp)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Status().Kubeconfig, "HOME="+home.Tmp)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

@@ -2,12 +2,20 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // vCenters alone answer govc, and say nothing of Kubernetes.
@@ -92,6 +100,81 @@ func TestVCentersAloneLikeVcsim(t *testing.T) {
 	}
 	if err := os.Remove(file); err != nil {
 		t.Error(err)
+	}
+	h.nothingLeft()
+}
+
+// docker answers like Docker with the kind cluster "dev", in whose network this machine is 127.0.0.9.
+const docker = `#!/bin/sh
+case "$*" in
+--version) echo "Docker version 27.5.1, build 9f9e405" ;;
+version*) echo "1.47 27.5.1" ;;
+info*) echo "Debian GNU/Linux 12" ;;
+"ps --all --filter label=io.x-k8s.kind.cluster=dev"*) echo dev-control-plane ;;
+"network ls"*kind*) echo kind ;;
+"network inspect kind") echo '[{"IPAM":{"Config":[{"Subnet":"127.0.0.0/16","Gateway":"127.0.0.9"}]}}]' ;;
+esac
+`
+
+// Containers of a network reach vCenters alone, with a certificate for their address, as long as the vCenters run.
+func TestVCentersForContainers(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	path := h.File("docker", docker)
+	t.Cleanup(func() { _ = os.Remove(path) })
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	up := func(args ...string) (string, error) {
+		c := h.Cmd(append([]string{"vcenter", "up", "--vm", "1", "--detach", "-o", "json"}, args...)...)
+		c.Env = append(c.Env, "PATH="+filepath.Dir(path)+":/usr/bin:/bin", "KIND_EXPERIMENTAL_PROVIDER=docker")
+		var errs bytes.Buffer
+		c.Stderr = &errs
+		out, err := c.Output()
+		if err != nil {
+			return errs.String(), err
+		}
+		return string(out), nil
+	}
+	if said, err := up("--in-kind", "production"); err == nil || !strings.Contains(said, `"code": "no-kind-cluster"`) {
+		t.Errorf("a cluster that is not there: %v\n%s", err, said)
+	}
+	out, err := up("--in-kind", "dev")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var access struct{ VCenters []api.Access }
+	if err := json.Unmarshal([]byte(out), &access); err != nil || len(access.VCenters) != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	at, err := url.Parse(access.VCenters[0].ContainerURL)
+	if err != nil || at.Hostname() != "127.0.0.9" {
+		t.Fatalf("%+v, %v", access, err)
+	}
+	ca, err := os.ReadFile(access.VCenters[0].CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}
+	get := func() error {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at.String()+"/vimServiceVersions.xml", http.NoBody)
+		if err != nil {
+			return err
+		}
+		res, err := transport.RoundTrip(req)
+		if err != nil {
+			return err
+		}
+		return errors.Join(res.Body.Close(), map[bool]error{false: errors.New(res.Status)}[res.StatusCode == http.StatusOK])
+	}
+	if err := get(); err != nil {
+		t.Errorf("from the network: %v", err)
+	}
+	h.Must("down")
+	if err := get(); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("after the end: %v", err)
 	}
 	h.nothingLeft()
 }

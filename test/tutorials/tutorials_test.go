@@ -125,8 +125,10 @@ func pages(t *testing.T) []*tutorial.Page {
 // skipped says at once what is not run: a log is not shown when all is well.
 func skipped(t *testing.T, page *tutorial.Page, line int, why string) {
 	t.Helper()
-	if strings.HasPrefix(why, "needs docker") {
-		why += "; \"make test-kind\" runs it"
+	for need, target := range map[string]string{"docker": "test-kind", "cluster-api": "cluster-api"} {
+		if strings.HasPrefix(why, "needs "+need) {
+			why += "; \"make " + target + "\" runs it"
+		}
 	}
 	fmt.Fprintf(os.Stderr, "%s:%d: not run: %s\n", page.File, line, why)
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
@@ -33,6 +35,7 @@ type options struct {
 	force      bool
 	name       string
 	anonymise  bool
+	calls      string
 	pseudonyms string
 	format     string
 }
@@ -62,6 +65,13 @@ address or VLAN of the vCenters. Equal names get equal pseudonyms; with
 --pseudonyms FILE also in later recordings. That file maps pseudonyms to names:
 keep it as secret as the vCenter passwords.
 
+With --calls FILE, the calls of a trace are recorded, and no vCenter is asked:
+"up --vcenter-config … --trace FILE" has kept the calls of its programs. They
+are written with pseudonyms: all that is no word of the vSphere API, number,
+time or reference is replaced. "calls replay" sends them to simulated vCenters
+and compares the answers. With the same --pseudonyms FILE, the topology and the
+calls have the same names; record the topology first.
+
 Exit status:
   0    recorded
   1    a vCenter could not be read
@@ -70,11 +80,12 @@ Exit status:
 		Example: `  vsphere-sandbox record --vcenter-config vsphere.conf --folder k8s -f prod.yaml
   vsphere-sandbox record --tag env:prod --nodes 'worker-*' --control-plane 'cp-*' > prod.yaml
   vsphere-sandbox record --vcenter-config vsphere.conf --anonymise --pseudonyms map.json -f bug.yaml
+  vsphere-sandbox record --calls run.trace --pseudonyms map.json -f bug.trace
   vsphere-sandbox up prod.yaml`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(); err != nil {
+			if err := o.complete(cmd.Flags()); err != nil {
 				return err
 			}
 			return runF(cmd.Context(), o)
@@ -90,18 +101,29 @@ Exit status:
 	f.BoolVar(&o.anonymise, "anonymize", false, "")
 	_ = f.MarkHidden("anonymize") // as others spell it; its only error is an unknown flag
 	f.StringVar(&o.pseudonyms, "pseudonyms", "", "`FILE` that maps pseudonyms to names; read if it exists, and written")
+	f.StringVar(&o.calls, "calls", "", "record the calls of this `TRACE` of \"up --trace\", with pseudonyms")
 	output.BindFormat(cmd, &o.format, output.YAML, output.JSON)
 	return cmd
 }
 
 // complete checks what can be checked before anybody is asked.
-func (o *options) complete() error {
+func (o *options) complete(flags *pflag.FlagSet) error {
+	var without string
+	flags.Visit(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"calls", "anonymise", "anonymize", "pseudonyms", "file", "force", "name"}, f.Name) {
+			without = f.Name
+		}
+	})
 	if wrong := validation.IsDNS1123Label(o.name); len(wrong) > 0 {
 		return report.UsageError("--name-of-topology prod", "--name-of-topology %q: %s", o.name, wrong[0])
 	}
 	switch {
-	case o.pseudonyms != "" && !o.anonymise:
-		return report.UsageError("--anonymise", "--pseudonyms has no effect without --anonymise")
+	case o.calls != "" && without != "":
+		return report.UsageError("record --calls "+o.calls, "--%s has no effect with --calls, which asks no vCenter", without)
+	case o.calls != "" && (o.calls == o.file || o.calls == o.pseudonyms):
+		return report.UsageError("--file "+o.calls+".anonymous", "%s would be written over while it is read", o.calls)
+	case o.pseudonyms != "" && !o.anonymise && o.calls == "":
+		return report.UsageError("--anonymise", "--pseudonyms has no effect without --anonymise or --calls")
 	case o.force && o.file == "":
 		return report.UsageError("--file FILE", "--force has no effect without --file")
 	case o.file != "" && o.file == o.pseudonyms:
@@ -187,6 +209,9 @@ func there(path string) error {
 }
 
 func run(ctx context.Context, o *options) error {
+	if o.calls != "" {
+		return o.recordCalls()
+	}
 	real, err := o.real.Complete(o.getenv)
 	if err != nil {
 		return err
@@ -224,7 +249,7 @@ func run(ctx context.Context, o *options) error {
 
 func (o *options) loadPseudonyms() (*record.Pseudonyms, error) {
 	switch {
-	case !o.anonymise:
+	case !o.anonymise && o.calls == "":
 		return nil, nil
 	case o.pseudonyms == "":
 		return new(record.Pseudonyms), nil

@@ -121,7 +121,7 @@ func boot(ctx context.Context, o *options) (err error) {
 		fmt.Fprintf(o.Streams.Err, "sandbox %q: stopping\n", o.name)
 	})
 	begin := time.Now()
-	var failed *envError
+	var failed *uselessError
 	err = s.Run(ctx, func() {
 		ready = true
 		progress.close()
@@ -263,7 +263,7 @@ func reportNodes(o *options, dir string) {
 func announce(ctx context.Context, o *options, s running) (err error) {
 	if o.alone != nil {
 		err = announceVCenters(ctx, o, s.(*sandbox.Sandbox)) // which is in this process
-		if failed := (*envError)(nil); errors.As(err, &failed) {
+		if failed := (*uselessError)(nil); errors.As(err, &failed) {
 			return err
 		}
 	} else if o.format == output.JSON || o.format == output.YAML {

@@ -40,7 +40,9 @@ type VCenters struct {
 	Environ []string
 	// Env, when not nil, gets the commands that set the variables, in place of standard output. They have the only copy of the
 	// password, so its error ends the sandbox. It returns when ctx is done.
-	Env    func(ctx context.Context, lines string) error
+	Env func(ctx context.Context, lines string) error
+	// Reach, when not nil, lets others reach the vCenters once they run, and sets their ContainerURL. Its error ends the sandbox.
+	Reach  func(ctx context.Context, access []api.Access) error
 	Format string
 	// Vcsim holds what flags of vcsim set, as in sandbox.Options.
 	Vcsim sim.Vcsim
@@ -69,10 +71,15 @@ func announceVCenters(ctx context.Context, o *options, s *sandbox.Sandbox) error
 	if err != nil {
 		return err
 	}
+	if o.alone.Reach != nil {
+		if err := o.alone.Reach(ctx, access); err != nil {
+			return &uselessError{err}
+		}
+	}
 	lines := o.environment(access, s.Datacenters())
 	if o.alone.Env != nil {
 		if err := o.alone.Env(ctx, lines); err != nil {
-			return &envError{err}
+			return &uselessError{err}
 		}
 	}
 	switch {
@@ -101,10 +108,10 @@ func (o *options) holds() string {
 	return o.topology.Count().String()
 }
 
-// envError means that the credentials could not be printed.
-type envError struct{ error }
+// uselessError ends a sandbox that its clients cannot use: the credentials could not be printed, or it cannot be reached.
+type uselessError struct{ error }
 
-func (e *envError) Unwrap() error { return e.error }
+func (e *uselessError) Unwrap() error { return e.error }
 
 // environment is the commands that point govc at the first vCenter.
 func (o *options) environment(access []api.Access, datacenters []api.Datacenter) string {
@@ -116,6 +123,11 @@ func (o *options) environment(access []api.Access, datacenters []api.Datacenter)
 	if len(others) > 0 {
 		lines += fmt.Sprintf("# govc talks to vCenter %s; %s%s env --vcenter chooses another: %s\n",
 			access[0].VCenter, command.Program, o.nameFlag(), strings.Join(others, ", "))
+	}
+	for _, a := range access {
+		if a.ContainerURL != "" {
+			lines += fmt.Sprintf("# containers reach vCenter %s at %s, and verify it with %s\n", a.VCenter, a.ContainerURL, a.CAFile)
+		}
 	}
 	return lines
 }

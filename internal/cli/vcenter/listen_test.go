@@ -7,6 +7,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcsim"
 )
 
 func TestAddresses(t *testing.T) {
@@ -74,6 +75,16 @@ func TestExpose(t *testing.T) {
 		err := o.exposes([]string{tc.address})
 		if (err != nil) != tc.refused || strings.Contains(e.Err.String(), "warning: every machine that can connect to "+tc.address) != tc.warns {
 			t.Errorf("%s, --expose=%t: %v, %q", tc.address, tc.expose, err, e.Err)
+		}
+	}
+}
+
+// "vcenter up" has every flag of vcsim.
+func TestFlagsOfVcsim(t *testing.T) {
+	f := NewCmdUp(clitest.NewEnv(nil).Deps, nil).Flags()
+	for _, name := range append(vcsim.Names(), "E", "l", "load", "username", "password") {
+		if f.Lookup(name) == nil && (len(name) > 1 || f.ShorthandLookup(name) == nil) {
+			t.Errorf("no -%s", name)
 		}
 	}
 }

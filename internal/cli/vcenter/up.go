@@ -28,6 +28,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcsim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
@@ -46,6 +47,7 @@ type upOptions struct {
 	given    bool // whether a flag of the model is
 	listen   []string
 	expose   bool
+	reach    reach
 	certFor  []string
 	username string
 	password string
@@ -79,11 +81,16 @@ Only this machine can reach the vCenters. --expose with --listen ADDR:PORT lets
 others: over TLS, with a generated password or a long one, and with refused
 logins answered more and more slowly.
 
+--in-kind and --in-docker-network let the containers of a network, and so the
+pods of any kind cluster, reach the vCenters at an address of this machine in
+that network, with the port of --listen if it has one. The output has the URL.
+
 With VCENTER arguments, restore the API of these vCenters in a running sandbox.`,
 		Example: `  vsphere-sandbox vcenter up -f zones-us-eu
   vsphere-sandbox vcenter up -f topology.yaml --set hosts=8 --detach
   vsphere-sandbox vcenter up --dc 2 --cluster 3 --vm 50 -l 127.0.0.1:8989
   vsphere-sandbox vcenter up --load saved/us
+  vsphere-sandbox vcenter up --vm 5 --in-kind kind -l 127.0.0.1:8989 --detach
   vsphere-sandbox vcenter up us eu`,
 		ValidArgsFunction: complete.VCenters(d),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -106,6 +113,7 @@ With VCENTER arguments, restore the API of these vCenters in a running sandbox.`
 	}
 	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` of the first vCenter (127.0.0.1:8989); repeat for the next ones")
 	f.BoolVar(&o.expose, "expose", false, "let other machines reach the vCenters, at the addresses of --listen")
+	o.reach.bind(cmd)
 	f.StringSliceVar(&o.certFor, "certificate-name", nil, "further `NAME` or IP address in the certificate; repeat for more")
 	f.StringVar(&o.username, "username", "", "administrator of every vCenter (default: a different one for each)")
 	f.StringVar(&o.password, "password", "", "administrator password (better in $"+passwordVariable+")")
@@ -149,6 +157,10 @@ func (o *upOptions) complete(f *pflag.FlagSet) error {
 		return report.UsageError(upCommand+" --expose --listen 192.0.2.10:8989", "--expose needs the addresses to expose: --listen ADDR:PORT")
 	case o.expose && (o.model.Plain() || o.model.ESX):
 		return report.UsageError(upCommand+" --expose, without --tls=false and --esx", "--expose is for vCenters with TLS and logins")
+	case o.reach.kind != "" && o.reach.network != "":
+		return report.UsageError(upCommand+" --in-kind "+o.reach.kind, "--in-kind and --in-docker-network exclude each other: kind clusters share one network")
+	case o.reach.asked() && (o.model.Plain() || o.model.ESX):
+		return report.UsageError(upCommand+" --in-kind kind, without --tls=false and --esx", "--in-kind and --in-docker-network are for vCenters with TLS and logins")
 	case o.password != "" && o.username == "":
 		return report.UsageError("--username USER --password …, or neither", "--password without --username")
 	case len(o.set) > 0 && o.file == "":
@@ -165,8 +177,8 @@ func (o *upOptions) complete(f *pflag.FlagSet) error {
 			return report.UsageError(passwordVariable+"=SECRET "+upCommand+" --username "+o.username, "--username needs --password, or the password in $"+passwordVariable)
 		}
 	}
-	if n := len(o.password); o.expose && o.username != "" && n < strongPassword {
-		return report.UsageError("without --username, which generates a password", "--expose with a password of %d characters: other machines can try it; want %d", n, strongPassword)
+	if n := len(o.password); (o.expose || o.reach.asked()) && o.username != "" && n < strongPassword {
+		return report.UsageError("without --username, which generates a password", "a password of %d characters: others can try it; want %d", n, strongPassword)
 	}
 	o.args = []string{"vcenter", "up", "--detached"}
 	f.Visit(func(one *pflag.Flag) {
@@ -233,11 +245,19 @@ func runUp(ctx context.Context, o *upOptions) error {
 	if err := o.exposes(addresses); err != nil {
 		return err
 	}
-	front.Exposed = o.expose
+	front.Exposed = o.expose || o.reach.asked()
+	names, err := o.reach.find(ctx)
+	if err != nil {
+		return err
+	}
+	defer o.reach.close()
 	v := up.VCenters{
-		Names:    o.certFor,
+		Names:    append(names, o.certFor...),
 		Topology: t, Saved: o.saved, Addresses: addresses, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format, Limits: o.limits,
 		Vcsim: front,
+	}
+	if o.reach.asked() {
+		v.Reach = func(ctx context.Context, access []api.Access) error { return o.reach.open(ctx, access, addresses) }
 	}
 	if o.username != "" {
 		v.Login = url.UserPassword(o.username, o.password)
@@ -353,7 +373,7 @@ func Args(args []string) []string {
 
 // long are the long flags that are accepted with one dash.
 func long() []string {
-	return append(vcsim.Names(), "file", "set", "listen", "expose", "certificate-name", "username", "password", "env", "detach", "speed", "output", "name", "help", "load")
+	return append(vcsim.Names(), "file", "set", "listen", "expose", "in-kind", "in-docker-network", "certificate-name", "username", "password", "env", "detach", "speed", "output", "name", "help", "load")
 }
 
 // writeEnv writes lines with a password to a file that only its owner may read, completely or not at all; or to a pipe,

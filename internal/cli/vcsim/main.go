@@ -35,10 +35,8 @@ type program struct {
 	streams                               *iostreams.Streams
 }
 
-// Main runs vcsim until a signal, and returns its exit status: 0 after a signal, 1 for what cannot be, 2 for a flag that is not.
-func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
-	ctx, release := signals.Context(ctx)
-	defer release()
+// newProgram returns one with its flags, to be parsed.
+func newProgram(streams *iostreams.Streams) (*program, *flag.FlagSet) {
 	p := &program{Flags: New(), streams: streams}
 	f := flag.NewFlagSet(Name, flag.ContinueOnError)
 	f.SetOutput(streams.Err)
@@ -48,6 +46,14 @@ func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
 	f.StringVar(&p.username, "username", "", "name of the only user, or a `FILE` with it (default: every login is accepted)")
 	f.StringVar(&p.password, "password", "", "password of --username, or a `FILE` with it")
 	f.StringVar(&p.load, "load", "", "load the inventory in `FOLDER`")
+	return p, f
+}
+
+// Main runs vcsim until a signal, and returns its exit status: 0 after a signal, 1 for what cannot be, 2 for a flag that is not.
+func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
+	ctx, release := signals.Context(ctx)
+	defer release()
+	p, f := newProgram(streams)
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0

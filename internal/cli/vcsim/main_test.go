@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -11,11 +12,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/vapi/rest"
@@ -288,14 +291,47 @@ func TestFlags(t *testing.T) {
 		}
 	})
 	tested["stdinexit"], tested["tlskey"] = true, true
-	all := append(Names(), "l", "E", "load", "username", "password")
-	if len(all) != 31 {
-		t.Errorf("%d flags, vcsim v0.56 has 31", len(all))
-	}
-	for _, name := range all {
+	for _, name := range stock() {
 		if !tested[name] {
 			t.Errorf("-%s is not tested", name)
 		}
+	}
+}
+
+// stock returns the flags of vcsim v0.56, sorted: those that its main function defines.
+func stock() []string {
+	return []string{
+		"E", "api-version", "app", "autostart", "cluster", "dc", "delay", "delay-jitter", "ds", "esx", "folder", "host", "l", "load",
+		"method-delay", "nsx", "password", "pg", "pg-nsx", "pod", "pool", "standalone-host", "stdinexit", "tls", "tlscert", "tlskey",
+		"trace", "trace-file", "tunnel", "username", "vm",
+	}
+}
+
+// The program has the flags of vcsim and no others, and the page has their number.
+func TestFlagsOfVcsim(t *testing.T) {
+	_, f := newProgram(&iostreams.Streams{Err: io.Discard})
+	var all []string
+	f.VisitAll(func(one *flag.Flag) { all = append(all, one.Name) }) // sorted
+	if diff := cmp.Diff(stock(), all); diff != "" {
+		t.Errorf("(-vcsim +ours):\n%s", diff)
+	}
+	page, err := os.ReadFile("../../../docs/grounds.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("all of vcsim's %d flags are supported", len(all)); !strings.Contains(string(page), want) {
+		t.Errorf("docs/grounds.md does not say %q", want)
+	}
+	var shared []string // with "vcenter up", which has the others under other names
+	for _, name := range all {
+		if !slices.Contains([]string{"E", "l", "load", "password", "username"}, name) {
+			shared = append(shared, name)
+		}
+	}
+	names := Names()
+	slices.Sort(names)
+	if diff := cmp.Diff(shared, names); diff != "" {
+		t.Errorf("of both programs (-flags +names):\n%s", diff)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/relay"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -42,7 +43,7 @@ type Cluster struct {
 	took   time.Duration
 
 	mu     sync.Mutex
-	relays []*relay
+	relays []*relay.Relay
 }
 
 // New checks the options and renders the configuration. It changes nothing.
@@ -172,7 +173,7 @@ func (c *Cluster) Close() error {
 	c.mu.Unlock()
 	var errs []error
 	for _, r := range relays {
-		errs = append(errs, r.close())
+		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -431,7 +432,8 @@ const (
 	RuntimeRemote = "runtime-remote"      // its daemon is on another host
 	CreateFailed  = "cluster-failed"      // kind or kubeadm gave up; the message has their reasons
 	NodeGone      = "node-gone"           // its container was removed
-	Unreachable   = "host-unreachable"    // the nodes cannot connect to programs of this host
+	Unreachable   = relay.Unreachable     // the nodes cannot connect to programs of this host
+	NoCluster     = "no-kind-cluster"     // of that name
 	PortTaken     = "port-in-use"
 	NoLoopDevices = "no-loop-devices" // files cannot be disks here
 )

@@ -3,20 +3,16 @@ package kind
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
 	"math/big"
-	"net"
 	"net/netip"
 	"os"
 	"path"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/relay"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -164,176 +160,33 @@ func ipv4(subnets string) (netip.Prefix, error) {
 }
 
 // Expose makes a program at target, an address host:port of this host, reachable for the nodes and their pods at the
-// returned address, until [Cluster.Close] or [Cluster.Delete]. It does not change the bytes, so TLS ends at the target.
-//
-// The relay listens on this host's address in kind's network, and accepts connections from that network only: from its
-// containers, and from programs on this host. Docker Desktop runs its daemon in a VM that reaches this host's 127.0.0.1
-// by a DNS name; there the relay listens on 127.0.0.1, for all programs of this host and all its containers.
+// returned address, until [Cluster.Close] or [Cluster.Delete]; see package relay.
 func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, error) {
-	if _, _, err := net.SplitHostPort(target); err != nil {
-		return netip.AddrPort{}, fmt.Errorf("expose %q: want host:port", target)
-	}
 	if c.rt == nil {
 		return netip.AddrPort{}, fmt.Errorf("expose %s: cluster %s was not created", target, c.Name())
 	}
-	if c.rt.Desktop(ctx) {
-		return c.exposeDesktop(ctx, target)
-	}
-	name := Network(c.rt)
-	n, exists, err := c.rt.Network(ctx, name)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	if !exists {
-		return netip.AddrPort{}, fmt.Errorf("expose %s: network %s does not exist: create the cluster first", target, name)
-	}
-	var errs []error
-	for i, gateway := range n.Gateways {
-		if !gateway.Is4() {
-			continue
-		}
-		subnet := n.Subnets[min(i, len(n.Subnets)-1)]
-		for _, s := range n.Subnets {
-			if s.Contains(gateway) {
-				subnet = s
-			}
-		}
-		r, err := newRelay(ctx, netip.AddrPortFrom(gateway, 0), target, subnet.Contains)
-		if err == nil {
-			return c.keep(r), nil
-		}
-		errs = append(errs, err)
-	}
-	err = errors.Join(errs...)
-	if len(errs) == 0 {
-		err = fmt.Errorf("network %s has no IPv4 gateway", name)
-	}
-	if errors.Is(err, syscall.EADDRNOTAVAIL) || len(errs) == 0 {
-		return netip.AddrPort{}, coded.New(Unreachable, "run "+c.rt.Name()+" as root, not rootless: then network "+name+" is this machine's", err,
-			"the nodes cannot reach programs of this host: network %s of %s is in a network namespace or VM that this host cannot bind to", name, c.rt.Name())
-	}
-	return netip.AddrPort{}, fmt.Errorf("expose %s: %w", target, err)
-}
-
-func (c *Cluster) exposeDesktop(ctx context.Context, target string) (netip.AddrPort, error) {
-	m := c.machines[0]
-	out, err := c.Exec(ctx, m.Name, nil, "getent", "ahostsv4", runtime.HostName)
-	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	host, parsed := netip.ParseAddr(first)
-	if err = errors.Join(err, parsed); err != nil {
-		return netip.AddrPort{}, coded.New(Unreachable, "", err, "the nodes cannot resolve this host's name %s", runtime.HostName)
-	}
-	r, err := newRelay(ctx, netip.MustParseAddrPort("127.0.0.1:0"), target, netip.Addr.IsLoopback)
+	door, err := relay.Find(ctx, c.rt, Network(c.rt), c.Container(c.machines[0].Name))
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("expose %s: %w", target, err)
 	}
-	return netip.AddrPortFrom(host, c.keep(r).Port()), nil
-}
-
-func (c *Cluster) keep(r *relay) netip.AddrPort {
+	r, err := door.Open(ctx, target, 0)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("expose %s: %w", target, err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.relays = append(c.relays, r)
-	return r.addr()
+	return r.Addr(), nil
 }
 
-// relay forwards TCP connections of allowed clients to a target.
-type relay struct {
-	listener *net.TCPListener
-	target   string
-	allows   func(netip.Addr) bool
-	ctx      context.Context // ends the connections
-	end      context.CancelFunc
-	running  sync.WaitGroup
-}
-
-// dialTime is the timeout for a connection to the target.
-const dialTime = 10 * time.Second
-
-// newRelay listens at at. The relay outlives ctx: it ends with the cluster.
-func newRelay(ctx context.Context, at netip.AddrPort, target string, allows func(netip.Addr) bool) (*relay, error) {
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+// Door returns where the nodes and pods of a kind cluster, also of one that another program created, reach this host.
+func Door(ctx context.Context, rt *runtime.Runtime, cluster string) (*relay.Door, error) {
+	nodes, err := rt.List(ctx, clusterLabel, cluster)
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{listener: l, target: target, allows: allows}
-	r.ctx, r.end = context.WithCancel(context.WithoutCancel(ctx))
-	r.running.Add(1)
-	go r.accept()
-	return r, nil
-}
-
-func (r *relay) addr() netip.AddrPort { return r.listener.Addr().(*net.TCPAddr).AddrPort() }
-
-func (r *relay) close() error {
-	r.end()
-	err := r.listener.Close()
-	r.running.Wait()
-	return err
-}
-
-func (r *relay) accept() {
-	defer r.running.Done()
-	for {
-		conn, err := r.listener.AcceptTCP()
-		if err != nil {
-			if r.ctx.Err() != nil {
-				return
-			}
-			// Out of descriptors, or the client is already gone: the next may succeed.
-			select {
-			case <-r.ctx.Done():
-				return
-			case <-time.After(50 * time.Millisecond):
-			}
-			continue
-		}
-		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
-		if !r.allows(from) {
-			_ = conn.SetLinger(0) // a reset instead of an orderly end
-			_ = conn.Close()
-			continue
-		}
-		r.running.Go(func() {
-			r.carry(conn)
-		})
+	if len(nodes) == 0 {
+		return nil, coded.New(NoCluster, "kind get clusters\nkind create cluster --name "+cluster, nil, "there is no kind cluster %q in %s", cluster, rt.Name())
 	}
-}
-
-// carry copies in both directions until both sides have ended, or the relay does. It resets the client if the target does
-// not respond.
-func (r *relay) carry(client *net.TCPConn) {
-	defer client.Close()
-	d := net.Dialer{Timeout: dialTime}
-	conn, err := d.DialContext(r.ctx, "tcp", r.target)
-	if err != nil {
-		_ = client.SetLinger(0)
-		return
-	}
-	target := conn.(*net.TCPConn)
-	defer target.Close()
-	stop := context.AfterFunc(r.ctx, func() {
-		_ = client.Close()
-		_ = target.Close()
-	})
-	defer stop()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		pass(target, client)
-	}()
-	pass(client, target)
-	<-done
-}
-
-// pass copies one direction, and forwards how it ended, with EOF or a reset, so that clients see faults of a vCenter.
-func pass(to, from *net.TCPConn) {
-	if _, err := io.Copy(to, from); err != nil {
-		_ = to.SetLinger(0)
-		_ = from.SetLinger(0)
-		_ = to.Close()
-		_ = from.Close()
-		return
-	}
-	_ = to.CloseWrite()
+	return relay.Find(ctx, rt, Network(rt), nodes[0])
 }

@@ -18,3 +18,16 @@ func (c *Client) Trace(ctx context.Context, follow bool) (io.ReadCloser, error) 
 	}
 	return resp.Body, nil
 }
+
+// Exchange is one call with what was sent and answered, as text for readers, without secrets.
+type Exchange struct {
+	// Number is its place in the trace, from 1.
+	Number int    `json:"number"`
+	Text   string `json:"text"`
+}
+
+// LastExchange returns the newest call that the sandbox keeps of a vCenter, a client (its whole User-Agent) and a method; "" is any. It
+// is an error of code no-trace if the sandbox keeps none, of code not-found if none matches.
+func (c *Client) LastExchange(ctx context.Context, vcenter, client, method string) (Exchange, error) {
+	return get[Exchange](ctx, c, "trace/last?"+url.Values{"vcenter": {vcenter}, "client": {client}, "method": {method}}.Encode())
+}

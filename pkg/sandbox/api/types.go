@@ -272,6 +272,8 @@ type Access struct {
 	Password string `json:"password"`
 	// CAFile is the path of the certificate that verifies it.
 	CAFile string `json:"caFile"`
+	// ContainerURL is where containers of a network reach it, if "vcenter up" was asked to let them.
+	ContainerURL string `json:"containerURL,omitempty"`
 }
 
 // Error is what the sandbox answers when it can't do what was asked.

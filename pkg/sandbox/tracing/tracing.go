@@ -6,12 +6,14 @@ package tracing
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"os"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -24,6 +26,8 @@ type Tracer struct {
 	Path string
 	// VCenters returns those to listen to for a reader when there is no file; none before they have started.
 	VCenters func() vcenters.List
+	// Secrets returns what is masked in texts besides what the trace masks.
+	Secrets func() []string
 
 	file     *os.File
 	recorder *trace.Recorder
@@ -59,6 +63,54 @@ func (t *Tracer) Close(context.Context) error {
 // Register adds the handler of the control API.
 func (t *Tracer) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /v1/trace", t.serve)
+	mux.HandleFunc("GET /v1/trace/last", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		e, err := t.last(q.Get("vcenter"), q.Get("client"), q.Get("method"))
+		control.Reply(w, e, err)
+	})
+}
+
+// none is the error of a sandbox without a file.
+func none() *api.Error {
+	return &api.Error{
+		Code: "no-trace", Message: "the sandbox keeps no trace of calls",
+		Try: "vsphere-sandbox calls dump -f   # the calls from now on\nvsphere-sandbox up --trace FILE   # all calls",
+	}
+}
+
+// last returns the newest call of these in the file.
+func (t *Tracer) last(vcenter, client, method string) (e api.Exchange, err error) {
+	if t.recorder == nil {
+		return e, none()
+	}
+	file, err := os.Open(t.file.Name())
+	if err != nil {
+		return e, err
+	}
+	defer file.Close()
+	var newest trace.Call
+	n := 0
+	err = trace.Read(file, func(c trace.Call) error {
+		n++
+		if (vcenter == "" || c.VCenter == vcenter) && (client == "" || c.Client == client) && (method == "" || c.Method == method) {
+			newest, e.Number = c, n
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return e, err
+	case e.Number == 0:
+		return e, &api.Error{Code: "not-found", Message: "the trace has no such call", Try: "vsphere-sandbox calls dump | less"}
+	}
+	var text bytes.Buffer
+	if err := (trace.Text{Full: true}).Call(&text, e.Number, &newest); err != nil {
+		return e, err
+	}
+	var m mask.Mask
+	m.Add(t.Secrets()...)
+	e.Text = string(m.Bytes(text.Bytes()))
+	return e, nil
 }
 
 // serve streams the calls in the file, and with follow those after them; without a file those from now on.
@@ -68,10 +120,7 @@ func (t *Tracer) serve(w http.ResponseWriter, r *http.Request) {
 	case t.recorder != nil:
 		t.copy(w, r, follow)
 	case !follow:
-		control.Reply(w, nil, &api.Error{
-			Code: "no-trace", Message: "the sandbox keeps no trace of calls",
-			Try: "vsphere-sandbox calls dump -f   # the calls from now on\nvsphere-sandbox up --trace FILE   # all calls",
-		})
+		control.Reply(w, nil, none())
 	case len(t.VCenters()) == 0:
 		control.Reply(w, nil, api.NotBuilt())
 	default:

@@ -6,7 +6,8 @@
 // the fault RuntimeFault only, and that the types are in one file.
 //
 // names.txt has the names that the generator cannot derive, because govmomi's registry only reports whether a name exists: the
-// methods, and the types that nothing refers to, such as most events. The test with -update reads them from govmomi's source.
+// methods, and the types that nothing refers to, such as most events. managed.txt has the types of managed objects and their properties,
+// which the documents do not have, for [Words]. The tests with -update read both from govmomi's source.
 //
 // Floor 2, inside pkg/sim.
 package wsdl

@@ -25,19 +25,26 @@ import (
 
 var update = flag.Bool("update", false, "rewrite names.txt")
 
-// govmomis returns the names in govmomi's registry of types, and the results of its methods in the form of names.txt.
-func govmomis(t *testing.T) (all []string, results map[string]string) {
+// sourceOf returns a file of govmomi's package vim25.
+func sourceOf(t *testing.T, file string) []byte {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/vmware/govmomi").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+	source, err := os.ReadFile(filepath.Join(string(bytes.TrimSpace(dir)), "vim25", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+// govmomis returns the names in govmomi's registry of types, and the results of its methods in the form of names.txt.
+func govmomis(t *testing.T) (all []string, results map[string]string) {
+	t.Helper()
 	results = make(map[string]string)
-	for _, file := range []string{"types.go", "enum.go"} {
-		source, err := os.ReadFile(filepath.Join(string(bytes.TrimSpace(dir)), "vim25/types", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, file := range []string{"types/types.go", "types/enum.go"} {
+		source := sourceOf(t, file)
 		for _, m := range regexp.MustCompile(`(?m)^\tt\["(?:vim25:)?([A-Za-z0-9_]+)"\]`).FindAllSubmatch(source, -1) {
 			all = append(all, string(m[1]))
 		}
@@ -102,6 +109,32 @@ func TestNames(t *testing.T) {
 		if !implied(name) && m.types[name] == nil {
 			t.Errorf("%s is not described", name)
 		}
+	}
+}
+
+// TestWords compares managed.txt with govmomi's source, and looks for words of each kind.
+func TestWords(t *testing.T) {
+	var all []string
+	for _, m := range regexp.MustCompile(`(?m)^\tt\["(\w+)"\]|`+"`json:\"(\\w+)").FindAllSubmatch(sourceOf(t, "mo/mo.go"), -1) {
+		all = append(all, string(m[1])+string(m[2]))
+	}
+	slices.Sort(all)
+	text := strings.Join(slices.Compact(all), "\n") + "\n"
+	if *update {
+		if err := os.WriteFile("managed.txt", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(text, managed); diff != "" {
+		t.Errorf("managed.txt is not govmomi's; run go test -update (-govmomi +managed.txt):\n%s", diff)
+	}
+	words := Words()
+	for _, want := range []string{"PowerOnVM_Task", "VirtualMachineConfigSpec", "annotation", "poweredOn", "PropertyCollector", "availableField"} {
+		if !words[want] {
+			t.Errorf("%s is no word", want)
+		}
+	}
+	if words["acme"] || words[""] {
+		t.Error("everything is a word")
 	}
 }
 

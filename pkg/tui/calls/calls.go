@@ -198,6 +198,10 @@ func (s *Screen) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 		s.make()
 	case "space":
 		return s.sameClient(), true
+	case "enter":
+		if r, ok := s.selected(); ok {
+			return intent.Exchange{VCenter: r.vcenter, Client: r.client, Method: r.method}, true
+		}
 	case "D":
 		return s.gate(), true
 	case "S":
@@ -267,6 +271,7 @@ func (s *Screen) Bindings() []key.Binding {
 		group = "sum up " + g.String()
 	}
 	return []key.Binding{
+		b(any, "enter", "open its newest call", "enter"),
 		b(true, "s", next, "s"),
 		b(true, "v", group, "v"),
 		b(one, "D", down, "D"),

@@ -402,7 +402,7 @@ func TestMoves(t *testing.T) {
 			t.Errorf("line %d was clicked", y)
 		}
 	}
-	for _, k := range []string{"?", ":", "/", "1", "tab", "esc", "q", "l", "w", "y", "p", "f", "o", "enter", "P", "<", ">", "{", "}"} {
+	for _, k := range []string{"?", ":", "/", "1", "tab", "esc", "q", "l", "w", "y", "p", "f", "o", "P", "<", ">", "{", "}"} {
 		if _, ok := tuitest.Press(s.Handle, k); ok {
 			t.Errorf("%s is the root model's", k)
 		}
@@ -454,5 +454,22 @@ func BenchmarkFrame(b *testing.B) {
 		b.StartTimer()
 		s.SetState(state)
 		_ = s.View()
+	}
+}
+
+// Enter opens the newest call of the row: of what a sum has in common.
+func TestOpen(t *testing.T) {
+	s := story(79)
+	i, ok := tuitest.Press(s.Handle, "enter")
+	e, is := i.(intent.Exchange)
+	if r, _ := s.selected(); !ok || !is || e != (intent.Exchange{VCenter: r.vcenter, Client: r.client, Method: r.method}) || e.VCenter == "" || e.Client == "" || e.Method == "" {
+		t.Errorf("enter is %#v", i)
+	}
+	tuitest.Press(s.Handle, "v")
+	if i, _ := tuitest.Press(s.Handle, "enter"); i.(intent.Exchange).Client == "" || i.(intent.Exchange).Method != "" {
+		t.Errorf("enter on a client is %#v", i)
+	}
+	if i, ok := tuitest.Press(screen(80, 20, fold.New(tuitest.About(), 0)).Handle, "enter"); i != nil || !ok {
+		t.Errorf("enter on nothing is %#v", i)
 	}
 }

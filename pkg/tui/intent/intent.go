@@ -52,6 +52,8 @@ type (
 	Why struct{ api.Subject }
 	// Logs shows the log of a component; "" asks which.
 	Logs struct{ Component string }
+	// Exchange shows the newest call of a vCenter, a client and a method with what was sent and answered; "" is any.
+	Exchange struct{ VCenter, Client, Method string }
 	// Power asks what to do to a VM.
 	Power struct{ api.Subject }
 	// Snapshots asks whether to save a snapshot, or to restore one.
@@ -87,6 +89,7 @@ func (Chain) intent()     {}
 func (Details) intent()   {}
 func (Why) intent()       {}
 func (Logs) intent()      {}
+func (Exchange) intent()  {}
 func (Power) intent()     {}
 func (Snapshots) intent() {}
 func (Break) intent()     {}

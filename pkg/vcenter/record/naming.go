@@ -203,10 +203,16 @@ func (p *Pseudonyms) number(of string) int {
 	return p.Next[of]
 }
 
+// Known returns the pseudonym of a name that has one.
+func (p *Pseudonyms) Known(name string) (string, bool) {
+	known, ok := p.Names[strings.ToLower(name)]
+	return known, ok
+}
+
 // Name returns the pseudonym of a name. A new one begins with kind.
 func (p *Pseudonyms) Name(kind, name string) string {
 	key := strings.ToLower(name)
-	if known, ok := p.Names[key]; ok || name == "" {
+	if known, ok := p.Known(name); ok || name == "" {
 		return known
 	}
 	if p.Names == nil {
@@ -294,6 +300,12 @@ func (p *Pseudonyms) Address(prefix netip.Prefix) (netip.Prefix, error) {
 	}
 	p.Addresses[key] = addr.String()
 	return netip.PrefixFrom(addr, stands.Bits()), nil
+}
+
+// KnownAddress returns the pseudonym of an address that has one, in any subnet.
+func (p *Pseudonyms) KnownAddress(address netip.Addr) (netip.Addr, bool) {
+	known, err := netip.ParseAddr(p.Addresses[address.String()])
+	return known, err == nil
 }
 
 // subnet returns the pseudonym of a subnet: a /16 of 10.0.0.0/8 shared by 256 small ones, or a whole one.
