@@ -26,6 +26,7 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 		spec = d.Components.Spec(spec) // whose command is this binary's
 		spec.Path = d.Sidecars
 		spec.Args = append([]string{p.name, "--kubeconfig=" + kubeconfig, "--kube-api-qps=200", "--kube-api-burst=400"}, d.flags(p.name, socket, o.foreign())...)
+		spec.Env = append(spec.Env, "NAMESPACE="+objects.DefaultNamespace) // of CSIStorageCapacity objects
 		return spec
 	case o.Program.Own:
 		spec.Path = o.Program.Path
@@ -104,6 +105,9 @@ func (d *Driver) flags(name, socket string, foreign bool) []string {
 		flags = append(flags, fmt.Sprintf("--extra-create-metadata=%t", !foreign), "--default-fstype=ext4")
 		if d.Topology.Zoned() { // without zones it would make no volume for a node
 			flags = append(flags, "--feature-gates=Topology=true", "--strict-topology=true")
+			if !foreign {
+				flags = append(flags, "--enable-capacity", "--capacity-poll-interval="+of(pace.CSIReconcile))
+			}
 		} else {
 			flags = append(flags, "--feature-gates=Topology=false")
 		}
