@@ -12,6 +12,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/election"
 )
 
 // watched is what each sidecar watches with the sandbox's flags.
@@ -185,7 +187,7 @@ func TestMetrics(t *testing.T) {
 			`csi_sidecar_operations_seconds_count{driver_name="csi.vsphere.vmware.com"`, `method_name="/csi.v1.Controller/ControllerGetCapabilities"`,
 			`workqueue_depth{name="claims"}`, "leader_election_master_status", "go_goroutines",
 		},
-		healthPath: {""},
+		election.HealthPath: {""},
 	} {
 		answer, err := http.Get("http://" + address + path)
 		if err != nil {

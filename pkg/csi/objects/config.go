@@ -47,6 +47,8 @@ type Config struct {
 	// LeaderElection reports that the sidecars and the snapshot-controller run with --leader-election, with their Leases in
 	// Namespace.
 	LeaderElection bool
+	// Replicas reports that the driver's controller runs with --leader-election too, because there are several.
+	Replicas bool
 	// Capacity reports that csi-provisioner runs with --enable-capacity, so that the scheduler chooses only nodes where a volume has
 	// space. Without the CSIStorageCapacity objects of csi-provisioner, no pod with a claim that waits for it would be scheduled.
 	Capacity bool
@@ -269,6 +271,21 @@ func components() []component {
 	}
 }
 
+// controllerLease is that of several controllers, as upstream names the one of its syncers.
+const controllerLease = "vsphere-syncer"
+
+// Lease returns the name of the Lease by which processes with a ServiceAccount elect a leader, as upstream names it; "" for none.
+func Lease(account string) string {
+	if account == Controller {
+		return controllerLease
+	}
+	all := components()
+	if i := slices.IndexFunc(all, func(c component) bool { return c.name == account }); i >= 0 {
+		return all[i].lease
+	}
+	return ""
+}
+
 const (
 	core      = ""
 	storage   = "storage.k8s.io"
@@ -400,6 +417,9 @@ func Rights(c Config) []runtime.Object {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: prefix + p.name},
 			Subjects:   c.subjects(p.name),
 		})
+		if c.Replicas && p.name == Controller {
+			roles = append(roles, c.role(c.Namespace, p.name, "leader", leaseRules(controllerLease))...)
+		}
 		if c.LeaderElection && p.lease != "" {
 			roles = append(roles, c.role(c.Namespace, p.name, "leader", leaseRules(p.lease))...)
 		}
