@@ -2,6 +2,8 @@ package programs
 
 import (
 	"context"
+	"crypto/sha256"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +19,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
 
+// provider is a file of the package test/e2e: a cloud provider by which a test has the VM of a node destroyed.
+//
+//go:embed provider_test.go.txt
+var provider []byte
+
 // TestsName is the name of the program with Kubernetes' own end-to-end tests.
 const TestsName = "e2e.test"
 
@@ -27,7 +34,8 @@ func (f Finder) Tests(ctx context.Context, r release.Release) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(f.Cache, fmt.Sprintf("%s-e2e-%s-%s", r.Version, runtime.GOOS, runtime.GOARCH), TestsName)
+	made := sha256.Sum256(provider)
+	path := filepath.Join(f.Cache, fmt.Sprintf("%s-e2e-%x-%s-%s", r.Version, made[:4], runtime.GOOS, runtime.GOARCH), TestsName)
 	if _, err := os.Stat(path); err == nil {
 		return path, private.Dir(filepath.Dir(path)) // it may be another user's program
 	}
@@ -50,9 +58,10 @@ func (f Finder) Tests(ctx context.Context, r release.Release) (string, error) {
 	}
 	stop := f.beat("Kubernetes " + r.Version + ": builds its end-to-end tests (the first time some minutes)")
 	defer stop()
-	err = upstream.Toolchain{Go: f.Go}.BuildFolder(ctx, work, upstream.Program{
-		Package: "k8s.io/kubernetes/test/e2e", Path: path, Linker: r.Linker(), Test: true,
-	}, "-mod=mod")
+	toolchain := upstream.Toolchain{Go: f.Go}
+	if err = copySuite(ctx, toolchain, work, r); err == nil {
+		err = toolchain.BuildFolder(ctx, work, upstream.Program{Package: ".", Path: path, Linker: r.Linker(), Test: true}, "-mod=mod")
+	}
 	if err == nil {
 		return path, nil
 	}
@@ -61,6 +70,21 @@ func (f Finder) Tests(ctx context.Context, r release.Release) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	return "", buildError(r, err)
+}
+
+// copySuite copies the package of the release that puts all tests together, and adds the provider. Go compiles no file that is added
+// to a package in the module cache.
+func copySuite(ctx context.Context, t upstream.Toolchain, work string, r release.Release) error {
+	module, err := t.Dir(ctx, upstream.Module{Path: "k8s.io/kubernetes", Version: r.Version})
+	if err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(module, "test", "e2e", "*.go"))
+	for _, file := range files {
+		text, rerr := os.ReadFile(file)
+		err = errors.Join(err, rerr, os.WriteFile(filepath.Join(work, filepath.Base(file)), text, 0o600))
+	}
+	return errors.Join(err, os.WriteFile(filepath.Join(work, "sandbox_provider_test.go"), provider, 0o600))
 }
 
 // beat reports a text at once and every three seconds until stop is called.
